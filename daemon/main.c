@@ -1,5 +1,6 @@
 /* Wiring: one camera, its ring's server, its D-Bus object and the service manager in one event
- * loop. Nothing here takes long; frames have threads of their own (camera.h). */
+ * loop. Nothing here takes long; frames have threads of their own (camera.h), and files are read in
+ * threads of the bus (bus/worker.h). */
 #include <errno.h>
 #include <signal.h>
 #include <stdio.h>
@@ -36,6 +37,7 @@ struct daemon {
     struct config config; /* of the start, and what was reloaded since */
     struct reload reload;
     bool is_reloading; /* since SIGHUP; the service manager waits for the end */
+    unsigned hangups;  /* for which the file has not been read yet */
     struct sd_event *event;
     struct notifier *notifier;
     struct runtime *runtime;
@@ -89,7 +91,7 @@ static void end_reload(struct daemon *daemon)
     char text[600];
 
     bus_announce_filter(daemon->bus);
-    if (!daemon->is_reloading || reload_is_pending(&daemon->reload))
+    if (!daemon->is_reloading || daemon->hangups > 0 || reload_is_pending(&daemon->reload))
         return;
     daemon->is_reloading = false;
     camera_get_status(daemon->camera, &status);
@@ -143,37 +145,47 @@ static int64_t progress(void *context)
 
 /* ---- reload ---- */
 
-static int reload(void *context, struct reload_waiter *waiter, struct error *why)
+static int read_config(void *context, struct config *ret, struct error *why)
 {
-    struct daemon *daemon = context;
-    struct config config;
+    const struct daemon *daemon = context;
     int unused;
-
-    config_trim_images();
     if (daemon->options->config_path == NULL)
         return error_set(why, EINVAL,
                          "fftd was started without --config FILE, so there is no file to read");
-    int r = options_configure(daemon->options, &config, &unused, why);
-    if (r < 0)
-        return r;
-    r = reload_apply(&daemon->reload, daemon->camera, &daemon->config, &config, waiter, why);
+    return options_configure(daemon->options, ret, &unused, why);
+}
+
+static int apply_config(void *context, const struct config *config, struct reload_waiter *waiter,
+                        struct error *why)
+{
+    struct daemon *daemon = context;
+    const int r =
+        reload_apply(&daemon->reload, daemon->camera, &daemon->config, config, waiter, why);
     if (r == 0)
         end_reload(daemon);
     return r;
 }
 
+/* The file has been read since SIGHUP. */
+static void on_config(void *context, const struct config *config, struct error *why)
+{
+    struct daemon *daemon = context;
+    daemon->hangups--;
+    if (config != NULL && apply_config(daemon, config, NULL, why) >= 0)
+        return;
+    reload_log_failure(why->text);
+    end_reload(daemon);
+}
+
 static int on_hangup(sd_event_source *source, const struct signalfd_siginfo *info, void *userdata)
 {
     struct daemon *daemon = userdata;
-    struct error why;
 
     (void)source, (void)info;
     service_reloading(daemon->service);
     daemon->is_reloading = true;
-    if (reload(daemon, NULL, &why) < 0) {
-        reload_log_failure(why.text);
-        end_reload(daemon);
-    }
+    daemon->hangups++;
+    bus_read_config(daemon->bus);
     return 0;
 }
 
@@ -315,7 +327,9 @@ static int start_bus(struct daemon *daemon, struct error *why)
         .server = daemon->server,
         .config = &daemon->config,
         .start_time_ns = (uint64_t)(now.tv_sec * NS_PER_S + now.tv_nsec),
-        .reload = reload,
+        .read_config = read_config,
+        .apply_config = apply_config,
+        .config_read = on_config,
         .context = daemon,
     };
     int r = bus_create(&daemon->bus, daemon->event, &hooks, why);
@@ -351,8 +365,8 @@ static int start(struct daemon *daemon, struct error *why)
     return r < 0 ? error_set(why, -r, "cannot watch the camera: %s", strerror(-r)) : 0;
 }
 
-/* Undoes as much of start as was done. False: a thread is stuck in the OpenCL driver, where an
- * orderly exit would hang too. */
+/* Undoes as much of start as was done. False: a thread is stuck in the OpenCL driver, or reads a
+ * file from a disk that does not answer, where an orderly exit would hang too. */
 static bool stop(struct daemon *daemon)
 {
     if (daemon->notifier != NULL)
@@ -361,8 +375,8 @@ static bool stop(struct daemon *daemon)
     listener_destroy(daemon->watch_listener);
     listener_destroy(daemon->control_listener);
     reload_cancel(&daemon->reload);
-    bus_destroy(daemon->bus);
-    bool stopped = camera_halt(daemon->camera) == 0;
+    bool stopped = bus_destroy(daemon->bus) == 0;
+    stopped = camera_halt(daemon->camera) == 0 && stopped;
     listener_destroy(daemon->frames_listener);
     ring_server_destroy(daemon->server);
     stopped = stopped && camera_stop(daemon->camera) == 0;
@@ -400,6 +414,7 @@ static int run(const struct options *options, const struct config *config)
     int code;
 
     filter_chain_hold(&daemon.config.filter);
+    config_trim_images();
     log_init(config->name, options->max_priority);
     check_limit();
     check_file_mode(options->config_path, config);

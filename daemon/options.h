@@ -1,6 +1,6 @@
 /* The daemon's command line: what to do, and which keys of the configuration it overrides.
  *
- * Threads: the main thread only. */
+ * Threads: the main thread, except for options_configure, which any thread may call. */
 #ifndef FFTD_OPTIONS_H
 #define FFTD_OPTIONS_H
 

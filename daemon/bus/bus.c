@@ -12,6 +12,8 @@
 #include "bus/loan.h"
 #include "bus/methods.h"
 #include "bus/message_bus.h"
+#include "bus/worker.h"
+#include "config/image.h"
 #include "core/client_limits.h"
 
 /* Each of the two sockets has its own limits, so that watchers cannot keep out changers. */
@@ -31,9 +33,21 @@ struct bus {
 static void emit(void *context, const char *const *names)
 {
     struct bus *bus = context;
+    sd_bus_message *signal =
+        NULL; /* one for all, because a long chain takes a millisecond to print */
+    int r = 0;
     for (unsigned c = 0; c < 2; c++)
-        for (struct peer *p = bus->socket[c].peers.first; p != NULL; p = p->next)
-            peer_emit(p, names);
+        for (struct peer *p = bus->socket[c].peers.first; p != NULL; p = p->next) {
+            if (!peer_is_ready(p))
+                continue;
+            if (signal == NULL)
+                r = properties_make_signal(&signal, p, names);
+            if (r < 0)
+                peer_hang_up(p); /* it would not learn of the change */
+            else
+                peer_emit(p, signal);
+        }
+    sd_bus_message_unref(signal);
 }
 
 static void fail_snapshots(struct bus *bus, const char *text)
@@ -82,6 +96,55 @@ void bus_announce(struct bus *bus, unsigned camera_events)
     }
 }
 
+/* ---- the configuration ---- */
+
+struct config_job {
+    struct job job;
+    const struct bus_hooks *hooks;
+    struct config config; /* its chain holds its images if result is 0 */
+    int result;
+    struct error why;
+};
+
+static void read_config(struct job *job)
+{
+    struct config_job *reading = (struct config_job *)job; /* job is its first member */
+    const struct bus_hooks *hooks = reading->hooks;
+    config_cancel_images(&job->cancelled);
+    reading->result = hooks->read_config(hooks->context, &reading->config, &reading->why);
+    if (reading->result == 0)
+        filter_chain_hold(&reading->config.filter);
+    config_cancel_images(NULL);
+    config_trim_images();
+}
+
+static void end_reading(struct job *job, bool is_cancelled)
+{
+    struct config_job *reading = (struct config_job *)job;
+    if (!is_cancelled)
+        reading->hooks->config_read(reading->hooks->context,
+                                    reading->result == 0 ? &reading->config : NULL, &reading->why);
+    if (reading->result == 0)
+        filter_chain_drop(&reading->config.filter);
+    free(reading);
+}
+
+void bus_read_config(struct bus *bus)
+{
+    const struct bus_hooks *hooks = &bus->services.hooks;
+    struct config_job *reading = calloc(1, sizeof *reading);
+    struct error why;
+    if (reading == NULL) {
+        error_set(&why, ENOMEM, "out of memory");
+        hooks->config_read(hooks->context, NULL, &why);
+        return;
+    }
+    reading->job = (struct job){.uid = geteuid(), .run = read_config, .done = end_reading};
+    reading->hooks = hooks;
+    reading->result = -ECANCELED;
+    worker_add(bus->services.worker[WORKER_CHANGES], &reading->job);
+}
+
 /* ---- connections ---- */
 
 int bus_accept(struct bus *bus, enum bus_access access, int fd, uid_t uid, struct error *why)
@@ -107,23 +170,32 @@ int bus_accept(struct bus *bus, enum bus_access access, int fd, uid_t uid, struc
     return 0;
 }
 
-void bus_destroy(struct bus *bus)
+int bus_destroy(struct bus *bus)
 {
+    int r = 0;
     if (bus == NULL)
-        return;
+        return 0;
     fail_snapshots(bus, "fftd is stopping");
     for (unsigned c = 0; c < 2; c++)
         while (bus->socket[c].peers.first != NULL)
             peer_destroy(bus->socket[c].peers.first);
+    for (unsigned w = 0; w < WORKERS && r == 0; w++)
+        r = worker_destroy(bus->services.worker[w]);
+    if (r < 0)
+        return r;
     for (unsigned c = 0; c < 2; c++)
         loans_finish(&bus->loans[c]);
     sd_event_unref(bus->services.event);
     free(bus);
+    return 0;
 }
 
 int bus_create(struct bus **ret, struct sd_event *event, const struct bus_hooks *hooks,
                struct error *why)
 {
+    static const char *const workers[WORKERS] = {[WORKER_CHANGES] = "bus-changes",
+                                                 [WORKER_QUESTIONS] = "bus-questions",
+                                                 [WORKER_FRAMES] = "bus-frames"};
     int r = peer_check_buffers(why);
     if (r < 0)
         return r;
@@ -135,14 +207,17 @@ int bus_create(struct bus **ret, struct sd_event *event, const struct bus_hooks 
                                            .loans = bus->loans,
                                            .emit = emit,
                                            .context = bus};
-    for (unsigned c = 0; c < 2; c++) {
+    for (unsigned w = 0; w < WORKERS && r >= 0; w++)
+        r = worker_create(&bus->services.worker[w], event, workers[w], why);
+    for (unsigned c = 0; c < 2 && r >= 0; c++) {
         admission_init(&bus->socket[c].admission, LIMIT_PEERS, LIMIT_PEERS_OF_USER, geteuid());
-        if (r >= 0)
-            r = loans_init(&bus->loans[c], event);
+        r = loans_init(&bus->loans[c], event, bus->services.worker[WORKER_FRAMES]);
+        if (r < 0)
+            error_set(why, -r, "%s", strerror(-r));
     }
     if (r < 0) {
         bus_destroy(bus);
-        return error_set(why, -r, "%s", strerror(-r));
+        return r;
     }
     *ret = bus;
     return 0;

@@ -4,8 +4,10 @@
  * Each file calls only those before it:
  *
  *     value.c         values that several methods append
+ *     worker.c        threads beside the main one, for work that may take long
  *     loan.c          the memory of snapshots
  *     peer.c          one connection
+ *     slow_call.c     calls that a worker carries out
  *     properties.c    properties and GetStats
  *     kinds.c, response.c, filter.c, view.c, tune.c, controls.c, snapshot.c    methods
  *     object.c        the table of methods, and Reload
@@ -45,8 +47,13 @@ void bus_announce(struct bus *bus, unsigned camera_events);
 /* Reports to every peer that another filter was asked for. */
 void bus_announce_filter(struct bus *bus);
 
-/* Fails the snapshots that peers wait for and closes every connection. NULL is allowed. Must be
- * called before camera_stop. */
-void bus_destroy(struct bus *bus);
+/* Reads the configuration file after the changes that were asked for before, and calls
+ * hooks.config_read, unless the bus is destroyed before. */
+void bus_read_config(struct bus *bus);
+
+/* Fails the snapshots that peers wait for, cancels all jobs and closes every connection. NULL is
+ * allowed. Must be called before camera_stop. -EBUSY: a worker does not end, and the process can
+ * only end by _exit. */
+int bus_destroy(struct bus *bus);
 
 #endif

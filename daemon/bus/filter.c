@@ -1,13 +1,17 @@
 /* The methods that change the filter. A change copies the newest chain, edits and checks the
- * copy, and passes it to the camera as a whole. A change that fails therefore changes nothing. All
- * this happens in the main thread, so two clients never edit the same chain at once. */
+ * copy, and passes it to the camera as a whole. A change that fails therefore changes nothing.
+ *
+ * A worker edits and checks, because it reads presets and images. It carries out one change at a
+ * time, so two clients never edit the same chain at once. If anything else has changed the chain
+ * meanwhile, such as a reload that waited for its source, the edit is made again. */
 #include "bus/methods.h"
 
 #include <errno.h>
 #include <inttypes.h>
+#include <stdlib.h>
 #include <string.h>
 
-#include "config/image.h"
+#include "bus/slow_call.h"
 #include "config/preset.h"
 #include "core/client_limits.h"
 #include "core/text.h"
@@ -46,29 +50,71 @@ static int change_filter(struct peer *peer, const struct filter_chain *chain, un
     return method_answer_change(peer, call, serial);
 }
 
-int method_set_filter(sd_bus_message *call, void *userdata, sd_bus_error *error)
-{
-    struct peer *peer = userdata;
-    struct filter_chain chain;
-    struct error why;
-    const char *text;
-
-    int r = peer_refuse_read_only(peer, error);
-    if (r < 0 || (r = sd_bus_message_read(call, "s", &text)) < 0)
-        return r;
-    config_trim_images();
-    if (config_filter(&chain, text, &why) < 0)
-        return peer_fail(error, BUS_ERROR_INVALID_FILTER, why.text);
-    return change_filter(peer, &chain, 0, call, error);
-}
-
-/* ---- EditFilter ---- */
-
 /* One change, as words: "set", "1", "cutoff", "0.2". */
 struct filter_change {
     const char *word[MAX_WORDS];
     unsigned count;
 };
+
+/* A call of SetFilter or EditFilter. Words and texts are in the message. */
+struct filter_call {
+    struct slow_call call;
+    const char *text; /* SetFilter */
+    struct filter_change change[LIMIT_CHANGES];
+    unsigned change_count;
+    uint64_t based_on; /* 0: any */
+    uint32_t fade_frames;
+    uint64_t serial; /* of `before` */
+    /* Both hold their images. */
+    struct filter_chain before, after;
+    int result; /* of making `after` */
+    struct error why;
+};
+
+static void finish(struct slow_call *slow)
+{
+    const struct filter_call *call = (const struct filter_call *)slow;
+    filter_chain_drop(&call->before);
+    filter_chain_drop(&call->after);
+}
+
+/* ---- SetFilter ---- */
+
+static void run_set(struct slow_call *slow)
+{
+    struct filter_call *call = (struct filter_call *)slow;
+    struct filter_chain chain;
+    call->result = config_filter(&chain, call->text, &call->why);
+    if (call->result == 0)
+        filter_chain_assign(&call->after, &chain);
+}
+
+static int answer_set(struct slow_call *slow, sd_bus_error *error)
+{
+    const struct filter_call *call = (const struct filter_call *)slow;
+    if (call->result < 0)
+        return peer_fail(error, BUS_ERROR_INVALID_FILTER, call->why.text);
+    return change_filter(slow->peer, &call->after, 0, slow->message, error);
+}
+
+int method_set_filter(sd_bus_message *message, void *userdata, sd_bus_error *error)
+{
+    static const struct slow_call_ops ops = {
+        .is_change = true, .run = run_set, .answer = answer_set, .finish = finish};
+    struct peer *peer = userdata;
+    const char *text;
+
+    int r = peer_refuse_read_only(peer, error);
+    if (r < 0 || (r = sd_bus_message_read(message, "s", &text)) < 0)
+        return r;
+    struct filter_call *call = calloc(1, sizeof *call);
+    if (call == NULL)
+        return -ENOMEM;
+    call->text = text;
+    return slow_call_start(&call->call, &ops, peer, message);
+}
+
+/* ---- EditFilter ---- */
 
 static int read_position(double *ret, const struct filter_change *change, unsigned at,
                          struct error *why)
@@ -169,17 +215,15 @@ static int read_change(struct filter_change *ret, sd_bus_message *call)
     return r < 0 || (r = sd_bus_message_exit_container(call)) < 0 ? r : 1;
 }
 
-/* Returns the number of changes, or what sd-bus returns. Counts the changes beyond LIMIT_CHANGES,
- * but does not keep them. */
-static int read_changes(struct filter_change ret[LIMIT_CHANGES], sd_bus_message *call)
+/* Returns what sd-bus returns. Counts the changes beyond LIMIT_CHANGES, but does not keep them. */
+static int read_changes(struct filter_call *call, sd_bus_message *message)
 {
     struct filter_change change;
-    int count = 0;
-    int r = sd_bus_message_enter_container(call, 'a', "as");
-    for (; r >= 0 && (r = read_change(&change, call)) > 0; count++)
-        if (count < LIMIT_CHANGES)
-            ret[count] = change;
-    return r < 0 || (r = sd_bus_message_exit_container(call)) < 0 ? r : count;
+    int r = sd_bus_message_enter_container(message, 'a', "as");
+    for (; r >= 0 && (r = read_change(&change, message)) > 0; call->change_count++)
+        if (call->change_count < LIMIT_CHANGES)
+            call->change[call->change_count] = change;
+    return r < 0 ? r : sd_bus_message_exit_container(message);
 }
 
 /* Applies the changes in their order. Parameters of a stage must agree only after the last change,
@@ -208,31 +252,64 @@ static int apply_changes(struct filter_chain *chain, const struct filter_change 
     return count > 1 ? name_change(&changes[at_fault - 1], at_fault, -EINVAL, why) : -EINVAL;
 }
 
-int method_edit_filter(sd_bus_message *call, void *userdata, sd_bus_error *error)
+static int prepare_edit(struct slow_call *slow, sd_bus_error *error)
 {
-    struct peer *peer = userdata;
-    struct filter_change changes[LIMIT_CHANGES];
-    struct filter_chain chain;
-    struct error why;
-    uint64_t based_on;
-    uint32_t fade_frames;
+    struct filter_call *call = (struct filter_call *)slow;
+    struct filter_chain newest;
+    call->serial = camera_get_filter(slow->peer->services->hooks.camera, &newest);
+    filter_chain_assign(&call->before, &newest);
+    if (call->based_on == 0 || call->based_on == call->serial)
+        return 0;
+    return sd_bus_error_setf(error, BUS_ERROR_FILTER_CHANGED,
+                             "the filter has changed: its serial is %" PRIu64
+                             ", but these changes were made for %" PRIu64,
+                             call->serial, call->based_on);
+}
 
+static void run_edit(struct slow_call *slow)
+{
+    struct filter_call *call = (struct filter_call *)slow;
+    struct filter_chain chain = call->before;
+    call->result = apply_changes(&chain, call->change, call->change_count, &call->why);
+    if (call->result == 0)
+        filter_chain_assign(&call->after, &chain);
+}
+
+static int answer_edit(struct slow_call *slow, sd_bus_error *error)
+{
+    const struct filter_call *call = (const struct filter_call *)slow;
+    struct filter_chain newest;
+    const uint64_t serial = camera_get_filter(slow->peer->services->hooks.camera, &newest);
+    /* Another view has another serial too, but leaves the chain. */
+    if (serial != call->serial &&
+        (call->based_on != 0 || !filter_chain_equal(&newest, &call->before)))
+        return SLOW_CALL_REPEAT;
+    if (call->result < 0)
+        return peer_fail(
+            error, call->result == -ENOENT ? BUS_ERROR_NO_SUCH_STAGE : BUS_ERROR_INVALID_FILTER,
+            call->why.text);
+    return change_filter(slow->peer, &call->after, call->fade_frames, slow->message, error);
+}
+
+int method_edit_filter(sd_bus_message *message, void *userdata, sd_bus_error *error)
+{
+    static const struct slow_call_ops ops = {.is_change = true,
+                                             .prepare = prepare_edit,
+                                             .run = run_edit,
+                                             .answer = answer_edit,
+                                             .finish = finish};
+    struct peer *peer = userdata;
     int r = peer_refuse_read_only(peer, error);
     if (r < 0)
         return r;
-    const int count = read_changes(changes, call);
-    if (count < 0 || (r = sd_bus_message_read(call, "tu", &based_on, &fade_frames)) < 0)
-        return count < 0 ? count : r;
-    config_trim_images();
-    const uint64_t serial = camera_get_filter(peer->services->hooks.camera, &chain);
-    if (based_on != 0 && based_on != serial)
-        return sd_bus_error_setf(error, BUS_ERROR_FILTER_CHANGED,
-                                 "the filter has changed: its serial is %" PRIu64
-                                 ", but these changes were made for %" PRIu64,
-                                 serial, based_on);
-    r = apply_changes(&chain, changes, (unsigned)count, &why);
-    if (r == 0)
-        return change_filter(peer, &chain, fade_frames, call, error);
-    return peer_fail(error, r == -ENOENT ? BUS_ERROR_NO_SUCH_STAGE : BUS_ERROR_INVALID_FILTER,
-                     why.text);
+    struct filter_call *call = calloc(1, sizeof *call);
+    if (call == NULL)
+        return -ENOMEM;
+    r = read_changes(call, message);
+    if (r >= 0)
+        r = sd_bus_message_read(message, "tu", &call->based_on, &call->fade_frames);
+    if (r >= 0)
+        return slow_call_start(&call->call, &ops, peer, message);
+    free(call);
+    return r;
 }

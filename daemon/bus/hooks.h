@@ -19,9 +19,13 @@ struct bus_hooks {
     struct ring_server *server;
     const struct config *config;
     uint64_t start_time_ns; /* when the process started, CLOCK_REALTIME */
-    /* Reads the configuration file again and applies what can change at run time. Returns what
-     * reload_apply returns. */
-    int (*reload)(void *context, struct reload_waiter *waiter, struct error *why);
+    /* Reads the configuration file again. The chain does not hold its images. Any thread. */
+    int (*read_config)(void *context, struct config *ret, struct error *why);
+    /* Applies what can change at run time. Returns what reload_apply returns. */
+    int (*apply_config)(void *context, const struct config *config, struct reload_waiter *waiter,
+                        struct error *why);
+    /* Receives what bus_read_config has read. NULL: `why` says why it cannot be used. */
+    void (*config_read)(void *context, const struct config *config, struct error *why);
     void *context;
 };
 

@@ -53,16 +53,12 @@ static bool is_over(const struct loan *loan)
 static unsigned collect(struct loans *loans)
 {
     unsigned sent = 0;
-    for (struct loan **link = &loans->first; *link != NULL;) {
-        struct loan *loan = *link;
-        if (is_over(loan)) {
-            *link = loan->next;
-            loan->loans = NULL;
+    for (struct loan *loan = loans->first, *next; loan != NULL; loan = next) {
+        next = loan->next;
+        if (is_over(loan))
             loan_end(loan);
-        } else {
+        else
             sent += loan->due_us != 0;
-            link = &loan->next;
-        }
     }
     return sent;
 }
@@ -79,9 +75,9 @@ static int on_timer(sd_event_source *source, uint64_t time_us, void *userdata)
     return collect(userdata) > 0 ? look_again(userdata) : 0;
 }
 
-int loans_init(struct loans *ret, struct sd_event *event)
+int loans_init(struct loans *ret, struct sd_event *event, struct worker *worker)
 {
-    *ret = (struct loans){0};
+    *ret = (struct loans){.worker = worker};
     int r = sd_event_add_time(event, &ret->timer, CLOCK_MONOTONIC, 0, 0, on_timer, ret);
     return r < 0 ? r : sd_event_source_set_enabled(ret->timer, SD_EVENT_OFF);
 }
@@ -195,14 +191,33 @@ void loan_sent(struct loan *loan)
         loan_end(loan);
 }
 
-void loan_end(struct loan *loan)
+static void empty(struct job *job)
 {
-    if (loan == NULL)
-        return;
+    const struct loan *loan = (const struct loan *)job; /* job is its first member */
     for (unsigned i = 0; i < LOAN_FRAMES; i++)
         if (loan->fd[i] >= 0) {
             int r = ftruncate(loan->fd[i], 0);
             (void)r; /* the file is this process's own and not sealed against it */
         }
-    forget(loan);
+}
+
+static void emptied(struct job *job, bool is_cancelled)
+{
+    (void)is_cancelled;
+    forget((struct loan *)job);
+}
+
+void loan_end(struct loan *loan)
+{
+    struct loans *loans = loan != NULL ? loan->loans : NULL;
+    if (loan == NULL)
+        return;
+    if (loans == NULL) {
+        empty(&loan->job);
+        forget(loan);
+        return;
+    }
+    detach(loan);
+    loan->job = (struct job){.uid = loan->uid, .run = empty, .done = emptied};
+    worker_add(loans->worker, &loan->job);
 }

@@ -11,6 +11,7 @@
 #include <stdint.h>
 #include <sys/types.h>
 
+#include "bus/worker.h"
 #include "core/error.h"
 
 struct sd_event;
@@ -19,7 +20,8 @@ struct sd_event_source;
 #define LOAN_FRAMES 2
 
 struct loan {
-    struct loans *loans;
+    struct job job;      /* its end */
+    struct loans *loans; /* NULL: it is in none */
     struct loan *next;
     uid_t uid;
     int fd[LOAN_FRAMES]; /* the daemon's own, opened for writing; -1: none */
@@ -27,11 +29,12 @@ struct loan {
 };
 
 struct loans {
+    struct worker *worker; /* frees the memory, which takes milliseconds */
     struct loan *first;
     struct sd_event_source *timer; /* armed while there are loans that were sent */
 };
 
-int loans_init(struct loans *ret, struct sd_event *event);
+int loans_init(struct loans *ret, struct sd_event *event, struct worker *worker);
 
 /* Forgets all loans; clients keep the frames that they received. Zero-initialised loans are
  * allowed.
@@ -42,7 +45,7 @@ void loans_finish(struct loans *loans);
 int loan_begin(struct loan **ret, struct loans *loans, uid_t uid, struct error *why);
 
 /* Copies a frame into memory of its own. Returns a descriptor to send, which can only be read and
- * which the caller closes, or -errno. */
+ * which the caller closes, or -errno. Any thread, but one at a time, and before loan_sent. */
 int loan_frame(struct loan *loan, const char *name, const uint8_t *frame, size_t size);
 
 /* Reports that the frames were sent. The loan then ends without another call. */

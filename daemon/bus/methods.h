@@ -14,6 +14,10 @@ int object_add(struct peer *peer);
 
 /* Puts the properties onto a connection. Returns what sd-bus returns. */
 int properties_add(struct peer *peer);
+
+/* Makes PropertiesChanged with the values of these properties; names ends with NULL. Any number of
+ * peers may be sent the same message. Returns what sd-bus returns. */
+int properties_make_signal(sd_bus_message **ret, struct peer *peer, const char *const *names);
 int method_get_stats(sd_bus_message *call, void *userdata, sd_bus_error *error);
 
 /* ---- kinds.c ---- */

@@ -5,8 +5,19 @@
 #include <stdlib.h>
 
 #include "bus/reload.h"
+#include "bus/slow_call.h"
 #include "service/log.h"
 
+/* Until the file is read. */
+struct read_call {
+    struct slow_call call;
+    const struct bus_hooks *hooks;
+    struct config config; /* its chain holds its images if result is 0 */
+    int result;
+    struct error why;
+};
+
+/* Until the configuration is applied. */
 struct reload_call {
     struct reload_waiter waiter;
     struct peer_call call;
@@ -25,10 +36,48 @@ static void on_reloaded(struct reload_waiter *waiter, const char *problem)
     free(waiting);
 }
 
-static int reload(sd_bus_message *call, void *userdata, sd_bus_error *error)
+static void run(struct slow_call *slow)
 {
+    struct read_call *call = (struct read_call *)slow;
+    call->result = call->hooks->read_config(call->hooks->context, &call->config, &call->why);
+    if (call->result == 0)
+        filter_chain_hold(&call->config.filter);
+}
+
+static int answer(struct slow_call *slow, sd_bus_error *error)
+{
+    const struct read_call *call = (const struct read_call *)slow;
+    const struct bus_hooks *hooks = call->hooks;
+    struct error why = call->why;
+    if (call->result < 0)
+        return peer_fail(error, BUS_ERROR_INVALID_CONFIG, why.text);
+    struct reload_call *waiting = calloc(1, sizeof *waiting);
+    if (waiting == NULL)
+        return -ENOMEM;
+    waiting->waiter.done = on_reloaded;
+    const int r = hooks->apply_config(hooks->context, &call->config, &waiting->waiter, &why);
+    if (r < 0) {
+        free(waiting);
+        return peer_fail(error, BUS_ERROR_INVALID_CONFIG, why.text);
+    }
+    peer_call_begin(slow->peer, PEER_CALL_RELOAD, &waiting->call, slow->message);
+    if (r == 0)
+        on_reloaded(&waiting->waiter, NULL);
+    return 1; /* the reply is sent here or later */
+}
+
+static void finish(struct slow_call *slow)
+{
+    const struct read_call *call = (const struct read_call *)slow;
+    if (call->result == 0)
+        filter_chain_drop(&call->config.filter);
+}
+
+static int reload(sd_bus_message *message, void *userdata, sd_bus_error *error)
+{
+    static const struct slow_call_ops ops = {
+        .is_change = true, .run = run, .answer = answer, .finish = finish};
     struct peer *peer = userdata;
-    struct error why;
 
     int r = peer_refuse_read_only(peer, error);
     if (r < 0)
@@ -36,20 +85,13 @@ static int reload(sd_bus_message *call, void *userdata, sd_bus_error *error)
     if (peer->call[PEER_CALL_RELOAD] != NULL)
         return sd_bus_error_set(error, BUS_ERROR_BUSY,
                                 "this client already waits for a reload: one at a time");
-    struct reload_call *waiting = calloc(1, sizeof *waiting);
-    if (waiting == NULL)
+    struct read_call *call = calloc(1, sizeof *call);
+    if (call == NULL)
         return -ENOMEM;
-    waiting->waiter.done = on_reloaded;
+    call->hooks = &peer->services->hooks;
+    call->result = -ECANCELED;
     log_info("user %u requested a reload", (unsigned)peer->uid);
-    r = peer->services->hooks.reload(peer->services->hooks.context, &waiting->waiter, &why);
-    if (r < 0) {
-        free(waiting);
-        return peer_fail(error, BUS_ERROR_INVALID_CONFIG, why.text);
-    }
-    peer_call_begin(peer, PEER_CALL_RELOAD, &waiting->call, call);
-    if (r == 0)
-        on_reloaded(&waiting->waiter, NULL);
-    return 1; /* the reply is sent here or later */
+    return slow_call_start(&call->call, &ops, peer, message);
 }
 
 #define METHOD SD_BUS_VTABLE_UNPRIVILEGED /* the socket's mode decides who may call */

@@ -50,8 +50,18 @@ void peer_call_fail(const struct peer_call *call, const char *name, const char *
 static void end_calls(struct peer *peer)
 {
     for (unsigned kind = 0; kind < PEER_CALL_KINDS; kind++)
-        if (peer->call[kind] != NULL)
-            peer_call_end(peer->call[kind]);
+        if (peer->call[kind] != NULL) {
+            struct peer_call *call = peer->call[kind];
+            peer_call_end(call);
+            if (call->on_leave != NULL)
+                call->on_leave(call);
+        }
+}
+
+/* Returns whether a worker carries out the peer's last call. */
+static bool is_waiting(const struct peer *peer)
+{
+    return peer->call[PEER_CALL_SLOW] != NULL;
 }
 
 /* ---- the end ---- */
@@ -69,7 +79,7 @@ void peer_destroy(struct peer *peer)
     }
     sd_event_source_disable_unref(peer->io);
     sd_event_source_disable_unref(peer->turn);
-    sd_event_source_disable_unref(peer->deadline);
+    sd_event_source_disable_unref(peer->deadline.source);
     sd_bus_close(peer->bus); /* without flushing, which would wait for the peer */
     sd_bus_unref(peer->bus);
     if (peer->pass_fd >= 0)
@@ -90,7 +100,7 @@ static int leave(struct peer *peer)
         end_calls(peer);
         peer->leaving = true;
         shutdown(peer->fd, SHUT_RD);
-        peer->deadline = sd_event_source_disable_unref(peer->deadline);
+        peer->deadline.source = sd_event_source_disable_unref(peer->deadline.source);
         peer->turn = sd_event_source_disable_unref(peer->turn);
         r = sd_event_source_set_io_events(peer->io, EPOLLOUT | EPOLLET);
         if (r >= 0)
@@ -101,11 +111,17 @@ static int leave(struct peer *peer)
     return 0;
 }
 
+void peer_resume(struct peer *peer)
+{
+    peer->has_buffered = true; /* there may be messages that were received with the call */
+    if (peer->turn != NULL)
+        sd_event_source_set_enabled(peer->turn, SD_EVENT_ONESHOT);
+}
+
 void peer_hang_up(struct peer *peer)
 {
     peer->hung_up = true;
-    if (peer->turn != NULL)
-        sd_event_source_set_enabled(peer->turn, SD_EVENT_ONESHOT);
+    peer_resume(peer);
 }
 
 /* ---- turns ---- */
@@ -119,7 +135,9 @@ static int plan_turn(sd_event_source *io, void *userdata)
         return 0;
     const bool has_work = peer->hung_up || peer->has_buffered ||
                           (sd_bus_get_timeout(peer->bus, &due_us) > 0 && due_us == 0);
-    const int events = sd_bus_get_events(peer->bus);
+    int events = sd_bus_get_events(peer->bus);
+    if (events > 0 && is_waiting(peer))
+        events &= ~EPOLLIN;
     int r = sd_event_source_set_enabled(peer->turn, has_work ? SD_EVENT_ONESHOT : SD_EVENT_OFF);
     if (r >= 0)
         r = sd_event_source_set_enabled(io, has_work ? SD_EVENT_OFF : SD_EVENT_ON);
@@ -143,18 +161,32 @@ static int receive(struct peer *peer)
     return 0;
 }
 
+/* A deadline consists of parts, of which one runs at a time, so that a main loop that was busy for
+ * longer than a part has used up no more than one: the peer could not be served meanwhile. */
+#define DEADLINE_PARTS 8
+
+static int arm_part(struct peer *peer)
+{
+    const int r = sd_event_source_set_time_relative(peer->deadline.source, peer->deadline.part_us);
+    return r < 0 ? r : sd_event_source_set_enabled(peer->deadline.source, SD_EVENT_ONESHOT);
+}
+
+static int arm_deadline(struct peer *peer, uint64_t length_us)
+{
+    peer->deadline.part_us = length_us / DEADLINE_PARTS;
+    peer->deadline.parts = DEADLINE_PARTS;
+    return arm_part(peer);
+}
+
 /* Arms the deadline when the first bytes of a message arrive, and disarms it after the last. */
 static int plan_deadline(struct peer *peer, bool is_incomplete)
 {
     if (!peer->connected) /* the deadline of the handshake runs */
         return 0;
     if (!is_incomplete)
-        return sd_event_source_set_enabled(peer->deadline, SD_EVENT_OFF);
-    int r = sd_event_source_get_enabled(peer->deadline, NULL);
-    if (r != 0)
-        return r;
-    r = sd_event_source_set_time_relative(peer->deadline, LIMIT_MESSAGE_US);
-    return r < 0 ? r : sd_event_source_set_enabled(peer->deadline, SD_EVENT_ONESHOT);
+        return sd_event_source_set_enabled(peer->deadline.source, SD_EVENT_OFF);
+    int r = sd_event_source_get_enabled(peer->deadline.source, NULL);
+    return r != 0 ? r : arm_deadline(peer, LIMIT_MESSAGE_US);
 }
 
 /* Passes the next line or message on to the bus, which has processed everything before it. The pair
@@ -185,16 +217,16 @@ static int take_turn(struct peer *peer)
     if (peer->hung_up || sd_bus_is_open(peer->bus) <= 0)
         return leave(peer);
     int r = 0;
-    if (!peer->has_buffered)
+    if (!peer->has_buffered && !is_waiting(peer))
         r = receive(peer);
-    if (r >= 0 && !peer->has_buffered)
+    if (r >= 0 && !peer->has_buffered && !is_waiting(peer))
         r = pass_on(peer);
     if (r >= 0)
         r = sd_bus_process(peer->bus, NULL);
     if (r < 0 || sd_bus_is_open(peer->bus) <= 0) /* the peer sent garbage or has closed its end */
         return leave(peer);
     peer->has_buffered = r > 0;
-    if (r == 0 && pass_on(peer) < 0)
+    if (r == 0 && !is_waiting(peer) && pass_on(peer) < 0)
         return leave(peer);
     return plan_turn(peer->io, peer);
 }
@@ -208,7 +240,11 @@ static int on_turn(sd_event_source *source, uint64_t now_us, void *userdata)
 static int on_io(sd_event_source *source, int fd, uint32_t revents, void *userdata)
 {
     struct peer *peer = userdata;
-    (void)source, (void)revents;
+    if (!peer->leaving && is_waiting(peer) && (revents & EPOLLHUP) != 0) {
+        if (!peer->call[PEER_CALL_SLOW]->outlives_connection)
+            return leave(peer);
+        return sd_event_source_set_enabled(source, SD_EVENT_OFF); /* until peer_resume */
+    }
     if (!peer->leaving)
         return take_turn(peer);
     if (!socket_is_unread(fd))
@@ -243,22 +279,25 @@ static int on_connected(sd_bus_message *message, void *userdata, sd_bus_error *e
     struct peer *peer = userdata;
     (void)message, (void)error;
     peer->connected = true;
-    return sd_event_source_set_enabled(peer->deadline, SD_EVENT_OFF);
+    return sd_event_source_set_enabled(peer->deadline.source, SD_EVENT_OFF);
 }
 
 static int on_deadline(sd_event_source *source, uint64_t now_us, void *userdata)
 {
+    struct peer *peer = userdata;
     (void)source, (void)now_us;
-    return leave(userdata);
+    return --peer->deadline.parts > 0 ? arm_part(peer) : leave(peer);
 }
 
-void peer_emit(struct peer *peer, const char *const *names)
+bool peer_is_ready(const struct peer *peer)
 {
-    if (peer->leaving || sd_bus_is_ready(peer->bus) <= 0)
-        return;
+    return !peer->leaving && sd_bus_is_ready(peer->bus) > 0;
+}
+
+void peer_emit(struct peer *peer, sd_bus_message *signal)
+{
     if (keeps_reading(peer))
-        sd_bus_emit_properties_changed_strv(peer->bus, OBJECT_PATH, OBJECT_INTERFACE,
-                                            (char **)names);
+        sd_bus_send(peer->bus, signal, NULL);
     else
         peer_hang_up(peer);
 }
@@ -393,9 +432,9 @@ static int add_sources(struct peer *peer, struct sd_event *event)
     if (r >= 0)
         r = sd_event_source_set_priority(peer->turn, BUS_PRIORITY);
     if (r >= 0)
-        r = sd_event_add_time_relative(event, &peer->deadline, CLOCK_MONOTONIC, LIMIT_HANDSHAKE_US,
-                                       0, on_deadline, peer);
-    return r;
+        r = sd_event_add_time(event, &peer->deadline.source, CLOCK_MONOTONIC, UINT64_MAX, 0,
+                              on_deadline, peer);
+    return r < 0 ? r : arm_deadline(peer, LIMIT_HANDSHAKE_US);
 }
 
 int peer_start(struct peer *peer, struct peer_list *list, struct admission *admission)

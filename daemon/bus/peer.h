@@ -32,11 +32,18 @@
 #define BUS_ERROR_BUSY            "org.fftd.Error.Busy"
 #define BUS_ERROR_FAILED          "org.fftd.Error.Failed"
 
+struct worker;
+
+/* The threads beside the main one: for slow calls that change something, for those that only ask,
+ * so that nobody who asks can delay a change, and for the frames of snapshots. */
+enum { WORKER_CHANGES, WORKER_QUESTIONS, WORKER_FRAMES, WORKERS };
+
 /* The services that all peers share. They outlive the peers. */
 struct peer_services {
     struct sd_event *event;
     struct bus_hooks hooks;
     struct loans *loans; /* two: the loans of changers, and those of watchers */
+    struct worker *worker[WORKERS];
     /* Sends PropertiesChanged to all peers; names ends with NULL. */
     void (*emit)(void *context, const char *const *names);
     void *context;
@@ -46,15 +53,32 @@ struct peer_list {
     struct peer *first;
 };
 
-/* A method call that a callback of the camera answers later. It is part of the record that belongs
- * to that callback. When the peer leaves, both pointers become NULL. */
+/* A method call that is answered later, by a callback of the camera or of a worker. It is part of
+ * the record that belongs to that callback. When the peer leaves, both pointers become NULL, and
+ * then on_leave is called. */
 struct peer_call {
     struct peer *peer;
     sd_bus_message *message;
+    void (*on_leave)(struct peer_call *call); /* may free the record; NULL: nothing to do */
+    bool outlives_connection; /* the peer leaves only after the answer; PEER_CALL_SLOW only */
 };
 
-/* A peer may wait for one answer of each kind. */
-enum peer_call_kind { PEER_CALL_SNAPSHOT, PEER_CALL_CONTROLS, PEER_CALL_RELOAD, PEER_CALL_KINDS };
+/* A peer may wait for one answer of each kind. While it waits for a slow call (slow_call.h), no
+ * other message of it is looked at. */
+enum peer_call_kind {
+    PEER_CALL_SNAPSHOT,
+    PEER_CALL_CONTROLS,
+    PEER_CALL_RELOAD,
+    PEER_CALL_SLOW,
+    PEER_CALL_KINDS
+};
+
+/* One part of the time that is left is armed at a time. */
+struct peer_deadline {
+    sd_event_source *source;
+    uint64_t part_us;
+    unsigned parts; /* that are left */
+};
 
 struct peer {
     const struct peer_services *services;
@@ -66,15 +90,15 @@ struct peer {
     sd_bus *bus;       /* reads from `pass_fd`, writes to a copy of `fd` */
     uint8_t *received; /* bytes that are not passed on yet, at most LIMIT_MESSAGE_BYTES */
     size_t received_count;
-    sd_event_source *io;       /* watches fd */
-    sd_event_source *turn;     /* armed while the bus has work although the socket is quiet */
-    sd_event_source *deadline; /* for the handshake, then for a message that has begun to arrive */
-    bool connected;            /* the handshake is over */
-    bool is_watcher;           /* methods that change something are refused */
-    bool has_buffered;         /* the bus may not have processed all that was passed on */
-    bool hung_up;              /* the connection ends at its next turn */
-    bool leaving;              /* the connection has ended, but the peer has snapshots to fetch */
-    uid_t uid;                 /* the user whose process connected */
+    sd_event_source *io;           /* watches fd */
+    sd_event_source *turn;         /* armed while the bus has work although the socket is quiet */
+    struct peer_deadline deadline; /* of the handshake, then of an incomplete message */
+    bool connected;                /* the handshake is over */
+    bool is_watcher;               /* methods that change something are refused */
+    bool has_buffered;             /* the bus may not have processed all that was passed on */
+    bool hung_up;                  /* the connection ends at its next turn */
+    bool leaving; /* the connection has ended, but the peer has snapshots to fetch */
+    uid_t uid;    /* the user whose process connected */
     struct peer_call *call[PEER_CALL_KINDS]; /* NULL: it does not wait */
     unsigned unread_snapshots;               /* sent since the peer had last read everything */
 };
@@ -92,14 +116,20 @@ int peer_create(struct peer **ret, const struct peer_services *services, int fd,
  * destroys itself when the connection ends. */
 int peer_start(struct peer *peer, struct peer_list *list, struct admission *admission);
 
+/* Looks at the peer's next message, after an answer that it had to wait for. */
+void peer_resume(struct peer *peer);
+
 /* Closes the connection. NULL is allowed. */
 void peer_destroy(struct peer *peer);
 
 /* Ends the connection at the peer's next turn. May be called from one of its methods. */
 void peer_hang_up(struct peer *peer);
 
-/* Sends PropertiesChanged, or hangs up on a peer that does not read. */
-void peer_emit(struct peer *peer, const char *const *names);
+/* Returns whether the peer can be sent a signal. */
+bool peer_is_ready(const struct peer *peer);
+
+/* Sends a signal, or hangs up on a peer that does not read. Peers share the message. */
+void peer_emit(struct peer *peer, sd_bus_message *signal);
 
 /* Returns whether the peer has received every reply and signal. */
 bool peer_has_read_everything(const struct peer *peer);

@@ -447,6 +447,32 @@ static int append_named(sd_bus_message *reply, const struct property *property,
     return value_close_containers(reply, 2);
 }
 
+int properties_make_signal(sd_bus_message **ret, struct peer *peer, const char *const *names)
+{
+    struct reading reading;
+    sd_bus_message *signal = NULL;
+    take_reading(&reading, peer);
+    int r = sd_bus_message_new_signal(peer->bus, &signal, OBJECT_PATH,
+                                      "org.freedesktop.DBus.Properties", "PropertiesChanged");
+    if (r >= 0)
+        r = sd_bus_message_append(signal, "s", OBJECT_INTERFACE);
+    if (r >= 0)
+        r = sd_bus_message_open_container(signal, 'a', "{sv}");
+    for (; r >= 0 && *names != NULL; names++)
+        for (unsigned i = 0; r >= 0 && i < PROPERTY_COUNT; i++)
+            if (strcmp(properties[i].name, *names) == 0)
+                r = append_named(signal, &properties[i], &reading);
+    if (r >= 0)
+        r = sd_bus_message_close_container(signal);
+    if (r >= 0)
+        r = sd_bus_message_append(signal, "as", 0);
+    if (r >= 0)
+        *ret = signal;
+    else
+        sd_bus_message_unref(signal);
+    return r;
+}
+
 int method_get_stats(sd_bus_message *call, void *userdata, sd_bus_error *error)
 {
     const struct peer *peer = userdata;

@@ -1,22 +1,54 @@
 /* GetResponse returns the response of any chain, for clients that draw it. It changes nothing, so
  * watchers may call it.
  *
- * The number of points of a call is limited because it runs in the main thread, which has other
- * clients to serve: the slowest chain of 32 stages takes 2 ms. A client that draws a whole plane
- * calls many times. A reply is smaller than its request, so replies that nobody reads take little
- * memory. */
+ * A worker carries it out: its images may take seconds to read, and a point of a large kernel half
+ * a millisecond to sum. The number of points is limited because its memory and its time are. A
+ * client that draws a whole plane calls many times. A reply is smaller than its request, so replies
+ * that nobody reads take little memory. */
 #include "bus/methods.h"
 
+#include <errno.h>
 #include <math.h>
 #include <stdlib.h>
 
-#include "config/image.h"
+#include "bus/slow_call.h"
 #include "config/preset.h"
 #include "core/client_limits.h"
 
-static double magnitude(const struct filter_chain *chain, double fx, double fy)
+/* Text and frequencies are in the message. */
+struct response_call {
+    struct slow_call call;
+    const char *text;
+    size_t count;
+    const double *fx, *fy;
+    int result; /* of reading the chain */
+    struct error why;
+    double magnitude[LIMIT_POINTS];
+};
+
+static void run(struct slow_call *slow)
 {
-    return cabs(filter_chain_response(chain, fx, fy));
+    struct response_call *call = (struct response_call *)slow;
+    struct filter_chain chain;
+    call->result = config_filter(&chain, call->text, &call->why);
+    for (size_t i = 0; call->result == 0 && i < call->count && !slow_call_is_cancelled(slow); i++)
+        call->magnitude[i] = cabs(filter_chain_response(&chain, call->fx[i], call->fy[i]));
+}
+
+static int answer(struct slow_call *slow, sd_bus_error *error)
+{
+    const struct response_call *call = (const struct response_call *)slow;
+    sd_bus_message *reply = NULL;
+    if (call->result < 0)
+        return peer_fail(error, BUS_ERROR_INVALID_FILTER, call->why.text);
+    int r = sd_bus_message_new_method_return(slow->message, &reply);
+    if (r >= 0)
+        r = sd_bus_message_append_array(reply, 'd', call->magnitude,
+                                        call->count * sizeof call->magnitude[0]);
+    if (r >= 0)
+        r = sd_bus_send(NULL, reply, NULL);
+    sd_bus_message_unref(reply);
+    return r;
 }
 
 static bool are_frequencies(const double *values, size_t count)
@@ -27,39 +59,17 @@ static bool are_frequencies(const double *values, size_t count)
     return true;
 }
 
-static int reply_magnitudes(sd_bus_message *call, const struct filter_chain *chain,
-                            const double *fx, const double *fy, size_t count)
+int method_get_response(sd_bus_message *message, void *userdata, sd_bus_error *error)
 {
-    sd_bus_message *reply = NULL;
-    void *space = NULL;
-    int r = sd_bus_message_new_method_return(call, &reply);
-    if (r >= 0)
-        r = sd_bus_message_append_array_space(reply, 'd', count * sizeof *fx, &space);
-    double *values = space;
-    for (size_t i = 0; r >= 0 && i < count; i++)
-        values[i] = magnitude(chain, fx[i], fy[i]);
-    if (r >= 0)
-        r = sd_bus_send(NULL, reply, NULL);
-    sd_bus_message_unref(reply);
-    return r;
-}
-
-int method_get_response(sd_bus_message *call, void *userdata, sd_bus_error *error)
-{
-    struct filter_chain chain;
-    struct error why;
+    static const struct slow_call_ops ops = {.run = run, .answer = answer};
     const char *text;
     const void *fx, *fy;
     size_t fx_bytes, fy_bytes;
-    (void)userdata;
 
-    int r = sd_bus_message_read(call, "s", &text);
-    if (r < 0 || (r = sd_bus_message_read_array(call, 'd', &fx, &fx_bytes)) < 0 ||
-        (r = sd_bus_message_read_array(call, 'd', &fy, &fy_bytes)) < 0)
+    int r = sd_bus_message_read(message, "s", &text);
+    if (r < 0 || (r = sd_bus_message_read_array(message, 'd', &fx, &fx_bytes)) < 0 ||
+        (r = sd_bus_message_read_array(message, 'd', &fy, &fy_bytes)) < 0)
         return r;
-    config_trim_images();
-    if (config_filter(&chain, text, &why) < 0)
-        return peer_fail(error, BUS_ERROR_INVALID_FILTER, why.text);
     const size_t count = fx_bytes / sizeof(double);
     if (fx_bytes != fy_bytes || count > LIMIT_POINTS)
         return sd_bus_error_setf(error, SD_BUS_ERROR_INVALID_ARGS,
@@ -69,5 +79,12 @@ int method_get_response(sd_bus_message *call, void *userdata, sd_bus_error *erro
     if (!are_frequencies(fx, count) || !are_frequencies(fy, count))
         return sd_bus_error_set(error, SD_BUS_ERROR_INVALID_ARGS,
                                 "a frequency is out of range: expected -0.5 .. 0.5 cycles/pixel");
-    return reply_magnitudes(call, &chain, fx, fy, count);
+    struct response_call *call = malloc(sizeof *call);
+    if (call == NULL)
+        return -ENOMEM;
+    call->text = text;
+    call->count = count;
+    call->fx = fx;
+    call->fy = fy;
+    return slow_call_start(&call->call, &ops, userdata, message);
 }

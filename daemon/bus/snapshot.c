@@ -1,5 +1,6 @@
-/* Snapshot and SnapshotAfter. A callback of the camera answers them with the next frame; it is
- * called exactly once and frees the record of the call. A peer may wait for one snapshot at a time.
+/* Snapshot and SnapshotAfter. A callback of the camera gets the next frame; it is called exactly
+ * once. A worker copies the frame, and then the call is answered and its record freed. A peer may
+ * wait for one snapshot at a time.
  *
  * The frames are sent as sealed memfds (loan.h): no frame passes through a socket. Until a peer has
  * received an answer, the descriptors in it count against the daemon's limit, so it counts
@@ -15,8 +16,15 @@
 #include "bus/value.h"
 
 struct snapshot_call {
+    struct job job; /* the copy */
     struct peer_call call;
     struct loan *loan;
+    struct fftd_format format;
+    uint64_t sequence, filter_serial;
+    const uint8_t *before; /* in the memory of `after`; NULL: not asked for */
+    uint8_t *after;
+    int result;          /* 0, or -errno */
+    int fd[LOAN_FRAMES]; /* to send: before, after; -1: none */
 };
 
 void snapshot_fail(struct peer *peer, const char *name, const char *text)
@@ -28,47 +36,36 @@ void snapshot_fail(struct peer *peer, const char *name, const char *text)
     peer_call_end(call);
 }
 
-static int append_frame(sd_bus_message *reply, struct loan *loan, const char *name,
-                        const uint8_t *frame, size_t size)
+static int append_frame(sd_bus_message *reply, int fd)
 {
-    int fd = loan_frame(loan, name, frame, size);
-    if (fd < 0)
-        return fd;
-    int r = sd_bus_message_append(reply, "h", fd); /* sd-bus duplicates the descriptor */
-    close(fd);
-    return r;
+    return fd >= 0 ? sd_bus_message_append(reply, "h", fd) : 0; /* sd-bus duplicates it */
 }
 
-/* before: NULL for SnapshotAfter. */
-static int answer(struct snapshot_call *call, const struct fftd_format *format,
-                  const uint8_t *before, const uint8_t *after, uint64_t sequence,
-                  uint64_t filter_serial)
+static int answer(const struct snapshot_call *call)
 {
     sd_bus_message *reply = NULL;
     int r = sd_bus_message_new_method_return(call->call.message, &reply);
-    if (r >= 0 && before != NULL)
-        r = append_frame(reply, call->loan, "fftd-before", before, format->frame_bytes);
     if (r >= 0)
-        r = append_frame(reply, call->loan, "fftd-after", after, format->frame_bytes);
+        r = append_frame(reply, call->fd[0]);
     if (r >= 0)
-        r = value_append_format(reply, format, 0, filter_serial);
+        r = append_frame(reply, call->fd[1]);
     if (r >= 0)
-        r = sd_bus_message_append(reply, "t", sequence);
+        r = value_append_format(reply, &call->format, 0, call->filter_serial);
+    if (r >= 0)
+        r = sd_bus_message_append(reply, "t", call->sequence);
     if (r >= 0)
         r = sd_bus_send(NULL, reply, NULL);
     sd_bus_message_unref(reply);
     return r;
 }
 
-static void done(void *context, int result, const struct fftd_format *format, const uint8_t *before,
-                 const uint8_t *after, uint64_t sequence, uint64_t filter_serial)
+/* Answers the call unless its peer has left, and ends it. */
+static void end(struct snapshot_call *call)
 {
-    struct snapshot_call *call = context;
-    int r = result;
-
+    int r = call->result;
     if (call->call.message != NULL && r >= 0) {
         call->call.peer->unread_snapshots++;
-        r = answer(call, format, before, after, sequence, filter_serial);
+        r = answer(call);
     }
     if (call->call.message != NULL && r >= 0)
         loan_sent(call->loan);
@@ -77,8 +74,53 @@ static void done(void *context, int result, const struct fftd_format *format, co
     if (call->call.message != NULL && r < 0)
         sd_bus_reply_method_errorf(call->call.message, BUS_ERROR_FAILED,
                                    "cannot take a snapshot: %s", strerror(-r));
+    for (unsigned i = 0; i < LOAN_FRAMES; i++)
+        if (call->fd[i] >= 0)
+            close(call->fd[i]);
+    free(call->after);
     peer_call_end(&call->call);
     free(call);
+}
+
+static void copy(struct job *job)
+{
+    struct snapshot_call *call = (struct snapshot_call *)job; /* job is its first member */
+    const size_t size = call->format.frame_bytes;
+    int r = 0;
+    if (call->before != NULL)
+        r = call->fd[0] = loan_frame(call->loan, "fftd-before", call->before, size);
+    if (r >= 0)
+        r = call->fd[1] = loan_frame(call->loan, "fftd-after", call->after, size);
+    call->result = r < 0 ? r : 0;
+    free(call->after);
+    call->after = NULL;
+}
+
+static void copied(struct job *job, bool is_cancelled)
+{
+    struct snapshot_call *call = (struct snapshot_call *)job;
+    if (is_cancelled)
+        call->result = -ECANCELED;
+    end(call);
+}
+
+static void done(void *context, int result, const struct fftd_format *format, const uint8_t *before,
+                 uint8_t *after, uint64_t sequence, uint64_t filter_serial)
+{
+    struct snapshot_call *call = context;
+    const struct peer *peer = call->call.peer;
+    call->result = result;
+    call->format = *format;
+    call->sequence = sequence;
+    call->filter_serial = filter_serial;
+    call->before = before;
+    call->after = after;
+    if (peer == NULL || result < 0) {
+        end(call);
+        return;
+    }
+    call->job = (struct job){.uid = peer->uid, .run = copy, .done = copied};
+    worker_add(peer->services->worker[WORKER_FRAMES], &call->job);
 }
 
 static int check(const struct peer *peer, sd_bus_error *error)
@@ -113,6 +155,7 @@ static int request(sd_bus_message *message, struct peer *peer, bool with_before,
     struct snapshot_call *call = calloc(1, sizeof *call);
     if (call == NULL)
         return -ENOMEM;
+    call->fd[0] = call->fd[1] = -1;
     r = loan_begin(&call->loan, &peer->services->loans[peer->is_watcher], peer->uid, &why);
     if (r < 0) {
         free(call);

@@ -70,9 +70,9 @@ void request_fail(struct request *list, int result, const char *reason)
     }
 }
 
-static void answer(const struct request *request)
+static void answer(struct request *request)
 {
-    const struct request_snapshot *snapshot = &request->snapshot;
+    struct request_snapshot *snapshot = &request->snapshot;
     const struct request_controls *controls = &request->controls;
 
     switch (request->kind) {
@@ -81,6 +81,8 @@ static void answer(const struct request *request)
                        request->result < 0 ? NULL : snapshot->before,
                        request->result < 0 ? NULL : snapshot->after, snapshot->sequence,
                        snapshot->filter_serial);
+        if (request->result >= 0)
+            snapshot->after = NULL; /* it is the callee's now */
         break;
     case REQUEST_LIST_CONTROLS:
     case REQUEST_SET_CONTROLS:

@@ -15,11 +15,11 @@
 #include "core/settings.h"
 #include "fftd/ring.h"
 
-/* Receives a frame before and after the filter. Both buffers have the format's layout and are freed
- * after the call. Both are NULL if result is negative; `before` is also NULL if it was not asked
- * for. filter_serial: the serial of the filter that made `after`. */
+/* Receives a frame before and after the filter. Both buffers have the format's layout; the callee
+ * frees `after`, and `before` with it. Both are NULL if result is negative; `before` is also NULL
+ * if it was not asked for. filter_serial: the serial of the filter that made `after`. */
 typedef void camera_snapshot_fn(void *context, int result, const struct fftd_format *format,
-                                const uint8_t *before, const uint8_t *after, uint64_t sequence,
+                                const uint8_t *before, uint8_t *after, uint64_t sequence,
                                 uint64_t filter_serial);
 
 /* Receives the result of a request about controls. `why` gives the reason of a negative result;

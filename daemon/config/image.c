@@ -5,6 +5,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <pthread.h>
 #include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
@@ -18,7 +19,7 @@
 
 #define MAX_IMAGES     256         /* in memory; a chain has at most 32 */
 #define IDLE_IMAGES    16          /* kept although no chain holds them */
-#define IDLE_BYTES     (32u << 20) /* the same, for their pixels */
+#define IDLE_BYTES     (64u << 20) /* the same, for their pixels: one of the largest */
 #define COARSE_SECONDS 2 /* a second change this soon may leave a file's times as they are */
 
 /* An image and the file that it was read from. */
@@ -28,17 +29,35 @@ struct entry {
     bool is_trusted;
 };
 
-/* In the order in which they were read. */
+/* In the order in which they were read. Files are read and images decoded without the lock. */
 static struct {
+    pthread_mutex_t lock;
     unsigned count;
     struct entry entry[MAX_IMAGES];
-} store;
+} store = {.lock = PTHREAD_MUTEX_INITIALIZER};
+
+/* The images that this thread has loaded since it last trimmed them; it holds them. */
+static _Thread_local struct {
+    unsigned count;
+    const struct filter_image *image[MAX_IMAGES];
+    const atomic_bool *cancelled; /* NULL: loading is not cancelled */
+} loaded;
 
 /* ---- the store ---- */
 
+/* Holds an image for this thread, under the lock. */
+static const struct filter_image *use(const struct filter_image *image)
+{
+    for (unsigned i = 0; i < loaded.count; i++)
+        if (loaded.image[i] == image)
+            return image;
+    filter_image_hold(image);
+    loaded.image[loaded.count++] = image;
+    return image;
+}
+
 static void take_out(unsigned at)
 {
-    filter_image_destroy(store.entry[at].image);
     store.count--;
     memmove(&store.entry[at], &store.entry[at + 1], (store.count - at) * sizeof store.entry[0]);
 }
@@ -50,17 +69,27 @@ static size_t bytes_of(const struct filter_image *image)
 
 static void trim(unsigned max_count, size_t max_bytes)
 {
-    unsigned count = 0;
+    struct filter_image *unused[MAX_IMAGES];
+    unsigned count = 0, unused_count = 0;
     size_t bytes = 0;
+    while (loaded.count > 0)
+        filter_image_drop(loaded.image[--loaded.count]);
+    pthread_mutex_lock(&store.lock);
     for (unsigned i = store.count; i-- > 0;) { /* the newest first */
-        const struct filter_image *image = store.entry[i].image;
+        struct filter_image *image = store.entry[i].image;
         if (filter_image_is_held(image))
             continue;
         count++;
         bytes += bytes_of(image);
-        if (count > max_count || bytes > max_bytes)
+        if (count > max_count || bytes > max_bytes) {
+            unused[unused_count++] = image;
             take_out(i);
+        }
     }
+    pthread_mutex_unlock(&store.lock);
+    while (unused_count >
+           0) /* the kernel takes milliseconds to take back the memory of a large one */
+        filter_image_destroy(unused[--unused_count]);
 }
 
 void config_trim_images(void)
@@ -93,33 +122,44 @@ static bool has_settled(const struct stat *file)
 
 static const struct filter_image *find_read(const char *name, const struct stat *file)
 {
-    for (unsigned i = 0; i < store.count; i++)
+    const struct filter_image *found = NULL;
+    pthread_mutex_lock(&store.lock);
+    for (unsigned i = 0; found == NULL && i < store.count; i++)
         if (store.entry[i].is_trusted && same_file(&store.entry[i].file, file) &&
             strcmp(store.entry[i].image->name, name) == 0)
-            return store.entry[i].image;
-    return NULL;
+            found = use(store.entry[i].image);
+    pthread_mutex_unlock(&store.lock);
+    return found;
 }
 
-/* Keeps an image, or returns an equal one and destroys this. */
+/* The sums tell nearly all images apart, so that pixels are compared only if they are equal. */
+static bool is_same(const struct filter_image *a, const struct filter_image *b)
+{
+    return a->sum == b->sum && a->square_sum == b->square_sum && filter_image_equal(a, b);
+}
+
+/* Keeps an image, or returns an equal one and destroys this. Two threads may have read it. */
 static int keep(const struct filter_image **ret, struct filter_image *image,
                 const struct stat *file, bool is_trusted, struct error *why)
 {
+    struct filter_image *unused = NULL;
     unsigned at = 0;
-    while (at < store.count && !filter_image_equal(store.entry[at].image, image))
+    pthread_mutex_lock(&store.lock);
+    while (at < store.count && !is_same(store.entry[at].image, image))
         at++;
-    if (at == MAX_IMAGES) {
-        int r = error_set(why, ENOSPC, "%d images are in use: expected fewer", MAX_IMAGES);
-        filter_image_destroy(image);
-        return r;
-    }
-    if (at == store.count)
-        store.entry[store.count++].image = image;
+    const bool is_full = at == MAX_IMAGES;
+    if (at < store.count || is_full)
+        unused = image;
     else
-        filter_image_destroy(image);
-    store.entry[at].file = *file;
-    store.entry[at].is_trusted = is_trusted;
-    *ret = store.entry[at].image;
-    return 0;
+        store.entry[store.count++].image = image;
+    if (!is_full) {
+        store.entry[at].file = *file;
+        store.entry[at].is_trusted = is_trusted;
+        *ret = use(store.entry[at].image);
+    }
+    pthread_mutex_unlock(&store.lock);
+    filter_image_destroy(unused);
+    return is_full ? error_set(why, ENOSPC, "%d images are in use: expected fewer", MAX_IMAGES) : 0;
 }
 
 /* ---- files ---- */
@@ -161,7 +201,7 @@ static int parse(struct filter_image **ret, const char *name, const unsigned cha
     size_t pgm_count;
     if (!png_is_png(bytes, count))
         return filter_image_parse(ret, name, bytes, count, why);
-    int r = png_decode(&pgm, &pgm_count, name, bytes, count, why);
+    int r = png_decode(&pgm, &pgm_count, name, bytes, count, loaded.cancelled, why);
     if (r == 0)
         r = filter_image_parse(ret, name, pgm, pgm_count, why);
     free(pgm);
@@ -211,10 +251,17 @@ int config_load_image(const struct filter_image **ret, const char *name, struct 
 {
     struct config_dirs dirs;
     char path[CONFIG_PATH_BYTES];
+    if (loaded.cancelled != NULL && atomic_load(loaded.cancelled))
+        return error_set(why, ECANCELED, "image %s is no longer needed", name);
     config_find_dirs(&dirs, "FFTD_IMAGE_DIR", "images");
     if (filter_image_is_name(name) && config_find_in_dirs(&dirs, name, "", path))
         return load_file(ret, name, path, why);
     return config_fail_unknown(&dirs, "image", name, "", why);
+}
+
+void config_cancel_images(const atomic_bool *cancelled)
+{
+    loaded.cancelled = cancelled;
 }
 
 void config_use_images(void)

@@ -7,9 +7,12 @@
  * The same content of a file is kept once. A file that has changed is read again when a chain names
  * it the next time; chains that are in use keep the pixels that they have.
  *
- * Threads: the main thread only. */
+ * Threads: any. Images that a thread has loaded stay until it calls config_trim_images, and longer
+ * if a chain holds them. */
 #ifndef FFTD_CONFIG_IMAGE_H
 #define FFTD_CONFIG_IMAGE_H
+
+#include <stdatomic.h>
 
 #include "core/error.h"
 #include "filters/filter_image.h"
@@ -21,11 +24,15 @@ void config_use_images(void);
  * it is no image or not a regular file; or why it cannot be read. */
 int config_load_image(const struct filter_image **ret, const char *name, struct error *why);
 
-/* Destroys images that no chain holds, but for the few that were read last. Chains that do not hold
- * theirs must not be used afterwards. */
+/* Destroys images that no chain holds and no other thread has just loaded, but for the few that
+ * were read last. Chains of this thread that do not hold theirs must not be used afterwards. */
 void config_trim_images(void);
 
-/* Destroys all images that no chain holds. */
+/* The same, without exceptions. */
 void config_forget_images(void);
+
+/* From now on, loading fails in this thread with -ECANCELED once *cancelled is true, also halfway
+ * through a PNG. NULL: it does not. */
+void config_cancel_images(const atomic_bool *cancelled);
 
 #endif

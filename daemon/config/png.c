@@ -19,6 +19,7 @@ struct decoder {
     const char *name;
     const unsigned char *at;
     size_t left;
+    const atomic_bool *cancelled;
     struct error *why;
     png_structp png;
     png_infop info;
@@ -56,6 +57,14 @@ static void on_read(png_structp png, png_bytep to, size_t count)
     memcpy(to, decoder->at, count);
     decoder->at += count;
     decoder->left -= count;
+}
+
+static void on_row(png_structp png, png_uint_32 row, int pass)
+{
+    const struct decoder *decoder = png_get_error_ptr(png);
+    (void)row, (void)pass;
+    if (atomic_load(decoder->cancelled))
+        png_error(png, "it is no longer needed");
 }
 
 /* ---- decoding ---- */
@@ -106,6 +115,8 @@ static int decode(struct decoder *decoder)
     if (setjmp(png_jmpbuf(decoder->png)) != 0)
         return -EINVAL; /* on_error has said why */
     png_set_read_fn(decoder->png, decoder, on_read);
+    if (decoder->cancelled != NULL)
+        png_set_read_status_fn(decoder->png, on_row);
     png_read_info(decoder->png, decoder->info);
     if (check_size(decoder) < 0)
         return -EINVAL;
@@ -148,9 +159,10 @@ static int write_pgm(const struct decoder *decoder, unsigned char **ret, size_t 
 }
 
 int png_decode(unsigned char **ret, size_t *ret_count, const char *name, const unsigned char *bytes,
-               size_t count, struct error *why)
+               size_t count, const atomic_bool *cancelled, struct error *why)
 {
-    struct decoder decoder = {.name = name, .at = bytes, .left = count, .why = why};
+    struct decoder decoder = {
+        .name = name, .at = bytes, .left = count, .cancelled = cancelled, .why = why};
     decoder.png = png_create_read_struct(PNG_LIBPNG_VER_STRING, &decoder, on_error, on_warning);
     if (decoder.png != NULL)
         decoder.info = png_create_info_struct(decoder.png);

@@ -16,7 +16,8 @@
 /* ---- each of the sockets `control` and `control-watch` ---- */
 
 /* Connections in all, and of a user other than root and the daemon's. The next one is closed, and
- * the first of these is logged. Each takes LIMIT_MESSAGE_BYTES of memory. */
+ * the first of these is logged. Each takes LIMIT_MESSAGE_BYTES of memory, and has one slow call at
+ * a time (bus/slow_call.h), so that these also limit how many of them wait. */
 #define LIMIT_PEERS              32
 #define LIMIT_PEERS_OF_USER      16
 /* Bytes of a line of the handshake, and of a message with its header. A peer that sends a longer
@@ -26,7 +27,7 @@
 #define LIMIT_MESSAGE_BYTES      65536u
 #define LIMIT_MESSAGE_CEILING    163840u
 /* From the connection to the end of the handshake, and from the first byte of a message to its
- * last. A slower peer is disconnected. */
+ * last. A slower peer is disconnected. Time in which the main loop was busy does not count. */
 #define LIMIT_HANDSHAKE_US       3000000
 #define LIMIT_MESSAGE_US         3000000
 /* Replies and signals that a peer leaves unread. With more it is disconnected. */

@@ -61,7 +61,7 @@ void filter_stage_print(const struct filter_stage *stage, char *text, size_t siz
 /* Returns whether both have the same stages, with the same parameters, in the same order. */
 bool filter_chain_equal(const struct filter_chain *a, const struct filter_chain *b);
 
-/* A chain that outlives one call of the main thread holds its images (filter_image.h). */
+/* A chain that outlives the call for which it was parsed holds its images (filter_image.h). */
 void filter_chain_hold(const struct filter_chain *chain);
 void filter_chain_drop(const struct filter_chain *chain);
 

@@ -55,7 +55,7 @@ void filter_image_hold(const struct filter_image *image)
         atomic_fetch_add_explicit(holders(image), 1, memory_order_relaxed);
 }
 
-/* The main thread destroys an image only after it has seen that the last one was dropped. */
+/* An image is destroyed only after its last holder was seen to have dropped it. */
 void filter_image_drop(const struct filter_image *image)
 {
     if (image != NULL)

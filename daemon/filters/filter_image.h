@@ -4,9 +4,9 @@
  * changes after it was read, so all copies of a chain share it, and any thread may read it. If the
  * file changes, it is read into another struct filter_image.
  *
- * config/image.h keeps all images, and destroys those that nobody holds. A chain that outlives one
- * call of the main thread therefore has to hold its images (filter_chain_hold in filter.h). A chain
- * on the stack need not.
+ * config/image.h keeps all images, and destroys those that nobody holds. A chain that outlives the
+ * call for which it was parsed has to hold its images (filter_chain_hold in filter.h). A chain on
+ * the stack of the thread that has loaded them need not.
  *
  * Files are recognized by their first bytes:
  *     P5, P2   PGM, 8 or 16 bits, binary or text; white (the header's maximum) becomes 1, black 0
@@ -36,6 +36,7 @@ struct filter_image {
     char name[FILTER_IMAGE_NAME_BYTES];
     unsigned columns, rows;
     double sum, square_sum; /* sums over all pixels, and over their squares */
+    float lowest, highest;  /* of all pixels */
     atomic_uint holders;
     float pixel[]; /* row by row, from the top */
 };
@@ -52,8 +53,8 @@ bool filter_image_equal(const struct filter_image *a, const struct filter_image 
  * is 0. */
 bool filter_image_is_symmetric(const struct filter_image *image);
 
-/* Any thread may call these with an image that is held, or that the main thread has just loaded.
- * NULL is allowed, except for filter_image_is_held. */
+/* Any thread may call these with an image that is held, or that it has just loaded. NULL is
+ * allowed, except for filter_image_is_held. */
 void filter_image_hold(const struct filter_image *image);
 void filter_image_drop(const struct filter_image *image);
 bool filter_image_is_held(const struct filter_image *image);

@@ -387,10 +387,13 @@ int filter_image_parse(struct filter_image **ret, const char *name, const void *
                                     : read_text(&image, &reader, why);
     if (r < 0 || image == NULL)
         return r;
+    image->lowest = image->highest = image->pixel[0];
     for (size_t i = 0; i < (size_t)image->columns * image->rows; i++) {
         const double pixel = (double)image->pixel[i];
         image->sum += pixel;
         image->square_sum += pixel * pixel;
+        image->lowest = fminf(image->lowest, image->pixel[i]);
+        image->highest = fmaxf(image->highest, image->pixel[i]);
     }
     *ret = image;
     return 0;

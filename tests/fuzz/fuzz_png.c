@@ -19,7 +19,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     if (bytes == NULL)
         return 0;
     memcpy(bytes, data, size);
-    if (png_decode(&pgm, &count, "fuzz.png", bytes, size, &why) != 0) {
+    if (png_decode(&pgm, &count, "fuzz.png", bytes, size, NULL, &why) != 0) {
         if (why.text[0] == '\0' || pgm != NULL)
             abort();
     } else if (filter_image_parse(&image, "fuzz.png", pgm, count, &why) != 0) {

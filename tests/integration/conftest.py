@@ -32,8 +32,8 @@ needs_root = pytest.mark.needs_root
 
 # What these look at is the same in every build, and their daemons start the same threads as those
 # of the other tests.
-SAME_THREADS = {"test_calibrate", "test_ctl", "test_deflicker", "test_demosaic", "test_edit",
-                "test_filter_plot", "test_filters", "test_filters_doc", "test_formats",
+SAME_THREADS = {"test_bus_budget", "test_calibrate", "test_ctl", "test_deflicker", "test_demosaic",
+                "test_edit", "test_filter_plot", "test_filters", "test_filters_doc", "test_formats",
                 "test_images", "test_openmetrics", "test_presets", "test_report", "test_runner",
                 "test_undistort", "test_units"}
 

@@ -46,6 +46,7 @@ static float *draw(unsigned number, const char *name, unsigned width, unsigned h
     snprintf(image->name, sizeof image->name, "%s", name);
     image->columns = width;
     image->rows = height;
+    image->lowest = image->highest = (float)level;
     for (unsigned i = 0; i < width * height; i++)
         image->pixel[i] = (float)level;
     return image->pixel;
@@ -267,7 +268,10 @@ static void images_that_do_not_fit_are_refused(void **state)
     }
     for (int sign = -1; sign <= 1; sign += 2) {
         struct error why = {""};
-        draw(0, "d.pfm", WIDTH, HEIGHT, 0.5)[WIDTH + 2] = sign < 0 ? -0.01F : 1.01F;
+        const float wrong = sign < 0 ? -0.01F : 1.01F;
+        draw(0, "d.pfm", WIDTH, HEIGHT, 0.5)[WIDTH + 2] = wrong;
+        images[0]->lowest = fminf(0.5F, wrong);
+        images[0]->highest = fmaxf(0.5F, wrong);
         assert_int_equal(filter_chain_parse(&chain, "dark:image=d.pfm", &why), -EINVAL);
         assert_non_null(strstr(why.text, "column 3 of row 2 of image d.pfm"));
     }

@@ -594,7 +594,7 @@ static struct {
 } answer;
 
 static void answered(void *context, int result, const struct fftd_format *format,
-                     const uint8_t *before, const uint8_t *after, uint64_t sequence,
+                     const uint8_t *before, uint8_t *after, uint64_t sequence,
                      uint64_t filter_serial)
 {
     assert_ptr_equal(context, &answer);
@@ -609,6 +609,7 @@ static void answered(void *context, int result, const struct fftd_format *format
         answer.after = after[last];
         answer.filter_serial = filter_serial;
     }
+    free(after);
 }
 
 /* Clients get colours; of which mosaic they were made concerns the engine alone. */

@@ -1,6 +1,7 @@
 /* Images of filters, from files. */
 #include <errno.h>
 #include <png.h>
+#include <pthread.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -104,6 +105,62 @@ static void held_images_stay(void **state)
     filter_chain_drop(&chain);
 }
 
+/* Writes 3x2 pixels of one of libpng's formats as an image editor would. */
+static void draw(png_uint_32 format, const void *pixels)
+{
+    png_image png = {.version = PNG_IMAGE_VERSION, .width = 3, .height = 2, .format = format};
+    assert_true(png_image_write_to_file(&png, path_of("drawn.png"), 0, pixels, 0, NULL));
+}
+
+/* Each thread's images stay until it trims them, whatever others do meanwhile. ThreadSanitizer and
+ * AddressSanitizer see more than the pixels. */
+static void *load_and_trim(void *context)
+{
+    bool *is_right = context;
+    *is_right = true;
+    for (unsigned i = 0; i < 300 && *is_right; i++) {
+        struct filter_chain chain;
+        struct error why;
+        *is_right =
+            config_filter(&chain, i % 2 ? "mask:image=a.txt" : "mask:image=b.txt", &why) == 0;
+        for (unsigned k = 0; k < 100 && *is_right; k++)
+            *is_right = chain.stage[0].image->pixel[0] == (i % 2 ? 7 : 8);
+        config_forget_images();
+    }
+    return NULL;
+}
+
+static void threads_share_images(void **state)
+{
+    pthread_t thread[4];
+    bool is_right[4];
+    (void)state;
+    write_file("a.txt", "7");
+    write_file("b.txt", "8");
+    for (unsigned i = 0; i < 4; i++)
+        assert_int_equal(pthread_create(&thread[i], NULL, load_and_trim, &is_right[i]), 0);
+    for (unsigned i = 0; i < 4; i++)
+        pthread_join(thread[i], NULL);
+    for (unsigned i = 0; i < 4; i++)
+        assert_true(is_right[i]);
+}
+
+static void loading_is_cancelled(void **state)
+{
+    static const uint8_t plain[6] = {1, 2, 3, 4, 5, 6};
+    static const struct filter_image *image;
+    atomic_bool cancelled = false;
+    struct error why = {""};
+    (void)state;
+    draw(PNG_FORMAT_GRAY, plain);
+    config_cancel_images(&cancelled);
+    assert_int_equal(config_load_image(&image, "drawn.png", &why), 0);
+    atomic_store(&cancelled, true);
+    assert_int_equal(config_load_image(&image, "drawn.png", &why), -ECANCELED);
+    config_cancel_images(NULL);
+    assert_int_equal(config_load_image(&image, "drawn.png", &why), 0);
+}
+
 static void other_files_are_refused(void **state)
 {
     (void)state;
@@ -125,13 +182,6 @@ static void other_files_are_refused(void **state)
     expect_refused("hole", -EINVAL, "image hole has 68157440 bytes of text");
     write_file("broken", "P5 9 9 255\n123");
     expect_refused("broken", -EINVAL, "image broken is truncated");
-}
-
-/* Writes 3x2 pixels of one of libpng's formats as an image editor would. */
-static void draw(png_uint_32 format, const void *pixels)
-{
-    png_image png = {.version = PNG_IMAGE_VERSION, .width = 3, .height = 2, .format = format};
-    assert_true(png_image_write_to_file(&png, path_of("drawn.png"), 0, pixels, 0, NULL));
 }
 
 static void expect_pixels(const double *wanted, double white)
@@ -255,6 +305,8 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(content_is_shared_until_it_changes),
         cmocka_unit_test(held_images_stay),
+        cmocka_unit_test(threads_share_images),
+        cmocka_unit_test(loading_is_cancelled),
         cmocka_unit_test(other_files_are_refused),
         cmocka_unit_test(png_images_are_grey),
         cmocka_unit_test(damaged_png_images_are_refused),

@@ -23,14 +23,18 @@ static void expect_pixels(const void *bytes, size_t count, unsigned columns, uns
     assert_int_equal(image->columns, columns);
     assert_int_equal(image->rows, rows);
     assert_string_equal(image->name, "a.pgm");
-    double sum = 0, square_sum = 0;
+    double sum = 0, square_sum = 0, lowest = expected[0], highest = expected[0];
     for (unsigned i = 0; i < columns * rows; i++) {
         assert_true(fabs((double)image->pixel[i] - expected[i]) <= 1e-7);
         sum += expected[i];
         square_sum += expected[i] * expected[i];
+        lowest = fmin(lowest, expected[i]);
+        highest = fmax(highest, expected[i]);
     }
     assert_true(fabs(image->sum - sum) < 1e-6);
     assert_true(fabs(image->square_sum - square_sum) < 1e-6);
+    assert_true(fabs((double)image->lowest - lowest) <= 1e-7);
+    assert_true(fabs((double)image->highest - highest) <= 1e-7);
     filter_image_destroy(image);
 }
 

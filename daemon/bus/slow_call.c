@@ -1,0 +1,77 @@
+#include "bus/slow_call.h"
+
+#include <stdlib.h>
+
+#include "config/image.h"
+
+static bool prepare(struct job *job)
+{
+    struct slow_call *call = (struct slow_call *)job; /* job is its first member */
+    call->has_failed = call->ops->prepare != NULL && call->ops->prepare(call, &call->error) < 0;
+    return !call->has_failed;
+}
+
+static void run(struct job *job)
+{
+    struct slow_call *call = (struct slow_call *)job;
+    config_cancel_images(&job->cancelled);
+    call->ops->run(call);
+    config_cancel_images(NULL);
+    config_trim_images();
+}
+
+static void destroy(struct slow_call *call)
+{
+    if (call->ops->finish != NULL)
+        call->ops->finish(call);
+    sd_bus_error_free(&call->error);
+    sd_bus_message_unref(call->message);
+    free(call);
+}
+
+static void done(struct job *job, bool is_cancelled)
+{
+    struct slow_call *call = (struct slow_call *)job;
+    if (!is_cancelled) {
+        const int r = call->has_failed ? -1 : call->ops->answer(call, &call->error);
+        if (r == SLOW_CALL_REPEAT) {
+            job_repeat(job);
+            return;
+        }
+        if (r < 0)
+            sd_bus_reply_method_errno(call->message, r, &call->error);
+        peer_resume(call->peer);
+    }
+    peer_call_end(&call->waiting);
+    destroy(call);
+}
+
+static void on_leave(struct peer_call *waiting)
+{
+    struct slow_call *call =
+        (struct slow_call *)((char *)waiting - offsetof(struct slow_call, waiting));
+    job_cancel(&call->job);
+}
+
+int slow_call_start(struct slow_call *call, const struct slow_call_ops *ops, struct peer *peer,
+                    sd_bus_message *message)
+{
+    call->job = (struct job){.uid = peer->uid, .prepare = prepare, .run = run, .done = done};
+    call->ops = ops;
+    call->peer = peer;
+    call->message = sd_bus_message_ref(message);
+    call->has_failed = false;
+    call->error = SD_BUS_ERROR_NULL;
+    peer_call_begin(peer, PEER_CALL_SLOW, &call->waiting, message);
+    call->waiting.on_leave = on_leave;
+    call->waiting.outlives_connection =
+        ops->is_change && sd_bus_message_get_expect_reply(message) == 0;
+    worker_add(peer->services->worker[ops->is_change ? WORKER_CHANGES : WORKER_QUESTIONS],
+               &call->job);
+    return 1;
+}
+
+bool slow_call_is_cancelled(const struct slow_call *call)
+{
+    return job_is_cancelled(&call->job);
+}

@@ -30,7 +30,8 @@ def kernel_of(chain):
     if chain == "none":
         return kernel
     for stage in chain.split(" | "):
-        found = re.fullmatch(r"convolve:kernel=([-0-9. /]+)", stage)
+        found = re.fullmatch(r"convolve:kernel=([-0-9. /]+)"
+                             r"(?:,anchor=0/0,normalise=none,correlate=false)?", stage)
         if not found:
             return None
         rows = numpy.array([[float(value) for value in row.split()]

@@ -135,7 +135,7 @@ def choose_edit(rng, facts):
             ["set", "1", param["name"], values.invalid_value(rng, param)])))
     if rng.random() < 0.15:
         word = rng.choice(("explode", "", "Replace"))
-        changes.append([word] if word else [])
+        changes = [[word] if word else []]
         words = word
     return [*who(rng), changes, rng.choice(("any", "any", "current", "stale")),
             rng.choice((0, 0, 0, 1, 5, 30, 100000)), words]

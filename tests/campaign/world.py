@@ -270,6 +270,7 @@ class World:
         self.log_read = 0
         self.serials = {}
         self.last = self.base_kinds = None
+        self.was_online = False
         self.may_end = False
         self.settle_source(self.config["camera.source"])
         self.candidates = {self.config["camera.source"]}
@@ -327,6 +328,7 @@ class World:
 
     def ended(self):
         """After the daemon has ended: everything of this life is over."""
+        self.daemon.log_file.close()
         self.scan_log()
         self.drop_peers()
         self.drain()
@@ -451,6 +453,8 @@ class World:
         if self.runs:
             return True
         code = self.daemon.process.returncode
+        if not self.was_online and code in SYSEXITS and not self.is_good():
+            return False  # the start may fail, while calls are already answered
         check(code == 0 and self.may_end, "exit",
               f"the daemon ended with {code} in {self.method}: {self.daemon.log[-1500:]}")
         return False
@@ -468,6 +472,7 @@ class World:
                 return
             now = self.properties()
         check(now["State"] in STATES, "state", now["State"])
+        self.was_online = self.was_online or now["State"] == "online"
         check(now["PublishedSerial"] <= now["Serial"], "serial",
               f"published {now['PublishedSerial']} of {now['Serial']}")
         if self.last:

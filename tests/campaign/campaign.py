@@ -295,7 +295,9 @@ def campaign(seeds, seconds, facts):
             print(f"# figures: left out: hostile rings for {client}: {why}")
     deadline = time.monotonic() + seconds
     while time.monotonic() < deadline:
-        seed = f"{seeds[number % len(seeds)]}.{number // len(seeds)}"
+        seed, turn = str(seeds[number % len(seeds)]), number // len(seeds)
+        if "." not in seed or turn > 0:  # "7.3" is the fourth episode of the seed 7
+            seed += f".{turn}"
         number += 1
         episode = make_episode(seed, facts, possible)
         failure = run_episode(episode, tally, deadline + 5)

@@ -1,4 +1,4 @@
-# Libraries that make OpenCL, memory imports or allocations fail under the real program. They are built beside the
+# Libraries that make OpenCL, memory imports, allocations or the clock fail under the real program. They are built beside the
 # programs that tests run, and are copied with them.
 
 FAULTS := $(patsubst tests/faults/%.c,$(BUILD)/tests/tools/faulty_%.so,$(wildcard tests/faults/*.c))
@@ -8,7 +8,7 @@ $(FAULTS): $(BUILD)/tests/tools/faulty_%.so: tests/faults/%.c
 	@mkdir -p $(@D)
 	$(CC) $(CPPFLAGS) -g -O2 -std=c11 $(WARN) -fPIC -pthread -shared -o $@ $< -ldl
 
-test-programs test-integration test-faults _test-vm-amd64: $(FAULTS)
+test-programs test-integration test-faults campaign test-campaign _test-vm-amd64: $(FAULTS)
 
 # These files are not called test_*.py, so that test-integration, which is run before each commit,
 # leaves them out.

@@ -44,6 +44,7 @@ SUITES = [
           "test-cross"),
     Suite("widths", "test-widths"),
     Suite("faults", "test-faults"),
+    Suite("campaign", "test-campaign SECONDS=60 SEED='1 2 3'", "test-campaign SECONDS=600"),
     Suite("mali-daemon", "test-mali-daemon"),
     Suite("oclgrind", "test-oclgrind OCLGRIND_TESTS='transform engine'", "test-oclgrind"),
     Suite("integration-address-undefined",

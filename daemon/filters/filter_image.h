@@ -36,7 +36,10 @@ struct filter_image {
     char name[FILTER_IMAGE_NAME_BYTES];
     unsigned columns, rows;
     double sum, square_sum; /* sums over all pixels, and over their squares */
-    float lowest, highest;  /* of all pixels */
+    /* Sums over all pixels of the squared difference from the next one, which after the last one is
+     * the first. */
+    double slopes_along_rows, slopes_along_columns;
+    float lowest, highest; /* of all pixels */
     atomic_uint holders;
     float pixel[]; /* row by row, from the top */
 };

@@ -369,6 +369,29 @@ static int refuse_known(const struct reader *reader, struct error *why)
     return 0;
 }
 
+/* What filters ask of an image, computed once: the main thread checks chains, too, and has no time
+ * to look at each pixel. */
+static void sum_up(struct filter_image *image)
+{
+    const size_t columns = image->columns, count = columns * image->rows;
+    const float *row = image->pixel;
+    image->lowest = image->highest = image->pixel[0];
+    for (size_t i = 0; i < count; i++) {
+        const size_t x = i % columns;
+        const double pixel = (double)image->pixel[i];
+        const double right = (double)row[x + 1 < columns ? x + 1 : 0] - pixel;
+        const double below =
+            (double)image->pixel[i + columns < count ? i + columns : i + columns - count] - pixel;
+        image->sum += pixel;
+        image->square_sum += pixel * pixel;
+        image->slopes_along_rows += right * right;
+        image->slopes_along_columns += below * below;
+        image->lowest = fminf(image->lowest, image->pixel[i]);
+        image->highest = fmaxf(image->highest, image->pixel[i]);
+        row += x + 1 == columns ? columns : 0;
+    }
+}
+
 int filter_image_parse(struct filter_image **ret, const char *name, const void *bytes, size_t count,
                        struct error *why)
 {
@@ -387,14 +410,7 @@ int filter_image_parse(struct filter_image **ret, const char *name, const void *
                                     : read_text(&image, &reader, why);
     if (r < 0 || image == NULL)
         return r;
-    image->lowest = image->highest = image->pixel[0];
-    for (size_t i = 0; i < (size_t)image->columns * image->rows; i++) {
-        const double pixel = (double)image->pixel[i];
-        image->sum += pixel;
-        image->square_sum += pixel * pixel;
-        image->lowest = fminf(image->lowest, image->pixel[i]);
-        image->highest = fmaxf(image->highest, image->pixel[i]);
-    }
+    sum_up(image);
     *ret = image;
     return 0;
 }

@@ -39,14 +39,8 @@ static double mask_response(const struct filter_stage *stage, double fx, double 
 static double mask_support(const struct filter_stage *stage)
 {
     const struct filter_image *image = stage->image;
-    const int columns = (int)image->columns, rows = (int)image->rows;
-    double slopes = 0;
-    for (int y = 0; y < rows; y++)
-        for (int x = 0; x < columns; x++) {
-            const double here = mask_pixel(image, x, y);
-            slopes += square(columns * (mask_pixel(image, x + 1, y) - here)) +
-                      square(rows * (mask_pixel(image, x, y + 1) - here));
-        }
+    const double slopes = square(image->columns) * image->slopes_along_rows +
+                          square(image->rows) * image->slopes_along_columns;
     return image->square_sum > 0 ? 4 * sqrt(slopes / image->square_sum) / (2 * M_PI) : 0;
 }
 

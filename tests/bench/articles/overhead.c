@@ -97,7 +97,7 @@ static int run(struct camera *camera, struct figure figure[FIGURE_COUNT], const 
         if (whole_ns < 0)
             return (int)whole_ns;
         const int r = i == 0 ? validate(camera, why) : 0;
-        if (r < 0 || bench->quick)
+        if (r < 0 || bench->untimed)
             return r;
         if (i < WARM_UP)
             continue;
@@ -144,6 +144,7 @@ void overhead_measure(struct bench *bench)
 {
     static const uint32_t frames[][2] = {
         {160, 120}, {320, 240}, {640, 480}, {1280, 720}, {1920, 1080}};
-    for (unsigned i = 0; i < (bench->quick ? 1 : sizeof frames / sizeof frames[0]); i++)
+    for (unsigned i = 0; i < (bench->sizes == SIZES_QUICK ? 1 : sizeof frames / sizeof frames[0]);
+         i++)
         measure(bench, frames[i][0], frames[i][1]);
 }

@@ -1,5 +1,6 @@
-/* Row 6: ARM's transform in two dimensions, step by step, and then, one change at a time, from its
- * pipeline to ours. Every technique takes a picture of 8 bits on the device to a filtered picture
+/* Row 6: ARM's transform in two dimensions, step by step; its transpositions alone; mixed radix
+ * beside radix 2 on a padded picture; and then, one change at a time, from its pipeline to ours.
+ * Every technique but a transposition takes a picture of 8 bits on the device to a filtered picture
  * of 8 bits there: forward transform, product, inverse transform. arm.cl and stockham.cl describe
  * the kernels. */
 #include "arm.h"
@@ -10,20 +11,25 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "transform/plan.h"
+
 enum transposition { HOST, ELEMENTS, BLOCKS, IN_PLACE, IN_PLACE_PACKED, BLOCKS_OF_4, BRANCHES };
 
 struct scene {
     uint32_t width, height;
     const uint8_t *picture;
-    double *expected;
-    bool large; /* too large for the steps that take a second or more */
+    double *expected, *expected_padded; /* padded: to powers of two */
+    bool large;                         /* too large for the steps that take a second or more */
 };
 
 struct step_variant {
     const char *name;
-    bool host, row_by_row, square_only, slow;
+    bool host, row_by_row, slow;
+    bool square_only, fours_only; /* what it can transpose */
+    bool tables;                  /* twiddles are read instead of computed */
+    bool radix_2;                 /* after padding to powers of two */
+    bool groups;                  /* local sizes are set by hand: set_groups */
     enum transposition transposition;
-    size_t local_across, local_down; /* of the transposition; 0: the driver's */
 };
 
 /* The pipeline as published, on rows that are padded to an even pitch. */
@@ -84,7 +90,7 @@ static void add_host(struct group *group, const char *name, const struct scene *
     f->picture = scene->picture;
     arm_factor(p, &f->x, f->width, NULL);
     arm_factor(p, &f->y, f->height, NULL);
-    if (pipeline_is_refused(p))
+    if (pipeline_has_ended(p))
         return;
     f->host[0] = pipeline_memory(p, count * sizeof *f->host[0]);
     f->host[1] = pipeline_memory(p, count * sizeof *f->host[1]);
@@ -93,7 +99,7 @@ static void add_host(struct group *group, const char *name, const struct scene *
     f->roots_x = arm_host_roots(p, f->width);
     f->roots_y = arm_host_roots(p, f->height);
     float *response = reference_response(f->width, f->height);
-    if (!pipeline_is_refused(p))
+    if (!pipeline_has_ended(p))
         memcpy(f->response, response, count * sizeof *response);
     free(response);
     pipeline_call(p, filter_on_host, NULL, f);
@@ -137,6 +143,17 @@ static void add_host_transposition(struct pipeline *p, struct published *f, uint
     f->now = !f->now;
 }
 
+/* The article's rule: groups of 2x4 where they divide the blocks, otherwise of 1x2, otherwise the
+ * driver chooses (NULL). */
+static void set_groups(struct shape *shape)
+{
+    if (shape->down % 2 != 0)
+        return;
+    const bool large = shape->down % 4 == 0 && shape->across % 2 == 0;
+    shape->local_across = large ? 2 : 1;
+    shape->local_down = large ? 4 : 2;
+}
+
 /* Transposes width x height numbers, both even unless it is by BRANCHES. */
 static void add_transposition(struct pipeline *p, cl_program program, struct published *f,
                               const struct step_variant *v, uint32_t width, uint32_t height)
@@ -155,20 +172,12 @@ static void add_transposition(struct pipeline *p, cl_program program, struct pub
         add_host_transposition(p, f, width, height);
         return;
     }
-    struct shape shape = {(width + edge - 1) / edge, (height + edge - 1) / edge, 0, 0};
-    if (v->transposition != BRANCHES && (width % edge != 0 || height % edge != 0))
-        pipeline_refuse(p, "%ux%u is no multiple of blocks of %u", width, height, edge);
-    if (v->local_across > 0 && shape.across % v->local_across == 0 &&
-        shape.down % v->local_down == 0) {
-        shape.local_across = v->local_across;
-        shape.local_down = v->local_down;
-    } else if (v->local_across > 0) {
-        pipeline_refuse(p, "groups of %zux%zu do not divide %zux%zu", v->local_across,
-                        v->local_down, shape.across, shape.down);
-    }
+    struct shape shape = {(width + edge - 1) / edge, (height + edge - 1) / edge, 0, 0, 0};
+    if (v->groups)
+        set_groups(&shape);
     const char *name = names[v->transposition];
     if (v->transposition == IN_PLACE_PACKED)
-        shape = (struct shape){shape.across * (shape.across + 1) / 2, 1, 0, 0};
+        shape = (struct shape){shape.across * (shape.across + 1) / 2, 1, 0, 0, 0};
     if (v->transposition == IN_PLACE || v->transposition == IN_PLACE_PACKED) {
         pipeline_launch(p, program, name, shape, "bu", in, width);
         return;
@@ -180,7 +189,8 @@ static void add_transposition(struct pipeline *p, cl_program program, struct pub
 static void add_direction(struct pipeline *p, const struct step_variant *v, struct published *f,
                           bool inverse)
 {
-    const cl_program program = pipeline_program(p, "arm.cl", inverse ? "-DINVERSE" : "");
+    const cl_program program = pipeline_program(p, "arm.cl", "%s%s", inverse ? "-DINVERSE" : "",
+                                                v->tables ? "" : " -DSINCOS");
     arm_add_rows(p, program, &f->x, f->height, f->work[f->now], f->work[!f->now], v->row_by_row);
     f->now = !f->now;
     add_transposition(p, program, f, v, f->pitch_x, f->pitch_y);
@@ -193,6 +203,14 @@ static void add_direction(struct pipeline *p, const struct step_variant *v, stru
 static uint32_t padded_length(uint32_t n, const struct step_variant *v)
 {
     return v->transposition == BRANCHES ? n : n + n % 2;
+}
+
+static uint32_t power_of_two(uint32_t n)
+{
+    uint32_t power = 1;
+    while (power < n)
+        power *= 2;
+    return power;
 }
 
 /* The response of a padded frame; what is in the padding does not matter. */
@@ -208,34 +226,51 @@ static cl_mem padded_response(struct pipeline *p, const struct published *f)
     return pipeline_buffer(p, bytes, padded);
 }
 
+/* The picture in rows that are `pitch` apart, extended to the size of the transform by mirroring.
+ */
+static cl_mem padded_picture(struct pipeline *p, const struct published *f,
+                             const struct scene *scene)
+{
+    const size_t bytes = (size_t)f->pitch_x * f->pitch_y;
+    int32_t *map_x = pipeline_memory(p, f->width * sizeof *map_x);
+    int32_t *map_y = pipeline_memory(p, f->height * sizeof *map_y);
+    uint8_t *picture = pipeline_memory(p, bytes);
+    if (map_x == NULL || map_y == NULL || picture == NULL)
+        return NULL;
+    plan_border_map(map_x, f->width, scene->width, PLAN_MIRROR);
+    plan_border_map(map_y, f->height, scene->height, PLAN_MIRROR);
+    for (uint32_t y = 0; y < f->height; y++)
+        for (uint32_t x = 0; x < f->width; x++)
+            picture[(size_t)y * f->pitch_x + x] =
+                scene->picture[(size_t)map_y[y] * scene->width + (size_t)map_x[x]];
+    return pipeline_buffer(p, bytes, picture);
+}
+
 static void add_step(struct group *group, const struct step_variant *v, const struct scene *scene)
 {
+    static const uint32_t two[] = {2, 0};
     struct pipeline *p = pipeline_new(group, "%s", v->name);
-    struct published f = {.width = scene->width,
-                          .height = scene->height,
-                          .pitch_x = padded_length(scene->width, v),
-                          .pitch_y = padded_length(scene->height, v),
+    struct published f = {.width = v->radix_2 ? power_of_two(scene->width) : scene->width,
+                          .height = v->radix_2 ? power_of_two(scene->height) : scene->height,
                           .queue = bench_queue(group->bench)};
+    f.pitch_x = padded_length(f.width, v);
+    f.pitch_y = padded_length(f.height, v);
     const size_t padded = (size_t)f.pitch_x * f.pitch_y, count = (size_t)f.width * f.height;
-    arm_factor(p, &f.x, f.width, NULL);
-    arm_factor(p, &f.y, f.height, NULL);
+    arm_factor(p, &f.x, f.width, v->radix_2 ? two : NULL);
+    arm_factor(p, &f.y, f.height, v->radix_2 ? two : NULL);
     f.x.pitch = f.pitch_x;
     f.y.pitch = f.pitch_y;
-    if (v->square_only && f.width != f.height)
-        pipeline_refuse(p, "only squares are transposed in place");
-    if (pipeline_is_refused(p))
+    f.x.sines = f.y.sines = !v->tables;
+    if (pipeline_has_ended(p))
         return;
     arm_make_tables(p, &f.x);
     arm_make_tables(p, &f.y);
-    uint8_t *picture = pipeline_memory(p, padded);
-    for (uint32_t y = 0; picture != NULL && y < f.height; y++)
-        memcpy(picture + (size_t)y * f.pitch_x, scene->picture + (size_t)y * f.width, f.width);
-    const cl_mem in = pipeline_buffer(p, padded, picture), out = pipeline_buffer(p, padded, NULL);
+    const cl_mem in = padded_picture(p, &f, scene), out = pipeline_buffer(p, padded, NULL);
     const cl_mem response = padded_response(p, &f);
     f.work[0] = pipeline_buffer(p, padded * sizeof(float complex), NULL);
     f.work[1] = pipeline_buffer(p, padded * sizeof(float complex), NULL);
     const cl_program copies = pipeline_program(p, "arm.cl+stockham.cl", "%s", "");
-    const struct shape all = {f.pitch_x, f.pitch_y, 0, 0};
+    const struct shape all = {f.pitch_x, f.pitch_y, 0, 0, 0};
     pipeline_launch(p, copies, "load_complex", all, "bb", in, f.work[0]);
     add_direction(p, v, &f, false);
     pipeline_launch(p, copies, "multiply_all", all, "bb", f.work[f.now], response);
@@ -244,32 +279,19 @@ static void add_step(struct group *group, const struct step_variant *v, const st
     /* All but the product, the load and the store read and write every complex number once. */
     const unsigned passes = 8 + 2 * (f.x.stage_count + f.y.stage_count);
     pipeline_traffic(p, (double)count * (16. * passes + 20 + 9 + 9));
-    if (f.pitch_x == f.width)
-        pipeline_result(p, RESULT_BYTES, out, count, scene->expected, 0.51);
-    else
-        pipeline_rows_result(p, out, f.width, f.height, f.pitch_x, scene->expected, 0.51);
+    pipeline_rows_result(p, out, scene->width, scene->height, f.pitch_x,
+                         v->radix_2 ? scene->expected_padded : scene->expected, 0.51);
 }
 
+/* As published, each step on top of the one before; twiddles are computed in the butterflies. */
 static const struct step_variant steps[] = {
     {.name = "CPU, one thread, plain C", .host = true, .slow = true},
     {.name = "GPU, a launch per row, host transposes", .row_by_row = true, .slow = true},
     {.name = "all rows in a launch, host transposes", .slow = true},
     {.name = "transposed on the GPU, element by element", .transposition = ELEMENTS},
     {.name = "blocks of 2x2, out of place", .transposition = BLOCKS},
-    {.name = "blocks of 2x2, in place", .transposition = IN_PLACE, .square_only = true},
-    {.name = "blocks of 2x2, in place, packed index",
-     .transposition = IN_PLACE_PACKED,
-     .square_only = true},
-    {.name = "blocks of 2x2, branches at odd edges", .transposition = BRANCHES},
-    {.name = "blocks of 4x4, out of place", .transposition = BLOCKS_OF_4},
-    {.name = "blocks of 2x2, groups of 2x4",
-     .transposition = BLOCKS,
-     .local_across = 2,
-     .local_down = 4},
-    {.name = "blocks of 2x2, groups of 1x2",
-     .transposition = BLOCKS,
-     .local_across = 1,
-     .local_down = 2},
+    {.name = "blocks of 2x2, in place", .transposition = IN_PLACE},
+    {.name = "blocks of 2x2, in place, groups by hand", .transposition = IN_PLACE, .groups = true},
 };
 
 static void build_steps(struct group *group, const void *context)
@@ -285,6 +307,130 @@ static void build_steps(struct group *group, const void *context)
     }
     for (unsigned i = 0; i < 2; i++)
         fftd_add(group, &fftd_form[i], scene->picture, scene->width, scene->height);
+}
+
+static void build_odd(struct group *group, const void *context)
+{
+    static const struct step_variant odd = {.name = "rows padded by one number",
+                                            .transposition = BLOCKS};
+    add_step(group, &odd, context);
+}
+
+static void build_radices(struct group *group, const void *context)
+{
+    static const struct step_variant radices[] = {
+        {.name = "mixed radix", .transposition = BLOCKS, .tables = true},
+        {.name = "radix 2, padded to powers of two",
+         .transposition = BLOCKS,
+         .tables = true,
+         .radix_2 = true}};
+    for (unsigned i = 0; i < 2; i++)
+        add_step(group, &radices[i], context);
+}
+
+/* ---- the transposition alone ---- */
+
+struct numbers {
+    uint32_t width, height;
+    float complex *in;
+    double *transposed; /* of width x height, interleaved */
+};
+
+static const struct step_variant transpositions[] = {
+    {.name = "element by element", .transposition = ELEMENTS},
+    {.name = "blocks of 2x2, out of place", .transposition = BLOCKS},
+    {.name = "blocks of 2x2, out of place, groups by hand",
+     .transposition = BLOCKS,
+     .groups = true},
+    {.name = "blocks of 4x4, out of place", .transposition = BLOCKS_OF_4, .fours_only = true},
+    {.name = "blocks of 2x2, in place", .transposition = IN_PLACE, .square_only = true},
+    {.name = "blocks of 2x2, in place, groups by hand",
+     .transposition = IN_PLACE,
+     .square_only = true,
+     .groups = true},
+    {.name = "blocks of 2x2, in place, packed index",
+     .transposition = IN_PLACE_PACKED,
+     .square_only = true},
+};
+
+static void build_transpositions(struct group *group, const void *context)
+{
+    const struct numbers *numbers = context;
+    const uint32_t width = numbers->width, height = numbers->height;
+    for (unsigned i = 0; i < sizeof transpositions / sizeof transpositions[0]; i++) {
+        const struct step_variant *v = &transpositions[i];
+        if ((v->square_only && width != height) ||
+            (v->fours_only && (width % 4 != 0 || height % 4 != 0)))
+            continue;
+        struct pipeline *p = pipeline_new(group, "%s", v->name);
+        const size_t count = (size_t)width * height, bytes = count * sizeof *numbers->in;
+        struct published f = {.work[0] = pipeline_buffer(p, bytes, numbers->in),
+                              .work[1] = pipeline_buffer(p, bytes, NULL)};
+        add_transposition(p, pipeline_program(p, "arm.cl", "%s", ""), &f, v, width, height);
+        pipeline_traffic(p, 2. * (double)bytes);
+        pipeline_result(p, RESULT_FLOATS, f.work[f.now], 2 * count, numbers->transposed, 0);
+    }
+}
+
+/* Odd sizes: rows and columns that are padded to even sizes, or branches at the edges. */
+static void build_edges(struct group *group, const void *context)
+{
+    static const struct step_variant v[] = {
+        {.name = "padded by one number, blocks of 2x2", .transposition = BLOCKS},
+        {.name = "branches at odd edges, blocks of 2x2", .transposition = BRANCHES}};
+    const struct numbers *numbers = context; /* of the even size */
+    const uint32_t width = numbers->width - 1, height = numbers->height - 1;
+    const size_t bytes = (size_t)numbers->width * numbers->height * sizeof *numbers->in;
+    for (unsigned i = 0; i < 2; i++) {
+        struct pipeline *p = pipeline_new(group, "%s", v[i].name);
+        const cl_program program = pipeline_program(p, "arm.cl", "%s", "");
+        struct published f = {.work[1] = pipeline_buffer(p, bytes, NULL)};
+        float complex *tight = pipeline_memory(p, bytes);
+        double *expected = pipeline_memory(p, 2 * (size_t)width * height * sizeof *expected);
+        if (tight == NULL || expected == NULL)
+            return;
+        for (uint32_t y = 0; y < height; y++)
+            for (uint32_t x = 0; x < width; x++) {
+                const float complex z = numbers->in[(size_t)y * numbers->width + x];
+                tight[(size_t)y * width + x] = z;
+                expected[2 * ((size_t)x * height + y)] = crealf(z);
+                expected[2 * ((size_t)x * height + y) + 1] = cimagf(z);
+            }
+        f.work[0] = pipeline_buffer(p, bytes, i == 0 ? numbers->in : tight);
+        add_transposition(p, program, &f, &v[i], i == 0 ? numbers->width : width,
+                          i == 0 ? numbers->height : height);
+        pipeline_traffic(p, 2. * (double)bytes);
+        if (i == 0)
+            pipeline_result(p, RESULT_FLOATS, f.work[1],
+                            2 * (size_t)numbers->width * numbers->height, numbers->transposed, 0);
+        else
+            pipeline_result(p, RESULT_FLOATS, f.work[1], 2 * (size_t)width * height, expected, 0);
+    }
+}
+
+static void transpose_alone(struct bench *bench, const char *name, uint32_t width, uint32_t height,
+                            void (*build)(struct group *group, const void *context))
+{
+    struct numbers numbers = {.width = width, .height = height};
+    const size_t count = (size_t)width * height;
+    uint8_t *noise = reference_picture(2 * width, height);
+    numbers.in = malloc(count * sizeof *numbers.in);
+    numbers.transposed = malloc(2 * count * sizeof *numbers.transposed);
+    if (numbers.in == NULL || numbers.transposed == NULL)
+        abort();
+    for (uint32_t y = 0; y < height; y++)
+        for (uint32_t x = 0; x < width; x++) {
+            const uint8_t *pair = noise + 2 * ((size_t)y * width + x);
+            const size_t turned = 2 * ((size_t)x * height + y);
+            numbers.in[(size_t)y * width + x] = pair[0] + pair[1] * I;
+            numbers.transposed[turned] = pair[0];
+            numbers.transposed[turned + 1] = pair[1];
+        }
+    bench_group(bench, &(struct group_head){.row = 6, .name = name, .x = (double)count}, build,
+                &numbers);
+    free(noise);
+    free(numbers.in);
+    free(numbers.transposed);
 }
 
 /* ---- the ablation: from their pipeline to ours ---- */
@@ -316,8 +462,8 @@ static void add_stages(struct pipeline *p, struct frame *f, bool columns, bool i
                              inverse ? "-DINVERSE" : "", at_start ? first : "", at_end ? last : "");
         const cl_mem from = at_start && in != NULL ? in : f->work[f->now];
         const cl_mem to = at_end && out != NULL ? out : f->work[!f->now];
-        const struct shape shape = columns ? (struct shape){lines, axis->length / radix, 0, 0}
-                                           : (struct shape){axis->length / radix, lines, 0, 0};
+        const struct shape shape = columns ? (struct shape){lines, axis->length / radix, 0, 0, 0}
+                                           : (struct shape){axis->length / radix, lines, 0, 0, 0};
         char name[24];
         snprintf(name, sizeof name, "stockham_%u", radix);
         pipeline_launch(p, program, name, shape, "bbuuuubb", from, to, axis->length, step, apart,
@@ -330,7 +476,7 @@ static void add_stages(struct pipeline *p, struct frame *f, bool columns, bool i
 static void transpose(struct pipeline *p, struct frame *f, uint32_t width, uint32_t height)
 {
     const cl_program program = pipeline_program(p, "arm.cl", "%s", "");
-    pipeline_launch(p, program, "transpose", (struct shape){width / 2, height / 2, 0, 0}, "bbuu",
+    pipeline_launch(p, program, "transpose", (struct shape){width / 2, height / 2, 0, 0, 0}, "bbuu",
                     f->work[f->now], f->work[!f->now], width, height);
     f->now = !f->now;
 }
@@ -352,7 +498,7 @@ static void add_transposed_stages(struct pipeline *p, struct frame *f, bool inve
 
 static void add_complex(struct pipeline *p, struct frame *f, enum changes changes)
 {
-    const struct shape all = {f->n, f->height, 0, 0};
+    const struct shape all = {f->n, f->height, 0, 0, 0};
     const cl_program program = pipeline_program(p, "arm.cl+stockham.cl", "   ");
     pipeline_launch(p, program, "load_complex", all, "bb", f->in, f->work[0]);
     for (unsigned inverse = 0; inverse < 2; inverse++) {
@@ -376,7 +522,7 @@ static void untangle(struct pipeline *p, struct frame *f, bool inverse)
     const cl_program program = pipeline_program(p, "arm.cl+stockham.cl", "   ");
     const size_t across = inverse ? f->n : f->n + 1;
     pipeline_launch(p, program, inverse ? "tangle" : "untangle",
-                    (struct shape){across, f->height, 0, 0}, "bbub", f->work[f->now],
+                    (struct shape){across, f->height, 0, 0, 0}, "bbub", f->work[f->now],
                     f->work[!f->now], f->n, f->half_roots);
     f->now = !f->now;
     f->pitch = inverse ? f->n : f->n + 1;
@@ -385,15 +531,15 @@ static void untangle(struct pipeline *p, struct frame *f, bool inverse)
 static void add_real(struct pipeline *p, struct frame *f, bool fused)
 {
     const cl_program program = pipeline_program(p, "arm.cl+stockham.cl", "   ");
-    const struct shape all = {f->n, f->height, 0, 0};
+    const struct shape all = {f->n, f->height, 0, 0, 0};
     if (!fused)
         pipeline_launch(p, program, "load_real", all, "bb", f->in, f->work[0]);
     add_stages(p, f, false, false, fused ? "-DIN_BYTES" : "", "", fused ? f->in : NULL, NULL);
     untangle(p, f, false);
     add_stages(p, f, true, false, "", "", NULL, NULL);
     if (!fused)
-        pipeline_launch(p, program, "multiply_all", (struct shape){f->n + 1, f->height, 0, 0}, "bb",
-                        f->work[f->now], f->response);
+        pipeline_launch(p, program, "multiply_all", (struct shape){f->n + 1, f->height, 0, 0, 0},
+                        "bb", f->work[f->now], f->response);
     add_stages(p, f, true, true, fused ? "-DPRODUCT" : "", "", NULL, NULL);
     untangle(p, f, true);
     add_stages(p, f, false, true, "", fused ? "-DOUT_BYTES" : "", NULL, fused ? f->out : NULL);
@@ -434,11 +580,11 @@ static void add_local(struct pipeline *p, struct group *group, struct frame *f)
     const size_t across = (f->n + columns) / columns * columns;
     if (down == 0)
         pipeline_refuse(p, "groups of %u columns are too large", columns);
-    pipeline_launch(p, forward, "rows_forward", (struct shape){f->height, along, 1, along}, "bbbb",
-                    f->in, f->work[0], f->roots_x, f->half_roots);
-    pipeline_launch(p, middle, "columns", (struct shape){across, down, columns, down}, "bubb",
+    pipeline_launch(p, forward, "rows_forward", (struct shape){f->height, along, 1, along, 0},
+                    "bbbb", f->in, f->work[0], f->roots_x, f->half_roots);
+    pipeline_launch(p, middle, "columns", (struct shape){across, down, columns, down, 0}, "bubb",
                     f->work[0], f->n + 1, f->roots_y, f->response);
-    pipeline_launch(p, inverse, "rows_inverse", (struct shape){f->height, back, 1, back}, "bbbb",
+    pipeline_launch(p, inverse, "rows_inverse", (struct shape){f->height, back, 1, back, 0}, "bbbb",
                     f->work[0], f->out, f->roots_x, f->half_roots);
     pipeline_traffic(p, (double)f->n * f->height * (2 + 8 + 16 + 4 + 8 + 2));
 }
@@ -463,14 +609,12 @@ static void add_changed(struct group *group, const char *name, enum changes chan
     const size_t count = (size_t)scene->width * scene->height;
     struct frame f = {.n = real ? scene->width / 2 : scene->width, .height = scene->height};
     f.pitch = f.n;
-    if (scene->width % 2 != 0 || scene->height % 2 != 0)
-        pipeline_refuse(p, "odd sizes are padded in other groups");
     arm_factor(p, &f.x, f.n, NULL);
     arm_factor(p, &f.y, f.height, NULL);
-    if (pipeline_is_refused(p))
+    if (pipeline_has_ended(p))
         return;
     if (f.x.stage_count < 2 || f.y.stage_count < 2) {
-        pipeline_refuse(p, "a length with one stage has no twiddles");
+        pipeline_fail(p, "a length with one stage has no twiddles");
         return;
     }
     arm_make_tables(p, &f.x);
@@ -500,8 +644,8 @@ static void add_changed(struct group *group, const char *name, enum changes chan
 
 static void build_ablation(struct group *group, const void *context)
 {
-    static const struct step_variant published = {.name = "their pipeline, 2x2 blocks",
-                                                  .transposition = BLOCKS};
+    static const struct step_variant published = {
+        .name = "their pipeline, with tables", .tables = true, .transposition = BLOCKS};
     const struct scene *scene = context;
     add_step(group, &published, scene);
     add_changed(group, "digit reversal dropped", ORDERED, scene);
@@ -520,32 +664,52 @@ static void measure(struct bench *bench, const char *kind, uint32_t width, uint3
 {
     uint8_t *picture = reference_picture(width, height);
     char name[64];
-    const struct scene scene = {.width = width,
-                                .height = height,
-                                .picture = picture,
-                                .expected =
-                                    reference_filtered(picture, width, height, width, height),
-                                .large = (size_t)width * height > 2000000};
+    struct scene scene = {.width = width,
+                          .height = height,
+                          .picture = picture,
+                          .expected = reference_filtered(picture, width, height, width, height),
+                          .large = (size_t)width * height > 2000000};
+    if (build == build_radices)
+        scene.expected_padded =
+            reference_filtered(picture, width, height, power_of_two(width), power_of_two(height));
     snprintf(name, sizeof name, "%s, %ux%u", kind, width, height);
     const struct group_head head = {.row = 6, .name = name, .x = (double)width * height};
     bench_group(bench, &head, build, &scene);
     free(scene.expected);
+    free(scene.expected_padded);
     free(picture);
+}
+
+static void run_quick(struct bench *bench)
+{
+    measure(bench, "steps", 48, 48, build_steps);
+    measure(bench, "odd sizes", 35, 21, build_odd);
+    measure(bench, "radices", 60, 60, build_radices);
+    measure(bench, "ablation", 60, 48, build_ablation);
+    transpose_alone(bench, "transposition alone", 32, 32, build_transpositions);
+    transpose_alone(bench, "transposition alone", 36, 22, build_transpositions);
+    transpose_alone(bench, "transposition of odd sizes", 36, 22, build_edges);
 }
 
 void row_two_dimensions(struct bench *bench)
 {
-    static const uint32_t sizes[][2] = {
-        {120, 120}, {1000, 1000}, {3000, 3000}, {225, 175}, {641, 479}};
+    static const uint32_t sides[] = {120, 1000, 3000};
+    static const uint32_t odd[][2] = {
+        [SIZES_SMALL] = {226, 176}, [SIZES_PUBLISHED] = {1126, 876}, [SIZES_LARGE] = {3376, 2626}};
     static const uint32_t ablation[][2] = {{640, 480}, {1000, 1000}, {1920, 1080}};
+    const enum sizes sizes = bench_sizes(bench);
+    const bool small = sizes == SIZES_SMALL;
     if (bench_is_quick(bench)) {
-        measure(bench, "steps", 48, 48, build_steps);
-        measure(bench, "steps", 35, 21, build_steps);
-        measure(bench, "ablation", 60, 48, build_ablation);
+        run_quick(bench);
         return;
     }
-    for (unsigned i = 0; i < sizeof sizes / sizeof sizes[0]; i++)
-        measure(bench, "steps", sizes[i][0], sizes[i][1], build_steps);
-    for (unsigned i = 0; i < sizeof ablation / sizeof ablation[0]; i++)
+    for (unsigned i = 0; i < (small ? 1 : sizes == SIZES_LARGE ? 3 : 2); i++)
+        measure(bench, "steps", sides[i], sides[i], build_steps);
+    for (unsigned i = 0; i < (small ? 2 : 3); i++)
+        measure(bench, "radices", sides[i], sides[i], build_radices);
+    for (unsigned i = 0; i < (small ? 2 : 3); i++)
+        transpose_alone(bench, "transposition alone", sides[i], sides[i], build_transpositions);
+    transpose_alone(bench, "transposition of odd sizes", odd[sizes][0], odd[sizes][1], build_edges);
+    for (unsigned i = 0; i < (small ? 1 : 3); i++)
         measure(bench, "ablation", ablation[i][0], ablation[i][1], build_ablation);
 }

@@ -33,7 +33,7 @@ $(BUILD)/tests/bench/articles: $(ARTICLES_OBJECTS) $(ENGINE)
 ##@ Measurements
 .PHONY: bench-articles ## rebuilds the published techniques, measures them on DEVICE and writes docs/ARTICLES.md
 .PHONY: bench-articles-driver ## the same without docs/ARTICLES.md, for a machine with only a C compiler and OpenCL
-.PHONY: bench-articles-simulator ## the bytes of row 8 on oclgrind's simulated device, without times
+.PHONY: bench-articles-simulator ## bytes, instructions and accesses of memory on oclgrind's simulated device, without times
 .PHONY: bench-articles-front-end ## runs the front end of OpenVX's example in the daemon, and draws its picture
 .PHONY: bench-articles-photographs ## the PSNR of demosaicing photographs of scikit-image
 .PHONY: bench-articles-quick ## all of bench-articles in build/articles, at sizes that take seconds
@@ -52,19 +52,22 @@ bench-articles-driver: $(BUILD)/tests/bench/articles
 	    --json $(ARTICLES_JSON) --commit $(ARTICLES_COMMIT) $(ARTICLES_ROWS)
 
 bench-articles-simulator: $(BUILD)/tests/bench/articles
-	@oclgrind $< --simulated --json $(ARTICLES_OUT)/results/articles-oclgrind.jsonl \
-	    --commit $(ARTICLES_COMMIT)
+	@mkdir -p $(ARTICLES_OUT)/results
+	@/usr/bin/python3 tests/bench/articles/counts.py $< \
+	    $(ARTICLES_OUT)/results/articles-oclgrind.jsonl $(ARTICLES_COMMIT)
 
 bench-articles-front-end: all
 	@mkdir -p $(ARTICLES_OUT)/articles
 	@FFTD_DEVICE=$(DEVICE) /usr/bin/python3 tests/bench/articles/front_end.py --build $(BUILD) \
-	    --json $(ARTICLES_JSON) --picture $(ARTICLES_OUT)/articles/front-end.png
+	    $(ARTICLES_FRONT_END) --json $(ARTICLES_JSON) \
+	    --picture $(ARTICLES_OUT)/articles/front-end.png
 
 bench-articles-photographs:
 	@/usr/bin/python3 tests/bench/articles/photographs.py $(ARTICLES_JSON)
 
 bench-articles-quick:
-	@$(MAKE) -s ARTICLES_OUT=build/articles ARTICLES_SIZES=quick ARTICLES_SECONDS=0.01 bench-articles
+	@$(MAKE) -s ARTICLES_OUT=build/articles ARTICLES_SIZES=quick ARTICLES_SECONDS=0.01 \
+	    ARTICLES_FRONT_END='--frames 4' bench-articles
 
 docs-articles:
 	@/usr/bin/python3 tests/bench/articles/write.py $(ARTICLES_OUT)/results $(ARTICLES_OUT)/ARTICLES.md

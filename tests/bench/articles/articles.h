@@ -48,7 +48,7 @@ struct group_head {
     const char *name; /* of the group, which claims.py refers to */
     double x;         /* a size, for plots; claims are judged at the largest */
     bool counted;     /* the group is first built with counters, and run once */
-    bool simulated;   /* a simulated device can run it, too */
+    bool simulated;   /* instructions and accesses are counted on a simulated device, too */
     bool untimed;     /* what is asked of it is counted */
 };
 

@@ -41,7 +41,6 @@ ARGUMENTS = ("--size", f"{WIDTH}x{HEIGHT}", "--fps", "60", "--set", f"camera.for
              "--set", "camera.loop=true", "--set", "engine.planes=luma-only", "--set",
              "engine.border=mirror")
 PATIENCE_S = 120
-TIMED_FRAMES = 240
 LEAST_EQUAL = 0.999
 
 
@@ -181,8 +180,8 @@ class Daemon:
                        check=True)
         return numpy.fromfile(path, numpy.uint8).reshape(HEIGHT, WIDTH)
 
-    def kernel_ms(self):
-        while self.count_published() < TIMED_FRAMES:
+    def kernel_ms(self, frames):
+        while self.count_published() < frames:
             time.sleep(0.2)
         return self.ask("stats")["Latency"]["kernel"]["p50_ns"] / 1e6
 
@@ -197,7 +196,7 @@ def measure(options, mosaic):
         for technique, (chain, view) in STEPS.items():
             with Daemon(options, recording, chain, view) as daemon:
                 pictures[technique] = daemon.picture()
-                status, ms = daemon.ask("status"), daemon.kernel_ms()
+                status, ms = daemon.ask("status"), daemon.kernel_ms(options.frames)
             engine = status["Engine"]
             moved = float(re.search(r"([0-9.]+) bytes a pixel", engine)[1]) * WIDTH * HEIGHT
             device = status["Device"]
@@ -259,6 +258,7 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__.split("\n", 1)[0])
     parser.add_argument("--build", default="build")
     parser.add_argument("--device", default=os.environ.get("FFTD_DEVICE", "auto"))
+    parser.add_argument("--frames", type=int, default=240, help="until the time of one is read")
     parser.add_argument("--json", required=True)
     parser.add_argument("--picture", required=True)
     options = parser.parse_args()

@@ -10,8 +10,8 @@
  *     --json FILE      replaces FILE by one JSON line for the run and one for each technique
  *     --commit COMMIT  what is measured, for FILE
  *     --quick          only checks that the results are right, at quick sizes
- *     --simulated      for simulated devices: checks the results of the groups that are small in
- *                      any case, and writes them without times
+ *     --simulated      for simulated devices: the same for some groups only; prints each technique
+ *                      before it runs, for counts.py
  *     --kernels FOLDER the kernel files of this folder instead of those that were built in
  * FFTD_DEVICE selects the device. The exit code is 1 if anything failed, and 0 if techniques are
  * only refused because the device lacks something. */
@@ -83,6 +83,7 @@ static int parse(struct options *options, struct bench *bench, int argc, char **
             bench->sizes = SIZES_QUICK;
             bench->untimed = true;
         } else if (strcmp(argv[i], "--simulated") == 0) {
+            bench->sizes = SIZES_QUICK;
             bench->simulated = bench->untimed = true;
         } else if (parse_value(options, bench, argv[i], argv[i + 1]) == 0) {
             i++;

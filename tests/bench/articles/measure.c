@@ -222,6 +222,10 @@ void bench_group(struct bench *bench, const struct group_head *head,
     for (unsigned i = 0; i < group.count; i++) {
         struct pipeline *p = group.list[i];
         struct error why = {""};
+        if (bench->simulated) {
+            printf("technique: %u|%s|%.7g|%s\n", head->row, head->name, head->x, p->name);
+            fflush(stdout);
+        }
         int r = pipeline_has_ended(p) ? 0 : pipeline_validate(p, &why);
         const double begun = now_ms();
         if (!pipeline_has_ended(p) && r == 0 && timed)

@@ -15,7 +15,7 @@ import numpy
 
 import front_end
 
-PHOTOGRAPHS = ("astronaut", "chelsea", "coffee")
+PHOTOGRAPHS = ("astronaut", "chelsea", "coffee", "motorcycle_left")
 # Of a sample, its neighbours across and down, at the corners, and two away across and down, in
 # eighths.
 WEIGHTS = {

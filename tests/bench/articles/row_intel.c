@@ -394,9 +394,13 @@ void row_intel_passes(struct bench *bench)
             &(struct picture){
                 .row = 1, .width = n, .height = n, .pictures = 1, LIST(passes), FFTD(fftd_passes)},
             false);
-    if (bench_sizes(bench) == SIZES_LARGE)
+    if (bench_sizes(bench) == SIZES_LARGE || bench_is_quick(bench))
         measure(bench, "RGB, forward and inverse",
-                &(struct picture){.row = 1, .width = n, .height = n, .pictures = 16, LIST(passes)},
+                &(struct picture){.row = 1,
+                                  .width = n,
+                                  .height = n,
+                                  .pictures = bench_is_quick(bench) ? 2 : 16,
+                                  LIST(passes)},
                 false);
 }
 

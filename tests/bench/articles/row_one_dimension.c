@@ -254,7 +254,8 @@ static void measure(struct bench *bench, unsigned row, const char *name, uint32_
         reference_dft(expected + (size_t)i * n, n, -1);
     const struct line line = {
         .n = n, .rows = rows, .samples = samples, .expected = (const double *)expected};
-    const struct group_head head = {.row = row, .name = name, .x = n};
+    const struct group_head head = {
+        .row = row, .name = name, .x = n, .simulated = build == build_improvements};
     bench_group(bench, &head, build, &line);
     free(noise);
     free(samples);

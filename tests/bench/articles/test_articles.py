@@ -11,6 +11,7 @@ import numpy
 import pytest
 
 import claims
+import counts
 import front_end
 import photographs
 import write
@@ -102,6 +103,26 @@ def test_demosaicing_keeps_what_it_knows_and_slopes():
         assert numpy.abs(result - slope)[4:-4, 4:-4].max() <= 0.5
 
 
+# ---- counts ----
+
+def test_accesses_are_counted_with_the_technique_that_ran():
+    output = """technique: 6|transposition|1024|element by element
+Instructions executed for kernel 'transpose_elements':
+            2048 - add
+            1024 - load global (8192 bytes)
+              16 - load local (64 bytes)
+technique: 6|transposition|1024|with branches
+               3 - call _Z7vstore4Dv4_fmPU3AS1f()
+               5 - call _Z7vload16mPU3AS1Kh()
+               7 - call _Z12vload_half4mPU3AS1KDh()
+"""
+    elements, branches = counts.parse(output).values()
+    assert elements == {"instructions": 3088, "loads": 1024, "load_bytes": 8192, "stores": 0,
+                        "store_bytes": 0}
+    assert branches == {"instructions": 15, "loads": 12, "load_bytes": 5 * 16 + 7 * 8,
+                        "stores": 3, "store_bytes": 48}
+
+
 # ---- verdicts ----
 
 def claim(low, high, published="faster", **fields):
@@ -114,6 +135,7 @@ def claim(low, high, published="faster", **fields):
     (Figure(0.8, 0.7, 0.9), claim(1, claims.INF), "refuted"),
     (Figure(1.2, 0.9, 1.3), claim(1, claims.INF), "not decided"),
     (Figure(1.01, 0.98, 1.03), claim(1, claims.INF), "no difference"),
+    (Figure(1.01, 1.01, 1.01), claim(1, claims.INF), "reproduced"),
     (Figure(1.2, 1.1, 1.3, True), claim(1, claims.INF), "not decided, launches"),
     (Figure(1.2, 1.1, 1.3, True), claim(1, claims.INF, launches=True), "reproduced"),
     (Figure(1.25, 1.2, 1.3), claim(1.13, 1.4, "1.26"), "reproduced"),
@@ -189,4 +211,6 @@ def test_the_document_is_what_the_results_say():
     results = Results(DOCS / "results")
     if not results.files:
         pytest.skip("docs/results has no articles-*.jsonl: make bench-articles writes one")
+    assert all(run_line["sizes"] != "quick" for device, runs in results.runs.items()
+               for run_line in runs if device != "oclgrind"), "sizes that mean nothing"
     assert (DOCS / "ARTICLES.md").read_text() == write.document(results)

@@ -75,7 +75,9 @@ def judge(figure, claim):
     if figure.launches and not claim.launches:
         return "not decided, launches"
     is_ratio_above_1 = claim.low == 1 and claim.high == INF
-    if is_ratio_above_1 and 1 / EQUIVALENT <= figure.low and figure.high <= EQUIVALENT:
+    is_measured = figure.low < figure.high  # and not counted
+    if (is_ratio_above_1 and is_measured and 1 / EQUIVALENT <= figure.low
+            and figure.high <= EQUIVALENT):
         return "no difference"
     if claim.low <= figure.low and figure.high <= claim.high:
         return yes
@@ -157,8 +159,14 @@ def shared(lines, field, unit=1):
     return " / ".join(texts if len(set(texts)) > 1 else texts[:1]) or "-"
 
 
+def timed_devices(results, row, name):
+    return [device for device in results.devices_of(row, name)
+            if any(line["turns_ms"] for line in results.group(device, row, name).values())]
+
+
 def group_table(results, row, name):
-    devices = results.devices_of(row, name)
+    """A simulator's column would only say that all is right."""
+    devices = timed_devices(results, row, name) or results.devices_of(row, name)
     groups = {device: results.group(device, row, name) for device in devices}
     techniques = list(dict.fromkeys(t for lines in groups.values() for t in lines))
     every = [line for lines in groups.values() for line in lines.values()]
@@ -239,11 +247,6 @@ def plot_lines(results, row, name, axes, device):
     axes.legend(fontsize=6)
 
 
-def timed_devices(results, row, name):
-    return [device for device in results.devices_of(row, name)
-            if any(line["turns_ms"] for line in results.group(device, row, name).values())]
-
-
 def draw_plots(results, folder):
     import matplotlib  # pylint: disable=import-outside-toplevel
     matplotlib.use("Agg")
@@ -271,7 +274,7 @@ def draw_plots(results, folder):
 def series_table(results, row, name):
     """A group at several sizes: one table a device, techniques across."""
     lines = []
-    for device in results.devices_of(row, name):
+    for device in timed_devices(results, row, name):
         sizes = sorted(x for (d, r, g, x) in results.groups if (d, r, g) == (device, row, name))
         techniques = list(dict.fromkeys(t for x in sizes
                                         for t in results.group(device, row, name, x)))

@@ -60,7 +60,7 @@ MUTATIONS = {
         "arm.cl", "return a * turn.x + TURN(a) * turn.y;", "return a * turn.y + TURN(a) * turn.x;",
         ["5", "--group", "lines"], "the error of the result"),
     "a stage of arm.cl does nothing": (
-        "arm.cl", "LEGS_##R(GET) dft_##R(x); ", "LEGS_##R(GET) ; ", ["6", "--group", "radices"],
+        "arm.cl", "LEGS_##R(GET) dft_##R(x); ", "LEGS_##R(GET) ; ", ["6", "--group", "mixed radix"],
         "the error of the result"),
     "a kernel of arm.cl does not compile": (
         "arm.cl", "kernel void transpose(", "kernel void transpose_(", ["6", "--group", "steps"],

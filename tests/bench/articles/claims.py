@@ -524,30 +524,17 @@ HINTS = [
 ]
 
 ROW_9 = Row(9, "ARM: the hints of part 3", """
-Each hint, and the row that measured it.
+Each hint, and the row that measured it; below the table what is in no other row.
 
 """ + "\n".join(["| hint | measured in |", "| --- | --- |"]
                 + [f"| {hint} | {where} |" for hint, where in HINTS]), [
-    is_faster("all rows in a launch, times as fast", 6, "steps, 120x120",
-              "GPU, a launch per row, host transposes", "all rows in a launch, host transposes",
-              launches=True),
-    is_faster("blocks of 2x2 instead of single numbers, times as fast", 6, TRANSPOSITION, ELEMENTS,
-              BLOCKS),
     is_faster("rows padded by one number instead of branches, times as fast", 6, ODD,
               "branches at odd edges, blocks of 2x2", "padded by one number, blocks of 2x2"),
-    is_faster("columns in place instead of transposes, 640x480, times as fast", 6,
-              "ablation, 640x480", "digit reversal dropped", "+ transposes merged",
-              published="-"),
     is_faster("early return instead of a packed index, times as fast", 6, TRANSPOSITION,
               f"{IN_PLACE}, packed index", IN_PLACE),
-    is_faster("independent items instead of stages in local memory, 640x480, times as fast", 6,
-              "ablation, 640x480", "+ stages fused through local memory",
-              "+ load, product and store fused"),
-    is_faster("1024 bits an item instead of 256, times as fast", 4, LINE,
-              "vectorised radix 2, 256 bits an item", WIDE),
-    is_faster("vector loads, times as fast", 7, GUIDE, GUIDE_STEPS[-2], GUIDE_STEPS[-1]),
-    is_faster("groups by hand, in place, times as fast", 6, TRANSPOSITION, IN_PLACE,
-              f"{IN_PLACE}, groups by hand"),
+    *[is_faster(f"{size}: independent items instead of stages in local memory, times as fast", 6,
+                f"ablation, {size}", "+ stages fused through local memory",
+                "+ load, product and store fused") for size in ("640x480", "1920x1080")],
 ], untested="cache misses, merged writes and power as a Mali's hardware counters show them, which "
             "cannot be had here. What a simulator counts instead, instructions and accesses of "
             "memory, is in rows 5 to 7.")

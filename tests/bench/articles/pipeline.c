@@ -41,7 +41,8 @@ struct pipeline *pipeline_new(struct group *group, const char *format, ...)
     return p;
 }
 
-static void end(struct pipeline *p, enum state state, const char *format, va_list arguments)
+__attribute__((format(printf, 3, 0))) static void end(struct pipeline *p, enum state state,
+                                                      const char *format, va_list arguments)
 {
     if (p->state != STATE_OK)
         return;

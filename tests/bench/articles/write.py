@@ -48,7 +48,8 @@ A verdict is about the claim on that device, and about the whole interval:
 Where a dispatch of both techniques took less than twice the time of a launch that does nothing, the
 ratio is one of launches, and says nothing about kernels: *not decided, launches*. Such claims need
 larger sizes. Sizes are those that were published, unless the table of devices says *small*, for
-devices on which those would take hours, or *large*, for devices on which launches would decide.
+devices on which those would take hours, *large*, for devices on which launches would decide, or
+*quick*, for a simulator that counts instructions and accesses of memory instead of time.
 
 """
 

@@ -4,7 +4,7 @@
 
 #include "articles.h"
 
-#define ARM_MAX_STAGES 18
+#define ARM_MAX_STAGES 22
 
 struct arm_axis {
     uint32_t length, pitch; /* pitch: distance between rows, complex numbers */

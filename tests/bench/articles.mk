@@ -30,18 +30,27 @@ $(BUILD)/tests/bench/articles: $(ARTICLES_OBJECTS) $(ENGINE)
 	$(CC) $(CFLAGS) $(LDFLAGS) -o $@ $^ $(if $(call peer-found,fftw),-lfftw3f) \
 	    $(OPENCL_LIBS) -lm
 
+# ARM's kernels as clang compiles them for the processor, of which the linker keeps what is called.
+$(BUILD)/tests/bench/articles_caches: tests/bench/articles_caches.c tests/bench/articles/arm.cl
+	@mkdir -p $(@D)
+	clang -w -x cl -cl-std=CL1.2 -O2 -Xclang -finclude-default-header -ffunction-sections -c \
+	    -o $@.o tests/bench/articles/arm.cl
+	$(CC) $(CFLAGS) $(LDFLAGS) -Wl,--gc-sections -o $@ $< $@.o
+
 ##@ Measurements
 .PHONY: bench-articles ## rebuilds the published techniques, measures them on DEVICE and writes docs/ARTICLES.md
 .PHONY: bench-articles-driver ## the same without docs/ARTICLES.md, for a machine with only a C compiler and OpenCL
 .PHONY: bench-articles-simulator ## bytes, instructions and accesses of memory on oclgrind's simulated device, without times
+.PHONY: bench-articles-caches ## cache misses of ARM's transpositions in a simulated Mali's caches
 .PHONY: bench-articles-front-end ## runs the front end of OpenVX's example in the daemon, and draws its picture
 .PHONY: bench-articles-photographs ## the PSNR of demosaicing photographs of scikit-image
 .PHONY: bench-articles-quick ## all of bench-articles in build/articles, at sizes that take seconds
 .PHONY: docs-articles ## writes docs/ARTICLES.md from docs/results/articles-*.jsonl
 bench-articles:
-	@$(call bench-deps,build run bench articles devices bench-restore)
+	@$(call bench-deps,build run bench articles devices bench-restore style valgrind)
 	@$(MAKE) -s bench-articles-driver
 	@$(MAKE) -s bench-articles-simulator
+	@$(MAKE) -s bench-articles-caches
 	@$(MAKE) -s bench-articles-front-end
 	@$(MAKE) -s bench-articles-photographs
 	@$(MAKE) -s docs-articles
@@ -55,6 +64,10 @@ bench-articles-simulator: $(BUILD)/tests/bench/articles
 	@mkdir -p $(ARTICLES_OUT)/results
 	@/usr/bin/python3 tests/bench/articles/counts.py $< \
 	    $(ARTICLES_OUT)/results/articles-oclgrind.jsonl $(ARTICLES_COMMIT)
+
+bench-articles-caches: $(BUILD)/tests/bench/articles_caches
+	@/usr/bin/python3 tests/bench/articles/caches.py $< \
+	    $(ARTICLES_OUT)/results/articles-oclgrind.jsonl
 
 bench-articles-front-end: all
 	@mkdir -p $(ARTICLES_OUT)/articles

@@ -3,6 +3,7 @@
 import dataclasses
 from typing import Callable, Optional
 
+import caches
 import front_end
 from results import Figure, estimate, exactly
 
@@ -269,6 +270,7 @@ with large sizes.
 ELEMENTS, BLOCKS = "element by element", "blocks of 2x2, out of place"
 IN_PLACE = "blocks of 2x2, in place"
 TRANSPOSITION, ODD = "transposition alone", "transposition of odd sizes"
+CACHES = caches.GROUP
 RADICES, SIDES = "mixed radix and radix 2, pixels a side", (120, 1000, 3000)
 
 
@@ -305,7 +307,10 @@ all rows in one launch, the transpose on the GPU by single elements, by blocks o
 and with groups set by hand: 2x4 where they divide the blocks, otherwise 1x2, otherwise what the
 driver chooses. Twiddles are computed in the butterflies, as published; only the plain program has
 a table. All steps filter a picture of 8 bits. As a transpose is a small part of them, it is
-measured alone as well, with forms that the article does not have.
+measured alone as well, with forms that the article does not have. Its stores and the misses of
+caches are counted, as a Mali's hardware counters would: stores by oclgrind, and misses by
+cachegrind, with the caches of a Mali-T760 and items that run one after another, which a GPU's do
+not.
 
 Mixed radix takes any size; radix 2 needs a picture that is padded to powers of two, so that its
 time grows in steps. Both have tables here.
@@ -330,6 +335,11 @@ memory: rows, columns and rows in three dispatches.
               "blocks of 4x4, out of place", BLOCKS),
     *[width(f"transposition alone: bytes of a store, {form}", 6, TRANSPOSITION, form)
       for form in (ELEMENTS, BLOCKS, "blocks of 4x4, out of place")],
+    *[fewer(f"transposition alone: {text}, fewer misses of the {cache} cache, times", 6, CACHES,
+            more, less, f"{cache}_misses")
+      for text, more, less in (("blocks of 2x2 instead of single elements", ELEMENTS, BLOCKS),
+                               ("in place instead of out of place", BLOCKS, IN_PLACE))
+      for cache in ("first", "last")],
     *[is_faster(f"{side}x{side}: mixed radix instead of radix 2, times as fast", 6, RADICES,
                 "radix 2, padded to powers of two", "mixed radix", side) for side in SIDES],
 ] + ablation("640x480") + ablation("1000x1000") + ablation("1920x1080"),
@@ -535,8 +545,8 @@ Each hint, and the row that measured it; below the table what is in no other row
     *[is_faster(f"{size}: independent items instead of stages in local memory, times as fast", 6,
                 f"ablation, {size}", "+ stages fused through local memory",
                 "+ load, product and store fused") for size in ("640x480", "1920x1080")],
-], untested="cache misses, merged writes and power as a Mali's hardware counters show them, which "
-            "cannot be had here. What a simulator counts instead, instructions and accesses of "
-            "memory, is in rows 5 to 7.")
+], untested="power, and a Mali's own hardware counters, which cannot be had here. What simulators "
+            "count instead, instructions, accesses of memory and misses of caches, is in rows 5 "
+            "to 7.")
 
 ROWS = [ROW_1, ROW_2, ROW_3, ROW_4, ROW_5, ROW_6, ROW_7, ROW_8, ROW_9]

@@ -10,6 +10,7 @@ import subprocess
 import numpy
 import pytest
 
+import caches
 import claims
 import counts
 import front_end
@@ -123,6 +124,21 @@ technique: 6|transposition|1024|with branches
                         "stores": 3, "store_bytes": 48}
 
 
+def test_misses_are_those_of_the_kernel():
+    text = """events: Ir I1mr ILmr Dr D1mr DLmr Dw D1mw DLmw
+fl=arm.cl
+fn=transpose
+10 9 9 9 5 3 2 5 4 1
+11 9 9 9 5 30 20 5 40 10
+fn=main
+12 9 9 9 5 1000 1000 5 1000 1000
+fn=exchange_blocks
+13 9 9 9 5 100 0 5 0 0
+summary: 1 1 1 1 1 1 1 1 1
+"""
+    assert caches.misses_of(text, "transpose") == (177, 33)
+
+
 # ---- verdicts ----
 
 def claim(low, high, published="faster", **fields):
@@ -136,6 +152,7 @@ def claim(low, high, published="faster", **fields):
     (Figure(1.2, 0.9, 1.3), claim(1, claims.INF), "not decided"),
     (Figure(1.01, 0.98, 1.03), claim(1, claims.INF), "no difference"),
     (Figure(1.01, 1.01, 1.01), claim(1, claims.INF), "reproduced"),
+    (Figure(1, 1, 1), claim(1, claims.INF), "no difference"),
     (Figure(1.2, 1.1, 1.3, True), claim(1, claims.INF), "not decided, launches"),
     (Figure(1.2, 1.1, 1.3, True), claim(1, claims.INF, launches=True), "reproduced"),
     (Figure(1.25, 1.2, 1.3), claim(1.13, 1.4, "1.26"), "reproduced"),

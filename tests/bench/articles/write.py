@@ -76,6 +76,8 @@ def judge(figure, claim):
     if figure.launches and not claim.launches:
         return "not decided, launches"
     is_ratio_above_1 = claim.low == 1 and claim.high == INF
+    if is_ratio_above_1 and figure.low == figure.high == 1:
+        return "no difference"
     is_measured = figure.low < figure.high  # and not counted
     if (is_ratio_above_1 and is_measured and 1 / EQUIVALENT <= figure.low
             and figure.high <= EQUIVALENT):
@@ -299,14 +301,28 @@ def photograph_table(results, row, name):
               for photograph, line in lines.items()), ""]
 
 
+def miss_table(results, row, name):
+    lines = results.group(results.devices_of(row, name)[0], row, name)
+    return [f"**{name}**, misses:", "", "| technique | first cache | last cache |",
+            "| --- | --- | --- |",
+            *(f"| {technique} | {line['first_misses']} | {line['last_misses']} |"
+              for technique, line in lines.items()), ""]
+
+
+def has(results, row, name, field):
+    return any(field in line for device in results.devices_of(row, name)
+               for line in results.group(device, row, name).values())
+
+
 def section(results, row, folder):
     lines = [f"## {row.number}. {row.title}", "", row.text.strip(), ""]
     lines += claim_table(results, row)
     names = results.names(row.number)
     for name in dict.fromkeys(name for name, _ in names):
-        if any("bilinear_psnr" in line for device in results.devices_of(row.number, name)
-               for line in results.group(device, row.number, name).values()):
+        if has(results, row.number, name, "bilinear_psnr"):
             lines += photograph_table(results, row.number, name)
+        elif has(results, row.number, name, "first_misses"):
+            lines += miss_table(results, row.number, name)
         elif len([x for other, x in names if other == name]) > 1:
             lines += series_table(results, row.number, name)
         else:

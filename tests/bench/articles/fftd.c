@@ -51,16 +51,22 @@ static void describe(struct transform_image *image, const struct fftd_variant *v
                                       .bits = 8};
 }
 
+/* The daemon's: twice the support, because each half of the pad serves one edge; at most half the
+ * length. */
+static uint32_t margin(const struct filter_chain *chain, uint32_t length)
+{
+    const double wanted = ceil(2 * filter_chain_support(chain));
+    return wanted < length / 2. ? (uint32_t)wanted : length / 2;
+}
+
 static int create(struct fftd *fftd, struct pipeline *p, const struct fftd_variant *variant,
                   uint32_t width, uint32_t height, struct error *why)
 {
     const struct gpu_device *device = p->group->bench->device;
-    const uint32_t margin =
-        variant->kernel != NULL ? (uint32_t)ceil(filter_chain_support(&fftd->chain)) : 0;
-    const struct transform_border border = {.mode = variant->kernel != NULL ? PLAN_REPLICATE
-                                                                            : PLAN_MIRROR,
-                                            .margin_x = margin,
-                                            .margin_y = margin};
+    const bool kernel = variant->kernel != NULL;
+    const struct transform_border border = {.mode = kernel ? PLAN_REPLICATE : PLAN_MIRROR,
+                                            .margin_x = kernel ? margin(&fftd->chain, width) : 0,
+                                            .margin_y = kernel ? margin(&fftd->chain, height) : 0};
     struct transform_tuning tuning;
     struct transform_image image;
     struct error warning;

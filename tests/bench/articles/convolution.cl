@@ -8,10 +8,10 @@
 
 #ifdef RGB
 
-#define TAPS(...)                                                                                  \
+#define TAPS(BODY)                                                                                 \
     for (int v = 0; v < 3; v++)                                                                    \
         for (int u = 0; u < 3; u++) {                                                              \
-            __VA_ARGS__                                                                            \
+            BODY                                                                                   \
         }
 
 /* As the guide begins: addresses and indices are computed for each channel. */

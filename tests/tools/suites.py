@@ -37,6 +37,7 @@ SUITES = [
     Suite("unit gpu integration lint-quick", "test",
           "test FFTD_TEST_LAYOUTS=all OPTIMISE=yes"),
     Suite("lint", "lint"),
+    Suite("articles", "test-articles"),
     Suite("model", "test-model"),
     Suite("unit-address-undefined", "-j2 SAN=address,undefined test-unit"),
     Suite("unit-thread", "-j2 SAN=thread test-unit"),

@@ -14,7 +14,7 @@ void arm_factor(struct pipeline *p, struct arm_axis *axis, uint32_t length, cons
         for (; rest % *radix == 0 && axis->stage_count < ARM_MAX_STAGES; rest /= *radix)
             axis->radix[axis->stage_count++] = *radix;
     if (rest != 1 || axis->stage_count == 0)
-        pipeline_refuse(p, "a length of %u has a factor that is no product of its radices", length);
+        pipeline_fail(p, "a length of %u has a factor that is no product of its radices", length);
 }
 
 uint32_t arm_digit_reversed(const struct arm_axis *axis, uint32_t n)
@@ -45,11 +45,11 @@ static cl_mem make_table(struct pipeline *p, uint32_t span, uint32_t radix)
 void arm_make_tables(struct pipeline *p, struct arm_axis *axis)
 {
     cl_uint *index = pipeline_memory(p, axis->length * sizeof *index);
-    for (uint32_t n = 0; index != NULL && !pipeline_is_refused(p) && n < axis->length; n++)
+    for (uint32_t n = 0; index != NULL && !pipeline_has_ended(p) && n < axis->length; n++)
         index[n] = arm_digit_reversed(axis, n);
     axis->index = pipeline_buffer(p, axis->length * sizeof *index, index);
     uint32_t span = axis->radix[0];
-    for (unsigned i = 1; i < axis->stage_count; i++) {
+    for (unsigned i = 1; i < axis->stage_count && !axis->sines; i++) {
         axis->table[i] = make_table(p, span, axis->radix[i]);
         span *= axis->radix[i];
     }
@@ -80,17 +80,20 @@ void arm_add_rows(struct pipeline *p, cl_program program, const struct arm_axis 
                   uint32_t rows, cl_mem in, cl_mem out, bool row_by_row)
 {
     const size_t down = row_by_row ? 1 : rows;
-    pipeline_launch(p, program, "digit_reverse", (struct shape){axis->length, down, 0, 0}, "bbbu",
-                    in, out, axis->index, axis->pitch);
+    pipeline_launch(p, program, "digit_reverse", (struct shape){axis->length, down, 0, 0, 0},
+                    "bbbu", in, out, axis->index, axis->pitch);
     add(p, row_by_row, rows);
     uint32_t span = 1;
     for (unsigned i = 0; i < axis->stage_count; i++) {
         const uint32_t radix = axis->radix[i];
-        const struct shape shape = {axis->length / radix, down, 0, 0};
+        const struct shape shape = {axis->length / radix, down, 0, 0, 0};
         char name[24];
         snprintf(name, sizeof name, "%s_%u", i == 0 ? "first" : "stage", radix);
         if (i == 0)
             pipeline_launch(p, program, name, shape, "bu", out, axis->pitch);
+        else if (axis->sines)
+            pipeline_launch(p, program, name, shape, "buuf", out, axis->pitch, span,
+                            2 * M_PI / (span * radix));
         else
             pipeline_launch(p, program, name, shape, "buub", out, axis->pitch, span,
                             axis->table[i]);

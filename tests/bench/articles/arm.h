@@ -4,18 +4,19 @@
 
 #include "articles.h"
 
-#define ARM_MAX_STAGES 18
+#define ARM_MAX_STAGES 22
 
 struct arm_axis {
     uint32_t length, pitch; /* pitch: distance between rows, complex numbers */
     unsigned stage_count;
     uint32_t radix[ARM_MAX_STAGES];
+    bool sines;                   /* twiddles are computed: programs have -DSINCOS */
     cl_mem index;                 /* digit-reversed order, uint */
-    cl_mem table[ARM_MAX_STAGES]; /* twiddles of all stages but the first */
+    cl_mem table[ARM_MAX_STAGES]; /* twiddles of all stages but the first; NULL with sines */
 };
 
 /* Splits a length into radices of 8, 7, 5, 4, 3 and 2, or of those in `radices`, which ends with 0.
- * The pipeline is refused if the length has another factor. */
+ * The pipeline has failed if the length has another factor. */
 void arm_factor(struct pipeline *p, struct arm_axis *axis, uint32_t length,
                 const uint32_t *radices);
 void arm_make_tables(struct pipeline *p, struct arm_axis *axis);

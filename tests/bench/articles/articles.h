@@ -6,8 +6,9 @@
  * in turns, and writes one JSON line for each pipeline. docs/ARTICLES.md is made from these lines
  * by write.py alone.
  *
- * A pipeline keeps its first error, and all later calls on it do nothing. A pipeline with an error
- * is reported as refused by the device. There is one thread. */
+ * A pipeline keeps its first error, and all later calls on it do nothing. It is refused if the
+ * device lacks something that is named, and has failed in every other case, which is an error of
+ * the program. There is one thread. */
 #ifndef FFTD_TESTS_BENCH_ARTICLES_H
 #define FFTD_TESTS_BENCH_ARTICLES_H
 
@@ -31,7 +32,11 @@ struct group {
 
 /* ---- main.c ---- */
 
-/* Small sizes and one round, for the test that every technique is still right. */
+/* How large the work is. QUICK is for the test that every technique is still right. SMALL is for
+ * devices on which the published sizes would take hours. LARGE is for devices on which a kernel of
+ * the published size takes no longer than its launch. */
+enum sizes { SIZES_QUICK, SIZES_SMALL, SIZES_PUBLISHED, SIZES_LARGE };
+enum sizes bench_sizes(const struct bench *bench);
 bool bench_is_quick(const struct bench *bench);
 const struct gpu_device *bench_device(const struct bench *bench);
 cl_command_queue bench_queue(const struct bench *bench);
@@ -39,11 +44,12 @@ cl_command_queue bench_queue(const struct bench *bench);
 /* ---- measure.c ---- */
 
 struct group_head {
-    unsigned row;     /* 1 .. 9, as in docs/ARTICLES.md */
-    const char *name; /* of the group, which write.py refers to */
-    double x;         /* a size, for plots */
+    unsigned row;     /* 1 .. 8, as in docs/ARTICLES.md */
+    const char *name; /* of the group, which claims.py refers to */
+    double x;         /* a size, for plots; claims are judged at the largest */
     bool counted;     /* the group is first built with counters, and run once */
-    bool small;       /* a simulated device can run it, too */
+    bool simulated;   /* instructions and accesses are counted on a simulated device, too */
+    bool untimed;     /* what is asked of it is counted */
 };
 
 /* Builds a group, validates its pipelines, times them in turns and writes their lines. */
@@ -57,8 +63,8 @@ struct figure {
     unsigned count; /* 0: the device does not report it */
 };
 
-/* Writes a line for each figure that was measured; or, with r < 0, a single one that says why they
- * were not. r = -EDOM: the result is not right. */
+/* Writes a line for each figure that was measured; or, with r < 0, a single one that says why the
+ * measurement failed. */
 void bench_figures(struct bench *bench, const struct group_head *head, const struct figure *figure,
                    unsigned count, int r, const struct error *why);
 
@@ -70,9 +76,13 @@ enum result_kind { RESULT_FLOATS, RESULT_BYTES };
 struct pipeline *pipeline_new(struct group *group, const char *format, ...)
     __attribute__((format(printf, 2, 3)));
 
+/* Names what the device lacks, such as local memory. */
 void pipeline_refuse(struct pipeline *p, const char *format, ...)
     __attribute__((format(printf, 2, 3)));
-bool pipeline_is_refused(const struct pipeline *p);
+/* Everything else: a kernel that does not compile, a call that fails, a result that is wrong. */
+void pipeline_fail(struct pipeline *p, const char *format, ...)
+    __attribute__((format(printf, 2, 3)));
+bool pipeline_has_ended(const struct pipeline *p); /* after either of them */
 
 /* Memory that is released with the pipeline: of the device, with a copy of `data` unless that is
  * NULL, and of the host, zeroed. Both return NULL on failure. */
@@ -84,13 +94,13 @@ void *pipeline_memory(struct pipeline *p, size_t bytes);
 cl_program pipeline_program(struct pipeline *p, const char *file, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
 
-/* The size of a launch. across[1], down[1]: local sizes; 0: the driver chooses. */
+/* The size of a launch. Local sizes of 0: the driver chooses. `deep`: dimension 2; 0 is 1. */
 struct shape {
-    size_t across, down, local_across, local_down;
+    size_t across, down, local_across, local_down, deep;
 };
 
 /* Adds the launch of a kernel. Each letter of `types` is an argument: b cl_mem, u unsigned,
- * f double that becomes a float, l size of local memory in bytes. */
+ * s int that becomes a short, f double that becomes a float. */
 void pipeline_launch(struct pipeline *p, cl_program program, const char *kernel, struct shape shape,
                      const char *types, ...);
 /* The last launch is made `rows` times, with offsets 0 .. rows - 1 in dimension 1. */
@@ -115,11 +125,12 @@ void pipeline_rows_result(struct pipeline *p, cl_mem buffer, size_t width, size_
 void pipeline_host_result(struct pipeline *p, const float *result, size_t count,
                           const double *expected, double limit);
 
+/* What a buffer of floats has to hold after the launches and calls that have been added so far. */
+void pipeline_check(struct pipeline *p, cl_mem buffer, size_t count, const double *expected,
+                    double limit);
+
 /* Traffic that is known from the pipeline's arithmetic instead of from counters. */
 void pipeline_traffic(struct pipeline *p, double moved_bytes);
-
-/* A figure of quality that the line has, too. */
-void pipeline_psnr(struct pipeline *p, double decibels);
 
 /* ---- reference.c ---- */
 
@@ -140,16 +151,20 @@ extern const char reference_chain[];
 
 /* ---- fftd.c ---- */
 
-/* Adds fftd's own pipeline, through daemon/gpu: forward transform, product and inverse transform of
- * `planes` equal pictures. */
+/* Adds fftd's own pipeline, through daemon/transform: forward transform, product and inverse
+ * transform of `planes` equal pictures. */
 struct fftd_variant {
     const char *name;
-    bool identity; /* H = 1 instead of the filter */
-    bool bytes;    /* samples of 8 bits instead of floats, in and out */
+    bool bytes; /* samples of 8 bits instead of floats, in and out */
     bool staged, half;
-    unsigned planes, stages_per_dispatch; /* 0 stages: the device's default */
-    int twiddles;                         /* enum transform_twiddles; -1: the default */
-    bool unpadded;                        /* the transform has the size of the picture */
+    unsigned planes;
+    int twiddles;  /* enum transform_twiddles; -1: the default */
+    bool unpadded; /* the transform has the size of the picture */
+    /* Instead of the reference's filter: a square kernel of odd size, its result in double
+     * precision, and a border that repeats the edge, as wide as the daemon makes it. */
+    const int *kernel;
+    uint32_t kernel_size;
+    const double *kernel_result;
 };
 /* As it ships: fused, staged, and fused with half precision. */
 #define FFTD_FORMS 3
@@ -160,7 +175,7 @@ void fftd_add(struct group *group, const struct fftd_variant *variant, const uin
 
 /* ---- overhead.c ---- */
 
-/* The second half of row 7. */
+/* The last part of row 7. */
 void overhead_measure(struct bench *bench);
 
 /* ---- rows ---- */

@@ -2,17 +2,21 @@
 #include "private.h"
 
 #include <errno.h>
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "filters/filter.h"
+#include "filters/filter_image.h"
 #include "transform/transform.h"
 
 struct fftd {
     struct transform *transform;
     struct transform_frame *frame;
     struct transform_buffers buffers;
+    struct filter_chain chain;
+    struct filter_image *kernel;
     cl_command_queue queue;
     double *expected;
 };
@@ -28,6 +32,7 @@ static void fftd_close(void *context)
     struct fftd *fftd = context;
     transform_frame_destroy(fftd->frame);
     transform_destroy(fftd->transform);
+    filter_image_destroy(fftd->kernel);
     free(fftd->expected);
     free(fftd);
 }
@@ -46,11 +51,22 @@ static void describe(struct transform_image *image, const struct fftd_variant *v
                                       .bits = 8};
 }
 
+/* The daemon's: twice the support, because each half of the pad serves one edge; at most half the
+ * length. */
+static uint32_t margin(const struct filter_chain *chain, uint32_t length)
+{
+    const double wanted = ceil(2 * filter_chain_support(chain));
+    return wanted < length / 2. ? (uint32_t)wanted : length / 2;
+}
+
 static int create(struct fftd *fftd, struct pipeline *p, const struct fftd_variant *variant,
                   uint32_t width, uint32_t height, struct error *why)
 {
     const struct gpu_device *device = p->group->bench->device;
-    const struct transform_border border = {.mode = PLAN_MIRROR};
+    const bool kernel = variant->kernel != NULL;
+    const struct transform_border border = {.mode = kernel ? PLAN_REPLICATE : PLAN_MIRROR,
+                                            .margin_x = kernel ? margin(&fftd->chain, width) : 0,
+                                            .margin_y = kernel ? margin(&fftd->chain, height) : 0};
     struct transform_tuning tuning;
     struct transform_image image;
     struct error warning;
@@ -59,8 +75,6 @@ static int create(struct fftd *fftd, struct pipeline *p, const struct fftd_varia
     tuning.recipe.precision = variant->half ? RECIPE_HALF : RECIPE_FLOAT;
     if (variant->staged)
         tuning.technique = TRANSFORM_STAGED;
-    if (variant->stages_per_dispatch > 0)
-        tuning.stages_per_dispatch = variant->stages_per_dispatch;
     if (variant->unpadded) {
         tuning.length_x = width;
         tuning.length_y = height;
@@ -74,16 +88,39 @@ static int create(struct fftd *fftd, struct pipeline *p, const struct fftd_varia
     return r;
 }
 
-static int make_response(struct fftd *fftd, struct pipeline *p, bool identity, struct error *why)
+/* The chain of a kernel has it as an image, because a kernel in a chain's text is at most 7x7. */
+static int make_chain(struct fftd *fftd, const struct fftd_variant *variant, struct error *why)
+{
+    const uint32_t n = variant->kernel_size;
+    char *text = NULL;
+    size_t length = 0;
+    if (variant->kernel == NULL)
+        return filter_chain_parse(&fftd->chain, reference_chain, why);
+    FILE *file = open_memstream(&text, &length);
+    for (uint32_t i = 0; file != NULL && i < n * n; i++)
+        fprintf(file, "%d%c", variant->kernel[i], i % n == n - 1 ? '\n' : ' ');
+    if (file == NULL || fclose(file) != 0)
+        return error_set(why, ENOMEM, "out of memory for a kernel");
+    int r = filter_image_parse(&fftd->kernel, "kernel", text, length, why);
+    free(text);
+    fftd->chain.count = 1;
+    filter_stage_init(&fftd->chain.stage[0], filter_kind_by_name("convolve"));
+    fftd->chain.stage[0].image = fftd->kernel;
+    if (r == 0)
+        r = filter_stage_set(&fftd->chain.stage[0], "normalise", "sum", why);
+    return r;
+}
+
+/* The band is the daemon's: lines of the spectrum in which H is negligible are left out. */
+static int make_response(struct fftd *fftd, struct pipeline *p, struct error *why)
 {
     const size_t bytes = transform_response_bytes(fftd->transform);
-    struct filter_chain chain;
-    int r = filter_chain_parse(&chain, identity ? "" : reference_chain, why);
     void *values = pipeline_memory(p, bytes);
-    if (r == 0 && values == NULL)
-        r = error_set(why, ENOMEM, "out of memory while computing the response");
+    int r =
+        values != NULL ? 0 : error_set(why, ENOMEM, "out of memory while computing the response");
     if (r == 0)
-        r = transform_response_fill(fftd->transform, values, &chain, 1, 1, NULL, why);
+        r = transform_response_fill(fftd->transform, values, &fftd->chain, 1, 1,
+                                    &fftd->buffers.response.band, why);
     if (r == 0)
         fftd->buffers.response.numbers = pipeline_buffer(p, bytes, values);
     return r;
@@ -109,14 +146,15 @@ static void expect(struct fftd *fftd, struct pipeline *p, const struct fftd_vari
 {
     const struct plan *plan = transform_plan(fftd->transform);
     const size_t count = (size_t)width * height;
-    double *filtered = variant->identity ? NULL
-                                         : reference_filtered(picture, width, height,
-                                                              plan->x.length, plan->y.length);
+    double *filtered = variant->kernel != NULL ? NULL
+                                               : reference_filtered(picture, width, height,
+                                                                    plan->x.length, plan->y.length);
+    const double *result = filtered != NULL ? filtered : variant->kernel_result;
     fftd->expected = malloc(count * variant->planes * sizeof *fftd->expected);
     if (fftd->expected == NULL)
-        pipeline_refuse(p, "out of memory");
+        pipeline_fail(p, "out of memory");
     for (size_t i = 0; fftd->expected != NULL && i < count * variant->planes; i++)
-        fftd->expected[i] = filtered != NULL ? filtered[i % count] : picture[i % count];
+        fftd->expected[i] = result[i % count];
     free(filtered);
     const double limit = variant->half ? variant->bytes ? 1.5 : 5e-3 : variant->bytes ? 0.51 : 1e-5;
     pipeline_result(p, variant->bytes ? RESULT_BYTES : RESULT_FLOATS, fftd->buffers.result,
@@ -140,18 +178,22 @@ void fftd_add(struct group *group, const struct fftd_variant *variant, const uin
     struct fftd *fftd = calloc(1, sizeof *fftd);
     struct error why = {""};
     if (fftd == NULL) {
-        pipeline_refuse(p, "out of memory");
+        pipeline_fail(p, "out of memory");
         return;
     }
     fftd->queue = group->bench->queue;
     pipeline_call(p, enqueue, fftd_close, fftd);
-    int r = create(fftd, p, variant, width, height, &why);
+    int r = make_chain(fftd, variant, &why);
     if (r == 0)
-        r = make_response(fftd, p, variant->identity, &why);
-    if (r < 0) {
+        r = create(fftd, p, variant, width, height, &why);
+    if (r == 0)
+        r = make_response(fftd, p, &why);
+    if (r == -ERANGE) /* the technique cannot handle this size on this device */
         pipeline_refuse(p, "%s", why.text);
+    else if (r < 0)
+        pipeline_fail(p, "%s", why.text);
+    if (r < 0)
         return;
-    }
     make_images(fftd, p, variant, picture, (size_t)width * height);
     if (!group->counting)
         expect(fftd, p, variant, picture, width, height);

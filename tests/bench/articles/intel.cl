@@ -3,14 +3,14 @@
  * Data: a pixel has three complex components. As published, real parts are in one float4 and
  * imaginary parts in another, and the fourth channel is idle. With PACKED, the fourth channel of
  * the first holds red's imaginary part, and a float2 those of green and blue. A line of N = 2^LOG_N
- * pixels has them `along` apart, and lines are `between` apart. The transform has radix 2 and
- * decimation in time. SIGN is -1 forward and 1 backward.
+ * pixels has them `along` apart, and lines are `between` apart; pictures of AREA pixels follow each
+ * other in dimension 2. The transform has radix 2 and decimation in time. SIGN is -1 forward and 1
+ * backward.
  *
  * `uav`: one dispatch a pass, from buffers to buffers; a work-item computes one number, in (along
- * rows) or across (COLUMNS) dimension 0. `slm`: one dispatch an axis, one group a line; all passes
- * but the last write to one half of local memory and read from the other. Its first pass reads both
- * inputs of each number from the buffer; with LOAD_ONCE each number is first copied to local
- * memory.
+ * rows) or across (COLUMNS) dimension 0. `slm`: one dispatch an axis, one group a line. Each number
+ * is loaded once, into one half of local memory; all passes but the last read from one half, the
+ * first in bit-reversed order, and write to the other.
  *
  * Options: TWIDDLES, 0 computed, 1 read from a table with the indices of both inputs, as published,
  * 2 computed by native functions. SOURCE, 0 complex, 1 real floats, 2 real bytes: what the first
@@ -147,6 +147,8 @@ static inline pixel butterfly(pixel a, pixel b, float2 w)
     return a + w.x * b + w.y * (pixel)(-b.hi, b.lo);
 }
 
+#define PICTURE (get_global_id(2) * AREA)
+
 /* ---- a pass per dispatch ---- */
 
 kernel void uav(global const source *in_re, global const rest *in_im, global result *out_re,
@@ -154,9 +156,9 @@ kernel void uav(global const source *in_re, global const rest *in_im, global res
                 float scale, uint pass COUNTERS)
 {
 #ifdef COLUMNS
-    const uint n = get_global_id(1), line = get_global_id(0) * between;
+    const uint n = get_global_id(1), line = PICTURE + get_global_id(0) * between;
 #else
-    const uint n = get_global_id(0), line = get_global_id(1) * between;
+    const uint n = get_global_id(0), line = PICTURE + get_global_id(1) * between;
 #endif
     const struct inputs in = inputs_of(n, pass, table COUNTERS_PASSED);
     const pixel a = load_source(in_re, in_im, line + in.a * along COUNTERS_PASSED);
@@ -171,28 +173,15 @@ kernel void slm(global const source *in_re, global const rest *in_im, global res
                 float scale COUNTERS)
 {
     local float4 re[2 << LOG_N], im[2 << LOG_N];
-    const uint line = get_global_id(1) * between;
+    const uint line = PICTURE + get_global_id(1) * between;
     const uint first = get_local_id(0), step = get_local_size(0);
-#ifdef LOAD_ONCE
-#define FIRST_PASS 0
     for (uint n = first; n < 1 << LOG_N; n += step) {
         const pixel p = load_source(in_re, in_im, line + n * along COUNTERS_PASSED);
         re[n] = p.lo;
         im[n] = p.hi;
     }
-#else
-#define FIRST_PASS 1
-    for (uint n = first; n < 1 << LOG_N; n += step) {
-        const struct inputs in = inputs_of(n, 0, table COUNTERS_PASSED);
-        const pixel a = load_source(in_re, in_im, line + in.a * along COUNTERS_PASSED);
-        const pixel b = load_source(in_re, in_im, line + in.b * along COUNTERS_PASSED);
-        const pixel p = butterfly(a, b, in.w);
-        re[n] = p.lo;
-        im[n] = p.hi;
-    }
-#endif
-    for (uint pass = FIRST_PASS; pass < LOG_N; pass++) {
-        const uint from = (pass - FIRST_PASS & 1) << LOG_N, to = from ^ 1 << LOG_N;
+    for (uint pass = 0; pass < LOG_N; pass++) {
+        const uint from = (pass & 1) << LOG_N, to = from ^ 1 << LOG_N;
         barrier(CLK_LOCAL_MEM_FENCE);
         for (uint n = first; n < 1 << LOG_N; n += step) {
             const struct inputs in = inputs_of(n, pass, table COUNTERS_PASSED);

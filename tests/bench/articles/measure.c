@@ -1,9 +1,10 @@
 /* Groups: validation, counting, timing in turns, and the JSON lines.
  *
- * The load of a machine changes from second to second, so that all pipelines of a group take turns.
- * In each turn a pipeline filters one frame that does not count, because the caches are full of
- * another's data, and then as many frames back to back as its share of the time allows. Figures are
- * medians over all turns. */
+ * The load of a machine changes from second to second, so that all pipelines of a group take turns,
+ * in rounds that go there and back. In each turn a pipeline filters one frame that does not count,
+ * because the caches are full of another's data, and then as many frames back to back as its share
+ * of the time allows. The turns of one round are a pair of any two pipelines: the ratios of pairs
+ * are what write.py judges. */
 #include "private.h"
 
 #include <errno.h>
@@ -13,8 +14,9 @@
 #include <string.h>
 #include <time.h>
 
-#define ROUNDS     7 /* at least */
-#define MAX_FRAMES 32
+#define ROUNDS      15 /* at least: fewer pairs say little about a ratio */
+#define MOST_ROUNDS 31
+#define MAX_FRAMES  64
 
 static double now_ms(void)
 {
@@ -23,13 +25,15 @@ static double now_ms(void)
     return (double)ts.tv_sec * 1e3 + (double)ts.tv_nsec * 1e-6;
 }
 
-static void fail(struct pipeline *p, int r, const struct error *why)
+/* Reports a pipeline that has failed, now or while it was built. */
+static void report(struct pipeline *p, int r, const struct error *why)
 {
-    const bool wrong = r == -EDOM;
-    pipeline_refuse(p, "%s%s", wrong ? "wrong: " : "", why->text);
-    p->group->bench->wrong += wrong;
-    if (wrong)
-        fprintf(stderr, "articles: %s: %s\n", p->name, why->text);
+    if (r < 0)
+        pipeline_fail(p, "%s", why->text);
+    if (p->state != STATE_FAILED)
+        return;
+    p->group->bench->failed++;
+    fprintf(stderr, "articles: %s: %s\n", p->name, p->why.text);
 }
 
 static void free_group(struct group *group)
@@ -69,7 +73,7 @@ static void count_group(struct bench *bench, struct counts *counts, unsigned max
     struct error why;
     build(&group, context);
     for (unsigned i = 0; i < group.count && i < max; i++)
-        if (group.list[i]->refused || !isnan(group.list[i]->moved_bytes) ||
+        if (pipeline_has_ended(group.list[i]) || !isnan(group.list[i]->moved_bytes) ||
             count_one(group.list[i], &counts[i], &why) < 0)
             counts[i] = (struct counts){NAN, NAN};
     free_group(&group);
@@ -88,7 +92,7 @@ static void take_turn(struct pipeline *p, double share_ms)
         r = pipeline_run(p, frames, &why);
     const double ms = (now_ms() - begun) / frames;
     if (r < 0) {
-        fail(p, r, &why);
+        report(p, r, &why);
         return;
     }
     if (p->sample_count < MAX_SAMPLES)
@@ -101,18 +105,17 @@ static void time_group(struct group *group, double seconds)
 {
     unsigned runnable = 0;
     for (unsigned i = 0; i < group->count; i++)
-        runnable += !group->list[i]->refused;
+        runnable += !pipeline_has_ended(group->list[i]);
     if (runnable == 0)
         return;
     const double begun = now_ms(), share_ms = seconds * 1e3 / ROUNDS / runnable;
-    for (unsigned round = 0; round < ROUNDS || now_ms() - begun < seconds * 1e3; round++) {
-        /* Slow techniques do not get all rounds, but always three. */
-        if (round >= 3 && now_ms() - begun > 4 * seconds * 1e3)
-            break;
-        for (unsigned i = 0; i < group->count; i++)
-            if (!group->list[i]->refused)
-                take_turn(group->list[i], share_ms);
-    }
+    for (unsigned round = 0;
+         round < ROUNDS || (round < MOST_ROUNDS && now_ms() - begun < seconds * 1e3); round++)
+        for (unsigned i = 0; i < group->count; i++) {
+            struct pipeline *p = group->list[round % 2 == 0 ? i : group->count - 1 - i];
+            if (!pipeline_has_ended(p))
+                take_turn(p, share_ms);
+        }
 }
 
 static int ascending(const void *a, const void *b)
@@ -142,38 +145,41 @@ static void put_number(FILE *file, const char *key, double number)
         fprintf(file, ", \"%s\": null", key);
 }
 
-static void write_line(const struct group_head *head, struct pipeline *p)
+static double median(const struct pipeline *p)
 {
-    const struct bench *bench = p->group->bench;
-    const unsigned n = p->sample_count;
-    FILE *file = bench->json;
-    qsort(p->samples_ms, n, sizeof p->samples_ms[0], ascending);
+    double sorted[MAX_SAMPLES];
+    memcpy(sorted, p->samples_ms, p->sample_count * sizeof *sorted);
+    qsort(sorted, p->sample_count, sizeof *sorted, ascending);
+    return p->sample_count > 0 ? sorted[p->sample_count / 2] : NAN;
+}
+
+static void write_line(const struct group_head *head, const struct pipeline *p)
+{
+    static const char *const states[] = {"ok", "refused", "failed"};
+    const bool ok = p->state == STATE_OK;
+    FILE *file = p->group->bench->json;
     if (file == NULL)
         return;
-    fprintf(file, "{\"bench\": \"articles\", \"row\": %u", head->row);
+    fprintf(file, "{\"row\": %u", head->row);
     put_text(file, "group", head->name);
     put_number(file, "x", head->x);
     put_text(file, "technique", p->name);
-    put_text(file, "state", p->refused ? "refused" : "ok");
-    if (p->refused)
+    put_text(file, "state", states[p->state]);
+    if (!ok)
         put_text(file, "why", p->why.text);
-    put_number(file, "ms", n > 0 ? p->samples_ms[n / 2] : NAN);
-    put_number(file, "low_ms", n > 0 ? p->samples_ms[n / 4] : NAN);
-    put_number(file, "high_ms", n > 0 ? p->samples_ms[n - 1 - n / 4] : NAN);
-    fprintf(file, ", \"turns\": %u, \"dispatches\": %u", n, pipeline_dispatches(p));
+    fprintf(file, ", \"turns_ms\": [");
+    for (unsigned i = 0; i < p->sample_count; i++)
+        fprintf(file, "%s%.5g", i > 0 ? ", " : "", p->samples_ms[i]);
+    fprintf(file, "], \"dispatches\": %u", pipeline_dispatches(p));
     put_number(file, "read_bytes", p->read_bytes);
     put_number(file, "written_bytes", p->written_bytes);
     put_number(file, "moved_bytes",
                isnan(p->moved_bytes) ? p->read_bytes + p->written_bytes : p->moved_bytes);
-    put_number(file, "error", p->refused ? NAN : p->error);
-    put_number(file, "equal", p->refused ? NAN : p->equal);
-    put_number(file, "psnr", p->refused ? NAN : p->psnr);
-    fprintf(file, ", \"count\": %zu", p->result_count);
-    if (!p->refused && p->differences != NULL)
+    put_number(file, "error", ok ? p->error : NAN);
+    put_number(file, "equal", ok ? p->equal : NAN);
+    fprintf(file, ", \"count\": %zu", p->result.count);
+    if (ok && p->differences != NULL)
         put_text(file, "differences", p->differences);
-    put_text(file, "device", gpu_device_name(bench->device));
-    put_text(file, "machine", bench->machine);
-    put_text(file, "date", bench->date);
     fprintf(file, "}\n");
     fflush(file);
 }
@@ -183,48 +189,49 @@ static void print_group(const struct group_head *head, const struct group *group
     printf("%u. %s\n", head->row, head->name);
     for (unsigned i = 0; i < group->count; i++) {
         const struct pipeline *p = group->list[i];
-        const double first = group->list[0]->sample_count > 0
-                                 ? group->list[0]->samples_ms[group->list[0]->sample_count / 2]
-                                 : NAN;
-        if (p->refused)
-            printf("   %-58s refused: %s\n", p->name, p->why.text);
+        if (p->state != STATE_OK)
+            printf("   %-58s %s: %s\n", p->name, p->state == STATE_REFUSED ? "refused" : "failed",
+                   p->why.text);
         else if (p->sample_count == 0)
             printf("   %-58s right, error %.2g\n", p->name, p->error);
         else
-            printf("   %-58s %10.4f ms  %7.3f  error %.2g\n", p->name,
-                   p->samples_ms[p->sample_count / 2], p->samples_ms[p->sample_count / 2] / first,
-                   p->error);
+            printf("   %-58s %10.4f ms  %7.3f  error %.2g\n", p->name, median(p),
+                   median(p) / median(group->list[0]), p->error);
     }
     fflush(stdout);
 }
 
 bool bench_wants(const struct bench *bench, const struct group_head *head)
 {
-    return (head->small || !bench->small) &&
+    return (head->simulated || !bench->simulated) &&
            strncmp(head->name, bench->group, strlen(bench->group)) == 0;
 }
 
 void bench_group(struct bench *bench, const struct group_head *head,
                  void (*build)(struct group *group, const void *context), const void *context)
 {
-    const bool timed = !bench->quick && !bench->small;
+    const bool timed = !bench->untimed && !head->untimed;
     struct group group = {.bench = bench};
     struct counts counts[sizeof group.list / sizeof group.list[0]] = {{0}};
     if (!bench_wants(bench, head))
         return;
+    bench->measured++;
     if (head->counted)
         count_group(bench, counts, sizeof counts / sizeof counts[0], build, context);
     build(&group, context);
     for (unsigned i = 0; i < group.count; i++) {
         struct pipeline *p = group.list[i];
         struct error why = {""};
-        int r = p->refused ? 0 : pipeline_validate(p, &why);
+        if (bench->simulated) {
+            printf("technique: %u|%s|%.7g|%s\n", head->row, head->name, head->x, p->name);
+            fflush(stdout);
+        }
+        int r = pipeline_has_ended(p) ? 0 : pipeline_validate(p, &why);
         const double begun = now_ms();
-        if (!p->refused && r == 0 && timed)
+        if (!pipeline_has_ended(p) && r == 0 && timed)
             r = pipeline_run(p, 1, &why);
         p->fastest_ms = now_ms() - begun;
-        if (r < 0)
-            fail(p, r, &why);
+        report(p, r, &why);
         if (head->counted) {
             p->read_bytes = counts[i].read;
             p->written_bytes = counts[i].written;
@@ -242,12 +249,13 @@ void bench_figures(struct bench *bench, const struct group_head *head, const str
                    unsigned count, int r, const struct error *why)
 {
     struct group group = {.bench = bench};
+    bench->measured++;
     for (unsigned i = 0; i < count; i++) {
         if (r == 0 && figure[i].count == 0)
             continue;
         struct pipeline *p = pipeline_new(&group, "%s", figure[i].name);
         if (r < 0) {
-            fail(p, r, why);
+            report(p, r, why);
             break;
         }
         p->sample_count = figure[i].count < MAX_SAMPLES ? figure[i].count : MAX_SAMPLES;

@@ -11,8 +11,9 @@
 #include "core/clock.h"
 #include "engine/engine.h"
 
-#define MAX_FRAMES       200
+#define MAX_FRAMES       60
 #define WARM_UP          3
+#define LEAST_FRAMES     15
 /* rusticl 22.3 reports some nanoseconds for kernels of any length. */
 #define LEAST_KERNELS_NS 1000
 
@@ -81,10 +82,19 @@ static int validate(const struct camera *camera, struct error *why)
                : error_set(why, EDOM, "the error is %.2g: expected at most 0.51", largest);
 }
 
+/* A step that one frame does not report counts as 0 there, so that figures are of the same frames.
+ */
 static void add(struct figure *figure, int64_t ns)
 {
-    if (ns >= 0)
-        figure->ms[figure->count++] = (double)ns / 1e6;
+    figure->ms[figure->count++] = ns > 0 ? (double)ns / 1e6 : 0;
+}
+
+static bool is_reported(const struct figure *figure)
+{
+    for (unsigned i = 0; i < figure->count; i++)
+        if (figure->ms[i] > 0)
+            return true;
+    return false;
 }
 
 static int run(struct camera *camera, struct figure figure[FIGURE_COUNT], const struct bench *bench,
@@ -97,7 +107,7 @@ static int run(struct camera *camera, struct figure figure[FIGURE_COUNT], const 
         if (whole_ns < 0)
             return (int)whole_ns;
         const int r = i == 0 ? validate(camera, why) : 0;
-        if (r < 0 || bench->quick)
+        if (r < 0 || bench->untimed)
             return r;
         if (i < WARM_UP)
             continue;
@@ -107,7 +117,7 @@ static int run(struct camera *camera, struct figure figure[FIGURE_COUNT], const 
         add(&figure[DOWNLOAD], done.download_ns);
         for (unsigned step = 0; step < OVERHEAD_COUNT; step++)
             add(&figure[FIRST_STEP + step], done.overhead.ns[step]);
-        if (i > 2 * WARM_UP && clock_now_ns() > until_ns)
+        if (i >= WARM_UP + LEAST_FRAMES - 1 && clock_now_ns() > until_ns)
             break;
     }
     return 0;
@@ -132,6 +142,9 @@ static void measure(struct bench *bench, uint32_t width, uint32_t height)
     int r = open_engine(&camera, bench, &why);
     if (r == 0)
         r = run(&camera, figure, bench, &why);
+    for (unsigned i = 0; i < FIGURE_COUNT; i++)
+        if (!is_reported(&figure[i]))
+            figure[i].count = 0;
     bench_figures(bench, &head, figure, FIGURE_COUNT, r, &why);
     engine_destroy(camera.engine);
     free(camera.picture);
@@ -142,8 +155,8 @@ static void measure(struct bench *bench, uint32_t width, uint32_t height)
 
 void overhead_measure(struct bench *bench)
 {
-    static const uint32_t frames[][2] = {
-        {160, 120}, {320, 240}, {640, 480}, {1280, 720}, {1920, 1080}};
-    for (unsigned i = 0; i < (bench->quick ? 1 : sizeof frames / sizeof frames[0]); i++)
+    static const uint32_t frames[][2] = {{160, 120}, {640, 480}, {1920, 1080}};
+    for (unsigned i = 0; i < (bench->sizes == SIZES_QUICK ? 1 : sizeof frames / sizeof frames[0]);
+         i++)
         measure(bench, frames[i][0], frames[i][1]);
 }

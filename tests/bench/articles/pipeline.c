@@ -36,30 +36,44 @@ struct pipeline *pipeline_new(struct group *group, const char *format, ...)
     va_end(arguments);
     p->group = group;
     p->read_bytes = p->written_bytes = p->moved_bytes = NAN;
-    p->equal = p->psnr = NAN;
+    p->equal = p->error = NAN;
     group->list[group->count++] = p;
     return p;
+}
+
+__attribute__((format(printf, 3, 0))) static void end(struct pipeline *p, enum state state,
+                                                      const char *format, va_list arguments)
+{
+    if (p->state != STATE_OK)
+        return;
+    vsnprintf(p->why.text, sizeof p->why.text, format, arguments);
+    p->state = state;
 }
 
 void pipeline_refuse(struct pipeline *p, const char *format, ...)
 {
     va_list arguments;
-    if (p->refused)
-        return;
     va_start(arguments, format);
-    vsnprintf(p->why.text, sizeof p->why.text, format, arguments);
+    end(p, STATE_REFUSED, format, arguments);
     va_end(arguments);
-    p->refused = true;
 }
 
-bool pipeline_is_refused(const struct pipeline *p)
+void pipeline_fail(struct pipeline *p, const char *format, ...)
 {
-    return p->refused;
+    va_list arguments;
+    va_start(arguments, format);
+    end(p, STATE_FAILED, format, arguments);
+    va_end(arguments);
 }
 
-static void refuse_code(struct pipeline *p, cl_int code, const char *what)
+bool pipeline_has_ended(const struct pipeline *p)
 {
-    pipeline_refuse(p, "%s: %s", what, opencl_error_name(code));
+    return p->state != STATE_OK;
+}
+
+static void fail_code(struct pipeline *p, cl_int code, const char *what)
+{
+    pipeline_fail(p, "%s: %s", what, opencl_error_name(code));
 }
 
 /* ---- what a pipeline owns ---- */
@@ -68,16 +82,20 @@ cl_mem pipeline_buffer(struct pipeline *p, size_t bytes, const void *data)
 {
     cl_int code;
     const cl_mem_flags flags = CL_MEM_READ_WRITE | (data != NULL ? CL_MEM_COPY_HOST_PTR : 0);
-    if (p->refused)
+    if (pipeline_has_ended(p))
         return NULL;
     if (p->buffer_count == MAX_OWNED) {
-        pipeline_refuse(p, "more than %d buffers", MAX_OWNED);
+        pipeline_fail(p, "more than %d buffers", MAX_OWNED);
         return NULL;
     }
     cl_mem buffer =
         clCreateBuffer(p->group->bench->device->context, flags, bytes, (void *)data, &code);
+    if (code == CL_MEM_OBJECT_ALLOCATION_FAILURE || code == CL_INVALID_BUFFER_SIZE) {
+        pipeline_refuse(p, "the device has no buffer of %zu bytes", bytes);
+        return NULL;
+    }
     if (code != CL_SUCCESS) {
-        refuse_code(p, code, "clCreateBuffer");
+        fail_code(p, code, "clCreateBuffer");
         return NULL;
     }
     p->buffer[p->buffer_count++] = buffer;
@@ -88,7 +106,7 @@ void *pipeline_memory(struct pipeline *p, size_t bytes)
 {
     void *memory = p->memory_count < MAX_OWNED ? calloc(1, bytes) : NULL;
     if (memory == NULL)
-        pipeline_refuse(p, "out of memory");
+        pipeline_fail(p, "out of memory");
     else
         p->memory[p->memory_count++] = memory;
     return memory;
@@ -113,11 +131,31 @@ void pipeline_free(struct pipeline *p)
 
 /* ---- programs ---- */
 
-static const char *text_of(const char *file)
+static char *changed_text[sizeof files / sizeof files[0]];
+
+static char *read_text(const char *folder, const char *name)
+{
+    char path[512], *text = NULL;
+    size_t size = 0;
+    snprintf(path, sizeof path, "%s/%s", folder, name);
+    FILE *file = fopen(path, "r");
+    if (file == NULL || getdelim(&text, &size, '\0', file) < 0) {
+        fprintf(stderr, "articles: %s: %s\n", path, strerror(errno));
+        exit(1);
+    }
+    fclose(file);
+    return text;
+}
+
+/* A kernel file as it was built in, or as it is in the folder of --kernels. */
+static const char *text_of(const struct bench *bench, const char *name)
 {
     for (size_t i = 0; i < sizeof files / sizeof files[0]; i++)
-        if (strcmp(files[i].name, file) == 0)
-            return files[i].text;
+        if (strcmp(files[i].name, name) == 0) {
+            if (bench->kernels != NULL && changed_text[i] == NULL)
+                changed_text[i] = read_text(bench->kernels, name);
+            return changed_text[i] != NULL ? changed_text[i] : files[i].text;
+        }
     abort();
 }
 
@@ -130,12 +168,12 @@ static cl_program build(struct pipeline *p, const char *names, const char *optio
     cl_uint count = 0;
     cl_int code;
     snprintf(first, sizeof first, "%.*s", plus != NULL ? (int)(plus - names) : 63, names);
-    text[count++] = text_of(first);
+    text[count++] = text_of(p->group->bench, first);
     if (plus != NULL)
-        text[count++] = text_of(plus + 1);
+        text[count++] = text_of(p->group->bench, plus + 1);
     cl_program program = clCreateProgramWithSource(device->context, count, text, NULL, &code);
     if (code != CL_SUCCESS) {
-        refuse_code(p, code, "clCreateProgramWithSource");
+        fail_code(p, code, "clCreateProgramWithSource");
         return NULL;
     }
     code = clBuildProgram(program, 1, &device->id, options, NULL, NULL);
@@ -143,7 +181,7 @@ static cl_program build(struct pipeline *p, const char *names, const char *optio
         return program;
     char log[300] = "";
     clGetProgramBuildInfo(program, device->id, CL_PROGRAM_BUILD_LOG, sizeof log - 1, log, NULL);
-    pipeline_refuse(p, "%s %s: %s: %s", names, options, opencl_error_name(code), log);
+    pipeline_fail(p, "%s %s: %s: %s", names, options, opencl_error_name(code), log);
     clReleaseProgram(program);
     return NULL;
 }
@@ -158,13 +196,13 @@ cl_program pipeline_program(struct pipeline *p, const char *file, const char *fo
     if (p->group->counting)
         strncat(options, " -DCOUNT", sizeof options - strlen(options) - 1);
     snprintf(key, sizeof key, "%s %s", file, options);
-    if (p->refused)
+    if (pipeline_has_ended(p))
         return NULL;
     for (unsigned i = 0; i < program_count; i++)
         if (strcmp(programs[i].key, key) == 0)
             return programs[i].program;
     if (program_count == PROGRAM_CACHE) {
-        pipeline_refuse(p, "more than %d programs", PROGRAM_CACHE);
+        pipeline_fail(p, "more than %d programs", PROGRAM_CACHE);
         return NULL;
     }
     cl_program program = build(p, file, options);
@@ -179,6 +217,8 @@ void pipeline_programs_release(void)
 {
     while (program_count > 0)
         clReleaseProgram(programs[--program_count].program);
+    for (size_t i = 0; i < sizeof files / sizeof files[0]; i++)
+        free(changed_text[i]);
 }
 
 /* ---- steps ---- */
@@ -187,7 +227,7 @@ static struct step *add_step(struct pipeline *p)
 {
     struct step *grown = realloc(p->step, (p->step_count + 1) * sizeof *grown);
     if (grown == NULL) {
-        pipeline_refuse(p, "out of memory");
+        pipeline_fail(p, "out of memory");
         return NULL;
     }
     p->step = grown;
@@ -205,11 +245,12 @@ static cl_int set_arguments(struct step *step, const char *types, va_list argume
         } else if (types[i] == 'u') {
             const cl_uint number = va_arg(arguments, unsigned);
             code = clSetKernelArg(step->kernel, i, sizeof number, &number);
+        } else if (types[i] == 's') {
+            const cl_short number = (cl_short)va_arg(arguments, int);
+            code = clSetKernelArg(step->kernel, i, sizeof number, &number);
         } else if (types[i] == 'f') {
             const cl_float number = (cl_float)va_arg(arguments, double);
             code = clSetKernelArg(step->kernel, i, sizeof number, &number);
-        } else if (types[i] == 'l') {
-            code = clSetKernelArg(step->kernel, i, va_arg(arguments, size_t), NULL);
         }
     }
     return code;
@@ -220,7 +261,7 @@ void pipeline_launch(struct pipeline *p, cl_program program, const char *kernel,
 {
     cl_int code;
     va_list arguments;
-    struct step *step = p->refused ? NULL : add_step(p);
+    struct step *step = pipeline_has_ended(p) ? NULL : add_step(p);
     if (step == NULL)
         return;
     step->rows = 1;
@@ -228,7 +269,7 @@ void pipeline_launch(struct pipeline *p, cl_program program, const char *kernel,
     step->kernel = clCreateKernel(program, kernel, &code);
     if (code != CL_SUCCESS) {
         step->kernel = NULL;
-        refuse_code(p, code, kernel);
+        fail_code(p, code, kernel);
         return;
     }
     va_start(arguments, types);
@@ -238,12 +279,12 @@ void pipeline_launch(struct pipeline *p, cl_program program, const char *kernel,
     if (p->group->counting && code == CL_SUCCESS)
         code = clSetKernelArg(step->kernel, (cl_uint)strlen(types), sizeof counters, &counters);
     if (code != CL_SUCCESS)
-        refuse_code(p, code, kernel);
+        fail_code(p, code, kernel);
 }
 
 void pipeline_repeat(struct pipeline *p, unsigned rows)
 {
-    if (!p->refused)
+    if (!pipeline_has_ended(p))
         p->step[p->step_count - 1].rows = rows;
 }
 
@@ -252,7 +293,7 @@ size_t pipeline_group_limit(struct pipeline *p, cl_program program, const char *
 {
     size_t limit = 1;
     cl_int code;
-    if (p->refused)
+    if (pipeline_has_ended(p))
         return 1;
     cl_kernel probe = clCreateKernel(program, kernel, &code);
     if (code == CL_SUCCESS) {
@@ -261,7 +302,7 @@ size_t pipeline_group_limit(struct pipeline *p, cl_program program, const char *
         clReleaseKernel(probe);
     }
     if (code != CL_SUCCESS)
-        refuse_code(p, code, kernel);
+        fail_code(p, code, kernel);
     return limit < wanted ? limit : wanted;
 }
 
@@ -280,12 +321,13 @@ static int run_step(const struct pipeline *p, const struct step *step, struct er
 {
     if (step->call != NULL)
         return step->call(step->context, why);
-    const size_t global[] = {step->shape.across, step->shape.down};
-    const size_t local[] = {step->shape.local_across, step->shape.local_down};
+    const size_t global[] = {step->shape.across, step->shape.down, step->shape.deep};
+    const size_t local[] = {step->shape.local_across, step->shape.local_down, 1};
+    const cl_uint dimensions = step->shape.deep > 0 ? 3 : 2;
     for (cl_uint row = 0; row < step->rows; row++) {
-        const size_t offset[] = {0, row};
+        const size_t offset[] = {0, row, 0};
         const cl_int code =
-            clEnqueueNDRangeKernel(p->group->bench->queue, step->kernel, 2, offset, global,
+            clEnqueueNDRangeKernel(p->group->bench->queue, step->kernel, dimensions, offset, global,
                                    local[0] > 0 ? local : NULL, 0, NULL, NULL);
         if (code != CL_SUCCESS)
             return opencl_fail(why, code, "clEnqueueNDRangeKernel");
@@ -305,14 +347,22 @@ static int wait_for_device(cl_command_queue queue, struct error *why)
     return code == CL_SUCCESS ? 0 : opencl_fail(why, code, "clWaitForEvents");
 }
 
+static int run_steps(const struct pipeline *p, unsigned first, unsigned end, struct error *why)
+{
+    for (unsigned i = first; i < end; i++) {
+        const int r = run_step(p, &p->step[i], why);
+        if (r < 0)
+            return r;
+    }
+    return 0;
+}
+
 int pipeline_run(struct pipeline *p, unsigned frames, struct error *why)
 {
     for (unsigned frame = 0; frame < frames; frame++) {
-        for (unsigned i = 0; i < p->step_count; i++) {
-            const int r = run_step(p, &p->step[i], why);
-            if (r < 0)
-                return r;
-        }
+        const int r = run_steps(p, 0, p->step_count, why);
+        if (r < 0)
+            return r;
         clFlush(p->group->bench->queue);
     }
     return wait_for_device(p->group->bench->queue, why);
@@ -331,57 +381,65 @@ void pipeline_traffic(struct pipeline *p, double moved_bytes)
     p->moved_bytes = moved_bytes;
 }
 
-/* ---- the result ---- */
+/* ---- results ---- */
 
 void pipeline_result(struct pipeline *p, enum result_kind kind, cl_mem buffer, size_t count,
                      const double *expected, double limit)
 {
-    p->result_kind = kind;
-    p->result = buffer;
-    p->result_count = count;
-    p->expected = expected;
-    p->error_limit = limit;
+    p->result = (struct result){
+        .kind = kind, .buffer = buffer, .count = count, .expected = expected, .limit = limit};
 }
 
 void pipeline_rows_result(struct pipeline *p, cl_mem buffer, size_t width, size_t height,
                           size_t pitch, const double *expected, double limit)
 {
     pipeline_result(p, RESULT_BYTES, buffer, width * height, expected, limit);
-    p->result_width = width;
-    p->result_pitch = pitch;
+    p->result.width = width;
+    p->result.pitch = pitch;
 }
 
 void pipeline_host_result(struct pipeline *p, const float *result, size_t count,
                           const double *expected, double limit)
 {
     pipeline_result(p, RESULT_FLOATS, NULL, count, expected, limit);
-    p->host_result = result;
+    p->result.host = result;
 }
 
-static size_t place(const struct pipeline *p, size_t i)
+void pipeline_check(struct pipeline *p, cl_mem buffer, size_t count, const double *expected,
+                    double limit)
 {
-    return p->result_width == 0 ? i : i / p->result_width * p->result_pitch + i % p->result_width;
+    if (p->check_count == MAX_CHECKS) {
+        pipeline_fail(p, "more than %d checks", MAX_CHECKS);
+        return;
+    }
+    p->check[p->check_count++] = (struct result){.kind = RESULT_FLOATS,
+                                                 .buffer = buffer,
+                                                 .count = count,
+                                                 .expected = expected,
+                                                 .limit = limit,
+                                                 .after = p->step_count};
 }
 
-static double compare(const struct pipeline *p, const void *result)
+static size_t place(const struct result *result, size_t i)
 {
-    const uint8_t *bytes = result;
-    const float *floats = result;
+    return result->width == 0 ? i : i / result->width * result->pitch + i % result->width;
+}
+
+static double compare(const struct result *result, const void *values)
+{
+    const uint8_t *bytes = values;
+    const float *floats = values;
     double largest = 0, difference = 0, norm = 0;
-    for (size_t i = 0; i < p->result_count; i++) {
-        const size_t at = place(p, i);
-        const double d = (p->result_kind == RESULT_BYTES ? bytes[at] : floats[at]) - p->expected[i];
+    for (size_t i = 0; i < result->count; i++) {
+        const size_t at = place(result, i);
+        const double d =
+            (result->kind == RESULT_BYTES ? bytes[at] : floats[at]) - result->expected[i];
         if (!(fabs(d) <= largest)) /* a NaN is the largest of all */
             largest = fabs(d);
         difference += d * d;
-        norm += p->expected[i] * p->expected[i];
+        norm += result->expected[i] * result->expected[i];
     }
-    return p->result_kind == RESULT_BYTES ? largest : sqrt(difference / norm);
-}
-
-void pipeline_psnr(struct pipeline *p, double decibels)
-{
-    p->psnr = decibels;
+    return result->kind == RESULT_BYTES ? largest : sqrt(difference / norm);
 }
 
 #define MAX_DIFFERENCES 4000
@@ -395,8 +453,8 @@ static int note_bytes(struct pipeline *p, const uint8_t *bytes)
     FILE *file = open_memstream(&text, &length);
     if (file == NULL)
         return -ENOMEM;
-    for (size_t i = 0; i < p->result_count; i++) {
-        const int difference = bytes[place(p, i)] - (int)nearbyint(p->expected[i]);
+    for (size_t i = 0; i < p->result.count; i++) {
+        const int difference = bytes[place(&p->result, i)] - (int)nearbyint(p->result.expected[i]);
         if (difference == 0)
             continue;
         fprintf(file, "%s%zu%+d", count > 0 ? " " : "", i - last, difference);
@@ -407,7 +465,7 @@ static int note_bytes(struct pipeline *p, const uint8_t *bytes)
         free(text);
         return -ENOMEM;
     }
-    p->equal = 1 - (double)count / (double)p->result_count;
+    p->equal = 1 - (double)count / (double)p->result.count;
     if (count <= MAX_DIFFERENCES)
         p->differences = text;
     else
@@ -415,29 +473,47 @@ static int note_bytes(struct pipeline *p, const uint8_t *bytes)
     return 0;
 }
 
-int pipeline_validate(struct pipeline *p, struct error *why)
+/* Compares one result, and notes the bytes of the last one. */
+static int judge(struct pipeline *p, const struct result *result, struct error *why)
 {
-    const size_t bytes = (place(p, p->result_count - 1) + 1) *
-                         (p->result_kind == RESULT_BYTES ? sizeof(uint8_t) : sizeof(float));
-    int r = pipeline_run(p, 1, why);
-    if (r < 0)
-        return r;
-    void *read = p->host_result == NULL ? malloc(bytes) : NULL;
-    if (p->host_result == NULL && read == NULL)
-        return error_set(why, ENOMEM, "out of memory while comparing results");
-    const cl_int code = p->host_result != NULL
-                            ? CL_SUCCESS
-                            : clEnqueueReadBuffer(p->group->bench->queue, p->result, CL_TRUE, 0,
-                                                  bytes, read, 0, NULL, NULL);
-    if (code != CL_SUCCESS)
-        r = opencl_fail(why, code, "clEnqueueReadBuffer");
-    else
-        p->error = compare(p, p->host_result != NULL ? (const void *)p->host_result : read);
-    if (r == 0 && read != NULL && p->result_kind == RESULT_BYTES && note_bytes(p, read) < 0)
+    const bool bytes = result->kind == RESULT_BYTES, last = result == &p->result;
+    const size_t size =
+        (place(result, result->count - 1) + 1) * (bytes ? sizeof(uint8_t) : sizeof(float));
+    void *read = NULL;
+    int r = wait_for_device(p->group->bench->queue, why);
+    if (r == 0 && result->host == NULL && (read = malloc(size)) == NULL)
+        r = error_set(why, ENOMEM, "out of memory while comparing results");
+    if (r == 0 && read != NULL) {
+        const cl_int code = clEnqueueReadBuffer(p->group->bench->queue, result->buffer, CL_TRUE, 0,
+                                                size, read, 0, NULL, NULL);
+        if (code != CL_SUCCESS)
+            r = opencl_fail(why, code, "clEnqueueReadBuffer");
+    }
+    if (r == 0) {
+        const double error = compare(result, read != NULL ? read : result->host);
+        if (last)
+            p->error = error;
+        if (!(error <= result->limit))
+            r = error_set(why, EDOM, "wrong: the error of the %s is %.2g: expected at most %.2g",
+                          last ? "result" : "spectrum", error, result->limit);
+    }
+    if (r == 0 && last && bytes && note_bytes(p, read) < 0)
         r = error_set(why, ENOMEM, "out of memory while comparing results");
     free(read);
-    if (r == 0 && !(p->error <= p->error_limit))
-        r = error_set(why, EDOM, "the error is %.2g: expected at most %.2g", p->error,
-                      p->error_limit);
     return r;
+}
+
+int pipeline_validate(struct pipeline *p, struct error *why)
+{
+    unsigned at = 0;
+    int r = p->result.count > 0 ? 0 : error_set(why, EDOM, "wrong: it has no result");
+    for (unsigned i = 0; i < p->check_count && r == 0; i++) {
+        r = run_steps(p, at, p->check[i].after, why);
+        if (r == 0)
+            r = judge(p, &p->check[i], why);
+        at = p->check[i].after;
+    }
+    if (r == 0)
+        r = run_steps(p, at, p->step_count, why);
+    return r < 0 ? r : judge(p, &p->result, why);
 }

@@ -5,18 +5,33 @@
 #include "articles.h"
 
 #define MAX_OWNED   80
-#define MAX_SAMPLES 512
+#define MAX_SAMPLES 256
+#define MAX_CHECKS  2
 
 struct bench {
     struct gpu_device *device;
     cl_command_queue queue; /* in order */
     cl_mem counters;        /* two uint: bytes read and bytes written */
     void *json;             /* FILE *; NULL: nothing is written */
-    double seconds;         /* to time each group */
-    bool quick, small;      /* as main.c describes; with neither, pipelines are timed */
-    const char *group;      /* what the names of measured groups begin with */
-    char machine[160], date[16];
-    unsigned wrong; /* pipelines whose result is not right */
+    double seconds;         /* to time each group, if 15 turns take less */
+    enum sizes sizes;
+    bool untimed, simulated;   /* as main.c describes */
+    const char *group;         /* what the names of measured groups begin with */
+    const char *kernels;       /* a folder with kernel files; NULL: those that were built in */
+    unsigned measured, failed; /* groups, and pipelines */
+};
+
+enum state { STATE_OK, STATE_REFUSED, STATE_FAILED };
+
+/* What a buffer holds after the first `after` steps. */
+struct result {
+    enum result_kind kind;
+    cl_mem buffer;
+    const float *host;          /* instead of a buffer */
+    size_t count, width, pitch; /* width 0: no rows */
+    const double *expected;
+    double limit;
+    unsigned after;
 };
 
 struct step {
@@ -28,11 +43,11 @@ struct step {
     void *context;
 };
 
-/* (fields: steps, what they own, the result, and what was measured of them.) */
+/* (fields: steps, what they own, the results, and what was measured of them.) */
 struct pipeline {
     struct group *group;
     char name[96];
-    bool refused;
+    enum state state;
     struct error why;
     struct step *step;
     unsigned step_count, more_dispatches; /* more: launches of calls */
@@ -40,17 +55,15 @@ struct pipeline {
     unsigned buffer_count;
     void *memory[MAX_OWNED];
     unsigned memory_count;
-    enum result_kind result_kind;
-    cl_mem result;
-    const float *host_result;
-    size_t result_count, result_width, result_pitch; /* width 0: no rows */
-    const double *expected;
-    double error_limit, error;
-    double equal, psnr; /* share of bytes that are the rounded expected ones; NAN: no bytes, none */
-    char *differences;  /* of bytes; NULL: none, or too many (note_bytes in pipeline.c) */
+    struct result result, check[MAX_CHECKS];
+    unsigned check_count;
+    double error;      /* of the result; NAN: not compared */
+    double equal;      /* share of bytes that are the rounded expected ones; NAN: no bytes */
+    char *differences; /* of bytes; NULL: none, or too many (note_bytes in pipeline.c) */
     double read_bytes, written_bytes; /* a frame, counted; NAN: not counted */
     double moved_bytes;               /* both, from arithmetic; NAN: unknown */
-    double samples_ms[MAX_SAMPLES];
+    double
+        samples_ms[MAX_SAMPLES]; /* of each turn: equal indices of a group's pipelines are pairs */
     unsigned sample_count;
     double fastest_ms;
 };

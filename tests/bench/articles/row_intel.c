@@ -1,7 +1,8 @@
 /* Rows 1 to 3: Intel's FFT for image processing. A pass per dispatch ('UAV') beside a line per
  * group in local memory ('SLM'); twiddles from a table and computed; and what the article leaves
  * open: packing without an idle channel, a source without a float copy, a result of 8 bits.
- * intel.cl describes the kernels. */
+ * intel.cl describes the kernels. Forward and inverse transforms of a picture give the picture, as
+ * a copy would, and so the spectrum between them is compared as well. */
 #include "articles.h"
 
 #include <math.h>
@@ -15,7 +16,7 @@ enum source { COMPLEX, REAL, BYTES };
 
 struct technique {
     const char *name;
-    bool slm, packed, once; /* once: SLM loads each number once */
+    bool slm, packed;
     enum twiddles twiddles;
     enum source source;
     bool copied;       /* a dispatch converts the source from bytes to floats */
@@ -23,13 +24,19 @@ struct technique {
     bool narrow_after; /* a dispatch converts the result to bytes */
 };
 
+/* What buffers hold, in their layouts: one with an idle channel, and the packed one. */
+struct expected {
+    double *re[2], *im[2];
+};
+
 struct picture {
-    uint32_t width, height;
+    uint32_t width, height, pictures;
     bool one_axis; /* forward along rows only */
     unsigned row;
     const uint8_t *pixels; /* four bytes a pixel; the fourth is 0 */
     const uint8_t *plane;  /* for fftd */
-    const double *expected;
+    const double *same;    /* the picture itself */
+    struct expected spectrum;
     const struct technique *techniques;
     unsigned count;
     const struct fftd_variant *fftd;
@@ -81,16 +88,18 @@ struct axis {
     bool columns, inverse, first, last; /* the first and the last axis of the frame */
 };
 
-static cl_program program_for(struct pipeline *p, const struct technique *t, uint32_t n,
-                              const struct axis *axis, bool first_pass, bool last_pass)
+static cl_program program_for(struct pipeline *p, const struct technique *t,
+                              const struct picture *picture, const struct axis *axis,
+                              bool first_pass, bool last_pass)
 {
+    const uint32_t n = axis->columns ? picture->height : picture->width;
     const unsigned source = first_pass && axis->first ? t->source : COMPLEX;
     const unsigned result = last_pass && axis->last ? t->byte_result : 0;
     return pipeline_program(p, "intel.cl",
                             "-DLOG_N=%u -DSIGN=%s -DTWIDDLES=%d -DSOURCE=%u "
-                            "-DRESULT=%u%s%s%s",
+                            "-DRESULT=%u -DAREA=%u%s%s",
                             log_2(n), axis->inverse ? "1" : "-1", t->twiddles, source, result,
-                            t->packed ? " -DPACKED" : "", t->once ? " -DLOAD_ONCE" : "",
+                            picture->width * picture->height, t->packed ? " -DPACKED" : "",
                             axis->columns && !t->slm ? " -DCOLUMNS" : "");
 }
 
@@ -103,7 +112,7 @@ static void add_axis(struct pipeline *p, const struct technique *t, const struct
     const unsigned passes = t->slm ? 1 : log_2(n);
     for (unsigned pass = 0; pass < passes; pass++) {
         const bool last = pass == passes - 1;
-        const cl_program program = program_for(p, t, n, axis, pass == 0, last);
+        const cl_program program = program_for(p, t, picture, axis, pass == 0, last);
         const bool first = pass == 0 && axis->first;
         const cl_mem in = !first ? f->re[f->now] : t->source == BYTES ? f->bytes_in : f->source_re;
         const cl_mem in_im = first ? f->source_im : f->im[f->now];
@@ -111,12 +120,12 @@ static void add_axis(struct pipeline *p, const struct technique *t, const struct
         const double scale = last && axis->inverse ? 1. / n : 1;
         if (t->slm) {
             const size_t group = pipeline_group_limit(p, program, "slm", n);
-            pipeline_launch(p, program, "slm", (struct shape){group, lines, group, 1}, "bbbbbuuf",
-                            in, in_im, out, f->im[!f->now], f->table[axis->columns], along, between,
-                            scale);
+            const struct shape shape = {group, lines, group, 1, picture->pictures};
+            pipeline_launch(p, program, "slm", shape, "bbbbbuuf", in, in_im, out, f->im[!f->now],
+                            f->table[axis->columns], along, between, scale);
         } else {
-            const struct shape shape =
-                axis->columns ? (struct shape){lines, n, 0, 0} : (struct shape){n, lines, 0, 0};
+            const struct shape shape = {axis->columns ? lines : n, axis->columns ? n : lines, 0, 0,
+                                        picture->pictures};
             pipeline_launch(p, program, "uav", shape, "bbbbbuufu", in, in_im, out, f->im[!f->now],
                             f->table[axis->columns], along, between, scale, pass);
         }
@@ -124,10 +133,35 @@ static void add_axis(struct pipeline *p, const struct technique *t, const struct
     }
 }
 
+/* The article's groups hold two halves of a line, each with real and imaginary parts. */
+static void require_local_memory(struct pipeline *p, const struct group *group, uint32_t n)
+{
+    const cl_ulong bytes = 4 * sizeof(cl_float4) * n;
+    if (bytes > bench_device(group->bench)->local_bytes)
+        pipeline_refuse(p, "lines of %u need %llu bytes of local memory, and it has %llu", n,
+                        (unsigned long long)bytes,
+                        (unsigned long long)bench_device(group->bench)->local_bytes);
+}
+
+static size_t pixels_of(const struct picture *picture)
+{
+    return (size_t)picture->width * picture->height * picture->pictures;
+}
+
+static void check_spectrum(struct pipeline *p, const struct technique *t,
+                           const struct picture *picture, const struct frame *f)
+{
+    const double limit = t->twiddles == NATIVE ? 1e-3 : 1e-5;
+    const size_t count = pixels_of(picture);
+    pipeline_check(p, f->re[f->now], 4 * count, picture->spectrum.re[t->packed], limit);
+    pipeline_check(p, f->im[f->now], (t->packed ? 2 : 4) * count, picture->spectrum.im[t->packed],
+                   limit);
+}
+
 static void make_frame(struct pipeline *p, const struct technique *t, const struct picture *picture,
                        struct frame *f)
 {
-    const size_t count = (size_t)picture->width * picture->height;
+    const size_t count = pixels_of(picture);
     const size_t rest = (t->packed ? 2 : 4) * sizeof(float) * count;
     float *samples = pipeline_memory(p, 4 * sizeof(float) * count);
     void *zeros = pipeline_memory(p, rest);
@@ -153,27 +187,37 @@ static void add(struct group *group, const struct technique *t, const struct pic
                                       {.columns = true, .inverse = true},
                                       {.inverse = true, .last = true}};
     struct pipeline *p = pipeline_new(group, "%s", t->name);
-    const size_t count = (size_t)picture->width * picture->height;
-    const struct shape pixels = {picture->width, picture->height, 0, 0};
+    const size_t count = pixels_of(picture);
+    const struct shape pixels = {picture->width, picture->height * picture->pictures, 0, 0, 0};
     struct frame f = {.now = 0};
+    if (t->slm)
+        require_local_memory(p, group, picture->width);
     make_frame(p, t, picture, &f);
     const cl_program copies =
         t->copied || t->narrow_after
             ? pipeline_program(p, "intel.cl",
-                               "-DLOG_N=1 -DSIGN=1 -DTWIDDLES=0 -DSOURCE=0 -DRESULT=0")
+                               "-DLOG_N=1 -DSIGN=1 -DTWIDDLES=0 -DSOURCE=0 -DRESULT=0 -DAREA=1")
             : NULL;
     if (t->copied)
         pipeline_launch(p, copies, "widen", pixels, "bb", f.bytes_in, f.source_re);
-    if (picture->one_axis)
+    if (picture->one_axis) {
         add_axis(p, t, picture, &f, &rows_only);
-    for (unsigned i = 0; i < 4 && !picture->one_axis; i++)
+        check_spectrum(p, t, picture, &f);
+        pipeline_result(p, RESULT_FLOATS, f.re[f.now], 4 * count, picture->spectrum.re[t->packed],
+                        1e-5);
+        return;
+    }
+    for (unsigned i = 0; i < 4; i++) {
         add_axis(p, t, picture, &f, &all[i]);
+        if (i == 1)
+            check_spectrum(p, t, picture, &f);
+    }
     if (t->narrow_after)
         pipeline_launch(p, copies, "narrow", pixels, "bb", f.re[f.now], f.bytes_out);
     if (t->byte_result || t->narrow_after)
-        pipeline_result(p, RESULT_BYTES, f.bytes_out, 4 * count, picture->expected, 0.5);
+        pipeline_result(p, RESULT_BYTES, f.bytes_out, 4 * count, picture->same, 0.5);
     else
-        pipeline_result(p, RESULT_FLOATS, f.re[f.now], 4 * count, picture->expected,
+        pipeline_result(p, RESULT_FLOATS, f.re[f.now], 4 * count, picture->same,
                         t->twiddles == NATIVE ? 1e-3 : 1e-5);
 }
 
@@ -188,25 +232,18 @@ static void build(struct group *group, const void *context)
 
 /* ---- groups ---- */
 
-static const struct technique passes[] = {
-    {.name = "UAV, a pass per dispatch", .twiddles = COMPUTED},
-    {.name = "UAV, zero imaginary part not read", .twiddles = COMPUTED, .source = REAL},
+static const struct technique axis[] = {
+    {.name = "UAV", .twiddles = COMPUTED},
     {.name = "UAV, lookup table", .twiddles = LOOKUP},
-    {.name = "SLM, an axis per dispatch", .slm = true, .twiddles = COMPUTED},
+    {.name = "SLM", .slm = true, .twiddles = COMPUTED},
     {.name = "SLM, zero imaginary part not read",
      .slm = true,
-     .twiddles = COMPUTED,
-     .source = REAL},
-    {.name = "SLM, each number loaded once", .slm = true, .once = true, .twiddles = COMPUTED},
-    {.name = "SLM, loaded once, zero imaginary part not read",
-     .slm = true,
-     .once = true,
      .twiddles = COMPUTED,
      .source = REAL},
     {.name = "SLM, lookup table", .slm = true, .twiddles = LOOKUP},
 };
 
-static const struct technique twiddles[] = {
+static const struct technique passes[] = {
     {.name = "UAV, computed", .twiddles = COMPUTED},
     {.name = "UAV, computed by native functions", .twiddles = NATIVE},
     {.name = "UAV, lookup table", .twiddles = LOOKUP},
@@ -241,71 +278,94 @@ static const struct technique further[] = {
      .byte_result = true},
 };
 
-#define PLANES(text) .name = (text), .identity = true, .planes = 3, .twiddles = -1
-
 static const struct fftd_variant fftd_passes[] = {
-    {PLANES("fftd, fused")},
-    {PLANES("fftd, staged"), .staged = true},
+    {.name = "fftd, fused", .planes = 3, .twiddles = -1},
+    {.name = "fftd, staged", .planes = 3, .twiddles = -1, .staged = true},
 };
 
 static const struct fftd_variant fftd_twiddles[] = {
-    {.name = "fftd fused, read", .identity = true, .planes = 3, .twiddles = TWIDDLES_READ},
-    {.name = "fftd fused, combined", .identity = true, .planes = 3, .twiddles = TWIDDLES_COMBINED},
-    {.name = "fftd fused, computed", .identity = true, .planes = 3, .twiddles = TWIDDLES_COMPUTED},
-    {PLANES("fftd staged, combined"), .staged = true},
+    {.name = "fused, read", .planes = 3, .twiddles = TWIDDLES_READ},
+    {.name = "fused, combined", .planes = 3, .twiddles = TWIDDLES_COMBINED},
+    {.name = "fused, computed", .planes = 3, .twiddles = TWIDDLES_COMPUTED},
 };
 
 static const struct fftd_variant fftd_further[] = {
-    {PLANES("fftd, floats")},
-    {PLANES("fftd, bytes"), .bytes = true},
-    {PLANES("fftd, bytes, half-precision spectrum"), .bytes = true, .half = true},
+    {.name = "fftd, floats", .planes = 3, .twiddles = -1},
+    {.name = "fftd, bytes", .planes = 3, .twiddles = -1, .bytes = true},
+    {.name = "fftd, bytes, half-precision spectrum",
+     .planes = 3,
+     .twiddles = -1,
+     .bytes = true,
+     .half = true},
 };
 
-/* The transform of the rows of each colour, in the order of the pixels; the fourth channel is 0. */
-static double *transformed_rows(const uint8_t *pixels, uint32_t width, uint32_t height)
+static double *numbers(size_t count)
 {
-    double *expected = calloc(4 * (size_t)width * height, sizeof *expected);
-    double complex *line = calloc(width, sizeof *line);
-    if (expected == NULL || line == NULL)
+    double *memory = calloc(count, sizeof *memory);
+    if (memory == NULL)
         abort();
-    for (uint32_t y = 0; y < height; y++)
-        for (unsigned colour = 0; colour < 3; colour++) {
-            const size_t row = 4 * (size_t)y * width + colour;
-            for (uint32_t x = 0; x < width; x++)
-                line[x] = pixels[row + 4 * (size_t)x];
-            reference_dft(line, width, -1);
-            for (uint32_t x = 0; x < width; x++)
-                expected[row + 4 * (size_t)x] = creal(line[x]);
-        }
-    free(line);
-    return expected;
+    return memory;
 }
 
-static void measure(struct bench *bench, const char *name, struct picture *picture)
+/* The spectra of the colours of one picture, and the same for all others. */
+static void transform_colours(struct picture *picture)
 {
-    const size_t count = (size_t)picture->width * picture->height;
+    const size_t area = (size_t)picture->width * picture->height, count = pixels_of(picture);
+    struct expected *spectrum = &picture->spectrum;
+    double complex *plane = calloc(area, sizeof *plane);
+    if (plane == NULL)
+        abort();
+    for (unsigned packed = 0; packed < 2; packed++) {
+        spectrum->re[packed] = numbers(4 * count);
+        spectrum->im[packed] = numbers((packed ? 2 : 4) * count);
+    }
+    for (unsigned colour = 0; colour < 3; colour++) {
+        for (size_t i = 0; i < area; i++)
+            plane[i] = picture->pixels[4 * i + colour];
+        if (picture->one_axis)
+            for (uint32_t y = 0; y < picture->height; y++)
+                reference_dft(plane + (size_t)y * picture->width, picture->width, -1);
+        else
+            reference_dft_2d(plane, picture->width, picture->height, -1);
+        for (size_t i = 0; i < count; i++) {
+            const double re = creal(plane[i % area]), im = cimag(plane[i % area]);
+            spectrum->re[0][4 * i + colour] = spectrum->re[1][4 * i + colour] = re;
+            spectrum->im[0][4 * i + colour] = im;
+            if (colour == 0)
+                spectrum->re[1][4 * i + 3] = im;
+            else
+                spectrum->im[1][2 * i + colour - 1] = im;
+        }
+    }
+    free(plane);
+}
+
+static void measure(struct bench *bench, const char *name, struct picture *picture, bool counted)
+{
+    const size_t area = (size_t)picture->width * picture->height, count = pixels_of(picture);
     uint8_t *plane = reference_picture(picture->width, picture->height);
     uint8_t *pixels = calloc(count, 4);
-    double *expected;
+    double *same = numbers(4 * count);
     if (pixels == NULL)
         abort();
     for (size_t i = 0; i < count; i++)
         for (unsigned colour = 0; colour < 3; colour++)
-            pixels[4 * i + colour] = plane[(i + colour * 7) % count];
-    if (picture->one_axis) {
-        expected = transformed_rows(pixels, picture->width, picture->height);
-    } else {
-        expected = calloc(4 * count, sizeof *expected);
-        for (size_t i = 0; expected != NULL && i < 4 * count; i++)
-            expected[i] = pixels[i];
-    }
+            same[4 * i + colour] = pixels[4 * i + colour] = plane[(i % area + colour * 7) % area];
     picture->pixels = pixels;
     picture->plane = plane;
-    picture->expected = expected;
-    const struct group_head head = {
-        .row = picture->row, .name = name, .x = picture->width, .counted = true};
+    picture->same = same;
+    transform_colours(picture);
+    const struct group_head head = {.row = picture->row,
+                                    .name = name,
+                                    .x = (double)count,
+                                    .counted = counted,
+                                    .untimed = picture->one_axis};
     bench_group(bench, &head, build, picture);
-    free(expected);
+    for (unsigned packed = 0; packed < 2; packed++) {
+        free(picture->spectrum.re[packed]);
+        free(picture->spectrum.im[packed]);
+    }
+    free(same);
     free(pixels);
     free(plane);
 }
@@ -313,28 +373,52 @@ static void measure(struct bench *bench, const char *name, struct picture *pictu
 #define LIST(array) .techniques = (array), .count = sizeof(array) / sizeof(array)[0]
 #define FFTD(array) .fftd = (array), .fftd_count = sizeof(array) / sizeof(array)[0]
 
+static uint32_t side(const struct bench *bench)
+{
+    static const uint32_t sides[] = {32, 128, 512, 512};
+    return sides[bench_sizes(bench)];
+}
+
 void row_intel_passes(struct bench *bench)
 {
-    const uint32_t n = bench_is_quick(bench) ? 32 : 512;
-    measure(
-        bench, "one axis of 512x256",
-        &(struct picture){.row = 1, .width = n, .height = n / 2, .one_axis = true, LIST(passes)});
-    measure(bench, "512x512 RGB, forward and inverse",
-            &(struct picture){.row = 1, .width = n, .height = n, LIST(passes), FFTD(fftd_passes)});
+    const uint32_t n = side(bench), counted = bench_is_quick(bench) ? n : 512;
+    measure(bench, "one axis of 512x256",
+            &(struct picture){.row = 1,
+                              .width = counted,
+                              .height = counted / 2,
+                              .pictures = 1,
+                              .one_axis = true,
+                              LIST(axis)},
+            true);
+    measure(bench, "RGB, forward and inverse",
+            &(struct picture){
+                .row = 1, .width = n, .height = n, .pictures = 1, LIST(passes), FFTD(fftd_passes)},
+            false);
+    if (bench_sizes(bench) == SIZES_LARGE || bench_is_quick(bench))
+        measure(bench, "RGB, forward and inverse",
+                &(struct picture){.row = 1,
+                                  .width = n,
+                                  .height = n,
+                                  .pictures = bench_is_quick(bench) ? 2 : 16,
+                                  LIST(passes)},
+                false);
 }
 
 void row_intel_twiddles(struct bench *bench)
 {
-    const uint32_t n = bench_is_quick(bench) ? 32 : 512;
+    const uint32_t n = side(bench);
     measure(
-        bench, "twiddles, 512x512 RGB",
-        &(struct picture){.row = 2, .width = n, .height = n, LIST(twiddles), FFTD(fftd_twiddles)});
+        bench, "fftd's twiddles, RGB",
+        &(struct picture){.row = 2, .width = n, .height = n, .pictures = 1, FFTD(fftd_twiddles)},
+        false);
 }
 
 void row_intel_further(struct bench *bench)
 {
-    const uint32_t n = bench_is_quick(bench) ? 32 : 512;
+    const uint32_t n = side(bench);
     measure(
-        bench, "further optimisations, 512x512 RGB",
-        &(struct picture){.row = 3, .width = n, .height = n, LIST(further), FFTD(fftd_further)});
+        bench, "further optimisations, RGB",
+        &(struct picture){
+            .row = 3, .width = n, .height = n, .pictures = 1, LIST(further), FFTD(fftd_further)},
+        true);
 }

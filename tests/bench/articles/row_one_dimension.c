@@ -75,7 +75,7 @@ static void add_scalar(struct group *group, const struct line *line)
     s->index = pipeline_memory(p, line->n * sizeof *s->index);
     s->out = pipeline_memory(p, line->n * sizeof *s->out);
     s->roots = arm_host_roots(p, line->n);
-    for (uint32_t i = 0; !pipeline_is_refused(p) && i < line->n; i++)
+    for (uint32_t i = 0; !pipeline_has_ended(p) && i < line->n; i++)
         s->index[i] = arm_digit_reversed(&axis, i);
     pipeline_call(p, transform_scalar, NULL, s);
     pipeline_host_result(p, (const float *)s->out, (size_t)2 * line->n, line->expected, 1e-5);
@@ -131,12 +131,12 @@ static void add_vectorised(struct group *group, const struct line *line, bool wi
     const cl_mem in = make_input(p, line), out = make_output(p, line);
     const cl_mem table = stage_tables(p, line->n);
     const cl_program program = pipeline_program(p, "arm.cl+vector.cl", "-DSINCOS");
-    const struct shape quarter = {line->n / 4, 1, 0, 0};
+    const struct shape quarter = {line->n / 4, 1, 0, 0, 0};
     pipeline_launch(p, program, "points_2", quarter, "bbb", in, out, axis.index);
     pipeline_launch(p, program, "points_4", quarter, "b", out);
     for (uint32_t half = 4; half < line->n / 2; half *= 2) {
         const bool four = wide && line->n / half / 2 >= 4;
-        const struct shape shape = {line->n / (four ? 16 : 4), 1, 0, 0};
+        const struct shape shape = {line->n / (four ? 16 : 4), 1, 0, 0, 0};
         pipeline_launch(p, program, four ? "generic_1024" : "generic_256", shape, "bub", out, half,
                         table);
     }
@@ -151,38 +151,37 @@ static void add_mixed(struct group *group, const char *name, const struct line *
                       const uint32_t *radices, enum twiddle_kernel twiddles)
 {
     struct pipeline *p = pipeline_new(group, "%s", name);
-    struct arm_axis axis = {0};
+    struct arm_axis axis = {.sines = twiddles != TABLE};
+    const bool alone = twiddles == THROUGH_K || twiddles == SIMPLIFIED;
     arm_factor(p, &axis, line->n, radices);
     arm_make_tables(p, &axis);
     const cl_mem in = make_input(p, line), out = make_output(p, line);
-    if (twiddles == TABLE) {
-        arm_add_rows(p, pipeline_program(p, "arm.cl", "%s", ""), &axis, line->rows, in, out, false);
+    /* Each dispatch reads and writes each number once; the first one reads the order, too. */
+    const unsigned dispatches = 1 + axis.stage_count + (alone ? axis.stage_count - 1 : 0);
+    pipeline_traffic(p, (double)line->n * line->rows * (16. * dispatches + 4));
+    if (!alone) {
+        const char *options = axis.sines ? "-DSINCOS" : "";
+        arm_add_rows(p, pipeline_program(p, "arm.cl", "%s", options), &axis, line->rows, in, out,
+                     false);
         return;
     }
     const cl_program program = pipeline_program(p, "arm.cl+vector.cl", "-DSINCOS");
-    const struct shape all = {line->n, line->rows, 0, 0};
+    const struct shape all = {line->n, line->rows, 0, 0, 0};
     pipeline_launch(p, program, "digit_reverse", all, "bbbu", in, out, axis.index, line->n);
     uint32_t span = 1;
     for (unsigned i = 0; i < axis.stage_count; i++) {
         const uint32_t radix = axis.radix[i];
-        const struct shape shape = {line->n / radix, line->rows, 0, 0};
-        const double phi_step = 2 * M_PI / (span * radix);
+        const struct shape shape = {line->n / radix, line->rows, 0, 0, 0};
         char kernel[24];
-        snprintf(kernel, sizeof kernel, "%s_%u",
-                 i == 0               ? "first"
-                 : twiddles == MERGED ? "stage"
-                                      : "plain",
-                 radix);
+        snprintf(kernel, sizeof kernel, "%s_%u", i == 0 ? "first" : "plain", radix);
         if (i > 0 && twiddles == THROUGH_K)
             pipeline_launch(p, program, "twiddle_through_k", all, "bbuuu", out, out, line->n, span,
                             radix);
         if (i > 0 && twiddles == SIMPLIFIED)
             pipeline_launch(p, program, "twiddle_simplified", all, "bbuuuf", out, out, line->n,
-                            span, radix, phi_step);
+                            span, radix, 2 * M_PI / (span * radix));
         if (i == 0)
             pipeline_launch(p, program, kernel, shape, "bu", out, line->n);
-        else if (twiddles == MERGED)
-            pipeline_launch(p, program, kernel, shape, "buuf", out, line->n, span, phi_step);
         else
             pipeline_launch(p, program, kernel, shape, "buu", out, line->n, span);
         span *= radix;
@@ -194,10 +193,12 @@ static void add_mixed(struct group *group, const char *name, const struct line *
 static void build_vectorised(struct group *group, const void *context)
 {
     const struct line *line = context;
-    add_scalar(group, line);
+    if (line->n <= 1 << 17) {
+        add_scalar(group, line);
 #ifdef HAVE_FFTW
-    add_fftw(group, line);
+        add_fftw(group, line);
 #endif
+    }
     add_vectorised(group, line, false);
     add_vectorised(group, line, true);
     add_mixed(group, "mixed radix, tables", line, NULL, TABLE);
@@ -213,25 +214,14 @@ static void build_improvements(struct group *group, const void *context)
     add_mixed(group, "radix 4, twiddle kernel simplified", line, radix_4, SIMPLIFIED);
     add_mixed(group, "radix 4, twiddles merged", line, radix_4, MERGED);
     add_mixed(group, "radix 8, 4 and 2, twiddles merged", line, NULL, MERGED);
-    add_mixed(group, "radix 2, tables", line, radix_2, TABLE);
     add_mixed(group, "radix 4, tables", line, radix_4, TABLE);
-    add_mixed(group, "radix 8, 4 and 2, tables", line, NULL, TABLE);
-}
-
-static void build_radix(struct group *group, const void *context)
-{
-    const struct line *line = context;
-    add_mixed(group, "twiddle kernel through k", line, NULL, THROUGH_K);
-    add_mixed(group, "twiddle kernel simplified", line, NULL, SIMPLIFIED);
-    add_mixed(group, "twiddles merged", line, NULL, MERGED);
-    add_mixed(group, "twiddles from tables", line, NULL, TABLE);
 }
 
 /* One stage's twiddles alone; the input is 1, so that the result is the twiddles themselves. */
 static void build_twiddles(struct group *group, const void *context)
 {
     const struct line *line = context;
-    const struct shape all = {line->n, line->rows, 0, 0};
+    const struct shape all = {line->n, line->rows, 0, 0, 0};
     for (unsigned simplified = 0; simplified < 2; simplified++) {
         struct pipeline *p = pipeline_new(group, simplified ? "simplified" : "through k");
         const cl_program program = pipeline_program(p, "arm.cl+vector.cl", "-DSINCOS");
@@ -264,7 +254,8 @@ static void measure(struct bench *bench, unsigned row, const char *name, uint32_
         reference_dft(expected + (size_t)i * n, n, -1);
     const struct line line = {
         .n = n, .rows = rows, .samples = samples, .expected = (const double *)expected};
-    const struct group_head head = {.row = row, .name = name, .x = n};
+    const struct group_head head = {
+        .row = row, .name = name, .x = n, .simulated = build == build_improvements};
     bench_group(bench, &head, build, &line);
     free(noise);
     free(samples);
@@ -275,18 +266,17 @@ void row_vectorised(struct bench *bench)
 {
     for (unsigned power = 6; power <= (bench_is_quick(bench) ? 8 : 17); power++)
         measure(bench, 4, "one line", 1u << power, 1, build_vectorised);
+    if (bench_sizes(bench) == SIZES_LARGE)
+        measure(bench, 4, "one line", 1u << 22, 1, build_vectorised);
 }
 
 void row_mixed_radix(struct bench *bench)
 {
-    static const uint32_t other[] = {3 * 3 * 3 * 3 * 3 * 3 * 3, 5 * 5 * 5 * 5 * 5, 7 * 7 * 7 * 7,
-                                     2 * 3 * 4 * 5 * 7};
+    static const uint32_t lines[] = {2, 4, 16, 256}, alone[] = {2, 64, 64, 4096};
+    const enum sizes sizes = bench_sizes(bench);
     const bool quick = bench_is_quick(bench);
-    measure(bench, 5, "twiddle kernel alone, 64 lines of 4096", quick ? 64 : 4096, quick ? 2 : 64,
+    measure(bench, 5, "twiddle kernel alone, lines of 4096", quick ? 64 : 4096, alone[sizes],
             build_twiddles);
     for (unsigned power = quick ? 6 : 8; power <= (quick ? 7 : 16); power += quick ? 1 : 2)
-        measure(bench, 5, "16 lines", 1u << power, quick ? 2 : 16, build_improvements);
-    for (unsigned i = 0; i < sizeof other / sizeof other[0]; i++)
-        measure(bench, 5, "16 lines of odd radices", quick ? 105 : other[i], quick ? 2 : 16,
-                build_radix);
+        measure(bench, 5, "lines in a dispatch", 1u << power, lines[sizes], build_improvements);
 }

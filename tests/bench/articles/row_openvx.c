@@ -1,6 +1,6 @@
-/* Row 8: OpenVX. Whether every device gives the same result in 8 bits, and a demosaicing of higher
- * order beside the bilinear one of its example, in PSNR and time. demosaic.cl describes the
- * kernels. */
+/* Row 8: OpenVX. Whether every device gives the same result in 8 bits, and the time of a
+ * demosaicing of higher order beside the bilinear one of its example. demosaic.cl describes the
+ * kernels, and photographs.py measures their PSNR. */
 #include "articles.h"
 
 #include <math.h>
@@ -9,9 +9,7 @@
 
 struct scene {
     uint32_t width, height;
-    const uint8_t *picture; /* grey, for fftd */
-    uint8_t *truth;         /* four bytes a pixel; the fourth is 0 */
-    uint8_t *mosaic;
+    uint8_t *picture; /* grey, or a mosaic */
     double *expected[2];
 };
 
@@ -27,13 +25,14 @@ static void build_results(struct group *group, const void *context)
 }
 
 static void compare_results(struct bench *bench, const char *name, uint32_t width, uint32_t height,
-                            bool small)
+                            bool simulated)
 {
-    uint8_t *picture = reference_picture(width, height);
-    const struct scene scene = {.width = width, .height = height, .picture = picture};
-    const struct group_head head = {.row = 8, .name = name, .small = small};
+    const struct scene scene = {
+        .width = width, .height = height, .picture = reference_picture(width, height)};
+    const struct group_head head = {
+        .row = 8, .name = name, .simulated = simulated, .untimed = true};
     bench_group(bench, &head, build_results, &scene);
-    free(picture);
+    free(scene.picture);
 }
 
 /* ---- demosaicing in double precision, by 5x5 weights in eighths ---- */
@@ -75,7 +74,7 @@ static double sum_of(const struct scene *scene, int x, int y, const double *weig
                 continue;
             const size_t row = (size_t)mirrored(y + v, (int)scene->height);
             sum += weight[kind] *
-                   scene->mosaic[row * scene->width + (size_t)mirrored(x + u, (int)scene->width)];
+                   scene->picture[row * scene->width + (size_t)mirrored(x + u, (int)scene->width)];
         }
     return fmin(fmax(sum / 8, 0), 255);
 }
@@ -94,17 +93,6 @@ static void demosaic(struct scene *scene, unsigned method)
                                         weights[method][patterns[y % 2 * 2 + x % 2][colour]]);
 }
 
-static double psnr(const struct scene *scene, unsigned method)
-{
-    const size_t count = (size_t)scene->width * scene->height;
-    double sum = 0;
-    for (size_t i = 0; i < 4 * count; i++) {
-        const double d = nearbyint(scene->expected[method][i]) - scene->truth[i];
-        sum += d * d;
-    }
-    return 10 * log10(255. * 255 / (sum / (3. * (double)count)));
-}
-
 static void build_demosaicing(struct group *group, const void *context)
 {
     static const char *const names[] = {"bilinear", "gradients"};
@@ -112,57 +100,41 @@ static void build_demosaicing(struct group *group, const void *context)
     const size_t count = (size_t)scene->width * scene->height;
     for (unsigned method = 0; method < 2; method++) {
         struct pipeline *p = pipeline_new(group, "%s", names[method]);
-        const cl_mem in = pipeline_buffer(p, count, scene->mosaic);
+        const cl_mem in = pipeline_buffer(p, count, scene->picture);
         const cl_mem out = pipeline_buffer(p, 4 * count, NULL);
         const cl_program program = pipeline_program(p, "demosaic.cl", "-DWIDTH=%u -DHEIGHT=%u",
                                                     scene->width, scene->height);
         pipeline_launch(p, program, names[method],
-                        (struct shape){scene->width, scene->height, 0, 0}, "bb", in, out);
+                        (struct shape){scene->width, scene->height, 0, 0, 0}, "bb", in, out);
         pipeline_result(p, RESULT_BYTES, out, 4 * count, scene->expected[method], 0.51);
-        pipeline_psnr(p, psnr(scene, method));
         pipeline_traffic(p, 5. * (double)count);
     }
 }
 
-/* A drawn scene: rings that become finer, on colours that change slowly, and edges. */
-static void draw(struct scene *scene)
+static void measure_demosaicing(struct bench *bench, uint32_t width, uint32_t height)
 {
-    for (uint32_t y = 0; y < scene->height; y++)
-        for (uint32_t x = 0; x < scene->width; x++) {
-            const double u = (double)x / scene->width, v = (double)y / scene->height;
-            const double rings = 50 * cos(120 * (u * u + v * v));
-            const bool light = (x / 40 + y / 40) % 2 != 0;
-            const double edge = light ? 20 : -20;
-            uint8_t *pixel = scene->truth + 4 * ((size_t)y * scene->width + x);
-            pixel[0] = (uint8_t)(110 + rings + edge + 40 * u);
-            pixel[1] = (uint8_t)(120 + rings + edge);
-            pixel[2] = (uint8_t)(110 + rings + edge + 40 * v);
-            scene->mosaic[(size_t)y * scene->width + x] = pixel[y % 2 + x % 2];
-        }
+    struct scene scene = {
+        .width = width, .height = height, .picture = reference_picture(width, height)};
+    for (unsigned method = 0; method < 2; method++) {
+        scene.expected[method] = calloc(4 * (size_t)width * height, sizeof(double));
+        if (scene.expected[method] == NULL)
+            abort();
+        demosaic(&scene, method);
+    }
+    bench_group(bench,
+                &(struct group_head){.row = 8, .name = "demosaicing", .x = (double)width * height},
+                build_demosaicing, &scene);
+    free(scene.picture);
+    free(scene.expected[0]);
+    free(scene.expected[1]);
 }
 
 void row_openvx(struct bench *bench)
 {
-    const bool quick = bench_is_quick(bench);
-    struct scene scene = {.width = quick ? 64 : 640, .height = quick ? 48 : 480};
-    const size_t count = (size_t)scene.width * scene.height;
-    scene.truth = calloc(count, 4);
-    scene.mosaic = malloc(count);
-    scene.expected[0] = calloc(4 * count, sizeof(double));
-    scene.expected[1] = calloc(4 * count, sizeof(double));
-    if (scene.truth == NULL || scene.mosaic == NULL || scene.expected[0] == NULL ||
-        scene.expected[1] == NULL)
-        abort();
-    draw(&scene);
-    demosaic(&scene, 0);
-    demosaic(&scene, 1);
-    if (!quick)
+    static const uint32_t sizes[][2] = {{64, 48}, {640, 480}, {640, 480}, {3840, 2160}};
+    const uint32_t *size = sizes[bench_sizes(bench)];
+    if (!bench_is_quick(bench))
         compare_results(bench, "results of 8 bits, 640x480", 640, 480, false);
     compare_results(bench, "results of 8 bits, 160x120", 160, 120, true);
-    bench_group(bench, &(struct group_head){.row = 8, .name = "demosaicing, 640x480"},
-                build_demosaicing, &scene);
-    free(scene.truth);
-    free(scene.mosaic);
-    free(scene.expected[0]);
-    free(scene.expected[1]);
+    measure_demosaicing(bench, size[0], size[1]);
 }

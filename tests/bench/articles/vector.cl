@@ -111,7 +111,4 @@ kernel void twiddle_simplified(global const float2 *in, global float2 *out, uint
     }
 
 PLAIN(2)
-PLAIN(3)
 PLAIN(4)
-PLAIN(5)
-PLAIN(7)

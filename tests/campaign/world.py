@@ -412,7 +412,7 @@ class World:
             if attempt == 2:
                 text = f"{member}{describe(arguments)} took {took:.1f} ms of the main thread"
                 self.slow_calls[member] = max(self.slow_calls.get(member, (0, "")), (took, text))
-                check(took <= 10 * CALL_BUDGET_MS, f"budget of {member}", text)
+                check(took <= 2 * CALL_BUDGET_MS, f"budget of {member}", text)
         if self.keeps_loans:
             self.loans += peer.descriptors
             peer.descriptors = []

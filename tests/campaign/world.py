@@ -27,9 +27,9 @@ from faults_disk import SCRIPT as FULL_DISK
 from test_survival import FIRST_FD
 from test_survival import Keeper as ServiceManager
 
-# The processor time that the main thread may take for one call. More is reported, and ten times as
-# much is a failure, because a machine's load also makes calls slower.
 HELD_PATIENCE = 3  # seconds, for an answer that may not come
+# The processor time that the main thread may take for one call. More is reported, and twice as much
+# is a failure, because a machine's load also makes calls slower.
 CALL_BUDGET_MS = 10 * (8 if SANITIZED else 1)
 # A daemon that works never takes this long, even on a busy machine.
 PATIENCE = 240 if SANITIZED else 60

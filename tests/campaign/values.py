@@ -55,7 +55,7 @@ def valid_value(rng, param):
 
 def invalid_value(rng, param):
     kind = param["type"]
-    texts = ["", "x", "1..2", "nan", "1e999", "\x07", "ä", "0x", "9" * 40, "1/2/3"]
+    texts = ["", "?x", "1..2", "nan", "1e999", "\x07", "ä", "0x", "9" * 40, "1/2/3"]
     if kind == "number":
         texts += [number_text(param["maximum"] * 1.01 + 1), number_text(param["minimum"] - 1.5)]
     elif kind == "pair":

@@ -75,6 +75,9 @@ def stage(rng, kind, is_valid=True):
         wanted = [param for param in wanted if param["name"] not in ("kernel", "image")]
         wanted += [param for param in kind["parameters"] if param["name"] == other]
     values = {param["name"]: valid_value(rng, param) for param in wanted}
+    if not is_valid:  # this one may be wrong, too
+        values = {name: "good.pgm" if value == MUTABLE_IMAGE else value
+                  for name, value in values.items()}
     wrong = ""
     if not is_valid:
         if wanted and rng.random() < 0.7:

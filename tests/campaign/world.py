@@ -269,6 +269,7 @@ class World:
                                  dict(os.environ, **self.environment(), **handed["env"]),
                                  wrapper=wrapper, pass_fds=handed["pass_fds"])
         self.log_read = 0
+        self.started_with = dict(self.config)  # a reload changes some keys only at the next start
         self.serials = {}
         self.last = self.base_kinds = None
         self.was_online = False
@@ -520,7 +521,8 @@ class World:
         """After a call that must change nothing."""
         before = self.last
         self.observe()
-        if self.runs and before:
+        # An earlier change may have been withdrawn since.
+        if self.runs and before and self.last["FailedSerial"] == before["FailedSerial"]:
             for name in ("Serial", "Filter", "View", "Source"):
                 check(self.last[name] == before[name], "permission",
                       f"{what} changed {name} from {before[name]} to {self.last[name]}")
@@ -572,8 +574,9 @@ class World:
             picture = self.pictures.get(uri)
             if picture is None:
                 return
-            wanted = reference.filtered(picture, chain, self.setup["config"].get(
-                "engine.border", "mirror"), self.setup["config"].get("engine.border_value", 0.0))
+            wanted = reference.filtered(picture, chain,
+                                        self.started_with.get("engine.border", "mirror"),
+                                        self.started_with.get("engine.border_value", 0.0))
             if wanted is None:
                 return
             if picture.shape == (frame.height, frame.width):

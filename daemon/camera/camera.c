@@ -11,7 +11,7 @@
 #include <sys/eventfd.h>
 
 #include "observer/observer.h"
-#include "camera/designer.h"
+#include "designer/designer.h"
 #include "camera/mailbox.h"
 #include "camera/reconcile.h"
 #include "camera/thread.h"

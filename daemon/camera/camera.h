@@ -17,7 +17,7 @@
 #include "camera/report.h"
 #include "camera/request.h"
 #include "camera/status.h"
-#include "camera/tuning.h"
+#include "designer/tuning.h"
 #include "config/config.h"
 #include "core/error.h"
 #include "filters/filter.h"

@@ -17,7 +17,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "camera/designer.h"
+#include "designer/designer.h"
 #include "observer/observer.h"
 #include "camera/report.h"
 #include "camera/request.h"

@@ -11,7 +11,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "camera/designer.h"
+#include "designer/designer.h"
 #include "camera/frame_path.h"
 #include "camera/mailbox.h"
 #include "camera/report.h"

@@ -21,7 +21,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "camera/builder.h"
+#include "designer/builder.h"
 #include "camera/mailbox.h"
 #include "camera/recovery.h"
 #include "core/error.h"

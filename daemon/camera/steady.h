@@ -10,7 +10,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "camera/builder.h"
+#include "designer/builder.h"
 #include "capture/capture.h"
 #include "filters/filter_adapt.h"
 

@@ -54,38 +54,6 @@ struct response_layout transform_response_layout(const struct transform *transfo
     return layout;
 }
 
-/* ---- memory ---- */
-
-/* The tables of the technique, and the places of a view's powers (draw.c). */
-uint64_t transform_part_bytes(const struct transform *transform)
-{
-    const struct plan *plan = &transform->plan;
-    const bool has_places = view_is_spectrum(transform->tuning.recipe.view);
-    return transform->technique->memory(transform).tables +
-           (has_places ? ((uint64_t)plan->x.length + plan->y.length) * sizeof(cl_uint) : 0);
-}
-
-/* The spectra, and what a view keeps of them or of the samples. */
-uint64_t transform_frame_bytes(const struct transform *transform)
-{
-    return transform->technique->memory(transform).frame + transform_drawn_bytes(transform);
-}
-
-uint64_t transform_making_bytes(const struct transform *transform)
-{
-    return transform->technique->memory(transform).making;
-}
-
-/* In half precision H is computed as floats first. */
-uint64_t transform_filling_bytes(const struct transform *transform,
-                                 const struct filter_chain *chain, double sub_x, double sub_y)
-{
-    const struct response_layout layout = transform_response_layout(transform);
-    const bool half = transform->tuning.recipe.precision == RECIPE_HALF;
-    return response_filling_bytes(&layout, chain, sub_x, sub_y) +
-           (half ? (uint64_t)transform_response_bytes(transform) * 2 : 0);
-}
-
 /* ---- the plan ------------------------------------------------------------------------------ */
 
 struct plan_limits transform_limits(const struct gpu_device *device,

@@ -18,6 +18,7 @@ LAYERS = [
     {"daemon"},  # main.c, options.c and print.c
     {"daemon/bus"},
     {"daemon/camera"},
+    {"daemon/designer"},
     {"daemon/engine", "daemon/config", "daemon/observer"},
     {"daemon/transform", "daemon/estimators", "daemon/filters/kinds"},
     {"daemon/filters", "daemon/gpu", "daemon/capture", "daemon/ring", "daemon/service",

@@ -6,7 +6,7 @@
 #include <sys/eventfd.h>
 #include <unistd.h>
 
-#include "camera/designer.h"
+#include "designer/designer.h"
 #include "core/clock.h"
 #include "core/format.h"
 #include "support/fake_engine.h"

@@ -6,8 +6,8 @@
  * After BUILDER_MAX_STUCK of them no further engine is built.
  *
  * Threads: one at a time; every call may take as long as the driver does. */
-#ifndef FFTD_CAMERA_BUILDER_H
-#define FFTD_CAMERA_BUILDER_H
+#ifndef FFTD_DESIGNER_BUILDER_H
+#define FFTD_DESIGNER_BUILDER_H
 
 #include <stdbool.h>
 #include <stdint.h>

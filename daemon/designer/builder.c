@@ -1,4 +1,4 @@
-#include "camera/builder.h"
+#include "designer/builder.h"
 
 #include <errno.h>
 #include <stdio.h>

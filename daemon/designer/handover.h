@@ -2,13 +2,13 @@
  * newest design, which waits to be taken, what was taken last, and which engines are to be closed.
  *
  * Threads: any, with the designer's lock held. */
-#ifndef FFTD_CAMERA_HANDOVER_H
-#define FFTD_CAMERA_HANDOVER_H
+#ifndef FFTD_DESIGNER_HANDOVER_H
+#define FFTD_DESIGNER_HANDOVER_H
 
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "camera/builder.h"
+#include "designer/builder.h"
 #include "core/error.h"
 #include "engine/engine.h"
 #include "filters/filter.h"

@@ -1,4 +1,4 @@
-#include "camera/tuning.h"
+#include "designer/tuning.h"
 
 #include <errno.h>
 

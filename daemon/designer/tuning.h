@@ -2,8 +2,8 @@
  *
  * Threads: struct tuning is guarded by the designer's lock; tuning_step runs without it, in the
  * designer's thread, and touches nothing but what it is given. */
-#ifndef FFTD_CAMERA_TUNING_H
-#define FFTD_CAMERA_TUNING_H
+#ifndef FFTD_DESIGNER_TUNING_H
+#define FFTD_DESIGNER_TUNING_H
 
 #include <stdbool.h>
 

@@ -1,4 +1,4 @@
-#include "camera/handover.h"
+#include "designer/handover.h"
 
 #include <string.h>
 

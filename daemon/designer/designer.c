@@ -2,7 +2,7 @@
  *
  * builder.engine is the newest engine: the camera's thread either uses it or will take it. Returned
  * engines wait until the thread is between two requests. */
-#include "camera/designer.h"
+#include "designer/designer.h"
 
 #include <errno.h>
 #include <pthread.h>

@@ -13,15 +13,15 @@
  * Only the newest waiting request is carried out. A chain gets a new engine if its support is
  * larger than the engine's padding allows for (where the margin is automatic), or if its recipe
  * (filters/recipe.h) is not the engine's. Until then frames are filtered by the old one. */
-#ifndef FFTD_CAMERA_DESIGNER_H
-#define FFTD_CAMERA_DESIGNER_H
+#ifndef FFTD_DESIGNER_DESIGNER_H
+#define FFTD_DESIGNER_DESIGNER_H
 
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "camera/builder.h"
-#include "camera/handover.h"
-#include "camera/tuning.h"
+#include "designer/builder.h"
+#include "designer/handover.h"
+#include "designer/tuning.h"
 #include "config/config.h"
 #include "core/error.h"
 #include "filters/filter.h"

@@ -489,7 +489,7 @@ class World:
               f"published {now['PublishedSerial']} of {now['Serial']}")
         if self.last:
             for name in ("Serial", "PublishedSerial", "Sequence", "FramesPublished"):
-                # A change that could not be made is withdrawn: the serial of what is in use is back.
+                # A change that could not be made is withdrawn: the serial in use is back.
                 check(now[name] >= self.last[name] or
                       (name == "Serial" and now["FailedSerial"] > now["Serial"]), "serial",
                       f"{name} went from {self.last[name]} to {now[name]}")

@@ -24,7 +24,8 @@ FREQUENCIES = [(0.0, 0.0), (0.02, 0.0), (0.1, 0.0), (0.0, 0.15), (0.25, -0.125),
 def daemon(start, tmp_path):
     filters.write_images(tmp_path / "images", 160, 120)
     # Filters that move pixels do not leave colours where they are.
-    daemon = start(*FAST_KERNELS, "--set", "engine.planes=all", env={"FFTD_IMAGE_DIR": str(tmp_path / "images")})
+    daemon = start(*FAST_KERNELS, "--set", "engine.planes=all",
+                   env={"FFTD_IMAGE_DIR": str(tmp_path / "images")})
     daemon.wait_for_socket()
     return daemon
 

@@ -607,7 +607,8 @@ def ctl(world, arguments):
     if arguments[0] == "frames" and world.last and world.last["State"] != "online":
         return
     try:
-        done = subprocess.run(["timeout", "10", BUILD / "fftd-ctl", "--runtime-dir",
+        limit = 10 if arguments[0] == "frames" else PATIENCE // 2  # a machine may be busy
+        done = subprocess.run(["timeout", str(limit), BUILD / "fftd-ctl", "--runtime-dir",
                                world.runtime_dir, *arguments], capture_output=True, text=True,
                               timeout=PATIENCE, check=False)
     except subprocess.TimeoutExpired:

@@ -96,7 +96,7 @@ int periodic_create(struct periodic **ret, unsigned width, unsigned height,
     if (p == NULL)
         return error_set(why, ENOMEM, "out of memory for the search for periodic noise");
     p->options = *options;
-    int r = sheet_init(&p->sheet, width, height, why);
+    int r = sheet_init(&p->sheet, width, height, 0, why);
     if (r < 0)
         goto fail;
     r = spectrum_init(&p->spectrum, &p->sheet, why);

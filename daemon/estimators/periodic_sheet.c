@@ -1,40 +1,46 @@
 #include "estimators/periodic_sheet.h"
 
 #include <errno.h>
+#include <limits.h>
 #include <math.h>
 #include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
 
 /* Half the width of a wave's peak, in units of 1/width and 1/height, with some distance. */
-#define PEAK        2.5
+#define PEAK         2.5
 /* The same unit: how far the frequency of a wave is moved in one frame. A step of first order
  * leaves a tenth of 0.3. */
-#define MOST_OFF    0.3
+#define MOST_OFF     0.3
 /* Sums of rows, column by column: the real parts, the imaginary parts, and the same times the
  * distance from the centre along y. */
-#define SUM_ROWS    4u
+#define SUM_ROWS     4u
+/* As many, or two for each wave that is subtracted. */
+#define SCRATCH_ROWS (2 * SHEET_MAX_WAVES)
 /* Of the SHEET_LANES^2 pixels of a cell, 4 %. */
-#define CUT         10u
-#define UNKNOWNS    (2 * SHEET_MAX_WAVES)
-#define MOST_CELLS  (16384 / SHEET_LANES)
-#define LEAST_SEEN  0.1 /* of the window, in cells that are not cut off */
-#define LEAST_MOVED 0.1 /* grey levels: of weaker waves the frequency is not moved */
+#define CUT          10u
+#define TOGETHER     8u /* rows that are summed up at once */
+#define UNKNOWNS     (2 * SHEET_MAX_WAVES)
+#define MOST_CELLS   (16384 / SHEET_LANES)
+#define LEAST_SEEN   0.1 /* of the window, in cells that are not cut off */
+#define LEAST_MOVED  0.1 /* grey levels: of weaker waves the frequency is not moved */
 
-int sheet_init(struct sheet *ret, unsigned width, unsigned height, struct error *why)
+int sheet_init(struct sheet *ret, unsigned width, unsigned height, unsigned least_rows,
+               struct error *why)
 {
-    struct sheet sheet = {.width = width, .height = height};
+    const unsigned step = least_rows > 0 && height > least_rows ? height / least_rows : 1;
+    struct sheet sheet = {.width = width, .height = height, .rows = height / step};
     sheet.cells_x = (width + SHEET_LANES - 1) / SHEET_LANES;
     sheet.cells_y = (height + SHEET_LANES - 1) / SHEET_LANES;
     sheet.stride = sheet.cells_x * SHEET_LANES;
+    sheet.row = calloc(sheet.rows, sizeof *sheet.row);
     sheet.pixel = calloc((size_t)sheet.stride * height, sizeof *sheet.pixel);
     sheet.saturated = calloc((size_t)sheet.cells_x * sheet.cells_y, sizeof *sheet.saturated);
     sheet.window_x = calloc(sheet.stride, sizeof *sheet.window_x);
     sheet.window_y = calloc(height, sizeof *sheet.window_y);
-    sheet.scratch =
-        calloc((size_t)SUM_ROWS * SHEET_MAX_WAVES * sheet.stride, sizeof *sheet.scratch);
-    if (sheet.pixel == NULL || sheet.saturated == NULL || sheet.window_x == NULL ||
-        sheet.window_y == NULL || sheet.scratch == NULL) {
+    sheet.scratch = calloc((size_t)SCRATCH_ROWS * sheet.stride, sizeof *sheet.scratch);
+    if (sheet.row == NULL || sheet.pixel == NULL || sheet.saturated == NULL ||
+        sheet.window_x == NULL || sheet.window_y == NULL || sheet.scratch == NULL) {
         sheet_clear(&sheet);
         return error_set(why, ENOMEM, "out of memory for a frame of %ux%u pixels", width, height);
     }
@@ -42,18 +48,20 @@ int sheet_init(struct sheet *ret, unsigned width, unsigned height, struct error 
         sheet.window_x[x] = (float)(0.5 - 0.5 * cos(2 * M_PI * (x + 0.5) / width));
     for (unsigned y = 0; y < height; y++)
         sheet.window_y[y] = (float)(0.5 - 0.5 * cos(2 * M_PI * (y + 0.5) / height));
-    double sum_x = 0, sum_y = 0, square_x = 0, square_y = 0;
+    for (unsigned i = 0; i < sheet.rows; i++)
+        sheet.row[i] = i * step + (i * 2654435761u >> 16) % step;
+    double sum_x = 0, square_x = 0, square_y = 0;
     for (unsigned x = 0; x < width; x++) {
         const double distance = x - (width - 1) / 2.0;
         sum_x += (double)sheet.window_x[x];
         square_x += (double)sheet.window_x[x] * distance * distance;
     }
-    for (unsigned y = 0; y < height; y++) {
-        const double distance = y - (height - 1) / 2.0;
-        sum_y += (double)sheet.window_y[y];
-        square_y += (double)sheet.window_y[y] * distance * distance;
+    for (unsigned i = 0; i < sheet.rows; i++) {
+        const double distance = sheet.row[i] - (height - 1) / 2.0;
+        sheet.sum_y += (double)sheet.window_y[sheet.row[i]];
+        square_y += (double)sheet.window_y[sheet.row[i]] * distance * distance;
     }
-    sheet.second_x = square_x * sum_y;
+    sheet.second_x = square_x * sheet.sum_y;
     sheet.second_y = square_y * sum_x;
     *ret = sheet;
     return 0;
@@ -61,6 +69,7 @@ int sheet_init(struct sheet *ret, unsigned width, unsigned height, struct error 
 
 void sheet_clear(struct sheet *sheet)
 {
+    free(sheet->row);
     free(sheet->pixel);
     free(sheet->saturated);
     free(sheet->window_x);
@@ -71,7 +80,8 @@ void sheet_clear(struct sheet *sheet)
 
 bool sheet_is_blank(const struct sheet *sheet, unsigned cell_x, unsigned cell_y)
 {
-    return sheet->saturated[(size_t)cell_y * sheet->cells_x + cell_x] >= CUT;
+    return sheet->saturated[(size_t)cell_y * sheet->cells_x + cell_x] * sheet->height >=
+           CUT * sheet->rows;
 }
 
 static unsigned smaller(unsigned a, unsigned b)
@@ -79,41 +89,52 @@ static unsigned smaller(unsigned a, unsigned b)
     return a < b ? a : b;
 }
 
-/* Gives all pixels of a cell their mean, and returns the sum of its window. */
-static double blank_cell(struct sheet *sheet, unsigned cell_x, unsigned cell_y)
+/* Gives all loaded pixels of a cell their mean. rows: those of them that are in it. */
+static void blank_cell(struct sheet *sheet, unsigned cell_x, const unsigned *row, unsigned rows)
 {
-    const unsigned left = cell_x * SHEET_LANES, top = cell_y * SHEET_LANES;
+    const unsigned left = cell_x * SHEET_LANES;
     const unsigned right = smaller(left + SHEET_LANES, sheet->width);
-    const unsigned bottom = smaller(top + SHEET_LANES, sheet->height);
-    double sum = 0, along_x = 0, along_y = 0;
-    for (unsigned y = top; y < bottom; y++)
+    double sum = 0;
+    for (unsigned i = 0; i < rows; i++)
         for (unsigned x = left; x < right; x++)
-            sum += (double)sheet->pixel[(size_t)y * sheet->stride + x];
-    const float mean = (float)(sum / ((right - left) * (bottom - top)));
-    for (unsigned y = top; y < bottom; y++)
+            sum += (double)sheet->pixel[(size_t)row[i] * sheet->stride + x];
+    const float mean = (float)(sum / ((right - left) * rows));
+    for (unsigned i = 0; i < rows; i++)
         for (unsigned x = left; x < right; x++)
-            sheet->pixel[(size_t)y * sheet->stride + x] = mean;
-    for (unsigned x = left; x < right; x++)
-        along_x += (double)sheet->window_x[x];
-    for (unsigned y = top; y < bottom; y++)
-        along_y += (double)sheet->window_y[y];
-    return along_x * along_y;
+            sheet->pixel[(size_t)row[i] * sheet->stride + x] = mean;
+}
+
+/* The sum of the window over one axis of a cell. */
+static double window_of(const float *window, unsigned cell, unsigned side)
+{
+    double sum = 0;
+    for (unsigned i = cell * SHEET_LANES; i < smaller((cell + 1) * SHEET_LANES, side); i++)
+        sum += (double)window[i];
+    return sum;
 }
 
 static void blank_cut_cells(struct sheet *sheet)
 {
     double blank = 0;
-    for (unsigned y = 0; y < sheet->cells_y; y++)
+    for (unsigned first = 0, end; first < sheet->rows; first = end) {
+        const unsigned cell_y = sheet->row[first] / SHEET_LANES;
+        double along_y = 0;
+        for (end = first; end < sheet->rows && sheet->row[end] / SHEET_LANES == cell_y; end++)
+            along_y += (double)sheet->window_y[sheet->row[end]];
         for (unsigned x = 0; x < sheet->cells_x; x++)
-            if (sheet_is_blank(sheet, x, y))
-                blank += blank_cell(sheet, x, y);
-    sheet->seen = 1 - blank / (sheet->width / 2.0 * sheet->height / 2.0);
+            if (sheet_is_blank(sheet, x, cell_y)) {
+                blank_cell(sheet, x, sheet->row + first, end - first);
+                blank += along_y * window_of(sheet->window_x, x, sheet->width);
+            }
+    }
+    sheet->seen = 1 - blank / (sheet->width / 2.0 * sheet->sum_y);
 }
 
 void sheet_load(struct sheet *sheet, const float *luma)
 {
     memset(sheet->saturated, 0, (size_t)sheet->cells_x * sheet->cells_y * sizeof *sheet->saturated);
-    for (unsigned y = 0; y < sheet->height; y++) {
+    for (unsigned i = 0; i < sheet->rows; i++) {
+        const unsigned y = sheet->row[i];
         const float *from = luma + (size_t)y * sheet->width;
         float *to = sheet->pixel + (size_t)y * sheet->stride;
         unsigned short *cell = sheet->saturated + (size_t)(y / SHEET_LANES) * sheet->cells_x;
@@ -182,43 +203,82 @@ static void solve(double a[UNKNOWNS][UNKNOWNS], double *b, unsigned n)
     }
 }
 
+/* The same along y, over the rows that are loaded. These are not symmetric, so that neither sum is
+ * real or imaginary alone. */
+static double complex rows_transform(const struct sheet *sheet, double f,
+                                     double complex *ret_moment)
+{
+    double imaginary;
+    double complex sum = 0, moment = 0;
+    if (sheet->rows == sheet->height) {
+        sum = window_transform(sheet->height, f, &imaginary);
+        *ret_moment = I * imaginary;
+        return sum;
+    }
+    const double centre = (sheet->height - 1) / 2.0;
+    for (unsigned i = 0; i < sheet->rows; i++) {
+        const double v = sheet->row[i] - centre;
+        const double complex turn =
+            (double)sheet->window_y[sheet->row[i]] * cexp(2 * M_PI * I * f * v);
+        sum += turn;
+        moment += v * turn;
+    }
+    *ret_moment = moment;
+    return sum;
+}
+
 /* Sums over the frame of window times pixel times exp(-2 pi i f (r - centre)): alone, and times the
  * distance from the centre along each axis. */
 struct sums {
     double complex all, x, y;
 };
 
-static void add_row(float *restrict sum, const float *row, unsigned stride, const float *factor)
+/* Adds a few rows to the sums. factor: by which each is multiplied for each sum. */
+static void add_rows(float *sum, unsigned stride, const float *const *row, unsigned rows,
+                     const float factor[][SUM_ROWS])
 {
-    for (unsigned k = 0; k < SUM_ROWS; k++, sum += stride)
-        for (unsigned x = 0; x < stride; x += SHEET_LANES)
-            for (unsigned l = 0; l < SHEET_LANES; l++)
-                sum[x + l] += factor[k] * row[x + l];
+    for (unsigned x = 0; x < stride; x += SHEET_LANES) {
+        float part[SUM_ROWS][SHEET_LANES];
+        for (unsigned k = 0; k < SUM_ROWS; k++)
+            memcpy(part[k], sum + (size_t)k * stride + x, sizeof part[k]);
+        for (unsigned i = 0; i < rows; i++)
+            for (unsigned k = 0; k < SUM_ROWS; k++)
+                for (unsigned l = 0; l < SHEET_LANES; l++)
+                    part[k][l] += factor[i][k] * row[i][x + l];
+        for (unsigned k = 0; k < SUM_ROWS; k++)
+            memcpy(sum + (size_t)k * stride + x, part[k], sizeof part[k]);
+    }
+}
+
+static void sum_columns(const struct sheet *sheet, double fy, float *sum)
+{
+    const double centre = (sheet->height - 1) / 2.0;
+    const float *row[TOGETHER];
+    float factor[TOGETHER][SUM_ROWS];
+    unsigned count = 0;
+    for (unsigned i = 0; i < sheet->rows; i++) {
+        const unsigned y = sheet->row[i];
+        const float distance = (float)(y - centre);
+        const double complex turn = cexp(-2 * M_PI * I * fy * (y - centre));
+        const float re = (float)creal(turn) * sheet->window_y[y];
+        const float im = (float)cimag(turn) * sheet->window_y[y];
+        row[count] = sheet->pixel + (size_t)y * sheet->stride;
+        memcpy(factor[count++], (float[]){re, im, re * distance, im * distance}, sizeof *factor);
+        if (count == TOGETHER || i + 1 == sheet->rows) {
+            add_rows(sum, sheet->stride, row, count, (const float(*)[SUM_ROWS])factor);
+            count = 0;
+        }
+    }
 }
 
 static void project(struct sheet *sheet, const struct sheet_frequency *f, unsigned count,
                     struct sums *ret)
 {
     const unsigned stride = sheet->stride;
-    double complex turn[SHEET_MAX_WAVES];
-    double complex step[SHEET_MAX_WAVES];
-    memset(sheet->scratch, 0, (size_t)SUM_ROWS * count * stride * sizeof *sheet->scratch);
     for (unsigned k = 0; k < count; k++) {
-        step[k] = cexp(-2 * M_PI * I * f[k].fy);
-        turn[k] = cexp(2 * M_PI * I * f[k].fy * (sheet->height - 1) / 2);
-    }
-    for (unsigned y = 0; y < sheet->height; y++)
-        for (unsigned k = 0; k < count; k++) {
-            const float distance = (float)(y - (sheet->height - 1) / 2.0);
-            const float re = (float)creal(turn[k]) * sheet->window_y[y];
-            const float im = (float)cimag(turn[k]) * sheet->window_y[y];
-            const float factor[SUM_ROWS] = {re, im, re * distance, im * distance};
-            add_row(sheet->scratch + (size_t)SUM_ROWS * k * stride,
-                    sheet->pixel + (size_t)y * stride, stride, factor);
-            turn[k] *= step[k];
-        }
-    for (unsigned k = 0; k < count; k++) {
-        const float *sum = sheet->scratch + (size_t)SUM_ROWS * k * stride;
+        float *sum = sheet->scratch;
+        memset(sum, 0, (size_t)SUM_ROWS * stride * sizeof *sum);
+        sum_columns(sheet, f[k].fy, sum);
         const double complex along = cexp(-2 * M_PI * I * f[k].fx);
         double complex at = cexp(2 * M_PI * I * f[k].fx * (sheet->width - 1) / 2);
         ret[k] = (struct sums){0};
@@ -232,38 +292,46 @@ static void project(struct sheet *sheet, const struct sheet_frequency *f, unsign
     }
 }
 
-/* Sums of one axis of a cell: the window times exp(2 pi i f u), and times u as well. */
-static void sum_cell(const float *window, unsigned side, unsigned cell, double f,
-                     double complex *ret, double complex *ret_moment)
+/* Sums along x of a cell: the window times exp(2 pi i f u), and times u as well. */
+static void sum_cell(const struct sheet *sheet, unsigned cell, double f, double complex *ret,
+                     double complex *ret_moment)
 {
-    const unsigned first = cell * SHEET_LANES, end = smaller(first + SHEET_LANES, side);
+    const unsigned first = cell * SHEET_LANES, end = smaller(first + SHEET_LANES, sheet->width);
+    const double centre = (sheet->width - 1) / 2.0;
     const double complex step = cexp(2 * M_PI * I * f);
-    double complex turn = cexp(2 * M_PI * I * f * (first - (side - 1) / 2.0));
+    double complex turn = cexp(2 * M_PI * I * f * (first - centre));
     *ret = *ret_moment = 0;
-    for (unsigned i = first; i < end; i++, turn *= step) {
-        *ret += (double)window[i] * turn;
-        *ret_moment += (double)window[i] * (i - (side - 1) / 2.0) * turn;
+    for (unsigned x = first; x < end; x++, turn *= step) {
+        *ret += (double)sheet->window_x[x] * turn;
+        *ret_moment += (double)sheet->window_x[x] * (x - centre) * turn;
     }
 }
 
 /* What the blank cells have of the sums of a wave exp(2 pi i off (r - centre)). */
 static struct sums sums_of_blank_cells(const struct sheet *sheet, double off_x, double off_y)
 {
-    double complex along[MOST_CELLS], moment[MOST_CELLS];
+    const double centre = (sheet->height - 1) / 2.0;
+    double complex along[MOST_CELLS], moment[MOST_CELLS], all = 0, times_x = 0;
     struct sums ret = {0};
+    unsigned cell_y = UINT_MAX;
     for (unsigned x = 0; x < sheet->cells_x; x++)
-        sum_cell(sheet->window_x, sheet->width, x, off_x, &along[x], &moment[x]);
-    for (unsigned y = 0; y < sheet->cells_y; y++) {
-        double complex row, row_moment, all = 0, times_x = 0;
-        sum_cell(sheet->window_y, sheet->height, y, off_y, &row, &row_moment);
-        for (unsigned x = 0; x < sheet->cells_x; x++)
-            if (sheet_is_blank(sheet, x, y)) {
-                all += along[x];
-                times_x += moment[x];
-            }
-        ret.all += row * all;
-        ret.x += row * times_x;
-        ret.y += row_moment * all;
+        sum_cell(sheet, x, off_x, &along[x], &moment[x]);
+    for (unsigned i = 0; i < sheet->rows; i++) {
+        const unsigned y = sheet->row[i];
+        if (y / SHEET_LANES != cell_y) {
+            cell_y = y / SHEET_LANES;
+            all = times_x = 0;
+            for (unsigned x = 0; x < sheet->cells_x; x++)
+                if (sheet_is_blank(sheet, x, cell_y)) {
+                    all += along[x];
+                    times_x += moment[x];
+                }
+        }
+        const double complex turn =
+            (double)sheet->window_y[y] * cexp(2 * M_PI * I * off_y * (y - centre));
+        ret.all += turn * all;
+        ret.x += turn * times_x;
+        ret.y += turn * (y - centre) * all;
     }
     return ret;
 }
@@ -271,10 +339,11 @@ static struct sums sums_of_blank_cells(const struct sheet *sheet, double off_x, 
 /* The sums that a wave exp(2 pi i off (r - centre)) gives at frequency 0. */
 static struct sums sums_of(const struct sheet *sheet, double off_x, double off_y)
 {
-    double moment_x, moment_y;
+    double moment_x;
+    double complex moment_y;
     const double x = window_transform(sheet->width, off_x, &moment_x);
-    const double y = window_transform(sheet->height, off_y, &moment_y);
-    struct sums ret = {x * y, I * moment_x * y, I * moment_y * x};
+    const double complex y = rows_transform(sheet, off_y, &moment_y);
+    struct sums ret = {x * y, I * moment_x * y, moment_y * x};
     if (sheet->seen < 1) {
         const struct sums blank = sums_of_blank_cells(sheet, off_x, off_y);
         ret.all -= blank.all;

@@ -21,19 +21,27 @@ struct sheet {
     unsigned width, height, stride;
     unsigned cells_x, cells_y; /* of SHEET_LANES x SHEET_LANES pixels */
     float *pixel;
-    unsigned short *saturated;  /* how many pixels of each cell are black or white */
+    unsigned rows;              /* how many are loaded and fitted */
+    unsigned *row;              /* which, downwards */
+    unsigned short *saturated;  /* how many loaded pixels of each cell are black or white */
     float *window_x, *window_y; /* Hann, over the whole frame */
     double seen;                /* share of the window that no blank cell is under */
+    double sum_y;               /* of the window, over the loaded rows */
     double second_x, second_y;  /* sums of the window times the squared distance from the centre */
     float *scratch;             /* rows for each wave */
 };
 
-int sheet_init(struct sheet *ret, unsigned width, unsigned height, struct error *why);
+/* least_rows: a sheet that is only fitted needs at least so many of its rows, and has fewer than
+ * twice as many; 0: all of them. One row of each few is taken, each time another one, so that no
+ * frequency looks like another. */
+int sheet_init(struct sheet *ret, unsigned width, unsigned height, unsigned least_rows,
+               struct error *why);
 void sheet_clear(struct sheet *sheet);
 
-/* Copies a frame, clamped to 0 .. 255; what is not a number becomes 0. Cells in which the wave is
- * cut off, because much of them is black or white, become blank: without any wave, and with no
- * harmonics of one. What is fitted holds for the rest, and nothing is subtracted from them. */
+/* Copies the rows of a frame, clamped to 0 .. 255; what is not a number becomes 0. Cells in which
+ * the wave is cut off, because much of them is black or white, become blank: without any wave, and
+ * with no harmonics of one. What is fitted holds for the rest, and nothing is subtracted from them.
+ */
 void sheet_load(struct sheet *sheet, const float *luma);
 
 bool sheet_is_blank(const struct sheet *sheet, unsigned cell_x, unsigned cell_y);

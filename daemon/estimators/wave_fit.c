@@ -7,7 +7,9 @@
 
 /* 1/width, 1/height: how far apart the newest frequency of a wave and that of the model may be. The
  * model may be a few frames old. */
-#define SAME 1.0
+#define SAME       1.0
+/* With so many, the scene adds less to an amplitude than a tenth of a grey level. */
+#define LEAST_ROWS 240u
 
 struct wave_fit {
     struct sheet sheet;
@@ -20,7 +22,7 @@ int wave_fit_create(struct wave_fit **ret, unsigned width, unsigned height, stru
     struct wave_fit *fit = calloc(1, sizeof *fit);
     if (fit == NULL)
         return error_set(why, ENOMEM, "out of memory for the waves in a frame");
-    const int r = sheet_init(&fit->sheet, width, height, why);
+    const int r = sheet_init(&fit->sheet, width, height, LEAST_ROWS, why);
     if (r < 0) {
         free(fit);
         return r;
@@ -45,6 +47,12 @@ static struct sheet_frequency newest_of(const struct wave_fit *fit, struct sheet
             fabs(fit->f[i].fy - f.fy) < SAME / fit->sheet.height)
             return fit->f[i];
     return f;
+}
+
+unsigned wave_fit_rows(const struct wave_fit *fit, const unsigned **ret)
+{
+    *ret = fit->sheet.row;
+    return fit->sheet.rows;
 }
 
 unsigned wave_fit_frame(struct wave_fit *fit, const struct wave_model *model, const float *luma,

@@ -362,8 +362,16 @@ static void fit_waves(struct camera_side *camera, const struct observed_frames *
 {
     if (model->count == 0 || prepare_fit(camera, frames) < 0)
         return; /* without memory the waves stay, and the next frame tries again */
-    luma_read(camera->luma, format_by_fourcc(frames->fourcc), frames->width, frames->height,
-              frame->plane[0], frame->stride[0]);
+    const struct format_info *format = format_by_fourcc(frames->fourcc);
+    const unsigned *row;
+    const unsigned rows = wave_fit_rows(camera->fit, &row);
+    if (format->kind == SAMPLE_BAYER) /* a pixel needs its neighbours */
+        luma_read(camera->luma, format, frames->width, frames->height, frame->plane[0],
+                  frame->stride[0]);
+    else
+        for (unsigned i = 0; i < rows; i++)
+            luma_read(camera->luma + (size_t)row[i] * frames->width, format, frames->width, 1,
+                      frame->plane[0] + (size_t)row[i] * frame->stride[0], frame->stride[0]);
     camera->correction.wave_count =
         wave_fit_frame(camera->fit, model, camera->luma, camera->correction.wave);
     scale_waves(&camera->correction, frames->fourcc);

@@ -25,11 +25,11 @@ int method_list_filters(sd_bus_message *call, void *userdata, sd_bus_error *erro
 int method_list_presets(sd_bus_message *call, void *userdata, sd_bus_error *error);
 
 /* ---- response.c ---- */
-int method_get_response(sd_bus_message *call, void *userdata, sd_bus_error *error);
+int method_get_response(sd_bus_message *message, void *userdata, sd_bus_error *error);
 
 /* ---- filter.c ---- */
-int method_set_filter(sd_bus_message *call, void *userdata, sd_bus_error *error);
-int method_edit_filter(sd_bus_message *call, void *userdata, sd_bus_error *error);
+int method_set_filter(sd_bus_message *message, void *userdata, sd_bus_error *error);
+int method_edit_filter(sd_bus_message *message, void *userdata, sd_bus_error *error);
 
 /* Announces to all peers that the chain or the view has changed. */
 void method_emit_filter(const struct peer_services *services);

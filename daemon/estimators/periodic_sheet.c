@@ -372,8 +372,8 @@ static void couple(const struct sheet *sheet, const struct sheet_frequency *f, u
 static void fit_amplitudes(const struct coupling *coupling, unsigned count, const struct sums *sums,
                            double complex *ret)
 {
-    double a[UNKNOWNS][UNKNOWNS];
-    double b[UNKNOWNS];
+    double a[UNKNOWNS][UNKNOWNS] = {{0}};
+    double b[UNKNOWNS] = {0};
     for (unsigned k = 0; k < count; k++) {
         b[2 * k] = 2 * creal(sums[k].all);
         b[2 * k + 1] = 2 * cimag(sums[k].all);

@@ -1,9 +1,10 @@
 #include "service/memory.h"
 
-#include <inttypes.h>
+#include <errno.h>
 #include <limits.h>
 #include <stdbool.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/sysinfo.h>
 
@@ -17,14 +18,14 @@ static uint64_t machine_bytes(void)
 /* Reads the limit in a file; UINT64_MAX if there is no file, or it says "max". */
 static uint64_t read_limit(const char *path)
 {
-    uint64_t limit;
+    char text[32] = "", *end = text;
     FILE *file = fopen(path, "re");
     if (file == NULL)
         return UINT64_MAX;
-    if (fscanf(file, "%" SCNu64, &limit) != 1)
-        limit = UINT64_MAX;
+    errno = 0;
+    const uint64_t limit = fgets(text, sizeof text, file) != NULL ? strtoull(text, &end, 10) : 0;
     fclose(file);
-    return limit;
+    return end == text || errno != 0 ? UINT64_MAX : limit;
 }
 
 /* Returns the least limit of a control group and of those around it. `group` is the group's path

@@ -303,7 +303,7 @@ static void vary_columns(const struct tuner *tuner, struct tuner_values *ret)
     unsigned group[TUNER_MAX_GROUPS];
     const unsigned group_count = tuner_list_groups(tuner, group);
     for (unsigned columns = fewest; columns <= most; columns *= 2)
-        for (unsigned held = 0; held <= one_lane; held++)
+        for (unsigned held = 0; held <= (one_lane ? 1U : 0U); held++)
             for (unsigned i = 0; i < group_count; i++) {
                 /* The quick search uses large groups only for many columns and small ones only for
                  * few. */
@@ -325,7 +325,7 @@ static void vary_rows(const struct tuner *tuner, struct tuner_values *ret)
     const unsigned group_count = tuner_list_groups(tuner, group);
     const unsigned most = tuner->exhaustive ? 4 : 2;
     for (unsigned rows = 1; rows <= most; rows *= 2)
-        for (unsigned held = 0; held <= one_lane; held++)
+        for (unsigned held = 0; held <= (one_lane ? 1U : 0U); held++)
             for (unsigned i = 0; i < group_count; i++) {
                 if (!tuner->exhaustive && one_lane && (group[i] == 512 || rows == 2))
                     continue;

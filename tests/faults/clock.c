@@ -25,6 +25,8 @@ static long long offset(void)
     return size > 0 ? strtoll(text, NULL, 10) : 0;
 }
 
+/* glibc names parameters of its own.
+ * NOLINTBEGIN(readability-inconsistent-declaration-parameter-name) */
 int clock_gettime(clockid_t clock, struct timespec *now)
 {
     int r = (int)syscall(SYS_clock_gettime, clock, now);
@@ -51,3 +53,4 @@ int gettimeofday(struct timeval *restrict ret, void *restrict zone)
     *ret = (struct timeval){.tv_sec = now.tv_sec, .tv_usec = now.tv_nsec / 1000};
     return 0;
 }
+/* NOLINTEND(readability-inconsistent-declaration-parameter-name) */

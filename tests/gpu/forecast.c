@@ -41,7 +41,7 @@ void counted_free(void *memory) __asm__("__wrap_free");
 cl_mem counted_create(cl_context context, cl_mem_flags flags, size_t size, void *host,
                       cl_int *ret) __asm__("__wrap_clCreateBuffer");
 
-static void *count(void *memory)
+static void *add_block(void *memory)
 {
     pthread_mutex_lock(&lock);
     for (size_t i = 0; memory != NULL && i < sizeof blocks / sizeof blocks[0]; i++)
@@ -58,12 +58,12 @@ static void *count(void *memory)
 
 void *counted_malloc(size_t size)
 {
-    return count(real_malloc(size));
+    return add_block(real_malloc(size));
 }
 
-void *counted_calloc(size_t number, size_t size)
+void *counted_calloc(size_t count, size_t size)
 {
-    return count(real_calloc(number, size));
+    return add_block(real_calloc(count, size));
 }
 
 void counted_free(void *memory)

@@ -1,8 +1,9 @@
 /* Measures differences between the offsets of columns and of rows, from pairs of frames that show
  * the same scene at different places.
  *
- * When two frames are aligned by their shift, the scene cancels in their difference. What remains
- * of a column is its offset, minus that of the column that shows the same scene in the other frame.
+ * When two frames are aligned by their shift, the scene cancels in their difference. A column is
+ * left with its own offset, minus the offset of the column that shows the same scene in the other
+ * frame.
  * Each difference is a robust mean along the column: outliers, such as moving objects and changing
  * light, count little. */
 #ifndef FFTD_CALIBRATION_PAIRS_H

@@ -21,7 +21,7 @@ void reading_latency_sum(sd_bus_message *properties, uint64_t *ret_count, uint64
 
 #define READING_WHY_BYTES 600
 
-/* Returns whether the daemon could not make this filter, and uses the one before. */
+/* Returns whether the daemon failed to make this filter and went back to the previous one. */
 bool reading_has_failed(sd_bus_message *properties, uint64_t serial);
 
 /* Writes that the newest change of the filter has failed, and why; nothing if it has not. */

@@ -12,9 +12,9 @@
 #include "daemon.h"
 
 #define MAX_WAVES   64
-/* Cycles/pixel. A wave is cut off at the edges of the picture, and so is wider than one frequency:
- * of 320 x 240 and 1280 x 720 pixels with waves of 1 to 5 % this width leaves the least, or nearly.
- */
+/* Cycles/pixel. The edges of the picture cut a wave off, which spreads it over more than one
+ * frequency. In pictures of 320x240 and 1280x720 with waves of 1 to 5 %, this width leaves the
+ * least of them, or nearly the least. */
 #define NOTCH_WIDTH 0.02
 #define STAGE_BYTES 100
 
@@ -32,7 +32,7 @@ struct adaptation {
     unsigned wave_count;
     double flicker_hz, flicker_depth, line_time_us; /* 0: no flicker found */
     uint64_t flicker_since_ns;
-    int withheld;        /* the daemon tells what it has found to changers only */
+    int withheld;        /* only users who may change the filter learn what was found */
     const char *problem; /* valid as long as the message; empty: none */
 };
 

@@ -14,8 +14,8 @@ int change_join_chain(const struct ctl *ctl, int first, char chain[CHAIN_BYTES])
 
 /* Waits for a frame with this change, and prints its serial. Says on stderr that it waits, and
  * gives up after a minute, or at once if there are no frames to wait for; then it also prints why.
- * With --json it does not wait. Returns an exit code: EX_DATAERR if the daemon could not make the
- * filter, and uses the one before. */
+ * With --json it does not wait. Returns an exit code: EX_DATAERR if the daemon failed to make the
+ * filter and went back to the previous one. */
 int change_print_serial(const struct ctl *ctl, sd_bus *bus, uint64_t serial);
 
 int change_replace(const struct ctl *ctl); /* filter set CHAIN... */

@@ -26,14 +26,14 @@ struct route {
     const char *path; /* segments, of which some stand for several (router.c) */
     const char *type; /* the answer's Content-Type; NULL: that of the file */
     enum MHD_Result (*answer)(struct server *server, struct request *request);
-    enum waiter_kind waits_for; /* of a camera */
+    enum waiter_kind waits_for; /* what a request needs from its camera first */
     enum route_token token;
     bool is_stream;
     bool is_clip;   /* it is a stream with an end */
     bool is_change; /* it is a POST request that access_check_change accepts */
 };
 
-/* What a request asks for. */
+/* The route that a request takes, and its camera or file. */
 struct target {
     const struct route *route;
     const struct page_file *file; /* NULL: the route is not that of the page's files */

@@ -64,10 +64,10 @@ struct filter_call {
     unsigned change_count;
     uint64_t based_on; /* 0: any */
     uint32_t fade_frames;
-    uint64_t serial; /* of `before` */
+    uint64_t serial; /* the serial of `before` */
     /* Both hold their images. */
     struct filter_chain before, after;
-    int result; /* of making `after` */
+    int result; /* 0, or why `after` could not be made: -errno */
     struct error why;
 };
 

@@ -92,7 +92,7 @@ struct peer {
     size_t received_count;
     sd_event_source *io;           /* watches fd */
     sd_event_source *turn;         /* armed while the bus has work although the socket is quiet */
-    struct peer_deadline deadline; /* of the handshake, then of an incomplete message */
+    struct peer_deadline deadline; /* for the handshake, and later for the rest of a message */
     bool connected;                /* the handshake is over */
     bool is_watcher;               /* methods that change something are refused */
     bool has_buffered;             /* the bus may not have processed all that was passed on */

@@ -21,7 +21,7 @@ struct response_call {
     const char *text;
     size_t count;
     const double *fx, *fy;
-    int result; /* of reading the chain */
+    int result; /* 0, or why the chain could not be read: -errno */
     struct error why;
     double magnitude[LIMIT_POINTS];
 };

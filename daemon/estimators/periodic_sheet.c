@@ -362,9 +362,12 @@ static void couple(const struct sheet *sheet, const struct sheet_frequency *f, u
                    struct coupling *ret)
 {
     for (unsigned k = 0; k < count; k++)
-        for (unsigned j = 0; j < count; j++) {
-            ret->near[k][j] = sums_of(sheet, f[j].fx - f[k].fx, f[j].fy - f[k].fy);
-            ret->far[k][j] = sums_of(sheet, -f[j].fx - f[k].fx, -f[j].fy - f[k].fy);
+        for (unsigned j = 0; j <= k; j++) {
+            const struct sums near = sums_of(sheet, f[j].fx - f[k].fx, f[j].fy - f[k].fy);
+            ret->near[k][j] = near;
+            ret->near[j][k] = (struct sums){conj(near.all), conj(near.x), conj(near.y)};
+            ret->far[k][j] = ret->far[j][k] =
+                sums_of(sheet, -f[j].fx - f[k].fx, -f[j].fy - f[k].fy);
         }
 }
 

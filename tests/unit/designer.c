@@ -20,12 +20,12 @@ static struct engine *engine;
 static int wake_fd;
 
 /* Takes the next design, which must come and succeed. */
-static struct design take(bool is_fading)
+static struct design take(void)
 {
     struct design design;
     struct pollfd fd = {.fd = wake_fd, .events = POLLIN};
     eventfd_t count;
-    while (!designer_take(designer, is_fading, &design)) {
+    while (!designer_take(designer, false, &design)) {
         assert_int_equal(poll(&fd, 1, PATIENCE_MS), 1);
         eventfd_read(wake_fd, &count);
     }
@@ -34,17 +34,17 @@ static struct design take(bool is_fading)
     return design;
 }
 
-static void request(const char *text, uint64_t serial, unsigned fade_frames)
+static void request(const char *text, uint64_t serial)
 {
     struct filter_chain chain;
     assert_int_equal(filter_chain_parse(&chain, text, NULL), 0);
-    designer_request_filter(designer, &chain, VIEW_PICTURE, serial, fade_frames, NULL);
+    designer_request_filter(designer, &chain, VIEW_PICTURE, serial, 0, NULL);
 }
 
 /* Takes a design and applies it. */
-static struct design apply(bool is_fading)
+static struct design apply(void)
 {
-    const struct design design = take(is_fading);
+    const struct design design = take();
     if (engine != NULL && engine != design.engine)
         designer_return_engine(designer, engine, false);
     engine = design.engine;
@@ -62,7 +62,7 @@ static int setup(void **state)
                                         .options = {.margin = -1, .in_flight = 2},
                                         .memory_mib = 100,
                                         .build_timeout_s = 60}};
-    assert_int_equal(filter_chain_parse(&config.filter, "auto-notch", NULL), 0);
+    assert_int_equal(filter_chain_parse(&config.filter, "gain:dc=1", NULL), 0);
     wake_fd = eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC);
     engine = NULL;
     assert_int_equal(designer_create(&designer, &config, wake_fd, &why), 0);
@@ -92,12 +92,12 @@ static void a_filter_beyond_the_budget_leaves_the_one_before(void **state)
     struct error why;
     eventfd_t count;
     (void)state;
-    const struct design before = apply(false);
+    const struct design before = apply();
     assert_int_equal(before.memory.device, 0);
 
     /* Two engines of one stage are within the 100 MiB, and two of two stages are not. */
     FAKE_ENGINE_SET(stage_bytes, 30u << 20);
-    request("gain:dc=0.5 | gain:dc=2", 2, 0);
+    request("gain:dc=0.5 | gain:dc=2", 2);
     while (!designer_take(designer, false, &design)) {
         assert_int_equal(poll(&fd, 1, PATIENCE_MS), 1);
         eventfd_read(wake_fd, &count);
@@ -113,8 +113,8 @@ static void a_filter_beyond_the_budget_leaves_the_one_before(void **state)
                      -EINVAL);
     assert_string_equal(why.text, design.why.text);
 
-    request("gain:dc=0.5", 3, 0);
-    const struct design after = apply(false);
+    request("gain:dc=0.5", 3);
+    const struct design after = apply();
     assert_true(after.memory.host > 60u << 20 && after.memory.host < 100u << 20);
 }
 

@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include "support/cmocka.h"
+#include "support/messages.h"
 #include "support/root.h"
 
 #include "service/environment.h"
@@ -15,7 +16,7 @@
 
 /* With `own` and `shared`, its directories. */
 static char base[] = "/tmp/fftd-test-XXXXXX";
-static char logged[4096];
+static const char *logged;
 
 static const char *path_of(const char *name)
 {
@@ -46,16 +47,7 @@ static int remove_base(void **state)
 static const char *cleaned(const char *name, const char *value)
 {
     setenv(name, value, 1);
-    int ends[2], kept = dup(STDERR_FILENO);
-    assert_int_equal(pipe(ends), 0);
-    dup2(ends[1], STDERR_FILENO);
-    environment_clean();
-    dup2(kept, STDERR_FILENO);
-    close(kept);
-    close(ends[1]);
-    ssize_t length = read(ends[0], logged, sizeof logged - 1);
-    close(ends[0]);
-    logged[length > 0 ? length : 0] = '\0';
+    logged = messages_of(environment_clean);
     return getenv(name);
 }
 

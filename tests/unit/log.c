@@ -6,26 +6,9 @@
 #include <unistd.h>
 
 #include "support/cmocka.h"
+#include "support/messages.h"
 
 #include "service/log.h"
-
-/* Lets stderr be a pipe while a message is written; returns what came through. */
-static const char *written(void (*write_it)(void))
-{
-    static char text[8192];
-    int ends[2], before = dup(STDERR_FILENO);
-    assert_int_equal(pipe(ends), 0);
-    dup2(ends[1], STDERR_FILENO);
-    write_it();
-    dup2(before, STDERR_FILENO);
-    close(before);
-    close(ends[1]);
-    ssize_t length = read(ends[0], text, sizeof text - 1);
-    close(ends[0]);
-    assert_true(length >= 0);
-    text[length] = '\0';
-    return text;
-}
 
 static void all_priorities(void)
 {
@@ -41,13 +24,13 @@ static void lines_carry_name_and_word(void **state)
     (void)state;
     unsetenv("JOURNAL_STREAM");
     log_init("cam-1", LOG_INFO);
-    assert_string_equal(written(all_priorities), "fftd[cam-1]: error: one 1\n"
-                                                 "fftd[cam-1]: warning: two\n"
-                                                 "fftd[cam-1]: three\n"
-                                                 "fftd[cam-1]: four\n");
+    assert_string_equal(messages_of(all_priorities), "fftd[cam-1]: error: one 1\n"
+                                                     "fftd[cam-1]: warning: two\n"
+                                                     "fftd[cam-1]: three\n"
+                                                     "fftd[cam-1]: four\n");
     log_init("", LOG_WARNING);
-    assert_string_equal(written(all_priorities), "fftd: error: one 1\n"
-                                                 "fftd: warning: two\n");
+    assert_string_equal(messages_of(all_priorities), "fftd: error: one 1\n"
+                                                     "fftd: warning: two\n");
 }
 
 static void hostile_name(void)
@@ -60,7 +43,7 @@ static void each_message_is_one_line(void **state)
 {
     (void)state;
     log_init("cam-1", LOG_INFO);
-    assert_string_equal(written(hostile_name),
+    assert_string_equal(messages_of(hostile_name),
                         "fftd[cam-1]: warning: cannot open /tmp/x fftd[cam-1]: all is well?[1A\n");
 }
 
@@ -77,7 +60,7 @@ static void a_foreign_journal_is_not_believed(void **state)
     static const char *const streams[] = {"1:2", "", "no:numbers", "12345"};
     for (size_t i = 0; i < sizeof streams / sizeof streams[0]; i++) {
         setenv("JOURNAL_STREAM", streams[i], 1);
-        assert_string_equal(written(init_with_foreign_stream), "fftd[cam]: here\n");
+        assert_string_equal(messages_of(init_with_foreign_stream), "fftd[cam]: here\n");
     }
     unsetenv("JOURNAL_STREAM");
 }
@@ -101,7 +84,7 @@ static void without_its_socket_the_journal_gets_priorities(void **state)
         puts("skipped: a journal is running here");
         skip();
     }
-    assert_string_equal(written(init_with_own_stream), "<4>here\n");
+    assert_string_equal(messages_of(init_with_own_stream), "<4>here\n");
     unsetenv("JOURNAL_STREAM");
 }
 
@@ -117,7 +100,7 @@ static void long_messages_stay_one_line(void **state)
     (void)state;
     memset(longer, 'x', sizeof longer - 1);
     log_init("cam", LOG_INFO);
-    const char *text = written(write_longer);
+    const char *text = messages_of(write_longer);
     assert_int_equal(strcspn(text, "\n"), strlen(text) - 1);
     assert_in_range(strlen(text), 4000, 4200);
 }

@@ -90,24 +90,6 @@ int transform_equip(struct transform *transform, const char *cache_dir, struct e
     return r < 0 ? r : transform_get_program(transform, false, cache_dir, warning, why);
 }
 
-int transform_prepare(struct transform **ret, const struct gpu_device *device,
-                      const struct transform_image *image, const struct transform_border *border,
-                      const struct transform_tuning *tuning, const char *cache_dir,
-                      struct error *warning, struct error *why)
-{
-    struct transform *transform;
-    int r = transform_sketch(&transform, device, image, border, tuning, why);
-    if (r < 0)
-        return r;
-    r = transform_equip(transform, cache_dir, warning, why);
-    if (r < 0) {
-        transform_destroy(transform);
-        return r;
-    }
-    *ret = transform;
-    return 0;
-}
-
 unsigned transform_missing(const struct transform *transform)
 {
     return transform->program == NULL ? transform->dispatch_count : 0;
@@ -127,10 +109,12 @@ int transform_create(struct transform **ret, const struct gpu_device *device,
                      struct error *warning, struct error *why)
 {
     struct transform *transform;
-    int r = transform_prepare(&transform, device, image, border, tuning, cache_dir, warning, why);
+    int r = transform_sketch(&transform, device, image, border, tuning, why);
     if (r < 0)
         return r;
-    r = transform_build(transform, cache_dir, warning, why);
+    r = transform_equip(transform, cache_dir, warning, why);
+    if (r == 0)
+        r = transform_build(transform, cache_dir, warning, why);
     if (r < 0) {
         transform_destroy(transform);
         return r;

@@ -92,15 +92,10 @@ int transform_sketch(struct transform **ret, const struct gpu_device *device,
                      const struct transform_tuning *tuning, struct error *why);
 
 /* Makes the tables of a planned transform, and loads its kernels if they are in the cache.
- * `warning` is as in program.h. After a failure the transform can only be destroyed. */
+ * `warning` is as in program.h. After a failure the transform can only be destroyed; otherwise it
+ * must be built before frames are created. */
 int transform_equip(struct transform *transform, const char *cache_dir, struct error *warning,
                     struct error *why);
-
-/* Plans and equips a transform, which must be built before frames are created. */
-int transform_prepare(struct transform **ret, const struct gpu_device *device,
-                      const struct transform_image *image, const struct transform_border *border,
-                      const struct transform_tuning *tuning, const char *cache_dir,
-                      struct error *warning, struct error *why);
 
 /* Returns the number of kernels that are not compiled yet. */
 unsigned transform_missing(const struct transform *transform);
@@ -109,7 +104,7 @@ unsigned transform_missing(const struct transform *transform);
 int transform_build(struct transform *transform, const char *cache_dir, struct error *warning,
                     struct error *why);
 
-/* Prepares and builds a transform. */
+/* Plans, equips and builds a transform. */
 int transform_create(struct transform **ret, const struct gpu_device *device,
                      const struct transform_image *image, const struct transform_border *border,
                      const struct transform_tuning *tuning, const char *cache_dir,

@@ -48,6 +48,11 @@
  * relation by chance has a probability of 8 * 0.15^2 / (width height), 2e-6 for 320x240. */
 #define RELATED        0.15
 
+/* 1/width, 1/height: from where on a frame's frequency counts as it is; and the share with which
+ * one counts that is hardly off. */
+#define DRIFTS         0.1
+#define STAYS          0.1
+
 struct track {
     struct sheet_frequency f;
     double complex amplitude; /* in the last frame */
@@ -373,6 +378,16 @@ static void take_up(struct periodic *p, int64_t captured_ns)
 
 /* ---- frames ---- */
 
+/* Averages the frequency over frames, unless it is on its way. */
+static void follow(const struct periodic *p, struct track *t, struct sheet_frequency f)
+{
+    const double dx = f.fx - t->f.fx, dy = f.fy - t->f.fy;
+    const double off = hypot(dx * p->sheet.width, dy * p->sheet.height);
+    const double gain = t->age < 3 ? 1 : fmin(fmax(off / DRIFTS, STAYS), 1);
+    t->f.fx += gain * dx;
+    t->f.fy += gain * dy;
+}
+
 void periodic_observe(struct periodic *p, const float *luma, int64_t captured_ns)
 {
     struct sheet_frequency f[MAX_TRACKS];
@@ -392,7 +407,7 @@ void periodic_observe(struct periodic *p, const float *luma, int64_t captured_ns
         struct track *t = &p->track[i];
         t->amplitude = amplitude[i];
         if (!p->is_frozen && cabs(amplitude[i]) > NOISES * t->noise)
-            t->f = f[i];
+            follow(p, t, f[i]);
     }
     spectrum_process(&p->spectrum, &p->sheet, f, p->tracks, p->sample, p->patch, &patches);
     for (unsigned i = 0; i < p->tracks; i++)

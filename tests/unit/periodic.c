@@ -347,6 +347,41 @@ static void difficult_waves_are_found(void **state)
     }
 }
 
+/* What is reported of a wave that stays is an average over frames, and not what the noise of the
+ * newest one makes of it. */
+static void steady_frequencies_are_averaged(void **state)
+{
+    (void)state;
+    double worst = 0;
+    for (unsigned i = 0; i < 4; i++) {
+        struct periodic_report report[PERIODIC_MAX_REPORTS];
+        struct trial t = {.width = 320, .height = 240, .components = 1, .contrast = 1};
+        struct periodic *p;
+        struct clip clip;
+        float *clean = malloc((size_t)t.width * t.height * sizeof *clean);
+        float *pixel = malloc((size_t)t.width * t.height * sizeof *pixel);
+        t.component[0] = (struct component){.fx = 0.2, .fy = 0.1 + 0.02 * i, .amplitude = 3};
+        clip_make(&clip, CLIP_NATURAL, t.width, t.height, true, 3, first_seed() + i);
+        assert_int_equal(periodic_create(&p, t.width, t.height, &OPTIONS, NULL), 0);
+        for (unsigned frame = 0; frame < 30; frame++) {
+            clip_frame(&clip, frame, clean);
+            spoil(&t, frame, clean, pixel);
+            periodic_observe(p, pixel, frame * FRAME_NS);
+            if (frame < 20)
+                continue;
+            assert_int_equal(periodic_reports(p, report), 1);
+            worst = fmax(worst, hypot((report[0].fx - t.component[0].fx) * t.width,
+                                      (report[0].fy - t.component[0].fy) * t.height));
+        }
+        periodic_destroy(p);
+        clip_clear(&clip);
+        free(clean);
+        free(pixel);
+    }
+    printf("# figures: frequencies at most %.3f of 1/width off\n", worst);
+    assert_true(worst < 0.01);
+}
+
 static void clean_clips_are_not_changed(void **state)
 {
     (void)state;
@@ -407,6 +442,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(waves_are_found_and_removed),
         cmocka_unit_test(difficult_waves_are_found),
+        cmocka_unit_test(steady_frequencies_are_averaged),
         cmocka_unit_test(clean_clips_are_not_changed),
     };
     return cmocka_run_group_tests_name("periodic", tests, NULL, NULL);

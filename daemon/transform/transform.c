@@ -108,7 +108,7 @@ int transform_create(struct transform **ret, const struct gpu_device *device,
                      const struct transform_tuning *tuning, const char *cache_dir,
                      struct error *warning, struct error *why)
 {
-    struct transform *transform;
+    struct transform *transform = NULL;
     int r = transform_sketch(&transform, device, image, border, tuning, why);
     if (r < 0)
         return r;

@@ -89,7 +89,7 @@ def disk(fx, fy, radius):
     return (rows * np.sin(turn)).sum(0) / (half * np.sin(turn)).sum()
 
 
-def restore(fx, fy, blur, noise, falloff=3):
+def restore(fx, fy, blur, noise, falloff=2):
     return mean_is(1, blur / (blur ** 2 + noise * (np.hypot(fx, fy) / 0.1) ** falloff))
 
 
@@ -164,7 +164,7 @@ def mask(fx, fy, name):
 
 def restore_spread(fx, fy, name, noise):
     blur = image(fx, fy, name) / IMAGES[name][0].sum()
-    return mean_is(1, blur.conj() / (np.abs(blur) ** 2 + noise * (np.hypot(fx, fy) / 0.1) ** 3))
+    return mean_is(1, blur.conj() / (np.abs(blur) ** 2 + noise * (np.hypot(fx, fy) / 0.1) ** 2))
 
 
 def match(fx, fy, name, gain=2, dc=0):
@@ -201,7 +201,7 @@ MODELS = {
     "gain:dc=0.8,ac=1.3": lambda x, y: mean_is(0.8, 1.3 + 0 * x),
     "wiener:size=1.2,noise=0.02,falloff=0":
         lambda x, y: restore(x, y, gaussian(x, y, 1.2), 0.02, 0),
-    "wiener:blur=disk,size=2.5": lambda x, y: restore(x, y, disk(x, y, 2.5), 0.002),
+    "wiener:blur=disk,size=2.5": lambda x, y: restore(x, y, disk(x, y, 2.5), 0.007),
     "wiener:blur=motion,size=5,angle=-30,noise=0.01,falloff=2":
         lambda x, y: restore(x, y, np.sinc(5 * (x * 3 ** 0.5 / 2 - y / 2)), 0.01, 2),
     "convolve:kernel=1 2 1/2 4 2/1 2 1,normalise=sum":
@@ -223,7 +223,7 @@ MODELS = {
     "mask:image=lump.pgm | shift:by=3/1":
         lambda x, y: mask(x, y, "lump.pgm") * np.exp(-2j * np.pi * (3 * x + y)),
     "wiener:blur=image,image=psf.pgm":
-        lambda x, y: restore_spread(x, y, "psf.pgm", 0.002),
+        lambda x, y: restore_spread(x, y, "psf.pgm", 0.007),
     "wiener:blur=image,image=lump.pgm,noise=0.05":
         lambda x, y: restore_spread(x, y, "lump.pgm", 0.05),
     "match:image=hill.txt,gain=3,dc=0.5": lambda x, y: match(x, y, "hill.txt", 3, 0.5),

@@ -1,4 +1,8 @@
-"""Images of filters that take longest to read, of those that are accepted, and chains with them."""
+"""Images of filters that take longest to read, of those that are accepted, and chains with them.
+
+Without FFTD_TEST_IMAGES=largest they have a quarter of the samples that are accepted. What should
+not be done in the main thread still takes it several times its budget then.
+"""
 
 import os
 import struct
@@ -6,7 +10,9 @@ import zlib
 
 from conftest import SANITIZED
 
-SIDE = 1024 if SANITIZED else 4096  # 16 megapixels, the largest image
+LARGEST_SIDE = 4096  # 16 megapixels
+SIDE = (1024 if SANITIZED else
+        LARGEST_SIDE if os.environ.get("FFTD_TEST_IMAGES") == "largest" else 2048)
 KERNEL_SIDE = 255  # the largest image that is summed
 
 # What a reader can ask for that takes longest: the name of a file, and a chain that needs it.
@@ -37,14 +43,14 @@ def pgm(columns, rows, white=255):
     return b"P5 %d %d %d\n" % (columns, rows, white) + row * rows
 
 
-def write_images(directory):
+def write_images(directory, side=SIDE):
     """Writes them into a new directory, which FFTD_IMAGE_DIR may name."""
     directory.mkdir()
-    (directory / "large.png").write_bytes(png_in_colour(SIDE))
-    (directory / "large.pgm").write_bytes(pgm(SIDE, SIDE, 65535))
+    (directory / "large.png").write_bytes(png_in_colour(side))
+    (directory / "large.pgm").write_bytes(pgm(side, side, 65535))
     (directory / "template.pgm").write_bytes(pgm(KERNEL_SIDE, KERNEL_SIDE))
     for name in ("dark.pgm", "flat.pgm"):
-        (directory / name).write_bytes(pgm(SIDE, SIDE // 2))
+        (directory / name).write_bytes(pgm(side, side // 2))
     return directory
 
 

@@ -10,9 +10,9 @@ import time
 
 import pytest
 
-from conftest import FAST_KERNELS, PATIENCE, needs_root
+from conftest import FAST_KERNELS, PATIENCE, SANITIZED, needs_root
 from dbus_peer import CAMERA, NO_REPLY, RETURN, Peer, call
-from large_images import CHAINS, forget_images, write_images
+from large_images import CHAINS, LARGEST_SIDE, SIDE, forget_images, write_images
 
 PROPERTIES = "org.freedesktop.DBus.Properties"
 POINTS = [[i / 600 for i in range(256)], [-i / 600 for i in range(256)]]
@@ -135,7 +135,7 @@ def test_readers_take_turns(daemon):
 def test_a_large_image_is_read_once(start, tmp_path):
     """As a client draws a response it names the same image in many calls. An image of more than 32
     MiB was read by each."""
-    images = write_images(tmp_path / "images")
+    images = write_images(tmp_path / "images", SIDE if SANITIZED else LARGEST_SIDE)
     daemon = start(*FAST_KERNELS, env={"FFTD_IMAGE_DIR": str(images)})
     daemon.wait_for_log("online")
     time.sleep(4)  # files that have just changed are not trusted

@@ -185,6 +185,10 @@ static unsigned fill(const struct corrector *corrector, const struct correction 
         tables++;
     }
     corrector->at[0] = (float)tables;
+    corrector->at[1] = (float)corrector->x.padded;
+    corrector->at[2] = (float)corrector->y.padded;
+    corrector->at[3] = (float)corrector->x.table_at;
+    corrector->at[4] = (float)corrector->y.table_at;
     return tables;
 }
 

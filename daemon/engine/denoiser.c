@@ -341,14 +341,15 @@ static size_t row_group(const struct denoiser *denoiser)
 }
 
 static int enqueue_load(struct denoiser_frame *frame, cl_command_queue queue, cl_mem image,
-                        cl_mem table, cl_mem samples, cl_event *event, struct error *why)
+                        cl_mem table, cl_mem correction, cl_mem samples, cl_event *event,
+                        struct error *why)
 {
     const struct denoiser *denoiser = frame->denoiser;
     const size_t group = row_group(denoiser);
     const size_t global[3] = {group, denoiser->image.height, denoiser->image.count};
     const size_t local[3] = {group, 1, 1};
-    const cl_mem buffers[] = {image, samples, table};
-    const int r = set_arguments(frame->load, 0, buffers, 3, NULL, 0, why);
+    const cl_mem buffers[] = {image, samples, table, correction};
+    const int r = set_arguments(frame->load, 0, buffers, 4, NULL, 0, why);
     return r < 0 ? r : enqueue(queue, frame->load, global, local, 0, NULL, event, why);
 }
 
@@ -431,15 +432,16 @@ static int enqueue_pass(struct denoiser_frame *frame, cl_command_queue queue, un
 }
 
 int denoiser_frame_enqueue(struct denoiser_frame *frame, cl_command_queue queue, cl_mem image,
-                           cl_mem table, cl_mem noise, struct denoiser_past *past, cl_mem *ret,
-                           cl_event *first, cl_event *last, struct error *why)
+                           cl_mem table, cl_mem correction, cl_mem noise,
+                           struct denoiser_past *past, cl_mem *ret, cl_event *first, cl_event *last,
+                           struct error *why)
 {
     const unsigned passes = frame->denoiser->pass_count;
     const bool estimated = frame->denoiser->recipe.denoise.estimated;
     const cl_mem samples = past != NULL ? denoiser_past_begin(past) : frame->samples;
     cl_event loaded = NULL;
     const struct inputs inputs = find_inputs(past, samples, estimated ? frame->noise : noise);
-    int r = enqueue_load(frame, queue, image, table, samples,
+    int r = enqueue_load(frame, queue, image, table, correction, samples,
                          past != NULL || first != NULL ? &loaded : NULL, why);
     if (r == 0 && estimated)
         r = enqueue_estimate(frame, queue, samples, noise, why);

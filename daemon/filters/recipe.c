@@ -135,6 +135,7 @@ static const struct recipe_member members[ROW_COUNT] = {
                          FLAG(corrections),
                          .is_needed = filter_chain_adapts,
                          .constant = "CORRECTIONS",
+                         .is_load = true,
                          .is_luma = true},
     [row_calibrated] = {.name = "calibrated",
                         FLAG(calibrated),

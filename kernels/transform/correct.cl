@@ -1,6 +1,7 @@
 /* Corrections of captured samples (daemon/filters/correction.h), in the load of the first dispatch:
  *     corrected(x, y) = (captured(x, y) - sum of the waves at (x, y)) * row_gain[y]
- * Kernels without CORRECTIONS have nothing of this.
+ * Kernels without CORRECTIONS have nothing of this. Noise is reduced in samples that are corrected
+ * already, so the load of a denoiser does it instead (denoise_first.cl).
  *
  * The host computes the factors for each place along U and along V of the padded image
  * (daemon/engine/corrector.c), so that the border repeats corrected samples. A wave at (u, v) is
@@ -8,6 +9,8 @@
  *
  * Data, in floats from the beginning of `correction`:
  *     0                                          number of waves
+ *     1, 2                                       places along x and along y, U_LENGTH and V_LENGTH
+ *     3, 4                                       where a wave has its factors along x and along y
  *     CORRECTION_GAIN                            a gain for each place along y
  *     CORRECTION_WAVES + w CORRECTION_STEP       wave w: U_LENGTH real parts along U and as many
  *                                                imaginary ones, then V_LENGTH of each along V

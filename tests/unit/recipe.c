@@ -200,7 +200,7 @@ static void test_kernels_get_their_constants(void **state)
     assert_non_null(strstr(all, "#define WARPED 1\n"));
     assert_non_null(strstr(all, "#define THRESHOLDS 1\n"));
     assert_non_null(strstr(all, "#define CALIBRATED 0\n"));
-    assert_string_equal(load, "#define CALIBRATED 0\n#define WARPED 1\n");
+    assert_string_equal(load, "#define CORRECTIONS 0\n#define CALIBRATED 0\n#define WARPED 1\n");
 }
 
 /* ---- what suits frames ---- */

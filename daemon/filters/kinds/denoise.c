@@ -127,11 +127,11 @@ const struct filter_kind filter_denoise = {
             .example = "denoise:sigma=12",
             .note = "The scene has no noise; the filter takes its faintest texture for some.",
             .details = "### What it filters\n"
-                       "Captured samples are denoised after `dark`, `flat`, `vignette` and "
-                       "`undistort`, and before everything else, wherever the stage is in the "
-                       "chain. The result stays in floats until the chain has filtered it. Blocks "
-                       "that extend beyond the picture see it mirrored, whatever `engine.border` "
-                       "is.\n"
+                       "Captured samples are denoised after `dark`, `flat`, `vignette`, "
+                       "`undistort`, `auto-notch` and `deflicker`, and before everything else, "
+                       "wherever the stage is in the chain. The result stays in floats until the "
+                       "chain has filtered it. Blocks that extend beyond the picture see it "
+                       "mirrored, whatever `engine.border` is.\n"
                        "For RGB and mosaics, the noise of luma is reduced and its change is added "
                        "to the colours; with `engine.planes = \"all\"` each plane or colour is "
                        "denoised with the same sigma. A mosaic is demosaiced first, which spreads "

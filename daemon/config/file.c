@@ -6,8 +6,8 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "config/key.h"
 #include "config/tree.h"
-#include "config/type.h"
 #include "core/text.h"
 
 #define NAME_BYTES 64

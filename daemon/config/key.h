@@ -13,14 +13,8 @@
 
 struct config;
 
-/* All keys, in the order of config/fftd.conf. */
-const struct config_key *config_keys(unsigned *ret_count);
-
-/* NULL: there is no such key. */
-const struct config_key *config_key_by_name(const char *name);
-
-/* The same with an error. -EINVAL: there is no such key; the text begins with `origin` and lists
- * the keys that are nearest. */
+/* -EINVAL: there is no such key; the text begins with `origin` and lists the keys that are
+ * nearest. */
 int config_key_find(const struct config_key **ret, const char *name, const char *origin,
                     struct error *why);
 

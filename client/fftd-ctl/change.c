@@ -8,7 +8,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "common/monotonic.h"
+#include "core/clock.h"
 #include "daemon.h"
 #include "commands.h"
 #include "common/reading.h"
@@ -70,12 +70,12 @@ static int look(const struct ctl *ctl, sd_bus *bus, uint64_t serial, struct outc
 static void wait_for(const struct ctl *ctl, sd_bus *bus, uint64_t serial, struct outcome *ret)
 {
     static const char preparing[] = "is being prepared";
-    const uint64_t begin_us = monotonic_now_us();
+    const uint64_t begin_us = clock_now_us();
     bool is_told = false;
     *ret = (struct outcome){.pending = true};
     memcpy(ret->why, preparing, sizeof preparing);
     while (look(ctl, bus, serial, ret) >= 0 && ret->pending && strcmp(ret->why, preparing) == 0) {
-        const uint64_t passed_us = monotonic_now_us() - begin_us;
+        const uint64_t passed_us = clock_now_us() - begin_us;
         if (passed_us >= PATIENCE_US)
             break;
         if (passed_us >= MOMENT_US && !is_told) {

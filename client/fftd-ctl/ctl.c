@@ -8,8 +8,8 @@
 
 #include <fftd/fftd.h>
 
-#include "clean.h"
 #include "common/json.h"
+#include "core/text.h"
 
 int ctl_fail(const struct ctl *ctl, int code, const char *format, ...)
 {
@@ -19,7 +19,7 @@ int ctl_fail(const struct ctl *ctl, int code, const char *format, ...)
     vsnprintf(text, sizeof text, format, args);
     va_end(args);
     if (!ctl->json) {
-        fprintf(stderr, "fftd-ctl: %s\n", clean_text(text));
+        fprintf(stderr, "fftd-ctl: %s\n", text_clean(text));
         return code;
     }
     struct json json = {.file = stderr};

@@ -1,8 +1,8 @@
 /* Calls of the daemon by the commands, which print why a call failed.
  *
  * Functions return 0 or an exit code, and print the reason for a failure; those with `try` in their
- * names return 0 or -errno and print nothing. The daemon is not trusted: all replies have clean
- * texts (clean.h), except with --json. The caller unrefs *ret. */
+ * names return 0 or -errno and print nothing. The daemon is not trusted: all texts of replies went
+ * through text_clean, except with --json. The caller unrefs *ret. */
 #ifndef FFTD_CTL_DAEMON_H
 #define FFTD_CTL_DAEMON_H
 

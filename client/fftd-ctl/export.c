@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "common/bus.h"
-#include "common/monotonic.h"
+#include "core/clock.h"
 
 #define MAX_COUNTERS   64
 #define MAX_NAME_BYTES 64

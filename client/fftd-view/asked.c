@@ -4,7 +4,7 @@
 #include <pthread.h>
 #include <stdlib.h>
 
-#include "common/monotonic.h"
+#include "core/clock.h"
 
 /* The socket stays open while browsers ask, which they do once a second. */
 #define KEEP_NS (5 * NS_PER_S)
@@ -28,12 +28,12 @@ struct asked {
 static void refresh(struct asked *asked)
 {
     pthread_mutex_unlock(&asked->lock);
-    const int64_t began_ns = monotonic_now_ns();
+    const int64_t began_ns = clock_now_ns();
     struct image *answer = asked->kind->ask(&asked->bus, asked->context);
     pthread_mutex_lock(&asked->lock);
     image_unref(asked->answer);
     asked->answer = answer;
-    asked->last_ns = monotonic_now_ns();
+    asked->last_ns = clock_now_ns();
     const int64_t took_ns = asked->last_ns - began_ns;
     asked->fresh_until_ns =
         asked->last_ns + (took_ns > asked->kind->fresh_ns ? took_ns : asked->kind->fresh_ns);
@@ -57,7 +57,7 @@ static void *run(void *userdata)
     struct asked *asked = userdata;
     pthread_mutex_lock(&asked->lock);
     while (!asked->stopping) {
-        const struct timespec until = monotonic_timespec(asked->last_ns + KEEP_NS);
+        const struct timespec until = clock_timespec(asked->last_ns + KEEP_NS);
         if (asked->waiters != NULL)
             refresh(asked);
         else if (asked->answer == NULL && asked->bus.bus == NULL)
@@ -81,7 +81,7 @@ int asked_create(struct asked **ret, const char *name, const struct asked_kind *
     asked->context = context;
     daemon_bus_init(&asked->bus, name, kind->socket);
     pthread_mutex_init(&asked->lock, NULL);
-    waiter_init_condition(&asked->changed);
+    clock_cond_init(&asked->changed);
     int r = -pthread_create(&asked->thread, NULL, run, asked);
     if (r < 0) {
         free(asked);
@@ -121,7 +121,7 @@ int asked_take(struct asked *asked, struct waiter *waiter, struct image **ret)
     pthread_mutex_lock(&asked->lock);
     if (asked->stopping) {
         r = -ECANCELED;
-    } else if (monotonic_now_ns() >= asked->fresh_until_ns && !waiter->is_over) {
+    } else if (clock_now_ns() >= asked->fresh_until_ns && !waiter->is_over) {
         waiter->is_over = true; /* it waits only once */
         waiter->kind = WAITER_ASKED;
         waiter_add(&asked->waiters, waiter);

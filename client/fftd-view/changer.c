@@ -4,7 +4,7 @@
 #include <pthread.h>
 #include <stdlib.h>
 
-#include "common/monotonic.h"
+#include "core/clock.h"
 #include "daemon_bus.h"
 #include "common/bus.h"
 #include "status.h"
@@ -198,7 +198,7 @@ static void *run(void *userdata)
     struct changer *changer = userdata;
     pthread_mutex_lock(&changer->lock);
     while (!changer->stopping) {
-        const struct timespec until = monotonic_timespec(monotonic_now_ns() + KEEP_NS);
+        const struct timespec until = clock_timespec(clock_now_ns() + KEEP_NS);
         if (changer->first != NULL) {
             struct changer_call *call = take_first(changer);
             pthread_mutex_unlock(&changer->lock);
@@ -224,7 +224,7 @@ int changer_create(struct changer **ret, const char *name)
         return -ENOMEM;
     changer->end = &changer->first;
     pthread_mutex_init(&changer->lock, NULL);
-    waiter_init_condition(&changer->changed);
+    clock_cond_init(&changer->changed);
     daemon_bus_init(&changer->bus, name, "control");
     int r = -pthread_create(&changer->thread, NULL, run, changer);
     if (r < 0) {

@@ -4,37 +4,13 @@
 #include <string.h>
 
 #include "core/format.h"
-
-/* Returns the length in bytes of the UTF-8 character (RFC 3629) at the beginning of the text, or 0
- * if the text begins with something else. */
-static unsigned utf8_length(const unsigned char *text)
-{
-    static const struct {
-        unsigned char first_low, first_high, second_low, second_high, length;
-    } forms[] = {
-        {0x01, 0x7f, 0, 0, 1},       {0xc2, 0xdf, 0x80, 0xbf, 2}, {0xe0, 0xe0, 0xa0, 0xbf, 3},
-        {0xe1, 0xec, 0x80, 0xbf, 3}, {0xed, 0xed, 0x80, 0x9f, 3}, {0xee, 0xef, 0x80, 0xbf, 3},
-        {0xf0, 0xf0, 0x90, 0xbf, 4}, {0xf1, 0xf3, 0x80, 0xbf, 4}, {0xf4, 0xf4, 0x80, 0x8f, 4},
-    };
-    for (unsigned f = 0; f < sizeof forms / sizeof forms[0]; f++) {
-        if (text[0] < forms[f].first_low || text[0] > forms[f].first_high)
-            continue;
-        if (forms[f].length > 1 &&
-            (text[1] < forms[f].second_low || text[1] > forms[f].second_high))
-            return 0;
-        for (unsigned i = 2; i < forms[f].length; i++)
-            if ((text[i] & 0xc0) != 0x80)
-                return 0;
-        return forms[f].length;
-    }
-    return 0;
-}
+#include "core/text.h"
 
 const char *value_clean_text(char clean[VALUE_TEXT_BYTES], const char *text)
 {
     size_t used = 0;
     while (*text != '\0') {
-        unsigned length = utf8_length((const unsigned char *)text);
+        unsigned length = text_utf8_length(text);
         if (used + (length > 0 ? length : 1) >= VALUE_TEXT_BYTES)
             break;
         if (length == 0) {

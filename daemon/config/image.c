@@ -247,14 +247,15 @@ static int load_file(const struct filter_image **ret, const char *name, const ch
     return image != NULL ? keep(ret, image, &file, is_trusted, why) : r;
 }
 
-int config_load_image(const struct filter_image **ret, const char *name, struct error *why)
+/* The name has no slash: filter_image_load has checked it. */
+static int load_image(const struct filter_image **ret, const char *name, struct error *why)
 {
     struct config_dirs dirs;
     char path[CONFIG_PATH_BYTES];
     if (loaded.cancelled != NULL && atomic_load(loaded.cancelled))
         return error_set(why, ECANCELED, "image %s is no longer needed", name);
     config_find_dirs(&dirs, "FFTD_IMAGE_DIR", "images");
-    if (filter_image_is_name(name) && config_find_in_dirs(&dirs, name, "", path))
+    if (config_find_in_dirs(&dirs, name, "", path))
         return load_file(ret, name, path, why);
     return config_fail_unknown(&dirs, "image", name, "", why);
 }
@@ -266,5 +267,5 @@ void config_cancel_images(const atomic_bool *cancelled)
 
 void config_use_images(void)
 {
-    filter_image_set_loader(config_load_image);
+    filter_image_set_loader(load_image);
 }

@@ -681,7 +681,8 @@ static void every_preset_loads(void **state)
         struct filter_chain chain;
         struct config config;
         struct error why = {""};
-        if (config_load_preset(&chain, name, &why) != 0)
+        snprintf(assignment, sizeof assignment, "preset:%s", name);
+        if (config_filter(&chain, assignment, &why) != 0)
             fail_msg("%s", why.text);
         assert_in_range(chain.count, 1, FILTER_MAX_STAGES);
         /* Only the preset that draws on black changes the mean brightness. */
@@ -706,12 +707,12 @@ static void no_presets_is_said(void **state)
     struct error why = {""};
     setenv("FFTD_PRESET_DIR", directory, 1);
     unlink(path);
-    assert_int_equal(config_load_preset(&chain, "unsharp", &why), -ENOENT);
+    assert_int_equal(config_filter(&chain, "preset:unsharp", &why), -ENOENT);
     assert_holds(why.text, "unknown preset unsharp: /tmp/");
     assert_holds(why.text, " contains no presets");
     write_bytes("filter = ();", 12);
-    assert_int_equal(config_load_preset(&chain, "cam", &why), 0);
-    assert_int_equal(config_load_preset(&chain, "can", &why), -ENOENT);
+    assert_int_equal(config_filter(&chain, "preset:cam", &why), 0);
+    assert_int_equal(config_filter(&chain, "preset:can", &why), -ENOENT);
     assert_string_equal(why.text, "unknown preset can: expected one of cam; did you mean cam?");
     unsetenv("FFTD_PRESET_DIR");
 }

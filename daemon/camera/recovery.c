@@ -458,7 +458,7 @@ void recovery_release(struct recovery *recovery, const struct capture_frame *fra
 
 static int fail_not_open(const struct recovery *recovery, struct error *why)
 {
-    return error_set(why, ENODEV, "the camera is %s: %s", camera_state_name(recovery->state),
+    return error_set(why, ENODEV, "the camera is %s: %s", camera_state_names[recovery->state],
                      recovery->reason.text);
 }
 

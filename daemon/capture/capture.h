@@ -85,7 +85,7 @@ enum capture_control_type {
     CAPTURE_BUTTON, /* does something when set; has no value */
     CAPTURE_TEXT,
 };
-const char *capture_control_type_name(enum capture_control_type type); /* "integer" */
+extern const char *const capture_control_type_names[]; /* "integer" */
 
 struct capture_menu_entry {
     int64_t value;

@@ -329,6 +329,7 @@ def test_a_pipeline_that_never_delivers_holds_nothing(start, tmp_path):
     daemon = start(*SMALL_NV12, source=MUTE)
     status = daemon.ctl_json("status")
     assert (status["State"], status["StateReason"]) == ("starting", f"{MUTE} is being opened")
+    assert status["SourceOpening"]
     daemon.ctl("filter", "set", "sharpen:amount=1,sigma=1")
     snapshot = daemon.ctl("snapshot", "-o", tmp_path, check=False)
     assert (snapshot.returncode, snapshot.stderr) == (
@@ -360,8 +361,8 @@ def test_a_reload_to_a_pipeline_that_never_delivers(start, tmp_path):
                               stderr=subprocess.PIPE, text=True) as reloading:
             mute = daemon.wait_until(lambda: [pid for pid in helpers_of(daemon.pid) if pid != old],
                                      "another helper")[0]
-            daemon.wait_until(lambda: daemon.ctl_json("status")["StateReason"] ==
-                              f"{MUTE} is being opened", "the opening")
+            daemon.wait_until(lambda: daemon.ctl_json("status")["SourceOpening"], "the opening")
+            assert daemon.ctl_json("status")["StateReason"] == f"{MUTE} is being opened"
             daemon.ctl("view", "difference")  # a view has a serial of its own, but no filter
             daemon.ctl("view", "picture")
             assert reloading.poll() is None

@@ -30,20 +30,10 @@ static void copy_text(char to[CAMERA_TEXT], const char *from)
 
 static enum fftd_state ring_state(enum camera_state state, const struct ring *ring)
 {
-    switch (state) {
-    case CAMERA_STARTING:
-    case CAMERA_PAUSED:
-        return ring_newest(ring) == 0 ? FFTD_STATE_STARTING : FFTD_STATE_OFFLINE;
-    case CAMERA_ONLINE:
+    if (state == CAMERA_ONLINE)
         return FFTD_STATE_LIVE;
-    case CAMERA_STALLED:
-    case CAMERA_LOST:
-    case CAMERA_REFUSED:
-    case CAMERA_FAILED:
-    case CAMERA_FINISHED:
-        break;
-    }
-    return FFTD_STATE_OFFLINE;
+    return camera_may_deliver(state) && ring_newest(ring) == 0 ? FFTD_STATE_STARTING
+                                                               : FFTD_STATE_OFFLINE;
 }
 
 void report_heartbeat(struct report *report, struct ring *ring, bool is_healthy)

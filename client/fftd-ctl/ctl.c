@@ -3,7 +3,6 @@
 #include <errno.h>
 #include <stdarg.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include <fftd/fftd.h>
@@ -94,17 +93,6 @@ int ctl_no_daemon(const struct ctl *ctl, const char *dir, int negative_errno)
                     "one with `systemctl start fftd@%s` or `fftd --name %s --source "
                     "pattern:moire`, or see `fftd-ctl list` for those running",
                     ctl->name, dir, ctl->name, ctl->name);
-}
-
-bool ctl_parse_count(const char *text, uint64_t *ret)
-{
-    char *end;
-    errno = 0;
-    unsigned long long value = strtoull(text, &end, 10);
-    if (errno != 0 || *end != '\0' || *text < '0' || *text > '9' || value == 0)
-        return false;
-    *ret = value;
-    return true;
 }
 
 int ctl_finish(const struct ctl *ctl)

@@ -116,11 +116,11 @@ static int clean_message(sd_bus_message **message)
     return r < 0 ? r : 0;
 }
 
-/* Cleans a reply, unless it is only shown as JSON, which escapes control characters. r: what the
- * call returned. Returns 0 or -errno. */
+/* Cleans a reply, unless it is not needed (NULL), or only shown as JSON, which escapes control
+ * characters. r: what the call returned. Returns 0 or -errno. */
 static int clean_reply(const struct ctl *ctl, int r, sd_bus_message **reply)
 {
-    return r < 0 ? r : ctl->json ? 0 : clean_message(reply);
+    return r < 0 ? r : reply == NULL || ctl->json ? 0 : clean_message(reply);
 }
 
 /* ---- calling ---- */
@@ -162,12 +162,15 @@ static int fail_unreadable(const struct ctl *ctl, int negative_errno)
                                                : strerror(-negative_errno));
 }
 
-int daemon_send(const struct ctl *ctl, sd_bus *bus, sd_bus_message *message, sd_bus_message **ret)
+int daemon_send(const struct ctl *ctl, sd_bus *bus, int built, sd_bus_message *message,
+                sd_bus_message **ret)
 {
     sd_bus_error error = SD_BUS_ERROR_NULL;
     int code = 0;
-    int r = clean_reply(ctl, sd_bus_call(bus, message, 0, &error, ret), ret);
-    if (is_closed(r))
+    int r = built < 0 ? built : clean_reply(ctl, sd_bus_call(bus, message, 0, &error, ret), ret);
+    if (built == -EINVAL)
+        code = ctl_fail(ctl, EX_DATAERR, "an operand is not valid UTF-8");
+    else if (is_closed(r))
         code = fail_closed(ctl);
     else if (r == -ETIMEDOUT || sd_bus_error_has_name(&error, SD_BUS_ERROR_NO_REPLY))
         code = ctl_fail(ctl, EX_TEMPFAIL, "the daemon did not answer in time");
@@ -177,6 +180,7 @@ int daemon_send(const struct ctl *ctl, sd_bus *bus, sd_bus_message *message, sd_
         code = ctl_fail(ctl, exit_code_of(&error), "%s",
                         error.message != NULL ? error.message : strerror(-r));
     sd_bus_error_free(&error);
+    sd_bus_message_unref(message);
     return code;
 }
 
@@ -190,12 +194,7 @@ int daemon_call(const struct ctl *ctl, sd_bus *bus, sd_bus_message **ret, const 
     if (r >= 0 && types != NULL)
         r = sd_bus_message_appendv(message, types, args);
     va_end(args);
-    int code = r == -EINVAL
-                   ? ctl_fail(ctl, EX_DATAERR, "%s: an argument is not valid UTF-8", method)
-               : r < 0 ? ctl_fail(ctl, EX_SOFTWARE, "%s: %s", method, strerror(-r))
-                       : daemon_send(ctl, bus, message, ret);
-    sd_bus_message_unref(message);
-    return code;
+    return daemon_send(ctl, bus, r, message, ret);
 }
 
 int daemon_get_all(const struct ctl *ctl, sd_bus *bus, sd_bus_message **ret)
@@ -204,10 +203,7 @@ int daemon_get_all(const struct ctl *ctl, sd_bus *bus, sd_bus_message **ret)
     int r = sd_bus_message_new_method_call(bus, &message, NULL, BUS_PATH, BUS_PROPERTIES, "GetAll");
     if (r >= 0)
         r = sd_bus_message_append(message, "s", BUS_INTERFACE);
-    int code = r < 0 ? ctl_fail(ctl, EX_SOFTWARE, "%s", strerror(-r))
-                     : daemon_send(ctl, bus, message, ret);
-    sd_bus_message_unref(message);
-    return code;
+    return daemon_send(ctl, bus, r, message, ret);
 }
 
 int daemon_ask(const struct ctl *ctl, sd_bus_message **ret, const char *method)

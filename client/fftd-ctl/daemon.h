@@ -25,12 +25,15 @@ int daemon_open(const struct ctl *ctl, sd_bus **ret);
 /* Does the same for commands that wait for a daemon, with DAEMON_PATIENCE_US for each call. */
 int daemon_try_open(const struct ctl *ctl, sd_bus **ret);
 
-/* Calls a method of the object, with arguments as for sd_bus_message_append; types NULL: none. */
+/* Calls a method of the object, with arguments as for sd_bus_message_append; types NULL: none. ret
+ * NULL: the reply has nothing to read. */
 int daemon_call(const struct ctl *ctl, sd_bus *bus, sd_bus_message **ret, const char *method,
                 const char *types, ...);
 
-/* Sends a message that the caller has built. */
-int daemon_send(const struct ctl *ctl, sd_bus *bus, sd_bus_message *message, sd_bus_message **ret);
+/* Sends a message that the caller has built, and unrefs it. built: what sd-bus returned last
+ * meanwhile. ret NULL: the reply has nothing to read. */
+int daemon_send(const struct ctl *ctl, sd_bus *bus, int built, sd_bus_message *message,
+                sd_bus_message **ret);
 
 /* Gets all properties, as an a{sv}. */
 int daemon_get_all(const struct ctl *ctl, sd_bus *bus, sd_bus_message **ret);

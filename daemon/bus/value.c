@@ -73,19 +73,11 @@ int value_send_reply(sd_bus_message *reply, int result)
     return r;
 }
 
-/* Writes the name that the configuration uses for a format, or its four characters. */
-static void format_name(uint32_t fourcc, char name[16])
+/* A ring of a process with other formats may have been continued. */
+static const char *format_name(uint32_t fourcc)
 {
     const struct format_info *info = format_by_fourcc(fourcc);
-    if (info != NULL) {
-        snprintf(name, 16, "%s", info->name);
-        return;
-    }
-    for (unsigned i = 0; i < 4; i++) {
-        char c = (char)(fourcc >> 8 * i);
-        name[i] = c > ' ' && c <= '~' ? c : '?';
-    }
-    name[4] = '\0';
+    return info != NULL ? info->name : "unknown";
 }
 
 static int append_planes(sd_bus_message *reply, const struct fftd_format *format)
@@ -103,31 +95,24 @@ static int append_planes(sd_bus_message *reply, const struct fftd_format *format
 int value_append_format(sd_bus_message *reply, const struct fftd_format *format, uint32_t captured,
                         uint64_t filter_serial)
 {
-    char name[16], captured_name[16];
-    format_name(format->fourcc, name);
-    format_name(captured, captured_name);
     int r = sd_bus_message_open_container(reply, 'a', "{sv}");
-    if (r < 0)
-        return r;
-    if (format->fourcc != 0) {
-        r = sd_bus_message_append(reply, "{sv}{sv}{sv}{sv}{sv}{sv}{sv}", "name", "s", name,
-                                  "fourcc", "u", format->fourcc, "width", "u", format->width,
-                                  "height", "u", format->height, "frame_bytes", "u",
-                                  format->frame_bytes, "rate_num", "u", format->rate_num,
-                                  "rate_den", "u", format->rate_den);
-        if (r < 0)
-            return r;
-        r = sd_bus_message_append(reply, "{sv}{sv}{sv}{sv}", "primaries", "y", format->primaries,
-                                  "transfer", "y", format->transfer, "matrix", "y", format->matrix,
-                                  "full_range", "b", (int)format->full_range);
-        if (r < 0 || (r = append_planes(reply, format)) < 0)
-            return r;
-        if (captured != 0)
-            r = value_append_named_text(reply, "captured", captured_name);
+    if (r >= 0 && format->fourcc != 0) {
+        r = sd_bus_message_append(reply, "{sv}{sv}{sv}{sv}{sv}{sv}{sv}", "name", "s",
+                                  format_name(format->fourcc), "fourcc", "u", format->fourcc,
+                                  "width", "u", format->width, "height", "u", format->height,
+                                  "frame_bytes", "u", format->frame_bytes, "rate_num", "u",
+                                  format->rate_num, "rate_den", "u", format->rate_den);
+        if (r >= 0)
+            r = sd_bus_message_append(reply, "{sv}{sv}{sv}{sv}", "primaries", "y",
+                                      format->primaries, "transfer", "y", format->transfer,
+                                      "matrix", "y", format->matrix, "full_range", "b",
+                                      (int)format->full_range);
+        if (r >= 0)
+            r = append_planes(reply, format);
+        if (r >= 0 && captured != 0)
+            r = value_append_named_text(reply, "captured", format_name(captured));
         if (r >= 0 && filter_serial != 0)
             r = sd_bus_message_append(reply, "{sv}", "filter_serial", "t", filter_serial);
-        if (r < 0)
-            return r;
     }
-    return sd_bus_message_close_container(reply);
+    return r < 0 ? r : sd_bus_message_close_container(reply);
 }

@@ -324,16 +324,9 @@ void recovery_pause(struct recovery *recovery)
 
 int recovery_fd(const struct recovery *recovery)
 {
-    switch (recovery->phase) {
-    case SOURCE_CLOSED:
+    if (recovery->phase == SOURCE_CLOSED)
         return recovery->watch_fd;
-    case SOURCE_OPENED:
-        return -1;
-    case SOURCE_OPENING:
-    case SOURCE_STREAMING:
-        return capture_fd(recovery->capture);
-    }
-    return -1;
+    return recovery->phase == SOURCE_OPENED ? -1 : capture_fd(recovery->capture);
 }
 
 int64_t recovery_deadline_ns(const struct recovery *recovery)

@@ -11,7 +11,7 @@
 
 /* ---- names ---- */
 
-static int unknown_key(const char *name, const char *origin, struct error *why)
+static void refuse_key(const char *name, const char *origin, struct error *why)
 {
     unsigned count;
     const struct config_key *keys = config_keys(&count);
@@ -39,21 +39,19 @@ static int unknown_key(const char *name, const char *origin, struct error *why)
     }
     if (guess.best != NULL)
         snprintf(hint, sizeof hint, "; did you mean %s?", guess.best);
-    return error_set(why, EINVAL, "%s: unknown key %s: expected one of %s%s", origin,
-                     text_quote(quoted, name), known, hint);
+    error_set(why, EINVAL, "%s: unknown key %s: expected one of %s%s", origin,
+              text_quote(quoted, name), known, hint);
 }
 
-int config_key_find(const struct config_key **ret, const char *name, const char *origin,
-                    struct error *why)
+const struct config_key *config_key_find(const char *name, const char *origin, struct error *why)
 {
     unsigned count;
     const struct config_key *keys = config_keys(&count);
     for (unsigned i = 0; i < count; i++)
-        if (strcmp(keys[i].name, name) == 0) {
-            *ret = &keys[i];
-            return 0;
-        }
-    return unknown_key(name, origin, why);
+        if (strcmp(keys[i].name, name) == 0)
+            return &keys[i];
+    refuse_key(name, origin, why);
+    return NULL;
 }
 
 /* ---- values ---- */
@@ -140,9 +138,8 @@ int config_set(struct config *config, const char *assignment, const char *origin
     if (value == NULL)
         return error_set(why, EINVAL, "%s: %s: expected KEY=VALUE", origin,
                          text_quote(quoted, shown));
-    const struct config_key *key;
-    int r = config_key_find(&key, text_trim(copy), origin, why);
-    return r < 0 ? r : config_key_set(config, key, text_trim(value), origin, why);
+    const struct config_key *key = config_key_find(text_trim(copy), origin, why);
+    return key == NULL ? -EINVAL : config_key_set(config, key, text_trim(value), origin, why);
 }
 
 /* ---- as a file ---- */

@@ -13,10 +13,8 @@
 
 struct config;
 
-/* -EINVAL: there is no such key; the text begins with `origin` and lists the keys that are
- * nearest. */
-int config_key_find(const struct config_key **ret, const char *name, const char *origin,
-                    struct error *why);
+/* NULL: there is no such key; the text begins with `origin` and lists the keys that are nearest. */
+const struct config_key *config_key_find(const char *name, const char *origin, struct error *why);
 
 /* Writes what the key accepts, in words: "a number 0.1 .. 1000 frames/s, or auto". */
 #define CONFIG_EXPECTS_BYTES 360

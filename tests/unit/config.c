@@ -73,8 +73,8 @@ static void set(struct config *config, const char *assignment)
 
 static const struct config_key *find_key(const char *name)
 {
-    const struct config_key *key = NULL;
-    assert_int_equal(config_key_find(&key, name, "--set", NULL), 0);
+    const struct config_key *key = config_key_find(name, "--set", NULL);
+    assert_non_null(key);
     return key;
 }
 

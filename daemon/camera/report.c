@@ -106,7 +106,8 @@ bool report_state(struct report *report, enum camera_state state, const char *re
                   const struct recovery *recovery)
 {
     const bool changed = state != report->state;
-    const bool opening = recovery->phase == SOURCE_OPENING;
+    /* An attempt to open a lost source again is no news. */
+    const bool opening = state == CAMERA_STARTING && recovery->phase == SOURCE_OPENING;
 
     if (!changed && opening == report->opening &&
         strncmp(reason, report->reason.text, sizeof report->reason.text) == 0)

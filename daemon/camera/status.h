@@ -60,7 +60,7 @@ extern const char *const camera_copy_names[COPY_COUNT]; /* "capture" */
 struct camera_status {
     enum camera_state state;
     char state_reason[CAMERA_TEXT]; /* why it is not online; empty if it is */
-    int source_opening;             /* whether the source is being opened; an int, as a D-Bus b */
+    int source_opening;             /* whether that is why it is starting; a D-Bus b, so an int */
     int open_error;                 /* a negative errno if the state is FAILED because the source
                                        could not be opened; otherwise 0 */
     char uri[CAMERA_TEXT];          /* of the source in use, without its passwords */

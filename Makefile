@@ -66,12 +66,12 @@ OPENCL_LIBS ?= $(or $(call pkg-libs,OpenCL),-lOpenCL)
 DAEMON_LIBS = $(call pkg-libs,libsystemd libconfig libv4l2 libpng) $(OPENCL_LIBS) -lm
 CTL_LIBS = $(call pkg-libs,libsystemd libpng) -lm
 PARTS = $(ROOMS:%=$(BUILD)/lib%.a)
-CLIENT_PARTS = $(SHARED:%=$(BUILD)/lib%.a) $(BUILD)/libfftd.a
+CLIENT_PARTS = $(SHARED:%=$(BUILD)/lib%.a) $(BUILD)/libfftd.a $(BUILD)/libcore.a
 
 $(BUILD)/fftd: $(call objects,daemon/main.c daemon/options.c daemon/print.c) $(PARTS)
 	$(CC) $(CFLAGS) $(LDFLAGS) -o $@ $^ $(DAEMON_LIBS)
 
-$(BUILD)/fftd-ctl: $(call objects,client/fftd-ctl/main.c) $(BUILD)/libctl.a $(CLIENT_PARTS) $(BUILD)/libcore.a
+$(BUILD)/fftd-ctl: $(call objects,client/fftd-ctl/main.c) $(BUILD)/libctl.a $(CLIENT_PARTS)
 	$(CC) $(CFLAGS) $(LDFLAGS) -o $@ $^ $(CTL_LIBS)
 
 $(BUILD)/libfftd.so.0: $(call objects,$(LIBFFTD)) client/libfftd/libfftd.map

@@ -80,7 +80,7 @@ static void describe(const struct camera_status *status, char *text, size_t size
     if (status->state == CAMERA_ONLINE)
         snprintf(text, size, "online: %s; %s", status->source, status->engine);
     else
-        snprintf(text, size, "%s: %s", camera_state_name(status->state),
+        snprintf(text, size, "%s: %s", camera_state_names[status->state],
                  status->state_reason[0] != '\0' ? status->state_reason : status->source);
 }
 

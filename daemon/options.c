@@ -11,17 +11,17 @@
 
 /* Options that set a key of the configuration. The key checks their values. */
 static const struct {
-    const char *option, *key;
+    const char *option, *key; /* with the sign that its value follows */
 } key_options[] = {
-    {"name", "name"},
-    {"source", "camera.source"},
-    {"size", "camera.size"},
-    {"fps", "camera.fps"},
-    {"device", "engine.device"},
-    {"filter", "filter"},
-    {"runtime-dir", "output.runtime_dir"},
-    {"frames", "output.frames"},
-    {"set", NULL},
+    {"name", "name="},
+    {"source", "camera.source="},
+    {"size", "camera.size="},
+    {"fps", "camera.fps="},
+    {"device", "engine.device="},
+    {"filter", "filter="},
+    {"runtime-dir", "output.runtime_dir="},
+    {"frames", "output.frames="},
+    {"set", ""},
 };
 #define KEY_OPTIONS (sizeof key_options / sizeof key_options[0])
 
@@ -164,14 +164,12 @@ static int apply(struct options *options, int option, char *argument)
         options->wait = true;
         break;
     default: {
-        char *value = strdup(argument);
-        if (value == NULL)
+        struct options_override *override = &options->override[options->override_count];
+        override->option = key_options[option - FIRST_KEY_OPTION].option;
+        if (asprintf(&override->assignment, "%s%s", key_options[option - FIRST_KEY_OPTION].key,
+                     argument) < 0)
             return -ENOMEM;
-        options->override[options->override_count++] = (struct options_override){
-            .option = key_options[option - FIRST_KEY_OPTION].option,
-            .key = key_options[option - FIRST_KEY_OPTION].key,
-            .value = value,
-        };
+        options->override_count++;
         hide(argument);
     }
     }
@@ -234,25 +232,9 @@ fail:
 void options_finish(struct options *options)
 {
     for (unsigned i = 0; i < options->override_count; i++)
-        free(options->override[i].value);
+        free(options->override[i].assignment);
     free(options->override);
     options->override = NULL;
-}
-
-static int set_override(struct config *config, const struct options_override *override,
-                        struct error *why)
-{
-    char origin[32];
-    char *assignment = NULL;
-
-    snprintf(origin, sizeof origin, "--%s", override->option);
-    if (override->key == NULL)
-        return config_set(config, override->value, origin, why);
-    if (asprintf(&assignment, "%s=%s", override->key, override->value) < 0)
-        return error_set(why, ENOMEM, "%s: out of memory", origin);
-    int r = config_set(config, assignment, origin, why);
-    free(assignment);
-    return r;
 }
 
 int options_configure(const struct options *options, struct config *ret, int *exit_code,
@@ -269,7 +251,9 @@ int options_configure(const struct options *options, struct config *ret, int *ex
         return r;
     *exit_code = EX_USAGE;
     for (unsigned i = 0; i < options->override_count; i++) {
-        r = set_override(&config, &options->override[i], why);
+        char origin[32];
+        snprintf(origin, sizeof origin, "--%s", options->override[i].option);
+        r = config_set(&config, options->override[i].assignment, origin, why);
         if (r == -ENOMEM)
             *exit_code = EX_OSERR;
         if (r < 0)

@@ -20,9 +20,8 @@ enum options_action {
 
 /* An option that sets a configuration key. */
 struct options_override {
-    const char *option; /* "--size", for messages */
-    const char *key;    /* "camera.size"; NULL: value is the whole KEY=VALUE */
-    char *value;        /* on the heap */
+    const char *option; /* "size", for messages */
+    char *assignment;   /* "camera.size=640x480", on the heap */
 };
 
 struct options {

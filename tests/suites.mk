@@ -18,7 +18,7 @@ $(BUILD)/libtest.a: $(call objects,$(TEST_SUPPORT))
 $(foreach folder,unit gpu vm,$(call test-programs,$(folder))): $(BUILD)/%: $(BUILD)/obj/%.o \
 		$(if $(TEST_SUPPORT),$(BUILD)/libtest.a) $(PARTS) $(VIEW_TESTED) $(BUILD)/libctl.a $(CLIENT_PARTS)
 	@mkdir -p $(@D)
-	$(CC) $(CFLAGS) $(LDFLAGS) -Wl,--as-needed -o $@ $^ $(TEST_LIBS)
+	$(CC) $(CFLAGS) $(LDFLAGS) -Wl,--as-needed -o $@ $+ $(TEST_LIBS)
 
 # This one counts what is allocated.
 $(BUILD)/tests/gpu/forecast: LDFLAGS += -Wl,--wrap=malloc,--wrap=calloc,--wrap=free,--wrap=clCreateBuffer

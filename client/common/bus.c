@@ -166,6 +166,14 @@ uint32_t bus_u32(sd_bus_message *message, const char *key)
     return value;
 }
 
+bool bus_bool(sd_bus_message *message, const char *key)
+{
+    int value = 0;
+    if (bus_find(message, key, "b"))
+        sd_bus_message_read(message, "b", &value);
+    return value != 0;
+}
+
 double bus_double(sd_bus_message *message, const char *key)
 {
     double value = 0;

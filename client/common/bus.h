@@ -58,10 +58,12 @@ int bus_read_fields(sd_bus_message *message, const struct bus_field *fields, siz
 int bus_enter_list(sd_bus_message *message, const char *type);
 int bus_exit_list(sd_bus_message *message);
 
-/* Return one simple value of the a{sv}; "" or 0: there is none. The text belongs to the message. */
+/* Return one simple value of the a{sv}; "", 0 or false: there is none. The text belongs to the
+ * message. */
 const char *bus_text(sd_bus_message *message, const char *key);
 uint64_t bus_u64(sd_bus_message *message, const char *key);
 uint32_t bus_u32(sd_bus_message *message, const char *key);
+bool bus_bool(sd_bus_message *message, const char *key);
 double bus_double(sd_bus_message *message, const char *key);
 
 /* Returns one number of a dictionary (a{st}) in the a{sv}, as in

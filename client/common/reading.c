@@ -62,7 +62,7 @@ bool reading_is_pending(sd_bus_message *properties, uint64_t serial, char text[R
     }
     if (bus_u64(properties, "PublishedSerial") >= serial)
         return false;
-    if (strstr(bus_text(properties, "StateReason"), "is being opened") != NULL)
+    if (bus_bool(properties, "SourceOpening"))
         snprintf(text, READING_WHY_BYTES, "waits for the source, which is being opened");
     else if (strcmp(state, "online") == 0 || strcmp(state, "starting") == 0)
         snprintf(text, READING_WHY_BYTES, "is being prepared");

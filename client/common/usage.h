@@ -1,8 +1,14 @@
-/* Errors in the options of a program. */
+/* The options of a program. */
 #ifndef FFTD_COMMON_USAGE_H
 #define FFTD_COMMON_USAGE_H
 
+#include <stdbool.h>
+#include <stdint.h>
+
 /* Prints "PROGRAM: MESSAGE; see PROGRAM --help" to stderr. Returns the exit code EX_USAGE. */
 int usage_error(const char *program, const char *format, ...) __attribute__((format(printf, 2, 3)));
+
+/* Reads a whole number from 1 to `most`. False: the text is something else. */
+bool usage_parse_count(const char *text, uint64_t most, uint64_t *ret);
 
 #endif

@@ -7,7 +7,7 @@
 
 #include "change.h"
 #include "common/bus.h"
-#include "common/monotonic.h"
+#include "core/clock.h"
 #include "common/reading.h"
 #include "daemon.h"
 
@@ -103,7 +103,7 @@ static int read_adaptation(sd_bus_message *properties, struct adaptation *ret)
 
 static double seconds_since(uint64_t since_ns)
 {
-    const double seconds = ((double)monotonic_now_ns() - (double)since_ns) / 1e9;
+    const double seconds = ((double)clock_now_ns() - (double)since_ns) / 1e9;
     return seconds > 0 ? seconds : 0;
 }
 

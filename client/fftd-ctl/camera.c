@@ -173,7 +173,7 @@ static int append_settings(const struct ctl *ctl, sd_bus_message *message, const
 static int camera_set(const struct ctl *ctl)
 {
     sd_bus *bus = NULL;
-    sd_bus_message *message = NULL, *reply = NULL;
+    sd_bus_message *message = NULL;
     const char *wrong = "";
     int code = daemon_open(ctl, &bus);
     if (code != 0)
@@ -181,16 +181,13 @@ static int camera_set(const struct ctl *ctl)
     int r = bus_new_call(bus, &message, "SetControls");
     if (r >= 0)
         r = append_settings(ctl, message, &wrong);
-    if (r == -EDOM)
+    if (r == -EDOM) {
         code = ctl_fail(ctl, EX_USAGE,
                         "camera set %.60s: expected NAME=VALUE, such as brightness=128", wrong);
-    else if (r < 0)
-        code = ctl_fail(ctl, r == -EINVAL ? EX_DATAERR : EX_SOFTWARE, "camera set: %s",
-                        r == -EINVAL ? "a value is not valid UTF-8" : strerror(-r));
-    else
-        code = daemon_send(ctl, bus, message, &reply);
-    sd_bus_message_unref(reply);
-    sd_bus_message_unref(message);
+        sd_bus_message_unref(message);
+    } else {
+        code = daemon_send(ctl, bus, r, message, NULL);
+    }
     sd_bus_unref(bus);
     return code == 0 ? ctl_finish_silently(ctl) : code;
 }

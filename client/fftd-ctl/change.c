@@ -8,10 +8,11 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "common/monotonic.h"
+#include "core/clock.h"
 #include "daemon.h"
 #include "commands.h"
 #include "common/reading.h"
+#include "common/usage.h"
 
 #define KEY_BYTES     200
 
@@ -70,12 +71,12 @@ static int look(const struct ctl *ctl, sd_bus *bus, uint64_t serial, struct outc
 static void wait_for(const struct ctl *ctl, sd_bus *bus, uint64_t serial, struct outcome *ret)
 {
     static const char preparing[] = "is being prepared";
-    const uint64_t begin_us = monotonic_now_us();
+    const uint64_t begin_us = clock_now_us();
     bool is_told = false;
     *ret = (struct outcome){.pending = true};
     memcpy(ret->why, preparing, sizeof preparing);
     while (look(ctl, bus, serial, ret) >= 0 && ret->pending && strcmp(ret->why, preparing) == 0) {
-        const uint64_t passed_us = monotonic_now_us() - begin_us;
+        const uint64_t passed_us = clock_now_us() - begin_us;
         if (passed_us >= PATIENCE_US)
             break;
         if (passed_us >= MOMENT_US && !is_told) {
@@ -86,10 +87,12 @@ static void wait_for(const struct ctl *ctl, sd_bus *bus, uint64_t serial, struct
     }
 }
 
-int change_print_serial(const struct ctl *ctl, sd_bus *bus, uint64_t serial)
+int change_print_serial(const struct ctl *ctl, sd_bus *bus, sd_bus_message *reply)
 {
     struct outcome outcome;
     struct json json = {.file = stdout};
+    uint64_t serial = 0;
+    sd_bus_message_read(reply, "t", &serial);
     if (ctl->json) {
         json_open(&json, NULL, '{');
         json_integer(&json, "Serial", serial);
@@ -115,21 +118,15 @@ int change_send(struct change_call *call)
 {
     const struct ctl *ctl = call->ctl;
     sd_bus_message *reply = NULL;
-    uint64_t serial = 0;
     int r = call->result;
     if (r >= 0)
         r = sd_bus_message_close_container(call->message);
     if (r >= 0)
         r = sd_bus_message_append(call->message, "tu", call->if_serial, ctl->fade);
-    if (r < 0)
-        return change_finish(
-            call, r == -EINVAL ? ctl_fail(ctl, EX_DATAERR, "an operand is not valid UTF-8")
-                               : ctl_fail(ctl, EX_SOFTWARE, "EditFilter: %s", strerror(-r)));
-    int code = daemon_send(ctl, call->bus, call->message, &reply);
-    if (code == 0) {
-        sd_bus_message_read(reply, "t", &serial);
-        code = change_print_serial(ctl, call->bus, serial);
-    }
+    int code = daemon_send(ctl, call->bus, r, call->message, &reply);
+    call->message = NULL;
+    if (code == 0)
+        code = change_print_serial(ctl, call->bus, reply);
     sd_bus_message_unref(reply);
     return change_finish(call, code);
 }
@@ -181,7 +178,7 @@ int change_preset(const struct ctl *ctl)
 int change_add(const struct ctl *ctl)
 {
     uint64_t position;
-    if (ctl->argc > 2 && (!ctl_parse_count(ctl->argv[2], &position) || position > UINT32_MAX))
+    if (ctl->argc > 2 && !usage_parse_count(ctl->argv[2], UINT32_MAX, &position))
         return ctl_fail(ctl, EX_USAGE, "filter add: position %s: expected a number of at least 1",
                         ctl->argv[2]);
     return send_one(ctl, "add", ctl->argv[1], ctl->argc > 2 ? ctl->argv[2] : NULL, NULL);

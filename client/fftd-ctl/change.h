@@ -12,11 +12,11 @@
 /* Joins the operands, from index `first` on, to one chain. */
 int change_join_chain(const struct ctl *ctl, int first, char chain[CHAIN_BYTES]);
 
-/* Waits for a frame with this change, and prints its serial. Says on stderr that it waits, and
- * gives up after a minute, or at once if there are no frames to wait for; then it also prints why.
- * With --json it does not wait. Returns an exit code: EX_DATAERR if the daemon failed to make the
- * filter and went back to the previous one. */
-int change_print_serial(const struct ctl *ctl, sd_bus *bus, uint64_t serial);
+/* Waits for a frame with the change whose serial the reply has, and prints the serial. Says on
+ * stderr that it waits, and gives up after a minute, or at once if there are no frames to wait for;
+ * then it also prints why. With --json it does not wait. Returns an exit code: EX_DATAERR if the
+ * daemon failed to make the filter and went back to the previous one. */
+int change_print_serial(const struct ctl *ctl, sd_bus *bus, sd_bus_message *reply);
 
 int change_replace(const struct ctl *ctl); /* filter set CHAIN... */
 int change_preset(const struct ctl *ctl);  /* filter preset NAME */

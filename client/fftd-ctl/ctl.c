@@ -3,13 +3,12 @@
 #include <errno.h>
 #include <stdarg.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include <fftd/fftd.h>
 
-#include "clean.h"
 #include "common/json.h"
+#include "core/text.h"
 
 int ctl_fail(const struct ctl *ctl, int code, const char *format, ...)
 {
@@ -19,7 +18,7 @@ int ctl_fail(const struct ctl *ctl, int code, const char *format, ...)
     vsnprintf(text, sizeof text, format, args);
     va_end(args);
     if (!ctl->json) {
-        fprintf(stderr, "fftd-ctl: %s\n", clean_text(text));
+        fprintf(stderr, "fftd-ctl: %s\n", text_clean(text));
         return code;
     }
     struct json json = {.file = stderr};
@@ -94,17 +93,6 @@ int ctl_no_daemon(const struct ctl *ctl, const char *dir, int negative_errno)
                     "one with `systemctl start fftd@%s` or `fftd --name %s --source "
                     "pattern:moire`, or see `fftd-ctl list` for those running",
                     ctl->name, dir, ctl->name, ctl->name);
-}
-
-bool ctl_parse_count(const char *text, uint64_t *ret)
-{
-    char *end;
-    errno = 0;
-    unsigned long long value = strtoull(text, &end, 10);
-    if (errno != 0 || *end != '\0' || *text < '0' || *text > '9' || value == 0)
-        return false;
-    *ret = value;
-    return true;
 }
 
 int ctl_finish(const struct ctl *ctl)

@@ -37,9 +37,6 @@ int ctl_runtime_dir(const struct ctl *ctl, char path[PATH_MAX]);
 /* Reports that no daemon can be reached in this directory, and what to do. Returns an exit code. */
 int ctl_no_daemon(const struct ctl *ctl, const char *dir, int negative_errno);
 
-/* Reads a text that is a whole number of at least 1. False if it is not one. */
-bool ctl_parse_count(const char *text, uint64_t *ret);
-
 /* Ends a command that has nothing to report: prints {} with --json. Returns an exit code. */
 int ctl_finish_silently(const struct ctl *ctl);
 

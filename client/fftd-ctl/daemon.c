@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "clean.h"
+#include "core/text.h"
 
 /* ---- connecting ---- */
 
@@ -56,6 +56,73 @@ int daemon_try_open(const struct ctl *ctl, sd_bus **ret)
     return r < 0 ? r : 0;
 }
 
+/* ---- clean texts ---- */
+
+/* sd-bus has checked paths and signatures: they are printable, and may not be changed. */
+static int copy_text(sd_bus_message *from, sd_bus_message *to, char type)
+{
+    const char *text;
+    int r = sd_bus_message_read_basic(from, type, &text);
+    if (r < 0 || type != 's')
+        return r < 0 ? r : sd_bus_message_append_basic(to, type, text);
+    char *clean = strdup(text);
+    r = clean != NULL ? sd_bus_message_append_basic(to, 's', text_clean(clean)) : -ENOMEM;
+    free(clean);
+    return r;
+}
+
+static int copy_number(sd_bus_message *from, sd_bus_message *to, char type)
+{
+    uint64_t number = 0; /* large enough for any of them; the message keeps its descriptors */
+    int r = sd_bus_message_read_basic(from, type, &number);
+    return r < 0 ? r : sd_bus_message_append_basic(to, type, &number);
+}
+
+/* Copies the rest of the container. sd-bus limits the depth. */
+static int copy_values(sd_bus_message *from, sd_bus_message *to)
+{
+    const char *contents;
+    char type;
+    int r;
+    while ((r = sd_bus_message_peek_type(from, &type, &contents)) > 0) {
+        if (strchr("sog", type) != NULL)
+            r = copy_text(from, to, type);
+        else if (strchr("avre", type) == NULL)
+            r = copy_number(from, to, type);
+        else if ((r = sd_bus_message_open_container(to, type, contents)) >= 0 &&
+                 (r = sd_bus_message_enter_container(from, type, contents)) >= 0 &&
+                 (r = copy_values(from, to)) >= 0 && (r = sd_bus_message_exit_container(from)) >= 0)
+            r = sd_bus_message_close_container(to);
+        if (r < 0)
+            return r;
+    }
+    return r;
+}
+
+/* Replaces a received message by a copy whose texts went through text_clean, so that no command can
+ * forget to. Frees the original even if this fails. Returns 0 or -errno. */
+static int clean_message(sd_bus_message **message)
+{
+    sd_bus_message *copy = NULL;
+    int r = sd_bus_message_new(sd_bus_message_get_bus(*message), &copy, SD_BUS_MESSAGE_METHOD_CALL);
+    if (r >= 0)
+        r = copy_values(*message, copy);
+    if (r >= 0)
+        r = sd_bus_message_seal(copy, 1, 0);
+    if (r >= 0)
+        r = sd_bus_message_rewind(copy, true);
+    sd_bus_message_unref(*message);
+    *message = r >= 0 ? copy : sd_bus_message_unref(copy);
+    return r < 0 ? r : 0;
+}
+
+/* Cleans a reply, unless it is not needed (NULL), or only shown as JSON, which escapes control
+ * characters. r: what the call returned. Returns 0 or -errno. */
+static int clean_reply(const struct ctl *ctl, int r, sd_bus_message **reply)
+{
+    return r < 0 ? r : reply == NULL || ctl->json ? 0 : clean_message(reply);
+}
+
 /* ---- calling ---- */
 
 static int exit_code_of(const sd_bus_error *error)
@@ -95,19 +162,15 @@ static int fail_unreadable(const struct ctl *ctl, int negative_errno)
                                                : strerror(-negative_errno));
 }
 
-/* Cleans a reply, unless it is only shown as JSON. r: what the call returned. Returns 0 or -errno.
- */
-static int clean_reply(const struct ctl *ctl, int r, sd_bus_message **reply)
-{
-    return r < 0 ? r : ctl->json ? 0 : clean_message(reply);
-}
-
-int daemon_send(const struct ctl *ctl, sd_bus *bus, sd_bus_message *message, sd_bus_message **ret)
+int daemon_send(const struct ctl *ctl, sd_bus *bus, int built, sd_bus_message *message,
+                sd_bus_message **ret)
 {
     sd_bus_error error = SD_BUS_ERROR_NULL;
     int code = 0;
-    int r = clean_reply(ctl, sd_bus_call(bus, message, 0, &error, ret), ret);
-    if (is_closed(r))
+    int r = built < 0 ? built : clean_reply(ctl, sd_bus_call(bus, message, 0, &error, ret), ret);
+    if (built == -EINVAL)
+        code = ctl_fail(ctl, EX_DATAERR, "an operand is not valid UTF-8");
+    else if (is_closed(r))
         code = fail_closed(ctl);
     else if (r == -ETIMEDOUT || sd_bus_error_has_name(&error, SD_BUS_ERROR_NO_REPLY))
         code = ctl_fail(ctl, EX_TEMPFAIL, "the daemon did not answer in time");
@@ -117,6 +180,7 @@ int daemon_send(const struct ctl *ctl, sd_bus *bus, sd_bus_message *message, sd_
         code = ctl_fail(ctl, exit_code_of(&error), "%s",
                         error.message != NULL ? error.message : strerror(-r));
     sd_bus_error_free(&error);
+    sd_bus_message_unref(message);
     return code;
 }
 
@@ -130,12 +194,7 @@ int daemon_call(const struct ctl *ctl, sd_bus *bus, sd_bus_message **ret, const 
     if (r >= 0 && types != NULL)
         r = sd_bus_message_appendv(message, types, args);
     va_end(args);
-    int code = r == -EINVAL
-                   ? ctl_fail(ctl, EX_DATAERR, "%s: an argument is not valid UTF-8", method)
-               : r < 0 ? ctl_fail(ctl, EX_SOFTWARE, "%s: %s", method, strerror(-r))
-                       : daemon_send(ctl, bus, message, ret);
-    sd_bus_message_unref(message);
-    return code;
+    return daemon_send(ctl, bus, r, message, ret);
 }
 
 int daemon_get_all(const struct ctl *ctl, sd_bus *bus, sd_bus_message **ret)
@@ -144,10 +203,7 @@ int daemon_get_all(const struct ctl *ctl, sd_bus *bus, sd_bus_message **ret)
     int r = sd_bus_message_new_method_call(bus, &message, NULL, BUS_PATH, BUS_PROPERTIES, "GetAll");
     if (r >= 0)
         r = sd_bus_message_append(message, "s", BUS_INTERFACE);
-    int code = r < 0 ? ctl_fail(ctl, EX_SOFTWARE, "%s", strerror(-r))
-                     : daemon_send(ctl, bus, message, ret);
-    sd_bus_message_unref(message);
-    return code;
+    return daemon_send(ctl, bus, r, message, ret);
 }
 
 int daemon_ask(const struct ctl *ctl, sd_bus_message **ret, const char *method)

@@ -1,8 +1,8 @@
 /* Calls of the daemon by the commands, which print why a call failed.
  *
  * Functions return 0 or an exit code, and print the reason for a failure; those with `try` in their
- * names return 0 or -errno and print nothing. The daemon is not trusted: all replies have clean
- * texts (clean.h), except with --json. The caller unrefs *ret. */
+ * names return 0 or -errno and print nothing. The daemon is not trusted: all texts of replies went
+ * through text_clean, except with --json. The caller unrefs *ret. */
 #ifndef FFTD_CTL_DAEMON_H
 #define FFTD_CTL_DAEMON_H
 
@@ -25,12 +25,15 @@ int daemon_open(const struct ctl *ctl, sd_bus **ret);
 /* Does the same for commands that wait for a daemon, with DAEMON_PATIENCE_US for each call. */
 int daemon_try_open(const struct ctl *ctl, sd_bus **ret);
 
-/* Calls a method of the object, with arguments as for sd_bus_message_append; types NULL: none. */
+/* Calls a method of the object, with arguments as for sd_bus_message_append; types NULL: none. ret
+ * NULL: the reply has nothing to read. */
 int daemon_call(const struct ctl *ctl, sd_bus *bus, sd_bus_message **ret, const char *method,
                 const char *types, ...);
 
-/* Sends a message that the caller has built. */
-int daemon_send(const struct ctl *ctl, sd_bus *bus, sd_bus_message *message, sd_bus_message **ret);
+/* Sends a message that the caller has built, and unrefs it. built: what sd-bus returned last
+ * meanwhile. ret NULL: the reply has nothing to read. */
+int daemon_send(const struct ctl *ctl, sd_bus *bus, int built, sd_bus_message *message,
+                sd_bus_message **ret);
 
 /* Gets all properties, as an a{sv}. */
 int daemon_get_all(const struct ctl *ctl, sd_bus *bus, sd_bus_message **ret);

@@ -6,17 +6,12 @@
 #include <string.h>
 
 #include "common/bus.h"
-#include "common/monotonic.h"
+#include "core/clock.h"
 
-#define MAX_COUNTERS   64
 #define MAX_NAME_BYTES 64
 #define MAX_BUCKETS    64
 
-struct counter {
-    char name[MAX_NAME_BYTES];
-    uint64_t value;
-    bool exported;
-};
+#define HELD_SLOTS     "held_slots" /* a number that also falls: a gauge */
 
 /* Counters of one family are adjacent. */
 static const struct {
@@ -94,35 +89,13 @@ static bool is_counter_name(const char *name)
                length;
 }
 
-static unsigned read_counters(const struct exporter *out, struct counter counters[MAX_COUNTERS])
+static bool read_counter(const struct exporter *out, const char *name, uint64_t *ret)
 {
-    const char *name;
-    unsigned count = 0;
-    if (!bus_find_entries(out->stats, "Counters", "a{st}"))
-        return 0;
-    while (count < MAX_COUNTERS &&
-           sd_bus_message_read(out->stats, "{st}", &name, &counters[count].value) > 0) {
-        if (!is_counter_name(name))
-            continue;
-        strcpy(counters[count].name, name);
-        counters[count++].exported = false;
-    }
-    return count;
+    return bus_find(out->stats, "Counters", "a{st}") && bus_enter(out->stats, "st", name) &&
+           sd_bus_message_read(out->stats, "t", ret) > 0;
 }
 
-/* Marks a counter as exported and returns it. NULL: the daemon has no counter of that name. */
-static struct counter *take_counter(struct counter *counters, unsigned count, const char *name)
-{
-    for (unsigned i = 0; i < count; i++) {
-        if (strcmp(counters[i].name, name) != 0)
-            continue;
-        counters[i].exported = true;
-        return &counters[i];
-    }
-    return NULL;
-}
-
-static void write_known(const struct exporter *out, struct counter *counters, unsigned count)
+static void write_known(const struct exporter *out)
 {
     const char *family = "";
     for (unsigned i = 0; i < sizeof known / sizeof known[0]; i++) {
@@ -130,40 +103,48 @@ static void write_known(const struct exporter *out, struct counter *counters, un
             {"name", out->name},
             {known[i].reason != NULL ? "reason" : NULL, known[i].reason},
             {NULL, NULL}};
-        const struct counter *counter = take_counter(counters, count, known[i].counter);
+        uint64_t value;
         if (strcmp(family, known[i].family) != 0)
             metrics_family(&out->metrics, known[i].family, METRIC_COUNTER, NULL, known[i].help);
         family = known[i].family;
-        if (counter != NULL)
-            metrics_counter(&out->metrics, family, labels, counter->value);
+        if (read_counter(out, known[i].counter, &value))
+            metrics_counter(&out->metrics, family, labels, value);
     }
 }
 
-static void write_unknown(const struct exporter *out, const struct counter *counters,
-                          unsigned count)
+static bool is_known(const char *counter)
+{
+    for (unsigned i = 0; i < sizeof known / sizeof known[0]; i++)
+        if (strcmp(known[i].counter, counter) == 0)
+            return true;
+    return strcmp(counter, HELD_SLOTS) == 0;
+}
+
+static void write_unknown(const struct exporter *out)
 {
     const struct metric_label labels[] = {{"name", out->name}, {NULL, NULL}};
-    for (unsigned i = 0; i < count; i++) {
+    const char *name;
+    uint64_t value;
+    if (!bus_find_entries(out->stats, "Counters", "a{st}"))
+        return;
+    while (sd_bus_message_read(out->stats, "{st}", &name, &value) > 0) {
         char family[sizeof "fftd_" + MAX_NAME_BYTES];
-        snprintf(family, sizeof family, "fftd_%.*s", MAX_NAME_BYTES - 1, counters[i].name);
-        if (counters[i].exported)
+        if (is_known(name) || !is_counter_name(name))
             continue;
+        snprintf(family, sizeof family, "fftd_%s", name);
         metrics_family(&out->metrics, family, METRIC_COUNTER, NULL,
                        "A counter of the daemon; see fftd(8).");
-        metrics_counter(&out->metrics, family, labels, counters[i].value);
+        metrics_counter(&out->metrics, family, labels, value);
     }
 }
 
 static void write_counters(const struct exporter *out)
 {
-    struct counter counters[MAX_COUNTERS];
-    unsigned count = read_counters(out, counters);
-    const struct counter *held = take_counter(counters, count, "held_slots");
-    if (held != NULL)
-        gauge(out, "fftd_held_slots", NULL, "Slots of the ring that clients hold.",
-              (double)held->value);
-    write_known(out, counters, count);
-    write_unknown(out, counters, count);
+    uint64_t held;
+    if (read_counter(out, HELD_SLOTS, &held))
+        gauge(out, "fftd_held_slots", NULL, "Slots of the ring that clients hold.", (double)held);
+    write_known(out);
+    write_unknown(out);
 }
 
 enum step_numbers { STEP_TIMES, STEP_AMOUNT, STEP_DURATIONS };

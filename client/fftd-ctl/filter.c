@@ -272,14 +272,12 @@ int command_filter(const struct ctl *ctl)
 /* A reload with another source or filter is answered when its engine is built. */
 int command_reload(const struct ctl *ctl)
 {
-    sd_bus_message *reply = NULL;
     sd_bus *bus = NULL;
     int code = daemon_open(ctl, &bus);
     if (code == 0) {
         sd_bus_set_method_call_timeout(bus, RELOAD_PATIENCE_US);
-        code = daemon_call(ctl, bus, &reply, "Reload", NULL);
+        code = daemon_call(ctl, bus, NULL, "Reload", NULL);
     }
-    sd_bus_message_unref(reply);
     sd_bus_unref(bus);
     return code == 0 ? ctl_finish_silently(ctl) : code;
 }

@@ -52,13 +52,10 @@ static int ask_part(const struct ctl *ctl, sd_bus *bus, const char *chain, size_
     for (size_t i = 0; i < count; i++)
         plot_point(first + i, &fx[i], &fy[i]);
     int r = make_request(bus, &request, chain, fx, fy, count);
-    int code = r == -EINVAL ? ctl_fail(ctl, EX_DATAERR, "filter plot: the chain is not valid UTF-8")
-               : r < 0      ? ctl_fail(ctl, EX_SOFTWARE, "filter plot: %s", strerror(-r))
-                            : daemon_send(ctl, bus, request, &reply);
+    int code = daemon_send(ctl, bus, r, request, &reply);
     if (code == 0 && !read_magnitudes(reply, ret, count))
         code = ctl_fail(ctl, EX_PROTOCOL, "GetResponse: unexpected reply format");
     sd_bus_message_unref(reply);
-    sd_bus_message_unref(request);
     return code;
 }
 

@@ -13,7 +13,7 @@
 #include "commands.h"
 #include "common/frames.h"
 #include "common/json.h"
-#include "common/monotonic.h"
+#include "core/clock.h"
 #include "common/output.h"
 #include "pictures/y4m.h"
 
@@ -121,7 +121,7 @@ static int copy_frames(const struct ctl *ctl, struct output *output, struct fftd
     while (code == 0 && !is_done(ctl, output)) {
         int r = fftd_wait(camera, WAIT_MS);
         if (r == -EPIPE) {
-            const uint64_t now_us = monotonic_now_us();
+            const uint64_t now_us = clock_now_us();
             gone_since_us = gone_since_us == 0 ? now_us : gone_since_us;
             if (now_us - gone_since_us >= GIVE_UP_US)
                 return ctl_fail(ctl, EX_UNAVAILABLE,

@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "commands.h"
+#include "common/usage.h"
 
 /* Bits for the options that not every command takes. */
 enum {
@@ -263,7 +264,7 @@ static void print_command_help(const struct command *command)
            toupper((unsigned char)command->summary[0]), command->summary + 1, command->help);
 }
 
-static int usage_error(const struct ctl *ctl, const char *command, const char *text)
+static int fail_usage(const struct ctl *ctl, const char *command, const char *text)
 {
     return ctl_fail(ctl, EX_USAGE, "%s; see fftd-ctl %s%s--help", text, command,
                     *command != '\0' ? " " : "");
@@ -285,7 +286,7 @@ static bool parse_seconds(const char *text, double *ret)
 static bool parse_frames(const char *text, uint32_t *ret)
 {
     uint64_t value = 0;
-    if (strcmp(text, "0") != 0 && (!ctl_parse_count(text, &value) || value > UINT32_MAX))
+    if (strcmp(text, "0") != 0 && !usage_parse_count(text, UINT32_MAX, &value))
         return false;
     *ret = (uint32_t)value;
     return true;
@@ -392,7 +393,7 @@ static void parse_options(struct ctl *ctl, struct command_line *line, int argc, 
             ctl->prometheus = true;
             break;
         case OPTION_IF_SERIAL:
-            if (!ctl_parse_count(optarg, &ctl->if_serial))
+            if (!usage_parse_count(optarg, UINT64_MAX, &ctl->if_serial))
                 set_problem(line, "filter", "--if-serial: expected a number of at least 1");
             break;
         case OPTION_FADE:
@@ -403,7 +404,7 @@ static void parse_options(struct ctl *ctl, struct command_line *line, int argc, 
             line->help = true;
             break;
         case 'n':
-            if (!ctl_parse_count(optarg, &ctl->count))
+            if (!usage_parse_count(optarg, UINT64_MAX, &ctl->count))
                 set_problem(line, "", "--count: expected a number of at least 1");
             break;
         case 'o':
@@ -441,14 +442,14 @@ static int run(struct ctl *ctl, const struct command_line *line, const struct co
     for (unsigned i = 0; i < TAKEN_COUNT; i++)
         if (line->given & ~command->takes & taken[i].takes) {
             snprintf(text, sizeof text, "%s does not take %s", command->name, taken[i].name);
-            return usage_error(ctl, command->name, text);
+            return fail_usage(ctl, command->name, text);
         }
     if (ctl->argc < command->min_operands ||
         (command->max_operands >= 0 && ctl->argc > command->max_operands)) {
         snprintf(text, sizeof text, "%s: expected %s%s", command->name,
                  *command->operands != '\0' ? command->operands : "no operand",
                  ctl->argc < command->min_operands ? "" : ", and no more");
-        return usage_error(ctl, command->name, text);
+        return fail_usage(ctl, command->name, text);
     }
     return command->run(ctl);
 }
@@ -461,13 +462,13 @@ int main(int argc, char **argv)
     signal(SIGPIPE, SIG_IGN); /* ctl_finish handles a reader that has closed the pipe */
     parse_options(&ctl, &line, argc, argv);
     if (line.problem[0] != '\0')
-        return usage_error(&ctl, line.help_for, line.problem);
+        return fail_usage(&ctl, line.help_for, line.problem);
     if (line.version) {
         puts("fftd-ctl " FFTD_VERSION);
         return ctl_finish(&ctl);
     }
     if (ctl.argc == 0 && !line.help)
-        return usage_error(&ctl, "", "expected a command");
+        return fail_usage(&ctl, "", "expected a command");
     if (ctl.argc == 0) {
         print_usage(stdout);
         return ctl_finish(&ctl);

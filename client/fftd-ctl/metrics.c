@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "common/json.h"
-#include "common/monotonic.h"
+#include "core/clock.h"
 
 static void write_escaped(FILE *file, const char *text, bool escape_quotes)
 {

@@ -7,7 +7,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "common/monotonic.h"
+#include "core/clock.h"
 #include "daemon.h"
 #include "commands.h"
 #include "export.h"
@@ -187,10 +187,10 @@ static void pause_s(sd_bus *bus, double seconds)
         poll(NULL, 0, (int)(seconds * 1e3));
         return;
     }
-    const uint64_t end_us = monotonic_now_us() + (uint64_t)(seconds * 1e6);
+    const uint64_t end_us = clock_now_us() + (uint64_t)(seconds * 1e6);
     uint64_t time_us;
     int r = 0;
-    while (r >= 0 && (time_us = monotonic_now_us()) < end_us) {
+    while (r >= 0 && (time_us = clock_now_us()) < end_us) {
         r = sd_bus_process(bus, NULL);
         if (r == 0)
             r = sd_bus_wait(bus, end_us - time_us);

@@ -18,20 +18,6 @@ static void on_interrupt(int number)
     interrupted = 1;
 }
 
-static int call(const struct ctl *ctl, sd_bus *bus, const char *method)
-{
-    sd_bus_message *reply = NULL;
-    const int code = daemon_call(ctl, bus, &reply, method, NULL);
-    sd_bus_message_unref(reply);
-    return code;
-}
-
-static bool is_set(sd_bus_message *tuning, const char *key)
-{
-    int value = 0;
-    return bus_find(tuning, key, "b") && sd_bus_message_read(tuning, "b", &value) > 0 && value != 0;
-}
-
 static void print_progress(sd_bus_message *tuning, bool screen)
 {
     const double best_ms = bus_double(tuning, "BestMilliseconds");
@@ -73,10 +59,10 @@ static int wait_for_end(const struct ctl *ctl, sd_bus *bus)
         sd_bus_message *tuning = NULL;
         if (interrupted && !stopping) {
             stopping = true;
-            call(ctl, bus, "StopTuning");
+            daemon_call(ctl, bus, NULL, "StopTuning", NULL);
         }
         int code = daemon_call(ctl, bus, &tuning, "GetTuning", NULL);
-        const bool running = code == 0 && is_set(tuning, "Running");
+        const bool running = code == 0 && bus_bool(tuning, "Running");
         if (running)
             print_progress(tuning, screen);
         else if (screen)
@@ -93,23 +79,21 @@ static int wait_for_end(const struct ctl *ctl, sd_bus *bus)
 int command_tune(const struct ctl *ctl)
 {
     const char *depth = ctl->argc > 0 ? ctl->argv[0] : "quick";
-    sd_bus_message *reply = NULL;
     sd_bus *bus = NULL;
     if (strcmp(depth, "quick") != 0 && strcmp(depth, "exhaustive") != 0 &&
         strcmp(depth, "stop") != 0)
         return ctl_fail(ctl, EX_USAGE, "tune %s: expected quick, exhaustive or stop", depth);
     int code = daemon_open(ctl, &bus);
     if (code == 0 && strcmp(depth, "stop") == 0) {
-        code = call(ctl, bus, "StopTuning");
+        code = daemon_call(ctl, bus, NULL, "StopTuning", NULL);
         if (code == 0)
             code = ctl_finish_silently(ctl);
     } else if (code == 0) {
         signal(SIGINT, on_interrupt);
-        code = daemon_call(ctl, bus, &reply, "Tune", "s", depth);
+        code = daemon_call(ctl, bus, NULL, "Tune", "s", depth);
         if (code == 0)
             code = wait_for_end(ctl, bus);
     }
-    sd_bus_message_unref(reply);
     sd_bus_unref(bus);
     return code;
 }

@@ -33,12 +33,9 @@ static int show(const struct ctl *ctl, sd_bus *bus)
 static int change(const struct ctl *ctl, sd_bus *bus)
 {
     sd_bus_message *reply = NULL;
-    uint64_t serial = 0;
     int code = daemon_call(ctl, bus, &reply, "SetView", "s", ctl->argv[0]);
-    if (code != 0)
-        return code;
-    sd_bus_message_read(reply, "t", &serial);
-    code = change_print_serial(ctl, bus, serial);
+    if (code == 0)
+        code = change_print_serial(ctl, bus, reply);
     sd_bus_message_unref(reply);
     return code;
 }

@@ -13,7 +13,7 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "common/monotonic.h"
+#include "core/clock.h"
 #include "daemon.h"
 #include "commands.h"
 #include "common/reading.h"
@@ -287,7 +287,7 @@ static bool read_bus(struct watch *watch)
 static bool pause_until(struct watch *watch, uint64_t until_us, int signals_fd)
 {
     uint64_t now_us;
-    while ((now_us = monotonic_now_us()) < until_us) {
+    while ((now_us = clock_now_us()) < until_us) {
         if (watch->bus != NULL && !read_bus(watch))
             draw(watch, NULL);
         struct pollfd fds[] = {
@@ -323,7 +323,7 @@ static int watch_until_end(struct watch *watch)
     screen_enter(&watch->screen);
     do
         refresh(watch);
-    while (!ferror(stdout) && !pause_until(watch, monotonic_now_us() + INTERVAL_US, signals_fd));
+    while (!ferror(stdout) && !pause_until(watch, clock_now_us() + INTERVAL_US, signals_fd));
     screen_leave(&watch->screen);
     close(signals_fd);
     sigprocmask(SIG_SETMASK, &before, NULL);

@@ -13,7 +13,7 @@
 #include <spa/param/video/format-utils.h>
 
 #include "common/frames.h"
-#include "common/monotonic.h"
+#include "core/clock.h"
 #include "layout.h"
 
 #define RETRY_NS      500000000L

@@ -1,10 +1,9 @@
-#include "answer.h"
+#include "request.h"
 
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "page.h"
 #include "respond.h"
 #include "stream.h"
 
@@ -128,13 +127,9 @@ enum MHD_Result answer_list(struct server *server, struct request *request)
     fputs("]}\n", request->list);
     const bool is_written = fclose(request->list) == 0;
     request->list = NULL;
-    char *text = request->list_text;
-    request->list_text = NULL;
-    if (!is_written) {
-        free(text);
-        return MHD_NO;
-    }
-    return respond_json(request->waiter.connection, text, request->list_bytes);
+    return respond_image(request->waiter.connection,
+                         is_written ? image_create(request->list_text, request->list_bytes) : NULL,
+                         request->target.route->type);
 }
 
 /* Asks the daemon, and is called again with its answer. */
@@ -147,15 +142,9 @@ enum MHD_Result answer_kinds(struct server *server, struct request *request)
         changer_begin(server->changer[request->target.camera], call);
         return MHD_YES;
     }
-    char *text = call->text;
-    call->text = NULL;
-    if (text == NULL)
-        return MHD_NO;
-    if (call->status == MHD_HTTP_OK)
-        return respond_json(call->connection, text, call->bytes);
-    enum MHD_Result result = respond_error(call->connection, call->status, text);
-    free(text);
-    return result;
+    struct image *answer = call->answer;
+    call->answer = NULL;
+    return respond_image(call->connection, answer, request->target.route->type);
 }
 
 enum MHD_Result answer_change(struct server *server, struct request *request)

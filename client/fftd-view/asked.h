@@ -14,16 +14,15 @@
 struct asked;
 
 struct asked_kind {
-    const char *socket; /* the name of the daemon's socket */
-    int64_t fresh_ns;   /* how long an answer is reused; longer if it took longer */
+    int64_t fresh_ns; /* how long an answer is reused; longer if it took longer */
     /* Called by the thread. Asks through the bus, which may be closed. Returns an answer with one
      * reference; NULL: out of memory. */
     struct image *(*ask)(struct daemon_bus *bus, void *context);
 };
 
 /* Starts the thread. The texts must stay valid; only the thread uses the context. 0 or -errno. */
-int asked_create(struct asked **ret, const char *name, const struct asked_kind *kind,
-                 void *context);
+int asked_create(struct asked **ret, const char *name, const char *socket,
+                 const struct asked_kind *kind, void *context);
 void asked_stop(struct asked *asked);    /* like camera_stop; NULL is allowed */
 void asked_destroy(struct asked *asked); /* like camera_destroy */
 

@@ -4,72 +4,19 @@
 #include <pthread.h>
 #include <stdlib.h>
 
-#include "common/monotonic.h"
+#include "core/clock.h"
 #include "daemon_bus.h"
 #include "common/bus.h"
 #include "status.h"
 
-/* The size of a text about an error; longer ones of the daemon are cut. */
-#define TEXT_BYTES 1024
 /* An idle connection is closed: the socket serves only 16 connections of one user. */
-#define KEEP_NS    (5 * NS_PER_S)
+#define KEEP_NS (5 * NS_PER_S)
 
 struct changer {
     struct daemon_bus bus;
-    pthread_t thread;
-    pthread_mutex_t lock;
-    pthread_cond_t changed;
-    /* The lock protects these. */
-    bool stopping;
+    /* The lock of the bus protects these. */
     struct changer_call *first, **end;
 };
-
-/* ---- answers ---- */
-
-static void answer(struct changer_call *call, unsigned status, const char *text)
-{
-    free(call->text);
-    call->text = malloc(TEXT_BYTES);
-    if (call->text != NULL)
-        snprintf(call->text, TEXT_BYTES, "%.*s\n", TEXT_BYTES - 2, text);
-    call->status = status;
-}
-
-/* Returns the HTTP status for an error of the daemon. */
-static unsigned status_of(const sd_bus_error *error)
-{
-    static const struct {
-        const char *name;
-        unsigned status;
-    } known[] = {
-        {"org.fftd.Error.InvalidFilter", MHD_HTTP_UNPROCESSABLE_CONTENT},
-        {"org.fftd.Error.NoSuchStage", MHD_HTTP_UNPROCESSABLE_CONTENT},
-        {"org.fftd.Error.FilterChanged", MHD_HTTP_CONFLICT},
-        {SD_BUS_ERROR_ACCESS_DENIED, MHD_HTTP_FORBIDDEN},
-        {SD_BUS_ERROR_UNKNOWN_METHOD, MHD_HTTP_BAD_GATEWAY},
-        {SD_BUS_ERROR_INVALID_ARGS, MHD_HTTP_BAD_GATEWAY},
-    };
-    for (unsigned i = 0; i < sizeof known / sizeof known[0]; i++)
-        if (sd_bus_error_has_name(error, known[i].name))
-            return known[i].status;
-    return MHD_HTTP_SERVICE_UNAVAILABLE;
-}
-
-static void answer_failure(struct changer *changer, struct changer_call *call, int result,
-                           const sd_bus_error *error)
-{
-    char text[TEXT_BYTES];
-    if (sd_bus_error_is_set(error) && error->message != NULL &&
-        status_of(error) != MHD_HTTP_SERVICE_UNAVAILABLE) {
-        answer(call, status_of(error), error->message);
-        return;
-    }
-    daemon_bus_explain(&changer->bus, result, text, sizeof text);
-    answer(call,
-           result == -EACCES || result == -EPERM ? MHD_HTTP_FORBIDDEN
-                                                 : MHD_HTTP_SERVICE_UNAVAILABLE,
-           text);
-}
 
 /* ---- calls ---- */
 
@@ -122,7 +69,8 @@ static int write_change(struct changer *changer, struct changer_call *call, stru
     uint64_t serial;
     int r = make_change(changer->bus.bus, &call->change, &message);
     if (r == -EINVAL) {
-        answer(call, MHD_HTTP_BAD_REQUEST, "a word of the changes is not a valid text of D-Bus");
+        call->answer =
+            image_error(MHD_HTTP_BAD_REQUEST, "a word of the changes is not a valid text of D-Bus");
         goto out;
     }
     if (r >= 0)
@@ -158,18 +106,13 @@ static void perform(struct changer *changer, struct changer_call *call)
                                          : write_kinds(changer, &json, &error);
         json_close(&json, '}');
     }
-    const bool is_written = fclose(json.file) == 0;
-    if (r >= 0 && is_written) {
-        call->text = text;
-        call->bytes = bytes;
-        call->status = MHD_HTTP_OK;
-    } else {
-        free(text);
-        if (call->status == 0)
-            answer_failure(changer, call, r, &error);
-    }
+    if (fclose(json.file) == 0 && r >= 0)
+        call->answer = image_create(text, bytes);
+    else if (call->answer == NULL)
+        call->answer = daemon_bus_error(&changer->bus, r, &error);
+    free(text);
     /* The answer to a call that timed out may still arrive, and must not answer the next call. */
-    if (r < 0 && call->status == MHD_HTTP_SERVICE_UNAVAILABLE)
+    if (r < 0 && (call->answer == NULL || call->answer->status == MHD_HTTP_SERVICE_UNAVAILABLE))
         daemon_bus_close(&changer->bus);
     sd_bus_error_free(&error);
 }
@@ -179,8 +122,9 @@ static void perform(struct changer *changer, struct changer_call *call)
 /* The call may be freed as soon as its connection is resumed. The lock is held. */
 static void resume(struct changer_call *call)
 {
-    if (call->status == 0)
-        answer(call, MHD_HTTP_SERVICE_UNAVAILABLE, "fftd-view cannot ask the daemon now");
+    if (call->answer == NULL)
+        call->answer =
+            image_error(MHD_HTTP_SERVICE_UNAVAILABLE, "fftd-view cannot ask the daemon now");
     MHD_resume_connection(call->connection);
 }
 
@@ -196,22 +140,26 @@ static struct changer_call *take_first(struct changer *changer)
 static void *run(void *userdata)
 {
     struct changer *changer = userdata;
-    pthread_mutex_lock(&changer->lock);
-    while (!changer->stopping) {
-        const struct timespec until = monotonic_timespec(monotonic_now_ns() + KEEP_NS);
+    pthread_mutex_lock(&changer->bus.lock);
+    while (!changer->bus.stopping) {
+        const struct timespec until = clock_timespec(clock_now_ns() + KEEP_NS);
         if (changer->first != NULL) {
             struct changer_call *call = take_first(changer);
-            pthread_mutex_unlock(&changer->lock);
+            pthread_mutex_unlock(&changer->bus.lock);
             perform(changer, call);
-            pthread_mutex_lock(&changer->lock);
+            pthread_mutex_lock(&changer->bus.lock);
             resume(call);
         } else if (changer->bus.bus == NULL) {
-            pthread_cond_wait(&changer->changed, &changer->lock);
-        } else if (pthread_cond_timedwait(&changer->changed, &changer->lock, &until) == ETIMEDOUT) {
+            pthread_cond_wait(&changer->bus.changed, &changer->bus.lock);
+        } else if (pthread_cond_timedwait(&changer->bus.changed, &changer->bus.lock, &until) ==
+                       ETIMEDOUT &&
+                   changer->first == NULL) {
+            pthread_mutex_unlock(&changer->bus.lock);
             daemon_bus_close(&changer->bus);
+            pthread_mutex_lock(&changer->bus.lock);
         }
     }
-    pthread_mutex_unlock(&changer->lock);
+    pthread_mutex_unlock(&changer->bus.lock);
     return NULL;
 }
 
@@ -223,10 +171,7 @@ int changer_create(struct changer **ret, const char *name)
     if (changer == NULL)
         return -ENOMEM;
     changer->end = &changer->first;
-    pthread_mutex_init(&changer->lock, NULL);
-    waiter_init_condition(&changer->changed);
-    daemon_bus_init(&changer->bus, name, "control");
-    int r = -pthread_create(&changer->thread, NULL, run, changer);
+    int r = daemon_bus_start(&changer->bus, name, "control", run, changer);
     if (r < 0) {
         free(changer);
         return r;
@@ -239,16 +184,12 @@ void changer_stop(struct changer *changer)
 {
     if (changer == NULL)
         return;
-    pthread_mutex_lock(&changer->lock);
-    changer->stopping = true;
-    pthread_cond_signal(&changer->changed);
-    pthread_mutex_unlock(&changer->lock);
     daemon_bus_stop(&changer->bus);
-    pthread_join(changer->thread, NULL);
-    pthread_mutex_lock(&changer->lock);
+    pthread_join(changer->bus.thread, NULL);
+    pthread_mutex_lock(&changer->bus.lock);
     while (changer->first != NULL)
         resume(take_first(changer));
-    pthread_mutex_unlock(&changer->lock);
+    pthread_mutex_unlock(&changer->bus.lock);
 }
 
 void changer_destroy(struct changer *changer)
@@ -256,22 +197,20 @@ void changer_destroy(struct changer *changer)
     if (changer == NULL)
         return;
     daemon_bus_finish(&changer->bus);
-    pthread_cond_destroy(&changer->changed);
-    pthread_mutex_destroy(&changer->lock);
     free(changer);
 }
 
 void changer_begin(struct changer *changer, struct changer_call *call)
 {
     call->next = NULL;
-    pthread_mutex_lock(&changer->lock);
+    pthread_mutex_lock(&changer->bus.lock);
     MHD_suspend_connection(call->connection);
     *changer->end = call;
     changer->end = &call->next;
     /* After changer_stop nobody else would answer the call. */
-    if (changer->stopping)
+    if (changer->bus.stopping)
         while (changer->first != NULL)
             resume(take_first(changer));
-    pthread_cond_signal(&changer->changed);
-    pthread_mutex_unlock(&changer->lock);
+    pthread_cond_signal(&changer->bus.changed);
+    pthread_mutex_unlock(&changer->bus.lock);
 }

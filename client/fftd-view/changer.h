@@ -11,16 +11,14 @@
 #include <microhttpd.h>
 
 #include "change_request.h"
+#include "image.h"
 
 struct changer;
 
 struct changer_call {
     struct MHD_Connection *connection;
     struct change_request change; /* no changes: asks for the kinds of filters and the presets */
-    /* The answer. */
-    unsigned status; /* HTTP status; 0: there is no answer yet */
-    char *text;      /* JSON if the status is 200, else what is wrong; the caller frees it */
-    size_t bytes;
+    struct image *answer;         /* JSON, or what is wrong; the caller unrefs it */
     struct changer_call *next;
 };
 

@@ -3,7 +3,6 @@
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 
 #include <microhttpd.h>
 
@@ -11,31 +10,7 @@
 #include "common/bus.h"
 #include "common/shot.h"
 
-#define FRESH_NS   INT64_C(200000000)
-#define TEXT_BYTES 1024
-
-static struct image *fail(unsigned status, const char *words)
-{
-    char text[TEXT_BYTES];
-    snprintf(text, sizeof text, "%.*s\n", TEXT_BYTES - 2, words);
-    struct image *image = image_create(text, strlen(text));
-    if (image != NULL)
-        image->status = status;
-    return image;
-}
-
-static struct image *explain(const struct daemon_bus *bus, int error, const sd_bus_error *said)
-{
-    char text[TEXT_BYTES];
-    const bool is_denied = error == -EACCES || error == -EPERM;
-    const bool is_of_daemon = sd_bus_error_is_set(said) && said->message != NULL &&
-                              (is_denied || strncmp(said->name, "org.fftd.", 9) == 0);
-    daemon_bus_explain(bus, error, text, sizeof text);
-    return fail(is_denied ? MHD_HTTP_FORBIDDEN : MHD_HTTP_SERVICE_UNAVAILABLE,
-                is_of_daemon ? said->message : text);
-}
-
-/* ---- the answer ---- */
+#define FRESH_NS INT64_C(200000000)
 
 static int write_part(FILE *file, struct encoder *encoder, const char *name,
                       const struct fftd_format *format, const uint8_t *memory)
@@ -74,7 +49,7 @@ static struct image *write_parts(struct encoder *encoder, const struct shot *sho
     free(text);
     return r == -ENOMEM || image != NULL
                ? image
-               : fail(MHD_HTTP_SERVICE_UNAVAILABLE, "the frame cannot be shown");
+               : image_error(MHD_HTTP_SERVICE_UNAVAILABLE, "the frame cannot be shown");
 }
 
 static struct image *ask(struct daemon_bus *bus, void *encoder)
@@ -90,7 +65,7 @@ static struct image *ask(struct daemon_bus *bus, void *encoder)
         r = shot_read(&shot, reply, true);
     /* Returns the daemon's memory before the frames are encoded. */
     sd_bus_message_unref(reply);
-    struct image *image = r < 0 ? explain(bus, r, &error) : write_parts(encoder, &shot);
+    struct image *image = r < 0 ? daemon_bus_error(bus, r, &error) : write_parts(encoder, &shot);
     /* The answer to a call that timed out may still arrive, and must not answer the next call. */
     if (r < 0)
         daemon_bus_close(bus);
@@ -99,7 +74,4 @@ static struct image *ask(struct daemon_bus *bus, void *encoder)
     return image;
 }
 
-const struct asked_kind comparison_by_changer = {
-    .socket = "control", .fresh_ns = FRESH_NS, .ask = ask};
-const struct asked_kind comparison_by_watcher = {
-    .socket = "control-watch", .fresh_ns = FRESH_NS, .ask = ask};
+const struct asked_kind comparison_kind = {.fresh_ns = FRESH_NS, .ask = ask};

@@ -13,9 +13,8 @@
 
 #define COMPARISON_TYPE "multipart/form-data; boundary=fftd"
 
-/* The first asks on the socket control, which shows what filters hide. The second asks on
- * control-watch, which does so only if output.watch_unfiltered is set. The context is a struct
- * encoder. */
-extern const struct asked_kind comparison_by_changer, comparison_by_watcher;
+/* The socket control shows what filters hide; control-watch does so only if output.watch_unfiltered
+ * is set. The context is a struct encoder. */
+extern const struct asked_kind comparison_kind;
 
 #endif

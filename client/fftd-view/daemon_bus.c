@@ -8,19 +8,36 @@
 
 #include <fftd/fftd.h>
 
+#include <microhttpd.h>
+
 #include "common/bus.h"
+#include "core/clock.h"
 
 #define CALL_US 2000000
 
-void daemon_bus_init(struct daemon_bus *bus, const char *name, const char *socket)
+int daemon_bus_start(struct daemon_bus *bus, const char *name, const char *socket,
+                     void *(*run)(void *), void *context)
 {
     *bus = (struct daemon_bus){.name = name, .socket = socket, .fd = -1};
     pthread_mutex_init(&bus->lock, NULL);
+    clock_cond_init(&bus->changed);
+    return -pthread_create(&bus->thread, NULL, run, context);
+}
+
+void daemon_bus_stop(struct daemon_bus *bus)
+{
+    pthread_mutex_lock(&bus->lock);
+    bus->stopping = true;
+    pthread_cond_signal(&bus->changed);
+    if (bus->fd >= 0)
+        shutdown(bus->fd, SHUT_RDWR);
+    pthread_mutex_unlock(&bus->lock);
 }
 
 void daemon_bus_finish(struct daemon_bus *bus)
 {
     daemon_bus_close(bus);
+    pthread_cond_destroy(&bus->changed);
     pthread_mutex_destroy(&bus->lock);
 }
 
@@ -55,15 +72,6 @@ void daemon_bus_close(struct daemon_bus *bus)
     bus->bus = sd_bus_flush_close_unref(bus->bus);
 }
 
-void daemon_bus_stop(struct daemon_bus *bus)
-{
-    pthread_mutex_lock(&bus->lock);
-    bus->stopping = true;
-    if (bus->fd >= 0)
-        shutdown(bus->fd, SHUT_RDWR);
-    pthread_mutex_unlock(&bus->lock);
-}
-
 void daemon_bus_explain(const struct daemon_bus *bus, int error, char *text, size_t size)
 {
     const bool is_control = strcmp(bus->socket, "control") == 0;
@@ -78,4 +86,33 @@ void daemon_bus_explain(const struct daemon_bus *bus, int error, char *text, siz
                  bus->name, bus->name);
     else
         snprintf(text, size, "the daemon does not answer: %s", strerror(-error));
+}
+
+static unsigned status_of(int error, const sd_bus_error *said)
+{
+    static const struct {
+        const char *name;
+        unsigned status;
+    } known[] = {
+        {"org.fftd.Error.InvalidFilter", MHD_HTTP_UNPROCESSABLE_CONTENT},
+        {"org.fftd.Error.NoSuchStage", MHD_HTTP_UNPROCESSABLE_CONTENT},
+        {"org.fftd.Error.FilterChanged", MHD_HTTP_CONFLICT},
+        {SD_BUS_ERROR_UNKNOWN_METHOD, MHD_HTTP_BAD_GATEWAY},
+        {SD_BUS_ERROR_INVALID_ARGS, MHD_HTTP_BAD_GATEWAY},
+    };
+    for (unsigned i = 0; i < sizeof known / sizeof known[0]; i++)
+        if (sd_bus_error_has_name(said, known[i].name))
+            return known[i].status;
+    return error == -EACCES || error == -EPERM ? MHD_HTTP_FORBIDDEN : MHD_HTTP_SERVICE_UNAVAILABLE;
+}
+
+struct image *daemon_bus_error(const struct daemon_bus *bus, int error, const sd_bus_error *said)
+{
+    const unsigned status = status_of(error, said);
+    char text[IMAGE_ERROR_BYTES];
+    if (sd_bus_error_is_set(said) && said->message != NULL &&
+        (status != MHD_HTTP_SERVICE_UNAVAILABLE || strncmp(said->name, "org.fftd.", 9) == 0))
+        return image_error(status, said->message);
+    daemon_bus_explain(bus, error, text, sizeof text);
+    return image_error(status, text);
 }

@@ -1,5 +1,6 @@
 #include "image.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -10,6 +11,16 @@ struct image *image_create(const void *data, size_t bytes)
         return NULL;
     *image = (struct image){.references = 1, .status = 200, .bytes = bytes};
     memcpy(image->data, data, bytes);
+    return image;
+}
+
+struct image *image_error(unsigned status, const char *what)
+{
+    char text[IMAGE_ERROR_BYTES];
+    snprintf(text, sizeof text, "%.*s\n", IMAGE_ERROR_BYTES - 2, what);
+    struct image *image = image_create(text, strlen(text));
+    if (image != NULL)
+        image->status = status;
     return image;
 }
 

@@ -6,7 +6,6 @@
 #include <signal.h>
 #include <stdbool.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 #include <sys/signalfd.h>
 #include <sysexits.h>
@@ -33,8 +32,8 @@ struct view_options {
     unsigned name_count;
     const char *host[MAX_HOSTS + 1]; /* NULL at the end */
     unsigned host_count;
-    unsigned fps;
-    unsigned quality;
+    uint64_t fps;
+    uint64_t quality;
     bool control;
 };
 
@@ -71,18 +70,6 @@ static void print_usage(void)
          "Only this machine can connect, but every user of it, who can then see the\n"
          "cameras. At a UNIX socket the permissions of its directory decide.\n"
          "See fftd-view(1).");
-}
-
-/* Parses a whole number from 1 to `most`. False: the text is something else. */
-static bool parse_number(const char *text, unsigned most, unsigned *ret)
-{
-    char *end;
-    errno = 0;
-    unsigned long value = strtoul(text, &end, 10);
-    if (errno != 0 || *end != '\0' || *text < '0' || *text > '9' || value < 1 || value > most)
-        return false;
-    *ret = (unsigned)value;
-    return true;
 }
 
 /* Returns 0 or an exit code. */
@@ -129,12 +116,12 @@ static int take_option(struct view_options *options, int option, char *const *ar
         options->control = true;
         return 0;
     case OPTION_FPS:
-        return parse_number(optarg, 240, &options->fps)
+        return usage_parse_count(optarg, 240, &options->fps)
                    ? 0
                    : usage_error(PROGRAM, "--fps %s: expected a whole number from 1 to 240",
                                  optarg);
     case OPTION_QUALITY:
-        return parse_number(optarg, 100, &options->quality)
+        return usage_parse_count(optarg, 100, &options->quality)
                    ? 0
                    : usage_error(PROGRAM, "--quality %s: expected a whole number from 1 to 100",
                                  optarg);
@@ -225,7 +212,7 @@ static int serve(const struct view_options *options)
     const struct server_options more = {.names = options->name,
                                         .name_count = options->name_count,
                                         .hosts = options->host,
-                                        .fps = options->fps,
+                                        .fps = (unsigned)options->fps,
                                         .quality = (int)options->quality,
                                         .token = options->control ? token : NULL};
     if (options->control)

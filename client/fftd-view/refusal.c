@@ -1,4 +1,4 @@
-#include "refusal.h"
+#include "request.h"
 
 #include <string.h>
 #include <strings.h>

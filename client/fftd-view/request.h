@@ -1,5 +1,5 @@
-/* State that the server's files share: routes and requests. A request belongs to the
- * thread of libmicrohttpd. */
+/* What the server's files share: routes and requests, and the functions that serve them, by file. A
+ * request belongs to the thread of libmicrohttpd. */
 #ifndef FFTD_VIEW_REQUEST_H
 #define FFTD_VIEW_REQUEST_H
 
@@ -31,6 +31,12 @@ struct route {
     bool is_stream;
     bool is_clip;   /* it is a stream with an end */
     bool is_change; /* it is a POST request that access_check_change accepts */
+};
+
+/* A file of the page, which is embedded in the program. */
+struct page_file {
+    const char *name; /* "index.html" */
+    const char *text;
 };
 
 /* The route that a request takes, and its camera or file. */
@@ -70,5 +76,41 @@ struct request {
     char *list_text;
     size_t list_bytes;
 };
+
+/* ---- router.c: which paths exist, with which method, and what answers them ---- */
+
+/* Finds what a path asks for. A path matches a route if each of its segments, between slashes, is
+ * the route's; nothing is unescaped. Returns false if there is none. */
+bool router_find(struct target *ret, const struct server *server, const char *path);
+
+/* ---- refusal.c: refuses requests before their body is read; access.h has the rules ---- */
+
+/* Returns 0 or the HTTP status of the refusal. `route` belongs to the path; NULL: there is none. */
+unsigned refusal_check(const struct server *server, const struct route *route,
+                       struct MHD_Connection *connection, const char *path, const char *method);
+
+/* Answers with this status and a line that says what would be right. */
+enum MHD_Result refusal_respond(const struct server *server, const struct route *route,
+                                struct MHD_Connection *connection, unsigned status);
+
+/* ---- answer.c ----
+ * Each function is called when its request is complete, and again when something that it waits for
+ * has happened. Until it has queued an answer, the connection is suspended. It returns MHD_NO if
+ * the connection must end without an answer. */
+
+/* A file of the page. */
+enum MHD_Result answer_file(struct server *server, struct request *request);
+/* The newest picture, or spectrum, as JPEG. */
+enum MHD_Result answer_image(struct server *server, struct request *request);
+/* A frame before and after the filter. */
+enum MHD_Result answer_comparison(struct server *server, struct request *request);
+/* Pictures for as long as the browser reads them, or for the length of a clip. */
+enum MHD_Result answer_stream(struct server *server, struct request *request);
+/* The list of cameras with their states. */
+enum MHD_Result answer_list(struct server *server, struct request *request);
+/* The kinds of filters with their parameters. */
+enum MHD_Result answer_kinds(struct server *server, struct request *request);
+/* The result of the change of the filter that the body describes. */
+enum MHD_Result answer_change(struct server *server, struct request *request);
 
 #endif

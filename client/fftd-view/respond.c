@@ -72,13 +72,6 @@ enum MHD_Result respond_text(struct MHD_Connection *connection, const char *text
         MHD_create_response_from_buffer(strlen(text), (void *)text, MHD_RESPMEM_PERSISTENT), type);
 }
 
-enum MHD_Result respond_json(struct MHD_Connection *connection, char *text, size_t bytes)
-{
-    return respond(connection, MHD_HTTP_OK,
-                   MHD_create_response_from_buffer(bytes, text, MHD_RESPMEM_MUST_FREE),
-                   "application/json");
-}
-
 static ssize_t read_image(void *cls, uint64_t offset, char *buffer, size_t size)
 {
     const struct image *image = cls;
@@ -96,8 +89,10 @@ enum MHD_Result respond_image(struct MHD_Connection *connection, struct image *i
                               const char *type)
 {
     char number[24];
+    if (image == NULL)
+        return MHD_NO;
     if (image->status != MHD_HTTP_OK) {
-        char text[1024];
+        char text[IMAGE_ERROR_BYTES];
         snprintf(text, sizeof text, "%.*s", (int)image->bytes, (const char *)image->data);
         enum MHD_Result result = respond_error(connection, image->status, text);
         image_unref(image);
@@ -109,10 +104,12 @@ enum MHD_Result respond_image(struct MHD_Connection *connection, struct image *i
         image_unref(image);
         return MHD_NO;
     }
-    snprintf(number, sizeof number, "%" PRIu64, image->sequence);
-    MHD_add_response_header(response, "Fftd-Sequence", number);
-    snprintf(number, sizeof number, "%" PRIu64, image->serial);
-    MHD_add_response_header(response, "Fftd-Serial", number);
+    if (image->sequence != 0) {
+        snprintf(number, sizeof number, "%" PRIu64, image->sequence);
+        MHD_add_response_header(response, "Fftd-Sequence", number);
+        snprintf(number, sizeof number, "%" PRIu64, image->serial);
+        MHD_add_response_header(response, "Fftd-Serial", number);
+    }
     return respond(connection, MHD_HTTP_OK, response, type);
 }
 

@@ -19,9 +19,8 @@ enum MHD_Result respond_method_error(struct MHD_Connection *connection, const ch
 /* Sends a constant text. */
 enum MHD_Result respond_text(struct MHD_Connection *connection, const char *text, const char *type);
 
-/* Send a text from malloc, which they free, or an image, whose reference they take over. If the
- * image's status is not 200, its text is sent like respond_error's. */
-enum MHD_Result respond_json(struct MHD_Connection *connection, char *text, size_t bytes);
+/* Sends an image, whose reference it takes over. If the image's status is not 200, its text is sent
+ * like respond_error's. NULL: out of memory. */
 enum MHD_Result respond_image(struct MHD_Connection *connection, struct image *image,
                               const char *type);
 

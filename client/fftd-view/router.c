@@ -1,11 +1,9 @@
-#include "router.h"
+#include "request.h"
 
 #include <string.h>
 
-#include "answer.h"
 #include "comparison.h"
 #include "matroska.h"
-#include "page.h"
 #include "stream.h"
 
 /* Segments of routes that stand for several. */
@@ -47,6 +45,11 @@ static const struct route routes[] = {
      .token = TOKEN_ALWAYS},
 };
 
+/* Those that view.mk lists. */
+static const struct page_file page_files[] = {
+#include "view_page.inc"
+};
+
 static bool is_segment(const char *text, size_t length, const char *expected)
 {
     return strlen(expected) == length && memcmp(text, expected, length) == 0;
@@ -54,10 +57,10 @@ static bool is_segment(const char *text, size_t length, const char *expected)
 
 static bool find_file(struct target *ret, const char *name, size_t length)
 {
-    for (const struct page_file *file = page_files(); file->name != NULL; file++) {
-        const bool is_index = strcmp(file->name, "index.html") == 0;
-        if (is_segment(name, length, is_index ? "" : file->name)) {
-            ret->file = file;
+    for (size_t i = 0; i < sizeof page_files / sizeof page_files[0]; i++) {
+        const char *file = page_files[i].name;
+        if (is_segment(name, length, strcmp(file, "index.html") == 0 ? "" : file)) {
+            ret->file = &page_files[i];
             return true;
         }
     }

@@ -7,10 +7,8 @@
 #include <fftd/fftd.h>
 
 #include "comparison.h"
-#include "refusal.h"
 #include "request.h"
 #include "respond.h"
-#include "router.h"
 #include "status.h"
 
 #define MAX_PER_ADDRESS 128
@@ -86,7 +84,7 @@ static void on_completed(void *cls, struct MHD_Connection *connection, void **co
         fclose(request->list);
     free(request->list_text);
     free(request->body);
-    free(request->call.text);
+    image_unref(request->call.answer);
     change_request_finish(&request->call.change);
     free(request);
     *context = NULL;
@@ -125,12 +123,12 @@ static int add_camera(struct server *server, const struct server_options *option
     if (r < 0)
         return r;
     server->camera_count++;
-    r = asked_create(&server->status[index], camera.name, &status_kind, NULL);
+    r = asked_create(&server->status[index], camera.name, "control-watch", &status_kind, NULL);
     if (r == 0)
         r = encoder_create(&server->encoder[index], options->quality);
     if (r == 0)
         r = asked_create(&server->comparison[index], camera.name,
-                         server->token != NULL ? &comparison_by_changer : &comparison_by_watcher,
+                         server->token != NULL ? "control" : "control-watch", &comparison_kind,
                          server->encoder[index]);
     if (r == 0 && server->token != NULL)
         r = changer_create(&server->changer[index], camera.name);

@@ -118,4 +118,4 @@ static struct image *ask(struct daemon_bus *bus, void *context)
     return image;
 }
 
-const struct asked_kind status_kind = {.socket = "control-watch", .fresh_ns = FRESH_NS, .ask = ask};
+const struct asked_kind status_kind = {.fresh_ns = FRESH_NS, .ask = ask};

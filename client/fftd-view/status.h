@@ -1,4 +1,4 @@
-/* The state of one camera, as its daemon reports it on the socket control-watch. */
+/* The state of one camera, as its daemon reports it. */
 #ifndef FFTD_VIEW_STATUS_H
 #define FFTD_VIEW_STATUS_H
 

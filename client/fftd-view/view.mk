@@ -18,7 +18,7 @@ $(call objects,client/fftd-view/encoder.c): CFLAGS += -O3
 $(BUILD)/generated/view_page.inc: $(VIEW_PAGE) kernels/embed.sh
 	@mkdir -p $(@D)
 	sh kernels/embed.sh $(VIEW_PAGE) > $@.tmp && mv $@.tmp $@
-$(call objects,client/fftd-view/page.c): $(BUILD)/generated/view_page.inc
+$(call objects,client/fftd-view/router.c): $(BUILD)/generated/view_page.inc
 
 # Fuzzers test this part.
 VIEW_FUZZED := $(BUILD)/libchange.a

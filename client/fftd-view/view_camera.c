@@ -7,7 +7,7 @@
 #include <fftd/fftd.h>
 
 #include "common/frames.h"
-#include "common/monotonic.h"
+#include "core/clock.h"
 #include "encoder.h"
 
 #define WAIT_MS        100 /* how long to wait for a frame before the thread checks deadlines */
@@ -49,7 +49,7 @@ static void publish(struct camera *camera, enum waiter_kind kind, struct image *
     image->captured_ns = frame->captured_ns;
     image->width = frame->format->width;
     image->height = frame->format->height;
-    image->made_ns = monotonic_now_ns();
+    image->made_ns = clock_now_ns();
     pthread_mutex_lock(&camera->lock);
     struct image *old =
         exchange(kind == WAITER_PICTURE ? &camera->picture : &camera->spectrum, image);
@@ -63,7 +63,7 @@ static void make(struct camera *camera, const struct fftd_frame *frame, bool wan
                  bool wants_spectrum)
 {
     const uint8_t *memory = frame->plane[0] - frame->format->plane[0].offset;
-    const int64_t began_ns = monotonic_now_ns();
+    const int64_t began_ns = clock_now_ns();
     struct image *image;
     if (encoder_load(camera->encoder, frame->format, memory) < 0 ||
         !fftd_frame_valid(camera->ring, frame))
@@ -79,7 +79,7 @@ static void make(struct camera *camera, const struct fftd_frame *frame, bool wan
     }
     if (wants_spectrum && began_ns >= camera->next_spectrum_ns &&
         encoder_spectrum(camera->encoder, &image) == 0) {
-        const int64_t took_ns = monotonic_now_ns() - began_ns;
+        const int64_t took_ns = clock_now_ns() - began_ns;
         camera->next_spectrum_ns =
             began_ns +
             (SPECTRUM_SHARE * took_ns > SPECTRUM_NS ? SPECTRUM_SHARE * took_ns : SPECTRUM_NS);
@@ -90,7 +90,7 @@ static void make(struct camera *camera, const struct fftd_frame *frame, bool wan
 /* Sleeps until the time, or until somebody waits or the program ends. The lock is held. */
 static void sleep_until(struct camera *camera, int64_t until_ns)
 {
-    const struct timespec until = monotonic_timespec(until_ns);
+    const struct timespec until = clock_timespec(until_ns);
     pthread_cond_timedwait(&camera->changed, &camera->lock, &until);
 }
 
@@ -137,7 +137,7 @@ static void turn(struct camera *camera)
 {
     const bool wants_picture = waiter_wants(camera->waiters, WAITER_PICTURE);
     const bool wants_spectrum = waiter_wants(camera->waiters, WAITER_SPECTRUM);
-    const int64_t now_ns = monotonic_now_ns();
+    const int64_t now_ns = clock_now_ns();
     const int64_t due_ns = next_due_ns(camera, wants_picture, wants_spectrum);
     if (due_ns > now_ns) {
         sleep_until(camera, due_ns < now_ns + RETRY_NS ? due_ns : now_ns + RETRY_NS);
@@ -146,9 +146,9 @@ static void turn(struct camera *camera)
         const bool is_reached = serve(camera, wants_picture, wants_spectrum);
         pthread_mutex_lock(&camera->lock);
         if (!is_reached && !camera->stopping)
-            sleep_until(camera, monotonic_now_ns() + RETRY_NS);
+            sleep_until(camera, clock_now_ns() + RETRY_NS);
     }
-    waiter_resume_late(&camera->waiters, monotonic_now_ns());
+    waiter_resume_late(&camera->waiters, clock_now_ns());
 }
 
 /* Waits while nobody wants an image, then closes the ring, so that the camera can pause. */
@@ -159,8 +159,8 @@ static void rest(struct camera *camera, int64_t *idle_since_ns)
         return;
     }
     if (*idle_since_ns == 0)
-        *idle_since_ns = monotonic_now_ns();
-    if (monotonic_now_ns() < *idle_since_ns + CAMERA_LINGER_NS) {
+        *idle_since_ns = clock_now_ns();
+    if (clock_now_ns() < *idle_since_ns + CAMERA_LINGER_NS) {
         sleep_until(camera, *idle_since_ns + CAMERA_LINGER_NS);
         return;
     }
@@ -203,7 +203,7 @@ int camera_create(struct camera **ret, const struct camera_options *options)
         return r;
     }
     pthread_mutex_init(&camera->lock, NULL);
-    waiter_init_condition(&camera->changed);
+    clock_cond_init(&camera->changed);
     r = -pthread_create(&camera->thread, NULL, run, camera);
     if (r < 0) {
         encoder_destroy(camera->encoder);
@@ -246,7 +246,7 @@ static bool is_wanted(const struct image *image, uint64_t after, enum waiter_kin
 {
     const int64_t fresh_ns = kind == WAITER_PICTURE ? FRESH_NS : SPECTRUM_NS;
     return image != NULL &&
-           (after != 0 ? image->sequence != after : monotonic_now_ns() - image->made_ns < fresh_ns);
+           (after != 0 ? image->sequence != after : clock_now_ns() - image->made_ns < fresh_ns);
 }
 
 int camera_take(struct camera *camera, struct waiter *waiter, uint64_t after, struct image **ret)

@@ -23,7 +23,7 @@
 
 #include <fftd/fftd.h>
 
-#include "common/monotonic.h"
+#include "core/clock.h"
 
 #define PACKAGE "fftd"
 
@@ -328,7 +328,7 @@ static GstClockTime period_of(const struct fftd_format *format)
 
 static GstClockTime age_of(const struct fftd_frame *frame)
 {
-    const GstClockTimeDiff age = monotonic_now_ns() - frame->captured_ns;
+    const GstClockTimeDiff age = clock_now_ns() - frame->captured_ns;
     return age > 0 ? (GstClockTime)age : 0;
 }
 

@@ -1,53 +1,31 @@
 /* The spectrum covers at most SPECTRUM_SIDE x SPECTRUM_SIDE pixels in the middle of the frame. They
  * are not scaled, so that cycles per pixel keep their meaning. The mean is subtracted, because it
  * would dominate the scale. A Hann window hides the jump between opposite edges, which would appear
- * as a cross. A smaller frame is padded with zeros.
- *
- * The transform is the textbook radix-2 FFT, which is fast enough for one image. */
+ * as a cross. A smaller frame is padded with zeros. */
 #include "spectrum.h"
 
-#include <complex.h>
 #include <errno.h>
 #include <math.h>
 #include <stdlib.h>
+
+#include "core/dft.h"
 
 #define N       SPECTRUM_SIDE
 #define FLOOR   1e-9 /* black, as a fraction of the greatest power */
 #define FFTD_PI 3.14159265358979323846
 
-/* Computes exp(-2 pi i k / N), which every pass uses. */
-static void fill_twiddles(double complex twiddle[N / 2])
+/* Transforms the lines that begin `next` numbers apart; `step` is the distance between two numbers
+ * of one: 1 in rows, N in columns. */
+static void transform(struct dft *dft, double complex *data, size_t step, size_t next)
 {
-    for (size_t k = 0; k < N / 2; k++)
-        twiddle[k] = cexp(-2 * I * FFTD_PI * (double)k / N);
-}
-
-/* Transforms in place: bit reversal, then log2(N) passes of butterflies. `step` is the distance
- * between two elements: 1 in rows, N in columns. */
-static void transform(double complex *data, size_t step, const double complex twiddles[N / 2])
-{
-    for (size_t i = 0, j = 0; i < N; i++) {
-        if (i < j) {
-            double complex swapped = data[i * step];
-            data[i * step] = data[j * step];
-            data[j * step] = swapped;
-        }
-        size_t bit = N / 2;
-        while (bit > 0 && j & bit) {
-            j ^= bit;
-            bit /= 2;
-        }
-        j |= bit;
+    double complex line[N];
+    for (size_t i = 0; i < N; i++) {
+        for (size_t k = 0; k < N; k++)
+            line[k] = data[i * next + k * step];
+        dft_line(dft, line);
+        for (size_t k = 0; k < N; k++)
+            data[i * next + k * step] = line[k];
     }
-    for (size_t half = 1; half < N; half *= 2)
-        for (size_t k = 0; k < half; k++) {
-            double complex twiddle = twiddles[k * (N / 2 / half)];
-            for (size_t i = k; i < N; i += 2 * half) {
-                double complex a = data[i * step], b = twiddle * data[(i + half) * step];
-                data[i * step] = a + b;
-                data[(i + half) * step] = a - b;
-            }
-        }
 }
 
 static double hann(uint32_t i, uint32_t length)
@@ -77,18 +55,16 @@ int spectrum_create(double **ret, const struct pixels *pixels)
 {
     double complex *data = calloc((size_t)N * N, sizeof *data);
     double *power = malloc((size_t)N * N * sizeof *power);
-    if (data == NULL || power == NULL) {
+    struct dft *dft = NULL;
+    if (data == NULL || power == NULL || dft_create(&dft, N, NULL) < 0) {
         free(data);
         free(power);
         return -ENOMEM;
     }
-    double complex twiddles[N / 2];
-    fill_twiddles(twiddles);
     load(data, pixels);
-    for (size_t y = 0; y < N; y++)
-        transform(data + y * N, 1, twiddles);
-    for (size_t x = 0; x < N; x++)
-        transform(data + x, N, twiddles);
+    transform(dft, data, 1, N);
+    transform(dft, data, N, 1);
+    dft_destroy(dft);
     for (size_t y = 0; y < N; y++)
         for (size_t x = 0; x < N; x++) {
             double complex value = data[(y + N / 2) % N * N + (x + N / 2) % N];

@@ -61,7 +61,7 @@ static void fail_snapshots_of_state(struct bus *bus, const struct camera_status 
 {
     char text[400];
     snprintf(text, sizeof text, "there are no frames: the camera is %s%s%s",
-             camera_state_name(status->state), status->state_reason[0] != '\0' ? ": " : "",
+             camera_state_names[status->state], status->state_reason[0] != '\0' ? ": " : "",
              status->state_reason);
     fail_snapshots(bus, text);
 }
@@ -73,9 +73,9 @@ void bus_announce_filter(struct bus *bus)
 
 void bus_announce(struct bus *bus, unsigned camera_events)
 {
-    static const char *const state[] = {"State",      "StateReason", "Source", "SourceDescription",
-                                        "Input",      "Output",      "Engine", "Device",
-                                        "Comparison", "Memory",      NULL};
+    static const char *const state[] = {
+        "State",  "StateReason", "Source", "SourceDescription", "SourceOpening", "Input",
+        "Output", "Engine",      "Device", "Comparison",        "Memory",        NULL};
     static const char *const ring[] = {"Format", "Generation", "Engine", "SourceDescription", NULL};
     static const char *const filter[] = {"PublishedSerial", "PublishedView", "FilterProblem",
                                          "FailedSerial", NULL};

@@ -61,7 +61,7 @@ static int append_control(sd_bus_message *reply, const struct capture_control *c
         (r = sd_bus_message_append(
              reply, "{sv}{sv}{sv}{sv}{sv}{sv}{sv}{sv}{sv}", "name", "s", control->name, "label",
              "s", value_clean_text(clean, control->label), "type", "s",
-             capture_control_type_name(control->type), "minimum", "x", control->minimum, "maximum",
+             capture_control_type_names[control->type], "minimum", "x", control->minimum, "maximum",
              "x", control->maximum, "step", "x", control->step, "default", "x", control->initial,
              "read_only", "b", (int)control->read_only, "inactive", "b", (int)control->inactive)) <
             0 ||

@@ -27,11 +27,6 @@
 
 #define LOOK_US 1000000 /* the interval between two searches for released frames */
 
-static uint64_t now_us(void)
-{
-    return (uint64_t)clock_now_ns() / 1000;
-}
-
 /* If a client reopens the file while the lease is held, the kernel signals this process. SIGURG is
  * ignored by default; the usual signal, SIGIO, would end the process. */
 static bool is_released(int fd)
@@ -46,7 +41,7 @@ static bool is_over(const struct loan *loan)
     bool released = true;
     for (unsigned i = 0; i < LOAN_FRAMES; i++)
         released &= loan->fd[i] < 0 || is_released(loan->fd[i]);
-    return released || now_us() >= loan->due_us;
+    return released || clock_now_us() >= loan->due_us;
 }
 
 /* Ends the loans that are over. Returns the number of loans that were sent and go on. */
@@ -186,7 +181,7 @@ out:
 
 void loan_sent(struct loan *loan)
 {
-    loan->due_us = now_us() + UINT64_C(1000000) * LIMIT_LOAN_S;
+    loan->due_us = clock_now_us() + UINT64_C(1000000) * LIMIT_LOAN_S;
     if (look_again(loan->loans) < 0)
         loan_end(loan);
 }

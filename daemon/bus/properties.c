@@ -34,7 +34,7 @@ static void take_reading(struct reading *ret, const struct peer *peer)
     ret->name = hooks->config->name;
     ret->version = FFTD_VERSION;
     ret->start_time_ns = hooks->start_time_ns;
-    ret->state = camera_state_name(ret->camera.state);
+    ret->state = camera_state_names[ret->camera.state];
     ret->view = view_names[camera_get_view(hooks->camera)];
     ret->published_view = view_names[ret->camera.view];
     ret->withholds_findings = peer->is_watcher && !output->measures && !output->watch_unfiltered;
@@ -242,7 +242,7 @@ static int append_copies(sd_bus_message *reply, const void *value)
     const struct copy_count *copied = value;
     int r = sd_bus_message_open_container(reply, 'a', "{s(tt)}");
     for (unsigned i = 0; r >= 0 && i < COPY_COUNT; i++)
-        r = sd_bus_message_append(reply, "{s(tt)}", camera_copy_name(i), copied[i].times,
+        r = sd_bus_message_append(reply, "{s(tt)}", camera_copy_names[i], copied[i].times,
                                   copied[i].bytes);
     return r < 0 ? r : sd_bus_message_close_container(reply);
 }
@@ -252,7 +252,7 @@ static int append_overhead(sd_bus_message *reply, const void *value)
     const struct time_sum *overhead = value;
     int r = sd_bus_message_open_container(reply, 'a', "{s(tt)}");
     for (unsigned i = 0; r >= 0 && i < OVERHEAD_COUNT; i++)
-        r = sd_bus_message_append(reply, "{s(tt)}", overhead_name(i), overhead[i].frames,
+        r = sd_bus_message_append(reply, "{s(tt)}", overhead_names[i], overhead[i].frames,
                                   overhead[i].ns);
     return r < 0 ? r : sd_bus_message_close_container(reply);
 }
@@ -276,7 +276,7 @@ static int append_latency(sd_bus_message *reply, const void *value)
     for (unsigned i = 0; r >= 0 && i < STAGE_COUNT; i++) {
         const struct histogram *h = &latency[i];
         const uint64_t mean_ns = h->count > 0 ? h->sum_ns / h->count : 0;
-        r = sd_bus_message_append(reply, "{sa{st}}", camera_stage_name(i), 6, "count", h->count,
+        r = sd_bus_message_append(reply, "{sa{st}}", camera_stage_names[i], 6, "count", h->count,
                                   "mean_ns", mean_ns, "p50_ns", histogram_quantile(h, 0.5),
                                   "p90_ns", histogram_quantile(h, 0.9), "p99_ns",
                                   histogram_quantile(h, 0.99), "max_ns", h->max_ns);
@@ -310,7 +310,7 @@ static int append_histograms(sd_bus_message *reply, const void *value)
     const struct histogram *latency = value;
     int r = sd_bus_message_open_container(reply, 'a', "{s(tta(tt))}");
     for (unsigned i = 0; r >= 0 && i < STAGE_COUNT; i++)
-        r = append_buckets(reply, camera_stage_name(i), &latency[i]);
+        r = append_buckets(reply, camera_stage_names[i], &latency[i]);
     return r < 0 ? r : sd_bus_message_close_container(reply);
 }
 
@@ -370,6 +370,7 @@ static const struct property {
     {"State", "s", CHANGES, true, AT(state), append_pointer},
     {"StateReason", "s", CHANGES, true, AT(camera.state_reason), append_array},
     {"SourceDescription", "s", CHANGES, false, AT(camera.source), append_array},
+    {"SourceOpening", "b", CHANGES, false, AT(camera.source_opening), NULL},
     {"Device", "s", CHANGES, false, AT(camera.device), append_array},
     {"DeviceMemory", "s", CONSTANT, false, AT(camera.device_memory), append_pointer},
     {"Memory", "a{st}", CHANGES, true, AT(camera), append_memory},

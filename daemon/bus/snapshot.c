@@ -136,7 +136,7 @@ static int check(const struct peer *peer, sd_bus_error *error)
         status.format.width == 0) /* the camera is not open yet */
         return sd_bus_error_setf(error, BUS_ERROR_NOT_ONLINE,
                                  "there are no frames: the camera is %s",
-                                 camera_state_name(status.state));
+                                 camera_state_names[status.state]);
     if (peer->call[PEER_CALL_SNAPSHOT] != NULL)
         return sd_bus_error_set(error, BUS_ERROR_BUSY,
                                 "this client already waits for a snapshot: one at a time");

@@ -4,37 +4,13 @@
 #include <string.h>
 
 #include "core/format.h"
-
-/* Returns the length in bytes of the UTF-8 character (RFC 3629) at the beginning of the text, or 0
- * if the text begins with something else. */
-static unsigned utf8_length(const unsigned char *text)
-{
-    static const struct {
-        unsigned char first_low, first_high, second_low, second_high, length;
-    } forms[] = {
-        {0x01, 0x7f, 0, 0, 1},       {0xc2, 0xdf, 0x80, 0xbf, 2}, {0xe0, 0xe0, 0xa0, 0xbf, 3},
-        {0xe1, 0xec, 0x80, 0xbf, 3}, {0xed, 0xed, 0x80, 0x9f, 3}, {0xee, 0xef, 0x80, 0xbf, 3},
-        {0xf0, 0xf0, 0x90, 0xbf, 4}, {0xf1, 0xf3, 0x80, 0xbf, 4}, {0xf4, 0xf4, 0x80, 0x8f, 4},
-    };
-    for (unsigned f = 0; f < sizeof forms / sizeof forms[0]; f++) {
-        if (text[0] < forms[f].first_low || text[0] > forms[f].first_high)
-            continue;
-        if (forms[f].length > 1 &&
-            (text[1] < forms[f].second_low || text[1] > forms[f].second_high))
-            return 0;
-        for (unsigned i = 2; i < forms[f].length; i++)
-            if ((text[i] & 0xc0) != 0x80)
-                return 0;
-        return forms[f].length;
-    }
-    return 0;
-}
+#include "core/text.h"
 
 const char *value_clean_text(char clean[VALUE_TEXT_BYTES], const char *text)
 {
     size_t used = 0;
     while (*text != '\0') {
-        unsigned length = utf8_length((const unsigned char *)text);
+        unsigned length = text_utf8_length(text);
         if (used + (length > 0 ? length : 1) >= VALUE_TEXT_BYTES)
             break;
         if (length == 0) {
@@ -97,19 +73,11 @@ int value_send_reply(sd_bus_message *reply, int result)
     return r;
 }
 
-/* Writes the name that the configuration uses for a format, or its four characters. */
-static void format_name(uint32_t fourcc, char name[16])
+/* A ring of a process with other formats may have been continued. */
+static const char *format_name(uint32_t fourcc)
 {
     const struct format_info *info = format_by_fourcc(fourcc);
-    if (info != NULL) {
-        snprintf(name, 16, "%s", info->name);
-        return;
-    }
-    for (unsigned i = 0; i < 4; i++) {
-        char c = (char)(fourcc >> 8 * i);
-        name[i] = c > ' ' && c <= '~' ? c : '?';
-    }
-    name[4] = '\0';
+    return info != NULL ? info->name : "unknown";
 }
 
 static int append_planes(sd_bus_message *reply, const struct fftd_format *format)
@@ -127,31 +95,24 @@ static int append_planes(sd_bus_message *reply, const struct fftd_format *format
 int value_append_format(sd_bus_message *reply, const struct fftd_format *format, uint32_t captured,
                         uint64_t filter_serial)
 {
-    char name[16], captured_name[16];
-    format_name(format->fourcc, name);
-    format_name(captured, captured_name);
     int r = sd_bus_message_open_container(reply, 'a', "{sv}");
-    if (r < 0)
-        return r;
-    if (format->fourcc != 0) {
-        r = sd_bus_message_append(reply, "{sv}{sv}{sv}{sv}{sv}{sv}{sv}", "name", "s", name,
-                                  "fourcc", "u", format->fourcc, "width", "u", format->width,
-                                  "height", "u", format->height, "frame_bytes", "u",
-                                  format->frame_bytes, "rate_num", "u", format->rate_num,
-                                  "rate_den", "u", format->rate_den);
-        if (r < 0)
-            return r;
-        r = sd_bus_message_append(reply, "{sv}{sv}{sv}{sv}", "primaries", "y", format->primaries,
-                                  "transfer", "y", format->transfer, "matrix", "y", format->matrix,
-                                  "full_range", "b", (int)format->full_range);
-        if (r < 0 || (r = append_planes(reply, format)) < 0)
-            return r;
-        if (captured != 0)
-            r = value_append_named_text(reply, "captured", captured_name);
+    if (r >= 0 && format->fourcc != 0) {
+        r = sd_bus_message_append(reply, "{sv}{sv}{sv}{sv}{sv}{sv}{sv}", "name", "s",
+                                  format_name(format->fourcc), "fourcc", "u", format->fourcc,
+                                  "width", "u", format->width, "height", "u", format->height,
+                                  "frame_bytes", "u", format->frame_bytes, "rate_num", "u",
+                                  format->rate_num, "rate_den", "u", format->rate_den);
+        if (r >= 0)
+            r = sd_bus_message_append(reply, "{sv}{sv}{sv}{sv}", "primaries", "y",
+                                      format->primaries, "transfer", "y", format->transfer,
+                                      "matrix", "y", format->matrix, "full_range", "b",
+                                      (int)format->full_range);
+        if (r >= 0)
+            r = append_planes(reply, format);
+        if (r >= 0 && captured != 0)
+            r = value_append_named_text(reply, "captured", format_name(captured));
         if (r >= 0 && filter_serial != 0)
             r = sd_bus_message_append(reply, "{sv}", "filter_serial", "t", filter_serial);
-        if (r < 0)
-            return r;
     }
-    return sd_bus_message_close_container(reply);
+    return r < 0 ? r : sd_bus_message_close_container(reply);
 }

@@ -166,15 +166,10 @@ void frame_path_check_deadline(struct frame_path *path, int64_t now_ns)
 
 bool frame_path_is_healthy(const struct frame_path *path)
 {
-    switch (designer_get_state(path->designer)) {
-    case DESIGNER_IDLE:
+    const enum designer_state state = designer_get_state(path->designer);
+    if (state == DESIGNER_IDLE)
         return path->flights == 0; /* otherwise the device must make progress */
-    case DESIGNER_BUSY:
-        return true;
-    case DESIGNER_STUCK:
-        break;
-    }
-    return false;
+    return state == DESIGNER_BUSY;
 }
 
 void frame_path_drain(struct frame_path *path)

@@ -324,16 +324,9 @@ void recovery_pause(struct recovery *recovery)
 
 int recovery_fd(const struct recovery *recovery)
 {
-    switch (recovery->phase) {
-    case SOURCE_CLOSED:
+    if (recovery->phase == SOURCE_CLOSED)
         return recovery->watch_fd;
-    case SOURCE_OPENED:
-        return -1;
-    case SOURCE_OPENING:
-    case SOURCE_STREAMING:
-        return capture_fd(recovery->capture);
-    }
-    return -1;
+    return recovery->phase == SOURCE_OPENED ? -1 : capture_fd(recovery->capture);
 }
 
 int64_t recovery_deadline_ns(const struct recovery *recovery)
@@ -458,7 +451,7 @@ void recovery_release(struct recovery *recovery, const struct capture_frame *fra
 
 static int fail_not_open(const struct recovery *recovery, struct error *why)
 {
-    return error_set(why, ENODEV, "the camera is %s: %s", camera_state_name(recovery->state),
+    return error_set(why, ENODEV, "the camera is %s: %s", camera_state_names[recovery->state],
                      recovery->reason.text);
 }
 

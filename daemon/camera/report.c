@@ -30,20 +30,10 @@ static void copy_text(char to[CAMERA_TEXT], const char *from)
 
 static enum fftd_state ring_state(enum camera_state state, const struct ring *ring)
 {
-    switch (state) {
-    case CAMERA_STARTING:
-    case CAMERA_PAUSED:
-        return ring_newest(ring) == 0 ? FFTD_STATE_STARTING : FFTD_STATE_OFFLINE;
-    case CAMERA_ONLINE:
+    if (state == CAMERA_ONLINE)
         return FFTD_STATE_LIVE;
-    case CAMERA_STALLED:
-    case CAMERA_LOST:
-    case CAMERA_REFUSED:
-    case CAMERA_FAILED:
-    case CAMERA_FINISHED:
-        break;
-    }
-    return FFTD_STATE_OFFLINE;
+    return camera_may_deliver(state) && ring_newest(ring) == 0 ? FFTD_STATE_STARTING
+                                                               : FFTD_STATE_OFFLINE;
 }
 
 void report_heartbeat(struct report *report, struct ring *ring, bool is_healthy)
@@ -77,14 +67,14 @@ static void log_state(enum camera_state state, const char *reason, const struct 
     case CAMERA_STALLED:
     case CAMERA_LOST:
     case CAMERA_REFUSED:
-        log_warning("%s: %s; fftd keeps trying to recover it", camera_state_name(state), reason);
+        log_warning("%s: %s; fftd keeps trying to recover it", camera_state_names[state], reason);
         break;
     case CAMERA_FAILED:
-        log_warning("%s: %s", camera_state_name(state), reason);
+        log_warning("%s: %s", camera_state_names[state], reason);
         break;
     case CAMERA_PAUSED:
     case CAMERA_FINISHED:
-        log_notice("%s: %s", camera_state_name(state), reason);
+        log_notice("%s: %s", camera_state_names[state], reason);
         break;
     }
 }
@@ -116,10 +106,14 @@ bool report_state(struct report *report, enum camera_state state, const char *re
                   const struct recovery *recovery)
 {
     const bool changed = state != report->state;
+    /* An attempt to open a lost source again is no news. */
+    const bool opening = state == CAMERA_STARTING && recovery->phase == SOURCE_OPENING;
 
-    if (!changed && strncmp(reason, report->reason.text, sizeof report->reason.text) == 0)
+    if (!changed && opening == report->opening &&
+        strncmp(reason, report->reason.text, sizeof report->reason.text) == 0)
         return false;
     report->state = state;
+    report->opening = opening;
     error_set(&report->reason, 0, "%s", reason);
     if (changed)
         log_state(state, reason, recovery);
@@ -127,6 +121,7 @@ bool report_state(struct report *report, enum camera_state state, const char *re
     struct camera_status *status = mailbox_begin_report(report->mailbox);
     status->state = state;
     copy_text(status->state_reason, reason);
+    status->source_opening = opening;
     if (recovery_is_open(recovery))
         copy_text(status->source, recovery->capture->description);
     status->open_error = recovery->error;
@@ -178,7 +173,7 @@ void report_input(struct report *report, const struct recovery *recovery)
     if (recovery->phase != SOURCE_STREAMING || recovery->start_count == report->start_count)
         return;
     report->start_count = recovery->start_count;
-    snprintf(input, sizeof input, "%s%s%.200s%s", memory_mode_description(memory->mode),
+    snprintf(input, sizeof input, "%s%s%.200s%s", memory_mode_descriptions[memory->mode],
              *problem != '\0' ? " (" : "", problem, *problem != '\0' ? ")" : "");
     report_path(report, "input", offsetof(struct camera_status, input), input);
 }

@@ -23,6 +23,7 @@ struct report {
     struct mailbox *mailbox;
     enum camera_state state;
     struct error reason;
+    bool opening;
     struct error control_problem;
     unsigned start_count;  /* the start of the source whose input was reported */
     unsigned build;        /* the number of the compilation that was logged */
@@ -33,8 +34,8 @@ struct report {
 
 void report_init(struct report *ret, struct mailbox *mailbox);
 
-/* Reports the state with its reason, and the source's description of itself. Returns whether the
- * state or the reason has changed; the ring needs a heartbeat then. */
+/* Reports the state with its reason, the source's description of itself, and whether it is being
+ * opened. Returns whether any of them has changed; the ring needs a heartbeat then. */
 bool report_state(struct report *report, enum camera_state state, const char *reason,
                   const struct recovery *recovery);
 

@@ -23,7 +23,7 @@ enum camera_state {
     CAMERA_PAUSED,  /* there are no readers (idle = "pause"); the next reader starts it again */
     CAMERA_FINISHED /* the file has ended, or `output.frames` frames have been published */
 };
-const char *camera_state_name(enum camera_state state); /* "online" */
+extern const char *const camera_state_names[]; /* "online" */
 
 /* Returns whether a frame can be expected from a camera in this state. */
 bool camera_may_deliver(enum camera_state state);
@@ -39,7 +39,7 @@ enum camera_stage {
     STAGE_TOTAL,    /* captured -> published */
     STAGE_COUNT
 };
-const char *camera_stage_name(enum camera_stage stage);
+extern const char *const camera_stage_names[STAGE_COUNT];
 
 /* The steps at which the processor may copy a frame or some of its planes. Upload, pass and
  * download are counted when a frame is published. */
@@ -51,7 +51,7 @@ enum camera_copy {
     COPY_OBSERVE,  /* the plane with luma, for the observer's thread */
     COPY_COUNT
 };
-const char *camera_copy_name(enum camera_copy copy); /* "capture" */
+extern const char *const camera_copy_names[COPY_COUNT]; /* "capture" */
 
 #define CAMERA_TEXT 256
 
@@ -60,6 +60,7 @@ const char *camera_copy_name(enum camera_copy copy); /* "capture" */
 struct camera_status {
     enum camera_state state;
     char state_reason[CAMERA_TEXT]; /* why it is not online; empty if it is */
+    int source_opening;             /* whether that is why it is starting; a D-Bus b, so an int */
     int open_error;                 /* a negative errno if the state is FAILED because the source
                                        could not be opened; otherwise 0 */
     char uri[CAMERA_TEXT];          /* of the source in use, without its passwords */

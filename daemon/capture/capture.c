@@ -58,24 +58,10 @@ int capture_set_controls(struct capture *capture, const struct settings *setting
                                               : refuse_controls(capture, why);
 }
 
-const char *capture_control_type_name(enum capture_control_type type)
-{
-    switch (type) {
-    case CAPTURE_INTEGER:
-        return "integer";
-    case CAPTURE_BOOLEAN:
-        return "boolean";
-    case CAPTURE_MENU:
-        return "menu";
-    case CAPTURE_BITMASK:
-        return "bitmask";
-    case CAPTURE_BUTTON:
-        return "button";
-    case CAPTURE_TEXT:
-        return "text";
-    }
-    return "unknown";
-}
+const char *const capture_control_type_names[] = {
+    [CAPTURE_INTEGER] = "integer", [CAPTURE_BOOLEAN] = "boolean", [CAPTURE_MENU] = "menu",
+    [CAPTURE_BITMASK] = "bitmask", [CAPTURE_BUTTON] = "button",   [CAPTURE_TEXT] = "text",
+};
 
 void capture_close(struct capture *capture)
 {

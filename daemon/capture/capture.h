@@ -85,7 +85,7 @@ enum capture_control_type {
     CAPTURE_BUTTON, /* does something when set; has no value */
     CAPTURE_TEXT,
 };
-const char *capture_control_type_name(enum capture_control_type type); /* "integer" */
+extern const char *const capture_control_type_names[]; /* "integer" */
 
 struct capture_menu_entry {
     int64_t value;
@@ -178,12 +178,6 @@ int capture_set_controls(struct capture *capture, const struct settings *setting
 
 /* NULL is allowed. */
 void capture_close(struct capture *capture);
-
-/* Draws frame `index` of a named scene into a frame of that layout (format.h), as the pattern:
- * source delivers it; tests and benchmarks use it too. Deterministic in scene, format, index and
- * seed. -EINVAL: no such scene; the text lists them. */
-int pattern_draw(const char *scene, const struct fftd_format *format, uint64_t index, uint32_t seed,
-                 uint8_t *frame, struct error *why);
 
 /* Writes the cameras of this machine to the stream: a line for each, and below it the formats that
  * it offers and the one that fftd would choose. With json: one array of objects. Returns the number

@@ -97,11 +97,9 @@ static int check_memory(const struct file *file, enum memory_mode mode,
     const struct fftd_format *format = &file->capture.format;
     size_t offset[FFTD_MAX_PLANES];
     uint32_t stride[FFTD_MAX_PLANES];
-    if (mode == MEMORY_IMPORTED)
-        return error_set(why, EOPNOTSUPP, "files have no dma-bufs");
-    if (memory->layout.fourcc != format->fourcc || memory->layout.width != format->width ||
-        memory->layout.height != format->height)
-        return error_set(why, EOPNOTSUPP, "the device expects another format or size");
+    int r = capture_check_memory(&file->capture, mode, memory, "files", why);
+    if (r < 0 || mode == MEMORY_COPIED)
+        return r;
     for (unsigned p = 0; p < format->plane_count; p++) {
         offset[p] = format->plane[p].offset;
         stride[p] = format->plane[p].stride;
@@ -113,7 +111,7 @@ static int file_start(struct capture *capture, enum memory_mode mode, struct fra
                       struct error *why)
 {
     struct file *file = file_of(capture);
-    int r = mode != MEMORY_COPIED ? check_memory(file, mode, memory, why) : 0;
+    int r = check_memory(file, mode, memory, why);
     if (r < 0)
         return r;
     file_stop(capture);
@@ -432,9 +430,7 @@ int capture_open_file(struct capture **ret, const char *path, const struct captu
     if (r < 0)
         goto fail;
     file->capture.unpaced = isinf(request->rate);
-    r = file->capture.unpaced ? pace_init_unpaced(&file->pace, why)
-                              : pace_init(&file->pace, file->capture.format.rate_num,
-                                          file->capture.format.rate_den, why);
+    r = pace_init(&file->pace, file->capture.format.rate_num, file->capture.format.rate_den, why);
     if (r < 0)
         goto fail;
     rewind_file(file);

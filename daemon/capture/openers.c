@@ -1,5 +1,6 @@
 #include "capture/openers.h"
 
+#include <errno.h>
 #include <stdarg.h>
 #include <stdio.h>
 
@@ -33,4 +34,17 @@ void capture_fill_frame(struct capture_frame *ret, const struct fftd_format *for
         frame.stride[p] = format->plane[p].stride;
     }
     *ret = frame;
+}
+
+int capture_check_memory(const struct capture *capture, enum memory_mode mode,
+                         const struct frame_memory *memory, const char *sources, struct error *why)
+{
+    const struct fftd_format *format = &capture->format;
+    if (mode == MEMORY_IMPORTED)
+        return error_set(why, EOPNOTSUPP, "%s have no dma-bufs", sources);
+    if (mode == MEMORY_SHARED &&
+        (memory->layout.fourcc != format->fourcc || memory->layout.width != format->width ||
+         memory->layout.height != format->height))
+        return error_set(why, EOPNOTSUPP, "the device expects another format or size");
+    return 0;
 }

@@ -24,4 +24,9 @@ void capture_describe(struct capture *capture, const char *format, ...)
 void capture_fill_frame(struct capture_frame *ret, const struct fftd_format *format,
                         const uint8_t *pixels);
 
+/* Checks that a source without a driver, such as "files", can write its frames into memory in this
+ * mode. The layout there is the device's. -EOPNOTSUPP. */
+int capture_check_memory(const struct capture *capture, enum memory_mode mode,
+                         const struct frame_memory *memory, const char *sources, struct error *why);
+
 #endif

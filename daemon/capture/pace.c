@@ -38,20 +38,14 @@ void pace_fraction(double rate, uint32_t *ret_num, uint32_t *ret_den)
 
 int pace_init(struct pace *ret, uint32_t num, uint32_t den, struct error *why)
 {
-    int fd = timerfd_create(CLOCK_MONOTONIC, TFD_NONBLOCK | TFD_CLOEXEC);
+    const bool unpaced = num == 0;
+    const int fd = unpaced ? eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC)
+                           : timerfd_create(CLOCK_MONOTONIC, TFD_NONBLOCK | TFD_CLOEXEC);
     if (fd < 0)
-        return error_set(why, errno, "frame clock: timerfd_create: %s", strerror(errno));
-    int64_t period_ns = NS_PER_S * den / num;
-    *ret = (struct pace){.fd = fd, .period_ns = period_ns > 0 ? period_ns : 1};
-    return 0;
-}
-
-int pace_init_unpaced(struct pace *ret, struct error *why)
-{
-    int fd = eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC);
-    if (fd < 0)
-        return error_set(why, errno, "frame clock: eventfd: %s", strerror(errno));
+        return error_set(why, errno, "frame clock: cannot be created: %s", strerror(errno));
     *ret = (struct pace){.fd = fd};
+    if (!unpaced)
+        ret->period_ns = NS_PER_S * den >= num ? NS_PER_S * den / num : 1;
     return 0;
 }
 

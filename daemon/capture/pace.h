@@ -21,9 +21,8 @@ struct pace {
  * rate is one that capture_open accepts, not 0. */
 void pace_fraction(double rate, uint32_t *ret_num, uint32_t *ret_den);
 
-/* Makes a stopped clock of num/den ticks a second (both above 0), or an unpaced one. */
+/* Makes a stopped clock of num/den ticks a second, den above 0; num 0: an unpaced one. */
 int pace_init(struct pace *ret, uint32_t num, uint32_t den, struct error *why);
-int pace_init_unpaced(struct pace *ret, struct error *why);
 void pace_finish(struct pace *pace);
 
 /* The first tick is due at once, each following one a period later. */

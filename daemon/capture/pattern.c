@@ -123,30 +123,11 @@ static int make_frame(struct pattern *pattern, unsigned index, struct error *why
     return 0;
 }
 
-/* The device chooses the layout in its memory, but the format and size must be the source's. */
-static int check_memory(const struct pattern *pattern, enum memory_mode mode,
-                        const struct frame_memory *memory, struct error *why)
-{
-    const struct fftd_format *format = &pattern->capture.format, *layout = &memory->layout;
-    size_t offset[FFTD_MAX_PLANES];
-    uint32_t stride[FFTD_MAX_PLANES];
-    if (mode == MEMORY_IMPORTED)
-        return error_set(why, EOPNOTSUPP, "test scenes have no dma-bufs");
-    if (layout->fourcc != format->fourcc || layout->width != format->width ||
-        layout->height != format->height)
-        return error_set(why, EOPNOTSUPP, "the device expects another format or size");
-    for (unsigned p = 0; p < layout->plane_count; p++) {
-        offset[p] = layout->plane[p].offset;
-        stride[p] = layout->plane[p].stride;
-    }
-    return frame_memory_check(memory, mode, offset, stride, why);
-}
-
 static int pattern_start(struct capture *capture, enum memory_mode mode,
                          struct frame_memory *memory, struct error *why)
 {
     struct pattern *pattern = pattern_of(capture);
-    int r = mode != MEMORY_COPIED ? check_memory(pattern, mode, memory, why) : 0;
+    int r = capture_check_memory(capture, mode, memory, "test scenes", why);
     if (r < 0)
         return r;
     pattern_stop(capture);
@@ -287,8 +268,7 @@ int capture_open_pattern(struct capture **ret, const char *path,
     pattern->wanted_buffers = request->buffers;
     pattern->pace.fd = -1;
     pattern->capture.unpaced = isinf(request->rate);
-    r = pattern->capture.unpaced ? pace_init_unpaced(&pattern->pace, why)
-                                 : pace_init(&pattern->pace, format.rate_num, format.rate_den, why);
+    r = pace_init(&pattern->pace, format.rate_num, format.rate_den, why);
     if (r < 0)
         goto fail;
     r = draw_ahead(pattern, why);

@@ -65,7 +65,7 @@ static int check_format(const struct video_source *source, struct error *why)
     if (video_format_same(&now, &source->native))
         return 0;
     return error_set(why, EIO, "another program has set another format, %ux%u",
-                     video_format_width(&now), video_format_height(&now));
+                     video_format_pix(&now).width, video_format_pix(&now).height);
 }
 
 /* Returns whether frames have the driver's own format, without a conversion by libv4l2. */
@@ -223,8 +223,8 @@ static int no_frame(const struct video_source *source, struct error *why)
  * them. It decodes any size to RGB. */
 static void explain_undecoded(struct video_source *source)
 {
-    const uint32_t width = video_format_width(&source->native);
-    const uint32_t height = video_format_height(&source->native);
+    const uint32_t width = video_format_pix(&source->native).width;
+    const uint32_t height = video_format_pix(&source->native).height;
     const bool is_rgb = source->layout.format.plane_count == 1;
     struct error *reason = &source->capture.stall_reason;
     if (!is_rgb && video_format_is_jpeg(&source->native) && (width % 16 != 0 || height % 16 != 0))

@@ -11,7 +11,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include <strings.h>
-#include <sys/ioctl.h>
 
 #include "core/text.h"
 
@@ -19,11 +18,8 @@
 
 static int control_ioctl(const struct video_device *device, unsigned long request, void *argument)
 {
-    int r;
-    do
-        r = ioctl(device->fd, request, argument);
-    while (r < 0 && errno == EINTR);
-    return r < 0 ? -errno : 0;
+    const struct video_device unconverted = {.fd = device->fd};
+    return video_ioctl(&unconverted, request, argument);
 }
 
 void video_control_name(char name[SETTINGS_NAME_BYTES], const char *label)

@@ -233,8 +233,6 @@ void video_sizes(const struct video_device *device, uint32_t pixelformat, char *
         memcpy(text + size - 4, "...", 4);
 }
 
-/* ---- either kind of format ---- */
-
 int video_native_format(const struct video_device *device, struct v4l2_format *ret,
                         struct error *why)
 {
@@ -243,43 +241,4 @@ int video_native_format(const struct video_device *device, struct v4l2_format *r
         return error_set(why, errno, "VIDIOC_G_FMT: %s", strerror(errno));
     *ret = format;
     return 0;
-}
-
-bool video_format_same(const struct v4l2_format *a, const struct v4l2_format *b)
-{
-    if (a->type != b->type || video_format_pixelformat(a) != video_format_pixelformat(b) ||
-        video_format_width(a) != video_format_width(b) ||
-        video_format_height(a) != video_format_height(b))
-        return false;
-    if (a->type == V4L2_BUF_TYPE_VIDEO_CAPTURE)
-        return a->fmt.pix.bytesperline == b->fmt.pix.bytesperline;
-    const struct v4l2_pix_format_mplane *ours = &a->fmt.pix_mp, *theirs = &b->fmt.pix_mp;
-    bool same = ours->num_planes == theirs->num_planes;
-    for (unsigned p = 0; same && p < ours->num_planes && p < VIDEO_MAX_PLANES; p++)
-        same = ours->plane_fmt[p].bytesperline == theirs->plane_fmt[p].bytesperline;
-    return same;
-}
-
-bool video_format_is_jpeg(const struct v4l2_format *format)
-{
-    const uint32_t pixelformat = video_format_pixelformat(format);
-    return pixelformat == V4L2_PIX_FMT_MJPEG || pixelformat == V4L2_PIX_FMT_JPEG;
-}
-
-uint32_t video_format_pixelformat(const struct v4l2_format *format)
-{
-    return format->type == V4L2_BUF_TYPE_VIDEO_CAPTURE ? format->fmt.pix.pixelformat
-                                                       : format->fmt.pix_mp.pixelformat;
-}
-
-uint32_t video_format_width(const struct v4l2_format *format)
-{
-    return format->type == V4L2_BUF_TYPE_VIDEO_CAPTURE ? format->fmt.pix.width
-                                                       : format->fmt.pix_mp.width;
-}
-
-uint32_t video_format_height(const struct v4l2_format *format)
-{
-    return format->type == V4L2_BUF_TYPE_VIDEO_CAPTURE ? format->fmt.pix.height
-                                                       : format->fmt.pix_mp.height;
 }

@@ -79,15 +79,4 @@ void video_sizes(const struct video_device *device, uint32_t pixelformat, char *
 int video_native_format(const struct video_device *device, struct v4l2_format *ret,
                         struct error *why);
 
-/* Returns whether both formats have the same memory layout: pixel format, size and row lengths. */
-bool video_format_same(const struct v4l2_format *a, const struct v4l2_format *b);
-
-/* Returns whether frames of this format are JPEG files. */
-bool video_format_is_jpeg(const struct v4l2_format *format);
-
-/* Fields of a single-planar or multi-planar format. */
-uint32_t video_format_pixelformat(const struct v4l2_format *format);
-uint32_t video_format_width(const struct v4l2_format *format);
-uint32_t video_format_height(const struct v4l2_format *format);
-
 #endif

@@ -7,70 +7,77 @@
 
 #define UNSPECIFIED 2 /* in H.273's tables of primaries, transfer and matrix alike */
 
-/* ---- colour ---- */
+/* ---- either kind of format ---- */
 
-static uint8_t primaries_of(uint32_t colorspace)
+struct v4l2_pix_format_mplane video_format_pix(const struct v4l2_format *format)
 {
-    switch (colorspace) {
-    case V4L2_COLORSPACE_REC709:
-    case V4L2_COLORSPACE_SRGB:
-    case V4L2_COLORSPACE_JPEG:
-        return 1;
-    case V4L2_COLORSPACE_470_SYSTEM_M:
-        return 4;
-    case V4L2_COLORSPACE_470_SYSTEM_BG:
-        return 5;
-    case V4L2_COLORSPACE_SMPTE170M:
-        return 6;
-    case V4L2_COLORSPACE_SMPTE240M:
-        return 7;
-    case V4L2_COLORSPACE_BT2020:
-        return 9;
-    case V4L2_COLORSPACE_DCI_P3:
-        return 11;
-    default: /* opRGB has no code point */
-        return UNSPECIFIED;
-    }
+    const struct v4l2_pix_format *one = &format->fmt.pix;
+    if (format->type != V4L2_BUF_TYPE_VIDEO_CAPTURE)
+        return format->fmt.pix_mp;
+    return (struct v4l2_pix_format_mplane){
+        .width = one->width,
+        .height = one->height,
+        .pixelformat = one->pixelformat,
+        .field = one->field,
+        .colorspace = one->colorspace,
+        .plane_fmt = {{.sizeimage = one->sizeimage, .bytesperline = one->bytesperline}},
+        .num_planes = 1,
+        .ycbcr_enc = (uint8_t)one->ycbcr_enc,
+        .quantization = (uint8_t)one->quantization,
+        .xfer_func = (uint8_t)one->xfer_func,
+    };
 }
 
-static uint8_t transfer_of(uint32_t xfer_func)
+bool video_format_same(const struct v4l2_format *a, const struct v4l2_format *b)
 {
-    switch (xfer_func) {
-    case V4L2_XFER_FUNC_709:
-        return 1;
-    case V4L2_XFER_FUNC_SMPTE240M:
-        return 7;
-    case V4L2_XFER_FUNC_NONE:
-        return 8;
-    case V4L2_XFER_FUNC_SRGB:
-        return 13;
-    case V4L2_XFER_FUNC_SMPTE2084:
-        return 16;
-    case V4L2_XFER_FUNC_DCI_P3:
-        return 17;
-    default:
-        return UNSPECIFIED;
-    }
+    const struct v4l2_pix_format_mplane ours = video_format_pix(a), theirs = video_format_pix(b);
+    bool same = a->type == b->type && ours.pixelformat == theirs.pixelformat &&
+                ours.width == theirs.width && ours.height == theirs.height &&
+                ours.num_planes == theirs.num_planes;
+    for (unsigned p = 0; same && p < ours.num_planes && p < VIDEO_MAX_PLANES; p++)
+        same = ours.plane_fmt[p].bytesperline == theirs.plane_fmt[p].bytesperline;
+    return same;
+}
+
+bool video_format_is_jpeg(const struct v4l2_format *format)
+{
+    const uint32_t pixelformat = video_format_pix(format).pixelformat;
+    return pixelformat == V4L2_PIX_FMT_MJPEG || pixelformat == V4L2_PIX_FMT_JPEG;
+}
+
+/* ---- colour ---- */
+
+/* The code points of H.273; 0 in a table: there is none, for example for opRGB. */
+static const uint8_t primaries[] = {
+    [V4L2_COLORSPACE_REC709] = 1,        [V4L2_COLORSPACE_SRGB] = 1,
+    [V4L2_COLORSPACE_JPEG] = 1,          [V4L2_COLORSPACE_470_SYSTEM_M] = 4,
+    [V4L2_COLORSPACE_470_SYSTEM_BG] = 5, [V4L2_COLORSPACE_SMPTE170M] = 6,
+    [V4L2_COLORSPACE_SMPTE240M] = 7,     [V4L2_COLORSPACE_BT2020] = 9,
+    [V4L2_COLORSPACE_DCI_P3] = 11,
+};
+static const uint8_t transfers[] = {
+    [V4L2_XFER_FUNC_709] = 1,   [V4L2_XFER_FUNC_SMPTE240M] = 7,  [V4L2_XFER_FUNC_NONE] = 8,
+    [V4L2_XFER_FUNC_SRGB] = 13, [V4L2_XFER_FUNC_SMPTE2084] = 16, [V4L2_XFER_FUNC_DCI_P3] = 17,
+};
+static const uint8_t matrices[] = {
+    [V4L2_YCBCR_ENC_601] = 6,
+    [V4L2_YCBCR_ENC_XV601] = 6,
+    [V4L2_YCBCR_ENC_709] = 1,
+    [V4L2_YCBCR_ENC_XV709] = 1,
+    [V4L2_YCBCR_ENC_SMPTE240M] = 7,
+    [V4L2_YCBCR_ENC_BT2020] = 9,
+    [V4L2_YCBCR_ENC_BT2020_CONST_LUM] = 10,
+};
+
+static uint8_t code_point(const uint8_t *table, size_t count, uint32_t value)
+{
+    return value < count && table[value] != 0 ? table[value] : UNSPECIFIED;
 }
 
 static uint8_t matrix_of(uint32_t ycbcr_enc, uint32_t colorspace)
 {
-    switch (ycbcr_enc) {
-    case V4L2_YCBCR_ENC_601:
-    case V4L2_YCBCR_ENC_XV601:
-        return colorspace == V4L2_COLORSPACE_470_SYSTEM_BG ? 5 : 6;
-    case V4L2_YCBCR_ENC_709:
-    case V4L2_YCBCR_ENC_XV709:
-        return 1;
-    case V4L2_YCBCR_ENC_SMPTE240M:
-        return 7;
-    case V4L2_YCBCR_ENC_BT2020:
-        return 9;
-    case V4L2_YCBCR_ENC_BT2020_CONST_LUM:
-        return 10;
-    default:
-        return UNSPECIFIED;
-    }
+    const uint8_t matrix = code_point(matrices, sizeof matrices, ycbcr_enc);
+    return matrix == 6 && colorspace == V4L2_COLORSPACE_470_SYSTEM_BG ? 5 : matrix;
 }
 
 void video_colour(struct fftd_format *format, uint32_t colorspace, uint32_t ycbcr_enc,
@@ -84,8 +91,8 @@ void video_colour(struct fftd_format *format, uint32_t colorspace, uint32_t ycbc
         xfer_func = V4L2_MAP_XFER_FUNC_DEFAULT(colorspace);
     if (ycbcr_enc == V4L2_YCBCR_ENC_DEFAULT && is_known)
         ycbcr_enc = V4L2_MAP_YCBCR_ENC_DEFAULT(colorspace);
-    format->primaries = primaries_of(colorspace);
-    format->transfer = transfer_of(xfer_func);
+    format->primaries = code_point(primaries, sizeof primaries, colorspace);
+    format->transfer = code_point(transfers, sizeof transfers, xfer_func);
     format->matrix = is_rgb ? 0 : matrix_of(ycbcr_enc, colorspace);
     if (quantization != V4L2_QUANTIZATION_DEFAULT)
         format->full_range = quantization == V4L2_QUANTIZATION_FULL_RANGE;
@@ -171,54 +178,28 @@ static int check_field(uint32_t field, struct error *why)
     return 0;
 }
 
-static int layout_single(struct video_layout *layout, const struct v4l2_pix_format *pix,
-                         const struct format_info *info, struct error *why)
-{
-    int r = format_layout(&layout->format, info->fourcc, pix->width, pix->height, 1, why);
-    if (r == 0)
-        r = check_field(pix->field, why);
-    if (r == 0)
-        r = lay_one_after_another(layout, pix->bytesperline, why);
-    if (r < 0)
-        return r;
-    set_buffer_bytes(layout, 0, pix->sizeimage);
-    video_colour(&layout->format, pix->colorspace, pix->ycbcr_enc, pix->quantization,
-                 pix->xfer_func);
-    return 0;
-}
-
-static int layout_multi(struct video_layout *layout, const struct v4l2_pix_format_mplane *pix,
-                        const struct format_info *info, struct error *why)
-{
-    int r = format_layout(&layout->format, info->fourcc, pix->width, pix->height, 1, why);
-    if (r == 0)
-        r = check_field(pix->field, why);
-    if (r == 0)
-        r = pix->pixelformat == info->v4l2_multi
-                ? lay_apart(layout, pix, why)
-                : lay_one_after_another(layout, pix->plane_fmt[0].bytesperline, why);
-    if (r < 0)
-        return r;
-    for (unsigned m = 0; m < layout->memory_count; m++)
-        set_buffer_bytes(layout, m, pix->plane_fmt[m].sizeimage);
-    video_colour(&layout->format, pix->colorspace, pix->ycbcr_enc, pix->quantization,
-                 pix->xfer_func);
-    return 0;
-}
-
 int video_layout(struct video_layout *ret, const struct v4l2_format *format, struct error *why)
 {
-    bool multi = format->type == V4L2_BUF_TYPE_VIDEO_CAPTURE_MPLANE;
-    uint32_t pixelformat = multi ? format->fmt.pix_mp.pixelformat : format->fmt.pix.pixelformat;
-    const struct format_info *info = format_by_v4l2(pixelformat);
+    const struct v4l2_pix_format_mplane pix = video_format_pix(format);
+    const bool is_multi = format->type == V4L2_BUF_TYPE_VIDEO_CAPTURE_MPLANE;
+    const struct format_info *info = format_by_v4l2(pix.pixelformat);
     if (info == NULL)
-        return error_set(why, EINVAL, "pixel format 0x%08x is not supported", pixelformat);
+        return error_set(why, EINVAL, "pixel format 0x%08x is not supported", pix.pixelformat);
     struct video_layout layout = {.memory_count = 0};
-    int r = multi ? layout_multi(&layout, &format->fmt.pix_mp, info, why)
-                  : layout_single(&layout, &format->fmt.pix, info, why);
+    int r = format_layout(&layout.format, info->fourcc, pix.width, pix.height, 1, why);
     if (r == 0)
-        *ret = layout;
-    return r;
+        r = check_field(pix.field, why);
+    if (r == 0)
+        r = is_multi && pix.pixelformat == info->v4l2_multi
+                ? lay_apart(&layout, &pix, why)
+                : lay_one_after_another(&layout, pix.plane_fmt[0].bytesperline, why);
+    if (r < 0)
+        return r;
+    for (unsigned m = 0; m < layout.memory_count; m++)
+        set_buffer_bytes(&layout, m, pix.plane_fmt[m].sizeimage);
+    video_colour(&layout.format, pix.colorspace, pix.ycbcr_enc, pix.quantization, pix.xfer_func);
+    *ret = layout;
+    return 0;
 }
 
 /* ---- counting ---- */

@@ -22,6 +22,15 @@ struct video_layout {
     size_t memory_bytes[FFTD_MAX_PLANES], buffer_bytes[FFTD_MAX_PLANES];
 };
 
+/* Returns either kind of format as a multi-planar one; a single-planar one has one plane. */
+struct v4l2_pix_format_mplane video_format_pix(const struct v4l2_format *format);
+
+/* Returns whether both formats have the same memory layout: pixel format, size and row lengths. */
+bool video_format_same(const struct v4l2_format *a, const struct v4l2_format *b);
+
+/* Returns whether frames of this format are JPEG files. */
+bool video_format_is_jpeg(const struct v4l2_format *format);
+
 /* Reads a format that the driver returned. -EINVAL: fftd does not support it, or it contradicts
  * itself. */
 int video_layout(struct video_layout *ret, const struct v4l2_format *format, struct error *why);

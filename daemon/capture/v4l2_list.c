@@ -133,9 +133,9 @@ static int choose(const struct video_device *device, struct choice *ret)
     int r = try_choice(device, &anything, &format, &choice.info);
     if (r < 0)
         return r;
-    choice.width = video_format_width(&format);
-    choice.height = video_format_height(&format);
-    const uint32_t pixelformat = video_format_pixelformat(&format);
+    choice.width = video_format_pix(&format).width;
+    choice.height = video_format_pix(&format).height;
+    const uint32_t pixelformat = video_format_pix(&format).pixelformat;
     choice.rate = video_max_rate(device, pixelformat, choice.width, choice.height);
     struct video_offer offers[VIDEO_MAX_OFFERS];
     unsigned count = video_offers(device, offers);

@@ -158,12 +158,13 @@ static int refuse_size(const struct video_device *device, const struct capture_r
                        const struct v4l2_format *nearest, struct error *why)
 {
     char sizes[300];
-    uint32_t pixelformat = video_format_pixelformat(nearest);
+    uint32_t pixelformat = video_format_pix(nearest).pixelformat;
     const char *name = format_by_v4l2(pixelformat)->name;
     video_sizes(device, pixelformat, sizes, sizeof sizes);
     return error_set(why, EINVAL, "does not offer %s at %ux%u: the nearest is %ux%u%s%s", name,
-                     request->width, request->height, video_format_width(nearest),
-                     video_format_height(nearest), sizes[0] != '\0' ? "; it offers " : "", sizes);
+                     request->width, request->height, video_format_pix(nearest).width,
+                     video_format_pix(nearest).height, sizes[0] != '\0' ? "; it offers " : "",
+                     sizes);
 }
 
 static int refuse_format(const struct video_device *device, const struct capture_request *request,
@@ -196,8 +197,8 @@ int video_choose(const struct video_device *device, const struct capture_request
     int r = video_ioctl(device, VIDIOC_G_FMT, &current);
     if (r < 0)
         return error_set(why, -r, "VIDIOC_G_FMT: %s", strerror(-r));
-    uint32_t width = request->width != 0 ? request->width : video_format_width(&current);
-    uint32_t height = request->width != 0 ? request->height : video_format_height(&current);
+    uint32_t width = request->width != 0 ? request->width : video_format_pix(&current).width;
+    uint32_t height = request->width != 0 ? request->height : video_format_pix(&current).height;
 
     struct video_offer offers[VIDEO_MAX_OFFERS];
     unsigned count = candidates(device, request->fourcc, offers);
@@ -208,7 +209,7 @@ int video_choose(const struct video_device *device, const struct capture_request
         fill_format(&format, offers[i].pixelformat, width, height);
         struct video_layout layout;
         if (video_ioctl(device, VIDIOC_TRY_FMT, &format) < 0 ||
-            video_format_pixelformat(&format) != offers[i].pixelformat ||
+            video_format_pix(&format).pixelformat != offers[i].pixelformat ||
             video_layout(&layout, &format, why) < 0)
             continue;
         if (request->width != 0 &&
@@ -281,11 +282,12 @@ int video_agree(const struct video_device *device, const struct v4l2_format *cho
     r = video_layout(&layout, &format, why);
     if (r < 0)
         return r;
-    if (video_format_pixelformat(&format) != video_format_pixelformat(chosen) ||
-        video_format_width(&format) != video_format_width(chosen) ||
-        video_format_height(&format) != video_format_height(chosen))
-        return error_set(why, EINVAL, "accepted %ux%u, then set %ux%u", video_format_width(chosen),
-                         video_format_height(chosen), layout.format.width, layout.format.height);
+    if (video_format_pix(&format).pixelformat != video_format_pix(chosen).pixelformat ||
+        video_format_pix(&format).width != video_format_pix(chosen).width ||
+        video_format_pix(&format).height != video_format_pix(chosen).height)
+        return error_set(why, EINVAL, "accepted %ux%u, then set %ux%u",
+                         video_format_pix(chosen).width, video_format_pix(chosen).height,
+                         layout.format.width, layout.format.height);
     /* After the format, because drivers reset the rate when that is set. */
     agree_on_rate(device, rate, &layout.format);
     correct_range(device, &layout.format);

@@ -4,8 +4,7 @@
  *
  *     paths.c    directories from the environment
  *     file.c     libconfig files, key by key
- *     config.c   every key: defaults, assignments, printing
- *     key.c      one key: its name, value and messages
+ *     key.c      one key, or every key: names, values, messages, defaults, printing
  *     keys.c     the table of keys
  *     type.c     the types of keys
  *     preset.c   filters by name
@@ -23,7 +22,6 @@
 #include <stdint.h>
 #include <stdio.h>
 
-#include "config/key.h"
 #include "transform/engine_options.h"
 #include "core/error.h"
 #include "filters/filter.h"
@@ -71,7 +69,7 @@ struct config_output {
     unsigned max_clients;          /* 1 .. LIMIT_CLIENTS */
     bool watch_unfiltered;         /* watchers may take snapshots from before the filter */
     char runtime_dir[CONFIG_TEXT]; /* has the sockets; after config_finish a directory */
-    uint64_t frames;               /* the daemon ends after this number of frames; 0: unlimited */
+    unsigned frames;               /* the daemon ends after this number of frames; 0: unlimited */
 };
 
 /* The groups of the file. */
@@ -82,6 +80,10 @@ struct config {
     struct filter_chain filter;
     struct config_output output;
 };
+
+/* All keys, in the order of config/fftd.conf (keys.c). */
+struct config_key;
+const struct config_key *config_keys(unsigned *ret_count);
 
 /* Sets every key to its default. (libconfig has a config_init.) */
 void config_defaults(struct config *ret);
@@ -94,9 +96,6 @@ int config_load(struct config *config, const char *path, struct error *why);
  * with `origin` ("--set") as those about a file begin with FILE:LINE. */
 int config_set(struct config *config, const char *assignment, const char *origin,
                struct error *why);
-
-/* Writes the value of a key as text that config_set accepts. -ENOENT: there is no such key. */
-int config_get(const struct config *config, const char *name, char *text, size_t size);
 
 /* Writes the configuration as a file that config_load reads back to the same values, with each
  * key's summary before it. */

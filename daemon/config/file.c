@@ -6,8 +6,8 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "config/key.h"
 #include "config/tree.h"
-#include "config/type.h"
 #include "core/text.h"
 
 #define NAME_BYTES 64
@@ -51,9 +51,8 @@ static int apply_member(struct config *config, const struct config_tree *tree, c
              config_setting_name(setting));
     config_tree_origin(tree, setting, origin);
     if (!is_group_name(name)) {
-        const struct config_key *key;
-        int r = config_key_find(&key, name, origin, why);
-        return r < 0 ? r : apply_value(config, tree, key, setting, why);
+        const struct config_key *key = config_key_find(name, origin, why);
+        return key == NULL ? -EINVAL : apply_value(config, tree, key, setting, why);
     }
     if (!config_setting_is_group(setting))
         return error_set(why, EINVAL, "%s: %s is %s: expected a group { ... }", origin, name,

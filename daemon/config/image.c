@@ -177,23 +177,6 @@ static int check_file(const char *path, const struct stat *file, struct error *w
     return 0;
 }
 
-/* Reads up to size bytes. Returns their number, or -errno. */
-static ssize_t read_all(int fd, unsigned char *bytes, size_t size)
-{
-    size_t used = 0;
-    while (used < size) {
-        ssize_t n = read(fd, bytes + used, size - used);
-        if (n < 0 && errno == EINTR)
-            continue;
-        if (n < 0)
-            return -errno;
-        if (n == 0)
-            break;
-        used += (size_t)n;
-    }
-    return (ssize_t)used;
-}
-
 static int parse(struct filter_image **ret, const char *name, const unsigned char *bytes,
                  size_t count, struct error *why)
 {
@@ -215,10 +198,12 @@ static int parse_file(struct filter_image **ret, const char *name, const char *p
     unsigned char *bytes = malloc(size + 1);
     if (bytes == NULL)
         return error_set(why, ENOMEM, "out of memory for %s of %zu bytes", path, size);
-    const ssize_t count = read_all(fd, bytes, size);
-    int r = count < 0
-                ? error_set(why, (int)-count, "cannot read %s: %s", path, strerror((int)-count))
-                : parse(ret, name, bytes, (size_t)count, why);
+    size_t count = 0;
+    ssize_t got = 0;
+    while (count < size && (got = read(fd, bytes + count, size - count)) > 0)
+        count += (size_t)got;
+    int r = got < 0 ? error_set(why, errno, "cannot read %s: %s", path, strerror(errno))
+                    : parse(ret, name, bytes, count, why);
     free(bytes);
     return r;
 }
@@ -247,14 +232,15 @@ static int load_file(const struct filter_image **ret, const char *name, const ch
     return image != NULL ? keep(ret, image, &file, is_trusted, why) : r;
 }
 
-int config_load_image(const struct filter_image **ret, const char *name, struct error *why)
+/* The name has no slash: filter_image_load has checked it. */
+static int load_image(const struct filter_image **ret, const char *name, struct error *why)
 {
     struct config_dirs dirs;
     char path[CONFIG_PATH_BYTES];
     if (loaded.cancelled != NULL && atomic_load(loaded.cancelled))
         return error_set(why, ECANCELED, "image %s is no longer needed", name);
     config_find_dirs(&dirs, "FFTD_IMAGE_DIR", "images");
-    if (filter_image_is_name(name) && config_find_in_dirs(&dirs, name, "", path))
+    if (config_find_in_dirs(&dirs, name, "", path))
         return load_file(ret, name, path, why);
     return config_fail_unknown(&dirs, "image", name, "", why);
 }
@@ -266,5 +252,5 @@ void config_cancel_images(const atomic_bool *cancelled)
 
 void config_use_images(void)
 {
-    filter_image_set_loader(config_load_image);
+    filter_image_set_loader(load_image);
 }

@@ -13,16 +13,8 @@
 
 struct config;
 
-/* All keys, in the order of config/fftd.conf. */
-const struct config_key *config_keys(unsigned *ret_count);
-
-/* NULL: there is no such key. */
-const struct config_key *config_key_by_name(const char *name);
-
-/* The same with an error. -EINVAL: there is no such key; the text begins with `origin` and lists
- * the keys that are nearest. */
-int config_key_find(const struct config_key **ret, const char *name, const char *origin,
-                    struct error *why);
+/* NULL: there is no such key; the text begins with `origin` and lists the keys that are nearest. */
+const struct config_key *config_key_find(const char *name, const char *origin, struct error *why);
 
 /* Writes what the key accepts, in words: "a number 0.1 .. 1000 frames/s, or auto". */
 #define CONFIG_EXPECTS_BYTES 360

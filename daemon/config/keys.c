@@ -5,13 +5,14 @@
 #include <string.h>
 
 #include "config/preset.h"
+#include "config/type.h"
 #include "core/client_limits.h"
 
 #define MIN_SIDE 16 /* pixels */
 
 _Static_assert(sizeof(enum recipe_precision) == sizeof(uint32_t) &&
                    sizeof(enum plan_border) == sizeof(uint32_t),
-               "config_type_choice stores enums as uint32_t");
+               "config_type_choice stores enums in 32 bits");
 _Static_assert(offsetof(struct config_source, height) ==
                    offsetof(struct config_source, width) + sizeof(uint32_t),
                "config_type_size stores both at once");
@@ -112,7 +113,7 @@ static const struct config_key keys[] = {
         .name = "camera.buffers",
         .initial = "auto",
         .summary = "the number of frames that the driver may hold",
-        .type = &config_type_uint,
+        .type = &config_type_whole,
         FIELD(camera.source.buffers),
         .live = true,
         .min = 2,
@@ -140,7 +141,7 @@ static const struct config_key keys[] = {
         .name = "camera.seed",
         .initial = "1",
         .summary = "for pattern: sources, the seed of the noise",
-        .type = &config_type_uint,
+        .type = &config_type_whole,
         FIELD(camera.source.seed),
         .live = true,
         .max = INT32_MAX,
@@ -235,7 +236,7 @@ static const struct config_key keys[] = {
         .name = "engine.margin",
         .initial = "auto",
         .summary = "the least number of pixels added to each axis",
-        .type = &config_type_int,
+        .type = &config_type_whole,
         FIELD(engine.options.margin),
         .unit = "px",
         .min = 0,
@@ -247,7 +248,7 @@ static const struct config_key keys[] = {
         .name = "engine.in_flight",
         .initial = "2",
         .summary = "the number of frames on the device at the same time",
-        .type = &config_type_uint,
+        .type = &config_type_whole,
         FIELD(engine.options.in_flight),
         .unit = "frames",
         .min = 1,
@@ -257,7 +258,7 @@ static const struct config_key keys[] = {
         .name = "engine.memory",
         .initial = "auto",
         .summary = "the most memory that frames and their filters may take",
-        .type = &config_type_uint,
+        .type = &config_type_whole,
         FIELD(engine.memory_mib),
         .unit = "MiB",
         .min = 16,
@@ -313,7 +314,7 @@ static const struct config_key keys[] = {
         .name = "output.slots",
         .initial = "8",
         .summary = "the number of frames in the ring",
-        .type = &config_type_uint,
+        .type = &config_type_whole,
         FIELD(output.slots),
         .unit = "frames",
         .min = FFTD_MIN_SLOTS,
@@ -337,7 +338,7 @@ static const struct config_key keys[] = {
         .name = "output.max_clients",
         .initial = "64",
         .summary = "the number of clients that may read at the same time",
-        .type = &config_type_uint,
+        .type = &config_type_whole,
         FIELD(output.max_clients),
         .unit = "clients",
         .min = 1,
@@ -364,7 +365,7 @@ static const struct config_key keys[] = {
         .name = "output.frames",
         .initial = "unlimited",
         .summary = "stop after this number of published frames",
-        .type = &config_type_uint64,
+        .type = &config_type_whole,
         FIELD(output.frames),
         .unit = "frames",
         .min = 1,

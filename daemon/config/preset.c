@@ -62,7 +62,7 @@ bool config_is_name(const char *text)
     return *text != '\0' && text[strspn(text, allowed)] == '\0';
 }
 
-int config_load_preset(struct filter_chain *ret, const char *name, struct error *why)
+static int load_preset(struct filter_chain *ret, const char *name, struct error *why)
 {
     struct config_dirs dirs;
     char path[CONFIG_PATH_BYTES];
@@ -96,6 +96,6 @@ int config_filter(struct filter_chain *ret, const char *text, struct error *why)
 {
     const size_t prefix = sizeof PREFIX - 1;
     if (strncmp(text, PREFIX, prefix) == 0)
-        return config_load_preset(ret, text + prefix, why);
+        return load_preset(ret, text + prefix, why);
     return filter_chain_parse(ret, text, why);
 }

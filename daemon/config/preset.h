@@ -12,17 +12,12 @@
 /* Returns whether the text is a name as cameras and presets have: letters, digits, _ and -. */
 bool config_is_name(const char *text);
 
-/* Reads a filter as users write it: a chain's text, or preset:NAME. -EINVAL, -ENOENT (no such
- * preset), or why the preset's file cannot be read. */
+/* Reads a filter as users write it: a chain's text, or preset:NAME. A preset is looked for in
+ * $FFTD_PRESET_DIR if that is set, otherwise where dirs.h says. -EINVAL; -ENOENT: there is no such
+ * preset, and the text lists those that exist; or why the preset's file cannot be read. */
 int config_filter(struct filter_chain *ret, const char *text, struct error *why);
 
-/* Reads the chain of the preset with this name. It is looked for in $FFTD_PRESET_DIR if that is
- * set. Otherwise it is looked for in /etc/fftd/presets, then in ../share/fftd/presets beside the
- * program, then in config/presets of the source tree that the program was built in. -ENOENT: there
- * is none; the text lists those that exist. */
-int config_load_preset(struct filter_chain *ret, const char *name, struct error *why);
-
-/* Calls visit with the name of each preset that config_load_preset finds. */
+/* Calls visit with the name of each preset that config_filter finds. */
 void config_list_presets(void (*visit)(void *context, const char *name), void *context);
 
 /* Reads the chain of a preset file. Its keys are `filter`, as in a configuration, and `summary`,

@@ -1,4 +1,4 @@
-/* Fields are read and written by memcpy, because an enum's field is accessed as uint32_t, which is
+/* Fields are read and written by memcpy, because an enum's field is accessed as int32_t, which is
  * not the type it is declared as. */
 #include "config/type.h"
 
@@ -15,11 +15,6 @@
 #include "core/format.h"
 #include "core/settings.h"
 #include "core/text.h"
-
-static bool equal_bytes(const void *a, const void *b, const struct config_key *key)
-{
-    return memcmp(a, b, key->size) == 0;
-}
 
 static bool is_word(const struct config_key *key, const char *text)
 {
@@ -49,17 +44,10 @@ static void print_string(const void *field, const struct config_key *key, char *
     snprintf(text, size, "%s", (const char *)field);
 }
 
-static bool equal_strings(const void *a, const void *b, const struct config_key *key)
-{
-    (void)key;
-    return strcmp(a, b) == 0;
-}
-
 const struct config_type config_type_string = {
     .expects = expects_string,
     .parse = parse_string,
     .print = print_string,
-    .equal = equal_strings,
 };
 
 /* ---- numbers ---- */
@@ -95,11 +83,6 @@ static int read_whole(double *ret, const struct config_key *key, const char *tex
         return -EINVAL;
     *ret = number;
     return 0;
-}
-
-static int read_whole_or_word(double *ret, const struct config_key *key, const char *text)
-{
-    return read_word(ret, key, text) ? 0 : read_whole(ret, key, text);
 }
 
 static void print_number_or_word(double number, const struct config_key *key, char *text,
@@ -138,20 +121,10 @@ static void print_number(const void *field, const struct config_key *key, char *
     print_number_or_word(number, key, text, size);
 }
 
-static bool equal_numbers(const void *a, const void *b, const struct config_key *key)
-{
-    double number_a, number_b;
-    (void)key;
-    memcpy(&number_a, a, sizeof number_a);
-    memcpy(&number_b, b, sizeof number_b);
-    return number_a == number_b;
-}
-
 const struct config_type config_type_number = {
     .expects = expects_number,
     .parse = parse_number,
     .print = print_number,
-    .equal = equal_numbers,
     .is_literal = true,
 };
 
@@ -162,100 +135,43 @@ static void expects_whole(const struct config_key *key, char *text, size_t size)
         text_append(text, size, " %s", key->unit);
 }
 
-static int parse_int(void *field, const struct config_key *key, const char *text, struct error *why)
-{
-    double number;
-    int r = read_whole_or_word(&number, key, text);
-    (void)why;
-    if (r == 0)
-        memcpy(field, &(int){(int)number}, sizeof(int));
-    return r;
-}
-
-static void print_int(const void *field, const struct config_key *key, char *text, size_t size)
-{
-    int whole;
-    memcpy(&whole, field, sizeof whole);
-    print_number_or_word(whole, key, text, size);
-}
-
-const struct config_type config_type_int = {
-    .expects = expects_whole,
-    .parse = parse_int,
-    .print = print_int,
-    .equal = equal_bytes,
-    .is_literal = true,
-};
-
-static void store_uint(void *field, uint32_t value)
+static void store_int32(void *field, int32_t value)
 {
     memcpy(field, &value, sizeof value);
 }
 
-static uint32_t load_uint(const void *field)
+static int32_t load_int32(const void *field)
 {
-    uint32_t value;
+    int32_t value;
     memcpy(&value, field, sizeof value);
     return value;
 }
 
-static int parse_uint(void *field, const struct config_key *key, const char *text,
-                      struct error *why)
+/* No key has values above INT32_MAX, so that a signed and an unsigned field are the same bytes. */
+static int parse_whole(void *field, const struct config_key *key, const char *text,
+                       struct error *why)
 {
     double number;
-    int r = read_whole_or_word(&number, key, text);
+    int r = read_word(&number, key, text) ? 0 : read_whole(&number, key, text);
     (void)why;
     if (r == 0)
-        store_uint(field, (uint32_t)number);
+        store_int32(field, (int32_t)number);
     return r;
 }
 
-static void print_uint(const void *field, const struct config_key *key, char *text, size_t size)
+static void print_whole(const void *field, const struct config_key *key, char *text, size_t size)
 {
-    print_number_or_word(load_uint(field), key, text, size);
+    print_number_or_word(load_int32(field), key, text, size);
 }
 
-const struct config_type config_type_uint = {
+const struct config_type config_type_whole = {
     .expects = expects_whole,
-    .parse = parse_uint,
-    .print = print_uint,
-    .equal = equal_bytes,
-    .is_literal = true,
-};
-
-static int parse_uint64(void *field, const struct config_key *key, const char *text,
-                        struct error *why)
-{
-    double number;
-    int r = read_whole_or_word(&number, key, text);
-    (void)why;
-    if (r == 0)
-        memcpy(field, &(uint64_t){(uint64_t)number}, sizeof(uint64_t));
-    return r;
-}
-
-static void print_uint64(const void *field, const struct config_key *key, char *text, size_t size)
-{
-    uint64_t whole;
-    memcpy(&whole, field, sizeof whole);
-    print_number_or_word((double)whole, key, text, size);
-}
-
-const struct config_type config_type_uint64 = {
-    .expects = expects_whole,
-    .parse = parse_uint64,
-    .print = print_uint64,
-    .equal = equal_bytes,
+    .parse = parse_whole,
+    .print = print_whole,
     .is_literal = true,
 };
 
 /* ---- booleans ---- */
-
-static void expects_bool(const struct config_key *key, char *text, size_t size)
-{
-    (void)key;
-    text_append(text, size, "true or false");
-}
 
 static int parse_bool(void *field, const struct config_key *key, const char *text,
                       struct error *why)
@@ -277,10 +193,9 @@ static void print_bool(const void *field, const struct config_key *key, char *te
 }
 
 const struct config_type config_type_bool = {
-    .expects = expects_bool,
+    .accepts = "true or false",
     .parse = parse_bool,
     .print = print_bool,
-    .equal = equal_bytes,
     .is_literal = true,
 };
 
@@ -299,7 +214,7 @@ static int parse_choice(void *field, const struct config_key *key, const char *t
     (void)why;
     for (unsigned i = 0; key->choices[i] != NULL; i++) {
         if (strcmp(key->choices[i], text) == 0) {
-            store_uint(field, i);
+            store_int32(field, (int32_t)i);
             return 0;
         }
     }
@@ -308,14 +223,13 @@ static int parse_choice(void *field, const struct config_key *key, const char *t
 
 static void print_choice(const void *field, const struct config_key *key, char *text, size_t size)
 {
-    snprintf(text, size, "%s", key->choices[load_uint(field)]);
+    snprintf(text, size, "%s", key->choices[load_int32(field)]);
 }
 
 const struct config_type config_type_choice = {
     .expects = expects_choice,
     .parse = parse_choice,
     .print = print_choice,
-    .equal = equal_bytes,
 };
 
 static void expects_format(const struct config_key *key, char *text, size_t size)
@@ -333,13 +247,13 @@ static int parse_format(void *field, const struct config_key *key, const char *t
     (void)why;
     if (format == NULL && !is_word(key, text))
         return -EINVAL;
-    store_uint(field, format != NULL ? format->fourcc : 0);
+    store_int32(field, format != NULL ? (int32_t)format->fourcc : 0);
     return 0;
 }
 
 static void print_format(const void *field, const struct config_key *key, char *text, size_t size)
 {
-    const struct format_info *format = format_by_fourcc(load_uint(field));
+    const struct format_info *format = format_by_fourcc((uint32_t)load_int32(field));
     snprintf(text, size, "%s", format != NULL ? format->name : key->word);
 }
 
@@ -347,7 +261,6 @@ const struct config_type config_type_format = {
     .expects = expects_format,
     .parse = parse_format,
     .print = print_format,
-    .equal = equal_bytes,
 };
 
 /* ---- sizes ---- */
@@ -392,16 +305,9 @@ const struct config_type config_type_size = {
     .expects = expects_size,
     .parse = parse_size,
     .print = print_size,
-    .equal = equal_bytes,
 };
 
 /* ---- filter chains ---- */
-
-static void expects_filter(const struct config_key *key, char *text, size_t size)
-{
-    (void)key;
-    text_append(text, size, "FILTER:NAME=VALUE,... | ..., preset:NAME or none");
-}
 
 static int parse_filter(void *field, const struct config_key *key, const char *text,
                         struct error *why)
@@ -416,9 +322,9 @@ static void print_filter(const void *field, const struct config_key *key, char *
     filter_chain_print(field, text, size);
 }
 
-static bool equal_filters(const void *a, const void *b, const struct config_key *key)
+/* Images of one name may differ. */
+static bool equal_filters(const void *a, const void *b)
 {
-    (void)key;
     return filter_chain_equal(a, b);
 }
 
@@ -430,7 +336,7 @@ static int read_filter(void *field, const struct config_key *key, const struct c
 }
 
 const struct config_type config_type_filter = {
-    .expects = expects_filter,
+    .accepts = "FILTER:NAME=VALUE,... | ..., preset:NAME or none",
     .parse = parse_filter,
     .print = print_filter,
     .equal = equal_filters,
@@ -440,12 +346,6 @@ const struct config_type config_type_filter = {
 };
 
 /* ---- settings ---- */
-
-static void expects_settings(const struct config_key *key, char *text, size_t size)
-{
-    (void)key;
-    text_append(text, size, "NAME=VALUE, ... or none; `fftd-ctl camera controls` lists them");
-}
 
 static int parse_settings(void *field, const struct config_key *key, const char *text,
                           struct error *why)
@@ -458,12 +358,6 @@ static void print_settings(const void *field, const struct config_key *key, char
 {
     (void)key;
     settings_print(field, text, size);
-}
-
-static bool equal_settings(const void *a, const void *b, const struct config_key *key)
-{
-    (void)key;
-    return settings_equal(a, b);
 }
 
 static int read_settings(void *field, const struct config_key *key, const struct config_tree *tree,
@@ -487,10 +381,9 @@ static int read_settings(void *field, const struct config_key *key, const struct
 }
 
 const struct config_type config_type_settings = {
-    .expects = expects_settings,
+    .accepts = "NAME=VALUE, ... or none; `fftd-ctl camera controls` lists them",
     .parse = parse_settings,
     .print = print_settings,
-    .equal = equal_settings,
     .read = read_settings,
     .compound = CONFIG_TYPE_GROUP,
     .explains = true,

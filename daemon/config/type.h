@@ -13,8 +13,10 @@ struct config_setting_t; /* libconfig's */
 struct config_tree;
 
 struct config_type {
-    /* Appends what a key of this type accepts, in words, without the key's special word. */
+    /* Appends what a key of this type accepts, in words, without the key's special word. NULL: all
+     * keys of the type accept the same, which `accepts` names. */
     void (*expects)(const struct config_key *key, char *text, size_t size);
+    const char *accepts;
 
     /* Sets the field from text. The field is unchanged on failure. Without an explanation
      * (explains) the caller writes the error's text. */
@@ -23,8 +25,8 @@ struct config_type {
     /* Writes the field as text that parse reads back to the same value. */
     void (*print)(const void *field, const struct config_key *key, char *text, size_t size);
 
-    /* Returns whether two fields have the same value. */
-    bool (*equal)(const void *a, const void *b, const struct config_key *key);
+    /* Returns whether two fields have the same value. NULL: they do if print writes the same. */
+    bool (*equal)(const void *a, const void *b);
 
     /* Sets the field from a list or a group of a file, whichever `compound` names (one of
      * libconfig's CONFIG_TYPE_...). NULL: the type has only texts, numbers and booleans. */
@@ -39,9 +41,7 @@ struct config_type {
 /* The types, and what the field of a key is. */
 extern const struct config_type config_type_string; /* char[size], with valid and expects */
 extern const struct config_type config_type_number; /* double, min .. max */
-extern const struct config_type config_type_int;    /* int, min .. max */
-extern const struct config_type config_type_uint;   /* unsigned or uint32_t, min .. max */
-extern const struct config_type config_type_uint64; /* uint64_t, min .. max */
+extern const struct config_type config_type_whole;  /* int, unsigned or uint32_t, min .. max */
 extern const struct config_type config_type_bool;
 extern const struct config_type config_type_choice; /* an enum: the index of its name in choices */
 extern const struct config_type config_type_size;   /* WIDTHxHEIGHT: uint32_t[2], min .. max each */

@@ -22,7 +22,9 @@
 #define LIMIT_PEERS_OF_USER      16
 /* Bytes of a line of the handshake, and of a message with its header. A peer that sends a longer
  * one is disconnected. Ceiling: LIMIT_MESSAGE_CEILING, the least default of net.core.wmem_max (of
- * 32-bit kernels), because a socket has to hold a whole message; the start checks the real one. */
+ * 32-bit kernels), because a socket has to hold a whole message; the start checks the real one.
+ * Least: the text of any chain (bus/peer.c checks both). fftd(8), docs/SECURITY.md and
+ * tests/integration/test_bus_budget.py repeat LIMIT_MESSAGE_BYTES. */
 #define LIMIT_LINE_BYTES         1024u
 #define LIMIT_MESSAGE_BYTES      65536u
 #define LIMIT_MESSAGE_CEILING    163840u

@@ -1,5 +1,5 @@
-/* The daemon's one clock: CLOCK_MONOTONIC in nanoseconds, as in the ring. Beside it, what a thread
- * has cost. */
+/* The one clock of the daemon and its clients: CLOCK_MONOTONIC in nanoseconds, as in the ring.
+ * Beside it, what a thread has cost. */
 #ifndef FFTD_CORE_CLOCK_H
 #define FFTD_CORE_CLOCK_H
 
@@ -7,14 +7,20 @@
 #include <stdint.h>
 #include <time.h>
 
-#define NS_PER_S  1000000000ll
-#define NS_PER_MS 1000000ll
+#define NS_PER_S  INT64_C(1000000000)
+#define NS_PER_MS INT64_C(1000000)
 
 static inline int64_t clock_now_ns(void)
 {
     struct timespec now;
     clock_gettime(CLOCK_MONOTONIC, &now);
     return now.tv_sec * NS_PER_S + now.tv_nsec;
+}
+
+/* Microseconds, which libsystemd uses. */
+static inline uint64_t clock_now_us(void)
+{
+    return (uint64_t)clock_now_ns() / 1000;
 }
 
 /* Time of a processor that the calling thread has taken. */

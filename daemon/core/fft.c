@@ -49,37 +49,6 @@ void fft_destroy(struct fft *fft)
     free(fft);
 }
 
-/* a * b, without the checks for infinite numbers that C prescribes for the operator. */
-static inline float complex times(float complex a, float complex b)
-{
-    return (crealf(a) * crealf(b) - cimagf(a) * cimagf(b)) +
-           (crealf(a) * cimagf(b) + cimagf(a) * crealf(b)) * I;
-}
-
-void fft_line(const struct fft *fft, float complex *line, bool inverse)
-{
-    const unsigned length = fft->length;
-    for (unsigned i = 0; i < length; i++) {
-        const unsigned j = fft->reversed[i];
-        if (i < j) {
-            const float complex kept = line[i];
-            line[i] = line[j];
-            line[j] = kept;
-        }
-    }
-    for (unsigned half = 1; half < length; half *= 2)
-        for (unsigned first = 0; first < length; first += 2 * half)
-            for (unsigned p = 0; p < half; p++) {
-                const float complex forward = fft->factor[p * (length / 2 / half)];
-                float complex *a = line + first + p, *b = a + half;
-                const float complex turned = times(*b, inverse ? conjf(forward) : forward);
-                *b = *a - turned;
-                *a += turned;
-            }
-}
-
-/* ---- squares ---- */
-
 /* Numbers i of LANES lines are side by side, so that compilers make vectors of them. */
 struct strip {
     float re[FFT_MAX_LENGTH * LANES], im[FFT_MAX_LENGTH * LANES];

@@ -24,9 +24,6 @@ struct fft;
 int fft_create(struct fft **ret, unsigned length, struct error *why);
 void fft_destroy(struct fft *fft); /* NULL is allowed */
 
-/* Transforms one line. */
-void fft_line(const struct fft *fft, float complex *line, bool inverse);
-
 /* Transforms a square of length x length numbers, rows side by side, along both axes. */
 void fft_square(const struct fft *fft, float complex *square, bool inverse);
 

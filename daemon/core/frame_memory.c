@@ -8,20 +8,11 @@ const char *const memory_mode_names[] = {[MEMORY_COPIED] = "mmap",
                                          [MEMORY_AUTO] = "auto",
                                          NULL};
 
-const char *memory_mode_description(enum memory_mode mode)
-{
-    switch (mode) {
-    case MEMORY_COPIED:
-        return "copied";
-    case MEMORY_SHARED:
-        return "shared with the source (USERPTR)";
-    case MEMORY_IMPORTED:
-        return "imported as dma-bufs";
-    case MEMORY_AUTO:
-        break;
-    }
-    return "unknown";
-}
+const char *const memory_mode_descriptions[] = {
+    [MEMORY_COPIED] = "copied",
+    [MEMORY_SHARED] = "shared with the source (USERPTR)",
+    [MEMORY_IMPORTED] = "imported as dma-bufs",
+};
 
 int frame_memory_check(const struct frame_memory *memory, enum memory_mode mode,
                        const size_t offset[], const uint32_t stride[], struct error *why)

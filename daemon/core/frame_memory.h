@@ -51,8 +51,8 @@ struct frame_memory {
  * NULL. */
 extern const char *const memory_mode_names[];
 
-/* In words: "shared with the source (USERPTR)". */
-const char *memory_mode_description(enum memory_mode mode);
+/* In words, of the modes that frames can be in: "shared with the source (USERPTR)". */
+extern const char *const memory_mode_descriptions[];
 
 /* Checks that the mode supports frames whose planes begin offset[] bytes after the memory does,
  * with rows stride[] bytes apart. -EOPNOTSUPP: it does not; the text has the reason. */

@@ -65,12 +65,9 @@ uint64_t histogram_below(const struct histogram *histogram, unsigned bucket)
     return count;
 }
 
-const char *overhead_name(enum overhead_step step)
-{
-    static const char *const names[OVERHEAD_COUNT] = {"map",       "copy",    "unmap",
-                                                      "arguments", "enqueue", "gap"};
-    return step < OVERHEAD_COUNT ? names[step] : "unknown";
-}
+const char *const overhead_names[OVERHEAD_COUNT] = {
+    "map", "copy", "unmap", "arguments", "enqueue", "gap",
+};
 
 void time_sums_add(struct time_sum *sum, const int64_t *ns, unsigned count)
 {

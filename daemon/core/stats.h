@@ -52,7 +52,7 @@ enum overhead_step {
     OVERHEAD_GAP,       /* time of the device between the dispatches of a frame */
     OVERHEAD_COUNT
 };
-const char *overhead_name(enum overhead_step step); /* "map" */
+extern const char *const overhead_names[OVERHEAD_COUNT]; /* "map" */
 
 struct overhead {
     int64_t ns[OVERHEAD_COUNT]; /* negative: not measured in this frame */

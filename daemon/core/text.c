@@ -118,9 +118,9 @@ char *text_quote(char quoted[TEXT_QUOTE_BYTES], const char *text)
     return quoted;
 }
 
-/* Bytes of the UTF-8 character that the text begins with; 0: it is none (RFC 3629, section 4). */
-static unsigned utf8_length(const unsigned char *text)
+unsigned text_utf8_length(const char *character)
 {
+    const unsigned char *text = (const unsigned char *)character;
     const unsigned length = text[0] < 0x80   ? 1
                             : text[0] < 0xc2 ? 0
                             : text[0] < 0xe0 ? 2
@@ -148,7 +148,7 @@ char *text_clean(char *text)
 {
     unsigned char *at = (unsigned char *)text;
     while (*at != '\0') {
-        const unsigned length = utf8_length(at);
+        const unsigned length = text_utf8_length((const char *)at);
         const unsigned bytes = length == 0 ? 1 : length;
         if (length == 1 && *at >= '\t' && *at <= '\r')
             *at = ' ';
@@ -166,7 +166,7 @@ char *text_to_json(char *json, size_t size, const char *text)
     json[used++] = '"';
     while (*at != '\0') {
         char escaped[8];
-        const unsigned length = utf8_length(at);
+        const unsigned length = text_utf8_length((const char *)at);
         if (length == 0)
             strcpy(escaped, "\xef\xbf\xbd");
         else if (is_control(at, length))

@@ -26,6 +26,10 @@ char *text_from_bytes(char text[TEXT_NUMBER_BYTES], uint64_t bytes);
  * "..." if it is too long. Returns its first argument. */
 char *text_quote(char quoted[TEXT_QUOTE_BYTES], const char *text);
 
+/* Returns the bytes of the UTF-8 character (RFC 3629) that the text, which is not empty, begins
+ * with; 0: it begins with something else. */
+unsigned text_utf8_length(const char *character);
+
 /* Makes a text from elsewhere (a path, a camera's name, a peer) safe to print: line breaks and
  * tabs become spaces; other control characters, which could command a terminal, and bytes that are
  * not UTF-8 become '?'. Returns its argument. */

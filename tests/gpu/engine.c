@@ -14,9 +14,9 @@
 #include "support/cmocka.h"
 #include "support/chains.h"
 #include "support/device.h"
+#include "support/pattern_frame.h"
 #include "support/reference.h"
 
-#include "capture/capture.h"
 #include "core/clock.h"
 #include "engine/engine.h"
 #include "gpu/device_private.h"

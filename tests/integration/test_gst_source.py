@@ -16,6 +16,7 @@ import pytest
 
 from client import Reader
 from conftest import BUILD, FAST_KERNELS, PATIENCE, wait_until
+from service_manager import ServiceManager
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 # GLib is not built for ThreadSanitizer, which would report its locks.
@@ -329,6 +330,7 @@ def test_a_pipeline_that_never_delivers_holds_nothing(start, tmp_path):
     daemon = start(*SMALL_NV12, source=MUTE)
     status = daemon.ctl_json("status")
     assert (status["State"], status["StateReason"]) == ("starting", f"{MUTE} is being opened")
+    assert status["SourceOpening"]
     daemon.ctl("filter", "set", "sharpen:amount=1,sigma=1")
     snapshot = daemon.ctl("snapshot", "-o", tmp_path, check=False)
     assert (snapshot.returncode, snapshot.stderr) == (
@@ -338,6 +340,20 @@ def test_a_pipeline_that_never_delivers_holds_nothing(start, tmp_path):
     assert daemon.stop() == 0
     assert time.monotonic() - begin < 9  # the helper is given 10 s to deliver
     wait_until(lambda: not is_alive(helper), "the end of the helper")
+
+
+def test_a_lost_pipeline_is_told_once(start, tmp_path):
+    """Attempts to open it again, after 0.1 s and more, change nothing that is told to others."""
+    manager = ServiceManager(tmp_path / "notify")
+    daemon = start(*SMALL_NV12, "--wait", source="gst:filesrc location=/nonexistent ! decodebin",
+                   env=manager.env)
+    lost = manager.wait_for("READY=1")
+    assert "STATUS=lost: " in lost
+    time.sleep(2)
+    manager.socket.setblocking(False)
+    with pytest.raises(BlockingIOError):
+        manager.socket.recv(4096)
+    assert not daemon.ctl_json("status")["SourceOpening"]
 
 
 def test_a_reload_to_a_pipeline_that_never_delivers(start, tmp_path):
@@ -360,8 +376,8 @@ def test_a_reload_to_a_pipeline_that_never_delivers(start, tmp_path):
                               stderr=subprocess.PIPE, text=True) as reloading:
             mute = daemon.wait_until(lambda: [pid for pid in helpers_of(daemon.pid) if pid != old],
                                      "another helper")[0]
-            daemon.wait_until(lambda: daemon.ctl_json("status")["StateReason"] ==
-                              f"{MUTE} is being opened", "the opening")
+            daemon.wait_until(lambda: daemon.ctl_json("status")["SourceOpening"], "the opening")
+            assert daemon.ctl_json("status")["StateReason"] == f"{MUTE} is being opened"
             daemon.ctl("view", "difference")  # a view has a serial of its own, but no filter
             daemon.ctl("view", "picture")
             assert reloading.poll() is None

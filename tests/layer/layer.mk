@@ -15,7 +15,7 @@ LAYER_RULES := $(BUILD)/tests/layer/rules
 $(LAYER_RULES): $(BUILD)/%: $(BUILD)/obj/%.o $(BUILD)/libtest.a $(PARTS) $(BUILD)/libctl.a \
 		$(CLIENT_PARTS)
 	@mkdir -p $(@D)
-	$(CC) $(CFLAGS) $(LDFLAGS) -Wl,--as-needed -o $@ $^ $(TEST_LIBS)
+	$(CC) $(CFLAGS) $(LDFLAGS) -Wl,--as-needed -o $@ $+ $(TEST_LIBS)
 
 # ---- the suite ----
 # The tests of every part of the engine. MALI_GROUP is the most items of a work-group: 256 with

@@ -8,6 +8,7 @@
 
 #include "support/cmocka.h"
 #include "support/dequeue.h"
+#include "support/pattern_frame.h"
 
 #include "capture/capture.h"
 #include "capture/pace.h"

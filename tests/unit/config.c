@@ -14,6 +14,7 @@
 #include "support/cmocka.h"
 
 #include "config/config.h"
+#include "config/key.h"
 #include "config/preset.h"
 #include "core/format.h"
 
@@ -70,14 +71,21 @@ static void set(struct config *config, const char *assignment)
         fail_msg("%s", why.text);
 }
 
+static const struct config_key *find_key(const char *name)
+{
+    const struct config_key *key = config_key_find(name, "--set", NULL);
+    assert_non_null(key);
+    return key;
+}
+
 static void assert_equal(const struct config *a, const struct config *b)
 {
     unsigned count;
     const struct config_key *keys = config_keys(&count);
     for (unsigned i = 0; i < count; i++) {
         char text_a[FILTER_TEXT_BYTES], text_b[FILTER_TEXT_BYTES];
-        assert_int_equal(config_get(a, keys[i].name, text_a, sizeof text_a), 0);
-        assert_int_equal(config_get(b, keys[i].name, text_b, sizeof text_b), 0);
+        config_key_print(a, &keys[i], text_a, sizeof text_a);
+        config_key_print(b, &keys[i], text_b, sizeof text_b);
         if (strcmp(text_a, text_b) != 0)
             fail_msg("%s: '%s' is not '%s'", keys[i].name, text_a, text_b);
     }
@@ -94,9 +102,9 @@ static void defaults_are_what_the_table_says(void **state)
     const struct config_key *keys = config_keys(&count);
     for (unsigned i = 0; i < count; i++) {
         char text[FILTER_TEXT_BYTES], expects[CONFIG_EXPECTS_BYTES];
-        assert_int_equal(config_get(&config, keys[i].name, text, sizeof text), 0);
+        config_key_print(&config, &keys[i], text, sizeof text);
         assert_string_equal(text, keys[i].initial);
-        assert_ptr_equal(config_key_by_name(keys[i].name), &keys[i]);
+        assert_ptr_equal(find_key(keys[i].name), &keys[i]);
         assert_true(strlen(keys[i].summary) > 0);
         config_key_expects(&keys[i], expects, sizeof expects);
         assert_in_range(strlen(expects), 4, sizeof expects - 2);
@@ -108,8 +116,6 @@ static void defaults_are_what_the_table_says(void **state)
     assert_true(config.camera.source.rate == 0);
     assert_int_equal(config.output.frames, 0);
     assert_int_equal(config.filter.count, 0);
-    char text[8];
-    assert_int_equal(config_get(&config, "camera.colour", text, sizeof text), -ENOENT);
 }
 
 /* No two keys share a field. */
@@ -170,7 +176,7 @@ static void every_type_is_set_and_read(void **state)
     char fps[16];
     set(&config, "camera.fps=max");
     assert_true(isinf(config.camera.source.rate));
-    assert_int_equal(config_get(&config, "camera.fps", fps, sizeof fps), 0);
+    config_key_print(&config, find_key("camera.fps"), fps, sizeof fps);
     assert_string_equal(fps, "max");
     set(&config, "camera.size=auto");
     set(&config, "camera.fps=auto");
@@ -221,7 +227,7 @@ static void keys_are_compared_and_copied(void **state)
     config_defaults(&b);
     set(&a, "camera.size=640x480");
     set(&b, "camera.size=640x481");
-    const struct config_key *size = config_key_by_name("camera.size");
+    const struct config_key *size = find_key("camera.size");
     assert_false(config_key_equal(&a, &b, size));
     config_key_copy(&a, &b, size);
     assert_int_equal(a.camera.source.height, 481);
@@ -229,7 +235,7 @@ static void keys_are_compared_and_copied(void **state)
     set(&a, "name=longer");
     set(&a, "name=x");
     set(&b, "name=x");
-    assert_true(config_key_equal(&a, &b, config_key_by_name("name")));
+    assert_true(config_key_equal(&a, &b, find_key("name")));
 }
 
 static void assignments_are_refused_with_reasons(void **state)
@@ -419,7 +425,7 @@ static void a_file_sets_what_it_names(void **state)
     assert_string_equal(config.camera.source.uri, "file:@include 99999999999 \" /* #");
     load(&config,
          "camera = { controls = { auto_exposure = \"Manual Mode\"; gain = 7; flip = true; }; };");
-    config_get(&config, "camera.controls", text, sizeof text);
+    config_key_print(&config, find_key("camera.controls"), text, sizeof text);
     assert_string_equal(text, "auto_exposure=Manual Mode, gain=7, flip=true");
     load(&config, "camera = { controls = \"gain=8\"; };");
     assert_int_equal(config.camera.controls.count, 1);
@@ -675,7 +681,8 @@ static void every_preset_loads(void **state)
         struct filter_chain chain;
         struct config config;
         struct error why = {""};
-        if (config_load_preset(&chain, name, &why) != 0)
+        snprintf(assignment, sizeof assignment, "preset:%s", name);
+        if (config_filter(&chain, assignment, &why) != 0)
             fail_msg("%s", why.text);
         assert_in_range(chain.count, 1, FILTER_MAX_STAGES);
         /* Only the preset that draws on black changes the mean brightness. */
@@ -700,12 +707,12 @@ static void no_presets_is_said(void **state)
     struct error why = {""};
     setenv("FFTD_PRESET_DIR", directory, 1);
     unlink(path);
-    assert_int_equal(config_load_preset(&chain, "unsharp", &why), -ENOENT);
+    assert_int_equal(config_filter(&chain, "preset:unsharp", &why), -ENOENT);
     assert_holds(why.text, "unknown preset unsharp: /tmp/");
     assert_holds(why.text, " contains no presets");
     write_bytes("filter = ();", 12);
-    assert_int_equal(config_load_preset(&chain, "cam", &why), 0);
-    assert_int_equal(config_load_preset(&chain, "can", &why), -ENOENT);
+    assert_int_equal(config_filter(&chain, "preset:cam", &why), 0);
+    assert_int_equal(config_filter(&chain, "preset:can", &why), -ENOENT);
     assert_string_equal(why.text, "unknown preset can: expected one of cam; did you mean cam?");
     unsetenv("FFTD_PRESET_DIR");
 }

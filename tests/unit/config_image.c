@@ -54,7 +54,7 @@ static const struct filter_image *load(const char *name)
 {
     const struct filter_image *image = NULL;
     struct error why = {""};
-    if (config_load_image(&image, name, &why) != 0)
+    if (filter_image_load(&image, name, &why) != 0)
         fail_msg("%s: %s", name, why.text);
     return image;
 }
@@ -63,7 +63,7 @@ static void expect_refused(const char *name, int r, const char *said)
 {
     const struct filter_image *image = NULL;
     struct error why = {""};
-    assert_int_equal(config_load_image(&image, name, &why), r);
+    assert_int_equal(filter_image_load(&image, name, &why), r);
     assert_null(image);
     if (strstr(why.text, said) == NULL)
         fail_msg("\"%s\" does not contain \"%s\"", why.text, said);
@@ -154,11 +154,11 @@ static void loading_is_cancelled(void **state)
     (void)state;
     draw(PNG_FORMAT_GRAY, plain);
     config_cancel_images(&cancelled);
-    assert_int_equal(config_load_image(&image, "drawn.png", &why), 0);
+    assert_int_equal(filter_image_load(&image, "drawn.png", &why), 0);
     atomic_store(&cancelled, true);
-    assert_int_equal(config_load_image(&image, "drawn.png", &why), -ECANCELED);
+    assert_int_equal(filter_image_load(&image, "drawn.png", &why), -ECANCELED);
     config_cancel_images(NULL);
-    assert_int_equal(config_load_image(&image, "drawn.png", &why), 0);
+    assert_int_equal(filter_image_load(&image, "drawn.png", &why), 0);
 }
 
 static void other_files_are_refused(void **state)
@@ -167,9 +167,9 @@ static void other_files_are_refused(void **state)
     write_file("a.txt", "1");
     write_file("b.txt", "1");
     expect_refused("c.txt", -ENOENT, "unknown image c.txt: expected one of a.txt, b.txt");
-    expect_refused("../etc/passwd", -ENOENT, "unknown image ../etc/passwd");
-    expect_refused("..", -ENOENT, "unknown image ..");
-    expect_refused("", -ENOENT, "unknown image ''");
+    expect_refused("../etc/passwd", -EINVAL, "../etc/passwd is not the name of an image");
+    expect_refused("..", -EINVAL, ".. is not the name of an image");
+    expect_refused("", -EINVAL, "'' is not the name of an image");
     assert_int_equal(mkdir(path_of("folder"), 0700), 0);
     expect_refused("folder", -EINVAL, "/folder is a directory: expected a regular file");
     assert_int_equal(mkfifo(path_of("pipe"), 0600), 0);

@@ -21,21 +21,29 @@ static double complex defined_line(const float complex *line, unsigned length, u
     return sum;
 }
 
+/* The only line of the square that is not zero is a row or a column of it. */
 static void lines_are_what_the_definition_says(void **state)
 {
+    enum { MOST = 512 };
+    static float complex square[MOST * MOST];
     (void)state;
-    for (unsigned length = 2; length <= 1024; length *= 2)
-        for (int inverse = 0; inverse <= 1; inverse++) {
-            float complex line[1024];
-            float complex before[1024];
+    for (unsigned length = 2; length <= MOST; length *= 2)
+        for (unsigned kind = 0; kind < 4; kind++) {
+            const bool inverse = kind % 2 != 0;
+            const unsigned step = kind < 2 ? 1 : length, other = kind < 2 ? length : 1;
+            float complex before[MOST];
             struct fft *fft;
+            memset(square, 0, sizeof square);
             for (unsigned i = 0; i < length; i++)
-                line[i] = before[i] = random_number();
+                square[i * step] = before[i] = random_number();
             assert_int_equal(fft_create(&fft, length, NULL), 0);
-            fft_line(fft, line, inverse);
-            for (unsigned k = 0; k < length; k += 1 + length / 64)
-                assert_true(cabs(line[k] - defined_line(before, length, k, inverse ? 1 : -1)) <
+            fft_square(fft, square, inverse);
+            for (unsigned k = 0; k < length; k += 1 + length / 64) {
+                const double complex expected = defined_line(before, length, k, inverse ? 1 : -1);
+                assert_true(cabs(square[k * step] - expected) < 1e-6 * length);
+                assert_true(cabs(square[k * step + (length - 1) * other] - expected) <
                             1e-6 * length);
+            }
             fft_destroy(fft);
         }
 }

@@ -5,8 +5,8 @@
 #include <string.h>
 
 #include "support/cmocka.h"
+#include "support/pattern_frame.h"
 
-#include "capture/capture.h"
 #include "core/format.h"
 #include "filters/mosaic.h"
 

@@ -4,8 +4,8 @@
 #include <string.h>
 
 #include "support/cmocka.h"
+#include "support/pattern_frame.h"
 
-#include "capture/capture.h"
 #include "capture/pattern_draw.h"
 
 #define PI 3.14159265358979323846

@@ -9,8 +9,8 @@
 #include <fftd/fftd.h>
 
 #include "support/cmocka.h"
+#include "support/pattern_frame.h"
 
-#include "capture/capture.h"
 #include "core/format.h"
 #include "pictures/picture.h"
 #include "pictures/pixels.h"

@@ -174,10 +174,10 @@ static struct camera_status wait_for_frames(void)
         if (status.published > 0 && status.filter_serial == status.wanted_serial)
             return status;
         if (status.state != CAMERA_STARTING && status.state != CAMERA_ONLINE)
-            fail_msg("%s: %s", camera_state_name(status.state), status.state_reason);
+            fail_msg("%s: %s", camera_state_names[status.state], status.state_reason);
         if (clock_now_ns() > deadline_ns)
             fail_msg("no frame filtered in %d s: %s, engine \"%s\"", (int)(PATIENCE_NS / NS_PER_S),
-                     camera_state_name(status.state), status.engine);
+                     camera_state_names[status.state], status.engine);
     }
 }
 

@@ -7,7 +7,7 @@
 #include <sys/timerfd.h>
 #include <unistd.h>
 
-#include "common/monotonic.h"
+#include "core/clock.h"
 
 struct connection {
     int fd; /* -1: the entry is free */
@@ -68,7 +68,7 @@ struct connection *connections_open(struct connections *connections, int fd)
             found = &connections->place[i];
     if (found != NULL) {
         found->fd = fd;
-        found->deadline_ns = monotonic_now_ns() + CONNECTION_IDLE_S * NS_PER_S;
+        found->deadline_ns = clock_now_ns() + CONNECTION_IDLE_S * NS_PER_S;
         if (connections->count++ == 0)
             set_timer(connections, 1);
     }
@@ -101,18 +101,18 @@ void connections_begin(struct connections *connections, struct connection *conne
                        bool is_stream)
 {
     set_deadline(connections, connection,
-                 is_stream ? INT64_MAX : monotonic_now_ns() + CONNECTION_REQUEST_S * NS_PER_S);
+                 is_stream ? INT64_MAX : clock_now_ns() + CONNECTION_REQUEST_S * NS_PER_S);
 }
 
 void connections_end(struct connections *connections, struct connection *connection)
 {
-    set_deadline(connections, connection, monotonic_now_ns() + CONNECTION_IDLE_S * NS_PER_S);
+    set_deadline(connections, connection, clock_now_ns() + CONNECTION_IDLE_S * NS_PER_S);
 }
 
 void connections_sweep(struct connections *connections)
 {
     uint64_t ticks;
-    const int64_t now_ns = monotonic_now_ns();
+    const int64_t now_ns = clock_now_ns();
     (void)!read(connections->timer_fd, &ticks, sizeof ticks);
     pthread_mutex_lock(&connections->lock);
     for (unsigned i = 0; i < CONNECTIONS_MAX; i++)

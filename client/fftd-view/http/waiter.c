@@ -1,18 +1,9 @@
 #include "waiter.h"
 
-void waiter_init_condition(pthread_cond_t *condition)
-{
-    pthread_condattr_t monotonic;
-    pthread_condattr_init(&monotonic);
-    pthread_condattr_setclock(&monotonic, CLOCK_MONOTONIC);
-    pthread_cond_init(condition, &monotonic);
-    pthread_condattr_destroy(&monotonic);
-}
-
 void waiter_add(struct waiter **list, struct waiter *waiter)
 {
     if (waiter->deadline_ns == 0)
-        waiter->deadline_ns = monotonic_now_ns() + WAITER_PATIENCE_NS;
+        waiter->deadline_ns = clock_now_ns() + WAITER_PATIENCE_NS;
     waiter->next = *list;
     *list = waiter;
     MHD_suspend_connection(waiter->connection);

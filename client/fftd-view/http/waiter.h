@@ -10,7 +10,7 @@
 
 #include <microhttpd.h>
 
-#include "common/monotonic.h"
+#include "core/clock.h"
 
 /* Nobody waits longer than this, so that the connection of a browser that has left is noticed. */
 #define WAITER_PATIENCE_NS (10 * NS_PER_S)
@@ -24,9 +24,6 @@ struct waiter {
     bool is_over;        /* the deadline has passed, or the program ends */
     struct waiter *next;
 };
-
-/* Initializes a condition variable whose timed waits use this clock (monotonic.h). */
-void waiter_init_condition(pthread_cond_t *condition);
 
 /* Suspends the connection and adds the waiter to the list. The waiter must stay in memory. */
 void waiter_add(struct waiter **list, struct waiter *waiter);

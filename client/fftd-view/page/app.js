@@ -4,7 +4,7 @@
 import * as compare from "./compare.js";
 import * as control from "./control.js";
 import * as plots from "./plots.js";
-import {element, cameraPath, setText} from "./dom.js";
+import {cameraPath, element, make, setText} from "./dom.js";
 
 const POLL_MS = 1000;
 const DELIVERING = ["online", "starting", "paused"];
@@ -37,14 +37,8 @@ function showList() {
     const list = element("cameras");
     const shown = [...list.querySelectorAll("a")].map((link) => link.textContent);
     if (names.join("\n") !== shown.join("\n"))
-        list.replaceChildren(...names.map((name) => {
-            const item = document.createElement("li");
-            const link = document.createElement("a");
-            link.href = `#${encodeURIComponent(name)}`;
-            link.textContent = name;
-            item.append(link);
-            return item;
-        }));
+        list.replaceChildren(...names.map((name) =>
+            make("li", {}, make("a", {href: `#${encodeURIComponent(name)}`, textContent: name}))));
     for (const link of list.querySelectorAll("a"))
         if (current() && link.textContent === current().name)
             link.setAttribute("aria-current", "page");
@@ -79,11 +73,8 @@ function showAbout(camera) {
     const list = element("about");
     const terms = [...list.querySelectorAll("dt")];
     if (terms.map((term) => term.textContent).join() !== rows.map(([name]) => name).join())
-        list.replaceChildren(...rows.flatMap(([name]) => {
-            const term = document.createElement("dt");
-            term.textContent = name;
-            return [term, document.createElement("dd")];
-        }));
+        list.replaceChildren(...rows.flatMap(([name]) =>
+            [make("dt", {textContent: name}), make("dd")]));
     list.querySelectorAll("dd").forEach((value, i) => {
         if (value.textContent !== rows[i][1])
             value.textContent = rows[i][1];

@@ -2,7 +2,7 @@
 import * as filter from "./filter.js";
 import * as plane from "./plane.js";
 import * as stages from "./stages.js";
-import {element, offerFile, setText} from "./dom.js";
+import {element, make, offerFile, setText} from "./dom.js";
 
 const SAVED = "fftd-presets";  // in this browser: {name: chain}
 
@@ -14,12 +14,8 @@ filter.messages.error = (text) => setText("filter-error", text);
 const saved = () => JSON.parse(localStorage.getItem(SAVED) || "{}");
 
 function showPresets() {
-    const group = (label, names, prefix) => {
-        const made = document.createElement("optgroup");
-        made.label = label;
-        made.append(...names.map((name) => new Option(name, prefix + name)));
-        return made;
-    };
+    const group = (label, names, prefix) =>
+        make("optgroup", {label}, ...names.map((name) => new Option(name, prefix + name)));
     const mine = Object.keys(saved()).sort();
     const chosen = element("preset").value;
     element("preset").replaceChildren(group("From fftd", stages.presets(), "preset:"),

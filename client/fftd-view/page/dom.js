@@ -1,8 +1,20 @@
 // Helpers that the modules of the page share.
 
-export const SVG = "http://www.w3.org/2000/svg";
-
 export const element = (id) => document.getElementById(id);
+
+export function make(tag, properties = {}, ...children) {
+    const made = Object.assign(document.createElement(tag), properties);
+    made.append(...children);
+    return made;
+}
+
+export function makeShape(name, attributes = {}, ...children) {
+    const made = document.createElementNS("http://www.w3.org/2000/svg", name);
+    for (const [key, value] of Object.entries(attributes))
+        made.setAttribute(key, value);
+    made.append(...children);
+    return made;
+}
 
 export const cameraPath = (name, what) => `camera/${encodeURIComponent(name)}/${what}`;
 

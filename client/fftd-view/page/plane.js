@@ -3,7 +3,7 @@
 import * as filter from "./filter.js";
 import * as mask from "./mask.js";
 import * as stages from "./stages.js";
-import {SVG, element} from "./dom.js";
+import {element, makeShape} from "./dom.js";
 import {SIDE, decibelsAt, nearestPeak, peaks, toFrequency} from "./peaks.js";
 import {TOOLS, outlineOf, short, stageOf} from "./tools.js";
 
@@ -25,11 +25,7 @@ const frequencyOf = ({x, y}) => ({fx: toFrequency(x), fy: toFrequency(y)});
 // ---- drawing ----
 
 function draw(shape, className, attributes) {
-    const made = document.createElementNS(SVG, shape);
-    made.setAttribute("class", className);
-    for (const [key, value] of Object.entries(attributes))
-        made.setAttribute(key, value);
-    element("overlay").append(made);
+    element("overlay").append(makeShape(shape, {class: className, ...attributes}));
 }
 
 function drawStage(className, kind, parameters) {

@@ -1,6 +1,6 @@
 // Small charts of the last minutes: rate, latency, and measures of the picture before the filter if
 // the daemon takes them. The values arrive with the list of cameras, once a second.
-import {SVG, element} from "./dom.js";
+import {element, make, makeShape} from "./dom.js";
 
 const KEPT_S = 120;
 const GAP_S = 5;    // values that are further apart are not joined: the page was hidden
@@ -71,20 +71,11 @@ function pathOf(values, least, most) {
 }
 
 function makeChart(title) {
-    const figure = document.createElement("figure");
-    const caption = document.createElement("figcaption");
-    const svg = document.createElementNS(SVG, "svg");
-    svg.setAttribute("viewBox", `0 -0.05 ${KEPT_S} 1.1`);
-    svg.setAttribute("preserveAspectRatio", "none");
     // The caption has the same information as text.
-    svg.setAttribute("aria-hidden", "true");
-    svg.append(document.createElementNS(SVG, "path"));
-    const name = document.createElement("strong"), now = document.createElement("span");
-    const range = document.createElement("small");
-    name.textContent = title;
-    caption.append(name, " ", now, range);
-    figure.append(caption, svg);
-    return figure;
+    const svg = makeShape("svg", {viewBox: `0 -0.05 ${KEPT_S} 1.1`, preserveAspectRatio: "none",
+                                  "aria-hidden": "true"}, makeShape("path"));
+    return make("figure", {}, make("figcaption", {}, make("strong", {textContent: title}), " ",
+                                   make("span"), make("small")), svg);
 }
 
 function showChart(figure, {unit, values}) {

@@ -1,7 +1,7 @@
 // The chain as an editable list of stages. The daemon has the table of the kinds, with their
 // parameters, limits and units.
 import * as filter from "./filter.js";
-import {element} from "./dom.js";
+import {element, make} from "./dom.js";
 
 const STEPS = 1000;  // in a slider
 const EDITING_MS = 1000;
@@ -11,12 +11,6 @@ let shown = null;           // the stages for which the list was built
 let focusNext = null;       // {index, part}: what gets the focus when the list is built
 let edited = {input: null, at: 0};
 let gestures = 0;
-
-function make(tag, properties = {}, ...children) {
-    const made = Object.assign(document.createElement(tag), properties);
-    made.append(...children);
-    return made;
-}
 
 const kindOf = (name) => table.kinds.find((kind) => kind.name === name);
 

@@ -133,7 +133,7 @@ static void measure(struct bench *bench, uint32_t width, uint32_t height)
     if (!bench_wants(bench, &head))
         return;
     for (unsigned i = 0; i < FIGURE_COUNT; i++) {
-        figure[i].name = i < FIRST_STEP ? names[i] : overhead_name(i - FIRST_STEP);
+        figure[i].name = i < FIRST_STEP ? names[i] : overhead_names[i - FIRST_STEP];
         figure[i].ms = calloc(MAX_FRAMES, sizeof *figure[i].ms);
         if (figure[i].ms == NULL)
             abort();

@@ -73,9 +73,9 @@ void bus_announce_filter(struct bus *bus)
 
 void bus_announce(struct bus *bus, unsigned camera_events)
 {
-    static const char *const state[] = {"State",      "StateReason", "Source", "SourceDescription",
-                                        "Input",      "Output",      "Engine", "Device",
-                                        "Comparison", "Memory",      NULL};
+    static const char *const state[] = {
+        "State",  "StateReason", "Source", "SourceDescription", "Input", "Output", "Engine",
+        "Device", "Comparison",  "Memory", "DeviceMemory",      NULL};
     static const char *const ring[] = {"Format", "Generation", "Engine", "SourceDescription", NULL};
     static const char *const filter[] = {"PublishedSerial", "PublishedView", "FilterProblem",
                                          "FailedSerial", NULL};

@@ -43,6 +43,14 @@ static const char *describe_view(const void *value, const char *name)
     return texts[*(const enum view_kind *)value];
 }
 
+static unsigned limits_numbers(double *ret, const void *value)
+{
+    const struct view_limits *limits = value;
+    ret[0] = limits->low;
+    ret[1] = limits->high;
+    return 2;
+}
+
 static unsigned denoise_numbers(double *ret, const void *value)
 {
     const struct denoise_settings *settings = value;
@@ -86,6 +94,7 @@ _Static_assert(sizeof(struct curve) == 5 * sizeof(double) && RECIPE_MAX_NUMBERS 
 const struct recipe_type recipe_flag = {flag_numbers, describe_flag};
 static const struct recipe_type choice = {choice_numbers, describe_nothing};
 static const struct recipe_type view = {choice_numbers, describe_view};
+static const struct recipe_type limits = {limits_numbers, describe_nothing};
 static const struct recipe_type denoise = {denoise_numbers, describe_denoise};
 static const struct recipe_type curve = {curve_numbers, describe_curve};
 
@@ -179,6 +188,7 @@ static const struct recipe_member members[ROW_COUNT] = {
          .refusal =
              "the filter has another curve than the engine: expected an engine with the same "
              "one"},
+    [row_edges] = {.name = "edges", MEMBER(edges), .type = &limits},
     [row_view] = {.name = "view", MEMBER(view), .type = &view},
 };
 

@@ -53,7 +53,8 @@ enum recipe_planes { RECIPE_LUMA, RECIPE_ALL, RECIPE_LUMA_ONLY };
     /* The curve is for luma, red, green and blue; the chroma of YUV has none. */                  \
     DECLARE(struct denoise_settings, denoise)                                                      \
     DECLARE(struct curve, curve)                                                                   \
-    /* A setting, too, and the last word of a description. */                                      \
+    /* Settings, too, of which the view is the last word of a description. */                      \
+    DECLARE(struct view_limits, edges)                                                             \
     DECLARE(enum view_kind, view)
 
 #define RECIPE_DECLARE(type, name) type name;

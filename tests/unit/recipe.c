@@ -73,6 +73,8 @@ static const struct recipe variants[] = {
     {.precision = RECIPE_HALF},
     {.planes = RECIPE_ALL},
     {.view = VIEW_EDGES},
+    {.edges = {.low = 0.1}},
+    {.edges = {.high = 0.1}},
     {.captured = 1},
     {.complex_response = true},
     {.corrections = true},

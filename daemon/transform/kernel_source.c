@@ -11,8 +11,8 @@
 #include "transform/transform_private.h"
 
 static const char *const shared_files[] = {
-    "butterfly.cl", "batch.cl", "captured.cl", "calibrate.cl", "warp.cl",    "mosaic.cl", "view.cl",
-    "edges.cl",     "pixel.cl", "curve.cl",    "pack.cl",      "correct.cl", "stage.cl"};
+    "butterfly.cl", "batch.cl", "captured.cl", "calibrate.cl", "warp.cl", "mosaic.cl",  "median.cl",
+    "view.cl",      "edges.cl", "pixel.cl",    "curve.cl",     "pack.cl", "correct.cl", "stage.cl"};
 
 void transform_put_file(FILE *out, const char *name)
 {
@@ -112,6 +112,14 @@ static void put_curve(FILE *out, const struct curve *curve, const struct transfo
     }
 }
 
+/* A sample is rounded to at least the level if it is not more than half a step below that. */
+static void put_level(FILE *out, double level, const struct transform_image *image)
+{
+    const double max = (1u << image->bits) - 1;
+    fprintf(out, "#define BINARISES %d\n#define WHITE_FROM %.9ef\n", level > 0,
+            ceil(level * max / 255) - 0.5);
+}
+
 /* The limits are compared with squares (edges.cl), which are whole numbers. */
 static void put_edges(FILE *out, const struct recipe *recipe, const struct transform_image *image)
 {
@@ -167,6 +175,7 @@ static void put_constants(FILE *out, const struct transform *transform)
     transform_put_image(out, &transform->image, &transform->border);
     put_curve(out, &tuning->recipe.curve, &transform->image);
     put_edges(out, &tuning->recipe, &transform->image);
+    put_level(out, tuning->recipe.binarise, &transform->image);
 }
 
 void transform_put_stage(FILE *out, const char *axis_name, const struct plan_axis *axis,

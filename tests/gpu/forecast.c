@@ -124,6 +124,7 @@ static const struct scene scenes[] = {
     {"XBGR32", "gaussian-blur:sigma=1", RECIPE_LUMA, RECIPE_HALF, ENGINE_STAGED, VIEW_PEAKS,
      .in_flight = 2},
     {"YVU420", "gaussian-blur:sigma=1", RECIPE_LUMA, .view = VIEW_EDGES, .in_flight = 2},
+    {"NV12", "median | binarise:level=128", RECIPE_ALL, .in_flight = 2},
     {"GREY", "none", RECIPE_LUMA, .view = VIEW_EDGES, .in_flight = 2, .edge_low = 0.1},
     {"GREY", "convolve:image=even | convolve:image=odd", RECIPE_LUMA, .technique = ENGINE_STAGED,
      .in_flight = 2},

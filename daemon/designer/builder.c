@@ -251,16 +251,20 @@ bool builder_is_suspect(const struct builder *builder)
     return is_suspect;
 }
 
-/* A device that failed is opened again once its last engine has been closed or put aside. */
+/* Opens the device of a place. One that failed is closed once its last engine has been closed or
+ * put aside, and opened again when it is needed. */
 static int refresh_device(struct builder *builder, enum builder_place place, struct error *why)
 {
-    struct builder_device *device = &builder->device[place];
-    if (device->is_suspect && device->engine_count == 0) {
+    for (unsigned i = 0; i < BUILDER_PLACES; i++) {
+        struct builder_device *device = &builder->device[i];
+        if (!device->is_suspect || device->engine_count > 0)
+            continue;
         if (!has_stuck_engine(builder, device->opened))
             gpu_device_close(device->opened);
         device->opened = NULL;
         device->is_suspect = false;
     }
+    struct builder_device *device = &builder->device[place];
     if (device->opened != NULL)
         return 0;
     return gpu_device_open(&device->opened, place == BUILDER_CPU ? "cpu" : builder->selector, why);

@@ -258,7 +258,16 @@ static void a_cpu_device_that_loses_a_frame_is_opened_again(void **state)
     design = apply();
     assert_true(is_on_cpu(&design));
     assert_int_equal(fake_engine_get(&fake_engine.devices_opened), 3);
-    assert_int_equal(fake_engine_get(&fake_engine.devices), 2);
+    assert_int_equal(fake_engine_get(&fake_engine.devices), 1);
+
+    /* The other device, which is opened when it is needed, ends no search. */
+    struct tuning_status tuning;
+    FAKE_ENGINE_SET(search_steps, 1u << 31);
+    assert_int_equal(designer_tune(designer, false, NULL), 0);
+    request("gain:dc=0.5", 2);
+    design = apply();
+    designer_get_tuning(designer, &tuning);
+    assert_true(tuning.running);
 }
 
 #define TEST(test) cmocka_unit_test_setup_teardown(test, setup, teardown)

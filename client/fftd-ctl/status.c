@@ -19,25 +19,30 @@ static void print_line(const char *label, const char *text)
         printf("%-9s %s\n", label, text);
 }
 
-/* Prints a hint if the CPU is faster than the device. */
-static void print_hint(sd_bus_message *p)
+/* Prints what a frame takes on this device and on another one, and what would change the choice. */
+static void print_comparison(sd_bus_message *p)
 {
     double device_ms = 0, cpu_ms = 0;
-    const char *cpu_device = "";
-    int cpu_is_faster = 0;
+    const char *device = "", *cpu_device = "", *problem = "";
+    int cpu_is_faster = 0, cpu_is_used = 0, is_automatic = 0;
     const struct bus_field fields[] = {
-        {"cpu_is_faster", "b", &cpu_is_faster},
-        {"device_ms", "d", &device_ms},
-        {"cpu_ms", "d", &cpu_ms},
-        {"cpu_device", "s", &cpu_device},
+        {"device_ms", "d", &device_ms},     {"cpu_ms", "d", &cpu_ms},
+        {"device", "s", &device},           {"cpu_device", "s", &cpu_device},
+        {"problem", "s", &problem},         {"cpu_is_faster", "b", &cpu_is_faster},
+        {"cpu_is_used", "b", &cpu_is_used}, {"is_automatic", "b", &is_automatic},
     };
     if (bus_find(p, "Comparison", "a{sv}"))
         bus_read_fields(p, fields, sizeof fields / sizeof fields[0], NULL, NULL);
-    if (!cpu_is_faster)
+    if (device_ms <= 0 || cpu_ms <= 0)
         return;
-    printf("%-9s a frame takes %.2f ms on this device and %.2f ms on the CPU device \"%s\"; try "
-           "engine.device = \"cpu\"\n",
-           "hint", device_ms, cpu_ms, cpu_device);
+    const bool is_hint = cpu_is_faster && !is_automatic;
+    printf("%-9s a frame takes %.2f ms on this device and %.2f ms on \"%s\"%s%s%s\n",
+           is_hint ? "hint" : "compared", cpu_is_used ? cpu_ms : device_ms,
+           cpu_is_used ? device_ms : cpu_ms, cpu_is_used ? device : cpu_device,
+           is_hint       ? "; engine.device = \"auto\" would use that one"
+           : cpu_is_used ? "; engine.device = \"gpu\" would use that one"
+                         : "",
+           *problem != '\0' ? ", which is not used: " : "", problem);
 }
 
 /* A device that shares the host's memory has no limit of its own. */
@@ -67,7 +72,7 @@ static void print_status(sd_bus_message *p, const char *dir)
     print_line("engine", bus_text(p, "Engine"));
     print_line("device", bus_text(p, "Device"));
     print_memory(p);
-    print_hint(p);
+    print_comparison(p);
     print_line("filter", bus_text(p, "Filter"));
     reading_problem(p, why);
     print_line("", why);

@@ -75,7 +75,8 @@ void bus_announce(struct bus *bus, unsigned camera_events)
 {
     static const char *const state[] = {
         "State",  "StateReason", "Source", "SourceDescription", "SourceOpening", "Input",
-        "Output", "Engine",      "Device", "Comparison",        "Memory",        NULL};
+        "Output", "Engine",      "Device", "Comparison",        "Memory",        "DeviceMemory",
+        NULL};
     static const char *const ring[] = {"Format", "Generation", "Engine", "SourceDescription", NULL};
     static const char *const filter[] = {"PublishedSerial", "PublishedView", "FilterProblem",
                                          "FailedSerial", NULL};

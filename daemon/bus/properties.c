@@ -65,15 +65,21 @@ static int append_comparison(sd_bus_message *reply, const void *value)
     const struct comparison *comparison = &camera->comparison;
     int r = sd_bus_message_open_container(reply, 'a', "{sv}");
     if (r >= 0 && camera->has_comparison)
-        r = sd_bus_message_append(reply, "{sv}{sv}{sv}", "device_ms", "d", comparison->device_ms,
-                                  "cpu_ms", "d", comparison->cpu_ms, "cpu_is_faster", "b",
-                                  (int)comparison_favours_cpu(comparison));
+        r = sd_bus_message_append(reply, "{sv}{sv}{sv}{sv}{sv}", "device_ms", "d",
+                                  comparison->device_ms, "cpu_ms", "d", comparison->cpu_ms,
+                                  "cpu_is_faster", "b", (int)comparison_favours_cpu(comparison),
+                                  "cpu_is_used", "b", (int)comparison->uses_cpu, "is_automatic",
+                                  "b", (int)comparison->is_automatic);
+    if (r >= 0 && camera->has_comparison)
+        r = value_append_named_text(reply, "device", comparison->device);
     if (r >= 0 && camera->has_comparison)
         r = value_append_named_text(reply, "cpu_device", comparison->cpu_device);
+    if (r >= 0 && camera->has_comparison && comparison->problem[0] != '\0')
+        r = value_append_named_text(reply, "problem", comparison->problem);
     return r < 0 ? r : sd_bus_message_close_container(reply);
 }
 
-/* A device that shares the host's memory has no limit of its own. */
+/* A device that shares the host's memory, as the CPU device does, has no limit of its own. */
 static int append_memory(sd_bus_message *reply, const void *value)
 {
     const struct camera_status *camera = value;
@@ -82,7 +88,7 @@ static int append_memory(sd_bus_message *reply, const void *value)
     if (r >= 0)
         r = sd_bus_message_append(reply, "{st}{st}", "host", camera->memory.host, "host_limit",
                                   budget->host);
-    if (r >= 0 && !budget->is_shared)
+    if (r >= 0 && !budget->is_shared && !camera->comparison.uses_cpu)
         r = sd_bus_message_append(reply, "{st}{st}", "device", camera->memory.device,
                                   "device_limit", budget->device);
     return r < 0 ? r : sd_bus_message_close_container(reply);
@@ -372,7 +378,7 @@ static const struct property {
     {"SourceDescription", "s", CHANGES, false, AT(camera.source), append_array},
     {"SourceOpening", "b", CHANGES, false, AT(camera.source_opening), NULL},
     {"Device", "s", CHANGES, false, AT(camera.device), append_array},
-    {"DeviceMemory", "s", CONSTANT, false, AT(camera.device_memory), append_pointer},
+    {"DeviceMemory", "s", CHANGES, false, AT(camera.device_memory), append_pointer},
     {"Memory", "a{st}", CHANGES, true, AT(camera), append_memory},
     {"Input", "s", CHANGES, false, AT(camera.input), append_array},
     {"Output", "s", CHANGES, false, AT(camera.output), append_array},

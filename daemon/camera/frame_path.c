@@ -337,7 +337,7 @@ void frame_path_set_engine(struct frame_path *path, const struct design *design)
     path->engine_frames = design->frames;
     update_output(path);
     frame_path_update_memory(path);
-    report_engine(path->report, path->engine, &design->memory);
+    report_engine(path->report, path->engine, &design->memory, &design->device);
 }
 
 bool frame_path_engine_fits(const struct frame_path *path)

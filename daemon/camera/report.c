@@ -203,20 +203,44 @@ void report_build(struct report *report, unsigned number, const struct fftd_form
                          : "every start repeats this, because there is no cache directory");
 }
 
-void report_engine(struct report *report, const struct engine *engine,
-                   const struct budget_use *memory)
+/* Logs on which of two devices frames are filtered from now on. */
+static void log_device(const char *device, const struct device_choice *choice)
 {
+    const struct comparison *times = &choice->comparison;
+    if (choice->is_compared)
+        log_notice("frames are filtered on \"%s\" from now on: one takes %.2f ms on \"%s\" and "
+                   "%.2f ms on \"%s\"",
+                   device, times->device_ms, times->device, times->cpu_ms, times->cpu_device);
+    else
+        log_notice("frames are filtered on \"%s\" from now on: `fftd-ctl tune` measures which "
+                   "device is faster",
+                   device);
+}
+
+void report_engine(struct report *report, const struct engine *engine,
+                   const struct budget_use *memory, const struct device_choice *choice)
+{
+    const struct gpu_device *device = engine_device(engine);
     if (engine_warning(engine) != NULL)
         log_warning("%s", engine_warning(engine));
+    if (choice->warning.text[0] != '\0')
+        log_warning("%s", choice->warning.text);
     log_info("engine: %s", engine_description(engine));
     struct camera_status *status = mailbox_begin_report(report->mailbox);
+    const char *problem = choice->comparison.problem;
+    const bool has_moved = strcmp(status->device, gpu_device_name(device)) != 0;
+    const bool has_problem = *problem != '\0' && strcmp(status->comparison.problem, problem) != 0;
     copy_text(status->engine, engine_description(engine));
+    copy_text(status->device, gpu_device_name(device));
+    status->device_memory = gpu_device_memory(device);
     status->memory = *memory;
-    const struct comparison *comparison = engine_comparison(engine);
-    status->has_comparison = comparison != NULL;
-    if (comparison != NULL)
-        status->comparison = *comparison;
+    status->has_comparison = choice->is_compared;
+    status->comparison = choice->comparison;
     mailbox_end_report(report->mailbox, CAMERA_EVENT_STATE);
+    if (has_problem)
+        log_warning("the CPU device is not used, although it is faster: %s", problem);
+    if (has_moved)
+        log_device(gpu_device_name(device), choice);
 }
 
 void report_engine_failure(struct report *report)

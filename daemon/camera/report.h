@@ -54,9 +54,9 @@ void report_output(struct report *report, const struct engine_output *output, co
 void report_build(struct report *report, unsigned number, const struct fftd_format *format,
                   bool is_cached);
 
-/* memory: what it and its frames may use. */
+/* memory: what it and its frames may use. choice: why it is on its device. */
 void report_engine(struct report *report, const struct engine *engine,
-                   const struct budget_use *memory);
+                   const struct budget_use *memory, const struct device_choice *choice);
 
 /* Counts an engine that failed or could not be built. */
 void report_engine_failure(struct report *report);

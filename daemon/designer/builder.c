@@ -7,6 +7,7 @@
 
 #include "capture/capture.h"
 #include "core/text.h"
+#include "engine/comparison.h"
 #include "engine/forecast.h"
 #include "estimators/luma.h"
 #include "filters/filter_adapt.h"
@@ -50,14 +51,15 @@ int builder_init(struct builder *ret, const struct config *config,
     *ret = (struct builder){.options = engine->options, .observer = *observer};
     memcpy(ret->selector, engine->device, sizeof ret->selector);
     memcpy(ret->cache_dir, engine->cache_dir, sizeof ret->cache_dir);
-    const int r = gpu_device_open(&ret->device, ret->selector, why);
+    const int r = gpu_device_open(&ret->device[BUILDER_SELECTED].opened, ret->selector, why);
     if (r < 0)
         return r;
+    const struct gpu_device *device = ret->device[BUILDER_SELECTED].opened;
     const unsigned buffers = config->camera.source.buffers;
     ret->memory = (struct builder_memory){
-        .budget = budget_of(engine->memory_mib, service_memory_bytes(""),
-                            gpu_device_bytes(ret->device), gpu_device_shares_memory(ret->device)),
-        .outline = gpu_device_outline(ret->device),
+        .budget = budget_of(engine->memory_mib, service_memory_bytes(""), gpu_device_bytes(device),
+                            gpu_device_shares_memory(device)),
+        .outline = gpu_device_outline(device),
         .options = engine->options,
         .slots = config->output.slots,
         .buffers = buffers > 0 ? buffers : CAPTURE_DEFAULT_BUFFERS,
@@ -71,7 +73,9 @@ int builder_init(struct builder *ret, const struct config *config,
 void builder_finish(struct builder *builder)
 {
     gpu_device_close(builder->memory.outline);
-    gpu_device_close(builder->device);
+    gpu_device_close(builder->cpu);
+    for (unsigned i = 0; i < BUILDER_PLACES; i++)
+        gpu_device_close(builder->device[i].opened);
 }
 
 /* ---- closing ---- */
@@ -95,16 +99,24 @@ static bool has_stuck_engine(const struct builder *builder, const struct gpu_dev
     return false;
 }
 
+/* Returns the device of an engine that is not stuck. */
+static struct builder_device *device_of(struct builder *builder, const struct engine *engine)
+{
+    const bool is_on_cpu = engine_device(engine) == builder->device[BUILDER_CPU].opened;
+    return &builder->device[is_on_cpu ? BUILDER_CPU : BUILDER_SELECTED];
+}
+
 void builder_close_engine(struct builder *builder, struct engine *engine)
 {
     if (engine == builder->engine)
         builder->engine = NULL;
-    builder->engine_count--;
+    struct builder_device *device = device_of(builder, engine);
+    device->engine_count--;
     if (is_idle(engine))
         engine_destroy(engine);
     else
         builder->stuck[builder->stuck_count++] =
-            (struct stuck_engine){.engine = engine, .device = builder->device};
+            (struct stuck_engine){.engine = engine, .device = device->opened};
 }
 
 void builder_release_stuck(struct builder *builder)
@@ -117,7 +129,9 @@ void builder_release_stuck(struct builder *builder)
         }
         builder->stuck[i] = builder->stuck[--builder->stuck_count];
         engine_destroy(stuck.engine);
-        if (stuck.device != builder->device && !has_stuck_engine(builder, stuck.device))
+        const bool is_open = stuck.device == builder->device[BUILDER_SELECTED].opened ||
+                             stuck.device == builder->device[BUILDER_CPU].opened;
+        if (!is_open && !has_stuck_engine(builder, stuck.device))
             gpu_device_close(stuck.device);
     }
 }
@@ -139,7 +153,7 @@ bool builder_wants_search(const struct builder *builder)
     if (builder->cache_dir[0] == '\0' || engine_is_tuned(builder->engine))
         return false;
     return tune == ENGINE_TUNE_EXHAUSTIVE ||
-           (tune == ENGINE_TUNE_AUTO && !gpu_device_is_cpu(builder->device));
+           (tune == ENGINE_TUNE_AUTO && !gpu_device_is_cpu(engine_device(builder->engine)));
 }
 
 /* ---- memory ---- */
@@ -221,21 +235,77 @@ int builder_check_memory(const struct builder_memory *memory, const struct engin
     return r;
 }
 
-/* ---- building ---- */
+/* ---- devices ---- */
 
-/* A device that failed is opened again once its last engine has been closed or put aside. */
-static int refresh_device(struct builder *builder, struct error *why)
+void builder_suspect(struct builder *builder)
 {
-    if (builder->device_suspect && builder->engine_count == 0) {
-        if (!has_stuck_engine(builder, builder->device))
-            gpu_device_close(builder->device);
-        builder->device = NULL;
-        builder->device_suspect = false;
-    }
-    if (builder->device != NULL)
-        return 0;
-    return gpu_device_open(&builder->device, builder->selector, why);
+    for (unsigned i = 0; i < BUILDER_PLACES; i++)
+        builder->device[i].is_suspect = builder->device[i].opened != NULL;
 }
+
+bool builder_is_suspect(const struct builder *builder)
+{
+    bool is_suspect = false;
+    for (unsigned i = 0; i < BUILDER_PLACES; i++)
+        is_suspect |= builder->device[i].is_suspect;
+    return is_suspect;
+}
+
+/* Opens the device of a place. One that failed is closed once its last engine has been closed or
+ * put aside, and opened again when it is needed. */
+static int refresh_device(struct builder *builder, enum builder_place place, struct error *why)
+{
+    for (unsigned i = 0; i < BUILDER_PLACES; i++) {
+        struct builder_device *device = &builder->device[i];
+        if (!device->is_suspect || device->engine_count > 0)
+            continue;
+        if (!has_stuck_engine(builder, device->opened))
+            gpu_device_close(device->opened);
+        device->opened = NULL;
+        device->is_suspect = false;
+    }
+    struct builder_device *device = &builder->device[place];
+    if (device->opened != NULL)
+        return 0;
+    return gpu_device_open(&device->opened, place == BUILDER_CPU ? "cpu" : builder->selector, why);
+}
+
+/* Chooses where an engine is built. */
+static enum builder_place choose_place(struct builder *builder, const struct engine_frames *frames,
+                                       const struct engine_options *options,
+                                       struct device_choice *ret)
+{
+    const struct comparison_subject subject = {
+        .device = builder->memory.outline, .format = frames->format, .options = *options};
+    struct comparison *comparison = &ret->comparison;
+    *ret = (struct device_choice){.is_compared = false};
+    ret->is_compared = options->tune != ENGINE_TUNE_OFF &&
+                       comparison_find(comparison, &subject, builder->cache_dir, &ret->warning);
+    comparison->is_automatic = strcmp(builder->selector, "auto") == 0;
+    if (!ret->is_compared || !comparison->is_automatic)
+        return BUILDER_SELECTED;
+    snprintf(comparison->problem, sizeof comparison->problem, "%.*s", COMPARISON_TEXT - 1,
+             builder->cpu_problem.text);
+    comparison->uses_cpu = comparison->problem[0] == '\0' &&
+                           comparison_chooses_cpu(comparison, builder->engine != NULL &&
+                                                                  builder->place == BUILDER_CPU);
+    return comparison->uses_cpu ? BUILDER_CPU : BUILDER_SELECTED;
+}
+
+/* Returns what an engine's memory is computed from. The CPU device has been opened, if the place is
+ * that one, and its memory is the host's. */
+static struct builder_memory memory_at(const struct builder *builder, enum builder_place place)
+{
+    struct builder_memory memory = builder->memory;
+    if (place == BUILDER_CPU) {
+        memory.outline = builder->cpu;
+        memory.budget.device = memory.budget.host;
+        memory.budget.is_shared = true;
+    }
+    return memory;
+}
+
+/* ---- building ---- */
 
 /* Returns the recipe of an engine for a chain; in a fade, for both chains. */
 static struct recipe recipe_for(const struct builder *builder, const struct engine_frames *frames,
@@ -278,7 +348,8 @@ static int warm_up(struct engine *engine, const struct engine_frames *frames, st
     return r;
 }
 
-static int build(struct builder *builder, const struct engine_frames *frames, double support_px,
+static int build(struct builder *builder, enum builder_place place,
+                 const struct engine_frames *frames, double support_px,
                  const struct engine_options *options, struct engine **ret, struct error *why)
 {
     struct engine *engine = NULL;
@@ -287,20 +358,41 @@ static int build(struct builder *builder, const struct engine_frames *frames, do
             why, EIO,
             "the device has not finished the frames of %u engines: no other engine is built",
             builder->stuck_count);
-    int r = refresh_device(builder, why);
+    int r = refresh_device(builder, place, why);
     if (r < 0)
         return r;
-    r = engine_create(&engine, builder->device, &frames->format, options, support_px,
+    r = engine_create(&engine, builder->device[place].opened, &frames->format, options, support_px,
                       builder->cache_dir, &builder->observer, why);
     if (r == 0)
         r = warm_up(engine, frames, why);
     if (r < 0) {
         engine_destroy(engine);
-        builder->device_suspect = true;
+        builder->device[place].is_suspect = true;
         return r;
     }
     *ret = engine;
     return 0;
+}
+
+/* Checks the memory first. */
+static int check_and_build(struct builder *builder, enum builder_place place,
+                           const struct engine_frames *frames, double support_px,
+                           const struct engine_options *options, const struct filter_chain *chain,
+                           struct budget_use *ret_use, struct engine **ret, struct error *why)
+{
+    int r = 0;
+    if (place == BUILDER_CPU && builder->cpu == NULL) {
+        r = refresh_device(builder, place, why);
+        if (r < 0)
+            return r;
+        builder->cpu = gpu_device_outline(builder->device[place].opened);
+        if (builder->cpu == NULL)
+            return error_set(why, ENOMEM, "out of memory while opening the CPU device");
+    }
+    const struct builder_memory memory = memory_at(builder, place);
+    r = builder_check_memory(&memory, frames, options, support_px, chain, builder->cache_dir,
+                             ret_use, why);
+    return r < 0 ? r : build(builder, place, frames, support_px, options, ret, why);
 }
 
 static int design_fade(struct engine *engine, struct engine_response *response,
@@ -341,17 +433,29 @@ int builder_design(struct builder *builder, const struct engine_frames *frames,
     struct engine_options options = builder->options;
     options.recipe = recipe_for(builder, frames != NULL ? frames : &builder->frames, chain, fade);
     struct engine *engine = builder->engine;
+    enum builder_place place = builder->place;
+    struct device_choice choice = builder->choice;
+    struct budget_use use;
     int r = 0;
 
     if (frames == NULL && builder->support_px > support_px)
         support_px = builder->support_px; /* wide enough for all filters up to now */
-    struct budget_use use;
-    r = builder_check_memory(&builder->memory, frames != NULL ? frames : &builder->frames, &options,
-                             support_px, chain, builder->cache_dir, &use, why);
-    if (r == 0 &&
-        (frames != NULL || is_too_small || !recipe_equal(&options.recipe, &builder->built)))
-        r = build(builder, frames != NULL ? frames : &builder->frames, support_px, &options,
-                  &engine, why);
+    if (frames != NULL || is_too_small || !recipe_equal(&options.recipe, &builder->built)) {
+        const struct engine_frames *wanted = frames != NULL ? frames : &builder->frames;
+        place = choose_place(builder, wanted, &options, &choice);
+        r = check_and_build(builder, place, wanted, support_px, &options, chain, &use, &engine,
+                            why);
+        if (r < 0 && place == BUILDER_CPU) {
+            builder->cpu_problem = *why;
+            place = choose_place(builder, wanted, &options, &choice);
+            r = check_and_build(builder, place, wanted, support_px, &options, chain, &use, &engine,
+                                why);
+        }
+    } else {
+        const struct builder_memory memory = memory_at(builder, place);
+        r = builder_check_memory(&memory, &builder->frames, &options, support_px, chain,
+                                 builder->cache_dir, &use, why);
+    }
     if (r < 0)
         return r;
     r = design(engine, chain, fade, ret, why);
@@ -365,7 +469,9 @@ int builder_design(struct builder *builder, const struct engine_frames *frames,
     }
     const double built_px = engine_support(engine);
     builder->engine = engine;
-    builder->engine_count++;
+    builder->place = place;
+    builder->choice = choice;
+    builder->device[place].engine_count++;
     builder->built = options.recipe;
     builder->support_px = built_px > support_px ? built_px : support_px;
     if (frames != NULL)

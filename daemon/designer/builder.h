@@ -1,5 +1,11 @@
-/* Owns the OpenCL device and every engine: builds them, closes them, and copes with a device that
+/* Owns the OpenCL devices and every engine: builds them, closes them, and copes with a device that
  * does not finish its frames.
+ *
+ * There is one device, which engine.device selects, unless that is "auto", the device is no CPU,
+ * and frames of an engine have taken less time on the CPU device beside it (engine/comparison.h).
+ * Then that engine is built on the CPU device (core/comparison.h says at which difference). An
+ * engine whose times are not known is built on the selected device. If the CPU device does not
+ * build an engine, it is not tried again.
  *
  * A device may hang. An engine whose frames the device never finishes cannot be destroyed, nor can
  * its device be closed. It is put aside, and the next engine is built on the device opened again.
@@ -14,6 +20,7 @@
 
 #include "config/config.h"
 #include "core/budget.h"
+#include "core/comparison.h"
 #include "core/error.h"
 #include "filters/filter.h"
 #include "filters/view.h"
@@ -56,22 +63,34 @@ struct builder_memory {
     bool measures;                 /* frames are observed for measures, whatever the chain is */
 };
 
+/* Where engines are built. */
+enum builder_place { BUILDER_SELECTED, BUILDER_CPU, BUILDER_PLACES };
+
+struct builder_device {
+    struct gpu_device *opened; /* NULL: not yet, or it could not be opened again */
+    bool is_suspect;           /* it is to be opened again before the next engine is built */
+    unsigned engine_count;     /* on the device, except those that are stuck */
+};
+
+/* (fields: settings, the devices, the newest engine, and those that are stuck.) */
 struct builder {
     char selector[CONFIG_TEXT];
     char cache_dir[CONFIG_TEXT];
     struct engine_options options;   /* for the engines to build; the view may be set at any time */
     struct engine_observer observer; /* learns how the compilation of an engine goes */
-    struct gpu_device *device;       /* NULL: could not be opened again */
-    bool device_suspect;             /* it is to be opened again before the next engine is built */
-    struct engine *engine;           /* the newest one; NULL: none, or it has been closed */
-    unsigned engine_count;           /* on the device, except those that are stuck */
+    struct builder_device device[BUILDER_PLACES];
+    enum builder_place place; /* of the newest engine */
+    struct engine *engine;    /* the newest one; NULL: none, or it has been closed */
     struct engine_frames frames;
     struct recipe built; /* the engine's */
     double support_px;   /* support that the engine's padding allows for */
     struct stuck_engine stuck[BUILDER_MAX_STUCK + BUILDER_MAX_CLOSING];
     unsigned stuck_count;
-    struct builder_memory memory;
-    struct budget_use use; /* by the newest engine, and everything around it */
+    struct builder_memory memory; /* on the selected device */
+    struct gpu_device *cpu;       /* outline of the CPU device; NULL: it was not opened yet */
+    struct error cpu_problem;     /* why no engine is built there; empty: nothing prevents it */
+    struct budget_use use;        /* by the newest engine, and everything around it */
+    struct device_choice choice;
 };
 
 /* Opens config->engine.device. -ENODEV. */
@@ -91,7 +110,7 @@ int builder_check_memory(const struct builder_memory *memory, const struct engin
                          const struct filter_chain *chain, const char *cache_dir,
                          struct budget_use *ret, struct error *why);
 
-/* Closes the device; every engine must have been closed and none be stuck. */
+/* Closes the devices; every engine must have been closed and none be stuck. */
 void builder_finish(struct builder *builder);
 
 /* A fade into the response to design. */
@@ -119,6 +138,11 @@ bool builder_wants_search(const struct builder *builder);
 int builder_design(struct builder *builder, const struct engine_frames *frames,
                    const struct filter_chain *chain, const struct builder_fade *fade,
                    struct engine_response **ret, struct error *why);
+
+/* Lets every device be opened again before the next engine is built on it, once its engines have
+ * been closed or put aside; and returns whether any will be. */
+void builder_suspect(struct builder *builder);
+bool builder_is_suspect(const struct builder *builder);
 
 /* Destroys an engine, or puts it aside if the device keeps frames of it. */
 void builder_close_engine(struct builder *builder, struct engine *engine);

@@ -106,12 +106,14 @@ static void cancel_search(struct designer *designer, const char *reason)
 static void continue_search(struct designer *designer)
 {
     const bool exhaustive = designer->tuning.status.exhaustive;
+    const struct builder *builder = &designer->builder;
+    const struct engine_compared compared = {builder->memory.outline, builder->selector};
     struct engine_search_progress progress = {0};
     struct error why = {""};
 
     enter_driver(designer);
-    int r = tuning_step(&designer->tuning.search, designer->builder.engine, exhaustive,
-                        designer->builder.cache_dir, &progress, &why);
+    int r = tuning_step(&designer->tuning.search, builder->engine, exhaustive, &compared,
+                        builder->cache_dir, &progress, &why);
     leave_driver(designer);
     designer->tuning.status.progress = progress;
     if (r > 0)
@@ -160,9 +162,10 @@ static void carry_out(struct designer *designer)
 
     filter_chain_hold(&request.chain); /* another one may be requested during the design */
     designer->wanted.is_engine = false;
-    builder->device_suspect |= designer->device_failed;
+    if (designer->device_failed)
+        builder_suspect(builder);
     designer->device_failed = false;
-    if (request.is_engine || builder->device_suspect)
+    if (request.is_engine || builder_is_suspect(builder))
         cancel_search(designer, "the frames' format or the device changed");
     const bool is_same =
         !request.is_engine || engine_frames_equal(&request.frames, &builder->frames);
@@ -174,6 +177,7 @@ static void carry_out(struct designer *designer)
         design.engine = builder->engine;
         design.frames = builder->frames;
         design.memory = builder->use;
+        design.device = builder->choice;
     }
     designer->has_built |= builder->engine != NULL;
     designer->tuning.status.tuned = builder->engine != NULL && engine_is_tuned(builder->engine);
@@ -304,12 +308,12 @@ struct budget designer_budget(const struct designer *designer)
 
 const char *designer_device_memory(const struct designer *designer)
 {
-    return gpu_device_memory(designer->builder.device);
+    return gpu_device_memory(designer->builder.memory.outline);
 }
 
 const char *designer_device_name(const struct designer *designer)
 {
-    return gpu_device_name(designer->builder.device);
+    return gpu_device_name(designer->builder.memory.outline);
 }
 
 static void request_engine(struct designer *designer, const struct engine_frames *frames)

@@ -25,6 +25,7 @@ struct design {
     struct engine *engine;            /* that the response is for; NULL: nothing is to be applied */
     struct engine_response *response; /* belongs to the caller of designer_take */
     struct budget_use memory;         /* that the camera takes with it */
+    struct device_choice device;      /* why the engine is on its device */
     struct engine_frames frames;      /* the frames that the engine is built for */
     uint64_t serial;                  /* serial of the response's chain */
     enum view_kind view;              /* view that the response is for */

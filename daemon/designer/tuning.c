@@ -22,11 +22,12 @@ void tuning_end(struct tuning *tuning, int result, const struct error *why)
 }
 
 int tuning_step(struct engine_search **search, const struct engine *engine, bool exhaustive,
-                const char *cache_dir, struct engine_search_progress *ret, struct error *why)
+                const struct engine_compared *compared, const char *cache_dir,
+                struct engine_search_progress *ret, struct error *why)
 {
     int r;
     if (*search == NULL) {
-        r = engine_search_create(search, engine, exhaustive, cache_dir, why);
+        r = engine_search_create(search, engine, exhaustive, compared, cache_dir, why);
         r = r < 0 ? r : 1;
     } else {
         r = engine_search_step(*search, why);

@@ -37,6 +37,7 @@ void tuning_end(struct tuning *tuning, int result, const struct error *why);
  * 0: the search has ended, and its result is stored. -errno: it failed. After 0 and -errno *search
  * is destroyed and NULL. Takes as long as one build. */
 int tuning_step(struct engine_search **search, const struct engine *engine, bool exhaustive,
-                const char *cache_dir, struct engine_search_progress *ret, struct error *why);
+                const struct engine_compared *compared, const char *cache_dir,
+                struct engine_search_progress *ret, struct error *why);
 
 #endif

@@ -18,9 +18,9 @@ struct times {
     double device_ms, cpu_ms;
 };
 
-const char *comparison_cpu_device(const struct comparison_subject *subject)
+const char *comparison_cpu_device(const struct gpu_device *device)
 {
-    return subject->device->cpu_name[0] != '\0' ? subject->device->cpu_name : NULL;
+    return device->cpu_name[0] != '\0' ? device->cpu_name : NULL;
 }
 
 /* Unlike the settings of the tuner, times depend on everything that a frame passes. */
@@ -50,7 +50,7 @@ int comparison_keep(const struct comparison_subject *subject, const char *cache_
 bool comparison_find(struct comparison *ret, const struct comparison_subject *subject,
                      const char *cache_dir, struct error *warning)
 {
-    const char *cpu_device = comparison_cpu_device(subject);
+    const char *cpu_device = comparison_cpu_device(subject->device);
     if (cpu_device == NULL)
         return false;
     const uint64_t key = subject_key(subject);
@@ -61,6 +61,7 @@ bool comparison_find(struct comparison *ret, const struct comparison_subject *su
                        isfinite(times->cpu_ms) && times->device_ms > 0 && times->cpu_ms > 0;
     if (found) {
         *ret = (struct comparison){.device_ms = times->device_ms, .cpu_ms = times->cpu_ms};
+        snprintf(ret->device, sizeof ret->device, "%s", gpu_device_name(subject->device));
         snprintf(ret->cpu_device, sizeof ret->cpu_device, "%s", cpu_device);
     } else if (times != NULL) {
         error_set(warning, EINVAL,

@@ -184,11 +184,6 @@ int engine_create(struct engine **ret, struct gpu_device *device, const struct f
         engine_destroy(engine);
         return r;
     }
-    if (options->tune != ENGINE_TUNE_OFF) {
-        const struct comparison_subject subject = engine_subject(engine);
-        engine->is_compared =
-            comparison_find(&engine->comparison, &subject, cache_dir, &engine->warning);
-    }
     describe(engine);
     *ret = engine;
     return 0;
@@ -225,9 +220,9 @@ const char *engine_warning(const struct engine *engine)
     return engine->warning.text[0] != '\0' ? engine->warning.text : NULL;
 }
 
-const struct comparison *engine_comparison(const struct engine *engine)
+const struct gpu_device *engine_device(const struct engine *engine)
 {
-    return engine->is_compared ? &engine->comparison : NULL;
+    return engine->device;
 }
 
 double engine_support(const struct engine *engine)

@@ -33,7 +33,6 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "core/comparison.h"
 #include "filters/correction.h"
 #include "transform/engine_options.h"
 #include "core/error.h"
@@ -83,10 +82,8 @@ const struct plan *engine_plan(const struct engine *engine, unsigned index);
 /* Whether all its settings were found by measuring on this device. */
 bool engine_is_tuned(const struct engine *engine);
 
-/* Returns the times of a frame that a search has measured for such an engine, on its device and on
- * the host's own CPU device. NULL: none has, the device is a CPU, there is no other one that is, or
- * options->tune is ENGINE_TUNE_OFF. */
-const struct comparison *engine_comparison(const struct engine *engine);
+/* The device that engine_create was given. */
+const struct gpu_device *engine_device(const struct engine *engine);
 
 /* Returns a warning for the user that needs no action, such as an ignored cache file, or NULL. */
 const char *engine_warning(const struct engine *engine);
@@ -233,9 +230,8 @@ bool engine_abandon(struct engine *engine);
 unsigned engine_in_flight(const struct engine *engine);
 
 /* A search for the fastest settings for all components of an engine, by measuring on its device. An
- * engine created afterwards with the same cache directory uses them. Where the device is no CPU and
- * there is an OpenCL device that is one, the search ends with whole frames on both
- * (engine_comparison). */
+ * engine created afterwards with the same cache directory uses them. The search ends with whole
+ * frames on two devices, if there are two to compare (engine/comparison.h). */
 struct engine_search;
 
 struct engine_search_progress {
@@ -244,10 +240,18 @@ struct engine_search_progress {
                                    settings; 0: not measured yet */
 };
 
-/* Only this call reads the engine, but the device must outlive the search. -EINVAL: there is no
- * cache directory. */
+/* A device that is compared with the CPU device beside it, and what opens it. The engine is on
+ * either. */
+struct engine_compared {
+    const struct gpu_device *device; /* may be an outline */
+    const char *selector;
+};
+
+/* Only this call reads the engine, but its device and what `compared` points to must outlive the
+ * search. -EINVAL: there is no cache directory. */
 int engine_search_create(struct engine_search **ret, const struct engine *engine, bool exhaustive,
-                         const char *cache_dir, struct error *why);
+                         const struct engine_compared *compared, const char *cache_dir,
+                         struct error *why);
 void engine_search_destroy(struct engine_search *search);
 
 /* Tries one combination of settings, or measures frames on one device, which can take seconds.

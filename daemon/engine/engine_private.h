@@ -104,8 +104,6 @@ struct engine {
     struct waiter waiter;
     double asked_support_px; /* of engine_create */
     double support_px;       /* that the padding allows for */
-    bool is_compared;        /* `comparison` is known */
-    struct comparison comparison;
     char description[256];
     struct error warning;
 };
@@ -115,10 +113,11 @@ struct engine_response {
     struct fade *fade; /* with which it comes into use; NULL: at once */
 };
 
-/* Describes the engine for comparison.h. */
-static inline struct comparison_subject engine_subject(const struct engine *engine)
+/* Describes the engine for comparison.h, as one that is compared on this device. */
+static inline struct comparison_subject engine_subject(const struct engine *engine,
+                                                       const struct gpu_device *compared)
 {
-    return (struct comparison_subject){.device = engine->device,
+    return (struct comparison_subject){.device = compared,
                                        .format = engine->format,
                                        .options = engine->options,
                                        .support_px = engine->asked_support_px};

@@ -95,6 +95,13 @@ struct denoise filter_chain_denoise(const struct filter_chain *chain);
 /* Returns the threshold of the chain's spectrum (filter_kind.h), or 0 for none. */
 double filter_chain_threshold(const struct filter_chain *chain);
 
+/* Returns whether captured samples are replaced by medians. */
+bool filter_chain_takes_median(const struct filter_chain *chain);
+
+/* Returns the level from which on filtered samples become white, in grey levels of 255, and the
+ * others black; 0: they do not. */
+double filter_chain_binarise(const struct filter_chain *chain);
+
 /* Checks that stages may be beside each other; filter_chain_parse also does. -EINVAL: two stages
  * have a curve, reduce noise, adapt to the same thing (filter_adapt.h) or move pixels; one moves
  * pixels and another one adapts; or the images have too many pixels. */

@@ -42,11 +42,13 @@ static int check_moves(const struct filter_chain *chain, struct error *why)
 }
 
 /* Returns a bit for each thing that a stage of the kind does and a chain does at most once. Each
- * estimator serves one stage; noise is reduced once in blocks and once in the spectrum. */
+ * estimator serves one stage; noise is reduced once in blocks and once in the spectrum; samples
+ * become a median once, and black or white once. */
 static unsigned done_once(const struct filter_kind *kind)
 {
-    const unsigned adapts = kind->adapts != FILTER_ADAPTS_NOT ? 4u << kind->adapts : 0;
-    return adapts | (kind->denoise != NULL ? 1u : 0) | (kind->threshold != NULL ? 2u : 0);
+    const unsigned adapts = kind->adapts != FILTER_ADAPTS_NOT ? 16u << kind->adapts : 0;
+    return adapts | (kind->denoise != NULL ? 1u : 0) | (kind->threshold != NULL ? 2u : 0) |
+           (kind->takes_median ? 4u : 0) | (kind->binarise != NULL ? 8u : 0);
 }
 
 static int check_done_once(const struct filter_chain *chain, struct error *why)

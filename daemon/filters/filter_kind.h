@@ -113,6 +113,13 @@ struct filter_kind {
      * down to 0, before the chain's response multiplies it. NULL: none. A kind with it has H = 1.
      */
     double (*threshold)(const struct filter_stage *stage);
+    /* Set if captured samples are replaced by medians (kernels/transform/median.cl). A kind with it
+     * has H = 1. */
+    bool takes_median;
+    /* Returns a level in grey levels of 255, above 0: filtered samples become black below it and
+     * white from it on (kernels/transform/curve.cl). NULL: they do not. A kind with it has H = 1.
+     */
+    double (*binarise)(const struct filter_stage *stage);
     /* Returns the radius in pixels beyond which the impulse response is negligible (below 1e-3 of
      * its energy), or an estimate of it. NULL: 0. */
     double (*support)(const struct filter_stage *stage);

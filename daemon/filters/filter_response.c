@@ -105,6 +105,22 @@ double filter_chain_threshold(const struct filter_chain *chain)
     return 0;
 }
 
+bool filter_chain_takes_median(const struct filter_chain *chain)
+{
+    for (unsigned i = 0; i < chain->count; i++)
+        if (chain->stage[i].kind->takes_median)
+            return true;
+    return false;
+}
+
+double filter_chain_binarise(const struct filter_chain *chain)
+{
+    for (unsigned i = 0; i < chain->count; i++)
+        if (chain->stage[i].kind->binarise != NULL)
+            return chain->stage[i].kind->binarise(&chain->stage[i]);
+    return 0;
+}
+
 double filter_chain_support(const struct filter_chain *chain)
 {
     double sum = 0, squares = 0;

@@ -26,12 +26,14 @@
     KIND(gain)           \
     KIND(homomorphic)    \
     KIND(linear_light)   \
+    KIND(binarise)       \
     KIND(dark)           \
     KIND(flat)           \
     KIND(vignette)       \
     KIND(undistort)      \
     KIND(auto_notch)     \
     KIND(deflicker)      \
+    KIND(median)         \
     KIND(denoise)        \
     KIND(soft_threshold) \
     KIND(stabilise)

@@ -43,6 +43,25 @@ static const char *describe_view(const void *value, const char *name)
     return texts[*(const enum view_kind *)value];
 }
 
+static unsigned level_numbers(double *ret, const void *value)
+{
+    ret[0] = *(const double *)value;
+    return 1;
+}
+
+static const char *describe_level(const void *value, const char *name)
+{
+    return *(const double *)value > 0 ? name : NULL;
+}
+
+static unsigned limits_numbers(double *ret, const void *value)
+{
+    const struct view_limits *limits = value;
+    ret[0] = limits->low;
+    ret[1] = limits->high;
+    return 2;
+}
+
 static unsigned denoise_numbers(double *ret, const void *value)
 {
     const struct denoise_settings *settings = value;
@@ -84,8 +103,11 @@ _Static_assert(sizeof(struct curve) == 5 * sizeof(double) && RECIPE_MAX_NUMBERS 
                "curve_numbers lists every member");
 
 const struct recipe_type recipe_flag = {flag_numbers, describe_flag};
+static const struct recipe_type exact = {flag_numbers, describe_flag}; /* must be equal */
+static const struct recipe_type level = {level_numbers, describe_level};
 static const struct recipe_type choice = {choice_numbers, describe_nothing};
 static const struct recipe_type view = {choice_numbers, describe_view};
+static const struct recipe_type limits = {limits_numbers, describe_nothing};
 static const struct recipe_type denoise = {denoise_numbers, describe_denoise};
 static const struct recipe_type curve = {curve_numbers, describe_curve};
 
@@ -104,6 +126,16 @@ static bool has_threshold(const struct filter_chain *chain)
 static void get_denoise(void *ret, const struct filter_chain *chain)
 {
     *(struct denoise_settings *)ret = filter_chain_denoise(chain).settings;
+}
+
+static void get_median(void *ret, const struct filter_chain *chain)
+{
+    *(bool *)ret = filter_chain_takes_median(chain);
+}
+
+static void get_binarise(void *ret, const struct filter_chain *chain)
+{
+    *(double *)ret = filter_chain_binarise(chain);
 }
 
 static void get_curve(void *ret, const struct filter_chain *chain)
@@ -163,6 +195,22 @@ static const struct recipe_member members[ROW_COUNT] = {
                         .constant = "THRESHOLDS",
                         .refusal =
                             "the filter has a threshold: expected an engine with thresholds"},
+    [row_median] =
+        {.name = "median",
+         MEMBER(median),
+         .type = &exact,
+         .get = get_median,
+         .constant = "MEDIAN",
+         .is_load = true,
+         .refusal = "the filter and the engine differ in a median of captured samples: expected "
+                    "an engine like the filter"},
+    [row_binarise] = {.name = "binarised",
+                      MEMBER(binarise),
+                      .type = &level,
+                      .get = get_binarise,
+                      .is_luma = true,
+                      .refusal = "the filter makes samples black and white at another level than "
+                                 "the engine: expected an engine with the same one"},
     [row_denoise] =
         {.name = "denoised",
          MEMBER(denoise),
@@ -180,6 +228,7 @@ static const struct recipe_member members[ROW_COUNT] = {
          .refusal =
              "the filter has another curve than the engine: expected an engine with the same "
              "one"},
+    [row_edges] = {.name = "edges", MEMBER(edges), .type = &limits},
     [row_view] = {.name = "view", MEMBER(view), .type = &view},
 };
 
@@ -368,7 +417,7 @@ void recipe_constants(const struct recipe *recipe, bool is_load, char text[RECIP
         const struct recipe_member *member = &recipe_table.member[i];
         if (member->constant != NULL && (member->is_load || !is_load))
             text_append(text, RECIPE_CONSTANT_BYTES, "#define %s %d\n", member->constant,
-                        is_set(member, recipe));
+                        *(const bool *)value_of(member, recipe));
     }
 }
 

@@ -50,10 +50,15 @@ enum recipe_planes { RECIPE_LUMA, RECIPE_ALL, RECIPE_LUMA_ONLY };
     DECLARE(bool, warped)                                                                          \
     DECLARE(bool, shifts)                                                                          \
     DECLARE(bool, thresholds)                                                                      \
-    /* The curve is for luma, red, green and blue; the chroma of YUV has none. */                  \
+    /* Captured samples become medians; filtered ones become black or white at a level in grey     \
+     * levels of 255 (0: they do not). Like the curve, the level is for luma, red, green and blue; \
+     * the chroma of YUV has none. */                                                              \
+    DECLARE(bool, median)                                                                          \
+    DECLARE(double, binarise)                                                                      \
     DECLARE(struct denoise_settings, denoise)                                                      \
     DECLARE(struct curve, curve)                                                                   \
-    /* A setting, too, and the last word of a description. */                                      \
+    /* Settings, too, of which the view is the last word of a description. */                      \
+    DECLARE(struct view_limits, edges)                                                             \
     DECLARE(enum view_kind, view)
 
 #define RECIPE_DECLARE(type, name) type name;

@@ -31,9 +31,13 @@
  * VIEW_EDGE_MAX M^2, and 0 outside the picture. The direction d of (gx, gy) is rounded to a
  * multiple of 45 degrees and, if it points to the left or straight up, turned around: (1, 0), (1,
  * 1), (0, 1) or (1, -1), where y points down. A pixel p has an edge if s(p) > s(p - d) and s(p) >=
- * s(p + d); its level is sqrt(s / VIEW_EDGE_MAX), rounded to nearest. All other pixels are 0. There
- * is no threshold, because a client that wants only strong edges can drop lower levels. All
- * comparisons are of integers, and therefore exact. */
+ * s(p + d); its level is sqrt(s / VIEW_EDGE_MAX), rounded to nearest. All other pixels are 0. All
+ * comparisons are of integers, and therefore exact.
+ *
+ * With limits, these edges are tracked as J. Canny does (A Computational Approach to Edge
+ * Detection, IEEE Trans. PAMI 8(6), 1986): a pixel that has an edge keeps it if its level before
+ * rounding is at least `low`, and a path of such pixels, each of them one of the eight neighbours
+ * of the next, leads to one whose level is at least `high`. */
 #ifndef FFTD_FILTERS_VIEW_H
 #define FFTD_FILTERS_VIEW_H
 
@@ -49,6 +53,17 @@ enum view_kind { VIEW_PICTURE, VIEW_DIFFERENCE, VIEW_SPECTRUM, VIEW_PEAKS, VIEW_
 #define VIEW_BLACK_DB (-120)
 #define VIEW_WHITE_DB (-20)
 #define VIEW_EDGE_MAX 20 /* gx = 4 M and gy = 2 M */
+
+/* Of full scale, 0 .. 1. A `high` below `low` counts as `low`. */
+struct view_limits {
+    double low, high;
+};
+
+/* Returns whether edges are tracked: without limits each one is kept. */
+static inline bool view_has_limits(const struct view_limits *limits)
+{
+    return limits->low > 0 || limits->high > 0;
+}
 
 /* By enum view_kind, ended by NULL: "picture", ... */
 extern const char *const view_names[VIEW_COUNT + 1];

@@ -11,8 +11,8 @@
 #include "transform/transform_private.h"
 
 static const char *const shared_files[] = {
-    "butterfly.cl", "batch.cl", "captured.cl", "calibrate.cl", "warp.cl",    "mosaic.cl",
-    "view.cl",      "pixel.cl", "curve.cl",    "pack.cl",      "correct.cl", "stage.cl"};
+    "butterfly.cl", "batch.cl", "captured.cl", "calibrate.cl", "warp.cl", "mosaic.cl",  "median.cl",
+    "view.cl",      "edges.cl", "pixel.cl",    "curve.cl",     "pack.cl", "correct.cl", "stage.cl"};
 
 void transform_put_file(FILE *out, const char *name)
 {
@@ -112,6 +112,27 @@ static void put_curve(FILE *out, const struct curve *curve, const struct transfo
     }
 }
 
+/* A sample is rounded to at least the level if it is not more than half a step below that. */
+static void put_level(FILE *out, double level, const struct transform_image *image)
+{
+    const double max = (1u << image->bits) - 1;
+    fprintf(out, "#define BINARISES %d\n#define WHITE_FROM %.9ef\n", level > 0,
+            ceil(level * max / 255) - 0.5);
+}
+
+/* The limits are compared with squares (edges.cl), which are whole numbers. */
+static void put_edges(FILE *out, const struct recipe *recipe, const struct transform_image *image)
+{
+    const double max = (1u << image->bits) - 1, low = recipe->edges.low;
+    const double high = fmax(low, recipe->edges.high);
+    fprintf(out,
+            "#define VIEW_EDGES %d\n#define VIEW_EDGE_MAX %d\n#define VIEW_TRACKS %d\n"
+            "#define VIEW_LOW %.0ful\n#define VIEW_HIGH %.0ful\n",
+            recipe->view == VIEW_EDGES, VIEW_EDGE_MAX, view_has_limits(&recipe->edges),
+            ceil(VIEW_EDGE_MAX * max * max * low * low),
+            ceil(VIEW_EDGE_MAX * max * max * high * high));
+}
+
 /* Writes the constants that all files share. */
 static void put_constants(FILE *out, const struct transform *transform)
 {
@@ -137,7 +158,7 @@ static void put_constants(FILE *out, const struct transform *transform)
             "#define PLANE_PITCH %u\n#define PLANE_SIZE %zu\n#define VIEW_DIFFERENCE %d\n"
             "#define VIEW_SPECTRUM %d\n#define VIEW_FILTERED %d\n#define VIEW_GAIN %d\n#define "
             "VIEW_BLACK_DB %d\n"
-            "#define VIEW_WHITE_DB %d\n#define VIEW_EDGES %d\n#define VIEW_EDGE_MAX %d\n",
+            "#define VIEW_WHITE_DB %d\n",
             tuning->lanes, tuning->recipe.precision == RECIPE_HALF, transform->device->half_vectors,
             tuning->order == PLAN_ROWS_FIRST, tuning->skew, transform_pitch(transform),
             transform->image.count, transform->technique->spectrum_size(transform),
@@ -145,8 +166,7 @@ static void put_constants(FILE *out, const struct transform *transform)
             response_count(&response), tuning->recipe.denoise.block > 0,
             denoiser_pitch(&transform->image), denoiser_plane_size(&transform->image),
             tuning->recipe.view == VIEW_DIFFERENCE, view_is_spectrum(tuning->recipe.view),
-            tuning->recipe.view == VIEW_SPECTRUM, VIEW_GAIN, VIEW_BLACK_DB, VIEW_WHITE_DB,
-            tuning->recipe.view == VIEW_EDGES, VIEW_EDGE_MAX);
+            tuning->recipe.view == VIEW_SPECTRUM, VIEW_GAIN, VIEW_BLACK_DB, VIEW_WHITE_DB);
     fprintf(
         out, "#define LOAD_SCALE %.9ef\n#define PRODUCT_SCALE %.9ef\n#define STORE_SCALE %.9ef\n",
         load, 0.5 / (staged ? last_radix(v.axis) : v.axis->length), 1 / (load * u.axis->length));
@@ -154,6 +174,8 @@ static void put_constants(FILE *out, const struct transform *transform)
     put_axis(out, 'V', &v);
     transform_put_image(out, &transform->image, &transform->border);
     put_curve(out, &tuning->recipe.curve, &transform->image);
+    put_edges(out, &tuning->recipe, &transform->image);
+    put_level(out, tuning->recipe.binarise, &transform->image);
 }
 
 void transform_put_stage(FILE *out, const char *axis_name, const struct plan_axis *axis,

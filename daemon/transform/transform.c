@@ -186,11 +186,11 @@ double transform_dispatch_traffic(const struct transform *transform, unsigned di
     const enum view_kind view = transform->tuning.recipe.view;
     const bool has_edges = view == VIEW_EDGES, has_spectrum = view_is_spectrum(view);
     const double drawn = (double)transform_drawn_bytes(transform);
-    /* Without the one that draws edges. */
-    const unsigned count = transform->dispatch_count - has_edges;
+    /* Without those that draw edges. */
+    const unsigned count = transform->dispatch_count - transform_edge_dispatches(transform);
     const bool is_first = dispatch == 0, is_last = dispatch + 1 == count;
-    if (dispatch == count)
-        return drawn + image_bytes(image, true);
+    if (dispatch >= count)
+        return drawn + (dispatch + 1 == transform->dispatch_count ? image_bytes(image, true) : 0);
     const double spectra = (double)transform->plan.x.length * transform->plan.y.length *
                            (double)transform_stored_bytes(transform) * image->count;
     const double captured =
@@ -198,7 +198,8 @@ double transform_dispatch_traffic(const struct transform *transform, unsigned di
             ? (double)image->count * image->width * image->height * sizeof(float)
             : image_bytes(image, false);
     const double in = is_first ? captured : is_last && has_spectrum ? drawn : spectra;
-    const double out = !is_last ? spectra : has_edges ? drawn : image_bytes(image, true);
+    const double filtered = (double)image->width * image->height * sizeof(cl_ushort);
+    const double out = !is_last ? spectra : has_edges ? filtered : image_bytes(image, true);
     const bool reads_again =
         is_last && (view == VIEW_DIFFERENCE || (view == VIEW_PICTURE && image->keep_others));
     const double kept = reads_again ? image_bytes(image, false) : 0;

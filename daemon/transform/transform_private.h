@@ -183,10 +183,14 @@ struct staged_layout transform_staged_layout(const struct transform *transform);
  * Returns its size; 0: no view is drawn. */
 size_t transform_drawn_bytes(const struct transform *transform);
 
+/* Returns how many dispatches draw edges: 0: they are not drawn; more than one: they are tracked.
+ */
+unsigned transform_edge_dispatches(const struct transform *transform);
+
 /* Makes the table of a view, if it needs one. */
 int transform_make_places(struct transform *transform, struct error *why);
 
-/* Lists the dispatch that draws the view, if one is drawn. */
+/* Lists the dispatches that draw the view, if one is drawn. */
 void transform_list_view(struct transform *transform);
 
 /* ---- dispatch.c ---------------------------------------------------------------------------- */

@@ -1,6 +1,6 @@
 /* The curve of the samples (daemon/filters/curve.h): the load of the first dispatch applies it
  * after corrections (correct.cl), and the store of the last one undoes it. Kernels without
- * HAS_CURVE have nothing of this.
+ * HAS_CURVE have nothing of this. The store also makes samples black and white (BINARISES).
  *
  * Data: samples in their own units, 0 .. SAMPLE_MAX; of RGB, the luma. Beyond that range they count
  * as its nearest end. CURVE_LOG: CURVE_SCALE * ln(1 + sample). CURVE_POWER: sample * CURVE_SLOPE up
@@ -10,13 +10,13 @@
 
 #define HAS_CURVE (CURVE_LOG || CURVE_POWER)
 
-#if HAS_CURVE
-
 #if STAGED
 typedef cplx curved; /* four samples */
 #else
 typedef real curved;
 #endif
+
+#if HAS_CURVE
 
 static inline curved curve_of(curved sample)
 {
@@ -64,3 +64,14 @@ static inline curved curve_undo(curved value)
 #define curve_undo(value) (value)
 
 #endif
+
+/* What is stored of a filtered value: a sample, or with BINARISES black or white. */
+static inline curved to_result(curved value)
+{
+    const curved sample = curve_undo(value);
+#if BINARISES
+    return sample >= WHITE_FROM ? (curved)(SAMPLE_MAX) : (curved)(0.0f);
+#else
+    return sample;
+#endif
+}

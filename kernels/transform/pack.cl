@@ -119,7 +119,7 @@ static inline void half_store(global uchar *result, captured image, struct place
     const int y = at.y + at.dy;
     if (at.y_inside || y < IMAGE_HEIGHT)
         samples_store(result, image, at.x, at.dx, at.x_inside, y,
-                      curve_undo(HALF_STORAGE ? value * STORE_SCALE : value));
+                      to_result(HALF_STORAGE ? value * STORE_SCALE : value));
 }
 
 /* Stores swapped numbers (c_swap): B is in the real parts. */

@@ -7,7 +7,8 @@
  * G_OFFSET and B_OFFSET of each pixel of IMAGE_STEP bytes), or SAMPLE_BAYER (mosaic.cl).
  * Work-items: as those of the kernels that load and store (fused.cl, staged.cl).
  *
- * DENOISED: the load reads floats instead (captured.cl).
+ * DENOISED: the load reads floats instead (captured.cl). MEDIAN: the load takes medians
+ * (median.cl).
  *
  * Columns are given as x + dx with a constant dx, so that samples at constant distances share one
  * address computation.
@@ -58,10 +59,30 @@ static inline float sample_captured(captured image, uint x, uint dx, uint y)
 
 #endif
 
+#if MEDIAN && !DENOISED
+/* Beyond the image its outermost samples are repeated. */
+static inline float sample_median(captured image, int x, int y)
+{
+    float v[9];
+#if WARPED || CALIBRATED || SAMPLE_BAYER
+#pragma unroll 1
+#else
+#pragma unroll
+#endif
+    for (int i = 0; i < 9; i++)
+        v[i] = sample_captured(image, clamp(x + i % 3 - 1, 0, IMAGE_WIDTH - 1), 0,
+                               clamp(y + i / 3 - 1, 0, IMAGE_HEIGHT - 1));
+    MEDIAN_OF_NINE(float, v)
+    return v[4];
+}
+#endif
+
 static inline float sample_load(captured image, uint x, uint dx, uint y)
 {
 #if DENOISED
     return image.plane[y * PLANE_PITCH + x + dx];
+#elif MEDIAN
+    return sample_median(image, x + dx, y);
 #else
     return sample_captured(image, x, dx, y);
 #endif
@@ -194,6 +215,29 @@ static inline real samples_warp(captured image, int x, int y)
 }
 #endif
 
+#define IS_GROUP_MEDIAN (MEDIAN && !DENOISED && !WARPED && (IMAGE_STEP == 1 || SAMPLE_U16))
+
+#if IS_GROUP_MEDIAN
+/* The medians of LANES samples whose neighbours are in the image. */
+static inline real group_median(captured image, int x, int y)
+{
+    real v[9];
+#pragma unroll
+    for (int i = 0; i < 9; i++) {
+        const int column = x + i % 3 - 1, row = y + i / 3 - 1;
+        global const uchar *at = BYTES(image) + (size_t)row * IMAGE_STRIDE + IMAGE_OFFSET;
+#if SAMPLE_U16
+        v[i] = calibrate_group(image, TO_REAL(VLOAD(0, (global const ushort *)at + column)), column,
+                               row);
+#else
+        v[i] = calibrate_group(image, TO_REAL(VLOAD(0, at + column)), column, row);
+#endif
+    }
+    MEDIAN_OF_NINE(real, v)
+    return v[4];
+}
+#endif
+
 /* Loads LANES samples from padded column `column + dx` on. */
 static inline real samples_load(captured image, global const int *map_x, uint column, uint dx,
                                 bool inside, int row)
@@ -202,7 +246,10 @@ static inline real samples_load(captured image, global const int *map_x, uint co
 #if DENOISED
     if ((inside || x + LANES <= IMAGE_WIDTH) && row >= 0)
         return VLOAD(0, image.plane + row * PLANE_PITCH + x);
-#elif WARPED /* below */
+#elif IS_GROUP_MEDIAN
+    if (x > 0 && x + LANES < IMAGE_WIDTH && row > 0 && row + 1 < IMAGE_HEIGHT)
+        return group_median(image, x, row);
+#elif WARPED || MEDIAN /* below */
 #elif SAMPLE_BAYER
     if (mosaic_is_inside(x, row))
         return mosaic_group_load(image, x, row);
@@ -229,12 +276,12 @@ static inline real samples_load(captured image, global const int *map_x, uint co
                 (ushort)0xff),
             x, row);
 #endif
-#if WARPED && !DENOISED && !SAMPLE_BAYER
+#if WARPED && !DENOISED && !SAMPLE_BAYER && !MEDIAN
     if ((inside || x + LANES <= IMAGE_WIDTH) && row >= 0)
         return samples_warp(image, x, row);
 #endif
     float lane[LANES];
-#if WARPED && (SAMPLE_BAYER || CALIBRATED)
+#if (WARPED || MEDIAN) && (SAMPLE_BAYER || CALIBRATED || MEDIAN)
 #pragma unroll 1
 #endif
     for (int i = 0; i < LANES; i++) {

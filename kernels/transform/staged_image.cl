@@ -9,7 +9,7 @@
 #define B_IS_INSIDE (V_LENGTH == IMAGE_WIDTH)
 
 /* Samples as they are in memory, or as floats if they have to be computed. */
-#if (SAMPLE_U8 || SAMPLE_U16) && !WARPED && !DENOISED
+#if (SAMPLE_U8 || SAMPLE_U16) && !WARPED && !DENOISED && !MEDIAN
 #define IS_RAW 1
 #else
 #define IS_RAW 0
@@ -126,7 +126,7 @@ typedef uint2 finished;
  * integers: adding 2^23 rounds to nearest even and leaves the integer in the lowest bits. */
 static inline finished finish(cplx z)
 {
-    const float4 scaled = curve_undo(HALF_STORAGE ? c_scale(z, STORE_SCALE) : z);
+    const float4 scaled = to_result(HALF_STORAGE ? c_scale(z, STORE_SCALE) : z);
     const uint4 bits = as_uint4(clamp(scaled, 0.0f, (float)SAMPLE_MAX) + 8388608.0f);
     return (RESULT_BYTES == 1 ? bits.xy : bits.xy & 0xffff) + (bits.zw << (8 * RESULT_BYTES));
 }
@@ -149,7 +149,7 @@ typedef float2 finished_pair;
 
 static inline finished finish(cplx z)
 {
-    return curve_undo(HALF_STORAGE ? c_scale(z, STORE_SCALE) : z);
+    return to_result(HALF_STORAGE ? c_scale(z, STORE_SCALE) : z);
 }
 
 static inline float2 half_a(finished value)

@@ -6,8 +6,7 @@
  * VIEW_SPECTRUM: the dispatch in the middle also stores the power of each number, or, with
  * VIEW_FILTERED, of its product with H, and the kernel `view` draws these powers, in place of the
  * inverse dispatches.
- * VIEW_EDGES: the store of the last inverse dispatch stores rounded samples, and the kernel `view`
- * draws their edges.
+ * VIEW_EDGES: edges.cl.
  *
  * Data:
  *   powers     |F|^2 or |F H|^2 / (U_LENGTH V_LENGTH)^2, in floats, in the order of the response
@@ -15,7 +14,6 @@
  *   places     U_LENGTH numbers: where the powers of each frequency along U begin, with the highest
  *              bit set if they are those of the negative frequency; then V_LENGTH numbers: how far
  *              from there the power of each frequency along V is
- *   filtered   IMAGE_WIDTH x IMAGE_HEIGHT samples of 16 bits, rows without gaps
  *   result     pixel.cl
  * Work-items: those of the kernels that multiply and store (fused.cl, staged.cl). `view` has one
  * for each pixel; the first dimension is rounded up to whole groups. Launched by
@@ -62,70 +60,6 @@ static inline float view_difference(float captured_sample, float filtered)
 {
     const float published = rint(clamp(filtered, 0.0f, (float)SAMPLE_MAX));
     return (SAMPLE_MAX + 1) / 2 + VIEW_GAIN * (captured_sample - published);
-}
-
-#endif
-
-#if VIEW_EDGES
-
-#if SAMPLE_MAX > 4095
-typedef ulong strength; /* up to VIEW_EDGE_MAX SAMPLE_MAX^2 */
-#else
-typedef uint strength;
-#endif
-
-static inline void view_keep(global uchar *filtered, uint x, uint y, float value)
-{
-    ((global ushort *)filtered)[y * IMAGE_WIDTH + x] =
-        convert_ushort_rte(clamp(value, 0.0f, (float)SAMPLE_MAX));
-}
-
-static inline int2 view_gradient(global const ushort *filtered, int x, int y)
-{
-    const int left = max(x - 1, 0), right = min(x + 1, IMAGE_WIDTH - 1);
-    global const ushort *above = filtered + max(y - 1, 0) * IMAGE_WIDTH;
-    global const ushort *here = filtered + y * IMAGE_WIDTH;
-    global const ushort *below = filtered + min(y + 1, IMAGE_HEIGHT - 1) * IMAGE_WIDTH;
-    const int falling = below[right] - above[left], rising = above[right] - below[left];
-    return (int2)(falling + rising + 2 * (here[right] - here[left]),
-                  falling - rising + 2 * (below[x] - above[x]));
-}
-
-static inline strength view_square(int value)
-{
-    const strength size = abs(value);
-    return size * size;
-}
-
-static inline strength view_strength(global const ushort *filtered, int x, int y)
-{
-    if (x < 0 || y < 0 || x >= IMAGE_WIDTH || y >= IMAGE_HEIGHT)
-        return 0;
-    const int2 g = view_gradient(filtered, x, y);
-    return view_square(g.x) + view_square(g.y);
-}
-
-/* An angle is below 22.5 degrees if its tangent is below sqrt(2) - 1. */
-static inline int2 view_direction(int2 g)
-{
-    const strength sum = view_square((int)(abs(g.x) + abs(g.y)));
-    if (sum < 2 * view_square(g.x))
-        return (int2)(1, 0);
-    if (sum < 2 * view_square(g.y))
-        return (int2)(0, 1);
-    return (int2)(1, (g.x > 0) == (g.y > 0) ? 1 : -1);
-}
-
-kernel void view(global const ushort *restrict filtered, global uchar *restrict result)
-{
-    const int x = get_global_id(0), y = get_global_id(1);
-    if (x >= IMAGE_WIDTH)
-        return;
-    const int2 g = view_gradient(filtered, x, y), step = view_direction(g);
-    const strength here = view_square(g.x) + view_square(g.y);
-    const bool is_edge = here > view_strength(filtered, x - step.x, y - step.y) &&
-                         here >= view_strength(filtered, x + step.x, y + step.y);
-    view_store(result, x, y, is_edge ? sqrt((float)here * (1.0f / VIEW_EDGE_MAX)) : 0.0f);
 }
 
 #endif

@@ -129,6 +129,8 @@ KEYS = {
     "engine.precision": (("float", "half"), ("double",)),
     "engine.planes": (("luma", "all", "luma-only"), ("chroma",)),
     "engine.view": (("picture", "difference", "spectrum", "peaks", "edges"), ("bogus",)),
+    "engine.edge_low": ((0.0, 0.05), (-0.1, 1.1)),
+    "engine.edge_high": ((0.0, 0.1, 1.0), (-0.1, "steep")),
     "engine.technique": (("staged", "fused", "auto"), ("magic",)),
     "engine.border": (("mirror", "replicate", "constant", "wrap"), ("open",)),
     "engine.border_value": ((0.0, 0.5, 1.0), (-0.1, 1.1)),

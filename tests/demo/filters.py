@@ -73,6 +73,7 @@ in the chain does not matter, because every frame takes these steps in this orde
 | --- | --- | --- |
 | correct captured samples | `dark`, `flat`, `vignette` | any number |
 | move pixels | `undistort` | one, and none beside `auto-notch` or `deflicker` |
+| replace samples by medians | `median` | one |
 | reduce noise in blocks | `denoise` | one |
 | subtract waves, then even out rows | `auto-notch`, `deflicker` | one of each |
 | apply a curve to the samples | `homomorphic`, `linear-light` | one of both |
@@ -80,6 +81,7 @@ in the chain does not matter, because every frame takes these steps in this orde
 | multiply the spectrum by H | all others | any number |
 | move the frame | `stabilise` | one |
 | undo the curve | | |
+| make samples black and white | `binarise` | one |
 
 ## Images
 

@@ -103,6 +103,7 @@ struct scene {
     enum view_kind view;
     enum plan_border border;
     unsigned in_flight;
+    double edge_low;
 };
 
 static const struct scene scenes[] = {
@@ -123,6 +124,8 @@ static const struct scene scenes[] = {
     {"XBGR32", "gaussian-blur:sigma=1", RECIPE_LUMA, RECIPE_HALF, ENGINE_STAGED, VIEW_PEAKS,
      .in_flight = 2},
     {"YVU420", "gaussian-blur:sigma=1", RECIPE_LUMA, .view = VIEW_EDGES, .in_flight = 2},
+    {"NV12", "median | binarise:level=128", RECIPE_ALL, .in_flight = 2},
+    {"GREY", "none", RECIPE_LUMA, .view = VIEW_EDGES, .in_flight = 2, .edge_low = 0.1},
     {"GREY", "convolve:image=even | convolve:image=odd", RECIPE_LUMA, .technique = ENGINE_STAGED,
      .in_flight = 2},
 };
@@ -143,6 +146,7 @@ static struct engine_options options_of(const struct scene *scene, const struct 
     const struct recipe settings = {.precision = scene->precision,
                                     .planes = scene->planes,
                                     .captured = format_by_name(scene->captured)->fourcc,
+                                    .edges.low = scene->edge_low,
                                     .view = scene->view};
     return (struct engine_options){.recipe = recipe_of(chain, &settings),
                                    .technique = scene->technique,

@@ -1,5 +1,5 @@
 /* Tests of the search for settings. Its result is never slower than the initial settings, and
- * tuner_find and an engine find it in the cache; so they do with the comparison of devices. */
+ * tuner_find and an engine find it in the cache; the comparison of devices is found there, too. */
 #include <errno.h>
 #include <glob.h>
 #include <math.h>
@@ -148,9 +148,10 @@ static void test_search_without_a_place_is_refused(void **state)
 {
     (void)state;
     struct engine *engine = make_engine();
+    const struct engine_compared compared = {device, "auto"};
     struct engine_search *search;
     struct error why;
-    assert_int_equal(engine_search_create(&search, engine, false, "", &why), -EINVAL);
+    assert_int_equal(engine_search_create(&search, engine, false, &compared, "", &why), -EINVAL);
     assert_non_null(strstr(why.text, "cache_dir"));
     engine_destroy(engine);
 }
@@ -230,7 +231,7 @@ static void test_techniques_fall_back(void **state)
     engine_destroy(engine);
 }
 
-/* Whole frames are measured on both devices, and an engine finds the times in the cache. The device
+/* Whole frames are measured on both devices, and the times are found in the cache. The device
  * itself is the CPU device here, and a copy of it stands for a GPU beside it. */
 static void test_devices_are_compared(void **state)
 {
@@ -241,8 +242,7 @@ static void test_devices_are_compared(void **state)
     gpu.type = CL_DEVICE_TYPE_GPU;
     snprintf(gpu.cpu_name, sizeof gpu.cpu_name, "%s", device->name);
     struct engine *engine = make_engine_on(&gpu);
-    const struct comparison_subject subject = engine_subject(engine);
-    assert_null(engine_comparison(engine));
+    const struct comparison_subject subject = engine_subject(engine, &gpu);
     engine_destroy(engine);
 
     struct gpu_device *cpu;
@@ -250,7 +250,7 @@ static void test_devices_are_compared(void **state)
         printf("skipped: %s\n", why.text);
         skip();
     }
-    assert_string_equal(comparison_cpu_device(&subject), device->name);
+    assert_string_equal(comparison_cpu_device(&gpu), device->name);
     if (engine_time(&gpu, &subject, dir, &kept.device_ms, &why) < 0 ||
         engine_time(cpu, &subject, dir, &kept.cpu_ms, &why) < 0)
         fail_msg("%s", why.text);
@@ -262,12 +262,10 @@ static void test_devices_are_compared(void **state)
     assert_int_equal(comparison_keep(&subject, dir, &kept, &why), 0);
     assert_true(comparison_find(&found, &subject, dir, &warning));
     assert_string_equal(warning.text, "");
-    engine = make_engine_on(&gpu);
-    assert_non_null(engine_comparison(engine));
-    assert_memory_equal(&engine_comparison(engine)->device_ms, &kept.device_ms, sizeof(double));
-    assert_memory_equal(&engine_comparison(engine)->cpu_ms, &kept.cpu_ms, sizeof(double));
-    assert_string_equal(engine_comparison(engine)->cpu_device, device->name);
-    engine_destroy(engine);
+    assert_memory_equal(&found.device_ms, &kept.device_ms, sizeof(double));
+    assert_memory_equal(&found.cpu_ms, &kept.cpu_ms, sizeof(double));
+    assert_string_equal(found.device, gpu.name);
+    assert_string_equal(found.cpu_device, device->name);
 
     /* Another CPU device, and other kernels, are another subject. */
     snprintf(gpu.cpu_name, sizeof gpu.cpu_name, "another CPU");
@@ -288,7 +286,7 @@ static void test_nonsense_is_not_compared(void **state)
     gpu.type = CL_DEVICE_TYPE_GPU;
     snprintf(gpu.cpu_name, sizeof gpu.cpu_name, "%s", device->name);
     struct engine *engine = make_engine_on(&gpu);
-    const struct comparison_subject subject = engine_subject(engine);
+    const struct comparison_subject subject = engine_subject(engine, &gpu);
     engine_destroy(engine);
     const struct comparison nonsense[] = {{.device_ms = 1, .cpu_ms = 0},
                                           {.device_ms = -1, .cpu_ms = 1},
@@ -308,10 +306,10 @@ static void test_nonsense_is_not_compared(void **state)
     assert_int_equal(comparison_keep(&subject, dir, &sense, &why), 0);
     find_kept("comparison", path, &key);
     assert_int_equal(truncate(path, 40), 0);
-    engine = make_engine_on(&gpu);
-    assert_null(engine_comparison(engine));
-    assert_non_null(strstr(engine_warning(engine), "checksum"));
-    engine_destroy(engine);
+    struct comparison found;
+    struct error warning = {""};
+    assert_false(comparison_find(&found, &subject, dir, &warning));
+    assert_non_null(strstr(warning.text, "checksum"));
 }
 
 /* A search for a CPU ends with its last settings. */
@@ -324,8 +322,7 @@ static void test_a_cpu_is_not_compared(void **state)
         printf("skipped: %s\n", why.text);
         skip();
     }
-    const struct comparison_subject subject = {.device = cpu};
-    assert_null(comparison_cpu_device(&subject));
+    assert_null(comparison_cpu_device(cpu));
     gpu_device_close(cpu);
 }
 

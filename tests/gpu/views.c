@@ -26,6 +26,7 @@ struct scene {
     enum recipe_planes planes;
     enum engine_technique technique;
     enum recipe_precision precision;
+    struct view_limits limits;
     bool has_peaks; /* spectra: of the captured picture */
     bool is_wide;
 };
@@ -79,6 +80,7 @@ static struct engine *make(const struct scene *scene, enum view_kind view,
                                            .technique = scene->technique,
                                            .recipe.precision = scene->precision,
                                            .recipe.corrections = view == VIEW_PEAKS,
+                                           .recipe.edges = scene->limits,
                                            .recipe.view = view};
     struct engine *engine;
     struct error why;
@@ -387,6 +389,38 @@ static double model_edge(const double *picture, long width, long x, long y)
     return s > before && s >= after ? sqrt(s / 20) : 0;
 }
 
+/* Keeps the edges that the limits keep, by walking from the strong ones. levels: of model_edge, in
+ * units of samples. */
+static void model_track(double *level, long width, const struct view_limits *limits, double top)
+{
+    const double low = limits->low * top, high = fmax(limits->low, limits->high) * top;
+    const long count = width * HEIGHT;
+    long *stack = malloc(sizeof *stack * (size_t)count), depth = 0;
+    bool *kept = calloc((size_t)count, sizeof *kept);
+    for (long i = 0; i < count; i++)
+        if (level[i] > 0 && level[i] >= high) {
+            kept[i] = true;
+            stack[depth++] = i;
+        }
+    while (depth > 0) {
+        const long i = stack[--depth], x = i % width, y = i / width;
+        for (long v = y - 1; v <= y + 1; v++)
+            for (long u = x - 1; u <= x + 1; u++) {
+                if (u < 0 || v < 0 || u >= width || v >= HEIGHT)
+                    continue;
+                const long at = v * width + u;
+                if (!kept[at] && level[at] > 0 && level[at] >= low) {
+                    kept[at] = true;
+                    stack[depth++] = at;
+                }
+            }
+    }
+    for (long i = 0; i < count; i++)
+        level[i] = kept[i] ? level[i] : 0;
+    free(stack);
+    free(kept);
+}
+
 /* The picture is what an engine publishes as luma alone. A step and a corner reach the border. */
 static void check_edges(const struct scene *scene)
 {
@@ -399,6 +433,8 @@ static void check_edges(const struct scene *scene)
     uint8_t *in = malloc(layout.frame_bytes), *picture = calloc(1, grey.frame_bytes);
     uint8_t *view = calloc(1, format.frame_bytes);
     double *samples = calloc((size_t)format.width * HEIGHT, sizeof *samples), worst = 0;
+    double *level = malloc(sizeof *level * format.width * HEIGHT);
+    const bool is_tracked = view_has_limits(&scene->limits);
     unsigned kept = 0, suppressed = 0;
     struct scene luma = *scene;
     luma.source = captured;
@@ -415,9 +451,12 @@ static void check_edges(const struct scene *scene)
     engine = make(scene, VIEW_EDGES, &format, &layout);
     filter(engine, VIEW_EDGES, "gaussian-blur:sigma=0.6", &format, &layout, in, view);
     engine_destroy(engine);
+    for (uint32_t i = 0; i < format.width * HEIGHT; i++)
+        level[i] = model_edge(samples, format.width, i % format.width, i / format.width);
+    model_track(level, format.width, &scene->limits, (1u << info->bits) - 1);
     for (uint32_t i = 0; i < format.width * HEIGHT; i++) {
         const uint32_t x = i % format.width, y = i / format.width;
-        const double expected = model_edge(samples, format.width, x, y);
+        const double expected = level[i];
         const double got = luma_at(&format, view, x, y);
         worst = fmax(worst, fabs(got - expected));
         kept += expected > 0;
@@ -428,7 +467,8 @@ static void check_edges(const struct scene *scene)
             (expected == 0 && got > 0))
             fail_msg("%s at %u, %u: %.0f, expected %.3f", scene->format, x, y, got, expected);
     }
-    assert_true(kept > format.width * HEIGHT / 16 && suppressed > format.width * HEIGHT / 8);
+    assert_true(kept > format.width * HEIGHT / (is_tracked ? 64 : 16) &&
+                suppressed > format.width * HEIGHT / 8);
     check_is_grey(&format, view);
     printf("# figures: edges of %s %s: at most %.3f from the model, %u of %u pixels\n", captured,
            scene->technique == ENGINE_STAGED ? "staged" : "fused", worst, kept,
@@ -437,6 +477,7 @@ static void check_edges(const struct scene *scene)
     free(picture);
     free(view);
     free(samples);
+    free(level);
 }
 
 /* ---- tests ---- */
@@ -445,6 +486,9 @@ static void test_edges(void **state)
 {
     static const struct scene scenes[] = {
         {.format = "NV12"},
+        {.format = "GREY", .limits = {.low = 0.15, .high = 0.3}},
+        {.format = "YUYV", .technique = ENGINE_STAGED, .limits = {.low = 0.2, .high = 0.35}},
+        {.format = "Y16", .limits = {.low = 0.15, .high = 0.3}},
         {.format = "YUYV", .technique = ENGINE_STAGED},
         {.format = "Y16"},
         {.format = "XBGR32", .source = "SGRBG10"},
@@ -460,7 +504,7 @@ static void test_edges(void **state)
          .technique = ENGINE_STAGED},
     };
     (void)state;
-    for (size_t i = 0; i < (device_takes_every_layout() ? sizeof scenes / sizeof scenes[0] : 5);
+    for (size_t i = 0; i < (device_takes_every_layout() ? sizeof scenes / sizeof scenes[0] : 8);
          i++)
         check_edges(&scenes[i]);
 }
@@ -483,6 +527,62 @@ static void test_the_greatest_edge_is_white(void **state)
     assert_int_equal(view[3 * format.plane[0].stride + 9], lrint(255 * 4 / sqrt(20)));
     assert_int_equal(view[3 * format.plane[0].stride + 10], 0);
     assert_int_equal(view[3 * format.plane[0].stride + 8], 0);
+    free(in);
+}
+
+/* Edges in a picture of 8 bits with these limits. */
+static uint8_t *tracked(const uint8_t *in, const struct fftd_format *format,
+                        const struct view_limits *limits, enum engine_technique technique)
+{
+    const struct scene scene = {.format = "GREY", .limits = *limits, .technique = technique};
+    uint8_t *view = calloc(1, format->frame_bytes);
+    struct engine *engine = make(&scene, VIEW_EDGES, format, format);
+    filter(engine, VIEW_EDGES, "none", format, format, in, view);
+    engine_destroy(engine);
+    return view;
+}
+
+/* An edge that fades along a spiral through the whole picture is kept to its end if it is strong
+ * anywhere, and without that place it is not kept at all. */
+static void test_an_edge_is_followed_to_its_end(void **state)
+{
+    enum { SIDE = 160, STEP = 8 };
+    const struct view_limits limits = {.low = 0.02, .high = 0.5};
+    struct fftd_format format;
+    struct error why;
+    (void)state;
+    assert_int_equal(format_layout(&format, format_by_name("GREY")->fourcc, SIDE, SIDE, 4, &why),
+                     0);
+    uint8_t *in = calloc(1, format.frame_bytes);
+    const uint32_t stride = format.plane[0].stride;
+    /* A line of a few grey levels, which turns to the right before the border and its own turns. */
+    long x = STEP, y = STEP, dx = 1, dy = 0, turns = 0;
+    for (long left = SIDE - 2 * STEP; left > STEP; turns++) {
+        for (long i = 0; i < left; i++, x += dx, y += dy)
+            in[y * stride + x] = 24;
+        const long turned = dx;
+        dx = -dy;
+        dy = turned;
+        left -= turns % 2 == 1 ? STEP : 0;
+    }
+    assert_true(turns > 20);
+    const long end = y * stride + x;
+    for (unsigned technique = ENGINE_FUSED; technique <= ENGINE_STAGED; technique++) {
+        for (unsigned is_strong = 0; is_strong <= 1; is_strong++) {
+            unsigned count = 0;
+            in[STEP * stride + STEP] = in[(STEP + 1) * stride + STEP] = is_strong ? 255 : 24;
+            uint8_t *view = tracked(in, &format, &limits, technique);
+            for (uint32_t i = 0; i < format.frame_bytes; i++)
+                count += view[i] > 0;
+            bool reaches_end = false;
+            for (long v = -2; v <= 2; v++)
+                for (long u = -2; u <= 2; u++)
+                    reaches_end |= view[end + v * stride + u] > 0;
+            assert_int_equal(reaches_end, is_strong);
+            assert_true(is_strong ? count > 1000 : count == 0);
+            free(view);
+        }
+    }
     free(in);
 }
 
@@ -619,8 +719,11 @@ static void test_layouts(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_differences), cmocka_unit_test(test_spectra),
-        cmocka_unit_test(test_edges),       cmocka_unit_test(test_the_greatest_edge_is_white),
+        cmocka_unit_test(test_differences),
+        cmocka_unit_test(test_spectra),
+        cmocka_unit_test(test_edges),
+        cmocka_unit_test(test_the_greatest_edge_is_white),
+        cmocka_unit_test(test_an_edge_is_followed_to_its_end),
         cmocka_unit_test(test_layouts),
     };
     return cmocka_run_group_tests(tests, device_setup, device_teardown);

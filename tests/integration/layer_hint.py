@@ -1,4 +1,5 @@
-"""Tests of the hint in `fftd-ctl status` where the device loses to the host's CPU device. The
+"""Tests of what happens where the device loses to the host's CPU device: frames are filtered there
+if engine.device leaves the choice, and otherwise `fftd-ctl status` has a hint. The
 device is PoCL's on one thread, which tests/layer/layer.c makes a Mali-T760 whose driver takes long
 for each launch; the CPU device beside it is PoCL's own."""
 
@@ -14,8 +15,10 @@ from conftest import BUILD, PATIENCE
 # where it is not busy.
 TWO_DEVICES = {"POCL_DEVICES": "basic pthread", "FFTD_LAYER_SPARES": "pthread",
                "FFTD_LAYER_LAUNCH_US": "10000"}
-HINT = re.compile(r'hint +a frame takes ([0-9.]+) ms on this device and ([0-9.]+) ms on the CPU '
-                  r'device "pthread-.+"; try engine\.device = "cpu"')
+HINT = re.compile(r'hint +a frame takes ([0-9.]+) ms on this device and ([0-9.]+) ms on '
+                  r'"pthread-.+"; engine\.device = "auto" would use that one')
+CHOSEN = re.compile(r'compared +a frame takes ([0-9.]+) ms on this device and ([0-9.]+) ms on '
+                    r'"Mali-T760 .+"; engine\.device = "gpu" would use that one')
 
 
 def start_slow(start, cache, *arguments):
@@ -45,11 +48,12 @@ def wait_for_comparison(daemon):
     return compared
 
 
-def hint_of(daemon):
-    """The two times that the hint names; None: there is none."""
-    lines = [line for line in daemon.ctl("status").stdout.splitlines() if line.startswith("hint")]
+def hint_of(daemon, pattern=HINT):
+    """The two times that the status names; None: it names none."""
+    lines = [line for line in daemon.ctl("status").stdout.splitlines()
+             if line.startswith(("hint", "compared"))]
     assert len(lines) <= 1
-    return tuple(map(float, HINT.fullmatch(lines[0]).groups())) if lines else None
+    return tuple(map(float, pattern.fullmatch(lines[0]).groups())) if lines else None
 
 
 def test_a_slow_device_is_named(start, tmp_path):
@@ -87,6 +91,43 @@ def test_a_slow_device_is_named(start, tmp_path):
     assert tune(daemon)["BestMilliseconds"] > 0
     wait_for_comparison(daemon)
     assert hint_of(daemon) is not None
+    assert daemon.stop() == 0
+
+
+def test_frames_move_to_the_faster_device(start, tmp_path):
+    """The search that runs by itself moves the frames, later starts begin there, and kernels that
+    were not measured run on the GPU. No frame is lost, and none is filtered twice or not at all."""
+    cache = tmp_path / "cache"
+    daemon = start_slow(start, cache, "--device", "auto", "--filter", "gain:dc=0.5")
+    with Reader(daemon) as reader:
+        first = reader.next().sequence
+        compared = wait_for_comparison(daemon)
+        daemon.wait_until(lambda: daemon.ctl_json("status")["Device"].startswith("pthread-"),
+                          "the CPU device")
+        reader.next()
+        last = reader.next().sequence
+    status = daemon.ctl_json("status")
+    assert last > first and status["Counters"]["dropped_engine"] == 0
+    assert status["Comparison"]["cpu_is_used"] and status["Comparison"]["is_automatic"]
+    assert status["Comparison"]["device"].startswith("Mali-T760 ")
+    assert "imports" in status["DeviceMemory"]
+    assert hint_of(daemon, CHOSEN) == (round(compared["cpu_ms"], 2),
+                                       round(compared["device_ms"], 2))
+    moved = [line for line in daemon.log.splitlines() if "from now on" in line]
+    assert len(moved) == 1 and 'frames are filtered on "pthread-' in moved[0], moved
+    assert daemon.stop() == 0
+
+    daemon = start_slow(start, cache, "--device", "auto", "--filter", "gain:dc=0.5")
+    assert daemon.ctl_json("status")["Device"].startswith("pthread-")
+    daemon.ctl("filter", "set", "shift:by=1/0")
+    daemon.wait_until(lambda: daemon.ctl_json("status")["Device"].startswith("Mali-T760 "), "it")
+    daemon.ctl("filter", "set", "gain:dc=0.25")
+    daemon.wait_until(lambda: daemon.ctl_json("status")["Device"].startswith("pthread-"), "the CPU")
+    tune(daemon)  # measures both again, from the CPU device
+    daemon.wait_until(lambda: daemon.ctl_json("status")["Comparison"].get("cpu_ms")
+                      not in (None, compared["cpu_ms"]), "other times")
+    again = daemon.ctl_json("status")
+    assert again["Device"].startswith("pthread-") and again["Comparison"]["device_ms"] > 30
     assert daemon.stop() == 0
 
 

@@ -406,8 +406,17 @@ def denoised(picture, sigma, shot=0, side=32, overlap=2, passes=2, past=()):
     return in_blocks(16, 16 // overlap, second, picture, guide, *past)
 
 
+def median(picture):
+    wide = np.pad(picture.astype(float), 1, "edge")
+    return np.median([wide[y:y + picture.shape[0], x:x + picture.shape[1]]
+                      for y in range(3) for x in range(3)], axis=0)
+
+
 # What is done to captured samples, and the filter after that.
 CORRECTIONS = {
+    "median": (median, "none"),
+    "gain:dc=0.8,ac=1.3 | median": (median, "gain:dc=0.8,ac=1.3"),
+    "vignette:a=0,b=1 | median": (lambda p: median(p * (1 + half_diagonals(p) ** 4)), "none"),
     "denoise:sigma=20": (lambda p: denoised(p, 20), "none"),
     "denoise:sigma=20,block=16,temporal=2":
         (lambda p: denoised(p, 20, side=16, past=[p, p]), "none"),
@@ -432,6 +441,13 @@ CORRECTIONS = {
 THRESHOLDS = {
     "soft-threshold:sigma=20": (20, "none"),
     "soft-threshold:sigma=30,strength=1.5 | gain:dc=0.8,ac=1.3": (45, "gain:dc=0.8,ac=1.3"),
+}
+
+
+# The levels that separate black from white, in grey levels, and the filters before that.
+LEVELS = {
+    "binarise:level=128": (128, "none"),
+    "binarise:level=90.4 | gain:dc=0.8,ac=1.3": (91, "gain:dc=0.8,ac=1.3"),
 }
 
 
@@ -528,7 +544,7 @@ def filtered(fftd_module, tmp_path_factory):
 
 def test_every_kind_has_a_model(filtered):
     kinds = {kind["name"] for kind in filtered.daemon.ctl_json("filter", "kinds")}
-    chains = MODELS | CORRECTIONS | THRESHOLDS
+    chains = MODELS | CORRECTIONS | THRESHOLDS | LEVELS
     assert kinds == {re.split("[: ]", chain)[0] for chain in chains} - {"none"}
 
 
@@ -550,6 +566,17 @@ def test_corrected_frames_match_the_model(filtered, chain):
     worst = np.abs(got - wanted).max()
     print(f"{chain}: {worst:.4f} grey levels")
     assert worst < 0.505
+
+
+@pytest.mark.parametrize("chain", LEVELS)
+def test_levels_match_the_model(filtered, chain):
+    level, rest = LEVELS[chain]
+    got, padded = filtered.frame(chain)
+    wanted = model(random_picture(), rest, padded)
+    sure = np.abs(wanted - level + 0.5) > 0.005
+    assert sure.mean() > 0.99 and 0.2 < (wanted >= level).mean() < 0.8
+    assert ((got == 255) == (wanted > level - 0.5))[sure].all()
+    assert np.isin(got, (0, 255)).all()
 
 
 @pytest.mark.parametrize("chain", THRESHOLDS)

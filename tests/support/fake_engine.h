@@ -15,6 +15,7 @@
 #include "filters/calibration.h"
 #include "filters/warp.h"
 #include "core/clock.h"
+#include "engine/comparison.h"
 #include "engine/engine.h"
 #include "engine/forecast.h"
 
@@ -51,6 +52,7 @@ static struct {
     /* Their behaviour, set by the test. */
     int device_result, create_result, design_result, submit_result, collect_result;
     unsigned programs;    /* reported to the observer as compiled by engine_create */
+    int cpu_result;       /* of gpu_device_open for "cpu" */
     bool gate_closed;     /* engine_create and engine_design wait */
     bool hold;            /* frames finish only when released or waited for */
     bool copies;          /* there are no outputs */
@@ -67,7 +69,8 @@ static struct {
     unsigned search_steps;
     int search_result;
     bool tuned;
-    int held_fd; /* event_fd of the engine that received the last frame */
+    struct comparison comparison; /* in the cache; device_ms 0: none */
+    int held_fd;                  /* event_fd of the engine that received the last frame */
 } fake_engine = {.lock = PTHREAD_MUTEX_INITIALIZER, .change = PTHREAD_COND_INITIALIZER};
 
 static void fake_engine_reset(void)
@@ -103,20 +106,22 @@ static inline unsigned fake_engine_get(const unsigned *field)
 }
 
 struct gpu_device {
-    bool is_outline;
+    bool is_outline, is_cpu;
     unsigned engines; /* on it now */
 };
 
 int gpu_device_open(struct gpu_device **ret, const char *selector, struct error *why)
 {
     pthread_mutex_lock(&fake_engine.lock);
-    int r = fake_engine.device_result;
+    const bool is_cpu = strcmp(selector, "cpu") == 0;
+    int r = is_cpu ? fake_engine.cpu_result : fake_engine.device_result;
     if (r < 0) {
         error_set(why, -r, "no device is %s", selector);
     } else {
         fake_engine.devices_opened++;
         fake_engine.devices++;
         *ret = calloc(1, sizeof **ret);
+        (*ret)->is_cpu = is_cpu;
     }
     pthread_mutex_unlock(&fake_engine.lock);
     return r;
@@ -137,7 +142,7 @@ void gpu_device_close(struct gpu_device *device)
 struct gpu_device *gpu_device_outline(const struct gpu_device *device)
 {
     struct gpu_device *outline = calloc(1, sizeof *outline);
-    (void)device;
+    outline->is_cpu = device->is_cpu;
     outline->is_outline = true;
     return outline;
 }
@@ -162,8 +167,7 @@ bool gpu_device_is_cpu(const struct gpu_device *device)
 
 const char *gpu_device_name(const struct gpu_device *device)
 {
-    (void)device;
-    return "a fake device";
+    return device->is_cpu ? "a fake CPU" : "a fake device";
 }
 
 const char *gpu_device_memory(const struct gpu_device *device)
@@ -299,10 +303,22 @@ const char *engine_warning(const struct engine *engine)
     return NULL;
 }
 
-const struct comparison *engine_comparison(const struct engine *engine)
+const struct gpu_device *engine_device(const struct engine *engine)
 {
-    (void)engine;
-    return NULL;
+    return engine->device;
+}
+
+/* Finds fake_engine.comparison, if its times are set. */
+bool comparison_find(struct comparison *ret, const struct comparison_subject *subject,
+                     const char *cache_dir, struct error *warning)
+{
+    (void)subject, (void)cache_dir, (void)warning;
+    pthread_mutex_lock(&fake_engine.lock);
+    const bool found = fake_engine.comparison.device_ms > 0;
+    if (found)
+        *ret = fake_engine.comparison;
+    pthread_mutex_unlock(&fake_engine.lock);
+    return found;
 }
 
 bool engine_is_tuned(const struct engine *engine)
@@ -375,8 +391,10 @@ struct engine_search {
 };
 
 int engine_search_create(struct engine_search **ret, const struct engine *engine, bool exhaustive,
-                         const char *cache_dir, struct error *why)
+                         const struct engine_compared *compared, const char *cache_dir,
+                         struct error *why)
 {
+    (void)compared;
     (void)engine;
     (void)exhaustive;
     (void)cache_dir;

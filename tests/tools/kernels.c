@@ -132,6 +132,9 @@ static int write_source(const char *directory, const struct shape *shape, size_t
                                               .warped = half,
                                               .thresholds = half,
                                               .curve = samples[sample].curve,
+                                              .median = sample % 2 == 1,
+                                              .binarise = sample % 2 == 1 ? 128 : 0,
+                                              .edges.low = half ? 0.1 : 0,
                                               .view = view};
     transform.tuning.columns_held = transform.tuning.rows_held = shape->held;
     transform.tuning.twiddles = shape->twiddles;
@@ -172,6 +175,7 @@ static int write_denoiser(const char *directory, const char *sample,
         .block = block, .hop = hop, .lanes = lanes, .tile_x = 2 * hop, .tile_y = hop};
     const struct recipe recipe = {.calibrated = lanes > 1,
                                   .warped = lanes == 4,
+                                  .median = lanes != 16,
                                   .denoise = {.estimated = true,
                                               .past = lanes == 4    ? 0
                                                       : lanes == 16 ? 1

@@ -1,4 +1,5 @@
-/* The designer alone, on a fake engine: filters for which there is no memory. */
+/* The designer alone, on a fake engine: filters for which there is no memory, and the choice
+ * between the device and the CPU device beside it. */
 #include "support/cmocka.h"
 
 #include <poll.h>
@@ -52,16 +53,14 @@ static struct design apply(void)
     return design;
 }
 
-static int setup(void **state)
+static void create_tuned(const char *device, enum engine_tune tune)
 {
     struct engine_frames frames = {.captured = format_by_name("GREY")->fourcc};
     struct error why;
-    (void)state;
-    fake_engine_reset();
-    config = (struct config){.engine = {.device = "fake",
-                                        .options = {.margin = -1, .in_flight = 2},
+    config = (struct config){.engine = {.options = {.margin = -1, .in_flight = 2, .tune = tune},
                                         .memory_mib = 100,
                                         .build_timeout_s = 60}};
+    snprintf(config.engine.device, sizeof config.engine.device, "%s", device);
     assert_int_equal(filter_chain_parse(&config.filter, "gain:dc=1", NULL), 0);
     wake_fd = eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC);
     engine = NULL;
@@ -69,6 +68,17 @@ static int setup(void **state)
     if (format_layout(&frames.format, frames.captured, 64, 48, 64, &why) < 0)
         fail_msg("%s", why.text);
     designer_request_engine(designer, &frames);
+}
+
+static void create(const char *device)
+{
+    create_tuned(device, ENGINE_TUNE_AUTO);
+}
+
+static int setup(void **state)
+{
+    (void)state;
+    fake_engine_reset();
     return 0;
 }
 
@@ -92,6 +102,7 @@ static void a_filter_beyond_the_budget_leaves_the_one_before(void **state)
     struct error why;
     eventfd_t count;
     (void)state;
+    create("fake");
     const struct design before = apply();
     assert_int_equal(before.memory.device, 0);
 
@@ -118,11 +129,160 @@ static void a_filter_beyond_the_budget_leaves_the_one_before(void **state)
     assert_true(after.memory.host > 60u << 20 && after.memory.host < 100u << 20);
 }
 
+static void find_times(double device_ms, double cpu_ms)
+{
+    const struct comparison times = {.device_ms = device_ms, .cpu_ms = cpu_ms};
+    FAKE_ENGINE_SET(comparison, times);
+}
+
+static bool is_on_cpu(const struct design *design)
+{
+    assert_int_equal(engine_device(design->engine)->is_cpu, design->device.comparison.uses_cpu);
+    return engine_device(design->engine)->is_cpu;
+}
+
+/* Measures again, and takes the engine that is built with the result. */
+static struct design tune(double device_ms, double cpu_ms)
+{
+    struct error why;
+    find_times(device_ms, cpu_ms);
+    FAKE_ENGINE_SET(search_steps, 1);
+    assert_int_equal(designer_tune(designer, false, &why), 0);
+    return apply();
+}
+
+static void a_faster_cpu_device_is_used(void **state)
+{
+    struct design design;
+    (void)state;
+    find_times(10, 1);
+    create("auto");
+    design = apply();
+    assert_true(is_on_cpu(&design));
+    assert_true(design.device.is_compared && design.device.comparison.is_automatic);
+    assert_int_equal(fake_engine_get(&fake_engine.devices_opened), 2);
+    assert_string_equal(designer_device_name(designer), "a fake device");
+
+    request("shift:by=1/0", 2); /* another engine, which stays there */
+    design = apply();
+    assert_true(is_on_cpu(&design));
+    assert_int_equal(fake_engine_get(&fake_engine.devices_opened), 2);
+}
+
+static void a_device_that_is_named_is_used(void **state)
+{
+    (void)state;
+    find_times(10, 1);
+    create("gpu");
+    const struct design design = apply();
+    assert_false(is_on_cpu(&design));
+    assert_true(design.device.is_compared && !design.device.comparison.is_automatic);
+    assert_int_equal(fake_engine_get(&fake_engine.devices_opened), 1);
+}
+
+static void times_that_are_ignored_choose_nothing(void **state)
+{
+    (void)state;
+    find_times(10, 1);
+    create_tuned("auto", ENGINE_TUNE_OFF);
+    const struct design design = apply();
+    assert_false(is_on_cpu(&design) || design.device.is_compared);
+}
+
+/* The engine in use filters until the other one is taken. */
+static void a_search_moves_the_frames(void **state)
+{
+    struct design design;
+    (void)state;
+    create("auto");
+    design = apply();
+    assert_false(is_on_cpu(&design) || design.device.is_compared);
+    find_times(10, 1);
+    FAKE_ENGINE_SET(search_steps, 1);
+    assert_int_equal(designer_tune(designer, false, NULL), 0);
+    const struct design other = take();
+    assert_true(is_on_cpu(&other));
+    assert_int_equal(fake_engine_get(&fake_engine.engines), 2);
+    designer_return_engine(designer, engine, false);
+    engine = other.engine;
+    engine_apply(engine, other.response, other.serial);
+}
+
+static void a_small_difference_moves_no_frames(void **state)
+{
+    struct design design;
+    (void)state;
+    create("auto");
+    design = apply();
+    assert_false(is_on_cpu(&design));
+    const struct {
+        double device_ms, cpu_ms;
+        bool is_on_cpu;
+    } times[] = {{10, 9.5, false}, {10, 8.9, true}, {10, 9.5, true},
+                 {9.5, 10, true},  {8, 10, false},  {10, 9.5, false}};
+    for (size_t i = 0; i < sizeof times / sizeof times[0]; i++) {
+        design = tune(times[i].device_ms, times[i].cpu_ms);
+        assert_int_equal(is_on_cpu(&design), times[i].is_on_cpu);
+    }
+}
+
+static void a_cpu_device_that_fails_is_not_tried_again(void **state)
+{
+    struct design design;
+    (void)state;
+    find_times(10, 1);
+    fake_engine.cpu_result = -ENODEV;
+    create("auto");
+    design = apply();
+    assert_false(is_on_cpu(&design));
+    assert_string_equal(design.device.comparison.problem, "no device is cpu");
+    FAKE_ENGINE_SET(cpu_result, 0);
+    request("shift:by=1/0", 2);
+    design = apply();
+    assert_false(is_on_cpu(&design));
+    assert_int_equal(fake_engine_get(&fake_engine.devices_opened), 1);
+}
+
+/* A frame that is lost lets the CPU device be opened again. */
+static void a_cpu_device_that_loses_a_frame_is_opened_again(void **state)
+{
+    struct design design;
+    (void)state;
+    find_times(10, 1);
+    create("auto");
+    design = apply();
+    const struct engine_frames frames = design.frames;
+    designer_return_engine(designer, engine, true);
+    engine = NULL;
+    designer_request_engine(designer, &frames);
+    design = apply();
+    assert_true(is_on_cpu(&design));
+    assert_int_equal(fake_engine_get(&fake_engine.devices_opened), 3);
+    assert_int_equal(fake_engine_get(&fake_engine.devices), 1);
+
+    /* The other device, which is opened when it is needed, ends no search. */
+    struct tuning_status tuning;
+    FAKE_ENGINE_SET(search_steps, 1u << 31);
+    assert_int_equal(designer_tune(designer, false, NULL), 0);
+    request("gain:dc=0.5", 2);
+    design = apply();
+    designer_get_tuning(designer, &tuning);
+    assert_true(tuning.running);
+}
+
+#define TEST(test) cmocka_unit_test_setup_teardown(test, setup, teardown)
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup_teardown(a_filter_beyond_the_budget_leaves_the_one_before, setup,
-                                        teardown),
+        TEST(a_filter_beyond_the_budget_leaves_the_one_before),
+        TEST(a_faster_cpu_device_is_used),
+        TEST(a_device_that_is_named_is_used),
+        TEST(times_that_are_ignored_choose_nothing),
+        TEST(a_search_moves_the_frames),
+        TEST(a_small_difference_moves_no_frames),
+        TEST(a_cpu_device_that_fails_is_not_tried_again),
+        TEST(a_cpu_device_that_loses_a_frame_is_opened_again),
     };
     return cmocka_run_group_tests_name("designer", tests, NULL, NULL);
 }

@@ -28,8 +28,9 @@ static void the_table_is_sound(void **state)
         assert_true(kind->response == NULL || kind->complex_response == NULL);
         assert_true(kind->response != NULL || kind->complex_response != NULL ||
                     kind->image_response != NULL || kind->curve != NULL || kind->denoise != NULL ||
-                    kind->threshold != NULL || kind->add_offsets != NULL ||
-                    kind->multiply_gains != NULL || kind->origin != NULL ||
+                    kind->threshold != NULL || kind->takes_median || kind->binarise != NULL ||
+                    kind->add_offsets != NULL || kind->multiply_gains != NULL ||
+                    kind->origin != NULL ||
                     kind->adapts != FILTER_ADAPTS_NOT); /* it does something */
         assert_true(kind->is_real == NULL || kind->complex_response != NULL ||
                     kind->image_response != NULL);
@@ -216,6 +217,7 @@ static void the_longest_chain_fits(void **state)
         }
         const bool is_alone = kinds[i]->curve != NULL || kinds[i]->denoise != NULL ||
                               kinds[i]->threshold != NULL || kinds[i]->origin != NULL ||
+                              kinds[i]->takes_median || kinds[i]->binarise != NULL ||
                               kinds[i]->adapts != FILTER_ADAPTS_NOT; /* a chain has one at most */
         struct filter_chain chain = {.count = is_alone ? 1 : FILTER_MAX_STAGES}, back;
         for (unsigned s = 0; s < chain.count; s++)

@@ -73,6 +73,8 @@ static const struct recipe variants[] = {
     {.precision = RECIPE_HALF},
     {.planes = RECIPE_ALL},
     {.view = VIEW_EDGES},
+    {.edges = {.low = 0.1}},
+    {.edges = {.high = 0.1}},
     {.captured = 1},
     {.complex_response = true},
     {.corrections = true},
@@ -80,6 +82,9 @@ static const struct recipe variants[] = {
     {.warped = true},
     {.shifts = true},
     {.thresholds = true},
+    {.median = true},
+    {.binarise = 1},
+    {.binarise = 2},
     {.denoise = {.block = 16}},
     {.denoise = {.overlap = 2}},
     {.denoise = {.passes = 1}},
@@ -124,6 +129,8 @@ static const struct {
     {"stabilise", ", complex response, shifts", true},
     {"denoise:sigma=5", ", denoised", true},
     {"homomorphic", ", logarithmic", true},
+    {"median", ", median", true},
+    {"binarise:level=128", ", binarised", true},
 };
 
 static void test_chains_get_what_they_need(void **state)
@@ -158,8 +165,9 @@ static void test_engines_refuse_what_they_lack(void **state)
             assert_non_null(strstr(why.text, "expected"));
         const struct filter_chain none = {.count = 0};
         assert_int_equal(recipe_check(&recipe, &none, &why), 0);
-        /* An engine may do more than the chain needs, but not with another curve or noise. */
-        const bool is_otherwise = recipe.denoise.block > 0 || recipe.curve.kind != CURVE_NONE;
+        /* An engine may do more than the chain needs, but not to samples that it does not want. */
+        const bool is_otherwise = recipe.denoise.block > 0 || recipe.curve.kind != CURVE_NONE ||
+                                  recipe.median || recipe.binarise > 0;
         assert_int_equal(filter_chain_parse(&chain, "sharpen", &why), 0);
         assert_int_equal(recipe_check(&recipe, &chain, &why), is_otherwise ? -EINVAL : 0);
     }
@@ -170,10 +178,12 @@ static void test_only_flags_unite(void **state)
     struct recipe a = recipe_for("undistort:fx=100,fy=100,cx=50,cy=50,k1=-0.1", VIEW_PICTURE);
     const struct recipe b = recipe_for("gradient:along=x", VIEW_PICTURE);
     const struct recipe noise = recipe_for("denoise:sigma=5", VIEW_PICTURE);
+    struct recipe median = recipe_for("median", VIEW_PICTURE);
     const struct recipe view = recipe_for("none", VIEW_EDGES);
     (void)state;
     assert_true(recipe_unite(&a, &b));
     assert_true(a.warped && a.complex_response);
+    assert_false(recipe_unite(&median, &b)); /* it would take medians for both */
     assert_false(recipe_unite(&a, &noise));
     assert_false(recipe_unite(&a, &view));
 }
@@ -200,7 +210,8 @@ static void test_kernels_get_their_constants(void **state)
     assert_non_null(strstr(all, "#define WARPED 1\n"));
     assert_non_null(strstr(all, "#define THRESHOLDS 1\n"));
     assert_non_null(strstr(all, "#define CALIBRATED 0\n"));
-    assert_string_equal(load, "#define CORRECTIONS 0\n#define CALIBRATED 0\n#define WARPED 1\n");
+    assert_string_equal(load, "#define CORRECTIONS 0\n#define CALIBRATED 0\n#define WARPED 1\n"
+                              "#define MEDIAN 0\n");
 }
 
 /* ---- what suits frames ---- */

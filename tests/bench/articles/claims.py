@@ -411,8 +411,8 @@ with what the processor does.
 The guide says that driver overhead is a small part of the whole, which is taken as less than half
 here, and that copying is the largest part of preparing buffers. Its rule is that the processor is
 the better place where overheads are like the execution time. fftd compares whole frames: a search
-for settings ends with frames on the device and on the CPU device, and `fftd-ctl status` shows a
-hint where the CPU takes less than 0.9 of the time.
+for settings ends with frames on the device and on the CPU device, and with `engine.device = "auto"`
+they are filtered on the CPU device where it takes less than 0.9 of the time.
 """, [
     *[is_faster(f"3x3, RGB: {after}, times as fast", 7, GUIDE, before, after)
       for before, after in zip(GUIDE_STEPS, GUIDE_STEPS[1:])],

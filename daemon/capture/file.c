@@ -41,8 +41,8 @@ struct file {
     off_t first;  /* where the first frame begins, its header included */
     off_t offset; /* where the next frame begins */
     uint64_t frame_count;
-    uint64_t next;     /* number of the next frame in the file */
-    uint64_t sequence; /* frames delivered since the start */
+    uint64_t next;              /* number of the next frame in the file */
+    uint64_t sequence;          /* frames delivered since the start */
     int64_t recorded_period_ns; /* between frames, by the file; 0: it does not say */
     struct pace pace;
     unsigned wanted_buffers;

@@ -9,34 +9,35 @@
 #include "estimators/flicker_fit.h"
 #include "estimators/flicker_rows.h"
 
-#define WINDOW_NS   (3000 * NS_PER_MS) /* of the history */
-#define GAP_NS      (1000 * NS_PER_MS) /* between frames, after which the history is useless */
+#define WINDOW_NS    (3000 * NS_PER_MS) /* of the history */
+#define GAP_NS       (1000 * NS_PER_MS) /* between frames, after which the history is useless */
 /* Where a comment gives no other reason, a threshold was chosen on the clips of
  * tests/unit/flicker.c, by its figures with FFTD_TEST_CLIPS=all. */
-#define MIN_FRAMES  4u
-#define START_STEPS 10u
-#define STEPS       4u
-#define DEVIATION   0.01 /* of the light's frequency, mains and clock */
-#define MIN_PERIODS 0.15 /* per height of the frame */
-#define MAX_PERIODS 4.2
+#define MIN_FRAMES   4u
+#define START_STEPS  10u
+#define STEPS        4u
+#define DEVIATION    0.01 /* of the light's frequency, mains and clock */
+#define MIN_PERIODS  0.15 /* per height of the frame */
+#define MAX_PERIODS  4.2
 #define LONG_PERIODS 0.8
-#define PERIODS     24u /* tried */
-#define TRIED       12u /* frames */
-#define FINE        0.01 /* periods: how well the best is known */
-#define FOUND       0.6  /* of the squares explained, to begin and to end */
-#define FOUND_FEW   0.9  /* by fewer than FEW_FRAMES */
-#define FEW_FRAMES  7u
-#define LOST        0.3
-#define SWING       0.01 /* of the light, share of its squares that changes */
-#define ERROR_ON    0.1
-#define ERROR_OFF   0.3
-#define MIN_RADIUS  0.0015 /* of the fundamental */
-#define PATIENCE    4u     /* frames without flicker until it has ended */
-#define SURE_HZ     0.7    /* of the phases at a frequency, length of their mean */
-#define STEP_HZ     0.1
-#define WIDE_HZ     0.25
-#define MAX_HZ      1000.0
-#define DEPTH_STEPS 64u /* of a cycle */
+#define PERIODS      24u  /* tried */
+#define TRIED        12u  /* frames */
+#define FINE         0.01 /* periods: how well the best is known */
+#define FOUND        0.8  /* of the squares explained, to begin */
+#define FOUND_FEW    0.9  /* by fewer than FEW_FRAMES */
+#define FOUND_SLOW   0.95
+#define FEW_FRAMES   7u
+#define LOST         0.3  /* of the squares explained, to end */
+#define SLOW         0.15 /* of the light's squares change, as of bands that hardly move */
+#define ERROR_ON     0.05 /* of the light in the newest frame, relative, to begin and to end */
+#define ERROR_OFF    0.3
+#define MIN_RADIUS   0.0015 /* of the fundamental */
+#define PATIENCE     4u     /* frames without flicker until it has ended */
+#define SURE_HZ      0.7    /* of the phases at a frequency, length of their mean */
+#define STEP_HZ      0.1
+#define WIDE_HZ      0.25
+#define MAX_HZ       1000.0
+#define DEPTH_STEPS  64u /* of a cycle */
 
 struct flicker {
     struct flicker_options options;
@@ -44,7 +45,7 @@ struct flicker {
     struct light_fit fit;
     struct flicker_model model; /* from the newest frame that showed flicker */
     bool is_on;
-    bool is_new; /* the scene is, and the light was not fitted to it yet */
+    bool is_new;     /* the scene is, and the light was not fitted to it yet */
     unsigned misses; /* frames in a row that show no flicker */
     double frequency_hz;
 };
@@ -142,8 +143,8 @@ static double agreement(const struct flicker *f, double hz)
     return hypot(re, im) / f->fit.count;
 }
 
-static double best_near(const struct flicker *f, double from, double to,
-                        double step, double *ret_agreement)
+static double best_near(const struct flicker *f, double from, double to, double step,
+                        double *ret_agreement)
 {
     double best = 0, found = from;
     for (double hz = from; hz <= to; hz += step) {
@@ -172,15 +173,13 @@ static bool find_frequency(struct flicker *f)
     }
     if (f->options.frequency_hz != 0) {
         hz = f->options.frequency_hz;
-        f->frequency_hz = best_near(f, hz * (1 - DEVIATION), hz * (1 + DEVIATION), STEP_HZ,
-                                    &sure);
+        f->frequency_hz = best_near(f, hz * (1 - DEVIATION), hz * (1 + DEVIATION), STEP_HZ, &sure);
         return sure >= SURE_HZ;
     }
     double best = 0;
     for (unsigned i = 0; i < 2; i++) {
         const double nominal = i == 0 ? 100 : 120;
-        hz = best_near(f, nominal * (1 - DEVIATION), nominal * (1 + DEVIATION), STEP_HZ,
-                       &sure);
+        hz = best_near(f, nominal * (1 - DEVIATION), nominal * (1 + DEVIATION), STEP_HZ, &sure);
         if (sure > best) {
             best = sure;
             f->frequency_hz = hz;
@@ -209,8 +208,10 @@ static bool is_flicker(struct flicker *f)
         return false;
     if (f->is_on && !f->is_new)
         return share >= LOST && fit->error <= ERROR_OFF && find_frequency(f);
-    return share >= (fit->count < FEW_FRAMES ? FOUND_FEW : FOUND) && fit->error <= ERROR_ON &&
-           fit->swing >= SWING && find_frequency(f);
+    const double enough = fit->swing < SLOW         ? FOUND_SLOW
+                          : fit->count < FEW_FRAMES ? FOUND_FEW
+                                                    : FOUND;
+    return share >= enough && fit->error <= ERROR_ON && find_frequency(f);
 }
 
 /* Fits the light from a row period on. Where the frame shows a part of a period, this says little,
@@ -233,9 +234,8 @@ static bool start(struct flicker *f, double rows_cycles, const struct light_opti
 
 static void keep_model(struct flicker *f)
 {
-    f->model = (struct flicker_model){.is_valid = true,
-                                      .rows_cycles = f->fit.rows_cycles,
-                                      .rest = f->fit.with / f->fit.without};
+    f->model = (struct flicker_model){
+        .is_valid = true, .rows_cycles = f->fit.rows_cycles, .rest = f->fit.with / f->fit.without};
     memcpy(f->model.light, f->fit.light, sizeof f->model.light);
 }
 
@@ -252,9 +252,7 @@ static void follow(struct flicker *f)
         is_lit = light_add(&f->fit, f->rows, NAN);
         light_improve(&f->fit, f->rows, &options, STEPS);
     } else {
-        const double rows_cycles = is_given   ? given
-                                   : f->is_on ? f->model.rows_cycles
-                                              : search(f);
+        const double rows_cycles = is_given ? given : f->is_on ? f->model.rows_cycles : search(f);
         is_lit = start(f, rows_cycles, &options);
     }
     if (is_lit && is_flicker(f)) {

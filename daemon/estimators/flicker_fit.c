@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define COLUMNS     3u  /* both parts of an amplitude, and an offset */
+#define COLUMNS     3u /* both parts of an amplitude, and an offset */
 /* Holds the offset, which is hardly told from a wave of which the frame shows a part of a period,
  * relative to one sample. */
 #define HOLD_OFFSET 0.3
@@ -121,8 +121,8 @@ static void fit_frame(const struct scene *scene, const struct rows *rows, unsign
 }
 
 /* Adds to what is known of the scene what a frame shows without its waves. */
-static void add_frame(struct scene *scene, const struct rows *rows,
-                      const struct rows_frame *frame, const double *x)
+static void add_frame(struct scene *scene, const struct rows *rows, const struct rows_frame *frame,
+                      const double *x)
 {
     double value;
     for (int bin = frame->first_bin; bin < frame->first_bin + (int)frame->bins; bin++) {
@@ -237,8 +237,7 @@ static bool circle_once(const struct fit *fit, const bool *is_used, double compl
     return true;
 }
 
-bool fit_start(const struct rows *rows, double rows_cycles, unsigned frames,
-               struct light_fit *ret)
+bool fit_start(const struct rows *rows, double rows_cycles, unsigned frames, struct light_fit *ret)
 {
     bool is_used[ROWS_FRAMES];
     struct fit fit;
@@ -266,11 +265,11 @@ bool fit_start(const struct rows *rows, double rows_cycles, unsigned frames,
     ret->noise = fit.noise * sqrt(rows->frame[rows->count - 1].bins / 2.0);
     for (unsigned i = 0; i < fit.frames; i++) {
         const struct rows_frame *frame = &rows->frame[fit.first + i];
-        ret->frame[i] = (struct lit_frame){
-            .serial = frame->serial,
-            .is_lit = is_used[i],
-            .phase = carg(fit.amplitude[i] - centre) / (2 * M_PI) - rows_cycles * frame->offset_px,
-            .scale = 1};
+        ret->frame[i] = (struct lit_frame){.serial = frame->serial,
+                                           .is_lit = is_used[i],
+                                           .phase = carg(fit.amplitude[i] - centre) / (2 * M_PI) -
+                                                    rows_cycles * frame->offset_px,
+                                           .scale = 1};
     }
     return true;
 }

@@ -20,7 +20,6 @@ double fit_explained(const struct rows *rows, double rows_cycles, unsigned frame
                      unsigned bin_step);
 
 /* Fills the light and the phases of the newest frames. False if they do not determine a circle. */
-bool fit_start(const struct rows *rows, double rows_cycles, unsigned frames,
-               struct light_fit *ret);
+bool fit_start(const struct rows *rows, double rows_cycles, unsigned frames, struct light_fit *ret);
 
 #endif

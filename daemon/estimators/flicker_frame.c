@@ -9,15 +9,15 @@
 #include "estimators/flicker_rows.h"
 
 /* Thresholds were chosen on the clips of tests/unit/flicker.c. */
-#define MIN_FRAMES   3u
-#define START_STEPS  10u
-#define ERROR_ON     0.1 /* of the light in the newest frame, relative, to begin and to end */
-#define ERROR_OFF    0.3
+#define MIN_FRAMES  3u
+#define START_STEPS 10u
+#define ERROR_ON    0.1 /* of the light in the newest frame, relative, to begin and to end */
+#define ERROR_OFF   0.3
 /* What the light leaves may be so much more than the observer has seen. */
-#define MORE_REST    2.0
-#define REST         0.05
-#define STEADY       0.9 /* of the phase's steps, length of their mean */
-#define NEWEST       0.2 /* weight of the newest step in their mean */
+#define MORE_REST   2.0
+#define REST        0.05
+#define STEADY      0.9 /* of the phase's steps, length of their mean */
+#define NEWEST      0.2 /* weight of the newest step in their mean */
 
 struct flicker_frame {
     struct rows *rows;

@@ -3,17 +3,17 @@
 #include <math.h>
 #include <string.h>
 
-#define SHARED       (2 * FLICKER_HARMONICS) /* light without the phase of light[0], and c */
-#define MAX_COLUMNS  (SHARED + 2 * ROWS_FRAMES + 1)
-#define PHASES       16u  /* tried */
-#define PHASE_STEPS  4u
-#define LEAST_SCALE  0.5  /* of a lit frame */
+#define SHARED        (2 * FLICKER_HARMONICS) /* light without the phase of light[0], and c */
+#define MAX_COLUMNS   (SHARED + 2 * ROWS_FRAMES + 1)
+#define PHASES        16u /* tried */
+#define PHASE_STEPS   4u
+#define LEAST_SCALE   0.5 /* of a lit frame */
 #define LARGEST_SCALE 1.6
-#define OFFSET       0.0005 /* expected change of exposure */
-#define PRIOR        0.1   /* expected error of a light that is known */
-#define PREDICTED    0.02 /* expected error of a predicted phase, cycles */
-#define LEAST_NOISE  3e-4
-#define MAX_STEP     0.1 /* cycles, and cycles per height of the frame */
+#define OFFSET        0.0005 /* expected change of exposure */
+#define PRIOR         0.1    /* expected error of a light that is known */
+#define PREDICTED     0.02   /* expected error of a predicted phase, cycles */
+#define LEAST_NOISE   3e-4
+#define MAX_STEP      0.1 /* cycles, and cycles per height of the frame */
 
 /* Expected, of the fundamental. */
 static const double harmonic[FLICKER_HARMONICS] = {1, 0.3, 0.12, 0.05};
@@ -68,7 +68,8 @@ static struct shine shine_of(const struct light_fit *fit, const struct view *vie
     double complex power = 1;
     for (unsigned h = 0; h < FLICKER_HARMONICS; h++) {
         power = times(power, phasor);
-        const double c = view->attenuation[h] * creal(power), s = view->attenuation[h] * cimag(power);
+        const double c = view->attenuation[h] * creal(power),
+                     s = view->attenuation[h] * cimag(power);
         shine.re[h] = c;
         shine.im[h] = -s;
         shine.value += creal(fit->light[h]) * c - cimag(fit->light[h]) * s;
@@ -114,8 +115,8 @@ struct match {
 };
 
 static void match_frame(const struct light_fit *fit, const struct rows *rows,
-                        const struct scene *scene, const struct rows_frame *frame,
-                        double hold, struct match *ret)
+                        const struct scene *scene, const struct rows_frame *frame, double hold,
+                        struct match *ret)
 {
     const struct view view = view_of(fit, rows, frame, ret->phase);
     double complex phasor = view.first;
@@ -252,8 +253,7 @@ static unsigned add_bin(struct equations *e, const struct light_fit *fit, const 
         if (!fit->frame[i].is_lit || !rows_is_valid(rows, frame, bin))
             continue;
         const double row = (bin + 0.5) * rows->bin_px + frame->offset_px - 0.5;
-        const double complex phasor =
-            turned(fit->frame[i].phase + fit->rows_cycles * row);
+        const double complex phasor = turned(fit->frame[i].phase + fit->rows_cycles * row);
         const struct shine shine = shine_of(fit, view, phasor);
         column[0] = shine.re[0];
         for (unsigned h = 1; h < FLICKER_HARMONICS; h++) {
@@ -263,8 +263,8 @@ static unsigned add_bin(struct equations *e, const struct light_fit *fit, const 
         column[SHARED - 1] = shine.slope * (row - 0.5 * rows->height);
         column[SHARED] = shine.slope;
         column[SHARED + 1] = 1;
-        column[SHARED + 2] = (double)frame->value[bin - frame->first_bin] -
-                             fit->frame[i].offset - shine.value;
+        column[SHARED + 2] =
+            (double)frame->value[bin - frame->first_bin] - fit->frame[i].offset - shine.value;
         for (unsigned j = 0; j < SHARED + 3; j++) {
             const unsigned to = j < SHARED ? j : j < SHARED + 2 ? own + j - SHARED : n;
             sum[to] += column[j];
@@ -399,50 +399,63 @@ static void move(struct light_fit *fit, const struct rows *rows, const double *s
         fit->light[h] += share * (limited(solution[2 * h - 1], 0.3 * radius) +
                                   limited(solution[2 * h], 0.3 * radius) * I);
     for (unsigned i = 0; i < fit->count; i++) {
-        fit->frame[i].phase += share * limited(solution[SHARED + 2 * i], MAX_STEP) -
-                               turn * 0.5 * rows->height;
+        fit->frame[i].phase +=
+            share * limited(solution[SHARED + 2 * i], MAX_STEP) - turn * 0.5 * rows->height;
         fit->frame[i].offset += share * solution[SHARED + 2 * i + 1];
     }
 }
 
-/* The squares of all lit frames. */
-static void judge(struct light_fit *fit, const struct rows *rows, const struct equations *e)
+/* The squares of all lit frames that this light leaves; 0 for the light: what offsets leave. */
+static double squares_left(const struct light_fit *fit, const struct rows *rows,
+                           unsigned *ret_samples)
 {
-    static _Thread_local struct scene scene, dull;
-    unsigned samples = 0, lit = 0;
-    struct light_fit without = *fit;
+    static _Thread_local struct scene scene;
+    double squares = 0;
     memset(&scene, 0, sizeof scene);
-    memset(&dull, 0, sizeof dull);
-    memset(without.light, 0, sizeof without.light);
-    fit->without = fit->with = 0;
+    *ret_samples = 0;
     for (unsigned i = 0; i < fit->count; i++)
-        if (fit->frame[i].is_lit) {
+        if (fit->frame[i].is_lit)
             add_to_scene(fit, rows, i, &scene);
-            add_to_scene(&without, rows, i, &dull);
-            lit++;
-        }
     for (unsigned i = 0; i < fit->count; i++)
         if (fit->frame[i].is_lit) {
             struct match match = {.phase = fit->frame[i].phase};
             match_frame(fit, rows, &scene, frame_of(fit, rows, i), 0, &match);
-            fit->with += match.with;
-            samples += match.count;
-            match_frame(&without, rows, &dull, frame_of(fit, rows, i), 0, &match);
-            fit->without += match.without;
+            squares += match.with;
+            *ret_samples += match.count;
         }
-    const double free = samples - (lit > 0 ? (double)samples / lit : 0) - 2.0 * lit - SHARED;
-    fit->noise = fmax(LEAST_NOISE, sqrt(fit->with / fmax(1, free)));
-    unsigned newest = fit->count - 1;
-    while (newest > 0 && !fit->frame[newest].is_lit)
-        newest--;
+    return squares;
+}
+
+/* How probable the light is. */
+static void judge(struct light_fit *fit, const struct rows *rows)
+{
     const double radius = fmax(creal(fit->light[0]), 1e-9);
-    fit->swing = fit->without / fmax(1e-12, 0.5 * samples * radius * radius);
-    fit->cost = fmax(1, free) * log(fit->with + 1e-9);
+    unsigned lit = 0, samples;
+    for (unsigned i = 0; i < fit->count; i++)
+        lit += fit->frame[i].is_lit;
+    fit->with = squares_left(fit, rows, &samples);
+    const double known = 2.0 * lit + SHARED + (lit > 0 ? (double)samples / lit : 0);
+    const double free = fmax(1, samples - known);
+    fit->noise = fmax(LEAST_NOISE, sqrt(fit->with / free));
+    fit->cost = free * log(fit->with + 1e-9);
     for (unsigned h = 1; h < FLICKER_HARMONICS; h++)
         fit->cost += pow(cabs(fit->light[h]) / (harmonic[h] * radius), 2);
     for (unsigned i = 0; i < fit->count; i++)
         if (fit->frame[i].is_lit)
             fit->cost += pow(fit->frame[i].offset / OFFSET, 2);
+}
+
+/* How well the light is known. */
+static void find_errors(struct light_fit *fit, const struct rows *rows, const struct equations *e)
+{
+    const double radius = fmax(creal(fit->light[0]), 1e-9);
+    struct light_fit without = *fit;
+    unsigned samples, newest = fit->count - 1;
+    memset(without.light, 0, sizeof without.light);
+    fit->without = squares_left(&without, rows, &samples);
+    fit->swing = fit->without / fmax(1e-12, 0.5 * samples * radius * radius);
+    while (newest > 0 && !fit->frame[newest].is_lit)
+        newest--;
     fit->error = fit->noise * sqrt(variance_of(e, 0) / radius / radius +
                                    4 * M_PI * M_PI * variance_of(e, SHARED + 2 * newest));
 }
@@ -466,14 +479,15 @@ void light_improve(struct light_fit *fit, const struct rows *rows,
         solve(&e);
         const struct light_fit before = *fit;
         if (step == 0)
-            judge(fit, rows, &e);
+            judge(fit, rows);
         const double cost = fit->cost;
         for (double share = 1; share > 0.1; share /= 2) {
             *fit = before;
             move(fit, rows, e.solution, share);
-            judge(fit, rows, &e);
+            judge(fit, rows);
             if (fit->cost <= cost + 1)
                 break;
         }
     }
+    find_errors(fit, rows, &e);
 }

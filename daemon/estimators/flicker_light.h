@@ -20,7 +20,7 @@ struct lit_frame {
     double offset; /* change of exposure, logarithm */
     bool is_predicted;
     double predicted; /* phase, if nothing of the scene is known from before */
-    double scale;  /* of the light in this frame, about 1 */
+    double scale;     /* of the light in this frame, about 1 */
 };
 
 struct light_fit {

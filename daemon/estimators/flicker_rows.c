@@ -7,13 +7,13 @@
 
 #define DARK       4.0F   /* means of rows below this are not used: rounding is an eighth of them */
 #define BRIGHT     252.0F /* samples above this may be limited: 3 steps leave room for noise */
-#define BLOCK      8u  /* pixels, of what is compared where motion.h is not sure */
-#define DIFFERENT  0.5 /* squares of differences between blocks, of the squares of the scene */
+#define BLOCK      8u     /* pixels, of what is compared where motion.h is not sure */
+#define DIFFERENT  0.5    /* squares of differences between blocks, of the squares of the scene */
 #define AS_GOOD    1.15
 #define SEARCHES   16u /* steps */
 #define LEAP_PX    1.0
 #define MIDDLE     128.0F
-#define BRIGHT_MAX 0.05F  /* of a row's samples; chosen on the clips of tests/unit/flicker.c */
+#define BRIGHT_MAX 0.05F /* of a row's samples; chosen on the clips of tests/unit/flicker.c */
 /* Shifts below this are errors of the estimate, whose largest is 0.03 in tests/unit/motion.c,
  * unless they add up to three times this. */
 #define STILL_PX   0.05
@@ -59,8 +59,9 @@ int rows_create(struct rows **ret, unsigned width, unsigned height, struct error
         rows_destroy(rows);
         return r;
     }
-    if (rows->last == NULL || rows->flat[0] == NULL || rows->flat[1] == NULL || rows->sum[0] == NULL || rows->sum[1] == NULL ||
-        rows->bad[0] == NULL || rows->bad[1] == NULL) {
+    if (rows->last == NULL || rows->flat[0] == NULL || rows->flat[1] == NULL ||
+        rows->sum[0] == NULL || rows->sum[1] == NULL || rows->bad[0] == NULL ||
+        rows->bad[1] == NULL) {
         rows_destroy(rows);
         return error_set(why, ENOMEM, "out of memory for the means of %u rows", height);
     }

@@ -22,7 +22,7 @@ struct estimators {
     struct flicker *flicker;
 
     int64_t flicker_since_ns; /* 0: there is none */
-    struct turn waves_turn; /* shares time between `periodic` and `flicker` */
+    struct turn waves_turn;   /* shares time between `periodic` and `flicker` */
 };
 
 bool observed_frames_equal(const struct observed_frames *a, const struct observed_frames *b)

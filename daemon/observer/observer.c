@@ -368,7 +368,8 @@ static void fit_waves(struct camera_side *camera, const struct observed_frames *
     struct error why;
     if (model->count == 0 || prepare_fit(camera, frames) < 0)
         return; /* without memory the waves stay, and the next frame tries again */
-    if (camera->fit == NULL && wave_fit_create(&camera->fit, frames->width, frames->height, &why) < 0)
+    if (camera->fit == NULL &&
+        wave_fit_create(&camera->fit, frames->width, frames->height, &why) < 0)
         return;
     const struct format_info *format = format_by_fourcc(frames->fourcc);
     const unsigned *row;

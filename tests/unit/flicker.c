@@ -1,9 +1,10 @@
 /* The estimator of flicker, and the fit that removes it, on clips of which the frames under steady
  * light are known, and on clips that only look like it.
  *
- * A clip is a scene with the noise of a sensor, times the light of each row, in 8 bits. The clips are drawn at random, as hard as cameras are: see random_trial(). By default a
- * few small ones; FFTD_TEST_CLIPS=all runs them all, FFTD_TEST_SEED chooses others, FFTD_TEST_ONLY
- * runs one of them, and FFTD_TEST_VERBOSE says what became of each. */
+ * A clip is a scene with the noise of a sensor, times the light of each row, in 8 bits. The clips
+ * are drawn at random, as hard as cameras are: see random_trial(). By default a few small ones;
+ * FFTD_TEST_CLIPS=all runs them all, FFTD_TEST_SEED chooses others, FFTD_TEST_ONLY runs one of
+ * them, and FFTD_TEST_VERBOSE says what became of each. */
 #include <errno.h>
 #include <math.h>
 #include <stdio.h>
@@ -21,10 +22,10 @@
 
 enum {
     FRAMES = 60,
-    CUT = 30,           /* the frame of a scene cut */
-    JUDGED_FROM = 20,   /* frames before are the time to find it */
+    CUT = 30,         /* the frame of a scene cut */
+    JUDGED_FROM = 20, /* frames before are the time to find it */
     MOST_TRIALS = 80,
-    LOCKED_FRAMES = 3,  /* good ones in a row */
+    LOCKED_FRAMES = 3, /* good ones in a row */
     MAX_WIDTH = 360,
     MAX_HEIGHT = 320,
     MAX_SAMPLES = MAX_WIDTH * MAX_HEIGHT
@@ -43,7 +44,7 @@ struct trial {
     enum light light;
     double rate_hz, frequency_hz, periods; /* per height of the frame */
     double depth, second, third;           /* of the light; of its harmonics, relative */
-    double gamma; /* samples are that root of the light; 0: 1 */
+    double gamma;                          /* samples are that root of the light; 0: 1 */
     double phase, jitter_ns;
     unsigned every, ahead; /* which frames are observed; from there to the first corrected one */
     unsigned first, end;   /* frames under flickering light */
@@ -73,8 +74,8 @@ static void draw_light(const struct trial *t, unsigned frame, double *ret)
 {
     const bool is_on = frame >= t->first && frame < t->end;
     for (unsigned y = 0; y < t->height; y++) {
-        const double turn = 2 * M_PI *
-                            (t->frequency_hz * frame / t->rate_hz + t->periods * y / t->height);
+        const double turn =
+            2 * M_PI * (t->frequency_hz * frame / t->rate_hz + t->periods * y / t->height);
         ret[y] = !is_on ? 1
                         : 1 + t->depth * (cos(turn + t->phase) +
                                           t->second * cos(2 * turn + 2.1 * t->phase) +
@@ -98,8 +99,8 @@ static struct trial random_trial(uint64_t seed, bool is_small)
 {
     static const unsigned sizes[][2] = {{320, 240}, {333, 251}, {320, 180}, {240, 320}, {351, 287}};
     static const double rates[] = {25, 30, 60, 50, 29.97, 24};
-    static const enum clip_scene scenes[] = {CLIP_NATURAL, CLIP_NATURAL, CLIP_NATURAL, CLIP_SMOOTH,
-                                             CLIP_BRICKS, CLIP_FABRIC};
+    static const enum clip_scene scenes[] = {CLIP_NATURAL, CLIP_NATURAL, CLIP_NATURAL,
+                                             CLIP_SMOOTH,  CLIP_BRICKS,  CLIP_FABRIC};
     struct trial t = {.seed = seed, .end = FRAMES};
     uint64_t state = seed * 7919;
     const unsigned size = is_small ? 0 : (unsigned)clip_uniform(&state, 0, 5);
@@ -224,9 +225,8 @@ static struct result run_trial(const struct trial *t, unsigned frames,
             captured[i] = sample(want[i] * light[i / t->width]);
             r.clipped += (captured[i] < 0.5F || captured[i] > 254.5F) / ((double)size * frames);
         }
-        const int64_t at_ns =
-            NS_PER_S * 1000 + (int64_t)(NS_PER_S * frame / t->rate_hz +
-                                        t->jitter_ns * clip_normal(&state));
+        const int64_t at_ns = NS_PER_S * 1000 + (int64_t)(NS_PER_S * frame / t->rate_hz +
+                                                          t->jitter_ns * clip_normal(&state));
         double start = processor_ms();
         if (!flicker_frame_fit(fit, &known.model[frame], captured, gain))
             for (unsigned y = 0; y < t->height; y++)
@@ -291,7 +291,8 @@ static bool is_skipped(unsigned index)
 }
 
 /* What the table shows of a class of clips. */
-struct class {
+struct class
+{
     const char *name;
     unsigned count, never, dropouts, worse;
     double before[MOST_TRIALS], after[MOST_TRIALS], oracle[MOST_TRIALS], observed[MOST_TRIALS];
@@ -328,11 +329,11 @@ static void class_print(struct class *c)
 
 static void flicker_is_found_and_removed(void **state)
 {
-    static struct class classes[] = {{.name = "all"},         {.name = "mains"},
-                                     {.name = "PWM"},         {.name = "near multiple"},
-                                     {.name = "still"},       {.name = "panning"},
-                                     {.name = "cut"},         {.name = "clipped"},
-                                     {.name = "depth < 2 %"}, {.name = "P < 0.5"}, {.name = "every 4th"}};
+    static struct class classes[] = {
+        {.name = "all"},           {.name = "mains"},    {.name = "PWM"},
+        {.name = "near multiple"}, {.name = "still"},    {.name = "panning"},
+        {.name = "cut"},           {.name = "clipped"},  {.name = "depth < 2 %"},
+        {.name = "P < 0.5"},       {.name = "every 4th"}};
     (void)state;
     const unsigned trials = trials_count(MOST_TRIALS, 3);
     for (unsigned i = 0; i < trials; i++) {

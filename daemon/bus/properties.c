@@ -183,7 +183,7 @@ static int append_flicker(sd_bus_message *reply, const struct observer_status *s
     return sd_bus_message_append(reply, "{sv}", "flicker", "a{sv}", 4, "frequency", "d",
                                  flicker->frequency_hz, "depth", "d", flicker->depth,
                                  "line_time_us", "d", flicker->line_time_ns / 1000, "since_ns", "t",
-                                 (uint64_t)flicker->since_ns);
+                                 (uint64_t)status->found.flicker_since_ns);
 }
 
 /* The dictionary is empty while no stage adapts. */

@@ -47,10 +47,11 @@ struct capture_frame {
     int64_t captured_ns; /* CLOCK_MONOTONIC; the driver's timestamp if it is on that clock, else
                             dequeued_ns */
     int64_t dequeued_ns;
-    unsigned index; /* private to the source */
-    int memory;     /* its index in the frame memory; -1: it is not in frame memory and must be
-                       copied */
-    unsigned start; /* private to the source's owner */
+    int64_t recorded_ns; /* time in a recording that is read at another speed; 0: as captured_ns */
+    unsigned index;      /* private to the source */
+    int memory;          /* its index in the frame memory; -1: it is not in frame memory and must be
+                            copied */
+    unsigned start;      /* private to the source's owner */
 };
 
 #define CAPTURE_MIN_BUFFERS     2

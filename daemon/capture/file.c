@@ -41,8 +41,9 @@ struct file {
     off_t first;  /* where the first frame begins, its header included */
     off_t offset; /* where the next frame begins */
     uint64_t frame_count;
-    uint64_t next;     /* number of the next frame in the file */
-    uint64_t sequence; /* frames delivered since the start */
+    uint64_t next;              /* number of the next frame in the file */
+    uint64_t sequence;          /* frames delivered since the start */
+    int64_t recorded_period_ns; /* between frames, by the file; 0: it does not say */
     struct pace pace;
     unsigned wanted_buffers;
     /* From start to stop. */
@@ -310,6 +311,8 @@ static int file_dequeue(struct capture *capture, struct capture_frame *ret, stru
     ret->memory = file->memory != NULL ? (int)index : -1;
     ret->sequence = file->sequence++;
     ret->captured_ns = pace_due_ns(&file->pace);
+    if (file->capture.unpaced)
+        ret->recorded_ns = (int64_t)file->sequence * file->recorded_period_ns;
     ret->dequeued_ns = clock_now_ns();
     ret->index = index;
     return 0;
@@ -400,6 +403,8 @@ static int find_format(struct file *file, const struct capture_request *request,
     }
     if (r < 0)
         return r;
+    if (format->rate_num > 0)
+        file->recorded_period_ns = NS_PER_S * format->rate_den / format->rate_num;
     if (isinf(request->rate))
         format->rate_num = 0, format->rate_den = 1;
     else if (request->rate > 0.0 || format->rate_num == 0)

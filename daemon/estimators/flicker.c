@@ -8,51 +8,46 @@
 #include "core/clock.h"
 #include "estimators/flicker_fit.h"
 #include "estimators/flicker_rows.h"
-#include "estimators/flicker_timeline.h"
-#include "estimators/motion.h"
 
-#define WINDOW_NS       (1000 * NS_PER_MS) /* of the history */
-#define GAP_NS          (500 * NS_PER_MS)  /* between frames, after which the history is useless */
-#define HOLD_NS         (1000 * NS_PER_MS) /* for which a model is used without a new fit */
-#define SEARCH_SPAN_NS  (200 * NS_PER_MS)  /* of the history, to search for flicker */
-#define FIT_SPAN_NS     (400 * NS_PER_MS)  /* to improve what was found */
+#define WINDOW_NS    (3000 * NS_PER_MS) /* of the history */
+#define GAP_NS       (1000 * NS_PER_MS) /* between frames, after which the history is useless */
 /* Where a comment gives no other reason, a threshold was chosen on the clips of
- * tests/unit/flicker.c, by its figures with FFTD_TEST_CLIPS=all: how far bands are down, and how
- * many clips without flicker are changed. */
-#define MIN_FRAMES      8u
-#define DEVIATION       0.007 /* of the light's frequency, mains and clock: 0.7 % */
-/* Tried around each nominal frequency, 0.35 to 0.42 Hz apart: a history of a second tells 1 Hz. */
-#define FREQUENCIES     5u
-#define LINES           18u /* line times tried */
-#define TRIALS          20u /* per frame; bounds its cost */
-#define FINALISTS       3u
-#define SHORTEST_LINE_S 5e-6
-#define FOUND           0.35 /* of the squares explained, to go on with a candidate */
-/* Error of the amplitude to begin and to end to correct. What it leaves is 34 and 28 dB down. */
-#define ERROR_ON        0.02
-#define ERROR_OFF       0.04
-#define MIN_AMPLITUDE   0.002 /* of the fundamental; half a step of 8 bits in white */
-/* Of the squares of new frames, to begin to correct; and to end, or to look for another fit. */
-#define PREDICTED_ON    0.6
-#define PREDICTED_OFF   0.3
-#define PREDICTIONS     6u  /* frames, at least */
-#define DEPTH_STEPS     64u /* of a cycle */
-#define FORGET          0.9 /* per frame: about the last ten count */
+ * tests/unit/flicker.c, by its figures with FFTD_TEST_CLIPS=all. */
+#define MIN_FRAMES   4u
+#define START_STEPS  10u
+#define STEPS        4u
+#define DEVIATION    0.01 /* of the light's frequency, mains and clock */
+#define MIN_PERIODS  0.15 /* per height of the frame */
+#define MAX_PERIODS  4.2
+#define LONG_PERIODS 0.8
+#define PERIODS      24u  /* tried */
+#define TRIED        12u  /* frames */
+#define FINE         0.01 /* periods: how well the best is known */
+#define FOUND        0.8  /* of the squares explained, to begin */
+#define FOUND_FEW    0.9  /* by fewer than FEW_FRAMES */
+#define FOUND_SLOW   0.95
+#define FEW_FRAMES   7u
+#define LOST         0.3  /* of the squares explained, to end */
+#define SLOW         0.15 /* of the light's squares change, as of bands that hardly move */
+#define ERROR_ON     0.05 /* of the light in the newest frame, relative, to begin and to end */
+#define ERROR_OFF    0.3
+#define MIN_RADIUS   0.0015 /* of the fundamental */
+#define PATIENCE     4u     /* frames without flicker until it has ended */
+#define SURE_HZ      0.7    /* of the phases at a frequency, length of their mean */
+#define STEP_HZ      0.1
+#define WIDE_HZ      0.25
+#define MAX_HZ       1000.0
+#define DEPTH_STEPS  64u /* of a cycle */
 
 struct flicker {
     struct flicker_options options;
-    struct motion_estimator *motion;
     struct rows *rows;
-    struct timeline timeline;
-    /* The search. */
-    unsigned trial;
-    struct fit finalist[FINALISTS];
-    /* What was found, and how well it predicts. */
-    struct fit fit;
-    bool has_fit, is_on;
-    unsigned predictions;
-    double without, with; /* squares of new frames without and with the waves */
-    int64_t fitted_ns, since_ns;
+    struct light_fit fit;
+    struct flicker_model model; /* from the newest frame that showed flicker */
+    bool is_on;
+    bool is_new;     /* the scene is, and the light was not fitted to it yet */
+    unsigned misses; /* frames in a row that show no flicker */
+    double frequency_hz;
 };
 
 int flicker_create(struct flicker **ret, unsigned width, unsigned height,
@@ -74,9 +69,7 @@ int flicker_create(struct flicker **ret, unsigned width, unsigned height,
     if (f == NULL)
         return error_set(why, ENOMEM, "out of memory for the estimator of flicker");
     f->options = *wanted;
-    int err = motion_create(&f->motion, width, height, why);
-    if (err == 0)
-        err = rows_create(&f->rows, width, height, why);
+    const int err = rows_create(&f->rows, width, height, why);
     if (err < 0) {
         flicker_destroy(f);
         return err;
@@ -89,228 +82,185 @@ void flicker_destroy(struct flicker *f)
 {
     if (f == NULL)
         return;
-    motion_destroy(f->motion);
     rows_destroy(f->rows);
     free(f);
 }
 
-static void restart_search(struct flicker *f)
-{
-    f->trial = 0;
-    for (unsigned i = 0; i < FINALISTS; i++)
-        f->finalist[i] = (struct fit){.explained = 0};
-}
-
-/* Goes back to the search. */
 static void give_up(struct flicker *f)
 {
-    f->has_fit = f->is_on = false;
-    restart_search(f);
+    f->is_on = false;
+    f->model.is_valid = false;
+    f->misses = 0;
+    f->frequency_hz = 0;
 }
 
 static void forget(struct flicker *f)
 {
-    motion_reset(f->motion);
-    rows_clear(f->rows);
-    f->timeline = (struct timeline){.period_s = 0};
+    rows_reset(f->rows);
     give_up(f);
 }
 
-static int64_t history_ns(const struct rows *rows)
+/* The row period that explains most. */
+static double search(const struct flicker *f)
 {
-    return rows->count == 0 ? 0
-                            : rows->frame[rows->count - 1].captured_ns - rows->frame[0].captured_ns;
+    const double height = f->rows->height;
+    double best = 0, found = MIN_PERIODS;
+    for (unsigned i = 0; i < PERIODS; i++) {
+        const double periods = MIN_PERIODS + (MAX_PERIODS - MIN_PERIODS) * i / (PERIODS - 1);
+        const double score = fit_explained(f->rows, periods / height, TRIED, 2);
+        if (score > best) {
+            best = score;
+            found = periods;
+        }
+    }
+    for (double step = 0.1; step >= FINE; step /= 2) {
+        const double before = found;
+        for (int side = -1; side <= 1; side += 2) {
+            const double tried = fmax(before + side * step, 0.8 * MIN_PERIODS);
+            const double score = fit_explained(f->rows, tried / height, TRIED, 2);
+            if (score > best) {
+                best = score;
+                found = tried;
+            }
+        }
+    }
+    return found / height;
 }
 
-/* Nominal frequencies to try. */
-static unsigned nominal(const struct flicker *f, double ret_hz[2])
-{
-    ret_hz[0] = f->options.frequency_hz != 0 ? f->options.frequency_hz : 100;
-    ret_hz[1] = 120;
-    return f->options.frequency_hz != 0 ? 1 : 2;
-}
-
-/* The nominal frequency that a fit belongs to, or 0. */
-static double nominal_of(const struct flicker *f, double hz)
-{
-    double nominal_hz[2];
-    const unsigned count = nominal(f, nominal_hz);
-    for (unsigned i = 0; i < count; i++)
-        if (fabs(hz / nominal_hz[i] - 1) <= 1.5 * DEVIATION)
-            return nominal_hz[i];
-    return 0;
-}
-
-/* The range of waves across the frame, in cycles per row. */
-static void line_range(const struct flicker *f, double hz, double *ret_least, double *ret_most)
+/* How well the phases of the frames agree with a frequency: 0 .. 1. */
+static double agreement(const struct flicker *f, double hz)
 {
     const struct rows *rows = f->rows;
-    *ret_least = hz * SHORTEST_LINE_S;
-    *ret_most = hz * (double)history_ns(rows) / NS_PER_S / (rows->count - 1) / rows->height;
-    if (f->options.line_time_us != 0)
-        *ret_least = *ret_most = hz * f->options.line_time_us * 1e-6;
+    double re = 0, im = 0;
+    for (unsigned i = 0; i < f->fit.count; i++) {
+        const double time_s = (double)(rows->frame[rows->count - f->fit.count + i].captured_ns -
+                                       rows->frame[rows->count - 1].captured_ns) /
+                              NS_PER_S;
+        const double cycles = f->fit.frame[i].phase - hz * time_s;
+        re += cos(2 * M_PI * cycles);
+        im += sin(2 * M_PI * cycles);
+    }
+    return hypot(re, im) / f->fit.count;
 }
 
-/* One of the frequencies and line times to be tried; false after the last. */
-static bool trial(const struct flicker *f, unsigned index, struct fit *ret)
+static double best_near(const struct flicker *f, double from, double to, double step,
+                        double *ret_agreement)
 {
-    double nominal_hz[2], least, most;
-    const unsigned lines = f->options.line_time_us != 0 ? 1 : LINES;
-    const unsigned line = index % lines, frequency = index / lines % FREQUENCIES;
-    const unsigned which = index / lines / FREQUENCIES;
-    if (which >= nominal(f, nominal_hz))
-        return false;
-    const double offset = 2.0 * frequency / (FREQUENCIES - 1) - 1;
-    *ret = (struct fit){.frequency_hz = nominal_hz[which] * (1 + DEVIATION * offset)};
-    line_range(f, ret->frequency_hz, &least, &most);
-    ret->rows_cycles = lines == 1 ? least : least + (most - least) * line / (lines - 1);
+    double best = 0, found = from;
+    for (double hz = from; hz <= to; hz += step) {
+        const double score = agreement(f, hz);
+        if (score > best) {
+            best = score;
+            found = hz;
+        }
+    }
+    *ret_agreement = best;
+    return found;
+}
+
+/* The frequency of the light from the phases of the fundamental; false if it is not the one that is
+ * wanted. Frames at regular times leave many frequencies, of which mains are the most probable. */
+static bool find_frequency(struct flicker *f)
+{
+    const struct rows *rows = f->rows;
+    double sure, hz;
+    if (f->frequency_hz > 0) {
+        hz = best_near(f, f->frequency_hz - 0.3, f->frequency_hz + 0.3, 0.02, &sure);
+        if (sure >= SURE_HZ) {
+            f->frequency_hz = hz;
+            return true;
+        }
+    }
+    if (f->options.frequency_hz != 0) {
+        hz = f->options.frequency_hz;
+        f->frequency_hz = best_near(f, hz * (1 - DEVIATION), hz * (1 + DEVIATION), STEP_HZ, &sure);
+        return sure >= SURE_HZ;
+    }
+    double best = 0;
+    for (unsigned i = 0; i < 2; i++) {
+        const double nominal = i == 0 ? 100 : 120;
+        hz = best_near(f, nominal * (1 - DEVIATION), nominal * (1 + DEVIATION), STEP_HZ, &sure);
+        if (sure > best) {
+            best = sure;
+            f->frequency_hz = hz;
+        }
+    }
+    if (best >= SURE_HZ)
+        return true;
+    /* The rows of a frame are exposed before the next frame begins. */
+    const double passed_s =
+        (double)(rows->frame[rows->count - 1].captured_ns - rows->frame[0].captured_ns) / NS_PER_S;
+    const double least = f->fit.rows_cycles * rows->height * (rows->count - 1) / passed_s;
+    hz = best_near(f, least, fmax(MAX_HZ, least), WIDE_HZ, &sure);
+    if (sure > best)
+        f->frequency_hz = hz;
     return true;
 }
 
-/* Keeps the best candidates; one takes the place of a worse one that is near. */
-static void keep_finalist(struct flicker *f, const struct fit *fit)
+/* Whether the history shows flickering light. */
+static bool is_flicker(struct flicker *f)
 {
-    unsigned place = FINALISTS;
-    for (unsigned i = 0; i < FINALISTS && place == FINALISTS; i++)
-        if (fabs(f->finalist[i].frequency_hz - fit->frequency_hz) < 1 &&
-            fabs(f->finalist[i].rows_cycles - fit->rows_cycles) * f->rows->height < 0.5)
-            place = i;
-    for (unsigned i = 0; i < FINALISTS && place == FINALISTS; i++)
-        if (f->finalist[i].explained < fit->explained)
-            place = i;
-    if (place < FINALISTS && f->finalist[place].explained < fit->explained)
-        f->finalist[place] = *fit;
+    const struct light_fit *fit = &f->fit;
+    const double share = fit->without > 0 ? 1 - fit->with / fit->without : 0;
+    const double periods = fit->rows_cycles * f->rows->height;
+    if (creal(fit->light[0]) < MIN_RADIUS || periods < 0.8 * MIN_PERIODS ||
+        periods > 1.1 * MAX_PERIODS)
+        return false;
+    if (f->is_on && !f->is_new)
+        return share >= LOST && fit->error <= ERROR_OFF && find_frequency(f);
+    const double enough = fit->swing < SLOW         ? FOUND_SLOW
+                          : fit->count < FEW_FRAMES ? FOUND_FEW
+                                                    : FOUND;
+    return share >= enough && fit->error <= ERROR_ON && find_frequency(f);
 }
 
-static bool is_plausible(const struct flicker *f, const struct fit *fit)
+/* Fits the light from a row period on. Where the frame shows a part of a period, this says little,
+ * so that others are tried. */
+static bool start(struct flicker *f, double rows_cycles, const struct light_options *options)
 {
-    double least, most;
-    line_range(f, fit->frequency_hz, &least, &most);
-    const double slack = 0.1 / f->rows->height;
-    return fit->explained >= FOUND && nominal_of(f, fit->frequency_hz) != 0 &&
-           fit->rows_cycles >= least - slack && fit->rows_cycles <= most + slack &&
-           hypot(fit->re[0], fit->im[0]) >= MIN_AMPLITUDE;
-}
-
-static void improve(const struct flicker *f, struct fit *fit, unsigned steps)
-{
-    struct fit_options options = {.harmonics = FLICKER_HARMONICS, .bin_step = 1};
-    for (unsigned i = 0; i < steps; i++) {
-        fit_step(f->rows, f->timeline.time_s, &options, fit);
-        options.moves_frequency = true;
-        options.moves_rows_cycles = f->options.line_time_us == 0;
-    }
-    if (f->options.line_time_us != 0)
-        fit->rows_cycles = fit->frequency_hz * f->options.line_time_us * 1e-6;
-}
-
-/* Tries some more candidates; after the last one begins with the best. */
-static void search(struct flicker *f)
-{
-    const struct fit_options options = {.harmonics = 1, .bin_step = 4};
-    struct fit fit;
-    for (unsigned i = 0; i < TRIALS; i++) {
-        if (!trial(f, f->trial, &fit))
-            break;
-        f->trial++;
-        fit_step(f->rows, f->timeline.time_s, &options, &fit);
-        keep_finalist(f, &fit);
-    }
-    if (trial(f, f->trial, &fit))
-        return;
-    f->fit = (struct fit){.explained = 0};
-    for (unsigned i = 0; i < FINALISTS; i++) {
-        fit = f->finalist[i];
-        if (fit.explained <= 0)
+    static const double factors[] = {1, 0.6, 1.6};
+    const bool is_long = rows_cycles * f->rows->height < LONG_PERIODS && options->moves_rows_cycles;
+    f->fit.cost = INFINITY;
+    for (unsigned i = 0; i < (is_long ? 3 : 1); i++) {
+        struct light_fit fit;
+        if (!fit_start(f->rows, factors[i] * rows_cycles, ROWS_FRAMES, &fit))
             continue;
-        improve(f, &fit, 4);
-        if (fit.explained > f->fit.explained && is_plausible(f, &fit))
+        light_improve(&fit, f->rows, options, START_STEPS);
+        if (fit.cost < f->fit.cost)
             f->fit = fit;
     }
-    f->has_fit = f->fit.explained > 0;
-    f->predictions = 0;
-    f->with = f->without = 0;
-    restart_search(f);
+    return isfinite(f->fit.cost);
 }
 
-/* How well the waves predict the newest frame, which they were not fitted to: the squares of its
- * difference to the mean of the frames before, without and with them. */
-static void predict(struct flicker *f)
+static void keep_model(struct flicker *f)
 {
-    const struct rows *rows = f->rows;
-    const unsigned newest = rows->count - 1;
-    const struct rows_frame *frame = &rows->frame[newest];
-    double without = 0, with = 0;
-    unsigned bins = 0;
-    for (int bin = frame->first_bin; bin < frame->first_bin + (int)frame->bins; bin++) {
-        double sum = 0, sum_with = 0;
-        unsigned count = 0;
-        if (!rows_is_valid(rows, frame, bin))
-            continue;
-        for (unsigned k = 0; k < newest; k++) {
-            const struct rows_frame *other = &rows->frame[k];
-            if (!rows_is_valid(rows, other, bin))
-                continue;
-            const double value = other->value[bin - other->first_bin];
-            sum += value;
-            sum_with +=
-                value - fit_value(&f->fit, rows, other->offset_px, bin, f->timeline.time_s[k]);
-            count++;
-        }
-        if (count < 3)
-            continue;
-        const double value = frame->value[bin - frame->first_bin];
-        const double rest = value - sum / count;
-        const double rest_with =
-            value - fit_value(&f->fit, rows, frame->offset_px, bin, f->timeline.time_s[newest]) -
-            sum_with / count;
-        without += rest * rest;
-        with += rest_with * rest_with;
-        bins++;
+    f->model = (struct flicker_model){
+        .is_valid = true, .rows_cycles = f->fit.rows_cycles, .rest = f->fit.with / f->fit.without};
+    memcpy(f->model.light, f->fit.light, sizeof f->model.light);
+}
+
+static void follow(struct flicker *f)
+{
+    const bool is_given = f->options.line_time_us != 0 && f->options.frequency_hz != 0;
+    const double given = f->options.line_time_us * 1e-6 * f->options.frequency_hz;
+    const struct light_options options = {.moves_rows_cycles = !is_given};
+    bool is_lit = true;
+    f->is_new |= f->rows->count == 1;
+    if (f->rows->count < MIN_FRAMES)
+        return;
+    if (f->is_on && !f->is_new) {
+        is_lit = light_add(&f->fit, f->rows, NAN);
+        light_improve(&f->fit, f->rows, &options, STEPS);
+    } else {
+        const double rows_cycles = is_given ? given : f->is_on ? f->model.rows_cycles : search(f);
+        is_lit = start(f, rows_cycles, &options);
     }
-    if (bins < 4)
-        return;
-    f->without = FORGET * f->without + without;
-    f->with = FORGET * f->with + with;
-    f->predictions++;
-}
-
-/* Begins or ends to correct. */
-static void decide(struct flicker *f, int64_t captured_ns)
-{
-    if (f->predictions < PREDICTIONS)
-        return;
-    const double predicted = f->without > 0 ? 1 - f->with / f->without : 0;
-    if (!f->is_on && predicted >= PREDICTED_ON && f->fit.error <= ERROR_ON) {
+    if (is_lit && is_flicker(f)) {
         f->is_on = true;
-        f->since_ns = captured_ns;
-    } else if (predicted < PREDICTED_OFF) {
-        give_up(f);
-    }
-}
-
-static void follow(struct flicker *f, int64_t captured_ns)
-{
-    if (f->rows->count < MIN_FRAMES || history_ns(f->rows) < SEARCH_SPAN_NS) {
-        if (f->has_fit && captured_ns - f->fitted_ns > HOLD_NS)
-            give_up(f);
-        return;
-    }
-    if (!f->has_fit) {
-        search(f);
-        f->fitted_ns = captured_ns;
-        return;
-    }
-    predict(f);
-    decide(f, captured_ns);
-    if (!f->has_fit || history_ns(f->rows) < FIT_SPAN_NS)
-        return;
-    struct fit fit = f->fit;
-    improve(f, &fit, 3);
-    if (is_plausible(f, &fit) && (!f->is_on || fit.error <= ERROR_OFF)) {
-        f->fit = fit;
-        f->fitted_ns = captured_ns;
-    } else if (captured_ns - f->fitted_ns > HOLD_NS / 4) {
+        f->is_new = false;
+        f->misses = 0;
+        keep_model(f);
+    } else if (f->is_on && ++f->misses >= PATIENCE) {
         give_up(f);
     }
 }
@@ -325,33 +275,15 @@ void flicker_observe(struct flicker *f, const float *luma, int64_t captured_ns)
         if (captured_ns < last_ns || captured_ns - last_ns > GAP_NS)
             forget(f);
     }
-    struct motion motion;
-    motion_observe(f->motion, luma, &motion);
-    if (motion.is_plain)
-        motion.dx = motion.dy = 0;
-    rows_add(rows, luma, captured_ns, motion.is_sure || motion.is_plain ? &motion : NULL);
+    rows_add(rows, luma, captured_ns);
     rows_trim(rows, captured_ns - WINDOW_NS);
-    timeline_update(&f->timeline, rows, &f->fit);
-    follow(f, captured_ns);
+    follow(f);
 }
 
 bool flicker_model_get(const struct flicker *f, struct flicker_model *ret)
 {
-    *ret = (struct flicker_model){.is_valid = false};
-    if (!f->is_on)
-        return false;
-    *ret = (struct flicker_model){
-        .is_valid = true,
-        .frequency_hz = f->fit.frequency_hz,
-        .rows_cycles = f->fit.rows_cycles,
-        .reference_ns = f->timeline.reference_ns,
-        .until_ns = f->fitted_ns + HOLD_NS,
-        .period_s = f->timeline.period_s,
-        .jitter_s = f->timeline.jitter_s,
-    };
-    memcpy(ret->re, f->fit.re, sizeof ret->re);
-    memcpy(ret->im, f->fit.im, sizeof ret->im);
-    return true;
+    *ret = f->model;
+    return ret->is_valid;
 }
 
 bool flicker_report(const struct flicker *f, struct flicker_report *ret)
@@ -366,10 +298,9 @@ bool flicker_report(const struct flicker *f, struct flicker_report *ret)
         most = fmax(most, light);
     }
     *ret = (struct flicker_report){
-        .frequency_hz = f->fit.frequency_hz,
+        .frequency_hz = f->frequency_hz,
         .depth = tanh(0.5 * (most - least)),
-        .line_time_ns = NS_PER_S * f->fit.rows_cycles / f->fit.frequency_hz,
-        .since_ns = f->since_ns,
+        .line_time_ns = NS_PER_S * model.rows_cycles / f->frequency_hz,
     };
     return true;
 }

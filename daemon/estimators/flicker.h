@@ -1,19 +1,19 @@
 /* Finds the flicker of mains and dimmed light that a rolling shutter shows as bands. Pure.
  *
- * The means of rows are followed over about the last second along the motion of the scene, so that
- * what belongs to the scene is constant. What changes is fitted by the waves of flicker_model.h.
- * They are corrected only while they predict frames that were not used for the fit.
+ * The means of rows are followed over the last frames along the motion of the scene, so that what
+ * belongs to the scene is constant (flicker_rows.h). Row periods are tried (flicker_fit.h), and one
+ * light of a constant depth is fitted to all frames (flicker_light.h). Phases are free, so time
+ * stamps are needed only to report the frequency, or to compare it with the one that is wanted.
+ *
+ * From the model, flicker_frame.h fits the phase in the very frame that is corrected.
  *
  * Bands that stand still (100 Hz at exactly 25 or 50 frames/s) before a scene that stands still
- * cannot be told from the scene. They are left as they are. So are those that move so slowly, less
- * than about a tenth of their height a second, that their depth does not follow from a second.
- *
- * Nothing is corrected in the first half second, nor while the scene's motion is not a shift.
+ * cannot be told from the scene, and are left as they are.
  *
  * Source of the maths: Golub and Pereyra, SIAM J. Numerical Analysis 10 (1973), for fits whose
  * amplitudes are linear; Poplin, IEEE Trans. Consumer Electronics 52 (2006), for the model.
  *
- * Threads: one thread at a time. flicker_model_get copies what another thread can evaluate. */
+ * Threads: one thread at a time. flicker_model_get copies what another thread can use. */
 #ifndef FFTD_ESTIMATORS_FLICKER_H
 #define FFTD_ESTIMATORS_FLICKER_H
 
@@ -27,10 +27,9 @@
 struct flicker;
 
 struct flicker_report {
-    double frequency_hz; /* as seen with the camera's clock */
+    double frequency_hz; /* by the frames' times; one of several that they allow, if regular */
     double depth;        /* (brightest - darkest) / (brightest + darkest), of samples */
     double line_time_ns;
-    int64_t since_ns; /* time stamp of the frame from which it has been corrected */
 };
 
 /* For frames of at least MOTION_MIN_SIZE (motion.h) in both directions. options: NULL for zeros.
@@ -44,7 +43,7 @@ void flicker_destroy(struct flicker *f); /* NULL is allowed */
  * from nothing. */
 void flicker_observe(struct flicker *f, const float *luma, int64_t captured_ns);
 
-/* The model for flicker_model_gains; false, and a model that is not valid, if there is none. */
+/* The model for flicker_frame_fit; false, and a model that is not valid, if there is none. */
 bool flicker_model_get(const struct flicker *f, struct flicker_model *ret);
 
 /* False, and nothing in ret, while nothing is corrected. */

@@ -1,35 +1,23 @@
 #include "estimators/flicker_fit.h"
 
-#include <complex.h>
 #include <math.h>
+#include <stdlib.h>
 #include <string.h>
 
-#define SLOW        4u /* terms */
-#define MAX_COLUMNS (SLOW + 2 * FLICKER_HARMONICS + 2 + 1)
-#define UNSEEN      0.003 /* of a column's squares; what is left of it then says nothing */
-#define SINGULAR    1e-10
-#define MAX_STEP_HZ 0.3
-#define MAX_STEP    0.2 /* cycles per height of the frame */
+#define COLUMNS     3u /* both parts of an amplitude, and an offset */
+/* Holds the offset, which is hardly told from a wave of which the frame shows a part of a period,
+ * relative to one sample. */
+#define HOLD_OFFSET 0.3
+#define FEWEST_BINS 8u
+#define OUTLIER     0.3 /* of the radius */
 
-/* Normal equations; the last column is the values. */
-struct sums {
-    unsigned columns;
-    double product[MAX_COLUMNS][MAX_COLUMNS]; /* without the bins' means */
-    double square[MAX_COLUMNS];               /* with them */
-    unsigned samples;
+/* One history, bin by bin. */
+struct scene {
+    double own[ROWS_RING]; /* p, by bin */
+    unsigned count[ROWS_RING];
+    double column[ROWS_RING][COLUMNS];
+    double solution[ROWS_FRAMES][COLUMNS];
 };
-
-struct span {
-    double middle_s, half_s; /* of the time */
-    double middle_px;        /* of the rows */
-    double attenuation[FLICKER_HARMONICS];
-};
-
-static double complex times(double complex a, double complex b)
-{
-    return (creal(a) * creal(b) - cimag(a) * cimag(b)) +
-           (creal(a) * cimag(b) + cimag(a) * creal(b)) * I;
-}
 
 static double complex turned(double cycles)
 {
@@ -44,249 +32,244 @@ static double attenuation(const struct rows *rows, double rows_cycles)
     return fabs(one) < 1e-9 ? 1 : sin(M_PI * rows_cycles * rows->bin_px) / (one * rows->bin_px);
 }
 
-static double bin_middle(const struct rows *rows, double offset_px, int bin)
+static void fill_columns(struct scene *scene, const struct rows *rows, double rows_cycles,
+                         int first, int end)
 {
-    return (bin + 0.5) * rows->bin_px + offset_px - 0.5;
-}
-
-static struct span span_of(const struct rows *rows, const double *time_s, const struct fit *fit)
-{
-    struct span span = {.middle_px = 0.5 * rows->height};
-    const double first_s = time_s[0], last_s = time_s[rows->count - 1];
-    span.middle_s = 0.5 * (first_s + last_s);
-    span.half_s = fmax(0.5 * (last_s - first_s), 1e-3);
-    for (unsigned h = 0; h < FLICKER_HARMONICS; h++)
-        span.attenuation[h] = attenuation(rows, (h + 1) * fit->rows_cycles);
-    return span;
-}
-
-/* Fills one equation; `phasor` is exp(2 pi i (f t + c r)) at the middle of the bin. */
-static void fill_columns(const struct fit_options *options, const struct fit *fit,
-                         const struct span *span, double complex phasor, double time_s, double row,
-                         double *column)
-{
-    const double t = (time_s - span->middle_s) / span->half_s;
-    const double r = (row - span->middle_px) / span->middle_px;
-    unsigned at = 0;
-    column[at++] = t;
-    column[at++] = t * t;
-    column[at++] = r;
-    column[at++] = r * r;
-    double slope = 0; /* of the waves, per cycle */
-    double complex power = 1;
-    for (unsigned h = 0; h < options->harmonics; h++) {
-        power = times(power, phasor);
-        const double c = span->attenuation[h] * creal(power),
-                     s = span->attenuation[h] * cimag(power);
-        column[at++] = c;
-        column[at++] = -s;
-        slope -= 2 * M_PI * (h + 1) * (fit->re[h] * s + fit->im[h] * c);
+    for (int bin = first; bin < end; bin++) {
+        double *column = scene->column[(unsigned)bin % ROWS_RING];
+        const double complex wave = attenuation(rows, rows_cycles) *
+                                    turned(rows_cycles * ((bin + 0.5) * rows->bin_px - 0.5));
+        column[0] = creal(wave);
+        column[1] = -cimag(wave);
+        column[2] = 1;
     }
-    if (options->moves_frequency)
-        column[at++] = slope * (time_s - span->middle_s);
-    if (options->moves_rows_cycles)
-        column[at++] = slope * (row - span->middle_px);
 }
 
-/* Adds the equations of one bin, without its mean. */
-static void add_bin(struct sums *sums, const struct rows *rows, const double *time_s,
-                    const struct fit_options *options, const struct fit *fit,
-                    const struct span *span, const double complex *frame_phasor, int bin)
+/* Solves the normal equations by Cholesky's method, in place. */
+static void solve(double a[COLUMNS][COLUMNS], double *x)
 {
-    const unsigned n = sums->columns;
-    double sum[MAX_COLUMNS] = {0}, column[MAX_COLUMNS];
-    double product[MAX_COLUMNS][MAX_COLUMNS];
-    unsigned count = 0;
-    const double complex bin_phasor = turned(fit->rows_cycles * bin_middle(rows, 0, bin));
-    memset(product, 0, sizeof product);
-    for (unsigned k = 0; k < rows->count; k++) {
-        const struct rows_frame *frame = &rows->frame[k];
-        if (!rows_is_valid(rows, frame, bin))
-            continue;
-        fill_columns(options, fit, span, times(bin_phasor, frame_phasor[k]), time_s[k],
-                     bin_middle(rows, frame->offset_px, bin), column);
-        column[n - 1] = frame->value[bin - frame->first_bin];
-        for (unsigned i = 0; i < n; i++) {
-            sum[i] += column[i];
-            for (unsigned j = 0; j <= i; j++)
-                product[i][j] += column[i] * column[j];
+    for (unsigned j = 0; j < COLUMNS; j++)
+        for (unsigned i = j; i < COLUMNS; i++) {
+            double rest = a[i][j];
+            for (unsigned k = 0; k < j; k++)
+                rest -= a[i][k] * a[j][k];
+            a[i][j] = i == j ? sqrt(fmax(rest, 1e-12)) : rest / a[j][j];
         }
+    for (unsigned i = 0; i < COLUMNS; i++) {
+        for (unsigned k = 0; k < i; k++)
+            x[i] -= a[i][k] * x[k];
+        x[i] /= a[i][i];
+    }
+    for (unsigned i = COLUMNS; i-- > 0;) {
+        for (unsigned k = i + 1; k < COLUMNS; k++)
+            x[i] -= a[k][i] * x[k];
+        x[i] /= a[i][i];
+    }
+}
+
+static bool value_of(const struct rows *rows, const struct rows_frame *frame, int bin, double *ret)
+{
+    if (!rows_is_valid(rows, frame, bin))
+        return false;
+    *ret = (double)frame->value[bin - frame->first_bin];
+    return true;
+}
+
+/* Fits one frame against the scene, if enough of that is known. `squares` gets what an offset
+ * leaves, what the wave leaves, and how many samples there are. */
+static void fit_frame(const struct scene *scene, const struct rows *rows, unsigned bin_step,
+                      const struct rows_frame *frame, double *x, double squares[3])
+{
+    const unsigned n = COLUMNS;
+    double a[COLUMNS][COLUMNS] = {{0}}, sum = 0, sum2 = 0, rest2 = 0;
+    double value;
+    unsigned count = 0;
+    memset(x, 0, COLUMNS * sizeof *x);
+    for (int bin = frame->first_bin; bin < frame->first_bin + (int)frame->bins;
+         bin += (int)bin_step) {
+        const unsigned at = (unsigned)bin % ROWS_RING;
+        if (scene->count[at] == 0 || !value_of(rows, frame, bin, &value))
+            continue;
+        value -= scene->own[at];
+        const double *column = scene->column[at];
+        for (unsigned i = 0; i < n; i++) {
+            x[i] += column[i] * value;
+            for (unsigned j = 0; j <= i; j++)
+                a[i][j] += column[i] * column[j];
+        }
+        sum += value;
+        sum2 += value * value;
         count++;
     }
-    if (count < 3)
+    if (count < FEWEST_BINS)
         return;
-    sums->samples += count;
-    for (unsigned i = 0; i < n; i++) {
-        sums->square[i] += product[i][i];
-        for (unsigned j = 0; j <= i; j++)
-            sums->product[i][j] += product[i][j] - sum[i] * sum[j] / count;
+    a[2][2] += HOLD_OFFSET;
+    solve(a, x);
+    for (int bin = frame->first_bin; bin < frame->first_bin + (int)frame->bins;
+         bin += (int)bin_step) {
+        const unsigned at = (unsigned)bin % ROWS_RING;
+        if (scene->count[at] == 0 || !value_of(rows, frame, bin, &value))
+            continue;
+        value -= scene->own[at];
+        for (unsigned i = 0; i < n; i++)
+            value -= scene->column[at][i] * x[i];
+        rest2 += value * value;
+    }
+    squares[0] += sum2 - sum * sum / count;
+    squares[1] += rest2;
+    squares[2] += count;
+}
+
+/* Adds to what is known of the scene what a frame shows without its waves. */
+static void add_frame(struct scene *scene, const struct rows *rows, const struct rows_frame *frame,
+                      const double *x)
+{
+    double value;
+    for (int bin = frame->first_bin; bin < frame->first_bin + (int)frame->bins; bin++) {
+        const unsigned at = (unsigned)bin % ROWS_RING;
+        if (!value_of(rows, frame, bin, &value))
+            continue;
+        for (unsigned i = 0; i < COLUMNS; i++)
+            value -= scene->column[at][i] * x[i];
+        scene->own[at] += (value - scene->own[at]) / ++scene->count[at];
     }
 }
 
-static void add_all(struct sums *sums, const struct rows *rows, const double *time_s,
-                    const struct fit_options *options, const struct fit *fit,
-                    const struct span *span)
+/* The amplitudes in each frame, in the coordinates of the scene. */
+struct fit {
+    unsigned first, frames; /* of the history */
+    double without, with;   /* squares that offsets leave, and that waves leave */
+    double noise;           /* of an amplitude, standard deviation */
+    double complex amplitude[ROWS_FRAMES];
+};
+
+/* passes: 1, the scene is what earlier frames show; more, what all of them do. */
+static void fit_history(const struct rows *rows, double rows_cycles, unsigned frames,
+                        unsigned bin_step, unsigned passes, struct fit *ret)
 {
-    double complex frame_phasor[ROWS_FRAMES];
-    int first = rows->frame[0].first_bin, end = first;
-    for (unsigned k = 0; k < rows->count; k++) {
-        const struct rows_frame *frame = &rows->frame[k];
-        const int frame_end = frame->first_bin + (int)frame->bins;
+    static _Thread_local struct scene scene;
+    const unsigned newest = rows->count - 1;
+    const int travel = (int)ROWS_RING / 2 - (int)ROWS_BINS;
+    int first = rows->frame[newest].first_bin, end = first;
+    *ret = (struct fit){.first = newest};
+    for (unsigned i = 0; i < frames && i < rows->count; i++) {
+        const struct rows_frame *frame = &rows->frame[newest - i];
+        if (abs(frame->first_bin - rows->frame[newest].first_bin) > travel)
+            break;
+        ret->first = newest - i;
+        ret->frames = i + 1;
         first = frame->first_bin < first ? frame->first_bin : first;
-        end = frame_end > end ? frame_end : end;
-        frame_phasor[k] =
-            turned(fit->frequency_hz * time_s[k] + fit->rows_cycles * frame->offset_px);
+        end = frame->first_bin + (int)frame->bins > end ? frame->first_bin + (int)frame->bins : end;
     }
-    for (int bin = first; bin < end; bin += (int)options->bin_step)
-        add_bin(sums, rows, time_s, options, fit, span, frame_phasor, bin);
-}
-
-/* Solves the normal equations by Cholesky's method. A column that the ones before it and the bins'
- * means explain stays out, with a solution of 0. Returns the squares that are left after the slow
- * terms and after the waves. */
-static void solve(struct sums *sums, unsigned waves_end, double *solution, double *ret_before,
-                  double *ret_after)
-{
-    const unsigned n = sums->columns - 1; /* the values' row of the factor is its solution */
-    double(*l)[MAX_COLUMNS] = sums->product;
-    bool used[MAX_COLUMNS] = {false};
-    for (unsigned j = 0; j < n; j++) {
-        double pivot = l[j][j];
-        for (unsigned k = 0; k < j; k++)
-            pivot -= l[j][k] * l[j][k];
-        used[j] = pivot > UNSEEN * sums->square[j] && pivot > 1e-12;
-        for (unsigned i = j; i <= n; i++) {
-            double rest = l[i][j];
-            for (unsigned k = 0; k < j; k++)
-                rest -= l[i][k] * l[j][k];
-            l[i][j] = used[j] ? rest / sqrt(pivot) : 0;
+    double squares[3] = {0};
+    memset(&scene, 0, sizeof scene);
+    fill_columns(&scene, rows, rows_cycles, first, end);
+    for (unsigned pass = 0; pass < passes; pass++) {
+        if (pass > 0) {
+            memset(scene.count, 0, sizeof scene.count);
+            memset(scene.own, 0, sizeof scene.own);
+            memset(squares, 0, sizeof squares);
+            for (unsigned i = 0; i < ret->frames; i++)
+                add_frame(&scene, rows, &rows->frame[ret->first + i], scene.solution[i]);
+        }
+        for (unsigned i = 0; i < ret->frames; i++) {
+            const struct rows_frame *frame = &rows->frame[ret->first + i];
+            fit_frame(&scene, rows, bin_step, frame, scene.solution[i], squares);
+            if (pass == 0)
+                add_frame(&scene, rows, frame, scene.solution[i]);
         }
     }
-    double left = l[n][n];
-    for (unsigned j = 0; j < waves_end; j++) {
-        if (j == SLOW)
-            *ret_before = left;
-        left -= l[n][j] * l[n][j];
-    }
-    *ret_after = left;
-    for (unsigned j = n; j-- > 0;) {
-        double rest = l[n][j];
-        for (unsigned i = j + 1; i < n; i++)
-            rest -= l[i][j] * solution[i];
-        solution[j] = used[j] ? rest / l[j][j] : 0;
-    }
+    ret->without = squares[0];
+    ret->with = squares[1];
+    /* The mean square of a wave is a half. */
+    ret->noise = squares[2] > 0 ? sqrt(2 * ret->with * ret->frames) / squares[2] : INFINITY;
+    for (unsigned i = 0; i < ret->frames; i++)
+        ret->amplitude[i] = scene.solution[i][0] + scene.solution[i][1] * I;
 }
 
-/* The sum of squares of the errors of the fundamental's two amplitudes, for values with errors of
- * 1: two elements of the diagonal of the inverse of the normal equations. Infinite: they are not
- * determined. Slow terms and harmonics that the others explain stay out. */
-static double amplitude_errors(const struct sums *sums, unsigned waves_end)
+double fit_explained(const struct rows *rows, double rows_cycles, unsigned frames,
+                     unsigned bin_step)
 {
-    const unsigned n = sums->columns - 1;
-    double l[MAX_COLUMNS][MAX_COLUMNS], errors = 0;
-    bool used[MAX_COLUMNS] = {false};
-    for (unsigned j = 0; j < n; j++) {
-        const bool is_needed = (j >= SLOW && j < SLOW + 2) || j >= waves_end;
-        for (unsigned i = j; i < n; i++) {
-            double rest = sums->product[i][j];
-            for (unsigned k = 0; k < j; k++)
-                rest -= l[i][k] * l[j][k];
-            if (i == j) {
-                used[j] = rest > SINGULAR * sums->square[j];
-                if (!used[j] && is_needed)
-                    return INFINITY;
-                l[j][j] = sqrt(fmax(rest, 0));
-            } else {
-                l[i][j] = used[j] ? rest / l[j][j] : 0;
+    struct fit fit;
+    fit_history(rows, rows_cycles, frames, bin_step, 1, &fit);
+    return fit.without > 0 ? 1 - fit.with / fit.without : 0;
+}
+
+static double square(double complex z)
+{
+    return creal(z) * creal(z) + cimag(z) * cimag(z);
+}
+
+/* One circle through the frames that are marked. */
+static bool circle_once(const struct fit *fit, const bool *is_used, double complex *ret_centre)
+{
+    double complex mean = 0;
+    double xx = 0, xy = 0, yy = 0, x = 0, y = 0, squares = 0;
+    unsigned count = 0;
+    for (unsigned i = 0; i < fit->frames; i++)
+        if (is_used[i]) {
+            mean += fit->amplitude[i];
+            count++;
+        }
+    if (count < 3)
+        return false;
+    mean /= count;
+    for (unsigned i = 0; i < fit->frames; i++)
+        if (is_used[i])
+            squares += square(fit->amplitude[i] - mean);
+    for (unsigned i = 0; i < fit->frames; i++) {
+        const double complex z = fit->amplitude[i] - mean;
+        if (!is_used[i])
+            continue;
+        xx += creal(z) * creal(z);
+        xy += creal(z) * cimag(z);
+        yy += cimag(z) * cimag(z);
+        x += 0.5 * creal(z) * (square(z) - squares / count);
+        y += 0.5 * cimag(z) * (square(z) - squares / count);
+    }
+    /* Two phases in turn do not determine a circle: the smallest is taken. */
+    xx += 4 * fit->noise * fit->noise;
+    yy += 4 * fit->noise * fit->noise;
+    const double determinant = xx * yy - xy * xy;
+    if (!(determinant > 0))
+        return false;
+    *ret_centre = mean + (yy * x - xy * y) / determinant + (xx * y - xy * x) / determinant * I;
+    return true;
+}
+
+bool fit_start(const struct rows *rows, double rows_cycles, unsigned frames, struct light_fit *ret)
+{
+    bool is_used[ROWS_FRAMES];
+    struct fit fit;
+    double complex centre;
+    double radius = 0;
+    fit_history(rows, rows_cycles, frames, 1, 3, &fit);
+    for (unsigned i = 0; i < fit.frames; i++)
+        is_used[i] = true;
+    for (unsigned pass = 0; pass < 3; pass++) {
+        unsigned on = 0;
+        if (!circle_once(&fit, is_used, &centre))
+            return false;
+        radius = 0;
+        for (unsigned i = 0; i < fit.frames; i++)
+            if (is_used[i]) {
+                radius += cabs(fit.amplitude[i] - centre);
+                on++;
             }
-        }
+        radius /= on;
+        for (unsigned i = 0; i < fit.frames; i++)
+            is_used[i] = fabs(cabs(fit.amplitude[i] - centre) - radius) <= OUTLIER * radius;
     }
-    for (unsigned which = SLOW; which < SLOW + 2; which++) {
-        double column[MAX_COLUMNS] = {0};
-        for (unsigned i = which; i < n; i++) {
-            double rest = i == which;
-            for (unsigned k = which; k < i; k++)
-                rest -= l[i][k] * column[k];
-            column[i] = used[i] ? rest / l[i][i] : 0;
-            errors += column[i] * column[i];
-        }
+    *ret = (struct light_fit){.count = fit.frames, .rows_cycles = rows_cycles};
+    ret->light[0] = radius;
+    ret->noise = fit.noise * sqrt(rows->frame[rows->count - 1].bins / 2.0);
+    for (unsigned i = 0; i < fit.frames; i++) {
+        const struct rows_frame *frame = &rows->frame[fit.first + i];
+        ret->frame[i] = (struct lit_frame){.serial = frame->serial,
+                                           .is_lit = is_used[i],
+                                           .phase = carg(fit.amplitude[i] - centre) / (2 * M_PI) -
+                                                    rows_cycles * frame->offset_px,
+                                           .scale = 1};
     }
-    return errors;
-}
-
-static double limited(double value, double limit)
-{
-    return fmax(-limit, fmin(limit, value));
-}
-
-/* Moves the frequencies, such that phases stay in the middle of the history. */
-static void move(struct fit *fit, const struct span *span, double hz, double rows_cycles)
-{
-    fit->frequency_hz += hz;
-    fit->rows_cycles += rows_cycles;
-    for (unsigned h = 0; h < FLICKER_HARMONICS; h++) {
-        const double complex amplitude =
-            times(fit->re[h] + fit->im[h] * I,
-                  turned(-(double)(h + 1) * (hz * span->middle_s + rows_cycles * span->middle_px)));
-        fit->re[h] = creal(amplitude);
-        fit->im[h] = cimag(amplitude);
-    }
-}
-
-void fit_step(const struct rows *rows, const double *time_s, const struct fit_options *options,
-              struct fit *fit)
-{
-    const unsigned waves_end = SLOW + 2 * options->harmonics;
-    struct sums sums = {.columns =
-                            waves_end + options->moves_frequency + options->moves_rows_cycles + 1};
-    double solution[MAX_COLUMNS] = {0}, before = 0, after = 0;
-    fit->explained = 0;
-    fit->samples = 0;
-    if (rows->count == 0)
-        return;
-    const struct span span = span_of(rows, time_s, fit);
-    add_all(&sums, rows, time_s, options, fit, &span);
-    const double errors = amplitude_errors(&sums, waves_end);
-    solve(&sums, waves_end, solution, &before, &after);
-    fit->samples = sums.samples;
-    fit->explained = before > 0 ? 1 - after / before : 0;
-    for (unsigned h = 0; h < FLICKER_HARMONICS; h++) {
-        const bool is_fitted = h < options->harmonics;
-        fit->re[h] = is_fitted ? solution[SLOW + 2 * h] : 0;
-        fit->im[h] = is_fitted ? solution[SLOW + 2 * h + 1] : 0;
-    }
-    fit->error = sqrt(errors * fmax(after, 0) / fmax(sums.samples - (double)sums.columns, 1)) /
-                 hypot(fit->re[0], fit->im[0]);
-    double hz = 0, rows_cycles = 0;
-    if (options->moves_frequency)
-        hz = limited(solution[waves_end], MAX_STEP_HZ);
-    if (options->moves_rows_cycles)
-        rows_cycles =
-            limited(solution[waves_end + options->moves_frequency], MAX_STEP / rows->height);
-    move(fit, &span, hz, rows_cycles);
-}
-
-double fit_value(const struct fit *fit, const struct rows *rows, double offset_px, int bin,
-                 double time_s)
-{
-    const double complex phasor =
-        turned(fit->frequency_hz * time_s + fit->rows_cycles * bin_middle(rows, offset_px, bin));
-    double complex power = 1;
-    double value = 0;
-    for (unsigned h = 0; h < FLICKER_HARMONICS; h++) {
-        power = times(power, phasor);
-        value += attenuation(rows, (h + 1) * fit->rows_cycles) *
-                 (fit->re[h] * creal(power) - fit->im[h] * cimag(power));
-    }
-    return value;
-}
-
-void fit_advance(struct fit *fit, double time_s)
-{
-    for (unsigned h = 0; h < FLICKER_HARMONICS; h++) {
-        const double complex amplitude =
-            times(fit->re[h] + fit->im[h] * I, turned((h + 1) * fit->frequency_hz * time_s));
-        fit->re[h] = creal(amplitude);
-        fit->im[h] = cimag(amplitude);
-    }
+    return true;
 }

@@ -7,11 +7,37 @@
 
 #define DARK       4.0F   /* means of rows below this are not used: rounding is an eighth of them */
 #define BRIGHT     252.0F /* samples above this may be limited: 3 steps leave room for noise */
-#define BRIGHT_MAX 0.05F  /* of a row's samples; chosen on the clips of tests/unit/flicker.c */
+#define BLOCK      8u     /* pixels, of what is compared where motion.h is not sure */
+#define DIFFERENT  0.5    /* squares of differences between blocks, of the squares of the scene */
+#define AS_GOOD    1.15
+#define SEARCHES   16u /* steps */
+#define LEAP_PX    1.0
+#define MIDDLE     128.0F
+#define BRIGHT_MAX 0.05F /* of a row's samples; chosen on the clips of tests/unit/flicker.c */
 /* Shifts below this are errors of the estimate, whose largest is 0.03 in tests/unit/motion.c,
  * unless they add up to three times this. */
 #define STILL_PX   0.05
 #define DRIFT_PX   0.15
+
+/* Makes all rows as bright, so that flicker is not taken for motion. */
+static void flatten(const struct rows *rows, const float *luma, float *ret)
+{
+    for (unsigned y = 0; y < rows->height; y++) {
+        const float *row = luma + (size_t)y * rows->width;
+        float *flat = ret + (size_t)y * rows->width, sum[8] = {0};
+        unsigned x = 0;
+        for (; x + 8 <= rows->width; x += 8)
+            for (unsigned i = 0; i < 8; i++)
+                sum[i] += row[x + i];
+        for (; x < rows->width; x++)
+            sum[0] += row[x];
+        for (unsigned i = 1; i < 8; i++)
+            sum[0] += sum[i];
+        const float factor = sum[0] > 0 ? MIDDLE * (float)rows->width / sum[0] : 1;
+        for (x = 0; x < rows->width; x++)
+            flat[x] = row[x] * factor;
+    }
+}
 
 int rows_create(struct rows **ret, unsigned width, unsigned height, struct error *why)
 {
@@ -26,8 +52,16 @@ int rows_create(struct rows **ret, unsigned width, unsigned height, struct error
         rows->sum[i] = calloc((size_t)height + 1, sizeof *rows->sum[i]);
         rows->bad[i] = calloc((size_t)height + 1, sizeof *rows->bad[i]);
     }
-    if (rows->last == NULL || rows->sum[0] == NULL || rows->sum[1] == NULL ||
-        rows->bad[0] == NULL || rows->bad[1] == NULL) {
+    for (unsigned i = 0; i < 2; i++)
+        rows->flat[i] = calloc((size_t)width * height, sizeof *rows->flat[i]);
+    const int r = motion_create(&rows->motion, width, height, why);
+    if (r < 0) {
+        rows_destroy(rows);
+        return r;
+    }
+    if (rows->last == NULL || rows->flat[0] == NULL || rows->flat[1] == NULL ||
+        rows->sum[0] == NULL || rows->sum[1] == NULL || rows->bad[0] == NULL ||
+        rows->bad[1] == NULL) {
         rows_destroy(rows);
         return error_set(why, ENOMEM, "out of memory for the means of %u rows", height);
     }
@@ -42,15 +76,23 @@ void rows_destroy(struct rows *rows)
     for (unsigned i = 0; i < 2; i++) {
         free(rows->sum[i]);
         free(rows->bad[i]);
+        free(rows->flat[i]);
     }
+    motion_destroy(rows->motion);
     free(rows->last);
     free(rows);
 }
 
-void rows_clear(struct rows *rows)
+static void rows_clear(struct rows *rows)
 {
     rows->count = 0;
     rows->still_x = rows->still_y = 0;
+}
+
+void rows_reset(struct rows *rows)
+{
+    motion_reset(rows->motion);
+    rows_clear(rows);
 }
 
 /* The mean of a row from column `first` to `end`, with parts of columns; `bright` counts samples
@@ -143,13 +185,105 @@ static struct rows_frame *next_frame(struct rows *rows)
     return &rows->frame[rows->count++];
 }
 
-/* Whether the scene is the one before, and by how much it has moved. */
-static bool follow(struct rows *rows, const struct motion *motion, double *ret_dx, double *ret_dy)
+static float block_sum(const float *luma, unsigned width)
 {
-    *ret_dx = *ret_dy = 0;
-    if (rows->count == 0 || motion == NULL)
+    float sum = 0;
+    for (unsigned y = 0; y < BLOCK; y++)
+        for (unsigned x = 0; x < BLOCK; x++)
+            sum += luma[(size_t)y * width + x];
+    return sum;
+}
+
+/* The squares of differences between blocks of the last frame and of the new one, which has moved
+ * by that many pixels, relative to those of the scene. */
+static double difference(const struct rows *rows, int dx, int dy)
+{
+    const int width = (int)rows->width, height = (int)rows->height, block = (int)BLOCK;
+    double sum = 0, squares = 0, differences = 0;
+    unsigned count = 0;
+    for (int y = block; y + 2 * block <= height; y += 2 * block)
+        for (int x = block; x + 2 * block <= width; x += 2 * block) {
+            const int to_x = x + dx, to_y = y + dy;
+            if (to_x < 0 || to_y < 0 || to_x + block > width || to_y + block > height)
+                continue;
+            const double p =
+                (double)block_sum(rows->flat[0] + (size_t)y * rows->width + x, rows->width);
+            const double q =
+                (double)block_sum(rows->flat[1] + (size_t)to_y * rows->width + to_x, rows->width);
+            differences += (p - q) * (p - q);
+            sum += p;
+            squares += p * p;
+            count++;
+        }
+    return count == 0 ? INFINITY : differences / fmax(squares - sum * sum / count, 1e-9);
+}
+
+/* Looks for the shift where details are too few to estimate it, from that of the frame before on.
+ * False if nothing resembles. */
+static bool search_shift(const struct rows *rows, struct motion *motion)
+{
+    static const int side_x[] = {1, -1, 0, 0}, side_y[] = {0, 0, 1, -1};
+    int x = (int)lround(rows->moved_x), y = (int)lround(rows->moved_y), step = 4;
+    double best = difference(rows, x, y), side[4] = {0};
+    for (unsigned tries = 0; step > 0 && tries < SEARCHES; tries++) {
+        unsigned least = 0;
+        for (unsigned i = 0; i < 4; i++) {
+            side[i] = difference(rows, x + step * side_x[i], y + step * side_y[i]);
+            least = side[i] < side[least] ? i : least;
+        }
+        if (side[least] < best) {
+            x += step * side_x[least];
+            y += step * side_y[least];
+            best = side[least];
+        } else {
+            step /= 2;
+        }
+    }
+    const double bend_x = side[0] + side[1] - 2 * best, bend_y = side[2] + side[3] - 2 * best;
+    if (step > 0 || !(best < DIFFERENT) || !(bend_x > 0) || !(bend_y > 0))
         return false;
-    double dx = motion->dx, dy = motion->dy;
+    if (difference(rows, 0, 0) < AS_GOOD * best) {
+        motion->dx = motion->dy = 0;
+        return true;
+    }
+    motion->dx = x + 0.5 * (side[1] - side[0]) / bend_x;
+    motion->dy = y + 0.5 * (side[3] - side[2]) / bend_y;
+    return true;
+}
+
+/* Edges in one direction leave the shift along them open. If it leaps, and the frame before moved
+ * in a way that suits this one better, so did this one. */
+static void steady_motion(struct rows *rows, struct motion *motion)
+{
+    const double leap = hypot(motion->dx - rows->moved_x, motion->dy - rows->moved_y);
+    if (leap > LEAP_PX && difference(rows, (int)lround(rows->moved_x), (int)lround(rows->moved_y)) <
+                              difference(rows, (int)lround(motion->dx), (int)lround(motion->dy))) {
+        motion->dx = rows->moved_x;
+        motion->dy = rows->moved_y;
+    }
+}
+
+/* Whether the scene is the one before, and by how much it has moved. */
+static bool follow(struct rows *rows, const float *luma, double *ret_dx, double *ret_dy)
+{
+    struct motion motion;
+    float *newest = rows->flat[0];
+    rows->flat[0] = rows->flat[1];
+    rows->flat[1] = newest;
+    flatten(rows, luma, newest);
+    motion_observe(rows->motion, newest, &motion);
+    *ret_dx = *ret_dy = 0;
+    if (rows->count == 0)
+        return false;
+    if (rows->count == 1)
+        rows->moved_x = rows->moved_y = 0;
+    if (!motion.is_sure && !search_shift(rows, &motion))
+        return false;
+    if (motion.is_sure && rows->count > 1)
+        steady_motion(rows, &motion);
+    rows->moved_x = motion.dx;
+    rows->moved_y = motion.dy;
+    double dx = motion.dx, dy = motion.dy;
     settle(rows, &dx, &dy);
     if (!(fabs(dx) < 0.5 * rows->width) || !(fabs(dy) < 0.5 * rows->height))
         return false;
@@ -181,11 +315,10 @@ static void fill_bin(struct rows *rows, struct rows_frame *frame, const struct r
         frame->value[i] = before->value[bin - before->first_bin] + (float)(value - value_before);
 }
 
-void rows_add(struct rows *rows, const float *luma, int64_t captured_ns,
-              const struct motion *motion)
+void rows_add(struct rows *rows, const float *luma, int64_t captured_ns)
 {
     double dx, dy;
-    const bool is_same = follow(rows, motion, &dx, &dy);
+    const bool is_same = follow(rows, luma, &dx, &dy);
     const double width = rows->width;
     double offset_px = dy;
     if (is_same)

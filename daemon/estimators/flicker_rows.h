@@ -13,7 +13,7 @@
 #include "core/error.h"
 #include "estimators/motion.h"
 
-#define ROWS_FRAMES 64u  /* of the history */
+#define ROWS_FRAMES 40u  /* of the history */
 #define ROWS_BINS   64u  /* in view at once, at most */
 #define ROWS_RING   512u /* bins that are remembered, a power of two */
 
@@ -32,8 +32,11 @@ struct rows {
     unsigned count; /* of frames, the oldest first */
     uint64_t serial;
     double still_x, still_y;   /* px, motion that was too little to follow */
+    double moved_x, moved_y;   /* px, into the newest frame */
     uint64_t since[ROWS_RING]; /* serial from which on a bin's values belong together */
     struct rows_frame frame[ROWS_FRAMES];
+    struct motion_estimator *motion;
+    float *flat[2];   /* the last frame and the new one, with rows of equal brightness */
     float *last;      /* the last frame's samples */
     double *sum[2];   /* over the logarithms of rows, last and new: height + 1 */
     unsigned *bad[2]; /* rows that are too dark or too bright, added up likewise */
@@ -43,11 +46,11 @@ int rows_create(struct rows **ret, unsigned width, unsigned height, struct error
 void rows_destroy(struct rows *rows); /* NULL is allowed */
 
 /* Forgets all frames. */
-void rows_clear(struct rows *rows);
+void rows_reset(struct rows *rows);
 
-/* Adds a frame that is later than the last one. motion: NULL if the scene is another one. */
-void rows_add(struct rows *rows, const float *luma, int64_t captured_ns,
-              const struct motion *motion);
+/* Adds a frame that is later than the last one, and forgets the others if the scene is another one
+ * or does not move as a whole. */
+void rows_add(struct rows *rows, const float *luma, int64_t captured_ns);
 
 /* Forgets frames from before that time. */
 void rows_trim(struct rows *rows, int64_t oldest_ns);

@@ -25,8 +25,8 @@ struct periodic_options {
 
 struct flicker_options {
     double line_time_us; /* from row to row; 0: estimated */
-    double frequency_hz; /* frequency of the light, twice that of the mains; 0: the better of 100
-                            and 120 */
+    double frequency_hz; /* frequency of the light, twice that of the mains; 0: any, 100 and 120
+                            are preferred */
 };
 
 struct stabiliser_options {

@@ -21,7 +21,8 @@ struct estimators {
     struct periodic *periodic;
     struct flicker *flicker;
 
-    struct turn waves_turn; /* shares time between `periodic` and `flicker` */
+    int64_t flicker_since_ns; /* 0: there is none */
+    struct turn waves_turn;   /* shares time between `periodic` and `flicker` */
 };
 
 bool observed_frames_equal(const struct observed_frames *a, const struct observed_frames *b)
@@ -80,6 +81,7 @@ static void forget_flicker(struct estimators *estimators)
 {
     flicker_destroy(estimators->flicker);
     estimators->flicker = NULL;
+    estimators->flicker_since_ns = 0;
 }
 
 static void forget(struct estimators *estimators)
@@ -185,9 +187,15 @@ static void observe_flicker(struct estimators *estimators, const struct observed
     struct fftd_measures *measures = &ret->measures;
     if (estimators->flicker == NULL)
         return;
-    flicker_observe(estimators->flicker, estimators->luma, frame->captured_ns);
+    flicker_observe(estimators->flicker, estimators->luma,
+                    frame->recorded_ns != 0 ? frame->recorded_ns : frame->captured_ns);
     flicker_model_get(estimators->flicker, &ret->flicker);
     ret->has_flicker = flicker_report(estimators->flicker, &ret->flicker_report);
+    if (!ret->has_flicker)
+        estimators->flicker_since_ns = 0;
+    else if (estimators->flicker_since_ns == 0)
+        estimators->flicker_since_ns = frame->captured_ns;
+    ret->flicker_since_ns = estimators->flicker_since_ns;
     measures->flicker_hz = ret->has_flicker ? (float)ret->flicker_report.frequency_hz : 0;
     measures->flicker_depth = ret->has_flicker ? (float)ret->flicker_report.depth : 0;
 }

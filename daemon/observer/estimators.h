@@ -42,6 +42,7 @@ struct findings {
     unsigned wave_count;
     bool has_flicker;
     struct flicker_report flicker_report;
+    int64_t flicker_since_ns; /* time stamp of the frame from which it has been corrected */
 
     /* Measures without their age, and the frame that was measured; 0: none was. */
     uint64_t measured_number;

@@ -10,6 +10,7 @@
 
 #include "core/clock.h"
 #include "core/format.h"
+#include "estimators/flicker_frame.h"
 #include "estimators/luma.h"
 #include "service/log.h"
 
@@ -32,9 +33,10 @@ struct camera_side {
     unsigned start; /* the newest start of the source; see capture_frame */
     struct correction correction;
     float row_gain[FFTD_MAX_SIDE];
-    struct wave_fit *fit; /* NULL: no frame had waves yet */
+    struct wave_fit *fit;          /* NULL: no frame had waves yet */
+    struct flicker_frame *flicker; /* NULL: no frame flickered yet */
     float *luma;
-    struct observed_frames fitted; /* of fit and luma */
+    struct observed_frames fitted; /* of fit, flicker and luma */
 };
 
 struct observer {
@@ -135,8 +137,10 @@ static void *observer_thread(void *argument)
 static void forget_fit(struct camera_side *camera)
 {
     wave_fit_destroy(camera->fit);
+    flicker_frame_destroy(camera->flicker);
     free(camera->luma);
     camera->fit = NULL;
+    camera->flicker = NULL;
     camera->luma = NULL;
 }
 
@@ -280,6 +284,7 @@ static bool fill(struct frame_buffer *buffer, const struct observed_frames *fram
     copy->number = number;
     copy->start = frame->start;
     copy->captured_ns = frame->captured_ns;
+    copy->recorded_ns = frame->recorded_ns;
     buffer->copied_ns = clock_processor_ns() - used_ns;
     return true;
 }
@@ -343,25 +348,29 @@ static void scale_waves(struct correction *correction, uint32_t fourcc)
     }
 }
 
-/* Makes what waves are fitted with, for frames of another size or format. */
+/* Makes the luma that corrections are fitted in. For frames of another size or format, forgets what
+ * was fitted. */
 static int prepare_fit(struct camera_side *camera, const struct observed_frames *frames)
 {
-    struct error why;
-    if (camera->fit != NULL && observed_frames_equal(&camera->fitted, frames))
+    if (camera->luma != NULL && observed_frames_equal(&camera->fitted, frames))
         return 0;
     forget_fit(camera);
     camera->luma = malloc((size_t)frames->width * frames->height * sizeof *camera->luma);
     if (camera->luma == NULL)
         return -ENOMEM;
     camera->fitted = *frames;
-    return wave_fit_create(&camera->fit, frames->width, frames->height, &why);
+    return 0;
 }
 
 static void fit_waves(struct camera_side *camera, const struct observed_frames *frames,
                       const struct wave_model *model, const struct capture_frame *frame)
 {
+    struct error why;
     if (model->count == 0 || prepare_fit(camera, frames) < 0)
         return; /* without memory the waves stay, and the next frame tries again */
+    if (camera->fit == NULL &&
+        wave_fit_create(&camera->fit, frames->width, frames->height, &why) < 0)
+        return;
     const struct format_info *format = format_by_fourcc(frames->fourcc);
     const unsigned *row;
     const unsigned rows = wave_fit_rows(camera->fit, &row);
@@ -377,10 +386,30 @@ static void fit_waves(struct camera_side *camera, const struct observed_frames *
     scale_waves(&camera->correction, frames->fourcc);
 }
 
+/* While there is no flicker, frames are not looked at. */
+static void fit_flicker(struct camera_side *camera, const struct observed_frames *frames,
+                        const struct flicker_model *model, const struct capture_frame *frame)
+{
+    const struct format_info *format = format_by_fourcc(frames->fourcc);
+    struct error why;
+    if (!model->is_valid) {
+        flicker_frame_destroy(camera->flicker);
+        camera->flicker = NULL;
+        return;
+    }
+    if (prepare_fit(camera, frames) < 0 ||
+        (camera->flicker == NULL &&
+         flicker_frame_create(&camera->flicker, frames->width, frames->height, &why) < 0))
+        return; /* as for waves */
+    luma_read(camera->luma, format, frames->width, frames->height, frame->plane[0],
+              frame->stride[0]);
+    if (flicker_frame_fit(camera->flicker, model, camera->luma, camera->row_gain))
+        camera->correction.row_gain = camera->row_gain;
+}
+
 const struct correction *observer_correct(struct observer *observer,
                                           const struct capture_frame *frame)
 {
-    const int64_t captured_ns = frame->captured_ns;
     struct camera_side *camera = &observer->camera;
     if (!camera->adapts)
         return NULL;
@@ -394,10 +423,7 @@ const struct correction *observer_correct(struct observer *observer,
     struct correction *correction = &camera->correction;
     *correction = (struct correction){.row_gain = NULL};
     fit_waves(camera, &frames, &waves, frame);
-    if (flicker.is_valid && captured_ns <= flicker.until_ns) {
-        flicker_model_gains(&flicker, captured_ns, frames.height, camera->row_gain);
-        correction->row_gain = camera->row_gain;
-    }
+    fit_flicker(camera, &frames, &flicker, frame);
     return correction->wave_count > 0 || correction->row_gain != NULL ? correction : NULL;
 }
 

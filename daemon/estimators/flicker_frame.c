@@ -1,0 +1,139 @@
+#include "estimators/flicker_frame.h"
+
+#include <errno.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "estimators/flicker_fit.h"
+#include "estimators/flicker_rows.h"
+
+/* Thresholds were chosen on the clips of tests/unit/flicker.c. */
+#define MIN_FRAMES  3u
+#define START_STEPS 10u
+#define ERROR_ON    0.1 /* of the light in the newest frame, relative, to begin and to end */
+#define ERROR_OFF   0.3
+/* What the light leaves may be so much more than the observer has seen. */
+#define MORE_REST   2.0
+#define REST        0.05
+#define STEADY      0.9 /* of the phase's steps, length of their mean */
+#define NEWEST      0.2 /* weight of the newest step in their mean */
+
+struct flicker_frame {
+    struct rows *rows;
+    struct light_fit fit;
+    bool is_on;
+    double phase;        /* in the last lit frame, in cycles */
+    unsigned age;        /* frames since then */
+    double complex step; /* mean of exp(2 pi i steps of the phase) */
+    int64_t count;
+};
+
+int flicker_frame_create(struct flicker_frame **ret, unsigned width, unsigned height,
+                         struct error *why)
+{
+    struct flicker_frame *f = calloc(1, sizeof *f);
+    if (f == NULL)
+        return error_set(why, ENOMEM, "out of memory for the flicker in a frame");
+    const int r = rows_create(&f->rows, width, height, why);
+    if (r < 0) {
+        flicker_frame_destroy(f);
+        return r;
+    }
+    *ret = f;
+    return 0;
+}
+
+void flicker_frame_destroy(struct flicker_frame *f)
+{
+    if (f == NULL)
+        return;
+    rows_destroy(f->rows);
+    free(f);
+}
+
+static void forget(struct flicker_frame *f)
+{
+    rows_reset(f->rows);
+    f->is_on = false;
+    f->step = 0;
+}
+
+/* The phase of the newest frame from the steps between those before; NAN if they differ. */
+static double predicted_phase(const struct flicker_frame *f)
+{
+    return cabs(f->step) > STEADY ? f->phase + f->age * carg(f->step) / (2 * M_PI) : NAN;
+}
+
+static void follow_phase(struct flicker_frame *f, double phase)
+{
+    const double step = 2 * M_PI * (phase - f->phase);
+    if (f->age == 1)
+        f->step = f->step == 0 ? cos(step) + sin(step) * I
+                               : (1 - NEWEST) * f->step + NEWEST * (cos(step) + sin(step) * I);
+    f->phase = phase;
+    f->age = 0;
+}
+
+static void start(struct flicker_frame *f, const struct light_options *options)
+{
+    if (f->rows->count < MIN_FRAMES ||
+        !fit_start(f->rows, options->prior->rows_cycles, ROWS_FRAMES, &f->fit))
+        return;
+    memcpy(f->fit.light, options->prior->light, sizeof f->fit.light);
+    light_improve(&f->fit, f->rows, options, START_STEPS);
+    f->is_on = f->fit.error <= ERROR_ON &&
+               f->fit.with <= (MORE_REST * options->prior->rest + REST) * f->fit.without;
+    f->step = 0;
+    if (!f->is_on)
+        return;
+    for (unsigned i = 0; i < f->fit.count; i++) {
+        f->age = i > 0;
+        follow_phase(f, f->fit.frame[i].phase);
+    }
+}
+
+/* Returns whether the newest frame is lit. */
+static bool follow(struct flicker_frame *f, const struct flicker_model *model)
+{
+    const struct light_options options = {.prior = model};
+    f->age++;
+    if (!f->is_on) {
+        start(f, &options);
+        return f->is_on;
+    }
+    const double phase = predicted_phase(f);
+    f->fit.rows_cycles = model->rows_cycles;
+    if (f->rows->count == 1) {
+        f->is_on = isfinite(phase);
+        if (f->is_on)
+            light_predict(&f->fit, f->rows, phase);
+    } else if (light_add(&f->fit, f->rows, phase)) {
+        light_improve(&f->fit, f->rows, &options, 2);
+        f->is_on = f->fit.error <= ERROR_OFF;
+    } else {
+        return false;
+    }
+    if (f->is_on)
+        follow_phase(f, f->fit.frame[f->fit.count - 1].phase);
+    return f->is_on;
+}
+
+bool flicker_frame_fit(struct flicker_frame *f, const struct flicker_model *model,
+                       const float *luma, float *ret_gain)
+{
+    if (!model->is_valid) {
+        if (f->rows->count > 0)
+            forget(f);
+        return false;
+    }
+    rows_add(f->rows, luma, ++f->count);
+    if (!follow(f, model))
+        return false;
+    const struct lit_frame *lit = &f->fit.frame[f->fit.count - 1];
+    struct flicker_model light = {.is_valid = true, .rows_cycles = f->fit.rows_cycles};
+    for (unsigned h = 0; h < FLICKER_HARMONICS; h++)
+        light.light[h] = f->fit.light[h];
+    flicker_model_gains(&light, lit->phase, f->rows->height, ret_gain);
+    return true;
+}

@@ -1,0 +1,27 @@
+/* Flicker of a known row period, measured in the frame from which it is removed. Pure.
+ *
+ * The estimator of flicker.h finds the row period, and may be some frames late. The phase of the
+ * light is fitted here in each frame against what the frames before it show of the scene
+ * (flicker_fit.h), so it may change from frame to frame as it likes, and light that has become
+ * steady is left alone. Only after a cut is the phase predicted, from a scene that is gone.
+ *
+ * Threads: one at a time. */
+#ifndef FFTD_ESTIMATORS_FLICKER_FRAME_H
+#define FFTD_ESTIMATORS_FLICKER_FRAME_H
+
+#include "core/error.h"
+#include "estimators/flicker_model.h"
+
+struct flicker_frame;
+
+/* For frames of at least MOTION_MIN_SIZE (motion.h) in both directions. -EINVAL, -ENOMEM. */
+int flicker_frame_create(struct flicker_frame **ret, unsigned width, unsigned height,
+                         struct error *why);
+void flicker_frame_destroy(struct flicker_frame *f); /* NULL is allowed */
+
+/* Takes in the next frame, as flicker_observe() does, and fills the factors of its rows. False, and
+ * nothing in ret_gain, if there is nothing to correct. */
+bool flicker_frame_fit(struct flicker_frame *f, const struct flicker_model *model,
+                       const float *luma, float *ret_gain);
+
+#endif

@@ -1,0 +1,54 @@
+/* Fits one light to a history of rows; for flicker.h and flicker_frame.h alone. Pure.
+ *
+ * A value of bin b in frame n is p[b] + offset[n] + light(phase[n] + c r) + error. The light
+ * (flicker_model.h) and c are common to all frames, and the phase of each is free, so time stamps
+ * do not matter. What is constant in a bin of the scene is taken out by subtracting means.
+ *
+ * Frames that the light is absent from stay out. Threads: one at a time. */
+#ifndef FFTD_ESTIMATORS_FLICKER_LIGHT_H
+#define FFTD_ESTIMATORS_FLICKER_LIGHT_H
+
+#include <stdbool.h>
+
+#include "estimators/flicker_model.h"
+#include "estimators/flicker_rows.h"
+
+struct lit_frame {
+    uint64_t serial; /* of the history's frame */
+    bool is_lit;
+    double phase;  /* of the first row, in cycles */
+    double offset; /* change of exposure, logarithm */
+    bool is_predicted;
+    double predicted; /* phase, if nothing of the scene is known from before */
+    double scale;     /* of the light in this frame, about 1 */
+};
+
+struct light_fit {
+    unsigned count; /* of frames, the oldest first; the newest ones of the history */
+    struct lit_frame frame[ROWS_FRAMES];
+    double rows_cycles;
+    double complex light[FLICKER_HARMONICS]; /* light[0] is real */
+    double without, with; /* squares that offsets leave, and that the light leaves */
+    double swing;         /* the share of the light's squares that changes */
+    double cost;          /* of this light: the lower, the more probable */
+    double noise;         /* of a value, standard deviation */
+    double error;         /* of the light in the newest lit frame, relative; standard deviation */
+};
+
+struct light_options {
+    bool moves_rows_cycles;
+    const struct flicker_model *prior; /* what the light is like; NULL: not known */
+};
+
+/* Adds the newest frame of the history and forgets those that it does not have any more. Returns
+ * whether it is lit. The phase is looked for near `phase`, or everywhere if that is not finite. */
+bool light_add(struct light_fit *fit, const struct rows *rows, double phase);
+
+/* Begins again with the newest frame of the history, in a scene of which nothing is known. */
+void light_predict(struct light_fit *fit, const struct rows *rows, double phase);
+
+/* Improves everything by so many steps. */
+void light_improve(struct light_fit *fit, const struct rows *rows,
+                   const struct light_options *options, unsigned steps);
+
+#endif

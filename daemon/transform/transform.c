@@ -9,6 +9,7 @@
 const struct technique *const transform_techniques[TRANSFORM_TECHNIQUES] = {
     [TRANSFORM_FUSED] = &technique_fused,
     [TRANSFORM_STAGED] = &technique_staged,
+    [TRANSFORM_DIRECT] = &technique_direct,
 };
 
 static void limit(unsigned *group, size_t most)
@@ -152,6 +153,11 @@ const char *transform_technique_name(const struct transform *transform)
     return transform->technique->name;
 }
 
+bool transform_is_direct(const struct transform *transform)
+{
+    return transform->technique->is_direct;
+}
+
 unsigned transform_dispatches(const struct transform *transform)
 {
     return transform->dispatch_count;
@@ -192,7 +198,7 @@ double transform_dispatch_traffic(const struct transform *transform, unsigned di
     if (dispatch == count)
         return drawn + image_bytes(image, true);
     const double spectra = (double)transform->plan.x.length * transform->plan.y.length *
-                           (double)transform_stored_bytes(transform) * image->count;
+                           (double)transform_stored_bytes(transform) * image->count; /* if any */
     const double captured =
         transform->tuning.recipe.denoise.block > 0
             ? (double)image->count * image->width * image->height * sizeof(float)
@@ -223,16 +229,24 @@ double transform_traffic(const struct transform *transform)
 
 /* ---- response ------------------------------------------------------------------------------ */
 
-/* The numbers of a response: H, and then the threshold. */
+/* The numbers of a response: H, and then the threshold; or taps. */
 static size_t response_numbers(const struct transform *transform)
 {
+    if (transform->technique->is_direct)
+        return transform->technique->count_response(transform);
     const struct response_layout layout = transform_response_layout(transform);
     return response_count(&layout) + transform->tuning.recipe.thresholds;
 }
 
+bool transform_response_is_half(const struct transform *transform)
+{
+    return transform->tuning.recipe.precision == RECIPE_HALF && !transform->technique->is_direct;
+}
+
 size_t transform_response_bytes(const struct transform *transform)
 {
-    return response_numbers(transform) * transform_stored_bytes(transform);
+    return response_numbers(transform) *
+           (transform_response_is_half(transform) ? sizeof(cl_half) : sizeof(cl_float));
 }
 
 size_t transform_response_frequencies(const struct transform *transform, uint16_t (*ret)[2])
@@ -267,7 +281,12 @@ int transform_response_fill(const struct transform *transform, void *response,
                             uint32_t *ret_band, struct error *why)
 {
     const struct plan *plan = &transform->plan;
-    if (transform->tuning.recipe.precision == RECIPE_FLOAT)
+    if (transform->technique->is_direct) {
+        if (ret_band != NULL)
+            *ret_band = 0;
+        return transform->technique->fill_response(transform, response, chain, sub_x, sub_y, why);
+    }
+    if (!transform_response_is_half(transform))
         return fill(transform, response, 0.5 / plan->x.length / plan->y.length, chain, sub_x, sub_y,
                     ret_band, why);
     const size_t count = response_numbers(transform);
@@ -310,7 +329,10 @@ uint64_t transform_filling_bytes(const struct transform *transform,
                                  const struct filter_chain *chain, double sub_x, double sub_y)
 {
     const struct response_layout layout = transform_response_layout(transform);
-    const bool half = transform->tuning.recipe.precision == RECIPE_HALF;
+    if (transform->technique->is_direct)
+        return transform->technique->filling_bytes(transform, chain, sub_x, sub_y);
     return response_filling_bytes(&layout, chain, sub_x, sub_y) +
-           (half ? (uint64_t)transform_response_bytes(transform) * 2 : 0);
+           (transform_response_is_half(transform)
+                ? (uint64_t)transform_response_bytes(transform) * 2
+                : 0);
 }

@@ -333,6 +333,15 @@ static int design(struct engine *engine, const struct filter_chain *chain,
     return r;
 }
 
+bool builder_reaches_too_far(const struct builder *builder, const struct filter_chain *chain)
+{
+    const struct builder_fade none = {.frames = 0};
+    const struct recipe recipe = recipe_for(builder, &builder->frames, chain, &none);
+    return builder->engine != NULL &&
+           !(taps_reach_equal(recipe.reach, builder->built.reach) &&
+             taps_reach_equal(recipe.chroma_reach, builder->built.chroma_reach));
+}
+
 int builder_design(struct builder *builder, const struct engine_frames *frames,
                    const struct filter_chain *chain, const struct builder_fade *fade,
                    struct engine_response **ret, struct error *why)

@@ -120,6 +120,10 @@ int builder_design(struct builder *builder, const struct engine_frames *frames,
                    const struct filter_chain *chain, const struct builder_fade *fade,
                    struct engine_response **ret, struct error *why);
 
+/* Whether the newest engine reaches farther than a chain needs, because it was built for a fade:
+ * one for the chain alone may be faster. */
+bool builder_reaches_too_far(const struct builder *builder, const struct filter_chain *chain);
+
 /* Destroys an engine, or puts it aside if the device keeps frames of it. */
 void builder_close_engine(struct builder *builder, struct engine *engine);
 

@@ -106,7 +106,7 @@ struct engine {
     double support_px;       /* that the padding allows for */
     bool is_compared;        /* `comparison` is known */
     struct comparison comparison;
-    char description[256];
+    char description[320];
     struct error warning;
 };
 

@@ -7,6 +7,7 @@
 #include <math.h>
 #include <stdlib.h>
 
+#include "core/text.h"
 #include "transform/tuner_private.h"
 
 /* Parts of the time of `fused`, as measured on a CPU with registers of 512 bits. There a load from
@@ -80,6 +81,19 @@ static size_t work_bytes(const struct transform *transform)
     return (rings > 0 ? pitch + rings * lanes
                       : pitch * (tuning->rows * tuning->row_group + 2 * radius)) *
            sizeof(cl_float);
+}
+
+static void describe(const struct transform *transform, char *text, size_t size)
+{
+    const uint32_t side = side_of(transform), products = products_of(transform);
+    if (products > 1)
+        text_append(text, size, "with %u sets of up to %u + %u taps", products, side, side);
+    else if (products > 0)
+        text_append(text, size, "with up to %u + %u taps", side, side);
+    else if (side > 1)
+        text_append(text, size, "with up to %ux%u taps", side, side);
+    else
+        text_append(text, size, "with a factor");
 }
 
 static void start(struct transform_tuning *ret, const struct tuner_subject *subject)
@@ -315,6 +329,7 @@ const struct technique technique_direct = {.name = "direct",
                                            .complex_file = "planar.cl",
                                            .is_direct = true,
                                            .cost = cost,
+                                           .describe = describe,
                                            .start = start,
                                            .fit = fit,
                                            .lay_out_response = lay_out_response,

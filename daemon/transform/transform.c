@@ -2,8 +2,10 @@
 
 #include <errno.h>
 #include <math.h>
+#include <stdio.h>
 #include <stdlib.h>
 
+#include "core/text.h"
 #include "transform/response.h"
 
 const struct technique *const transform_techniques[TRANSFORM_TECHNIQUES] = {
@@ -148,9 +150,16 @@ const struct transform_tuning *transform_tuning(const struct transform *transfor
     return &transform->tuning;
 }
 
-const char *transform_technique_name(const struct transform *transform)
+void transform_describe(const struct transform *transform, char *text, size_t size)
 {
-    return transform->technique->name;
+    const struct transform_tuning *tuning = &transform->tuning;
+    snprintf(text, size, "%s ", transform->technique->name);
+    if (transform->technique->describe != NULL)
+        transform->technique->describe(transform, text, size);
+    else
+        text_append(text, size, "%s, %s",
+                    tuning->recipe.precision == RECIPE_HALF ? "half" : "float",
+                    tuning->order == PLAN_ROWS_FIRST ? "rows first" : "columns first");
 }
 
 bool transform_is_direct(const struct transform *transform)

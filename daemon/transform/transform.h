@@ -118,7 +118,8 @@ void transform_destroy(struct transform *transform);
 
 const struct plan *transform_plan(const struct transform *transform);
 const struct transform_tuning *transform_tuning(const struct transform *transform);
-const char *transform_technique_name(const struct transform *transform); /* "fused" */
+/* Writes the technique and its form: "fused float, columns first"; "direct with up to 7x7 taps". */
+void transform_describe(const struct transform *transform, char *text, size_t size);
 
 /* Whether it convolves with the taps of a short filter. Its plan is then the size of a transform
  * with the same border; nothing is padded. */

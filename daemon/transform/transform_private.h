@@ -98,6 +98,9 @@ struct technique {
      * it cannot do what the filters need. The cheapest technique that fits is chosen. */
     double (*cost)(const struct tuner_subject *subject);
 
+    /* Writes what it does for the description of an engine; NULL: "float, columns first". */
+    void (*describe)(const struct transform *transform, char *text, size_t size);
+
     /* Improves the default settings before they are tuned; NULL: they are good. */
     void (*start)(struct transform_tuning *ret, const struct tuner_subject *subject);
 

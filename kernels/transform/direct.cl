@@ -62,7 +62,7 @@
  * any sample needs it returns any. */
 static inline int column_of(global const int *map_x, int x)
 {
-    x = min(x, (int)(IMAGE_WIDTH + RADIUS - 1));
+    x = clamp(x, -RADIUS, (int)(IMAGE_WIDTH + RADIUS - 1));
     return x < 0 ? map_x[x + PADDED_X] : x < IMAGE_WIDTH ? x : map_x[x];
 }
 

@@ -1,6 +1,7 @@
 #include "designer/builder.h"
 
 #include <errno.h>
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -49,6 +50,8 @@ int builder_init(struct builder *ret, const struct config *config,
 {
     const struct config_engine *engine = &config->engine;
     *ret = (struct builder){.options = engine->options, .observer = *observer};
+    ret->options.recipe.reach.is_short = ret->options.recipe.chroma_reach.is_short =
+        engine->options.technique == ENGINE_AUTO || engine->options.technique == ENGINE_DIRECT;
     memcpy(ret->selector, engine->device, sizeof ret->selector);
     memcpy(ret->cache_dir, engine->cache_dir, sizeof ret->cache_dir);
     const int r = gpu_device_open(&ret->device[BUILDER_SELECTED].opened, ret->selector, why);
@@ -60,7 +63,7 @@ int builder_init(struct builder *ret, const struct config *config,
         .budget = budget_of(engine->memory_mib, service_memory_bytes(""), gpu_device_bytes(device),
                             gpu_device_shares_memory(device)),
         .outline = gpu_device_outline(device),
-        .options = engine->options,
+        .options = ret->options,
         .slots = config->output.slots,
         .buffers = buffers > 0 ? buffers : CAPTURE_DEFAULT_BUFFERS,
         .measures = config->output.measures};
@@ -422,6 +425,15 @@ static int design(struct engine *engine, const struct filter_chain *chain,
     return r;
 }
 
+bool builder_reaches_too_far(const struct builder *builder, const struct filter_chain *chain)
+{
+    const struct builder_fade none = {.frames = 0};
+    const struct recipe recipe = recipe_for(builder, &builder->frames, chain, &none);
+    return builder->engine != NULL &&
+           !(taps_reach_equal(recipe.reach, builder->built.reach) &&
+             taps_reach_equal(recipe.chroma_reach, builder->built.chroma_reach));
+}
+
 int builder_design(struct builder *builder, const struct engine_frames *frames,
                    const struct filter_chain *chain, const struct builder_fade *fade,
                    struct engine_response **ret, struct error *why)
@@ -429,7 +441,8 @@ int builder_design(struct builder *builder, const struct engine_frames *frames,
     const double chain_px = filter_chain_support(chain);
     const double from_px = fade->frames > 0 ? filter_chain_support(&fade->from) : 0;
     double support_px = chain_px > from_px ? chain_px : from_px;
-    const bool is_too_small = builder->options.margin < 0 && support_px > builder->support_px;
+    const bool is_too_small = builder->options.margin < 0 && builder->engine != NULL &&
+                              support_px > engine_support(builder->engine);
     struct engine_options options = builder->options;
     options.recipe = recipe_for(builder, frames != NULL ? frames : &builder->frames, chain, fade);
     struct engine *engine = builder->engine;
@@ -473,7 +486,7 @@ int builder_design(struct builder *builder, const struct engine_frames *frames,
     builder->choice = choice;
     builder->device[place].engine_count++;
     builder->built = options.recipe;
-    builder->support_px = built_px > support_px ? built_px : support_px;
+    builder->support_px = isfinite(built_px) && built_px > support_px ? built_px : support_px;
     if (frames != NULL)
         builder->frames = *frames;
     return 0;

@@ -144,6 +144,10 @@ int builder_design(struct builder *builder, const struct engine_frames *frames,
 void builder_suspect(struct builder *builder);
 bool builder_is_suspect(const struct builder *builder);
 
+/* Whether the newest engine reaches farther than a chain needs, because it was built for a fade:
+ * one for the chain alone may be faster. */
+bool builder_reaches_too_far(const struct builder *builder, const struct filter_chain *chain);
+
 /* Destroys an engine, or puts it aside if the device keeps frames of it. */
 void builder_close_engine(struct builder *builder, struct engine *engine);
 

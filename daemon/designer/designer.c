@@ -41,6 +41,7 @@ struct designer {
     struct tuning tuning;
 
     uint64_t done_serial; /* no design of this serial is wanted any more */
+    uint64_t fade_serial; /* its fade needed another engine than it needs itself; 0: none did */
 
     /* Private to the thread. */
     struct builder builder;
@@ -179,6 +180,8 @@ static void carry_out(struct designer *designer)
         design.memory = builder->use;
         design.device = builder->choice;
     }
+    designer->fade_serial =
+        design.result == 0 && builder_reaches_too_far(builder, &request.chain) ? request.serial : 0;
     designer->has_built |= builder->engine != NULL;
     designer->tuning.status.tuned = builder->engine != NULL && engine_is_tuned(builder->engine);
     if (request.is_engine && builder->engine != NULL && !designer->tuning.has_searched &&
@@ -377,6 +380,12 @@ bool designer_take(struct designer *designer, bool is_fading, struct design *ret
 {
     pthread_mutex_lock(&designer->lock);
     const bool is_taken = handover_take(&designer->handover, is_fading, ret);
+    const uint64_t fade_serial = designer->fade_serial;
+    if (!is_taken && !is_fading && fade_serial != 0 && fade_serial == designer->wanted.serial &&
+        fade_serial == designer->handover.taken_serial) { /* the fade has ended */
+        designer->fade_serial = designer->done_serial = 0;
+        pthread_cond_signal(&designer->change);
+    }
     pthread_mutex_unlock(&designer->lock);
     return is_taken;
 }

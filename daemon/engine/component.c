@@ -164,6 +164,16 @@ static struct recipe component_recipe(const struct engine *engine)
     return ret;
 }
 
+static void set_technique(struct tuner_subject *subject, enum engine_technique technique)
+{
+    static const enum transform_technique of[] = {[ENGINE_FUSED] = TRANSFORM_FUSED,
+                                                  [ENGINE_STAGED] = TRANSFORM_STAGED,
+                                                  [ENGINE_DIRECT] = TRANSFORM_DIRECT};
+    subject->any_technique =
+        technique == ENGINE_AUTO || (technique == ENGINE_DIRECT && !subject->reach.is_short);
+    subject->technique = subject->any_technique ? TRANSFORM_FUSED : of[technique];
+}
+
 static void add_component(struct engine *engine, const struct transform_image *image,
                           const unsigned sub[2], double support_px)
 {
@@ -177,13 +187,12 @@ static void add_component(struct engine *engine, const struct transform_image *i
                    .margin_x = margin(engine, support_px, image->width, sub[0]),
                    .margin_y = margin(engine, support_px, image->height, sub[1])},
         .precision = engine->options.recipe.precision,
-        .any_technique = engine->options.technique == ENGINE_AUTO,
-        .technique =
-            engine->options.technique == ENGINE_STAGED ? TRANSFORM_STAGED : TRANSFORM_FUSED,
     };
     c->sub_x = sub[0];
     c->sub_y = sub[1];
     c->recipe = component_recipe(engine);
+    c->subject.reach = c->recipe.reach;
+    set_technique(&c->subject, engine->options.technique);
     engine->component_count++;
 }
 
@@ -206,6 +215,8 @@ int engine_make_components(struct engine *engine, double support_px, const char 
         if (r < 0)
             return r;
         const struct plan *plan = transform_plan(component_transform(component));
+        if (transform_is_direct(component_transform(component)))
+            continue;
         pad_px = fmin(pad_px, (plan->x.length - plan->width) * component->sub_x);
         pad_px = fmin(pad_px, (plan->y.length - plan->height) * component->sub_y);
     }

@@ -120,17 +120,17 @@ static void describe(struct engine *engine)
     const struct plan *plan = transform_plan(transform);
     const struct transform_tuning *tuning = transform_tuning(transform);
     const struct step_cost cost = engine_cost(engine);
-    char needs[128];
+    char form[64], reach[40], needs[128];
     recipe_describe(&c->recipe, needs, sizeof needs);
+    transform_describe(transform, form, sizeof form);
+    snprintf(reach, sizeof reach, ", for filters up to %u pixels", c->recipe.reach.radius);
     snprintf(engine->description, sizeof engine->description,
-             "%s %s, %s, %ux%u in %ux%u, %u dispatches, %.1f bytes a pixel, lanes %u, "
+             "%s%s, %ux%u in %ux%u, %u dispatches, %.1f bytes a pixel, lanes %u, "
              "groups %u and %u%s, %s",
-             transform_technique_name(transform),
-             tuning->recipe.precision == RECIPE_HALF ? "half" : "float",
-             tuning->order == PLAN_ROWS_FIRST ? "rows first" : "columns first", plan->width,
-             plan->height, plan->x.length, plan->y.length, cost.dispatches,
-             cost.bytes / plan->width / plan->height, tuning->lanes, tuning->column_group,
-             tuning->row_group, needs, engine_is_tuned(engine) ? "tuned" : "not tuned");
+             form, c->recipe.reach.is_short ? reach : "", plan->width, plan->height, plan->x.length,
+             plan->y.length, cost.dispatches, cost.bytes / plan->width / plan->height,
+             tuning->lanes, tuning->column_group, tuning->row_group, needs,
+             engine_is_tuned(engine) ? "tuned" : "not tuned");
 }
 
 int engine_describe_frames(struct engine *ret, struct gpu_device *device,

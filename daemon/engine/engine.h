@@ -89,7 +89,7 @@ const struct gpu_device *engine_device(const struct engine *engine);
 const char *engine_warning(const struct engine *engine);
 
 /* Returns the largest filter support, in pixels, for which this engine's padding prevents
- * wrap-around. */
+ * wrap-around; HUGE_VAL if it pads nothing. */
 double engine_support(const struct engine *engine);
 
 /* Samples a chain's response at this engine's frequencies, into device memory. Any thread may call

@@ -104,7 +104,7 @@ struct engine {
     struct waiter waiter;
     double asked_support_px; /* of engine_create */
     double support_px;       /* that the padding allows for */
-    char description[256];
+    char description[320];
     struct error warning;
 };
 

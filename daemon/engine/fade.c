@@ -9,7 +9,7 @@
 #define NUMBERS     4 /* of a work-item */
 
 struct fade {
-    cl_kernel kernel;
+    cl_kernel kernel[MAX_COMPONENTS];
     unsigned frames, done;
     cl_uint count[MAX_COMPONENTS]; /* numbers of a response; 0: there is no such component */
     size_t group;
@@ -30,11 +30,12 @@ static struct transform_response response_of(const struct engine_response *respo
     return response->data[component][engine->component[component].response_step];
 }
 
-static int make_buffers(struct fade *fade, const struct engine *engine, bool half,
-                        struct error *why)
+static int make_buffers(struct fade *fade, const struct engine *engine, struct error *why)
 {
     for (unsigned i = 0; i < engine->component_count; i++) {
-        const size_t bytes = transform_response_bytes(component_transform(&engine->component[i]));
+        const struct transform *transform = component_transform(&engine->component[i]);
+        const size_t bytes = transform_response_bytes(transform);
+        const bool half = transform_response_is_half(transform);
         fade->count[i] = (cl_uint)(bytes / (half ? sizeof(cl_half) : sizeof(cl_float)));
         for (unsigned slot = 0; slot < engine->options.in_flight; slot++) {
             const int r = opencl_make_buffer(&fade->blended[slot][i], engine->device->context,
@@ -62,11 +63,11 @@ static int enqueue(struct fade *fade, cl_command_queue queue, unsigned component
                      {sizeof count, &count}};
     cl_int code = CL_SUCCESS;
     for (cl_uint i = 0; i < sizeof arguments / sizeof arguments[0] && code == CL_SUCCESS; i++)
-        code = clSetKernelArg(fade->kernel, i, arguments[i].size, arguments[i].value);
+        code = clSetKernelArg(fade->kernel[component], i, arguments[i].size, arguments[i].value);
     if (code != CL_SUCCESS)
         return opencl_fail(why, code, "clSetKernelArg");
     code =
-        clEnqueueNDRangeKernel(queue, fade->kernel, 1, NULL, &items, &fade->group,
+        clEnqueueNDRangeKernel(queue, fade->kernel[component], 1, NULL, &items, &fade->group,
                                fade->begun != NULL, fade->begun != NULL ? &fade->begun : NULL, ret);
     return code == CL_SUCCESS ? 0 : opencl_fail(why, code, "clEnqueueNDRangeKernel");
 }
@@ -91,14 +92,17 @@ static int warm_up(struct fade *fade, const struct engine *engine, const struct 
 static int prepare(struct fade *fade, const struct engine *engine, const struct engine_response *to,
                    struct error *why)
 {
-    const bool half = engine->options.recipe.precision == RECIPE_HALF;
-    cl_program program = NULL;
-    int r = program_small(&program, engine->device, "blend.cl", half, why);
-    if (r == 0)
-        r = opencl_make_kernel(&fade->kernel, program, "blend", why);
+    int r = 0;
+    for (unsigned i = 0; i < engine->component_count && r == 0; i++) {
+        const bool half = transform_response_is_half(component_transform(&engine->component[i]));
+        cl_program program = NULL;
+        r = program_small(&program, engine->device, "blend.cl", half, why);
+        if (r == 0)
+            r = opencl_make_kernel(&fade->kernel[i], program, "blend", why);
+    }
     fade->group = GROUP_ITEMS < engine->device->max_group ? GROUP_ITEMS : engine->device->max_group;
     if (r == 0)
-        r = make_buffers(fade, engine, half, why);
+        r = make_buffers(fade, engine, why);
     return r < 0 ? r : warm_up(fade, engine, to, why);
 }
 
@@ -130,9 +134,9 @@ void fade_destroy(struct fade *fade)
 {
     if (fade == NULL)
         return;
-    if (fade->kernel != NULL)
-        clReleaseKernel(fade->kernel);
     for (unsigned i = 0; i < MAX_COMPONENTS; i++) {
+        if (fade->kernel[i] != NULL)
+            clReleaseKernel(fade->kernel[i]);
         opencl_release_buffer(fade->from[i].numbers);
         for (unsigned slot = 0; slot < ENGINE_MAX_IN_FLIGHT; slot++)
             opencl_release_buffer(fade->blended[slot][i]);

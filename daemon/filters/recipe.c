@@ -102,14 +102,40 @@ _Static_assert(sizeof(struct denoise_settings) == 5 * sizeof(unsigned) && RECIPE
 _Static_assert(sizeof(struct curve) == 5 * sizeof(double) && RECIPE_MAX_NUMBERS >= 5,
                "curve_numbers lists every member");
 
-const struct recipe_type recipe_flag = {flag_numbers, describe_flag};
-static const struct recipe_type exact = {flag_numbers, describe_flag}; /* must be equal */
-static const struct recipe_type level = {level_numbers, describe_level};
-static const struct recipe_type choice = {choice_numbers, describe_nothing};
-static const struct recipe_type view = {choice_numbers, describe_view};
-static const struct recipe_type limits = {limits_numbers, describe_nothing};
-static const struct recipe_type denoise = {denoise_numbers, describe_denoise};
-static const struct recipe_type curve = {curve_numbers, describe_curve};
+static unsigned reach_numbers(double *ret, const void *value)
+{
+    const struct taps_reach *reach = value;
+    ret[0] = reach->is_short;
+    ret[1] = reach->radius;
+    ret[2] = reach->products;
+    return 3;
+}
+
+static void unite_reaches(void *a, const void *b)
+{
+    *(struct taps_reach *)a =
+        taps_reach_unite(*(struct taps_reach *)a, *(const struct taps_reach *)b);
+}
+
+static bool covers_reach(const void *a, const void *b)
+{
+    return taps_reach_covers(*(const struct taps_reach *)a, *(const struct taps_reach *)b);
+}
+
+const struct recipe_type recipe_flag = {.numbers = flag_numbers, .describe = describe_flag};
+static const struct recipe_type exact = {.numbers = flag_numbers, /* must be equal */
+                                         .describe = describe_flag};
+static const struct recipe_type level = {.numbers = level_numbers, .describe = describe_level};
+static const struct recipe_type choice = {.numbers = choice_numbers, .describe = describe_nothing};
+static const struct recipe_type view = {.numbers = choice_numbers, .describe = describe_view};
+static const struct recipe_type limits = {.numbers = limits_numbers, .describe = describe_nothing};
+static const struct recipe_type denoise = {.numbers = denoise_numbers,
+                                           .describe = describe_denoise};
+static const struct recipe_type curve = {.numbers = curve_numbers, .describe = describe_curve};
+static const struct recipe_type reach_type = {.numbers = reach_numbers,
+                                              .describe = describe_nothing,
+                                              .unite = unite_reaches,
+                                              .covers = covers_reach};
 
 _Static_assert(sizeof(enum recipe_precision) == sizeof(uint32_t) &&
                    sizeof(enum recipe_planes) == sizeof(uint32_t) &&
@@ -123,24 +149,64 @@ static bool has_threshold(const struct filter_chain *chain)
     return filter_chain_threshold(chain) > 0;
 }
 
-static void get_denoise(void *ret, const struct filter_chain *chain)
+static void get_denoise(void *ret, const struct filter_chain *chain, const struct recipe *settings)
 {
+    (void)settings;
     *(struct denoise_settings *)ret = filter_chain_denoise(chain).settings;
 }
 
-static void get_median(void *ret, const struct filter_chain *chain)
+static void get_median(void *ret, const struct filter_chain *chain, const struct recipe *settings)
 {
+    (void)settings;
     *(bool *)ret = filter_chain_takes_median(chain);
 }
 
-static void get_binarise(void *ret, const struct filter_chain *chain)
+static void get_binarise(void *ret, const struct filter_chain *chain, const struct recipe *settings)
 {
+    (void)settings;
     *(double *)ret = filter_chain_binarise(chain);
 }
 
-static void get_curve(void *ret, const struct filter_chain *chain)
+static void get_curve(void *ret, const struct filter_chain *chain, const struct recipe *settings)
 {
+    (void)settings;
     *(struct curve *)ret = filter_chain_curve(chain);
+}
+
+/* What changes or shows the spectrum needs a transform. */
+static bool may_be_short(const struct filter_chain *chain, const struct recipe *settings)
+{
+    return !has_threshold(chain) && !filter_chain_stabilises(chain) &&
+           !view_is_spectrum(settings->view);
+}
+
+/* Without a pixel format samples may have 16 bits. */
+static void get_reach(void *ret, const struct filter_chain *chain, const struct recipe *settings)
+{
+    const struct format_info *info = format_by_fourcc(format_published(settings->captured));
+    const struct taps_samples samples = {
+        .sub_x = 1, .sub_y = 1, .bits = info != NULL ? info->bits : 16};
+    if (settings->reach.is_short)
+        *(struct taps_reach *)ret = may_be_short(chain, settings)
+                                        ? taps_reach_of(chain, &samples)
+                                        : (struct taps_reach){.is_short = false};
+}
+
+/* In packed formats luma has a sample for each pixel, and chroma one for two. */
+static void get_chroma_reach(void *ret, const struct filter_chain *chain,
+                             const struct recipe *settings)
+{
+    const struct format_info *info = format_by_fourcc(settings->captured);
+    struct taps_reach *reach = ret;
+    *reach = (struct taps_reach){.is_short = false};
+    if (!settings->chroma_reach.is_short || info == NULL || settings->planes != RECIPE_ALL ||
+        info->family != FAMILY_YUV || !may_be_short(chain, settings))
+        return;
+    const bool is_packed = info->plane_count == 1;
+    const struct taps_samples samples = {.sub_x = is_packed ? 2 : info->plane[1].sub_x,
+                                         .sub_y = is_packed ? 1 : info->plane[1].sub_y,
+                                         .bits = info->bits};
+    *reach = taps_reach_of(chain, &samples);
 }
 
 /* ---- the table ---- */
@@ -211,6 +277,18 @@ static const struct recipe_member members[ROW_COUNT] = {
                       .is_luma = true,
                       .refusal = "the filter makes samples black and white at another level than "
                                  "the engine: expected an engine with the same one"},
+    [row_reach] = {.name = "reach",
+                   MEMBER(reach),
+                   .type = &reach_type,
+                   .get = get_reach,
+                   .refusal = "the filter reaches farther than the engine: expected an engine for "
+                              "its reach, or one that transforms"},
+    [row_chroma_reach] = {.name = "reach in chroma",
+                          MEMBER(chroma_reach),
+                          .type = &reach_type,
+                          .get = get_chroma_reach,
+                          .refusal = "the filter reaches farther in chroma than the engine: "
+                                     "expected an engine for its reach, or one that transforms"},
     [row_denoise] =
         {.name = "denoised",
          MEMBER(denoise),
@@ -275,7 +353,9 @@ bool recipe_table_unite(const struct recipe_table *table, void *a, const void *b
     bool can_unite = true;
     for (unsigned i = 0; i < table->count; i++) {
         const struct recipe_member *member = &table->member[i];
-        if (is_set(member, b))
+        if (member->type->unite != NULL)
+            member->type->unite((char *)a + member->offset, value_of(member, b));
+        else if (is_set(member, b))
             memcpy((char *)a + member->offset, value_of(member, b), member->size);
         else if (!is_flag(member))
             can_unite &= is_member_equal(member, a, b);
@@ -324,7 +404,7 @@ struct recipe recipe_of(const struct filter_chain *chain, const struct recipe *s
         if (member->is_needed != NULL)
             *(bool *)value = member->is_needed(chain);
         else if (member->get != NULL)
-            member->get(value, chain);
+            member->get(value, chain, settings);
     }
     return ret;
 }
@@ -335,6 +415,7 @@ struct recipe recipe_of_chroma(const struct recipe *recipe)
     for (unsigned i = 0; i < recipe_table.count; i++)
         if (recipe_table.member[i].is_luma)
             memset((char *)&ret + recipe_table.member[i].offset, 0, recipe_table.member[i].size);
+    ret.reach = recipe->chroma_reach;
     return ret;
 }
 
@@ -353,8 +434,11 @@ int recipe_check(const struct recipe *recipe, const struct filter_chain *chain, 
     const struct recipe needed = recipe_of(chain, recipe);
     for (unsigned i = 0; i < recipe_table.count && chain->count > 0; i++) {
         const struct recipe_member *member = &recipe_table.member[i];
-        const bool is_missing = is_flag(member) ? is_set(member, &needed) && !is_set(member, recipe)
-                                                : !is_member_equal(member, &needed, recipe);
+        const bool is_missing =
+            is_flag(member) ? is_set(member, &needed) && !is_set(member, recipe)
+            : member->type->covers != NULL
+                ? !member->type->covers(value_of(member, recipe), value_of(member, &needed))
+                : !is_member_equal(member, &needed, recipe);
         if (is_missing && member->refusal != NULL)
             return error_set(why, EINVAL, "%s", member->refusal);
     }

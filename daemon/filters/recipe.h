@@ -17,6 +17,7 @@
 #include "filters/curve.h"
 #include "filters/denoise.h"
 #include "filters/filter.h"
+#include "filters/taps.h"
 #include "filters/view.h"
 
 enum recipe_precision { RECIPE_FLOAT, RECIPE_HALF };
@@ -55,6 +56,10 @@ enum recipe_planes { RECIPE_LUMA, RECIPE_ALL, RECIPE_LUMA_ONLY };
      * the chroma of YUV has none. */                                                              \
     DECLARE(bool, median)                                                                          \
     DECLARE(double, binarise)                                                                      \
+    /* How far the filter reaches, in luma or all colours and in planes of chroma, so that an      \
+     * engine may convolve instead of transforming. As settings: whether it may (is_short). */     \
+    DECLARE(struct taps_reach, reach)                                                              \
+    DECLARE(struct taps_reach, chroma_reach)                                                       \
     DECLARE(struct denoise_settings, denoise)                                                      \
     DECLARE(struct curve, curve)                                                                   \
     /* Settings, too, of which the view is the last word of a description. */                      \
@@ -72,6 +77,11 @@ struct recipe_type {
     unsigned (*numbers)(double ret[RECIPE_MAX_NUMBERS], const void *value);
     /* Returns what a description says about the value of a member with this name; NULL: nothing. */
     const char *(*describe)(const void *value, const char *name);
+    /* For values that need not be equal: makes a what is able to do both and their blends, and
+     * returns whether an engine with a can do what needs b. NULL: they must be equal. (For flags
+     * both follow from what is set.) */
+    void (*unite)(void *a, const void *b);
+    bool (*covers)(const void *a, const void *b);
 };
 
 /* A row of the table. A setting has none of the functions. */
@@ -79,8 +89,9 @@ struct recipe_member {
     const char *name;
     size_t offset, size; /* in the record */
     const struct recipe_type *type;
-    bool (*is_needed)(const struct filter_chain *chain);      /* a flag's value for a chain */
-    void (*get)(void *ret, const struct filter_chain *chain); /* the same for other types */
+    bool (*is_needed)(const struct filter_chain *chain); /* a flag's value for a chain */
+    /* the same for other types */
+    void (*get)(void *ret, const struct filter_chain *chain, const struct recipe *settings);
     const char *refusal;  /* what recipe_check says; NULL: it does not check the member */
     const char *constant; /* a flag's name in kernels; NULL: it has none */
     bool is_load;         /* kernels that only load captured samples need the constant */
@@ -104,8 +115,8 @@ struct recipe recipe_of_chroma(const struct recipe *recipe);
 
 bool recipe_equal(const struct recipe *a, const struct recipe *b);
 
-/* Sets in a every flag that is set in b. Returns false if the two differ in anything else, such as
- * a curve: then no engine can filter both, and a is of no use. */
+/* Sets in a every flag that is set in b, and makes a reach as far as both. Returns false if the two
+ * differ in anything else, such as a curve: then no engine can filter both, and a is of no use. */
 bool recipe_unite(struct recipe *a, const struct recipe *b);
 
 /* Whether an engine with this recipe can filter a chain. The empty chain needs nothing. -EINVAL

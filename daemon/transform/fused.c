@@ -5,9 +5,9 @@
 
 #include "transform/tuner_private.h"
 
-static double cost(const struct gpu_device *device)
+static double cost(const struct tuner_subject *subject)
 {
-    (void)device;
+    (void)subject;
     return 1;
 }
 
@@ -120,14 +120,6 @@ static int make_twiddles(cl_mem *ret, struct transform *transform, const struct 
     return r;
 }
 
-static int make_map(cl_mem *ret, struct transform *transform, uint32_t padded, uint32_t length,
-                    enum plan_border mode, struct error *why)
-{
-    int32_t map[PLAN_MAX_LENGTH];
-    plan_border_map(map, padded, length, mode);
-    return opencl_make_table(ret, transform->device->context, map, padded * sizeof map[0], why);
-}
-
 /* Creates the table of pairs: their places along the first axis (pack.cl). */
 static int make_pairs(struct transform *transform, struct error *why)
 {
@@ -160,9 +152,11 @@ static int make_tables(struct transform *transform, struct error *why)
     if (r == 0)
         r = make_twiddles(&transform->twiddle_y, transform, &plan->y, why);
     if (r == 0)
-        r = make_map(&transform->map_x, transform, plan->x.length, plan->width, mode, why);
+        r = transform_make_map(&transform->map_x, transform, plan->x.length, plan->width, mode,
+                               why);
     if (r == 0)
-        r = make_map(&transform->map_y, transform, plan->y.length, plan->height, mode, why);
+        r = transform_make_map(&transform->map_y, transform, plan->y.length, plan->height, mode,
+                               why);
     if (r == 0)
         r = make_pairs(transform, why);
     if (r == 0)
@@ -358,7 +352,8 @@ static void vary_skew(const struct tuner *tuner, struct tuner_values *ret)
  * begun with them. */
 static void offer(const struct tuner *tuner, struct tuner_values *ret)
 {
-    if (tuner->subject.device->midgard && tuner->best.technique != TRANSFORM_FUSED)
+    const bool is_other = tuner->subject.device->midgard || tuner->subject.reach.is_short;
+    if (is_other && tuner->best.technique != TRANSFORM_FUSED)
         tuner_add(ret, &tuner->defaults);
 }
 

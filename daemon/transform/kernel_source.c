@@ -10,9 +10,11 @@
 #include "gpu/program.h"
 #include "transform/transform_private.h"
 
-static const char *const shared_files[] = {
-    "butterfly.cl", "batch.cl", "captured.cl", "calibrate.cl", "warp.cl", "mosaic.cl",  "median.cl",
-    "view.cl",      "edges.cl", "pixel.cl",    "curve.cl",     "pack.cl", "correct.cl", "stage.cl"};
+static const char *const shared_files[] = {"batch.cl",  "captured.cl", "calibrate.cl", "warp.cl",
+                                           "mosaic.cl", "median.cl",   "view.cl",      "edges.cl",
+                                           "pixel.cl",  "curve.cl"};
+static const char *const transform_files[] = {"butterfly.cl", "pack.cl", "correct.cl", "stage.cl"};
+static const char *const direct_files[] = {"correct.cl"};
 
 void transform_put_file(FILE *out, const char *name)
 {
@@ -133,8 +135,8 @@ static void put_edges(FILE *out, const struct recipe *recipe, const struct trans
             ceil(VIEW_EDGE_MAX * max * max * high * high));
 }
 
-/* Writes the constants that all files share. */
-static void put_constants(FILE *out, const struct transform *transform)
+/* Writes the constants of a transform. */
+static void put_transform(FILE *out, const struct transform *transform)
 {
     const struct transform_tuning *tuning = &transform->tuning;
     static const char *const twiddle_names[] = {[TWIDDLES_READ] = "READ_TWIDDLES",
@@ -146,36 +148,66 @@ static void put_constants(FILE *out, const struct transform *transform)
      * is headroom for filters that amplify. */
     const bool staged = transform->technique->by_stages; /* all stages but the last divide */
     const struct response_layout response = transform_response_layout(transform);
-    char needs[RECIPE_CONSTANT_BYTES];
-    recipe_constants(&tuning->recipe, false, needs);
     const double load = 8192. / (((1u << transform->image.bits) - 1) * (double)u.axis->length);
     fprintf(out,
-            "#line 1 \"constants\"\n#define LANES %u\n#define HALF_STORAGE %d\n"
-            "#define HALF_VECTORS %d\n"
+            "#define HALF_STORAGE %d\n"
             "#define ROWS_FIRST %d\n#define SKEW %d\n#define SPECTRUM_PITCH %u\n"
-            "#define BATCH %u\n#define SPECTRUM_SIZE %zu\n#define %s 1\n#define STAGED %d\n"
-            "%s#define RESPONSE_PART %zu\n#define RESPONSE_COUNT %zu\n#define DENOISED %d\n"
-            "#define PLANE_PITCH %u\n#define PLANE_SIZE %zu\n#define VIEW_DIFFERENCE %d\n"
-            "#define VIEW_SPECTRUM %d\n#define VIEW_FILTERED %d\n#define VIEW_GAIN %d\n#define "
-            "VIEW_BLACK_DB %d\n"
-            "#define VIEW_WHITE_DB %d\n",
-            tuning->lanes, tuning->recipe.precision == RECIPE_HALF, transform->device->half_vectors,
-            tuning->order == PLAN_ROWS_FIRST, tuning->skew, transform_pitch(transform),
-            transform->image.count, transform->technique->spectrum_size(transform),
-            twiddle_names[tuning->twiddles], staged, needs, response_part_count(&response),
-            response_count(&response), tuning->recipe.denoise.block > 0,
-            denoiser_pitch(&transform->image), denoiser_plane_size(&transform->image),
-            tuning->recipe.view == VIEW_DIFFERENCE, view_is_spectrum(tuning->recipe.view),
-            tuning->recipe.view == VIEW_SPECTRUM, VIEW_GAIN, VIEW_BLACK_DB, VIEW_WHITE_DB);
+            "#define SPECTRUM_SIZE %zu\n#define %s 1\n"
+            "#define RESPONSE_PART %zu\n#define RESPONSE_COUNT %zu\n",
+            tuning->recipe.precision == RECIPE_HALF, tuning->order == PLAN_ROWS_FIRST, tuning->skew,
+            transform_pitch(transform), transform->technique->spectrum_size(transform),
+            twiddle_names[tuning->twiddles], response_part_count(&response),
+            response_count(&response));
     fprintf(
         out, "#define LOAD_SCALE %.9ef\n#define PRODUCT_SCALE %.9ef\n#define STORE_SCALE %.9ef\n",
         load, 0.5 / (staged ? last_radix(v.axis) : v.axis->length), 1 / (load * u.axis->length));
     put_axis(out, 'U', &u);
     put_axis(out, 'V', &v);
+}
+
+/* Writes the constants of a direct technique: columns come first, and nothing is scaled. */
+static void put_direct(FILE *out, const struct transform *transform)
+{
+    fprintf(out,
+            "#define HALF_STORAGE 0\n#define LOAD_SCALE 1.0f\n#define ROWS_FIRST 0\n"
+            "#define U_LENGTH %u\n#define V_LENGTH %u\n",
+            transform->plan.y.length, transform->plan.x.length);
+}
+
+/* Writes the constants that all files share. */
+static void put_constants(FILE *out, const struct transform *transform)
+{
+    const struct recipe *recipe = &transform->tuning.recipe;
+    char needs[RECIPE_CONSTANT_BYTES];
+    recipe_constants(recipe, false, needs);
+    fprintf(out,
+            "#line 1 \"constants\"\n#define LANES %u\n"
+            "#define HALF_VECTORS %d\n#define BATCH %u\n#define STAGED %d\n#define DIRECT %d\n"
+            "%s#define DENOISED %d\n"
+            "#define PLANE_PITCH %u\n#define PLANE_SIZE %zu\n#define VIEW_DIFFERENCE %d\n"
+            "#define VIEW_SPECTRUM %d\n#define VIEW_FILTERED %d\n#define VIEW_GAIN %d\n#define "
+            "VIEW_BLACK_DB %d\n"
+            "#define VIEW_WHITE_DB %d\n",
+            transform->tuning.lanes, transform->device->half_vectors, transform->image.count,
+            transform->technique->by_stages, transform->technique->is_direct, needs,
+            recipe->denoise.block > 0, denoiser_pitch(&transform->image),
+            denoiser_plane_size(&transform->image), recipe->view == VIEW_DIFFERENCE,
+            view_is_spectrum(recipe->view), recipe->view == VIEW_SPECTRUM, VIEW_GAIN, VIEW_BLACK_DB,
+            VIEW_WHITE_DB);
+    if (transform->technique->is_direct)
+        put_direct(out, transform);
+    else
+        put_transform(out, transform);
     transform_put_image(out, &transform->image, &transform->border);
-    put_curve(out, &tuning->recipe.curve, &transform->image);
-    put_edges(out, &tuning->recipe, &transform->image);
-    put_level(out, tuning->recipe.binarise, &transform->image);
+    put_curve(out, &recipe->curve, &transform->image);
+    put_edges(out, recipe, &transform->image);
+    put_level(out, recipe->binarise, &transform->image);
+}
+
+static void put_files(FILE *out, const char *const *name, size_t count)
+{
+    for (size_t i = 0; i < count; i++)
+        transform_put_file(out, name[i]);
 }
 
 void transform_put_stage(FILE *out, const char *axis_name, const struct plan_axis *axis,
@@ -200,8 +232,11 @@ char *transform_source(const struct transform *transform)
     put_constants(out, transform);
     transform_put_file(out, "complex.cl");
     transform_put_file(out, transform->technique->complex_file);
-    for (size_t i = 0; i < sizeof shared_files / sizeof shared_files[0]; i++)
-        transform_put_file(out, shared_files[i]);
+    put_files(out, shared_files, sizeof shared_files / sizeof shared_files[0]);
+    if (transform->technique->is_direct)
+        put_files(out, direct_files, sizeof direct_files / sizeof direct_files[0]);
+    else
+        put_files(out, transform_files, sizeof transform_files / sizeof transform_files[0]);
     transform->technique->put_source(out, transform);
     if (fclose(out) == 0)
         return text;

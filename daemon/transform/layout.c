@@ -1,5 +1,5 @@
-/* Computes the layout of a transform: the use of local memory, and the pitch of spectra. Nothing
- * here calls OpenCL. */
+/* Computes the layout of a transform: the use of local memory, the pitch of spectra, and borders.
+ */
 #include "transform/transform_private.h"
 
 /* Elements of local memory for one column or row; must match skewed() in fused.cl. */
@@ -81,4 +81,12 @@ int transform_choose_plan(struct transform *transform, struct error *why)
     const struct plan_limits limits = transform_limits(transform->device, &transform->image,
                                                        &transform->border, &transform->tuning);
     return plan_choose(&transform->plan, &limits, why);
+}
+
+int transform_make_map(cl_mem *ret, const struct transform *transform, uint32_t padded,
+                       uint32_t length, enum plan_border mode, struct error *why)
+{
+    int32_t map[PLAN_MAX_LENGTH];
+    plan_border_map(map, padded, length, mode);
+    return opencl_make_table(ret, transform->device->context, map, padded * sizeof map[0], why);
 }

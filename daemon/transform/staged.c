@@ -12,9 +12,9 @@
 /* In the table of `make mali-counts` it takes 0.5 to 0.6 of the time of the fastest fused one at
  * 640x480 and 1280x720, in float and in half precision. At 1920x1080 the fused kernels spill
  * hundreds of times (docs/PERFORMANCE.md). Elsewhere it moves several times the bytes. */
-static double cost(const struct gpu_device *device)
+static double cost(const struct tuner_subject *subject)
 {
-    return device->midgard ? 0.6 : 2;
+    return subject->device->midgard ? 0.6 : 2;
 }
 
 /* ---- layout -------------------------------------------------------------------------------- */

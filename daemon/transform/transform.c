@@ -2,13 +2,16 @@
 
 #include <errno.h>
 #include <math.h>
+#include <stdio.h>
 #include <stdlib.h>
 
+#include "core/text.h"
 #include "transform/response.h"
 
 const struct technique *const transform_techniques[TRANSFORM_TECHNIQUES] = {
     [TRANSFORM_FUSED] = &technique_fused,
     [TRANSFORM_STAGED] = &technique_staged,
+    [TRANSFORM_DIRECT] = &technique_direct,
 };
 
 static void limit(unsigned *group, size_t most)
@@ -147,9 +150,21 @@ const struct transform_tuning *transform_tuning(const struct transform *transfor
     return &transform->tuning;
 }
 
-const char *transform_technique_name(const struct transform *transform)
+void transform_describe(const struct transform *transform, char *text, size_t size)
 {
-    return transform->technique->name;
+    const struct transform_tuning *tuning = &transform->tuning;
+    snprintf(text, size, "%s ", transform->technique->name);
+    if (transform->technique->describe != NULL)
+        transform->technique->describe(transform, text, size);
+    else
+        text_append(text, size, "%s, %s",
+                    tuning->recipe.precision == RECIPE_HALF ? "half" : "float",
+                    tuning->order == PLAN_ROWS_FIRST ? "rows first" : "columns first");
+}
+
+bool transform_is_direct(const struct transform *transform)
+{
+    return transform->technique->is_direct;
 }
 
 unsigned transform_dispatches(const struct transform *transform)
@@ -192,7 +207,7 @@ double transform_dispatch_traffic(const struct transform *transform, unsigned di
     if (dispatch >= count)
         return drawn + (dispatch + 1 == transform->dispatch_count ? image_bytes(image, true) : 0);
     const double spectra = (double)transform->plan.x.length * transform->plan.y.length *
-                           (double)transform_stored_bytes(transform) * image->count;
+                           (double)transform_stored_bytes(transform) * image->count; /* if any */
     const double captured =
         transform->tuning.recipe.denoise.block > 0
             ? (double)image->count * image->width * image->height * sizeof(float)
@@ -224,16 +239,24 @@ double transform_traffic(const struct transform *transform)
 
 /* ---- response ------------------------------------------------------------------------------ */
 
-/* The numbers of a response: H, and then the threshold. */
+/* The numbers of a response: H, and then the threshold; or taps. */
 static size_t response_numbers(const struct transform *transform)
 {
+    if (transform->technique->is_direct)
+        return transform->technique->count_response(transform);
     const struct response_layout layout = transform_response_layout(transform);
     return response_count(&layout) + transform->tuning.recipe.thresholds;
 }
 
+bool transform_response_is_half(const struct transform *transform)
+{
+    return transform->tuning.recipe.precision == RECIPE_HALF && !transform->technique->is_direct;
+}
+
 size_t transform_response_bytes(const struct transform *transform)
 {
-    return response_numbers(transform) * transform_stored_bytes(transform);
+    return response_numbers(transform) *
+           (transform_response_is_half(transform) ? sizeof(cl_half) : sizeof(cl_float));
 }
 
 size_t transform_response_frequencies(const struct transform *transform, uint16_t (*ret)[2])
@@ -268,7 +291,12 @@ int transform_response_fill(const struct transform *transform, void *response,
                             uint32_t *ret_band, struct error *why)
 {
     const struct plan *plan = &transform->plan;
-    if (transform->tuning.recipe.precision == RECIPE_FLOAT)
+    if (transform->technique->is_direct) {
+        if (ret_band != NULL)
+            *ret_band = 0;
+        return transform->technique->fill_response(transform, response, chain, sub_x, sub_y, why);
+    }
+    if (!transform_response_is_half(transform))
         return fill(transform, response, 0.5 / plan->x.length / plan->y.length, chain, sub_x, sub_y,
                     ret_band, why);
     const size_t count = response_numbers(transform);
@@ -311,7 +339,10 @@ uint64_t transform_filling_bytes(const struct transform *transform,
                                  const struct filter_chain *chain, double sub_x, double sub_y)
 {
     const struct response_layout layout = transform_response_layout(transform);
-    const bool half = transform->tuning.recipe.precision == RECIPE_HALF;
+    if (transform->technique->is_direct)
+        return transform->technique->filling_bytes(transform, chain, sub_x, sub_y);
     return response_filling_bytes(&layout, chain, sub_x, sub_y) +
-           (half ? (uint64_t)transform_response_bytes(transform) * 2 : 0);
+           (transform_response_is_half(transform)
+                ? (uint64_t)transform_response_bytes(transform) * 2
+                : 0);
 }

@@ -49,7 +49,12 @@ static inline size_t denoiser_plane_size(const struct transform_image *image)
     return (size_t)denoiser_pitch(image) * image->height;
 }
 
-enum transform_technique { TRANSFORM_FUSED, TRANSFORM_STAGED, TRANSFORM_TECHNIQUES };
+enum transform_technique {
+    TRANSFORM_FUSED,
+    TRANSFORM_STAGED,
+    TRANSFORM_DIRECT, /* for short filters: it does not transform */
+    TRANSFORM_TECHNIQUES
+};
 
 enum transform_twiddles { TWIDDLES_READ, TWIDDLES_COMBINED, TWIDDLES_COMPUTED };
 
@@ -113,7 +118,12 @@ void transform_destroy(struct transform *transform);
 
 const struct plan *transform_plan(const struct transform *transform);
 const struct transform_tuning *transform_tuning(const struct transform *transform);
-const char *transform_technique_name(const struct transform *transform); /* "fused" */
+/* Writes the technique and its form: "fused float, columns first"; "direct with up to 7x7 taps". */
+void transform_describe(const struct transform *transform, char *text, size_t size);
+
+/* Whether it convolves with the taps of a short filter. Its plan is then the size of a transform
+ * with the same border; nothing is padded. */
+bool transform_is_direct(const struct transform *transform);
 unsigned transform_dispatches(const struct transform *transform);
 
 /* Returns the bytes of main memory that a dispatch, 0 .. transform_dispatches() - 1, or all
@@ -144,11 +154,13 @@ struct transform_response {
     uint32_t band; /* 0: all pairs */
 };
 
-/* The response in the order in which kernels read it: its size and its contents. The contents are H
+/* The response in the order in which kernels read it: its numbers, its size and its contents. A
+ * direct technique has taps (filters/taps.h), which are floats; otherwise the contents are H
  * at the plan's frequencies, for a plane whose samples are sub_x and sub_y luma pixels apart; with
  * thresholds then the chain's threshold, in units of samples, of the spectrum divided by the
  * padded size.
- * Filling sets the band unless ret_band is NULL, and returns 0 or -ENOMEM. */
+ * Filling sets the band unless ret_band is NULL. -ENOMEM; -EINVAL: the taps reach too far. */
+bool transform_response_is_half(const struct transform *transform);
 size_t transform_response_bytes(const struct transform *transform);
 int transform_response_fill(const struct transform *transform, void *response,
                             const struct filter_chain *chain, double sub_x, double sub_y,

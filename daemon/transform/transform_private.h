@@ -2,7 +2,8 @@
  *
  *     transform.c        creation and destruction, the table of techniques, response, traffic
  *     frame.c            a frame in flight
- *     fused.c, staged.c  a technique each
+ *     fused.c, staged.c  a technique each, which transforms
+ *     direct.c           one that does not
  *     draw.c             views, which are drawn after the transform
  *     dispatch.c         a dispatch: its arguments; the program of all dispatches
  *     kernel_source.c    the kernels' source: what all techniques have of it
@@ -62,7 +63,7 @@ struct transform {
     const struct technique *technique; /* of `tuning`; set by transform_fit */
     struct plan plan;
     cl_program program;                                            /* NULL: not built yet */
-    cl_mem map_x, map_y, pairs, frequencies, twiddle_x, twiddle_y; /* fused */
+    cl_mem map_x, map_y, pairs, frequencies, twiddle_x, twiddle_y; /* fused; maps: direct */
     cl_mem places;                                                 /* of a spectrum (view.cl) */
     struct dispatch dispatch[TRANSFORM_MAX_DISPATCHES];
     unsigned dispatch_count;
@@ -91,10 +92,14 @@ struct technique {
     const char *name;         /* in descriptions: "fused" */
     const char *complex_file; /* the kernels' complex numbers (complex.cl) */
     bool by_stages;           /* its kernels are one stage or a few: STAGED */
+    bool is_direct;           /* it does not transform, and has no spectrum: DIRECT */
 
-    /* How long a frame is taken to last, compared with `fused`, before any is measured. The
-     * cheapest technique that fits is chosen. */
-    double (*cost)(const struct gpu_device *device);
+    /* How long a frame is taken to last, compared with `fused`, before any is measured; HUGE_VAL:
+     * it cannot do what the filters need. The cheapest technique that fits is chosen. */
+    double (*cost)(const struct tuner_subject *subject);
+
+    /* Writes what it does for the description of an engine; NULL: "float, columns first". */
+    void (*describe)(const struct transform *transform, char *text, size_t size);
 
     /* Improves the default settings before they are tuned; NULL: they are good. */
     void (*start)(struct transform_tuning *ret, const struct tuner_subject *subject);
@@ -105,7 +110,16 @@ struct technique {
     /* Sets the lanes of a response and whether its legs are apart. */
     void (*lay_out_response)(struct response_layout *ret, const struct transform *transform);
 
-    /* The distance between the spectra of two images, in stored numbers. */
+    /* The response of a direct technique, as transform_response_fill and transform_filling_bytes,
+     * in floats. NULL: it is H. */
+    size_t (*count_response)(const struct transform *transform);
+    int (*fill_response)(const struct transform *transform, float *values,
+                         const struct filter_chain *chain, double sub_x, double sub_y,
+                         struct error *why);
+    uint64_t (*filling_bytes)(const struct transform *transform, const struct filter_chain *chain,
+                              double sub_x, double sub_y);
+
+    /* The distance between the spectra of two images, in stored numbers; NULL if it is direct. */
     size_t (*spectrum_size)(const struct transform *transform);
 
     /* The memory that the next two functions take. */
@@ -114,7 +128,7 @@ struct technique {
     /* Makes the tables of all frames; NULL: there are none. */
     int (*make_tables)(struct transform *transform, struct error *why);
 
-    /* Makes the buffers of a frame in flight: spectra, and lines if its kernels have them. */
+    /* Makes the buffers of a frame in flight: spectra and lines, if its kernels have them. */
     int (*make_buffers)(cl_mem *ret_spectra, cl_mem *ret_lines, const struct transform *transform,
                         struct error *why);
 
@@ -131,6 +145,7 @@ struct technique {
 
 extern const struct technique technique_fused;  /* fused.c */
 extern const struct technique technique_staged; /* staged.c */
+extern const struct technique technique_direct; /* direct.c */
 
 /* ---- transform.c --------------------------------------------------------------------------- */
 
@@ -274,7 +289,11 @@ uint32_t transform_pitch(const struct transform *transform);
 /* Returns the order in which the technique's kernels read the response. */
 struct response_layout transform_response_layout(const struct transform *transform);
 
-/* Returns the bytes of one stored number. */
+/* Returns the bytes of one number of a spectrum. */
 size_t transform_stored_bytes(const struct transform *transform);
+
+/* Makes the table of a border along an axis (plan_border_map). */
+int transform_make_map(cl_mem *ret, const struct transform *transform, uint32_t padded,
+                       uint32_t length, enum plan_border mode, struct error *why);
 
 #endif

@@ -154,8 +154,10 @@ static int measure(const struct tuner *tuner, const struct transform_tuning *tun
     if (r == 0)
         r = tuner_time(time_kernels, &run, ret_ms, why);
     *ret_fitted = *transform_tuning(transform);
-    ret_fitted->length_x = transform_plan(transform)->x.length;
-    ret_fitted->length_y = transform_plan(transform)->y.length;
+    if (!transform->technique->is_direct) {
+        ret_fitted->length_x = transform_plan(transform)->x.length;
+        ret_fitted->length_y = transform_plan(transform)->y.length;
+    }
 
     transform_frame_destroy(run.frame);
     opencl_release_buffer(run.buffers.response.numbers);
@@ -166,12 +168,12 @@ static int measure(const struct tuner *tuner, const struct transform_tuning *tun
 /* ---- life ---------------------------------------------------------------------------------- */
 
 /* The cheapest technique that costs more than `than`; TRANSFORM_TECHNIQUES: there is none. */
-static unsigned find_cheapest(const struct gpu_device *device, double than)
+static unsigned find_cheapest(const struct tuner_subject *subject, double than)
 {
     unsigned found = TRANSFORM_TECHNIQUES;
     double least = HUGE_VAL;
     for (unsigned i = 0; i < TRANSFORM_TECHNIQUES; i++) {
-        const double cost = transform_techniques[i]->cost(device);
+        const double cost = transform_techniques[i]->cost(subject);
         if (cost > than && cost < least) {
             found = i;
             least = cost;
@@ -184,16 +186,16 @@ void tuner_start(struct transform_tuning *ret, const struct tuner_subject *subje
 {
     transform_default_tuning(ret, subject->device);
     ret->recipe.precision = subject->precision;
-    ret->technique =
-        subject->any_technique ? find_cheapest(subject->device, 0) : subject->technique;
+    ret->recipe.reach = subject->reach;
+    ret->technique = subject->any_technique ? find_cheapest(subject, 0) : subject->technique;
     if (transform_techniques[ret->technique]->start != NULL)
         transform_techniques[ret->technique]->start(ret, subject);
 }
 
 bool tuner_fall_back(struct transform_tuning *tuning, const struct tuner_subject *subject)
 {
-    const double cost = transform_techniques[tuning->technique]->cost(subject->device);
-    const unsigned next = find_cheapest(subject->device, cost);
+    const double cost = transform_techniques[tuning->technique]->cost(subject);
+    const unsigned next = find_cheapest(subject, cost);
     if (!subject->any_technique || next == TRANSFORM_TECHNIQUES)
         return false;
     tuning->technique = next;
@@ -238,6 +240,7 @@ int tuner_create(struct tuner **ret, const struct tuner_subject *subject, bool e
     }
     transform_default_tuning(&tuner->defaults, subject->device);
     tuner->defaults.recipe.precision = subject->precision;
+    tuner->defaults.recipe.reach = subject->reach;
     tuner_start(&tuner->best, subject);
     tuner->technique = transform_techniques[tuner->best.technique];
     *ret = tuner;

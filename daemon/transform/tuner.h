@@ -14,6 +14,7 @@ struct tuner_subject {
     struct transform_image image;
     struct transform_border border;
     enum recipe_precision precision;
+    struct taps_reach reach;
     bool any_technique; /* false: only `technique` */
     enum transform_technique technique;
 };

@@ -26,6 +26,8 @@ static inline uint image_number(void)
 {
 #if BATCH > 1 && STAGED
     return (uint)get_group_id(2) / slices();
+#elif BATCH > 1 && DIRECT
+    return (uint)get_group_id(2);
 #elif BATCH > 1
     return (uint)get_group_id(1);
 #else
@@ -39,7 +41,9 @@ static inline uint image_offset(void)
     return image_number() * IMAGE_APART;
 }
 
+#if !DIRECT
 static inline size_t spectrum_offset(void)
 {
     return (size_t)image_number() * SPECTRUM_SIZE;
 }
+#endif

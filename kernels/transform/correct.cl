@@ -24,6 +24,8 @@
 #define CORRECTION_WAVES (CORRECTION_GAIN + (ROWS_FIRST ? V_LENGTH : U_LENGTH))
 #define CORRECTION_STEP  (2 * (U_LENGTH + V_LENGTH))
 
+#if !DIRECT /* direct.cl has its own */
+
 /* The factors of a wave along V, for the samples of halves A and B. */
 struct wave_factors {
 #if STAGED
@@ -87,6 +89,8 @@ static inline void correct(cplx *x, uint radix, uint span, uint u, uint v,
         }
     }
 }
+
+#endif
 
 /* What kernels and functions have besides their other parameters, and what they pass on. Only
  * kernels have `restrict`: inlined functions with it use an intrinsic that oclgrind lacks. */

@@ -183,11 +183,21 @@ static inline void samples_store(global uchar *result, captured image, uint x, u
 
 #else
 
-#define VLOAD            PASTE(vload, LANES)
-#define VSTORE           PASTE(vstore, LANES)
-#define TO_REAL          PASTE(convert_float, LANES)
-#define TO_BYTES(value)  PASTE(convert_uchar, LANES)(real_round(value, 255))
-#define TO_SHORTS(value) PASTE(convert_ushort, LANES)(real_round(value, SAMPLE_MAX))
+#define VLOAD                   PASTE(vload, LANES)
+#define VSTORE                  PASTE(vstore, LANES)
+#define TO_REAL                 PASTE(convert_float, LANES)
+#define TO_BYTES(value)         PASTE(convert_uchar, LANES)(real_round(value, 255))
+#define TO_SHORTS(value)        PASTE(convert_ushort, LANES)(real_round(value, SAMPLE_MAX))
+
+/* Vectors at any address. PoCL makes single stores of a vstore of small numbers. */
+typedef struct __attribute__((packed)) {
+    PASTE(uchar, LANES) all;
+} packed_bytes;
+typedef struct __attribute__((packed)) {
+    PASTE(ushort, LANES) all;
+} packed_shorts;
+#define STORE_BYTES(value, to)  ((global packed_bytes *)(to))->all = TO_BYTES(value)
+#define STORE_SHORTS(value, to) ((global packed_shorts *)(to))->all = TO_SHORTS(value)
 
 #if WARPED && !SAMPLE_BAYER
 /* The samples around LANES places, from column x on, are read one by one, because places of
@@ -300,12 +310,12 @@ static inline void samples_store(global uchar *result, captured image, uint colu
     /* Each pixel alone: it has to be loaded again. */
 #elif VIEW_EDGES
     if (inside || x + LANES <= IMAGE_WIDTH) {
-        VSTORE(TO_SHORTS(value), 0, (global ushort *)result + y * IMAGE_WIDTH + x);
+        STORE_SHORTS(value, (global ushort *)result + y * IMAGE_WIDTH + x);
         return;
     }
 #elif GREY_RESULT
     if (inside || x + LANES <= IMAGE_WIDTH) {
-        VSTORE(TO_BYTES(value), 0, result + (size_t)y * RESULT_STRIDE + x);
+        STORE_BYTES(value, result + (size_t)y * RESULT_STRIDE + x);
         return;
     }
 #elif SAMPLE_BAYER
@@ -317,12 +327,12 @@ static inline void samples_store(global uchar *result, captured image, uint colu
 #endif
 #elif IMAGE_STEP == 1
     if (inside || x + LANES <= IMAGE_WIDTH) {
-        VSTORE(TO_BYTES(value), 0, result + row + IMAGE_OFFSET + x);
+        STORE_BYTES(value, result + row + IMAGE_OFFSET + x);
         return;
     }
 #elif SAMPLE_U16
     if (inside || x + LANES <= IMAGE_WIDTH) {
-        VSTORE(TO_SHORTS(value), 0, (global ushort *)(result + row + IMAGE_OFFSET) + x);
+        STORE_SHORTS(value, (global ushort *)(result + row + IMAGE_OFFSET) + x);
         return;
     }
 #elif SAMPLE_U8 && KEEP_OTHERS
@@ -331,8 +341,8 @@ static inline void samples_store(global uchar *result, captured image, uint colu
             VLOAD(0, (global const ushort *)(BYTES(image) + row) + x);
         const PASTE(ushort, LANES) mine = PASTE(convert_ushort, LANES)(TO_BYTES(value))
                                           << (ushort)(8 * IMAGE_OFFSET);
-        VSTORE((pixel & (ushort)(0xff00 >> (8 * IMAGE_OFFSET))) | mine, 0,
-               (global ushort *)(result + row) + x);
+        ((global packed_shorts *)((global ushort *)(result + row) + x))->all =
+            (pixel & (ushort)(0xff00 >> (8 * IMAGE_OFFSET))) | mine;
         return;
     }
 #endif

@@ -104,6 +104,7 @@ struct scene {
     enum plan_border border;
     unsigned in_flight;
     double edge_low;
+    bool may_be_direct;
 };
 
 static const struct scene scenes[] = {
@@ -128,6 +129,14 @@ static const struct scene scenes[] = {
     {"GREY", "none", RECIPE_LUMA, .view = VIEW_EDGES, .in_flight = 2, .edge_low = 0.1},
     {"GREY", "convolve:image=even | convolve:image=odd", RECIPE_LUMA, .technique = ENGINE_STAGED,
      .in_flight = 2},
+    {"GREY", "none", RECIPE_LUMA, .in_flight = 2, .may_be_direct = true},
+    {"YUV420", "gaussian-blur:sigma=3", RECIPE_ALL, RECIPE_HALF, .in_flight = 2,
+     .may_be_direct = true},
+    {"XRGB32", "laplacian | deflicker", RECIPE_LUMA, .view = VIEW_EDGES, .in_flight = 2,
+     .may_be_direct = true},
+    {"UYVY", "convolve:kernel=1 2 3/4 5 6/7 8 8", RECIPE_ALL, RECIPE_HALF, .in_flight = 2,
+     .may_be_direct = true}, /* chroma is transformed */
+    {"GREY", "convolve:image=odd", RECIPE_LUMA, .in_flight = 2, .may_be_direct = true},
 };
 
 static struct fftd_format layout_of(const struct scene *scene)
@@ -147,7 +156,9 @@ static struct engine_options options_of(const struct scene *scene, const struct 
                                     .planes = scene->planes,
                                     .captured = format_by_name(scene->captured)->fourcc,
                                     .edges.low = scene->edge_low,
-                                    .view = scene->view};
+                                    .view = scene->view,
+                                    .reach.is_short = scene->may_be_direct,
+                                    .chroma_reach.is_short = scene->may_be_direct};
     return (struct engine_options){.recipe = recipe_of(chain, &settings),
                                    .technique = scene->technique,
                                    .border = scene->border,

@@ -28,10 +28,11 @@ static void faked_camera_reset(void)
 {
     fake_capture_reset();
     fake_engine_reset();
+    /* With one technique, an engine suits all filters for which its padding suffices. */
     config = (struct config){
         .camera = {.source = {.uri = "fake:camera", .memory = MEMORY_AUTO}, .stall_timeout_s = 60},
         .engine = {.device = "fake",
-                   .options = {.margin = -1, .in_flight = 2},
+                   .options = {.technique = ENGINE_FUSED, .margin = -1, .in_flight = 2},
                    .frame_timeout_s = 60,
                    .build_timeout_s = 60},
         .output = {.slots = 6},

@@ -23,17 +23,21 @@ struct shape {
     bool held;
     enum transform_twiddles twiddles;
     unsigned stages_per_dispatch;
+    struct taps_reach reach; /* direct */
 };
 
 static const struct shape shapes[] = {
-    {"columns-first", TRANSFORM_FUSED, PLAN_COLUMNS_FIRST, 1, false, TWIDDLES_READ, 2},
-    {"columns-first-held", TRANSFORM_FUSED, PLAN_COLUMNS_FIRST, 1, true, TWIDDLES_COMBINED, 2},
-    {"rows-first", TRANSFORM_FUSED, PLAN_ROWS_FIRST, 1, false, TWIDDLES_COMPUTED, 2},
-    {"rows-first-held", TRANSFORM_FUSED, PLAN_ROWS_FIRST, 1, true, TWIDDLES_COMBINED, 2},
-    {"4-lanes", TRANSFORM_FUSED, PLAN_COLUMNS_FIRST, 4, false, TWIDDLES_READ, 2},
-    {"8-lanes", TRANSFORM_FUSED, PLAN_COLUMNS_FIRST, 8, false, TWIDDLES_COMBINED, 2},
-    {"staged-one", TRANSFORM_STAGED, PLAN_COLUMNS_FIRST, 1, false, TWIDDLES_READ, 1},
-    {"staged-two", TRANSFORM_STAGED, PLAN_COLUMNS_FIRST, 1, false, TWIDDLES_COMBINED, 2},
+    {"columns-first", TRANSFORM_FUSED, PLAN_COLUMNS_FIRST, 1, false, TWIDDLES_READ, 2, {0}},
+    {"columns-first-held", TRANSFORM_FUSED, PLAN_COLUMNS_FIRST, 1, true, TWIDDLES_COMBINED, 2, {0}},
+    {"rows-first", TRANSFORM_FUSED, PLAN_ROWS_FIRST, 1, false, TWIDDLES_COMPUTED, 2, {0}},
+    {"rows-first-held", TRANSFORM_FUSED, PLAN_ROWS_FIRST, 1, true, TWIDDLES_COMBINED, 2, {0}},
+    {"4-lanes", TRANSFORM_FUSED, PLAN_COLUMNS_FIRST, 4, false, TWIDDLES_READ, 2, {0}},
+    {"8-lanes", TRANSFORM_FUSED, PLAN_COLUMNS_FIRST, 8, false, TWIDDLES_COMBINED, 2, {0}},
+    {"staged-one", TRANSFORM_STAGED, PLAN_COLUMNS_FIRST, 1, false, TWIDDLES_READ, 1, {0}},
+    {"staged-two", TRANSFORM_STAGED, PLAN_COLUMNS_FIRST, 1, false, TWIDDLES_COMBINED, 2, {0}},
+    {"factor", TRANSFORM_DIRECT, PLAN_COLUMNS_FIRST, 16, false, TWIDDLES_READ, 1, {true, 0, 0}},
+    {"taps", TRANSFORM_DIRECT, PLAN_COLUMNS_FIRST, 4, false, TWIDDLES_READ, 1, {true, 2, 0}},
+    {"products", TRANSFORM_DIRECT, PLAN_COLUMNS_FIRST, 8, false, TWIDDLES_READ, 1, {true, 7, 2}},
 };
 
 static const struct {
@@ -116,7 +120,10 @@ static int write_file(const char *path, const char *constants, const char *sourc
 static int write_source(const char *directory, const struct shape *shape, size_t sample, bool half,
                         enum view_kind view, struct error *why)
 {
-    const struct gpu_device device = {.local_bytes = 32768, .max_group = 256};
+    const struct gpu_device device = {.local_bytes = 32768,
+                                      .max_group = 256,
+                                      .type = shape->reach.products > 0 ? CL_DEVICE_TYPE_CPU
+                                                                        : CL_DEVICE_TYPE_GPU};
     struct transform transform = {
         .device = &device,
         .image = samples[sample].image,
@@ -131,11 +138,14 @@ static int write_source(const char *directory, const struct shape *shape, size_t
                                               .calibrated = half,
                                               .warped = half,
                                               .thresholds = half,
+                                              .reach = shape->reach,
                                               .curve = samples[sample].curve,
                                               .median = sample % 2 == 1,
                                               .binarise = sample % 2 == 1 ? 128 : 0,
                                               .edges.low = half ? 0.1 : 0,
                                               .view = view};
+    if (shape->reach.is_short && view_is_spectrum(view))
+        return 0;
     transform.tuning.columns_held = transform.tuning.rows_held = shape->held;
     transform.tuning.twiddles = shape->twiddles;
     transform.tuning.stages_per_dispatch = shape->stages_per_dispatch;

@@ -127,6 +127,24 @@ static void a_change_during_a_fade_begins_there(void **state)
     assert_int_equal(fake_engine_get(&fake_engine.engines_created), 1);
 }
 
+/* Short filters have engines of their own, and a fade between two needs one for both. After the
+ * fade there is one for the new filter again, which suits the next one like it. */
+static void a_fade_ends_on_the_engine_of_its_filter(void **state)
+{
+    (void)state;
+    config.engine.options.technique = ENGINE_AUTO;
+    start();
+    assert_frames(1, "--");
+    change("gaussian-blur:sigma=2", 4);
+    wait_for_fades(1);
+    assert_frames(2, "bbb-");
+    OFFER_UNTIL(fake_engine_get(&fake_engine.engines_created) == 3);
+    WAIT_FOR(fake_engine_get(&fake_engine.engines) == 1);
+    change("gaussian-blur:sigma=1.9", 0);
+    offer_until(3);
+    assert_int_equal(fake_engine_get(&fake_engine.engines_created), 3);
+}
+
 static void another_engine_begins_at_the_filter_before(void **state)
 {
     (void)state;
@@ -337,6 +355,7 @@ int main(void)
         TEST(all_frames_but_the_last_are_blended),
         TEST(too_many_frames_are_refused),
         TEST(a_change_during_a_fade_begins_there),
+        TEST(a_fade_ends_on_the_engine_of_its_filter),
         TEST(another_engine_begins_at_the_filter_before),
         TEST(a_fade_is_complex_if_one_of_both_is),
         TEST(a_fade_is_calibrated_if_one_of_both_is),

@@ -85,6 +85,10 @@ static const struct recipe variants[] = {
     {.median = true},
     {.binarise = 1},
     {.binarise = 2},
+    {.reach = {.is_short = true}},
+    {.reach = {.is_short = true, .radius = 3}},
+    {.reach = {.is_short = true, .radius = 3, .products = 1}},
+    {.chroma_reach = {.is_short = true}},
     {.denoise = {.block = 16}},
     {.denoise = {.overlap = 2}},
     {.denoise = {.passes = 1}},
@@ -186,6 +190,61 @@ static void test_only_flags_unite(void **state)
     assert_false(recipe_unite(&median, &b)); /* it would take medians for both */
     assert_false(recipe_unite(&a, &noise));
     assert_false(recipe_unite(&a, &view));
+}
+
+/* A recipe that may be short, for frames captured in this format. */
+static struct recipe short_recipe(const char *text, const char *format, enum recipe_planes planes,
+                                  enum view_kind view)
+{
+    const struct recipe settings = {.planes = planes,
+                                    .captured = format_by_name(format)->fourcc,
+                                    .view = view,
+                                    .reach.is_short = true,
+                                    .chroma_reach.is_short = true};
+    const struct filter_chain chain = chain_of(text);
+    return recipe_of(&chain, &settings);
+}
+
+static void test_short_filters_have_a_reach(void **state)
+{
+    (void)state;
+    struct recipe recipe = short_recipe("gaussian-blur:sigma=2", "NV12", RECIPE_LUMA, VIEW_PICTURE);
+    assert_true(recipe.reach.is_short && recipe.reach.radius == 7 && recipe.reach.products == 1);
+    assert_false(recipe.chroma_reach.is_short); /* it is not filtered */
+    recipe = short_recipe("gaussian-blur:sigma=3", "YUYV", RECIPE_ALL, VIEW_DIFFERENCE);
+    assert_true(recipe.reach.radius == 10 && recipe.chroma_reach.radius == 10); /* 1.5 x 3 */
+    recipe = short_recipe("gaussian-blur:sigma=3", "NV12", RECIPE_ALL, VIEW_EDGES);
+    assert_true(recipe.reach.radius == 10 && recipe.chroma_reach.radius == 7);
+    assert_int_equal(recipe_of_chroma(&recipe).reach.radius, 7);
+    recipe = short_recipe("gaussian-blur:sigma=2", "Y12", RECIPE_LUMA, VIEW_PICTURE);
+    assert_int_equal(recipe.reach.radius, 10);
+    recipe = short_recipe("gaussian-blur:sigma=2", "SRGGB12", RECIPE_ALL, VIEW_PICTURE);
+    assert_int_equal(recipe.reach.radius, 7); /* it is demosaiced to 8 bits */
+    assert_false(recipe.chroma_reach.is_short);
+
+    /* What needs the spectrum, whatever H is. */
+    static const char *const chains[] = {"soft-threshold:sigma=3", "stabilise",
+                                         "notch:at=0.1/0.2,width=0.1"};
+    for (unsigned i = 0; i < sizeof chains / sizeof chains[0]; i++)
+        assert_false(short_recipe(chains[i], "GREY", RECIPE_LUMA, VIEW_PICTURE).reach.is_short);
+    assert_true(short_recipe("none", "GREY", RECIPE_LUMA, VIEW_PICTURE).reach.is_short);
+    assert_false(short_recipe("none", "GREY", RECIPE_LUMA, VIEW_SPECTRUM).reach.is_short);
+    assert_false(short_recipe("none", "GREY", RECIPE_LUMA, VIEW_PEAKS).reach.is_short);
+    assert_false(recipe_for("none", VIEW_PICTURE).reach.is_short); /* without the setting */
+}
+
+static void test_reaches_unite(void **state)
+{
+    struct recipe a = short_recipe("none", "NV12", RECIPE_ALL, VIEW_PICTURE);
+    const struct recipe b = short_recipe("laplacian", "NV12", RECIPE_ALL, VIEW_PICTURE);
+    const struct filter_chain blur = chain_of("gaussian-blur:sigma=3");
+    (void)state;
+    assert_true(a.chroma_reach.is_short && b.reach.is_short && !b.chroma_reach.is_short);
+    assert_true(recipe_unite(&a, &b));
+    assert_true(a.reach.is_short && a.reach.radius == 1 && !a.chroma_reach.is_short);
+    assert_int_equal(recipe_check(&a, &blur, NULL), -EINVAL);
+    a.reach = (struct taps_reach){.is_short = false};
+    assert_int_equal(recipe_check(&a, &blur, NULL), 0);
 }
 
 static void test_chroma_has_no_needs_of_brightness(void **state)
@@ -320,6 +379,8 @@ int main(void)
         cmocka_unit_test(test_chains_get_what_they_need),
         cmocka_unit_test(test_engines_refuse_what_they_lack),
         cmocka_unit_test(test_only_flags_unite),
+        cmocka_unit_test(test_short_filters_have_a_reach),
+        cmocka_unit_test(test_reaches_unite),
         cmocka_unit_test(test_chroma_has_no_needs_of_brightness),
         cmocka_unit_test(test_kernels_get_their_constants),
         cmocka_unit_test(test_random_chains_and_frames),

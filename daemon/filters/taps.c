@@ -1,0 +1,314 @@
+/* H is sampled on a small grid, whose transform is h, folded onto the grid. What is outside the
+ * radius there is known, with what was folded there. Up to a third is folded into the radius, and
+ * is estimated: h decays at least with the square of the distance, if it does, and then what is
+ * outside the grid is no more than what is beyond a quarter of it. A filter whose H has details
+ * that the grid could miss has a large support (filter_chain_support).
+ *
+ * The Gaussians of the filters are functions of the frequency that end at half the sampling rate. A
+ * narrow one has not decayed there, so its taps have a long tail of changing signs. */
+#include "filters/taps.h"
+
+#include <complex.h>
+#include <errno.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "core/dft.h"
+#include "filters/filter_grid.h"
+
+#define CURVE_SLOPE     16.0
+
+#define GRID            64u /* samples of a side */
+#define MOST_SUPPORT_PX 16.0
+
+static const uint32_t plain_radii[] = {0, 1, 2, 3, 5, TAPS_MAX_PLAIN_RADIUS};
+static const uint32_t product_radii[] = {TAPS_MAX_PLAIN_RADIUS, TAPS_MAX_RADIUS};
+
+/* ---- sampling ---- */
+
+struct sampler {
+    const struct filter_chain *chain;
+    double sub_x, sub_y;
+    struct filter_grid *images; /* NULL: the chain uses none */
+    struct dft *dft;
+    double complex line[GRID];
+    double complex square[(GRID / 2 + 1) * GRID]; /* H, then its transform along rows, then h */
+};
+
+static struct filter_grid_shape grid_shape(const struct taps_samples *samples)
+{
+    return (struct filter_grid_shape){.first_period = GRID * samples->sub_y,
+                                      .second_period = GRID * samples->sub_x,
+                                      .lines = GRID / 2 + 1,
+                                      .slots = 1};
+}
+
+static double complex sample(const struct sampler *sampler, int32_t kx, int32_t ky)
+{
+    const double fx = kx / (GRID * sampler->sub_x);
+    const double fy = ky / (GRID * sampler->sub_y);
+    double complex transform[FILTER_MAX_STAGES];
+    if (sampler->images == NULL)
+        return filter_chain_response(sampler->chain, fx, fy);
+    filter_grid_read(sampler->images, 0, ky < 0, kx, transform);
+    return filter_chain_response_of(sampler->chain, transform, fx, fy);
+}
+
+/* At half the sampling rate of the plane f and -f are the same, and H is their mean. */
+static double complex response_at(const struct sampler *sampler, int32_t kx, int32_t ky)
+{
+    const int32_t half = GRID / 2;
+    double complex sum = 0;
+    for (int i = 0; i <= (kx == half); i++)
+        for (int k = 0; k <= (ky == half); k++)
+            sum += sample(sampler, i == 0 ? kx : -kx, k == 0 ? ky : -ky);
+    return sum / ((1 + (kx == half)) * (1 + (ky == half)));
+}
+
+/* Transforms along rows. A forward transform of H is h at negative places. */
+static void transform_rows(struct sampler *sampler)
+{
+    const uint32_t side = GRID;
+    for (uint32_t ky = 0; ky <= side / 2; ky++) {
+        double complex *row = &sampler->square[(size_t)ky * side];
+        if (sampler->images != NULL)
+            filter_grid_load(sampler->images, 0, ky);
+        for (uint32_t k = 0; k < side; k++)
+            row[k] = response_at(sampler, 2 * k <= side ? (int32_t)k : (int32_t)k - (int32_t)side,
+                                 (int32_t)ky);
+        dft_line(sampler->dft, row);
+    }
+}
+
+/* Transforms along columns. Negative frequencies have the conjugates, so h is real: a column of the
+ * square holds two of its numbers in each of its first side / 2. */
+static void transform_columns(struct sampler *sampler)
+{
+    const uint32_t side = GRID;
+    const double scale = 1.0 / ((double)side * side);
+    double complex *line = sampler->line;
+    for (uint32_t x = 0; x < side; x++) {
+        double complex *column = &sampler->square[x];
+        for (uint32_t k = 0; k <= side / 2; k++)
+            line[k] = column[(size_t)k * side];
+        for (uint32_t k = side / 2 + 1; k < side; k++)
+            line[k] = conj(line[side - k]);
+        dft_line(sampler->dft, line);
+        for (uint32_t k = 0; k < side / 2; k++)
+            column[(size_t)k * side] = scale * (creal(line[2 * k]) + creal(line[2 * k + 1]) * I);
+    }
+}
+
+/* Returns h at a place, -GRID / 2 .. GRID / 2. */
+static double tap_at(const struct sampler *sampler, int32_t x, int32_t y)
+{
+    const uint32_t column = (uint32_t)(-x) & (GRID - 1), row = (uint32_t)(-y) & (GRID - 1);
+    const double complex pair = sampler->square[(size_t)(row / 2) * GRID + column];
+    return row % 2 == 0 ? creal(pair) : cimag(pair);
+}
+
+static void close_sampler(struct sampler *sampler)
+{
+    filter_grid_destroy(sampler->images);
+    dft_destroy(sampler->dft);
+    free(sampler);
+}
+
+static int open_sampler(struct sampler **ret, const struct filter_chain *chain,
+                        const struct taps_samples *samples, struct error *why)
+{
+    const struct filter_grid_shape shape = grid_shape(samples);
+    struct sampler *sampler = malloc(sizeof *sampler);
+    if (sampler == NULL)
+        return error_set(why, ENOMEM, "out of memory while computing the taps of a filter");
+    sampler->chain = chain;
+    sampler->sub_x = samples->sub_x;
+    sampler->sub_y = samples->sub_y;
+    sampler->images = NULL;
+    sampler->dft = NULL;
+    int r = dft_create(&sampler->dft, GRID, why);
+    if (r == 0)
+        r = filter_grid_create(&sampler->images, chain, &shape, why);
+    if (r < 0) {
+        close_sampler(sampler);
+        return r;
+    }
+    *ret = sampler;
+    return 0;
+}
+
+/* ---- taps ---- */
+
+/* Returns the sum of magnitudes that may be left out. With the sum of the taps made up, samples
+ * count by their distance from the middle of their range, and half a step is allowed. */
+static double negligible(const struct filter_chain *chain, const struct taps_samples *samples)
+{
+    const bool is_curved = filter_chain_curve(chain).kind != CURVE_NONE;
+    return 1 / (double)((1u << samples->bits) - 1) / (is_curved ? CURVE_SLOPE : 1);
+}
+
+/* Finds the radius. Returns false if it is too large. */
+static bool find_radius(struct taps *ret, const struct sampler *sampler, double least)
+{
+    const int32_t half = GRID / 2;
+    double ring[GRID / 2 + 1] = {0}, sum[GRID / 2 + 1] = {0};
+    double outside = 0, balance = 0;
+    for (int32_t y = -half; y < half; y++)
+        for (int32_t x = -half; x < half; x++) {
+            const int32_t distance = abs(x) > abs(y) ? abs(x) : abs(y);
+            ring[distance] += fabs(tap_at(sampler, x, y));
+            sum[distance] += tap_at(sampler, x, y);
+        }
+    for (int32_t distance = half / 2; distance <= half; distance++)
+        outside += ring[distance] / 3; /* folded into the radius */
+    int32_t radius = half;
+    while (radius > 0 && outside + ring[radius] + fabs(balance + sum[radius]) <= least) {
+        balance += sum[radius];
+        outside += ring[radius--];
+    }
+    ret->radius = (uint32_t)radius;
+    return radius <= TAPS_MAX_RADIUS;
+}
+
+/* Copies the taps, and makes up for those that are left out: the sum is H at 0 again, so flat areas
+ * keep their brightness. */
+static void copy_taps(struct taps *ret, const struct sampler *sampler)
+{
+    const int32_t radius = (int32_t)ret->radius;
+    const double wanted = creal(sample(sampler, 0, 0));
+    double sum = 0, *tap = ret->tap;
+    for (int32_t y = -radius; y <= radius; y++)
+        for (int32_t x = -radius; x <= radius; x++)
+            sum += *tap++ = tap_at(sampler, x, y);
+    if (fabs(wanted - sum) < 0.01 * fabs(sum))
+        for (double *scaled = ret->tap; scaled < tap; scaled++)
+            *scaled *= wanted / sum;
+}
+
+/* Finds the products by elimination with complete pivoting, which ends after as many steps as the
+ * matrix has ranks. */
+static void find_products(struct taps *taps, double *rest, double least)
+{
+    const uint32_t side = 2 * taps->radius + 1, count = side * side;
+    memcpy(rest, taps->tap, count * sizeof *rest);
+    for (taps->products = 0; taps->products <= TAPS_MAX_PRODUCTS; taps->products++) {
+        uint32_t pivot = 0;
+        double sum = 0;
+        for (uint32_t i = 0; i < count; i++) {
+            sum += fabs(rest[i]);
+            if (fabs(rest[i]) > fabs(rest[pivot]))
+                pivot = i;
+        }
+        if (sum <= least && taps->products > 0)
+            return;
+        if (taps->products == TAPS_MAX_PRODUCTS || sum == 0)
+            break;
+        double *across = taps->across[taps->products], *down = taps->down[taps->products];
+        for (uint32_t i = 0; i < side; i++) {
+            across[i] = rest[pivot / side * side + i];
+            down[i] = rest[i * side + pivot % side] / rest[pivot];
+        }
+        for (uint32_t i = 0; i < count; i++)
+            rest[i] -= down[i / side] * across[i % side];
+    }
+    taps->products = 0;
+}
+
+/* Whether no stage has a response, as in the chain without stages. */
+static bool is_one(const struct filter_chain *chain)
+{
+    for (unsigned i = 0; i < chain->count; i++) {
+        const struct filter_kind *kind = chain->stage[i].kind;
+        if (kind->response != NULL || kind->complex_response != NULL ||
+            kind->image_response != NULL)
+            return false;
+    }
+    return true;
+}
+
+int taps_find(struct taps *ret, const struct filter_chain *chain,
+              const struct taps_samples *samples, struct error *why)
+{
+    const double support_px = filter_chain_support(chain);
+    const double least = negligible(chain, samples);
+    struct sampler *sampler = NULL;
+    if (is_one(chain)) {
+        ret->radius = 0;
+        ret->products = 1;
+        ret->tap[0] = ret->across[0][0] = ret->down[0][0] = 1;
+        return 0;
+    }
+    if (support_px > MOST_SUPPORT_PX)
+        return error_set(why, ERANGE, "the filter is not short: it reaches %.0f pixels",
+                         support_px);
+    int r = open_sampler(&sampler, chain, samples, why);
+    if (r < 0)
+        return r;
+    transform_rows(sampler);
+    transform_columns(sampler);
+    if (find_radius(ret, sampler, least)) {
+        copy_taps(ret, sampler);
+        find_products(ret, (double *)sampler->square, least / 4);
+    } else {
+        r = error_set(why, ERANGE, "the filter is not short: its taps reach farther than %d pixels",
+                      TAPS_MAX_RADIUS);
+    }
+    close_sampler(sampler);
+    return r;
+}
+
+uint64_t taps_bytes(const struct filter_chain *chain, const struct taps_samples *samples)
+{
+    const struct filter_grid_shape shape = grid_shape(samples);
+    return sizeof(struct taps) +
+           (is_one(chain) ? 0 : sizeof(struct sampler) + filter_grid_bytes(chain, &shape));
+}
+
+/* ---- what is needed ---- */
+
+static const struct taps_reach far = {.is_short = false};
+
+static struct taps_reach reach_of(const struct taps *taps)
+{
+    const uint32_t side = 2 * taps->radius + 1;
+    const bool is_product = taps->products > 0 && 2 * taps->products < side && side > 3;
+    const uint32_t *radius = is_product ? product_radii : plain_radii;
+    if (!is_product && taps->radius > TAPS_MAX_PLAIN_RADIUS)
+        return far;
+    while (*radius < taps->radius)
+        radius++;
+    return (struct taps_reach){
+        .is_short = true, .radius = *radius, .products = is_product ? taps->products : 0};
+}
+
+struct taps_reach taps_reach_of(const struct filter_chain *chain,
+                                const struct taps_samples *samples)
+{
+    struct taps *taps = malloc(sizeof *taps);
+    struct taps_reach ret = far;
+    if (taps != NULL && taps_find(taps, chain, samples, NULL) == 0)
+        ret = reach_of(taps);
+    free(taps);
+    return ret;
+}
+
+struct taps_reach taps_reach_unite(struct taps_reach a, struct taps_reach b)
+{
+    const struct taps_reach both = {.is_short = true,
+                                    .radius = a.radius > b.radius ? a.radius : b.radius};
+    return a.is_short && b.is_short && both.radius <= TAPS_MAX_PLAIN_RADIUS ? both : far;
+}
+
+bool taps_reach_covers(struct taps_reach a, struct taps_reach b)
+{
+    if (!a.is_short || !b.is_short)
+        return !a.is_short;
+    return b.radius <= a.radius &&
+           (a.products == 0 || (b.products > 0 && b.products <= a.products));
+}
+
+bool taps_reach_equal(struct taps_reach a, struct taps_reach b)
+{
+    return a.is_short == b.is_short && a.radius == b.radius && a.products == b.products;
+}

@@ -1,0 +1,67 @@
+/* The taps of a short filter: its impulse response, if that is negligible beyond some pixels. Pure.
+ *
+ * A chain is one function H(fx, fy), and h is its inverse transform. What is beyond the radius is
+ * left out if it changes no result, of samples from 0 to the largest one, by more than half a step;
+ * with a curve (curve.h), whose inverse may be steep, by a sixteenth of that. The result of
+ *     out(x, y) = sum of h(i, j) in(x - i, y - j) over -radius <= i, j <= radius
+ * is then that of H, for all sizes of the padded image. */
+#ifndef FFTD_FILTERS_TAPS_H
+#define FFTD_FILTERS_TAPS_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "core/error.h"
+#include "filters/filter.h"
+
+/* The greatest radius of taps, and of those that are not the sum of a few products. With more a
+ * transform is faster. */
+#define TAPS_MAX_RADIUS       10
+#define TAPS_MAX_PLAIN_RADIUS 7
+#define TAPS_MAX_SIDE         (2 * TAPS_MAX_RADIUS + 1)
+#define TAPS_MAX_PRODUCTS     3
+
+/* The samples of a plane: the luma pixels from one to the next, and their bits. */
+struct taps_samples {
+    unsigned sub_x, sub_y;
+    unsigned bits; /* 8 .. 16 */
+};
+
+/* What kernels for short filters have to be able to do. Filters of one reach differ only in data.
+ */
+struct taps_reach {
+    bool is_short;     /* false: the filter needs a transform of the whole image; the rest is 0 */
+    uint32_t radius;   /* of a class, at least that of the taps; 0: H is a factor */
+    uint32_t products; /* 1 .. TAPS_MAX_PRODUCTS: so many, as in struct taps; 0: the taps are used
+                          as they are */
+};
+
+struct taps {
+    uint32_t radius;
+    uint32_t products; /* 0: more than TAPS_MAX_PRODUCTS */
+    /* tap[(j + radius) * (2 * radius + 1) + i + radius] is h(i, j). It is the sum of down[k][j +
+     * radius] * across[k][i + radius] over the products. */
+    double tap[TAPS_MAX_SIDE * TAPS_MAX_SIDE];
+    double across[TAPS_MAX_PRODUCTS][TAPS_MAX_SIDE], down[TAPS_MAX_PRODUCTS][TAPS_MAX_SIDE];
+};
+
+/* Computes the taps of a chain. -ERANGE: it is not short; -ENOMEM. */
+int taps_find(struct taps *ret, const struct filter_chain *chain,
+              const struct taps_samples *samples, struct error *why);
+
+/* The memory of the host that taps_find takes while it runs, bytes, and struct taps itself. */
+uint64_t taps_bytes(const struct filter_chain *chain, const struct taps_samples *samples);
+
+/* Returns what a chain needs. Out of memory, it needs a transform. */
+struct taps_reach taps_reach_of(const struct filter_chain *chain,
+                                const struct taps_samples *samples);
+
+/* Returns what is able to do both and their blends. The blend of two products is not one. */
+struct taps_reach taps_reach_unite(struct taps_reach a, struct taps_reach b);
+
+/* Whether kernels for a can do what needs b. */
+bool taps_reach_covers(struct taps_reach a, struct taps_reach b);
+
+bool taps_reach_equal(struct taps_reach a, struct taps_reach b);
+
+#endif

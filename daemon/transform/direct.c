@@ -1,0 +1,345 @@
+/* The direct technique: one dispatch that multiplies neighbouring samples by the taps of a short
+ * filter (filters/taps.h, kernels/transform/direct.cl). A filter without neighbours is a factor.
+ *
+ * It uses the settings of lines in its own way: a work-group of column_group items makes `columns`
+ * groups of lanes in `rows` strips of row_group rows. */
+#include <errno.h>
+#include <math.h>
+#include <stdlib.h>
+
+#include "core/text.h"
+#include "transform/tuner_private.h"
+
+/* Parts of the time of `fused`, as measured on a CPU with registers of 512 bits. There a load from
+ * any address takes as long as two products. */
+#define FIXED_COST    0.07
+#define TAP_COST      0.012
+#define LOAD_TAPS     2
+
+#define CPU_COLUMNS   4
+#define CPU_STRIP     64
+#define CPU_SUMS      8 /* vectors that are added to at once: columns of all products */
+#define PRODUCT_STRIP 128
+#define GPU_LANES     4
+#define GPU_COLUMNS   32
+#define GPU_ROWS      4
+#define GPU_STRIP     8
+
+/* Products are made row by row, by one item. A GPU has taps that are short enough as they are. */
+static bool has_products(const struct taps_reach *reach, const struct gpu_device *device)
+{
+    return reach->products > 0 && gpu_device_is_cpu(device);
+}
+
+/* How many products of a tap take the time for a sample. */
+static double count_taps(const struct taps_reach *reach, const struct gpu_device *device)
+{
+    const double side = 2 * reach->radius + 1, products = reach->products;
+    return has_products(reach, device) ? side * (fmax(LOAD_TAPS, products) + products)
+                                       : side * side;
+}
+
+static bool can_do(const struct taps_reach *reach, const struct gpu_device *device)
+{
+    return reach->is_short &&
+           (has_products(reach, device) || reach->radius <= TAPS_MAX_PLAIN_RADIUS);
+}
+
+static double cost(const struct tuner_subject *subject)
+{
+    if (!can_do(&subject->reach, subject->device))
+        return HUGE_VAL;
+    return FIXED_COST + TAP_COST * count_taps(&subject->reach, subject->device);
+}
+
+/* ---- layout -------------------------------------------------------------------------------- */
+
+static uint32_t radius_of(const struct transform *transform)
+{
+    return transform->tuning.recipe.reach.radius;
+}
+
+static uint32_t side_of(const struct transform *transform)
+{
+    return 2 * radius_of(transform) + 1;
+}
+
+static uint32_t products_of(const struct transform *transform)
+{
+    const struct taps_reach *reach = &transform->tuning.recipe.reach;
+    return has_products(reach, transform->device) ? reach->products : 0;
+}
+
+/* The local memory of direct.cl: the tile, TILE_PITCH x TILE_ROWS; or a line and the rings. */
+static size_t work_bytes(const struct transform *transform)
+{
+    const struct transform_tuning *tuning = &transform->tuning;
+    const uint32_t radius = radius_of(transform), lanes = tuning->lanes;
+    const uint32_t margin = (radius + lanes - 1) / lanes;
+    const size_t pitch = (size_t)(tuning->columns + 2 * margin) * lanes;
+    const size_t rings = (size_t)products_of(transform) * side_of(transform) * tuning->columns;
+    return (rings > 0 ? pitch + rings * lanes
+                      : pitch * (tuning->rows * tuning->row_group + 2 * radius)) *
+           sizeof(cl_float);
+}
+
+static void describe(const struct transform *transform, char *text, size_t size)
+{
+    const uint32_t side = side_of(transform), products = products_of(transform);
+    if (products > 1)
+        text_append(text, size, "with %u sets of up to %u + %u taps", products, side, side);
+    else if (products > 0)
+        text_append(text, size, "with up to %u + %u taps", side, side);
+    else if (side > 1)
+        text_append(text, size, "with up to %ux%u taps", side, side);
+    else
+        text_append(text, size, "with a factor");
+}
+
+static void start(struct transform_tuning *ret, const struct tuner_subject *subject)
+{
+    const bool is_cpu = gpu_device_is_cpu(subject->device);
+    const uint32_t products = subject->reach.products;
+    ret->order = PLAN_COLUMNS_FIRST;
+    ret->lanes = is_cpu ? ret->lanes : GPU_LANES;
+    ret->columns = is_cpu ? products > 0 ? CPU_SUMS / products : CPU_COLUMNS : GPU_COLUMNS;
+    ret->rows = is_cpu ? 1 : GPU_ROWS;
+    ret->column_group = is_cpu ? 1 : GPU_COLUMNS * GPU_ROWS;
+    ret->row_group = is_cpu ? products > 0 ? PRODUCT_STRIP : CPU_STRIP : GPU_STRIP;
+}
+
+static int fit(struct transform *transform, struct error *why)
+{
+    struct transform_tuning *tuning = &transform->tuning;
+    const struct taps_reach *reach = &tuning->recipe.reach;
+    const struct transform_image *image = &transform->image;
+    if (!can_do(reach, transform->device))
+        return error_set(why, ERANGE,
+                         "engine.technique = direct is for short filters: expected auto, fused or "
+                         "staged");
+    tuning->order = PLAN_COLUMNS_FIRST;
+    tuning->lanes = tuning->lanes < GPU_LANES ? GPU_LANES : tuning->lanes;
+    if (products_of(transform) > 0)
+        tuning->column_group = 1;
+    while (work_bytes(transform) > transform->device->local_bytes && tuning->row_group > 1)
+        tuning->row_group /= 2;
+    while (work_bytes(transform) > transform->device->local_bytes && tuning->columns > 1)
+        tuning->columns /= 2;
+    if (work_bytes(transform) > transform->device->local_bytes)
+        return error_set(why, ERANGE,
+                         "taps of radius %u need %zu bytes of local memory, but %s has "
+                         "%llu",
+                         reach->radius, work_bytes(transform), transform->device->name,
+                         (unsigned long long)transform->device->local_bytes);
+    /* The border is that of a transform with as much padding. */
+    transform->plan = (struct plan){.width = image->width,
+                                    .height = image->height,
+                                    .order = PLAN_COLUMNS_FIRST,
+                                    .x.length = image->width + 2 * reach->radius,
+                                    .y.length = image->height + 2 * reach->radius};
+    return 0;
+}
+
+/* There is no H, but a table for views and descriptions asks. */
+static void lay_out_response(struct response_layout *ret, const struct transform *transform)
+{
+    (void)transform;
+    ret->lanes = 1;
+}
+
+static struct technique_bytes memory(const struct transform *transform)
+{
+    const struct plan *plan = &transform->plan;
+    const uint64_t maps = ((uint64_t)plan->x.length + plan->y.length) * sizeof(cl_int);
+    return (struct technique_bytes){.tables = maps, .making = maps};
+}
+
+/* ---- the response -------------------------------------------------------------------------- */
+
+static size_t count_response(const struct transform *transform)
+{
+    const size_t side = side_of(transform), products = products_of(transform);
+    return products > 0 ? 1 + products * 3 * side : side * side;
+}
+
+static struct taps_samples samples_of(const struct transform *transform, double sub_x, double sub_y)
+{
+    return (struct taps_samples){
+        .sub_x = (unsigned)sub_x, .sub_y = (unsigned)sub_y, .bits = transform->image.bits};
+}
+
+/* A convolution takes samples from the other side of the place. */
+static void put_taps(float *values, uint32_t radius, const struct taps *taps)
+{
+    const uint32_t side = 2 * radius + 1, own = 2 * taps->radius + 1;
+    const uint32_t spare = radius - taps->radius;
+    for (uint32_t i = 0; i < side * side; i++)
+        values[i] = 0;
+    for (uint32_t y = 0; y < own; y++)
+        for (uint32_t x = 0; x < own; x++)
+            values[(spare + y) * side + spare + x] =
+                (float)taps->tap[(own - 1 - y) * own + own - 1 - x];
+}
+
+static void put_products(float *values, uint32_t radius, uint32_t products, const struct taps *taps)
+{
+    const uint32_t side = 2 * radius + 1, own = 2 * taps->radius + 1;
+    const uint32_t spare = radius - taps->radius;
+    *values++ = (float)spare;
+    for (uint32_t p = 0; p < products; p++)
+        for (uint32_t i = 0; i < own; i++) {
+            const bool is_used = p < taps->products;
+            float *set = values + (size_t)p * 3 * side;
+            set[spare + i] = is_used ? (float)taps->across[p][own - 1 - i] : 0;
+            set[side + i] = set[side + own + i] = is_used ? (float)taps->down[p][own - 1 - i] : 0;
+        }
+}
+
+static int fill_response(const struct transform *transform, float *values,
+                         const struct filter_chain *chain, double sub_x, double sub_y,
+                         struct error *why)
+{
+    const struct taps_samples samples = samples_of(transform, sub_x, sub_y);
+    struct taps *taps = malloc(sizeof *taps);
+    if (taps == NULL)
+        return error_set(why, ENOMEM, "out of memory while computing the taps of a filter");
+    int r = taps_find(taps, chain, &samples, why);
+    const uint32_t radius = radius_of(transform), products = products_of(transform);
+    const bool is_product = taps->products > 0 && taps->products <= products;
+    if (r == 0 && (taps->radius > radius || (products > 0 && !is_product)))
+        r = error_set(why, EINVAL,
+                      "the filter has taps of radius %u, a sum of %u products: expected at most "
+                      "%u, %u",
+                      taps->radius, taps->products, radius, products);
+    if (r == 0 && products > 0)
+        put_products(values, radius, products, taps);
+    else if (r == 0)
+        put_taps(values, radius, taps);
+    free(taps);
+    return r;
+}
+
+static uint64_t filling_bytes(const struct transform *transform, const struct filter_chain *chain,
+                              double sub_x, double sub_y)
+{
+    const struct taps_samples samples = samples_of(transform, sub_x, sub_y);
+    return taps_bytes(chain, &samples);
+}
+
+/* ---- dispatches ---------------------------------------------------------------------------- */
+
+static int make_tables(struct transform *transform, struct error *why)
+{
+    const struct plan *plan = &transform->plan;
+    const enum plan_border mode = transform->border.mode;
+    const int r =
+        transform_make_map(&transform->map_x, transform, plan->x.length, plan->width, mode, why);
+    return r < 0 ? r
+                 : transform_make_map(&transform->map_y, transform, plan->y.length, plan->height,
+                                      mode, why);
+}
+
+static int make_buffers(cl_mem *ret_spectra, cl_mem *ret_lines, const struct transform *transform,
+                        struct error *why)
+{
+    (void)ret_spectra, (void)ret_lines, (void)transform, (void)why;
+    return 0;
+}
+
+static void list_dispatches(struct transform *transform)
+{
+    const struct transform_tuning *tuning = &transform->tuning;
+    const size_t block_x = (size_t)tuning->columns * tuning->lanes;
+    const size_t block_y = (size_t)tuning->rows * tuning->row_group;
+    const struct dispatch direct = {
+        .kernel = "direct",
+        .dimensions = transform->image.count > 1 ? 3 : 2,
+        .global = {(transform->image.width + block_x - 1) / block_x * tuning->column_group,
+                   (transform->image.height + block_y - 1) / block_y, transform->image.count},
+        .local = {tuning->column_group, 1, 1},
+        .argument = {ARGUMENT(IMAGE),
+                     {.kind = transform_store_argument(transform)},
+                     ARGUMENT_OF_TABLE(transform->map_x),
+                     ARGUMENT_OF_TABLE(transform->map_y),
+                     ARGUMENT(RESPONSE),
+                     ARGUMENT_OF_LOCAL(work_bytes(transform)),
+                     ARGUMENT(CORRECTION)},
+    };
+    transform_add_dispatch(transform, direct);
+    transform_list_view(transform);
+}
+
+/* U is along columns, as columns come first. */
+static void put_source(FILE *out, const struct transform *transform)
+{
+    const struct transform_tuning *tuning = &transform->tuning;
+    const struct plan *plan = &transform->plan;
+    transform_put_constant(out, "RADIUS", radius_of(transform));
+    transform_put_constant(out, "PRODUCTS", products_of(transform));
+    transform_put_constant(out, "GROUP", tuning->column_group);
+    transform_put_constant(out, "COLUMNS", tuning->columns);
+    transform_put_constant(out, "ROWS", tuning->rows);
+    transform_put_constant(out, "STRIP", tuning->row_group);
+    transform_put_constant(out, "PADDED_X", plan->x.length);
+    transform_put_constant(out, "PADDED_Y", plan->y.length);
+    transform_put_file(out, "direct.cl");
+}
+
+/* ---- what the tuner tries ------------------------------------------------------------------ */
+
+static void vary_lanes(const struct tuner *tuner, struct tuner_values *ret)
+{
+    for (unsigned lanes = 4; lanes <= 16; lanes *= 2) {
+        struct transform_tuning tuning = tuner->best;
+        tuning.lanes = lanes;
+        tuner_add(ret, &tuning);
+    }
+}
+
+static void vary_columns(const struct tuner *tuner, struct tuner_values *ret)
+{
+    const bool is_cpu = gpu_device_is_cpu(tuner->subject.device);
+    for (unsigned columns = is_cpu ? 2 : 16; columns <= (is_cpu ? 8 : 64); columns *= 2) {
+        struct transform_tuning tuning = tuner->best;
+        tuning.columns = columns;
+        if (!is_cpu)
+            tuning.column_group = columns * tuning.rows;
+        tuner_add(ret, &tuning);
+    }
+}
+
+static void vary_strips(const struct tuner *tuner, struct tuner_values *ret)
+{
+    const bool is_cpu = gpu_device_is_cpu(tuner->subject.device);
+    for (unsigned strip = is_cpu ? 32 : 4; strip <= (is_cpu ? 128 : 16); strip *= 2) {
+        struct transform_tuning tuning = tuner->best;
+        tuning.row_group = strip;
+        tuner_add(ret, &tuning);
+    }
+}
+
+static void offer(const struct tuner *tuner, struct tuner_values *ret)
+{
+    (void)tuner, (void)ret; /* wherever it fits, a search begins with it */
+}
+
+static vary_fn *const settings[] = {vary_lanes, vary_columns, vary_strips, NULL};
+
+const struct technique technique_direct = {.name = "direct",
+                                           .complex_file = "planar.cl",
+                                           .is_direct = true,
+                                           .cost = cost,
+                                           .describe = describe,
+                                           .start = start,
+                                           .fit = fit,
+                                           .lay_out_response = lay_out_response,
+                                           .memory = memory,
+                                           .count_response = count_response,
+                                           .fill_response = fill_response,
+                                           .filling_bytes = filling_bytes,
+                                           .make_tables = make_tables,
+                                           .make_buffers = make_buffers,
+                                           .list_dispatches = list_dispatches,
+                                           .put_source = put_source,
+                                           .settings = settings,
+                                           .offer = offer};

@@ -1,0 +1,301 @@
+/* The direct technique: short filters without a transform. One dispatch loads, multiplies by the
+ * taps, and stores.
+ *
+ * Data:
+ *   image, result  pixel.cl
+ *   map_x, map_y   the border, as for a transform of PADDED_X x PADDED_Y (daemon/transform/plan.c):
+ *                  coordinates before the image are behind the others
+ *   taps           PRODUCTS == 0: SIDE rows of SIDE floats. A sample of the result is the sum of
+ *                  taps[j][i] times the sample i - RADIUS to the right and j - RADIUS down.
+ *                  PRODUCTS > 0: the first float, `spare`, is how many taps at either end are 0;
+ *                  then for each product SIDE taps along rows, of which those are not used, and
+ *                  twice the other ones along columns, one set after the other
+ *   work           floats in local memory: the tile, or a line and the rings
+ *
+ * Work-items: a work-group of GROUP items makes a block of COLUMNS groups of LANES columns and ROWS
+ * strips of STRIP rows. The second dimension counts blocks of rows, the third one images
+ * (batch.cl). Launched by transform_frame_enqueue (daemon/transform/frame.c) as listed by direct.c.
+ *
+ * Without products an item makes a strip of one group of columns at a time. Each sample of the
+ * result needs SIDE x SIDE loads. Where a load is cheap (CHEAP_LOAD), a block inside the image does
+ * without the tile. Elsewhere the group first loads all samples that its block needs into the tile,
+ * each once.
+ *
+ * With products the block is made row by row: a row of samples is loaded into the line, is
+ * multiplied by the taps along rows, and joins the ring of the last rows, which are multiplied by
+ * those along columns. */
+
+#define SIDE         (2 * RADIUS + 1)
+#define BLOCK_X      (COLUMNS * LANES)
+#define BLOCK_Y      (ROWS * STRIP)
+#define TILE_MARGIN  ((RADIUS + LANES - 1) / LANES * LANES)
+#define TILE_GROUPS  (COLUMNS + 2 * (TILE_MARGIN / LANES))
+#define TILE_PITCH   (TILE_GROUPS * LANES)
+#define TILE_ROWS    (BLOCK_Y + 2 * RADIUS)
+
+#define PLAIN_SAMPLE (IMAGE_STEP == 1 || SAMPLE_U16 || (SAMPLE_U8 && (KEEP_OTHERS || GREY_RESULT)))
+#define CHANGES_SAMPLES                                                                            \
+    (CORRECTIONS || HAS_CURVE || (!DENOISED && (CALIBRATED || WARPED || SAMPLE_BAYER)))
+#define CHEAP_LOAD (GROUP == 1 && !CHANGES_SAMPLES && (DENOISED || PLAIN_SAMPLE))
+
+/* ---- loads --------------------------------------------------------------------------------- */
+
+#if CORRECTIONS
+/* Corrects samples (correct.cl) at a place of the image. U is along columns. */
+#define CORRECT(type, read)                                                                        \
+    {                                                                                              \
+        global const float *wave = correction + CORRECTION_WAVES;                                  \
+        value *= correction[CORRECTION_GAIN + y];                                                  \
+        for (uint left = (uint)correction[0]; left > 0; left--, wave += CORRECTION_STEP) {         \
+            global const float *across = wave + 2 * U_LENGTH + x;                                  \
+            const type re = read(across), im = read(across + V_LENGTH);                            \
+            value = value - re * wave[y] + im * wave[U_LENGTH + y];                                \
+        }                                                                                          \
+    }
+#define READ_ONE(from)   (from)[0]
+#define READ_LANES(from) VLOAD(0, from)
+#else
+#define CORRECT(type, read)
+#endif
+
+/* Returns the coordinates in the image of a place of the padded one; -1: the constant. Beyond what
+ * any sample needs it returns any. */
+static inline int column_of(global const int *map_x, int x)
+{
+    x = clamp(x, -RADIUS, (int)(IMAGE_WIDTH + RADIUS - 1));
+    return x < 0 ? map_x[x + PADDED_X] : x < IMAGE_WIDTH ? x : map_x[x];
+}
+
+static inline int row_of(global const int *map_y, int y)
+{
+    y = min(y, (int)(IMAGE_HEIGHT + RADIUS - 1));
+    return y < 0 ? map_y[y + PADDED_Y] : y < IMAGE_HEIGHT ? y : map_y[y];
+}
+
+static inline float one_load(captured image, int x, int y CORRECTION_PARAMETER)
+{
+    float value = sample_load_mapped(image, x, 0, y);
+    if (x >= 0 && y >= 0) {
+        CORRECT(float, READ_ONE)
+    }
+    return value;
+}
+
+/* Loads LANES samples from column x on, which is a multiple of LANES. The row is one of the image.
+ */
+static inline real group_load(captured image, global const int *map_x, int x,
+                              int y CORRECTION_PARAMETER)
+{
+    real value;
+    if (x >= 0 && x + LANES <= IMAGE_WIDTH && y >= 0) {
+        value = samples_load(image, map_x, x, 0, true, y);
+        CORRECT(real, READ_LANES)
+    } else {
+        float lane[LANES];
+#if CHANGES_SAMPLES
+#pragma unroll 1
+#endif
+        for (int i = 0; i < LANES; i++)
+            lane[i] = one_load(image, column_of(map_x, x + i), y CORRECTION_ARGUMENT);
+        value = VLOAD(0, lane);
+    }
+#if HAS_CURVE
+    value = curve_of(value);
+#endif
+    return value;
+}
+
+/* A block of the result. */
+struct block {
+    int x, y; /* its first column and row */
+    captured image;
+    global const int *map_x, *map_y;
+};
+
+static inline void group_store(global uchar *result, struct block block, int x, int y, real value)
+{
+    samples_store(result, block.image, x, 0, x + LANES <= IMAGE_WIDTH, y, curve_undo(value));
+}
+
+/* ---- products ------------------------------------------------------------------------------ */
+
+#if PRODUCTS > 0
+
+#define RING_PITCH (PRODUCTS * BLOCK_X)
+#define SET        (3 * SIDE) /* floats of a product's taps */
+
+static inline void row_clear(real sum[PRODUCTS][COLUMNS])
+{
+#pragma unroll
+    for (int i = 0; i < PRODUCTS * COLUMNS; i++)
+        sum[i / COLUMNS][i % COLUMNS] = 0;
+}
+
+/* Adds one row of samples, each times its taps, to the sums of all columns. They are independent of
+ * each other, so none waits for the one before. */
+static inline void row_add(real sum[PRODUCTS][COLUMNS], constant const float *taps,
+                           local const float *from, uint product_distance)
+{
+#pragma unroll
+    for (int p = 0; p < PRODUCTS; p++)
+#pragma unroll
+        for (int g = 0; g < COLUMNS; g++)
+            sum[p][g] += taps[p * SET] * VLOAD(g, from + p * product_distance);
+}
+
+/* One item makes the block. A row of the ring has what its samples are, multiplied along rows, for
+ * each product. */
+static inline void block_make(global uchar *result, struct block block, constant const float *taps,
+                              local float *line, local float *ring CORRECTION_PARAMETER)
+{
+    const int spare = (int)taps[0], side = SIDE - 2 * spare, radius = RADIUS - spare;
+    const int margin = (radius + LANES - 1) / LANES;
+    const int end = min(BLOCK_Y, IMAGE_HEIGHT - block.y);
+    taps++;
+    for (int i = 0, at = 0; i < end + 2 * radius; i++, at = at + 1 == side ? 0 : at + 1) {
+        const int y = row_of(block.map_y, block.y + i - radius);
+        real sum[PRODUCTS][COLUMNS];
+        for (int g = -margin; g < COLUMNS + margin; g++)
+            VSTORE(group_load(block.image, block.map_x, block.x + g * LANES, y CORRECTION_ARGUMENT),
+                   TILE_MARGIN / LANES + g, line);
+        row_clear(sum);
+        for (int d = 0; d < side; d++)
+            row_add(sum, taps + spare + d, line + TILE_MARGIN - radius + d, 0);
+#pragma unroll
+        for (int p = 0; p < PRODUCTS; p++)
+#pragma unroll
+            for (int g = 0; g < COLUMNS; g++)
+                VSTORE(sum[p][g], p * COLUMNS + g, ring + at * RING_PITCH);
+        if (i < 2 * radius)
+            continue;
+        /* The ring's first row is side - 1 - at rows behind the oldest one. */
+        row_clear(sum);
+        for (int k = 0; k < side; k++)
+            row_add(sum, taps + SIDE + side - 1 - at + k, ring + k * RING_PITCH, BLOCK_X);
+#pragma unroll
+        for (int g = 0; g < COLUMNS; g++) {
+            real total = sum[0][g];
+#pragma unroll
+            for (int p = 1; p < PRODUCTS; p++)
+                total += sum[p][g];
+            if (block.x + g * LANES < IMAGE_WIDTH)
+                group_store(result, block, block.x + g * LANES, block.y + i - 2 * radius, total);
+        }
+    }
+}
+
+#else
+
+static inline void tile_load(struct block block, local float *tile CORRECTION_PARAMETER)
+{
+    for (int i = get_local_id(0); i < TILE_GROUPS * TILE_ROWS; i += GROUP) {
+        const int group = i % TILE_GROUPS, row = i / TILE_GROUPS;
+        const int y = row_of(block.map_y, block.y - RADIUS + row);
+        VSTORE(group_load(block.image, block.map_x, block.x - TILE_MARGIN + group * LANES,
+                          y CORRECTION_ARGUMENT),
+               i, tile);
+    }
+#if GROUP > 1
+    barrier(CLK_LOCAL_MEM_FENCE);
+#endif
+}
+
+/* Sets taken[d] to the LANES samples from column x + d - RADIUS on, in a row of the padded image
+ * that counts from the first one of the tile. */
+static inline void row_take(real *taken, struct block block, local const float *tile, bool is_tiled,
+                            int x, int row)
+{
+    if (is_tiled) {
+        local const float *from = tile + row * TILE_PITCH + (x - block.x) + (TILE_MARGIN - RADIUS);
+#if GROUP == 1
+#pragma unroll
+        for (int d = 0; d < SIDE; d++)
+            taken[d] = VLOAD(0, from + d);
+#else /* in registers shifts cost nothing */
+        float line[SIDE + LANES - 1];
+#pragma unroll
+        for (int d = 0; d < SIDE + LANES - 1; d++)
+            line[d] = from[d];
+#pragma unroll
+        for (int d = 0; d < SIDE; d++)
+            taken[d] = VLOAD(0, line + d);
+#endif
+        return;
+    }
+#if CHEAP_LOAD
+    const int y = row_of(block.map_y, block.y - RADIUS + row);
+#pragma unroll
+    for (int d = 0; d < SIDE; d++)
+        taken[d] = y < 0 ? (real)BORDER_VALUE
+                         : samples_load(block.image, block.map_x, x + d - RADIUS, 0, true, y);
+#endif
+}
+
+/* ---- taps ---------------------------------------------------------------------------------- */
+
+/* Each row of samples is loaded once, and adds to the SIDE rows of the result that it reaches. */
+static inline void strip_make(global uchar *result, struct block block, local const float *tile,
+                              bool is_tiled, constant const float *taps, int x, int strip)
+{
+    real sum[SIDE];
+#pragma unroll
+    for (int k = 0; k < SIDE; k++)
+        sum[k] = 0;
+#if GROUP > 1
+#pragma unroll
+#endif
+    for (int i = 0; i < STRIP + 2 * RADIUS; i++) {
+        real taken[SIDE];
+        const int y = block.y + strip * STRIP + i - 2 * RADIUS;
+        if (y >= IMAGE_HEIGHT)
+            break;
+        row_take(taken, block, tile, is_tiled, x, strip * STRIP + i);
+#pragma unroll
+        for (int d = 0; d < SIDE; d++)
+#pragma unroll
+            for (int k = 0; k < SIDE; k++)
+                sum[k] += taps[(SIDE - 1 - k) * SIDE + d] * taken[d];
+        if (i >= 2 * RADIUS)
+            group_store(result, block, x, y, sum[0]);
+#pragma unroll
+        for (int k = 0; k + 1 < SIDE; k++)
+            sum[k] = sum[k + 1];
+        sum[SIDE - 1] = 0;
+    }
+}
+
+static inline void block_make(global uchar *result, struct block block, local const float *tile,
+                              bool is_tiled, constant const float *taps)
+{
+    for (int i = get_local_id(0); i < COLUMNS * ROWS; i += GROUP) {
+        const int x = block.x + i % COLUMNS * LANES;
+        if (x < IMAGE_WIDTH)
+            strip_make(result, block, tile, is_tiled, taps, x, i / COLUMNS);
+    }
+}
+
+#endif
+
+/* ---- the kernel ---------------------------------------------------------------------------- */
+
+kernel __attribute__((reqd_work_group_size(GROUP, 1, 1))) void
+direct(global const uchar *restrict image, global uchar *restrict result,
+       global const int *restrict map_x, global const int *restrict map_y,
+       constant const float *restrict taps, local float *work KERNEL_CORRECTION CAPTURED_PARAMETERS)
+{
+    const struct block block = {(int)get_group_id(0) * BLOCK_X, (int)get_group_id(1) * BLOCK_Y,
+                                CAPTURED(image + image_offset()), map_x, map_y};
+    result += image_offset();
+#if PRODUCTS > 0
+    block_make(result, block, taps, work, work + TILE_PITCH CORRECTION_ARGUMENT);
+#else
+#if CHEAP_LOAD
+    if (block.x >= RADIUS && block.x + BLOCK_X + RADIUS <= IMAGE_WIDTH) {
+        block_make(result, block, work, false, taps);
+        return;
+    }
+#endif
+    tile_load(block, work CORRECTION_ARGUMENT);
+    block_make(result, block, work, true, taps);
+#endif
+}

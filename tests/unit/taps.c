@@ -1,0 +1,205 @@
+/* Tests of the taps of short filters: their values, radius and products, what is not short, and
+ * which reaches unite. */
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "support/chains.h"
+#include "support/cmocka.h"
+
+#include "filters/taps.h"
+
+static const struct taps_samples bytes = {.sub_x = 1, .sub_y = 1, .bits = 8};
+
+static struct taps *find(const char *text, const struct taps_samples *samples)
+{
+    const struct filter_chain chain = chain_of(text);
+    struct taps *taps = malloc(sizeof *taps);
+    struct error why;
+    if (taps_find(taps, &chain, samples, &why) < 0)
+        fail_msg("%s: %s", text, why.text);
+    return taps;
+}
+
+static struct taps_reach reach(const char *text, const struct taps_samples *samples)
+{
+    const struct filter_chain chain = chain_of(text);
+    return taps_reach_of(&chain, samples);
+}
+
+static double at(const struct taps *taps, int x, int y)
+{
+    const int radius = (int)taps->radius;
+    return taps->tap[(y + radius) * (2 * radius + 1) + x + radius];
+}
+
+static void test_kernels_are_their_taps(void **state)
+{
+    static const double kernel[3][3] = {{1, 2, 3}, {-4, 5, 1}, {0, 0.5, 2}};
+    struct taps *taps = find("convolve:kernel=1 2 3/-4 5 1/0 0.5 2", &bytes);
+    (void)state;
+    assert_int_equal(taps->radius, 1);
+    assert_int_equal(taps->products, 3);
+    for (int y = -1; y <= 1; y++)
+        for (int x = -1; x <= 1; x++)
+            assert_true(fabs(at(taps, x, y) - kernel[y + 1][x + 1]) < 1e-12);
+    free(taps);
+    taps = find("shift:by=3/-2", &bytes);
+    assert_int_equal(taps->radius, 3);
+    assert_true(fabs(at(taps, 3, -2) - 1) < 1e-12);
+    free(taps);
+}
+
+/* A Gaussian is sampled where nothing folds over: its taps are those of the function. */
+static void test_a_gaussian(void **state)
+{
+    (void)state;
+    for (int bits = 8; bits <= 16; bits += 4) {
+        const struct taps_samples samples = {.sub_x = 1, .sub_y = 1, .bits = (unsigned)bits};
+        const double sigma = 1.5, step = 1 / (double)((1u << bits) - 1);
+        struct taps *taps = find("gaussian-blur:sigma=1.5", &samples);
+        double sum = 0;
+        assert_int_equal(taps->products, 1);
+        for (int y = -(int)taps->radius; y <= (int)taps->radius; y++)
+            for (int x = -(int)taps->radius; x <= (int)taps->radius; x++) {
+                const double expected =
+                    exp(-(x * x + y * y) / (2 * sigma * sigma)) / (2 * M_PI * sigma * sigma);
+                assert_true(fabs(at(taps, x, y) - expected) < step);
+                sum += at(taps, x, y);
+            }
+        assert_true(fabs(sum - 1) < 1e-12);
+        free(taps);
+    }
+}
+
+static void test_products_make_the_taps(void **state)
+{
+    static const struct {
+        const char *chain;
+        unsigned products;
+    } cases[] = {{"none", 1},
+                 {"gaussian-blur:sigma=3", 1},
+                 {"box-blur:radius=2.5", 1},
+                 {"convolve:kernel=1 0 -1/2 0 -2/1 0 -1", 1},
+                 {"laplacian", 2},
+                 {"sharpen:amount=1.5,sigma=2", 2},
+                 {"sharpen:sigma=1.5 | gaussian-blur:sigma=1.5", 2},
+                 {"convolve:kernel=1 0 0 0/0 2 0 0/0 0 3 0/0 0 0 4", 0}};
+    (void)state;
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        struct taps *taps = find(cases[i].chain, &bytes);
+        const int radius = (int)taps->radius;
+        if (taps->products != cases[i].products)
+            fail_msg("%s: %u products", cases[i].chain, taps->products);
+        for (int y = 0; taps->products > 0 && y <= 2 * radius; y++)
+            for (int x = 0; x <= 2 * radius; x++) {
+                double sum = 0;
+                for (unsigned k = 0; k < taps->products; k++)
+                    sum += taps->down[k][y] * taps->across[k][x];
+                assert_true(fabs(sum - at(taps, x - radius, y - radius)) < 1e-4);
+            }
+        free(taps);
+    }
+}
+
+/* What a chain needs; radius -1: a transform. */
+static void test_reaches(void **state)
+{
+    static const struct {
+        const char *chain;
+        unsigned sub, bits;
+        int radius;
+        unsigned products;
+    } cases[] = {
+        {"none", 1, 8, 0, 0},
+        {"none", 2, 16, 0, 0},
+        {"deflicker", 1, 8, 0, 0},
+        {"homomorphic", 1, 8, 0, 0},
+        {"gain:dc=0.5,ac=0.5", 1, 8, 0, 0},
+        {"gain:dc=0.5", 1, 8, -1, 0}, /* the mean of the frame */
+        {"laplacian", 1, 8, 1, 0},
+        {"laplacian:dc=1", 1, 8, -1, 0},
+        {"laplacian", 2, 8, -1, 0}, /* it is cut at half the sampling rate of chroma */
+        {"convolve:kernel=1 2 1/2 4 2/1 2 1,normalise=sum", 1, 16, 1, 0},
+        {"box-blur:radius=4", 1, 8, 7, 1},
+        {"gaussian-blur:sigma=1", 1, 8, 10, 1}, /* a tail from half the sampling rate */
+        {"gaussian-blur:sigma=1", 1, 16, -1, 0},
+        {"gaussian-blur:sigma=1.2", 1, 8, 7, 1},
+        {"gaussian-blur:sigma=2", 1, 8, 7, 1},
+        {"gaussian-blur:sigma=2", 1, 12, 10, 1},
+        {"gaussian-blur:sigma=3", 2, 8, 7, 1},
+        {"gaussian-blur:sigma=3", 1, 8, 10, 1},
+        {"gaussian-blur:sigma=3.5", 1, 8, -1, 0},
+        {"gaussian-blur:sigma=2 | homomorphic", 1, 8, 10, 1},
+        {"gaussian-blur:sigma=0.5", 1, 8, -1, 0},
+        {"sharpen:amount=2,sigma=2", 1, 8, 7, 2},
+        {"notch:at=0.25/0.1,width=0.02", 1, 8, -1, 0},
+        {"notch:at=0.2003/0.1,width=0.0005", 1, 8, -1, 0}, /* between the samples of the grid */
+        {"lowpass:shape=ideal,cutoff=0.3", 1, 8, -1, 0},
+        {"shift:by=0.5/0", 1, 8, -1, 0},
+        {"shift:by=-9/0", 1, 8, 10, 1},
+        {"shift:by=-11/0", 1, 8, -1, 0},
+        {"convolve:kernel=1 0 0 0/0 2 0 0/0 0 3 0/0 0 0 4", 1, 8, 2, 0},
+    };
+    (void)state;
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        const struct taps_samples samples = {
+            .sub_x = cases[i].sub, .sub_y = cases[i].sub, .bits = cases[i].bits};
+        const struct taps_reach found = reach(cases[i].chain, &samples);
+        const int radius = found.is_short ? (int)found.radius : -1;
+        if (radius != cases[i].radius || found.products != cases[i].products)
+            fail_msg("%s: radius %d, %u products: expected %d, %u", cases[i].chain, radius,
+                     found.products, cases[i].radius, cases[i].products);
+    }
+}
+
+/* What is left out of a Gaussian, whose taps are all positive, is less than half a step of the
+ * largest sample, and no tap more than needed is left in. */
+static void test_what_is_left_out_is_negligible(void **state)
+{
+    (void)state;
+    for (double sigma = 1.5; sigma < 3; sigma *= 1.03) {
+        char text[64];
+        snprintf(text, sizeof text, "gaussian-blur:sigma=%.17g", sigma);
+        struct taps *taps = find(text, &bytes);
+        /* The share of a Gaussian beyond half a pixel outside, along both axes; the sum of its
+         * samples there differs by up to a fifth. */
+        assert_true(255 * 2 * erfc((taps->radius + 0.5) / (sigma * M_SQRT2)) < 0.6);
+        assert_true(255 * 2 * erfc((taps->radius - 0.5) / (sigma * M_SQRT2)) > 0.4);
+        free(taps);
+    }
+}
+
+static void test_reaches_unite(void **state)
+{
+    const struct taps_reach point = reach("none", &bytes), three = reach("laplacian", &bytes);
+    const struct taps_reach blur = reach("gaussian-blur:sigma=2", &bytes);
+    const struct taps_reach wide = reach("gaussian-blur:sigma=3", &bytes);
+    const struct taps_reach far = reach("notch:at=0.25/0.1,width=0.02", &bytes);
+    (void)state;
+    assert_true(taps_reach_equal(taps_reach_unite(point, three), three));
+    const struct taps_reach both = taps_reach_unite(three, blur);
+    assert_true(both.is_short && both.radius == 7 && both.products == 0);
+    assert_true(taps_reach_equal(taps_reach_unite(both, blur), both));
+    assert_true(taps_reach_equal(taps_reach_unite(blur, blur), both)); /* products do not blend */
+    assert_false(taps_reach_unite(wide, wide).is_short);
+    assert_false(taps_reach_unite(wide, point).is_short);
+    assert_false(taps_reach_unite(far, point).is_short);
+    assert_false(taps_reach_unite(point, far).is_short);
+
+    assert_true(taps_reach_covers(three, point) && !taps_reach_covers(point, three));
+    assert_true(taps_reach_covers(blur, blur) && taps_reach_covers(both, blur));
+    assert_true(taps_reach_covers(wide, blur) && !taps_reach_covers(blur, wide));
+    assert_false(taps_reach_covers(wide, three));
+    assert_true(taps_reach_covers(far, wide) && !taps_reach_covers(wide, far));
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_kernels_are_their_taps),         cmocka_unit_test(test_a_gaussian),
+        cmocka_unit_test(test_products_make_the_taps),         cmocka_unit_test(test_reaches),
+        cmocka_unit_test(test_what_is_left_out_is_negligible), cmocka_unit_test(test_reaches_unite),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

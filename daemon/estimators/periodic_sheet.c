@@ -455,13 +455,12 @@ void sheet_fit(struct sheet *sheet, struct sheet_frequency *f, unsigned count, d
     }
 }
 
-void sheet_subtract(struct sheet *sheet, const struct sheet_frequency *f,
-                    const double complex *amplitude, unsigned count)
+void sheet_prepare(struct sheet *sheet, const struct sheet_frequency *f,
+                   const double complex *amplitude, unsigned count)
 {
-    const unsigned stride = sheet->stride;
     for (unsigned k = 0; k < count; k++) {
-        float *re = sheet->scratch + (size_t)2 * k * stride;
-        float *im = re + stride;
+        float *re = sheet->scratch + (size_t)2 * k * sheet->stride;
+        float *im = re + sheet->stride;
         const double complex along = cexp(2 * M_PI * I * f[k].fx);
         double complex at = amplitude[k] * cexp(-2 * M_PI * I * f[k].fx * (sheet->width - 1) / 2);
         for (unsigned x = 0; x < sheet->width; x++, at *= along) {
@@ -469,19 +468,34 @@ void sheet_subtract(struct sheet *sheet, const struct sheet_frequency *f,
             im[x] = (float)cimag(at);
         }
     }
+}
+
+static void subtract_from_cell(float *restrict to, const float *restrict re,
+                               const float *restrict im, double complex turn)
+{
+    const float cosine = (float)creal(turn), sine = (float)cimag(turn);
+    for (unsigned l = 0; l < SHEET_LANES; l++)
+        to[l] -= cosine * re[l] - sine * im[l];
+}
+
+void sheet_subtract_row(const struct sheet *sheet, const struct sheet_frequency *f, unsigned count,
+                        unsigned y, bool skips_blank, float *row)
+{
+    for (unsigned k = 0; k < count; k++) {
+        const double complex turn = cexp(2 * M_PI * I * f[k].fy * (y - (sheet->height - 1) / 2.0));
+        const float *re = sheet->scratch + (size_t)2 * k * sheet->stride;
+        const float *im = re + sheet->stride;
+        for (unsigned c = 0; c < sheet->cells_x; c++)
+            if (!skips_blank || !sheet_is_blank(sheet, c, y / SHEET_LANES))
+                subtract_from_cell(row + (size_t)c * SHEET_LANES, re + (size_t)c * SHEET_LANES,
+                                   im + (size_t)c * SHEET_LANES, turn);
+    }
+}
+
+void sheet_subtract(struct sheet *sheet, const struct sheet_frequency *f,
+                    const double complex *amplitude, unsigned count)
+{
+    sheet_prepare(sheet, f, amplitude, count);
     for (unsigned y = 0; y < sheet->height; y++)
-        for (unsigned k = 0; k < count; k++) {
-            const double complex turn =
-                cexp(2 * M_PI * I * f[k].fy * (y - (sheet->height - 1) / 2.0));
-            const float cosine = (float)creal(turn);
-            const float sine = (float)cimag(turn);
-            const float *restrict re = sheet->scratch + (size_t)2 * k * stride;
-            const float *restrict im = re + stride;
-            float *restrict row = sheet->pixel + (size_t)y * stride;
-            for (unsigned c = 0; c < sheet->cells_x;
-                 c++, re += SHEET_LANES, im += SHEET_LANES, row += SHEET_LANES)
-                for (unsigned l = 0; l < SHEET_LANES && !sheet_is_blank(sheet, c, y / SHEET_LANES);
-                     l++)
-                    row[l] -= cosine * re[l] - sine * im[l];
-        }
+        sheet_subtract_row(sheet, f, count, y, true, sheet->pixel + (size_t)y * sheet->stride);
 }

@@ -52,6 +52,15 @@ bool sheet_is_blank(const struct sheet *sheet, unsigned cell_x, unsigned cell_y)
  * such units wide, keeps its frequency. */
 void sheet_fit(struct sheet *sheet, struct sheet_frequency *f, unsigned count, double complex *ret);
 
+/* What sheet_subtract_row() subtracts, until the next fit. */
+void sheet_prepare(struct sheet *sheet, const struct sheet_frequency *f,
+                   const double complex *amplitude, unsigned count);
+
+/* Subtracts the prepared waves from row y of a picture, of `stride` numbers; from blank cells only
+ * if they are not skipped. f, count: as they were prepared. */
+void sheet_subtract_row(const struct sheet *sheet, const struct sheet_frequency *f, unsigned count,
+                        unsigned y, bool skips_blank, float *row);
+
 /* Subtracts the real part of amplitude[i] exp(2 pi i f[i] (r - centre)) for all waves. */
 void sheet_subtract(struct sheet *sheet, const struct sheet_frequency *f,
                     const double complex *amplitude, unsigned count);

@@ -10,9 +10,13 @@
 #define SAME       1.0
 /* With so many, the scene adds less to an amplitude than a tenth of a grey level. */
 #define LEAST_ROWS 240u
+#define TOP        255.0F
+/* One of so many of the fitted rows tells what samples that were cut off have lost. */
+#define CUT_ROWS   4u
 
 struct wave_fit {
     struct sheet sheet;
+    float *row; /* of the sheet's stride */
     unsigned count; /* waves of the frame before */
     struct sheet_frequency f[CORRECTION_MAX_WAVES];
 };
@@ -22,9 +26,14 @@ int wave_fit_create(struct wave_fit **ret, unsigned width, unsigned height, stru
     struct wave_fit *fit = calloc(1, sizeof *fit);
     if (fit == NULL)
         return error_set(why, ENOMEM, "out of memory for the waves in a frame");
-    const int r = sheet_init(&fit->sheet, width, height, LEAST_ROWS, why);
+    int r = sheet_init(&fit->sheet, width, height, LEAST_ROWS, why);
+    if (r == 0) {
+        fit->row = malloc(fit->sheet.stride * sizeof *fit->row);
+        if (fit->row == NULL)
+            r = error_set(why, ENOMEM, "out of memory for the waves in a frame");
+    }
     if (r < 0) {
-        free(fit);
+        wave_fit_destroy(fit);
         return r;
     }
     *ret = fit;
@@ -36,6 +45,7 @@ void wave_fit_destroy(struct wave_fit *fit)
     if (fit == NULL)
         return;
     sheet_clear(&fit->sheet);
+    free(fit->row);
     free(fit);
 }
 
@@ -55,15 +65,62 @@ unsigned wave_fit_rows(const struct wave_fit *fit, const unsigned **ret)
     return fit->sheet.rows;
 }
 
-unsigned wave_fit_frame(struct wave_fit *fit, const struct wave_model *model, const float *luma,
-                        struct wave ret[CORRECTION_MAX_WAVES])
+/* Of samples that are cut off: sums of their waves times the distance of the scene from the limit,
+ * and of their waves' squares. */
+struct cut {
+    double product, square;
+};
+
+static double share_of(struct cut cut)
+{
+    return cut.square > 0 ? cut.product / cut.square : 1;
+}
+
+/* What a sample of the scene, `distance` from a limit, would lose by a wave towards it. */
+static void add_cut(struct cut *ret, float distance, float wave)
+{
+    const float near = distance > 0 ? distance : 0;
+    if (near < wave) {
+        ret->product += (double)(near * wave);
+        ret->square += (double)(wave * wave);
+    }
+}
+
+/* Where a wave is negative, nothing of the scene is lost at the upper limit. So the scene is known
+ * there, and how much of it is lost where the wave is positive follows, because a wave has both
+ * signs equally often. The same holds for the lower limit. */
+static void measure_cut(struct wave_fit *fit, const struct sheet_frequency *f, unsigned count,
+                        const double complex *amplitude, const float *luma, struct correction *ret)
+{
+    struct sheet *sheet = &fit->sheet;
+    struct cut low = {0, 0}, high = {0, 0};
+    sheet_prepare(sheet, f, amplitude, count);
+    for (unsigned i = 0; i < sheet->rows; i += CUT_ROWS) {
+        const unsigned y = sheet->row[i];
+        memset(fit->row, 0, sheet->stride * sizeof *fit->row);
+        sheet_subtract_row(sheet, f, count, y, false, fit->row);
+        for (unsigned x = 0; x < sheet->width; x++) {
+            const float opposite = fit->row[x];
+            const float scene = luma[(size_t)y * sheet->width + x] + opposite;
+            if (opposite > 0)
+                add_cut(&high, TOP - scene, opposite);
+            else
+                add_cut(&low, scene, -opposite);
+        }
+    }
+    ret->share_low = share_of(low);
+    ret->share_high = share_of(high);
+}
+
+void wave_fit_frame(struct wave_fit *fit, const struct wave_model *model, const float *luma,
+                    struct correction *ret)
 {
     struct sheet_frequency f[CORRECTION_MAX_WAVES];
     double complex amplitude[CORRECTION_MAX_WAVES];
-    unsigned count = 0;
+    ret->wave_count = 0;
     if (model->count == 0) {
         fit->count = 0;
-        return 0;
+        return;
     }
     for (unsigned i = 0; i < model->count; i++)
         f[i] = newest_of(fit, model->wave[i].f);
@@ -73,14 +130,17 @@ unsigned wave_fit_frame(struct wave_fit *fit, const struct wave_model *model, co
     for (unsigned i = 0; i < model->count; i++) {
         if (!(cabs(amplitude[i]) > model->wave[i].least))
             continue;
-        fit->f[fit->count++] = f[i];
         /* Waves of frames count from the first pixel. */
         const double complex first =
             amplitude[i] *
             cexp(-M_PI * I *
                  (f[i].fx * (fit->sheet.width - 1) + f[i].fy * (fit->sheet.height - 1)));
-        ret[count++] = (struct wave){f[i].fx - round(f[i].fx), f[i].fy - round(f[i].fy),
-                                     creal(first), cimag(first)};
+        ret->wave[fit->count] = (struct wave){f[i].fx - round(f[i].fx), f[i].fy - round(f[i].fy),
+                                              creal(first), cimag(first)};
+        amplitude[fit->count] = amplitude[i];
+        fit->f[fit->count++] = f[i];
     }
-    return count;
+    ret->wave_count = fit->count;
+    ret->top = (double)TOP;
+    measure_cut(fit, fit->f, fit->count, amplitude, luma, ret);
 }

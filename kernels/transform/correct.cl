@@ -1,5 +1,5 @@
 /* Corrections of captured samples (daemon/filters/correction.h), in the load of the first dispatch:
- *     corrected(x, y) = (captured(x, y) - sum of the waves at (x, y)) * row_gain[y]
+ *     corrected(x, y) = limit(captured(x, y) - share * sum of the waves at (x, y)) * row_gain[y]
  * Kernels without CORRECTIONS have nothing of this.
  *
  * The host computes the factors for each place along U and along V of the padded image
@@ -8,6 +8,8 @@
  *
  * Data, in floats from the beginning of `correction`:
  *     0                                          number of waves
+ *     CORRECTION_TOP                             the largest sample; 0: there are no limits
+ *     CORRECTION_LOW, CORRECTION_HIGH            share, for captured samples at the limits
  *     CORRECTION_GAIN                            a gain for each place along y
  *     CORRECTION_WAVES + w CORRECTION_STEP       wave w: U_LENGTH real parts along U and as many
  *                                                imaginary ones, then V_LENGTH of each along V
@@ -17,6 +19,9 @@
 
 #if CORRECTIONS
 
+#define CORRECTION_TOP   1
+#define CORRECTION_LOW   2
+#define CORRECTION_HIGH  3
 #define CORRECTION_GAIN  16
 #define CORRECTION_WAVES (CORRECTION_GAIN + (ROWS_FIRST ? V_LENGTH : U_LENGTH))
 #define CORRECTION_STEP  (2 * (U_LENGTH + V_LENGTH))
@@ -61,19 +66,69 @@ static inline cplx wave_subtract(cplx z, struct wave_factors f, float re, float 
 #endif
 }
 
+#if STAGED
+typedef cplx limited; /* four samples */
+#else
+typedef real limited;
+#endif
+
+/* Samples at a limit are moved away from all others by so many times the largest one, until the
+ * waves have been subtracted. More of them than this would not be precise any more. */
+#define FAR 16
+
+static inline limited mark(limited s, float top)
+{
+    const limited high = select(s, s + FAR * top, s >= 0.999f * top); /* luma of RGB is rounded */
+    return select(high, s - FAR * top, s <= 0);
+}
+
+/* Undoes mark(). top: times the gain. */
+static inline limited limit(limited s, limited top, float low, float high)
+{
+    const limited over = s - (FAR + 1) * top, under = s + FAR * top;
+    limited ret = select(s, top + high * over, s > FAR / 2 * top);
+    ret = select(ret, low * under, s < -FAR / 2 * top);
+    return clamp(ret, (limited)(0), top);
+}
+
+static inline cplx mark_legs(cplx z, float top)
+{
+#if STAGED
+    return mark(z, top);
+#else
+    return c_make(mark(c_re(z), top), mark(c_im(z), top));
+#endif
+}
+
+static inline cplx limit_legs(cplx z, cplx top, float low, float high)
+{
+#if STAGED
+    return limit(z, top, low, high);
+#else
+    return c_make(limit(c_re(z), c_re(top), low, high), limit(c_im(z), c_im(top), low, high));
+#endif
+}
+
+static inline cplx multiply_gain(cplx z, global const float *gain, uint u, uint v)
+{
+#if ROWS_FIRST
+    return c_make(c_re(z) * gain[v], c_im(z) * gain[v + V_HALF]);
+#else
+    return c_scale(z, gain[u]);
+#endif
+}
+
 /* Corrects the legs of a butterfly of stage 0, whose samples are at u, u + span, ... and at v. */
 static inline void correct(cplx *x, uint radix, uint span, uint u, uint v,
                            global const float *correction)
 {
     global const float *gain = correction + CORRECTION_GAIN;
     global const float *wave = correction + CORRECTION_WAVES;
+    const float top = correction[CORRECTION_TOP] * (HALF_STORAGE ? LOAD_SCALE : 1);
+    const bool is_limited = top > 0;
 #pragma unroll
     for (uint j = 0; j < radix; j++)
-#if ROWS_FIRST
-        x[j] = c_make(c_re(x[j]) * gain[v], c_im(x[j]) * gain[v + V_HALF]);
-#else
-        x[j] = c_scale(x[j], gain[u + j * span]);
-#endif
+        x[j] = multiply_gain(is_limited ? mark_legs(x[j], top) : x[j], gain, u + j * span, v);
     for (uint left = (uint)correction[0]; left > 0; left--, wave += CORRECTION_STEP) {
         const struct wave_factors f = wave_at(wave, v);
 #pragma unroll
@@ -83,6 +138,12 @@ static inline void correct(cplx *x, uint radix, uint span, uint u, uint v,
                                  HALF_STORAGE ? im * LOAD_SCALE : im);
         }
     }
+    if (!is_limited)
+        return;
+    const float low = correction[CORRECTION_LOW], high = correction[CORRECTION_HIGH];
+#pragma unroll
+    for (uint j = 0; j < radix; j++)
+        x[j] = limit_legs(x[j], multiply_gain(c_make((real)(top), (real)(top)), gain, u + j * span, v), low, high);
 }
 
 /* What kernels and functions have besides their other parameters, and what they pass on. Only

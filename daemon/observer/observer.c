@@ -365,7 +365,7 @@ static void fit_waves(struct camera_side *camera, const struct observed_frames *
         return; /* without memory the waves stay, and the next frame tries again */
     const struct format_info *format = format_by_fourcc(frames->fourcc);
     const unsigned *row;
-    const unsigned rows = wave_fit_rows(camera->fit, &row);
+    const unsigned rows = wave_fit_rows(camera->fit, model, &row);
     if (format->kind == SAMPLE_BAYER) /* a pixel needs its neighbours */
         luma_read(camera->luma, format, frames->width, frames->height, frame->plane[0],
                   frame->stride[0]);

@@ -362,6 +362,37 @@ static void difficult_waves_are_found(void **state)
     }
 }
 
+/* Of a large frame, some of the rows are fitted. Whatever a wave's direction, they tell its
+ * amplitude. */
+static void waves_of_large_frames_are_measured(void **state)
+{
+    (void)state;
+    static const double fx[] = {0, 1. / 320, 0.02, -0.2};
+    const unsigned width = 320, height = 720;
+    float *pixel = malloc((size_t)width * height * sizeof *pixel);
+    struct clip clip;
+    clip_make(&clip, CLIP_SMOOTH, width, height, false, 2, first_seed());
+    double worst = 0;
+    for (size_t i = 0; i < sizeof fx / sizeof fx[0]; i++) {
+        const struct wave wave = {.fx = fx[i], .fy = 0.31, .re = 10};
+        const struct wave_model model = {1, {{{wave.fx, wave.fy}, 1}}};
+        struct correction correction;
+        struct wave_fit *fit;
+        clip_frame(&clip, 0, pixel);
+        add_waves(pixel, width, height, &wave, 1, 1);
+        assert_int_equal(wave_fit_create(&fit, width, height, NULL), 0);
+        wave_fit_frame(fit, &model, pixel, &correction);
+        assert_int_equal(correction.wave_count, 1);
+        const struct wave *got = &correction.wave[0];
+        worst = fmax(worst, hypot(got->re - wave.re, got->im - wave.im));
+        wave_fit_destroy(fit);
+    }
+    clip_clear(&clip);
+    free(pixel);
+    printf("# figures: amplitudes of 10 in frames of 720 rows at most %.2f off\n", worst);
+    assert_true(worst < 0.3);
+}
+
 /* Much of the scene is white and black, and more of it becomes so by the wave. */
 static void what_is_cut_off_leaves_little(void **state)
 {
@@ -477,6 +508,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(waves_are_found_and_removed),
         cmocka_unit_test(difficult_waves_are_found),
+        cmocka_unit_test(waves_of_large_frames_are_measured),
         cmocka_unit_test(what_is_cut_off_leaves_little),
         cmocka_unit_test(steady_frequencies_are_averaged),
         cmocka_unit_test(clean_clips_are_not_changed),

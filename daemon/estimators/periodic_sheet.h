@@ -24,6 +24,7 @@ struct sheet {
     unsigned rows;              /* how many are loaded and fitted */
     unsigned *row;              /* which, downwards */
     unsigned short *saturated;  /* how many loaded pixels of each cell are black or white */
+    unsigned cut;               /* how many in a whole cell make it blank */
     float *window_x, *window_y; /* Hann, over the whole frame */
     double seen;                /* share of the window that no blank cell is under */
     double sum_y;               /* of the window, over the loaded rows */

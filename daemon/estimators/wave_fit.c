@@ -20,7 +20,7 @@
 struct wave_fit {
     struct sheet few, all; /* rows */
     float *row;            /* of a sheet's stride */
-    unsigned count; /* waves of the frame before */
+    unsigned count;        /* waves of the frame before */
     struct sheet_frequency f[CORRECTION_MAX_WAVES];
 };
 
@@ -152,8 +152,7 @@ void wave_fit_frame(struct wave_fit *fit, const struct wave_model *model, const 
         /* Waves of frames count from the first pixel. */
         const double complex first =
             amplitude[i] *
-            cexp(-M_PI * I *
-                 (f[i].fx * (sheet->width - 1) + f[i].fy * (sheet->height - 1)));
+            cexp(-M_PI * I * (f[i].fx * (sheet->width - 1) + f[i].fy * (sheet->height - 1)));
         ret->wave[fit->count] = (struct wave){f[i].fx - round(f[i].fx), f[i].fy - round(f[i].fy),
                                               creal(first), cimag(first)};
         amplitude[fit->count] = amplitude[i];

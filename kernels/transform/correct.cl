@@ -143,7 +143,9 @@ static inline void correct(cplx *x, uint radix, uint span, uint u, uint v,
     const float low = correction[CORRECTION_LOW], high = correction[CORRECTION_HIGH];
 #pragma unroll
     for (uint j = 0; j < radix; j++)
-        x[j] = limit_legs(x[j], multiply_gain(c_make((real)(top), (real)(top)), gain, u + j * span, v), low, high);
+        x[j] =
+            limit_legs(x[j], multiply_gain(c_make((real)(top), (real)(top)), gain, u + j * span, v),
+                       low, high);
 }
 
 /* What kernels and functions have besides their other parameters, and what they pass on. Only

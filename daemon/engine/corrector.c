@@ -8,7 +8,15 @@
 #include "transform/transform_private.h"
 
 #define TWO_PI     6.28318530717958647693
-#define GAIN_AT    16 /* correct.cl: CORRECTION_GAIN */
+/* Places in the buffer (correct.cl). */
+#define TOP_AT     1
+#define LOW_AT     2
+#define HIGH_AT    3
+#define COLUMNS_AT 4
+#define ROWS_AT    5
+#define ACROSS_AT  6
+#define DOWN_AT    7
+#define GAIN_AT    16
 
 /* With a constant border one wave more keeps the gain away from the constant (put_constant). */
 #define MAX_TABLES (CORRECTION_MAX_WAVES + 1)
@@ -27,6 +35,7 @@ struct corrector {
     struct axis x, y;
     bool border_is_constant;
     double border_value;
+    bool loads_samples; /* as they were captured, at limits that are known */
     size_t waves_at, wave_floats;
     bool is_none; /* the device's buffer has no correction */
 };
@@ -78,6 +87,8 @@ int corrector_create(struct corrector **ret, const struct transform *transform,
     corrector->queue = queue;
     corrector->border_is_constant = mode == PLAN_CONSTANT;
     corrector->border_value = (float)transform->border.value;
+    corrector->loads_samples =
+        !transform->tuning.recipe.calibrated && !transform->tuning.recipe.warped;
     int r = 0;
     lay_out(corrector, plan);
     if (make_map(&corrector->x, plan->width, mode) < 0 ||
@@ -172,6 +183,16 @@ static void put_gain(float *gain, const struct axis *y, const float *row_gain)
     extend(gain, y, 1);
 }
 
+/* Whether what is loaded has the limits of the correction. A constant border may be beyond them,
+ * and with gains it would be. */
+static bool has_limits(const struct corrector *corrector, const struct correction *correction)
+{
+    const double value = corrector->border_value;
+    return corrector->loads_samples &&
+           (!corrector->border_is_constant ||
+            (correction->row_gain == NULL && value >= 0 && value <= correction->top));
+}
+
 /* Fills in the pinned memory and returns the number of waves. */
 static unsigned fill(const struct corrector *corrector, const struct correction *correction)
 {
@@ -185,10 +206,13 @@ static unsigned fill(const struct corrector *corrector, const struct correction 
         tables++;
     }
     corrector->at[0] = (float)tables;
-    corrector->at[1] = (float)corrector->x.padded;
-    corrector->at[2] = (float)corrector->y.padded;
-    corrector->at[3] = (float)corrector->x.table_at;
-    corrector->at[4] = (float)corrector->y.table_at;
+    corrector->at[TOP_AT] = has_limits(corrector, correction) ? (float)correction->top : 0;
+    corrector->at[LOW_AT] = (float)correction->share_low;
+    corrector->at[HIGH_AT] = (float)correction->share_high;
+    corrector->at[COLUMNS_AT] = (float)corrector->x.padded;
+    corrector->at[ROWS_AT] = (float)corrector->y.padded;
+    corrector->at[ACROSS_AT] = (float)corrector->x.table_at;
+    corrector->at[DOWN_AT] = (float)corrector->y.table_at;
     return tables;
 }
 

@@ -104,9 +104,9 @@ static void put_constants(FILE *out, const struct transform_image *image,
 char *denoiser_source(const struct transform_image *image, const struct recipe *recipe,
                       const struct denoiser_layout *layout, bool is_second)
 {
-    static const char *const shared[] = {"complex.cl",   "batch.cl", "captured.cl",
-                                         "calibrate.cl", "warp.cl",  "mosaic.cl",
-                                         "median.cl",    "pixel.cl", "transpose.cl"};
+    static const char *const shared[] = {"complex.cl", "batch.cl",    "captured.cl", "calibrate.cl",
+                                         "warp.cl",    "mosaic.cl",   "median.cl",   "pixel.cl",
+                                         "correct.cl", "transpose.cl"};
     char *text = NULL;
     size_t size;
     FILE *out = open_memstream(&text, &size);

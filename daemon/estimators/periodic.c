@@ -8,16 +8,12 @@
 #include "estimators/periodic_search.h"
 #include "estimators/periodic_spectrum.h"
 #include "estimators/periodic_texture.h"
-#include "estimators/periodic_verdict.h"
+#include "estimators/periodic_track.h"
 
 #define MAX_TRACKS     SHEET_MAX_WAVES
 #define MAX_NEW        4u  /* candidates taken up from one frame; each costs up to nine searches */
 #define MAX_REFUSED    32u /* as many as eight frames take up */
 #define MOST_AMPLITUDE 127.5 /* more does not fit into 0 .. 255: the fit is ill-conditioned */
-/* Times the expected error of an amplitude, which an amplitude of noise exceeds by a chance of
- * exp(-16) = 1e-7. */
-#define NOISES         4.0
-
 /* What tells interference from the picture. No calculation gives these numbers: they were chosen on
  * the clips of tests/unit/periodic.c. In brackets is what moves when one is moved far, of its
  * figures: "found" waves, "false" reports in clean clips, clean clips that are "changed". [-]: none
@@ -33,14 +29,11 @@
 #define AGREE_CONFIRM  0.9  /* of the patches [false, changed] */
 #define AGREE_REFUSE   0.8  /* [-] */
 #define AGREE_EARLY    0.2  /* close waves disturb each other until both are followed [false] */
-#define SEEN           0.25 /* of the patches in which a wave must be visible [false, changed] */
-#define COHERENT       0.5  /* of a candidate's patches [false] */
+#define COHERENT       0.35 /* of a candidate's patches [false] */
 #define COHERENT_LINE  0.9  /* of one that is not yet decided upon [false] */
 #define HARMONIC_2     0.08 /* of the amplitude, from which on it is texture [-] */
 #define HARMONIC_3     0.04 /* [-] */
 #define HARMONIC_SUM   0.1  /* of the weaker amplitude [-] */
-#define LINE_AGREE     0.4  /* of the patches, for a wave that may be texture [false] */
-#define LINE_SEEN      0.05 /* [false, changed] */
 #define SETTLED        2u   /* frames without a new candidate before waves are confirmed [false] */
 #define SETTLED_AGE    8u   /* unless they are that old [false] */
 #define RELATED_AGE    45u  /* frames for which all lines count as relations [-] */
@@ -48,24 +41,9 @@
  * relation by chance has a probability of 8 * 0.15^2 / (width height), 2e-6 for 320x240. */
 #define RELATED        0.15
 
-/* 1/width, 1/height: from where on a frame's frequency counts as it is; and the share with which
- * one counts that is hardly off. */
-#define DRIFTS         0.1
-#define STAYS          0.1
-
-struct track {
-    struct sheet_frequency f;
-    double complex amplitude; /* in the last frame */
-    double noise;             /* expected error of amplitude */
-    double agree, seen;       /* averages over the frames, of the patches */
-    unsigned age;             /* observed frames */
-    unsigned without_support; /* frames in a row */
-    bool is_confirmed;
-    int64_t since_ns;
-};
-
 struct refused {
-    struct texture_line line; /* amplitude 0: it was not a wave at all */
+    struct texture_line line; /* amplitude 0: of a wave that is followed already */
+    bool is_even;             /* it has about that amplitude and phase all over the frame */
     unsigned left;            /* observed frames */
 };
 
@@ -76,7 +54,8 @@ struct periodic {
     struct track track[MAX_TRACKS];
     unsigned tracks;
     struct refused refused[MAX_REFUSED];
-    unsigned settled;            /* observed frames without a new candidate */
+    unsigned settled;            /* observed frames without a new line */
+    double newest;               /* amplitude of the strongest new line of this frame */
     struct patch_sample *sample; /* for each wave and patch */
     unsigned *patch;             /* those of the present frame */
     double complex *projection;  /* for each start of a search and patch */
@@ -144,13 +123,6 @@ static void drop(struct periodic *p, unsigned i)
     p->track[i] = p->track[--p->tracks];
 }
 
-/* Whether the patches see a wave that is more than chance, be it interference or not. */
-static bool is_line(const struct track *t)
-{
-    return t->age >= 2 && t->agree > LINE_AGREE && t->seen > LINE_SEEN &&
-           cabs(t->amplitude) > NOISES * t->noise;
-}
-
 static void refuse(struct periodic *p, unsigned i, unsigned frames)
 {
     struct refused *to = p->refused;
@@ -158,34 +130,10 @@ static void refuse(struct periodic *p, unsigned i, unsigned frames)
         if (p->refused[k].left < to->left)
             to = &p->refused[k];
     const struct track *t = &p->track[i];
-    *to = (struct refused){{t->f, is_line(t) ? cabs(t->amplitude) : 0}, frames};
+    *to = (struct refused){{t->f, track_is_line(t) ? cabs(t->amplitude) : t->patch_amplitude},
+                           track_is_line(t),
+                           frames};
     drop(p, i);
-}
-
-/* ---- the patches' verdict on a track ---- */
-
-/* Judges track i by the patches of this frame, and corrects it. */
-static void judge(struct periodic *p, unsigned i, unsigned patches)
-{
-    struct track *t = &p->track[i];
-    struct verdict v = {0};
-    const double amplitude = cabs(t->amplitude);
-    for (unsigned k = 0; k < patches && amplitude > 0; k++) {
-        const unsigned at = p->patch[k];
-        if (p->spectrum.patch[at].is_usable)
-            verdict_add(&v, &p->sample[i * p->spectrum.count + at], amplitude);
-    }
-    t->age++;
-    const double gain = t->age < 3 ? 1.0 / t->age : 0.3;
-    if (v.patches > 0)
-        t->seen += gain * (v.seen / v.patches - t->seen);
-    if (v.seen > 0)
-        t->agree += gain * (v.agreeing / v.seen - t->agree);
-    if (v.weight > 0) {
-        t->amplitude += v.correction / v.weight;
-        /* Patches overlap by half along both axes, so that about every second one counts. */
-        t->noise = sqrt(2 / v.weight);
-    }
 }
 
 /* ---- decisions ---- */
@@ -194,7 +142,7 @@ static bool is_strong(const struct periodic *p, const struct track *t)
 {
     const double amplitude = cabs(t->amplitude);
     return amplitude >= p->options.min_amplitude && amplitude <= MOST_AMPLITUDE &&
-           amplitude > NOISES * t->noise;
+           amplitude > track_least(t);
 }
 
 /* Whether a wave's sum with others or itself is in the sheet, from which all tracks are
@@ -225,29 +173,31 @@ static bool has_harmonic(struct periodic *p, const struct track *t)
         return true;
     for (unsigned i = 0; i < p->tracks; i++) {
         const struct track *u = &p->track[i];
-        if (u != t && is_line(u) && is_comparable(cabs(t->amplitude), cabs(u->amplitude)) &&
+        if (u != t && track_is_line(u) && is_comparable(cabs(t->amplitude), cabs(u->amplitude)) &&
             (has_sum(p, t, 1, 1, u, HARMONIC_SUM) || has_sum(p, t, 1, -1, u, HARMONIC_SUM)))
             return true;
     }
     return false;
 }
 
+static bool reaches_borders(const struct periodic *p, const struct track *t)
+{
+    return periodic_reaches_borders(&p->sheet, t->f, t->amplitude);
+}
+
 static bool is_supported(const struct periodic *p, const struct track *t)
 {
     const bool is_even = t->agree > (t->is_confirmed ? AGREE_REFUSE : AGREE_CONFIRM);
-    return is_even && t->seen > SEEN && is_strong(p, t);
+    return is_even && t->seen > TRACK_SEEN && is_strong(p, t);
 }
 
 /* Whether all that speaks against a wave would be known by now. */
 static bool is_ready(const struct periodic *p, const struct track *t)
 {
-    const unsigned least = p->settled >= SETTLED ? LEAST_AGE : SETTLED_AGE;
+    const unsigned least = track_is_plain(t, p->newest) ? 1
+                           : p->settled >= SETTLED      ? LEAST_AGE
+                                                        : SETTLED_AGE;
     return !t->is_confirmed && t->age >= least && is_supported(p, t);
-}
-
-static struct texture_line line_of(const struct track *t)
-{
-    return (struct texture_line){t->f, cabs(t->amplitude)};
 }
 
 /* Marks the tracks that belong to the lattice of a texture, with each other and with lines that
@@ -262,26 +212,42 @@ static void mark_textures(const struct periodic *p, bool *is_texture)
         bool is_member[MAX_TRACKS + MAX_REFUSED] = {false};
         unsigned count = 1;
         const struct track *t = &p->track[i];
-        if (!is_line(t))
+        if (!track_is_line(t))
             continue;
-        line[0] = line_of(t);
+        line[0] = track_line(t);
         track[0] = i;
         /* A wave that has been interference for long is not refused by a chance of the scene. */
         const bool is_old = t->is_confirmed && t->age > RELATED_AGE;
         for (unsigned k = 0; k < p->tracks; k++)
             if (k != i && is_comparable(cabs(t->amplitude), cabs(p->track[k].amplitude)) &&
-                (is_old ? is_supported(p, &p->track[k]) : is_line(&p->track[k]))) {
-                line[count] = line_of(&p->track[k]);
+                (is_old ? is_supported(p, &p->track[k]) : track_may_be_line(&p->track[k]))) {
+                line[count] = track_line(&p->track[k]);
                 track[count++] = k;
             }
         const unsigned tracks = count;
         for (unsigned k = 0; k < MAX_REFUSED && !is_old; k++)
-            if (p->refused[k].left > 0 &&
+            if (p->refused[k].left > 0 && p->refused[k].is_even &&
                 is_comparable(cabs(t->amplitude), p->refused[k].line.amplitude))
                 line[count++] = p->refused[k].line;
         texture_relate(line, count, dx, dy, is_member);
         for (unsigned k = 0; k < tracks; k++)
             is_texture[track[k]] |= is_member[k];
+    }
+}
+
+/* Marks the tracks that follow from lines which were refused. */
+static void mark_explained(const struct periodic *p, bool *is_texture)
+{
+    struct texture_line known[MAX_REFUSED];
+    unsigned count = 0;
+    for (unsigned i = 0; i < MAX_REFUSED; i++)
+        if (p->refused[i].left > 0 && p->refused[i].line.amplitude > 0)
+            known[count++] = p->refused[i].line;
+    for (unsigned i = 0; i < p->tracks; i++) {
+        const struct track *t = &p->track[i];
+        if (track_is_line(t) && !(t->is_confirmed && t->age > RELATED_AGE))
+            is_texture[i] |= texture_explains(known, count, track_line(t), RELATED / p->sheet.width,
+                                              RELATED / p->sheet.height);
     }
 }
 
@@ -297,10 +263,12 @@ static void refuse_textures(struct periodic *p)
     for (unsigned i = 0; i < p->tracks; i++)
         supported += is_supported(p, &p->track[i]) && cabs(p->track[i].amplitude) > COUNTED * most;
     mark_textures(p, is_texture);
+    mark_explained(p, is_texture);
     for (unsigned i = 0; i < p->tracks; i++) {
         const struct track *t = &p->track[i];
         if (!is_texture[i] && is_supported(p, t))
-            is_texture[i] = supported > MOST_WAVES || (is_ready(p, t) && has_harmonic(p, t));
+            is_texture[i] = supported > MOST_WAVES ||
+                            (is_ready(p, t) && (has_harmonic(p, t) || !reaches_borders(p, t)));
     }
     for (unsigned i = p->tracks; i-- > 0;)
         if (is_texture[i])
@@ -335,8 +303,10 @@ static bool is_known(const struct periodic *p, struct sheet_frequency f)
 {
     const double near = 1.3 / p->spectrum.length;
     for (unsigned i = 0; i < p->tracks; i++) {
-        /* One whose frequency is settled leaves nothing beside it, so that more is another wave. */
-        const double radius = p->track[i].is_confirmed ? near / 2 : near;
+        /* One whose frequency is settled leaves nothing beside it, so that more is another wave,
+         * and so may be what makes a strong one uneven. */
+        const struct track *t = &p->track[i];
+        const double radius = t->is_confirmed || track_is_disturbed(t) ? near / 2 : near;
         if (texture_is_same(p->track[i].f, f, radius, radius))
             return true;
     }
@@ -361,32 +331,28 @@ static void take_up(struct periodic *p, int64_t captured_ns)
     const unsigned count = spectrum_peaks(&p->spectrum, peak, MAX_NEW * 4);
     unsigned taken = 0;
     p->settled++;
+    p->newest = 0;
     for (unsigned i = 0; i < count && p->tracks < MAX_TRACKS && taken < MAX_NEW; i++) {
         struct track t = {.f = peak[i].f, .since_ns = captured_ns};
         if (is_known(p, t.f))
             continue;
-        const double coherence = periodic_search(&p->spectrum, &p->sheet, p->projection, &t.f);
+        const double coherence =
+            periodic_search(&p->spectrum, &p->sheet, p->projection, &t.f, &t.patch_amplitude);
         const bool is_old = is_tracked(p, t.f);
+        if (is_old)
+            t.patch_amplitude = 0;
         p->track[p->tracks++] = t;
         taken++;
-        if (is_old || !(coherence > COHERENT))
+        if (is_old || !(coherence > COHERENT)) {
             refuse(p, p->tracks - 1, REFUSED_AGE);
-        else if (coherence > COHERENT_LINE)
+        } else if (coherence > COHERENT_LINE) {
             p->settled = 0;
+            p->newest = fmax(p->newest, t.patch_amplitude);
+        }
     }
 }
 
 /* ---- frames ---- */
-
-/* Averages the frequency over frames, unless it is on its way. */
-static void follow(const struct periodic *p, struct track *t, struct sheet_frequency f)
-{
-    const double dx = f.fx - t->f.fx, dy = f.fy - t->f.fy;
-    const double off = hypot(dx * p->sheet.width, dy * p->sheet.height);
-    const double gain = t->age < 3 ? 1 : fmin(fmax(off / DRIFTS, STAYS), 1);
-    t->f.fx += gain * dx;
-    t->f.fy += gain * dy;
-}
 
 void periodic_observe(struct periodic *p, const float *luma, int64_t captured_ns)
 {
@@ -406,15 +372,16 @@ void periodic_observe(struct periodic *p, const float *luma, int64_t captured_ns
     for (unsigned i = 0; i < p->tracks; i++) {
         struct track *t = &p->track[i];
         t->amplitude = amplitude[i];
-        if (!p->is_frozen && cabs(amplitude[i]) > NOISES * t->noise)
-            follow(p, t, f[i]);
+        if (!p->is_frozen && cabs(amplitude[i]) > track_least(t))
+            track_follow(t, &p->sheet, f[i]);
     }
     spectrum_process(&p->spectrum, &p->sheet, f, p->tracks, p->sample, p->patch, &patches);
     for (unsigned i = 0; i < p->tracks; i++)
-        judge(p, i, patches);
-    decide(p);
+        track_judge(&p->track[i], &p->spectrum, p->sample + i * p->spectrum.count, p->patch,
+                    patches);
     if (!p->is_frozen)
         take_up(p, captured_ns);
+    decide(p);
 }
 
 /* The confirmed tracks, the strongest first. */
@@ -445,8 +412,7 @@ void periodic_get_model(const struct periodic *p, struct wave_model *ret)
     *ret = (struct wave_model){.count = 0};
     for (unsigned i = 0; i < tracks && ret->count < p->options.max_waves; i++)
         if (is_removed(sorted[i]))
-            ret->wave[ret->count++] =
-                (struct modelled_wave){sorted[i]->f, NOISES * sorted[i]->noise};
+            ret->wave[ret->count++] = (struct modelled_wave){sorted[i]->f, track_least(sorted[i])};
 }
 
 unsigned periodic_reports(const struct periodic *p,

@@ -3,14 +3,17 @@
 #include <math.h>
 #include <stdlib.h>
 
-#define RANGE   0.8 /* bins of a patch; patches half as far apart as they are long allow 1 */
+#define RANGE         0.8 /* bins of a patch; patches half as far apart as they are long allow 1 */
 /* How far the power of a line must exceed what chance gives, which it does once in 8000 times:
  * exp(-9). */
-#define CHANCE  9.0
-#define BESIDE  8u /* frequencies with which one is compared */
+#define CHANCE        9.0
+#define BESIDE        8u /* frequencies with which one is compared */
+/* Of a strip: how much of its window must be seen, of 0.5; periods of a wave along it. */
+#define LEAST_STRIP   0.25
+#define LEAST_PERIODS 4
 /* Coherence of a wave whose nearest bin was tried. Other candidates take nine searches instead of
  * one. Chosen on the clips of tests/unit/periodic.c, of which 28 gave the same with 0.6. */
-#define CERTAIN 0.95
+#define CERTAIN       0.95
 
 static int compare(const void *a, const void *b)
 {
@@ -120,7 +123,7 @@ static struct match search_around(const struct spectrum *s, const struct sheet *
 }
 
 double periodic_search(const struct spectrum *s, const struct sheet *sheet,
-                       double complex *projection, struct sheet_frequency *f)
+                       double complex *projection, struct sheet_frequency *f, double *ret_amplitude)
 {
     const double bin = 1.0 / s->length;
     const struct sheet_frequency middle = *f;
@@ -148,6 +151,7 @@ double periodic_search(const struct spectrum *s, const struct sheet *sheet,
         if (k == 0 && best.coherence > CERTAIN && !is_near_mirror(middle, 2.5 * bin))
             break;
     }
+    *ret_amplitude = best.amplitude;
     return best.coherence;
 }
 
@@ -176,4 +180,48 @@ bool periodic_has_line(const struct spectrum *s, const struct sheet *sheet,
         beside = fmax(beside, cabs(sum_at(s, projection, dx, dy)));
     }
     return sum > 2 * beside;
+}
+
+/* The amplitude of what is left of a wave in a strip of the frame, along which a Hann window keeps
+ * its brightness out. */
+static double complex strip_amplitude(const struct sheet *sheet, struct sheet_frequency f,
+                                      bool is_row, bool is_last)
+{
+    const unsigned across = is_row ? sheet->height : sheet->width;
+    const unsigned first = is_last ? across - SHEET_LANES : 0;
+    const unsigned length = is_row ? sheet->width : sheet->height;
+    const float *window = is_row ? sheet->window_x : sheet->window_y;
+    const double along = is_row ? f.fx : f.fy, other = is_row ? f.fy : f.fx;
+    double complex sum = 0;
+    double total = 0;
+    for (unsigned k = first; k < first + SHEET_LANES; k++) {
+        double complex turn =
+            cexp(-2 * M_PI * I * (other * (k - (across - 1) / 2.0) - along * (length - 1) / 2.0));
+        const double complex step = cexp(-2 * M_PI * I * along);
+        for (unsigned i = 0; i < length; i++, turn *= step) {
+            const unsigned x = is_row ? i : k, y = is_row ? k : i;
+            if (sheet_is_blank(sheet, x / SHEET_LANES, y / SHEET_LANES))
+                continue;
+            const double weight = (double)window[i];
+            sum += weight * (double)sheet->pixel[(size_t)y * sheet->stride + x] * turn;
+            total += weight;
+        }
+    }
+    return total > LEAST_STRIP * length * SHEET_LANES ? 2 * sum / total : 0;
+}
+
+bool periodic_reaches_borders(const struct sheet *sheet, struct sheet_frequency f,
+                              double complex amplitude)
+{
+    for (int side = 0; side < 4; side++) {
+        const bool is_row = side % 2 == 0;
+        const double along = is_row ? f.fx * sheet->width : f.fy * sheet->height;
+        const double length = is_row ? sheet->width : sheet->height;
+        if (fabs(along - round(along / length) * length) < LEAST_PERIODS)
+            continue; /* not told from a strip's brightness */
+        const double complex left = strip_amplitude(sheet, f, is_row, side >= 2);
+        if (cabs(amplitude + left) < cabs(amplitude) / 2)
+            return false;
+    }
+    return true;
 }

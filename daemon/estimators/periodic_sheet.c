@@ -17,8 +17,6 @@
 #define SUM_ROWS     4u
 /* As many, or two for each wave that is subtracted. */
 #define SCRATCH_ROWS (2 * SHEET_MAX_WAVES)
-/* Of the SHEET_LANES^2 pixels of a cell, 4 %. */
-#define CUT          10u
 #define TOGETHER     8u /* rows that are summed up at once */
 #define UNKNOWNS     (2 * SHEET_MAX_WAVES)
 #define MOST_CELLS   (16384 / SHEET_LANES)
@@ -78,79 +76,9 @@ void sheet_clear(struct sheet *sheet)
     memset(sheet, 0, sizeof *sheet);
 }
 
-bool sheet_is_blank(const struct sheet *sheet, unsigned cell_x, unsigned cell_y)
-{
-    return sheet->saturated[(size_t)cell_y * sheet->cells_x + cell_x] * sheet->height >=
-           CUT * sheet->rows;
-}
-
 static unsigned smaller(unsigned a, unsigned b)
 {
     return a < b ? a : b;
-}
-
-/* Gives all loaded pixels of a cell their mean. rows: those of them that are in it. */
-static void blank_cell(struct sheet *sheet, unsigned cell_x, const unsigned *row, unsigned rows)
-{
-    const unsigned left = cell_x * SHEET_LANES;
-    const unsigned right = smaller(left + SHEET_LANES, sheet->width);
-    double sum = 0;
-    for (unsigned i = 0; i < rows; i++)
-        for (unsigned x = left; x < right; x++)
-            sum += (double)sheet->pixel[(size_t)row[i] * sheet->stride + x];
-    const float mean = (float)(sum / ((right - left) * rows));
-    for (unsigned i = 0; i < rows; i++)
-        for (unsigned x = left; x < right; x++)
-            sheet->pixel[(size_t)row[i] * sheet->stride + x] = mean;
-}
-
-/* The sum of the window over one axis of a cell. */
-static double window_of(const float *window, unsigned cell, unsigned side)
-{
-    double sum = 0;
-    for (unsigned i = cell * SHEET_LANES; i < smaller((cell + 1) * SHEET_LANES, side); i++)
-        sum += (double)window[i];
-    return sum;
-}
-
-static void blank_cut_cells(struct sheet *sheet)
-{
-    double blank = 0;
-    for (unsigned first = 0, end; first < sheet->rows; first = end) {
-        const unsigned cell_y = sheet->row[first] / SHEET_LANES;
-        double along_y = 0;
-        for (end = first; end < sheet->rows && sheet->row[end] / SHEET_LANES == cell_y; end++)
-            along_y += (double)sheet->window_y[sheet->row[end]];
-        for (unsigned x = 0; x < sheet->cells_x; x++)
-            if (sheet_is_blank(sheet, x, cell_y)) {
-                blank_cell(sheet, x, sheet->row + first, end - first);
-                blank += along_y * window_of(sheet->window_x, x, sheet->width);
-            }
-    }
-    sheet->seen = 1 - blank / (sheet->width / 2.0 * sheet->sum_y);
-}
-
-void sheet_load(struct sheet *sheet, const float *luma)
-{
-    memset(sheet->saturated, 0, (size_t)sheet->cells_x * sheet->cells_y * sizeof *sheet->saturated);
-    for (unsigned i = 0; i < sheet->rows; i++) {
-        const unsigned y = sheet->row[i];
-        const float *from = luma + (size_t)y * sheet->width;
-        float *to = sheet->pixel + (size_t)y * sheet->stride;
-        unsigned short *cell = sheet->saturated + (size_t)(y / SHEET_LANES) * sheet->cells_x;
-        for (unsigned x = 0; x < sheet->width; x++) {
-            const float low = from[x] > 0 ? from[x] : 0; /* also false if it is not a number */
-            to[x] = low < 255 ? low : 255;
-        }
-        for (unsigned c = 0; c < sheet->cells_x; c++) {
-            const unsigned end = smaller((c + 1) * SHEET_LANES, sheet->width);
-            unsigned count = 0;
-            for (unsigned x = c * SHEET_LANES; x < end; x++)
-                count += (to[x] < 0.5F) + (to[x] > 254.5F);
-            cell[c] += (unsigned short)count;
-        }
-    }
-    blank_cut_cells(sheet);
 }
 
 /* The sum of exp(2 pi i f u) over `length` numbers u = ... -1/2, 1/2 ... or ... -1, 0, 1 ...; and
@@ -455,13 +383,12 @@ void sheet_fit(struct sheet *sheet, struct sheet_frequency *f, unsigned count, d
     }
 }
 
-void sheet_subtract(struct sheet *sheet, const struct sheet_frequency *f,
-                    const double complex *amplitude, unsigned count)
+void sheet_prepare(struct sheet *sheet, const struct sheet_frequency *f,
+                   const double complex *amplitude, unsigned count)
 {
-    const unsigned stride = sheet->stride;
     for (unsigned k = 0; k < count; k++) {
-        float *re = sheet->scratch + (size_t)2 * k * stride;
-        float *im = re + stride;
+        float *re = sheet->scratch + (size_t)2 * k * sheet->stride;
+        float *im = re + sheet->stride;
         const double complex along = cexp(2 * M_PI * I * f[k].fx);
         double complex at = amplitude[k] * cexp(-2 * M_PI * I * f[k].fx * (sheet->width - 1) / 2);
         for (unsigned x = 0; x < sheet->width; x++, at *= along) {
@@ -469,19 +396,34 @@ void sheet_subtract(struct sheet *sheet, const struct sheet_frequency *f,
             im[x] = (float)cimag(at);
         }
     }
+}
+
+static void subtract_from_cell(float *restrict to, const float *restrict re,
+                               const float *restrict im, double complex turn)
+{
+    const float cosine = (float)creal(turn), sine = (float)cimag(turn);
+    for (unsigned l = 0; l < SHEET_LANES; l++)
+        to[l] -= cosine * re[l] - sine * im[l];
+}
+
+void sheet_subtract_row(const struct sheet *sheet, const struct sheet_frequency *f, unsigned count,
+                        unsigned y, bool skips_blank, float *row)
+{
+    for (unsigned k = 0; k < count; k++) {
+        const double complex turn = cexp(2 * M_PI * I * f[k].fy * (y - (sheet->height - 1) / 2.0));
+        const float *re = sheet->scratch + (size_t)2 * k * sheet->stride;
+        const float *im = re + sheet->stride;
+        for (unsigned c = 0; c < sheet->cells_x; c++)
+            if (!skips_blank || !sheet_is_blank(sheet, c, y / SHEET_LANES))
+                subtract_from_cell(row + (size_t)c * SHEET_LANES, re + (size_t)c * SHEET_LANES,
+                                   im + (size_t)c * SHEET_LANES, turn);
+    }
+}
+
+void sheet_subtract(struct sheet *sheet, const struct sheet_frequency *f,
+                    const double complex *amplitude, unsigned count)
+{
+    sheet_prepare(sheet, f, amplitude, count);
     for (unsigned y = 0; y < sheet->height; y++)
-        for (unsigned k = 0; k < count; k++) {
-            const double complex turn =
-                cexp(2 * M_PI * I * f[k].fy * (y - (sheet->height - 1) / 2.0));
-            const float cosine = (float)creal(turn);
-            const float sine = (float)cimag(turn);
-            const float *restrict re = sheet->scratch + (size_t)2 * k * stride;
-            const float *restrict im = re + stride;
-            float *restrict row = sheet->pixel + (size_t)y * stride;
-            for (unsigned c = 0; c < sheet->cells_x;
-                 c++, re += SHEET_LANES, im += SHEET_LANES, row += SHEET_LANES)
-                for (unsigned l = 0; l < SHEET_LANES && !sheet_is_blank(sheet, c, y / SHEET_LANES);
-                     l++)
-                    row[l] -= cosine * re[l] - sine * im[l];
-        }
+        sheet_subtract_row(sheet, f, count, y, true, sheet->pixel + (size_t)y * sheet->stride);
 }

@@ -24,6 +24,7 @@ struct sheet {
     unsigned rows;              /* how many are loaded and fitted */
     unsigned *row;              /* which, downwards */
     unsigned short *saturated;  /* how many loaded pixels of each cell are black or white */
+    unsigned cut;               /* how many in a whole cell make it blank */
     float *window_x, *window_y; /* Hann, over the whole frame */
     double seen;                /* share of the window that no blank cell is under */
     double sum_y;               /* of the window, over the loaded rows */
@@ -51,6 +52,15 @@ bool sheet_is_blank(const struct sheet *sheet, unsigned cell_x, unsigned cell_y)
  * first order; the result is kept within that). A wave within the peak of another one, which is two
  * such units wide, keeps its frequency. */
 void sheet_fit(struct sheet *sheet, struct sheet_frequency *f, unsigned count, double complex *ret);
+
+/* What sheet_subtract_row() subtracts, until the next fit. */
+void sheet_prepare(struct sheet *sheet, const struct sheet_frequency *f,
+                   const double complex *amplitude, unsigned count);
+
+/* Subtracts the prepared waves from row y of a picture, of `stride` numbers; from blank cells only
+ * if they are not skipped. f, count: as they were prepared. */
+void sheet_subtract_row(const struct sheet *sheet, const struct sheet_frequency *f, unsigned count,
+                        unsigned y, bool skips_blank, float *row);
 
 /* Subtracts the real part of amplitude[i] exp(2 pi i f[i] (r - centre)) for all waves. */
 void sheet_subtract(struct sheet *sheet, const struct sheet_frequency *f,

@@ -25,6 +25,8 @@
 /* Frames over which the statistic is averaged: the mean of more would come later. Chosen on the
  * clips of tests/unit/periodic.c, of which 28 gave the same with 1. */
 #define FRAMES     4u
+/* A wave that begins makes this difference at once, which is 15 standard deviations of noise. */
+#define SUDDEN     0.3F
 
 static unsigned patch_length(unsigned width, unsigned height)
 {
@@ -378,8 +380,14 @@ static void average(struct spectrum *s, unsigned usable)
         return;
     if (s->scored < FRAMES)
         s->scored++;
-    for (size_t i = 0; i < 2 * score_size(s); i++)
-        s->score[i] += (s->frame_score[i] / (float)usable - s->score[i]) / (float)s->scored;
+    const size_t size = score_size(s);
+    for (size_t i = 0; i < size; i++) {
+        const float score = s->frame_score[i] / (float)usable;
+        const float level = s->frame_score[i + size] / (float)usable;
+        const float gain = score > s->score[i] + SUDDEN ? 1 : 1 / (float)s->scored;
+        s->score[i] += gain * (score - s->score[i]);
+        s->score[i + size] += gain * (level - s->score[i + size]);
+    }
 }
 
 void spectrum_process(struct spectrum *s, const struct sheet *sheet,

@@ -11,6 +11,16 @@
 /* Of a line's amplitude that its relations must have. It was chosen: tests/unit/periodic_texture.c
  * has waves of 0.7 % that must not count, and harmonics of a fifth that must. */
 #define LEAST_SHARE    0.03
+/* What the third of three related lines must have of the second. Waves that are cut off have
+ * products of up to about 4 %. */
+#define LEAST_PRODUCT  0.06
+/* The same for a line that known lines are to explain: its products with others are weaker than a
+ * bent or uneven line itself. Chosen on the clips of tests/unit/periodic.c. */
+#define LEAST_PARENT   0.5
+/* As far as the alias of a harmonic was found there; the pixels of a camera weaken those beyond. */
+#define MOST_ALIAS     16
+/* How many times as far a line may be off the sum of two bent ones. */
+#define BENT           3
 /* How much more a line may be off for each multiple above one. It was chosen, and doubles the
  * chance relations of independent waves that tests/unit/periodic_texture.c counts. */
 #define MULTIPLE_DOUBT 0.3
@@ -62,11 +72,17 @@ static bool are_sum(struct sheet_frequency a, struct sheet_frequency b, struct s
 static void join(const struct texture_line *line, const unsigned *member, unsigned members,
                  bool *is_member)
 {
-    double least = INFINITY;
-    for (unsigned i = 0; i < members; i++)
+    double least = INFINITY, most = 0, sum = 0;
+    for (unsigned i = 0; i < members; i++) {
         least = fmin(least, line[member[i]].amplitude);
-    for (unsigned i = 0; i < members; i++)
-        is_member[member[i]] |= least >= LEAST_SHARE * line[member[i]].amplitude;
+        most = fmax(most, line[member[i]].amplitude);
+        sum += line[member[i]].amplitude;
+    }
+    const bool is_product = members == 3 && least < LEAST_PRODUCT * (sum - least - most);
+    for (unsigned i = 0; i < members; i++) {
+        const double amplitude = line[member[i]].amplitude;
+        is_member[member[i]] |= is_product ? amplitude <= least : least >= LEAST_SHARE * amplitude;
+    }
 }
 
 void texture_relate(const struct texture_line *line, unsigned count, double dx, double dy,
@@ -79,4 +95,30 @@ void texture_relate(const struct texture_line *line, unsigned count, double dx, 
             if (are_sum(line[0].f, line[i].f, line[j].f, dx, dy))
                 join(line, (unsigned[]){0, i, j}, 3, is_member);
     }
+}
+
+bool texture_explains(const struct texture_line *known, unsigned count, struct texture_line line,
+                      double dx, double dy)
+{
+    for (unsigned i = 0; i < count; i++) {
+        const struct texture_line *a = &known[i];
+        for (int k = 2; k <= MOST_ALIAS; k++)
+            if (line.amplitude < FALL / k * a->amplitude &&
+                texture_is_same(line.f, (struct sheet_frequency){k * a->f.fx, k * a->f.fy},
+                                (1 + 0.1 * k) * dx, (1 + 0.1 * k) * dy))
+                return true;
+        if (a->amplitude < LEAST_PARENT * line.amplitude)
+            continue;
+        for (unsigned j = 0; j < i; j++) {
+            const struct texture_line *b = &known[j];
+            if (b->amplitude < LEAST_PARENT * line.amplitude)
+                continue;
+            for (int sign = -1; sign <= 1; sign += 2)
+                if (is_sum(line.f, 1, a->f, sign, b->f, BENT * dx, BENT * dy) ||
+                    is_sum(line.f, 2, a->f, sign, b->f, dx, dy) ||
+                    is_sum(line.f, 2, b->f, sign, a->f, dx, dy))
+                    return true;
+        }
+    }
+    return false;
 }

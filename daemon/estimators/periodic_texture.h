@@ -28,4 +28,9 @@ struct texture_line {
 void texture_relate(const struct texture_line *line, unsigned count, double dx, double dy,
                     bool *is_member);
 
+/* Whether a line is an alias of a harmonic of a known line, or the sum or difference of two that
+ * are about as strong or stronger. Known lines may be those of a bent texture. dx, dy: as above. */
+bool texture_explains(const struct texture_line *known, unsigned count, struct texture_line line,
+                      double dx, double dy);
+
 #endif

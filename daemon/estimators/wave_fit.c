@@ -8,12 +8,19 @@
 /* 1/width, 1/height: how far apart the newest frequency of a wave and that of the model may be. The
  * model may be a few frames old. */
 #define SAME       1.0
-/* With so many, the scene adds less to an amplitude than a tenth of a grey level. */
+/* With so many rows, the scene adds less to an amplitude than a tenth of a grey level, unless the
+ * wave has few periods along the rows. Then whole rows of the scene add up, and those that are left
+ * out make its brightness look like waves of any frequency. */
 #define LEAST_ROWS 240u
+#define FEW        4.0
+#define TOP        255.0F
+/* So many of the rows tell what samples that were cut off have lost. */
+#define CUT_ROWS   60u
 
 struct wave_fit {
-    struct sheet sheet;
-    unsigned count; /* waves of the frame before */
+    struct sheet few, all; /* rows */
+    float *row;            /* of a sheet's stride */
+    unsigned count;        /* waves of the frame before */
     struct sheet_frequency f[CORRECTION_MAX_WAVES];
 };
 
@@ -22,9 +29,16 @@ int wave_fit_create(struct wave_fit **ret, unsigned width, unsigned height, stru
     struct wave_fit *fit = calloc(1, sizeof *fit);
     if (fit == NULL)
         return error_set(why, ENOMEM, "out of memory for the waves in a frame");
-    const int r = sheet_init(&fit->sheet, width, height, LEAST_ROWS, why);
+    int r = sheet_init(&fit->few, width, height, LEAST_ROWS, why);
+    if (r == 0)
+        r = sheet_init(&fit->all, width, height, 0, why);
+    if (r == 0) {
+        fit->row = malloc(fit->all.stride * sizeof *fit->row);
+        if (fit->row == NULL)
+            r = error_set(why, ENOMEM, "out of memory for the waves in a frame");
+    }
     if (r < 0) {
-        free(fit);
+        wave_fit_destroy(fit);
         return r;
     }
     *ret = fit;
@@ -35,7 +49,9 @@ void wave_fit_destroy(struct wave_fit *fit)
 {
     if (fit == NULL)
         return;
-    sheet_clear(&fit->sheet);
+    sheet_clear(&fit->few);
+    sheet_clear(&fit->all);
+    free(fit->row);
     free(fit);
 }
 
@@ -43,44 +59,106 @@ void wave_fit_destroy(struct wave_fit *fit)
 static struct sheet_frequency newest_of(const struct wave_fit *fit, struct sheet_frequency f)
 {
     for (unsigned i = 0; i < fit->count; i++)
-        if (fabs(fit->f[i].fx - f.fx) < SAME / fit->sheet.width &&
-            fabs(fit->f[i].fy - f.fy) < SAME / fit->sheet.height)
+        if (fabs(fit->f[i].fx - f.fx) < SAME / fit->all.width &&
+            fabs(fit->f[i].fy - f.fy) < SAME / fit->all.height)
             return fit->f[i];
     return f;
 }
 
-unsigned wave_fit_rows(const struct wave_fit *fit, const unsigned **ret)
+static bool needs_all(const struct wave_fit *fit, const struct wave_model *model)
 {
-    *ret = fit->sheet.row;
-    return fit->sheet.rows;
+    for (unsigned i = 0; i < model->count; i++) {
+        const double fx = model->wave[i].f.fx;
+        if (fabs(fx - round(fx)) * fit->all.width < FEW)
+            return true;
+    }
+    return false;
 }
 
-unsigned wave_fit_frame(struct wave_fit *fit, const struct wave_model *model, const float *luma,
-                        struct wave ret[CORRECTION_MAX_WAVES])
+unsigned wave_fit_rows(const struct wave_fit *fit, const struct wave_model *model,
+                       const unsigned **ret)
+{
+    const struct sheet *sheet = needs_all(fit, model) ? &fit->all : &fit->few;
+    *ret = sheet->row;
+    return sheet->rows;
+}
+
+/* Of samples that are cut off: sums of their waves times the distance of the scene from the limit,
+ * and of their waves' squares. */
+struct cut {
+    double product, square;
+};
+
+static double share_of(struct cut cut)
+{
+    return cut.square > 0 ? cut.product / cut.square : 1;
+}
+
+/* What a sample of the scene, `distance` from a limit, would lose by a wave towards it. */
+static void add_cut(struct cut *ret, float distance, float wave)
+{
+    const float near = distance > 0 ? distance : 0;
+    if (near < wave) {
+        ret->product += (double)(near * wave);
+        ret->square += (double)(wave * wave);
+    }
+}
+
+/* Where a wave is negative, nothing of the scene is lost at the upper limit. So the scene is known
+ * there, and how much of it is lost where the wave is positive follows, because a wave has both
+ * signs equally often. The same holds for the lower limit. */
+static void measure_cut(struct wave_fit *fit, struct sheet *sheet, const double complex *amplitude,
+                        const float *luma, struct correction *ret)
+{
+    struct cut low = {0, 0}, high = {0, 0};
+    const unsigned apart = (sheet->rows + CUT_ROWS - 1) / CUT_ROWS;
+    sheet_prepare(sheet, fit->f, amplitude, fit->count);
+    for (unsigned i = 0; i < sheet->rows; i += apart) {
+        const unsigned y = sheet->row[i];
+        memset(fit->row, 0, sheet->stride * sizeof *fit->row);
+        sheet_subtract_row(sheet, fit->f, fit->count, y, false, fit->row);
+        for (unsigned x = 0; x < sheet->width; x++) {
+            const float opposite = fit->row[x];
+            const float scene = luma[(size_t)y * sheet->width + x] + opposite;
+            if (opposite > 0)
+                add_cut(&high, TOP - scene, opposite);
+            else
+                add_cut(&low, scene, -opposite);
+        }
+    }
+    ret->share_low = share_of(low);
+    ret->share_high = share_of(high);
+}
+
+void wave_fit_frame(struct wave_fit *fit, const struct wave_model *model, const float *luma,
+                    struct correction *ret)
 {
     struct sheet_frequency f[CORRECTION_MAX_WAVES];
     double complex amplitude[CORRECTION_MAX_WAVES];
-    unsigned count = 0;
+    ret->wave_count = 0;
     if (model->count == 0) {
         fit->count = 0;
-        return 0;
+        return;
     }
     for (unsigned i = 0; i < model->count; i++)
         f[i] = newest_of(fit, model->wave[i].f);
     fit->count = 0;
-    sheet_load(&fit->sheet, luma);
-    sheet_fit(&fit->sheet, f, model->count, amplitude);
+    struct sheet *sheet = needs_all(fit, model) ? &fit->all : &fit->few;
+    sheet_load(sheet, luma);
+    sheet_fit(sheet, f, model->count, amplitude);
     for (unsigned i = 0; i < model->count; i++) {
         if (!(cabs(amplitude[i]) > model->wave[i].least))
             continue;
-        fit->f[fit->count++] = f[i];
         /* Waves of frames count from the first pixel. */
         const double complex first =
             amplitude[i] *
-            cexp(-M_PI * I *
-                 (f[i].fx * (fit->sheet.width - 1) + f[i].fy * (fit->sheet.height - 1)));
-        ret[count++] = (struct wave){f[i].fx - round(f[i].fx), f[i].fy - round(f[i].fy),
-                                     creal(first), cimag(first)};
+            cexp(-M_PI * I * (f[i].fx * (sheet->width - 1) + f[i].fy * (sheet->height - 1)));
+        ret->wave[fit->count] = (struct wave){f[i].fx - round(f[i].fx), f[i].fy - round(f[i].fy),
+                                              creal(first), cimag(first)};
+        amplitude[fit->count] = amplitude[i];
+        fit->f[fit->count++] = f[i];
     }
-    return count;
+    ret->wave_count = fit->count;
+    ret->top = (double)TOP;
+    measure_cut(fit, sheet, amplitude, luma, ret);
 }

@@ -34,12 +34,14 @@ struct wave_fit;
 int wave_fit_create(struct wave_fit **ret, unsigned width, unsigned height, struct error *why);
 void wave_fit_destroy(struct wave_fit *fit); /* NULL is allowed */
 
-/* Which rows of a frame the fit looks at, downwards. Returns how many. */
-unsigned wave_fit_rows(const struct wave_fit *fit, const unsigned **ret);
+/* Which rows of a frame the fit looks at for a model, downwards. Returns how many. */
+unsigned wave_fit_rows(const struct wave_fit *fit, const struct wave_model *model,
+                       const unsigned **ret);
 
-/* The waves to subtract from a frame, in grey levels of 255. luma: as for periodic_observe(), of
- * which only the rows of wave_fit_rows need to be set. Returns how many. */
-unsigned wave_fit_frame(struct wave_fit *fit, const struct wave_model *model, const float *luma,
-                        struct wave ret[CORRECTION_MAX_WAVES]);
+/* Sets the waves to subtract from a frame, in grey levels of 255, and what to do where samples were
+ * cut off. luma: as for periodic_observe(), of which only the rows of wave_fit_rows need to be set.
+ * ret: its row_gain is left alone. */
+void wave_fit_frame(struct wave_fit *fit, const struct wave_model *model, const float *luma,
+                    struct correction *ret);
 
 #endif

@@ -3,11 +3,14 @@
  * Estimators (periodic.h, flicker.h) return a correction for the time at which a frame was
  * captured. The load of the engine's first dispatch applies it:
  *
- *     corrected(x, y) = (captured(x, y) - sum of the waves at (x, y)) * row_gain[y]
+ *     corrected(x, y) = limit(captured(x, y) - share * sum of the waves at (x, y)) * row_gain[y]
  *
- * Waves come first, because the camera's electronics add interference to the effect of the light.
- * Samples are in their own units (0 .. 255 for 8 bits, 0 .. 4095 for 12). x is to the right and y
- * down, in pixels from the first pixel of the frame. */
+ * Samples of a camera are 0 .. top, and limit() keeps them so. Where the captured sample is at such
+ * a limit, what the scene and the waves were beyond it is lost, and `share` is how much of the
+ * waves is subtracted on average to come nearest to the scene; elsewhere it is 1. Waves come first,
+ * because the camera's electronics add interference to the effect of the light. Samples are in
+ * their own units (0 .. 255 for 8 bits, 0 .. 4095 for 12). x is to the right and y down, in pixels
+ * from the first pixel of the frame. */
 #ifndef FFTD_FILTERS_CORRECTION_H
 #define FFTD_FILTERS_CORRECTION_H
 
@@ -23,6 +26,8 @@ struct correction {
     const float *row_gain; /* one factor for each row of the frame; NULL: all are 1 */
     unsigned wave_count;
     struct wave wave[CORRECTION_MAX_WAVES];
+    double top;                   /* the largest sample; 0: there are no limits */
+    double share_low, share_high; /* 0 .. 1: of the waves, at captured samples of 0 and of top */
 };
 
 #endif

@@ -338,7 +338,7 @@ uint64_t observer_offer(struct observer *observer, const struct capture_frame *f
     return number;
 }
 
-/* Brings amplitudes into the unit of the samples that the engine corrects. */
+/* Brings waves into the unit of the samples that the engine corrects. */
 static void scale_waves(struct correction *correction, uint32_t fourcc)
 {
     const double step = luma_step(format_by_fourcc(fourcc));
@@ -346,6 +346,7 @@ static void scale_waves(struct correction *correction, uint32_t fourcc)
         correction->wave[i].re *= step;
         correction->wave[i].im *= step;
     }
+    correction->top *= step;
 }
 
 /* Makes the luma that corrections are fitted in. For frames of another size or format, forgets what
@@ -373,7 +374,7 @@ static void fit_waves(struct camera_side *camera, const struct observed_frames *
         return;
     const struct format_info *format = format_by_fourcc(frames->fourcc);
     const unsigned *row;
-    const unsigned rows = wave_fit_rows(camera->fit, &row);
+    const unsigned rows = wave_fit_rows(camera->fit, model, &row);
     if (format->kind == SAMPLE_BAYER) /* a pixel needs its neighbours */
         luma_read(camera->luma, format, frames->width, frames->height, frame->plane[0],
                   frame->stride[0]);
@@ -381,8 +382,7 @@ static void fit_waves(struct camera_side *camera, const struct observed_frames *
         for (unsigned i = 0; i < rows; i++)
             luma_read(camera->luma + (size_t)row[i] * frames->width, format, frames->width, 1,
                       frame->plane[0] + (size_t)row[i] * frame->stride[0], frame->stride[0]);
-    camera->correction.wave_count =
-        wave_fit_frame(camera->fit, model, camera->luma, camera->correction.wave);
+    wave_fit_frame(camera->fit, model, camera->luma, &camera->correction);
     scale_waves(&camera->correction, frames->fourcc);
 }
 

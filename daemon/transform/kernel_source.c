@@ -165,13 +165,10 @@ static void put_transform(FILE *out, const struct transform *transform)
     put_axis(out, 'V', &v);
 }
 
-/* Writes the constants of a direct technique: columns come first, and nothing is scaled. */
-static void put_direct(FILE *out, const struct transform *transform)
+/* Writes the constants of a direct technique, where nothing is scaled. */
+static void put_direct(FILE *out)
 {
-    fprintf(out,
-            "#define HALF_STORAGE 0\n#define LOAD_SCALE 1.0f\n#define ROWS_FIRST 0\n"
-            "#define U_LENGTH %u\n#define V_LENGTH %u\n",
-            transform->plan.y.length, transform->plan.x.length);
+    fputs("#define HALF_STORAGE 0\n#define LOAD_SCALE 1.0f\n", out);
 }
 
 /* Writes the constants that all files share. */
@@ -195,7 +192,7 @@ static void put_constants(FILE *out, const struct transform *transform)
             view_is_spectrum(recipe->view), recipe->view == VIEW_SPECTRUM, VIEW_GAIN, VIEW_BLACK_DB,
             VIEW_WHITE_DB);
     if (transform->technique->is_direct)
-        put_direct(out, transform);
+        put_direct(out);
     else
         put_transform(out, transform);
     transform_put_image(out, &transform->image, &transform->border);

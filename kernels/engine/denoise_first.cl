@@ -1,38 +1,10 @@
 /* The first pass of noise reduction: the load of captured samples, and a Wiener filter in the
  * Fourier transform of each block. Data and work-items: denoise.cl. */
 
-#if CORRECTIONS /* data: transform/correct.cl */
-
-#define CORRECTION_PARAMETER , global const float *restrict correction
-#define CORRECTION_GAIN      16
-
-/* Corrects the sample, or the samples, at x and y; `factors` reads one factor for each. */
-#define CORRECT(z, x, y, factors)                                                                  \
-    {                                                                                              \
-        const uint columns = (uint)correction[1], rows = (uint)correction[2];                      \
-        global const float *wave = correction + CORRECTION_GAIN + rows;                            \
-        global const float *across = wave + (uint)correction[3] + (x);                             \
-        global const float *down = wave + (uint)correction[4] + (y);                               \
-        const uint step = 2 * (columns + rows);                                                    \
-        z *= correction[CORRECTION_GAIN + (y)];                                                    \
-        for (uint left = (uint)correction[0]; left > 0; left--, across += step, down += step)      \
-            z -= factors(across) * down[0] - factors(across + columns) * down[rows];               \
-    }
-
-#else
-
-#define CORRECTION_PARAMETER
-#define CORRECT(z, x, y, factors)
-
-#endif
-
-#define ONE(at)  (at)[0]
-#define MANY(at) PASTE(vload, LANES)(0, at)
-
 /* An item takes LANES samples of a row at a time; the second dimension counts rows. Launched by
  * denoiser_enqueue (daemon/engine/denoiser.c). */
 kernel void denoise_load(global const uchar *restrict image,
-                         global float *restrict samples CAPTURED_PARAMETERS CORRECTION_PARAMETER)
+                         global float *restrict samples CAPTURED_PARAMETERS KERNEL_CORRECTION)
 {
     const captured from = CAPTURED(image + get_global_id(2) * IMAGE_APART);
     const uint y = get_global_id(1);
@@ -41,7 +13,7 @@ kernel void denoise_load(global const uchar *restrict image,
 #if LANES > 1
     for (; x + LANES <= IMAGE_WIDTH; x += get_global_size(0) * LANES) {
         real z = samples_load(from, 0, x, 0, true, y);
-        CORRECT(z, x, y, MANY)
+        CORRECT(real, z, x, y, READ_LANES)
         PASTE(vstore, LANES)(z, 0, row + x);
     }
     const uint step = 1;
@@ -50,7 +22,7 @@ kernel void denoise_load(global const uchar *restrict image,
 #endif
     for (; x < IMAGE_WIDTH; x += step) {
         float z = sample_load(from, x, 0, y);
-        CORRECT(z, x, y, ONE)
+        CORRECT(float, z, x, y, READ_ONE)
         row[x] = z;
     }
 }

@@ -1,5 +1,5 @@
 /* Corrections of captured samples (daemon/filters/correction.h), in the load of the first dispatch:
- *     corrected(x, y) = (captured(x, y) - sum of the waves at (x, y)) * row_gain[y]
+ *     corrected(x, y) = limit(captured(x, y) - share * sum of the waves at (x, y)) * row_gain[y]
  * Kernels without CORRECTIONS have nothing of this. Noise is reduced in samples that are corrected
  * already, so the load of a denoiser does it instead (denoise_first.cl).
  *
@@ -9,8 +9,10 @@
  *
  * Data, in floats from the beginning of `correction`:
  *     0                                          number of waves
- *     1, 2                                       places along x and along y, U_LENGTH and V_LENGTH
- *     3, 4                                       where a wave has its factors along x and along y
+ *     CORRECTION_TOP                             the largest sample; 0: there are no limits
+ *     CORRECTION_LOW, CORRECTION_HIGH            share, for captured samples at the limits
+ *     CORRECTION_COLUMNS, CORRECTION_ROWS        places along x and along y, U_LENGTH and V_LENGTH
+ *     CORRECTION_ACROSS, CORRECTION_DOWN         where a wave has its factors along x and along y
  *     CORRECTION_GAIN                            a gain for each place along y
  *     CORRECTION_WAVES + w CORRECTION_STEP       wave w: U_LENGTH real parts along U and as many
  *                                                imaginary ones, then V_LENGTH of each along V
@@ -20,11 +22,64 @@
 
 #if CORRECTIONS
 
-#define CORRECTION_GAIN  16
+#define CORRECTION_TOP     1
+#define CORRECTION_LOW     2
+#define CORRECTION_HIGH    3
+#define CORRECTION_COLUMNS 4
+#define CORRECTION_ROWS    5
+#define CORRECTION_ACROSS  6
+#define CORRECTION_DOWN    7
+#define CORRECTION_GAIN    16
+
+/* Samples at a limit are moved away from all others by so many times the largest one, until the
+ * waves have been subtracted. More of them than this would not be precise any more. */
+#define FAR 16
+
+/* `s` so moved; luma of RGB is rounded. */
+#define MARK(s, top)                                                                               \
+    select(select(s, s + FAR * (top), s >= 0.999f * (top)), s - FAR * (top), s <= 0)
+
+/* `s` moved back, with the shares of what the waves have changed, and limited. top: times the gain.
+ */
+#define LIMIT(type, s, top, low, high)                                                             \
+    clamp(select(select(s, (top) + (high) * (s - (FAR + 1) * (top)), s > FAR / 2 * (top)),         \
+                 (low) * (s + FAR * (top)), s < -FAR / 2 * (top)),                                 \
+          (type)(0), (type)(top))
+
+#define READ_ONE(from)   (from)[0]
+#if LANES > 1
+#define READ_LANES(from) PASTE(vload, LANES)(0, from)
+#else
+#define READ_LANES READ_ONE
+#endif
+
+/* Corrects z, a sample at (x, y) or a vector of those from there on; `read` is READ_ONE or
+ * READ_LANES. */
+#define CORRECT(type, z, x, y, read)                                                               \
+    {                                                                                              \
+        const uint columns = (uint)correction[CORRECTION_COLUMNS];                                 \
+        const uint rows = (uint)correction[CORRECTION_ROWS];                                       \
+        const float gain = correction[CORRECTION_GAIN + (y)], top = correction[CORRECTION_TOP];    \
+        const float low = correction[CORRECTION_LOW], high = correction[CORRECTION_HIGH];          \
+        global const float *wave = correction + CORRECTION_GAIN + rows;                            \
+        global const float *across = wave + (uint)correction[CORRECTION_ACROSS] + (x);             \
+        global const float *down = wave + (uint)correction[CORRECTION_DOWN] + (y);                 \
+        if (top > 0)                                                                               \
+            z = MARK(z, top);                                                                      \
+        z *= gain;                                                                                 \
+        for (uint left = (uint)correction[0]; left > 0; left--) {                                  \
+            z -= read(across) * down[0] - read(across + columns) * down[rows];                     \
+            across += 2 * (columns + rows);                                                        \
+            down += 2 * (columns + rows);                                                          \
+        }                                                                                          \
+        if (top > 0)                                                                               \
+            z = LIMIT(type, z, gain * top, low, high);                                             \
+    }
+
+#ifdef U_LENGTH /* the kernels are those of a transform */
+
 #define CORRECTION_WAVES (CORRECTION_GAIN + (ROWS_FIRST ? V_LENGTH : U_LENGTH))
 #define CORRECTION_STEP  (2 * (U_LENGTH + V_LENGTH))
-
-#if !DIRECT /* direct.cl has its own */
 
 /* The factors of a wave along V, for the samples of halves A and B. */
 struct wave_factors {
@@ -66,19 +121,60 @@ static inline cplx wave_subtract(cplx z, struct wave_factors f, float re, float 
 #endif
 }
 
+#if STAGED
+typedef cplx limited; /* four samples */
+#else
+typedef real limited;
+#endif
+
+static inline limited mark(limited s, float top)
+{
+    return MARK(s, top);
+}
+
+static inline limited limit(limited s, limited top, float low, float high)
+{
+    return LIMIT(limited, s, top, low, high);
+}
+
+static inline cplx mark_legs(cplx z, float top)
+{
+#if STAGED
+    return mark(z, top);
+#else
+    return c_make(mark(c_re(z), top), mark(c_im(z), top));
+#endif
+}
+
+static inline cplx limit_legs(cplx z, cplx top, float low, float high)
+{
+#if STAGED
+    return limit(z, top, low, high);
+#else
+    return c_make(limit(c_re(z), c_re(top), low, high), limit(c_im(z), c_im(top), low, high));
+#endif
+}
+
+static inline cplx multiply_gain(cplx z, global const float *gain, uint u, uint v)
+{
+#if ROWS_FIRST
+    return c_make(c_re(z) * gain[v], c_im(z) * gain[v + V_HALF]);
+#else
+    return c_scale(z, gain[u]);
+#endif
+}
+
 /* Corrects the legs of a butterfly of stage 0, whose samples are at u, u + span, ... and at v. */
 static inline void correct(cplx *x, uint radix, uint span, uint u, uint v,
                            global const float *correction)
 {
     global const float *gain = correction + CORRECTION_GAIN;
     global const float *wave = correction + CORRECTION_WAVES;
+    const float top = correction[CORRECTION_TOP] * (HALF_STORAGE ? LOAD_SCALE : 1);
+    const bool is_limited = top > 0;
 #pragma unroll
     for (uint j = 0; j < radix; j++)
-#if ROWS_FIRST
-        x[j] = c_make(c_re(x[j]) * gain[v], c_im(x[j]) * gain[v + V_HALF]);
-#else
-        x[j] = c_scale(x[j], gain[u + j * span]);
-#endif
+        x[j] = multiply_gain(is_limited ? mark_legs(x[j], top) : x[j], gain, u + j * span, v);
     for (uint left = (uint)correction[0]; left > 0; left--, wave += CORRECTION_STEP) {
         const struct wave_factors f = wave_at(wave, v);
 #pragma unroll
@@ -88,6 +184,14 @@ static inline void correct(cplx *x, uint radix, uint span, uint u, uint v,
                                  HALF_STORAGE ? im * LOAD_SCALE : im);
         }
     }
+    if (!is_limited)
+        return;
+    const float low = correction[CORRECTION_LOW], high = correction[CORRECTION_HIGH];
+#pragma unroll
+    for (uint j = 0; j < radix; j++)
+        x[j] =
+            limit_legs(x[j], multiply_gain(c_make((real)(top), (real)(top)), gain, u + j * span, v),
+                       low, high);
 }
 
 #endif
@@ -103,5 +207,6 @@ static inline void correct(cplx *x, uint radix, uint span, uint u, uint v,
 #define KERNEL_CORRECTION
 #define CORRECTION_PARAMETER
 #define CORRECTION_ARGUMENT
+#define CORRECT(type, z, x, y, read)
 
 #endif

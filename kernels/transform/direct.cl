@@ -35,28 +35,10 @@
 
 #define PLAIN_SAMPLE (IMAGE_STEP == 1 || SAMPLE_U16 || (SAMPLE_U8 && (KEEP_OTHERS || GREY_RESULT)))
 #define CHANGES_SAMPLES                                                                            \
-    (CORRECTIONS || HAS_CURVE || (!DENOISED && (CALIBRATED || WARPED || SAMPLE_BAYER)))
+    (CORRECTIONS || HAS_CURVE || (!DENOISED && (CALIBRATED || WARPED || MEDIAN || SAMPLE_BAYER)))
 #define CHEAP_LOAD (GROUP == 1 && !CHANGES_SAMPLES && (DENOISED || PLAIN_SAMPLE))
 
 /* ---- loads --------------------------------------------------------------------------------- */
-
-#if CORRECTIONS
-/* Corrects samples (correct.cl) at a place of the image. U is along columns. */
-#define CORRECT(type, read)                                                                        \
-    {                                                                                              \
-        global const float *wave = correction + CORRECTION_WAVES;                                  \
-        value *= correction[CORRECTION_GAIN + y];                                                  \
-        for (uint left = (uint)correction[0]; left > 0; left--, wave += CORRECTION_STEP) {         \
-            global const float *across = wave + 2 * U_LENGTH + x;                                  \
-            const type re = read(across), im = read(across + V_LENGTH);                            \
-            value = value - re * wave[y] + im * wave[U_LENGTH + y];                                \
-        }                                                                                          \
-    }
-#define READ_ONE(from)   (from)[0]
-#define READ_LANES(from) VLOAD(0, from)
-#else
-#define CORRECT(type, read)
-#endif
 
 /* Returns the coordinates in the image of a place of the padded one; -1: the constant. Beyond what
  * any sample needs it returns any. */
@@ -76,7 +58,7 @@ static inline float one_load(captured image, int x, int y CORRECTION_PARAMETER)
 {
     float value = sample_load_mapped(image, x, 0, y);
     if (x >= 0 && y >= 0) {
-        CORRECT(float, READ_ONE)
+        CORRECT(float, value, x, y, READ_ONE)
     }
     return value;
 }
@@ -89,7 +71,7 @@ static inline real group_load(captured image, global const int *map_x, int x,
     real value;
     if (x >= 0 && x + LANES <= IMAGE_WIDTH && y >= 0) {
         value = samples_load(image, map_x, x, 0, true, y);
-        CORRECT(real, READ_LANES)
+        CORRECT(real, value, x, y, READ_LANES)
     } else {
         float lane[LANES];
 #if CHANGES_SAMPLES
@@ -114,7 +96,7 @@ struct block {
 
 static inline void group_store(global uchar *result, struct block block, int x, int y, real value)
 {
-    samples_store(result, block.image, x, 0, x + LANES <= IMAGE_WIDTH, y, curve_undo(value));
+    samples_store(result, block.image, x, 0, x + LANES <= IMAGE_WIDTH, y, to_result(value));
 }
 
 /* ---- products ------------------------------------------------------------------------------ */

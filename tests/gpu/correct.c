@@ -44,14 +44,35 @@ static void make_correction(struct sample_correction *ret, unsigned waves, bool 
     ret->correction.row_gain = gains ? ret->gain : NULL;
 }
 
+static void set_limits(struct correction *ret, double top)
+{
+    ret->top = top;
+    ret->share_low = 0.3;
+    ret->share_high = 0.6;
+}
+
+static double clamp(double value, double top)
+{
+    return value < 0 ? 0 : value > top ? top : value;
+}
+
 static double corrected(double captured, const struct correction *c, unsigned x, unsigned y)
 {
-    for (unsigned i = 0; c != NULL && i < c->wave_count; i++) {
+    double waves = 0;
+    if (c == NULL)
+        return captured;
+    for (unsigned i = 0; i < c->wave_count; i++) {
         const struct wave *w = &c->wave[i];
         const double turns = w->fx * x + w->fy * y;
-        captured -= w->re * cos(TWO_PI * turns) - w->im * sin(TWO_PI * turns);
+        waves += w->re * cos(TWO_PI * turns) - w->im * sin(TWO_PI * turns);
     }
-    return c != NULL && c->row_gain != NULL ? captured * (double)c->row_gain[y] : captured;
+    if (c->top > 0) {
+        const double share = captured <= 0 ? c->share_low : captured >= c->top ? c->share_high : 1;
+        captured = clamp(captured - share * waves, c->top);
+    } else {
+        captured -= waves;
+    }
+    return c->row_gain != NULL ? captured * (double)c->row_gain[y] : captured;
 }
 
 /* ---- transforms of floats ------------------------------------------------------------------- */
@@ -102,10 +123,12 @@ static void run(struct fixture *f, const struct transform *t, const struct filte
     free(values);
 }
 
-/* Filters two images with one correction. */
+/* Filters two images with one correction. has_limits: many samples are at them. */
 static void check_transform(struct fixture *f, const struct transform_tuning *tuning,
-                            enum plan_border mode, double tolerance)
+                            enum plan_border mode, bool has_limits, double tolerance)
 {
+    /* With gains, a constant border would be beyond the limits, and there are none. */
+    const bool has_gains = mode != PLAN_CONSTANT || !has_limits;
     const struct transform_image image = {.count = 2,
                                           .apart = 4 * PIXELS,
                                           .width = WIDTH,
@@ -123,12 +146,14 @@ static void check_transform(struct fixture *f, const struct transform_tuning *tu
     float in[2 * PIXELS], out[2 * PIXELS];
     static double source[PIXELS], expected[PIXELS];
     uint64_t seed = 3;
-    make_correction(&sample, 4, true, 20);
+    make_correction(&sample, 4, has_gains, 20);
+    if (has_limits || mode == PLAN_CONSTANT)
+        set_limits(&sample.correction, 255);
     assert_int_equal(filter_chain_parse(&chain, BLUR, NULL), 0);
     if (transform_create(&t, device, &image, &border, tuning, NULL, &warning, &why) < 0)
         fail_msg("%s", why.text);
     for (unsigned i = 0; i < 2 * PIXELS; i++)
-        in[i] = (float)(255 * reference_noise(&seed));
+        in[i] = (float)clamp(round(255 * (1.6 * reference_noise(&seed) - 0.3)), 255);
     run(f, t, &chain, &sample.correction, in, out, sizeof in);
     const struct plan *plan = transform_plan(t);
     const struct reference reference = {.width = WIDTH,
@@ -141,6 +166,8 @@ static void check_transform(struct fixture *f, const struct transform_tuning *tu
                                         .sub_y = 1,
                                         .chain = &chain};
     double worst = 0;
+    if (!has_limits)
+        sample.correction.top = 0;
     for (unsigned k = 0; k < 2; k++) {
         for (unsigned i = 0; i < PIXELS; i++)
             source[i] = corrected(in[k * PIXELS + i], &sample.correction, i % WIDTH, i / WIDTH);
@@ -187,7 +214,7 @@ static void test_techniques(void **state)
             tuning.max_radix = 8;
             tuning.recipe.precision = n >= 4 ? RECIPE_HALF : RECIPE_FLOAT;
             tuning.recipe.corrections = true;
-            check_transform(*state, &tuning, borders[n % 4],
+            check_transform(*state, &tuning, borders[n % 4], i != 2,
                             tuning.recipe.precision == RECIPE_HALF ? 0.6 : 3e-4);
         }
 }
@@ -255,11 +282,6 @@ static void collect(struct engine *engine)
         fail_msg("%s", why.text);
 }
 
-static double clamp(double value, double top)
-{
-    return value < 0 ? 0 : value > top ? top : value;
-}
-
 static double luma_of(const struct view *v, const uint8_t *at)
 {
     if (v->step == 2 && v->bits > 8)
@@ -321,8 +343,13 @@ static void check_view(const struct view *v, const char *chain)
         in[i] = (uint8_t)(60 + 130 * reference_noise(&seed));
     for (uint32_t i = 1; bits > 8 && i < source.frame_bytes; i += 2)
         in[i] &= (uint8_t)((1u << (bits - 8)) - 1);
+    for (uint32_t i = 0; v->captured == NULL && bits == 8 && i + 8 < source.frame_bytes; i += 64) {
+        memset(in + i, 0, 8);
+        memset(in + i + 32, 255, 8);
+    }
     make_correction(&sample[0], 3, true, (1u << v->bits) / 12.);
     make_correction(&sample[1], 1, false, (1u << v->bits) / 6.);
+    set_limits(&sample[1].correction, (1u << v->bits) - 1);
     make_correction(&sample[2], CORRECTION_MAX_WAVES, true, (1u << v->bits) / 12.);
 
     struct engine *engine = make_engine(v, &format, true, chain);

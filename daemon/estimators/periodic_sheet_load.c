@@ -1,0 +1,104 @@
+/* How a frame becomes a sheet, and which of its cells are blank. */
+#include <string.h>
+
+#include "estimators/periodic_sheet.h"
+
+/* Of the SHEET_LANES^2 pixels of a cell: 4 % make it blank, or more if little were left otherwise,
+ * because even a wave of which a quarter is missing is told better than none. */
+#define LEAST_LEFT 0.25 /* of the cells */
+
+static const unsigned CUT[] = {10, 26, 64};
+
+bool sheet_is_blank(const struct sheet *sheet, unsigned cell_x, unsigned cell_y)
+{
+    return sheet->saturated[(size_t)cell_y * sheet->cells_x + cell_x] * sheet->height >=
+           sheet->cut * sheet->rows;
+}
+
+static double share_left(const struct sheet *sheet)
+{
+    unsigned left = 0;
+    for (unsigned y = 0; y < sheet->cells_y; y++)
+        for (unsigned x = 0; x < sheet->cells_x; x++)
+            left += !sheet_is_blank(sheet, x, y);
+    return (double)left / (sheet->cells_x * sheet->cells_y);
+}
+
+static void choose_cut(struct sheet *sheet)
+{
+    for (unsigned i = 0; i < sizeof CUT / sizeof CUT[0]; i++) {
+        sheet->cut = CUT[i];
+        if (share_left(sheet) > LEAST_LEFT)
+            return;
+    }
+}
+
+static unsigned smaller(unsigned a, unsigned b)
+{
+    return a < b ? a : b;
+}
+
+/* Gives all loaded pixels of a cell their mean. rows: those of them that are in it. */
+static void blank_cell(struct sheet *sheet, unsigned cell_x, const unsigned *row, unsigned rows)
+{
+    const unsigned left = cell_x * SHEET_LANES;
+    const unsigned right = smaller(left + SHEET_LANES, sheet->width);
+    double sum = 0;
+    for (unsigned i = 0; i < rows; i++)
+        for (unsigned x = left; x < right; x++)
+            sum += (double)sheet->pixel[(size_t)row[i] * sheet->stride + x];
+    const float mean = (float)(sum / ((right - left) * rows));
+    for (unsigned i = 0; i < rows; i++)
+        for (unsigned x = left; x < right; x++)
+            sheet->pixel[(size_t)row[i] * sheet->stride + x] = mean;
+}
+
+/* The sum of the window over one axis of a cell. */
+static double window_of(const float *window, unsigned cell, unsigned side)
+{
+    double sum = 0;
+    for (unsigned i = cell * SHEET_LANES; i < smaller((cell + 1) * SHEET_LANES, side); i++)
+        sum += (double)window[i];
+    return sum;
+}
+
+static void blank_cut_cells(struct sheet *sheet)
+{
+    double blank = 0;
+    for (unsigned first = 0, end; first < sheet->rows; first = end) {
+        const unsigned cell_y = sheet->row[first] / SHEET_LANES;
+        double along_y = 0;
+        for (end = first; end < sheet->rows && sheet->row[end] / SHEET_LANES == cell_y; end++)
+            along_y += (double)sheet->window_y[sheet->row[end]];
+        for (unsigned x = 0; x < sheet->cells_x; x++)
+            if (sheet_is_blank(sheet, x, cell_y)) {
+                blank_cell(sheet, x, sheet->row + first, end - first);
+                blank += along_y * window_of(sheet->window_x, x, sheet->width);
+            }
+    }
+    sheet->seen = 1 - blank / (sheet->width / 2.0 * sheet->sum_y);
+}
+
+void sheet_load(struct sheet *sheet, const float *luma)
+{
+    memset(sheet->saturated, 0, (size_t)sheet->cells_x * sheet->cells_y * sizeof *sheet->saturated);
+    for (unsigned i = 0; i < sheet->rows; i++) {
+        const unsigned y = sheet->row[i];
+        const float *from = luma + (size_t)y * sheet->width;
+        float *to = sheet->pixel + (size_t)y * sheet->stride;
+        unsigned short *cell = sheet->saturated + (size_t)(y / SHEET_LANES) * sheet->cells_x;
+        for (unsigned x = 0; x < sheet->width; x++) {
+            const float low = from[x] > 0 ? from[x] : 0; /* also false if it is not a number */
+            to[x] = low < 255 ? low : 255;
+        }
+        for (unsigned c = 0; c < sheet->cells_x; c++) {
+            const unsigned end = smaller((c + 1) * SHEET_LANES, sheet->width);
+            unsigned count = 0;
+            for (unsigned x = c * SHEET_LANES; x < end; x++)
+                count += (to[x] < 0.5F) + (to[x] > 254.5F);
+            cell[c] += (unsigned short)count;
+        }
+    }
+    choose_cut(sheet);
+    blank_cut_cells(sheet);
+}

@@ -192,7 +192,7 @@ BAD = {
     "small.pfm": (as_pfm(np.full((100, 120), 0.1)), "120x100 pixels: expected 160x120"),
     "nan.pfm": (as_pfm(np.full((HEIGHT, WIDTH), np.nan)), "is nan: expected"),
     "inf.pfm": (as_pfm(np.full((HEIGHT, WIDTH), np.inf)), "is inf: expected"),
-    "units.pfm": (as_pfm(np.full((HEIGHT, WIDTH), 16.0)), "expected 0 .. 1"),
+    "units.pfm": (as_pfm(np.full((HEIGHT, WIDTH), 16.0)), "is 16: expected "),
     "empty.pfm": (b"", "is empty"),
     "cut.pfm": (as_pfm(np.zeros((HEIGHT, WIDTH)))[:-7], "is truncated"),
     "huge.pfm": (b"Pf\n8192 8192\n-1.0\n", "8192x8192 pixels: expected"),

@@ -7,10 +7,10 @@
 #include "estimators/measures.h"
 #include "estimators/motion.h"
 
-#define ROUNDING  1e-3F /* in luma; less than the step of any format */
-#define NEAR      1.5F  /* grey levels; samples this close to black or white count as there */
-#define BEYOND    4.F   /* grey levels; filters and codecs overshoot by less */
-#define RANGE_ROWS 90   /* about as many rows are looked at */
+#define ROUNDING   1e-3F /* in luma; less than the step of any format */
+#define NEAR       1.5F  /* grey levels; samples this close to black or white count as there */
+#define BEYOND     4.F   /* grey levels; filters and codecs overshoot by less */
+#define RANGE_ROWS 90    /* about as many rows are looked at */
 
 struct measuring {
     struct measurer *measurer;

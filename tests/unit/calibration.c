@@ -253,8 +253,8 @@ static void a_pattern_about_0_keeps_the_brightness(void **state)
     images[0]->highest = 1;
     dark[7 * WIDTH] = dark[7 * WIDTH + 5] = dark[7 * WIDTH + 6] = dark[8 * WIDTH + 5] = 1;
     dark[8 * WIDTH + 6] = 1; /* four together, of which none stands out of enough neighbours */
-    const struct filter_chain chain = chain_of("dark:image=d.pfm"), raised =
-                                  chain_of("dark:image=d.pfm,pedestal=0.1"),
+    const struct filter_chain chain = chain_of("dark:image=d.pfm"),
+                              raised = chain_of("dark:image=d.pfm,pedestal=0.1"),
                               kept = chain_of("dark:image=d.pfm,hot=1");
     fill(&chain, WIDTH, HEIGHT);
     for (unsigned i = 0; i < PIXELS; i++) {

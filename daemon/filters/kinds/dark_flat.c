@@ -87,8 +87,9 @@ static int dark_offsets(const struct filter_stage *stage, struct filter_calibrat
 const struct filter_kind filter_dark = {
     .name = "dark",
     .summary = "subtracts what the sensor adds to each pixel, and replaces hot pixels",
-    .formula = "H = 1; corrected = sample - white * image(x, y) + white * pedestal; where image(x, "
-               "y) is more than hot above 6 of its 8 neighbours, or is 1, the mean of the 4 nearest",
+    .formula =
+        "H = 1; corrected = sample - white * image(x, y) + white * pedestal; where image(x, "
+        "y) is more than hot above 6 of its 8 neighbours, or is 1, the mean of the 4 nearest",
     .param_count = 3,
     .param =
         {

@@ -7,14 +7,10 @@
 #include <string.h>
 
 #define NEIGHBOURS 8
-#define MIN_EXCESS                                                                                 \
-    (6 / 255.)     /* levels; replacing a pixel that is off by less would gain little              \
-                    */
-#define SIGMAS  6. /* of what most pixels differ by */
-#define SPREADS 2. /* of the middle half of the neighbours */
-#define NORMAL                                                                                     \
-    1.2533 /* the standard deviation of a normal variable of which 1 is the mean                   \
-              magnitude */
+#define MIN_EXCESS (6 / 255.) /* levels; a pixel that is off by less hardly matters */
+#define SIGMAS     6.         /* of what most pixels differ by */
+#define SPREADS    2.         /* of the middle half of the neighbours */
+#define NORMAL     1.2533     /* the standard deviation, in mean magnitudes */
 
 /* How far a pixel is from its neighbours, and they from each other. */
 struct excess {

@@ -12,7 +12,7 @@
 #define MIN_SHIFT  1.    /* px; a smaller shift says little about any offset */
 #define SHORT_SIDE 240   /* px; larger pictures are aligned by means of cells, about this many */
 #define ROUNDS     4     /* iterations of the means; the first two weight all differences alike */
-#define ANY_SIGMA  1.    /* levels; weights all differences alike */
+#define ANY_SIGMA  1.    /* levels; weights all differences nearly alike */
 #define TUNING     4.685 /* standard deviations, for an efficiency of 95 % */
 #define BIN        (1 / 4096.) /* levels; a sixteenth of a grey level */
 #define BINS       1024

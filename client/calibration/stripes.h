@@ -1,10 +1,12 @@
-/* Estimates what a camera adds to each column and each row, from frames of a moving scene.
+/* Estimates what a camera adds to each column and each row, and finds its hot and dead pixels
+ * (bad_pixels.h), from frames of a moving scene.
  *
  * The pattern stays in place while the scene moves. If two frames are aligned by the shift of the
  * scene, their difference contains only the pattern (pairs.h). Frames of a rotating scene cannot be
  * aligned. In most of their pixels, two neighbouring columns still differ by their offsets;
- * everything else, such as an edge, is an outlier. Both observations together give the most likely
- * offsets (offsets.h). Neither determines their mean, or much of what varies slowly.
+ * everything else, such as an edge, is an outlier. How far several bands of the picture disagree
+ * tells the error of that. Both observations together give the most likely offsets (offsets.h).
+ * Neither determines their mean, or much of what varies slowly.
  *
  * A still scene reveals nothing about the pattern, because its own edges along columns and rows
  * look the same. stripes_stillness tells whether the scene moved.
@@ -18,7 +20,7 @@
 
 #include "offsets.h"
 
-#define STRIPES_BANDS 4
+#define STRIPES_BANDS 4 /* of rows, for differences of columns; of columns, for those of rows */
 
 /* The differences along one axis: between columns, or between rows. */
 struct stripes_axis {

@@ -3,15 +3,19 @@
 #include <errno.h>
 #include <math.h>
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdlib.h>
+#include <string.h>
 
 #define MAX_LEVELS    10
-#define LARGE         48 /* pixels; pictures with shorter sides are not halved */
+#define LARGE         32 /* pixels; pictures with shorter sides are not halved */
 #define RADIUS        8  /* pixels; the mean of this neighbourhood is subtracted */
 #define CANDIDATES    6  /* shifts of the smallest pictures that are refined */
 #define FIT_STEPS     5
 #define MAX_PART      0.75
 #define MIN_SHARE     (1 / 3.) /* how much of each side both pictures must show */
+#define FIT_ROWS      128      /* about as many rows are enough for the fit */
+#define LANES         8        /* sums that a processor may add at once */
 #define ENOUGH_CHANGE 1e-3
 #define MIN_SQUARES   1e-12 /* squared levels; a picture without details matches no other */
 #define CLOSE         0.005 /* px; the fit ends when a step is smaller */
@@ -19,8 +23,6 @@
 struct plane {
     uint32_t width, height;
     float *value;
-    double *squares; /* sums of the squares above and left of each corner: (width + 1) * (height +
-                        1) numbers */
 };
 
 struct align_picture {
@@ -36,15 +38,8 @@ static int init_plane(struct plane *plane, uint32_t width, uint32_t height)
         .width = width,
         .height = height,
         .value = malloc((size_t)width * height * sizeof *plane->value),
-        .squares = calloc((width + (size_t)1) * (height + (size_t)1), sizeof *plane->squares),
     };
-    return plane->value != NULL && plane->squares != NULL ? 0 : -ENOMEM;
-}
-
-static void finish_plane(struct plane *plane)
-{
-    free(plane->value);
-    free(plane->squares);
+    return plane->value != NULL ? 0 : -ENOMEM;
 }
 
 /* Fills the plane with the means of cells of `cell` x `cell` samples. */
@@ -83,24 +78,43 @@ static void take_lines_off(const struct plane *plane, double *sums)
         take_mean_off(plane->value + (size_t)y * plane->width, plane->width, 1, sums);
 }
 
-static void add_squares(const struct plane *plane)
+static float least(float a, float b)
 {
-    const size_t stride = plane->width + (size_t)1;
-    for (uint32_t y = 0; y < plane->height; y++) {
-        const float *value = plane->value + (size_t)y * plane->width;
-        double *above = plane->squares + y * stride, row = 0;
-        for (uint32_t x = 0; x < plane->width; x++) {
-            row += (double)value[x] * (double)value[x];
-            above[stride + x + 1] = above[x + 1] + row;
-        }
-    }
+    return a < b ? a : b;
 }
 
-static double squares_within(const struct plane *plane, int left, int top, int right, int bottom)
+static float greatest(float a, float b)
 {
-    const ptrdiff_t stride = (ptrdiff_t)plane->width + 1;
-    const double *above = plane->squares + top * stride, *below = plane->squares + bottom * stride;
-    return below[right] - below[left] - above[right] + above[left];
+    return a > b ? a : b;
+}
+
+/* Limits each value to the range of its eight neighbours. Hot pixels stay in place, and would
+ * otherwise outweigh a scene of little contrast that moves. -ENOMEM. */
+static int remove_single_pixels(const struct plane *plane)
+{
+    const uint32_t width = plane->width;
+    float *rows = malloc(2 * (size_t)width * sizeof *rows), *above = rows, *row = rows + width;
+    if (rows == NULL)
+        return -ENOMEM;
+    memcpy(row, plane->value, width * sizeof *row);
+    for (uint32_t y = 1; y + 1 < plane->height; y++) {
+        float *value = plane->value + (size_t)y * width;
+        const float *below = value + width;
+        float *next = above;
+        above = row;
+        row = next;
+        memcpy(row, value, width * sizeof *row);
+        for (uint32_t x = 1; x + 1 < width; x++) {
+            float low = least(row[x - 1], row[x + 1]), high = greatest(row[x - 1], row[x + 1]);
+            for (int u = -1; u <= 1; u++) {
+                low = least(low, least(above[(int)x + u], below[(int)x + u]));
+                high = greatest(high, greatest(above[(int)x + u], below[(int)x + u]));
+            }
+            value[x] = least(greatest(row[x], low), high);
+        }
+    }
+    free(rows);
+    return 0;
 }
 
 static int fill(struct align_picture *picture, const float *level, uint32_t stride, uint32_t width,
@@ -112,6 +126,8 @@ static int fill(struct align_picture *picture, const float *level, uint32_t stri
     picture->levels = sums != NULL;
     if (r == 0)
         reduce(&plane[0], level, stride, cell);
+    if (r == 0)
+        r = remove_single_pixels(&plane[0]);
     for (unsigned i = 1; r == 0 && i < MAX_LEVELS && width >= LARGE && height >= LARGE; i++) {
         width /= 2;
         height /= 2;
@@ -120,10 +136,8 @@ static int fill(struct align_picture *picture, const float *level, uint32_t stri
         if (r == 0)
             reduce(&plane[i], plane[i - 1].value, plane[i - 1].width, 2);
     }
-    for (unsigned i = 0; r == 0 && i < picture->levels; i++) {
+    for (unsigned i = 0; r == 0 && i < picture->levels; i++)
         take_lines_off(&plane[i], sums);
-        add_squares(&plane[i]);
-    }
     free(sums);
     return r;
 }
@@ -147,18 +161,8 @@ void align_destroy(struct align_picture *picture)
     if (picture == NULL)
         return;
     for (unsigned i = 0; i < picture->levels; i++)
-        finish_plane(&picture->plane[i]);
+        free(picture->plane[i].value);
     free(picture);
-}
-
-double align_sample(const float *at, ptrdiff_t step_x, ptrdiff_t step_y, double part_x,
-                    double part_y)
-{
-    const double u = fabs(part_x), v = fabs(part_y);
-    const ptrdiff_t beside = part_x > 0 ? step_x : part_x < 0 ? -step_x : 0;
-    const ptrdiff_t below = part_y > 0 ? step_y : part_y < 0 ? -step_y : 0;
-    return (1 - v) * ((1 - u) * (double)at[0] + u * (double)at[beside]) +
-           v * ((1 - u) * (double)at[below] + u * (double)at[below + beside]);
 }
 
 /* ---- whole pixels ---- */
@@ -170,6 +174,26 @@ static void shared(uint32_t length, int shift, int *begin, int *end)
     *end = shift > 0 ? (int)length - shift : (int)length;
 }
 
+/* Adds up products of two rows, each over as many lanes as a vector has. */
+struct products {
+    float both[LANES], first[LANES], second[LANES];
+};
+
+static void add_products(struct products *sum, const float *p, const float *q, int count)
+{
+    for (int x = 0; x + LANES <= count; x += LANES)
+        for (int i = 0; i < LANES; i++) {
+            sum->both[i] += p[x + i] * q[x + i];
+            sum->first[i] += p[x + i] * p[x + i];
+            sum->second[i] += q[x + i] * q[x + i];
+        }
+    for (int x = count / LANES * LANES; x < count; x++) {
+        sum->both[0] += p[x] * q[x];
+        sum->first[0] += p[x] * p[x];
+        sum->second[0] += q[x] * q[x];
+    }
+}
+
 static double correlation(const struct plane *a, const struct plane *b, int dx, int dy)
 {
     int left, right, top, bottom;
@@ -177,18 +201,17 @@ static double correlation(const struct plane *a, const struct plane *b, int dx, 
     shared(a->height, dy, &top, &bottom);
     if (right - left < MIN_SHARE * a->width || bottom - top < MIN_SHARE * a->height)
         return -1;
-    double both = 0;
-    for (int y = top; y < bottom; y++) {
-        const float *p = a->value + (ptrdiff_t)y * a->width;
-        const float *q = b->value + (ptrdiff_t)(y + dy) * b->width + dx;
-        float sum = 0;
-        for (int x = left; x < right; x++)
-            sum += p[x] * q[x];
-        both += (double)sum;
+    struct products sum = {0};
+    double both = 0, first = 0, second = 0;
+    for (int y = top; y < bottom; y++)
+        add_products(&sum, a->value + (ptrdiff_t)y * a->width + left,
+                     b->value + (ptrdiff_t)(y + dy) * b->width + left + dx, right - left);
+    for (unsigned i = 0; i < LANES; i++) {
+        both += (double)sum.both[i];
+        first += (double)sum.first[i];
+        second += (double)sum.second[i];
     }
-    const double squares = squares_within(a, left, top, right, bottom) *
-                           squares_within(b, left + dx, top + dy, right + dx, bottom + dy);
-    return both / sqrt(fmax(squares, MIN_SQUARES));
+    return both / sqrt(fmax(first * second, MIN_SQUARES));
 }
 
 static bool is_beside(const struct align_shift *a, const struct align_shift *b)
@@ -245,6 +268,17 @@ static struct align_shift refine(const struct align_shift *coarse, const struct 
 
 /* ---- parts of a pixel ---- */
 
+/* Interpolates the level at a fraction of a pixel, -1 .. 1, from a sample. Reads no neighbour if
+ * the fraction is 0. */
+static double interpolate(const float *at, ptrdiff_t stride, double part_x, double part_y)
+{
+    const double u = fabs(part_x), v = fabs(part_y);
+    const ptrdiff_t beside = part_x > 0 ? 1 : part_x < 0 ? -1 : 0;
+    const ptrdiff_t below = part_y > 0 ? stride : part_y < 0 ? -stride : 0;
+    return (1 - v) * ((1 - u) * (double)at[0] + u * (double)at[beside]) +
+           v * ((1 - u) * (double)at[below] + u * (double)at[below + beside]);
+}
+
 /* Moves both pictures by half the fraction, so that interpolation blurs both alike. Returns the
  * change of the fraction, or infinity if the pictures do not determine it. */
 static double fit_step(struct align_shift *shift, const struct plane *a, const struct plane *b)
@@ -253,15 +287,16 @@ static double fit_step(struct align_shift *shift, const struct plane *a, const s
     shared(a->width, shift->whole_x, &left, &right);
     shared(a->height, shift->whole_y, &top, &bottom);
     const ptrdiff_t stride = (ptrdiff_t)a->width;
+    const int every = 1 + (bottom - top) / FIT_ROWS;
     double xx = 0, xy = 0, yy = 0, xd = 0, yd = 0;
-    for (int y = top + 1; y < bottom - 1; y++)
+    for (int y = top + 1; y < bottom - 1; y += every)
         for (int x = left + 1; x < right - 1; x++) {
             const float *p = a->value + y * stride + x;
             const float *q = b->value + (y + shift->whole_y) * stride + x + shift->whole_x;
             const double gx = (double)((p[1] - p[-1]) + (q[1] - q[-1])) / 4;
             const double gy = (double)((p[stride] - p[-stride]) + (q[stride] - q[-stride])) / 4;
-            const double d = align_sample(p, 1, stride, -shift->part_x / 2, -shift->part_y / 2) -
-                             align_sample(q, 1, stride, shift->part_x / 2, shift->part_y / 2);
+            const double d = interpolate(p, stride, -shift->part_x / 2, -shift->part_y / 2) -
+                             interpolate(q, stride, shift->part_x / 2, shift->part_y / 2);
             xx += gx * gx;
             xy += gx * gy;
             yy += gy * gy;

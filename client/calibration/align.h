@@ -10,7 +10,6 @@
 #ifndef FFTD_CALIBRATION_ALIGN_H
 #define FFTD_CALIBRATION_ALIGN_H
 
-#include <stddef.h>
 #include <stdint.h>
 
 struct align_picture;
@@ -31,10 +30,5 @@ void align_destroy(struct align_picture *picture); /* NULL is allowed */
 /* Finds the shift between two pictures of the same size. */
 void align_find(const struct align_picture *picture, const struct align_picture *other,
                 struct align_shift *ret);
-
-/* Interpolates the level at a fraction of a pixel, -1 .. 1, from a sample. step_x and step_y are
- * the distances to its neighbours. Reads no neighbour if the fraction is 0. */
-double align_sample(const float *at, ptrdiff_t step_x, ptrdiff_t step_y, double part_x,
-                    double part_y);
 
 #endif

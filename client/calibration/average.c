@@ -50,8 +50,8 @@ static unsigned own_colour(const struct average *average, uint32_t x, uint32_t y
     return red_column != red_row ? 1 : red_row ? 0 : 2;
 }
 
-double average_level_at(const struct average *average, const struct pixels *frame, uint32_t x,
-                        uint32_t y)
+static double level_at(const struct average *average, const struct pixels *frame, uint32_t x,
+                       uint32_t y)
 {
     const double white = (1u << frame->layout->bits) - 1;
     if (average->is_mosaic)
@@ -63,23 +63,24 @@ double average_level_at(const struct average *average, const struct pixels *fram
            white;
 }
 
-int average_add(struct average *average, const struct pixels *frame)
+int average_add(struct average *average, const struct pixels *frame, float *level)
 {
-    const size_t count = (size_t)average->width * average->height;
-    double sum = 0;
+    double total = 0, *sum = average->sum;
     if (frame->format->width != average->width || frame->format->height != average->height ||
         (average->is_mosaic && frame->layout->family != FFTD_FAMILY_RGB))
         return -EINVAL;
-    for (size_t i = 0; i < count; i++) {
-        const double level = average_level_at(average, frame, (uint32_t)(i % average->width),
-                                              (uint32_t)(i / average->width));
-        average->sum[i] += level;
-        average->white += level >= 1 - 1e-9;
-        sum += level;
-    }
-    sum /= (double)count;
-    average->level_sum += sum;
-    average->level_square_sum += sum * sum;
+    for (uint32_t y = 0; y < average->height; y++)
+        for (uint32_t x = 0; x < average->width; x++) {
+            const double one = level_at(average, frame, x, y);
+            *sum++ += one;
+            average->white += one >= 1 - 1e-9;
+            total += one;
+            if (level != NULL)
+                *level++ = (float)one;
+        }
+    const double mean = total / ((double)average->width * average->height);
+    average->level_sum += mean;
+    average->level_square_sum += mean * mean;
     average->frames++;
     return 0;
 }

@@ -27,12 +27,9 @@ struct average {
 int average_init(struct average *ret, uint32_t width, uint32_t height, const char *captured);
 void average_finish(struct average *average); /* {0} is allowed */
 
-/* The level of a pixel of a frame. */
-double average_level_at(const struct average *average, const struct pixels *frame, uint32_t x,
-                        uint32_t y);
-
-/* -EINVAL: the frame has another size. */
-int average_add(struct average *average, const struct pixels *frame);
+/* Adds a frame. Also stores its levels, row by row, unless `level` is NULL. -EINVAL: the frame has
+ * another size. */
+int average_add(struct average *average, const struct pixels *frame, float *level);
 
 /* Statistics over all frames added so far, of which there must be at least one. */
 double average_level(const struct average *average);

@@ -24,25 +24,23 @@ static bool is_usable(const struct offsets_problem *problem, const struct pair_a
 
 /* ---- the differences of a pair ---- */
 
-/* The indices of the four offsets in a difference, and their factors. */
+/* Where a pair's differences find their four offsets: those of i are at first + i, second + i and
+ * beside these. */
 struct terms {
-    uint32_t at[4];
-    double factor[4];
+    uint32_t first, first_beside, second, second_beside;
+    double near, far; /* the factors of an offset, and of the one beside it */
 };
 
-static void find_terms(struct terms *ret, const struct offsets_problem *problem,
-                       const struct pair_axis *axis, uint32_t i)
+static struct terms terms_of(const struct offsets_problem *problem, const struct pair_axis *axis)
 {
     const double half = fabs(axis->part) / 2;
     const int beside = axis->part > 0   ? (int)problem->step
                        : axis->part < 0 ? -(int)problem->step
                                         : 0;
-    const int first = (int)(axis->begin + i), second = first + axis->whole;
-    *ret = (struct terms){
-        {(uint32_t)first, (uint32_t)(first - beside), (uint32_t)second,
-         (uint32_t)(second + beside)},
-        {1 - half, half, half - 1, -half},
-    };
+    const int first = (int)axis->begin, second = first + axis->whole;
+    return (struct terms){(uint32_t)first,  (uint32_t)(first - beside),
+                          (uint32_t)second, (uint32_t)(second + beside),
+                          1 - half,         half};
 }
 
 /* Subtracts the weighted mean and slope. */
@@ -73,13 +71,10 @@ static void take_line_off(const struct pair_axis *axis, double *value)
 static void predict(const struct offsets_problem *problem, const struct pair_axis *axis,
                     const double *offset, double *value)
 {
-    for (uint32_t i = 0; i < axis->count; i++) {
-        struct terms terms;
-        find_terms(&terms, problem, axis, i);
-        value[i] = 0;
-        for (unsigned k = 0; k < 4; k++)
-            value[i] += terms.factor[k] * offset[terms.at[k]];
-    }
+    const struct terms at = terms_of(problem, axis);
+    for (uint32_t i = 0; i < axis->count; i++)
+        value[i] = at.near * (offset[at.first + i] - offset[at.second + i]) +
+                   at.far * (offset[at.first_beside + i] - offset[at.second_beside + i]);
     take_line_off(axis, value);
 }
 
@@ -94,12 +89,13 @@ static void observed(const struct pair_axis *axis, double *value)
 static void spread(const struct offsets_problem *problem, const struct pair_axis *axis,
                    const double *value, double *sum)
 {
+    const struct terms at = terms_of(problem, axis);
     for (uint32_t i = 0; i < axis->count; i++) {
-        struct terms terms;
-        find_terms(&terms, problem, axis, i);
         const double demand = value[i] * (double)axis->weight[i] / problem->pair_error;
-        for (unsigned k = 0; k < 4; k++)
-            sum[terms.at[k]] += terms.factor[k] * demand;
+        sum[at.first + i] += at.near * demand;
+        sum[at.second + i] -= at.near * demand;
+        sum[at.first_beside + i] += at.far * demand;
+        sum[at.second_beside + i] -= at.far * demand;
     }
 }
 
@@ -110,8 +106,8 @@ static void demand(const struct offsets_problem *problem, double *sum, double *s
 {
     memset(sum, 0, problem->length * sizeof *sum);
     for (uint32_t i = problem->step; i < problem->length; i++) {
-        sum[i] += problem->difference[i] / problem->difference_error;
-        sum[i - problem->step] -= problem->difference[i] / problem->difference_error;
+        sum[i] += problem->difference[i] * problem->weight[i];
+        sum[i - problem->step] -= problem->difference[i] * problem->weight[i];
     }
     for (unsigned i = 0; i < problem->pairs->count; i++) {
         const struct pair_axis *axis = axis_of(problem, i);
@@ -129,7 +125,7 @@ static void apply(const struct offsets_problem *problem, const double *offset, d
     for (uint32_t i = 0; i < problem->length; i++)
         sum[i] = offset[i] / problem->pattern;
     for (uint32_t i = problem->step; i < problem->length; i++) {
-        const double step = (offset[i] - offset[i - problem->step]) / problem->difference_error;
+        const double step = (offset[i] - offset[i - problem->step]) * problem->weight[i];
         sum[i] += step;
         sum[i - problem->step] -= step;
     }

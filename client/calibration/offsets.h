@@ -20,7 +20,7 @@ struct offsets_problem {
     uint32_t length;
     unsigned step;            /* samples between those that are compared */
     const double *difference; /* from the offset `step` before; the first `step` are unused */
-    double difference_error;  /* their variance; infinite: ignore them */
+    const double *weight;     /* 1 / variance of each difference; 0: ignore it */
     double pattern;           /* the variance of the offsets */
     const struct pairs *pairs;
     bool is_row;       /* use the rows of the pairs, not the columns */

@@ -3,9 +3,8 @@
  *
  * When two frames are aligned by their shift, the scene cancels in their difference. A column is
  * left with its own offset, minus the offset of the column that shows the same scene in the other
- * frame.
- * Each difference is a robust mean along the column: outliers, such as moving objects and changing
- * light, count little. */
+ * frame. Each difference is a robust mean along the column: outliers, such as moving objects and
+ * changing light, count little. */
 #ifndef FFTD_CALIBRATION_PAIRS_H
 #define FFTD_CALIBRATION_PAIRS_H
 
@@ -14,7 +13,7 @@
 
 #include "align.h"
 
-#define PAIRS_KEPT 2 /* previous frames with which each new one is compared */
+#define PAIRS_KEPT 4 /* frames in memory: the newest, and those with which it is compared */
 
 /* One axis of a pair of frames. difference[i] is the offset at begin + i - part / 2 minus the
  * offset at begin + i + whole + part / 2, plus a constant that is common to all of them. */
@@ -36,11 +35,14 @@ struct kept_frame {
 
 struct pairs {
     uint32_t width, height;
-    unsigned step; /* samples between those that are compared; 2 in a mosaic */
+    unsigned step;  /* samples between those that are compared; 2 in a mosaic */
+    unsigned scale; /* such samples to a cell of align.h */
     struct pair *pair;
     unsigned count, frames;
-    struct kept_frame kept[PAIRS_KEPT + 1]; /* the newest is at frames % (PAIRS_KEPT + 1) */
-    float *difference, *effect, *sum;       /* scratch memory */
+    unsigned alike;                     /* comparisons that found the same scene */
+    unsigned still;                     /* those of them where it was at the same place */
+    struct kept_frame kept[PAIRS_KEPT]; /* the newest is at frames % PAIRS_KEPT */
+    float *difference, *effect, *sum;   /* scratch memory */
 };
 
 /* Returns whether a level is so close to black or white that the pattern may be clipped. */
@@ -53,8 +55,8 @@ double pairs_weight(double error, double sigma);
 int pairs_init(struct pairs *ret, uint32_t width, uint32_t height, unsigned step);
 void pairs_finish(struct pairs *pairs); /* {0} is allowed */
 
-/* Compares a frame, row by row, with the previous ones. Once there are about a thousand pairs, it
- * ignores further frames. -ENOMEM. */
+/* Compares a frame, row by row, with up to three before it, until two of them make pairs. Once
+ * there are about a thousand pairs, it ignores further frames. -ENOMEM. */
 int pairs_add(struct pairs *pairs, const float *level);
 
 #endif

@@ -1,10 +1,12 @@
-/* Estimates what a camera adds to each column and each row, from frames of a moving scene.
+/* Estimates what a camera adds to each column and each row, and finds its hot and dead pixels
+ * (bad_pixels.h), from frames of a moving scene.
  *
  * The pattern stays in place while the scene moves. If two frames are aligned by the shift of the
  * scene, their difference contains only the pattern (pairs.h). Frames of a rotating scene cannot be
  * aligned. In most of their pixels, two neighbouring columns still differ by their offsets;
- * everything else, such as an edge, is an outlier. Both observations together give the most likely
- * offsets (offsets.h). Neither determines their mean, or much of what varies slowly.
+ * everything else, such as an edge, is an outlier. How far several bands of the picture disagree
+ * tells the error of that. Both observations together give the most likely offsets (offsets.h).
+ * Neither determines their mean, or much of what varies slowly.
  *
  * A still scene reveals nothing about the pattern, because its own edges along columns and rows
  * look the same. stripes_stillness tells whether the scene moved.
@@ -18,22 +20,25 @@
 
 #include "offsets.h"
 
+#define STRIPES_BANDS 4 /* of rows, for differences of columns; of columns, for those of rows */
+
 /* The differences along one axis: between columns, or between rows. */
 struct stripes_axis {
     uint32_t length;
-    uint32_t *count[2]; /* for each half of the frames: a histogram, for each position, of the
-                           differences from the previous position */
-    double *offset;     /* shares of white; their mean is 0 */
+    uint32_t *count; /* for each position and each band of the picture across the axis: a histogram
+                        of the differences from the previous position */
+    double *offset;  /* shares of white; their mean is 0 */
 };
 
 struct stripes {
     struct stripes_axis column, row;
     struct pairs pairs;
     unsigned step; /* px between samples that are compared; 2 in a mosaic */
-    float *first;  /* the first frame's levels, row by row */
     float *level;  /* the next frame's; the caller fills them in before stripes_add */
+    float *sum[2]; /* of the levels of each pixel, for each half of the frames */
+    uint8_t *bad;  /* after stripes_solve: 1 where a pixel is hot or dead */
+    short *grey;   /* scratch memory */
     unsigned frames, expected;
-    double stillness_sum;
 };
 
 /* Prepares for this many frames, at least 2. -ENOMEM. */
@@ -44,11 +49,11 @@ void stripes_finish(struct stripes *stripes); /* {0} is allowed */
 /* Adds the frame in stripes->level. -ENOMEM. */
 int stripes_add(struct stripes *stripes);
 
-/* Computes the offsets after the last frame. -ENOMEM. */
+/* Computes the offsets and finds bad pixels after the last frame. -ENOMEM. */
 int stripes_solve(struct stripes *stripes);
 
-/* Returns how similar the details of the first frame and the others are: 1 if the scene stood
- * still, about 0 if it moved or has no details. */
+/* Returns in what share of the frames that could be compared the scene stood still; 0 if there were
+ * none. */
 double stripes_stillness(const struct stripes *stripes);
 
 /* Returns the root mean square of an axis's offsets. */

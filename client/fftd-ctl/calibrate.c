@@ -1,6 +1,7 @@
 /* Implements `calibrate`, which records the images of the filter kinds `dark` and `flat`. It takes
  * frames before the filter, so that the filter in use does not matter. `stripes` needs no dark
- * frame: from a moving scene it finds what `dark` has to subtract from columns and rows. */
+ * frame: from a moving scene it finds what `dark` has to subtract from columns and rows, and which
+ * pixels it has to replace. */
 #include <errno.h>
 #include <math.h>
 #include <stdarg.h>
@@ -17,7 +18,6 @@
 
 #define IMAGES         "/etc/fftd/images"
 #define DEFAULT_FRAMES 64
-#define STRIPES_FRAMES 128
 #define STANDS_STILL   0.5 /* stripes_stillness of a scene that hardly moves */
 #define STAGE_BYTES    160
 #define MAX_FRAMES     10000
@@ -33,7 +33,7 @@ struct recording {
     unsigned frames; /* how many to take */
     struct average average;
     struct stripes stripes; /* used by the kind `stripes` alone */
-    double pedestal;        /* what was added to the pattern so that no level is negative */
+    uint32_t bad_pixels;    /* found by `stripes` */
     char stage[STAGE_BYTES];
     unsigned warning_count;
     char warning[MAX_WARNINGS][WARNING_BYTES];
@@ -108,16 +108,6 @@ static int begin(struct recording *recording, const struct fftd_format *format,
                               average->is_mosaic ? 2 : 1, recording->frames);
 }
 
-static int add_stripes(struct recording *recording, const struct pixels *frame)
-{
-    const struct average *average = &recording->average;
-    float *level = recording->stripes.level;
-    for (uint32_t y = 0; y < average->height; y++)
-        for (uint32_t x = 0; x < average->width; x++)
-            *level++ = (float)average_level_at(average, frame, x, y);
-    return stripes_add(&recording->stripes);
-}
-
 static int add_frame(struct recording *recording, const struct ctl *ctl, sd_bus *bus,
                      const char *captured)
 {
@@ -133,9 +123,9 @@ static int add_frame(struct recording *recording, const struct ctl *ctl, sd_bus 
                         "which engine.planes = luma publishes instead of luma-only",
                         recording->kind);
     if (code == 0 && r == 0)
-        r = average_add(average, &shot.before);
+        r = average_add(average, &shot.before, recording->stripes.level);
     if (code == 0 && r == 0 && is(recording, "stripes"))
-        r = add_stripes(recording, &shot.before);
+        r = stripes_add(&recording->stripes);
     shot_finish(&shot);
     if (r == -EINVAL)
         code = ctl_fail(ctl, EX_TEMPFAIL,
@@ -165,36 +155,29 @@ static int record(struct recording *recording, const struct ctl *ctl)
     return code;
 }
 
-/* Replaces the mean by the pattern, and raises it so that its least level is 0: images have no
- * negative levels. */
+/* Replaces the mean by the pattern. A bad pixel becomes white, which `dark` replaces. */
 static int find_pattern(struct recording *recording)
 {
     const struct average *average = &recording->average;
     struct stripes *stripes = &recording->stripes;
     const size_t count = (size_t)average->width * average->height;
-    double least = 0;
     const int r = stripes_solve(stripes);
     if (r < 0)
         return r;
-    for (size_t i = 0; i < count; i++)
-        least = fmin(least, stripes->column.offset[i % average->width] +
-                                stripes->row.offset[i / average->width]);
-    for (size_t i = 0; i < count; i++)
-        average->sum[i] = (stripes->column.offset[i % average->width] +
-                           stripes->row.offset[i / average->width] - least) *
-                          average->frames;
-    recording->pedestal = -least;
+    for (size_t i = 0; i < count; i++) {
+        const double pattern =
+            stripes->column.offset[i % average->width] + stripes->row.offset[i / average->width];
+        average->sum[i] = average->frames * (stripes->bad[i] != 0 ? 1 : pattern);
+        recording->bad_pixels += stripes->bad[i];
+    }
     return 0;
 }
 
 /* Writes the stage that uses the recording. */
 static void describe_stage(struct recording *recording)
 {
-    if (is(recording, "stripes"))
-        snprintf(recording->stage, STAGE_BYTES, "dark:image=%s,pedestal=%.7f,hot=1",
-                 recording->name, recording->pedestal);
-    else
-        snprintf(recording->stage, STAGE_BYTES, "%s:image=%s", recording->kind, recording->name);
+    snprintf(recording->stage, STAGE_BYTES, "%s:image=%s",
+             is(recording, "stripes") ? "dark" : recording->kind, recording->name);
 }
 
 /* ---- warnings ---- */
@@ -271,6 +254,7 @@ static void print_json(const struct recording *recording)
     if (is(recording, "stripes")) {
         json_number(&json, "Columns", stripes_rms(&recording->stripes.column));
         json_number(&json, "Rows", stripes_rms(&recording->stripes.row));
+        json_integer(&json, "BadPixels", recording->bad_pixels);
     }
     json_text(&json, "Stage", recording->stage);
     json_open(&json, "Warnings", '[');
@@ -289,10 +273,11 @@ static int print_result(const struct recording *recording, const struct ctl *ctl
     for (unsigned i = 0; i < recording->warning_count; i++)
         fprintf(stderr, "fftd-ctl: warning: %s\n", recording->warning[i]);
     if (is(recording, "stripes"))
-        printf("%s: from %u frames, columns vary by %.2f %% of white and rows by %.2f %%\n",
+        printf("%s: from %u frames, columns vary by %.2f %% of white and rows by %.2f %%, "
+               "%u pixels are hot or dead\n",
                recording->path, recording->average.frames,
                100 * stripes_rms(&recording->stripes.column),
-               100 * stripes_rms(&recording->stripes.row));
+               100 * stripes_rms(&recording->stripes.row), recording->bad_pixels);
     else
         printf("%s: mean of %u frames, %.1f %% of white\n", recording->path,
                recording->average.frames, 100 * average_level(&recording->average));
@@ -304,9 +289,7 @@ int command_calibrate(const struct ctl *ctl)
 {
     struct recording recording = {.kind = ctl->argv[0]};
     const bool is_blind = is(&recording, "stripes");
-    const uint64_t frames = ctl->count != 0 ? ctl->count
-                            : is_blind      ? STRIPES_FRAMES
-                                            : DEFAULT_FRAMES;
+    const uint64_t frames = ctl->count != 0 ? ctl->count : DEFAULT_FRAMES;
     if (!is(&recording, "dark") && !is(&recording, "flat") && !is_blind)
         return ctl_fail(ctl, EX_USAGE, "calibrate %s: expected dark, flat or stripes",
                         recording.kind);

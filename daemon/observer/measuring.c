@@ -7,7 +7,10 @@
 #include "estimators/measures.h"
 #include "estimators/motion.h"
 
-#define ROUNDING 1e-3F /* in luma; less than the step of any format */
+#define ROUNDING   1e-3F /* in luma; less than the step of any format */
+#define NEAR       1.5F  /* grey levels; samples this close to black or white count as there */
+#define BEYOND     4.F   /* grey levels; filters and codecs overshoot by less */
+#define RANGE_ROWS 90    /* about as many rows are looked at */
 
 struct measuring {
     struct measurer *measurer;
@@ -48,6 +51,28 @@ static float limited_level(const struct format_info *info, unsigned level)
     return (float)(level << (info->bits - 8)) * 255 / (float)((1u << info->bits) - 1);
 }
 
+/* Moves black and white to the ends of the full range where the picture shows that it uses it. Many
+ * files and cameras do not say which range they use, and are taken for limited: C420jpeg, in the
+ * header of a Y4M file, only says where chroma is sited. Samples that were clipped are all at black
+ * or at white. If more samples are well beyond it, it was not the end. */
+static void find_range(struct measures_picture *picture, const float *luma)
+{
+    const uint32_t step = 1 + (picture->height - 1) / RANGE_ROWS;
+    uint64_t black = 0, darker = 0, white = 0, brighter = 0;
+    for (uint32_t y = 0; y < picture->height; y += step)
+        for (uint32_t x = 0; x < picture->width; x++) {
+            const float sample = luma[(size_t)y * picture->width + x];
+            black += fabsf(sample - picture->black) < NEAR;
+            darker += sample < picture->black - BEYOND;
+            white += fabsf(sample - picture->white) < NEAR;
+            brighter += sample > picture->white + BEYOND;
+        }
+    if (darker > black)
+        picture->black = 0;
+    if (brighter > white)
+        picture->white = 255 - ROUNDING;
+}
+
 /* Measures how the picture has moved since the one that was measured before. */
 static void measure_shift(struct measuring *measuring, const struct observed_frame *frame,
                           const float *luma, struct fftd_measures *ret)
@@ -78,7 +103,7 @@ void measuring_observe(struct measuring *measuring, const struct observed_frame 
     const struct observed_frames *frames = &frame->frames;
     const struct format_info *info = format_by_fourcc(frames->fourcc);
     struct measures measures;
-    const struct measures_picture picture = {
+    struct measures_picture picture = {
         .samples = luma,
         .is_float = true,
         .width = frames->width,
@@ -87,6 +112,8 @@ void measuring_observe(struct measuring *measuring, const struct observed_frame 
         .black = frames->is_full_range ? 0 : limited_level(info, 16) + ROUNDING,
         .white = (frames->is_full_range ? 255 : limited_level(info, 235)) - ROUNDING,
     };
+    if (!frames->is_full_range)
+        find_range(&picture, luma);
     measurer_measure(measuring->measurer, &picture, &measures);
     ret->sharpness = measures.sharpness;
     ret->noise = measures.noise;

@@ -130,29 +130,37 @@ def textured(random):
 
 
 def find_stripes(camera, tmp_path, name, big, random):
-    """Compares the stripes that are found while a camera pans over a picture with those that it
-    has."""
+    """Compares the stripes and hot pixels that are found while a camera pans over a picture with
+    those that it has."""
     pattern = random.normal(0, 3.1, WIDTH) + random.normal(0, 3.1, (HEIGHT, 1))
+    hot = np.zeros(pattern.shape, bool)
+    hot[random.integers(0, HEIGHT, 20), random.integers(0, WIDTH, 20)] = True
 
     def view(i):
         y, x = (int((whole - part) * (0.5 - 0.5 * np.cos(i / period))) for whole, part, period in
                 zip(big.shape, (HEIGHT, WIDTH), (17, 23)))
         return big[y:y + HEIGHT, x:x + WIDTH]
-    frames = [np.clip(np.rint(view(i) + pattern + random.normal(0, 1, pattern.shape)), 0,
-                      255).astype(np.uint8) for i in range(2 * FRAMES)]
+    frames = [np.clip(np.rint(view(i) + pattern + 60 * hot + random.normal(0, 1, pattern.shape)),
+                      0, 255).astype(np.uint8) for i in range(2 * FRAMES)]
     daemon = camera(*frames)
     told = daemon.ctl_json("calibrate", "stripes", "-n", str(2 * FRAMES), "-o", tmp_path)
     assert told["Warnings"] == [] and 2 < 255 * told["Columns"] < 4
     daemon.stop()
-    left = np.std(pattern - 255 * read_pfm(tmp_path / "stripes.pfm"))
+    image = read_pfm(tmp_path / "stripes.pfm")
+    left = np.std((pattern - 255 * image)[image < 1])
     print(f"# figures: {name}: {np.std(pattern):.2f} grey levels of columns and rows before, "
-          f"{left:.2f} after")
+          f"{left:.2f} after; {np.sum(hot & (image == 1))} of {hot.sum()} hot pixels found, "
+          f"{np.sum(~hot & (image == 1))} others")
     assert left < 1.2
+    assert told["BadPixels"] == np.sum(image == 1)
+    assert np.sum(hot & (image < 1)) <= 2 and np.sum(~hot & (image == 1)) <= 2
 
     daemon = camera(frames[0])
+    # The image alone has all that the stage needs, and keeps the mean brightness.
+    assert told["Stage"] == "dark:image=stripes.pfm"
     daemon.ctl("filter", "set", told["Stage"])
     off = newest(daemon, tmp_path / "frame") - view(0)
-    inside = (frames[0] > 0) & (frames[0] < 255)
+    inside = (frames[0] > 0) & (frames[0] < 255) & (~hot | (image == 1))
     assert abs(off[inside].mean()) < 1 and off[inside].std() < 1.7  # with noise of 1
     still = daemon.ctl_json("calibrate", "stripes", "still", "-n", "4", "-o", tmp_path)
     assert any("hardly moved" in each for each in still["Warnings"])
@@ -192,7 +200,7 @@ BAD = {
     "small.pfm": (as_pfm(np.full((100, 120), 0.1)), "120x100 pixels: expected 160x120"),
     "nan.pfm": (as_pfm(np.full((HEIGHT, WIDTH), np.nan)), "is nan: expected"),
     "inf.pfm": (as_pfm(np.full((HEIGHT, WIDTH), np.inf)), "is inf: expected"),
-    "units.pfm": (as_pfm(np.full((HEIGHT, WIDTH), 16.0)), "expected 0 .. 1"),
+    "units.pfm": (as_pfm(np.full((HEIGHT, WIDTH), 16.0)), "is 16: expected "),
     "empty.pfm": (b"", "is empty"),
     "cut.pfm": (as_pfm(np.zeros((HEIGHT, WIDTH)))[:-7], "is truncated"),
     "huge.pfm": (b"Pf\n8192 8192\n-1.0\n", "8192x8192 pixels: expected"),

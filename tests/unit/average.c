@@ -87,7 +87,7 @@ static void each_format_has_its_levels(void **state)
                 for (uint32_t x = 0; x < WIDTH; x++)
                     for (unsigned c = 0; c < (is_rgb ? 3 : 1); c++)
                         set(&frame, c, x, y, value_at(number, x, y, c));
-            assert_int_equal(average_add(&average, &frame.pixels), 0);
+            assert_int_equal(average_add(&average, &frame.pixels, NULL), 0);
         }
         struct filter_image *image = read_back(&average);
         assert_true(image->columns == WIDTH && image->rows == HEIGHT);
@@ -123,7 +123,7 @@ static void a_mosaic_is_recovered(void **state)
         mosaic_convert(frame.memory, &frame.format, format_by_name(names[n])->fourcc, mosaic[0],
                        WIDTH);
         assert_int_equal(average_init(&average, WIDTH, HEIGHT, names[n]), 0);
-        assert_int_equal(average_add(&average, &frame.pixels), 0);
+        assert_int_equal(average_add(&average, &frame.pixels, NULL), 0);
         for (uint32_t y = 0; y < HEIGHT; y++)
             for (uint32_t x = 0; x < WIDTH; x++)
                 assert_near(255 * average.sum[y * WIDTH + x], mosaic[y][x], 1e-9);
@@ -142,7 +142,7 @@ static void frames_are_judged(void **state)
     for (unsigned number = 0; number < 2; number++) {
         memset(frame.memory, number == 0 ? 102 : 153, frame.format.frame_bytes);
         set(&frame, 0, 3, 4, number == 0 ? 255 : 0);
-        assert_int_equal(average_add(&average, &frame.pixels), 0);
+        assert_int_equal(average_add(&average, &frame.pixels, NULL), 0);
     }
     assert_near(average_level(&average), 0.5, 1e-9);
     assert_near(average_white_share(&average), 1. / (2 * WIDTH * HEIGHT), 1e-12);
@@ -159,11 +159,11 @@ static void other_frames_are_refused(void **state)
     create(&wide, "GREY", WIDTH + 2, HEIGHT);
     create(&grey, "GREY", WIDTH, HEIGHT);
     assert_int_equal(average_init(&average, WIDTH, HEIGHT, "GREY"), 0);
-    assert_int_equal(average_add(&average, &wide.pixels), -EINVAL);
+    assert_int_equal(average_add(&average, &wide.pixels, NULL), -EINVAL);
     assert_int_equal(average.frames, 0);
     average_finish(&average);
     assert_int_equal(average_init(&average, WIDTH, HEIGHT, "SRGGB10"), 0);
-    assert_int_equal(average_add(&average, &grey.pixels), -EINVAL);
+    assert_int_equal(average_add(&average, &grey.pixels, NULL), -EINVAL);
     average_finish(&average);
     average_finish(&(struct average){0});
     free(wide.memory);

@@ -242,6 +242,34 @@ static void pixels_that_stand_out_are_replaced(void **state)
     forget_images();
 }
 
+/* `fftd-ctl calibrate stripes` writes such an image. */
+static void a_pattern_about_0_keeps_the_brightness(void **state)
+{
+    (void)state;
+    float *dark = draw(0, "d.pfm", WIDTH, HEIGHT, 0);
+    for (unsigned i = 0; i < PIXELS; i++)
+        dark[i] = i % 2 == 0 ? -0.02F : 0.02F;
+    images[0]->lowest = -0.02F;
+    images[0]->highest = 1;
+    dark[7 * WIDTH] = dark[7 * WIDTH + 5] = dark[7 * WIDTH + 6] = dark[8 * WIDTH + 5] = 1;
+    dark[8 * WIDTH + 6] = 1; /* four together, of which none stands out of enough neighbours */
+    const struct filter_chain chain = chain_of("dark:image=d.pfm"),
+                              raised = chain_of("dark:image=d.pfm,pedestal=0.1"),
+                              kept = chain_of("dark:image=d.pfm,hot=1");
+    fill(&chain, WIDTH, HEIGHT);
+    for (unsigned i = 0; i < PIXELS; i++) {
+        assert_true((gains[i] == 0) == (dark[i] == 1));
+        if (gains[i] > 0)
+            assert_near(offsets[i], 255 * (double)dark[i]);
+    }
+    fill(&raised, WIDTH, HEIGHT);
+    assert_near(offsets[0], 255 * (-0.02 - 0.1));
+    fill(&kept, WIDTH, HEIGHT);
+    for (unsigned i = 0; i < PIXELS; i++)
+        assert_true(gains[i] > 0);
+    forget_images();
+}
+
 static void images_that_do_not_fit_are_refused(void **state)
 {
     static const struct {
@@ -266,14 +294,25 @@ static void images_that_do_not_fit_are_refused(void **state)
         if (strstr(why.text, cases[i].expected) == NULL)
             fail_msg("%s", why.text);
     }
-    for (int sign = -1; sign <= 1; sign += 2) {
+    static const struct {
+        const char *chain;
+        float level;
+        const char *expected;
+    } levels[] = {
+        {"dark:image=d.pfm", -1.01F, "is -1.01: expected -1 .. 1"},
+        {"dark:image=d.pfm", 1.01F, "is 1.01: expected -1 .. 1"},
+        {"flat:image=d.pfm", -0.01F, "is -0.01: expected 0 .. 1"},
+        {"flat:image=d.pfm", 1.01F, "is 1.01: expected 0 .. 1"},
+    };
+    for (size_t i = 0; i < sizeof levels / sizeof levels[0]; i++) {
         struct error why = {""};
-        const float wrong = sign < 0 ? -0.01F : 1.01F;
-        draw(0, "d.pfm", WIDTH, HEIGHT, 0.5)[WIDTH + 2] = wrong;
-        images[0]->lowest = fminf(0.5F, wrong);
-        images[0]->highest = fmaxf(0.5F, wrong);
-        assert_int_equal(filter_chain_parse(&chain, "dark:image=d.pfm", &why), -EINVAL);
+        draw(0, "d.pfm", WIDTH, HEIGHT, 0.5)[WIDTH + 2] = levels[i].level;
+        images[0]->lowest = fminf(0.5F, levels[i].level);
+        images[0]->highest = fmaxf(0.5F, levels[i].level);
+        assert_int_equal(filter_chain_parse(&chain, levels[i].chain, &why), -EINVAL);
         assert_non_null(strstr(why.text, "column 3 of row 2 of image d.pfm"));
+        if (strstr(why.text, levels[i].expected) == NULL)
+            fail_msg("%s", why.text);
     }
     forget_images();
 }
@@ -289,6 +328,7 @@ int main(void)
         cmocka_unit_test(a_mosaic_keeps_the_colour_of_the_light),
         cmocka_unit_test(gains_are_limited),
         cmocka_unit_test(pixels_that_stand_out_are_replaced),
+        cmocka_unit_test(a_pattern_about_0_keeps_the_brightness),
         cmocka_unit_test(images_that_do_not_fit_are_refused),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -135,7 +135,8 @@ struct fftd_measures {
     float noise;     /* standard deviation of white noise, in 1/255 of the range of samples */
     float mean;      /* mean of all samples, scaled to 0 .. 255 whatever their bits */
     float clipped;   /* share of samples at or beyond black or white, 0 .. 1; these are 0 and
-                        255, or 16 and 235 if format.full_range is 0 */
+                        255, or 16 and 235 if format.full_range is 0 and the picture does not
+                        go well beyond them */
     float shift_x, shift_y; /* pixels a frame that the picture moves right and down, on average
                                since the picture that was measured before; NaN after a cut, and
                                where nothing can be followed */

@@ -37,25 +37,31 @@ static bool stands_out(const struct filter_calibration *table, const float *valu
 }
 
 /* The images come from `fftd-ctl calibrate`, or have the same scale. */
-static int check_levels(const struct filter_stage *stage, struct error *why)
+static int check_levels(const struct filter_stage *stage, float lowest, struct error *why)
 {
     const struct filter_image *image = stage->image;
     const size_t count = (size_t)image->columns * image->rows;
-    if (image->lowest >= 0 && image->highest <= 1) /* the main thread checks a chain, too */
+    if (image->lowest >= lowest && image->highest <= 1) /* the main thread checks a chain, too */
         return 0;
     for (size_t i = 0; i < count; i++)
-        if (image->pixel[i] < 0 || image->pixel[i] > 1)
+        if (image->pixel[i] < lowest || image->pixel[i] > 1)
             return error_set(why, EINVAL,
                              "%s: the pixel in column %zu of row %zu of image %s is %g: expected "
-                             "0 .. 1, where 1 is white",
+                             "%g .. 1, where 1 is white",
                              stage->kind->name, i % image->columns + 1, i / image->columns + 1,
-                             image->name, (double)image->pixel[i]);
+                             image->name, (double)image->pixel[i], (double)lowest);
     return 0;
 }
 
 /* ---- dark ---- */
 
 enum { DARK_IMAGE, DARK_PEDESTAL, DARK_HOT };
+
+/* What is added to a column or a row may be less than nothing. */
+static int check_dark(const struct filter_stage *stage, struct error *why)
+{
+    return check_levels(stage, -1, why);
+}
 
 static bool is_hot_beside(double value, double neighbour, double limit)
 {
@@ -71,7 +77,8 @@ static int dark_offsets(const struct filter_stage *stage, struct filter_calibrat
     table->pedestal += number(stage, DARK_PEDESTAL) * table->white;
     for (size_t i = 0; i < count_of(table); i++) {
         table->offset[i] += (float)((double)dark[i] * table->white);
-        if ((double)dark[i] > hot && stands_out(table, dark, i, is_hot_beside, hot))
+        if ((double)dark[i] > hot &&
+            (dark[i] >= 1 || stands_out(table, dark, i, is_hot_beside, hot)))
             table->is_bad[i] = 1;
     }
     return 0;
@@ -80,8 +87,9 @@ static int dark_offsets(const struct filter_stage *stage, struct filter_calibrat
 const struct filter_kind filter_dark = {
     .name = "dark",
     .summary = "subtracts what the sensor adds to each pixel, and replaces hot pixels",
-    .formula = "H = 1; corrected = sample - white * image(x, y) + white * pedestal; where image(x, "
-               "y) is more than hot above 6 of its 8 neighbours, the mean of the 4 nearest",
+    .formula =
+        "H = 1; corrected = sample - white * image(x, y) + white * pedestal; where image(x, "
+        "y) is more than hot above 6 of its 8 neighbours, or is 1, the mean of the 4 nearest",
     .param_count = 3,
     .param =
         {
@@ -116,7 +124,7 @@ const struct filter_kind filter_dark = {
                     .initial = 0.1,
                 },
         },
-    .check = check_levels,
+    .check = check_dark,
     .add_offsets = dark_offsets,
     .docs =
         {
@@ -126,9 +134,10 @@ const struct filter_kind filter_dark = {
                     "The scene has no such pattern, and gets the negative of it.",
             .details = "`fftd-ctl calibrate dark` records the image with the lens covered: the "
                        "mean of frames before the filter. `fftd-ctl calibrate stripes` needs no "
-                       "covered lens: it finds what the camera adds to columns and rows from "
-                       "frames of a scene that moves, and prints the `dark` stage that subtracts "
-                       "it.\n"
+                       "covered lens: it finds what the camera adds to columns and rows, and its "
+                       "hot and dead pixels, from frames of a scene that moves. Its image has "
+                       "levels below 0 where the camera adds less than on average, so that the "
+                       "mean brightness stays, and a 1 for each pixel that is to be replaced.\n"
                        "`dark`, `flat` and `vignette` correct each captured sample, wherever they "
                        "are in the chain. All offsets are subtracted before any gain is applied. "
                        "Luma is corrected, or each colour of RGB and of a mosaic, before it is "
@@ -144,6 +153,11 @@ const struct filter_kind filter_dark = {
 /* ---- flat ---- */
 
 enum { FLAT_IMAGE, FLAT_LIMIT, FLAT_DEAD };
+
+static int check_flat(const struct filter_stage *stage, struct error *why)
+{
+    return check_levels(stage, 0, why);
+}
 
 static bool is_dead_beside(double value, double neighbour, double limit)
 {
@@ -249,7 +263,7 @@ const struct filter_kind filter_flat = {
                     .initial = 0.5,
                 },
         },
-    .check = check_levels,
+    .check = check_flat,
     .multiply_gains = flat_gains,
     .docs =
         {

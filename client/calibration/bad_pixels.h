@@ -1,0 +1,18 @@
+/* Finds hot and dead pixels in the mean of many frames.
+ *
+ * A bad pixel differs from its nearest neighbours of the same colour in the same direction in both
+ * halves of the frames, by more than these differ among themselves, and by much more than most
+ * pixels do. While the scene moves, its own details do not stay in place. */
+#ifndef FFTD_CALIBRATION_BAD_PIXELS_H
+#define FFTD_CALIBRATION_BAD_PIXELS_H
+
+#include <stdint.h>
+
+/* Sets bad[i] to 1 where a pixel is bad, and to 0 elsewhere. mean has the mean levels of each half
+ * of the frames, row by row, without the pattern of columns and rows; pixels `step` apart have the
+ * same colour. Of a crowd of bad pixels, those without a good pixel beside them are not marked,
+ * because nothing could replace them. -ENOMEM. */
+int bad_pixels_find(uint8_t *bad, const float *const mean[2], uint32_t width, uint32_t height,
+                    unsigned step);
+
+#endif

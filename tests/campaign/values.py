@@ -128,6 +128,7 @@ KEYS = {
     "engine.device": ((), ("",)),
     "engine.precision": (("float", "half"), ("double",)),
     "engine.planes": (("luma", "all", "luma-only"), ("chroma",)),
+    "engine.demosaic": (("gradients", "bilinear"), ("cubic",)),
     "engine.view": (("picture", "difference", "spectrum", "peaks", "edges"), ("bogus",)),
     "engine.technique": (("staged", "fused", "auto"), ("magic",)),
     "engine.border": (("mirror", "replicate", "constant", "wrap"), ("open",)),

@@ -74,6 +74,7 @@ static const struct recipe variants[] = {
     {.planes = RECIPE_ALL},
     {.view = VIEW_EDGES},
     {.captured = 1},
+    {.demosaic = DEMOSAIC_GRADIENTS},
     {.complex_response = true},
     {.corrections = true},
     {.calibrated = true},

@@ -30,6 +30,7 @@
     KIND(flat)           \
     KIND(vignette)       \
     KIND(undistort)      \
+    KIND(remap)          \
     KIND(auto_notch)     \
     KIND(deflicker)      \
     KIND(denoise)        \

@@ -36,7 +36,7 @@ static inline float mosaic_at(captured image, int x, int y)
 }
 
 /* i is at most two pixels outside. */
-static inline int mirrored(int i, int length)
+static inline int mosaic_mirror(int i, int length)
 {
     return min((int)abs(i), 2 * length - 2 - (int)abs(i));
 }
@@ -48,8 +48,9 @@ static inline int mirrored(int i, int length)
 
 static inline float3 mosaic_colours(captured image, int x, int y)
 {
-    const int left = mirrored(x - 1, IMAGE_WIDTH), right = mirrored(x + 1, IMAGE_WIDTH);
-    const int above = mirrored(y - 1, IMAGE_HEIGHT), below = mirrored(y + 1, IMAGE_HEIGHT);
+    const int left = mosaic_mirror(x - 1, IMAGE_WIDTH), right = mosaic_mirror(x + 1, IMAGE_WIDTH);
+    const int above = mosaic_mirror(y - 1, IMAGE_HEIGHT),
+              below = mosaic_mirror(y + 1, IMAGE_HEIGHT);
     const float here = mosaic_at(image, x, y);
     const float sides = 0.5f * (mosaic_at(image, left, y) + mosaic_at(image, right, y));
     const float ends = 0.5f * (mosaic_at(image, x, above) + mosaic_at(image, x, below));
@@ -61,10 +62,10 @@ static inline float3 mosaic_colours(captured image, int x, int y)
     float third = green_place ? ends : corners;
     float green = green_place ? here : 0.5f * (sides + ends);
 #if MOSAIC_GRADIENTS
-    const float far_sides = 0.5f * (mosaic_at(image, mirrored(x - 2, IMAGE_WIDTH), y) +
-                                    mosaic_at(image, mirrored(x + 2, IMAGE_WIDTH), y));
-    const float far_ends = 0.5f * (mosaic_at(image, x, mirrored(y - 2, IMAGE_HEIGHT)) +
-                                   mosaic_at(image, x, mirrored(y + 2, IMAGE_HEIGHT)));
+    const float far_sides = 0.5f * (mosaic_at(image, mosaic_mirror(x - 2, IMAGE_WIDTH), y) +
+                                    mosaic_at(image, mosaic_mirror(x + 2, IMAGE_WIDTH), y));
+    const float far_ends = 0.5f * (mosaic_at(image, x, mosaic_mirror(y - 2, IMAGE_HEIGHT)) +
+                                   mosaic_at(image, x, mosaic_mirror(y + 2, IMAGE_HEIGHT)));
     const float change = 2 * here - far_sides - far_ends;
     own += green_place ? OWN_GRADIENT(here, corners, far_sides, far_ends) : 0;
     third += green_place ? OWN_GRADIENT(here, corners, far_ends, far_sides) : 0.375f * change;

@@ -596,6 +596,7 @@ static void check_mosaic(const char *name, uint32_t width, uint32_t height,
     const struct filter_chain chain = chain_of(text);
     struct engine_options options = *common;
     options.recipe.captured = info->fourcc;
+    options.recipe.denoise = filter_chain_denoise(&chain).settings;
     struct engine *engine = make_engine(&format, &options, filter_chain_support(&chain));
     uint8_t *mosaic = malloc(2 * count), *out = malloc(format.frame_bytes);
     double *samples = malloc(sizeof *samples * count);
@@ -665,6 +666,8 @@ static void test_mosaics(void **state)
     check_mosaic("SGBRG8", 71, 48, &options, "gaussian-blur:sigma=2");
     options.recipe.demosaic = DEMOSAIC_GRADIENTS;
     check_mosaic("SRGGB12", 64, 49, &options, "gaussian-blur:sigma=2");
+    /* Noise reduction, here of next to no noise, demosaics in kernels of its own. */
+    check_mosaic("SGRBG10", 64, 49, &options, "denoise:sigma=0.0001,block=16,passes=1 | sharpen");
 }
 
 static void test_mosaic_colours_apart(void **state)

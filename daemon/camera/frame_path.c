@@ -257,7 +257,8 @@ static void submit(struct frame_path *path, const struct capture_frame *frame, b
         put_marks(&job, path->observer);
     flight->snapshots = path->snapshots;
     path->snapshots = NULL;
-    snapshot_take_before(flight->snapshots, &path->frames.format, path->frames.captured, frame);
+    snapshot_take_before(flight->snapshots, &path->frames.format, path->frames.captured,
+                         path->demosaic, frame);
     int r = engine_submit(path->engine, &job, &why);
     if (path->flights++ == 0)
         path->engine_moved_ns = clock_now_ns();
@@ -356,6 +357,7 @@ void frame_path_init(struct frame_path *ret, const struct config *config, struct
         .report = report,
         .max_flights = config->engine.options.in_flight,
         .limit = config->output.frames,
+        .demosaic = config->engine.options.recipe.demosaic,
         .frame_timeout_ns = (int64_t)(config->engine.frame_timeout_s * (double)NS_PER_S),
     };
     recovery_init(&ret->recovery, &config->camera);

@@ -55,6 +55,7 @@ struct frame_path {
     unsigned max_flights;
     uint64_t published, limit; /* frames; no more than limit are submitted, unless that is 0 */
     struct request *snapshots; /* waiting for the next frame */
+    enum demosaic demosaic;    /* for the frames of snapshots from before the filter */
     int64_t
         engine_moved_ns; /* when the engine last finished a frame, or got one while it had none */
     int64_t frame_timeout_ns; /* an engine that has not moved for this time has hung */

@@ -115,7 +115,8 @@ static int adopt_format(struct reconciler *reconciler, uint64_t source_number, s
     path->frames.captured = frames.captured;
     mailbox_begin_report(reconciler->mailbox)->captured = frames.captured;
     mailbox_end_report(reconciler->mailbox, 0);
-    observer_set_source(path->observer, source_number, frames.captured, &frames.format);
+    observer_set_source(path->observer, source_number, frames.captured,
+                        reconciler->config->engine.options.recipe.demosaic, &frames.format);
     if (is_new)
         reconciler->applied.engine_retry_ns = clock_now_ns();
     return 0;

@@ -4,7 +4,6 @@
 #include <string.h>
 
 #include "estimators/luma.h"
-#include "filters/mosaic.h"
 
 static void copy_frame(struct request_snapshot *snapshot, const struct capture_frame *frame)
 {
@@ -17,7 +16,7 @@ static void copy_frame(struct request_snapshot *snapshot, const struct capture_f
 }
 
 void snapshot_take_before(struct request *list, const struct fftd_format *format, uint32_t captured,
-                          const struct capture_frame *frame)
+                          enum demosaic demosaic, const struct capture_frame *frame)
 {
     for (struct request *each = list; each != NULL; each = each->next) {
         if (memcmp(&each->snapshot.format, format, sizeof *format) != 0)
@@ -27,10 +26,10 @@ void snapshot_take_before(struct request *list, const struct fftd_format *format
         else if (captured == format->fourcc)
             copy_frame(&each->snapshot, frame);
         else if (format_by_fourcc(format->fourcc)->family == FAMILY_GREY)
-            luma_convert(each->snapshot.before, format, captured, frame->plane[0],
+            luma_convert(each->snapshot.before, format, captured, demosaic, frame->plane[0],
                          frame->stride[0]);
         else
-            mosaic_convert(each->snapshot.before, format, captured, frame->plane[0],
+            mosaic_convert(each->snapshot.before, format, captured, demosaic, frame->plane[0],
                            frame->stride[0]);
     }
 }

@@ -7,12 +7,13 @@
 
 #include "camera/request.h"
 #include "capture/capture.h"
+#include "filters/mosaic.h"
 
 /* Copies a captured frame of the pixel format `captured`, converted to the ring's `format` where
- * the two differ, into the requests that want it. A request that was made for another format fails
- * with -EAGAIN. */
+ * the two differ (`demosaic` says how, for a mosaic), into the requests that want it. A request
+ * that was made for another format fails with -EAGAIN. */
 void snapshot_take_before(struct request *list, const struct fftd_format *format, uint32_t captured,
-                          const struct capture_frame *frame);
+                          enum demosaic demosaic, const struct capture_frame *frame);
 
 /* Copies the published frame, which completes the requests. */
 void snapshot_take_after(struct request *list, const uint8_t *frame, uint64_t sequence,

@@ -35,6 +35,8 @@ static const char *const precision_names[] = {
     [RECIPE_FLOAT] = "float", [RECIPE_HALF] = "half", NULL};
 static const char *const planes_names[] = {
     [RECIPE_LUMA] = "luma", [RECIPE_ALL] = "all", [RECIPE_LUMA_ONLY] = "luma-only", NULL};
+static const char *const demosaic_names[] = {
+    [DEMOSAIC_BILINEAR] = "bilinear", [DEMOSAIC_GRADIENTS] = "gradients", NULL};
 static const char *const technique_names[] = {[ENGINE_AUTO] = "auto",
                                               [ENGINE_FUSED] = "fused",
                                               [ENGINE_STAGED] = "staged",
@@ -199,6 +201,14 @@ static const struct config_key keys[] = {
         .type = &config_type_choice,
         FIELD(engine.options.recipe.planes),
         .choices = planes_names,
+    },
+    {
+        .name = "engine.demosaic",
+        .initial = "gradients",
+        .summary = "how the missing colours of a sensor's mosaic are interpolated",
+        .type = &config_type_choice,
+        FIELD(engine.options.recipe.demosaic),
+        .choices = demosaic_names,
     },
     {
         .name = "engine.view",

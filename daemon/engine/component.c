@@ -60,6 +60,7 @@ static struct transform_image mosaic_image(const struct engine *engine, unsigned
     image.mosaic.red_y = info->red_y;
     image.mosaic.bits = info->bits;
     image.mosaic.colour = (uint8_t)colour;
+    image.mosaic.demosaic = engine->options.recipe.demosaic;
     return image;
 }
 

@@ -2,8 +2,6 @@
 
 #include <math.h>
 
-#include "filters/mosaic.h"
-
 size_t luma_row_bytes(const struct format_info *format, uint32_t width)
 {
     return (size_t)width * format->plane[0].bytes_per_pixel;
@@ -34,11 +32,11 @@ static void read_colours(float *ret, const uint8_t *row, uint32_t width,
                  0.114f * row[format->rgb[2]];
 }
 
-void luma_read(float *ret, const struct format_info *format, uint32_t width, uint32_t height,
-               const uint8_t *plane, size_t stride)
+void luma_read(float *ret, const struct format_info *format, enum demosaic demosaic, uint32_t width,
+               uint32_t height, const uint8_t *plane, size_t stride)
 {
     if (format->kind == SAMPLE_BAYER) {
-        mosaic_luma(ret, format, width, height, plane, stride);
+        mosaic_luma(ret, format, demosaic, width, height, plane, stride);
         return;
     }
     for (uint32_t y = 0; y < height; y++, ret += width, plane += stride)
@@ -59,17 +57,17 @@ void luma_read(float *ret, const struct format_info *format, uint32_t width, uin
 }
 
 void luma_convert(uint8_t *frame, const struct fftd_format *format, uint32_t captured,
-                  const uint8_t *plane, size_t stride)
+                  enum demosaic demosaic, const uint8_t *plane, size_t stride)
 {
     const struct format_info *info = format_by_fourcc(captured);
     float row[FFTD_MAX_SIDE] = {0};
     if (info->kind == SAMPLE_BAYER) {
-        mosaic_convert(frame, format, captured, plane, stride);
+        mosaic_convert(frame, format, captured, demosaic, plane, stride);
         return;
     }
     for (uint32_t y = 0; y < format->height; y++, plane += stride) {
         uint8_t *at = frame + format->plane[0].offset + (size_t)y * format->plane[0].stride;
-        luma_read(row, info, format->width, 1, plane, stride);
+        luma_read(row, info, demosaic, format->width, 1, plane, stride);
         for (uint32_t x = 0; x < format->width; x++)
             at[x] = (uint8_t)lrintf(row[x]);
     }

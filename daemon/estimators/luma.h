@@ -10,19 +10,21 @@
 #include <stdint.h>
 
 #include "core/format.h"
+#include "filters/mosaic.h"
 
 /* The bytes of a row of the first plane, which has all that luma is computed from. */
 size_t luma_row_bytes(const struct format_info *format, uint32_t width);
 
 /* Fills width * height numbers, rows without gaps, from the first plane of a frame whose rows are
- * `stride` bytes apart. Mosaics are at least 2 x 2 pixels. */
-void luma_read(float *ret, const struct format_info *format, uint32_t width, uint32_t height,
-               const uint8_t *plane, size_t stride);
+ * `stride` bytes apart. Mosaics are at least 3 x 3 pixels; for other formats `demosaic` is of no
+ * account. */
+void luma_read(float *ret, const struct format_info *format, enum demosaic demosaic, uint32_t width,
+               uint32_t height, const uint8_t *plane, size_t stride);
 
 /* Fills a frame of that layout, which is GREY, from the first plane of a frame of the same size
  * that was captured in another format (format_luma). Rounds halves to even. */
 void luma_convert(uint8_t *frame, const struct fftd_format *format, uint32_t captured,
-                  const uint8_t *plane, size_t stride);
+                  enum demosaic demosaic, const uint8_t *plane, size_t stride);
 
 /* What a difference of 1 in this luma is in samples as the engine filters them: 1 for 8 bits and
  * mosaics, 4095 / 255 for 12 bits. */

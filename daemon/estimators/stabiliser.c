@@ -85,8 +85,8 @@ static void reduce(struct stabiliser *s, const uint8_t *plane, uint32_t stride)
 {
     const uint32_t factor = s->factor;
     for (uint32_t y = 0; y < s->reduced_height; y++) {
-        luma_read(s->rows, s->format, s->width, factor, plane + (size_t)y * factor * stride,
-                  stride);
+        luma_read(s->rows, s->format, DEMOSAIC_BILINEAR, s->width, factor,
+                  plane + (size_t)y * factor * stride, stride);
         for (uint32_t x = 0; x < s->reduced_width; x++) {
             float sum = 0;
             for (uint32_t v = 0; v < factor; v++)

@@ -29,7 +29,7 @@ static int check_moves(const struct filter_chain *chain, struct error *why)
         const struct filter_kind *kind = chain->stage[i].kind;
         if (kind->origin != NULL && moves != NULL)
             return error_set(why, EINVAL, "stage %u: a chain has %s already: expected at most one",
-                             i + 1, kind->name);
+                             i + 1, moves->name);
         moves = kind->origin != NULL ? kind : moves;
         adapts = filter_kind_corrects(kind) ? kind : adapts;
     }

@@ -1,4 +1,5 @@
-/* Images for filters: kernels, point spreads, templates, masks, and dark and flat frames. Pure.
+/* Images for filters: kernels, point spreads, templates, masks, dark and flat frames, and tables of
+ * moved pixels. Pure.
  *
  * A chain names an image, and config/image.h finds and reads the file of that name. An image never
  * changes after it was read, so all copies of a chain share it, and any thread may read it. If the

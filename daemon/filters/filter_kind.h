@@ -22,7 +22,7 @@
 #include "core/error.h"
 #include "filters/filter_image.h"
 
-#define FILTER_MAX_PARAMS  14
+#define FILTER_MAX_PARAMS  15
 #define FILTER_KERNEL_SIDE 7 /* rows and columns of a kernel in a chain's text, at most */
 
 enum filter_type {

@@ -31,6 +31,7 @@
     KIND(flat)           \
     KIND(vignette)       \
     KIND(undistort)      \
+    KIND(remap)          \
     KIND(auto_notch)     \
     KIND(deflicker)      \
     KIND(median)         \

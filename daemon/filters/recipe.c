@@ -139,6 +139,7 @@ static const struct recipe_type reach_type = {.numbers = reach_numbers,
 
 _Static_assert(sizeof(enum recipe_precision) == sizeof(uint32_t) &&
                    sizeof(enum recipe_planes) == sizeof(uint32_t) &&
+                   sizeof(enum demosaic) == sizeof(uint32_t) &&
                    sizeof(enum view_kind) == sizeof(uint32_t),
                "choice_numbers reads enumerations as uint32_t");
 
@@ -223,6 +224,7 @@ static const struct recipe_member members[ROW_COUNT] = {
     [row_precision] = {.name = "precision", MEMBER(precision), .type = &choice},
     [row_planes] = {.name = "planes", MEMBER(planes), .type = &choice},
     [row_captured] = {.name = "captured", MEMBER(captured), .type = &choice},
+    [row_demosaic] = {.name = "demosaic", MEMBER(demosaic), .type = &choice},
     [row_complex_response] =
         {.name = "complex response",
          FLAG(complex_response),

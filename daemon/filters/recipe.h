@@ -17,6 +17,7 @@
 #include "filters/curve.h"
 #include "filters/denoise.h"
 #include "filters/filter.h"
+#include "filters/mosaic.h"
 #include "filters/taps.h"
 #include "filters/view.h"
 
@@ -36,10 +37,12 @@ enum recipe_planes { RECIPE_LUMA, RECIPE_ALL, RECIPE_LUMA_ONLY };
 #define RECIPE_FIELDS(DECLARE)                                                                     \
     /* Settings, which are the same for every chain. Precision is that of spectrum and response;   \
      * arithmetic is float. Every view except the picture shows luma, whatever the planes are.     \
-     * `captured` is the fourcc of captured frames if it differs from the published one, or 0. */  \
+     * `captured` is the fourcc of captured frames if it differs from the published one, or 0.     \
+     * `demosaic` is of no account if that is no mosaic. */                                        \
     DECLARE(enum recipe_precision, precision)                                                      \
     DECLARE(enum recipe_planes, planes)                                                            \
     DECLARE(uint32_t, captured)                                                                    \
+    DECLARE(enum demosaic, demosaic)                                                               \
     /* What the chain needs. H has an imaginary part, which costs more memory traffic; frames have \
      * a correction (correction.h), which costs time in every load; captured samples are corrected \
      * by a table (calibration.h); pixels are moved by a table (warp.h); frames are moved by a     \

@@ -1,4 +1,5 @@
-/* Moves the pixels of captured frames, so that a lens draws straight lines straight. Pure.
+/* Moves the pixels of captured frames, so that a lens draws straight lines straight, or as a file
+ * says. Pure.
  *
  * For each sample of the result, a table has its place in the captured image: how far to the right
  * and down, in units of 1 / WARP_UNIT of a sample, the resolution of OpenCV's remap. There the

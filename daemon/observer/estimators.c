@@ -28,7 +28,8 @@ struct estimators {
 bool observed_frames_equal(const struct observed_frames *a, const struct observed_frames *b)
 {
     return a->source_number == b->source_number && a->fourcc == b->fourcc && a->width == b->width &&
-           a->height == b->height && a->is_full_range == b->is_full_range;
+           a->height == b->height && a->is_full_range == b->is_full_range &&
+           a->demosaic == b->demosaic;
 }
 
 bool estimators_same_waves(const struct filter_adaptation *a, const struct filter_adaptation *b)
@@ -220,8 +221,8 @@ void estimators_observe(struct estimators *estimators, const struct observed_fra
     if (estimators->luma == NULL)
         return;
     const int64_t begun_ns = clock_processor_ns();
-    luma_read(estimators->luma, format, width, frame->frames.height, frame->bytes,
-              luma_row_bytes(format, width));
+    luma_read(estimators->luma, format, frame->frames.demosaic, width, frame->frames.height,
+              frame->bytes, luma_row_bytes(format, width));
     if (estimators->measuring != NULL) {
         measuring_observe(estimators->measuring, frame, estimators->luma, &ret->measures);
         ret->measured_number = frame->number;

@@ -6,11 +6,14 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "filters/mosaic.h"
+
 /* Identifies the frames that are observed. If anything here changes, all findings are forgotten. */
 struct observed_frames {
     uint64_t source_number;         /* which desired source it is (mailbox.h) */
     uint32_t fourcc, width, height; /* as captured; pixels */
     bool is_full_range;             /* as format.full_range of ring.h; always for mosaics */
+    enum demosaic demosaic;         /* as the engine does it */
 };
 
 /* One observed frame: a copy of its first plane, which has all of its luma. */

@@ -230,7 +230,7 @@ int observer_configure(struct observer *observer, const struct filter_adaptation
 }
 
 void observer_set_source(struct observer *observer, uint64_t source_number, uint32_t captured,
-                         const struct fftd_format *published)
+                         enum demosaic demosaic, const struct fftd_format *published)
 {
     const struct observed_frames frames = {
         .source_number = source_number,
@@ -239,6 +239,7 @@ void observer_set_source(struct observer *observer, uint64_t source_number, uint
         .height = published->height,
         .is_full_range =
             published->full_range != 0 || format_by_fourcc(captured)->family == FAMILY_MOSAIC,
+        .demosaic = demosaic,
     };
     pthread_mutex_lock(&observer->lock);
     if (!observed_frames_equal(&observer->job.frames, &frames)) {
@@ -376,12 +377,13 @@ static void fit_waves(struct camera_side *camera, const struct observed_frames *
     const unsigned *row;
     const unsigned rows = wave_fit_rows(camera->fit, model, &row);
     if (format->kind == SAMPLE_BAYER) /* a pixel needs its neighbours */
-        luma_read(camera->luma, format, frames->width, frames->height, frame->plane[0],
-                  frame->stride[0]);
+        luma_read(camera->luma, format, frames->demosaic, frames->width, frames->height,
+                  frame->plane[0], frame->stride[0]);
     else
         for (unsigned i = 0; i < rows; i++)
-            luma_read(camera->luma + (size_t)row[i] * frames->width, format, frames->width, 1,
-                      frame->plane[0] + (size_t)row[i] * frame->stride[0], frame->stride[0]);
+            luma_read(camera->luma + (size_t)row[i] * frames->width, format, frames->demosaic,
+                      frames->width, 1, frame->plane[0] + (size_t)row[i] * frame->stride[0],
+                      frame->stride[0]);
     wave_fit_frame(camera->fit, model, camera->luma, &camera->correction);
     scale_waves(&camera->correction, frames->fourcc);
 }

@@ -78,10 +78,10 @@ void transform_put_image(FILE *out, const struct transform_image *image,
     if (image->kind == SAMPLE_BAYER)
         fprintf(out,
                 "#define RED_X %u\n#define RED_Y %u\n#define MOSAIC_SCALE %.9ef\n"
-                "#define MOSAIC_COLOUR %u\n",
+                "#define MOSAIC_COLOUR %u\n#define MOSAIC_GRADIENTS %d\n",
                 image->mosaic.red_x, image->mosaic.red_y,
                 ((1u << image->bits) - 1) / (double)((1u << image->mosaic.bits) - 1),
-                image->mosaic.colour);
+                image->mosaic.colour, image->mosaic.demosaic == DEMOSAIC_GRADIENTS);
     if (image->kind == SAMPLE_BAYER || image->grey_result)
         fprintf(out, "#define RESULT_STRIDE %u\n", image->result_stride);
     char value[TEXT_NUMBER_BYTES];

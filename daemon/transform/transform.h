@@ -30,7 +30,8 @@ struct transform_image {
         uint8_t bits;         /* of an input sample; filtered samples have image.bits */
         uint8_t colour; /* of the first image: 0 .. 2, one colour per image; 3: luma is filtered and
                            all colours are stored */
-    } mosaic;           /* SAMPLE_BAYER */
+        enum demosaic demosaic;
+    } mosaic; /* SAMPLE_BAYER */
 };
 
 /* The planes of floats that a denoiser writes and a transform loads. */

@@ -55,13 +55,13 @@ static uint64_t subject_key(const struct tuner_subject *subject)
     const uint64_t sources = program_sources_hash();
     char text[256];
     snprintf(text, sizeof text,
-             "%u of %ux%u stride %u step %u kind %d bits %u keep %d grey %d colour %u precision %d "
-             "any %d %d reach %d %u %u",
+             "%u of %ux%u stride %u step %u kind %d bits %u keep %d grey %d colour %u "
+             "demosaic %d precision %d any %d %d reach %d %u %u",
              image->count, image->width, image->height, image->stride, image->step,
              (int)image->kind, image->bits, image->keep_others, image->grey_result,
-             image->mosaic.colour / 3u, (int)subject->precision, subject->any_technique,
-             (int)subject->technique, subject->reach.is_short, subject->reach.radius,
-             subject->reach.products);
+             image->mosaic.colour / 3u, (int)image->mosaic.demosaic, (int)subject->precision,
+             subject->any_technique, (int)subject->technique, subject->reach.is_short,
+             subject->reach.radius, subject->reach.products);
     uint64_t key = cache_hash(CACHE_HASH_START, &sources, sizeof sources);
     key = cache_hash(key, subject->device->identity, strlen(subject->device->identity));
     return cache_hash(key, text, strlen(text));

@@ -13,8 +13,10 @@
  * Each row holds green and one other colour, `own`, which is red or blue. The third colour is only
  * in the rows above and below. Around a sample of `own`, the third colour is at the corners and
  * green at the edges. Around a green sample, `own` is to the left and right, and the third colour
- * above and below. A neighbour outside the image is replaced by the one on the opposite side, which
- * has the same colour. */
+ * above and below. MOSAIC_GRADIENTS adds to these means how the colour that is known here changes
+ * around it, by the samples two pixels away and at the corners (Malvar, He and Cutler, ICASSP 2004;
+ * the daemon's filters/mosaic.c computes the same). A neighbour outside the image is replaced by
+ * the one that mirrors it, which has the same colour. */
 
 #if SAMPLE_BAYER
 
@@ -33,10 +35,22 @@ static inline float mosaic_at(captured image, int x, int y)
 #endif
 }
 
+/* i is at most two pixels outside. */
+static inline int mosaic_mirror(int i, int length)
+{
+    return min((int)abs(i), 2 * length - 2 - (int)abs(i));
+}
+
+#if MOSAIC_GRADIENTS
+#define OWN_GRADIENT(here, corners, far_own, far_other)                                            \
+    (0.625f * (here)-0.5f * (corners)-0.25f * (far_own) + 0.125f * (far_other))
+#endif
+
 static inline float3 mosaic_colours(captured image, int x, int y)
 {
-    const int left = x > 0 ? x - 1 : 1, right = x + 1 < IMAGE_WIDTH ? x + 1 : x - 1;
-    const int above = y > 0 ? y - 1 : 1, below = y + 1 < IMAGE_HEIGHT ? y + 1 : y - 1;
+    const int left = mosaic_mirror(x - 1, IMAGE_WIDTH), right = mosaic_mirror(x + 1, IMAGE_WIDTH);
+    const int above = mosaic_mirror(y - 1, IMAGE_HEIGHT),
+              below = mosaic_mirror(y + 1, IMAGE_HEIGHT);
     const float here = mosaic_at(image, x, y);
     const float sides = 0.5f * (mosaic_at(image, left, y) + mosaic_at(image, right, y));
     const float ends = 0.5f * (mosaic_at(image, x, above) + mosaic_at(image, x, below));
@@ -44,9 +58,19 @@ static inline float3 mosaic_colours(captured image, int x, int y)
                                    mosaic_at(image, left, below) + mosaic_at(image, right, below));
     const int red_row = ((y ^ RED_Y) & 1) == 0;
     const int green_place = ((x ^ RED_X) & 1) == red_row;
-    const float own = green_place ? sides : here;
-    const float third = green_place ? ends : corners;
-    const float green = green_place ? here : 0.5f * (sides + ends);
+    float own = green_place ? sides : here;
+    float third = green_place ? ends : corners;
+    float green = green_place ? here : 0.5f * (sides + ends);
+#if MOSAIC_GRADIENTS
+    const float far_sides = 0.5f * (mosaic_at(image, mosaic_mirror(x - 2, IMAGE_WIDTH), y) +
+                                    mosaic_at(image, mosaic_mirror(x + 2, IMAGE_WIDTH), y));
+    const float far_ends = 0.5f * (mosaic_at(image, x, mosaic_mirror(y - 2, IMAGE_HEIGHT)) +
+                                   mosaic_at(image, x, mosaic_mirror(y + 2, IMAGE_HEIGHT)));
+    const float change = 2 * here - far_sides - far_ends;
+    own += green_place ? OWN_GRADIENT(here, corners, far_sides, far_ends) : 0;
+    third += green_place ? OWN_GRADIENT(here, corners, far_ends, far_sides) : 0.375f * change;
+    green += green_place ? 0 : 0.25f * change;
+#endif
     return MOSAIC_SCALE * (red_row ? (float3)(own, green, third) : (float3)(third, green, own));
 }
 
@@ -108,7 +132,9 @@ struct mosaic_group {
 
 static inline bool mosaic_is_inside(int x, int y)
 {
-    return x > 0 && y > 0 && x + LANES < IMAGE_WIDTH && y + 1 < IMAGE_HEIGHT;
+    const int reach = MOSAIC_GRADIENTS ? 2 : 1;
+    return x >= reach && y >= reach && x + LANES - 1 + reach < IMAGE_WIDTH &&
+           y + reach < IMAGE_HEIGHT;
 }
 
 static inline real mosaic_group_at(captured image, int x, int y)
@@ -133,12 +159,23 @@ static inline struct mosaic_group mosaic_group_colours(captured image, int x, in
     const int red_row = ((y ^ RED_Y) & 1) == 0;
     const PASTE(int, LANES) green_place =
         PASTE(vload, LANES)(0, odd_lanes) ^ (RED_X == red_row ? -1 : 0);
-    const real own = MOSAIC_SCALE * select(here, sides, green_place);
-    const real third = MOSAIC_SCALE * select(corners, ends, green_place);
+    real own = select(here, sides, green_place);
+    real third = select(corners, ends, green_place);
+    real green = select(0.5f * (sides + ends), here, green_place);
+#if MOSAIC_GRADIENTS
+    const real far_sides =
+        0.5f * (mosaic_group_at(image, x - 2, y) + mosaic_group_at(image, x + 2, y));
+    const real far_ends =
+        0.5f * (mosaic_group_at(image, x, y - 2) + mosaic_group_at(image, x, y + 2));
+    const real change = 2 * here - far_sides - far_ends;
+    own += select((real)0, OWN_GRADIENT(here, corners, far_sides, far_ends), green_place);
+    third += select(0.375f * change, OWN_GRADIENT(here, corners, far_ends, far_sides), green_place);
+    green += select(0.25f * change, (real)0, green_place);
+#endif
     struct mosaic_group c;
-    c.r = red_row ? own : third;
-    c.g = MOSAIC_SCALE * select(0.5f * (sides + ends), here, green_place);
-    c.b = red_row ? third : own;
+    c.r = MOSAIC_SCALE * (red_row ? own : third);
+    c.g = MOSAIC_SCALE * green;
+    c.b = MOSAIC_SCALE * (red_row ? third : own);
     return c;
 }
 

@@ -75,6 +75,10 @@ def stage(rng, kind, is_valid=True):
         wanted = [param for param in wanted if param["name"] not in ("kernel", "image")]
         wanted += [param for param in kind["parameters"] if param["name"] == other]
     values = {param["name"]: valid_value(rng, param) for param in wanted}
+    if values.get("model") == "fisheye":
+        values = {name: value for name, value in values.items()
+                  if name not in ("p1", "p2", "k5", "k6")}
+        wanted = [param for param in wanted if param["name"] in values]
     if not is_valid:  # this one may be wrong, too
         values = {name: "good.pgm" if value == MUTABLE_IMAGE else value
                   for name, value in values.items()}
@@ -128,6 +132,7 @@ KEYS = {
     "engine.device": ((), ("",)),
     "engine.precision": (("float", "half"), ("double",)),
     "engine.planes": (("luma", "all", "luma-only"), ("chroma",)),
+    "engine.demosaic": (("gradients", "bilinear"), ("cubic",)),
     "engine.view": (("picture", "difference", "spectrum", "peaks", "edges"), ("bogus",)),
     "engine.edge_low": ((0.0, 0.05), (-0.1, 1.1)),
     "engine.edge_high": ((0.0, 0.1, 1.0), (-0.1, "steep")),

@@ -72,10 +72,10 @@ in the chain does not matter, because every frame takes these steps in this orde
 | step | kinds | at most in a chain |
 | --- | --- | --- |
 | correct captured samples | `dark`, `flat`, `vignette` | any number |
-| move pixels | `undistort` | one, and none beside `auto-notch` or `deflicker` |
+| move pixels | `undistort`, `remap` | one of both, and none beside `auto-notch` or `deflicker` |
 | replace samples by medians | `median` | one |
-| reduce noise in blocks | `denoise` | one |
 | subtract waves, then even out rows | `auto-notch`, `deflicker` | one of each |
+| reduce noise in blocks | `denoise` | one |
 | apply a curve to the samples | `homomorphic`, `linear-light` | one of both |
 | reduce the magnitudes of the spectrum | `soft-threshold` | one |
 | multiply the spectrum by H | all others | any number |
@@ -152,6 +152,23 @@ def write_images(directory, width, height):
                 for y in range(height)]
         (directory / f"{name}.pfm").write_bytes(
             f"Pf\n{width} {height}\n-1\n".encode() + b"".join(reversed(rows)))
+    (directory / "swirl.pfm").write_bytes(
+        f"Pf\n{width} {2 * height}\n-1\n".encode() + b"".join(reversed(swirl(width, height))))
+
+
+def swirl(width, height):
+    """The rows of a table for `remap`: the middle is turned by a third of a turn, the edges not."""
+    halves = [], []
+    for y in range(height):
+        places = []
+        for x in range(width):
+            u, v = x - (width - 1) / 2, y - (height - 1) / 2
+            turn = 2 * math.pi / 3 * max(0, 1 - 2 * math.hypot(u, v) / height) ** 2
+            places.append((u * math.cos(turn) - v * math.sin(turn) + (width - 1) / 2,
+                           u * math.sin(turn) + v * math.cos(turn) + (height - 1) / 2))
+        for half, numbers in zip(halves, zip(*places)):
+            half.append(struct.pack(f"<{width}f", *numbers))
+    return halves[0] + halves[1]
 
 
 class Daemon:

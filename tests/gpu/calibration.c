@@ -24,6 +24,7 @@ struct scene {
     enum engine_technique technique;
     enum plan_border border;
     enum recipe_precision precision;
+    enum demosaic demosaic;
     long width, height;
     const char *chain;
     double a, b;      /* of its vignette */
@@ -142,40 +143,6 @@ static unsigned sample_at(const uint8_t *at, unsigned bits)
     return bits > 8 ? at[0] | (unsigned)at[1] << 8 : at[0];
 }
 
-/* The colour (0 .. 2: red, green, blue) of a mosaic's sample, from a name like "SGRBG10". */
-static unsigned mosaic_colour(const char *name, long x, long y)
-{
-    const char letter = name[1 + 2 * (y & 1) + (x & 1)];
-    return letter == 'R' ? 0 : letter == 'G' ? 1 : 2;
-}
-
-static long mirror(long i, long length)
-{
-    return i < 0 ? -i : i >= length ? 2 * length - 2 - i : i;
-}
-
-/* A missing colour is the mean of the nearest samples of that colour. */
-static double demosaiced(const struct scene *scene, const double *samples, long x, long y,
-                         unsigned colour)
-{
-    double sum[3] = {0}, count[3] = {0}; /* by the square of the distance */
-    for (long dy = -1; dy <= 1; dy++)
-        for (long dx = -1; dx <= 1; dx++) {
-            const long at =
-                mirror(y + dy, scene->height) * scene->width + mirror(x + dx, scene->width);
-            const long distance = dx * dx + dy * dy;
-            if (mosaic_colour(scene->source, x + dx, y + dy) != colour)
-                continue;
-            sum[distance] += samples[at];
-            count[distance]++;
-        }
-    for (unsigned i = 0; i < 3; i++)
-        if (count[i] > 0)
-            return sum[i] / count[i];
-    fail_msg("%s has no colour %u", scene->source, colour);
-    return 0;
-}
-
 static bool is_bad(long x, long y)
 {
     for (size_t i = 0; i < BAD_COUNT; i++)
@@ -259,10 +226,12 @@ static void correct(const struct scene *scene, const struct fftd_format *layout,
         repair(scene, colour[c]);
     for (unsigned c = 0; c < 3 && info->kind != SAMPLE_RGB8; c++)
         for (long i = 0; i < scene->width * scene->height; i++)
-            colour[c][i] = info->kind != SAMPLE_BAYER
-                               ? raw[i]
-                               : demosaiced(scene, raw, i % scene->width, i / scene->width, c) *
-                                     255 / ((1 << info->bits) - 1);
+            colour[c][i] =
+                info->kind != SAMPLE_BAYER
+                    ? raw[i]
+                    : reference_mosaic(scene->source, scene->demosaic, raw, scene->width,
+                                       scene->height, i % scene->width, i / scene->width, c) *
+                          255 / ((1 << info->bits) - 1);
 }
 
 /* Filters the corrected colours: each alone, or luma, whose change is added to all. */
@@ -351,6 +320,7 @@ static void check(const struct scene *scene)
     options.technique = scene->technique;
     options.border = scene->border;
     options.recipe.precision = scene->precision;
+    options.recipe.demosaic = scene->demosaic;
     options.recipe.calibrated = true;
     struct engine *engine = make_engine(&format, &options);
     assert_non_null(strstr(engine_description(engine), ", calibrated"));
@@ -393,6 +363,7 @@ static void test_formats(void **state)
         {.format = "RGB24", .planes = RECIPE_ALL, .width = 62, .height = 34, GAINS},
         {.format = "XBGR32",
          .source = "SBGGR8",
+         .demosaic = DEMOSAIC_GRADIENTS,
          .planes = RECIPE_ALL,
          .width = 62,
          .height = 34,
@@ -448,6 +419,7 @@ static void test_recorded(void **state)
         {.format = "Y12", .width = 61, .height = 33, RECORDED},
         {.format = "XBGR32",
          .source = "SRGGB8",
+         .demosaic = DEMOSAIC_GRADIENTS,
          .technique = ENGINE_STAGED,
          .width = 62,
          .height = 34,

@@ -552,35 +552,6 @@ static void test_rgb_all_planes(void **state)
 
 /* ---- mosaics -------------------------------------------------------------------------------- */
 
-/* Returns the colour (0 .. 2: red, green, blue) of a mosaic's sample, from a name like "SGRBG10".
- */
-static unsigned mosaic_colour(const char *name, long x, long y)
-{
-    const char letter = name[1 + 2 * (y & 1) + (x & 1)];
-    return letter == 'R' ? 0 : letter == 'G' ? 1 : 2;
-}
-
-/* Returns one colour of one pixel, 0 .. 255: the sample itself, or the mean of the nearest samples
- * of that colour. Those have the greatest weight among the eight neighbours. */
-static double mosaic_value(const char *name, const double *samples, long width, long height, long x,
-                           long y, unsigned colour)
-{
-    static const double weight[3][3] = {{1, 2, 1}, {2, 0, 2}, {1, 2, 1}};
-    double sum = 0, weights = 0;
-    if (mosaic_colour(name, x, y) == colour)
-        return samples[y * width + x];
-    for (long dy = -1; dy <= 1; dy++)
-        for (long dx = -1; dx <= 1; dx++) {
-            if (mosaic_colour(name, x + dx, y + dy) != colour)
-                continue;
-            const long sx = labs(x + dx) < width ? labs(x + dx) : 2 * width - 2 - (x + dx);
-            const long sy = labs(y + dy) < height ? labs(y + dy) : 2 * height - 2 - (y + dy);
-            sum += weight[dy + 1][dx + 1] * samples[sy * width + sx];
-            weights += weight[dy + 1][dx + 1];
-        }
-    return sum / weights;
-}
-
 /* Draws noise, with black and white in a corner to test clamping; samples are 0 .. 255. */
 static void make_mosaic(uint8_t *mosaic, double *samples, unsigned bits, long width, long height)
 {
@@ -600,8 +571,8 @@ static void make_mosaic(uint8_t *mosaic, double *samples, unsigned bits, long wi
 }
 
 /* Computes the expected colour, 0 .. 2, or luma, 3, of every pixel of a mosaic. */
-static void demosaic(const char *name, const double *samples, long width, long height,
-                     unsigned colour, double *ret)
+static void demosaic(const char *name, enum demosaic demosaic, const double *samples, long width,
+                     long height, unsigned colour, double *ret)
 {
     static const double luma[] = {0.299, 0.587, 0.114};
     for (long y = 0; y < height; y++)
@@ -611,7 +582,7 @@ static void demosaic(const char *name, const double *samples, long width, long h
             for (unsigned c = 0; c < 3; c++)
                 if (colour == c || colour == 3)
                     *value += (colour == 3 ? luma[c] : 1) *
-                              mosaic_value(name, samples, width, height, x, y, c);
+                              reference_mosaic(name, demosaic, samples, width, height, x, y, c);
         }
 }
 
@@ -625,6 +596,7 @@ static void check_mosaic(const char *name, uint32_t width, uint32_t height,
     const struct filter_chain chain = chain_of(text);
     struct engine_options options = *common;
     options.recipe.captured = info->fourcc;
+    options.recipe.denoise = filter_chain_denoise(&chain).settings;
     struct engine *engine = make_engine(&format, &options, filter_chain_support(&chain));
     uint8_t *mosaic = malloc(2 * count), *out = malloc(format.frame_bytes);
     double *samples = malloc(sizeof *samples * count);
@@ -639,7 +611,7 @@ static void check_mosaic(const char *name, uint32_t width, uint32_t height,
     collect(engine);
 
     for (unsigned c = 0; c < 3; c++) { /* in memory: blue, green, red, unused */
-        demosaic(name, samples, width, height, all ? c : 3, source);
+        demosaic(name, options.recipe.demosaic, samples, width, height, all ? c : 3, source);
         const struct plan *plan = engine_plan(engine, all ? c : 0);
         const struct reference reference =
             reference_of_bytes(plan, &options, width, height, &chain);
@@ -649,8 +621,9 @@ static void check_mosaic(const char *name, uint32_t width, uint32_t height,
                 const size_t i = (size_t)y * width + x;
                 const uint8_t *pixel = out + (size_t)y * format.plane[0].stride + 4 * (size_t)x;
                 const double change = filtered[i] - source[i];
-                const double expected =
-                    clamp(mosaic_value(name, samples, width, height, x, y, c) + change, 255);
+                const double colour = reference_mosaic(name, options.recipe.demosaic, samples,
+                                                       width, height, x, y, c);
+                const double expected = clamp(colour + change, 255);
                 if (fabs(pixel[2 - c] - expected) > 0.501)
                     fail_msg("%s at %u, %u colour %u: %u, expected %.2f", name, x, y, c,
                              pixel[2 - c], expected);
@@ -665,8 +638,8 @@ static void check_mosaic(const char *name, uint32_t width, uint32_t height,
     engine_destroy(engine);
 }
 
-/* Tests every order of colours, depth and border. Some widths are a multiple of the lanes and some
- * are not, so that groups of pixels and single pixels reach the edges. */
+/* Tests every order of colours, depth, border and kind of interpolation. Some widths are a multiple
+ * of the lanes and some are not, so that groups of pixels and single pixels reach the edges. */
 static void test_mosaics(void **state)
 {
     (void)state;
@@ -680,13 +653,21 @@ static void test_mosaics(void **state)
         if (i % 5 != 0 && !(device_takes_every_layout() && device_takes(1280, 720)))
             continue; /* each order, border and depth once */
         options.border = borders[i / 4];
+        options.recipe.demosaic = DEMOSAIC_GRADIENTS;
         check_mosaic(names[i], i % 2 == 0 ? 64 : 71, 48 + i % 3, &options,
                      i % 3 == 0 ? "sharpen:amount=2,sigma=1.5"
                                 : "lowpass:shape=gaussian,cutoff=0.1");
+        options.recipe.demosaic = DEMOSAIC_BILINEAR;
+        if (i % 5 == 0)
+            check_mosaic(names[i], i % 2 == 0 ? 64 : 71, 48 + i % 3, &options,
+                         "sharpen:amount=2,sigma=1.5");
     }
     options.technique = ENGINE_STAGED; /* samples are computed one at a time */
     check_mosaic("SGBRG8", 71, 48, &options, "gaussian-blur:sigma=2");
+    options.recipe.demosaic = DEMOSAIC_GRADIENTS;
     check_mosaic("SRGGB12", 64, 49, &options, "gaussian-blur:sigma=2");
+    /* Noise reduction, here of next to no noise, demosaics in kernels of its own. */
+    check_mosaic("SGRBG10", 64, 49, &options, "denoise:sigma=0.0001,block=16,passes=1 | sharpen");
 }
 
 static void test_mosaic_colours_apart(void **state)
@@ -696,6 +677,7 @@ static void test_mosaic_colours_apart(void **state)
     options.recipe.planes = RECIPE_ALL;
     if (device_takes_every_layout())
         check_mosaic("SGRBG8", 64, 48, &options, "gaussian-blur:sigma=2");
+    options.recipe.demosaic = DEMOSAIC_GRADIENTS;
     check_mosaic("SBGGR12", 71, 49, &options, "notch:at=0.24/0.1,width=0.08");
 }
 
@@ -712,8 +694,9 @@ static void test_luma_only_of_mosaics(void **state)
         double *source = samples + width * height;
         struct engine_options options = defaults;
         options.technique = i % 2 == 0 ? ENGINE_FUSED : ENGINE_STAGED;
+        options.recipe.demosaic = i / 2 == 1 ? DEMOSAIC_BILINEAR : DEMOSAIC_GRADIENTS;
         make_mosaic(mosaic, samples, info->bits, width, height);
-        demosaic(name, samples, width, height, 3, source);
+        demosaic(name, options.recipe.demosaic, samples, width, height, 3, source);
         struct engine_job job = {.in = {mosaic}, .in_stride = {width * info->step}};
         check_luma(name, width, height, i % 2 == 0 ? 1 : 64, &options, source, &job);
         free(samples);

@@ -31,6 +31,7 @@ struct scene {
     enum engine_technique technique;
     enum plan_border border;
     enum recipe_precision precision;
+    enum demosaic demosaic;
     const char *chain;
     bool has_vignette; /* of a = 0.4, b = 0.5 */
 };
@@ -51,6 +52,7 @@ static struct engine *make_engine(const struct fftd_format *format, const struct
                                            .border = scene->border,
                                            .border_value = 0.5,
                                            .recipe.precision = scene->precision,
+                                           .recipe.demosaic = scene->demosaic,
                                            .margin = 16,
                                            .in_flight = 2,
                                            .recipe.calibrated = scene->has_vignette,
@@ -153,37 +155,6 @@ static double read_sample(const uint8_t *frame, const struct fftd_format *layout
     return bits > 8 ? at[0] | at[1] << 8 : at[0];
 }
 
-/* The colour (0 .. 2: red, green, blue) of a mosaic's sample, from a name like "SGRBG10". */
-static unsigned mosaic_colour(const char *name, long x, long y)
-{
-    const char letter = name[1 + 2 * (y & 1) + (x & 1)];
-    return letter == 'R' ? 0 : letter == 'G' ? 1 : 2;
-}
-
-static long mirror(long i, long length)
-{
-    return i < 0 ? -i : i >= length ? 2 * length - 2 - i : i;
-}
-
-/* A missing colour is the mean of the nearest samples of that colour. */
-static void demosaic(const char *name, const double *samples, unsigned colour, double *ret)
-{
-    for (long y = 0; y < HEIGHT; y++)
-        for (long x = 0; x < WIDTH; x++) {
-            double sum[3] = {0}, count[3] = {0}; /* by the square of the distance */
-            for (long v = y - 1; v <= y + 1; v++)
-                for (long u = x - 1; u <= x + 1; u++) {
-                    const long distance = (u - x) * (u - x) + (v - y) * (v - y);
-                    if (mosaic_colour(name, u, v) != colour)
-                        continue;
-                    sum[distance] += samples[mirror(v, HEIGHT) * WIDTH + mirror(u, WIDTH)];
-                    count[distance]++;
-                }
-            const unsigned nearest = count[0] > 0 ? 0 : count[1] > 0 ? 1 : 2;
-            ret[y * WIDTH + x] = sum[nearest] / count[nearest];
-        }
-}
-
 /* Lists the samples of a format. */
 static unsigned list_channels(const struct format_info *info, bool all, struct channel ret[3])
 {
@@ -230,7 +201,9 @@ static void load(const struct scene *scene, const struct fftd_format *layout, co
                 (scene->has_vignette && channel->is_luma ? vignette_gain(x, y) : 1) *
                 (info->kind == SAMPLE_BAYER ? 255. / ((1 << info->bits) - 1) : 1);
     if (info->kind == SAMPLE_BAYER)
-        demosaic(scene->source, raw, colour, full);
+        for (long i = 0; i < WIDTH * HEIGHT; i++)
+            full[i] = reference_mosaic(scene->source, scene->demosaic, raw, WIDTH, HEIGHT,
+                                       i % WIDTH, i / WIDTH, colour);
     move(info->kind == SAMPLE_BAYER ? full : raw, ret, channel);
 }
 
@@ -327,7 +300,10 @@ static void test_formats(void **state)
         {.format = "GREY", .chain = LENS},
         {.format = "GREY", .chain = "vignette:a=0.4,b=0.5 | " LENS BLUR, .has_vignette = true},
         {.format = "NV12", .planes = RECIPE_ALL, .chain = LENS BLUR},
-        {.format = "XBGR32", .source = "SGRBG10", .chain = LENS BLUR},
+        {.format = "XBGR32",
+         .source = "SGRBG10",
+         .demosaic = DEMOSAIC_GRADIENTS,
+         .chain = LENS BLUR},
         {.format = "YUYV",
          .planes = RECIPE_ALL,
          .chain = LENS " | vignette:a=0.4,b=0.5",

@@ -122,7 +122,10 @@ def make_images():
     dark = random.uniform(0.01, 0.06, (HEIGHT, WIDTH)).astype("f4")
     dark[HOT] = 0.4
     flat = dark + random.uniform(0.3, 0.5, dark.shape).astype("f4")
-    return {"dark.pfm": (dark.astype(float), as_pfm(dark)),
+    columns = np.tile(np.linspace(90, 3, WIDTH, dtype="f4"), (HEIGHT, 1))
+    maps = np.vstack([columns, (columns / 3).round(2) + np.arange(HEIGHT, dtype="f4")[:, None]])
+    return {"maps.pfm": (maps.astype(float), as_pfm(maps)),
+            "dark.pfm": (dark.astype(float), as_pfm(dark)),
             "flat.pfm": (flat.astype(float), as_pfm(flat)),
             "spread.pgm": (spread / 65535, as_pgm(spread, 65535)),
             "psf.pgm": (psf / 255, as_pgm(psf)), "lump.pgm": (lump / 255, as_pgm(lump)),
@@ -275,18 +278,22 @@ def half_diagonals(picture):
     return np.hypot(x + 0.5 - width / 2, y + 0.5 - height / 2) / (np.hypot(width, height) / 2)
 
 
-def undistorted(picture, fx, fy, cx, cy, k1, k2, p1, p2):
+def moved(picture, columns, rows):
     """Interpolated between four pixels, at places rounded to a 32nd of a pixel."""
+    at = [np.rint(32 * np.clip(place, 0, length - 1)) / 32
+          for place, length in zip((rows, columns), picture.shape)]
+    rows, columns = (np.clip(1 - np.abs(place[..., None] - np.arange(length)), 0, None)
+                     for place, length in zip(at, picture.shape))
+    return np.einsum("yxr,rc,yxc->yx", rows, picture.astype(float), columns)
+
+
+def undistorted(picture, fx, fy, cx, cy, k1, k2, p1, p2):
     y, x = (np.arange(length) for length in picture.shape)
     u, v = np.meshgrid((x - cx) / fx, (y - cy) / fy)
     r2 = u ** 2 + v ** 2
     bent = 1 + k1 * r2 + k2 * r2 ** 2
-    at = [np.rint(32 * np.clip(place, 0, length - 1)) / 32 for place, length in zip(
-        (cy + fy * (v * bent + p1 * (r2 + 2 * v * v) + 2 * p2 * u * v),
-         cx + fx * (u * bent + 2 * p1 * u * v + p2 * (r2 + 2 * u * u))), picture.shape)]
-    rows, columns = (np.clip(1 - np.abs(place[..., None] - np.arange(length)), 0, None)
-                     for place, length in zip(at, picture.shape))
-    return np.einsum("yxr,rc,yxc->yx", rows, picture.astype(float), columns)
+    return moved(picture, cx + fx * (u * bent + 2 * p1 * u * v + p2 * (r2 + 2 * u * u)),
+                 cy + fy * (v * bent + p1 * (r2 + 2 * v * v) + 2 * p2 * u * v))
 
 
 def repaired(picture):
@@ -431,6 +438,8 @@ CORRECTIONS = {
                                                                "none"),
     "gain:dc=0.8,ac=1.3 | vignette:a=0,b=1": (lambda p: p * (1 + half_diagonals(p) ** 4),
                                               "gain:dc=0.8,ac=1.3"),
+    "remap:image=maps.pfm | gain:dc=0.8,ac=1.3":
+        (lambda p: moved(p, *np.vsplit(IMAGES["maps.pfm"][0], 2)), "gain:dc=0.8,ac=1.3"),
     "undistort:fx=80,fy=76,cx=43,cy=33,k1=-0.3,k2=0.1,p1=0.01,p2=-0.02 | gaussian-blur:sigma=2.5":
         (lambda p: undistorted(p, 80, 76, 43, 33, -0.3, 0.1, 0.01, -0.02),
          "gaussian-blur:sigma=2.5"),
@@ -494,11 +503,12 @@ class Filtered:
     def __init__(self, directory, log, picture, module, arguments=()):
         clip = directory / "clip.y4m"
         write_clip(clip, picture)
-        write_images(directory / "images")
+        self.images = directory / "images"
+        write_images(self.images)
         self.daemon = Daemon(directory / "run", log,
                              ["--source", f"file:{clip}", "--set", "camera.loop=true",
                               "--set", f"engine.cache_dir={directory}/cache", *arguments],
-                             {**os.environ, "FFTD_IMAGE_DIR": str(directory / "images")})
+                             {**os.environ, "FFTD_IMAGE_DIR": str(self.images)})
         self.daemon.wait_for_socket("frames")
         self.camera = module.Camera(str(self.daemon.runtime_dir))
 

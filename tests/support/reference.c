@@ -115,6 +115,65 @@ void reference_spectrum(const struct reference *r, const double *in, double *out
     release(&buffers);
 }
 
+/* ---- mosaics ---- */
+
+static unsigned mosaic_colour(const char *name, long x, long y)
+{
+    const char letter = name[1 + 2 * (y & 1) + (x & 1)];
+    return letter == 'R' ? 0 : letter == 'G' ? 1 : 2;
+}
+
+static long mirror(long i, long length)
+{
+    return i < 0 ? -i : i >= length ? 2 * length - 2 - i : i;
+}
+
+/* Sixteenths of the samples around a pixel, for a colour that is nearest to the left and right,
+ * above and below, on all four sides, or at the corners: Malvar, He and Cutler (2004), figure 2. */
+enum { ALONG_ROWS, ALONG_COLUMNS, ON_FOUR_SIDES, AT_CORNERS, TABLES };
+static const double weights[][TABLES][5][5] = {
+    [DEMOSAIC_BILINEAR] = {{{0}, {0}, {0, 8, 0, 8, 0}},
+                           {{0}, {0, 0, 8}, {0}, {0, 0, 8}},
+                           {{0}, {0, 0, 4}, {0, 4, 0, 4, 0}, {0, 0, 4}},
+                           {{0}, {0, 4, 0, 4, 0}, {0}, {0, 4, 0, 4, 0}}},
+    [DEMOSAIC_GRADIENTS] =
+        {{{0, 0, 1, 0, 0},
+          {0, -2, 0, -2, 0},
+          {-2, 8, 10, 8, -2},
+          {0, -2, 0, -2, 0},
+          {0, 0, 1, 0, 0}},
+         {{0, 0, -2, 0, 0},
+          {0, -2, 8, -2, 0},
+          {1, 0, 10, 0, 1},
+          {0, -2, 8, -2, 0},
+          {0, 0, -2, 0, 0}},
+         {{0, 0, -2, 0, 0}, {0, 0, 4, 0, 0}, {-2, 4, 8, 4, -2}, {0, 0, 4, 0, 0}, {0, 0, -2, 0, 0}},
+         {{0, 0, -3, 0, 0},
+          {0, 4, 0, 4, 0},
+          {-3, 0, 12, 0, -3},
+          {0, 4, 0, 4, 0},
+          {0, 0, -3, 0, 0}}},
+};
+
+double reference_mosaic(const char *name, enum demosaic demosaic, const double *samples, long width,
+                        long height, long x, long y, unsigned colour)
+{
+    const int beside = mosaic_colour(name, x + 1, y) == colour;
+    const int above = mosaic_colour(name, x, y + 1) == colour;
+    const unsigned table = beside && above ? ON_FOUR_SIDES
+                           : beside        ? ALONG_ROWS
+                           : above         ? ALONG_COLUMNS
+                                           : AT_CORNERS;
+    double sum = 0;
+    if (mosaic_colour(name, x, y) == colour)
+        return samples[y * width + x];
+    for (long v = -2; v <= 2; v++)
+        for (long u = -2; u <= 2; u++)
+            sum += weights[demosaic][table][v + 2][u + 2] *
+                   samples[mirror(y + v, height) * width + mirror(x + u, width)];
+    return sum / 16;
+}
+
 double reference_error(const double *a, const double *b, uint64_t count)
 {
     double difference = 0, norm = 0;

@@ -6,6 +6,7 @@
 #include <stdint.h>
 
 #include "filters/filter.h"
+#include "filters/mosaic.h"
 #include "transform/plan.h"
 
 struct reference {
@@ -24,6 +25,11 @@ void reference_filter(const struct reference *reference, const double *in, doubl
 /* Fills in |F H| / (padded_x padded_y) for each frequency of the extended image, padded_y rows of
  * padded_x, where F is its DFT. */
 void reference_spectrum(const struct reference *reference, const double *in, double *out);
+
+/* Returns one colour (0 .. 2: red, green, blue) of a pixel of a mosaic with a name like "SGRBG10",
+ * by the tables of the article, in units of its samples. */
+double reference_mosaic(const char *name, enum demosaic demosaic, const double *samples, long width,
+                        long height, long x, long y, unsigned colour);
 
 /* ||a - b|| / ||b|| over count numbers. */
 double reference_error(const double *a, const double *b, uint64_t count);

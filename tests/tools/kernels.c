@@ -72,7 +72,7 @@ static const struct {
                .rgb = {0, 1, 2},
                .keep_others = true,
                .result_stride = 4 * WIDTH,
-               .mosaic = {.red_x = 1, .bits = 10, .colour = 3}}},
+               .mosaic = {.red_x = 1, .bits = 10, .colour = 3, .demosaic = DEMOSAIC_GRADIENTS}}},
     {.name = "mosaic-colours",
      .image = {.kind = SAMPLE_BAYER,
                .step = 1,
@@ -103,7 +103,7 @@ static const struct {
                .count = 1,
                .grey_result = true,
                .result_stride = WIDTH,
-               .mosaic = {.bits = 12, .colour = 3}}},
+               .mosaic = {.bits = 12, .colour = 3, .demosaic = DEMOSAIC_GRADIENTS}}},
 };
 
 static int write_file(const char *path, const char *constants, const char *source,

@@ -120,8 +120,8 @@ static void a_mosaic_is_recovered(void **state)
         struct average average;
         struct frame frame;
         create(&frame, "XBGR32", WIDTH, HEIGHT);
-        mosaic_convert(frame.memory, &frame.format, format_by_name(names[n])->fourcc, mosaic[0],
-                       WIDTH);
+        mosaic_convert(frame.memory, &frame.format, format_by_name(names[n])->fourcc,
+                       n % 2 == 0 ? DEMOSAIC_BILINEAR : DEMOSAIC_GRADIENTS, mosaic[0], WIDTH);
         assert_int_equal(average_init(&average, WIDTH, HEIGHT, names[n]), 0);
         assert_int_equal(average_add(&average, &frame.pixels, NULL), 0);
         for (uint32_t y = 0; y < HEIGHT; y++)

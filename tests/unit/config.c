@@ -147,6 +147,9 @@ static void every_type_is_set_and_read(void **state)
     set(&config, "engine.planes=luma-only");
     assert_int_equal(config.engine.options.recipe.planes, RECIPE_LUMA_ONLY);
     set(&config, "engine.planes=all");
+    assert_int_equal(config.engine.options.recipe.demosaic, DEMOSAIC_GRADIENTS);
+    set(&config, "engine.demosaic=bilinear");
+    assert_int_equal(config.engine.options.recipe.demosaic, DEMOSAIC_BILINEAR);
     set(&config, "engine.technique=staged");
     set(&config, "engine.tune=exhaustive");
     set(&config, "engine.border=wrap");
@@ -286,6 +289,7 @@ static void assignments_are_refused_with_reasons(void **state)
         {"name=..", {"name = ..: expected letters"}},
         {"engine.device=", {"engine.device = ''"}},
         {"engine.precision=quarter", {"engine.precision = quarter: expected one of float, half"}},
+        {"engine.demosaic=cubic", {"engine.demosaic = cubic: expected one of bilinear, gradients"}},
         {"engine.in_flight=4", {"expected a whole number 1 .. 3 frames"}},
         {"engine.margin=-1", {"engine.margin = -1: expected a whole number 0 .. 4096 px, or auto"}},
         {"output.slots=3", {"output.slots = 3: expected a whole number 4 .. 64 frames"}},

@@ -48,7 +48,7 @@ struct fixture {
 static void set_source(const struct fixture *f, uint64_t version, uint32_t height)
 {
     const struct fftd_format published = {.width = WIDTH, .height = height, .full_range = 1};
-    observer_set_source(f->observer, version, f->fourcc, &published);
+    observer_set_source(f->observer, version, f->fourcc, DEMOSAIC_BILINEAR, &published);
 }
 
 static void start(struct fixture *f, const char *format, bool takes_measures)

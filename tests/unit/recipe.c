@@ -76,6 +76,7 @@ static const struct recipe variants[] = {
     {.edges = {.low = 0.1}},
     {.edges = {.high = 0.1}},
     {.captured = 1},
+    {.demosaic = DEMOSAIC_GRADIENTS},
     {.complex_response = true},
     {.corrections = true},
     {.calibrated = true},
@@ -129,6 +130,7 @@ static const struct {
     {"deflicker", ", corrections", false},
     {"vignette:a=0.5,b=0", ", calibrated", true},
     {"undistort:fx=100,fy=100,cx=50,cy=50,k1=-0.1", ", warped", true},
+    {"remap:image=even", ", warped", true},
     {"soft-threshold:sigma=10", ", thresholds", true},
     {"stabilise", ", complex response, shifts", true},
     {"denoise:sigma=5", ", denoised", true},
@@ -292,11 +294,14 @@ static const char *expected_refusal(const struct recipe *recipe, const struct ff
     const bool leaves_colour = recipe->planes == RECIPE_LUMA && recipe->view == VIEW_PICTURE;
     if (format->width < 16 || format->height < 16 || format->width > 8192 || format->height > 8192)
         return "cannot be filtered: expected 16x16 .. 8192x8192";
-    if (leaves_colour && ((has_kind(chain, "undistort") && family == FAMILY_YUV) ||
+    const bool moves = has_kind(chain, "undistort") || has_kind(chain, "remap");
+    if (leaves_colour && ((moves && family == FAMILY_YUV) ||
                           (has_kind(chain, "stabilise") && family != FAMILY_GREY)))
         return "moves pixels, but engine.planes = luma";
     if (has_kind(chain, "dark") || has_kind(chain, "flat"))
         return "as the camera's frames";
+    if (has_kind(chain, "remap"))
+        return "all columns above all rows";
     return NULL;
 }
 
@@ -386,5 +391,6 @@ int main(void)
         cmocka_unit_test(test_random_chains_and_frames),
         cmocka_unit_test(test_captured_frames_count),
     };
+    chains_use_images();
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

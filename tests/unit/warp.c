@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <math.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "support/cmocka.h"
@@ -136,6 +137,111 @@ static void absurd_lenses_are_refused(void **state)
     assert_non_null(strstr(why.text, "would move by 1600, 0 samples"));
 }
 
+/* ---- fish-eye lenses ---- */
+
+/* At 45 degrees from the axis a fish-eye draws pi/4 where a rectilinear lens draws 1. */
+static void a_fisheye_bends_with_the_angle(void **state)
+{
+    struct error why;
+    (void)state;
+    assert_int_equal(fill(&whole, "undistort:model=fisheye,fx=16,fy=16,cx=20,cy=15", &why), 0);
+    assert_int_equal(table[15 * WIDTH + 20][0], 0);
+    assert_int_equal(table[15 * WIDTH + 36][0], lrint(32 * 16 * (M_PI / 4 - 1)));
+    assert_int_equal(table[15 * WIDTH + 36][1], 0);
+    assert_int_equal(table[29 * WIDTH + 20][1], lrint(32 * (16 * atan(14. / 16) - 14)));
+    /* Of k1 .. k4 each has the next even power of the angle, pi/4 here. */
+    for (unsigned k = 1; k <= 4; k++) {
+        char text[128];
+        snprintf(text, sizeof text, "undistort:model=fisheye,fx=16,fy=16,cx=20,cy=15,k%u=0.1", k);
+        assert_int_equal(fill(&whole, text, &why), 0);
+        assert_int_equal(table[15 * WIDTH + 36][0],
+                         lrint(32 * fmin(16 * (M_PI / 4 * (1 + 0.1 * pow(M_PI / 4, 2 * k)) - 1),
+                                         WIDTH - 1. - 36)));
+    }
+}
+
+/* ---- tables from a file ---- */
+
+static struct filter_image *maps;
+
+static int load_maps(const struct filter_image **ret, const char *name, struct error *why)
+{
+    (void)name, (void)why;
+    *ret = maps;
+    return 0;
+}
+
+/* Makes a table of `rows` rows for all columns, then all rows, of frames; each number is that of
+ * `at` plus its index in the half. */
+static void make_maps(unsigned columns, unsigned rows, double column, double row, double scale)
+{
+    char text[128];
+    const int header = snprintf(text, sizeof text, "Pf\n%u %u\n-1\n", columns, rows);
+    const size_t count = (size_t)columns * rows;
+    uint8_t *bytes = malloc((size_t)header + 4 * count);
+    float *numbers = malloc(4 * count);
+    struct error why;
+    for (unsigned y = 0; y < rows; y++)
+        for (unsigned x = 0; x < columns; x++) /* a PFM begins with its last row */
+            numbers[(size_t)(rows - 1 - y) * columns + x] =
+                (float)(scale * (y < rows / 2 ? x + column : y - rows / 2 + row));
+    memcpy(bytes, text, (size_t)header);
+    memcpy(bytes + header, numbers, 4 * count);
+    filter_image_destroy(maps);
+    if (filter_image_parse(&maps, "maps.pfm", bytes, (size_t)header + 4 * count, &why) < 0)
+        fail_msg("%s", why.text);
+    filter_image_set_loader(load_maps);
+    free(bytes);
+    free(numbers);
+}
+
+static void a_file_says_where_pixels_are(void **state)
+{
+    const struct warp_image chroma = {.width = WIDTH / 2,
+                                      .height = HEIGHT / 2,
+                                      .frame_width = WIDTH,
+                                      .frame_height = HEIGHT,
+                                      .sub_x = 2,
+                                      .sub_y = 2};
+    struct error why;
+    (void)state;
+    make_maps(WIDTH, 2 * HEIGHT, 2, -1.25, 1);
+    assert_int_equal(fill(&whole, "remap:image=maps.pfm", &why), 0);
+    for (int y = 0; y < (int)HEIGHT; y++)
+        for (int x = 0; x < (int)WIDTH; x++) { /* beyond the frame is its edge */
+            const int16_t *entry = table[y * (int)WIDTH + x];
+            assert_int_equal(entry[0], x + 2 < (int)WIDTH ? 64 : 32 * ((int)WIDTH - 1 - x));
+            assert_int_equal(entry[1], y > 1 ? -40 : -32 * y);
+        }
+    /* A sample of chroma is in the middle of four pixels, and half as far away from its place. */
+    assert_int_equal(fill(&chroma, "remap:image=maps.pfm", &why), 0);
+    assert_int_equal(table[5 * WIDTH / 2 + 5][0], 32);
+    assert_int_equal(table[5 * WIDTH / 2 + 5][1], -20);
+}
+
+static void refuse_maps(const char *reason)
+{
+    struct filter_chain chain;
+    struct error why = {""};
+    assert_int_equal(filter_chain_parse(&chain, "remap:image=maps.pfm", &why), 0);
+    assert_int_equal(warp_check(&chain, WIDTH, HEIGHT, &why), -EINVAL);
+    if (strstr(why.text, reason) == NULL)
+        fail_msg("%s: expected %s", why.text, reason);
+}
+
+static void tables_of_other_frames_are_refused(void **state)
+{
+    (void)state;
+    make_maps(WIDTH, HEIGHT, 0, 0, 1);
+    refuse_maps("image maps.pfm has 40x30 numbers: expected 40x60 for frames of 40x30");
+    make_maps(WIDTH, 2 * HEIGHT + 1, 0, 0, 1);
+    refuse_maps("has 40x61 numbers: expected 40x60");
+    make_maps(WIDTH + 1, 2 * HEIGHT, 0, 0, 1);
+    refuse_maps("has 41x60 numbers: expected 40x60");
+    make_maps(WIDTH, 2 * HEIGHT, 0, 0, 1. / WIDTH);
+    refuse_maps("the highest number of image maps.pfm is 0.975: expected columns and rows");
+}
+
 static void refuse_chain(const char *text, const char *reason)
 {
     struct filter_chain chain = {.count = 7};
@@ -152,6 +258,10 @@ static void chains_that_cannot_work_are_refused(void **state)
 {
     (void)state;
     refuse_chain(LENS " | gain | " LENS, "stage 3: a chain has undistort already");
+    refuse_chain(LENS " | remap:image=maps.pfm", "stage 2: a chain has undistort already");
+    refuse_chain("undistort:model=fisheye,fx=40,fy=40,cx=20,cy=15,k5=0.5",
+                 "k5 = 0.5, but model = fisheye has only k1 .. k4");
+    refuse_chain("undistort:model=fish,fx=40,fy=40,cx=20,cy=15", "model = fish");
     refuse_chain("auto-notch | " LENS, "auto-notch corrects pixels where they are captured");
     refuse_chain(LENS " | deflicker", "deflicker corrects pixels where they are captured");
     refuse_chain("undistort:fx=40,fy=40,cx=20", "cy is missing");
@@ -169,6 +279,9 @@ int main(void)
         cmocka_unit_test(chroma_moves_with_luma),
         cmocka_unit_test(another_size_is_scaled_or_refused),
         cmocka_unit_test(absurd_lenses_are_refused),
+        cmocka_unit_test(a_fisheye_bends_with_the_angle),
+        cmocka_unit_test(a_file_says_where_pixels_are),
+        cmocka_unit_test(tables_of_other_frames_are_refused),
         cmocka_unit_test(chains_that_cannot_work_are_refused),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

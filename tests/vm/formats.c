@@ -234,39 +234,9 @@ static unsigned sample_at(const struct format_info *info, const struct picture *
     return info->bits > 8 ? at[0] | (unsigned)at[1] << 8 : at[0];
 }
 
-/* The mosaic goes on beyond its edges as in a mirror. */
-static int mirrored(int i, int length)
-{
-    return i < 0 ? -i : i >= length ? 2 * (length - 1) - i : i;
-}
-
-/* One colour (red, green, blue) of a mosaic's pixel in 0 .. 255: its own sample, or the mean of the
- * nearest ones of that colour: those beside it if there are any, else those at its corners. */
-static double mosaic_at(const struct format_info *info, const struct picture *picture, unsigned x,
-                        unsigned y, unsigned colour)
-{
-    double sum[3] = {0}; /* at a distance of 0, 1 and two steps */
-    unsigned count[3] = {0};
-    for (int dy = -1; dy <= 1; dy++)
-        for (int dx = -1; dx <= 1; dx++) {
-            const unsigned nx = (unsigned)mirrored((int)x + dx, WIDTH);
-            const unsigned ny = (unsigned)mirrored((int)y + dy, HEIGHT);
-            const bool red_column = nx % 2 == info->red_x, red_row = ny % 2 == info->red_y;
-            if (colour != (red_column != red_row ? 1 : red_row ? 0 : 2))
-                continue;
-            const unsigned distance = (unsigned)(abs(dx) + abs(dy));
-            sum[distance] += sample_at(info, picture, nx, ny);
-            count[distance]++;
-        }
-    unsigned nearest = 0;
-    while (count[nearest] == 0)
-        nearest++;
-    return sum[nearest] / count[nearest] * 255 / ((1u << info->bits) - 1);
-}
-
 /* A pixel's red, green and blue, or its luma alone; returns how many. */
 static unsigned colours_at(const struct format_info *info, const struct picture *picture,
-                           unsigned x, unsigned y, double ret[3])
+                           const double *samples, unsigned x, unsigned y, double ret[3])
 {
     switch (info->kind) {
     case SAMPLE_RGB8:
@@ -276,7 +246,9 @@ static unsigned colours_at(const struct format_info *info, const struct picture 
         return 3;
     case SAMPLE_BAYER:
         for (unsigned c = 0; c < 3; c++)
-            ret[c] = mosaic_at(info, picture, x, y, c);
+            ret[c] =
+                reference_mosaic(info->name, DEMOSAIC_GRADIENTS, samples, WIDTH, HEIGHT, x, y, c) *
+                255 / ((1u << info->bits) - 1);
         return 3;
     case SAMPLE_U8:
     case SAMPLE_U16:
@@ -297,14 +269,16 @@ static double clamp(double value, double top)
 static double compare_filtered(const struct format_info *info, const struct picture *in,
                                const struct picture *out, const uint32_t padded[2], uint8_t *seen)
 {
-    static double colour[PIXELS][3], luma[PIXELS], filtered[PIXELS];
+    static double samples[PIXELS], colour[PIXELS][3], luma[PIXELS], filtered[PIXELS];
     const struct format_info *result = format_by_fourcc(out->format.fourcc);
     const double top = (1u << result->bits) - 1;
     const unsigned sample_bytes = result->bits > 8 ? 2 : 1;
     unsigned colours = 0;
+    for (unsigned i = 0; i < PIXELS && info->kind == SAMPLE_BAYER; i++)
+        samples[i] = sample_at(info, in, i % WIDTH, i / WIDTH);
     for (unsigned i = 0; i < PIXELS; i++) {
         double *c = colour[i];
-        colours = colours_at(info, in, i % WIDTH, i / WIDTH, c);
+        colours = colours_at(info, in, samples, i % WIDTH, i / WIDTH, c);
         luma[i] = colours == 1 ? c[0] : 0.299 * c[0] + 0.587 * c[1] + 0.114 * c[2];
     }
     const struct reference reference = {.width = WIDTH,

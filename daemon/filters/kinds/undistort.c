@@ -1,14 +1,21 @@
 /* undistort: undoes the distortion of a lens in captured frames (warp.h).
  *
- * The radial and the tangential part are those of Brown, Close-range camera calibration,
- * Photogrammetric Engineering 37(8) (1971). The divisor is that of Claus and Fitzgibbon, CVPR
- * (2005). Names and signs are those of OpenCV's calibrateCamera, whose files give the numbers. */
+ * Of a rectilinear lens, the radial and the tangential part are those of Brown, Close-range camera
+ * calibration, Photogrammetric Engineering 37(8) (1971). The divisor is that of Claus and
+ * Fitzgibbon, CVPR (2005). A fish-eye lens is that of Kannala and Brandt, A generic camera model
+ * and calibration method for conventional, wide-angle, and fish-eye lenses, PAMI 28(8) (2006).
+ * Names and signs are those of OpenCV's calibrateCamera and fisheye::calibrate, whose files give
+ * the numbers.
+ */
 #include <errno.h>
 #include <math.h>
 
 #include "filters/filter_shape.h"
 
-enum { FX, FY, CX, CY, K1, K2, P1, P2, K3, K4, K5, K6, ZOOM, SIZE };
+enum { FX, FY, CX, CY, K1, K2, P1, P2, K3, K4, K5, K6, MODEL, ZOOM, SIZE };
+
+enum { RECTILINEAR, FISHEYE };
+static const char *const models[] = {[RECTILINEAR] = "rectilinear", [FISHEYE] = "fisheye", NULL};
 
 #define SAME_RATIO 0.01 /* two sizes whose proportions differ by more are of different modes */
 
@@ -30,6 +37,33 @@ static int scale_of(const struct filter_stage *stage, const uint32_t size[2], do
     return 0;
 }
 
+/* Moves a place on the plane at distance 1 from the lens to where the lens draws it. */
+static void distort_rectilinear(const struct filter_stage *stage, double place[2])
+{
+    const double u = place[0], v = place[1], r2 = u * u + v * v;
+    const double above =
+        1 + r2 * (number(stage, K1) + r2 * (number(stage, K2) + r2 * number(stage, K3)));
+    const double below =
+        1 + r2 * (number(stage, K4) + r2 * (number(stage, K5) + r2 * number(stage, K6)));
+    const double s = below > 0 ? above / below : NAN;
+    const double p1 = number(stage, P1), p2 = number(stage, P2);
+    place[0] = u * s + 2 * p1 * u * v + p2 * (r2 + 2 * u * u);
+    place[1] = v * s + p1 * (r2 + 2 * v * v) + 2 * p2 * u * v;
+}
+
+/* The distance from the axis is a polynomial of the angle between the ray and the axis. */
+static void distort_fisheye(const struct filter_stage *stage, double place[2])
+{
+    const double r = hypot(place[0], place[1]), angle = atan(r), a2 = angle * angle;
+    const double distance =
+        angle *
+        (1 + a2 * (number(stage, K1) +
+                   a2 * (number(stage, K2) + a2 * (number(stage, K3) + a2 * number(stage, K4)))));
+    const double s = r > 0 ? distance / r : 1;
+    place[0] *= s;
+    place[1] *= s;
+}
+
 /* The middle of a pixel has whole coordinates, so frames are scaled about the corner at -0.5, -0.5.
  */
 static int undistort_origin(const struct filter_stage *stage, const uint32_t size[2], double at[2],
@@ -42,17 +76,14 @@ static int undistort_origin(const struct filter_stage *stage, const uint32_t siz
     const double fx = scale[0] * number(stage, FX), fy = scale[1] * number(stage, FY);
     const double cx = scale[0] * (number(stage, CX) + 0.5) - 0.5;
     const double cy = scale[1] * (number(stage, CY) + 0.5) - 0.5;
-    const double u = (at[0] - cx) / (number(stage, ZOOM) * fx);
-    const double v = (at[1] - cy) / (number(stage, ZOOM) * fy);
-    const double r2 = u * u + v * v;
-    const double above =
-        1 + r2 * (number(stage, K1) + r2 * (number(stage, K2) + r2 * number(stage, K3)));
-    const double below =
-        1 + r2 * (number(stage, K4) + r2 * (number(stage, K5) + r2 * number(stage, K6)));
-    const double s = below > 0 ? above / below : NAN;
-    const double p1 = number(stage, P1), p2 = number(stage, P2);
-    at[0] = cx + fx * (u * s + 2 * p1 * u * v + p2 * (r2 + 2 * u * u));
-    at[1] = cy + fy * (v * s + p1 * (r2 + 2 * v * v) + 2 * p2 * u * v);
+    double place[2] = {(at[0] - cx) / (number(stage, ZOOM) * fx),
+                       (at[1] - cy) / (number(stage, ZOOM) * fy)};
+    if (number(stage, MODEL) == FISHEYE)
+        distort_fisheye(stage, place);
+    else
+        distort_rectilinear(stage, place);
+    at[0] = cx + fx * place[0];
+    at[1] = cy + fy * place[1];
     return 0;
 }
 
@@ -64,6 +95,13 @@ static int undistort_check(const struct filter_stage *stage, struct error *why)
                          "undistort: size = %g/%g is not the size of a picture: expected its width "
                          "and height in pixels",
                          size->number, size->second);
+    static const unsigned others[] = {P1, P2, K5, K6};
+    for (unsigned i = 0; i < sizeof others / sizeof others[0]; i++)
+        if (number(stage, MODEL) == FISHEYE && number(stage, others[i]) != 0)
+            return error_set(why, EINVAL,
+                             "undistort: %s = %g, but model = fisheye has only k1 .. k4: expected "
+                             "the coefficients of fisheye::calibrate, or model = rectilinear",
+                             stage->kind->param[others[i]].name, number(stage, others[i]));
     return 0;
 }
 
@@ -86,7 +124,8 @@ const struct filter_kind filter_undistort = {
     .formula = "H = 1; result(x, y) = captured(cx + fx (u s + 2 p1 u v + p2 (r^2 + 2 u^2)), "
                "cy + fy (v s + p1 (r^2 + 2 v^2) + 2 p2 u v)), u = (x - cx) / (zoom fx), "
                "v = (y - cy) / (zoom fy), r^2 = u^2 + v^2, "
-               "s = (1 + k1 r^2 + k2 r^4 + k3 r^6) / (1 + k4 r^2 + k5 r^4 + k6 r^6)",
+               "s = (1 + k1 r^2 + k2 r^4 + k3 r^6) / (1 + k4 r^2 + k5 r^4 + k6 r^6); fisheye: "
+               "s = t (1 + k1 t^2 + k2 t^4 + k3 t^6 + k4 t^8) / r, t = atan r",
     .param_count = SIZE + 1,
     .param =
         {
@@ -100,9 +139,18 @@ const struct filter_kind filter_undistort = {
             [P1] = COEFFICIENT("p1", "tangential distortion", 10),
             [P2] = COEFFICIENT("p2", "tangential distortion", 10),
             [K3] = COEFFICIENT("k3", "radial distortion, sixth power", 1000),
-            [K4] = COEFFICIENT("k4", "of the divisor", 1000),
+            [K4] = COEFFICIENT("k4", "of the divisor; fisheye: radial distortion", 1000),
             [K5] = COEFFICIENT("k5", "of the divisor, fourth power", 1000),
             [K6] = COEFFICIENT("k6", "of the divisor, sixth power", 1000),
+            [MODEL] =
+                {
+                    .name = "model",
+                    .unit = "",
+                    .summary = "of the lens; fisheye has k1 to k4 alone",
+                    .type = FILTER_CHOICE,
+                    .initial = RECTILINEAR,
+                    .choices = models,
+                },
             [ZOOM] =
                 {
                     .name = "zoom",
@@ -139,7 +187,8 @@ const struct filter_kind filter_undistort = {
                        "the stage is in the chain, and a fade uses new places from its first frame "
                        "on.\n"
                        "The parameters are the numbers of OpenCV's camera matrix and distortion "
-                       "coefficients, in this order: k1, k2, p1, p2, k3, k4, k5, k6. "
+                       "coefficients, in this order: k1, k2, p1, p2, k3, k4, k5, k6; with `model = "
+                       "fisheye`, those of its `fisheye` module: k1, k2, k3, k4. "
                        "`client/examples/undistort.py FILE` writes the stage for a calibration "
                        "file of OpenCV. With `size`, frames of another size are taken to be the "
                        "same picture at another scale, and frames of other proportions are "

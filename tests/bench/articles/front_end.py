@@ -39,7 +39,7 @@ STEPS = {  # technique: filter, view
 }
 ARGUMENTS = ("--size", f"{WIDTH}x{HEIGHT}", "--fps", "60", "--set", f"camera.format={MOSAIC}",
              "--set", "camera.loop=true", "--set", "engine.planes=luma-only", "--set",
-             "engine.border=mirror")
+             "engine.border=mirror", "--set", "engine.demosaic=bilinear")
 PATIENCE_S = 120
 LEAST_EQUAL = 0.999
 

@@ -463,6 +463,8 @@ int builder_design(struct builder *builder, const struct engine_frames *frames,
             place = choose_place(builder, wanted, &options, &choice);
             r = check_and_build(builder, place, wanted, support_px, &options, chain, &use, &engine,
                                 why);
+            if (r < 0) /* neither builds it, which says nothing about the CPU device */
+                builder->cpu_problem = (struct error){""};
         }
     } else {
         const struct builder_memory memory = memory_at(builder, place);

@@ -270,6 +270,29 @@ static void a_cpu_device_that_loses_a_frame_is_opened_again(void **state)
     assert_true(tuning.running);
 }
 
+/* An engine that cannot be built anywhere says nothing about the CPU device. */
+static void a_filter_that_fails_everywhere_moves_nothing(void **state)
+{
+    struct design design;
+    eventfd_t count;
+    (void)state;
+    find_times(10, 1);
+    create("auto");
+    struct pollfd fd = {.fd = wake_fd, .events = POLLIN};
+    apply();
+    FAKE_ENGINE_SET(create_result, -EIO);
+    request("shift:by=1/0", 2);
+    while (!designer_take(designer, false, &design)) {
+        assert_int_equal(poll(&fd, 1, PATIENCE_MS), 1);
+        eventfd_read(wake_fd, &count);
+    }
+    assert_int_equal(design.result, -EIO);
+    FAKE_ENGINE_SET(create_result, 0);
+    request("shift:by=2/0", 3);
+    design = apply();
+    assert_true(is_on_cpu(&design));
+}
+
 #define TEST(test) cmocka_unit_test_setup_teardown(test, setup, teardown)
 
 int main(void)
@@ -282,6 +305,7 @@ int main(void)
         TEST(a_search_moves_the_frames),
         TEST(a_small_difference_moves_no_frames),
         TEST(a_cpu_device_that_fails_is_not_tried_again),
+        TEST(a_filter_that_fails_everywhere_moves_nothing),
         TEST(a_cpu_device_that_loses_a_frame_is_opened_again),
     };
     return cmocka_run_group_tests_name("designer", tests, NULL, NULL);

@@ -129,7 +129,7 @@ KEYS = {
     "engine.precision": (("float", "half"), ("double",)),
     "engine.planes": (("luma", "all", "luma-only"), ("chroma",)),
     "engine.view": (("picture", "difference", "spectrum", "peaks", "edges"), ("bogus",)),
-    "engine.technique": (("staged", "fused", "auto"), ("magic",)),
+    "engine.technique": (("staged", "fused", "direct", "auto"), ("magic",)),
     "engine.border": (("mirror", "replicate", "constant", "wrap"), ("open",)),
     "engine.border_value": ((0.0, 0.5, 1.0), (-0.1, 1.1)),
     "engine.margin": ((24,), (-2, 4097, "wide")),

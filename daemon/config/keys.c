@@ -242,7 +242,7 @@ static const struct config_key keys[] = {
     {
         .name = "engine.technique",
         .initial = "auto",
-        .summary = "how the transform is divided into kernels",
+        .summary = "how frames are filtered, by a transform or directly",
         .type = &config_type_choice,
         FIELD(engine.options.technique),
         .choices = technique_names,

@@ -22,7 +22,7 @@
 #define GRID            64u /* samples of a side */
 #define MOST_SUPPORT_PX 16.0
 
-static const uint32_t plain_radii[] = {0, 1, 2, 3, 5, TAPS_MAX_PLAIN_RADIUS};
+static const uint32_t plain_radii[] = {0, 1, 2, 3, 4, TAPS_MAX_PLAIN_RADIUS};
 static const uint32_t product_radii[] = {TAPS_MAX_PLAIN_RADIUS, TAPS_MAX_RADIUS};
 
 /* ---- sampling ---- */

@@ -403,8 +403,8 @@ static void fit_flicker(struct camera_side *camera, const struct observed_frames
         (camera->flicker == NULL &&
          flicker_frame_create(&camera->flicker, frames->width, frames->height, &why) < 0))
         return; /* as for waves */
-    luma_read(camera->luma, format, frames->width, frames->height, frame->plane[0],
-              frame->stride[0]);
+    luma_read(camera->luma, format, frames->demosaic, frames->width, frames->height,
+              frame->plane[0], frame->stride[0]);
     if (flicker_frame_fit(camera->flicker, model, camera->luma, camera->row_gain))
         camera->correction.row_gain = camera->row_gain;
 }

@@ -32,6 +32,7 @@ struct scene {
     enum plan_border border;
     enum view_kind view;
     bool is_corrected;
+    uint32_t width, height; /* 0: WIDTH, HEIGHT */
 };
 
 /* ---- frames -------------------------------------------------------------------------------- */
@@ -105,11 +106,13 @@ static void check_scene(const struct scene *scene)
 {
     const struct filter_chain chain = chain_of(scene->chain);
     const struct format_info *info = format_by_name(scene->captured);
+    const uint32_t width = scene->width > 0 ? scene->width : WIDTH;
+    const uint32_t height = scene->height > 0 ? scene->height : HEIGHT;
     struct fftd_format format, captured;
     struct error why;
-    if (format_layout(&format, engine_published(scene->planes, info->fourcc), WIDTH, HEIGHT, 64,
+    if (format_layout(&format, engine_published(scene->planes, info->fourcc), width, height, 64,
                       &why) < 0 ||
-        format_layout(&captured, info->fourcc, WIDTH, HEIGHT, 1, &why) < 0)
+        format_layout(&captured, info->fourcc, width, height, 1, &why) < 0)
         fail_msg("%s", why.text);
     uint8_t *in = make_frame(&captured, info);
     uint8_t *expected = calloc(1, format.frame_bytes), *out = calloc(1, format.frame_bytes);
@@ -247,6 +250,28 @@ static void test_what_the_load_and_the_store_do(void **state)
         {.captured = "GREY", .chain = KERNEL, .view = VIEW_DIFFERENCE},
         {.captured = "YUYV", .chain = KERNEL, .view = VIEW_DIFFERENCE},
         {.captured = "NV12", .chain = DIAGONAL, .view = VIEW_EDGES},
+    };
+    (void)state;
+    check_scenes(scenes, sizeof scenes / sizeof scenes[0]);
+}
+
+/* Chroma has 8 columns here, fewer than a vector. */
+static void test_small_frames(void **state)
+{
+    static const struct scene scenes[] = {
+        {.captured = "YUV420",
+         .chain = "shift:by=2/-2",
+         .planes = RECIPE_ALL,
+         .width = 16,
+         .height = 16},
+        {.captured = "NV12",
+         .chain = "shift:by=-6/2",
+         .planes = RECIPE_ALL,
+         .border = PLAN_WRAP,
+         .width = 16,
+         .height = 18},
+        {.captured = "GREY", .chain = SLANTED, .width = 17, .height = 65},
+        {.captured = "GREY", .chain = "gaussian-blur:sigma=3", .width = 16, .height = 16},
     };
     (void)state;
     check_scenes(scenes, sizeof scenes / sizeof scenes[0]);
@@ -434,6 +459,7 @@ int main(void)
         cmocka_unit_test(test_formats),
         cmocka_unit_test(test_chroma_may_need_a_transform),
         cmocka_unit_test(test_what_the_load_and_the_store_do),
+        cmocka_unit_test(test_small_frames),
         cmocka_unit_test(test_products),
         cmocka_unit_test(test_as_on_a_gpu),
         cmocka_unit_test(test_refusals),

@@ -231,6 +231,41 @@ static void test_techniques_fall_back(void **state)
     engine_destroy(engine);
 }
 
+/* Short filters begin with the direct technique where it is taken to be faster, and may try the
+ * others; other filters do not know it. Their settings are kept apart. */
+static void test_short_filters_begin_directly(void **state)
+{
+    static const struct taps_reach few = {.is_short = true, .radius = 1};
+    static const struct taps_reach many = {.is_short = true, .radius = 10, .products = 3};
+    (void)state;
+    struct engine *engine = make_engine();
+    struct tuner_subject subject = engine->component[0].subject;
+    struct gpu_device cpu = *device;
+    struct transform_tuning tuning, found;
+    struct error warning = {""};
+    engine_destroy(engine);
+    cpu.type = CL_DEVICE_TYPE_CPU;
+    subject.device = &cpu;
+    subject.any_technique = true;
+    tuner_start(&tuning, &subject);
+    assert_int_equal(tuning.technique, cpu.midgard ? TRANSFORM_STAGED : TRANSFORM_FUSED);
+    const unsigned without = settings_to_try(&subject);
+
+    subject.reach = many;
+    tuner_start(&tuning, &subject);
+    assert_int_not_equal(tuning.technique, TRANSFORM_DIRECT);
+    assert_int_equal(settings_to_try(&subject), without + 1);
+
+    subject.reach = few;
+    tuner_start(&tuning, &subject);
+    assert_int_equal(tuning.technique, TRANSFORM_DIRECT);
+    assert_true(taps_reach_equal(tuning.recipe.reach, few));
+    assert_true(settings_to_try(&subject) > 1);
+    assert_true(tuner_fall_back(&tuning, &subject));
+    assert_int_not_equal(tuning.technique, TRANSFORM_DIRECT);
+    assert_false(tuner_find(&found, &subject, dir, &warning));
+}
+
 /* Whole frames are measured on both devices, and the times are found in the cache. The device
  * itself is the CPU device here, and a copy of it stands for a GPU beside it. */
 static void test_devices_are_compared(void **state)
@@ -349,6 +384,7 @@ int main(void)
         cmocka_unit_test(test_search_without_a_place_is_refused),
         cmocka_unit_test(test_midgard_has_few_registers),
         cmocka_unit_test(test_techniques_fall_back),
+        cmocka_unit_test(test_short_filters_begin_directly),
         cmocka_unit_test(test_devices_are_compared),
         cmocka_unit_test(test_nonsense_is_not_compared),
         cmocka_unit_test(test_a_cpu_is_not_compared),

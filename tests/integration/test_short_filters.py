@@ -1,0 +1,104 @@
+"""Changes between filters that are a factor, short or long, each of which has an engine of its own:
+each frame is made by exactly one filter, or by the blend that is its turn, and none is missed."""
+
+import itertools
+
+import numpy
+import pytest
+
+from client import Recorder
+from model import Model, distance, pixels, write_scene
+
+BLENDED = 4
+FPS = "30"
+# More than any of these filters reaches, so that the size of the padded frame does not matter.
+ARGUMENTS = ("--set", "camera.loop=true", "--set", "engine.border=mirror", "--set",
+             "engine.margin=96", "--set", "output.slots=64")
+PADDED = "160x120 in 256x216"
+NONE, KERNEL, SHORT, LONG = ("none", "convolve:kernel=0 1 0/1 4 1/0 1 0,normalise=sum",
+                             "gaussian-blur:sigma=2", "gaussian-blur:sigma=6")
+
+
+def response(model, text):
+    fx = numpy.fft.fftfreq(256)[None, :]
+    fy = numpy.fft.fftfreq(216)[:, None]
+    if text == NONE:
+        return numpy.ones(model.squared.shape)
+    if text == KERNEL:
+        return (4 + 2 * numpy.cos(2 * numpy.pi * fx) + 2 * numpy.cos(2 * numpy.pi * fy)) / 8
+    return numpy.exp(-2 * numpy.pi ** 2 * float(text.split("=")[1]) ** 2 * model.squared)
+
+
+@pytest.fixture
+def scene(tmp_path):
+    return write_scene(tmp_path / "scene.y4m")
+
+
+def begin(start, scene, tmp_path, *arguments):
+    assert scene.size > 0  # it has been written
+    daemon = start(*ARGUMENTS, *arguments, source=f"file:{tmp_path}/scene.y4m", size=None, fps=FPS)
+    daemon.wait_for_log("online")
+    daemon.wait_for_socket()
+    return daemon, Model(scene, PADDED)
+
+
+def assert_gapless(frames):
+    numbers = [frame.sequence for frame in frames]
+    assert numbers == list(range(numbers[0], numbers[0] + len(numbers)))
+
+
+def test_each_frame_is_made_by_one_filter(start, scene, tmp_path):
+    daemon, model = begin(start, scene, tmp_path, "--filter", NONE)
+    filters = {1: NONE}
+    engines = {}
+    with Recorder(daemon) as reader:
+        frames = [reader.next()]
+        for before, after in itertools.permutations((NONE, KERNEL, SHORT, LONG), 2):
+            for text in (before, after):
+                serial = daemon.ctl_json("filter", "set", text)["Serial"]
+                filters[serial] = text
+                frames += reader.take_until(lambda frame: frame.filter_serial == serial)
+                engines[text] = daemon.ctl_json("status")["Engine"].split(",")[0]
+    assert engines == {NONE: "direct with a factor", KERNEL: "direct with up to 3x3 taps",
+                       SHORT: "direct with up to 15 + 15 taps", LONG: "fused float"}
+    assert_gapless(frames)
+    for frame in frames:
+        expected = model.filtered(response(model, filters[frame.filter_serial]))
+        assert distance(pixels(frame), expected) <= 1, filters[frame.filter_serial]
+        assert not frame.flags & BLENDED
+
+
+@pytest.mark.parametrize("old, new, during, after", [
+    (NONE, KERNEL, "direct with up to 3x3 taps", "direct with up to 3x3 taps"),
+    (KERNEL, SHORT, "fused float", "direct with up to 15 + 15 taps"),
+    (LONG, SHORT, "fused float", "direct with up to 15 + 15 taps"),
+    (SHORT, LONG, "fused float", "fused float")])
+def test_a_fade_blends_and_ends_on_the_fastest_engine(start, scene, tmp_path, old, new, during,
+                                                      after):
+    count = 20
+    daemon, model = begin(start, scene, tmp_path, "--filter", old)
+    with Recorder(daemon) as reader:
+        reader.next()
+        serial = daemon.ctl_json("filter", "set", "--fade", str(count), new)["Serial"]
+        frames = reader.take_until(lambda frame: frame.filter_serial == serial)[-1:]
+        assert daemon.ctl_json("status")["Engine"].startswith(during)
+        first = frames[0].sequence
+        frames += reader.take_until(lambda frame: frame.sequence >= first + count)
+        while not daemon.ctl_json("status")["Engine"].startswith(after):
+            frames.append(reader.next())
+        frames += [reader.next() for _ in range(5)]
+    assert_gapless(frames)
+    for frame in frames:
+        turn = frame.sequence - first + 1
+        weight = min(turn / count, 1)
+        blend = response(model, old) * (1 - weight) + response(model, new) * weight
+        assert distance(pixels(frame), model.filtered(blend)) <= 1, f"frame {turn} of {count}"
+        assert bool(frame.flags & BLENDED) == (turn < count)
+
+
+def test_a_technique_may_be_demanded(start, scene, tmp_path):
+    daemon, model = begin(start, scene, tmp_path, "--filter", SHORT, "--set",
+                          "engine.technique=fused")
+    with Recorder(daemon) as reader:
+        assert distance(pixels(reader.next()), model.filtered(response(model, SHORT))) <= 1
+    assert daemon.ctl_json("status")["Engine"].startswith("fused float, columns first,")

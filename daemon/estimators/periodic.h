@@ -13,7 +13,8 @@
  * 4. A wave is accepted if the patches in which it could be seen agree on amplitude and phase, and
  *    if its frequency is not related to those of other lines in the frame. The spectrum of a
  *    texture is a lattice (periodic_texture.h), also where single lines of it are pure and even.
- *    Until no more lines are found, for at most eight frames, this is not decided.
+ *    Unless it is clear all over the frame, this is not decided until no more lines are found, for
+ *    at most eight frames.
  *
  * It tells which frequencies have waves. Their amplitudes and phases in a frame are measured in
  * that very frame before they are subtracted from it (wave_fit.h), so nothing has to be predicted.
@@ -32,7 +33,7 @@
  * - Waves closer together than about 1.5/width are one wave to it.
  * - Noise that is not a sum of at most CORRECTION_MAX_WAVES waves is not removed.
  * - Waves whose frequency differs by more than about 0.3/width between observed frames are lost.
- * - Where the picture is saturated, a wave is cut off, and subtracting it there leaves a trace.
+ * - Where the picture is saturated, a wave is cut off, and what was lost is only known on average.
  *
  * One estimator serves one camera at one frame size. Threads: one at a time. */
 #ifndef FFTD_ESTIMATORS_PERIODIC_H

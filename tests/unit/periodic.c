@@ -447,7 +447,7 @@ static void what_is_cut_off_leaves_little(void **state)
                       .component = {{0.21, 0.13, 25, 1, 0.1, 0, 0, false}},
                       .ahead = 1,
                       .sigma = 2,
-                      .contrast = 3};
+                      .contrast = 4};
     t.seed = first_seed();
     const struct result r = run_trial(&t, 14);
     printf("# figures: %.0f %% of the samples cut off, PSNR %.1f -> %.1f dB\n", 100 * r.clipped,
@@ -492,6 +492,47 @@ static void steady_frequencies_are_averaged(void **state)
     assert_true(worst < 0.01);
 }
 
+/* Observes a clip without waves. Returns the PSNR in dB of what became of its worst frame;
+ * INFINITY: none was changed. *ret_reports: waves at the end. */
+static double run_clean(const struct trial *t, unsigned frames, unsigned *ret_reports)
+{
+    struct periodic_report report[PERIODIC_MAX_REPORTS];
+    struct periodic *p;
+    struct wave_fit *fit;
+    struct clip clip;
+    double worst = INFINITY;
+    const size_t size = (size_t)t->width * t->height;
+    float *clean = malloc(size * sizeof *clean);
+    float *pixel = malloc(size * sizeof *pixel);
+    clip_make(&clip, t->scene, t->width, t->height, t->is_panning, t->sigma, t->seed);
+    assert_int_equal(periodic_create(&p, t->width, t->height, &OPTIONS, NULL), 0);
+    assert_int_equal(wave_fit_create(&fit, t->width, t->height, NULL), 0);
+    for (unsigned frame = 0; frame < frames; frame++) {
+        struct correction correction;
+        struct wave_model model;
+        clip_frame(&clip, frame, clean);
+        periodic_observe(p, clean, frame * FRAME_NS);
+        periodic_get_model(p, &model);
+        wave_fit_frame(fit, &model, clean, &correction);
+        if (correction.wave_count == 0)
+            continue;
+        memcpy(pixel, clean, size * sizeof *clean);
+        correct(pixel, t->width, t->height, &correction);
+        worst = fmin(worst, psnr(pixel, clean, size));
+    }
+    *ret_reports = periodic_reports(p, report);
+    if (getenv("FFTD_TEST_VERBOSE") != NULL && (*ret_reports > 0 || worst < 100))
+        printf("# clean %llu: %ux%u scene %u pan %d sigma %.1f: %u reports, %.1f dB\n",
+               (unsigned long long)t->seed, t->width, t->height, (unsigned)t->scene, t->is_panning,
+               t->sigma, *ret_reports, worst);
+    periodic_destroy(p);
+    wave_fit_destroy(fit);
+    clip_clear(&clip);
+    free(clean);
+    free(pixel);
+    return worst;
+}
+
 static void clean_clips_are_not_changed(void **state)
 {
     (void)state;
@@ -503,48 +544,34 @@ static void clean_clips_are_not_changed(void **state)
     for (unsigned i = 0; i < trials; i++) {
         if (only != NULL && i != strtoul(only, NULL, 10))
             continue;
-        const unsigned frames = trials_are_all() ? FRAMES : 10;
         struct trial t = random_trial(first_seed() + 500 + i, !trials_are_all());
-        struct periodic *p;
-        struct wave_fit *fit;
-        struct clip clip;
-        double worst = INFINITY;
-        float *clean = malloc((size_t)t.width * t.height * sizeof *clean);
-        float *pixel = malloc((size_t)t.width * t.height * sizeof *pixel);
+        unsigned reports;
         t.scene = trials_are_all() ? i % CLIP_SCENES : few[i];
-        clip_make(&clip, t.scene, t.width, t.height, t.is_panning, t.sigma, t.seed);
-        assert_int_equal(periodic_create(&p, t.width, t.height, &OPTIONS, NULL), 0);
-        assert_int_equal(wave_fit_create(&fit, t.width, t.height, NULL), 0);
-        for (unsigned frame = 0; frame < frames; frame++) {
-            struct correction correction;
-            struct wave_model model;
-            clip_frame(&clip, frame, clean);
-            periodic_observe(p, clean, frame * FRAME_NS);
-            periodic_get_model(p, &model);
-            wave_fit_frame(fit, &model, clean, &correction);
-            if (correction.wave_count == 0)
-                continue;
-            memcpy(pixel, clean, (size_t)t.width * t.height * sizeof *clean);
-            correct(pixel, t.width, t.height, &correction);
-            worst = fmin(worst, psnr(pixel, clean, (size_t)t.width * t.height));
-        }
-        struct periodic_report report[PERIODIC_MAX_REPORTS];
-        const unsigned reports = periodic_reports(p, report);
-        if (getenv("FFTD_TEST_VERBOSE") != NULL && (reports > 0 || worst < 100))
-            printf("# clean %u: %ux%u scene %u pan %d sigma %.1f: %u reports, %.1f dB, first %.3f "
-                   "%.3f %.1f\n",
-                   i, t.width, t.height, (unsigned)t.scene, t.is_panning, t.sigma, reports, worst,
-                   report[0].fx, report[0].fy, report[0].amplitude);
-        changed += worst < 45;
+        changed += run_clean(&t, trials_are_all() ? FRAMES : 10, &reports) < 45;
         reported += reports;
-        periodic_destroy(p);
-        wave_fit_destroy(fit);
-        clip_clear(&clip);
-        free(clean);
-        free(pixel);
     }
     printf("# figures: %u clean clips, %u changed, %u false reports\n", trials, changed, reported);
-    assert_true(changed * 50 <= trials);
+    assert_true(changed * 100 <= trials);
+}
+
+/* Textures that were taken for waves: gratings with narrow margins, products of bent lines, and the
+ * alias of a harmonic. */
+static void hard_textures_are_not_changed(void **state)
+{
+    (void)state;
+    static const struct {
+        uint64_t seed;
+        enum clip_scene scene;
+    } clips[] = {{2000568, CLIP_GRATING}, {3000722, CLIP_GRATING}, {2000637, CLIP_FABRIC},
+                 {2000728, CLIP_FABRIC},  {3000777, CLIP_FABRIC},  {1000642, CLIP_BLINDS}};
+    const unsigned count =
+        trials_count(sizeof clips / sizeof clips[0], sizeof clips / sizeof clips[0]);
+    for (unsigned i = 0; i < count; i++) {
+        struct trial t = random_trial(clips[i].seed, false);
+        unsigned reports;
+        t.scene = clips[i].scene;
+        assert_true(run_clean(&t, 12, &reports) > 45);
+    }
 }
 
 int main(void)
@@ -557,6 +584,7 @@ int main(void)
         cmocka_unit_test(what_is_cut_off_leaves_little),
         cmocka_unit_test(steady_frequencies_are_averaged),
         cmocka_unit_test(clean_clips_are_not_changed),
+        cmocka_unit_test(hard_textures_are_not_changed),
     };
     return cmocka_run_group_tests_name("periodic", tests, NULL, NULL);
 }

@@ -77,10 +77,20 @@ const char *reading_source(sd_bus_message *properties)
     return *description != '\0' ? description : bus_text(properties, "Source");
 }
 
+const char *reading_measure_unit(const struct reading_measure *measure, double value)
+{
+    static const char *const states[] = {"", " fine", " defocused", " covered", " overexposed"};
+    const bool is_state = strcmp(measure->name, "picture_state") == 0;
+    if (is_state && value >= 1 && value < sizeof states / sizeof states[0])
+        return states[(unsigned)value];
+    return measure->unit;
+}
+
 const struct reading_measure *reading_measures(unsigned *ret_count)
 {
     static const struct reading_measure measures[] = {
         {"sharpness", " cycles/pixel"},
+        {"picture_state", ""},
         {"noise", ""},
         {"mean", ""},
         {"clipped", ""},

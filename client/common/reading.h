@@ -42,4 +42,7 @@ struct reading_measure {
 };
 const struct reading_measure *reading_measures(unsigned *ret_count);
 
+/* Returns what is shown behind a value: its unit, or the word for a state. */
+const char *reading_measure_unit(const struct reading_measure *measure, double value);
+
 #endif

@@ -216,6 +216,8 @@ static const struct {
 } measures[] = {
     {"sharpness", "fftd_sharpness_cycles_per_pixel", "cycles_per_pixel", NULL, 1,
      "Root mean square of the spatial frequency of the picture before the filter, beyond noise."},
+    {"picture_state", "fftd_picture_state", NULL, NULL, 1,
+     "State of the picture: 1 fine, 2 defocused, 3 covered or plain, 4 overexposed."},
     {"noise", "fftd_noise_ratio", "ratio", NULL, 1 / 255.0,
      "Standard deviation of the picture's noise, as a share of full scale."},
     {"mean", "fftd_brightness_ratio", "ratio", NULL, 1 / 255.0,

@@ -116,7 +116,7 @@ static void print_measures(sd_bus_message *stats)
                count == 0       ? "measures: "
                : count % 6 == 0 ? "\n  "
                                 : ", ",
-               measures[i].name, value, measures[i].unit);
+               measures[i].name, value, reading_measure_unit(&measures[i], value));
         count++;
     }
     if (count > 0)

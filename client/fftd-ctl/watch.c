@@ -177,7 +177,8 @@ static void draw_measures(struct watch *watch, sd_bus_message *p)
         const double value = bus_measure(p, "Measures", measures[i].name);
         if (!isfinite(value))
             continue;
-        snprintf(text, sizeof text, "%-17s%.4g%s", measures[i].name, value, measures[i].unit);
+        snprintf(text, sizeof text, "%-17s%.4g%s", measures[i].name, value,
+                 reading_measure_unit(&measures[i], value));
         draw_chart(watch, text, &watch->measure[i]);
     }
 }

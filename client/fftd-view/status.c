@@ -42,7 +42,8 @@ static void write_measures(struct json *json, sd_bus_message *p)
             continue;
         json_open(json, NULL, '{');
         json_text(json, "name", measures[i].name);
-        json_text(json, "unit", measures[i].unit + (measures[i].unit[0] == ' '));
+        const char *unit = reading_measure_unit(&measures[i], value);
+        json_text(json, "unit", unit + (unit[0] == ' '));
         json_number(json, "value", value);
         json_close(json, '}');
     }

@@ -260,6 +260,13 @@ class Frame:
         return function(self._handle.pointer, self._raw)
 
     @property
+    def picture_state(self):
+        """What the measured picture is good for: "unknown", "fine", "defocused", "covered" or
+        "overexposed"."""
+        states = dict(enumerate(("unknown", "fine", "defocused", "covered", "overexposed")))
+        return states.get(self.flags >> 8 & 7, "unknown")
+
+    @property
     def valid(self):
         """Returns whether everything read from the arrays so far belongs to this one frame."""
         return self._call(_library.fftd_frame_valid)

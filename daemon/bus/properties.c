@@ -332,6 +332,8 @@ static int append_measures(sd_bus_message *reply, const void *value)
         double value;
     } values[] = {
         {"sharpness", (double)m->sharpness},
+        {"picture_state",
+         camera->picture_state != FFTD_PICTURE_UNKNOWN ? camera->picture_state : (double)NAN},
         {"noise", (double)m->noise},
         {"mean", (double)m->mean},
         {"clipped", (double)m->clipped},

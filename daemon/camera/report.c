@@ -324,6 +324,7 @@ void report_frame(struct report *report, const struct ring_meta *meta,
     status->newest_sequence = sequence;
     status->has_measures = (meta->flags & FFTD_FLAG_MEASURES) != 0;
     status->measures = meta->measures;
+    status->picture_state = FFTD_PICTURE_STATE(meta->flags);
     status->has_match = (meta->flags & FFTD_FLAG_MATCH) != 0;
     status->match = meta->match;
     update_counters(status, recovery);

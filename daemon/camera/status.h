@@ -90,6 +90,7 @@ struct camera_status {
     uint64_t newest_sequence;
     bool has_measures; /* the newest frame carries measures */
     struct fftd_measures measures;
+    enum fftd_picture_state picture_state;
     bool has_match; /* the newest frame carries a match */
     struct fftd_match match;
     uint32_t generation;

@@ -8,20 +8,36 @@
 
 #include "core/fft.h"
 
-#define SIDE         32 /* pixels of a patch, if the picture is large enough */
-#define SMALL_SIDE   16
-#define MAX_COLUMNS  8 /* patches */
-#define MAX_ROWS     4
-#define BLOCK        8 /* pixels of a block, in which noise is estimated */
-#define MAX_BLOCKS   (MAX_COLUMNS * MAX_ROWS * (SIDE / BLOCK) * (SIDE / BLOCK))
-#define FLAT_SHARE   8 /* one of this number of blocks is taken for flat */
+#define SIDE            32 /* pixels of a patch, if the picture is large enough */
+#define SMALL_SIDE      16
+#define MAX_COLUMNS     8 /* patches */
+#define MAX_ROWS        4
+#define BLOCK           8 /* pixels of a block, in which noise is estimated */
+#define MAX_BLOCKS      (MAX_COLUMNS * MAX_ROWS * (SIDE / BLOCK) * (SIDE / BLOCK))
+#define FLAT_SHARE      8 /* one of this number of blocks is taken for flat */
 /* The median of a chi-squared variable of as many degrees of freedom as a block has cells, divided
  * by its mean: (1 - 2 / (9 k))^3, Wilson and Hilferty, Proc. Natl. Acad. Sci. 17 (1931). */
-#define CHI2_MEDIAN  0.9589F
-#define MAX_LIGHT    90 /* rows from which mean and clipped share are taken */
+#define CHI2_MEDIAN     0.9589F
+#define MAX_LIGHT       90 /* rows from which mean and clipped share are taken */
+#define SCALES          2
+#define REDUCTION       4 /* by which the second scale is smaller */
+/* Rings of the second scale that are used, and the first ring of the other one, which goes on from
+ * there. Ring 1 of the second scale has the shading. */
+#define FIRST_COARSE    2u
+#define END_COARSE      12u
+#define FIRST_FINE      3u
+/* Variance of details below which a picture shows nothing: that of 0.7/255, and a share of the
+ * noise's, for noise that is not quite white. */
+#define LEAST_DETAIL    0.5
+#define NOISE_SHARE     0.03
 /* A ring whose power exceeds the floor by less than this many standard deviations has no power. */
-#define SIGNIFICANCE 3.0
-#define LEAST_NOISE  0.01 /* 1/255 of the range; more than the rounding errors of a transform */
+#define SIGNIFICANCE    3.0
+/* The state; see tests/unit/measures_focus.c, whose clips these three were chosen on. */
+#define MOST_BURNT_OUT  0.5F   /* share of the samples that are white */
+#define LEAST_VISIBLE   0.7    /* share of the details that is not what noise leaves */
+#define LEAST_SHARPNESS 0.055F /* cycles/pixel, as after a blur of 3 pixels */
+#define FLOOR_ERROR     0.15   /* of the estimated noise */
+#define LEAST_NOISE     0.01 /* 1/255 of the range; more than the rounding errors of a transform */
 
 struct block {
     float structure; /* variance of the coarse coefficients */
@@ -37,13 +53,14 @@ struct ring_sum {
 struct measurer {
     uint32_t width, height;
     unsigned side; /* of a patch; 0: the picture is too small for one */
-    unsigned columns, rows;
+    unsigned columns[SCALES], rows[SCALES];
     struct fft *fft;
     float window[SIDE];             /* along each axis */
     double window_sum, window_sum2; /* over a patch, of the values and of their squares */
     uint8_t ring_of[SIDE * SIDE];
-    struct ring_sum
-        ring[SIDE / 2 + 2]; /* by frequency in cycles a patch; the last one: the corners */
+    /* By scale, and by frequency in cycles a patch; the last one: the corners. */
+    struct ring_sum ring[SCALES][SIDE / 2 + 2];
+    unsigned scales;
     struct block block[MAX_BLOCKS];
     unsigned block_count;
     float patch[SIDE * SIDE];
@@ -65,16 +82,23 @@ static size_t patch_origin(uint32_t length, unsigned side, unsigned number, unsi
     return count > 1 ? free * number / (count - 1) : free / 2;
 }
 
+/* At the second scale a sample is the mean of REDUCTION x REDUCTION. */
 static void load_patch(struct measurer *measurer, const struct measures_picture *picture,
-                       unsigned column, unsigned row)
+                       unsigned scale, unsigned column, unsigned row)
 {
+    const unsigned factor = scale == 0 ? 1 : REDUCTION, side = measurer->side * factor;
     const size_t origin =
-        patch_origin(measurer->height, measurer->side, row, measurer->rows) * picture->stride +
-        patch_origin(measurer->width, measurer->side, column, measurer->columns);
-    float *to = measurer->patch;
-    for (unsigned y = 0; y < measurer->side; y++)
-        for (unsigned x = 0; x < measurer->side; x++)
-            *to++ = sample_at(picture, origin + y * picture->stride + x);
+        patch_origin(measurer->height, side, row, measurer->rows[scale]) * picture->stride +
+        patch_origin(measurer->width, side, column, measurer->columns[scale]);
+    memset(measurer->patch, 0, sizeof measurer->patch);
+    for (unsigned y = 0; y < side; y++) {
+        float *to = measurer->patch + (size_t)(y / factor) * measurer->side;
+        for (unsigned x = 0; x < side; x += factor, to++)
+            for (unsigned i = 0; i < factor; i++)
+                *to += sample_at(picture, origin + y * picture->stride + x + i);
+    }
+    for (unsigned i = 0; factor > 1 && i < measurer->side * measurer->side; i++)
+        measurer->patch[i] /= (float)(factor * factor);
 }
 
 /* ---- noise ---- */
@@ -179,7 +203,7 @@ static void window_patch(struct measurer *measurer, bool is_second)
 }
 
 /* Two patches in one transform: the sum of both powers at k and -k is that of its power there. */
-static void add_spectrum(struct measurer *measurer)
+static void add_spectrum(struct measurer *measurer, unsigned scale)
 {
     const unsigned bins = measurer->side * measurer->side;
     float power[SIDE / 2 + 2] = {0};
@@ -190,33 +214,61 @@ static void add_spectrum(struct measurer *measurer)
             crealf(value) * crealf(value) + cimagf(value) * cimagf(value);
     }
     for (unsigned r = 0; r <= measurer->side / 2 + 1; r++)
-        measurer->ring[r].power += (double)power[r];
+        measurer->ring[scale][r].power += (double)power[r];
 }
 
-/* Each ring counts by the share of its power that is not noise, so that rings of noise do not make
- * the result uncertain. */
-static float estimate_sharpness(const struct measurer *measurer, float noise)
+/* The power of white noise in a bin. Where samples are clipped, the blocks that are left are not
+ * typical. */
+static double noise_floor(const struct measurer *measurer, float noise, float clipped)
 {
-    const unsigned patches = measurer->columns * measurer->rows;
+    const struct ring_sum *corners = &measurer->ring[0][measurer->side / 2 + 1];
+    const unsigned patches = measurer->columns[0] * measurer->rows[0];
+    double floor = corners->power / corners->bins / measurer->window_sum2 / patches;
+    if (isfinite(noise) && clipped < 0.02F)
+        floor = fmin(floor, (double)noise * (double)noise);
+    return fmax(floor, LEAST_NOISE * LEAST_NOISE);
+}
+
+/* The power of each ring beyond the noise is multiplied by the square of its frequency, which makes
+ * that of a sharp picture equal at all frequencies. Each ring counts by the share of its power that
+ * is not noise, so that rings of noise do not make the result uncertain. */
+static float estimate_sharpness(const struct measurer *measurer, float noise, float clipped,
+                                double *detail)
+{
+    const double floor = noise_floor(measurer, noise, clipped);
     const unsigned corner = measurer->side / 2 + 1;
-    double floor = measurer->ring[corner].power / measurer->ring[corner].bins;
-    double sum = 0, sum_f2 = 0;
-    if (isfinite(noise))
-        floor = fmin(floor, (double)noise * (double)noise * measurer->window_sum2 * patches);
-    floor = fmax(floor, LEAST_NOISE * LEAST_NOISE * measurer->window_sum2 * patches);
-    for (unsigned r = 1; r < corner; r++) {
-        const struct ring_sum *ring = &measurer->ring[r];
-        const double f = (double)r / measurer->side;
-        const double excess = ring->power - floor * ring->bins;
-        /* The window makes neighbouring bins depend on each other; about every second is new. */
-        const double deviation = floor * sqrt(2.0 * ring->bins / patches);
-        if (excess <= SIGNIFICANCE * deviation || ring->power <= 0)
-            continue;
-        const double weight = excess * excess / ring->power;
-        sum += weight;
-        sum_f2 += weight * f * f;
+    double sum = 0, sum_f2 = 0, variance = 0;
+    bool has_ended = false;
+    for (unsigned scale = 0; scale < measurer->scales; scale++) {
+        const unsigned patches = measurer->columns[scale] * measurer->rows[scale];
+        const unsigned factor = scale == 0 ? 1 : REDUCTION;
+        const unsigned first = scale > 0 ? FIRST_COARSE : measurer->scales > 1 ? FIRST_FINE : 1;
+        const unsigned end = scale > 0 ? END_COARSE : corner;
+        for (unsigned r = first; r < end; r++) {
+            const struct ring_sum *ring = &measurer->ring[scale][r];
+            const double step = 1.0 / measurer->side / factor, f = r * step;
+            /* The mean of samples, whose noise is as much smaller, and whose waves are, too. */
+            const double mean = scale == 0 ? 1 : sin(M_PI * f * factor) / (M_PI * f * factor);
+            const double power =
+                ring->power / ring->bins / measurer->window_sum2 / patches * factor * factor;
+            const double excess = power - floor;
+            /* The window makes neighbouring bins depend on each other; about every second is new.
+             * Beyond a ring of noise only a strong one counts: the others are noise, too. */
+            const double deviation = floor * sqrt(2.0 / ring->bins / patches);
+            const double least = has_ended ? floor : FLOOR_ERROR * floor;
+            if (power <= 0 || excess <= SIGNIFICANCE * deviation + least) {
+                has_ended = variance > 0;
+                continue;
+            }
+            const double density = excess / (mean * mean) * 2 * M_PI * f * step;
+            const double weight = density * f * f * (excess / power) * (excess / power);
+            variance += density;
+            sum += weight;
+            sum_f2 += weight * f * f;
+        }
     }
-    return sum > 0 ? (float)sqrt(sum_f2 / sum) : 0;
+    *detail = variance / (variance + LEAST_DETAIL + NOISE_SHARE * floor);
+    return sum > 0 ? (float)(*detail * sqrt(sum_f2 / sum)) : 0;
 }
 
 /* ---- light ---- */
@@ -225,47 +277,72 @@ static void measure_light(const struct measures_picture *picture, struct measure
 {
     const uint32_t step = 1 + (picture->height - 1) / MAX_LIGHT;
     double sum = 0;
-    uint64_t count = 0, clipped = 0;
+    uint64_t count = 0, clipped = 0, burnt_out = 0;
     for (uint32_t y = 0; y < picture->height; y += step) {
         const size_t row = y * picture->stride;
-        uint32_t row_clipped = 0;
+        uint32_t row_clipped = 0, row_burnt_out = 0;
         float row_sum = 0;
         for (uint32_t x = 0; x < picture->width; x++) {
             const float sample = sample_at(picture, row + x);
             row_sum += sample;
             row_clipped += is_clipped(sample, picture);
+            row_burnt_out += sample >= picture->white;
         }
         sum += (double)row_sum;
         clipped += row_clipped;
+        burnt_out += row_burnt_out;
         count += picture->width;
     }
     ret->mean = (float)(sum / (double)count);
     ret->clipped = (float)((double)clipped / (double)count);
+    ret->burnt_out = (float)((double)burnt_out / (double)count);
+}
+
+static enum measures_state find_state(const struct measures *measures, double detail)
+{
+    if (measures->burnt_out >= MOST_BURNT_OUT)
+        return MEASURES_OVEREXPOSED;
+    if (detail < LEAST_VISIBLE)
+        return MEASURES_COVERED;
+    return measures->sharpness < LEAST_SHARPNESS ? MEASURES_DEFOCUSED : MEASURES_FINE;
+}
+
+static void add_patches(struct measurer *measurer, const struct measures_picture *picture,
+                        unsigned scale)
+{
+    unsigned patches = 0;
+    for (unsigned row = 0; row < measurer->rows[scale]; row++)
+        for (unsigned column = 0; column < measurer->columns[scale]; column++) {
+            load_patch(measurer, picture, scale, column, row);
+            if (scale == 0)
+                add_blocks(measurer, picture);
+            window_patch(measurer, patches % 2 != 0);
+            if (patches++ % 2 != 0)
+                add_spectrum(measurer, scale);
+        }
+    if (patches % 2 != 0)
+        add_spectrum(measurer, scale);
 }
 
 void measurer_measure(struct measurer *measurer, const struct measures_picture *picture,
                       struct measures *ret)
 {
-    unsigned patches = 0;
+    double detail;
     *ret = (struct measures){.sharpness = NAN, .noise = NAN};
     measure_light(picture, ret);
     if (measurer->side == 0)
         return;
     measurer->block_count = 0;
-    for (unsigned r = 0; r <= measurer->side / 2 + 1; r++)
-        measurer->ring[r].power = 0;
-    for (unsigned row = 0; row < measurer->rows; row++)
-        for (unsigned column = 0; column < measurer->columns; column++) {
-            load_patch(measurer, picture, column, row);
-            add_blocks(measurer, picture);
-            window_patch(measurer, patches % 2 != 0);
-            if (patches++ % 2 != 0)
-                add_spectrum(measurer);
-        }
-    if (patches % 2 != 0)
-        add_spectrum(measurer);
+    for (unsigned scale = 0; scale < measurer->scales; scale++) {
+        for (unsigned r = 0; r <= measurer->side / 2 + 1; r++)
+            measurer->ring[scale][r].power = 0;
+        add_patches(measurer, picture, scale);
+    }
     ret->noise = estimate_noise(measurer, ret->clipped);
-    ret->sharpness = estimate_sharpness(measurer, ret->noise);
+    ret->sharpness = estimate_sharpness(measurer, ret->noise, ret->clipped, &detail);
+    if (ret->burnt_out >= MOST_BURNT_OUT)
+        ret->sharpness *= fmaxf(1 - ret->burnt_out, 0);
+    ret->state = find_state(ret, detail);
 }
 
 /* ---- life ---- */
@@ -293,7 +370,8 @@ static void make_rings(struct measurer *measurer)
             const unsigned r = (unsigned)lround(sqrt(fx * fx + fy * fy));
             const unsigned last = measurer->side / 2 + 1;
             measurer->ring_of[y * side + x] = (uint8_t)(r < last ? r : last);
-            measurer->ring[r < last ? r : last].bins++;
+            for (unsigned scale = 0; scale < SCALES; scale++)
+                measurer->ring[scale][r < last ? r : last].bins++;
         }
 }
 
@@ -311,10 +389,12 @@ int measurer_create(struct measurer **ret, uint32_t width, uint32_t height, stru
     measurer->height = height;
     measurer->side = least >= SIDE ? SIDE : least >= SMALL_SIDE ? SMALL_SIDE : 0;
     if (measurer->side > 0) {
-        const uint32_t columns = width / measurer->side;
-        const uint32_t rows = height / measurer->side;
-        measurer->columns = columns < MAX_COLUMNS ? columns : MAX_COLUMNS;
-        measurer->rows = rows < MAX_ROWS ? rows : MAX_ROWS;
+        measurer->scales = least >= measurer->side * REDUCTION ? SCALES : 1;
+        for (unsigned scale = 0, side = measurer->side; scale < measurer->scales;
+             scale++, side *= REDUCTION) {
+            measurer->columns[scale] = width / side < MAX_COLUMNS ? width / side : MAX_COLUMNS;
+            measurer->rows[scale] = height / side < MAX_ROWS ? height / side : MAX_ROWS;
+        }
         make_window(measurer);
         make_rings(measurer);
         r = fft_create(&measurer->fft, measurer->side, why);

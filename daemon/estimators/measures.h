@@ -1,17 +1,24 @@
 /* Measures of one picture: how sharp it is, how noisy, how bright, and how much of it is clipped.
  * Pure.
  *
- * They are taken from samples of the picture: from up to 32 square patches, and from every nth row.
- * So a picture of 1280x720 takes about as long as one of 320x240.
+ * They are taken from samples of the picture: from up to 32 square patches at its full size, from
+ * as many at a quarter of it, and from every nth row.
  *
- *     sharpness   the root mean square of the spatial frequency, weighted by the power that the
- *                 picture has there beyond the noise; cycles/pixel, 0 .. 0.5. It falls with blur,
- *                 and does not change with contrast. 0: nothing rises above the noise.
+ *     sharpness   the root mean square of the spatial frequency, weighted by the square of the
+ *                 frequency and the power that the picture has there beyond the noise;
+ *                 cycles/pixel, 0 .. 0.5. About 0.1 to 0.2 for a sharp picture; it falls with blur,
+ *                 up to one of 12 pixels, and hardly changes with contrast. 0: nothing rises above
+ *                 the noise. It is multiplied by the share of the details that noise does not
+ *                 explain, and by that of the picture which is not white if most of it is. So it is
+ *                 low with a covered lens, in the dark, and in a picture that is burnt out.
  *     noise       the standard deviation of white noise, in 1/255 of the range of samples. Noise
  *                 that a codec or a filter has removed is not seen. NaN: all patches are clipped,
  *                 or the picture is smaller than a patch.
  *     mean        of all samples, 0 .. 255
  *     clipped     the share of samples at or beyond black or white, 0 .. 1
+ *     burnt_out   the share at or beyond white
+ *     state       what the picture is good for; thresholds were chosen on the series of
+ *                 tests/unit/measures_focus.c
  *
  * Sharpness is NaN for pictures that are smaller than a patch (16x16 pixels).
  *
@@ -30,11 +37,21 @@
 
 #include "core/error.h"
 
+enum measures_state {
+    MEASURES_UNKNOWN, /* the picture is smaller than a patch */
+    MEASURES_FINE,
+    MEASURES_DEFOCUSED,
+    MEASURES_COVERED,     /* nothing to see: dark, covered, or a plain surface */
+    MEASURES_OVEREXPOSED, /* most of it is white */
+};
+
 struct measures {
     float sharpness;
     float noise;
     float mean;
     float clipped;
+    float burnt_out; /* the share of samples at or beyond white, 0 .. 1 */
+    enum measures_state state;
 };
 
 /* Luma, as bytes or as floats in 0 .. 255. */

@@ -7,54 +7,81 @@
 #include <string.h>
 
 #include "core/fft.h"
+#include "estimators/motion_cells.h"
 
-/* Where a comment gives no other reason, a threshold was chosen on the clips of
- * tests/unit/motion.c; a name in brackets is the test that fails when it is moved far, "error" the
- * figure that moves. */
-#define MAX_SIDE     256u  /* pixels; a larger square costs more than it improves */
-#define TAPER        0.125 /* for the fit; the correlation needs 0.5, which leaks less [error] */
-#define SKIPPED      1     /* spectral columns left out on each side of column 0 */
-#define NOISE_MARGIN 1.5   /* powers below this multiple of the noise are noise [error] */
-#define FLOOR_POWER  1e-4  /* of a sample: far below that of rounding to 8 bits, 1/12 */
-#define MODEL_ERROR  0.002 /* limits the weights to 1 / MODEL_ERROR [error] */
-/* Weight of the frequencies that count, and confidence, which is the mean cosine of their errors of
- * phase: 0.6 is an error of 53 degrees. [rotations_and_cuts_are_unsure, bands_are_not_motion] */
-#define SIGNIFICANT  2.0
-#define SURE         0.6
-/* Significant frequencies below which a picture is plain. By chance the mean cosine of 40 phases,
- * half of which are mirrored, has a standard deviation of sqrt(1 / 40) = 0.16. */
-#define MIN_COUNT    40u
-#define PEAKS        3u  /* of the correlation, tried one after the other */
-#define PEAK_RADIUS  2   /* pixels around a peak that belong to it */
-#define MAX_REST     1.5 /* pixels between the correlation's peak, which is whole, and the fit */
-#define FIT_PASSES   2
-#define FIT_STEPS    6
+/* Where a comment gives no other reason, a threshold was chosen on the pairs of
+ * tests/unit/motion.c and tests/unit/motion_pairs.c. */
+#define MAX_SIDE      256u  /* pixels; a larger square costs more than it improves */
+#define MAX_AREA      768u  /* pixels of a side that are compared */
+#define MAX_LEVELS    4u    /* from MAX_AREA to MAX_SIDE there are three */
+#define LARGEST       1e6F  /* of a sample: its square is added up in float */
+#define SKIPPED       1     /* spectral columns left out on each side of column 0 */
+#define NOISE_MARGIN  1.5   /* powers below this multiple of the noise are noise */
+#define FLOOR_POWER   1e-4  /* of a sample: far below that of rounding to 8 bits, 1/12 */
+#define MODEL_ERROR   0.002 /* limits the weights to 1 / MODEL_ERROR */
+#define SIGNIFICANT   2.0   /* weight of the frequencies that count */
+#define MIN_COUNT     40u   /* significant frequencies below which a picture is plain */
+#define PEAKS         4u    /* of the correlation, tried one after the other */
+#define PEAK_RADIUS   2     /* pixels around a peak that belong to it */
+#define MAX_SHIFT     0.4   /* of a side */
+#define COARSE_PASSES 4u
+#define FINE_PASSES   1u
+#define NOISE_LIMIT   2.0 /* times the noise of the highest frequencies */
+#define FLOOR_NOISE   0.1 /* variance of rounding to 8 bits */
+#define CLEAR         0.7 /* agreement from which much lower peaks are not tried */
+#define LOW           0.4 /* height of these, as a share of the highest one */
+#define SAME          2.0 /* pixels; two peaks that lead closer to each other are one */
+#define RIVAL         0.8 /* agreement with another shift, as a share of the best one */
+/* A shift is sure from this agreement on, of as many cells, if its deviation is as small. The
+ * highest agreement of a rotation was 0.2, the lowest with a large object before the scene 0.25. */
+#define SURE          0.3
+#define MIN_AGREED    3.0
+#define MAX_DEVIATION 0.1 /* pixels */
 
-struct motion_estimator {
-    unsigned width, height;           /* of pictures */
-    unsigned side;                    /* of the square */
-    unsigned area_width, area_height; /* the part in the middle that is kept */
-    struct fft *fft;
-    float *area[2];       /* the last one and the new one */
-    float complex *work;  /* both squares, one in each part of the numbers */
-    float complex *cross; /* phase of the cross spectrum */
-    float *weight;        /* for the fit */
-    float *scratch;
-    bool has_last;
-    unsigned significant; /* frequencies in the last comparison */
+/* The pictures at half the size of the level before. */
+struct level {
+    unsigned width, height;
+    float *picture[2]; /* the last one and the new one */
 };
 
-/* Where both squares are compared along one axis. */
-struct extent {
-    unsigned first[2]; /* in the last area and in the new one */
-    unsigned length;
-    double taper; /* of the window's length, at both ends */
-    double rest;  /* pixels by which the new window is moved on */
+struct motion_estimator {
+    unsigned width, height; /* of pictures */
+    struct level level[MAX_LEVELS];
+    unsigned levels;
+    unsigned side; /* of the square that is transformed, at the last level */
+    struct fft *fft;
+    struct cells_work *cells;
+    float complex *work;  /* both squares, one in each part of the numbers */
+    float complex *cross; /* phase of the cross spectrum */
+    float *weight;        /* of the phases */
+    float *scratch;
+    bool has_last;
+    double noise;         /* its variance in the last comparison, and that of fine texture */
+    unsigned significant; /* frequencies in the last comparison */
 };
 
 static unsigned lesser(unsigned a, unsigned b)
 {
     return a < b ? a : b;
+}
+
+static bool allocate(struct motion_estimator *m)
+{
+    const size_t square = (size_t)m->side * m->side;
+    bool is_complete = true;
+    for (unsigned k = 0; k < m->levels; k++)
+        for (unsigned i = 0; i < 2; i++) {
+            struct level *level = &m->level[k];
+            const size_t count = (size_t)level->width * level->height + CELLS_SPARE;
+            level->picture[i] = calloc(count, sizeof *level->picture[i]);
+            is_complete = level->picture[i] != NULL && is_complete;
+        }
+    m->work = calloc(square, sizeof *m->work);
+    m->cross = calloc(square, sizeof *m->cross);
+    m->weight = calloc(square, sizeof *m->weight);
+    m->scratch = calloc(square, sizeof *m->scratch);
+    return is_complete && m->work != NULL && m->cross != NULL && m->weight != NULL &&
+           m->scratch != NULL;
 }
 
 int motion_create(struct motion_estimator **ret, unsigned width, unsigned height, struct error *why)
@@ -69,32 +96,29 @@ int motion_create(struct motion_estimator **ret, unsigned width, unsigned height
         return error_set(why, ENOMEM, "out of memory for an estimator of motion");
     m->width = width;
     m->height = height;
+    m->level[0] =
+        (struct level){.width = lesser(width, MAX_AREA), .height = lesser(height, MAX_AREA)};
+    m->levels = 1;
+    while (lesser(m->level[m->levels - 1].width, m->level[m->levels - 1].height) > MAX_SIDE) {
+        const struct level *last = &m->level[m->levels - 1];
+        m->level[m->levels++] =
+            (struct level){.width = last->width / 2, .height = last->height / 2};
+    }
+    const struct level *last = &m->level[m->levels - 1];
     m->side = MOTION_MIN_SIZE;
-    while (m->side < MAX_SIDE && 2 * m->side <= lesser(width, height))
+    while (m->side < MAX_SIDE && (m->side < last->width || m->side < last->height))
         m->side *= 2;
-    m->area_width = lesser(width, 2 * m->side);
-    m->area_height = lesser(height, 2 * m->side);
-    const size_t area = (size_t)m->area_width * m->area_height;
-    const size_t square = (size_t)m->side * m->side;
     int err = fft_create(&m->fft, m->side, why);
-    if (err < 0)
-        goto fail;
-    m->area[0] = calloc(area, sizeof *m->area[0]);
-    m->area[1] = calloc(area, sizeof *m->area[1]);
-    m->work = calloc(square, sizeof *m->work);
-    m->cross = calloc(square, sizeof *m->cross);
-    m->weight = calloc(square, sizeof *m->weight);
-    m->scratch = calloc(square, sizeof *m->scratch);
-    if (m->area[0] == NULL || m->area[1] == NULL || m->work == NULL || m->cross == NULL ||
-        m->weight == NULL || m->scratch == NULL) {
+    if (err == 0)
+        err = cells_create(&m->cells, m->level[0].width, why);
+    if (err == 0 && !allocate(m))
         err = error_set(why, ENOMEM, "out of memory for an estimator of motion");
-        goto fail;
+    if (err < 0) {
+        motion_destroy(m);
+        return err;
     }
     *ret = m;
     return 0;
-fail:
-    motion_destroy(m);
-    return err;
 }
 
 void motion_destroy(struct motion_estimator *m)
@@ -102,8 +126,10 @@ void motion_destroy(struct motion_estimator *m)
     if (m == NULL)
         return;
     fft_destroy(m->fft);
-    free(m->area[0]);
-    free(m->area[1]);
+    cells_destroy(m->cells);
+    for (unsigned k = 0; k < m->levels; k++)
+        for (unsigned i = 0; i < 2; i++)
+            free(m->level[k].picture[i]);
     free(m->work);
     free(m->cross);
     free(m->weight);
@@ -116,55 +142,56 @@ void motion_reset(struct motion_estimator *m)
     m->has_last = false;
 }
 
-/* Keeps the middle of a picture as the new area; the new one becomes the last one. */
-static void keep_area(struct motion_estimator *m, const float *luma)
+/* Keeps the middle of a picture, and it at smaller sizes, as the new one. */
+static void keep_picture(struct motion_estimator *m, const float *luma)
 {
-    float *area = m->area[0];
-    m->area[0] = m->area[1];
-    m->area[1] = area;
-    const size_t left = (m->width - m->area_width) / 2, top = (m->height - m->area_height) / 2;
-    for (unsigned y = 0; y < m->area_height; y++)
-        for (unsigned x = 0; x < m->area_width; x++) {
-            const float value = luma[(top + y) * m->width + left + x];
-            area[(size_t)y * m->area_width + x] = isfinite(value) ? value : 0;
+    for (unsigned k = 0; k < m->levels; k++) {
+        struct level *level = &m->level[k];
+        float *picture = level->picture[0];
+        level->picture[0] = level->picture[1];
+        level->picture[1] = picture;
+        if (k > 0) {
+            const unsigned stride = level[-1].width;
+            const float *from = level[-1].picture[1];
+            for (unsigned y = 0; y < level->height; y++, from += 2 * (size_t)stride)
+                for (unsigned x = 0; x < level->width; x++)
+                    *picture++ = 0.25F * (from[2 * x] + from[2 * x + 1] + from[2 * x + stride] +
+                                          from[2 * x + stride + 1]);
+            continue;
         }
-}
-
-/* The part of an axis of `size` pixels that both pictures show, if one is `shift` pixels on. */
-static struct extent shared_extent(unsigned size, unsigned side, int shift, double taper)
-{
-    struct extent e = {.taper = taper};
-    const unsigned common = size - (unsigned)abs(shift);
-    e.length = lesser(side, common);
-    const unsigned margin = (common - e.length) / 2;
-    e.first[0] = margin + (unsigned)(shift < 0 ? -shift : 0);
-    e.first[1] = margin + (unsigned)(shift > 0 ? shift : 0);
-    return e;
-}
-
-/* A window with ends like those of Hann's, moved on by `rest`. */
-static void draw_window(float *window, const struct extent *e, double rest)
-{
-    for (unsigned i = 0; i < e->length; i++) {
-        const double at = (i + 0.5 - rest) / e->length, edge = fmin(at, 1 - at) / e->taper;
-        window[i] = (float)(edge <= 0 ? 0 : edge >= 1 ? 1 : 0.5 - 0.5 * cos(M_PI * edge));
+        const size_t left = (m->width - level->width) / 2, top = (m->height - level->height) / 2;
+        for (unsigned y = 0; y < level->height; y++)
+            for (unsigned x = 0; x < level->width; x++) {
+                const float value = luma[(top + y) * m->width + left + x];
+                *picture++ = value > -LARGEST && value < LARGEST ? value : 0;
+            }
     }
 }
 
-/* Puts one windowed square without its mean in the real or imaginary part of the work. Returns the
- * sum of the squares of the window. */
-static double put_square(struct motion_estimator *m, unsigned which, const struct extent e[2])
+/* A window like Hann's. */
+static void draw_window(float *window, unsigned length)
 {
+    for (unsigned i = 0; i < length; i++)
+        window[i] = (float)(0.5 - 0.5 * cos(2 * M_PI * (i + 0.5) / length));
+}
+
+/* Puts the windowed middle of a picture without its mean in the real or imaginary part of the work.
+ * Returns the sum of the squares of the window. */
+static double put_square(struct motion_estimator *m, unsigned which)
+{
+    const struct level *level = &m->level[m->levels - 1];
+    const unsigned width = lesser(level->width, m->side), height = lesser(level->height, m->side);
     float window[2][MAX_SIDE];
-    for (unsigned axis = 0; axis < 2; axis++)
-        draw_window(window[axis], &e[axis], which == 1 ? e[axis].rest : 0);
-    const float *area =
-        m->area[which] + (size_t)e[1].first[which] * m->area_width + e[0].first[which];
+    draw_window(window[0], width);
+    draw_window(window[1], height);
+    const float *from = level->picture[which] +
+                        (size_t)((level->height - height) / 2) * level->width +
+                        (level->width - width) / 2;
     double sum = 0, weights = 0, squares = 0;
-    for (unsigned y = 0; y < e[1].length; y++) {
+    for (unsigned y = 0; y < height; y++) {
         double row = 0, row_weights = 0, row_squares = 0;
-        for (unsigned x = 0; x < e[0].length; x++) {
-            row += window[0][x] * area[(size_t)y * m->area_width + x];
+        for (unsigned x = 0; x < width; x++) {
+            row += window[0][x] * from[(size_t)y * level->width + x];
             row_weights += window[0][x];
             row_squares += window[0][x] * window[0][x];
         }
@@ -172,12 +199,12 @@ static double put_square(struct motion_estimator *m, unsigned which, const struc
         weights += row_weights * window[1][y];
         squares += row_squares * window[1][y] * window[1][y];
     }
-    const float mean = (float)(weights > 0 ? sum / weights : 0);
+    const float mean = (float)(sum / weights);
     float *numbers = (float *)m->work + which;
-    for (unsigned y = 0; y < e[1].length; y++)
-        for (unsigned x = 0; x < e[0].length; x++)
+    for (unsigned y = 0; y < height; y++)
+        for (unsigned x = 0; x < width; x++)
             numbers[2 * ((size_t)y * m->side + x)] =
-                (area[(size_t)y * m->area_width + x] - mean) * window[0][x] * window[1][y];
+                (from[(size_t)y * level->width + x] - mean) * window[0][x] * window[1][y];
     return squares;
 }
 
@@ -233,14 +260,15 @@ static void smooth_power(struct motion_estimator *m)
 
 /* Fills the phases of the cross spectrum (last conjugated, times new) and their weights: the
  * cross spectrum's size times S / (N^2 + 2 S N), for signal S in noise N. */
-static void compare(struct motion_estimator *m, const struct extent e[2])
+static void compare(struct motion_estimator *m)
 {
     const unsigned side = m->side, mask = side - 1;
     memset(m->work, 0, (size_t)side * side * sizeof *m->work);
-    double squares = put_square(m, 0, e);
-    squares = 0.5 * (squares + put_square(m, 1, e));
+    double squares = put_square(m, 0);
+    squares = 0.5 * (squares + put_square(m, 1));
     fft_square(m->fft, m->work, false);
     const double noise = noise_power(m) + FLOOR_POWER * squares;
+    m->noise = noise / squares;
     smooth_power(m);
     m->significant = 0;
     for (unsigned y = 0; y < side; y++)
@@ -273,7 +301,35 @@ static void compare(struct motion_estimator *m, const struct extent e[2])
 
 struct peak {
     int x, y;
+    float height;
 };
+
+/* The shift of a number of the correlation. */
+static struct peak shift_at(const struct motion_estimator *m, size_t at)
+{
+    const int side = (int)m->side, x = (int)(at % m->side), y = (int)(at / m->side);
+    return (struct peak){.x = x < side / 2 ? x : x - side, .y = y < side / 2 ? y : y - side};
+}
+
+/* Pictures that are further apart have too little in common. */
+static bool is_possible(const struct motion_estimator *m, size_t at)
+{
+    const struct level *level = &m->level[m->levels - 1];
+    const struct peak shift = shift_at(m, at);
+    return abs(shift.x) <= MAX_SHIFT * lesser(m->side, level->width) &&
+           abs(shift.y) <= MAX_SHIFT * lesser(m->side, level->height);
+}
+
+/* No number around it is larger. What was a peak is -INFINITY. */
+static bool is_summit(const struct motion_estimator *m, size_t at)
+{
+    const unsigned mask = m->side - 1, x = (unsigned)at & mask, y = (unsigned)(at / m->side);
+    for (unsigned v = y - 1; v != y + 2; v++)
+        for (unsigned u = x - 1; u != x + 2; u++)
+            if (crealf(m->work[(size_t)(v & mask) * m->side + (u & mask)]) > crealf(m->work[at]))
+                return false;
+    return true;
+}
 
 /* Finds the highest peaks of the correlation. */
 static void find_peaks(struct motion_estimator *m, struct peak ret[PEAKS])
@@ -286,10 +342,11 @@ static void find_peaks(struct motion_estimator *m, struct peak ret[PEAKS])
     for (unsigned p = 0; p < PEAKS; p++) {
         size_t best = 0;
         for (size_t i = 0; i < count; i++)
-            if (crealf(m->work[i]) > crealf(m->work[best]))
+            if (crealf(m->work[i]) > crealf(m->work[best]) && is_possible(m, i) && is_summit(m, i))
                 best = i;
         const int x = (int)(best % m->side), y = (int)(best / m->side);
-        ret[p] = (struct peak){x < side / 2 ? x : x - side, y < side / 2 ? y : y - side};
+        ret[p] = shift_at(m, best);
+        ret[p].height = crealf(m->work[best]);
         for (int v = y - PEAK_RADIUS; v <= y + PEAK_RADIUS; v++)
             for (int u = x - PEAK_RADIUS; u <= x + PEAK_RADIUS; u++)
                 m->work[(size_t)(v & (side - 1)) * m->side + (unsigned)(u & (side - 1))] =
@@ -297,106 +354,81 @@ static void find_peaks(struct motion_estimator *m, struct peak ret[PEAKS])
     }
 }
 
-/* The sums of one step of the fit, and how well the shift explains the phases. */
-struct sums {
-    double xx, xy, yy, x, y, cosine, significant_cosine;
-};
-
-static struct sums add_up(const struct motion_estimator *m, double dx, double dy)
+static bool refine_level(struct motion_estimator *m, unsigned k, unsigned passes,
+                         struct cells_shift *shift)
 {
-    const unsigned side = m->side;
-    const double unit = 2 * M_PI / side;
-    struct sums sums = {.xx = 0};
-    for (unsigned v = 0; v < side; v++) {
-        const double ky = unit * (v < side / 2 ? (double)v : (double)v - side);
-        /* The spectrum of real numbers: half of it says everything. */
-        for (unsigned u = SKIPPED + 1; u < side / 2; u++) {
-            const size_t at = (size_t)v * side + u;
-            const double w = m->weight[at];
-            if (w <= 0)
-                continue;
-            const double kx = unit * u, turn = kx * dx + ky * dy;
-            const double c = cos(turn), s = sin(turn);
-            const double re = crealf(m->cross[at]) * c - cimagf(m->cross[at]) * s;
-            const double im = crealf(m->cross[at]) * s + cimagf(m->cross[at]) * c;
-            sums.xx += w * kx * kx;
-            sums.xy += w * kx * ky;
-            sums.yy += w * ky * ky;
-            sums.x -= w * kx * im;
-            sums.y -= w * ky * im;
-            sums.cosine += w * re;
-            if (m->weight[at] > SIGNIFICANT)
-                sums.significant_cosine += re;
-        }
-    }
-    return sums;
+    const struct level *level = &m->level[k];
+    const struct cells_pictures pictures = {level->picture[0], level->picture[1], level->width,
+                                            level->height};
+    return cells_refine(m->cells, &pictures, passes, shift);
 }
 
-/* Fits the plane; improves dx and dy. Returns how well it explains the significant phases, 0 .. 1,
- * or 0 if the phases cannot say. */
-static double fit_plane(const struct motion_estimator *m, double *dx, double *dy)
+/* The best shift at the last level; returns the agreement with the best of the others, as a share
+ * of that with the best one. */
+static double choose(struct motion_estimator *m, struct cells_shift *ret)
 {
-    for (unsigned step = 0; step < FIT_STEPS; step++) {
-        const struct sums s = add_up(m, *dx, *dy);
-        const double determinant = s.xx * s.yy - s.xy * s.xy;
-        if (!(determinant > 1e-6 * s.xx * s.yy))
-            return 0;
-        const double x = (s.yy * s.x - s.xy * s.y) / determinant;
-        const double y = (s.xx * s.y - s.xy * s.x) / determinant;
-        *dx += x;
-        *dy += y;
-        if (fabs(*dx) > MAX_REST || fabs(*dy) > MAX_REST)
-            return 0;
-        if (fabs(x) < 1e-5 && fabs(y) < 1e-5)
+    const unsigned last = m->levels - 1;
+    struct peak peaks[PEAKS];
+    struct cells_shift found[PEAKS];
+    unsigned count = 0, best = 0;
+    double rival = 0, noise = INFINITY;
+    find_peaks(m, peaks);
+    for (unsigned p = 0; p < PEAKS; p++) {
+        if (count > 0 && found[0].agreement > CLEAR && peaks[p].height < LOW * peaks[0].height)
             break;
+        found[count] = (struct cells_shift){
+            .dx = peaks[p].x, .dy = peaks[p].y, .noise = NOISE_LIMIT * m->noise + FLOOR_NOISE};
+        if (refine_level(m, last, COARSE_PASSES, &found[count]))
+            noise = fmin(noise, found[count++].noise);
     }
-    const double explained = 2 * add_up(m, *dx, *dy).significant_cosine / m->significant;
-    return explained < 0 ? 0 : explained > 1 ? 1 : explained;
-}
-
-/* The shift near a peak of the correlation; unsure if a plane does not fit. */
-static struct motion refine(struct motion_estimator *m, struct peak peak)
-{
-    struct motion none = {.dx = 0};
-    if (abs(peak.x) > (int)m->side / 3 || abs(peak.y) > (int)m->side / 3)
-        return none;
-    struct extent e[2] = {shared_extent(m->area_width, m->side, peak.x, TAPER),
-                          shared_extent(m->area_height, m->side, peak.y, TAPER)};
-    double dx = 0, dy = 0, confidence = 0;
-    for (unsigned pass = 0; pass < FIT_PASSES; pass++) {
-        e[0].rest = dx;
-        e[1].rest = dy;
-        compare(m, e);
-        confidence = m->significant < MIN_COUNT ? 0 : fit_plane(m, &dx, &dy);
-        if (confidence <= 0)
-            return none;
+    if (count == 0)
+        return 1;
+    for (unsigned p = 0; p < count; p++) {
+        /* Where nearly nothing agrees, the noise seemed larger. */
+        if (found[p].noise > noise) {
+            found[p].noise = noise;
+            if (!refine_level(m, last, 1, &found[p]))
+                found[p].agreed = found[p].agreement = 0;
+        }
+        if (found[p].agreed > found[best].agreed)
+            best = p;
     }
-    return (struct motion){.dx = peak.x + dx,
-                           .dy = peak.y + dy,
-                           .confidence = confidence,
-                           .is_sure = confidence >= SURE};
+    for (unsigned p = 0; p < count; p++)
+        if (hypot(found[p].dx - found[best].dx, found[p].dy - found[best].dy) > SAME)
+            rival = fmax(rival, found[p].agreed / found[best].agreed);
+    *ret = found[best];
+    return rival;
 }
 
 void motion_observe(struct motion_estimator *m, const float *luma, struct motion *ret)
 {
     *ret = (struct motion){.dx = 0};
-    keep_area(m, luma);
+    keep_picture(m, luma);
     const bool has_last = m->has_last;
     m->has_last = true;
     if (!has_last)
         return;
-    const struct extent e[2] = {shared_extent(m->area_width, m->side, 0, 0.5),
-                                shared_extent(m->area_height, m->side, 0, 0.5)};
-    compare(m, e);
+    compare(m);
     if (m->significant < MIN_COUNT) {
         ret->is_plain = true;
         return;
     }
-    struct peak peaks[PEAKS];
-    find_peaks(m, peaks);
-    for (unsigned p = 0; p < PEAKS && !ret->is_sure; p++) {
-        const struct motion found = refine(m, peaks[p]);
-        if (found.confidence > ret->confidence)
-            *ret = found;
+    struct cells_shift shift = {.dx = 0};
+    const double rival = choose(m, &shift);
+    unsigned k = m->levels - 1;
+    /* Where the full size shows nothing but noise, the smaller one has to do. */
+    while (k > 0 && shift.agreement > 0) {
+        struct cells_shift finer = {.dx = 2 * shift.dx, .dy = 2 * shift.dy, .noise = INFINITY};
+        if (!refine_level(m, k - 1, FINE_PASSES, &finer))
+            break;
+        shift = finer;
+        k--;
     }
+    const double scale = 1u << k;
+    const double ambiguous = rival > RIVAL ? fmin(rival, 1) : 0;
+    *ret = (struct motion){.dx = scale * shift.dx,
+                           .dy = scale * shift.dy,
+                           .confidence = (1 - ambiguous) * shift.agreement};
+    ret->is_sure = ret->confidence >= SURE && shift.agreed >= MIN_AGREED &&
+                   scale * shift.deviation < MAX_DEVIATION;
 }

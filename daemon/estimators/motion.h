@@ -1,17 +1,18 @@
 /* The shift of a picture since the picture before, as one pair of numbers. Pure.
  *
- * A square in the middle of both pictures is compared by phase correlation, whose peak gives whole
- * pixels. The parts of both pictures that show the same scene are then compared again: a plane is
- * fitted to the phase of their cross spectrum, weighted by how far the signal exceeds the noise.
+ * Both pictures are kept at several sizes, each half as large as the one before. The smallest ones
+ * are compared by phase correlation, whose highest peaks give whole pixels. Each peak is improved
+ * until the cells of the picture agree (motion_cells.h), and the one with which most of them agree
+ * is followed to the full size. Pictures are unsure if few cells agree, or if they also agree on
+ * another shift, as with a texture that repeats itself.
  *
  * Spectral columns of zero and one cycle per square are left out. There are the bands of flickering
  * light, which must not be taken for motion, so pictures that change only from row to row are
  * unsure.
  *
  * Source of the maths: Kuglin and Hines, Proc. IEEE Int. Conf. on Cybernetics and Society (1975),
- * for the correlation; Stone, Orchard, Chang and Martucci, IEEE Trans. Geoscience and Remote
- * Sensing 39 (2001), for the plane; Knapp and Carter, IEEE Trans. Acoustics, Speech and Signal
- * Processing 24 (1976), for the weights.
+ * for the correlation; Knapp and Carter, IEEE Trans. Acoustics, Speech and Signal Processing 24
+ * (1976), for its weights.
  *
  * Threads: an estimator is used by one thread at a time. */
 #ifndef FFTD_ESTIMATORS_MOTION_H
@@ -27,14 +28,16 @@ struct motion_estimator;
 
 struct motion {
     double dx, dy;     /* pixels to the right and down; 0 while nothing is known */
-    double confidence; /* 0 .. 1, how well one shift explains both pictures */
+    double confidence; /* 0 .. 1: the share of the picture's details that the shift explains, less
+                          if another shift explains nearly as many */
     bool is_sure;      /* false for a cut, a rotation, other pictures, and where nothing is seen */
     bool is_plain;     /* the pictures have too few details for an estimate, as a wall has */
 };
 
-/* For pictures of that size, of at least MOTION_MIN_SIZE in both directions. Shifts up to a third
- * of the square (the largest power of two in the picture, at most 256) are found. -EINVAL,
- * -ENOMEM. */
+/* For pictures of that size, of at least MOTION_MIN_SIZE in both directions; below 26 pixels they
+ * are always unsure. The middle 768 x 768 pixels are compared. Shifts up to 0.4 times the size are
+ * found if that size is at most 256; of larger pictures, up to 0.4 times 256 pixels at the smallest
+ * of the sizes. -EINVAL, -ENOMEM. */
 int motion_create(struct motion_estimator **ret, unsigned width, unsigned height,
                   struct error *why);
 void motion_destroy(struct motion_estimator *m); /* NULL is allowed */

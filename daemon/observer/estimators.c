@@ -224,7 +224,8 @@ void estimators_observe(struct estimators *estimators, const struct observed_fra
     luma_read(estimators->luma, format, frame->frames.demosaic, width, frame->frames.height,
               frame->bytes, luma_row_bytes(format, width));
     if (estimators->measuring != NULL) {
-        measuring_observe(estimators->measuring, frame, estimators->luma, &ret->measures);
+        ret->picture_state =
+            measuring_observe(estimators->measuring, frame, estimators->luma, &ret->measures);
         ret->measured_number = frame->number;
     }
     find_match(estimators, ret);

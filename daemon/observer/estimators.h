@@ -47,6 +47,7 @@ struct findings {
     /* Measures without their age, and the frame that was measured; 0: none was. */
     uint64_t measured_number;
     struct fftd_measures measures;
+    enum fftd_picture_state picture_state;
     bool has_match;
     struct fftd_match match;
 };

@@ -97,8 +97,9 @@ static void measure_shift(struct measuring *measuring, const struct observed_fra
     }
 }
 
-void measuring_observe(struct measuring *measuring, const struct observed_frame *frame,
-                       const float *luma, struct fftd_measures *ret)
+enum fftd_picture_state measuring_observe(struct measuring *measuring,
+                                          const struct observed_frame *frame, const float *luma,
+                                          struct fftd_measures *ret)
 {
     const struct observed_frames *frames = &frame->frames;
     const struct format_info *info = format_by_fourcc(frames->fourcc);
@@ -121,4 +122,12 @@ void measuring_observe(struct measuring *measuring, const struct observed_frame 
     ret->clipped = measures.clipped;
     ret->shift_x = ret->shift_y = ret->shift_confidence = NAN;
     measure_shift(measuring, frame, luma, ret);
+    static const enum fftd_picture_state states[] = {
+        [MEASURES_UNKNOWN] = FFTD_PICTURE_UNKNOWN,
+        [MEASURES_FINE] = FFTD_PICTURE_FINE,
+        [MEASURES_DEFOCUSED] = FFTD_PICTURE_DEFOCUSED,
+        [MEASURES_COVERED] = FFTD_PICTURE_COVERED,
+        [MEASURES_OVEREXPOSED] = FFTD_PICTURE_OVEREXPOSED,
+    };
+    return states[measures.state];
 }

@@ -31,9 +31,10 @@ struct measuring;
 int measuring_create(struct measuring **ret, uint32_t width, uint32_t height, struct error *why);
 void measuring_destroy(struct measuring *measuring); /* NULL is allowed */
 
-/* Sets the measures of a frame except flicker and periodic noise. luma: the frame's, as luma_read
- * makes it. */
-void measuring_observe(struct measuring *measuring, const struct observed_frame *frame,
-                       const float *luma, struct fftd_measures *ret);
+/* Sets the measures of a frame except flicker and periodic noise, and returns what the picture is
+ * good for. luma: the frame's, as luma_read makes it. */
+enum fftd_picture_state measuring_observe(struct measuring *measuring,
+                                          const struct observed_frame *frame, const float *luma,
+                                          struct fftd_measures *ret);
 
 #endif

@@ -436,6 +436,7 @@ void observer_label(struct observer *observer, uint64_t number, struct ring_meta
     pthread_mutex_lock(&observer->lock);
     const uint64_t measured = observer->status.found.measured_number;
     const struct fftd_measures measures = observer->status.found.measures;
+    const enum fftd_picture_state picture_state = observer->status.found.picture_state;
     const struct fftd_match match = observer->status.found.match;
     const bool has_match = observer->status.found.has_match;
     pthread_mutex_unlock(&observer->lock);
@@ -444,7 +445,8 @@ void observer_label(struct observer *observer, uint64_t number, struct ring_meta
     const uint64_t age = number - measured;
     meta->measures = measures;
     meta->measures.age = age < UINT32_MAX ? (uint32_t)age : UINT32_MAX;
-    meta->flags |= FFTD_FLAG_MEASURES;
+    meta->flags &= ~FFTD_FLAG_PICTURE_STATE(7); /* the one of older measures */
+    meta->flags |= FFTD_FLAG_MEASURES | FFTD_FLAG_PICTURE_STATE(picture_state);
     if (has_match) {
         meta->match = match;
         meta->flags |= FFTD_FLAG_MATCH;

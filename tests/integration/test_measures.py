@@ -118,8 +118,11 @@ def test_a_covered_camera_is_dark(start, fftd_module, tmp_path):
     path = tmp_path / "dark.y4m"
     path.write_bytes(b"YUV4MPEG2 W%d H%d F60:1 Cmono\nFRAME\n" % SIZE + bytes(WIDTH * HEIGHT))
     daemon = play(start, path)
-    measures = measured(fftd_module, daemon).measures
+    frame = measured(fftd_module, daemon)
+    measures = frame.measures
     assert (measures.mean, measures.clipped, measures.sharpness) == (0, 1, 0)
+    assert frame.picture_state == "covered"
+    assert "picture_state 3 covered" in daemon.ctl("stats").stdout
     assert math.isnan(measures.noise)
     # What was not measured is not said.
     assert "noise" not in daemon.ctl_json("stats")["Measures"]

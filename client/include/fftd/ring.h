@@ -124,6 +124,18 @@ FFTD_STATIC_ASSERT(sizeof(struct fftd_ring_header) == 320, "fftd_ring_header is 
 #define FFTD_FLAG_MATCH              16u /* the slot has a struct fftd_match, which is valid */
 #define FFTD_FLAG_VIEW               32u /* shows what the filter does, and not the picture */
 
+/* What the measured picture is good for, in bits 8 to 10 of the flags; with FFTD_FLAG_MEASURES.
+ * Older daemons leave it unknown. */
+enum fftd_picture_state {
+    FFTD_PICTURE_UNKNOWN = 0, /* smaller than 16 x 16 pixels, or not measured */
+    FFTD_PICTURE_FINE = 1,
+    FFTD_PICTURE_DEFOCUSED = 2,   /* measures.sharpness is below 0.055 cycles/pixel */
+    FFTD_PICTURE_COVERED = 3,     /* nothing to see: dark, covered, or a plain surface */
+    FFTD_PICTURE_OVEREXPOSED = 4, /* half of it or more is white */
+};
+#define FFTD_PICTURE_STATE(flags)      (7u & (uint32_t)(flags) >> 8)
+#define FFTD_FLAG_PICTURE_STATE(state) ((uint32_t)(state) << 8)
+
 /* Measures of luma in a picture before the filter. If output.measures is set, fftd takes them
  * outside the path of the frames, and not from every frame. So the measures of a frame are those of
  * a picture that was captured at the same time or earlier; `age` says how much earlier. A float

@@ -1,0 +1,488 @@
+#include "estimators/motion_cells.h"
+
+#include <errno.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* Where a comment gives no other reason, a threshold was chosen on the pairs of
+ * tests/unit/motion_pairs.c. */
+#define RADIUS        4u /* pixels of the smoothing kernel */
+#define TAPS          (2 * RADIUS + 1)
+#define SMOOTHING     1.0 /* its standard deviation: a shift by a fraction is then exact to 1e-3 */
+#define NOISE_GAIN    0.159 /* variance of the difference of two smoothed pictures with noise of 1 */
+#define GRADIENT      0.11  /* noise in the squares of a gradient, as a share of that variance */
+#define LANES         8u    /* numbers that are added up side by side */
+#define MAX_COLUMNS   16u   /* of cells */
+#define MAX_CELL_ROWS 12u
+#define MIN_CELL      16u  /* pixels */
+#define TOLERANCE     0.1  /* pixels by which a cell may differ */
+#define MISFIT        0.1  /* weight of what no shift of a cell explains */
+#define MODEL_ERROR   0.01 /* pixels; limits what one cell with much contrast counts */
+#define TELLING       0.2  /* pixels: a cell that can tell as little counts half */
+#define MAX_CONTRAST  0.7  /* change of contrast, as a share of the mean one: 0.48 to 2.1 times */
+/* Squares of the offsets of cells, and of the gradient in any direction, as multiples of those that
+ * noise makes. */
+#define MAX_OFFSETS   2.0
+#define MIN_SEEN      0.3
+#define MAX_STEP      2.0  /* pixels that a shift may be improved by */
+#define SETTLED       0.01 /* pixels; a smaller step is the last one */
+#define ROUNDING      0.05 /* variance of noise that is always there, by rounding to 8 bits */
+
+enum sum { XX, XY, YY, XS, YS, SS, XR, YR, SR, RR, X, Y, S, R, SUMS };
+
+struct cell {
+    double sum[SUMS];
+    unsigned pixels;
+    double raw[SUMS];  /* the sums before offset and contrast were taken out */
+    double xx, xy, yy; /* squares of the gradient without those of the noise */
+    double shift[2];   /* that is left */
+    double rest;       /* squares of the difference that it leaves */
+    double telling;    /* 0 .. 1 */
+    double weight;
+};
+
+struct cells_work {
+    float *vertical[2]; /* a row of each picture, smoothed along y */
+    float *mean[3];     /* three rows of the mean of both pictures */
+    float *difference[3];
+    struct cell cell[MAX_COLUMNS * MAX_CELL_ROWS];
+};
+
+/* The part of both pictures that shows the same. */
+struct overlap {
+    unsigned x[2], y[2]; /* where it begins in each picture */
+    unsigned width, height;
+    float kernel_x[2][TAPS], kernel_y[2][TAPS];
+    unsigned columns, rows, cell_width, cell_height;
+};
+
+int cells_create(struct cells_work **ret, unsigned width, struct error *why)
+{
+    struct cells_work *work = calloc(1, sizeof *work);
+    if (work == NULL)
+        return error_set(why, ENOMEM, "out of memory for an estimator of motion");
+    const size_t length = width + 2 * CELLS_SPARE;
+    bool is_complete = true;
+    for (unsigned i = 0; i < 2; i++)
+        is_complete = (work->vertical[i] = calloc(length, sizeof(float))) != NULL && is_complete;
+    for (unsigned i = 0; i < 3; i++) {
+        is_complete = (work->mean[i] = calloc(length, sizeof(float))) != NULL && is_complete;
+        is_complete = (work->difference[i] = calloc(length, sizeof(float))) != NULL && is_complete;
+    }
+    if (!is_complete) {
+        cells_destroy(work);
+        return error_set(why, ENOMEM, "out of memory for an estimator of motion");
+    }
+    *ret = work;
+    return 0;
+}
+
+void cells_destroy(struct cells_work *work)
+{
+    if (work == NULL)
+        return;
+    for (unsigned i = 0; i < 2; i++)
+        free(work->vertical[i]);
+    for (unsigned i = 0; i < 3; i++) {
+        free(work->mean[i]);
+        free(work->difference[i]);
+    }
+    free(work);
+}
+
+/* A Gaussian whose middle is `at` pixels from the middle tap. */
+static void make_kernel(float kernel[TAPS], double at)
+{
+    double value[TAPS], sum = 0;
+    for (unsigned i = 0; i < TAPS; i++) {
+        const double from = ((double)i - RADIUS - at) / SMOOTHING;
+        sum += value[i] = exp(-0.5 * from * from);
+    }
+    for (unsigned i = 0; i < TAPS; i++)
+        kernel[i] = (float)(value[i] / sum);
+}
+
+/* One axis of the overlap; false: it is too short. */
+static bool overlap_axis(unsigned size, double shift, unsigned at[2], unsigned *length,
+                         float kernel[2][TAPS])
+{
+    const double whole = round(shift);
+    if (!(fabs(whole) + 2 * RADIUS + 2 + MIN_CELL <= size))
+        return false;
+    const unsigned apart = (unsigned)fabs(whole);
+    at[0] = whole < 0 ? apart : 0;
+    at[1] = whole > 0 ? apart : 0;
+    *length = size - apart;
+    make_kernel(kernel[0], -(shift - whole) / 2);
+    make_kernel(kernel[1], (shift - whole) / 2);
+    return true;
+}
+
+static bool find_overlap(const struct cells_pictures *pictures, const struct cells_shift *shift,
+                         struct overlap *ret)
+{
+    unsigned width, height;
+    if (!overlap_axis(pictures->width, shift->dx, ret->x, &width, ret->kernel_x) ||
+        !overlap_axis(pictures->height, shift->dy, ret->y, &height, ret->kernel_y))
+        return false;
+    ret->width = width;
+    ret->height = height;
+    width -= 2 * RADIUS + 2; /* a pixel at each edge has no gradient */
+    height -= 2 * RADIUS + 2;
+    ret->cell_width = width / MAX_COLUMNS / LANES * LANES;
+    if (ret->cell_width < MIN_CELL)
+        ret->cell_width = MIN_CELL;
+    ret->cell_height = height / MAX_CELL_ROWS;
+    if (ret->cell_height < MIN_CELL)
+        ret->cell_height = MIN_CELL;
+    ret->columns = width / ret->cell_width;
+    ret->rows = height / ret->cell_height;
+    if (ret->columns > MAX_COLUMNS)
+        ret->columns = MAX_COLUMNS;
+    if (ret->rows > MAX_CELL_ROWS)
+        ret->rows = MAX_CELL_ROWS;
+    return true;
+}
+
+/* Loops over LANES numbers are those that compilers turn into vector instructions. */
+static void smooth_down(float *restrict to, const float *from, unsigned stride, unsigned width,
+                        const float kernel[TAPS])
+{
+    for (unsigned x = 0; x < width; x += LANES) {
+        float sum[LANES] = {0};
+        for (unsigned t = 0; t < TAPS; t++) {
+            const float *restrict row = from + (size_t)t * stride + x;
+            for (unsigned l = 0; l < LANES; l++)
+                sum[l] += kernel[t] * row[l];
+        }
+        memcpy(to + x, sum, sizeof sum);
+    }
+}
+
+/* Smooths a row of each picture along x; makes their mean and their difference. */
+static void smooth_along(float *restrict mean, float *restrict difference, float *const vertical[2],
+                         unsigned width, float kernel[2][TAPS])
+{
+    for (unsigned x = 0; x < width; x += LANES) {
+        float sum[2][LANES] = {{0}};
+        for (unsigned i = 0; i < 2; i++)
+            for (unsigned t = 0; t < TAPS; t++) {
+                const float *restrict row = vertical[i] + x + t;
+                const float tap = kernel[i][t];
+                for (unsigned l = 0; l < LANES; l++)
+                    sum[i][l] += tap * row[l];
+            }
+        for (unsigned l = 0; l < LANES; l++) {
+            mean[x + l] = 0.5F * (sum[0][l] + sum[1][l]);
+            difference[x + l] = sum[1][l] - sum[0][l];
+        }
+    }
+}
+
+static float sum_of(const float lane[LANES])
+{
+    float sum = 0;
+    for (unsigned l = 0; l < LANES; l++)
+        sum += lane[l];
+    return sum;
+}
+
+/* Takes their means from a row, and from the difference what the contrast of the row explains. */
+static void level_row(float *restrict mean, float *restrict difference, unsigned width)
+{
+    float s[LANES] = {0}, r[LANES] = {0}, ss[LANES] = {0}, sr[LANES] = {0};
+    const unsigned end = width / LANES * LANES;
+    for (unsigned x = 0; x < end; x += LANES)
+        for (unsigned l = 0; l < LANES; l++) {
+            s[l] += mean[x + l];
+            r[l] += difference[x + l];
+        }
+    const float s_mean = sum_of(s) / (float)end, r_mean = sum_of(r) / (float)end;
+    for (unsigned x = 0; x < width; x += LANES)
+        for (unsigned l = 0; l < LANES; l++) {
+            mean[x + l] -= s_mean;
+            difference[x + l] -= r_mean;
+        }
+    for (unsigned x = 0; x < end; x += LANES)
+        for (unsigned l = 0; l < LANES; l++) {
+            ss[l] += mean[x + l] * mean[x + l];
+            sr[l] += mean[x + l] * difference[x + l];
+        }
+    float contrast = sum_of(sr) / (sum_of(ss) + (float)ROUNDING * (float)end);
+    contrast = fminf(fmaxf(contrast, -(float)MAX_CONTRAST), (float)MAX_CONTRAST);
+    for (unsigned x = 0; x < width; x += LANES)
+        for (unsigned l = 0; l < LANES; l++)
+            difference[x + l] -= contrast * mean[x + l];
+}
+
+/* Adds a row to the sums of a cell; mean and difference begin at the cell. */
+static void add_row(struct cell *cell, float *const mean[3], const float *difference, size_t at,
+                    unsigned width)
+{
+    float sum[SUMS][LANES] = {{0}};
+    for (unsigned x = 0; x < width; x += LANES) {
+        const float *above = mean[0] + at + x, *row = mean[1] + at + x, *below = mean[2] + at + x;
+        const float *rest = difference + at + x;
+        for (unsigned l = 0; l < LANES; l++) {
+            const float gx = 0.5F * (row[l + 1] - row[(int)l - 1]);
+            const float gy = 0.5F * (below[l] - above[l]);
+            const float s = row[l], r = rest[l];
+            sum[XX][l] += gx * gx;
+            sum[XY][l] += gx * gy;
+            sum[YY][l] += gy * gy;
+            sum[XS][l] += gx * s;
+            sum[YS][l] += gy * s;
+            sum[SS][l] += s * s;
+            sum[XR][l] += gx * r;
+            sum[YR][l] += gy * r;
+            sum[SR][l] += s * r;
+            sum[RR][l] += r * r;
+            sum[X][l] += gx;
+            sum[Y][l] += gy;
+            sum[S][l] += s;
+            sum[R][l] += r;
+        }
+    }
+    for (unsigned k = 0; k < SUMS; k++)
+        cell->sum[k] += (double)sum_of(sum[k]);
+    cell->pixels += width;
+}
+
+/* Rows are smoothed one after the other, and the last three are kept. */
+static void add_up(struct cells_work *work, const struct cells_pictures *p, struct overlap *o)
+{
+    const float *from[2] = {p->last + (size_t)o->y[0] * p->width + o->x[0],
+                            p->next + (size_t)o->y[1] * p->width + o->x[1]};
+    const unsigned rows = o->rows * o->cell_height + 2, width = o->width - 2 * RADIUS;
+    memset(work->cell, 0, sizeof work->cell);
+    for (unsigned y = 0; y < rows; y++) {
+        float *mean = work->mean[0], *difference = work->difference[0];
+        for (unsigned i = 0; i < 2; i++) {
+            work->mean[i] = work->mean[i + 1];
+            work->difference[i] = work->difference[i + 1];
+            smooth_down(work->vertical[i], from[i] + (size_t)y * p->width, p->width, o->width,
+                        o->kernel_y[i]);
+        }
+        work->mean[2] = mean;
+        work->difference[2] = difference;
+        smooth_along(mean, difference, work->vertical, width, o->kernel_x);
+        level_row(mean, difference, width);
+        for (unsigned c = 0; y >= 2 && c < o->columns; c++)
+            add_row(&work->cell[(y - 2) / o->cell_height * o->columns + c], work->mean,
+                    work->difference[1], 1 + (size_t)c * o->cell_width, o->cell_width);
+    }
+}
+
+/* Takes what offset and contrast explain out of the sums of a cell. */
+static void project(struct cell *cell)
+{
+    double *sum = cell->sum;
+    memcpy(cell->raw, sum, sizeof cell->raw);
+    static const struct {
+        enum sum square, a, b;
+    } of_mean[] = {{XX, X, X}, {XY, X, Y}, {YY, Y, Y}, {XS, X, S}, {YS, Y, S},
+                   {SS, S, S}, {XR, X, R}, {YR, Y, R}, {SR, S, R}, {RR, R, R}},
+      of_contrast[] = {{XX, XS, XS}, {XY, XS, YS}, {YY, YS, YS},
+                       {XR, XS, SR}, {YR, YS, SR}, {RR, SR, SR}};
+    for (unsigned i = 0; i < sizeof of_mean / sizeof *of_mean; i++)
+        sum[of_mean[i].square] -= sum[of_mean[i].a] * sum[of_mean[i].b] / cell->pixels;
+    if (sum[SS] > 1e-6 * cell->pixels && fabs(sum[SR]) < MAX_CONTRAST * sum[SS])
+        for (unsigned i = 0; i < sizeof of_contrast / sizeof *of_contrast; i++)
+            sum[of_contrast[i].square] -= sum[of_contrast[i].a] * sum[of_contrast[i].b] / sum[SS];
+}
+
+static int by_size(const void *a, const void *b)
+{
+    const double p = *(const double *)a, q = *(const double *)b;
+    return (p > q) - (p < q);
+}
+
+/* Solves a cell; in a direction without gradient nothing is left. */
+static void solve(struct cell *cell, double noise)
+{
+    const double *sum = cell->sum;
+    const double share = 0.5 * (sum[XX] + sum[YY]);
+    const double least = fmax(1e-3 * share, 0.02 * noise * cell->pixels) + 1e-9;
+    const double determinant = (sum[XX] + least) * (sum[YY] + least) - sum[XY] * sum[XY];
+    cell->shift[0] = -((sum[YY] + least) * sum[XR] - sum[XY] * sum[YR]) / determinant;
+    cell->shift[1] = -((sum[XX] + least) * sum[YR] - sum[XY] * sum[XR]) / determinant;
+    cell->rest = fmax(sum[RR] + cell->shift[0] * sum[XR] + cell->shift[1] * sum[YR], 0);
+}
+
+/* The variance of the noise, by the cells with the least difference. */
+static double find_noise(struct cells_work *work, unsigned count)
+{
+    double rest[MAX_COLUMNS * MAX_CELL_ROWS];
+    for (unsigned c = 0; c < count; c++)
+        rest[c] = work->cell[c].rest / work->cell[c].pixels;
+    qsort(rest, count, sizeof *rest, by_size);
+    return rest[count / 4] / NOISE_GAIN + ROUNDING;
+}
+
+/* The distance of a cell's own shift from another one, along its gradients, and what its own one
+ * does not explain, as pixels. */
+static double distance2(const struct cell *cell, double dx, double dy, double noise)
+{
+    const double x = dx - cell->shift[0], y = dy - cell->shift[1];
+    const double trace = cell->xx + cell->yy;
+    const double misfit = fmax(cell->rest - 1.5 * NOISE_GAIN * noise * cell->pixels, 0);
+    return (cell->xx * x * x + 2 * cell->xy * x * y + cell->yy * y * y + MISFIT * misfit) / trace;
+}
+
+static double tolerance2(const struct cell *cell, double noise)
+{
+    return TOLERANCE * TOLERANCE + 4 * noise / (cell->xx + cell->yy);
+}
+
+static double weighted_median(const struct cells_work *work, unsigned count, unsigned axis)
+{
+    double at[MAX_COLUMNS * MAX_CELL_ROWS][2], total = 0, sum = 0;
+    for (unsigned c = 0; c < count; c++) {
+        const struct cell *cell = &work->cell[c];
+        at[c][0] = cell->shift[axis];
+        total += at[c][1] =
+            cell->telling * (axis == 0 ? cell->xx : cell->yy) / (cell->xx + cell->yy);
+    }
+    qsort(at, count, sizeof *at, by_size);
+    for (unsigned c = 0; c < count; c++)
+        if ((sum += at[c][1]) >= 0.5 * total)
+            return at[c][0];
+    return 0;
+}
+
+/* A smooth cell cannot tell a shift from an offset. If the cells need no offsets of their own, all
+ * of them together know the shift better. */
+static bool share_offset(const struct cells_work *work, unsigned count, const double step[2],
+                         double noise, double ret[2])
+{
+    double xx = 0, xy = 0, yy = 0, x = 0, y = 0, offsets = 0, weights = 0;
+    for (unsigned c = 0; c < count; c++) {
+        const struct cell *cell = &work->cell[c];
+        const double *raw = cell->raw;
+        const double taken = GRADIENT * NOISE_GAIN * noise * cell->pixels;
+        const double w = cell->weight / (noise + MODEL_ERROR * MODEL_ERROR * (cell->xx + cell->yy));
+        const double offset = raw[R] + step[0] * raw[X] + step[1] * raw[Y];
+        xx += w * fmax(raw[XX] - taken, 0);
+        xy += w * raw[XY];
+        yy += w * fmax(raw[YY] - taken, 0);
+        x -= w * raw[XR];
+        y -= w * raw[YR];
+        offsets += cell->weight * offset * offset / (2 * noise * cell->pixels);
+        weights += cell->weight;
+    }
+    const double determinant = xx * yy - xy * xy;
+    if (!(determinant > 1e-6 * xx * yy) || offsets > MAX_OFFSETS * weights)
+        return false;
+    ret[0] = (yy * x - xy * y) / determinant;
+    ret[1] = (xx * y - xy * x) / determinant;
+    return true;
+}
+
+/* What the cells agree on; returns false if they do not see anything. */
+static bool agree(struct cells_work *work, unsigned count, double step[2], struct cells_shift *ret)
+{
+    double total = 0;
+    for (unsigned c = 0; c < count; c++) {
+        struct cell *cell = &work->cell[c];
+        project(cell);
+        solve(cell, 0);
+    }
+    const double noise = ret->noise = fmin(ret->noise, find_noise(work, count));
+    for (unsigned c = 0; c < count; c++) {
+        struct cell *cell = &work->cell[c];
+        const double taken = GRADIENT * NOISE_GAIN * noise * cell->pixels;
+        cell->xx = fmax(cell->sum[XX] - taken, 0) + 1e-9;
+        cell->yy = fmax(cell->sum[YY] - taken, 0) + 1e-9;
+        cell->xy = cell->sum[XY];
+        solve(cell, noise);
+        cell->telling = 1 / (1 + noise / (TELLING * TELLING * (cell->xx + cell->yy)));
+        total += cell->telling;
+    }
+    double xx = 0, xy = 0, yy = 0;
+    for (unsigned axis = 0; axis < 2; axis++)
+        step[axis] = weighted_median(work, count, axis);
+    for (unsigned pass = 0; pass < 10; pass++) {
+        double x = 0, y = 0;
+        xx = xy = yy = 0;
+        for (unsigned c = 0; c < count; c++) {
+            struct cell *cell = &work->cell[c];
+            const double trace = cell->xx + cell->yy;
+            const double far = distance2(cell, step[0], step[1], noise) / tolerance2(cell, noise);
+            cell->weight = 1 / (1 + far) / (1 + far);
+            const double w = cell->weight / (noise + MODEL_ERROR * MODEL_ERROR * trace);
+            xx += w * cell->xx;
+            xy += w * cell->xy;
+            yy += w * cell->yy;
+            x += w * (cell->xx * cell->shift[0] + cell->xy * cell->shift[1]);
+            y += w * (cell->xy * cell->shift[0] + cell->yy * cell->shift[1]);
+        }
+        const double determinant = xx * yy - xy * xy;
+        if (!(determinant > 1e-6 * xx * yy))
+            return false;
+        step[0] = (yy * x - xy * y) / determinant;
+        step[1] = (xx * y - xy * x) / determinant;
+    }
+    /* In a direction in which nothing changes, the gradient is that of the noise. */
+    double seen_xx = 0, seen_xy = 0, seen_yy = 0, seen_noise = 0;
+    ret->agreed = 0;
+    double spread_xx = 0, spread_xy = 0, spread_yy = 0;
+    for (unsigned c = 0; c < count; c++) {
+        const struct cell *cell = &work->cell[c];
+        const double trace = cell->xx + cell->yy;
+        const double far = distance2(cell, step[0], step[1], noise) / tolerance2(cell, noise);
+        ret->agreed += cell->telling / (1 + far * far);
+        const double w = cell->weight / (noise + MODEL_ERROR * MODEL_ERROR * trace);
+        const double dx = cell->shift[0] - step[0], dy = cell->shift[1] - step[1];
+        const double taken = GRADIENT * NOISE_GAIN * noise * cell->pixels;
+        seen_xx += w * (cell->sum[XX] - taken);
+        seen_xy += w * cell->sum[XY];
+        seen_yy += w * (cell->sum[YY] - taken);
+        seen_noise += w * taken;
+        const double x = w * (cell->xx * dx + cell->xy * dy);
+        const double y = w * (cell->xy * dx + cell->yy * dy);
+        spread_xx += x * x;
+        spread_xy += x * y;
+        spread_yy += y * y;
+    }
+    const double least = 0.5 * (seen_xx + seen_yy) - hypot(0.5 * (seen_xx - seen_yy), seen_xy);
+    if (least < MIN_SEEN * seen_noise)
+        return false;
+    /* The variance of what minimises a sum, by the scatter of its parts. */
+    const double determinant = xx * yy - xy * xy;
+    const double inverse[3] = {yy / determinant, -xy / determinant, xx / determinant};
+    double variance = 0;
+    for (unsigned i = 0; i < 2; i++)
+        variance += inverse[i] * inverse[i] * spread_xx +
+                    2 * inverse[i] * inverse[i + 1] * spread_xy +
+                    inverse[i + 1] * inverse[i + 1] * spread_yy;
+    double raw_step[2];
+    if (share_offset(work, count, step, noise, raw_step))
+        memcpy(step, raw_step, sizeof raw_step);
+    ret->deviation = sqrt(variance);
+    ret->agreement = total > 0 ? ret->agreed / total : 0;
+    return true;
+}
+
+bool cells_refine(struct cells_work *work, const struct cells_pictures *pictures, unsigned passes,
+                  struct cells_shift *shift)
+{
+    struct cells_shift found = *shift;
+    for (unsigned pass = 0; pass < passes; pass++) {
+        struct overlap overlap;
+        double step[2];
+        if (!find_overlap(pictures, &found, &overlap))
+            return false;
+        add_up(work, pictures, &overlap);
+        if (!agree(work, overlap.columns * overlap.rows, step, &found))
+            return false;
+        found.dx += step[0];
+        found.dy += step[1];
+        if (hypot(found.dx - shift->dx, found.dy - shift->dy) > MAX_STEP)
+            return false;
+        if (hypot(step[0], step[1]) < SETTLED)
+            break;
+    }
+    *shift = found;
+    return true;
+}

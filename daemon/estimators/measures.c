@@ -32,7 +32,8 @@
 #define NOISE_SHARE     0.03
 /* A ring whose power exceeds the floor by less than this many standard deviations has no power. */
 #define SIGNIFICANCE    3.0
-/* The state; see tests/unit/measures_focus.c, whose clips these three were chosen on. */
+/* The state. The first two are guesses that were never varied; the third was chosen on the first 8
+ * series of tests/unit/measures_focus.c. */
 #define MOST_BURNT_OUT  0.5F   /* share of the samples that are white */
 #define LEAST_VISIBLE   0.7    /* share of the details that is not what noise leaves */
 #define LEAST_SHARPNESS 0.055F /* cycles/pixel, as after a blur of 3 pixels */

@@ -347,6 +347,7 @@ static void unpaced_files_wait_for_buffers(void **state)
     const int64_t before_ns = clock_now_ns();
     assert_int_equal(dequeue_wait(capture, &frame[1], NULL), 0);
     assert_in_range(frame[1].captured_ns, before_ns, frame[1].dequeued_ns);
+    assert_int_equal(frame[1].recorded_ns - frame[0].recorded_ns, 10 * NS_PER_S);
     assert_int_equal(poll(&fd, 1, 0), 0);
     assert_int_equal(capture_dequeue(capture, &none, NULL), -EAGAIN);
     capture_release(capture, &frame[0]);

@@ -13,10 +13,11 @@ static int deflicker_check(const struct filter_stage *stage, struct error *why)
     const double frequency = number(stage, DEFLICKER_FREQUENCY);
     const double line_time = number(stage, DEFLICKER_LINE_TIME);
     if (frequency != 0 && frequency < MIN_LIGHT_HZ)
-        return error_set(why, EINVAL,
-                         "deflicker: frequency = %g is out of range: expected 0 (any, 100 and 120 Hz "
-                         "are preferred) or 20 .. 1000 Hz",
-                         frequency);
+        return error_set(
+            why, EINVAL,
+            "deflicker: frequency = %g is out of range: expected 0 (any, 100 and 120 Hz "
+            "are preferred) or 20 .. 1000 Hz",
+            frequency);
     if (line_time != 0 && line_time < MIN_LINE_TIME_US)
         return error_set(why, EINVAL,
                          "deflicker: line-time = %g is out of range: expected 0 (estimated) or 1 "
@@ -66,17 +67,19 @@ const struct filter_kind filter_deflicker = {
             .scene = "scene",
             .example = "deflicker",
             .note = "The light of the scene is steady, so that nothing changes.",
-            .details = "A thread follows the means of rows along the motion of the scene, and finds "
-                       "light of one frequency, with three harmonics, that a rolling shutter has "
-                       "exposed row by row. Its phase is then measured in each frame that is "
-                       "corrected. Each row is multiplied by one factor, 0.5 to 2, which keeps the "
-                       "mean brightness over a cycle of the light. Samples are corrected in the "
-                       "same way as by `auto-notch`, whose waves are subtracted first.\n"
-                       "Correction starts after about ten frames, and later where the bands hardly "
-                       "move. Light that is steady again is left alone at once. If both the bands and the scene stand still, as with 100 "
-                       "Hz at exactly 25 or 50 frames a second, the bands cannot be told from the "
-                       "scene.\n"
-                       "Sample 0 is taken for black, so video whose black is 16 is corrected less "
-                       "exactly in dark parts.",
+            .details =
+                "A thread follows the means of rows along the motion of the scene, and finds "
+                "light of one frequency, with three harmonics, that a rolling shutter has "
+                "exposed row by row. Its phase is then measured in each frame that is "
+                "corrected. Each row is multiplied by one factor, 0.5 to 2, which keeps the "
+                "mean brightness over a cycle of the light. Samples are corrected in the "
+                "same way as by `auto-notch`, whose waves are subtracted first.\n"
+                "Correction starts after about ten frames, and later where the bands hardly "
+                "move. Light that is steady again is left alone at once. If both the bands and the "
+                "scene stand still, as with 100 "
+                "Hz at exactly 25 or 50 frames a second, the bands cannot be told from the "
+                "scene.\n"
+                "Sample 0 is taken for black, so video whose black is 16 is corrected less "
+                "exactly in dark parts.",
         },
 };

@@ -17,8 +17,7 @@
  *     mean        of all samples, 0 .. 255
  *     clipped     the share of samples at or beyond black or white, 0 .. 1
  *     burnt_out   the share at or beyond white
- *     state       what the picture is good for; thresholds were chosen on the series of
- *                 tests/unit/measures_focus.c
+ *     state       what the picture is good for (measures.c has the thresholds)
  *
  * Sharpness is NaN for pictures that are smaller than a patch (16x16 pixels).
  *

@@ -184,9 +184,10 @@ static void carry_out(struct designer *designer)
         design.result == 0 && builder_reaches_too_far(builder, &request.chain) ? request.serial : 0;
     designer->has_built |= builder->engine != NULL;
     designer->tuning.status.tuned = builder->engine != NULL && engine_is_tuned(builder->engine);
-    if (request.is_engine && builder->engine != NULL && !designer->tuning.has_searched &&
-        !designer->tuning.status.running && builder_wants_search(builder)) {
-        designer->tuning.has_searched = true;
+    bool *has_searched = &designer->tuning.has_searched[builder->built.reach.is_short];
+    if (builder->engine != NULL && !*has_searched && !designer->tuning.status.running &&
+        builder_wants_search(builder)) {
+        *has_searched = true;
         tuning_begin(&designer->tuning, builder->options.tune == ENGINE_TUNE_EXHAUSTIVE, NULL);
     }
     designer->done_serial = request.serial;
@@ -321,7 +322,7 @@ const char *designer_device_name(const struct designer *designer)
 
 static void request_engine(struct designer *designer, const struct engine_frames *frames)
 {
-    designer->tuning.has_searched = false;
+    designer->tuning.has_searched[false] = designer->tuning.has_searched[true] = false;
     designer->wanted.is_engine = true;
     designer->wanted.frames = *frames;
 }

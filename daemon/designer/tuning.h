@@ -22,8 +22,10 @@ struct tuning_status {
 
 struct tuning {
     struct tuning_status status;
-    bool stop;         /* somebody asks the search to stop */
-    bool has_searched; /* automatically, for the frames that an engine was requested for last */
+    bool stop; /* somebody asks the search to stop */
+    /* Automatically, for the frames that an engine was requested for last: for transforms, and for
+     * short filters. */
+    bool has_searched[2];
     struct engine_search *search; /* the thread's own; NULL: not created yet */
 };
 

@@ -66,6 +66,7 @@ static struct {
     unsigned stored, stored_late;         /* frames stored in outputs; of these, abandoned ones */
     unsigned waiting_at_gate;
     unsigned fades, fades_from; /* begun; of these, at a response that was designed for it */
+    unsigned searches; /* created */
     unsigned search_steps;
     int search_result;
     bool tuned;
@@ -399,6 +400,9 @@ int engine_search_create(struct engine_search **ret, const struct engine *engine
     (void)exhaustive;
     (void)cache_dir;
     *ret = calloc(1, sizeof **ret);
+    pthread_mutex_lock(&fake_engine.lock);
+    fake_engine.searches++;
+    pthread_mutex_unlock(&fake_engine.lock);
     return *ret != NULL ? 1 : error_set(why, ENOMEM, "no memory");
 }
 

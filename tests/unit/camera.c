@@ -1130,6 +1130,30 @@ static void test_tuning_that_fails_is_reported(void **state)
     publish(1);
 }
 
+/* A camera that begins with a short filter, which needs no transform, searches again when another
+ * one needs it, but not for each filter. */
+static void test_transforms_are_tuned_when_they_are_needed(void **state)
+{
+    static const struct {
+        const char *filter;
+        unsigned searches;
+    } steps[] = {{"laplacian", 1}, {"notch:at=0.2/0.1,width=0.1", 2}, {"lowpass:cutoff=0.05", 2}};
+    (void)state;
+    config.engine.options.technique = ENGINE_AUTO;
+    config.engine.options.tune = ENGINE_TUNE_EXHAUSTIVE;
+    snprintf(config.engine.cache_dir, sizeof config.engine.cache_dir, "fake");
+    FAKE_ENGINE_SET(search_result, -EIO); /* so that nothing is tuned */
+    start();
+    publish(1);
+    assert_int_equal(wait_for_tuning().result, -EIO);
+    for (size_t i = 0; i < sizeof steps / sizeof steps[0]; i++) {
+        const uint64_t serial = set_filter(steps[i].filter);
+        OFFER_UNTIL(status.filter_serial == serial);
+        assert_int_equal(wait_for_tuning().result, -EIO);
+        assert_int_equal(fake_engine_get(&fake_engine.searches), steps[i].searches);
+    }
+}
+
 int main(void)
 {
 #define TEST(function) cmocka_unit_test_setup_teardown(function, setup, teardown)
@@ -1178,6 +1202,7 @@ int main(void)
         TEST(test_tuning_brings_another_engine),
         TEST(test_tuning_can_be_stopped),
         TEST(test_tuning_that_fails_is_reported),
+        TEST(test_transforms_are_tuned_when_they_are_needed),
     };
     log_init("test", LOG_CRIT);
     return cmocka_run_group_tests_name("camera", tests, NULL, NULL);

@@ -758,13 +758,14 @@ static void test_every_kind_on_pictures(void **state)
                                          "gain:dc=0.8,ac=1.2"};
     unsigned kind_count, linear_count = 0;
     const struct filter_kind *const *kinds = filter_kinds(&kind_count);
-    /* The others: tests/gpu/curve.c, calibration.c, correct.c, undistort.c, denoise.c, threshold.c;
-     * those that need an image: tests/integration/test_filters.py. */
+    /* The others: tests/gpu/curve.c, calibration.c, correct.c, undistort.c, denoise.c, threshold.c,
+     * median.c; those that need an image: tests/integration/test_filters.py. */
     for (unsigned i = 0; i < kind_count; i++)
         linear_count += kinds[i]->curve == NULL && kinds[i]->add_offsets == NULL &&
                         kinds[i]->multiply_gains == NULL && kinds[i]->adapts == FILTER_ADAPTS_NOT &&
                         kinds[i]->origin == NULL && kinds[i]->denoise == NULL &&
-                        kinds[i]->threshold == NULL && !needs_image(kinds[i]);
+                        kinds[i]->threshold == NULL && !kinds[i]->takes_median &&
+                        kinds[i]->binarise == NULL && !needs_image(kinds[i]);
     assert_int_equal(linear_count, sizeof chains / sizeof chains[0]); /* add new kinds to chains */
     const struct fftd_format format = layout("GREY", 62, 34, 1);
     uint8_t *in = malloc(format.frame_bytes), *out = malloc(format.frame_bytes);

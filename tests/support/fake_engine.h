@@ -66,7 +66,7 @@ static struct {
     unsigned stored, stored_late;         /* frames stored in outputs; of these, abandoned ones */
     unsigned waiting_at_gate;
     unsigned fades, fades_from; /* begun; of these, at a response that was designed for it */
-    unsigned searches; /* created */
+    unsigned searches;          /* created */
     unsigned search_steps;
     int search_result;
     bool tuned;

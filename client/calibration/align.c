@@ -93,9 +93,10 @@ static float greatest(float a, float b)
 static int remove_single_pixels(const struct plane *plane)
 {
     const uint32_t width = plane->width;
-    float *rows = malloc(2 * (size_t)width * sizeof *rows), *above = rows, *row = rows + width;
+    float *rows = malloc(2 * (size_t)width * sizeof *rows);
     if (rows == NULL)
         return -ENOMEM;
+    float *above = rows, *row = rows + width;
     memcpy(row, plane->value, width * sizeof *row);
     for (uint32_t y = 1; y + 1 < plane->height; y++) {
         float *value = plane->value + (size_t)y * width;

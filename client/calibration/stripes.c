@@ -98,7 +98,7 @@ static void count_differences(struct stripes *stripes)
     short *grey = stripes->grey;
     for (size_t i = 0; i < (size_t)width * height; i++) {
         const float level = stripes->level[i];
-        grey[i] = pairs_is_cut(level) ? CUT : (short)(level * (float)(1 / BIN) + 0.5F);
+        grey[i] = pairs_is_cut(level) ? CUT : (short)lrintf(level * (float)(1 / BIN));
     }
     for (uint32_t y = 0; y < height; y++)
         for (uint32_t x = 0; x < width; x++) {

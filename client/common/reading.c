@@ -80,8 +80,9 @@ const char *reading_source(sd_bus_message *properties)
 const char *reading_measure_unit(const struct reading_measure *measure, double value)
 {
     static const char *const states[] = {"", " fine", " defocused", " covered", " overexposed"};
+    const unsigned count = sizeof states / sizeof states[0];
     const bool is_state = strcmp(measure->name, "picture_state") == 0;
-    if (is_state && value >= 1 && value < sizeof states / sizeof states[0])
+    if (is_state && value >= 1 && value < count)
         return states[(unsigned)value];
     return measure->unit;
 }

@@ -113,8 +113,8 @@ static double search(const struct flicker *f)
             found = periods;
         }
     }
-    for (double step = 0.1; step >= FINE; step /= 2) {
-        const double before = found;
+    for (unsigned i = 0; 0.1 / (1u << i) >= FINE; i++) {
+        const double before = found, step = 0.1 / (1u << i);
         for (int side = -1; side <= 1; side += 2) {
             const double tried = fmax(before + side * step, 0.8 * MIN_PERIODS);
             const double score = fit_explained(f->rows, tried / height, TRIED, 2);
@@ -147,8 +147,8 @@ static double best_near(const struct flicker *f, double from, double to, double 
                         double *ret_agreement)
 {
     double best = 0, found = from;
-    for (double hz = from; hz <= to; hz += step) {
-        const double score = agreement(f, hz);
+    for (unsigned i = 0; from + i * step <= to; i++) {
+        const double hz = from + i * step, score = agreement(f, hz);
         if (score > best) {
             best = score;
             found = hz;

@@ -481,7 +481,8 @@ void light_improve(struct light_fit *fit, const struct rows *rows,
         if (step == 0)
             judge(fit, rows);
         const double cost = fit->cost;
-        for (double share = 1; share > 0.1; share /= 2) {
+        for (unsigned i = 0; i < 4; i++) {
+            const double share = 1. / (1u << i);
             *fit = before;
             move(fit, rows, e.solution, share);
             judge(fit, rows);

@@ -369,7 +369,7 @@ static double choose(struct motion_estimator *m, struct cells_shift *ret)
 {
     const unsigned last = m->levels - 1;
     struct peak peaks[PEAKS];
-    struct cells_shift found[PEAKS];
+    struct cells_shift found[PEAKS] = {{.dx = 0}};
     unsigned count = 0, best = 0;
     double rival = 0, noise = INFINITY;
     find_peaks(m, peaks);

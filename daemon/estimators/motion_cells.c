@@ -313,7 +313,7 @@ static void solve(struct cell *cell, double noise)
 /* The variance of the noise, by the cells with the least difference. */
 static double find_noise(struct cells_work *work, unsigned count)
 {
-    double rest[MAX_COLUMNS * MAX_CELL_ROWS];
+    double rest[MAX_COLUMNS * MAX_CELL_ROWS] = {0};
     for (unsigned c = 0; c < count; c++)
         rest[c] = work->cell[c].rest / work->cell[c].pixels;
     qsort(rest, count, sizeof *rest, by_size);

@@ -6,6 +6,7 @@
 #define FFTD_ESTIMATORS_PERIODIC_SHEET_H
 
 #include <complex.h>
+#include <stddef.h>
 #include <stdbool.h>
 
 #include "core/error.h"
@@ -45,7 +46,11 @@ void sheet_clear(struct sheet *sheet);
  */
 void sheet_load(struct sheet *sheet, const float *luma);
 
-bool sheet_is_blank(const struct sheet *sheet, unsigned cell_x, unsigned cell_y);
+static inline bool sheet_is_blank(const struct sheet *sheet, unsigned cell_x, unsigned cell_y)
+{
+    return sheet->saturated[(size_t)cell_y * sheet->cells_x + cell_x] * sheet->height >=
+           sheet->cut * sheet->rows;
+}
 
 /* Fits waves to the sheet, weighted by the window: the complex amplitudes of all of them together,
  * and by how much each frequency is off, which may be up to about 0.3/width and 0.3/height (to

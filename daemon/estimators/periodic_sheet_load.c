@@ -9,12 +9,6 @@
 
 static const unsigned CUT[] = {10, 26, 64};
 
-bool sheet_is_blank(const struct sheet *sheet, unsigned cell_x, unsigned cell_y)
-{
-    return sheet->saturated[(size_t)cell_y * sheet->cells_x + cell_x] * sheet->height >=
-           sheet->cut * sheet->rows;
-}
-
 static double share_left(const struct sheet *sheet)
 {
     unsigned left = 0;

@@ -59,11 +59,12 @@ static double complex sample(const struct sampler *sampler, int32_t kx, int32_t 
 static double complex response_at(const struct sampler *sampler, int32_t kx, int32_t ky)
 {
     const int32_t half = GRID / 2;
+    const int across = kx == half ? 2 : 1, down = ky == half ? 2 : 1;
     double complex sum = 0;
-    for (int i = 0; i <= (kx == half); i++)
-        for (int k = 0; k <= (ky == half); k++)
+    for (int i = 0; i < across; i++)
+        for (int k = 0; k < down; k++)
             sum += sample(sampler, i == 0 ? kx : -kx, k == 0 ? ky : -ky);
-    return sum / ((1 + (kx == half)) * (1 + (ky == half)));
+    return sum / (across * down);
 }
 
 /* Transforms along rows. A forward transform of H is h at negative places. */

@@ -24,11 +24,13 @@
 #define GPU_COLUMNS   32
 #define GPU_ROWS      4
 #define GPU_STRIP     8
+#define GPU_PRODUCTS  2 /* an item has the results of all of them in registers */
+#define GPU_PLAIN     2 /* radius up to which a GPU does without products */
 
-/* Products are made row by row, by one item. A GPU has taps that are short enough as they are. */
 static bool has_products(const struct taps_reach *reach, const struct gpu_device *device)
 {
-    return reach->products > 0 && gpu_device_is_cpu(device);
+    return reach->products > 0 && (gpu_device_is_cpu(device) ||
+                                   (reach->products <= GPU_PRODUCTS && reach->radius > GPU_PLAIN));
 }
 
 /* How many products of a tap take the time for a sample. */
@@ -70,17 +72,21 @@ static uint32_t products_of(const struct transform *transform)
     return has_products(reach, transform->device) ? reach->products : 0;
 }
 
-/* The local memory of direct.cl: the tile, TILE_PITCH x TILE_ROWS; or a line and the rings. */
+/* The local memory of direct.cl: the tile, TILE_PITCH x TILE_ROWS, or what takes its place; or a
+ * line and the rings. */
 static size_t work_bytes(const struct transform *transform)
 {
     const struct transform_tuning *tuning = &transform->tuning;
     const uint32_t radius = radius_of(transform), lanes = tuning->lanes;
     const uint32_t margin = (radius + lanes - 1) / lanes;
     const size_t pitch = (size_t)(tuning->columns + 2 * margin) * lanes;
-    const size_t rings = (size_t)products_of(transform) * side_of(transform) * tuning->columns;
-    return (rings > 0 ? pitch + rings * lanes
-                      : pitch * (tuning->rows * tuning->row_group + 2 * radius)) *
-           sizeof(cl_float);
+    const size_t products = (size_t)products_of(transform) * tuning->columns * lanes;
+    const size_t tile_rows = (size_t)tuning->rows * tuning->row_group + 2 * radius;
+    const size_t floats = products == 0 ? pitch * tile_rows
+                          : tuning->column_group == 1
+                              ? pitch + products * side_of(transform)
+                              : (products > pitch ? products : pitch) * tile_rows;
+    return floats * sizeof(cl_float);
 }
 
 static void describe(const struct transform *transform, char *text, size_t size)
@@ -103,8 +109,8 @@ static void start(struct transform_tuning *ret, const struct tuner_subject *subj
     ret->order = PLAN_COLUMNS_FIRST;
     ret->lanes = is_cpu ? ret->lanes : GPU_LANES;
     ret->columns = is_cpu ? products > 0 ? CPU_SUMS / products : CPU_COLUMNS : GPU_COLUMNS;
-    ret->rows = is_cpu ? 1 : GPU_ROWS;
-    ret->column_group = is_cpu ? 1 : GPU_COLUMNS * GPU_ROWS;
+    ret->rows = is_cpu ? 1 : GPU_ROWS / (products > 1 ? products : 1);
+    ret->column_group = is_cpu ? 1 : ret->columns * ret->rows;
     ret->row_group = is_cpu ? products > 0 ? PRODUCT_STRIP : CPU_STRIP : GPU_STRIP;
 }
 
@@ -119,7 +125,7 @@ static int fit(struct transform *transform, struct error *why)
                          "staged");
     tuning->order = PLAN_COLUMNS_FIRST;
     tuning->lanes = tuning->lanes < GPU_LANES ? GPU_LANES : tuning->lanes;
-    if (products_of(transform) > 0)
+    if (gpu_device_is_cpu(transform->device) && products_of(transform) > 0)
         tuning->column_group = 1;
     while (work_bytes(transform) > transform->device->local_bytes && tuning->row_group > 1)
         tuning->row_group /= 2;
@@ -156,10 +162,16 @@ static struct technique_bytes memory(const struct transform *transform)
 
 /* ---- the response -------------------------------------------------------------------------- */
 
+/* The taps of a product (direct.cl). */
+static size_t set_size(const struct transform *transform)
+{
+    return (transform->tuning.column_group > 1 ? 2 : 3) * (size_t)side_of(transform);
+}
+
 static size_t count_response(const struct transform *transform)
 {
     const size_t side = side_of(transform), products = products_of(transform);
-    return products > 0 ? 1 + products * 3 * side : side * side;
+    return products > 0 ? 1 + products * set_size(transform) : side * side;
 }
 
 static struct taps_samples samples_of(const struct transform *transform, double sub_x, double sub_y)
@@ -181,17 +193,23 @@ static void put_taps(float *values, uint32_t radius, const struct taps *taps)
                 (float)taps->tap[(own - 1 - y) * own + own - 1 - x];
 }
 
-static void put_products(float *values, uint32_t radius, uint32_t products, const struct taps *taps)
+static void put_products(float *values, const struct transform *transform, const struct taps *taps)
 {
-    const uint32_t side = 2 * radius + 1, own = 2 * taps->radius + 1;
-    const uint32_t spare = radius - taps->radius;
-    *values++ = (float)spare;
-    for (uint32_t p = 0; p < products; p++)
+    const uint32_t side = side_of(transform), own = 2 * taps->radius + 1;
+    const uint32_t spare = radius_of(transform) - taps->radius;
+    const bool is_shared = transform->tuning.column_group > 1;
+    const size_t size = set_size(transform);
+    for (size_t i = 0; i < count_response(transform); i++)
+        values[i] = 0;
+    values[0] = (float)spare;
+    for (uint32_t p = 0; p < taps->products; p++)
         for (uint32_t i = 0; i < own; i++) {
-            const bool is_used = p < taps->products;
-            float *set = values + (size_t)p * 3 * side;
-            set[spare + i] = is_used ? (float)taps->across[p][own - 1 - i] : 0;
-            set[side + i] = set[side + own + i] = is_used ? (float)taps->down[p][own - 1 - i] : 0;
+            float *across = values + 1 + p * size, *down = across + side;
+            across[spare + i] = (float)taps->across[p][own - 1 - i];
+            if (is_shared)
+                down[spare + i] = (float)taps->down[p][own - 1 - i];
+            else
+                down[i] = down[own + i] = (float)taps->down[p][own - 1 - i];
         }
 }
 
@@ -212,7 +230,7 @@ static int fill_response(const struct transform *transform, float *values,
                       "%u, %u",
                       taps->radius, taps->products, radius, products);
     if (r == 0 && products > 0)
-        put_products(values, radius, products, taps);
+        put_products(values, transform, taps);
     else if (r == 0)
         put_taps(values, radius, taps);
     free(taps);

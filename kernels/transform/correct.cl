@@ -33,7 +33,7 @@
 
 /* Samples at a limit are moved away from all others by so many times the largest one, until the
  * waves have been subtracted. More of them than this would not be precise any more. */
-#define FAR 16
+#define FAR                16
 
 /* `s` so moved; luma of RGB is rounded. */
 #define MARK(s, top)                                                                               \
@@ -46,7 +46,7 @@
                  (low) * (s + FAR * (top)), s < -FAR / 2 * (top)),                                 \
           (type)(0), (type)(top))
 
-#define READ_ONE(from)   (from)[0]
+#define READ_ONE(from) (from)[0]
 #if LANES > 1
 #define READ_LANES(from) PASTE(vload, LANES)(0, from)
 #else

@@ -8,9 +8,9 @@
  *   taps           PRODUCTS == 0: SIDE rows of SIDE floats. A sample of the result is the sum of
  *                  taps[j][i] times the sample i - RADIUS to the right and j - RADIUS down.
  *                  PRODUCTS > 0: the first float, `spare`, is how many taps at either end are 0;
- *                  then for each product SIDE taps along rows, of which those are not used, and
- *                  twice the other ones along columns, one set after the other
- *   work           floats in local memory: the tile, or a line and the rings
+ *                  then for each product SIDE taps along rows, and along columns: for one item
+ *                  twice those that are not spare, one set after the other; for several all SIDE
+ *   work           local memory: the tile, or a line and the rings
  *
  * Work-items: a work-group of GROUP items makes a block of COLUMNS groups of LANES columns and ROWS
  * strips of STRIP rows. The second dimension counts blocks of rows, the third one images
@@ -21,9 +21,10 @@
  * without the tile. Elsewhere the group first loads all samples that its block needs into the tile,
  * each once.
  *
- * With products the block is made row by row: a row of samples is loaded into the line, is
+ * With products, one item makes the block row by row: a row of samples is loaded into the line, is
  * multiplied by the taps along rows, and joins the ring of the last rows, which are multiplied by
- * those along columns. */
+ * those along columns. Several items multiply all rows of the tile, put the results into its place,
+ * and multiply these along columns. */
 
 #define SIDE         (2 * RADIUS + 1)
 #define BLOCK_X      (COLUMNS * LANES)
@@ -37,6 +38,15 @@
 #define CHANGES_SAMPLES                                                                            \
     (CORRECTIONS || HAS_CURVE || (!DENOISED && (CALIBRATED || WARPED || MEDIAN || SAMPLE_BAYER)))
 #define CHEAP_LOAD (GROUP == 1 && !CHANGES_SAMPLES && (DENOISED || PLAIN_SAMPLE))
+
+/* A GPU reads and writes several bytes at once only where their type says that it may. */
+#define ALIGNED_BYTES                                                                              \
+    (GROUP > 1 && SAMPLE_U8 && IMAGE_STEP == 1 && IMAGE_STRIDE % LANES == 0 &&                     \
+     IMAGE_OFFSET % LANES == 0 && IMAGE_APART % LANES == 0)
+#define ALIGNED_LOAD  (ALIGNED_BYTES && !MEDIAN && !DENOISED && !CALIBRATED && !WARPED)
+#define ALIGNED_STORE (ALIGNED_BYTES && !VIEW_DIFFERENCE && !VIEW_EDGES && !GREY_RESULT)
+#define PLACE(x, y)   ((size_t)(y)*IMAGE_STRIDE + IMAGE_OFFSET + (x))
+typedef PASTE(uchar, LANES) bytes;
 
 /* ---- loads --------------------------------------------------------------------------------- */
 
@@ -70,7 +80,11 @@ static inline real group_load(captured image, global const int *map_x, int x,
 {
     real value;
     if (x >= 0 && x + LANES <= IMAGE_WIDTH && y >= 0) {
+#if ALIGNED_LOAD
+        value = TO_REAL(*(global const bytes *)(BYTES(image) + PLACE(x, y)));
+#else
         value = samples_load(image, map_x, x, 0, true, y);
+#endif
         CORRECT(real, value, x, y, READ_LANES)
     } else {
         float lane[LANES];
@@ -92,16 +106,125 @@ struct block {
     int x, y; /* its first column and row */
     captured image;
     global const int *map_x, *map_y;
+#if CORRECTIONS
+    global const float *correction;
+#endif
 };
+
+#if CORRECTIONS
+#define BLOCK_CORRECTION , block.correction
+#else
+#define BLOCK_CORRECTION
+#endif
 
 static inline void group_store(global uchar *result, struct block block, int x, int y, real value)
 {
-    samples_store(result, block.image, x, 0, x + LANES <= IMAGE_WIDTH, y, to_result(value));
+    const bool is_inside = x + LANES <= IMAGE_WIDTH;
+#if ALIGNED_STORE
+    if (is_inside) {
+        *(global bytes *)(result + PLACE(x, y)) = TO_BYTES(to_result(value));
+        return;
+    }
+#endif
+    samples_store(result, block.image, x, 0, is_inside, y, to_result(value));
+}
+
+/* Loads all samples that a block needs, each once. */
+static inline void tile_load(struct block block, local float *tile)
+{
+    for (int i = get_local_id(0); i < TILE_GROUPS * TILE_ROWS; i += GROUP) {
+        const int group = i % TILE_GROUPS, row = i / TILE_GROUPS;
+        const int y = row_of(block.map_y, block.y - RADIUS + row);
+        VSTORE(group_load(block.image, block.map_x, block.x - TILE_MARGIN + group * LANES,
+                          y BLOCK_CORRECTION),
+               i, tile);
+    }
+#if GROUP > 1
+    barrier(CLK_LOCAL_MEM_FENCE);
+#endif
 }
 
 /* ---- products ------------------------------------------------------------------------------ */
 
-#if PRODUCTS > 0
+#if PRODUCTS > 0 && GROUP > 1
+
+#define SET    (2 * SIDE) /* floats of a product's taps */
+#define ROUNDS ((TILE_ROWS * COLUMNS + GROUP - 1) / GROUP)
+#define PITCH  (PRODUCTS * BLOCK_X) /* of the rows that have been multiplied */
+
+static inline void row_multiply(real sum[PRODUCTS], local const float *from,
+                                constant const float *taps)
+{
+    float sample[2 * TILE_MARGIN + LANES];
+#pragma unroll
+    for (int i = 0; i <= 2 * TILE_MARGIN / LANES; i++)
+        VSTORE(((local const real *)from)[i], i, sample);
+#pragma unroll
+    for (int p = 0; p < PRODUCTS; p++)
+        sum[p] = 0;
+#pragma unroll
+    for (int d = 0; d < SIDE; d++)
+#pragma unroll
+        for (int p = 0; p < PRODUCTS; p++)
+            sum[p] += taps[p * SET + d] * VLOAD(0, sample + TILE_MARGIN - RADIUS + d);
+}
+
+/* Makes a strip of the result from rows of the tile that have been multiplied. */
+static inline void strip_add(global uchar *result, struct block block, local const float *from,
+                             constant const float *taps, int x, int y)
+{
+    real sum[STRIP];
+#pragma unroll
+    for (int k = 0; k < STRIP; k++)
+        sum[k] = 0;
+#pragma unroll
+    for (int i = 0; i < STRIP + 2 * RADIUS; i++)
+#pragma unroll
+        for (int p = 0; p < PRODUCTS; p++) {
+            const real row = *(local const real *)(from + i * PITCH + p * BLOCK_X);
+#pragma unroll
+            for (int k = 0; k < STRIP; k++)
+                if (i >= k && i - k < SIDE)
+                    sum[k] += taps[p * SET + SIDE + i - k] * row;
+        }
+#pragma unroll
+    for (int k = 0; k < STRIP; k++)
+        if (y + k < IMAGE_HEIGHT)
+            group_store(result, block, x, y + k, sum[k]);
+}
+
+static inline void block_make(global uchar *result, struct block block, constant const float *taps,
+                              local float *tile)
+{
+    real sum[ROUNDS][PRODUCTS];
+    taps++;
+    tile_load(block, tile);
+#pragma unroll
+    for (int i = 0; i < ROUNDS; i++) {
+        const int at = get_local_id(0) + i * GROUP;
+        if (at < TILE_ROWS * COLUMNS)
+            row_multiply(sum[i], tile + at / COLUMNS * TILE_PITCH + at % COLUMNS * LANES, taps);
+    }
+    barrier(CLK_LOCAL_MEM_FENCE);
+#pragma unroll
+    for (int i = 0; i < ROUNDS; i++) {
+        const int at = get_local_id(0) + i * GROUP;
+#pragma unroll
+        for (int p = 0; p < PRODUCTS; p++)
+            if (at < TILE_ROWS * COLUMNS)
+                *(local real *)(tile + at / COLUMNS * PITCH + p * BLOCK_X + at % COLUMNS * LANES) =
+                    sum[i][p];
+    }
+    barrier(CLK_LOCAL_MEM_FENCE);
+    for (int i = get_local_id(0); i < COLUMNS * ROWS; i += GROUP) {
+        const int x = block.x + i % COLUMNS * LANES, strip = i / COLUMNS * STRIP;
+        if (x < IMAGE_WIDTH)
+            strip_add(result, block, tile + strip * PITCH + (x - block.x), taps, x,
+                      block.y + strip);
+    }
+}
+
+#elif PRODUCTS > 0
 
 #define RING_PITCH (PRODUCTS * BLOCK_X)
 #define SET        (3 * SIDE) /* floats of a product's taps */
@@ -128,8 +251,9 @@ static inline void row_add(real sum[PRODUCTS][COLUMNS], constant const float *ta
 /* One item makes the block. A row of the ring has what its samples are, multiplied along rows, for
  * each product. */
 static inline void block_make(global uchar *result, struct block block, constant const float *taps,
-                              local float *line, local float *ring CORRECTION_PARAMETER)
+                              local float *line)
 {
+    local float *ring = line + TILE_PITCH;
     const int spare = (int)taps[0], side = SIDE - 2 * spare, radius = RADIUS - spare;
     const int margin = (radius + LANES - 1) / LANES;
     const int end = min(BLOCK_Y, IMAGE_HEIGHT - block.y);
@@ -138,7 +262,7 @@ static inline void block_make(global uchar *result, struct block block, constant
         const int y = row_of(block.map_y, block.y + i - radius);
         real sum[PRODUCTS][COLUMNS];
         for (int g = -margin; g < COLUMNS + margin; g++)
-            VSTORE(group_load(block.image, block.map_x, block.x + g * LANES, y CORRECTION_ARGUMENT),
+            VSTORE(group_load(block.image, block.map_x, block.x + g * LANES, y BLOCK_CORRECTION),
                    TILE_MARGIN / LANES + g, line);
         row_clear(sum);
         for (int d = 0; d < side; d++)
@@ -168,20 +292,6 @@ static inline void block_make(global uchar *result, struct block block, constant
 
 #else
 
-static inline void tile_load(struct block block, local float *tile CORRECTION_PARAMETER)
-{
-    for (int i = get_local_id(0); i < TILE_GROUPS * TILE_ROWS; i += GROUP) {
-        const int group = i % TILE_GROUPS, row = i / TILE_GROUPS;
-        const int y = row_of(block.map_y, block.y - RADIUS + row);
-        VSTORE(group_load(block.image, block.map_x, block.x - TILE_MARGIN + group * LANES,
-                          y CORRECTION_ARGUMENT),
-               i, tile);
-    }
-#if GROUP > 1
-    barrier(CLK_LOCAL_MEM_FENCE);
-#endif
-}
-
 /* Sets taken[d] to the LANES samples from column x + d - RADIUS on, in a row of the padded image
  * that counts from the first one of the tile. */
 static inline void row_take(real *taken, struct block block, local const float *tile, bool is_tiled,
@@ -204,7 +314,9 @@ static inline void row_take(real *taken, struct block block, local const float *
 #endif
         return;
     }
-#if CHEAP_LOAD
+#if RADIUS == 0
+    taken[0] = group_load(block.image, block.map_x, x, block.y + row BLOCK_CORRECTION);
+#elif CHEAP_LOAD
     const int y = row_of(block.map_y, block.y - RADIUS + row);
 #pragma unroll
     for (int d = 0; d < SIDE; d++)
@@ -263,21 +375,24 @@ static inline void block_make(global uchar *result, struct block block, local co
 kernel __attribute__((reqd_work_group_size(GROUP, 1, 1))) void
 direct(global const uchar *restrict image, global uchar *restrict result,
        global const int *restrict map_x, global const int *restrict map_y,
-       constant const float *restrict taps, local float *work KERNEL_CORRECTION CAPTURED_PARAMETERS)
+       constant const float *restrict taps, local real *work KERNEL_CORRECTION CAPTURED_PARAMETERS)
 {
     const struct block block = {(int)get_group_id(0) * BLOCK_X, (int)get_group_id(1) * BLOCK_Y,
-                                CAPTURED(image + image_offset()), map_x, map_y};
+                                CAPTURED(image + image_offset()), map_x, map_y CORRECTION_ARGUMENT};
+    local float *tile = (local float *)work;
     result += image_offset();
 #if PRODUCTS > 0
-    block_make(result, block, taps, work, work + TILE_PITCH CORRECTION_ARGUMENT);
+    block_make(result, block, taps, tile);
+#elif RADIUS == 0
+    block_make(result, block, tile, false, taps);
 #else
 #if CHEAP_LOAD
     if (block.x >= RADIUS && block.x + BLOCK_X + RADIUS <= IMAGE_WIDTH) {
-        block_make(result, block, work, false, taps);
+        block_make(result, block, tile, false, taps);
         return;
     }
 #endif
-    tile_load(block, work CORRECTION_ARGUMENT);
-    block_make(result, block, work, true, taps);
+    tile_load(block, tile);
+    block_make(result, block, tile, true, taps);
 #endif
 }

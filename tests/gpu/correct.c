@@ -243,7 +243,7 @@ static struct engine *make_engine(const struct view *v, const struct fftd_format
                                   bool corrections, const char *text)
 {
     const struct filter_chain chain = chain_of(text);
-    struct engine_response *response;
+    struct engine_response *response = NULL;
     const struct engine_options options = {
         .border = PLAN_MIRROR,
         .margin = 0,

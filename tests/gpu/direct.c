@@ -65,7 +65,7 @@ static struct engine *make_engine(const struct scene *scene, const struct filter
         .margin = MARGIN,
         .in_flight = 1,
     };
-    struct engine_response *response;
+    struct engine_response *response = NULL;
     struct engine *engine;
     struct error why;
     if (engine_create(&engine, device, format, &options, 0, NULL, NULL, &why) < 0 ||
@@ -76,7 +76,7 @@ static struct engine *make_engine(const struct scene *scene, const struct filter
 }
 
 static void run(struct engine *engine, const struct scene *scene,
-                const struct fftd_format *captured, const uint8_t *in, uint8_t *out)
+                const struct fftd_format *captured, const uint8_t *in, void *out)
 {
     static float gain[HEIGHT];
     const struct correction correction = {
@@ -276,7 +276,7 @@ static void test_small_frames(void **state)
     check_scenes(scenes, sizeof scenes / sizeof scenes[0]);
 }
 
-/* Sums of products, which only a CPU device has. */
+/* Sums of products: only a CPU device takes all of these. */
 static void test_products(void **state)
 {
     static const struct scene scenes[] = {
@@ -304,7 +304,7 @@ static void test_products(void **state)
     check_scenes(scenes, sizeof scenes / sizeof scenes[0]);
 }
 
-/* Kernels as for a GPU: a group shares a tile. */
+/* Kernels as for a GPU: a group shares a tile, also for products. */
 static void test_as_on_a_gpu(void **state)
 {
     static const struct scene scenes[] = {
@@ -314,6 +314,18 @@ static void test_as_on_a_gpu(void **state)
         {.captured = "XRGB32", .chain = KERNEL},
         {.captured = "SGBRG8", .chain = KERNEL, .planes = RECIPE_ALL},
         {.captured = "GREY", .chain = "deflicker | homomorphic | " KERNEL, .is_corrected = true},
+        {.captured = "GREY", .chain = "gaussian-blur:sigma=2"},
+        {.captured = "GREY", .chain = "gaussian-blur:sigma=3", .width = 16, .height = 16},
+        {.captured = "Y12", .chain = "box-blur:radius=4", .border = PLAN_CONSTANT},
+        {.captured = "NV12",
+         .chain = "sharpen:sigma=1.5",
+         .planes = RECIPE_ALL,
+         .border = PLAN_WRAP},
+        {.captured = "XRGB32", .chain = "sharpen:sigma=2", .border = PLAN_REPLICATE},
+        {.captured = "GREY",
+         .chain = "deflicker | homomorphic | box-blur:radius=5",
+         .is_corrected = true},
+        {.captured = "GREY", .chain = "gaussian-blur:sigma=2", .view = VIEW_DIFFERENCE},
     };
     const cl_device_type type = device->type;
     (void)state;

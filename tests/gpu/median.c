@@ -192,7 +192,7 @@ static void check(const struct scene *scene)
     }
     printf("# figures: %s of %s, %s%s: at most %.3f steps off, %u of %u samples changed\n",
            scene->chain, scene->format, scene->technique == ENGINE_STAGED ? "staged" : "fused",
-           scene->precision == RECIPE_HALF ? " half" : "", worst, changed, PIXELS);
+           scene->precision == RECIPE_HALF ? " half" : "", worst, changed, (unsigned)PIXELS);
     if (!(worst <= (scene->precision == RECIPE_HALF ? 1.5 : 0.51)))
         fail_msg("%s of %s is off by %.3f steps", scene->chain, scene->format, worst);
     assert_true(changed > PIXELS / 4 && unsure < PIXELS / 8);

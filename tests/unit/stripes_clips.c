@@ -112,10 +112,10 @@ static void draw_scene(struct clip *clip)
     case WALL:
         for (unsigned y = 0; y < height; y++)
             for (unsigned x = 0; x < width; x++) {
-                const unsigned course = y / 16, along = x + course % 2 * 16;
+                const unsigned course = y / 16, along = x + course % 2 * 16, brick = along / 32;
                 const bool is_joint = y % 16 < 2 || along % 32 < 2;
                 clip->light[y * width + x] =
-                    (float)(is_joint ? -40 : 10 * sin(7 * (along / 32) + 3 * course));
+                    (float)(is_joint ? -40 : 10 * sin(7 * brick + 3 * course));
             }
         add_texture(clip, contrast / 2, 2);
         break;

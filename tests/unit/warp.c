@@ -181,10 +181,11 @@ static void make_maps(unsigned columns, unsigned rows, double column, double row
     uint8_t *bytes = malloc((size_t)header + 4 * count);
     float *numbers = malloc(4 * count);
     struct error why;
+    const unsigned half = rows / 2;
     for (unsigned y = 0; y < rows; y++)
         for (unsigned x = 0; x < columns; x++) /* a PFM begins with its last row */
             numbers[(size_t)(rows - 1 - y) * columns + x] =
-                (float)(scale * (y < rows / 2 ? x + column : y - rows / 2 + row));
+                (float)(scale * (y < half ? x + column : y - half + row));
     memcpy(bytes, text, (size_t)header);
     memcpy(bytes + header, numbers, 4 * count);
     filter_image_destroy(maps);

@@ -4,6 +4,7 @@ whose sharpness, noise and light are known."""
 import math
 import os
 import pathlib
+import re
 import sys
 
 import pytest
@@ -97,7 +98,8 @@ def test_measures_are_those_of_the_picture(start, fftd_module, tmp_path):
     assert stats["mean"] == pytest.approx(picture.mean(), abs=3)
     assert stats["age"] >= 0
     assert not {"flicker_hz", "flicker_depth", "peaks", "peak_strength"} & stats.keys()
-    assert f"measures: sharpness {stats['sharpness']:.4g}" in daemon.ctl("stats").stdout
+    shown = re.search(r"measures: sharpness ([\d.]+)", daemon.ctl("stats").stdout)
+    assert float(shown[1]) == pytest.approx(stats["sharpness"], rel=0.2)  # of a later frame
     assert daemon.ctl_json("status")["Measures"].keys() >= {"sharpness", "noise", "clipped"}
     assert daemon.stop() == 0
 

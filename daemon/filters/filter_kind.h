@@ -22,7 +22,7 @@
 #include "core/error.h"
 #include "filters/filter_image.h"
 
-#define FILTER_MAX_PARAMS  15
+#define FILTER_MAX_PARAMS  16
 #define FILTER_KERNEL_SIDE 7 /* rows and columns of a kernel in a chain's text, at most */
 
 enum filter_type {
@@ -139,6 +139,8 @@ struct filter_kind {
      * do not move. A kind with it has H = 1. -EINVAL: the stage is for frames of another size. */
     int (*origin)(const struct filter_stage *stage, const uint32_t size[2], double at[2],
                   struct error *why);
+    /* Returns whether samples are interpolated by cubic convolution there. Set with `origin`. */
+    bool (*origin_is_cubic)(const struct filter_stage *stage);
     struct filter_docs docs;
 };
 

@@ -23,6 +23,7 @@
 #define GAUSS_STOP 1.2279471772995154  /* 1 - exp(-GAUSS_STOP) = 1/sqrt(2) */
 #define RINGS      4.0                 /* an ideal filter's support ends after as many rings */
 
+const char *const filter_interpolation_names[] = {"bilinear", "bicubic", NULL};
 const char *const filter_shape_names[] = {"ideal", "butterworth", "gaussian", NULL};
 
 double filter_pass(enum filter_shape shape, double order, double d2)

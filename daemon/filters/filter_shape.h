@@ -5,6 +5,9 @@
 
 #include "filters/filter_kind.h"
 
+enum filter_interpolation { FILTER_BILINEAR, FILTER_BICUBIC };
+extern const char *const filter_interpolation_names[];
+
 enum filter_shape { SHAPE_IDEAL, SHAPE_BUTTERWORTH, SHAPE_GAUSSIAN };
 extern const char *const filter_shape_names[];
 
@@ -58,6 +61,12 @@ static inline double square(double x)
     {                                                                                              \
         .name = label, .unit = "", .summary = text, .type = FILTER_NUMBER, .min = -16, .max = 16,  \
         .initial = value,                                                                          \
+    }
+#define INTERPOLATION_PARAM                                                                        \
+    {                                                                                              \
+        .name = "interpolation", .unit = "",                                                       \
+        .summary = "between captured pixels; bicubic is sharper and takes more time",              \
+        .type = FILTER_CHOICE, .initial = FILTER_BILINEAR, .choices = filter_interpolation_names,  \
     }
 /* clang-format on */
 #define DC_PARAM(value) GAIN_PARAM("dc", "gain of the mean brightness", value)

@@ -162,6 +162,12 @@ static void get_median(void *ret, const struct filter_chain *chain, const struct
     *(bool *)ret = filter_chain_takes_median(chain);
 }
 
+static void get_cubic(void *ret, const struct filter_chain *chain, const struct recipe *settings)
+{
+    (void)settings;
+    *(bool *)ret = warp_is_cubic(chain);
+}
+
 static void get_binarise(void *ret, const struct filter_chain *chain, const struct recipe *settings)
 {
     (void)settings;
@@ -253,6 +259,14 @@ static const struct recipe_member members[ROW_COUNT] = {
                     .is_load = true,
                     .table_bytes = 2 * sizeof(int16_t),
                     .refusal = "the filter moves pixels: expected a warped engine"},
+    [row_cubic] = {.name = "bicubic",
+                   MEMBER(cubic),
+                   .type = &exact,
+                   .get = get_cubic,
+                   .constant = "CUBIC",
+                   .is_load = true,
+                   .refusal = "the filter and the engine interpolate moved pixels in another way: "
+                              "expected an engine like the filter"},
     [row_shifts] = {.name = "shifts",
                     FLAG(shifts),
                     .is_needed = filter_chain_stabilises,

@@ -45,13 +45,14 @@ enum recipe_planes { RECIPE_LUMA, RECIPE_ALL, RECIPE_LUMA_ONLY };
     DECLARE(enum demosaic, demosaic)                                                               \
     /* What the chain needs. H has an imaginary part, which costs more memory traffic; frames have \
      * a correction (correction.h), which costs time in every load; captured samples are corrected \
-     * by a table (calibration.h); pixels are moved by a table (warp.h); frames are moved by a     \
-     * shift, with complex_response, which costs memory; the spectrum has a threshold              \
-     * (filter_kind.h). */                                                                         \
+     * by a table (calibration.h); pixels are moved by a table, and made by cubic convolution      \
+     * (warp.h); frames are moved by a shift, with complex_response, which costs memory; the       \
+     * spectrum has a threshold (filter_kind.h). */                                                \
     DECLARE(bool, complex_response)                                                                \
     DECLARE(bool, corrections)                                                                     \
     DECLARE(bool, calibrated)                                                                      \
     DECLARE(bool, warped)                                                                          \
+    DECLARE(bool, cubic)                                                                           \
     DECLARE(bool, shifts)                                                                          \
     DECLARE(bool, thresholds)                                                                      \
     /* Captured samples become medians; filtered ones become black or white at a level in grey     \

@@ -17,6 +17,12 @@ bool warp_is_needed(const struct filter_chain *chain)
     return find_stage(chain) != NULL;
 }
 
+bool warp_is_cubic(const struct filter_chain *chain)
+{
+    const struct filter_stage *stage = find_stage(chain);
+    return stage != NULL && stage->kind->origin_is_cubic(stage);
+}
+
 /* Turns a place in an image into one in the frame. */
 static double to_frame(double at, unsigned sub)
 {

@@ -3,8 +3,10 @@
  *
  * For each sample of the result, a table has its place in the captured image: how far to the right
  * and down, in units of 1 / WARP_UNIT of a sample, the resolution of OpenCV's remap. There the
- * kernels interpolate between the four nearest samples (bilinear). A place beyond the captured
- * image is moved to its edge, so that the outermost samples are repeated.
+ * kernels interpolate between the four nearest samples (bilinear), or by cubic convolution of the
+ * 16 nearest ones (R. Keys, Cubic convolution interpolation for digital image processing, 1981,
+ * with a = -0.75, as in OpenCV). A place beyond the captured image is moved to its edge, so that
+ * the outermost samples are repeated.
  *
  * Samples of chroma are further apart than those of luma. A sample of chroma is taken to be in the
  * middle of the luma pixels that share it. */
@@ -28,6 +30,9 @@ struct warp_image {
 
 /* Returns whether a chain moves pixels, so that it needs a table. */
 bool warp_is_needed(const struct filter_chain *chain);
+
+/* Returns whether it interpolates by cubic convolution. */
+bool warp_is_cubic(const struct filter_chain *chain);
 
 /* Checks, along the edges of frames, what warp_fill checks at each sample: lenses bend most there.
  * Errors as there. */

@@ -40,7 +40,7 @@ static inline float sample_from(captured image, uint x, uint y)
 static inline float sample_captured(captured image, uint x, uint dx, uint y)
 {
     const struct origin from = origin_at(image, x + dx, y);
-#if SAMPLE_BAYER
+#if SAMPLE_BAYER || CUBIC
     float sum = 0;
 #pragma unroll 1
     WARP_IN_TURN(sum, sample_from, image, from)
@@ -103,7 +103,14 @@ static inline float3 colours_load(captured image, uint x, uint y)
 {
 #if WARPED
     const struct origin from = origin_at(image, x, y);
+#if CUBIC
+    float3 sum = 0;
+#pragma unroll 1
+    WARP_IN_TURN(sum, colours_from, image, from)
+    return sum;
+#else
     return WARP(colours_from, image, from);
+#endif
 #else
     return colours_from(image, x, y);
 #endif
@@ -199,7 +206,7 @@ typedef struct __attribute__((packed)) {
 #define STORE_BYTES(value, to)  ((global packed_bytes *)(to))->all = TO_BYTES(value)
 #define STORE_SHORTS(value, to) ((global packed_shorts *)(to))->all = TO_SHORTS(value)
 
-#if WARPED && !SAMPLE_BAYER
+#if WARPED && !SAMPLE_BAYER && !CUBIC
 /* The samples around LANES places, from column x on, are read one by one, because places of
  * neighbours need not be neighbours. The arithmetic is that of vectors. */
 static inline real samples_warp(captured image, int x, int y)
@@ -286,12 +293,12 @@ static inline real samples_load(captured image, global const int *map_x, uint co
                 (ushort)0xff),
             x, row);
 #endif
-#if WARPED && !DENOISED && !SAMPLE_BAYER && !MEDIAN
+#if WARPED && !DENOISED && !SAMPLE_BAYER && !MEDIAN && !CUBIC
     if ((inside || x + LANES <= IMAGE_WIDTH) && row >= 0)
         return samples_warp(image, x, row);
 #endif
     float lane[LANES];
-#if (WARPED || MEDIAN) && (SAMPLE_BAYER || CALIBRATED || MEDIAN)
+#if (WARPED || MEDIAN) && (SAMPLE_BAYER || CALIBRATED || MEDIAN || CUBIC)
 #pragma unroll 1
 #endif
     for (int i = 0; i < LANES; i++) {
@@ -348,7 +355,7 @@ static inline void samples_store(global uchar *result, captured image, uint colu
 #endif
     float lane[LANES];
     VSTORE(value, 0, lane);
-#if WARPED && (SAMPLE_BAYER || CALIBRATED)
+#if WARPED && (SAMPLE_BAYER || CALIBRATED || CUBIC)
 #pragma unroll 1
 #endif
     for (int i = 0; i < LANES && x + i < IMAGE_WIDTH; i++)

@@ -1,6 +1,6 @@
 /* Moves pixels (daemon/filters/warp.h): a sample of the image is interpolated between the four
- * captured ones around the place that the table gives for it. Kernels without WARPED have nothing
- * of this.
+ * captured ones around the place that the table gives for it, with CUBIC between sixteen. Kernels
+ * without WARPED have nothing of this.
  *
  * Data: the table has two short numbers for each of IMAGE_WIDTH x IMAGE_HEIGHT samples, row by row:
  * how far to the right and down its place is, in units of 1 / WARP_UNIT. The place is in the image.
@@ -31,6 +31,27 @@ static inline struct origin origin_at(captured image, int x, int y)
     return from;
 }
 
+#if CUBIC
+
+/* The weight of sample `i` of -1 .. 2 at the place t between samples 0 and 1. */
+static inline float cubic_weight(int i, float t)
+{
+    const float a = -0.75f, d = fabs(t - i);
+    return d < 1 ? ((a + 2) * d - (a + 3)) * d * d + 1 : ((a * d - 5 * a) * d + 8 * a) * d - 4 * a;
+}
+
+/* Adds what `read` gives at the sixteen places to `sum`, each by its weight. Beyond the image they
+ * are its outermost samples. */
+#define WARP_IN_TURN(sum, read, image, from)                                                       \
+    for (int warp_place = 0; warp_place < 16; warp_place++) {                                      \
+        const int right = (warp_place & 3) - 1, down = (warp_place >> 2) - 1;                      \
+        sum += cubic_weight(right, (from).x) * cubic_weight(down, (from).y) *                      \
+               read(image, clamp((from).left + right, 0, IMAGE_WIDTH - 1),                         \
+                    clamp((from).above + down, 0, IMAGE_HEIGHT - 1));                              \
+    }
+
+#else
+
 /* Adds what `read` gives at the four places to `sum`, each by its weight. A colour of a mosaic is
  * made of nine samples, and each may be replaced. So this is a loop, which compiles in a tenth of
  * the time of WARP. */
@@ -48,5 +69,7 @@ static inline struct origin origin_at(captured image, int x, int y)
         mix(read(image, (from).left, (from).above + 1),                                            \
             read(image, (from).left + 1, (from).above + 1), (from).x),                             \
         (from).y)
+
+#endif
 
 #endif

@@ -21,6 +21,7 @@
 #define LENS                                                                                       \
     "undistort:fx=50,fy=47,cx=29.4,cy=17.8,k1=-0.31,k2=0.12,p1=0.004,p2=-0.006,k3=0.05,k4=0.03,"   \
     "k5=0.02,k6=0.01,zoom=0.9"
+#define CUBIC_LENS LENS ",interpolation=bicubic"
 #define SIZED                                                                                      \
     "undistort:fx=100,fy=94,cx=59.3,cy=36.1,k1=-0.31,k2=0.12,p1=0.004,p2=-0.006,k3=0.05,k4=0.03,"  \
     "k5=0.02,k6=0.01,zoom=0.9,size=124/68"
@@ -34,6 +35,7 @@ struct scene {
     enum demosaic demosaic;
     const char *chain;
     bool has_vignette; /* of a = 0.4, b = 0.5 */
+    bool is_cubic;
 };
 
 /* Samples of one kind: luma, or one colour. */
@@ -56,7 +58,8 @@ static struct engine *make_engine(const struct fftd_format *format, const struct
                                            .margin = 16,
                                            .in_flight = 2,
                                            .recipe.calibrated = scene->has_vignette,
-                                           .recipe.warped = true};
+                                           .recipe.warped = true,
+                                           .recipe.cubic = scene->is_cubic};
     struct engine *engine;
     struct error why;
     if (engine_create(&engine, device, format, &options, 0, NULL, NULL, &why) < 0)
@@ -126,7 +129,31 @@ static double sample(const double *samples, long width, long height, double x, d
     return sum;
 }
 
-static void move(const double *from, double *to, const struct channel *channel)
+/* The weight of a sample at this distance (R. Keys, 1981, a = -0.75). */
+static double cubic_weight(double distance)
+{
+    const double d = fabs(distance), a = -0.75;
+    return d < 1   ? (a + 2) * pow(d, 3) - (a + 3) * pow(d, 2) + 1
+           : d < 2 ? a * pow(d, 3) - 5 * a * pow(d, 2) + 8 * a * d - 4 * a
+                   : 0;
+}
+
+static long within(long i, long length)
+{
+    return i < 0 ? 0 : i >= length ? length - 1 : i;
+}
+
+static double sample_by_cubic(const double *samples, long width, long height, double x, double y)
+{
+    double sum = 0;
+    for (long v = -2; v < height + 2; v++)
+        for (long u = -2; u < width + 2; u++)
+            sum += cubic_weight((double)u - x) * cubic_weight((double)v - y) *
+                   samples[within(v, height) * width + within(u, width)];
+    return sum;
+}
+
+static void move(const double *from, double *to, const struct channel *channel, bool is_cubic)
 {
     const long width = (WIDTH + channel->sub_x - 1) / channel->sub_x;
     const long height = (HEIGHT + channel->sub_y - 1) / channel->sub_y;
@@ -135,8 +162,9 @@ static void move(const double *from, double *to, const struct channel *channel)
             double at_x, at_y;
             distort(((double)x + 0.5) * channel->sub_x - 0.5,
                     ((double)y + 0.5) * channel->sub_y - 0.5, &at_x, &at_y);
-            to[y * width + x] = sample(from, width, height, place_of(at_x, channel->sub_x, width),
-                                       place_of(at_y, channel->sub_y, height));
+            to[y * width + x] = (is_cubic ? sample_by_cubic : sample)(
+                from, width, height, place_of(at_x, channel->sub_x, width),
+                place_of(at_y, channel->sub_y, height));
         }
 }
 
@@ -204,7 +232,7 @@ static void load(const struct scene *scene, const struct fftd_format *layout, co
         for (long i = 0; i < WIDTH * HEIGHT; i++)
             full[i] = reference_mosaic(scene->source, scene->demosaic, raw, WIDTH, HEIGHT,
                                        i % WIDTH, i / WIDTH, colour);
-    move(info->kind == SAMPLE_BAYER ? full : raw, ret, channel);
+    move(info->kind == SAMPLE_BAYER ? full : raw, ret, channel, scene->is_cubic);
 }
 
 static void filter_model(const struct scene *scene, const struct engine *engine, unsigned index,
@@ -294,6 +322,26 @@ static void check(const struct scene *scene)
 #define BLUR " | gaussian-blur:sigma=1"
 
 /* The kinds of samples, of arrangements and of borders; the rest differ in a detail. */
+static void test_cubic_convolution(void **state)
+{
+    static const struct scene scenes[] = {
+        {.format = "GREY", .chain = CUBIC_LENS, .is_cubic = true},
+        {.format = "RGB24",
+         .chain = CUBIC_LENS " | vignette:a=0.4,b=0.5" BLUR,
+         .has_vignette = true,
+         .is_cubic = true},
+        {.format = "NV12",
+         .planes = RECIPE_ALL,
+         .technique = ENGINE_STAGED,
+         .chain = CUBIC_LENS,
+         .is_cubic = true},
+        {.format = "XBGR32", .source = "SGRBG10", .chain = CUBIC_LENS BLUR, .is_cubic = true},
+    };
+    (void)state;
+    for (size_t i = 0; i < sizeof scenes / sizeof scenes[0]; i++)
+        check(&scenes[i]);
+}
+
 static void test_formats(void **state)
 {
     static const struct scene scenes[] = {
@@ -396,9 +444,8 @@ static void test_refusals(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_formats),
-        cmocka_unit_test(test_staged),
-        cmocka_unit_test(test_no_stage),
+        cmocka_unit_test(test_formats),  cmocka_unit_test(test_cubic_convolution),
+        cmocka_unit_test(test_staged),   cmocka_unit_test(test_no_stage),
         cmocka_unit_test(test_refusals),
     };
     return cmocka_run_group_tests(tests, device_setup, device_teardown);

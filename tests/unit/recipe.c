@@ -81,6 +81,7 @@ static const struct recipe variants[] = {
     {.corrections = true},
     {.calibrated = true},
     {.warped = true},
+    {.cubic = true},
     {.shifts = true},
     {.thresholds = true},
     {.median = true},
@@ -131,6 +132,7 @@ static const struct {
     {"vignette:a=0.5,b=0", ", calibrated", true},
     {"undistort:fx=100,fy=100,cx=50,cy=50,k1=-0.1", ", warped", true},
     {"remap:image=even", ", warped", true},
+    {"remap:image=even,interpolation=bicubic", ", warped, bicubic", true},
     {"soft-threshold:sigma=10", ", thresholds", true},
     {"stabilise", ", complex response, shifts", true},
     {"denoise:sigma=5", ", denoised", true},
@@ -173,7 +175,7 @@ static void test_engines_refuse_what_they_lack(void **state)
         assert_int_equal(recipe_check(&recipe, &none, &why), 0);
         /* An engine may do more than the chain needs, but not to samples that it does not want. */
         const bool is_otherwise = recipe.denoise.block > 0 || recipe.curve.kind != CURVE_NONE ||
-                                  recipe.median || recipe.binarise > 0;
+                                  recipe.median || recipe.binarise > 0 || recipe.cubic;
         assert_int_equal(filter_chain_parse(&chain, "sharpen", &why), 0);
         assert_int_equal(recipe_check(&recipe, &chain, &why), is_otherwise ? -EINVAL : 0);
     }
@@ -272,7 +274,7 @@ static void test_kernels_get_their_constants(void **state)
     assert_non_null(strstr(all, "#define THRESHOLDS 1\n"));
     assert_non_null(strstr(all, "#define CALIBRATED 0\n"));
     assert_string_equal(load, "#define CORRECTIONS 0\n#define CALIBRATED 0\n#define WARPED 1\n"
-                              "#define MEDIAN 0\n");
+                              "#define CUBIC 0\n#define MEDIAN 0\n");
 }
 
 /* ---- what suits frames ---- */

@@ -4,7 +4,7 @@
 
 #include "filters/filter_shape.h"
 
-enum { REMAP_IMAGE };
+enum { REMAP_IMAGE, REMAP_INTERPOLATION };
 
 /* Interpolates between the entries of one half of the table: `first` is the half's first row. */
 static double entry_at(const struct filter_image *maps, unsigned first, double column, double row)
@@ -42,12 +42,17 @@ static int remap_origin(const struct filter_stage *stage, const uint32_t size[2]
     return 0;
 }
 
+static bool remap_is_cubic(const struct filter_stage *stage)
+{
+    return number(stage, REMAP_INTERPOLATION) == FILTER_BICUBIC;
+}
+
 const struct filter_kind filter_remap = {
     .name = "remap",
     .summary = "moves pixels as a table in a file says, such as OpenCV's maps, before the filter",
     .formula = "H = 1; result(x, y) = captured(X(x, y), Y(x, y)), X = the upper half of the image, "
                "Y = its lower half",
-    .param_count = 1,
+    .param_count = 2,
     .param =
         {
             [REMAP_IMAGE] =
@@ -59,8 +64,10 @@ const struct filter_kind filter_remap = {
                     .type = FILTER_IMAGE,
                     .required = true,
                 },
+            [REMAP_INTERPOLATION] = INTERPOLATION_PARAM,
         },
     .origin = remap_origin,
+    .origin_is_cubic = remap_is_cubic,
     .docs =
         {
             .scene = "scene",

@@ -12,7 +12,7 @@
 
 #include "filters/filter_shape.h"
 
-enum { FX, FY, CX, CY, K1, K2, P1, P2, K3, K4, K5, K6, MODEL, ZOOM, SIZE };
+enum { FX, FY, CX, CY, K1, K2, P1, P2, K3, K4, K5, K6, MODEL, ZOOM, SIZE, INTERPOLATION };
 
 enum { RECTILINEAR, FISHEYE };
 static const char *const models[] = {[RECTILINEAR] = "rectilinear", [FISHEYE] = "fisheye", NULL};
@@ -118,6 +118,11 @@ static int undistort_check(const struct filter_stage *stage, struct error *why)
     }
 /* clang-format on */
 
+static bool undistort_is_cubic(const struct filter_stage *stage)
+{
+    return number(stage, INTERPOLATION) == FILTER_BICUBIC;
+}
+
 const struct filter_kind filter_undistort = {
     .name = "undistort",
     .summary = "straightens what a lens has bent, with a calibration by OpenCV, before the filter",
@@ -126,7 +131,7 @@ const struct filter_kind filter_undistort = {
                "v = (y - cy) / (zoom fy), r^2 = u^2 + v^2, "
                "s = (1 + k1 r^2 + k2 r^4 + k3 r^6) / (1 + k4 r^2 + k5 r^4 + k6 r^6); fisheye: "
                "s = t (1 + k1 t^2 + k2 t^4 + k3 t^6 + k4 t^8) / r, t = atan r",
-    .param_count = SIZE + 1,
+    .param_count = INTERPOLATION + 1,
     .param =
         {
             [FX] = MATRIX_PARAM("fx", "focal length along x, of the camera matrix", 1),
@@ -171,9 +176,11 @@ const struct filter_kind filter_undistort = {
                     .max = 100000,
                     .initial = NAN,
                 },
+            [INTERPOLATION] = INTERPOLATION_PARAM,
         },
     .check = undistort_check,
     .origin = undistort_origin,
+    .origin_is_cubic = undistort_is_cubic,
     .docs =
         {
             .scene = "scene",
@@ -181,8 +188,9 @@ const struct filter_kind filter_undistort = {
             .note = "The straight lines of the scene show what is done to those that a lens has "
                     "bent.",
             .details = "Each pixel of the result is interpolated between the four captured pixels "
-                       "around the place that the formula gives (bilinear). This place is rounded "
-                       "to a 32nd of a sample, as OpenCV does. Places beyond the captured frame "
+                       "around the place that the formula gives, or by cubic convolution of "
+                       "sixteen. This place is rounded to a 32nd of a sample, as OpenCV does. "
+                       "Places beyond the captured frame "
                        "take the pixel at its edge. Pixels are moved before the filter, wherever "
                        "the stage is in the chain, and a fade uses new places from its first frame "
                        "on.\n"

@@ -137,6 +137,7 @@ static int write_source(const char *directory, const struct shape *shape, size_t
                                               .corrections = half,
                                               .calibrated = half,
                                               .warped = half,
+                                              .cubic = half && sample % 2 == 0,
                                               .thresholds = half,
                                               .reach = shape->reach,
                                               .curve = samples[sample].curve,
@@ -183,8 +184,10 @@ static int write_denoiser(const char *directory, const char *sample,
     const uint32_t block = is_second ? 16 : 32, hop = block / 2;
     const struct denoiser_layout layout = {
         .block = block, .hop = hop, .lanes = lanes, .tile_x = 2 * hop, .tile_y = hop};
-    const struct recipe recipe = {.calibrated = lanes > 1,
+    const struct recipe recipe = {.corrections = lanes != 4,
+                                  .calibrated = lanes > 1,
                                   .warped = lanes == 4,
+                                  .cubic = lanes == 4,
                                   .median = lanes != 16,
                                   .denoise = {.estimated = true,
                                               .past = lanes == 4    ? 0

@@ -27,10 +27,12 @@
 #define GPU_PRODUCTS  2 /* an item has the results of all of them in registers */
 #define GPU_PLAIN     2 /* radius up to which a GPU does without products */
 
+/* Midgard has too few registers for what a GPU's items hold. */
 static bool has_products(const struct taps_reach *reach, const struct gpu_device *device)
 {
-    return reach->products > 0 && (gpu_device_is_cpu(device) ||
-                                   (reach->products <= GPU_PRODUCTS && reach->radius > GPU_PLAIN));
+    const bool fits_gpu =
+        reach->products <= GPU_PRODUCTS && reach->radius > GPU_PLAIN && !device->midgard;
+    return reach->products > 0 && (gpu_device_is_cpu(device) || fits_gpu);
 }
 
 /* How many products of a tap take the time for a sample. */

@@ -66,8 +66,10 @@ def kill_mid_write(pid):
 
 
 def configure(service, camera, size=SIZE):
-    # A client that wants every frame during a restart needs many slots.
-    service.configure(f"v4l2:{camera.device}", filter=FILTER, output="slots = 24;", size=size)
+    # A client that wants every frame during a restart needs many slots. A transform writes for long
+    # enough to be found at it.
+    service.configure(f"v4l2:{camera.device}", filter=FILTER, output="slots = 24;", size=size,
+                      engine='technique = "fused";')
 
 
 def start(service):

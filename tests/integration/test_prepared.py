@@ -78,7 +78,7 @@ def test_keep_does_not_deny_a_filter_that_is_being_prepared(daemon, faults):
         "nothing yet\n"
     faults.end()
     wait_for(daemon, 2)
-    assert "being prepared" not in daemon.ctl("filter", "keep", check=False).stderr
+    assert "filter 2 is being prepared" not in daemon.ctl("filter", "keep", check=False).stderr
 
 
 def test_a_filter_for_a_camera_without_frames(start):

@@ -8,8 +8,8 @@
 
 #define NEIGHBOURS 8
 #define MIN_EXCESS (6 / 255.) /* levels; a pixel that is off by less hardly matters */
-#define SIGMAS     6.         /* of what most pixels differ by */
-#define SPREADS    2.         /* of the middle half of the neighbours */
+#define SIGMAS     6.         /* a bad pixel differs by so many times what most do */
+#define SPREADS    2.         /* and by so many times the spread of its neighbours */
 #define NORMAL     1.2533     /* the standard deviation, in mean magnitudes */
 
 /* How far a pixel is from its neighbours, and they from each other. */

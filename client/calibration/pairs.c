@@ -16,7 +16,7 @@
 #define TUNING     4.685 /* standard deviations, for an efficiency of 95 % */
 #define BIN        (1 / 4096.) /* levels; a sixteenth of a grey level */
 #define BINS       1024
-#define BIN_ROWS   4            /* of the rows, one in so many is enough for the median */
+#define BIN_ROWS   4            /* every fourth row is enough for the median */
 #define MIN_SIGMA  (0.25 / 255) /* levels */
 #define CUT        (0.5 / 255)  /* levels */
 #define NO_LEVEL   1e9F         /* a difference from a level that may be clipped */

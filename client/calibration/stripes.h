@@ -20,7 +20,9 @@
 
 #include "offsets.h"
 
-#define STRIPES_BANDS 4 /* of rows, for differences of columns; of columns, for those of rows */
+/* Differences of columns are found in so many bands of rows, and those of rows in bands of columns.
+ */
+#define STRIPES_BANDS 4
 
 /* The differences along one axis: between columns, or between rows. */
 struct stripes_axis {
@@ -35,7 +37,7 @@ struct stripes {
     struct pairs pairs;
     unsigned step; /* px between samples that are compared; 2 in a mosaic */
     float *level;  /* the next frame's; the caller fills them in before stripes_add */
-    float *sum[2]; /* of the levels of each pixel, for each half of the frames */
+    float *sum[2]; /* the levels of each pixel, added up in each half of the frames */
     uint8_t *bad;  /* after stripes_solve: 1 where a pixel is hot or dead */
     short *grey;   /* scratch memory */
     unsigned frames, expected;

@@ -19,7 +19,7 @@ struct place {
     int folder;
     char rest[PATH_MAX]; /* what follows the name */
     char name[NAME_MAX + 1];
-    struct stat st; /* of what has the name, links not followed; st_mode 0: nothing has it */
+    struct stat st; /* what has the name, which may be a link; st_mode 0: nothing has it */
     struct stat folder_st;
     unsigned links;
 };

@@ -1,4 +1,4 @@
-/* What the server's files share: routes and requests, and the functions that serve them, by file. A
+/* Routes and requests, and the functions that serve them, file by file: shared within the server. A
  * request belongs to the thread of libmicrohttpd. */
 #ifndef FFTD_VIEW_REQUEST_H
 #define FFTD_VIEW_REQUEST_H

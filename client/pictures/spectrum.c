@@ -14,8 +14,8 @@
 #define FLOOR   1e-9 /* black, as a fraction of the greatest power */
 #define FFTD_PI 3.14159265358979323846
 
-/* Transforms the lines that begin `next` numbers apart; `step` is the distance between two numbers
- * of one: 1 in rows, N in columns. */
+/* Transforms the lines that begin `next` numbers apart; Two neighbours of a line are `step`
+ * numbers apart: 1 in rows, N in columns. */
 static void transform(struct dft *dft, double complex *data, size_t step, size_t next)
 {
     double complex line[N];

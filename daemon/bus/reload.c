@@ -104,8 +104,8 @@ static void answer(struct reload_waiter *list, const char *problem)
     }
 }
 
-/* Whether an engine that a filter can be made for exists, or is about to. While the device fails, a
- * filter waits for it, just as it waits for an absent camera. */
+/* Returns whether a filter can be made now or soon, because there is an engine or will be. While
+ * the device fails, a filter waits for it, just as it waits for an absent camera. */
 static bool has_engine(const struct camera_status *status)
 {
     return status->state != CAMERA_FAILED &&

@@ -79,7 +79,7 @@ struct builder {
     struct engine_options options;   /* for the engines to build; the view may be set at any time */
     struct engine_observer observer; /* learns how the compilation of an engine goes */
     struct builder_device device[BUILDER_PLACES];
-    enum builder_place place; /* of the newest engine */
+    enum builder_place place; /* where the newest engine is */
     struct engine *engine;    /* the newest one; NULL: none, or it has been closed */
     struct engine_frames frames;
     struct recipe built; /* the engine's */
@@ -144,8 +144,8 @@ int builder_design(struct builder *builder, const struct engine_frames *frames,
 void builder_suspect(struct builder *builder);
 bool builder_is_suspect(const struct builder *builder);
 
-/* Whether the newest engine reaches farther than a chain needs, because it was built for a fade:
- * one for the chain alone may be faster. */
+/* Returns whether the newest engine reaches farther than a chain needs, because it was built for a
+ * fade: one for the chain alone may be faster. */
 bool builder_reaches_too_far(const struct builder *builder, const struct filter_chain *chain);
 
 /* Destroys an engine, or puts it aside if the device keeps frames of it. */

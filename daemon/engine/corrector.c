@@ -183,8 +183,8 @@ static void put_gain(float *gain, const struct axis *y, const float *row_gain)
     extend(gain, y, 1);
 }
 
-/* Whether what is loaded has the limits of the correction. A constant border may be beyond them,
- * and with gains it would be. */
+/* Returns whether loaded samples keep to the limits of the correction. A constant border may be
+ * beyond them, and with gains it would be. */
 static bool has_limits(const struct corrector *corrector, const struct correction *correction)
 {
     const double value = corrector->border_value;

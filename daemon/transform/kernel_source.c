@@ -14,7 +14,6 @@ static const char *const shared_files[] = {"batch.cl",  "captured.cl", "calibrat
                                            "mosaic.cl", "median.cl",   "view.cl",      "edges.cl",
                                            "pixel.cl",  "curve.cl"};
 static const char *const transform_files[] = {"butterfly.cl", "pack.cl", "correct.cl", "stage.cl"};
-static const char *const direct_files[] = {"correct.cl"};
 
 void transform_put_file(FILE *out, const char *name)
 {
@@ -231,7 +230,7 @@ char *transform_source(const struct transform *transform)
     transform_put_file(out, transform->technique->complex_file);
     put_files(out, shared_files, sizeof shared_files / sizeof shared_files[0]);
     if (transform->technique->is_direct)
-        put_files(out, direct_files, sizeof direct_files / sizeof direct_files[0]);
+        transform_put_file(out, "correct.cl");
     else
         put_files(out, transform_files, sizeof transform_files / sizeof transform_files[0]);
     transform->technique->put_source(out, transform);

@@ -9,6 +9,7 @@
 #include "support/cmocka.h"
 #include "support/chains.h"
 #include "support/device.h"
+#include "support/engine_frame.h"
 #include "support/reference.h"
 
 #include "engine/engine.h"
@@ -126,14 +127,7 @@ static uint8_t *filter(struct engine *engine, const struct fftd_format *publishe
                        const struct fftd_format *captured, const uint8_t *in)
 {
     struct engine_job job = {.out = calloc(1, published->frame_bytes)};
-    struct engine_done done;
-    struct error why;
-    for (unsigned p = 0; p < captured->plane_count; p++) {
-        job.in[p] = in + captured->plane[p].offset;
-        job.in_stride[p] = captured->plane[p].stride;
-    }
-    if (engine_submit(engine, &job, &why) < 0 || engine_collect(engine, true, &done, &why) < 0)
-        fail_msg("%s", why.text);
+    engine_frame(engine, job, captured, in, "curve");
     return job.out;
 }
 

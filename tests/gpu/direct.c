@@ -8,6 +8,7 @@
 #include "support/chains.h"
 #include "support/cmocka.h"
 #include "support/device.h"
+#include "support/engine_frame.h"
 #include "support/reference.h"
 
 #include "engine/engine.h"
@@ -84,16 +85,9 @@ static void run(struct engine *engine, const struct scene *scene,
         .wave_count = 2,
         .wave = {{.fx = 0.21, .fy = 0.13, .re = 9, .im = 4}, {.fx = -0.03, .fy = 0.4, .re = -3}}};
     struct engine_job job = {.out = out, .correction = scene->is_corrected ? &correction : NULL};
-    struct engine_done done;
-    struct error why;
     for (unsigned i = 0; i < HEIGHT; i++)
         gain[i] = 0.8f + 0.4f * (float)(i % 7) / 7;
-    for (unsigned p = 0; p < captured->plane_count; p++) {
-        job.in[p] = in + captured->plane[p].offset;
-        job.in_stride[p] = captured->plane[p].stride;
-    }
-    if (engine_submit(engine, &job, &why) < 0 || engine_collect(engine, true, &done, &why) < 0)
-        fail_msg("%s, %s: %s", scene->captured, scene->chain, why.text);
+    engine_frame(engine, job, captured, in, scene->chain);
 }
 
 static unsigned sample_at(const uint8_t *frame, uint32_t i, bool is_wide)

@@ -9,6 +9,7 @@
 #include "support/chains.h"
 #include "support/cmocka.h"
 #include "support/device.h"
+#include "support/engine_frame.h"
 #include "support/reference.h"
 
 #include "engine/engine.h"
@@ -117,14 +118,7 @@ static struct engine *make(const struct scene *scene, const struct filter_chain 
 static uint8_t *filter(struct engine *engine, const struct fftd_format *format, const uint8_t *in)
 {
     struct engine_job job = {.out = calloc(1, format->frame_bytes)};
-    struct engine_done done;
-    struct error why;
-    for (unsigned p = 0; p < format->plane_count; p++) {
-        job.in[p] = in + format->plane[p].offset;
-        job.in_stride[p] = format->plane[p].stride;
-    }
-    if (engine_submit(engine, &job, &why) < 0 || engine_collect(engine, true, &done, &why) < 0)
-        fail_msg("%s", why.text);
+    engine_frame(engine, job, format, in, "median");
     return job.out;
 }
 

@@ -9,6 +9,7 @@
 #include "support/cmocka.h"
 #include "support/chains.h"
 #include "support/device.h"
+#include "support/engine_frame.h"
 #include "support/reference.h"
 #include "support/scene.h"
 
@@ -136,15 +137,8 @@ static void filter_frame(struct engine *engine, const struct fftd_format *format
                          const uint8_t *in, uint8_t *out)
 {
     struct engine_job job = {.shift = {shift, 0}};
-    struct engine_done done;
-    struct error why;
     job.out = out;
-    for (unsigned i = 0; i < format->plane_count; i++) {
-        job.in[i] = in + format->plane[i].offset;
-        job.in_stride[i] = format->plane[i].stride;
-    }
-    if (engine_submit(engine, &job, &why) < 0 || engine_collect(engine, true, &done, &why) < 0)
-        fail_msg("%s", why.text);
+    engine_frame(engine, job, format, in, "threshold");
 }
 
 static struct engine_response *design(struct engine *engine, const struct filter_chain *chain)

@@ -9,6 +9,7 @@
 #include "support/cmocka.h"
 #include "support/chains.h"
 #include "support/device.h"
+#include "support/engine_frame.h"
 #include "support/reference.h"
 
 #include "engine/engine.h"
@@ -73,18 +74,12 @@ static void filter(struct engine *engine, const struct fftd_format *layout, cons
     const struct filter_chain parsed = chain_of(chain);
     struct engine_response *response;
     struct engine_job job = {0};
-    struct engine_done done;
     struct error why;
     job.out = out;
     if (engine_design(engine, &parsed, &response, &why) < 0)
         fail_msg("%s", why.text);
     engine_apply(engine, response, 1);
-    for (unsigned i = 0; i < layout->plane_count; i++) {
-        job.in[i] = in + layout->plane[i].offset;
-        job.in_stride[i] = layout->plane[i].stride;
-    }
-    if (engine_submit(engine, &job, &why) < 0 || engine_collect(engine, true, &done, &why) < 0)
-        fail_msg("%s", why.text);
+    engine_frame(engine, job, layout, in, chain);
 }
 
 static struct fftd_format layout_of(const char *name)

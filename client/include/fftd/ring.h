@@ -124,7 +124,7 @@ FFTD_STATIC_ASSERT(sizeof(struct fftd_ring_header) == 320, "fftd_ring_header is 
 #define FFTD_FLAG_MATCH              16u /* the slot has a struct fftd_match, which is valid */
 #define FFTD_FLAG_VIEW               32u /* shows what the filter does, and not the picture */
 
-/* What the measured picture is good for, in bits 8 to 10 of the flags; with FFTD_FLAG_MEASURES.
+/* The state of the measured picture, in bits 8 to 10 of the flags; with FFTD_FLAG_MEASURES.
  * Older daemons leave it unknown. */
 enum fftd_picture_state {
     FFTD_PICTURE_UNKNOWN = 0, /* smaller than 16 x 16 pixels, or not measured */

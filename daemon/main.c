@@ -128,7 +128,9 @@ static int on_camera(sd_event_source *source, int fd, uint32_t revents, void *us
     camera_get_status(daemon->camera, &status);
     if (reload_settle(&daemon->reload, daemon->camera, &daemon->config, &status))
         end_reload(daemon);
-    if (status.state == CAMERA_FAILED && !service_is_ready(daemon->service) && !daemon->wait)
+    /* Several events may have come before this thread ran: a published frame counts, too. */
+    if (status.state == CAMERA_FAILED && status.published == 0 &&
+        !service_is_ready(daemon->service) && !daemon->wait)
         return sd_event_exit(daemon->event,
                              status.open_error < 0 ? exit_code(status.open_error) : EX_SOFTWARE);
     if (status.state == CAMERA_FINISHED)

@@ -1,10 +1,12 @@
 """Tests of a device that loses frames, refuses them, fails to build or hangs
 (tests/faults/opencl.c)."""
 
+import ctypes
 import os
 import pathlib
 import signal
 import time
+from contextlib import contextmanager
 
 import pytest
 
@@ -14,6 +16,7 @@ from dbus_peer import MEMBER, SIGNAL, Peer
 from service_manager import ServiceManager
 from test_camera import END_SECONDS
 
+PTRACE_SEIZE, PTRACE_INTERRUPT, PTRACE_DETACH = 0x4206, 0x4207, 17
 WATCHDOG_S = 4
 # Longer than a frame takes on a busy machine.
 FRAME_TIMEOUT = ("--set", "engine.frame_timeout=5")
@@ -35,6 +38,18 @@ def camera_cpu_s(daemon):
         if name == "camera":
             ticks += sum(map(int, fields.split()[11:13]))
     return ticks / os.sysconf("SC_CLK_TCK")
+
+
+@contextmanager
+def without_main_thread(daemon):
+    """The daemon's other threads run on, as when a processor is given to the main thread late."""
+    trace = ctypes.CDLL(None, use_errno=True).ptrace
+    trace.argtypes = ctypes.c_long, ctypes.c_int, ctypes.c_void_p, ctypes.c_void_p
+    assert trace(PTRACE_SEIZE, daemon.pid, None, None) == 0, os.strerror(ctypes.get_errno())
+    assert trace(PTRACE_INTERRUPT, daemon.pid, None, None) == 0
+    assert os.WIFSTOPPED(os.waitpid(daemon.pid, 0)[1])
+    yield
+    assert trace(PTRACE_DETACH, daemon.pid, None, None) == 0
 
 
 def counters(daemon):
@@ -97,6 +112,23 @@ def test_lost_device_is_opened_again(start_faulty, faults, fault, reason):
         faults.end()
         frame = reader.take_until(lambda frame: frame.filter_serial == 2)[-1]
         assert frame.digest != picture
+    wait_for_state(daemon, "online")
+    assert daemon.stop() == 0
+
+
+def test_device_fails_before_the_first_frame_is_reported(start_faulty, faults):
+    """The daemon ends if its device cannot filter the first frame. Once a reader may have had it,
+    the device only fails for a while, however late the main thread hears of both."""
+    faults.begin("compile")
+    daemon = start_faulty()
+    wait_for_state(daemon, "starting")
+    with without_main_thread(daemon):
+        faults.end()
+        daemon.wait_until(lambda: "online:" in daemon.log, "the first captured frame")
+        faults.begin("finish -2 5 1", "build -11")  # some frames are published
+        daemon.wait_until(lambda: "failed:" in daemon.log, "a frame that fails")
+    wait_for_state(daemon, "failed")
+    faults.end()
     wait_for_state(daemon, "online")
     assert daemon.stop() == 0
 

@@ -89,6 +89,13 @@ bool pipeline_has_ended(const struct pipeline *p); /* after either of them */
 cl_mem pipeline_buffer(struct pipeline *p, size_t bytes, const void *data);
 void *pipeline_memory(struct pipeline *p, size_t bytes);
 
+/* An image of bytes that kernels read as numbers of 0 .. 1, with a copy of `data`. */
+cl_mem pipeline_image(struct pipeline *p, size_t width, size_t height, const void *data);
+
+/* Adds a copy of a buffer of bytes to such an image. */
+void pipeline_copy_to_image(struct pipeline *p, cl_mem from, cl_mem to, size_t width,
+                            size_t height);
+
 /* Builds a kernel file of this folder, or two ("arm.cl+stockham.cl"), with compiler options.
  * Programs are shared. */
 cl_program pipeline_program(struct pipeline *p, const char *file, const char *format, ...)

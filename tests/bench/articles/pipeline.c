@@ -102,6 +102,31 @@ cl_mem pipeline_buffer(struct pipeline *p, size_t bytes, const void *data)
     return buffer;
 }
 
+cl_mem pipeline_image(struct pipeline *p, size_t width, size_t height, const void *data)
+{
+    const cl_image_format format = {CL_R, CL_UNORM_INT8};
+    const cl_image_desc shape = {
+        .image_type = CL_MEM_OBJECT_IMAGE2D, .image_width = width, .image_height = height};
+    const cl_mem_flags flags = CL_MEM_READ_ONLY | CL_MEM_COPY_HOST_PTR;
+    const struct gpu_device *device = p->group->bench->device;
+    cl_bool has_images = CL_FALSE;
+    cl_int code =
+        clGetDeviceInfo(device->id, CL_DEVICE_IMAGE_SUPPORT, sizeof has_images, &has_images, NULL);
+    if (pipeline_has_ended(p))
+        return NULL;
+    if (code != CL_SUCCESS || !has_images || p->buffer_count == MAX_OWNED) {
+        pipeline_refuse(p, "the device has no images");
+        return NULL;
+    }
+    cl_mem image = clCreateImage(device->context, flags, &format, &shape, (void *)data, &code);
+    if (code != CL_SUCCESS) {
+        fail_code(p, code, "clCreateImage");
+        return NULL;
+    }
+    p->buffer[p->buffer_count++] = image;
+    return image;
+}
+
 void *pipeline_memory(struct pipeline *p, size_t bytes)
 {
     void *memory = p->memory_count < MAX_OWNED ? calloc(1, bytes) : NULL;
@@ -315,6 +340,30 @@ void pipeline_call(struct pipeline *p, int (*call)(void *context, struct error *
     step->call = call;
     step->close = close;
     step->context = context;
+}
+
+struct copy {
+    cl_command_queue queue;
+    cl_mem from, to;
+    size_t size[3];
+};
+
+static int copy_to_image(void *context, struct error *why)
+{
+    const struct copy *copy = context;
+    const size_t origin[3] = {0};
+    const cl_int code = clEnqueueCopyBufferToImage(copy->queue, copy->from, copy->to, 0, origin,
+                                                   copy->size, 0, NULL, NULL);
+    return code == CL_SUCCESS ? 0 : opencl_fail(why, code, "clEnqueueCopyBufferToImage");
+}
+
+void pipeline_copy_to_image(struct pipeline *p, cl_mem from, cl_mem to, size_t width, size_t height)
+{
+    struct copy *copy = pipeline_has_ended(p) ? NULL : pipeline_memory(p, sizeof *copy);
+    if (copy == NULL)
+        return;
+    *copy = (struct copy){p->group->bench->queue, from, to, {width, height, 1}};
+    pipeline_call(p, copy_to_image, NULL, copy);
 }
 
 static int run_step(const struct pipeline *p, const struct step *step, struct error *why)

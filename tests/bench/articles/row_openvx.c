@@ -1,6 +1,7 @@
 /* Row 8: OpenVX. Whether every device gives the same result in 8 bits, and the time of a
- * demosaicing of higher order beside the bilinear one of its example. demosaic.cl describes the
- * kernels, and photographs.py measures their PSNR. */
+ * demosaicing of higher order beside the bilinear one of its example, and of its remap by kernels
+ * and by the texture unit. demosaic.cl and warp.cl describe the kernels, and photographs.py
+ * measures the PSNR of demosaicing. */
 #include "articles.h"
 
 #include <math.h>
@@ -129,6 +130,104 @@ static void measure_demosaicing(struct bench *bench, uint32_t width, uint32_t he
     free(scene.expected[1]);
 }
 
+/* ---- remap ---- */
+
+#define PLACES_PER_PIXEL 32
+
+struct remap {
+    uint32_t width, height;
+    uint8_t *picture;
+    int16_t (*table)[2];
+    double *expected;
+};
+
+/* A place that a lens moves towards the middle, the more the farther it is, in 1/32 of a pixel. */
+static int place_of(double from, double middle, double bend, uint32_t length)
+{
+    const double place = middle + (from - middle) * (1 - bend);
+    return (int)lrint(PLACES_PER_PIXEL * fmin(fmax(place, 0), length - 1.));
+}
+
+static double between(const struct remap *remap, int column, int row)
+{
+    const double x = (double)column / PLACES_PER_PIXEL, y = (double)row / PLACES_PER_PIXEL;
+    const size_t left = (size_t)fmin(floor(x), remap->width - 2.);
+    const size_t above = (size_t)fmin(floor(y), remap->height - 2.);
+    const uint8_t *from = remap->picture + above * remap->width + left;
+    const double right = x - (double)left, down = y - (double)above;
+    return (1 - down) * ((1 - right) * from[0] + right * from[1]) +
+           down * ((1 - right) * from[remap->width] + right * from[remap->width + 1]);
+}
+
+static void bend(struct remap *remap)
+{
+    const double x0 = (remap->width - 1.) / 2, y0 = (remap->height - 1.) / 2;
+    const double far = x0 * x0 + y0 * y0;
+    for (uint32_t y = 0; y < remap->height; y++)
+        for (uint32_t x = 0; x < remap->width; x++) {
+            const size_t i = (size_t)y * remap->width + x;
+            const double bent = 0.1 * ((x - x0) * (x - x0) + (y - y0) * (y - y0)) / far;
+            const int column = place_of(x, x0, bent, remap->width);
+            const int row = place_of(y, y0, bent, remap->height);
+            remap->table[i][0] = (int16_t)(column - PLACES_PER_PIXEL * (int)x);
+            remap->table[i][1] = (int16_t)(row - PLACES_PER_PIXEL * (int)y);
+            remap->expected[i] = between(remap, column, row);
+        }
+}
+
+static void build_remaps(struct group *group, const void *context)
+{
+    static const struct {
+        const char *name, *kernel;
+        unsigned pixels;
+        bool texture, copied;
+        double limit; /* texture units compute with fewer bits */
+    } forms[] = {
+        {"by the kernel, a pixel an item", "single", 1, false, false, 0.51},
+        {"by the kernel, 4 pixels an item", "four", 4, false, false, 0.51},
+        {"by the texture unit, a pixel an item", "texture_single", 1, true, false, 1.01},
+        {"by the texture unit, 4 pixels an item", "texture_four", 4, true, false, 1.01},
+        {"by the texture unit, the frame copied to it", "texture_single", 1, true, true, 1.01},
+    };
+    const struct remap *remap = context;
+    const uint32_t width = remap->width, height = remap->height;
+    const size_t count = (size_t)width * height;
+    for (unsigned i = 0; i < sizeof forms / sizeof forms[0]; i++) {
+        struct pipeline *p = pipeline_new(group, "%s", forms[i].name);
+        cl_mem in = forms[i].texture ? pipeline_image(p, width, height, remap->picture)
+                                     : pipeline_buffer(p, count, remap->picture);
+        const cl_mem table = pipeline_buffer(p, count * sizeof remap->table[0], remap->table);
+        const cl_mem out = pipeline_buffer(p, count, NULL);
+        if (forms[i].copied)
+            pipeline_copy_to_image(p, pipeline_buffer(p, count, remap->picture), in, width, height);
+        const cl_program program =
+            pipeline_program(p, "warp.cl", "-DWIDTH=%u -DHEIGHT=%u", width, height);
+        pipeline_launch(p, program, forms[i].kernel,
+                        (struct shape){width / forms[i].pixels, height, 0, 0, 0}, "bbb", in, table,
+                        out);
+        pipeline_result(p, RESULT_BYTES, out, count, remap->expected, forms[i].limit);
+        pipeline_traffic(p, 6. * (double)count);
+    }
+}
+
+static void measure_remaps(struct bench *bench, uint32_t width, uint32_t height)
+{
+    const size_t count = (size_t)width * height;
+    struct remap remap = {.width = width,
+                          .height = height,
+                          .picture = reference_picture(width, height),
+                          .table = malloc(count * sizeof *remap.table),
+                          .expected = malloc(count * sizeof *remap.expected)};
+    if (remap.table == NULL || remap.expected == NULL)
+        abort();
+    bend(&remap);
+    bench_group(bench, &(struct group_head){.row = 8, .name = "remap", .x = (double)count},
+                build_remaps, &remap);
+    free(remap.picture);
+    free(remap.table);
+    free(remap.expected);
+}
+
 void row_openvx(struct bench *bench)
 {
     static const uint32_t sizes[][2] = {{64, 48}, {640, 480}, {640, 480}, {3840, 2160}};
@@ -137,4 +236,5 @@ void row_openvx(struct bench *bench)
         compare_results(bench, "results of 8 bits, 640x480", 640, 480, false);
     compare_results(bench, "results of 8 bits, 160x120", 160, 120, true);
     measure_demosaicing(bench, size[0], size[1]);
+    measure_remaps(bench, size[0], size[1]);
 }

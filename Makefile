@@ -101,19 +101,22 @@ deps:
 	@tests/tools/deps.sh build run test style gst out view pipewire
 
 # ---- install ----
-# Programs whose libraries are absent (fftd-view, fftd-pipewire, fftd-gst) are left out. The Python
-# module and the GStreamer element are only in packages, because Python and GStreamer search no
-# folder of any PREFIX.
+# Programs whose libraries are absent (fftd-view, fftd-pipewire, fftd-gst, the GStreamer element) are
+# left out. Debian's Python searches PYTHON_DIR below /usr/local; GStreamer searches GST_DIR only if
+# PREFIX is /usr, or if GST_PLUGIN_PATH names it.
 PREFIX ?= /usr/local
 BINDIR ?= $(PREFIX)/bin
 LIBDIR ?= $(PREFIX)/lib
 SYSCONFDIR ?= /etc
+PYTHON_DIR ?= $(PREFIX)/lib/$(shell python3 -c \
+    'import sys; print("python%d.%d" % sys.version_info[:2])')/dist-packages
+GST_DIR ?= $(LIBDIR)/gstreamer-1.0
 SYSTEMD_VERSION ?= $(shell $(PKG_CONFIG) --modversion libsystemd 2>/dev/null)
 # "254.5" and "257~rc2" are 254 and 257.
 has-notify-reload = $(shell expr '$(SYSTEMD_VERSION)' : '\([0-9]*\)' '>=' 253)
 install-into = $(if $(wildcard $(2)),install -D -m 644 -t $(DESTDIR)$(1) $(wildcard $(2)))
 
-.PHONY: install ## installs programs, libfftd, units and manual pages; DESTDIR=, PREFIX=/usr/local, SYSCONFDIR=/etc, SYSTEMD_VERSION=
+.PHONY: install ## installs programs, libfftd, units and manual pages; DESTDIR=, PREFIX=/usr/local, SYSCONFDIR=/etc, PYTHON_DIR=, GST_DIR=, SYSTEMD_VERSION=
 install: all
 	install -D -t $(DESTDIR)$(BINDIR) $(BUILD)/fftd $(BUILD)/fftd-ctl
 	$(call install-into,$(LIBDIR),$(BUILD)/libfftd.a)
@@ -124,6 +127,7 @@ install: all
 	sed 's|@PREFIX@|$(PREFIX)|; s|@LIBDIR@|$(LIBDIR)|; s|@VERSION@|$(VERSION)|' \
 	    client/libfftd/libfftd.pc.in > $(DESTDIR)$(LIBDIR)/pkgconfig/libfftd.pc
 	$(call install-into,$(PREFIX)/include/fftd,client/include/fftd/*.h)
+	$(call install-into,$(PYTHON_DIR),client/python/fftd.py)
 	$(call install-into,$(PREFIX)/share/fftd/presets,config/presets/*)
 	$(call install-into,$(PREFIX)/share/fftd/images,config/images/*)
 	$(call install-into,$(PREFIX)/share/fftd/fleet,config/fleet/*)

@@ -346,16 +346,33 @@ static void note_latency(FftdSrc *self, GstClockTime age, GstClockTime period)
         gst_element_post_message(GST_ELEMENT(self), gst_message_new_latency(GST_OBJECT(self)));
 }
 
+/* Returns what a clock showed when the frame was captured: exactly if it runs on the frame's clock,
+ * CLOCK_MONOTONIC, as GStreamer's own does; otherwise by the frame's age. */
+static GstClockTime time_of(GstClock *clock, const struct fftd_frame *frame)
+{
+    GstClockType type = GST_CLOCK_TYPE_OTHER;
+    if (G_OBJECT_TYPE(clock) == GST_TYPE_SYSTEM_CLOCK)
+        g_object_get(clock, "clock-type", &type, NULL);
+    if (type != GST_CLOCK_TYPE_MONOTONIC) {
+        const GstClockTime now = gst_clock_get_time(clock), age = age_of(frame);
+        return now > age ? now - age : 0;
+    }
+    GstClockTime internal, external, rate, base;
+    gst_clock_get_calibration(clock, &internal, &external, &rate, &base);
+    return gst_clock_adjust_with_calibration(clock, (GstClockTime)frame->captured_ns, internal,
+                                             external, rate, base);
+}
+
 /* Returns the pipeline's running time when the frame was captured. */
-static GstClockTime running_time_of(FftdSrc *self, GstClockTime age)
+static GstClockTime running_time_of(FftdSrc *self, const struct fftd_frame *frame)
 {
     GstClock *clock = gst_element_get_clock(GST_ELEMENT(self));
     if (clock == NULL)
         return GST_CLOCK_TIME_NONE;
-    GstClockTime now = gst_clock_get_time(clock);
-    GstClockTime before = gst_element_get_base_time(GST_ELEMENT(self)) + age;
+    const GstClockTime captured = time_of(clock, frame);
+    const GstClockTime start = gst_element_get_base_time(GST_ELEMENT(self));
     gst_object_unref(clock);
-    return now > before ? now - before : 0;
+    return captured > start ? captured - start : 0;
 }
 
 /* The measures and the match of one frame. */
@@ -404,7 +421,7 @@ static void label_buffer(FftdSrc *self, GstBuffer *buffer, const struct fftd_fra
                                        GST_VIDEO_INFO_FORMAT(info), GST_VIDEO_INFO_WIDTH(info),
                                        GST_VIDEO_INFO_HEIGHT(info), GST_VIDEO_INFO_N_PLANES(info),
                                        info->offset, info->stride);
-    GST_BUFFER_PTS(buffer) = running_time_of(self, age_of(frame));
+    GST_BUFFER_PTS(buffer) = running_time_of(self, frame);
     if (info->fps_n > 0)
         GST_BUFFER_DURATION(buffer) = period_of(frame->format);
     GST_BUFFER_OFFSET(buffer) = frame->sequence;

@@ -1,4 +1,4 @@
-/* Opens, waits for and closes a camera, and returns its format, state and epoch. */
+/* Opens, waits for and closes a camera; its format, state and epoch, and the version. */
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -10,6 +10,11 @@
 
 #define OPEN_TIMEOUT_MS 2000
 #define WORD_TIMEOUT_MS 100 /* usually longer than the time between two frames */
+
+const char *fftd_version(void)
+{
+    return FFTD_VERSION;
+}
 
 static int find_socket(struct fftd *camera, const char *name)
 {

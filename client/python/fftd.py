@@ -13,21 +13,29 @@ are three ways to use a frame safely: check `frame.valid` after use, keep it unc
 `with frame.held():`, or make a `frame.copy()`. The memory stays mapped until its last array is
 deleted, even after the camera was closed or has changed its format.
 
-Only one thread at a time may use a Camera. Errors of libfftd raise OSError with its error numbers.
+The filter is changed through fftd-ctl ($FFTD_CTL, or the one in $PATH):
+
+    serial = camera.set_filter("auto-notch | gaussian-blur:sigma=2")
+    frame = next(frame for frame in camera if frame.filter_serial >= serial)
+
+Only one thread at a time may use a Camera. Errors of libfftd raise OSError with its error numbers
+and the camera's name; what the daemon refuses raises ControlError with its words.
 """
 
 import collections
 import contextlib
 import ctypes
 import ctypes.util
+import json
 import math
 import os
+import subprocess
 import weakref
 
 import numpy
 
-__all__ = ["Camera", "Frame", "Measures", "PixelFormat", "pixel_formats", "GREY", "YUV", "RGB",
-           "STARTING", "LIVE", "OFFLINE", "RETIRED"]
+__all__ = ["Camera", "ControlError", "Frame", "Measures", "PixelFormat", "pixel_formats", "GREY",
+           "YUV", "RGB", "STARTING", "LIVE", "OFFLINE", "RETIRED"]
 
 STARTING, LIVE, OFFLINE, RETIRED = range(4)
 GREY, YUV, RGB = range(3)  # PixelFormat.family
@@ -106,6 +114,12 @@ class Measures(ctypes.Structure):
             "flicker_hz", "flicker_depth", "peak_strength")),
         ("peaks", ctypes.c_uint32), ("age", ctypes.c_uint32)]
 
+    @property
+    def record(self):
+        """The same as a NumPy record. numpy.array([...]) makes a table of several, of which
+        table["sharpness"] is a column."""
+        return numpy.frombuffer(bytes(self), numpy.dtype(type(self)))[0]
+
     def __repr__(self):
         values = ", ".join(f"{name}={getattr(self, name):g}" for name, _ in self._fields_)
         return f"<fftd.Measures {values}>"
@@ -157,13 +171,25 @@ def _load():
             ("state", [camera], ctypes.c_int),
             ("epoch", [camera], ctypes.c_uint32),
             ("pixel_format", [ctypes.c_uint32], ctypes.POINTER(PixelFormat)),
-            ("pixel_format_at", [ctypes.c_uint], ctypes.POINTER(PixelFormat))):
+            ("pixel_format_at", [ctypes.c_uint], ctypes.POINTER(PixelFormat)),
+            ("version", [], ctypes.c_char_p)):
         function = getattr(library, "fftd_" + name)
         function.argtypes, function.restype = arguments, result
     return library
 
 
 _library = _load()
+__version__ = _library.fftd_version().decode()
+
+
+class ControlError(RuntimeError):
+    """The daemon refused a change or a question, or could not be asked. `code` is that of fftd-ctl,
+    one of sysexits(3): 65 for a filter that cannot be, 69 without a daemon, 77 without
+    permission."""
+
+    def __init__(self, camera, text, code):
+        super().__init__(f"camera {camera!r}: {text}")
+        self.camera, self.code = camera, code
 
 
 def pixel_formats():
@@ -174,9 +200,9 @@ def pixel_formats():
     return found
 
 
-def _check(result):
+def _check(result, camera):
     if result < 0:
-        raise OSError(-result, os.strerror(-result))
+        raise OSError(-result, os.strerror(-result), camera)
     return result
 
 
@@ -189,8 +215,9 @@ class _Handle:
     the camera is closed, the last array closes the handle."""
 
     def __init__(self, name):
+        self.name = name
         self.pointer = ctypes.c_void_p()
-        _check(_library.fftd_open(ctypes.byref(self.pointer), name.encode()))
+        _check(_library.fftd_open(ctypes.byref(self.pointer), name.encode()), name)
         self.given_back = collections.deque()
         self.pinned = set()
         self.closing = False
@@ -198,7 +225,7 @@ class _Handle:
 
     def pin(self, raw):
         """Pins a frame's memory. Returns the pin, for give_back."""
-        _check(_library.fftd_pin(self.pointer, raw))
+        _check(_library.fftd_pin(self.pointer, raw), self.name)
         pin = object()
         self.pinned.add(pin)
         return pin
@@ -259,6 +286,9 @@ class Frame:
             raise ValueError("the camera is closed")
         return function(self._handle.pointer, self._raw)
 
+    def _change(self, function):
+        _check(self._call(function), self._handle.name)
+
     @property
     def picture_state(self):
         """What the measured picture is good for: "unknown", "fine", "defocused", "covered" or
@@ -273,10 +303,10 @@ class Frame:
 
     def hold(self):
         """Keeps the frame from being overwritten. Each hold() needs one release()."""
-        _check(self._call(_library.fftd_hold))
+        self._change(_library.fftd_hold)
 
     def release(self):
-        _check(self._call(_library.fftd_release))
+        self._change(_library.fftd_release)
 
     @contextlib.contextmanager
     def held(self):
@@ -387,7 +417,7 @@ class Camera:
         Returns whether there is one; False after a signal."""
         forever = timeout is None or timeout > _LONGEST_WAIT
         milliseconds = -1 if forever else max(0, math.ceil(timeout * 1000))
-        return _check(_library.fftd_wait(self._pointer, milliseconds)) == 1
+        return _check(_library.fftd_wait(self._pointer, milliseconds), self._handle.name) == 1
 
     def _take(self, function):
         raw = _Frame()
@@ -433,3 +463,28 @@ class Camera:
     def epoch(self):
         """Increases by one each time a restarted daemon takes over."""
         return _library.fftd_epoch(self._pointer)
+
+    def control(self, *arguments):
+        """What `fftd-ctl --json` prints for a command, such as control("camera", "list")."""
+        name = self._handle.name
+        place = ["--runtime-dir" if "/" in name else "--name", name]
+        command = [os.environ.get("FFTD_CTL", "fftd-ctl"), *place, "--json", *map(str, arguments)]
+        done = subprocess.run(command, capture_output=True, text=True, check=False)
+        if done.returncode == 0:
+            return json.loads(done.stdout) if done.stdout else None
+        try:
+            text = json.loads(done.stderr)["error"]
+        except (ValueError, KeyError, TypeError):
+            text = done.stderr.strip() or f"{command[0]} ended with {done.returncode}"
+        raise ControlError(name, text, done.returncode)
+
+    def set_filter(self, chain):
+        """Changes the filter chain. Returns its serial: frames whose filter_serial is this one or a
+        greater one were made by it. ControlError says what is wrong with a chain."""
+        return self.control("filter", "set", chain)["Serial"]
+
+    @property
+    def status(self):
+        """The state of the camera, its daemon and its filter, as a dict: the properties that
+        fftd(8) lists, such as status["State"] and status["Filter"]."""
+        return self.control("status")

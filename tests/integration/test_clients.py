@@ -1,9 +1,11 @@
 """Tests of the interfaces for other programs: the examples and the Python module."""
 
 import gc
+import importlib.util
 import os
 import pathlib
 import select
+import shutil
 import subprocess
 import sys
 import time
@@ -70,7 +72,87 @@ def test_example_is_cplusplus_too(tmp_path):
                     "-o", tmp_path / "reader.o"], check=True)
 
 
+def test_example_changes_the_filter(start, tmp_path):
+    if "san" in BUILD.name:
+        pytest.skip("no part of it is ours")
+    flags = subprocess.run(["pkg-config", "--cflags", "--libs", "libsystemd"], check=True,
+                           capture_output=True, text=True).stdout.split()
+    program = tmp_path / "set_filter"
+    subprocess.run(["cc", "-std=c11", "-D_GNU_SOURCE", *WARNINGS, "-o", program,
+                    ROOT / "client" / "examples" / "set_filter.c", *flags], check=True)
+    daemon = start()
+    daemon.wait_for_socket()
+
+    def change(chain):
+        return subprocess.run([program, f"unix:path={daemon.runtime_dir}/control", chain],
+                              capture_output=True, text=True, timeout=PATIENCE, check=False)
+
+    done = change("gaussian-blur:sigma=2")
+    assert (done.returncode, done.stdout) == (0, "serial 2\n"), done.stderr
+    assert daemon.ctl_json("status")["Filter"].startswith("gaussian-blur:sigma=2")
+    done = change("gaussian-blur:sigma=two")
+    assert done.returncode == 1 and "sigma" in done.stderr and done.stdout == ""
+
+
 # ---- the Python module ----
+
+def test_the_filter_is_changed_from_python(open_camera, fftd_module, monkeypatch):
+    monkeypatch.setenv("FFTD_CTL", str(BUILD / "fftd-ctl"))
+    _, camera = open_camera()
+    before = camera.frame() or next(iter(camera))
+    serial = camera.set_filter("box-blur:radius=2")
+    assert serial == before.filter_serial + 1
+    assert camera.status["Filter"].startswith("box-blur:radius=2")
+    assert any(frame.filter_serial >= serial for frame in camera)
+    name = camera._handle.name  # pylint: disable=protected-access
+    with pytest.raises(fftd_module.ControlError) as caught:
+        camera.set_filter("box-blur:radius=-2")
+    assert caught.value.code == 65 and name in str(caught.value) and "radius" in str(caught.value)
+    assert camera.status["Filter"].startswith("box-blur:radius=2")
+    monkeypatch.setenv("FFTD_CTL", "/nowhere/fftd-ctl")
+    with pytest.raises(FileNotFoundError, match="/nowhere/fftd-ctl"):
+        camera.set_filter("none")
+
+
+def test_errors_name_the_camera(fftd_module, tmp_path):
+    with pytest.raises(FileNotFoundError, match="/camera9/"):
+        fftd_module.Camera(str(tmp_path / "camera9") + "/")
+
+
+def test_measures_make_a_table(open_camera):
+    _, camera = open_camera("--set", "output.measures=true")
+    found = []
+    for frame in camera:
+        if frame.measures is not None:
+            found.append(frame.measures)
+        if len(found) == 5:
+            break
+    import numpy  # pylint: disable=import-outside-toplevel
+    table = numpy.array([measures.record for measures in found])
+    assert table.dtype.names == tuple(name for name, _ in found[0]._fields_)
+    assert list(table["mean"]) == [numpy.float32(measures.mean) for measures in found]
+
+
+def test_the_module_has_the_version_of_the_library(fftd_module):
+    versions = [line.split()[2] for line in (ROOT / "Makefile").read_text().splitlines()
+                if line.startswith("VERSION :=")]
+    project = (ROOT / "client" / "python" / "pyproject.toml").read_text()
+    assert versions == [fftd_module.__version__] and f'version = "{versions[0]}"' in project
+
+
+def test_pip_installs_the_module(fftd_module, tmp_path):
+    """Without a network: build isolation would fetch setuptools."""
+    del fftd_module
+    for module in ("pip", "setuptools"):  # importing setuptools would change this process
+        if importlib.util.find_spec(module) is None:
+            pytest.skip(f"python3-{module} is not installed")
+    source = tmp_path / "python"
+    shutil.copytree(ROOT / "client" / "python", source,
+                    ignore=shutil.ignore_patterns("build", "*.egg-info", "__pycache__"))
+    subprocess.run([sys.executable, "-m", "pip", "install", "--quiet", "--no-build-isolation",
+                    "--no-deps", "--no-index", "--target", tmp_path / "site", source], check=True)
+    assert (tmp_path / "site" / "fftd.py").read_bytes() == (source / "fftd.py").read_bytes()
+
 
 def test_images_have_their_shapes(open_camera):
     shapes = {"GREY": ((120, 160), "uint8"), "Y12": ((120, 160), "uint16"),

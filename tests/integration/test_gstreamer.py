@@ -54,6 +54,27 @@ def test_timestamps_follow_the_camera(start, launch):
     assert 0.4 < seconds[-1] - seconds[0] < 60
 
 
+def test_timestamps_are_exact(start, launch):
+    """All frames of a pipeline are as far from their captured_ns, to the nanosecond."""
+    daemon = start_daemon(start, "--set", "output.slots=64", fps="20")
+    pipeline = launch(f"fftdsrc camera={daemon.runtime_dir} num-buffers=20 ! fakesink "
+                      "silent=false", "-v")
+    captured, distances = {}, set()
+    with Reader(daemon) as reader:
+        said = finish(pipeline)
+        while frame := reader.take():
+            captured[frame.sequence] = frame.captured_ns
+    for line in said.splitlines():
+        if "pts: " in line and "offset: " in line:
+            hours, minutes, seconds = line.split("pts: ")[1].split(",")[0].split(":")
+            whole, fraction = seconds.split(".")
+            sequence = int(line.split("offset: ")[1].split(",")[0])
+            pts_ns = int(fraction) + 10**9 * (int(whole) + 60 * (int(minutes) + 60 * int(hours)))
+            if pts_ns > 0 and sequence in captured:  # the first was captured before the start
+                distances.add(captured[sequence] - pts_ns)
+    assert len(distances) == 1, distances
+
+
 def test_a_slow_pipeline_gets_copies_and_stops_nobody(start, launch):
     daemon = start_daemon(start)
     with Reader(daemon) as reader:

@@ -60,6 +60,9 @@ def test_reload_is_waited_for_where_systemd_can(tmp_path, version, is_there):
     subprocess.run(["make", "-s", "install", f"DESTDIR={tmp_path}", "PREFIX=/usr",
                     f"BUILD={BUILD}", f"SYSTEMD_VERSION={version}"], check=True, timeout=PATIENCE,
                    cwd=SYSTEMD.parent, capture_output=True)
+    assert list(tmp_path.glob("usr/lib/python3.*/dist-packages/fftd.py"))
+    element = "gstreamer/libgstfftd.so"
+    assert (tmp_path / "usr/lib/gstreamer-1.0/libgstfftd.so").exists() == (BUILD / element).exists()
     units = tmp_path / "usr/lib/systemd/system"
     assert (units / "fftd@.service.d/notify-reload.conf").exists() == is_there
     assert "Type=notify\n" in (units / "fftd@.service").read_text()

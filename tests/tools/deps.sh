@@ -12,7 +12,7 @@ packages_of() {
     # An OpenCL device for machines without a GPU.
     run) echo ocl-icd-libopencl1 pocl-opencl-icd ;;
     test) echo dbus-bin libcmocka-dev libfftw3-dev libglib2.0-bin locales python3 python3-numpy \
-        python3-prometheus-client python3-pytest python3-pytest-xdist systemd ;;
+        python3-pip python3-prometheus-client python3-pytest python3-pytest-xdist systemd ;;
     # What the tests of make test-peers compare with.
     opencv) echo python3-opencv ;;
     # For lint-quick, which is part of make test, and for the rest of lint.

@@ -40,7 +40,7 @@ LIBRARIES = {
     "libv4l": {"daemon/capture"},
     "png": {"daemon/config", "client/pictures"},
     "systemd": {"daemon", "daemon/bus", "daemon/ring", "daemon/service", "client/common",
-                "client/fftd-ctl", "client/fftd-view", "client/fftd-view/http"},
+                "client/examples", "client/fftd-ctl", "client/fftd-view", "client/fftd-view/http"},
 }
 # What the daemon includes of client/.
 SHARED = {"client/include/fftd/ring", "client/include/fftd/formats"}

@@ -35,9 +35,16 @@ extern "C" {
 
 struct fftd;
 
+/* The version of the library that runs, such as "0.1.0". */
+const char *fftd_version(void);
+
 /* One frame in shared memory; nothing is copied. The pointers stay mapped until fftd_close, or the
  * first fftd_wait after a change of format. The daemon may overwrite the pixels unless the frame
- * is held, so call fftd_frame_valid after use. */
+ * is held, so call fftd_frame_valid after use.
+ *
+ * Callers allocate this struct and those of ring.h, so their sizes never change while the library
+ * is libfftd.so.0; what is added comes by functions such as fftd_frame_measures. C++ needs the word
+ * `struct`, too: the function fftd_frame hides the plain name. */
 struct fftd_frame {
     uint64_t sequence;
     uint64_t source_sequence;

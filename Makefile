@@ -98,11 +98,11 @@ $(BUILD)/obj/%.o: %.c
 
 .PHONY: deps ## installs the Debian packages for the build and for make test
 deps:
-	@tests/tools/deps.sh build run test style gst out view pipewire
+	@tests/tools/deps.sh build run test style gst out view pipewire mqtt
 
 # ---- install ----
-# Programs whose libraries are absent (fftd-view, fftd-pipewire, fftd-gst, the GStreamer element) are
-# left out. Debian's Python searches PYTHON_DIR below /usr/local; GStreamer searches GST_DIR only if
+# Programs whose libraries are absent (fftd-view, fftd-pipewire, fftd-mqtt, fftd-gst, the GStreamer
+# element) are left out. Debian's Python searches PYTHON_DIR below /usr/local; GStreamer searches GST_DIR only if
 # PREFIX is /usr, or if GST_PLUGIN_PATH names it.
 PREFIX ?= /usr/local
 BINDIR ?= $(PREFIX)/bin

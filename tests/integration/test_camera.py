@@ -217,7 +217,7 @@ def test_reload_applies_the_filter_and_keeps_it_when_the_file_is_bad(start, tmp_
         config.write_text(f'filter = "{FILTERS[1]}";\n output: {{ slots = 12; }};\n')
         daemon.signal(signal.SIGHUP)
         reader.take_until(lambda frame: frame.filter_serial == 2)
-        assert "output.slots = 12 takes effect at the next start" in daemon.log
+        daemon.wait_for_log("output.slots = 12 takes effect at the next start")
 
         config.write_text('filter = "nonsense";\n')
         daemon.signal(signal.SIGHUP)

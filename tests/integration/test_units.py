@@ -18,7 +18,8 @@ pytestmark = pytest.mark.skipif(not shutil.which("systemd-analyze"), reason="no 
 def units(tmp_path):
     """Writes the instance `front` of every unit, which runs the built program."""
     for unit in [*SYSTEMD.glob("*.service"), *SYSTEMD.glob("*.socket")]:
-        if unit.stem == "fftd-view" and not (BUILD / "fftd-view").exists():
+        if unit.stem.rstrip("@") in ("fftd-view", "fftd-mqtt") and not (
+                BUILD / unit.stem.rstrip("@")).exists():
             continue
         text = unit.read_text().replace("/usr/bin/fftd", str(BUILD / "fftd"))
         (tmp_path / unit.name.replace("@.", "@front.")).write_text(text)
@@ -34,7 +35,8 @@ def analyze(*arguments, folder):
 
 def test_systemd_has_no_complaint(units):
     names = [f"./{unit.name}" for unit in units.iterdir()]
-    assert len(names) == (9 if (BUILD / "fftd-view").exists() else 7)
+    assert len(names) == (7 + 2 * (BUILD / "fftd-view").exists()
+                          + (BUILD / "fftd-mqtt").exists())
     done = analyze("verify", "--man=no", *names, folder=units)
     complaints = [line for line in done.stderr.splitlines() if "fftd" in line]
     assert done.returncode == 0 and not complaints, done.stderr
@@ -71,10 +73,10 @@ def test_reload_is_waited_for_where_systemd_can(tmp_path, version, is_there):
 # fftd-stream needs the network, and GStreamer compiles at run time.
 @pytest.mark.parametrize("name, most", [("fftd@front", 0.7), ("fftd-view", 0.4),
                                         ("fftd-metrics@front", 0.4), ("fftd-loopback@front", 0.6),
-                                        ("fftd-stream@front", 1.2)])
+                                        ("fftd-stream@front", 1.2), ("fftd-mqtt@front", 1.2)])
 def test_exposure_is_low(units, name, most):
     if not (units / f"{name}.service").exists():
-        pytest.skip("fftd-view is not built: libmicrohttpd is missing")
+        pytest.skip(f"{name.partition('@')[0]} is not built: its library is missing")
     done = analyze("security", "--offline=true", f"--threshold={most * 10:.0f}",
                    f"./{name}.service", folder=units)
     exposure = re.search(r"Overall exposure level.*: ([\d.]+)", done.stdout)

@@ -8,8 +8,8 @@ import subprocess
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 PACKAGES = sorted((ROOT / os.environ.get("FFTD_PACKAGES", "build/deb")).glob("*.deb"))
-NAMES = {"fftd", "fftd-gst", "fftd-loopback", "fftd-pipewire", "fftd-stream", "fftd-view",
-         "libfftd0", "libfftd-dev", "gstreamer1.0-fftd", "python3-fftd"}
+NAMES = {"fftd", "fftd-gst", "fftd-loopback", "fftd-mqtt", "fftd-pipewire", "fftd-stream",
+         "fftd-view", "libfftd0", "libfftd-dev", "gstreamer1.0-fftd", "python3-fftd"}
 
 
 def name_of(package):

@@ -52,6 +52,8 @@ packages_of() {
     # fftd-pipewire and its tests.
     pipewire) echo gstreamer1.0-pipewire gstreamer1.0-tools libpipewire-0.3-dev pipewire \
         wireplumber ;;
+    # fftd-mqtt and its tests.
+    mqtt) echo libmosquitto-dev mosquitto mosquitto-clients openssl ;;
     # The browser of make test-view-browser.
     view-browser) echo chromium chromium-driver python3-selenium fonts-dejavu-core ;;
     # The media server of make demo-fleet, and what publishes to it. tests/fleet/programs.sh has

@@ -24,8 +24,8 @@ LAYERS = [
     {"daemon/filters", "daemon/gpu", "daemon/capture", "daemon/ring", "daemon/service",
      "daemon/gstreamer"},
     {"daemon/core"},
-    {"client/fftd-ctl", "client/fftd-view", "client/fftd-pipewire", "client/gstreamer",
-     "client/examples"},
+    {"client/fftd-ctl", "client/fftd-view", "client/fftd-pipewire", "client/fftd-mqtt",
+     "client/gstreamer", "client/examples"},
     {"client/fftd-view/http"},
     {"client/common", "client/calibration"},
     {"client/pictures"},
@@ -40,7 +40,8 @@ LIBRARIES = {
     "libv4l": {"daemon/capture"},
     "png": {"daemon/config", "client/pictures"},
     "systemd": {"daemon", "daemon/bus", "daemon/ring", "daemon/service", "client/common",
-                "client/examples", "client/fftd-ctl", "client/fftd-view", "client/fftd-view/http"},
+                "client/examples", "client/fftd-ctl", "client/fftd-mqtt", "client/fftd-view",
+                "client/fftd-view/http"},
 }
 # What the daemon includes of client/.
 SHARED = {"client/include/fftd/ring", "client/include/fftd/formats"}

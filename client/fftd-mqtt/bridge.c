@@ -1,0 +1,416 @@
+#include "bridge.h"
+
+#include <errno.h>
+#include <limits.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/signalfd.h>
+#include <sysexits.h>
+#include <time.h>
+#include <unistd.h>
+
+#include <fftd/fftd.h>
+
+#include "common/bus.h"
+#include "common/shot.h"
+#include "core/clock.h"
+#include "discovery.h"
+#include "pictures/picture.h"
+
+#define CALL_US     2000000 /* for a reply of the daemon */
+#define TICK_MS     1000
+#define TOPIC_BYTES 384
+#define MAX_TOPICS  4 /* filter and preset, of the camera and of its group */
+
+/* A topic by which the filter is changed. */
+struct request_topic {
+    char name[TOPIC_BYTES];
+    bool is_preset;
+    char *last; /* the last message, because a retained one comes with each connection; or NULL */
+};
+
+struct bridge {
+    const struct bridge_options *options;
+    struct broker *broker;
+    sd_bus *bus;     /* NULL: there is no daemon */
+    bool is_stale;   /* something has changed since it was read */
+    bool is_new;     /* nothing was published since the broker or the daemon came */
+    uint64_t serial; /* the filter of the newest frame that was told */
+    char state[32];
+    int64_t measures_ns, picture_ns; /* when they are due */
+    struct request_topic topic[MAX_TOPICS];
+    const char *subscribed[MAX_TOPICS + 1];
+};
+
+/* ---- messages ---- */
+
+static void topic_of(const struct bridge *bridge, const char *what, char ret[TOPIC_BYTES])
+{
+    snprintf(ret, TOPIC_BYTES, "%s/%s/%s", bridge->options->prefix, bridge->options->id, what);
+}
+
+/* A text that is being written; `data` is NULL if memory was short. */
+struct text {
+    FILE *file;
+    char *data;
+    size_t bytes;
+};
+
+static bool begin(struct text *text, struct json *json)
+{
+    *text = (struct text){.data = NULL};
+    text->file = open_memstream(&text->data, &text->bytes);
+    *json = (struct json){.file = text->file};
+    return text->file != NULL;
+}
+
+static void publish(struct bridge *bridge, const char *what, struct text *text, bool is_retained)
+{
+    char topic[TOPIC_BYTES];
+    topic_of(bridge, what, topic);
+    if (fclose(text->file) == 0 && text->bytes > 0)
+        broker_publish(bridge->broker, topic, text->data, text->bytes, is_retained);
+    free(text->data);
+}
+
+static void publish_text(struct bridge *bridge, const char *what, const char *text)
+{
+    char topic[TOPIC_BYTES];
+    topic_of(bridge, what, topic);
+    broker_publish(bridge->broker, topic, text, strlen(text), true);
+}
+
+static int64_t now_ms(void)
+{
+    struct timespec now;
+    clock_gettime(CLOCK_REALTIME, &now);
+    return now.tv_sec * (int64_t)1000 + now.tv_nsec / 1000000;
+}
+
+/* ---- what the camera says ---- */
+
+static const char *const state_keys[] = {
+    "State",         "StateReason", "SourceDescription", "Filter", "View",
+    "FilterProblem", "Serial",      "PublishedSerial",   "Rate",   "Clients"};
+
+static void write_values(sd_bus_message *properties, struct json *json)
+{
+    for (unsigned i = 0; i < sizeof state_keys / sizeof state_keys[0]; i++) {
+        const char *contents;
+        char type;
+        static const char *const types[] = {"s", "t", "u", "d"};
+        for (unsigned t = 0; t < sizeof types / sizeof types[0]; t++)
+            if (bus_find(properties, state_keys[i], types[t])) {
+                if (sd_bus_message_peek_type(properties, &type, &contents) > 0)
+                    bus_to_json(properties, json, state_keys[i]);
+                break;
+            }
+    }
+}
+
+static void publish_state(struct bridge *bridge, sd_bus_message *properties)
+{
+    struct text text;
+    struct json json;
+    if (!begin(&text, &json))
+        return;
+    json_open(&json, NULL, '{');
+    write_values(properties, &json);
+    json_close(&json, '}');
+    publish(bridge, "state", &text, true);
+}
+
+static void publish_measures(struct bridge *bridge, sd_bus_message *properties)
+{
+    struct text text;
+    struct json json;
+    /* They are empty without output.measures. */
+    if (!bus_find_entries(properties, "Measures", "a{sd}") ||
+        sd_bus_message_at_end(properties, false) != 0 ||
+        !bus_find(properties, "Measures", "a{sd}") || !begin(&text, &json))
+        return;
+    bus_to_json(properties, &json, NULL);
+    publish(bridge, "measures", &text, true);
+}
+
+static void tell(struct bridge *bridge, const char *event, const char *detail, const char *filter,
+                 uint64_t serial)
+{
+    struct text text;
+    struct json json;
+    if (!begin(&text, &json))
+        return;
+    json_open(&json, NULL, '{');
+    json_signed(&json, "time_ms", now_ms());
+    json_text(&json, "camera", bridge->options->id);
+    json_text(&json, "event", event);
+    json_text(&json, "detail", detail);
+    if (filter != NULL) {
+        json_text(&json, "Filter", filter);
+        json_integer(&json, "Serial", serial);
+    }
+    json_close(&json, '}');
+    publish(bridge, "event", &text, false);
+}
+
+static void tell_changes(struct bridge *bridge, sd_bus_message *properties)
+{
+    const char *state = bus_text(properties, "State");
+    if (strcmp(state, bridge->state) != 0) {
+        snprintf(bridge->state, sizeof bridge->state, "%s", state);
+        char detail[600];
+        snprintf(detail, sizeof detail, "%s", bus_text(properties, "StateReason"));
+        tell(bridge, bridge->state, detail, NULL, 0);
+    }
+    const uint64_t serial = bus_u64(properties, "PublishedSerial");
+    if (serial != bridge->serial && serial > 0) {
+        bridge->serial = serial;
+        tell(bridge, "filter", "in force", bus_text(properties, "Filter"), serial);
+    }
+}
+
+/* ---- the daemon ---- */
+
+static void lose_daemon(struct bridge *bridge)
+{
+    if (bridge->bus == NULL)
+        return;
+    bridge->bus = sd_bus_flush_close_unref(bridge->bus);
+    bridge->state[0] = '\0';
+    bridge->serial = 0;
+    publish_text(bridge, "availability", "offline");
+    tell(bridge, "daemon ended", "", NULL, 0);
+}
+
+static int on_changed(sd_bus_message *message, void *userdata, sd_bus_error *error)
+{
+    struct bridge *bridge = userdata;
+    (void)message, (void)error;
+    bridge->is_stale = true;
+    return 0;
+}
+
+static int open_bus(const struct bridge *bridge, sd_bus **ret, const char *socket)
+{
+    char dir[PATH_MAX];
+    int r = fftd_runtime_dir(bridge->options->camera, dir, sizeof dir);
+    if (strchr(bridge->options->camera, '/') != NULL) {
+        snprintf(dir, sizeof dir, "%s", bridge->options->camera);
+        r = 0;
+    }
+    if (r == 0)
+        r = bus_connect(ret, dir, socket);
+    if (r == 0)
+        sd_bus_set_method_call_timeout(*ret, CALL_US);
+    return r;
+}
+
+static void find_daemon(struct bridge *bridge)
+{
+    if (bridge->bus != NULL || open_bus(bridge, &bridge->bus, "control-watch") < 0)
+        return;
+    sd_bus_match_signal(bridge->bus, NULL, NULL, BUS_PATH, BUS_PROPERTIES, "PropertiesChanged",
+                        on_changed, bridge);
+    bridge->is_new = true;
+}
+
+static void publish_picture(struct bridge *bridge)
+{
+    sd_bus_message *reply = NULL;
+    struct shot shot = {0};
+    struct picture picture = {0};
+    struct text text;
+    struct json unused;
+    int r = sd_bus_call_method(bridge->bus, NULL, BUS_PATH, BUS_INTERFACE, "SnapshotAfter", NULL,
+                               &reply, "");
+    if (r >= 0)
+        r = shot_read(&shot, reply, false);
+    if (r >= 0)
+        r = picture_from_pixels(&picture, &shot.after);
+    if (r >= 0 && begin(&text, &unused)) {
+        picture_write_png(&picture, text.file);
+        publish(bridge, "picture", &text, true);
+    }
+    picture_free(&picture);
+    shot_finish(&shot);
+    sd_bus_message_unref(reply);
+}
+
+/* Publishes what is due. */
+static void update(struct bridge *bridge)
+{
+    const struct bridge_options *options = bridge->options;
+    const int64_t now_ns = clock_now_ns();
+    const bool is_due = bridge->is_new || now_ns >= bridge->measures_ns;
+    sd_bus_message *properties = NULL;
+    if (bridge->bus == NULL || !(is_due || bridge->is_stale))
+        return;
+    const int r = bus_get_all(bridge->bus, &properties);
+    if (r < 0) {
+        lose_daemon(bridge);
+        return;
+    }
+    bridge->is_stale = false;
+    tell_changes(bridge, properties);
+    publish_state(bridge, properties);
+    if (is_due) {
+        publish_measures(bridge, properties);
+        bridge->measures_ns = now_ns + options->period_s * NS_PER_S;
+    }
+    if (bridge->is_new)
+        publish_text(bridge, "availability", "online");
+    sd_bus_message_unref(properties);
+    if (options->picture_s > 0 && (bridge->is_new || now_ns >= bridge->picture_ns)) {
+        publish_picture(bridge);
+        bridge->picture_ns = now_ns + options->picture_s * NS_PER_S;
+    }
+    bridge->is_new = false;
+}
+
+/* ---- changes ---- */
+
+/* Answers with the serial, or with the daemon's words. */
+static void answer(struct bridge *bridge, const char *chain, uint64_t serial, const char *problem)
+{
+    struct text text;
+    struct json json;
+    if (!begin(&text, &json))
+        return;
+    json_open(&json, NULL, '{');
+    json_text(&json, "camera", bridge->options->id);
+    json_text(&json, "request", chain);
+    if (problem == NULL)
+        json_integer(&json, "Serial", serial);
+    else
+        json_text(&json, "error", problem);
+    json_close(&json, '}');
+    publish(bridge, "filter/result", &text, false);
+}
+
+static bool change_filter(struct bridge *bridge, const char *chain)
+{
+    sd_bus *bus = NULL;
+    sd_bus_message *reply = NULL;
+    sd_bus_error error = SD_BUS_ERROR_NULL;
+    uint64_t serial = 0;
+    int r = open_bus(bridge, &bus, "control");
+    if (r == 0)
+        r = sd_bus_call_method(bus, NULL, BUS_PATH, BUS_INTERFACE, "SetFilter", &error, &reply, "s",
+                               chain);
+    if (r >= 0)
+        r = sd_bus_message_read(reply, "t", &serial);
+    answer(bridge, chain, serial,
+           r >= 0                  ? NULL
+           : error.message != NULL ? error.message
+                                   : strerror(-r));
+    sd_bus_message_unref(reply);
+    sd_bus_error_free(&error);
+    sd_bus_flush_close_unref(bus);
+    return r >= 0;
+}
+
+static void obey(struct bridge *bridge, struct request_topic *topic, const char *text)
+{
+    char chain[BROKER_TEXT_BYTES];
+    if (topic->last != NULL && strcmp(topic->last, text) == 0)
+        return;
+    free(topic->last);
+    topic->last = strdup(text);
+    snprintf(chain, sizeof chain, "%s%.*s", topic->is_preset ? "preset:" : "",
+             (int)sizeof chain - 8, text);
+    if (change_filter(bridge, chain) && topic->is_preset)
+        publish_text(bridge, "preset", text);
+}
+
+static void take_requests(struct bridge *bridge)
+{
+    static char topic[BROKER_TOPIC_BYTES], text[BROKER_TEXT_BYTES];
+    while (broker_take(bridge->broker, topic, text))
+        for (unsigned i = 0; bridge->subscribed[i] != NULL; i++)
+            if (strcmp(topic, bridge->subscribed[i]) == 0)
+                obey(bridge, &bridge->topic[i], text);
+}
+
+static void name_topics(struct bridge *bridge)
+{
+    const struct bridge_options *options = bridge->options;
+    const char *const names[] = {options->id, options->group};
+    unsigned count = 0;
+    for (unsigned i = 0; i < 2 && names[i] != NULL && options->allows_changes; i++)
+        for (unsigned preset = 0; preset < 2; preset++, count++) {
+            struct request_topic *topic = &bridge->topic[count];
+            topic->is_preset = preset;
+            snprintf(topic->name, sizeof topic->name, "%s/%s/%s/set", options->prefix, names[i],
+                     preset ? "preset" : "filter");
+            bridge->subscribed[count] = topic->name;
+        }
+}
+
+/* ---- the loop ---- */
+
+static void step(struct bridge *bridge)
+{
+    find_daemon(bridge);
+    while (bridge->bus != NULL) {
+        const int r = sd_bus_process(bridge->bus, NULL);
+        if (r == 0)
+            break;
+        if (r < 0)
+            lose_daemon(bridge);
+    }
+    if (broker_has_connected(bridge->broker)) {
+        bridge->is_new = true;
+        if (bridge->bus == NULL)
+            publish_text(bridge, "availability", "offline");
+        if (bridge->options->discovery[0] != '\0')
+            discovery_publish(bridge->broker, bridge->options, bridge->bus);
+    }
+    take_requests(bridge);
+    update(bridge);
+}
+
+static void loop(struct bridge *bridge, int signal_fd)
+{
+    struct pollfd fds[] = {{.fd = signal_fd, .events = POLLIN},
+                           {.fd = broker_fd(bridge->broker), .events = POLLIN},
+                           {.events = POLLIN}};
+    do {
+        step(bridge);
+        fds[2].fd = bridge->bus != NULL ? sd_bus_get_fd(bridge->bus) : -1;
+        poll(fds, 3, TICK_MS);
+    } while (fds[0].revents == 0);
+}
+
+int bridge_run(struct bridge_options *options)
+{
+    struct bridge bridge = {.options = options};
+    char will[TOPIC_BYTES], client_id[BRIDGE_ID_BYTES + 8];
+    sigset_t signals;
+    sigemptyset(&signals);
+    sigaddset(&signals, SIGINT);
+    sigaddset(&signals, SIGTERM);
+    const int signal_fd = signalfd(-1, &signals, SFD_CLOEXEC | SFD_NONBLOCK);
+    topic_of(&bridge, "availability", will);
+    snprintf(client_id, sizeof client_id, "fftd-%s", options->id);
+    name_topics(&bridge);
+    options->broker.will = will;
+    options->broker.client_id = client_id;
+    options->broker.topics = bridge.subscribed;
+    const int r = signal_fd < 0 ? -errno : broker_open(&bridge.broker, &options->broker);
+    if (r == 0)
+        loop(&bridge, signal_fd);
+    else
+        fprintf(stderr, "fftd-mqtt: cannot start: %s%s%s\n",
+                options->broker.ca != NULL ? options->broker.ca : "",
+                options->broker.ca != NULL ? ": " : "", strerror(-r));
+    broker_close(bridge.broker);
+    sd_bus_flush_close_unref(bridge.bus);
+    for (unsigned i = 0; i < MAX_TOPICS; i++)
+        free(bridge.topic[i].last);
+    if (signal_fd >= 0)
+        close(signal_fd);
+    return r == 0 ? EX_OK : r == -EINVAL || r == -ENOENT || r == -EACCES ? EX_CONFIG : EX_OSERR;
+}

@@ -1,0 +1,49 @@
+/* The connection to an MQTT broker. A thread of libmosquitto keeps it: it connects, and connects
+ * again after a loss, so that nothing here waits for the network. A message that the broker has not
+ * acknowledged is sent again (QoS 1: at least once). All functions are for one thread. */
+#ifndef FFTD_MQTT_BROKER_H
+#define FFTD_MQTT_BROKER_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+#define BROKER_TOPIC_BYTES 512
+#define BROKER_TEXT_BYTES  65536 /* the longest message that is taken */
+
+struct broker_options {
+    const char *host;
+    int port;
+    const char *client_id;
+    const char *user, *password; /* NULL: none */
+    const char *ca;              /* a file or folder of certificates; NULL: no TLS */
+    const char *will;            /* the topic that says "offline" when this program is gone */
+    const char *const *topics;   /* what is subscribed, up to a NULL */
+};
+
+struct broker;
+
+/* Begins to connect. 0 or -errno. `options` and what it points to must outlive the broker. */
+int broker_open(struct broker **ret, const struct broker_options *options);
+
+/* Says "offline", disconnects, waits for at most a second, and frees it. NULL is allowed. */
+void broker_close(struct broker *broker);
+
+/* Readable when there may be something to take. */
+int broker_fd(const struct broker *broker);
+
+/* Returns whether it has connected since the last call. Retained messages are then published
+ * again, because the broker may be another one. */
+bool broker_has_connected(struct broker *broker);
+
+/* Takes the oldest message that has come. The text ends with a 0. Returns false if there is none.
+ * Messages that are too long, or too many, are dropped with a line on stderr. */
+bool broker_take(struct broker *broker, char topic[BROKER_TOPIC_BYTES],
+                 char text[BROKER_TEXT_BYTES]);
+
+/* A retained message stays at the broker for those who subscribe later; while there is no
+ * connection it is dropped, because it is published again. Other messages are kept, up to 10,000.
+ */
+void broker_publish(struct broker *broker, const char *topic, const void *data, size_t bytes,
+                    bool is_retained);
+
+#endif

@@ -1,0 +1,316 @@
+"""Tests of fftd-mqtt with Debian's broker, mosquitto."""
+
+import json
+import queue
+import shutil
+import socket
+import subprocess
+import threading
+import time
+
+import pytest
+
+from conftest import BUILD, PATIENCE, wait_until
+
+PROGRAM = BUILD / "fftd-mqtt"
+BROKER = shutil.which("mosquitto", path="/usr/sbin:/usr/bin:/sbin:/bin")
+MARK = "\x1f"
+
+
+@pytest.fixture(scope="module", autouse=True)
+def needs_broker():
+    if not PROGRAM.exists():
+        pytest.skip("fftd-mqtt is not built: libmosquitto-dev is missing")
+    if BROKER is None or shutil.which("mosquitto_sub") is None:
+        pytest.skip("mosquitto and mosquitto-clients are not installed")
+
+
+def free_port():
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return probe.getsockname()[1]
+
+
+class Broker:
+    """A mosquitto of its own that keeps sessions, so that it can be killed and come back."""
+
+    def __init__(self, folder, *lines):
+        self.port = free_port()
+        self.path = folder / "mosquitto.conf"
+        self.path.write_text("\n".join([
+            f"listener {self.port} 127.0.0.1", "persistence true",
+            f"persistence_location {folder}/", "autosave_interval 1", "autosave_on_changes true",
+            "user root", *(lines or ["allow_anonymous true"])]) + "\n")
+        self.process = None
+        self.start()
+
+    def start(self):
+        self.process = subprocess.Popen([BROKER, "-c", self.path], stderr=subprocess.DEVNULL)
+
+        def listens():
+            with socket.socket() as probe:
+                return probe.connect_ex(("127.0.0.1", self.port)) == 0
+
+        wait_until(listens, "the broker")
+
+    def kill(self):
+        self.process.kill()
+        self.process.wait()
+
+
+class Subscriber:
+    """All messages of a broker, in the order in which they came: (topic, text)."""
+
+    def __init__(self, port, *arguments):
+        self.process = subprocess.Popen(
+            ["stdbuf", "-oL", "mosquitto_sub", "-p", str(port), "-q", "1", "-c", "-i", "test",
+             "-t", "#", "-F", f"%t{MARK}%p", *arguments], stdout=subprocess.PIPE, text=True,
+            encoding="latin-1", bufsize=1)
+        self.came = queue.Queue()
+        self.seen = []
+        threading.Thread(target=self.read, daemon=True).start()
+
+    def read(self):
+        for line in self.process.stdout:
+            topic, mark, text = line.rstrip("\n").partition(MARK)
+            if mark:  # other lines are the rest of a picture
+                self.came.put((topic, text))
+
+    def until(self, condition, what):
+        """Waits for a message on which condition(topic, text) holds, and returns its text."""
+        deadline = time.monotonic() + PATIENCE
+        while True:
+            try:
+                self.seen.append(self.came.get(timeout=max(0, deadline - time.monotonic())))
+            except queue.Empty:
+                pytest.fail(f"waited in vain for {what}; seen: "
+                            + repr([(topic, text[:80]) for topic, text in self.seen[-20:]]))
+            if condition(*self.seen[-1]):
+                return self.seen[-1][1]
+
+    def until_topic(self, topic, text=None):
+        return self.until(lambda t, x: t == topic and text in (None, x), f"{text!r} on {topic}")
+
+    def until_json(self, topic, **values):
+        def has(came, text):
+            return came == topic and values.items() <= json.loads(text).items()
+
+        return json.loads(self.until(has, f"{values} on {topic}"))
+
+
+@pytest.fixture
+def begin(tmp_path):
+    """begin(kind, argument...) makes something whose process ends with the test."""
+    made = []
+
+    def make(kind, *arguments):
+        made.append(kind(*arguments))
+        return made[-1]
+
+    yield make
+    for each in made:
+        process = getattr(each, "process", each)
+        process.kill()
+        process.wait()
+
+
+@pytest.fixture
+def broker(begin, tmp_path):
+    return begin(Broker, tmp_path)
+
+
+@pytest.fixture
+def bridge(begin, runtime_dir):
+    """bridge(port, argument...) starts fftd-mqtt for the test's daemon, as the camera `front`."""
+    def start(port, *arguments, **more):
+        return begin(lambda: subprocess.Popen(
+            [PROGRAM, "--name", runtime_dir, "--id", "front", "--broker", f"127.0.0.1:{port}",
+             *arguments], stderr=subprocess.PIPE, text=True, **more))
+    return start
+
+
+def publish(broker, topic, text, *arguments):
+    subprocess.run(["mosquitto_pub", "-p", str(broker.port), "-q", "1", "-t", topic, "-m", text,
+                    *arguments], check=True, timeout=PATIENCE)
+
+
+def test_the_camera_is_told(start, broker, begin, bridge):
+    subscriber = begin(Subscriber, broker.port)
+    daemon = start("--set", "output.measures=true", "--filter", "gaussian-blur:sigma=1")
+    daemon.wait_for_socket("control-watch")
+    bridge(broker.port, "--period", "1", "--picture", "1")
+    subscriber.until_topic("fftd/front/availability", "online")
+    state = subscriber.until_json("fftd/front/state", State="online", PublishedSerial=1)
+    assert state["Filter"].startswith("gaussian-blur:sigma=1") and state["Rate"] > 0
+    measures = json.loads(subscriber.until_topic("fftd/front/measures"))
+    assert 0 < measures["mean"] < 255
+    assert subscriber.until_topic("fftd/front/picture").startswith("\x89PNG")
+    # A change is told when frames have it, and a daemon that ends.
+    daemon.ctl("filter", "set", "box-blur:radius=2")
+    event = subscriber.until_json("fftd/front/event", event="filter", Serial=2)
+    assert event["Filter"].startswith("box-blur")
+    assert 0 <= time.time() - event["time_ms"] / 1000 < PATIENCE
+    daemon.stop()
+    subscriber.until_json("fftd/front/event", event="daemon ended")
+    start()
+    subscriber.until_topic("fftd/front/availability", "online")
+
+
+def test_home_assistant_finds_it(start, broker, begin, bridge):
+    daemon = start()
+    daemon.wait_for_socket("control-watch")
+    subscriber = begin(Subscriber, broker.port)
+    bridge(broker.port, "--allow-changes", "--picture", "1")
+    found = {}
+
+    def is_last(topic, text):
+        if topic.startswith("homeassistant/"):
+            found[topic] = json.loads(text)
+        return "homeassistant/select/fftd_front/preset/config" in found
+
+    subscriber.until(is_last, "discovery")
+    assert found["homeassistant/sensor/fftd_front/sharpness/config"]["state_topic"] == (
+        "fftd/front/measures")
+    assert found["homeassistant/camera/fftd_front/picture/config"]["topic"] == "fftd/front/picture"
+    select = found["homeassistant/select/fftd_front/preset/config"]
+    assert "moire" in select["options"] and select["command_topic"] == "fftd/front/preset/set"
+    devices = [each["device"]["identifiers"] for each in found.values()]
+    assert devices == [["fftd_front"]] * len(found)
+    ids = [each["unique_id"] for each in found.values()]
+    assert len(set(ids)) == len(ids) > 10
+
+
+def test_changes_are_answered(start, broker, begin, bridge):
+    daemon = start()
+    daemon.wait_for_socket("control-watch")
+    subscriber = begin(Subscriber, broker.port)
+    bridge(broker.port, "--allow-changes", "--group", "hall")
+    subscriber.until_topic("fftd/front/availability", "online")
+    publish(broker, "fftd/front/filter/set", "box-blur:radius=3")
+    assert subscriber.until_json("fftd/front/filter/result", Serial=2)["request"] == (
+        "box-blur:radius=3")
+    subscriber.until_json("fftd/front/event", event="filter", Serial=2)
+    publish(broker, "fftd/hall/filter/set", "gaussian-blur:sigma=-1")
+    assert "sigma" in subscriber.until_json("fftd/front/filter/result")["error"]
+    publish(broker, "fftd/hall/preset/set", "moire")
+    subscriber.until_json("fftd/front/filter/result", request="preset:moire", Serial=3)
+    subscriber.until_topic("fftd/front/preset", "moire")
+    publish(broker, "fftd/front/filter/set", "x" * 70000)  # too long: dropped
+    publish(broker, "fftd/front/filter/set", "none")
+    subscriber.until_json("fftd/front/filter/result", request="none", Serial=4)
+
+
+def test_nothing_is_changed_unless_it_is_allowed(start, broker, begin, bridge):
+    daemon = start()
+    daemon.wait_for_socket("control-watch")
+    subscriber = begin(Subscriber, broker.port)
+    bridge(broker.port)
+    subscriber.until_topic("fftd/front/availability", "online")
+    publish(broker, "fftd/front/filter/set", "box-blur:radius=3", "-r")
+    subscriber.until_topic("fftd/front/filter/set")
+    daemon.ctl("filter", "set", "box-blur:radius=5")
+    # The request came first, and made no serial.
+    subscriber.until_json("fftd/front/event", event="filter", Serial=2)
+    assert "radius=5" in daemon.ctl_json("status")["Filter"]
+
+
+def test_a_killed_bridge_is_offline(start, broker, begin, bridge):
+    daemon = start()
+    daemon.wait_for_socket("control-watch")
+    subscriber = begin(Subscriber, broker.port)
+    process = bridge(broker.port)
+    subscriber.until_topic("fftd/front/availability", "online")
+    process.kill()
+    subscriber.until_topic("fftd/front/availability", "offline")
+    process = bridge(broker.port)
+    subscriber.until_topic("fftd/front/availability", "online")
+    process.terminate()
+    assert process.wait(PATIENCE) == 0
+    subscriber.until_topic("fftd/front/availability", "offline")
+
+
+def test_no_event_is_lost_with_the_broker(start, broker, begin, bridge):
+    daemon = start()
+    daemon.wait_for_socket("control-watch")
+    subscriber = begin(Subscriber, broker.port)
+    bridge(broker.port)
+    subscriber.until_json("fftd/front/event", event="filter", Serial=1)
+    time.sleep(1.1)  # the broker saves its sessions once a second
+    broker.kill()
+    for serial in range(2, 6):
+        daemon.ctl("filter", "set", f"box-blur:radius={serial}")
+        daemon.wait_until(
+            lambda serial=serial: daemon.ctl_json("status")["PublishedSerial"] == serial, "frames")
+        time.sleep(0.1)  # so that each filter is read once
+    broker.start()
+    for serial in range(2, 6):
+        subscriber.until_json("fftd/front/event", event="filter", Serial=serial)
+    assert json.loads(subscriber.until_topic("fftd/front/state"))["PublishedSerial"] == 5
+
+
+def test_a_mute_broker_delays_no_end(start, begin, bridge):
+    daemon = start()
+    daemon.wait_for_socket("control-watch")
+    with socket.socket() as mute:
+        mute.bind(("127.0.0.1", 0))
+        mute.listen()
+        process = bridge(mute.getsockname()[1])
+        with mute.accept()[0]:
+            daemon.ctl("filter", "set", "box-blur:radius=3")
+            process.terminate()
+            assert process.wait(PATIENCE) == 0
+
+
+def test_a_password_is_used(start, tmp_path, begin, bridge):
+    passwords = tmp_path / "passwords"
+    passwords.write_text("")
+    subprocess.run(["mosquitto_passwd", "-b", passwords, "front", "secret"], check=True,
+                   capture_output=True)
+    broker = begin(Broker, tmp_path, f"password_file {passwords}", "allow_anonymous false")
+    subscriber = begin(Subscriber, broker.port, "-u", "front", "-P", "secret")
+    daemon = start()
+    daemon.wait_for_socket("control-watch")
+    refused = bridge(broker.port, "--user", "front", env={"FFTD_MQTT_PASSWORD": "wrong"})
+    assert "refuses: " in refused.stderr.readline()
+    refused.kill()
+    secret = tmp_path / "secret"
+    secret.write_text("secret\n")
+    bridge(broker.port, "--user", "front", "--password-file", secret)
+    subscriber.until_topic("fftd/front/availability", "online")
+
+
+def test_tls_is_used(start, tmp_path, begin, runtime_dir):
+    key, certificate = tmp_path / "key.pem", tmp_path / "certificate.pem"
+    subprocess.run(["openssl", "req", "-x509", "-newkey", "rsa:2048", "-nodes", "-keyout", key,
+                    "-out", certificate, "-subj", "/CN=localhost", "-addext",
+                    "subjectAltName=DNS:localhost"], check=True, capture_output=True)
+    broker = begin(Broker, tmp_path, f"keyfile {key}", f"certfile {certificate}",
+                   "allow_anonymous true")
+    subscriber = begin(Subscriber, broker.port, "-h", "localhost", "--cafile", str(certificate))
+    daemon = start()
+    daemon.wait_for_socket("control-watch")
+    begin(lambda: subprocess.Popen([PROGRAM, "--name", runtime_dir, "--id", "front", "--broker",
+                                    f"localhost:{broker.port}", "--ca", certificate]))
+    subscriber.until_topic("fftd/front/availability", "online")
+
+
+@pytest.mark.parametrize("arguments, text", [
+    (["--broker", "host:0"], "1 to 65535"),
+    (["--id", "a/b"], "letters, digits"),
+    (["--prefix", "a/#"], "levels of a topic"),
+    (["--period", "0"], "1 to 86400"),
+    (["--group", "hall"], "--allow-changes"),
+    (["--nonsense"], "no such option"),
+    (["--id"], "expected a value"),
+    (["more"], "no operand"),
+])
+def test_wrong_options_are_errors(arguments, text):
+    done = subprocess.run([PROGRAM, *arguments], capture_output=True, text=True, timeout=PATIENCE,
+                          check=False)
+    assert done.returncode == 64 and text in done.stderr, done.stderr
+
+
+def test_a_missing_certificate_is_an_error(tmp_path):
+    done = subprocess.run([PROGRAM, "--ca", tmp_path / "missing.pem"], capture_output=True,
+                          text=True, timeout=PATIENCE, check=False)
+    assert done.returncode == 78 and "missing.pem: No such file" in done.stderr

@@ -35,11 +35,13 @@ struct request_topic {
 struct bridge {
     const struct bridge_options *options;
     struct broker *broker;
-    sd_bus *bus;     /* NULL: there is no daemon */
-    bool is_stale;   /* something has changed since it was read */
-    bool is_new;     /* nothing was published since the broker or the daemon came */
-    uint64_t serial; /* the filter of the newest frame that was told */
-    char state[32];
+    sd_bus *bus;        /* NULL: there is no daemon */
+    bool is_stale;      /* something has changed since it was read */
+    bool is_new;        /* nothing was published since the broker or the daemon came */
+    char state[32];     /* the last one that was told */
+    uint64_t published; /* the same of the serial of frames */
+    uint64_t wanted;    /* the serial of `filter` */
+    char *filter;
     int64_t measures_ns, picture_ns; /* when they are due */
     struct request_topic topic[MAX_TOPICS];
     const char *subscribed[MAX_TOPICS + 1];
@@ -136,6 +138,7 @@ static void publish_measures(struct bridge *bridge, sd_bus_message *properties)
     publish(bridge, "measures", &text, true);
 }
 
+/* filter NULL: it is left out; serial 0: so is that. */
 static void tell(struct bridge *bridge, const char *event, const char *detail, const char *filter,
                  uint64_t serial)
 {
@@ -148,27 +151,33 @@ static void tell(struct bridge *bridge, const char *event, const char *detail, c
     json_text(&json, "camera", bridge->options->id);
     json_text(&json, "event", event);
     json_text(&json, "detail", detail);
-    if (filter != NULL) {
-        json_text(&json, "Filter", filter);
+    if (serial != 0)
         json_integer(&json, "Serial", serial);
-    }
+    if (filter != NULL)
+        json_text(&json, "Filter", filter);
     json_close(&json, '}');
     publish(bridge, "event", &text, false);
 }
 
-static void tell_changes(struct bridge *bridge, sd_bus_message *properties)
+/* Tells what has changed. NULL and 0: unknown. The filter is that of serial `wanted`, which no
+ * frame may have yet. */
+static void tell_changes(struct bridge *bridge, const char *state, const char *reason,
+                         const char *filter, uint64_t wanted, uint64_t published)
 {
-    const char *state = bus_text(properties, "State");
-    if (strcmp(state, bridge->state) != 0) {
-        snprintf(bridge->state, sizeof bridge->state, "%s", state);
-        char detail[600];
-        snprintf(detail, sizeof detail, "%s", bus_text(properties, "StateReason"));
-        tell(bridge, bridge->state, detail, NULL, 0);
+    if (filter != NULL) {
+        free(bridge->filter);
+        bridge->filter = strdup(filter);
     }
-    const uint64_t serial = bus_u64(properties, "PublishedSerial");
-    if (serial != bridge->serial && serial > 0) {
-        bridge->serial = serial;
-        tell(bridge, "filter", "in force", bus_text(properties, "Filter"), serial);
+    if (wanted != 0)
+        bridge->wanted = wanted;
+    if (state != NULL && strcmp(state, bridge->state) != 0) {
+        snprintf(bridge->state, sizeof bridge->state, "%s", state);
+        tell(bridge, bridge->state, reason != NULL ? reason : "", NULL, 0);
+    }
+    if (published != 0 && published != bridge->published) {
+        bridge->published = published;
+        tell(bridge, "filter", "in force", published == bridge->wanted ? bridge->filter : NULL,
+             published);
     }
 }
 
@@ -180,15 +189,26 @@ static void lose_daemon(struct bridge *bridge)
         return;
     bridge->bus = sd_bus_flush_close_unref(bridge->bus);
     bridge->state[0] = '\0';
-    bridge->serial = 0;
+    bridge->wanted = bridge->published = 0;
     publish_text(bridge, "availability", "offline");
     tell(bridge, "daemon ended", "", NULL, 0);
 }
 
+/* Each change is told, even if several come before everything is read again. */
 static int on_changed(sd_bus_message *message, void *userdata, sd_bus_error *error)
 {
     struct bridge *bridge = userdata;
-    (void)message, (void)error;
+    const char *state = NULL, *reason = NULL, *filter = NULL, *interface;
+    uint64_t wanted = 0, published = 0;
+    const struct bus_field fields[] = {{"State", "s", &state},
+                                       {"StateReason", "s", &reason},
+                                       {"Filter", "s", &filter},
+                                       {"Serial", "t", &wanted},
+                                       {"PublishedSerial", "t", &published}};
+    (void)error;
+    if (sd_bus_message_read(message, "s", &interface) > 0 &&
+        bus_read_fields(message, fields, sizeof fields / sizeof fields[0], NULL, NULL) > 0)
+        tell_changes(bridge, state, reason, filter, wanted, published);
     bridge->is_stale = true;
     return 0;
 }
@@ -254,12 +274,16 @@ static void update(struct bridge *bridge)
         return;
     }
     bridge->is_stale = false;
-    tell_changes(bridge, properties);
+    tell_changes(bridge, bus_text(properties, "State"), bus_text(properties, "StateReason"),
+                 bus_text(properties, "Filter"), bus_u64(properties, "Serial"),
+                 bus_u64(properties, "PublishedSerial"));
     publish_state(bridge, properties);
     if (is_due) {
         publish_measures(bridge, properties);
         bridge->measures_ns = now_ns + options->period_s * NS_PER_S;
     }
+    if (bridge->is_new && options->discovery[0] != '\0')
+        discovery_publish(bridge->broker, options, bridge->bus);
     if (bridge->is_new)
         publish_text(bridge, "availability", "online");
     sd_bus_message_unref(properties);
@@ -312,26 +336,29 @@ static bool change_filter(struct bridge *bridge, const char *chain)
     return r >= 0;
 }
 
-static void obey(struct bridge *bridge, struct request_topic *topic, const char *text)
+static void obey(struct bridge *bridge, struct request_topic *topic,
+                 const struct broker_message *message)
 {
-    char chain[BROKER_TEXT_BYTES];
-    if (topic->last != NULL && strcmp(topic->last, text) == 0)
+    static char chain[BROKER_TEXT_BYTES + sizeof "preset:"];
+    const char *text = message->text;
+    const bool is_known = topic->last != NULL && strcmp(topic->last, text) == 0;
+    /* An empty message only ends a retained one. */
+    if (text[0] == '\0' || (message->is_retained && is_known))
         return;
     free(topic->last);
     topic->last = strdup(text);
-    snprintf(chain, sizeof chain, "%s%.*s", topic->is_preset ? "preset:" : "",
-             (int)sizeof chain - 8, text);
+    snprintf(chain, sizeof chain, "%s%s", topic->is_preset ? "preset:" : "", text);
     if (change_filter(bridge, chain) && topic->is_preset)
         publish_text(bridge, "preset", text);
 }
 
 static void take_requests(struct bridge *bridge)
 {
-    static char topic[BROKER_TOPIC_BYTES], text[BROKER_TEXT_BYTES];
-    while (broker_take(bridge->broker, topic, text))
+    static struct broker_message message; /* too large for a stack */
+    while (broker_take(bridge->broker, &message))
         for (unsigned i = 0; bridge->subscribed[i] != NULL; i++)
-            if (strcmp(topic, bridge->subscribed[i]) == 0)
-                obey(bridge, &bridge->topic[i], text);
+            if (strcmp(message.topic, bridge->subscribed[i]) == 0)
+                obey(bridge, &bridge->topic[i], &message);
 }
 
 static void name_topics(struct bridge *bridge)
@@ -365,8 +392,6 @@ static void step(struct bridge *bridge)
         bridge->is_new = true;
         if (bridge->bus == NULL)
             publish_text(bridge, "availability", "offline");
-        if (bridge->options->discovery[0] != '\0')
-            discovery_publish(bridge->broker, bridge->options, bridge->bus);
     }
     take_requests(bridge);
     update(bridge);
@@ -408,6 +433,7 @@ int bridge_run(struct bridge_options *options)
                 options->broker.ca != NULL ? ": " : "", strerror(-r));
     broker_close(bridge.broker);
     sd_bus_flush_close_unref(bridge.bus);
+    free(bridge.filter);
     for (unsigned i = 0; i < MAX_TOPICS; i++)
         free(bridge.topic[i].last);
     if (signal_fd >= 0)

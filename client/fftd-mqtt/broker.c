@@ -22,6 +22,7 @@
 struct waiting {
     struct waiting *next;
     char *topic, *text;
+    bool is_retained;
 };
 
 struct broker {
@@ -94,8 +95,10 @@ static void on_message(struct mosquitto *client, void *context,
     (void)client;
     if (each == NULL)
         return;
+    each->is_retained = message->retain;
     each->topic = strdup(message->topic);
-    each->text = bytes < BROKER_TEXT_BYTES ? strndup(message->payload, bytes) : NULL;
+    if (bytes < BROKER_TEXT_BYTES)
+        each->text = bytes > 0 ? strndup(message->payload, bytes) : strdup("");
     pthread_mutex_lock(&broker->lock);
     const bool is_taken = each->topic != NULL && each->text != NULL &&
                           strlen(each->topic) < BROKER_TOPIC_BYTES && broker->count < MAX_WAITING;
@@ -221,8 +224,7 @@ bool broker_has_connected(struct broker *broker)
     return has_connected;
 }
 
-bool broker_take(struct broker *broker, char topic[BROKER_TOPIC_BYTES],
-                 char text[BROKER_TEXT_BYTES])
+bool broker_take(struct broker *broker, struct broker_message *ret)
 {
     pthread_mutex_lock(&broker->lock);
     struct waiting *each = broker->first;
@@ -235,8 +237,9 @@ bool broker_take(struct broker *broker, char topic[BROKER_TOPIC_BYTES],
     pthread_mutex_unlock(&broker->lock);
     if (each == NULL)
         return false;
-    strcpy(topic, each->topic); /* on_message has checked both lengths */
-    strcpy(text, each->text);
+    ret->is_retained = each->is_retained;
+    strcpy(ret->topic, each->topic); /* on_message has checked both lengths */
+    strcpy(ret->text, each->text);
     free_waiting(each);
     return true;
 }

@@ -20,6 +20,12 @@ struct broker_options {
     const char *const *topics;   /* what is subscribed, up to a NULL */
 };
 
+struct broker_message {
+    bool is_retained; /* it was published before this connection; it may have come before, too */
+    char topic[BROKER_TOPIC_BYTES];
+    char text[BROKER_TEXT_BYTES];
+};
+
 struct broker;
 
 /* Begins to connect. 0 or -errno. `options` and what it points to must outlive the broker. */
@@ -37,8 +43,7 @@ bool broker_has_connected(struct broker *broker);
 
 /* Takes the oldest message that has come. The text ends with a 0. Returns false if there is none.
  * Messages that are too long, or too many, are dropped with a line on stderr. */
-bool broker_take(struct broker *broker, char topic[BROKER_TOPIC_BYTES],
-                 char text[BROKER_TEXT_BYTES]);
+bool broker_take(struct broker *broker, struct broker_message *ret);
 
 /* A retained message stays at the broker for those who subscribe later; while there is no
  * connection it is dropped, because it is published again. Other messages are kept, up to 10,000.

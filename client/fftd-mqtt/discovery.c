@@ -151,6 +151,6 @@ void discovery_publish(struct broker *broker, const struct bridge_options *optio
     offer_measures(broker, options);
     if (options->picture_s > 0)
         offer_picture(broker, options);
-    if (options->allows_changes && bus != NULL)
+    if (options->allows_changes)
         offer_presets(broker, options, bus);
 }

@@ -9,7 +9,7 @@
 #include "options.h"
 
 /* Publishes what the options offer: sensors, a picture, and a choice of presets, whose names the
- * daemon on `bus` says; NULL: the daemon is away, and the choice is left out. */
+ * daemon on `bus` says. */
 void discovery_publish(struct broker *broker, const struct bridge_options *options, sd_bus *bus);
 
 #endif

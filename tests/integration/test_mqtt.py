@@ -3,6 +3,7 @@
 import json
 import queue
 import shutil
+import signal
 import socket
 import subprocess
 import threading
@@ -32,15 +33,14 @@ def free_port():
 
 
 class Broker:
-    """A mosquitto of its own that keeps sessions, so that it can be killed and come back."""
+    """A mosquitto of its own. Stopped in order, it keeps retained messages and sessions."""
 
     def __init__(self, folder, *lines):
         self.port = free_port()
         self.path = folder / "mosquitto.conf"
         self.path.write_text("\n".join([
             f"listener {self.port} 127.0.0.1", "persistence true",
-            f"persistence_location {folder}/", "autosave_interval 1", "autosave_on_changes true",
-            "user root", *(lines or ["allow_anonymous true"])]) + "\n")
+            f"persistence_location {folder}/", "user root", *(lines or ["allow_anonymous true"])]) + "\n")
         self.process = None
         self.start()
 
@@ -53,8 +53,8 @@ class Broker:
 
         wait_until(listens, "the broker")
 
-    def kill(self):
-        self.process.kill()
+    def end(self, number):
+        self.process.send_signal(number)
         self.process.wait()
 
 
@@ -200,6 +200,24 @@ def test_changes_are_answered(start, broker, begin, bridge):
     subscriber.until_json("fftd/front/filter/result", request="none", Serial=4)
 
 
+def test_a_retained_filter_is_obeyed_once(start, broker, begin, bridge):
+    """It is what cameras should have that come later, but not with each new connection."""
+    daemon = start()
+    daemon.wait_for_socket("control-watch")
+    publish(broker, "fftd/hall/filter/set", "box-blur:radius=3", "-r")
+    subscriber = begin(Subscriber, broker.port)
+    bridge(broker.port, "--allow-changes", "--group", "hall")
+    subscriber.until_json("fftd/front/filter/result", request="box-blur:radius=3", Serial=2)
+    daemon.ctl("filter", "set", "none")
+    broker.end(signal.SIGTERM)
+    broker.start()
+    subscriber.until_topic("fftd/front/availability", "online")
+    publish(broker, "fftd/front/filter/set", "box-blur:radius=4")
+    subscriber.until_json("fftd/front/filter/result", request="box-blur:radius=4", Serial=4)
+    publish(broker, "fftd/hall/filter/set", "box-blur:radius=3", "-r")  # said again: obeyed
+    subscriber.until_json("fftd/front/filter/result", request="box-blur:radius=3", Serial=5)
+
+
 def test_nothing_is_changed_unless_it_is_allowed(start, broker, begin, bridge):
     daemon = start()
     daemon.wait_for_socket("control-watch")
@@ -233,16 +251,23 @@ def test_no_event_is_lost_with_the_broker(start, broker, begin, bridge):
     daemon = start()
     daemon.wait_for_socket("control-watch")
     subscriber = begin(Subscriber, broker.port)
-    bridge(broker.port)
+    process = bridge(broker.port)
     subscriber.until_json("fftd/front/event", event="filter", Serial=1)
-    time.sleep(1.1)  # the broker saves its sessions once a second
-    broker.kill()
+    broker.end(signal.SIGKILL)
     for serial in range(2, 6):
         daemon.ctl("filter", "set", f"box-blur:radius={serial}")
         daemon.wait_until(
             lambda serial=serial: daemon.ctl_json("status")["PublishedSerial"] == serial, "frames")
-        time.sleep(0.1)  # so that each filter is read once
+    time.sleep(1)  # fftd-mqtt reads them, on a busy machine some later
+    process.send_signal(signal.SIGSTOP)
     broker.start()
+
+    def is_back():
+        publish(broker, "ping", "")
+        return not subscriber.came.empty()
+
+    wait_until(is_back, "the subscriber, for whom the broker keeps nothing")
+    process.send_signal(signal.SIGCONT)
     for serial in range(2, 6):
         subscriber.until_json("fftd/front/event", event="filter", Serial=serial)
     assert json.loads(subscriber.until_topic("fftd/front/state"))["PublishedSerial"] == 5

@@ -450,6 +450,10 @@ static int act(const struct options *options)
     }
     if (options->action == OPTIONS_LIST_DEVICES)
         return print_devices(options->json);
+    if (options->action == OPTIONS_LIST_FILTERS)
+        return print_filters(options->kind, options->json);
+    if (options->action == OPTIONS_LIST_PRESETS)
+        return print_presets(options->json);
     config_use_images();
     if (options_configure(options, &config, &code, &why) < 0) {
         log_error("%s", why.text);

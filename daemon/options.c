@@ -29,12 +29,23 @@ static const char letters[] = ":c:vqh";
 
 /* What getopt returns for the other options. For one of key_options it returns FIRST_KEY_OPTION
  * plus its index. */
-enum { OPTION_CHECK = 1, OPTION_LIST, OPTION_JSON, OPTION_WAIT, OPTION_VERSION, FIRST_KEY_OPTION };
+enum {
+    OPTION_CHECK = 1,
+    OPTION_LIST,
+    OPTION_FILTERS,
+    OPTION_PRESETS,
+    OPTION_JSON,
+    OPTION_WAIT,
+    OPTION_VERSION,
+    FIRST_KEY_OPTION
+};
 
 static const struct option plain_options[] = {
     {"config", required_argument, NULL, 'c'},
     {"check", no_argument, NULL, OPTION_CHECK},
     {"list-devices", no_argument, NULL, OPTION_LIST},
+    {"list-filters", optional_argument, NULL, OPTION_FILTERS},
+    {"list-presets", no_argument, NULL, OPTION_PRESETS},
     {"json", no_argument, NULL, OPTION_JSON},
     {"wait", no_argument, NULL, OPTION_WAIT},
     {"verbose", no_argument, NULL, 'v'},
@@ -74,7 +85,10 @@ static const char help[] =
     "      --check            check the options and the file, and print every key of\n"
     "                         the resulting configuration with its description\n"
     "      --list-devices     list the cameras, their formats and the OpenCL devices\n"
-    "      --json             with --list-devices: print JSON\n"
+    "      --list-filters[=KIND]\n"
+    "                         list the kinds of filters and their parameters, or one\n"
+    "      --list-presets     list the presets, each with its chain\n"
+    "      --json             with an option that lists: print JSON\n"
     "  -h, --help             print this help\n"
     "      --version          print the version\n"
     "\n"
@@ -96,6 +110,7 @@ static const char help[] =
     "Exit codes, as in sysexits(3):\n"
     "   0  stopped by a signal, at the end of the file, or after --frames\n"
     "  64  wrong option\n"
+    "  65  no such kind of filter, with --list-filters\n"
     "  69  no such camera, or no OpenCL device\n"
     "  70  the OpenCL device does not filter\n"
     "  71  out of memory or file descriptors\n"
@@ -157,6 +172,13 @@ static int apply(struct options *options, int option, char *argument)
     case OPTION_LIST:
         options->action = OPTIONS_LIST_DEVICES;
         break;
+    case OPTION_FILTERS:
+        options->action = OPTIONS_LIST_FILTERS;
+        options->kind = argument;
+        break;
+    case OPTION_PRESETS:
+        options->action = OPTIONS_LIST_PRESETS;
+        break;
     case OPTION_JSON:
         options->json = true;
         break;
@@ -216,8 +238,11 @@ int options_parse(struct options *ret, int argc, char *argv[], struct error *why
                       secret_hide(given, sizeof given, argv[optind]));
         goto fail;
     }
-    if (options.json && options.action != OPTIONS_LIST_DEVICES) {
-        r = error_set(why, EINVAL, "--json requires --list-devices; see --help");
+    if (options.json && options.action != OPTIONS_LIST_DEVICES &&
+        options.action != OPTIONS_LIST_FILTERS && options.action != OPTIONS_LIST_PRESETS) {
+        r = error_set(why, EINVAL,
+                      "--json requires --list-devices, --list-filters or --list-presets; see "
+                      "--help");
         goto fail;
     }
     *ret = options;

@@ -14,6 +14,8 @@ enum options_action {
     OPTIONS_RUN,
     OPTIONS_CHECK,        /* print the resulting configuration */
     OPTIONS_LIST_DEVICES, /* cameras and OpenCL devices */
+    OPTIONS_LIST_FILTERS, /* the kinds of filters, or one of them */
+    OPTIONS_LIST_PRESETS,
     OPTIONS_HELP,
     OPTIONS_VERSION
 };
@@ -27,7 +29,8 @@ struct options_override {
 struct options {
     enum options_action action;
     const char *config_path; /* NULL: no file */
-    bool json;               /* OPTIONS_LIST_DEVICES only */
+    const char *kind;        /* OPTIONS_LIST_FILTERS: only this one; NULL: all */
+    bool json;               /* OPTIONS_LIST_... only */
     bool wait;               /* for a camera that is absent, instead of giving up */
     int max_priority;        /* syslog's; less important messages are not logged */
     unsigned override_count;

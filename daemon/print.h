@@ -7,4 +7,12 @@
 /* Prints the cameras with their formats, and the OpenCL devices. Returns the exit code. */
 int print_devices(bool json);
 
+/* Prints the kinds of filters with their parameters, as ListFilters of the bus has them, or only
+ * one. Returns the exit code, EX_DATAERR if there is no such kind. */
+int print_filters(const char *only, bool json);
+
+/* Prints the presets that `preset:NAME` finds, each with its summary and its chain, or with what is
+ * wrong with its file. Returns the exit code. */
+int print_presets(bool json);
+
 #endif

@@ -81,6 +81,7 @@ static const struct command commands[] = {
      "  filter keep              replace what adapts by what it has found, to save it\n"
      "  filter save FILE [TEXT]  save the chain as a preset with the summary TEXT\n"
      "  filter kinds [KIND]      list the kinds of filters and their parameters\n"
+     "  filter presets           list the presets, each with its chain\n"
      "  filter plot FILE [CHAIN...]\n"
      "                           draw the response of the filter, or of a chain that\n"
      "                           is not in use, as a PNG image (- is stdout)\n\n"

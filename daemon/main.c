@@ -2,6 +2,7 @@
  * loop. Nothing here takes long; frames have threads of their own (camera.h), and files are read in
  * threads of the bus (bus/worker.h). */
 #include <errno.h>
+#include <limits.h>
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
@@ -36,8 +37,9 @@ struct daemon {
     const struct options *options;
     struct config config; /* of the start, and what was reloaded since */
     struct reload reload;
-    bool is_reloading; /* since SIGHUP; the service manager waits for the end */
-    unsigned hangups;  /* for which the file has not been read yet */
+    char config_file[PATH_MAX]; /* absolute; empty: none */
+    bool is_reloading;          /* since SIGHUP; the service manager waits for the end */
+    unsigned hangups;           /* for which the file has not been read yet */
     struct sd_event *event;
     struct notifier *notifier;
     struct runtime *runtime;
@@ -327,6 +329,8 @@ static int start_bus(struct daemon *daemon, struct error *why)
         .server = daemon->server,
         .config = &daemon->config,
         .start_time_ns = (uint64_t)(now.tv_sec * NS_PER_S + now.tv_nsec),
+        .config_file = daemon->config_file,
+        .overrides = (const char *const *)daemon->options->overridden,
         .read_config = read_config,
         .apply_config = apply_config,
         .config_read = on_config,
@@ -407,6 +411,16 @@ static void check_file_mode(const char *path, const struct config *config)
                     path, (unsigned)(st.st_mode & 07777));
 }
 
+/* Writes the absolute path of the configuration's file, without following a link that it is. */
+static void find_file(const char *path, char ret[PATH_MAX])
+{
+    char here[PATH_MAX] = "";
+    const bool is_absolute = path == NULL || path[0] == '/';
+    if (path == NULL || (!is_absolute && getcwd(here, sizeof here) == NULL) ||
+        snprintf(ret, PATH_MAX, "%s%s%s", here, is_absolute ? "" : "/", path) >= PATH_MAX)
+        ret[0] = '\0';
+}
+
 static int run(const struct options *options, const struct config *config)
 {
     struct daemon daemon = {.options = options, .config = *config};
@@ -415,6 +429,7 @@ static int run(const struct options *options, const struct config *config)
 
     filter_chain_hold(&daemon.config.filter);
     config_trim_images();
+    find_file(options->config_path, daemon.config_file);
     log_init(config->name, options->max_priority);
     check_limit();
     check_file_mode(options->config_path, config);

@@ -191,7 +191,10 @@ static int apply(struct options *options, int option, char *argument)
         if (asprintf(&override->assignment, "%s%s", key_options[option - FIRST_KEY_OPTION].key,
                      argument) < 0)
             return -ENOMEM;
-        options->override_count++;
+        options->overridden[options->override_count] =
+            strndup(override->assignment, strcspn(override->assignment, "="));
+        if (options->overridden[options->override_count++] == NULL)
+            return -ENOMEM;
         hide(argument);
     }
     }
@@ -219,7 +222,8 @@ int options_parse(struct options *ret, int argc, char *argv[], struct error *why
     int option, r;
 
     options.override = calloc((size_t)argc, sizeof *options.override);
-    if (options.override == NULL)
+    options.overridden = calloc((size_t)argc + 1, sizeof *options.overridden);
+    if (options.override == NULL || options.overridden == NULL)
         goto no_memory;
     list_options(list);
     optind = 0;
@@ -256,10 +260,14 @@ fail:
 
 void options_finish(struct options *options)
 {
-    for (unsigned i = 0; i < options->override_count; i++)
+    for (unsigned i = 0; i < options->override_count; i++) {
         free(options->override[i].assignment);
+        free(options->overridden[i]);
+    }
     free(options->override);
+    free(options->overridden);
     options->override = NULL;
+    options->overridden = NULL;
 }
 
 int options_configure(const struct options *options, struct config *ret, int *exit_code,

@@ -35,6 +35,7 @@ struct options {
     int max_priority;        /* syslog's; less important messages are not logged */
     unsigned override_count;
     struct options_override *override; /* in the order of the command line */
+    char **overridden;                 /* the keys of these; the last is NULL */
 };
 
 /* Reads a command line; config_path points into argv. Values of keys are not checked before

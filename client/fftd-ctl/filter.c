@@ -158,9 +158,13 @@ int command_filter(const struct ctl *ctl)
                             actions[i].operands);
         if (ctl->raw && actions[i].run != filter_show)
             return ctl_fail(ctl, EX_USAGE, "filter %s does not take --raw", actions[i].name);
-        if ((ctl->if_serial != 0 || ctl->fade != 0) && !actions[i].changes)
-            return ctl_fail(ctl, EX_USAGE, "filter %s does not take %s", actions[i].name,
-                            ctl->if_serial != 0 ? "--if-serial" : "--fade");
+        const char *unsuited = ctl->if_serial != 0   ? "--if-serial"
+                               : ctl->fade != 0      ? "--fade"
+                               : ctl->no_wait        ? "--no-wait"
+                               : ctl->timeout_s != 0 ? "--timeout"
+                                                     : NULL;
+        if (unsuited != NULL && !actions[i].changes)
+            return ctl_fail(ctl, EX_USAGE, "filter %s does not take %s", actions[i].name, unsuited);
         return actions[i].run(ctl);
     }
     return ctl_fail(

@@ -166,6 +166,11 @@ class Daemon(Child):
     def ctl_json(self, *arguments):
         return json.loads(self.ctl("--json", *arguments).stdout)
 
+    def change(self, *arguments):
+        """Changes the filter or the view. Returns its serial at once, for tests that wait for its
+        frames themselves."""
+        return self.ctl_json(*arguments, "--no-wait")["Serial"]
+
     def descriptors(self):
         found = []
         for path in pathlib.Path(f"/proc/{self.pid}/fd").iterdir():

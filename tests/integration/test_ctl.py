@@ -344,7 +344,7 @@ def test_stats_watch_survives_many_signals(daemon):
 # ---- changing ----
 
 def test_filter_actions(daemon):
-    first = daemon.ctl_json("filter", "set", "lowpass:cutoff=0.1", "sharpen:amount=1")["Serial"]
+    first = daemon.change("filter", "set", "lowpass:cutoff=0.1", "sharpen:amount=1")
     assert daemon.ctl("filter", "add", "notch:at=0.25/0,width=0.1", "2").stdout.split()[:2] == \
         ["filter", str(first + 1)]
     lines = daemon.ctl("filter", "show").stdout.splitlines()

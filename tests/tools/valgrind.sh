@@ -49,7 +49,7 @@ until [ -S "$work/run/control" ] || [ $tries = 300 ]; do
     tries=$((tries + 1))
     sleep 0.2
 done
-ctl frames -n 10 >"$work/frames" && ctl filter set lowpass:cutoff=0.2 >"$work/serial"
+ctl frames -n 10 >"$work/frames" && ctl filter set --timeout 600 lowpass:cutoff=0.2 >"$work/serial"
 verdict $? "1 - serves frames and takes a filter"
 kill -TERM $daemon
 wait $daemon

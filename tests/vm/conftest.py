@@ -147,7 +147,7 @@ class Service:
         return run("fftd-ctl", "--name", self.name, "frames", "--raw", "-n", "1", text=False).stdout
 
     def set_filter(self, chain):
-        self.ctl("filter", "set", chain)
+        self.ctl("filter", "set", "--timeout=600", chain)  # an emulated compiler takes long
 
     def wait_for_filter(self):
         """Waits until frames of the newest filter are published."""

@@ -474,10 +474,8 @@ static int act(const struct options *options)
         log_error("%s", why.text);
         return code;
     }
-    if (options->action == OPTIONS_CHECK) {
-        config_print(&config, stdout);
-        return EX_OK;
-    }
+    if (options->action == OPTIONS_CHECK)
+        return print_config(&config);
     return run(options, &config);
 }
 

@@ -114,6 +114,7 @@ static const char help[] =
     "  69  no such camera, or no OpenCL device\n"
     "  70  the OpenCL device does not filter\n"
     "  71  out of memory or file descriptors\n"
+    "  74  output could not be written\n"
     "  75  another fftd of this name runs already\n"
     "  77  permission denied\n"
     "  78  wrong configuration, or a format that the camera refuses\n";

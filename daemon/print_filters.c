@@ -108,7 +108,7 @@ int print_filters(const char *only, bool json)
     }
     if (json)
         puts(only == NULL ? "]" : "");
-    return EX_OK;
+    return print_end();
 }
 
 /* ---- presets ---- */
@@ -162,5 +162,5 @@ int print_presets(bool json)
         puts("]");
     else if (listing.count == 0)
         puts("none");
-    return EX_OK;
+    return print_end();
 }

@@ -180,28 +180,44 @@ static int print_json(const struct wait *wait, const struct outcome *outcome, do
     return ctl_finish(wait->ctl);
 }
 
-int await_change(const struct ctl *ctl, sd_bus *bus, uint64_t serial, uint64_t begin_us)
+/* Waits, and prints the reason for a failure. *ret_seconds: how long it took. */
+static int await(struct wait *wait, struct outcome *ret, double *ret_seconds)
 {
+    const struct ctl *ctl = wait->ctl;
     const double timeout_s = ctl->timeout_s > 0 ? ctl->timeout_s : AWAIT_DEFAULT_S;
-    struct wait wait = {.ctl = ctl,
-                        .bus = bus,
-                        .serial = serial,
-                        .begin_us = begin_us,
-                        .deadline_us = begin_us + (uint64_t)(timeout_s * 1e6),
-                        .on_terminal = isatty(STDERR_FILENO) && !ctl->json,
-                        .is_told = ctl->json};
-    struct outcome outcome = {.stage = STAGE_WAITING};
-    const bool is_known = ctl->no_wait || wait_until(&wait, &outcome);
-    const double seconds = (double)(clock_now_us() - begin_us) / 1e6;
-    end_progress(&wait);
+    wait->deadline_us = wait->begin_us + (uint64_t)(timeout_s * 1e6);
+    wait->on_terminal = isatty(STDERR_FILENO) && !ctl->json;
+    wait->is_told = ctl->json;
+    const bool is_known = wait_until(wait, ret);
+    *ret_seconds = (double)(clock_now_us() - wait->begin_us) / 1e6;
+    end_progress(wait);
     if (!is_known)
         return ctl_fail(ctl, EX_TEMPFAIL,
                         "filter %" PRIu64 " is still being prepared after %.4g s%s%s; it comes "
                         "into force when it is ready",
-                        serial, timeout_s, outcome.detail[0] != '\0' ? ", " : "", outcome.detail);
-    if (outcome.stage == STAGE_FAILED || outcome.stage == STAGE_UNKNOWN)
-        return ctl_fail(ctl, outcome.stage == STAGE_FAILED ? EX_DATAERR : EX_TEMPFAIL,
-                        "filter %" PRIu64 " %s", serial, outcome.why);
+                        wait->serial, timeout_s, ret->detail[0] != '\0' ? ", " : "", ret->detail);
+    if (ret->stage == STAGE_FAILED || ret->stage == STAGE_UNKNOWN)
+        return ctl_fail(ctl, ret->stage == STAGE_FAILED ? EX_DATAERR : EX_TEMPFAIL,
+                        "filter %" PRIu64 " %s", wait->serial, ret->why);
+    return 0;
+}
+
+int await_silently(const struct ctl *ctl, sd_bus *bus, uint64_t serial, uint64_t begin_us)
+{
+    struct wait wait = {.ctl = ctl, .bus = bus, .serial = serial, .begin_us = begin_us};
+    struct outcome outcome = {.stage = STAGE_WAITING};
+    double seconds;
+    return await(&wait, &outcome, &seconds);
+}
+
+int await_change(const struct ctl *ctl, sd_bus *bus, uint64_t serial, uint64_t begin_us)
+{
+    struct wait wait = {.ctl = ctl, .bus = bus, .serial = serial, .begin_us = begin_us};
+    struct outcome outcome = {.stage = STAGE_WAITING};
+    double seconds = 0;
+    const int code = ctl->no_wait ? 0 : await(&wait, &outcome, &seconds);
+    if (code != 0)
+        return code;
     if (ctl->json)
         return print_json(&wait, &outcome, seconds);
     printf("filter %" PRIu64, serial);

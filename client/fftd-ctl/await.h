@@ -20,4 +20,7 @@
  * previous one; EX_TEMPFAIL after --timeout, or if the daemon has ended. */
 int await_change(const struct ctl *ctl, sd_bus *bus, uint64_t serial, uint64_t begin_us);
 
+/* Waits in the same way, and prints only why it has failed. */
+int await_silently(const struct ctl *ctl, sd_bus *bus, uint64_t serial, uint64_t begin_us);
+
 #endif

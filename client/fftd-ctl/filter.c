@@ -8,7 +8,6 @@
 #include "daemon.h"
 #include "change.h"
 #include "commands.h"
-#include "common/output.h"
 #include "tools.h"
 
 #define RELOAD_PATIENCE_US 300000000u
@@ -63,51 +62,6 @@ static int filter_show(const struct ctl *ctl)
     return code;
 }
 
-/* Writes a string in libconfig's syntax. */
-static void write_quoted(FILE *file, const char *text)
-{
-    putc('"', file);
-    for (; *text != '\0'; text++) {
-        unsigned char c = (unsigned char)*text;
-        if (c == '"' || c == '\\')
-            fprintf(file, "\\%c", c);
-        else if (c < ' ')
-            fprintf(file, "\\x%02x", c);
-        else
-            putc(c, file);
-    }
-    putc('"', file);
-}
-
-static int write_preset(const struct ctl *ctl, const char *path, const char *summary,
-                        const char *chain)
-{
-    struct output_file output;
-    /* An existing file is never overwritten, because it may be the only copy of a preset. */
-    int r = output_open(&output, path, OUTPUT_NEW);
-    if (r < 0)
-        return ctl_fail(ctl, EX_CANTCREAT, "cannot create %s: %s", path,
-                        r == -EEXIST ? "the file exists and is not overwritten" : output.why);
-    fputs("summary = ", output.file);
-    write_quoted(output.file, summary);
-    fputs(";\nfilter = ", output.file);
-    write_quoted(output.file, chain);
-    fputs(";\n", output.file);
-    r = output_close(&output);
-    return r < 0 ? ctl_fail(ctl, EX_IOERR, "cannot write %s: %s", path, strerror(-r)) : EX_OK;
-}
-
-static int filter_save(const struct ctl *ctl)
-{
-    sd_bus_message *properties = NULL;
-    int code = daemon_ask(ctl, &properties, NULL);
-    if (code == 0)
-        code = write_preset(ctl, ctl->argv[1], ctl->argc > 2 ? ctl->argv[2] : "",
-                            bus_text(properties, "Filter"));
-    sd_bus_message_unref(properties);
-    return code == 0 ? ctl_finish_silently(ctl) : code;
-}
-
 /* ---- kinds and presets ---- */
 
 /* fftd knows both, and needs no daemon for that. */
@@ -145,7 +99,7 @@ int command_filter(const struct ctl *ctl)
         {"edit", " CHANGE...", 2, -1, change_edit, true},
         {"preset", " NAME", 2, 2, change_preset, true},
         {"keep", "", 1, 1, adaptation_keep, true},
-        {"save", " FILE [SUMMARY]", 2, 3, filter_save, false},
+        {"save", " [FILE [SUMMARY]]", 1, 3, filter_save, false},
         {"kinds", " [KIND]", 1, 2, filter_kinds, false},
         {"presets", "", 1, 1, filter_presets, false},
         {"plot", " FILE [CHAIN...]", 2, -1, filter_plot, false},
@@ -163,6 +117,10 @@ int command_filter(const struct ctl *ctl)
                                : ctl->no_wait        ? "--no-wait"
                                : ctl->timeout_s != 0 ? "--timeout"
                                                      : NULL;
+        const char *for_save = ctl->all ? "--all" : ctl->config != NULL ? "--config" : NULL;
+        if (for_save != NULL && (actions[i].run != filter_save || ctl->argc > 1))
+            return ctl_fail(ctl, EX_USAGE, "filter %s%s does not take %s", actions[i].name,
+                            ctl->argc > 1 ? " with an operand" : "", for_save);
         if (unsuited != NULL && !actions[i].changes)
             return ctl_fail(ctl, EX_USAGE, "filter %s does not take %s", actions[i].name, unsuited);
         return actions[i].run(ctl);

@@ -22,6 +22,7 @@ enum {
     TAKES_IF_SERIAL = 64,
     TAKES_FADE = 128,
     TAKES_WAIT = 256,
+    TAKES_SAVE = 512,
 };
 
 struct command {
@@ -80,6 +81,7 @@ static const struct command commands[] = {
      "  filter edit CHANGE...    make several changes at once (see below)\n"
      "  filter preset NAME       replace the chain by a preset\n"
      "  filter keep              replace what adapts by what it has found, to save it\n"
+     "  filter save              save the chain in the configuration, for every start\n"
      "  filter save FILE [TEXT]  save the chain as a preset with the summary TEXT\n"
      "  filter kinds [KIND]      list the kinds of filters and their parameters\n"
      "  filter presets           list the presets, each with its chain\n"
@@ -99,8 +101,10 @@ static const struct command commands[] = {
      "      --fade N           blend from the old filter to the new one over N frames\n"
      "      --if-serial N      change the filter only if its serial is still N\n"
      "      --no-wait          do not wait for a frame with the new filter\n"
-     "      --timeout SECONDS  wait no longer than this (default: 60); then the change\n"
-     "                         stays, and the command ends with 75\n\n"
+     "      --timeout SECONDS  wait no longer (default: 60); then the change stays,\n"
+     "                         and the command ends with 75\n"
+     "      --all              for `save`: the camera's controls, too\n"
+     "      --config FILE      for `save`: this configuration, and not the daemon's\n\n"
      "Examples:\n"
      "  fftd-ctl filter set lowpass:cutoff=0.1\n"
      "  fftd-ctl filter set 'notch:at=0.21/0.13,width=0.02 | gaussian-blur:sigma=0.7'\n"
@@ -108,8 +112,9 @@ static const struct command commands[] = {
      "  fftd-ctl filter remove notch\n"
      "  fftd-ctl filter edit set bandpass.low=0.2 set bandpass.high=0.3 remove notch\n"
      "  fftd-ctl filter plot response.png\n"
-     "  fftd-ctl filter set --fade 30 none\n",
-     TAKES_RAW | TAKES_IF_SERIAL | TAKES_FADE | TAKES_WAIT, 1, -1, command_filter},
+     "  fftd-ctl filter set --fade 30 none\n"
+     "  sudo fftd-ctl --name front filter save\n",
+     TAKES_RAW | TAKES_IF_SERIAL | TAKES_FADE | TAKES_WAIT | TAKES_SAVE, 1, -1, command_filter},
     {"set", "STAGE.PARAMETER VALUE", "change one parameter of the filter",
      "STAGE is the number of a stage, from 1, or its kind. The form\n"
      "STAGE.PARAMETER=VALUE also takes negative values. To change a key of the\n"
@@ -316,6 +321,8 @@ enum {
     OPTION_FADE,
     OPTION_NO_WAIT,
     OPTION_TIMEOUT,
+    OPTION_ALL,
+    OPTION_CONFIG,
 };
 
 static const struct option options[] = {
@@ -334,6 +341,8 @@ static const struct option options[] = {
     {"fade", required_argument, NULL, OPTION_FADE},
     {"no-wait", no_argument, NULL, OPTION_NO_WAIT},
     {"timeout", required_argument, NULL, OPTION_TIMEOUT},
+    {"all", no_argument, NULL, OPTION_ALL},
+    {"config", required_argument, NULL, OPTION_CONFIG},
     {0},
 };
 
@@ -352,6 +361,8 @@ static const struct {
     {OPTION_FADE, TAKES_FADE, "--fade"},
     {OPTION_NO_WAIT, TAKES_WAIT, "--no-wait"},
     {OPTION_TIMEOUT, TAKES_WAIT, "--timeout"},
+    {OPTION_ALL, TAKES_SAVE, "--all"},
+    {OPTION_CONFIG, TAKES_SAVE, "--config"},
     {OPTION_RAW, TAKES_RAW, "--raw"},
 };
 #define TAKEN_COUNT (sizeof taken / sizeof taken[0])
@@ -423,6 +434,12 @@ static void parse_options(struct ctl *ctl, struct command_line *line, int argc, 
         case OPTION_TIMEOUT:
             if (!parse_seconds(optarg, &ctl->timeout_s))
                 set_problem(line, "filter", "--timeout: expected 0.01 .. 86400 seconds");
+            break;
+        case OPTION_ALL:
+            ctl->all = true;
+            break;
+        case OPTION_CONFIG:
+            ctl->config = optarg;
             break;
         case 'h':
             line->help = true;

@@ -21,6 +21,8 @@
 #include "config/image.h"
 #include "core/clock.h"
 #include "core/secret.h"
+#include "designer/ahead.h"
+#include "designer/compile_ahead.h"
 #include "options.h"
 #include "print.h"
 #include "ring/ring.h"
@@ -411,16 +413,6 @@ static void check_file_mode(const char *path, const struct config *config)
                     path, (unsigned)(st.st_mode & 07777));
 }
 
-/* Writes the absolute path of the configuration's file, without following a link that it is. */
-static void find_file(const char *path, char ret[PATH_MAX])
-{
-    char here[PATH_MAX] = "";
-    const bool is_absolute = path == NULL || path[0] == '/';
-    if (path == NULL || (!is_absolute && getcwd(here, sizeof here) == NULL) ||
-        snprintf(ret, PATH_MAX, "%s%s%s", here, is_absolute ? "" : "/", path) >= PATH_MAX)
-        ret[0] = '\0';
-}
-
 static int run(const struct options *options, const struct config *config)
 {
     struct daemon daemon = {.options = options, .config = *config};
@@ -429,7 +421,7 @@ static int run(const struct options *options, const struct config *config)
 
     filter_chain_hold(&daemon.config.filter);
     config_trim_images();
-    find_file(options->config_path, daemon.config_file);
+    options_file(options, daemon.config_file);
     log_init(config->name, options->max_priority);
     check_limit();
     check_file_mode(options->config_path, config);
@@ -454,7 +446,6 @@ static int act(const struct options *options)
     struct config config;
     struct error why;
     int code;
-
     if (options->action == OPTIONS_HELP) {
         options_print_help(stdout);
         return EX_OK;
@@ -466,7 +457,7 @@ static int act(const struct options *options)
     if (options->action == OPTIONS_LIST_DEVICES)
         return print_devices(options->json);
     if (options->action == OPTIONS_LIST_FILTERS)
-        return print_filters(options->kind, options->json);
+        return print_filters(options->operand, options->json);
     if (options->action == OPTIONS_LIST_PRESETS)
         return print_presets(options->json);
     config_use_images();
@@ -476,6 +467,9 @@ static int act(const struct options *options)
     }
     if (options->action == OPTIONS_CHECK)
         return print_config(&config);
+    if (options->action == OPTIONS_COMPILE_AHEAD)
+        return compile_ahead(&config, options->operand);
+    ahead_allow();
     return run(options, &config);
 }
 

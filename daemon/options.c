@@ -2,10 +2,12 @@
 
 #include <errno.h>
 #include <getopt.h>
+#include <limits.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sysexits.h>
 #include <syslog.h>
+#include <unistd.h>
 
 #include "core/secret.h"
 
@@ -34,6 +36,7 @@ enum {
     OPTION_LIST,
     OPTION_FILTERS,
     OPTION_PRESETS,
+    OPTION_AHEAD,
     OPTION_JSON,
     OPTION_WAIT,
     OPTION_VERSION,
@@ -46,6 +49,7 @@ static const struct option plain_options[] = {
     {"list-devices", no_argument, NULL, OPTION_LIST},
     {"list-filters", optional_argument, NULL, OPTION_FILTERS},
     {"list-presets", no_argument, NULL, OPTION_PRESETS},
+    {"compile-ahead", required_argument, NULL, OPTION_AHEAD}, /* of fftd itself: no help */
     {"json", no_argument, NULL, OPTION_JSON},
     {"wait", no_argument, NULL, OPTION_WAIT},
     {"verbose", no_argument, NULL, 'v'},
@@ -175,7 +179,11 @@ static int apply(struct options *options, int option, char *argument)
         break;
     case OPTION_FILTERS:
         options->action = OPTIONS_LIST_FILTERS;
-        options->kind = argument;
+        options->operand = argument;
+        break;
+    case OPTION_AHEAD:
+        options->action = OPTIONS_COMPILE_AHEAD;
+        options->operand = argument;
         break;
     case OPTION_PRESETS:
         options->action = OPTIONS_LIST_PRESETS;
@@ -269,6 +277,16 @@ void options_finish(struct options *options)
     free(options->overridden);
     options->override = NULL;
     options->overridden = NULL;
+}
+
+void options_file(const struct options *options, char ret[PATH_MAX])
+{
+    const char *path = options->config_path;
+    char here[PATH_MAX] = "";
+    const bool is_absolute = path == NULL || path[0] == '/';
+    if (path == NULL || (!is_absolute && getcwd(here, sizeof here) == NULL) ||
+        snprintf(ret, PATH_MAX, "%s%s%s", here, is_absolute ? "" : "/", path) >= PATH_MAX)
+        ret[0] = '\0';
 }
 
 int options_configure(const struct options *options, struct config *ret, int *exit_code,

@@ -4,6 +4,7 @@
 #ifndef FFTD_OPTIONS_H
 #define FFTD_OPTIONS_H
 
+#include <limits.h>
 #include <stdbool.h>
 #include <stdio.h>
 
@@ -16,6 +17,7 @@ enum options_action {
     OPTIONS_LIST_DEVICES, /* cameras and OpenCL devices */
     OPTIONS_LIST_FILTERS, /* the kinds of filters, or one of them */
     OPTIONS_LIST_PRESETS,
+    OPTIONS_COMPILE_AHEAD, /* ahead.h */
     OPTIONS_HELP,
     OPTIONS_VERSION
 };
@@ -29,7 +31,8 @@ struct options_override {
 struct options {
     enum options_action action;
     const char *config_path; /* NULL: no file */
-    const char *kind;        /* OPTIONS_LIST_FILTERS: only this one; NULL: all */
+    const char *operand;     /* OPTIONS_LIST_FILTERS: only this kind; NULL: all;
+                                OPTIONS_COMPILE_AHEAD: for what */
     bool json;               /* OPTIONS_LIST_... only */
     bool wait;               /* for a camera that is absent, instead of giving up */
     int max_priority;        /* syslog's; less important messages are not logged */
@@ -49,6 +52,10 @@ void options_finish(struct options *options);
  * calls it again. On failure *exit_code is EX_CONFIG or EX_USAGE, and *ret is unchanged. */
 int options_configure(const struct options *options, struct config *ret, int *exit_code,
                       struct error *why);
+
+/* Writes the absolute path of the configuration's file, without following a link that it is; empty:
+ * there is none. */
+void options_file(const struct options *options, char ret[PATH_MAX]);
 
 void options_print_help(FILE *file);
 

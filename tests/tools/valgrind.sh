@@ -20,7 +20,8 @@ caches=$PWD/build/valgrind
 mkdir -p "$caches/pocl" "$caches/fftd"
 export POCL_CACHE_DIR="$caches/pocl" OCL_ICD_VENDORS=/etc/OpenCL/vendors/pocl.icd
 set -- "$1" --source pattern:moire --size 96x64 --fps 30 --device cpu \
-    --filter gaussian-blur:sigma=2 --runtime-dir "$work/run" --set engine.cache_dir="$caches/fftd"
+    --filter gaussian-blur:sigma=2 --runtime-dir "$work/run" --set engine.cache_dir="$caches/fftd" \
+    --set engine.compile_ahead=false
 log=$work/log
 
 ctl() {

@@ -68,7 +68,7 @@ CTL_LIBS = $(call pkg-libs,libsystemd libpng) -lm
 PARTS = $(ROOMS:%=$(BUILD)/lib%.a)
 CLIENT_PARTS = $(SHARED:%=$(BUILD)/lib%.a) $(BUILD)/libfftd.a $(BUILD)/libcore.a
 
-$(BUILD)/fftd: $(call objects,daemon/main.c daemon/options.c daemon/print.c) $(PARTS)
+$(BUILD)/fftd: $(call objects,$(wildcard daemon/*.c)) $(PARTS)
 	$(CC) $(CFLAGS) $(LDFLAGS) -o $@ $^ $(DAEMON_LIBS)
 
 $(BUILD)/fftd-ctl: $(call objects,client/fftd-ctl/main.c) $(BUILD)/libctl.a $(CLIENT_PARTS)

@@ -2,6 +2,7 @@
  * loop. Nothing here takes long; frames have threads of their own (camera.h), and files are read in
  * threads of the bus (bus/worker.h). */
 #include <errno.h>
+#include <limits.h>
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
@@ -20,6 +21,8 @@
 #include "config/image.h"
 #include "core/clock.h"
 #include "core/secret.h"
+#include "designer/ahead.h"
+#include "designer/compile_ahead.h"
 #include "options.h"
 #include "print.h"
 #include "ring/ring.h"
@@ -36,8 +39,9 @@ struct daemon {
     const struct options *options;
     struct config config; /* of the start, and what was reloaded since */
     struct reload reload;
-    bool is_reloading; /* since SIGHUP; the service manager waits for the end */
-    unsigned hangups;  /* for which the file has not been read yet */
+    char config_file[PATH_MAX]; /* absolute; empty: none */
+    bool is_reloading;          /* since SIGHUP; the service manager waits for the end */
+    unsigned hangups;           /* for which the file has not been read yet */
     struct sd_event *event;
     struct notifier *notifier;
     struct runtime *runtime;
@@ -329,6 +333,8 @@ static int start_bus(struct daemon *daemon, struct error *why)
         .server = daemon->server,
         .config = &daemon->config,
         .start_time_ns = (uint64_t)(now.tv_sec * NS_PER_S + now.tv_nsec),
+        .config_file = daemon->config_file,
+        .overrides = (const char *const *)daemon->options->overridden,
         .read_config = read_config,
         .apply_config = apply_config,
         .config_read = on_config,
@@ -417,6 +423,7 @@ static int run(const struct options *options, const struct config *config)
 
     filter_chain_hold(&daemon.config.filter);
     config_trim_images();
+    options_file(options, daemon.config_file);
     log_init(config->name, options->max_priority);
     check_limit();
     check_file_mode(options->config_path, config);
@@ -441,7 +448,6 @@ static int act(const struct options *options)
     struct config config;
     struct error why;
     int code;
-
     if (options->action == OPTIONS_HELP) {
         options_print_help(stdout);
         return EX_OK;
@@ -452,15 +458,20 @@ static int act(const struct options *options)
     }
     if (options->action == OPTIONS_LIST_DEVICES)
         return print_devices(options->json);
+    if (options->action == OPTIONS_LIST_FILTERS)
+        return print_filters(options->operand, options->json);
+    if (options->action == OPTIONS_LIST_PRESETS)
+        return print_presets(options->json);
     config_use_images();
     if (options_configure(options, &config, &code, &why) < 0) {
         log_error("%s", why.text);
         return code;
     }
-    if (options->action == OPTIONS_CHECK) {
-        config_print(&config, stdout);
-        return EX_OK;
-    }
+    if (options->action == OPTIONS_CHECK)
+        return print_config(&config);
+    if (options->action == OPTIONS_COMPILE_AHEAD)
+        return compile_ahead(&config, options->operand);
+    ahead_allow();
     return run(options, &config);
 }
 

@@ -2,10 +2,12 @@
 
 #include <errno.h>
 #include <getopt.h>
+#include <limits.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sysexits.h>
 #include <syslog.h>
+#include <unistd.h>
 
 #include "core/secret.h"
 
@@ -29,12 +31,25 @@ static const char letters[] = ":c:vqh";
 
 /* What getopt returns for the other options. For one of key_options it returns FIRST_KEY_OPTION
  * plus its index. */
-enum { OPTION_CHECK = 1, OPTION_LIST, OPTION_JSON, OPTION_WAIT, OPTION_VERSION, FIRST_KEY_OPTION };
+enum {
+    OPTION_CHECK = 1,
+    OPTION_LIST,
+    OPTION_FILTERS,
+    OPTION_PRESETS,
+    OPTION_AHEAD,
+    OPTION_JSON,
+    OPTION_WAIT,
+    OPTION_VERSION,
+    FIRST_KEY_OPTION
+};
 
 static const struct option plain_options[] = {
     {"config", required_argument, NULL, 'c'},
     {"check", no_argument, NULL, OPTION_CHECK},
     {"list-devices", no_argument, NULL, OPTION_LIST},
+    {"list-filters", optional_argument, NULL, OPTION_FILTERS},
+    {"list-presets", no_argument, NULL, OPTION_PRESETS},
+    {"compile-ahead", required_argument, NULL, OPTION_AHEAD}, /* of fftd itself: no help */
     {"json", no_argument, NULL, OPTION_JSON},
     {"wait", no_argument, NULL, OPTION_WAIT},
     {"verbose", no_argument, NULL, 'v'},
@@ -74,7 +89,10 @@ static const char help[] =
     "      --check            check the options and the file, and print every key of\n"
     "                         the resulting configuration with its description\n"
     "      --list-devices     list the cameras, their formats and the OpenCL devices\n"
-    "      --json             with --list-devices: print JSON\n"
+    "      --list-filters[=KIND]\n"
+    "                         list the kinds of filters and their parameters, or one\n"
+    "      --list-presets     list the presets, each with its chain\n"
+    "      --json             with an option that lists: print JSON\n"
     "  -h, --help             print this help\n"
     "      --version          print the version\n"
     "\n"
@@ -96,9 +114,11 @@ static const char help[] =
     "Exit codes, as in sysexits(3):\n"
     "   0  stopped by a signal, at the end of the file, or after --frames\n"
     "  64  wrong option\n"
+    "  65  no such kind of filter, with --list-filters\n"
     "  69  no such camera, or no OpenCL device\n"
     "  70  the OpenCL device does not filter\n"
     "  71  out of memory or file descriptors\n"
+    "  74  output could not be written\n"
     "  75  another fftd of this name runs already\n"
     "  77  permission denied\n"
     "  78  wrong configuration, or a format that the camera refuses\n";
@@ -157,6 +177,17 @@ static int apply(struct options *options, int option, char *argument)
     case OPTION_LIST:
         options->action = OPTIONS_LIST_DEVICES;
         break;
+    case OPTION_FILTERS:
+        options->action = OPTIONS_LIST_FILTERS;
+        options->operand = argument;
+        break;
+    case OPTION_AHEAD:
+        options->action = OPTIONS_COMPILE_AHEAD;
+        options->operand = argument;
+        break;
+    case OPTION_PRESETS:
+        options->action = OPTIONS_LIST_PRESETS;
+        break;
     case OPTION_JSON:
         options->json = true;
         break;
@@ -169,7 +200,10 @@ static int apply(struct options *options, int option, char *argument)
         if (asprintf(&override->assignment, "%s%s", key_options[option - FIRST_KEY_OPTION].key,
                      argument) < 0)
             return -ENOMEM;
-        options->override_count++;
+        options->overridden[options->override_count] =
+            strndup(override->assignment, strcspn(override->assignment, "="));
+        if (options->overridden[options->override_count++] == NULL)
+            return -ENOMEM;
         hide(argument);
     }
     }
@@ -197,7 +231,8 @@ int options_parse(struct options *ret, int argc, char *argv[], struct error *why
     int option, r;
 
     options.override = calloc((size_t)argc, sizeof *options.override);
-    if (options.override == NULL)
+    options.overridden = calloc((size_t)argc + 1, sizeof *options.overridden);
+    if (options.override == NULL || options.overridden == NULL)
         goto no_memory;
     list_options(list);
     optind = 0;
@@ -216,8 +251,11 @@ int options_parse(struct options *ret, int argc, char *argv[], struct error *why
                       secret_hide(given, sizeof given, argv[optind]));
         goto fail;
     }
-    if (options.json && options.action != OPTIONS_LIST_DEVICES) {
-        r = error_set(why, EINVAL, "--json requires --list-devices; see --help");
+    if (options.json && options.action != OPTIONS_LIST_DEVICES &&
+        options.action != OPTIONS_LIST_FILTERS && options.action != OPTIONS_LIST_PRESETS) {
+        r = error_set(why, EINVAL,
+                      "--json requires --list-devices, --list-filters or --list-presets; see "
+                      "--help");
         goto fail;
     }
     *ret = options;
@@ -231,10 +269,24 @@ fail:
 
 void options_finish(struct options *options)
 {
-    for (unsigned i = 0; i < options->override_count; i++)
+    for (unsigned i = 0; i < options->override_count; i++) {
         free(options->override[i].assignment);
+        free(options->overridden[i]);
+    }
     free(options->override);
+    free(options->overridden);
     options->override = NULL;
+    options->overridden = NULL;
+}
+
+void options_file(const struct options *options, char ret[PATH_MAX])
+{
+    const char *path = options->config_path;
+    char here[PATH_MAX] = "";
+    const bool is_absolute = path == NULL || path[0] == '/';
+    if (path == NULL || (!is_absolute && getcwd(here, sizeof here) == NULL) ||
+        snprintf(ret, PATH_MAX, "%s%s%s", here, is_absolute ? "" : "/", path) >= PATH_MAX)
+        ret[0] = '\0';
 }
 
 int options_configure(const struct options *options, struct config *ret, int *exit_code,

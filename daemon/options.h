@@ -4,6 +4,7 @@
 #ifndef FFTD_OPTIONS_H
 #define FFTD_OPTIONS_H
 
+#include <limits.h>
 #include <stdbool.h>
 #include <stdio.h>
 
@@ -14,6 +15,9 @@ enum options_action {
     OPTIONS_RUN,
     OPTIONS_CHECK,        /* print the resulting configuration */
     OPTIONS_LIST_DEVICES, /* cameras and OpenCL devices */
+    OPTIONS_LIST_FILTERS, /* the kinds of filters, or one of them */
+    OPTIONS_LIST_PRESETS,
+    OPTIONS_COMPILE_AHEAD, /* ahead.h */
     OPTIONS_HELP,
     OPTIONS_VERSION
 };
@@ -27,11 +31,14 @@ struct options_override {
 struct options {
     enum options_action action;
     const char *config_path; /* NULL: no file */
-    bool json;               /* OPTIONS_LIST_DEVICES only */
+    const char *operand;     /* OPTIONS_LIST_FILTERS: only this kind; NULL: all;
+                                OPTIONS_COMPILE_AHEAD: for what */
+    bool json;               /* OPTIONS_LIST_... only */
     bool wait;               /* for a camera that is absent, instead of giving up */
     int max_priority;        /* syslog's; less important messages are not logged */
     unsigned override_count;
     struct options_override *override; /* in the order of the command line */
+    char **overridden;                 /* the keys of these; the last is NULL */
 };
 
 /* Reads a command line; config_path points into argv. Values of keys are not checked before
@@ -45,6 +52,10 @@ void options_finish(struct options *options);
  * calls it again. On failure *exit_code is EX_CONFIG or EX_USAGE, and *ret is unchanged. */
 int options_configure(const struct options *options, struct config *ret, int *exit_code,
                       struct error *why);
+
+/* Writes the absolute path of the configuration's file, without following a link that it is; empty:
+ * there is none. */
+void options_file(const struct options *options, char ret[PATH_MAX]);
 
 void options_print_help(FILE *file);
 

@@ -1,12 +1,15 @@
 #include "print.h"
 
+#include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
+#include <string.h>
 #include <sysexits.h>
 #include <unistd.h>
 
 #include "capture/capture.h"
 #include "gpu/device.h"
+#include "service/log.h"
 
 /* Takes the standard output away from libraries, whose output goes to the standard error from now
  * on: some drivers of OpenCL print a line when they are loaded. NULL: not possible. */
@@ -21,6 +24,20 @@ static FILE *take_output(void)
     else
         dup2(STDERR_FILENO, STDOUT_FILENO);
     return out;
+}
+
+int print_end(void)
+{
+    if (fflush(stdout) == 0 && !ferror(stdout))
+        return EX_OK;
+    log_error("stdout: %s", strerror(errno));
+    return EX_IOERR;
+}
+
+int print_config(const struct config *config)
+{
+    config_print(config, stdout);
+    return print_end();
 }
 
 int print_devices(bool json)

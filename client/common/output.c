@@ -324,12 +324,36 @@ void output_discard(struct output_file *output)
     close_folder(output);
 }
 
+/* The owner comes before the mode, which a change of the owner may reduce. */
+int output_keep(struct output_file *output, const struct stat *replaced)
+{
+    const int fd = fileno(output->file);
+    output->is_synced = true;
+    if (fchown(fd, replaced->st_uid, replaced->st_gid) < 0 ||
+        fchmod(fd, replaced->st_mode & 07777) < 0)
+        return -errno;
+    return 0;
+}
+
+/* Some file systems cannot; the file has its name all the same. */
+static void sync_folder(const struct output_file *output)
+{
+    const int fd = openat(output->folder, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    if (fd < 0)
+        return;
+    fsync(fd);
+    close(fd);
+}
+
 int output_close(struct output_file *output)
 {
     errno = 0;
     int r = ferror(output->file) ? -EIO : 0;
     if (output->file == stdout)
         return fflush(stdout) != 0 && r == 0 ? -errno : r;
+    if (output->is_synced && r == 0 &&
+        (fflush(output->file) != 0 || fsync(fileno(output->file)) < 0))
+        r = -errno;
     if (fclose(output->file) != 0 && errno != 0)
         r = -errno;
     output->file = NULL;
@@ -338,6 +362,8 @@ int output_close(struct output_file *output)
         r = -errno;
     if (r < 0)
         remove_part(output);
+    else if (output->is_synced)
+        sync_folder(output);
     close_folder(output);
     return r;
 }

@@ -15,6 +15,7 @@
 #include <limits.h>
 #include <stdbool.h>
 #include <stdio.h>
+#include <sys/stat.h>
 
 #define OUTPUT_WHY_BYTES 160
 
@@ -31,14 +32,19 @@ struct output_file {
     char name[NAME_MAX + 1];
     char
         temporary[NAME_MAX + 1]; /* the name until it is complete; empty: it already has its name */
-    bool is_partial;             /* without a temporary name: is removed after an error */
-    char why[OUTPUT_WHY_BYTES];  /* after a failure of output_open: the reason in words */
+    bool is_synced;             /* must be on the disk before it gets its name, and the name then */
+    bool is_partial;            /* without a temporary name: is removed after an error */
+    char why[OUTPUT_WHY_BYTES]; /* after a failure of output_open: the reason in words */
 };
 
 /* Opens a file for writing; "-" and /dev/stdout are stdout, /dev/fd/N and the like that descriptor.
  * An existing file is replaced at the end (OUTPUT_WHOLE, OUTPUT_PRIVATE) or at once
  * (OUTPUT_STREAM). Returns 0 or -errno. -EPERM: another user may have planted something there. */
 int output_open(struct output_file *ret, const char *path, enum output_kind kind);
+
+/* Gives a file (OUTPUT_PRIVATE) the owner, the group and the mode of the one that it replaces, and
+ * lets output_close write it to the disk before it replaces that one. Returns 0 or -errno. */
+int output_keep(struct output_file *output, const struct stat *replaced);
 
 /* Closes the file and gives it its name; stdout is only flushed. After a write error, a file that
  * had to be complete is removed. Returns 0, or -errno of the first error. */

@@ -2,26 +2,16 @@
  * the operands into changes: the daemon knows the filters and checks everything. */
 #include "change.h"
 
-#include <errno.h>
-#include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
-#include <unistd.h>
 
+#include "await.h"
 #include "core/clock.h"
 #include "daemon.h"
 #include "commands.h"
-#include "common/reading.h"
 #include "common/usage.h"
 
-#define KEY_BYTES     200
-
-/* A filter that needs no new engine is in use after two or three frames. One that needs longer than
- * the patience is waited for no longer: its driver may have hung. */
-#define MOMENT_US     500000
-#define PATIENCE_US   60000000
-#define LOOK_US       20000
-#define LATER_LOOK_US 100000
+#define KEY_BYTES 200
 
 /* ---- the call ---- */
 
@@ -50,61 +40,12 @@ void change_append(struct change_call *call, const char *verb, const char *first
         call->result = sd_bus_message_close_container(call->message);
 }
 
-struct outcome {
-    bool pending, failed;
-    char why[READING_WHY_BYTES]; /* that it is pending */
-};
-
-static int look(const struct ctl *ctl, sd_bus *bus, uint64_t serial, struct outcome *ret)
+int change_print_serial(const struct ctl *ctl, sd_bus *bus, sd_bus_message *reply,
+                        uint64_t begin_us)
 {
-    sd_bus_message *properties = NULL;
-    const int r = daemon_try_get_all(ctl, bus, &properties);
-    if (r >= 0) {
-        ret->pending = reading_is_pending(properties, serial, ret->why);
-        ret->failed = reading_has_failed(properties, serial);
-    }
-    sd_bus_message_unref(properties);
-    return r;
-}
-
-/* Waits until frames have this filter, but not if waiting cannot help. */
-static void wait_for(const struct ctl *ctl, sd_bus *bus, uint64_t serial, struct outcome *ret)
-{
-    static const char preparing[] = "is being prepared";
-    const uint64_t begin_us = clock_now_us();
-    bool is_told = false;
-    *ret = (struct outcome){.pending = true};
-    memcpy(ret->why, preparing, sizeof preparing);
-    while (look(ctl, bus, serial, ret) >= 0 && ret->pending && strcmp(ret->why, preparing) == 0) {
-        const uint64_t passed_us = clock_now_us() - begin_us;
-        if (passed_us >= PATIENCE_US)
-            break;
-        if (passed_us >= MOMENT_US && !is_told) {
-            fprintf(stderr, "fftd-ctl: filter %" PRIu64 " is being prepared\n", serial);
-            is_told = true;
-        }
-        usleep(is_told ? LATER_LOOK_US : LOOK_US);
-    }
-}
-
-int change_print_serial(const struct ctl *ctl, sd_bus *bus, sd_bus_message *reply)
-{
-    struct outcome outcome;
-    struct json json = {.file = stdout};
     uint64_t serial = 0;
     sd_bus_message_read(reply, "t", &serial);
-    if (ctl->json) {
-        json_open(&json, NULL, '{');
-        json_integer(&json, "Serial", serial);
-        json_close(&json, '}');
-        return ctl_finish(ctl);
-    }
-    wait_for(ctl, bus, serial, &outcome);
-    if (outcome.failed)
-        return ctl_fail(ctl, EX_DATAERR, "filter %" PRIu64 " %s", serial, outcome.why);
-    printf("filter %" PRIu64 "%s%s\n", serial, outcome.pending ? " " : "",
-           outcome.pending ? outcome.why : "");
-    return ctl_finish(ctl);
+    return await_change(ctl, bus, serial, begin_us);
 }
 
 int change_finish(struct change_call *call, int code)
@@ -123,10 +64,11 @@ int change_send(struct change_call *call)
         r = sd_bus_message_close_container(call->message);
     if (r >= 0)
         r = sd_bus_message_append(call->message, "tu", call->if_serial, ctl->fade);
+    const uint64_t begin_us = clock_now_us();
     int code = daemon_send(ctl, call->bus, r, call->message, &reply);
     call->message = NULL;
     if (code == 0)
-        code = change_print_serial(ctl, call->bus, reply);
+        code = change_print_serial(ctl, call->bus, reply, begin_us);
     sd_bus_message_unref(reply);
     return change_finish(call, code);
 }

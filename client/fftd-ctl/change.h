@@ -12,11 +12,10 @@
 /* Joins the operands, from index `first` on, to one chain. */
 int change_join_chain(const struct ctl *ctl, int first, char chain[CHAIN_BYTES]);
 
-/* Waits for a frame with the change whose serial the reply has, and prints the serial. Says on
- * stderr that it waits, and gives up after a minute, or at once if there are no frames to wait for;
- * then it also prints why. With --json it does not wait. Returns an exit code: EX_DATAERR if the
- * daemon failed to make the filter and went back to the previous one. */
-int change_print_serial(const struct ctl *ctl, sd_bus *bus, sd_bus_message *reply);
+/* Waits for a frame with the change whose serial the reply has (await.h), and prints the result.
+ * begin_us: when it was asked for. Returns an exit code. */
+int change_print_serial(const struct ctl *ctl, sd_bus *bus, sd_bus_message *reply,
+                        uint64_t begin_us);
 
 int change_replace(const struct ctl *ctl); /* filter set CHAIN... */
 int change_preset(const struct ctl *ctl);  /* filter preset NAME */

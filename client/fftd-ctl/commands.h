@@ -20,6 +20,9 @@ int command_reload(const struct ctl *ctl);
 /* filter_plot.c: filter plot FILE [CHAIN...]; after a failure there is no file */
 int filter_plot(const struct ctl *ctl);
 
+/* filter_save.c: filter save, into the configuration or a preset */
+int filter_save(const struct ctl *ctl);
+
 /* view.c */
 int command_view(const struct ctl *ctl);
 

@@ -22,6 +22,10 @@ struct ctl {
     bool prometheus;
     uint64_t if_serial; /* change the filter only if it has this serial; 0: always */
     uint32_t fade;      /* frames over which a change of the filter is blended; 0: none */
+    bool no_wait;       /* print the serial of a change, and do not wait until it is in force */
+    double timeout_s;   /* how long to wait for that; 0: AWAIT_DEFAULT_S */
+    bool all;           /* save the camera's controls, too */
+    const char *config; /* the configuration to save into; NULL: the daemon's */
     int argc;           /* operands after the command's name */
     char **argv;
 };

@@ -8,7 +8,7 @@
 #include "daemon.h"
 #include "change.h"
 #include "commands.h"
-#include "common/output.h"
+#include "tools.h"
 
 #define RELOAD_PATIENCE_US 300000000u
 
@@ -62,170 +62,24 @@ static int filter_show(const struct ctl *ctl)
     return code;
 }
 
-/* Writes a string in libconfig's syntax. */
-static void write_quoted(FILE *file, const char *text)
-{
-    putc('"', file);
-    for (; *text != '\0'; text++) {
-        unsigned char c = (unsigned char)*text;
-        if (c == '"' || c == '\\')
-            fprintf(file, "\\%c", c);
-        else if (c < ' ')
-            fprintf(file, "\\x%02x", c);
-        else
-            putc(c, file);
-    }
-    putc('"', file);
-}
+/* ---- kinds and presets ---- */
 
-static int write_preset(const struct ctl *ctl, const char *path, const char *summary,
-                        const char *chain)
-{
-    struct output_file output;
-    /* An existing file is never overwritten, because it may be the only copy of a preset. */
-    int r = output_open(&output, path, OUTPUT_NEW);
-    if (r < 0)
-        return ctl_fail(ctl, EX_CANTCREAT, "cannot create %s: %s", path,
-                        r == -EEXIST ? "the file exists and is not overwritten" : output.why);
-    fputs("summary = ", output.file);
-    write_quoted(output.file, summary);
-    fputs(";\nfilter = ", output.file);
-    write_quoted(output.file, chain);
-    fputs(";\n", output.file);
-    r = output_close(&output);
-    return r < 0 ? ctl_fail(ctl, EX_IOERR, "cannot write %s: %s", path, strerror(-r)) : EX_OK;
-}
-
-static int filter_save(const struct ctl *ctl)
-{
-    sd_bus_message *properties = NULL;
-    int code = daemon_ask(ctl, &properties, NULL);
-    if (code == 0)
-        code = write_preset(ctl, ctl->argv[1], ctl->argc > 2 ? ctl->argv[2] : "",
-                            bus_text(properties, "Filter"));
-    sd_bus_message_unref(properties);
-    return code == 0 ? ctl_finish_silently(ctl) : code;
-}
-
-/* ---- kinds ---- */
-
-/* A parameter, as an a{sv} describes it. */
-struct about {
-    const char *name, *summary, *unit, *expected, *initial;
-    int required;
-};
-
-static int read_about_parameter(sd_bus_message *kinds, struct about *ret)
-{
-    const struct bus_field fields[] = {
-        {"name", "s", &ret->name},       {"summary", "s", &ret->summary},
-        {"unit", "s", &ret->unit},       {"expected", "s", &ret->expected},
-        {"default", "s", &ret->initial}, {"required", "b", &ret->required},
-    };
-    *ret = (struct about){.name = "", .summary = "", .unit = "", .expected = "", .initial = ""};
-    return bus_read_fields(kinds, fields, sizeof fields / sizeof fields[0], NULL, NULL);
-}
-
-static void print_parameter(const struct about *about)
-{
-    printf("    %-8s %s%s%s", about->name, about->expected, *about->unit != '\0' ? " " : "",
-           about->unit);
-    if (about->required)
-        fputs(", required", stdout);
-    else if (*about->initial != '\0')
-        printf(", default %s", about->initial);
-    printf("\n             %s\n", about->summary);
-}
-
-/* The kind that is being read, and which ones to print. */
-struct kind_about {
-    const char *only; /* NULL: all kinds */
-    const char *name, *summary, *formula;
-    bool found;
-};
-
-/* Prints a kind when its parameters follow, which the daemon sends last. */
-static int print_kind(sd_bus_message *kinds, const char *key, void *context)
-{
-    struct kind_about *kind = context;
-    struct about about;
-    if (strcmp(key, "parameters") != 0 ||
-        (kind->only != NULL && strcmp(kind->only, kind->name) != 0))
-        return sd_bus_message_skip(kinds, "v");
-    kind->found = true;
-    printf("%s: %s\n    %s\n", kind->name, kind->summary, kind->formula);
-    int r = bus_enter_list(kinds, "aa{sv}");
-    while (r >= 0 && (r = read_about_parameter(kinds, &about)) > 0)
-        print_parameter(&about);
-    return r < 0 ? r : bus_exit_list(kinds);
-}
-
-static int fail_kinds(const struct ctl *ctl)
-{
-    return ctl_fail(ctl, EX_PROTOCOL, "ListFilters: unexpected reply format");
-}
-
-static int fail_no_kind(const struct ctl *ctl, const char *name)
-{
-    return ctl_fail(ctl, EX_DATAERR, "no such filter: %s; `fftd-ctl filter kinds` lists them",
-                    name);
-}
-
-static int print_kinds(const struct ctl *ctl, sd_bus_message *kinds, const char *only)
-{
-    struct kind_about kind = {.only = only, .name = "", .summary = "", .formula = ""};
-    const struct bus_field fields[] = {
-        {"name", "s", &kind.name},
-        {"summary", "s", &kind.summary},
-        {"formula", "s", &kind.formula},
-    };
-    int r = sd_bus_message_enter_container(kinds, 'a', "a{sv}");
-    while (r >= 0 && (r = bus_read_fields(kinds, fields, 3, print_kind, &kind)) > 0)
-        continue;
-    if (r < 0)
-        return fail_kinds(ctl);
-    return kind.found ? ctl_finish(ctl) : fail_no_kind(ctl, only);
-}
-
-/* Returns the index of the wanted kind, or -ENOENT. Rewinds the message, because it cannot be read
- * backwards. */
-static int find_kind(sd_bus_message *kinds, const char *wanted)
-{
-    const char *name = "";
-    const struct bus_field field = {"name", "s", &name};
-    int found = -ENOENT;
-    int r = sd_bus_message_enter_container(kinds, 'a', "a{sv}");
-    for (int i = 0; r >= 0 && (r = bus_read_fields(kinds, &field, 1, NULL, NULL)) > 0; i++)
-        if (strcmp(name, wanted) == 0)
-            found = i;
-    sd_bus_message_rewind(kinds, true);
-    return found;
-}
-
-/* Writes all kinds as an array, or the wanted kind as an object. */
-static int write_kinds(const struct ctl *ctl, sd_bus_message *kinds, const char *only)
-{
-    int r = 0;
-    if (only != NULL) {
-        const int number = find_kind(kinds, only);
-        if (number < 0)
-            return fail_no_kind(ctl, only);
-        r = sd_bus_message_enter_container(kinds, 'a', "a{sv}");
-        for (int i = 0; i < number && r >= 0; i++)
-            r = sd_bus_message_skip(kinds, "a{sv}");
-    }
-    return r < 0 ? fail_kinds(ctl) : daemon_print_json(ctl, kinds);
-}
-
+/* fftd knows both, and needs no daemon for that. */
 static int filter_kinds(const struct ctl *ctl)
 {
-    const char *only = ctl->argc > 1 ? ctl->argv[1] : NULL;
-    sd_bus_message *kinds = NULL;
-    int code = daemon_ask(ctl, &kinds, "ListFilters");
-    if (code == 0)
-        code = ctl->json ? write_kinds(ctl, kinds, only) : print_kinds(ctl, kinds, only);
-    sd_bus_message_unref(kinds);
-    return code;
+    char option[200] = "--list-filters";
+    char *args[] = {"fftd", option, ctl->json ? "--json" : NULL, NULL};
+    if (ctl->argc > 1 &&
+        (size_t)snprintf(option, sizeof option, "--list-filters=%s", ctl->argv[1]) >= sizeof option)
+        return ctl_fail(ctl, EX_DATAERR, "filter kinds: the name is longer than %zu bytes",
+                        sizeof option - sizeof "--list-filters=");
+    return tools_print(ctl, args);
+}
+
+static int filter_presets(const struct ctl *ctl)
+{
+    char *args[] = {"fftd", "--list-presets", ctl->json ? "--json" : NULL, NULL};
+    return tools_print(ctl, args);
 }
 
 /* ---- the commands ---- */
@@ -245,8 +99,9 @@ int command_filter(const struct ctl *ctl)
         {"edit", " CHANGE...", 2, -1, change_edit, true},
         {"preset", " NAME", 2, 2, change_preset, true},
         {"keep", "", 1, 1, adaptation_keep, true},
-        {"save", " FILE [SUMMARY]", 2, 3, filter_save, false},
+        {"save", " [FILE [SUMMARY]]", 1, 3, filter_save, false},
         {"kinds", " [KIND]", 1, 2, filter_kinds, false},
+        {"presets", "", 1, 1, filter_presets, false},
         {"plot", " FILE [CHAIN...]", 2, -1, filter_plot, false},
     };
     for (unsigned i = 0; i < sizeof actions / sizeof actions[0]; i++) {
@@ -257,14 +112,22 @@ int command_filter(const struct ctl *ctl)
                             actions[i].operands);
         if (ctl->raw && actions[i].run != filter_show)
             return ctl_fail(ctl, EX_USAGE, "filter %s does not take --raw", actions[i].name);
-        if ((ctl->if_serial != 0 || ctl->fade != 0) && !actions[i].changes)
-            return ctl_fail(ctl, EX_USAGE, "filter %s does not take %s", actions[i].name,
-                            ctl->if_serial != 0 ? "--if-serial" : "--fade");
+        const char *unsuited = ctl->if_serial != 0   ? "--if-serial"
+                               : ctl->fade != 0      ? "--fade"
+                               : ctl->no_wait        ? "--no-wait"
+                               : ctl->timeout_s != 0 ? "--timeout"
+                                                     : NULL;
+        const char *for_save = ctl->all ? "--all" : ctl->config != NULL ? "--config" : NULL;
+        if (for_save != NULL && (actions[i].run != filter_save || ctl->argc > 1))
+            return ctl_fail(ctl, EX_USAGE, "filter %s%s does not take %s", actions[i].name,
+                            ctl->argc > 1 ? " with an operand" : "", for_save);
+        if (unsuited != NULL && !actions[i].changes)
+            return ctl_fail(ctl, EX_USAGE, "filter %s does not take %s", actions[i].name, unsuited);
         return actions[i].run(ctl);
     }
     return ctl_fail(
         ctl, EX_USAGE,
-        "filter %s: expected show, set, add, remove, edit, preset, keep, save, kinds or "
+        "filter %s: expected show, set, add, remove, edit, preset, keep, save, kinds, presets or "
         "plot",
         ctl->argv[0]);
 }

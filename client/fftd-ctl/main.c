@@ -21,6 +21,8 @@ enum {
     TAKES_PROMETHEUS = 32,
     TAKES_IF_SERIAL = 64,
     TAKES_FADE = 128,
+    TAKES_WAIT = 256,
+    TAKES_SAVE = 512,
 };
 
 struct command {
@@ -79,23 +81,30 @@ static const struct command commands[] = {
      "  filter edit CHANGE...    make several changes at once (see below)\n"
      "  filter preset NAME       replace the chain by a preset\n"
      "  filter keep              replace what adapts by what it has found, to save it\n"
+     "  filter save              save the chain in the configuration, for every start\n"
      "  filter save FILE [TEXT]  save the chain as a preset with the summary TEXT\n"
      "  filter kinds [KIND]      list the kinds of filters and their parameters\n"
+     "  filter presets           list the presets, each with its chain\n"
      "  filter plot FILE [CHAIN...]\n"
      "                           draw the response of the filter, or of a chain that\n"
      "                           is not in use, as a PNG image (- is stdout)\n\n"
      "A stage is KIND:PARAMETER=VALUE,... Frequencies are in cycles per pixel, from\n"
      "0 to 0.5. A change takes effect as a whole or not at all. The command prints\n"
-     "the serial of the new filter; each frame that the filter makes carries it.\n"
-     "While other kernels are compiled for it, which can take seconds, the command\n"
-     "waits, and frames keep the previous filter. They also do if the device cannot\n"
+     "the serial of the new filter, which each of its frames carries, and waits for\n"
+     "the first of them. While other kernels are compiled for it, which can take\n"
+     "seconds, frames keep the previous filter. They also do if the device cannot\n"
      "make the new one: then the command fails and says why.\n\n"
      "The changes of `edit` are made in their order, get one serial, and take effect\n"
      "with the same frame:\n"
      "  add STAGE [N] | remove STAGE | move STAGE N | set STAGE.PARAMETER=VALUE |\n"
      "  replace CHAIN\n\n"
      "      --fade N           blend from the old filter to the new one over N frames\n"
-     "      --if-serial N      change the filter only if its serial is still N\n\n"
+     "      --if-serial N      change the filter only if its serial is still N\n"
+     "      --no-wait          do not wait for a frame with the new filter\n"
+     "      --timeout SECONDS  wait no longer (default: 60); then the change stays,\n"
+     "                         and the command ends with 75\n"
+     "      --all              for `save`: the camera's controls, too\n"
+     "      --config FILE      for `save`: this configuration, and not the daemon's\n\n"
      "Examples:\n"
      "  fftd-ctl filter set lowpass:cutoff=0.1\n"
      "  fftd-ctl filter set 'notch:at=0.21/0.13,width=0.02 | gaussian-blur:sigma=0.7'\n"
@@ -103,19 +112,22 @@ static const struct command commands[] = {
      "  fftd-ctl filter remove notch\n"
      "  fftd-ctl filter edit set bandpass.low=0.2 set bandpass.high=0.3 remove notch\n"
      "  fftd-ctl filter plot response.png\n"
-     "  fftd-ctl filter set --fade 30 none\n",
-     TAKES_RAW | TAKES_IF_SERIAL | TAKES_FADE, 1, -1, command_filter},
+     "  fftd-ctl filter set --fade 30 none\n"
+     "  sudo fftd-ctl --name front filter save\n",
+     TAKES_RAW | TAKES_IF_SERIAL | TAKES_FADE | TAKES_WAIT | TAKES_SAVE, 1, -1, command_filter},
     {"set", "STAGE.PARAMETER VALUE", "change one parameter of the filter",
      "STAGE is the number of a stage, from 1, or its kind. The form\n"
      "STAGE.PARAMETER=VALUE also takes negative values. To change a key of the\n"
      "configuration, edit its file and run `fftd-ctl reload`. `fftd-ctl filter edit`\n"
      "changes several parameters at once.\n\n"
      "      --fade N           blend from the old value to the new one over N frames\n"
-     "      --if-serial N      change it only if the filter's serial is still N\n\n"
+     "      --if-serial N      change it only if the filter's serial is still N\n"
+     "      --no-wait, --timeout SECONDS\n"
+     "                         as for `filter`\n\n"
      "Examples:\n"
      "  fftd-ctl set lowpass.cutoff 0.2\n"
      "  fftd-ctl set 2.at=-0.1/0.25\n",
-     TAKES_IF_SERIAL | TAKES_FADE, 1, 2, command_set},
+     TAKES_IF_SERIAL | TAKES_FADE | TAKES_WAIT, 1, 2, command_set},
     {"view", "[VIEW]", "show or choose what is published of each frame",
      "Without an operand, prints the view in use.\n\n"
      "  picture                the filtered picture\n"
@@ -131,12 +143,14 @@ static const struct command commands[] = {
      "                         engine.edge_high are its thresholds (Canny)\n\n"
      "A view is a grey picture of luma that all readers of frames get instead of the\n"
      "picture. The first use makes the daemon compile other kernels, which can take\n"
-     "seconds; the picture continues meanwhile. The command prints the serial that\n"
-     "frames carry from then on.\n\n"
+     "seconds; the picture continues meanwhile. The command waits for the first frame\n"
+     "with the view, and prints the serial that frames carry from then on.\n\n"
+     "      --no-wait, --timeout SECONDS\n"
+     "                         as for `filter`\n\n"
      "Examples:\n"
      "  fftd-ctl view difference\n"
      "  fftd-ctl view picture\n",
-     0, 0, 1, command_view},
+     TAKES_WAIT, 0, 1, command_view},
     {"camera", "ACTION ...", "show or set the camera's own controls",
      "  camera controls           list the controls, their values and ranges\n"
      "  camera set NAME=VALUE...  set controls in this order, all of them or none\n\n"
@@ -305,6 +319,10 @@ enum {
     OPTION_PROMETHEUS,
     OPTION_IF_SERIAL,
     OPTION_FADE,
+    OPTION_NO_WAIT,
+    OPTION_TIMEOUT,
+    OPTION_ALL,
+    OPTION_CONFIG,
 };
 
 static const struct option options[] = {
@@ -321,6 +339,10 @@ static const struct option options[] = {
     {"prometheus", no_argument, NULL, OPTION_PROMETHEUS},
     {"if-serial", required_argument, NULL, OPTION_IF_SERIAL},
     {"fade", required_argument, NULL, OPTION_FADE},
+    {"no-wait", no_argument, NULL, OPTION_NO_WAIT},
+    {"timeout", required_argument, NULL, OPTION_TIMEOUT},
+    {"all", no_argument, NULL, OPTION_ALL},
+    {"config", required_argument, NULL, OPTION_CONFIG},
     {0},
 };
 
@@ -337,6 +359,10 @@ static const struct {
     {OPTION_PROMETHEUS, TAKES_PROMETHEUS, "--prometheus"},
     {OPTION_IF_SERIAL, TAKES_IF_SERIAL, "--if-serial"},
     {OPTION_FADE, TAKES_FADE, "--fade"},
+    {OPTION_NO_WAIT, TAKES_WAIT, "--no-wait"},
+    {OPTION_TIMEOUT, TAKES_WAIT, "--timeout"},
+    {OPTION_ALL, TAKES_SAVE, "--all"},
+    {OPTION_CONFIG, TAKES_SAVE, "--config"},
     {OPTION_RAW, TAKES_RAW, "--raw"},
 };
 #define TAKEN_COUNT (sizeof taken / sizeof taken[0])
@@ -401,6 +427,19 @@ static void parse_options(struct ctl *ctl, struct command_line *line, int argc, 
         case OPTION_FADE:
             if (!parse_frames(optarg, &ctl->fade))
                 set_problem(line, "filter", "--fade: expected a number of frames");
+            break;
+        case OPTION_NO_WAIT:
+            ctl->no_wait = true;
+            break;
+        case OPTION_TIMEOUT:
+            if (!parse_seconds(optarg, &ctl->timeout_s))
+                set_problem(line, "filter", "--timeout: expected 0.01 .. 86400 seconds");
+            break;
+        case OPTION_ALL:
+            ctl->all = true;
+            break;
+        case OPTION_CONFIG:
+            ctl->config = optarg;
             break;
         case 'h':
             line->help = true;

@@ -1,15 +1,19 @@
-/* Implements `check` and `devices` by running fftd, which knows the configuration and the devices.
- * fftd is in the directory of fftd-ctl (after a build), in ../sbin (after an installation) or on
- * PATH. */
+/* Runs fftd, which knows the configuration, the devices, the filters and the presets. It is in the
+ * directory of fftd-ctl (after a build), in ../sbin (after an installation) or on PATH. */
 #include <errno.h>
 #include <signal.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include "commands.h"
 #include "common/json.h"
+#include "core/text.h"
+#include "tools.h"
 
 /* Replaces this process by fftd. Returns only if fftd is not found. */
 static void exec_fftd(char *const *args)
@@ -44,35 +48,32 @@ int command_devices(const struct ctl *ctl)
     return no_fftd(ctl);
 }
 
-/* Runs fftd --check and stores its messages in text[]. Returns its wait status; -1: see errno. */
-static int run_check(const char *path, char *text, size_t size)
+/* Reads what a process has written into a memory file, as text. NULL: see errno. */
+static char *read_all(int fd)
 {
-    char option[PATH_MAX + 16];
-    int ends[2], status = -1;
-    if ((size_t)snprintf(option, sizeof option, "--config=%s", path) >= sizeof option) {
-        errno = ENAMETOOLONG;
-        return -1;
+    struct stat st;
+    char *text = fstat(fd, &st) == 0 ? malloc((size_t)st.st_size + 1) : NULL;
+    const ssize_t n = text != NULL ? pread(fd, text, (size_t)st.st_size, 0) : -1;
+    if (n < 0) {
+        free(text);
+        return NULL;
     }
-    if (pipe(ends) < 0)
-        return -1;
-    pid_t child = fork();
+    text[n] = '\0';
+    return text;
+}
+
+/* Runs fftd with its standard output and error in memory files. Returns its wait status; -1: see
+ * errno. */
+static int run_fftd(char *const *args, const int fd[2])
+{
+    int status = -1;
+    const pid_t child = fork();
     if (child == 0) {
-        char *args[] = {"fftd", "--check", option, NULL};
-        dup2(ends[1], STDERR_FILENO);
-        if (freopen("/dev/null", "w", stdout) == NULL)
-            _exit(EX_OSERR);
-        close(ends[0]);
-        close(ends[1]);
+        dup2(fd[0], STDOUT_FILENO);
+        dup2(fd[1], STDERR_FILENO);
         exec_fftd(args);
         _exit(127);
     }
-    close(ends[1]);
-    size_t used = 0;
-    ssize_t n;
-    while (child > 0 && (n = read(ends[0], text + used, size - 1 - used)) > 0)
-        used += (size_t)n;
-    text[used] = '\0';
-    close(ends[0]);
     if (child > 0)
         while (waitpid(child, &status, 0) < 0 && errno == EINTR)
             ;
@@ -80,28 +81,64 @@ static int run_check(const char *path, char *text, size_t size)
 }
 
 /* "fftd: error: FILE:12: ..." -> "FILE:12: ..." */
-static const char *without_prefix(char *text)
+static char *without_prefix(char *text)
 {
     static const char prefix[] = "fftd: error: ";
     text[strcspn(text, "\n")] = '\0';
     return strncmp(text, prefix, sizeof prefix - 1) == 0 ? text + sizeof prefix - 1 : text;
 }
 
+int tools_run(const struct ctl *ctl, char *const *args, char **ret)
+{
+    const int fd[2] = {memfd_create("output", MFD_CLOEXEC), memfd_create("messages", MFD_CLOEXEC)};
+    const int status = fd[0] >= 0 && fd[1] >= 0 ? run_fftd(args, fd) : -1;
+    char *output = status != -1 ? read_all(fd[0]) : NULL;
+    char *messages = output != NULL ? read_all(fd[1]) : NULL;
+    int code = 0;
+    if (messages == NULL)
+        code = ctl_fail(ctl, EX_OSERR, "cannot run fftd: %s", strerror(errno));
+    else if (WIFEXITED(status) && WEXITSTATUS(status) == 127)
+        code = no_fftd(ctl);
+    else if (!WIFEXITED(status))
+        code = ctl_fail(ctl, EX_SOFTWARE, "fftd %s was killed by signal %d", args[1],
+                        WTERMSIG(status));
+    else if (WEXITSTATUS(status) != 0)
+        code = ctl_fail(ctl, WEXITSTATUS(status), "%s", text_clean(without_prefix(messages)));
+    free(messages);
+    for (unsigned i = 0; i < 2; i++)
+        if (fd[i] >= 0)
+            close(fd[i]);
+    if (code != 0)
+        free(output);
+    else
+        *ret = output;
+    return code;
+}
+
+int tools_print(const struct ctl *ctl, char *const *args)
+{
+    char *output = NULL;
+    const int code = tools_run(ctl, args, &output);
+    if (code != 0)
+        return code;
+    fputs(output, stdout);
+    free(output);
+    return ctl_finish(ctl);
+}
+
 int command_check(const struct ctl *ctl)
 {
-    char text[4096];
+    char option[PATH_MAX + 16], *output = NULL;
+    char *args[] = {"fftd", "--check", option, NULL};
     /* fftd would exit with a configuration error (78), which is right for a service. */
     if (access(ctl->argv[0], R_OK) < 0)
         return ctl_fail(ctl, EX_NOINPUT, "cannot read %.1000s: %s", ctl->argv[0], strerror(errno));
-    int status = run_check(ctl->argv[0], text, sizeof text);
-    if (status == -1)
-        return ctl_fail(ctl, EX_OSERR, "cannot run fftd: %s", strerror(errno));
-    if (WIFEXITED(status) && WEXITSTATUS(status) == 127)
-        return no_fftd(ctl);
-    if (!WIFEXITED(status))
-        return ctl_fail(ctl, EX_SOFTWARE, "fftd --check was killed by signal %d", WTERMSIG(status));
-    if (WEXITSTATUS(status) != 0)
-        return ctl_fail(ctl, WEXITSTATUS(status), "%s", without_prefix(text));
+    if ((size_t)snprintf(option, sizeof option, "--config=%s", ctl->argv[0]) >= sizeof option)
+        return ctl_fail(ctl, EX_OSERR, "cannot run fftd: %s", strerror(ENAMETOOLONG));
+    const int code = tools_run(ctl, args, &output);
+    if (code != 0)
+        return code;
+    free(output);
     if (ctl->json) {
         struct json json = {.file = stdout};
         json_open(&json, NULL, '{');

@@ -2,6 +2,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "core/clock.h"
 #include "daemon.h"
 #include "change.h"
 #include "commands.h"
@@ -33,9 +34,10 @@ static int show(const struct ctl *ctl, sd_bus *bus)
 static int change(const struct ctl *ctl, sd_bus *bus)
 {
     sd_bus_message *reply = NULL;
+    const uint64_t begin_us = clock_now_us();
     int code = daemon_call(ctl, bus, &reply, "SetView", "s", ctl->argv[0]);
     if (code == 0)
-        code = change_print_serial(ctl, bus, reply);
+        code = change_print_serial(ctl, bus, reply, begin_us);
     sd_bus_message_unref(reply);
     return code;
 }

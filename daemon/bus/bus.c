@@ -74,27 +74,28 @@ void bus_announce_filter(struct bus *bus)
 void bus_announce(struct bus *bus, unsigned camera_events)
 {
     static const char *const state[] = {
-        "State",  "StateReason", "Source", "SourceDescription", "SourceOpening", "Input",
-        "Output", "Engine",      "Device", "Comparison",        "Memory",        "DeviceMemory",
-        NULL};
+        "State",    "StateReason", "Source", "SourceDescription", "SourceOpening", "Input",
+        "Output",   "Engine",      "Device", "Comparison",        "Memory",        "DeviceMemory",
+        "Controls", NULL};
     static const char *const ring[] = {"Format", "Generation", "Engine", "SourceDescription", NULL};
-    static const char *const filter[] = {"PublishedSerial", "PublishedView", "FilterProblem",
-                                         "FailedSerial", NULL};
+    static const char *const filter[] = {
+        "PublishedSerial", "FirstSequence", "PublishedView", "AppliedSerial",
+        "Preparing",       "FilterProblem", "FailedSerial",  NULL};
+    struct camera_status status;
+    camera_get_status(bus->services.hooks.camera, &status);
 
     if (camera_events & (CAMERA_EVENT_STATE | CAMERA_EVENT_FRAME))
         emit(bus, state);
     if (camera_events & CAMERA_EVENT_RING)
         emit(bus, ring);
-    if (camera_events & CAMERA_EVENT_FILTER)
+    /* While there are frames, the first one with the filter announces it. */
+    if ((camera_events & CAMERA_EVENT_FILTER) ||
+        ((camera_events & CAMERA_EVENT_DESIGN) && status.state != CAMERA_ONLINE))
         emit(bus, filter);
     if (camera_events & CAMERA_EVENT_WITHDRAWN)
         bus_announce_filter(bus);
-    if (camera_events & CAMERA_EVENT_STATE) {
-        struct camera_status status;
-        camera_get_status(bus->services.hooks.camera, &status);
-        if (!camera_may_deliver(status.state))
-            fail_snapshots_of_state(bus, &status);
-    }
+    if ((camera_events & CAMERA_EVENT_STATE) && !camera_may_deliver(status.state))
+        fail_snapshots_of_state(bus, &status);
 }
 
 /* ---- the configuration ---- */

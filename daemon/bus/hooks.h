@@ -18,7 +18,9 @@ struct bus_hooks {
     struct camera *camera;
     struct ring_server *server;
     const struct config *config;
-    uint64_t start_time_ns; /* when the process started, CLOCK_REALTIME */
+    uint64_t start_time_ns;       /* when the process started, CLOCK_REALTIME */
+    const char *config_file;      /* its absolute path; empty: there is none */
+    const char *const *overrides; /* keys that the command line sets; the last is NULL */
     /* Reads the configuration file again. The chain does not hold its images. Any thread. */
     int (*read_config)(void *context, struct config *ret, struct error *why);
     /* Applies what can change at run time. Returns what reload_apply returns. */

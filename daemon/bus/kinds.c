@@ -2,51 +2,15 @@
  * help and draw sliders. ListPresets returns the names that preset:NAME may have. */
 #include "bus/methods.h"
 
-#include <math.h>
-#include <stdio.h>
-
 #include "config/preset.h"
 #include "bus/value.h"
-#include "core/text.h"
 #include "filters/filter_value.h"
-
-/* Writes the default value as a chain has it; nothing if the parameter is required or not set. */
-static void initial(const struct filter_param *param, char *text, size_t size)
-{
-    text[0] = '\0';
-    if (param->required)
-        return;
-    switch (param->type) {
-    case FILTER_NUMBER:
-        if (!isnan(param->initial))
-            text_from_number(param->initial, text, size);
-        break;
-    case FILTER_PAIR:
-        snprintf(text, size, "%g/%g", param->initial, param->initial);
-        break;
-    case FILTER_CHOICE:
-        snprintf(text, size, "%s", param->choices[(unsigned)param->initial]);
-        break;
-    case FILTER_BOOL:
-        snprintf(text, size, "%s", param->initial != 0 ? "true" : "false");
-        break;
-    case FILTER_KERNEL: /* not set by default */
-    case FILTER_IMAGE:
-        break;
-    }
-}
-
-static bool has_range(const struct filter_param *param)
-{
-    return param->type == FILTER_NUMBER || param->type == FILTER_PAIR ||
-           param->type == FILTER_KERNEL;
-}
 
 /* Appends the range or the choices of a parameter as values; `expected` writes them as text. */
 static int append_limits(sd_bus_message *reply, const struct filter_param *param)
 {
     int r = 0;
-    if (has_range(param))
+    if (filter_value_has_range(param))
         return sd_bus_message_append(reply, "{sv}{sv}", "minimum", "d", param->min, "maximum", "d",
                                      param->max);
     if (param->type != FILTER_CHOICE)
@@ -61,18 +25,15 @@ static int append_limits(sd_bus_message *reply, const struct filter_param *param
 
 static int append_param_help(sd_bus_message *reply, const struct filter_param *param)
 {
-    static const char *const types[] = {
-        [FILTER_NUMBER] = "number", [FILTER_PAIR] = "pair",     [FILTER_CHOICE] = "choice",
-        [FILTER_BOOL] = "boolean",  [FILTER_KERNEL] = "kernel", [FILTER_IMAGE] = "image"};
-    char limits[FILTER_EXPECTS_BYTES], value[TEXT_NUMBER_BYTES * 2];
+    char limits[FILTER_EXPECTS_BYTES], value[FILTER_INITIAL_BYTES];
     filter_value_limits(limits, param);
-    initial(param, value, sizeof value);
+    filter_value_initial(value, param);
     int r = sd_bus_message_open_container(reply, 'a', "{sv}");
     if (r >= 0)
-        r = sd_bus_message_append(reply, "{sv}{sv}{sv}{sv}{sv}{sv}{sv}", "name", "s", param->name,
-                                  "summary", "s", param->summary, "type", "s", types[param->type],
-                                  "unit", "s", param->unit, "required", "b", (int)param->required,
-                                  "expected", "s", limits, "default", "s", value);
+        r = sd_bus_message_append(
+            reply, "{sv}{sv}{sv}{sv}{sv}{sv}{sv}", "name", "s", param->name, "summary", "s",
+            param->summary, "type", "s", filter_value_type(param), "unit", "s", param->unit,
+            "required", "b", (int)param->required, "expected", "s", limits, "default", "s", value);
     if (r >= 0)
         r = append_limits(reply, param);
     return r < 0 ? r : sd_bus_message_close_container(reply);

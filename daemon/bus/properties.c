@@ -9,12 +9,14 @@
 #include <stddef.h>
 #include <string.h>
 
+#include "bus/stages.h"
 #include "bus/value.h"
 #include "engine/engine.h"
 
 /* A copy of everything that the properties show, taken at one moment. */
 struct reading {
-    const char *name, *version, *state, *view, *published_view;
+    const char *name, *version, *config_file, *state, *view, *published_view;
+    const char *const *overrides;
     uint64_t start_time_ns;
     struct camera_status camera;
     struct filter_chain chain;
@@ -33,6 +35,8 @@ static void take_reading(struct reading *ret, const struct peer *peer)
     ring_server_get_stats(hooks->server, &ret->server);
     ret->name = hooks->config->name;
     ret->version = FFTD_VERSION;
+    ret->config_file = hooks->config_file;
+    ret->overrides = hooks->overrides;
     ret->start_time_ns = hooks->start_time_ns;
     ret->state = camera_state_names[ret->camera.state];
     ret->view = view_names[camera_get_view(hooks->camera)];
@@ -50,6 +54,19 @@ static int append_array(sd_bus_message *reply, const void *text)
 static int append_pointer(sd_bus_message *reply, const void *text)
 {
     return value_append_text(reply, *(const char *const *)text);
+}
+
+static int append_strings(sd_bus_message *reply, const void *strings)
+{
+    return sd_bus_message_append_strv(reply, *(char **const *)strings);
+}
+
+/* The controls that are set whenever the camera is opened, as a configuration has them. */
+static int append_controls(sd_bus_message *reply, const void *controls)
+{
+    char text[SETTINGS_TEXT_BYTES];
+    settings_print(controls, text, sizeof text);
+    return value_append_text(reply, text);
 }
 
 static int append_format(sd_bus_message *reply, const void *value)
@@ -103,62 +120,6 @@ static int append_filter(sd_bus_message *reply, const void *chain)
     return value_append_text(reply, text);
 }
 
-static int append_kernel(sd_bus_message *reply, const char *name,
-                         const struct filter_kernel *kernel)
-{
-    int r = value_open_array(reply, name, "ad");
-    for (unsigned y = 0; r >= 0 && y < kernel->rows; y++) {
-        double row[FILTER_KERNEL_SIDE];
-        for (unsigned x = 0; x < kernel->columns; x++)
-            row[x] = (double)kernel->value[y][x];
-        r = sd_bus_message_append_array(reply, 'd', row, kernel->columns * sizeof row[0]);
-    }
-    return r < 0 ? r : value_close_containers(reply, 3);
-}
-
-static int append_parameter(sd_bus_message *reply, const struct filter_stage *stage, unsigned index)
-{
-    const struct filter_param *param = &stage->kind->param[index];
-    const struct filter_value *value = &stage->value[index];
-    switch (param->type) {
-    case FILTER_NUMBER:
-        return sd_bus_message_append(reply, "{sv}", param->name, "d", value->number);
-    case FILTER_PAIR:
-        return sd_bus_message_append(reply, "{sv}", param->name, "ad", 2, value->number,
-                                     value->second);
-    case FILTER_CHOICE:
-        return value_append_named_text(reply, param->name, param->choices[(unsigned)value->number]);
-    case FILTER_BOOL:
-        return sd_bus_message_append(reply, "{sv}", param->name, "b", value->number != 0);
-    case FILTER_KERNEL:
-        return append_kernel(reply, param->name, &stage->kernel);
-    case FILTER_IMAGE:
-        return value_append_named_text(reply, param->name, stage->image->name);
-    }
-    return -EINVAL;
-}
-
-/* Appends the kind and the parameters of a stage by name. */
-static int append_stage(sd_bus_message *reply, const struct filter_stage *stage)
-{
-    int r = sd_bus_message_open_container(reply, 'a', "{sv}");
-    if (r < 0 || (r = value_append_named_text(reply, "kind", stage->kind->name)) < 0)
-        return r;
-    r = value_open_array(reply, "parameters", "{sv}");
-    for (unsigned i = 0; r >= 0 && i < stage->kind->param_count; i++)
-        r = filter_stage_has(stage, i) ? append_parameter(reply, stage, i) : 0;
-    return r < 0 ? r : value_close_containers(reply, 4);
-}
-
-static int append_stages(sd_bus_message *reply, const void *value)
-{
-    const struct filter_chain *chain = value;
-    int r = sd_bus_message_open_container(reply, 'a', "a{sv}");
-    for (unsigned i = 0; r >= 0 && i < chain->count; i++)
-        r = append_stage(reply, &chain->stage[i]);
-    return r < 0 ? r : sd_bus_message_close_container(reply);
-}
-
 static int append_wave(sd_bus_message *reply, const struct periodic_report *wave)
 {
     return sd_bus_message_append(reply, "a{sv}", 5, "fx", "d", wave->fx, "fy", "d", wave->fy,
@@ -208,9 +169,7 @@ static int append_adaptation(sd_bus_message *reply, const void *value)
 
 /* ---- counters and times ---- */
 
-/* A counter that is not a uint64_t does not compile. (clang-format's versions differ about a
- * colon.)
- */
+/* Only a uint64_t compiles. (clang-format's versions differ about a colon.) */
 /* clang-format off */
 #define COUNTER(member)                                                                            \
     _Generic(((struct reading *)NULL)->member, uint64_t: offsetof(struct reading, member))
@@ -373,11 +332,14 @@ static const struct property {
 } properties[] = {
     {"Name", "s", CONSTANT, true, AT(name), append_pointer},
     {"Version", "s", CONSTANT, false, AT(version), append_pointer},
+    {"ConfigFile", "s", CONSTANT, false, AT(config_file), append_pointer},
+    {"Overrides", "as", CONSTANT, false, AT(overrides), append_strings},
     {"StartTime", "t", CONSTANT, true, AT(start_time_ns), NULL},
     {"Source", "s", CHANGES, false, AT(camera.uri), append_array},
     {"State", "s", CHANGES, true, AT(state), append_pointer},
     {"StateReason", "s", CHANGES, true, AT(camera.state_reason), append_array},
     {"SourceDescription", "s", CHANGES, false, AT(camera.source), append_array},
+    {"Controls", "s", CHANGES, false, AT(camera.controls), append_controls},
     {"SourceOpening", "b", CHANGES, false, AT(camera.source_opening), NULL},
     {"Device", "s", CHANGES, false, AT(camera.device), append_array},
     {"DeviceMemory", "s", CHANGES, false, AT(camera.device_memory), append_pointer},
@@ -388,14 +350,17 @@ static const struct property {
     {"Format", "a{sv}", CHANGES, false, AT(camera), append_format},
     {"Generation", "u", CHANGES, false, AT(camera.generation), NULL},
     {"Filter", "s", CHANGES, false, AT(chain), append_filter},
-    {"FilterStages", "aa{sv}", CHANGES, false, AT(chain), append_stages},
+    {"FilterStages", "aa{sv}", CHANGES, false, AT(chain), stages_append},
     {"Adaptation", "a{sv}", 0, false, 0, append_adaptation},
     {"FilterProblem", "s", CHANGES, false, AT(camera.filter_problem), append_array},
     {"FailedSerial", "t", CHANGES, false, AT(camera.failed_serial), NULL},
+    {"Preparing", "s", CHANGES, false, AT(camera.preparing), append_array},
     {"View", "s", CHANGES, false, AT(view), append_pointer},
     {"PublishedView", "s", CHANGES, false, AT(published_view), append_pointer},
     {"Serial", "t", CHANGES, true, AT(camera.wanted_serial), NULL},
+    {"AppliedSerial", "t", CHANGES, false, AT(camera.used_serial), NULL},
     {"PublishedSerial", "t", CHANGES, true, AT(camera.filter_serial), NULL},
+    {"FirstSequence", "t", CHANGES, false, AT(camera.first_sequence), NULL},
     {"Sequence", "t", 0, true, AT(camera.newest_sequence), NULL},
     {"Rate", "d", 0, true, AT(camera.rate), NULL},
     {"Clients", "u", 0, true, AT(server.clients), NULL},

@@ -396,13 +396,15 @@ static void report_all(struct reconciler *reconciler)
         (path->engine == NULL || is_preparing(reconciler)))
         error_set(&reason, 0, "compiling OpenCL programs, %u of %u done", build.done, build.total);
     const bool changed = report_state(&reconciler->report, state, reason.text, recovery);
+    report_preparing(&reconciler->report, reconciler->designer, &build,
+                     desired_serial(&reconciler->desired) != reconciler->applied.used_serial);
 
     if (!camera_may_deliver(state)) {
         request_fail(path->snapshots, -ENODEV, NULL);
         mailbox_answer(reconciler->mailbox, path->snapshots);
         path->snapshots = NULL;
     }
-    report_control_problem(&reconciler->report, recovery);
+    report_controls(&reconciler->report, recovery);
     if (path->engine != NULL)
         report_input(&reconciler->report, recovery);
     if (changed || clock_now_ns() >= report_heartbeat_due_ns(&reconciler->report))

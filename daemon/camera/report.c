@@ -143,9 +143,15 @@ void report_source(struct report *report, const struct recovery *recovery, uint6
     mailbox_end_report(report->mailbox, CAMERA_EVENT_STATE);
 }
 
-void report_control_problem(struct report *report, const struct recovery *recovery)
+void report_controls(struct report *report, const struct recovery *recovery)
 {
     const struct error *problem = &recovery->controls.problem;
+    const struct settings *settings = &recovery->controls.settings;
+    struct camera_status *status = mailbox_begin_report(report->mailbox);
+    const bool is_new = !settings_equal(&status->controls, settings);
+    if (is_new)
+        status->controls = *settings;
+    mailbox_end_report(report->mailbox, is_new ? CAMERA_EVENT_STATE : 0);
     if (strcmp(problem->text, report->control_problem.text) == 0)
         return;
     report->control_problem = *problem;
@@ -257,6 +263,28 @@ void report_design(struct report *report, uint64_t serial)
     mailbox_end_report(report->mailbox, is_new ? CAMERA_EVENT_DESIGN : 0);
 }
 
+void report_preparing(struct report *report, struct designer *designer,
+                      const struct build_progress *build, bool is_waited_for)
+{
+    struct tuning_status tuning = {.running = false};
+    char text[CAMERA_TEXT] = "";
+    const bool is_busy = is_waited_for && designer_get_state(designer) != DESIGNER_IDLE;
+    const bool compiles = is_busy && build->done < build->total;
+    if (is_busy && !compiles)
+        designer_get_tuning(designer, &tuning);
+    if (compiles)
+        snprintf(text, sizeof text, "compiling OpenCL programs, %u of %u done", build->done,
+                 build->total);
+    else if (tuning.running)
+        snprintf(text, sizeof text, "measuring settings of the device, %u of %u tried",
+                 tuning.progress.tried, tuning.progress.total);
+
+    struct camera_status *status = mailbox_begin_report(report->mailbox);
+    const bool is_new = strcmp(status->preparing, text) != 0;
+    copy_text(status->preparing, text);
+    mailbox_end_report(report->mailbox, is_new ? CAMERA_EVENT_FILTER : 0);
+}
+
 void report_filter_problem(struct report *report, uint64_t serial, const char *problem,
                            bool has_previous)
 {
@@ -319,6 +347,8 @@ void report_frame(struct report *report, const struct ring_meta *meta,
     if (status->filter_serial != meta->filter_serial &&
         meta->filter_serial == desired_serial(&report->mailbox->desired))
         events |= CAMERA_EVENT_FILTER;
+    if (status->filter_serial != meta->filter_serial)
+        status->first_sequence = sequence;
     status->filter_serial = meta->filter_serial;
     status->view = done->view;
     status->newest_sequence = sequence;

@@ -8,6 +8,7 @@
 
 #include "camera/mailbox.h"
 #include "camera/recovery.h"
+#include "designer/designer.h"
 #include "engine/engine.h"
 #include "ring/ring.h"
 
@@ -39,9 +40,9 @@ void report_init(struct report *ret, struct mailbox *mailbox);
 bool report_state(struct report *report, enum camera_state state, const char *reason,
                   const struct recovery *recovery);
 
-/* Logs which of the camera's controls were rejected: once, and not whenever the camera is
- * opened. */
-void report_control_problem(struct report *report, const struct recovery *recovery);
+/* Reports the controls that are set whenever the camera is opened. Logs which of them were
+ * rejected: once, and not whenever the camera is opened. */
+void report_controls(struct report *report, const struct recovery *recovery);
 
 /* Reports how frames reach the engine, once the source streams. */
 void report_input(struct report *report, const struct recovery *recovery);
@@ -63,6 +64,10 @@ void report_engine_failure(struct report *report);
 
 /* Reports that the response of the filter with this serial came into use. */
 void report_design(struct report *report, uint64_t serial);
+
+/* Reports what the designer does that takes long, if the newest filter is not in use yet. */
+void report_preparing(struct report *report, struct designer *designer,
+                      const struct build_progress *build, bool is_waited_for);
 
 /* Reports that a filter could not be made, and that the previous one stays in use, if there is
  * one. */

@@ -7,6 +7,7 @@
 
 #include "core/budget.h"
 #include "core/comparison.h"
+#include "core/settings.h"
 #include "core/stats.h"
 #include "filters/view.h"
 #include "transform/engine_options.h"
@@ -60,6 +61,7 @@ extern const char *const camera_copy_names[COPY_COUNT]; /* "capture" */
 struct camera_status {
     enum camera_state state;
     char state_reason[CAMERA_TEXT]; /* why it is not online; empty if it is */
+    struct settings controls;       /* of the camera, set whenever it is opened */
     int source_opening;             /* whether that is why it is starting; a D-Bus b, so an int */
     int open_error;                 /* a negative errno if the state is FAILED because the source
                                        could not be opened; otherwise 0 */
@@ -75,10 +77,13 @@ struct camera_status {
     struct fftd_format format; /* sums over published frames */
     uint32_t captured;         /* fourcc of captured frames; 0: not known yet */
     uint64_t filter_serial;    /* serial of the newest published frame's filter */
+    uint64_t first_sequence;   /* of the frames with filter_serial */
     enum view_kind view;       /* view that the newest published frame shows */
     uint64_t wanted_serial;    /* serial of the newest accepted change */
     uint64_t used_serial;      /* serial of the filter that filters the next frame; 0: none does */
     uint64_t failed_serial; /* serial of the newest change that could not be made; 0: none failed */
+    char preparing[CAMERA_TEXT]; /* what the newest accepted change waits for; empty: nothing, or
+                                    nothing that takes long */
     char filter_problem[CAMERA_TEXT]; /* why the newest accepted change could not be made; empty if
                                          it could, or is not ready yet */
     uint64_t source_number;           /* number of the newest desired source that is settled */

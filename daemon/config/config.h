@@ -59,6 +59,7 @@ struct config_engine {
     unsigned memory_mib;         /* that may be taken from the host, and from the device; 0: auto */
     double frame_timeout_s;      /* for one frame on the device, 0.1 .. 3600 */
     double build_timeout_s;      /* for building another engine, 1 .. 3600 */
+    bool compile_ahead;          /* in idle time, what the next filter may need */
     char cache_dir[CONFIG_TEXT]; /* after config_finish a directory, or empty for none */
 };
 

@@ -50,8 +50,12 @@ bool config_find_in_dirs(const struct config_dirs *dirs, const char *name, const
 
 /* ---- what there is ---- */
 
+/* The names of all presets that fftd has, in a message of which the rest fits, too. */
+#define KNOWN_BYTES 360
+
 struct listing {
-    char known[300];
+    char known[KNOWN_BYTES];
+    unsigned left_out; /* names for which there was no place */
     struct text_guess guess;
     char best[NAME_MAX + 1];
 };
@@ -69,8 +73,11 @@ static bool cut_suffix(char *file_name, const char *suffix)
 static void list_name(void *context, const char *name)
 {
     struct listing *listing = context;
-    text_append(listing->known, sizeof listing->known, "%s%s",
-                listing->known[0] != '\0' ? ", " : "", name);
+    if (strlen(listing->known) + strlen(name) + sizeof ", " > sizeof listing->known)
+        listing->left_out++;
+    else
+        text_append(listing->known, sizeof listing->known, "%s%s",
+                    listing->known[0] != '\0' ? ", " : "", name);
     text_guess_try(&listing->guess, name);
     if (listing->guess.best == name) { /* freed with the directory's list */
         snprintf(listing->best, sizeof listing->best, "%s", name);
@@ -102,14 +109,17 @@ void config_list_dirs(const struct config_dirs *dirs, const char *suffix,
 int config_fail_unknown(const struct config_dirs *dirs, const char *what, const char *name,
                         const char *suffix, struct error *why)
 {
-    char quoted[TEXT_QUOTE_BYTES];
+    char quoted[TEXT_QUOTE_BYTES], others[40] = "";
     struct listing listing = {.guess = TEXT_GUESS(name)};
     config_list_dirs(dirs, suffix, list_name, &listing);
     if (listing.known[0] == '\0')
         return error_set(why, ENOENT, "unknown %s %s: %s contains no %ss", what,
                          text_quote(quoted, name), dirs->path[0], what);
     const char *best = listing.guess.best;
-    return error_set(why, ENOENT, "unknown %s %s: expected one of %s%s%s%s", what,
-                     text_quote(quoted, name), listing.known, best != NULL ? "; did you mean " : "",
-                     best != NULL ? best : "", best != NULL ? "?" : "");
+    if (listing.left_out > 0)
+        snprintf(others, sizeof others, " and %u more", listing.left_out);
+    return error_set(why, ENOENT, "unknown %s %s: expected one of %s%s%s%s%s", what,
+                     text_quote(quoted, name), listing.known, others,
+                     best != NULL ? "; did you mean " : "", best != NULL ? best : "",
+                     best != NULL ? "?" : "");
 }

@@ -327,6 +327,13 @@ static const struct config_key keys[] = {
         .choices = tune_names,
     },
     {
+        .name = "engine.compile_ahead",
+        .initial = "true",
+        .summary = "whether to compile in idle time what the next filter may need",
+        .type = &config_type_bool,
+        FIELD(engine.compile_ahead),
+    },
+    {
         .name = "engine.cache_dir",
         .initial = "auto",
         .summary = "the directory of compiled kernels and tuning results",

@@ -3,6 +3,7 @@
 #include "config/preset.h"
 
 #include <errno.h>
+#include <stdio.h>
 #include <string.h>
 
 #include "config/chain.h"
@@ -15,8 +16,10 @@
 
 /* ---- from a file ---- */
 
-static int apply_preset_member(struct filter_chain *chain, const struct config_tree *tree,
-                               const config_setting_t *setting, struct error *why)
+/* The summary may be NULL. */
+static int apply_preset_member(struct filter_chain *chain, char *summary,
+                               const struct config_tree *tree, const config_setting_t *setting,
+                               struct error *why)
 {
     char origin[CONFIG_ORIGIN_BYTES], quoted[TEXT_QUOTE_BYTES];
     const char *name = config_setting_name(setting), *text = config_setting_get_string(setting);
@@ -31,11 +34,13 @@ static int apply_preset_member(struct filter_chain *chain, const struct config_t
         return error_set(why, EINVAL, "%s: %s is %s: expected %s", origin, name,
                          config_tree_shape(setting),
                          is_filter ? "a chain in quotes or a list ( ... )" : "a line in quotes");
+    if (is_summary && summary != NULL)
+        snprintf(summary, CONFIG_SUMMARY_BYTES, "%s", text);
     int r = is_filter ? filter_chain_parse(chain, text, why) : 0;
     return r < 0 ? error_prefix(why, -r, "%s: filter", origin) : 0;
 }
 
-int config_load_preset_file(struct filter_chain *ret, const char *path, struct error *why)
+static int load_file(struct filter_chain *ret, char *summary, const char *path, struct error *why)
 {
     struct config_tree tree;
     int r = config_tree_init(&tree, path, why);
@@ -43,14 +48,22 @@ int config_load_preset_file(struct filter_chain *ret, const char *path, struct e
         return r;
     struct filter_chain chain;
     const config_setting_t *root = config_root_setting(&tree.parsed);
+    if (summary != NULL)
+        summary[0] = '\0';
     if (config_setting_get_member(root, "filter") == NULL)
         r = error_set(why, EINVAL, "%s: filter is missing: expected filter = ( ... );", path);
     for (int i = 0; r == 0 && i < config_setting_length(root); i++)
-        r = apply_preset_member(&chain, &tree, config_setting_get_elem(root, (unsigned)i), why);
+        r = apply_preset_member(&chain, summary, &tree, config_setting_get_elem(root, (unsigned)i),
+                                why);
     if (r == 0)
         *ret = chain;
     config_tree_finish(&tree);
     return r;
+}
+
+int config_load_preset_file(struct filter_chain *ret, const char *path, struct error *why)
+{
+    return load_file(ret, NULL, path, why);
 }
 
 /* ---- by name ---- */
@@ -62,13 +75,14 @@ bool config_is_name(const char *text)
     return *text != '\0' && text[strspn(text, allowed)] == '\0';
 }
 
-static int load_preset(struct filter_chain *ret, const char *name, struct error *why)
+int config_load_preset(struct filter_chain *ret, char summary[CONFIG_SUMMARY_BYTES],
+                       const char *name, struct error *why)
 {
     struct config_dirs dirs;
     char path[CONFIG_PATH_BYTES];
     config_find_dirs(&dirs, "FFTD_PRESET_DIR", "presets");
     if (config_is_name(name) && config_find_in_dirs(&dirs, name, SUFFIX, path))
-        return config_load_preset_file(ret, path, why);
+        return load_file(ret, summary, path, why);
     return config_fail_unknown(&dirs, "preset", name, SUFFIX, why);
 }
 
@@ -96,6 +110,6 @@ int config_filter(struct filter_chain *ret, const char *text, struct error *why)
 {
     const size_t prefix = sizeof PREFIX - 1;
     if (strncmp(text, PREFIX, prefix) == 0)
-        return load_preset(ret, text + prefix, why);
+        return config_load_preset(ret, NULL, text + prefix, why);
     return filter_chain_parse(ret, text, why);
 }

@@ -17,6 +17,13 @@ bool config_is_name(const char *text);
  * preset, and the text lists those that exist; or why the preset's file cannot be read. */
 int config_filter(struct filter_chain *ret, const char *text, struct error *why);
 
+#define CONFIG_SUMMARY_BYTES 200
+
+/* Reads the preset of a name, and the line about it, cut if it is longer; summary may be NULL.
+ * -ENOENT as above. After a failure the summary may have been written. */
+int config_load_preset(struct filter_chain *ret, char summary[CONFIG_SUMMARY_BYTES],
+                       const char *name, struct error *why);
+
 /* Calls visit with the name of each preset that config_filter finds. */
 void config_list_presets(void (*visit)(void *context, const char *name), void *context);
 

@@ -11,6 +11,7 @@
 #include <sys/eventfd.h>
 
 #include "core/clock.h"
+#include "designer/ahead.h"
 
 struct request_design {
     bool is_engine; /* an engine for `frames`, and not only a response */
@@ -39,6 +40,8 @@ struct designer {
     struct handover handover;
     struct build_progress progress;
     struct tuning tuning;
+
+    struct ahead ahead; /* the thread's own */
 
     uint64_t done_serial; /* no design of this serial is wanted any more */
     uint64_t fade_serial; /* its fade needed another engine than it needs itself; 0: none did */
@@ -203,6 +206,22 @@ static bool has_request(const struct designer *designer)
            (designer->builder.engine != NULL && designer->wanted.serial != designer->done_serial);
 }
 
+/* Sleeps until something is to be done, and compiles ahead meanwhile. */
+static void rest(struct designer *designer)
+{
+    pthread_mutex_unlock(&designer->lock);
+    const int64_t until_ns = ahead_step(&designer->ahead, &designer->builder);
+    const struct timespec until = clock_timespec(until_ns);
+    pthread_mutex_lock(&designer->lock);
+    if (designer->stop || has_request(designer) || designer->handover.closing_count > 0 ||
+        designer->tuning.status.running)
+        return; /* requested in the meantime */
+    if (until_ns == INT64_MAX)
+        pthread_cond_wait(&designer->change, &designer->lock);
+    else
+        pthread_cond_timedwait(&designer->change, &designer->lock, &until);
+}
+
 static void *designer_thread(void *argument)
 {
     struct designer *designer = argument;
@@ -215,15 +234,18 @@ static void *designer_thread(void *argument)
             continue;
         if (designer->stop)
             break;
-        else if (has_request(designer))
+        if (has_request(designer) || designer->tuning.status.running)
+            ahead_interrupt(&designer->ahead);
+        if (has_request(designer))
             carry_out(designer);
         else if (designer->tuning.status.running && designer->tuning.stop)
             cancel_search(designer, "it was stopped");
         else if (designer->tuning.status.running && designer->builder.engine != NULL)
             continue_search(designer);
         else
-            pthread_cond_wait(&designer->change, &designer->lock);
+            rest(designer);
     }
+    ahead_finish(&designer->ahead);
     cancel_search(designer, "the daemon is stopping");
     handover_drop(&designer->handover);
     if (designer->builder.engine != NULL) { /* it was built, but never taken */
@@ -264,6 +286,7 @@ int designer_create(struct designer **ret, const struct config *config, int wake
     pthread_mutex_init(&designer->lock, NULL);
     clock_cond_init(&designer->change);
 
+    ahead_init(&designer->ahead, config);
     const struct engine_observer observer = {.on_build = on_build, .context = designer};
     r = builder_init(&designer->builder, config, &observer, why);
     if (r < 0)
@@ -278,6 +301,7 @@ int designer_create(struct designer **ret, const struct config *config, int wake
     *ret = designer;
     return 0;
 fail:
+    ahead_finish(&designer->ahead);
     destroy(designer);
     return r;
 }

@@ -54,6 +54,45 @@ char *filter_value_expects(char text[FILTER_EXPECTS_BYTES], const struct filter_
     return text;
 }
 
+const char *filter_value_type(const struct filter_param *param)
+{
+    static const char *const types[] = {
+        [FILTER_NUMBER] = "number", [FILTER_PAIR] = "pair",     [FILTER_CHOICE] = "choice",
+        [FILTER_BOOL] = "boolean",  [FILTER_KERNEL] = "kernel", [FILTER_IMAGE] = "image"};
+    return types[param->type];
+}
+
+bool filter_value_has_range(const struct filter_param *param)
+{
+    return param->type == FILTER_NUMBER || param->type == FILTER_PAIR ||
+           param->type == FILTER_KERNEL;
+}
+
+void filter_value_initial(char text[FILTER_INITIAL_BYTES], const struct filter_param *param)
+{
+    text[0] = '\0';
+    if (param->required)
+        return;
+    switch (param->type) {
+    case FILTER_NUMBER:
+        if (!isnan(param->initial))
+            text_from_number(param->initial, text, FILTER_INITIAL_BYTES);
+        break;
+    case FILTER_PAIR:
+        snprintf(text, FILTER_INITIAL_BYTES, "%g/%g", param->initial, param->initial);
+        break;
+    case FILTER_CHOICE:
+        snprintf(text, FILTER_INITIAL_BYTES, "%s", param->choices[(unsigned)param->initial]);
+        break;
+    case FILTER_BOOL:
+        snprintf(text, FILTER_INITIAL_BYTES, "%s", param->initial != 0 ? "true" : "false");
+        break;
+    case FILTER_KERNEL: /* not set by default */
+    case FILTER_IMAGE:
+        break;
+    }
+}
+
 /* ---- from text ---- */
 
 static int read_in_range(double *ret, const struct filter_param *param, const char *text)

@@ -13,6 +13,18 @@ void filter_value_limits(char text[FILTER_EXPECTS_BYTES], const struct filter_pa
 /* Writes the same with the unit. Returns its first argument. */
 char *filter_value_expects(char text[FILTER_EXPECTS_BYTES], const struct filter_param *param);
 
+/* Returns the name of a parameter's type: "number", "pair", "choice", "boolean", "kernel", "image".
+ */
+const char *filter_value_type(const struct filter_param *param);
+
+/* Returns whether the numbers of a parameter are within its min and max. */
+bool filter_value_has_range(const struct filter_param *param);
+
+#define FILTER_INITIAL_BYTES 64
+
+/* Writes the default value as a chain has it; nothing if the parameter is required or not set. */
+void filter_value_initial(char text[FILTER_INITIAL_BYTES], const struct filter_param *param);
+
 /* Sets parameter `index` from text. -EINVAL: the text is not of its type; -ERANGE: a number is out
  * of range, or there are too many of them. The stage is unchanged on failure. */
 int filter_value_read(struct filter_stage *stage, unsigned index, const char *text);

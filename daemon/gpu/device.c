@@ -333,6 +333,11 @@ bool gpu_device_shares_memory(const struct gpu_device *device)
     return device->unified_memory;
 }
 
+const char *gpu_device_identity(const struct gpu_device *device)
+{
+    return device->identity;
+}
+
 const char *gpu_device_name(const struct gpu_device *device)
 {
     return device->name;

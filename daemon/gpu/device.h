@@ -25,6 +25,9 @@ struct gpu_device *gpu_device_outline(const struct gpu_device *device);
 /* "pthread-cpu (Portable Computing Language, OpenCL 2.0 pocl)", for logs and tables. */
 const char *gpu_device_name(const struct gpu_device *device);
 
+/* Names the device and the versions of its driver and platform. */
+const char *gpu_device_identity(const struct gpu_device *device);
+
 bool gpu_device_is_cpu(const struct gpu_device *device);
 
 /* The bytes of memory that the device can use, and whether they are the host's. */

@@ -290,7 +290,8 @@ def measure(options, name):
             "prlimit", f"--nofile={DESCRIPTORS}", f"{options.build}/fftd", "--quiet",
             "--runtime-dir", directory, "--source", "pattern:moire", "--size", SIZE,
             "--fps", str(FPS), "--filter", "gaussian-blur:sigma=3",
-            "--set", f"engine.device={options.device}"], env=env)
+            "--set", "engine.compile_ahead=false", "--set",
+            f"engine.device={options.device}"], env=env)
         attacker = None
         try:
             camera = open_camera(directory, daemon)

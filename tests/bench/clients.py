@@ -138,8 +138,9 @@ def main(directory):
            "GST_PLUGIN_PATH": str(BUILD / "gstreamer"),
            "GST_REGISTRY": str(directory / "registry")}
     socket = directory / "fftd/front/frames"
-    with running([BUILD / "fftd", "-q", "--source", SOURCE, "--size", SIZE, "--fps", str(FPS),
-                  "--runtime-dir", socket.parent], env, stderr=None):
+    with running([BUILD / "fftd", "-q", "--set", "engine.compile_ahead=false", "--source", SOURCE,
+                  "--size", SIZE, "--fps", str(FPS), "--runtime-dir", socket.parent], env,
+                 stderr=None):
         wait_until(socket.exists, "the daemon")
         seconds("sh", "fftd-ctl --name front frames -n 1", env)  # until there are frames
         print(f"{SOURCE}, {SIZE} at {FPS} frames a second; {os.cpu_count()} processors, "

@@ -85,7 +85,8 @@ class Daemon:
                 file.write(b"FRAME\n" + frame.tobytes())
         self.control = [f"{self.options.build}/fftd-ctl", "--runtime-dir", place, "--json"]
         self.process = subprocess.Popen(
-            [f"{self.options.build}/fftd", "--quiet", "--runtime-dir", place, "--device",
+            [f"{self.options.build}/fftd", "--quiet", "--set", "engine.compile_ahead=false",
+             "--runtime-dir", place, "--device",
              self.options.device, "--source", f"file:{recording}", "--set", "camera.loop=true",
              "--filter", self.chain])
         deadline = time.monotonic() + PATIENCE_S

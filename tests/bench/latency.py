@@ -73,7 +73,8 @@ def measure(options, size):
     with tempfile.TemporaryDirectory(prefix="fftd-latency-") as base:
         directory = f"{base}/run"
         daemon = subprocess.Popen([
-            f"{options.build}/fftd", "--quiet", "--runtime-dir", directory, "--source",
+            f"{options.build}/fftd", "--quiet", "--set", "engine.compile_ahead=false",
+            "--runtime-dir", directory, "--source",
             options.source, "--size", size, "--fps", str(options.fps), "--filter", options.filter,
             "--set", f"engine.device={options.device}", "--set", f"output.slots={SLOTS}",
             *(word for key in options.set for word in ("--set", key))])

@@ -97,7 +97,8 @@ class Daemon:
         settings = [f"engine.cache_dir={options.cache}", "engine.tune=off", "camera.loop=true",
                     *options.set, *extra]
         self.process = subprocess.Popen([
-            self.build / "fftd", "--quiet", "--runtime-dir", self.place, "--device", str(device),
+            self.build / "fftd", "--quiet", "--set", "engine.compile_ahead=false",
+            "--runtime-dir", self.place, "--device", str(device),
             "--source", source, "--size", size, "--fps", str(fps), "--filter", blur(options),
             *(word for setting in settings for word in ("--set", setting))])
 

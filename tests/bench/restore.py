@@ -96,7 +96,8 @@ class Daemon:
             b"P5 %d %d 255\n" % psf.shape[::-1] + psf.tobytes())
         self.control = [self.build / "fftd-ctl", "--runtime-dir", place]
         self.process = subprocess.Popen(
-            [self.build / "fftd", "--quiet", "--runtime-dir", place, "--device", self.device,
+            [self.build / "fftd", "--quiet", "--set", "engine.compile_ahead=false",
+             "--runtime-dir", place, "--device", self.device,
              "--source", f"file:{clip}", "--set", "camera.loop=true", "--set",
              f"engine.margin={2 * BORDER}"],
             env=os.environ | {"FFTD_IMAGE_DIR": self.directory.name})

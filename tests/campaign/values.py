@@ -144,6 +144,7 @@ KEYS = {
     "engine.frame_timeout": ((5.0, 20), (0, 3601)),
     "engine.build_timeout": ((60, 120), (0.5, "x")),
     "engine.tune": (("off", "auto"), ("on",)),
+    "engine.compile_ahead": ((True, False), (2, "auto")),
     "engine.memory": (("auto", 2000, 16777216), (15, 16777217, "much")),
     "engine.cache_dir": ((), ("",)),
     "filter": (EXACT, ("bogus", "lowpass", "lowpass:cutoff=9")),

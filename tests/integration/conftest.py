@@ -118,8 +118,9 @@ class Daemon(Child):
         self.runtime_dir = runtime_dir
         self.log_path = log_path
         self.log_file = open(log_path, "ab")
+        # Daemons that compile for changes which nobody makes would keep the others waiting.
         command = [*wrapper, BUILD / "fftd", "--runtime-dir", runtime_dir, "--device", DEVICE,
-                   *arguments]
+                   "--set", "engine.compile_ahead=false", *arguments]
         self.process = subprocess.Popen(command, stdin=subprocess.DEVNULL, pass_fds=pass_fds,
                                         stdout=subprocess.DEVNULL, stderr=self.log_file, env=env)
 
@@ -165,6 +166,11 @@ class Daemon(Child):
 
     def ctl_json(self, *arguments):
         return json.loads(self.ctl("--json", *arguments).stdout)
+
+    def change(self, *arguments):
+        """Changes the filter or the view. Returns its serial at once, for tests that wait for its
+        frames themselves."""
+        return self.ctl_json(*arguments, "--no-wait")["Serial"]
 
     def descriptors(self):
         found = []

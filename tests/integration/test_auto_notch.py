@@ -132,13 +132,13 @@ def test_noise_is_found_followed_and_removed(launch, scene, tmp_path):
 
         # Other stages and freezing do not make it forget.
         since = [wave["since_ns"] for wave in waves]
-        serial = daemon.ctl_json("filter", "edit", "set", "auto-notch.freeze=true", "add",
-                                 "gain:dc=1", "1")["Serial"]
+        serial = daemon.change("filter", "edit", "set", "auto-notch.freeze=true", "add",
+                                 "gain:dc=1", "1")
         wait_for_psnr_db(reader, scene, 42, serial)
         assert [wave["since_ns"] for wave in wait_for_waves(daemon)] == since
 
         # The view of the peaks has a square around each wave, whole while it is subtracted.
-        serial = daemon.ctl_json("view", "peaks")["Serial"]
+        serial = daemon.change("view", "peaks")
         view = pixels(reader.take_until(lambda frame: frame.filter_serial >= serial and
                                         are_whole(squares_of(pixels(frame))))[-1])
         for square, (_, _, amplitude, _) in zip(squares_of(view), 2 * WAVES, strict=True):
@@ -146,11 +146,11 @@ def test_noise_is_found_followed_and_removed(launch, scene, tmp_path):
             assert inside.max() / 255 * 100 - 120 == pytest.approx(
                 20 * numpy.log10(amplitude / 510), abs=6)  # less, because it is between bins
             assert inside.max() > numpy.median(inside) + 50
-        serial = daemon.ctl_json("view", "picture")["Serial"]
+        serial = daemon.change("view", "picture")
         wait_for_psnr_db(reader, scene, 42, serial)
 
         # What was found becomes a fixed filter, which serves the next start of the daemon.
-        serial = daemon.ctl_json("filter", "keep")["Serial"]
+        serial = daemon.change("filter", "keep")
         kept = wait_for_psnr_db(reader, scene, 36, serial)
         print(f"# figures: PSNR {kept:.1f} dB with the notches of `filter keep`")
     assert adaptation(daemon) == {}

@@ -82,7 +82,7 @@ def test_filters_changed_faster_than_they_can_be_made(start):
     with Reader(daemon) as reader:
         reader.next()
         for chain in FILTERS * 4:
-            last = daemon.ctl_json("filter", "set", chain)["Serial"]
+            last = daemon.change("filter", "set", chain)
         frames = reader.take_until(lambda frame: frame.filter_serial == last)
     assert last == 1 + len(FILTERS) * 4
     daemon.stop()
@@ -175,7 +175,7 @@ def test_ends_without_what_does_not_return(start_faulty, faults, tmp_path, fault
         reader.next()
         compiled = daemon.log.count("compiling")
         faults.begin(fault)
-        daemon.ctl("filter", "set", "shift:by=3/2")  # needs another engine
+        daemon.change("filter", "set", "shift:by=3/2")  # needs another engine
         if fault == "compile":
             daemon.wait_until(lambda: daemon.log.count("compiling") > compiled, "a compiler")
         daemon.signal(signal.SIGTERM)

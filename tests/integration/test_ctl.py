@@ -194,9 +194,9 @@ JSON_COMMANDS = [
     ["filter", "set", "lowpass:cutoff=0.1"], ["filter", "add", "sharpen:amount=1"],
     ["filter", "show"], ["set", "1.cutoff", "0.2"], ["filter", "save", "saved.conf"],
     ["filter", "remove", "1"], ["filter", "preset", "moire"], ["filter", "kinds"],
-    ["filter", "plot", "plot.png"], ["reload"], ["snapshot", "-o", "."], ["check", "cam.conf"],
-    ["calibrate", "dark", "-n", "2", "-o", "dark.pfm"], ["devices"], ["tune", "stop"],
-    ["view"], ["view", "picture"],
+    ["filter", "presets"], ["filter", "plot", "plot.png"], ["reload"], ["snapshot", "-o", "."],
+    ["check", "cam.conf"], ["calibrate", "dark", "-n", "2", "-o", "dark.pfm"], ["devices"],
+    ["tune", "stop"], ["view"], ["view", "picture"],
 ]
 
 
@@ -344,7 +344,7 @@ def test_stats_watch_survives_many_signals(daemon):
 # ---- changing ----
 
 def test_filter_actions(daemon):
-    first = daemon.ctl_json("filter", "set", "lowpass:cutoff=0.1", "sharpen:amount=1")["Serial"]
+    first = daemon.change("filter", "set", "lowpass:cutoff=0.1", "sharpen:amount=1")
     assert daemon.ctl("filter", "add", "notch:at=0.25/0,width=0.1", "2").stdout.split()[:2] == \
         ["filter", str(first + 1)]
     lines = daemon.ctl("filter", "show").stdout.splitlines()
@@ -386,8 +386,35 @@ def test_filter_presets(start, tmp_path):
     assert_refused(daemon.ctl("filter", "preset", "yours", check=False), 65, "yours", "mine")
 
 
-def test_filter_kinds(daemon):
-    kinds = {kind["name"]: kind for kind in daemon.ctl_json("filter", "kinds")}
+def test_presets_are_listed_without_a_daemon(tmp_path, monkeypatch):
+    shipped = sorted(path.stem for path in (ROOT / "config/presets").iterdir())
+    listed = json.loads(run("--json", "filter", "presets").stdout)
+    assert sorted(each["name"] for each in listed) == shipped
+    assert all(set(each) == {"name", "summary", "filter"} and each["summary"] for each in listed)
+    texts = run("filter", "presets").stdout
+    for each in listed:
+        assert f"{each['name']}: {each['summary']}\n    {each['filter']}\n" in texts
+    # Images need not exist; a file that is wrong hides no other, and cannot command the terminal.
+    (tmp_path / "good.conf").write_text('filter = "dark:image=mine.pfm | gain:dc=0.5";')
+    (tmp_path / "wrong.conf").write_text('summary = "a\x1b[2Jb";\nfilter = "lowpas";')
+    monkeypatch.setenv("FFTD_PRESET_DIR", str(tmp_path))
+    good, wrong = json.loads(run("--json", "filter", "presets").stdout)
+    assert good["filter"].startswith("dark:image=mine.pfm,") and good["summary"] == ""
+    assert "wrong.conf:2: filter: unknown filter lowpas" in wrong["problem"]
+    assert "\x1b" not in (texts := run("filter", "presets").stdout)
+    assert "wrong: a?[2Jb\n    cannot be used: " in texts
+
+
+def test_a_wrong_preset_is_answered_with_all_of_them(daemon):
+    done = daemon.ctl("filter", "preset", "unshrp", check=False)
+    names = re.search(r"expected one of (.*); did you mean unsharp\?", done.stderr)[1]
+    assert sorted(names.split(", ")) == \
+        sorted(path.stem for path in (ROOT / "config/presets").iterdir())
+
+
+def test_filter_kinds():
+    """No daemon is asked; test_view_control.py compares them with what ListFilters returns."""
+    kinds = {kind["name"]: kind for kind in json.loads(run("--json", "filter", "kinds").stdout)}
     assert {"lowpass", "highpass", "bandpass", "bandstop", "notch", "gaussian-blur",
             "sharpen"} <= kinds.keys()
     cutoff, = (each for each in kinds["lowpass"]["parameters"] if each["name"] == "cutoff")
@@ -404,12 +431,12 @@ def test_filter_kinds(daemon):
             assert all(each in parameter["expected"] for each in parameter["choices"])
         else:
             assert "choices" not in parameter
-    one = daemon.ctl("filter", "kinds", "notch").stdout
+    one = run("filter", "kinds", "notch").stdout
     assert one.startswith("notch: ") and "lowpass" not in one and "required" in one
     assert f"\n    {kinds['notch']['formula']}\n" in one
-    assert daemon.ctl_json("filter", "kinds", "notch") == kinds["notch"]
+    assert json.loads(run("--json", "filter", "kinds", "notch").stdout) == kinds["notch"]
     for options in ([], ["--json"]):
-        assert_refused(daemon.ctl(*options, "filter", "kinds", "wobble", check=False), 65, "wobble")
+        assert_refused(run(*options, "filter", "kinds", "wobble"), 65, "wobble")
 
 
 @pytest.mark.parametrize("arguments, texts", [

@@ -67,14 +67,14 @@ def test_bands_are_found_and_evened_out(launch, scene):
 
         def is_kept():
             flicker = daemon.wait_until(lambda: right_flicker(daemon), "the right flicker")
-            serial = daemon.ctl_json("filter", "edit", *next(changes))["Serial"]
+            serial = daemon.change("filter", "edit", *next(changes))
             wait_for_psnr_db(reader, scene, 40, serial)
             found = adaptation(daemon)["flicker"]
             return found and found["since_ns"] == flicker["since_ns"]
         daemon.wait_until(is_kept, "a change that keeps the flicker")
 
         # It is kept, and found again; auto-notch, which has found nothing, stays.
-        serial = daemon.ctl_json("filter", "keep")["Serial"]
+        serial = daemon.change("filter", "keep")
         wait_for_psnr_db(reader, scene, 40, serial)
         stages = {stage["kind"]: stage["parameters"]
                   for stage in daemon.ctl_json("filter", "show")["FilterStages"]}

@@ -124,7 +124,7 @@ def test_no_documented_filter_makes_moire_stronger(scene):
         commands = filter_commands(text)
         assert commands, document
         for number, words in enumerate(commands):
-            after = amplitudes(luma(camera, daemon.ctl_json(*words)["Serial"]))
+            after = amplitudes(luma(camera, daemon.change(*words)))
             print(f"# figures: {document}: {' '.join(words)}: {after.round(1)}")
             assert np.hypot.reduce(after) < 1.01 * np.hypot.reduce(before), (document, words)
             # The first one of these two is to remove it.
@@ -138,5 +138,5 @@ def test_the_manuals_next_example_works_after_the_first(scene):
     commands = filter_commands((ROOT / "docs/man/fftd-ctl.1").read_text(), "set|edit")
     assert [words[1] for words in commands] == ["set", "edit"]
     for words in commands:
-        serial = daemon.ctl_json(*words)["Serial"]
+        serial = daemon.change(*words)
     assert amplitudes(luma(camera, serial)).max() < 0.1 * before.min()

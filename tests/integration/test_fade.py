@@ -37,8 +37,7 @@ def model(daemon, scene):
 
 
 def fade(daemon, filter_, frames, *arguments):
-    return daemon.ctl_json("filter", "set", "--fade", str(frames), chain(*filter_),
-                           *arguments)["Serial"]
+    return daemon.change("filter", "set", "--fade", str(frames), chain(*filter_), *arguments)
 
 
 def take_fade(reader, serial, frames):
@@ -99,7 +98,7 @@ def test_every_change_can_fade(daemon, command):
                for word in command]
     with Recorder(daemon) as reader:
         reader.next()
-        serial = daemon.ctl_json(*command, "--fade=5")["Serial"]
+        serial = daemon.change(*command, "--fade=5")
         frames = take_fade(reader, serial, 5)
     first = frames[0].sequence
     assert {frame.sequence - first: bool(frame.flags & BLENDED) for frame in frames} == \
@@ -159,11 +158,11 @@ def test_the_engine_is_rebuilt_for_a_fade(start, scene, tmp_path):
 def test_a_real_filter_fades_into_a_complex_one_and_back(daemon, scene):
     with Recorder(daemon) as reader:
         reader.next()
-        there = daemon.ctl_json("filter", "add", "shift:by=3/0", "--fade=12")["Serial"]
+        there = daemon.change("filter", "add", "shift:by=3/0", "--fade=12")
         frames = take_fade(reader, there, 12)
         engine = daemon.ctl_json("status")["Engine"]
         assert "complex" in engine
-        back = daemon.ctl_json("filter", "remove", "shift", "--fade=12")["Serial"]
+        back = daemon.change("filter", "remove", "shift", "--fade=12")
         frames += take_fade(reader, back, 12)
     model = Model(scene, engine)
     still = model.response(*OLD)

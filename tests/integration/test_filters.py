@@ -515,7 +515,7 @@ class Filtered:
     def frame(self, chain):
         """A frame of this filter, after others of it if it joins past ones, and the size to which
         its engine pads."""
-        serial = self.daemon.ctl_json("filter", "set", chain)["Serial"]
+        serial = self.daemon.change("filter", "set", chain)
         past = 2 if "temporal" in chain else 0
         for frame in self.camera.frames():
             past -= frame.filter_serial == serial

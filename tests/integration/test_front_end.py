@@ -29,7 +29,7 @@ def test_each_step_is_that_of_the_graph(start, tmp_path, mosaic, technique, reco
     with Reader(daemon) as reader:
         for step, (chain, view) in front_end.STEPS.items():
             daemon.ctl("filter", "set", chain)
-            serial = daemon.ctl_json("view", view)["Serial"]
+            serial = daemon.change("view", view)
             frame = reader.take_until(lambda frame, least=serial: frame.filter_serial >= least)[-1]
             got = numpy.frombuffer(frame.planes[0], numpy.uint8).reshape(mosaic.shape)
             shares = [front_end.share_equal(got, wanted[step]) for wanted in (expected, rounding)]

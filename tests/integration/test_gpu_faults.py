@@ -167,10 +167,10 @@ def test_frames_while_a_driver_compiles(start_faulty, faults, tmp_path):
     with Reader(daemon) as reader:
         before = reader.next()
         faults.begin("compile")
-        daemon.ctl_json("filter", "set", "shift:by=3/2")
+        daemon.change("filter", "set", "shift:by=3/2")
         frames = reader.take_until(lambda frame: frame.sequence > before.sequence + 30)
         assert {(frame.filter_serial, frame.digest) for frame in frames} == {(1, before.digest)}
-        daemon.ctl_json("filter", "set", "shift:by=5/2")
+        daemon.change("filter", "set", "shift:by=5/2")
         faults.end()
         shifted = reader.take_until(lambda frame: frame.filter_serial == 3)[-1]
         assert shifted.digest != before.digest

@@ -79,8 +79,7 @@ def directory(runtime_dir):
 
 @pytest.mark.parametrize("command", [
     ["status"], ["list"], ["stats"], ["stats", "--prometheus"], ["stats", "--openmetrics"],
-    ["camera", "controls"], ["filter", "show"], ["filter", "show", "--raw"], ["filter", "kinds"]],
-    ids=" ".join)
+    ["camera", "controls"], ["filter", "show"], ["filter", "show", "--raw"]], ids=" ".join)
 def test_texts_of_the_daemon_cannot_command_the_terminal(directory, command):
     with HostileControl(directory, ANSWERS):
         done = ctl(directory, *command)
@@ -105,8 +104,7 @@ def test_errors_of_the_daemon_cannot_command_the_terminal(directory, command):
 
 
 @pytest.mark.parametrize("command", [
-    ["status"], ["list"], ["stats"], ["camera", "controls"], ["filter", "show"],
-    ["filter", "kinds"]], ids=" ".join)
+    ["status"], ["list"], ["stats"], ["camera", "controls"], ["filter", "show"]], ids=" ".join)
 def test_json_escapes_what_a_terminal_obeys_and_keeps_the_text(directory, command):
     def texts(value):
         if isinstance(value, dict):
@@ -160,7 +158,7 @@ def test_deep_nesting_is_an_error_and_no_crash(directory, depth, kind, command):
 
 @pytest.mark.parametrize("command", [
     ["status"], ["list"], ["stats"], ["stats", "--prometheus"], ["camera", "controls"],
-    ["filter", "show"], ["filter", "kinds"], ["filter", "plot", "/none/plot.png"], ["snapshot"],
+    ["filter", "show"], ["filter", "plot", "/none/plot.png"], ["snapshot"],
     ["tune"], ["reload"]], ids=" ".join)
 @pytest.mark.parametrize("answer", [
     ("",), ("s", EVIL), ("a{ss}", {"State": EVIL}), ("aas", [[EVIL], []]),

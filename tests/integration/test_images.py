@@ -83,7 +83,7 @@ def test_no_start_with_a_bad_image(fftd, images, name):
 def test_a_file_that_changes_or_vanishes(start, images):
     """What is in use stays; the next use of the name reads the file again."""
     daemon = start(env={"FFTD_IMAGE_DIR": str(images)})
-    serial = daemon.ctl_json("filter", "set", "convolve:image=good,normalise=sum")["Serial"]
+    serial = daemon.change("filter", "set", "convolve:image=good,normalise=sum")
     (images / "good").write_bytes(GOOD[:-1])
     refused = daemon.ctl("filter", "add", "convolve:image=good", check=False)
     assert refused.returncode == 65 and "truncated: it has 8 of 9 bytes" in refused.stderr
@@ -91,6 +91,6 @@ def test_a_file_that_changes_or_vanishes(start, images):
     with Reader(daemon) as reader:
         reader.take_until(lambda frame: frame.filter_serial == serial)
         # The stage that is there keeps its pixels, whatever is added.
-        second = daemon.ctl_json("filter", "add", "gain:dc=1")["Serial"]
+        second = daemon.change("filter", "add", "gain:dc=1")
         reader.take_until(lambda frame: frame.filter_serial == second)
     assert "image=good" in daemon.ctl("filter", "show", "--raw").stdout

@@ -91,7 +91,7 @@ def test_scenes_lose_their_colour_alone(start, memory, technique):
         serial = daemon.ctl_json("filter", "show")["Serial"]
         moved = reader.take_until(lambda frame: frame.filter_serial >= serial)[-1]
         assert numpy.ptp(grey(moved)) > 100 and moved.planes != [colour.planes[0]]
-        serial = daemon.ctl_json("view", "difference")["Serial"]
+        serial = daemon.change("view", "difference")
         view = reader.take_until(lambda frame: frame.filter_serial >= serial)[-1]
         assert numpy.abs(grey(view).astype(int) - 128).max() <= 1
     assert daemon.ctl_json("stats")["Copies"]["pass"] == [0, 0]

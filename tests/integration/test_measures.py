@@ -264,7 +264,7 @@ def test_the_place_of_a_template_is_measured(start, fftd_module, tmp_path):
     assert "match_score" in daemon.ctl("stats").stdout
 
     # Without the filter there is no template.
-    serial = daemon.ctl_json("filter", "set", "none")["Serial"]
+    serial = daemon.change("filter", "set", "none")
     with fftd_module.Camera(str(daemon.runtime_dir)) as camera:
         for frame in camera:
             if frame.filter_serial >= serial and frame.match is None:

@@ -179,7 +179,7 @@ def test_moire_of_the_scene(start, seen):
     daemon.wait_for_socket("frames")
     with seen.module.Camera(str(daemon.runtime_dir)) as camera:
         before = amplitudes(luma(camera, 1))
-        serial = daemon.ctl_json("filter", "preset", "moire")["Serial"]
+        serial = daemon.change("filter", "preset", "moire")
         after = amplitudes(luma(camera, serial))
     print(f"# figures: waves of {before.round(1)} before, {after.round(1)} after")
     assert before.min() > 10

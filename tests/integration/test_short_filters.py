@@ -55,7 +55,7 @@ def test_each_frame_is_made_by_one_filter(start, scene, tmp_path):
         frames = [reader.next()]
         for before, after in itertools.permutations((NONE, KERNEL, SHORT, LONG), 2):
             for text in (before, after):
-                serial = daemon.ctl_json("filter", "set", text)["Serial"]
+                serial = daemon.change("filter", "set", text)
                 filters[serial] = text
                 frames += reader.take_until(lambda frame: frame.filter_serial == serial)
                 engines[text] = daemon.ctl_json("status")["Engine"].split(",")[0]
@@ -79,7 +79,7 @@ def test_a_fade_blends_and_ends_on_the_fastest_engine(start, scene, tmp_path, ol
     daemon, model = begin(start, scene, tmp_path, "--filter", old)
     with Recorder(daemon) as reader:
         reader.next()
-        serial = daemon.ctl_json("filter", "set", "--fade", str(count), new)["Serial"]
+        serial = daemon.change("filter", "set", "--fade", str(count), new)
         frames = reader.take_until(lambda frame: frame.filter_serial == serial)[-1:]
         assert daemon.ctl_json("status")["Engine"].startswith(during)
         first = frames[0].sequence

@@ -97,7 +97,7 @@ def test_a_shaken_recording_stands_still(start, tmp_path):
     daemon.wait_for_log("online")
     with Reader(daemon) as reader:
         before = rms_motion(reader, 20)
-        serial = daemon.ctl_json("filter", "set", "stabilise:time=1.5")["Serial"]
+        serial = daemon.change("filter", "set", "stabilise:time=1.5")
         while reader.next().filter_serial != serial:
             pass
         for _ in range(30):
@@ -106,7 +106,7 @@ def test_a_shaken_recording_stands_still(start, tmp_path):
         print(f"# figures: motion from frame to frame {before:.2f} px before, {after:.2f} px after")
         assert before > 1.5
         # Without the stage nothing is moved any more.
-        serial = daemon.ctl_json("filter", "set", "none")["Serial"]
+        serial = daemon.change("filter", "set", "none")
         while reader.next().filter_serial != serial:
             pass
         assert rms_motion(reader, 15) > before / 2

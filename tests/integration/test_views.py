@@ -47,7 +47,7 @@ def frames_of(daemon, view):
     with Reader(daemon) as reader:
         newest = daemon.ctl_json("filter", "show")["Serial"]
         first = reader.take_until(lambda frame: frame.filter_serial >= newest)[-1]
-        serial = daemon.ctl_json("view", view)["Serial"]
+        serial = daemon.change("view", view)
         *before, after = reader.take_until(lambda frame: frame.filter_serial > newest)
         assert after.filter_serial == serial
         return [first, *before], [after, reader.next()]

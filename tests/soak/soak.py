@@ -304,7 +304,8 @@ def wait_for_frames(daemon, directory):
 def soak(options, directory, log):
     """Returns the table and a list of failures."""
     daemon = subprocess.Popen(
-        [f"{options.build}/fftd", "--quiet", "--runtime-dir", directory, "--source",
+        [f"{options.build}/fftd", "--quiet", "--set", "engine.compile_ahead=false",
+         "--runtime-dir", directory, "--source",
          "pattern:scene", "--size", SIZE, "--fps", str(FPS), "--set",
          f"engine.device={options.device}", "--set", f"output.slots={SLOTS}",
          "--set", "output.checksum=true"], stderr=log)

@@ -15,7 +15,7 @@ import subprocess
 
 # From the top. An include goes from a layer to a lower one, or stays in its folder.
 LAYERS = [
-    {"daemon"},  # main.c, options.c and print.c
+    {"daemon"},  # main.c, options.c and what prints
     {"daemon/bus"},
     {"daemon/camera"},
     {"daemon/designer"},

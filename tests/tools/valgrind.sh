@@ -20,7 +20,8 @@ caches=$PWD/build/valgrind
 mkdir -p "$caches/pocl" "$caches/fftd"
 export POCL_CACHE_DIR="$caches/pocl" OCL_ICD_VENDORS=/etc/OpenCL/vendors/pocl.icd
 set -- "$1" --source pattern:moire --size 96x64 --fps 30 --device cpu \
-    --filter gaussian-blur:sigma=2 --runtime-dir "$work/run" --set engine.cache_dir="$caches/fftd"
+    --filter gaussian-blur:sigma=2 --runtime-dir "$work/run" --set engine.cache_dir="$caches/fftd" \
+    --set engine.compile_ahead=false
 log=$work/log
 
 ctl() {
@@ -49,7 +50,7 @@ until [ -S "$work/run/control" ] || [ $tries = 300 ]; do
     tries=$((tries + 1))
     sleep 0.2
 done
-ctl frames -n 10 >"$work/frames" && ctl filter set lowpass:cutoff=0.2 >"$work/serial"
+ctl frames -n 10 >"$work/frames" && ctl filter set --timeout 600 lowpass:cutoff=0.2 >"$work/serial"
 verdict $? "1 - serves frames and takes a filter"
 kill -TERM $daemon
 wait $daemon

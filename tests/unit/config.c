@@ -316,6 +316,40 @@ static void assignments_are_refused_with_reasons(void **state)
     unsetenv("FFTD_PRESET_DIR");
 }
 
+/* A name that is cut would send its reader to a preset that does not exist. */
+static void presets_are_named_whole(void **state)
+{
+    (void)state;
+    char folder[] = "/tmp/fftd-presets-XXXXXX", file[128];
+    struct filter_chain chain;
+    struct error why = {""};
+    assert_non_null(mkdtemp(folder));
+    for (unsigned i = 0; i < 100; i++) {
+        snprintf(file, sizeof file, "%s/preset-%02u.conf", folder, i);
+        FILE *preset = fopen(file, "w");
+        assert_non_null(preset);
+        fclose(preset);
+    }
+    setenv("FFTD_PRESET_DIR", folder, 1);
+    assert_int_equal(config_filter(&chain, "preset:x", &why), -ENOENT);
+    unsigned named = 0, more = 0;
+    int length = 0;
+    const char *at = strstr(why.text, "preset-00");
+    for (unsigned number; at != NULL && sscanf(at, "preset-%2u%n", &number, &length) == 1;
+         at += strncmp(at + length, ", ", 2) == 0 ? length + 2 : length)
+        assert_int_equal(number, named++);
+    assert_int_equal(sscanf(at, " and %u more%n", &more, &length), 1);
+    assert_int_equal(at[length], '\0');
+    assert_int_equal(named + more, 100);
+    assert_true(named > 20);
+    for (unsigned i = 0; i < 100; i++) {
+        snprintf(file, sizeof file, "%s/preset-%02u.conf", folder, i);
+        unlink(file);
+    }
+    rmdir(folder);
+    unsetenv("FFTD_PRESET_DIR");
+}
+
 static void too_long_is_refused(void **state)
 {
     (void)state;
@@ -854,6 +888,7 @@ int main(void)
         cmocka_unit_test(what_is_printed_loads_again),
         cmocka_unit_test(every_preset_loads),
         cmocka_unit_test(no_presets_is_said),
+        cmocka_unit_test(presets_are_named_whole),
         cmocka_unit_test(presets_hold_a_filter_only),
         cmocka_unit_test(directories_follow_the_environment),
         cmocka_unit_test(keys_have_to_agree),

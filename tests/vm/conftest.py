@@ -100,7 +100,8 @@ class Service:
         """All filters share one margin without tuning, because kernels take minutes to compile."""
         self.config.write_text(f'camera = {{ source = "{source}"; size = "{size}"; '
                                f'fps = {fps:.1f}; {camera} }};\nfilter = "{filter}";\n'
-                               f'engine = {{ margin = 24; tune = "off"; {engine} }};\n'
+                               f'engine = {{ margin = 24; tune = "off"; compile_ahead = false; '
+                               f'{engine} }};\n'
                                f'output = {{ checksum = true; {output} }};\n')
 
     def systemctl(self, verb, check=True):
@@ -147,7 +148,7 @@ class Service:
         return run("fftd-ctl", "--name", self.name, "frames", "--raw", "-n", "1", text=False).stdout
 
     def set_filter(self, chain):
-        self.ctl("filter", "set", chain)
+        self.ctl("filter", "set", "--timeout=600", chain)  # an emulated compiler takes long
 
     def wait_for_filter(self):
         """Waits until frames of the newest filter are published."""

@@ -50,7 +50,8 @@ def test_who_may_what(running):
     assert ctl_as(running, ["fftd"], "frames", "-n", "3", "-o", "/tmp/x.y4m").returncode == 0
     refused = ctl_as(running, ["fftd"], "filter", "set", "lowpass:cutoff=0.1")
     assert refused.returncode == 77 and f"/run/fftd/{running.name}/control" in refused.stderr
-    assert ctl_as(running, ["fftd-admin"], "filter", "set", "lowpass:cutoff=0.1").returncode == 0
+    assert ctl_as(running, ["fftd-admin"], "filter", "set", "--no-wait",
+                  "lowpass:cutoff=0.1").returncode == 0
     assert f"user {SOMEBODY}" in running.journal
 
 

@@ -1,0 +1,62 @@
+#include "bus/stages.h"
+
+#include <errno.h>
+
+#include "bus/value.h"
+#include "filters/filter.h"
+
+static int append_kernel(sd_bus_message *reply, const char *name,
+                         const struct filter_kernel *kernel)
+{
+    int r = value_open_array(reply, name, "ad");
+    for (unsigned y = 0; r >= 0 && y < kernel->rows; y++) {
+        double row[FILTER_KERNEL_SIDE];
+        for (unsigned x = 0; x < kernel->columns; x++)
+            row[x] = (double)kernel->value[y][x];
+        r = sd_bus_message_append_array(reply, 'd', row, kernel->columns * sizeof row[0]);
+    }
+    return r < 0 ? r : value_close_containers(reply, 3);
+}
+
+static int append_parameter(sd_bus_message *reply, const struct filter_stage *stage, unsigned index)
+{
+    const struct filter_param *param = &stage->kind->param[index];
+    const struct filter_value *value = &stage->value[index];
+    switch (param->type) {
+    case FILTER_NUMBER:
+        return sd_bus_message_append(reply, "{sv}", param->name, "d", value->number);
+    case FILTER_PAIR:
+        return sd_bus_message_append(reply, "{sv}", param->name, "ad", 2, value->number,
+                                     value->second);
+    case FILTER_CHOICE:
+        return value_append_named_text(reply, param->name, param->choices[(unsigned)value->number]);
+    case FILTER_BOOL:
+        return sd_bus_message_append(reply, "{sv}", param->name, "b", value->number != 0);
+    case FILTER_KERNEL:
+        return append_kernel(reply, param->name, &stage->kernel);
+    case FILTER_IMAGE:
+        return value_append_named_text(reply, param->name, stage->image->name);
+    }
+    return -EINVAL;
+}
+
+/* Appends the kind and the parameters of a stage by name. */
+static int append_stage(sd_bus_message *reply, const struct filter_stage *stage)
+{
+    int r = sd_bus_message_open_container(reply, 'a', "{sv}");
+    if (r < 0 || (r = value_append_named_text(reply, "kind", stage->kind->name)) < 0)
+        return r;
+    r = value_open_array(reply, "parameters", "{sv}");
+    for (unsigned i = 0; r >= 0 && i < stage->kind->param_count; i++)
+        r = filter_stage_has(stage, i) ? append_parameter(reply, stage, i) : 0;
+    return r < 0 ? r : value_close_containers(reply, 4);
+}
+
+int stages_append(sd_bus_message *reply, const void *value)
+{
+    const struct filter_chain *chain = value;
+    int r = sd_bus_message_open_container(reply, 'a', "a{sv}");
+    for (unsigned i = 0; r >= 0 && i < chain->count; i++)
+        r = append_stage(reply, &chain->stage[i]);
+    return r < 0 ? r : sd_bus_message_close_container(reply);
+}

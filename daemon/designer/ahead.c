@@ -1,0 +1,197 @@
+#include "designer/ahead.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <spawn.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "config/key.h"
+#include "core/clock.h"
+#include "core/format.h"
+#include "service/log.h"
+
+/* A user who tries filters makes the next change sooner than that, and most daemons of tests have
+ * ended. */
+#define IDLE_NS    (10 * NS_PER_S)
+#define LOOK_NS    (1 * NS_PER_S)
+/* What the process takes with PoCL and its compiler, and what is left for other programs. */
+#define HOST_BYTES (512ull << 20)
+
+static bool is_allowed;
+
+void ahead_allow(void)
+{
+    is_allowed = true;
+}
+
+/* Returns whether engines, or what they need to be built, depend on a key. */
+static bool is_needed(const char *key)
+{
+    return strncmp(key, "engine.", strlen("engine.")) == 0 &&
+           strcmp(key, "engine.compile_ahead") != 0 && strcmp(key, "engine.view") != 0;
+}
+
+static bool add_option(struct ahead *ahead, const char *key, const char *value)
+{
+    if (ahead->option_count == AHEAD_MAX_OPTIONS ||
+        asprintf(&ahead->option[ahead->option_count], "--set=%s=%s", key, value) < 0)
+        return false;
+    ahead->option_count++;
+    return true;
+}
+
+void ahead_init(struct ahead *ret, const struct config *config)
+{
+    char value[CONFIG_TEXT];
+    unsigned count;
+    const struct config_key *keys = config_keys(&count);
+    bool is_complete = true;
+    *ret = (struct ahead){.due_ns = INT64_MAX};
+    if (!is_allowed || !config->engine.compile_ahead || config->engine.cache_dir[0] == '\0')
+        return;
+    for (unsigned i = 0; i < count && is_complete; i++) {
+        if (!is_needed(keys[i].name))
+            continue;
+        config_key_print(config, &keys[i], value, sizeof value);
+        is_complete = add_option(ret, keys[i].name, value);
+    }
+    if (!is_complete)
+        ahead_finish(ret);
+}
+
+/* One that has ended by itself is not started again, however it has ended: it would do the same. */
+static void reap(struct ahead *ahead, int flags)
+{
+    const pid_t pid = ahead->pid != 0 ? waitpid(ahead->pid, NULL, flags) : 0;
+    if (pid == 0 || (pid < 0 && errno == EINTR))
+        return;
+    ahead->pid = 0;
+    ahead->is_done = !ahead->is_interrupted;
+}
+
+void ahead_interrupt(struct ahead *ahead)
+{
+    if (ahead->pid != 0) {
+        ahead->is_interrupted = true;
+        kill(ahead->pid, SIGKILL); /* not reaped yet: the number is still its own */
+        reap(ahead, WNOHANG);
+    }
+    ahead->due_ns = clock_now_ns() + IDLE_NS;
+}
+
+void ahead_finish(struct ahead *ahead)
+{
+    if (ahead->pid != 0) {
+        kill(ahead->pid, SIGKILL);
+        reap(ahead, 0);
+    }
+    for (unsigned i = 0; i < ahead->option_count; i++)
+        free(ahead->option[i]);
+    ahead->option_count = 0;
+}
+
+/* ---- starting ---- */
+
+/* The daemon blocks and ignores signals, which its children would inherit. */
+static int set_attributes(posix_spawnattr_t *attributes)
+{
+    sigset_t unblocked, ignored;
+    sigemptyset(&unblocked);
+    sigemptyset(&ignored);
+    sigaddset(&ignored, SIGPIPE);
+    int r = posix_spawnattr_setsigmask(attributes, &unblocked);
+    if (r == 0)
+        r = posix_spawnattr_setsigdefault(attributes, &ignored);
+    if (r == 0)
+        r = posix_spawnattr_setflags(attributes, POSIX_SPAWN_SETSIGMASK | POSIX_SPAWN_SETSIGDEF);
+    return r;
+}
+
+/* What compilers print belongs nowhere. */
+static int set_descriptors(posix_spawn_file_actions_t *actions)
+{
+    int r = posix_spawn_file_actions_addopen(actions, STDIN_FILENO, "/dev/null", O_RDWR, 0);
+    for (int fd = STDOUT_FILENO; fd <= STDERR_FILENO && r == 0; fd++)
+        r = posix_spawn_file_actions_adddup2(actions, STDIN_FILENO, fd);
+    if (r == 0)
+        r = posix_spawn_file_actions_addclosefrom_np(actions, STDERR_FILENO + 1);
+    return r;
+}
+
+/* Returns 0 or an errno, as posix_spawn. */
+static int spawn(pid_t *ret, char *const *arguments)
+{
+    posix_spawn_file_actions_t actions;
+    posix_spawnattr_t attributes;
+    int r = posix_spawn_file_actions_init(&actions);
+    if (r != 0)
+        return r;
+    r = posix_spawnattr_init(&attributes);
+    if (r == 0) {
+        r = set_descriptors(&actions);
+        if (r == 0)
+            r = set_attributes(&attributes);
+        if (r == 0)
+            r = posix_spawn(ret, "/proc/self/exe", &actions, &attributes, arguments, environ);
+        posix_spawnattr_destroy(&attributes);
+    }
+    posix_spawn_file_actions_destroy(&actions);
+    return r;
+}
+
+static void start(struct ahead *ahead)
+{
+    const struct fftd_format *format = &ahead->frames.format;
+    char name[] = "fftd", what[120], view[60];
+    char *arguments[AHEAD_MAX_OPTIONS + 4] = {name, what, view};
+    snprintf(what, sizeof what, "--compile-ahead=%ux%u:%s:%.17g@%d", format->width, format->height,
+             format_by_fourcc(ahead->frames.captured)->name, ahead->support_px, (int)getpid());
+    snprintf(view, sizeof view, "--set=engine.view=%s", view_names[ahead->view]);
+    memcpy(arguments + 3, ahead->option, ahead->option_count * sizeof *arguments);
+    const int r = spawn(&ahead->pid, arguments);
+    if (r == 0)
+        return;
+    ahead->pid = 0;
+    ahead->is_done = true;
+    log_debug("nothing is compiled ahead: %s", strerror(r));
+}
+
+static bool is_done_for(const struct ahead *ahead, const struct builder *builder)
+{
+    return ahead->is_done && engine_frames_equal(&ahead->frames, &builder->frames) &&
+           ahead->support_px == builder->support_px && ahead->view == builder->built.view;
+}
+
+/* The engines in use, one more, and the process itself. */
+static bool has_memory(const struct builder *builder)
+{
+    const struct budget *budget = &builder->memory.budget;
+    const struct budget_use *use = &builder->use;
+    return use->host + use->host / 2 + HOST_BYTES <= budget->host &&
+           (budget->is_shared || use->device + use->device / 2 <= budget->device);
+}
+
+int64_t ahead_step(struct ahead *ahead, const struct builder *builder)
+{
+    reap(ahead, WNOHANG);
+    if (ahead->pid != 0)
+        return clock_now_ns() + LOOK_NS;
+    if (ahead->option_count == 0 || builder->engine == NULL || is_done_for(ahead, builder) ||
+        !has_memory(builder))
+        return INT64_MAX;
+    if (ahead->due_ns == INT64_MAX)
+        ahead->due_ns = clock_now_ns() + IDLE_NS;
+    if (clock_now_ns() < ahead->due_ns)
+        return ahead->due_ns;
+    ahead->is_done = ahead->is_interrupted = false;
+    ahead->frames = builder->frames;
+    ahead->support_px = builder->support_px;
+    ahead->view = builder->built.view;
+    start(ahead);
+    return clock_now_ns() + LOOK_NS;
+}

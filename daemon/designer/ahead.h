@@ -1,0 +1,55 @@
+/* Compiles in idle time what the next change of the filter may need: engines for the chains of
+ * docs/FILTERS.md and of the presets, which a process of its own builds and throws away. What stays
+ * are their programs in the caches of fftd and of the driver.
+ *
+ * The process is fftd again, with --compile-ahead (compile_ahead.h). It has the lowest priority of
+ * the scheduler (SCHED_IDLE), is the first that dies if memory runs out, and is killed as soon as
+ * anything is requested of the designer. So it delays no frame and no change, and neither a crash
+ * of the compiler nor the memory that it retains is the daemon's.
+ *
+ * Threads: the designer's, without its lock; ahead_allow is called before there are others. */
+#ifndef FFTD_DESIGNER_AHEAD_H
+#define FFTD_DESIGNER_AHEAD_H
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+#include "config/config.h"
+#include "designer/builder.h"
+
+#define AHEAD_MAX_OPTIONS 64
+
+struct ahead {
+    char *option[AHEAD_MAX_OPTIONS]; /* of the process: the keys that engines depend on */
+    unsigned option_count;           /* 0: nothing is compiled ahead */
+    pid_t pid;                       /* 0: no process runs */
+    bool is_interrupted;             /* it was killed here, and may begin again */
+    int64_t due_ns;                  /* when the next one begins, if nothing is requested */
+    /* What the newest process compiles for, or has compiled for. */
+    bool is_done;
+    struct engine_frames frames;
+    double support_px;
+    enum view_kind view;
+};
+
+/* Lets processes be started, as programs that are not fftd must not. */
+void ahead_allow(void);
+
+/* Keeps what a process needs to know of the configuration. Without memory, or where
+ * engine.compile_ahead forbids it, nothing is compiled ahead. */
+void ahead_init(struct ahead *ret, const struct config *config);
+
+/* Ends the process, if one runs, and frees the rest. */
+void ahead_finish(struct ahead *ahead);
+
+/* Starts a process if the designer has been idle for long enough and the newest engine is one for
+ * which nothing has been compiled yet. Returns when to call it again; INT64_MAX: after the next
+ * request. */
+int64_t ahead_step(struct ahead *ahead, const struct builder *builder);
+
+/* Kills the process, if one runs, and waits from now on for the time that must be idle. Does not
+ * wait for its end. */
+void ahead_interrupt(struct ahead *ahead);
+
+#endif

@@ -1,0 +1,166 @@
+#include "designer/compile_ahead.h"
+
+#include <fcntl.h>
+#include <sched.h>
+#include <signal.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sysexits.h>
+#include <unistd.h>
+
+#include "config/preset.h"
+#include "core/format.h"
+#include "designer/builder.h"
+#include "filters/filter_kind.h"
+#include "gpu/cache.h"
+#include "gpu/program.h"
+#include "service/log.h"
+
+#define MAX_BUILT  128
+#define CACHE_KIND "ahead"
+
+struct work {
+    struct builder builder;
+    struct fftd_format captured;
+    struct engine_frames frames;
+    double support_px; /* that the daemon's engine allows for */
+    int parent;        /* the daemon; 0: it was started by hand */
+    struct {
+        struct recipe recipe;
+        double support_px;
+    } built[MAX_BUILT];
+    unsigned built_count;
+};
+
+/* Everybody else comes first, and the daemon's end is the end of this as well. Threads inherit it.
+ */
+static void step_back(const struct work *work)
+{
+    const struct sched_param none = {.sched_priority = 0};
+    sched_setscheduler(0, SCHED_IDLE, &none);
+    const int fd = open("/proc/self/oom_score_adj", O_WRONLY | O_CLOEXEC);
+    if (fd >= 0) {
+        (void)!write(fd, "1000", 4);
+        close(fd);
+    }
+    prctl(PR_SET_PDEATHSIG, SIGKILL);
+    if (work->parent != 0 && getppid() != work->parent) /* it has ended already */
+        _exit(EX_OK);
+}
+
+static bool parse(struct work *work, const char *what)
+{
+    char name[20];
+    unsigned width, height;
+    if (sscanf(what, "%5ux%5u:%19[A-Za-z0-9]:%lf@%d", &width, &height, name, &work->support_px,
+               &work->parent) < 4)
+        return false;
+    const struct format_info *info = format_by_name(name);
+    return info != NULL &&
+           format_layout(&work->captured, info->fourcc, width, height, 1, NULL) == 0;
+}
+
+/* Returns whether an engine for this chain has been built already; if not, notes that it will be.
+ */
+static bool is_built(struct work *work, const struct filter_chain *chain)
+{
+    struct recipe settings = work->builder.options.recipe;
+    settings.captured = work->frames.captured;
+    const struct recipe recipe = recipe_of(chain, &settings);
+    const double chain_px = filter_chain_support(chain);
+    const double support_px = chain_px > work->support_px ? chain_px : work->support_px;
+    for (unsigned i = 0; i < work->built_count; i++)
+        if (recipe_equal(&recipe, &work->built[i].recipe) &&
+            support_px == work->built[i].support_px)
+            return true;
+    if (work->built_count < MAX_BUILT) {
+        work->built[work->built_count].recipe = recipe;
+        work->built[work->built_count++].support_px = support_px;
+    }
+    return false;
+}
+
+/* Builds what the daemon would, whose engine has another recipe. */
+static void compile(struct work *work, const struct filter_chain *chain)
+{
+    struct builder *builder = &work->builder;
+    const struct builder_fade none = {.frames = 0};
+    struct engine_response *response = NULL;
+    struct error why;
+    if (recipe_check_frames(&builder->options.recipe, &work->captured, chain, &why) < 0 ||
+        is_built(work, chain))
+        return;
+    builder->frames = work->frames;
+    builder->support_px = work->support_px;
+    builder->built = (struct recipe){.captured = UINT32_MAX}; /* equal to no other */
+    if (builder_design(builder, NULL, chain, &none, &response, &why) == 0)
+        engine_response_free(response);
+    if (builder->engine != NULL)
+        builder_close_engine(builder, builder->engine);
+}
+
+static void compile_preset(void *context, const char *name)
+{
+    struct filter_chain chain;
+    struct error why;
+    if (config_load_preset(&chain, NULL, name, &why) == 0)
+        compile(context, &chain);
+}
+
+static void compile_all(struct work *work)
+{
+    unsigned count;
+    const struct filter_kind *const *kinds = filter_kinds(&count);
+    struct filter_chain chain = {.count = 0};
+    struct error why;
+    compile(work, &chain);
+    for (unsigned i = 0; i < count; i++)
+        if (filter_chain_parse(&chain, kinds[i]->docs.example, &why) == 0)
+            compile(work, &chain);
+    config_list_presets(compile_preset, work);
+}
+
+/* Returns a key of everything that the result depends on, or nearly: what is missing in the caches
+ * is compiled when it is needed. */
+static uint64_t key_of(const struct work *work, const struct config *config, const char *what)
+{
+    const char *texts[] = {FFTD_VERSION, gpu_device_identity(work->builder.memory.outline)};
+    const uint64_t sources = program_sources_hash();
+    uint64_t key = cache_hash(CACHE_HASH_START, &sources, sizeof sources);
+    for (unsigned i = 0; i < sizeof texts / sizeof *texts; i++)
+        key = cache_hash(key, texts[i], strlen(texts[i]));
+    key = cache_hash(key, what, strcspn(what, "@"));
+    return cache_hash(key, &config->engine.options, sizeof config->engine.options);
+}
+
+int compile_ahead(const struct config *config, const char *what)
+{
+    static struct work work;
+    const struct engine_observer observer = {.on_build = NULL};
+    const char *cache_dir = config->engine.cache_dir;
+    struct error why;
+    size_t size;
+    const bool is_valid = parse(&work, what);
+    step_back(&work);
+    if (!is_valid) {
+        log_error("--compile-ahead=%s: expected WIDTHxHEIGHT:FORMAT:SUPPORT[@PID]", what);
+        return EX_USAGE;
+    }
+    int r =
+        engine_frames_describe(&work.frames, &config->engine.options.recipe, &work.captured, &why);
+    if (r == 0)
+        r = builder_init(&work.builder, config, &observer, &why);
+    if (r < 0) {
+        log_error("%s", why.text);
+        return EX_UNAVAILABLE;
+    }
+    const uint64_t key = key_of(&work, config, what);
+    if (cache_read(cache_dir, CACHE_KIND, key, &size, &why) == NULL) {
+        compile_all(&work);
+        cache_write(cache_dir, CACHE_KIND, key, what, strlen(what), &why);
+    }
+    builder_finish(&work.builder);
+    return EX_OK;
+}

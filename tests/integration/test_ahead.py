@@ -1,0 +1,103 @@
+"""Tests of what is compiled in idle time (engine.compile_ahead)."""
+
+import os
+import pathlib
+import signal
+import subprocess
+import time
+
+import pytest
+
+from conftest import BUILD, PATIENCE, wait_until
+
+AHEAD = ("--set", "engine.compile_ahead=true", "--set", "engine.tune=off")
+
+
+def children(daemon):
+    """Returns the processes that compile for a daemon."""
+    found = []
+    for path in pathlib.Path(f"/proc/{daemon.pid}/task").glob("*/children"):
+        for pid in path.read_text().split():
+            command = pathlib.Path(f"/proc/{pid}/cmdline").read_bytes()
+            if b"--compile-ahead=" in command:
+                found.append(int(pid))
+    return found
+
+
+def is_running(pid):
+    try:
+        return pathlib.Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] != "Z"
+    except (FileNotFoundError, ProcessLookupError):
+        return False
+
+
+@pytest.fixture
+def compiling(start, tmp_path):
+    """A daemon, and the process that compiles for it."""
+    daemon = start(*AHEAD, "--set", f"engine.cache_dir={tmp_path / 'cache'}")
+    daemon.wait_for_log("online")
+    pid, = daemon.wait_until(lambda: children(daemon), "a process that compiles")
+    return daemon, pid
+
+
+def test_it_gives_way_to_everybody_and_to_each_change(compiling):
+    daemon, pid = compiling
+    daemon.wait_until(lambda: os.sched_getscheduler(pid) == os.SCHED_IDLE, "the lowest priority")
+    daemon.wait_until(lambda: not is_running(pid) or
+                      pathlib.Path(f"/proc/{pid}/oom_score_adj").read_text() == "1000\n",
+                      "a score for the killer")
+    daemon.change("filter", "set", "gain:ac=0.5")
+    daemon.wait_until(lambda: not is_running(pid), "its end")
+    daemon.ctl("filter", "set", "gain:ac=0.25")
+    assert not children(daemon)
+    assert daemon.stop() == 0
+
+
+def test_a_crash_of_the_compiler_is_not_repeated(compiling):
+    daemon, pid = compiling
+    os.kill(pid, signal.SIGSEGV)
+    daemon.wait_until(lambda: not is_running(pid), "its end")
+    daemon.wait_until(lambda: not pathlib.Path(f"/proc/{pid}").exists(), "that it is reaped")
+    time.sleep(3)  # it is looked for once a second
+    assert not children(daemon)
+    assert daemon.ctl_json("status")["State"] == "online"
+
+
+def test_it_ends_with_the_daemon(compiling):
+    daemon, pid = compiling
+    daemon.signal(signal.SIGKILL)
+    daemon.wait()
+    wait_until(lambda: not is_running(pid), "its end")
+
+
+def test_the_next_change_compiles_nothing(start, tmp_path):
+    """The process is left alone until it has compiled what a change needed without it."""
+    chain = "lowpass:cutoff=0.15"  # the example of the first kind
+
+    def change(name):
+        daemon = start("--set", f"engine.cache_dir={tmp_path / name}", *options, size="64x48")
+        daemon.wait_for_log("online")
+        before = entries(name)
+        daemon.ctl("filter", "set", chain)
+        assert daemon.stop() == 0
+        return daemon.log.count("compiling"), before
+
+    def entries(name):
+        return set(path.name for path in (tmp_path / name).glob("*.clbin"))
+
+    options = ("--set", "engine.tune=off", "--set", "engine.technique=staged")
+    compiled, at_first = change("without")
+    needed = entries("without")
+    assert compiled == 2 and at_first < needed
+    with subprocess.Popen([BUILD / "fftd", "--compile-ahead=64x48:NV12:0", "--set",
+                           f"engine.cache_dir={tmp_path / 'with'}", *options]) as process:
+        wait_until(lambda: needed <= entries("with"), "the programs")
+        process.kill()
+    assert change("with")[0] == 0
+
+
+@pytest.mark.parametrize("what", ["", "64x48", "64x48:NV12", "64x48:XYZ:0", "4x4:NV12:0",
+                                  "99999x2:NV12:0", "64x48:NV12:x"])
+def test_frames_that_it_does_not_know(fftd, what):
+    done = fftd(f"--compile-ahead={what}")
+    assert done.returncode in (64, 69) and done.stderr.count("\n") == 1

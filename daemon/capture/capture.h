@@ -66,13 +66,14 @@ struct capture {
     const struct capture_ops *ops;
     struct fftd_format
         format; /* with rate and colour; strides are nominal: each frame has its own */
-    int64_t opening_until_ns;  /* CLOCK_MONOTONIC; 0: it is open, and all else here is valid.
-                                  Otherwise capture_open_more is called whenever capture_fd is
-                                  readable, and at this time at the latest */
-    bool unpaced;              /* the reader of its frames sets the pace */
-    char description[128];     /* "vivid (platform:vivid-000), NV12 640x360 at 30 fps" */
-    uint64_t dropped_error;    /* frames that were damaged or too short, returned unread */
-    uint64_t dropped_stale;    /* frames returned because a newer one was ready */
+    int64_t opening_until_ns; /* CLOCK_MONOTONIC; 0: it is open, and all else here is valid.
+                                 Otherwise capture_open_more is called whenever capture_fd is
+                                 readable, and at this time at the latest */
+    bool unpaced;             /* the reader of its frames sets the pace */
+    bool waits;             /* frames that are not dequeued in time come later, and none is lost */
+    char description[128];  /* "vivid (platform:vivid-000), NV12 640x360 at 30 fps" */
+    uint64_t dropped_error; /* frames that were damaged or too short, returned unread */
+    uint64_t dropped_stale; /* frames returned because a newer one was ready */
     struct copy_count copied;  /* frames that the processor copied before they were lent */
     struct error stall_reason; /* why no frames come, if none do; empty: not known */
 };

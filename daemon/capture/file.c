@@ -435,6 +435,7 @@ int capture_open_file(struct capture **ret, const char *path, const struct captu
     if (r < 0)
         goto fail;
     file->capture.unpaced = isinf(request->rate);
+    file->capture.waits = file->capture.unpaced || !file->loop;
     r = pace_init(&file->pace, file->capture.format.rate_num, file->capture.format.rate_den, why);
     if (r < 0)
         goto fail;

@@ -207,3 +207,66 @@ def test_a_scene_waits(start):
                 sequences.append(frame.sequence)
     assert sequences == list(range(1, 301))
     assert daemon.wait() == 0
+
+
+# ---- frames from standard input ----
+
+HEADER = b"YUV4MPEG2 W%d H%d F25:1 Ip A1:1 Cmono16\n" % (WIDTH, HEIGHT)
+
+
+@pytest.fixture
+def feed(start):
+    """Starts a daemon that reads a pipe, and returns it with the pipe's other end."""
+    def start_with_pipe(*arguments):
+        theirs, ours = os.pipe()
+        daemon = start(*LOSSLESS, *arguments, source="pipe:-", size=None, fps=None, stdin=theirs)
+        os.close(theirs)
+        return daemon, os.fdopen(ours, "wb", buffering=0)
+    return start_with_pipe
+
+
+def test_a_pipe_may_be_silent(feed):
+    """Neither the silence before the header nor one in the middle of a frame is a fault."""
+    daemon, pipe = feed("--set", "camera.stall_timeout=0.5")
+    time.sleep(1)
+    pipe.write(HEADER[:10])
+    time.sleep(0.3)
+    pipe.write(HEADER[10:] + b"FRAME\n" + picture(0))
+    pipe.write(b"FRAME with parameters\n" + picture(1)[:100])
+    with Reader(daemon, lossless=True) as reader:
+        assert reader.wait() == 1
+        assert number_of(reader.take())[0] == 0
+        time.sleep(1.5)
+        assert daemon.ctl_json("status")["State"] == "online"
+        pipe.write(picture(1)[100:])
+        pipe.close()
+        assert reader.wait() == 1
+        assert number_of(reader.take())[0] == 1
+        assert reader.wait(2000) <= 0
+    assert daemon.wait() == 0
+    assert "restart" not in daemon.log, daemon.log
+
+
+@pytest.mark.parametrize("arguments, content, code, text", (
+    ((), b"RIFF nothing\n", 78, "ffmpeg -i FILE"),
+    ((), b"", 78, "ended before the first frame"),
+    ((), b"YUV4MPEG2 W0\n", 78, "no width W"),
+    ((), HEADER + b"FRAME\n" + picture(0) + picture(1), 0, None),
+    (("--size", f"{WIDTH}x{HEIGHT}", "--set", "camera.format=Y16"), picture(0) + b"12", 0, None)))
+def test_what_is_wrong_with_a_pipe(feed, arguments, content, code, text):
+    """What follows damage cannot be read, so the source ends there."""
+    daemon, pipe = feed(*arguments)
+    pipe.write(content)
+    pipe.close()
+    if text is None:
+        with Reader(daemon, lossless=True) as reader:
+            assert reader.wait() == 1
+            assert number_of(reader.take())[0] == 0
+    assert daemon.wait() == code, daemon.log
+    assert text is None or text in daemon.log, daemon.log
+
+
+def test_standard_input_must_be_a_pipe(start):
+    daemon = start(source="pipe:-", size=None, fps=None)
+    assert daemon.wait() != 0
+    assert "is not a pipe" in daemon.log

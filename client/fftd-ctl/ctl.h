@@ -10,6 +10,8 @@
 #include <stdint.h>
 #include <sysexits.h>
 
+#define CTL_MAX_SETTINGS 32
+
 struct ctl {
     const char *name;        /* the value of --name; "default" without it */
     const char *runtime_dir; /* NULL unless --runtime-dir */
@@ -22,7 +24,15 @@ struct ctl {
     bool prometheus;
     uint64_t if_serial; /* change the filter only if it has this serial; 0: always */
     uint32_t fade;      /* frames over which a change of the filter is blended; 0: none */
-    int argc;           /* operands after the command's name */
+    /* For `convert`. */
+    const char *filter;                    /* a chain; "none" without the option */
+    const char *size;                      /* of raw frames; NULL: not given */
+    const char *pixel_format;              /* of raw frames; NULL: not given */
+    double fps;                            /* of raw frames; 0: not given */
+    const char *setting[CTL_MAX_SETTINGS]; /* KEY=VALUE, for the daemon */
+    unsigned setting_count;
+    bool resume, two_pass, compare;
+    int argc; /* operands after the command's name */
     char **argv;
 };
 

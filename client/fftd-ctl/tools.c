@@ -10,9 +10,10 @@
 
 #include "commands.h"
 #include "common/json.h"
+#include "tools.h"
 
 /* Replaces this process by fftd. Returns only if fftd is not found. */
-static void exec_fftd(char *const *args)
+void tools_exec_fftd(char *const *args)
 {
     static const char *const places[] = {"fftd", "../sbin/fftd"};
     char self[PATH_MAX], path[PATH_MAX + 16];
@@ -30,7 +31,7 @@ static void exec_fftd(char *const *args)
     execvp("fftd", args);
 }
 
-static int no_fftd(const struct ctl *ctl)
+int tools_no_fftd(const struct ctl *ctl)
 {
     return ctl_fail(
         ctl, EX_UNAVAILABLE,
@@ -40,8 +41,8 @@ static int no_fftd(const struct ctl *ctl)
 int command_devices(const struct ctl *ctl)
 {
     char *args[] = {"fftd", "--list-devices", ctl->json ? "--json" : NULL, NULL};
-    exec_fftd(args);
-    return no_fftd(ctl);
+    tools_exec_fftd(args);
+    return tools_no_fftd(ctl);
 }
 
 /* Runs fftd --check and stores its messages in text[]. Returns its wait status; -1: see errno. */
@@ -63,7 +64,7 @@ static int run_check(const char *path, char *text, size_t size)
             _exit(EX_OSERR);
         close(ends[0]);
         close(ends[1]);
-        exec_fftd(args);
+        tools_exec_fftd(args);
         _exit(127);
     }
     close(ends[1]);
@@ -97,7 +98,7 @@ int command_check(const struct ctl *ctl)
     if (status == -1)
         return ctl_fail(ctl, EX_OSERR, "cannot run fftd: %s", strerror(errno));
     if (WIFEXITED(status) && WEXITSTATUS(status) == 127)
-        return no_fftd(ctl);
+        return tools_no_fftd(ctl);
     if (!WIFEXITED(status))
         return ctl_fail(ctl, EX_SOFTWARE, "fftd --check was killed by signal %d", WTERMSIG(status));
     if (WEXITSTATUS(status) != 0)

@@ -14,8 +14,9 @@
 
 #include "tools.h"
 
-#define PIPE_BYTES (1 << 20)
-#define FOLDER     "/tmp/fftd-convert-"
+#define PIPE_BYTES  (1 << 20)
+#define ASSUMED_FPS 30.0 /* what is written, too, if a recording does not say */
+#define FOLDER      "/tmp/fftd-convert-"
 
 /* In a child. A parent that has ended in the meantime sends no signal any more. */
 static void end_with(pid_t parent)
@@ -92,10 +93,10 @@ static unsigned describe_frames(const struct input *input, char *arguments[], un
     snprintf(text[1], sizeof text[1], "--set=camera.format=%s", input->layout->name);
     arguments[n++] = text[0];
     arguments[n++] = text[1];
-    if (input->rate_num > 0) {
-        snprintf(text[2], sizeof text[2], "--fps=%.6f", (double)input->rate_num / input->rate_den);
-        arguments[n++] = text[2];
-    }
+    const bool known = input->rate_num > 0;
+    snprintf(text[2], sizeof text[2], "--fps=%.6f",
+             known ? (double)input->rate_num / input->rate_den : ASSUMED_FPS);
+    arguments[n++] = text[2];
     return n;
 }
 

@@ -1,11 +1,13 @@
 """fftd-ctl convert: recordings of several kinds, bit for bit; killed and resumed; slow and broken
 ends."""
 
+import contextlib
 import filecmp
 import json
 import mmap
 import os
 import pathlib
+import pty
 import random
 import shutil
 import signal
@@ -204,6 +206,41 @@ def test_resuming_something_else_is_refused(tmp_path):
     assert b"other options" in done.stderr and part.stat().st_size == size
     assert json.loads(convert(source, out, "--resume", "--json").stdout)["resumed_at"] > 0
     assert numbers(out)[-1] == 1999
+
+
+@pytest.mark.parametrize("chain", ("stabilise", "auto-notch | denoise"))
+def test_a_filter_that_remembers_is_resumed(tmp_path, chain):
+    """What it makes of a frame depends on those before, so these are filtered again."""
+    random, scene = numpy.random.default_rng(5), test_auto_notch.draw_scene()
+    test_auto_notch.write_recording(
+        tmp_path / "in.y4m", [numpy.roll(scene, n % 7, axis=1) + test_auto_notch.waves_of(n)
+                              + random.normal(0, 1.5, scene.shape) for n in range(60)])
+    arguments = (tmp_path / "in.y4m", tmp_path / "out.y4m", "--filter", chain)
+    part = tmp_path / "out.y4m.part"
+    with subprocess.Popen(command(*arguments)) as run:
+        while not part.exists() or part.stat().st_size < 15 * scene.size:
+            assert run.poll() is None
+            time.sleep(0.001)
+        run.kill()
+    assert json.loads(convert(*arguments, "--resume", "--json").stdout)["resumed_at"] >= 14
+    resumed = (tmp_path / "out.y4m").read_bytes()
+    convert(*arguments)
+    assert resumed == (tmp_path / "out.y4m").read_bytes()
+
+
+def test_progress_is_for_terminals(tmp_path):
+    source = write_y4m(tmp_path / "in.y4m", map(raw_frame, range(1500)))
+    assert convert(source, tmp_path / "out.y4m").stderr == b""
+    ours, theirs = pty.openpty()
+    with subprocess.Popen(command(source, tmp_path / "out.y4m"), stderr=theirs) as run:
+        os.close(theirs)
+        shown = b""
+        with contextlib.suppress(OSError):  # its end
+            while part := os.read(ours, 1000):
+                shown += part
+        assert run.wait(PATIENCE) == 0
+    os.close(ours)
+    assert b"1500 frames" in shown
 
 
 def test_a_device_that_fails(tmp_path, clip, faults):

@@ -124,7 +124,7 @@ static int write_job(const struct conversion *c)
     if (r < 0)
         return ctl_fail(c->ctl, EX_CANTCREAT, "cannot create %s.job: %s", c->to.part,
                         r == -ENAMETOOLONG ? strerror(-r) : file.why);
-    fprintf(file.file, "%s\n%s\n%zu %zu\n", job, c->chain, c->to.header_bytes, c->to.frame_bytes);
+    fprintf(file.file, "%s\n%s\n%zu %zu", job, c->chain, c->to.header_bytes, c->to.frame_bytes);
     r = output_close(&file);
     return r < 0 ? ctl_fail(c->ctl, EX_IOERR, "%s: %s", path, strerror(-r)) : 0;
 }
@@ -132,7 +132,7 @@ static int write_job(const struct conversion *c)
 static int read_job(struct conversion *c)
 {
     char job[JOB_BYTES], path[PATH_MAX] = "", text[JOB_BYTES + CHAIN_BYTES] = "";
-    size_t header = 0, frame = 0;
+    uint32_t header = 0, frame = 0;
     describe(c, job);
     FILE *file = job_path(c, path) == 0 ? fopen(path, "r") : NULL;
     if (file == NULL)
@@ -147,7 +147,8 @@ static int read_job(struct conversion *c)
                         "expected those that %s names, or no --resume",
                         c->to.part, path);
     const size_t end = strcspn(chain, "\n");
-    sscanf(chain + end, "%zu %zu", &header, &frame);
+    if (chain[end] == '\0' || !input_parse_pair(chain + end + 1, ' ', &header, &frame))
+        return ctl_fail(c->ctl, EX_DATAERR, "cannot resume: %s is damaged", path);
     chain[end] = '\0';
     snprintf(c->chain, sizeof c->chain, "%s", chain);
     return recording_resume(&c->to, header, frame) == 0
@@ -349,10 +350,8 @@ static int read_request(const struct ctl *ctl, struct input_request *ret)
         return ctl_fail(ctl, EX_USAGE, "raw frames need both --size and --pixel-format");
     if (ctl->size == NULL)
         return 0;
-    char rest;
-    if (sscanf(ctl->size, "%" SCNu32 "x%" SCNu32 "%c", &ret->width, &ret->height, &rest) != 2 ||
-        ret->width < 16 || ret->height < 16 || ret->width > FFTD_MAX_SIDE ||
-        ret->height > FFTD_MAX_SIDE)
+    if (!input_parse_pair(ctl->size, 'x', &ret->width, &ret->height) || ret->width < 16 ||
+        ret->height < 16 || ret->width > FFTD_MAX_SIDE || ret->height > FFTD_MAX_SIDE)
         return ctl_fail(ctl, EX_USAGE, "--size %s: expected WIDTHxHEIGHT, 16x16 to %ux%u",
                         ctl->size, FFTD_MAX_SIDE, FFTD_MAX_SIDE);
     for (unsigned i = 0; ret->layout == NULL && fftd_pixel_format_at(i) != NULL; i++)

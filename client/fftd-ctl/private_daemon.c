@@ -145,7 +145,7 @@ static void sweep(void)
     if (glob(FOLDER "*", GLOB_NOSORT, NULL, &found) != 0)
         return;
     for (size_t i = 0; i < found.gl_pathc; i++) {
-        const int pid = atoi(found.gl_pathv[i] + strlen(FOLDER));
+        const pid_t pid = (pid_t)strtol(found.gl_pathv[i] + strlen(FOLDER), NULL, 10);
         if (pid > 0 && kill(pid, 0) < 0 && errno == ESRCH)
             rmdir(found.gl_pathv[i]);
     }

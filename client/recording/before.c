@@ -45,6 +45,8 @@ int before_open(struct before *ret, const char *path, const struct input_request
         return -EINVAL;
     }
     ret->wide = twice(format);
+    if (input->frame_bytes == 0 || ret->wide.frame_bytes == 0)
+        return -EINVAL;
     ret->frame = malloc(input->frame_bytes);
     ret->both = malloc(ret->wide.frame_bytes);
     if (ret->frame == NULL || ret->both == NULL) {

@@ -18,6 +18,9 @@
 #define MAGIC "YUV4MPEG2 "
 #define FRAME "FRAME"
 
+/* What ffprobe is asked for. */
+#define SHOWN "stream=pix_fmt,width,height,r_frame_rate,nb_frames,duration:format=duration"
+
 static __attribute__((format(printf, 3, 4))) int fail(struct input *input, int err,
                                                       const char *format, ...)
 {
@@ -78,6 +81,21 @@ static int read_line(FILE *file, char line[INPUT_LINE])
     return -1;
 }
 
+bool input_parse_pair(const char *text, char between, uint32_t *ret_first, uint32_t *ret_second)
+{
+    char *end;
+    const unsigned long first = strtoul(text, &end, 10);
+    if (end == text || *end != between || first > UINT32_MAX)
+        return false;
+    const char *rest = end + 1;
+    const unsigned long second = strtoul(rest, &end, 10);
+    if (end == rest || *end != '\0' || second > UINT32_MAX)
+        return false;
+    *ret_first = (uint32_t)first;
+    *ret_second = (uint32_t)second;
+    return true;
+}
+
 static int parse_header(struct input *input)
 {
     char words[INPUT_LINE], *rest = NULL;
@@ -90,9 +108,8 @@ static int parse_header(struct input *input)
             input->width = (uint32_t)strtoul(word + 1, NULL, 10);
         else if (word[0] == 'H')
             input->height = (uint32_t)strtoul(word + 1, NULL, 10);
-        else if (word[0] == 'F' &&
-                 sscanf(word, "F%" SCNu32 ":%" SCNu32, &input->rate_num, &input->rate_den) != 2)
-            input->rate_num = 0;
+        else if (word[0] == 'F')
+            input_parse_pair(word + 1, ':', &input->rate_num, &input->rate_den);
         else if (word[0] == 'C')
             colour = word + 1;
     }
@@ -121,14 +138,26 @@ struct probe {
     double seconds;
 };
 
-static void take_answer(struct probe *probe, const char *line)
+/* A line is NAME=VALUE; "N/A" counts as 0. */
+static void take_answer(struct probe *probe, char *line)
 {
-    sscanf(line, "pix_fmt=%31s", probe->pixels);
-    sscanf(line, "width=%" SCNu32, &probe->width);
-    sscanf(line, "height=%" SCNu32, &probe->height);
-    sscanf(line, "r_frame_rate=%" SCNu32 "/%" SCNu32, &probe->rate_num, &probe->rate_den);
-    sscanf(line, "nb_frames=%" SCNu64, &probe->frames);
-    sscanf(line, "duration=%lf", &probe->seconds);
+    char *value = strchr(line, '=');
+    if (value == NULL)
+        return;
+    *value++ = '\0';
+    value[strcspn(value, "\n")] = '\0';
+    if (strcmp(line, "pix_fmt") == 0)
+        snprintf(probe->pixels, sizeof probe->pixels, "%s", value);
+    else if (strcmp(line, "width") == 0)
+        probe->width = (uint32_t)strtoul(value, NULL, 10);
+    else if (strcmp(line, "height") == 0)
+        probe->height = (uint32_t)strtoul(value, NULL, 10);
+    else if (strcmp(line, "r_frame_rate") == 0)
+        input_parse_pair(value, '/', &probe->rate_num, &probe->rate_den);
+    else if (strcmp(line, "nb_frames") == 0)
+        probe->frames = strtoull(value, NULL, 10);
+    else if (strcmp(line, "duration") == 0 && value[0] != 'N')
+        probe->seconds = strtod(value, NULL);
 }
 
 static int look_at(struct input *input, struct probe *ret)
@@ -139,8 +168,7 @@ static int look_at(struct input *input, struct probe *ret)
                          "-select_streams",
                          "v:0",
                          "-show_entries",
-                         "stream=pix_fmt,width,height,r_frame_rate,nb_frames,duration:"
-                         "format=duration",
+                         SHOWN,
                          "-of",
                          "default=noprint_wrappers=1",
                          "-i",

@@ -35,6 +35,10 @@ struct input_request {
     uint32_t rate_num, rate_den; /* of raw frames; 0/1: unknown */
 };
 
+/* Reads two numbers with a character between them, as in 640x480. False: the text is something
+ * else. */
+bool input_parse_pair(const char *text, char between, uint32_t *ret_first, uint32_t *ret_second);
+
 /* Opens a recording, and reads its header. 0 or -errno with the reason in ret->why: -ENOENT,
  * -EINVAL: it cannot be read; -ENOPKG: ffmpeg is needed and not installed. input_close is called in
  * both cases. */

@@ -7,8 +7,6 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-extern char **environ;
-
 /* Only the other end and `keep` pass the exec: every descriptor of this program is O_CLOEXEC. */
 static int spawn(char *const *arguments, int end, int as, int keep, pid_t *ret_pid)
 {

@@ -69,7 +69,7 @@ static const char help[] =
     "Options override the configuration file:\n"
     "  -c, --config FILE      read this configuration file; see fftd.conf(5)\n"
     "      --name NAME        the name of this camera for clients (default)\n"
-    "      --source URI       v4l2:/dev/video0, pattern:SCENE, file:CLIP.y4m\n"
+    "      --source URI       v4l2:/dev/video0, pattern:SCENE, file:CLIP.y4m, pipe:-\n"
     "                         or gst:PIPELINE, in gst-launch-1.0's syntax;\n"
     "                         SCENE is bars, zoneplate, noise, moire or scene\n"
     "      --size WxH         the frame size to ask the source for\n"

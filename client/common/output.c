@@ -203,6 +203,21 @@ static int create_temporary(struct output_file *output, mode_t mode)
     return fd;
 }
 
+/* Opens a file that another process of this user may have left. */
+static int open_again(const struct place *place)
+{
+    struct stat st;
+    if (!S_ISREG(place->st.st_mode) || !is_own(&place->st))
+        return place->st.st_mode == 0 ? -ENOENT : -EPERM;
+    const int fd = openat(place->folder, place->name, O_RDWR | O_NOFOLLOW | O_CLOEXEC);
+    if (fd < 0)
+        return -errno;
+    if (fstat(fd, &st) == 0 && st.st_dev == place->st.st_dev && st.st_ino == place->st.st_ino)
+        return fd;
+    close(fd); /* the name is something else now */
+    return -EPERM;
+}
+
 static int create_file(struct output_file *output, const struct place *place, enum output_kind kind)
 {
     if (S_ISDIR(place->st.st_mode) && kind != OUTPUT_NEW)
@@ -261,6 +276,8 @@ static int open_path(struct output_file *output, const char *path, enum output_k
     if (r < 0)
         return r;
     strcpy(output->name, place.name);
+    if (kind == OUTPUT_CONTINUED)
+        return open_again(&place);
     r = kind == OUTPUT_NEW          ? -ENOENT
         : is_device(&place.st)      ? open_device(&place, output->why)
         : S_ISLNK(place.st.st_mode) ? open_linked_device(&place, output->why)

@@ -20,10 +20,11 @@
 #define OUTPUT_WHY_BYTES 160
 
 enum output_kind {
-    OUTPUT_WHOLE,   /* the file gets its name when it is complete */
-    OUTPUT_PRIVATE, /* the same, for this user only */
-    OUTPUT_NEW,     /* must not exist yet */
-    OUTPUT_STREAM,  /* the file can be read while it grows */
+    OUTPUT_WHOLE,     /* the file gets its name when it is complete */
+    OUTPUT_PRIVATE,   /* the same, for this user only */
+    OUTPUT_NEW,       /* must not exist yet */
+    OUTPUT_STREAM,    /* the file can be read while it grows */
+    OUTPUT_CONTINUED, /* must exist, as a file of this user; is written at its beginning */
 };
 
 struct output_file {

@@ -33,6 +33,12 @@ int command_camera(const struct ctl *ctl);
 int command_snapshot(const struct ctl *ctl);
 int command_frames(const struct ctl *ctl);
 
+/* convert_options.c: whether the command is `convert`, whose options main.c does not know, and that
+ * command; convert.c: what it does */
+bool convert_is_meant(int argc, char **argv);
+int convert_main(int argc, char **argv);
+int command_convert(const struct ctl *ctl);
+
 /* calibrate.c */
 int command_calibrate(const struct ctl *ctl);
 

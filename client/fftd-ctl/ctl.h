@@ -10,6 +10,8 @@
 #include <stdint.h>
 #include <sysexits.h>
 
+#define CTL_MAX_SETTINGS 32
+
 struct ctl {
     const char *name;        /* the value of --name; "default" without it */
     const char *runtime_dir; /* NULL unless --runtime-dir */
@@ -26,7 +28,15 @@ struct ctl {
     double timeout_s;   /* how long to wait for that; 0: AWAIT_DEFAULT_S */
     bool all;           /* save the camera's controls, too */
     const char *config; /* the configuration to save into; NULL: the daemon's */
-    int argc;           /* operands after the command's name */
+    /* For `convert`. */
+    const char *filter;                    /* a chain; "none" without the option */
+    const char *size;                      /* of raw frames; NULL: not given */
+    const char *pixel_format;              /* of raw frames; NULL: not given */
+    double fps;                            /* of raw frames; 0: not given */
+    const char *setting[CTL_MAX_SETTINGS]; /* KEY=VALUE, for the daemon */
+    unsigned setting_count;
+    bool resume, two_pass, compare;
+    int argc; /* operands after the command's name */
     char **argv;
 };
 

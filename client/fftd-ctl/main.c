@@ -192,6 +192,7 @@ static const struct command commands[] = {
      "  fftd-ctl frames | ffplay -\n"
      "  fftd-ctl frames -n 300 -o clip.y4m\n",
      TAKES_COUNT | TAKES_OUTPUT | TAKES_RAW, 0, 0, command_frames},
+    {"convert", "IN OUT", "filter a recording; no daemon needs to run", "", 0, 2, 2, NULL},
     {"calibrate", "dark|flat|stripes [NAME]", "record the fixed pattern of the camera",
      "Averages frames before the filter, and writes the image that a stage of the\n"
      "filter subtracts or divides by (`fftd-ctl filter kinds dark`). For `dark`\n"
@@ -500,7 +501,9 @@ int main(int argc, char **argv)
     struct ctl ctl = {.name = "default"};
     struct command_line line = {0};
 
-    signal(SIGPIPE, SIG_IGN); /* ctl_finish handles a reader that has closed the pipe */
+    signal(SIGPIPE, SIG_IGN);         /* ctl_finish handles a reader that has closed the pipe */
+    if (convert_is_meant(argc, argv)) /* its options are its own */
+        return convert_main(argc, argv);
     parse_options(&ctl, &line, argc, argv);
     if (line.problem[0] != '\0')
         return fail_usage(&ctl, line.help_for, line.problem);
@@ -517,10 +520,12 @@ int main(int argc, char **argv)
     const struct command *command = find_command(ctl.argv[0]);
     if (command == NULL)
         return ctl_fail(&ctl, EX_USAGE, "no such command: %s; see fftd-ctl --help", ctl.argv[0]);
-    if (line.help) {
+    if (line.help && command->run != NULL) {
         print_command_help(command);
         return ctl_finish(&ctl);
     }
+    if (command->run == NULL)
+        return fail_usage(&ctl, command->name, "options follow the name of this command");
     ctl.argc--;
     ctl.argv++;
     return run(&ctl, &line, command);

@@ -16,7 +16,7 @@
 #include "tools.h"
 
 /* Replaces this process by fftd. Returns only if fftd is not found. */
-static void exec_fftd(char *const *args)
+void tools_exec_fftd(char *const *args)
 {
     static const char *const places[] = {"fftd", "../sbin/fftd"};
     char self[PATH_MAX], path[PATH_MAX + 16];
@@ -34,7 +34,7 @@ static void exec_fftd(char *const *args)
     execvp("fftd", args);
 }
 
-static int no_fftd(const struct ctl *ctl)
+int tools_no_fftd(const struct ctl *ctl)
 {
     return ctl_fail(
         ctl, EX_UNAVAILABLE,
@@ -44,8 +44,8 @@ static int no_fftd(const struct ctl *ctl)
 int command_devices(const struct ctl *ctl)
 {
     char *args[] = {"fftd", "--list-devices", ctl->json ? "--json" : NULL, NULL};
-    exec_fftd(args);
-    return no_fftd(ctl);
+    tools_exec_fftd(args);
+    return tools_no_fftd(ctl);
 }
 
 /* Reads what a process has written into a memory file, as text. NULL: see errno. */
@@ -71,7 +71,7 @@ static int run_fftd(char *const *args, const int fd[2])
     if (child == 0) {
         dup2(fd[0], STDOUT_FILENO);
         dup2(fd[1], STDERR_FILENO);
-        exec_fftd(args);
+        tools_exec_fftd(args);
         _exit(127);
     }
     if (child > 0)
@@ -98,7 +98,7 @@ int tools_run(const struct ctl *ctl, char *const *args, char **ret)
     if (messages == NULL)
         code = ctl_fail(ctl, EX_OSERR, "cannot run fftd: %s", strerror(errno));
     else if (WIFEXITED(status) && WEXITSTATUS(status) == 127)
-        code = no_fftd(ctl);
+        code = tools_no_fftd(ctl);
     else if (!WIFEXITED(status))
         code = ctl_fail(ctl, EX_SOFTWARE, "fftd %s was killed by signal %d", args[1],
                         WTERMSIG(status));

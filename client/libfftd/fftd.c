@@ -32,11 +32,12 @@ static bool is_undecided(const struct fftd *camera)
     return camera->state == LINK_ASKED || (camera->state == LINK_DOWN && camera->error == -EAGAIN);
 }
 
-int fftd_open(struct fftd **ret, const char *name)
+static int open_camera(struct fftd **ret, const char *name, bool lossless)
 {
     struct fftd *camera = calloc(1, sizeof *camera);
     if (camera == NULL)
         return -ENOMEM;
+    camera->lossless = lossless;
     int r = link_init(camera);
     if (r == 0)
         r = find_socket(camera, name);
@@ -64,10 +65,21 @@ fail:
     return r;
 }
 
+int fftd_open(struct fftd **ret, const char *name)
+{
+    return open_camera(ret, name, false);
+}
+
+int fftd_open_lossless(struct fftd **ret, const char *name)
+{
+    return open_camera(ret, name, true);
+}
+
 void fftd_close(struct fftd *camera)
 {
     if (camera == NULL)
         return;
+    link_tell_read(camera, camera->last);
     link_finish(camera);
     for (unsigned i = 0; i < MAX_MAPS; i++)
         map_close(&camera->map[i]);
@@ -85,7 +97,7 @@ static void ask_if_retired(struct fftd *camera)
 /* Errors that waiting does not resolve; fftd_wait returns them at once. */
 static bool is_serious(int error)
 {
-    return error == -EPROTO || error == -EBUSY;
+    return error == -EPROTO || error == -EBUSY || error == -EOPNOTSUPP;
 }
 
 /* The result of a wait that ended without a frame. */
@@ -96,6 +108,15 @@ static int nothing_came(const struct fftd *camera)
     return is_serious(camera->error) ? camera->error : -EPIPE;
 }
 
+/* Waits for any event. The caller is done with the last frame, and there is no other, so the daemon
+ * may wait for this client. */
+static int wait_for_event(struct fftd *camera, int timeout_ms)
+{
+    if (!read_has_news(camera))
+        link_tell_read(camera, camera->last);
+    return link_step(camera, timeout_ms);
+}
+
 /* Waits for an event. A client that sleeps on its word gets a frame in half the time, but nothing
  * else wakes it there, not even the daemon's death. So it sleeps there for a while, and then waits
  * for all events. An event between the two leaves a byte in the wake-up socket. */
@@ -103,7 +124,7 @@ static int wait_step(struct fftd *camera, int timeout_ms)
 {
     if (camera->word == NULL || camera->state != LINK_UP || camera->request_count > 0 ||
         timeout_ms == 0)
-        return link_step(camera, timeout_ms);
+        return wait_for_event(camera, timeout_ms);
     const bool is_short = timeout_ms > 0 && timeout_ms < WORD_TIMEOUT_MS;
     const int sleep_ms = is_short ? timeout_ms : WORD_TIMEOUT_MS;
     const uint32_t seen = word_load(camera->word);
@@ -116,7 +137,7 @@ static int wait_step(struct fftd *camera, int timeout_ms)
     __builtin_prefetch(&header->newest);
     if (r != -ETIMEDOUT)
         return r;
-    return link_step(camera, timeout_ms < 0 ? -1 : timeout_ms - sleep_ms);
+    return wait_for_event(camera, timeout_ms < 0 ? -1 : timeout_ms - sleep_ms);
 }
 
 int fftd_wait(struct fftd *camera, int timeout_ms)

@@ -217,10 +217,25 @@ static void take_attachment(struct fftd *camera, int fd[MESSAGE_FDS])
 
 /* ---- replies ---- */
 
-static void take_attach_reply(struct fftd *camera, int result, int fd[MESSAGE_FDS])
+/* The frames from this one on wait for this client. It begins there, or continues where it was. */
+static void begin_at(struct fftd *camera, uint64_t first)
 {
+    if (!camera->lossless || camera->state != LINK_UP)
+        return;
+    if (camera->last == 0)
+        camera->last = first - 1;
+    camera->told = first - 1;
+}
+
+static void take_attach_reply(struct fftd *camera, const struct fftd_message *reply,
+                              int fd[MESSAGE_FDS])
+{
+    /* An older daemon does not know that it was to wait, and names no frame. */
+    const bool waits = !camera->lossless || reply->value != 0;
+    const int result = reply->result == 0 && !waits ? -EOPNOTSUPP : reply->result;
     if (result == 0) {
         take_attachment(camera, fd);
+        begin_at(camera, reply->value);
         return;
     }
     message_close_fds(fd);
@@ -251,7 +266,7 @@ static bool take_reply(struct fftd *camera)
     memmove(&camera->request[0], &camera->request[1],
             camera->request_count * sizeof camera->request[0]);
     if (request.kind == FFTD_REQUEST_ATTACH) {
-        take_attach_reply(camera, reply.result, fd);
+        take_attach_reply(camera, &reply, fd);
         return true;
     }
     message_close_fds(fd);
@@ -265,7 +280,8 @@ static bool take_reply(struct fftd *camera)
 
 void link_ask(struct fftd *camera)
 {
-    int r = message_send(camera->socket_fd, FFTD_REQUEST_ATTACH, FFTD_RING_ABI, FFTD_ATTACH_WORD);
+    const uint32_t flags = FFTD_ATTACH_WORD | (camera->lossless ? FFTD_ATTACH_LOSSLESS : 0);
+    int r = message_send(camera->socket_fd, FFTD_REQUEST_ATTACH, FFTD_RING_ABI, flags);
     camera->state = LINK_ASKED;
     camera->request[camera->request_count++] = (struct link_request){.kind = FFTD_REQUEST_ATTACH};
     /* A daemon that refuses a connection replies without waiting for the request. */
@@ -355,6 +371,21 @@ int link_step(struct fftd *camera, int timeout_ms)
             take_wake(camera);
     }
     return 0;
+}
+
+/* ---- frames that wait for this client ---- */
+
+/* There is no reply. The daemon writes no more frames than the ring has before it has read these
+ * messages, so that they always fit into the socket. */
+void link_tell_read(struct fftd *camera, uint64_t sequence)
+{
+    if (!camera->lossless || camera->state != LINK_UP || sequence <= camera->told)
+        return;
+    const int r =
+        message_send(camera->socket_fd, FFTD_REQUEST_READ, sequence, camera->current->generation);
+    camera->told = sequence;
+    if (r < 0)
+        drop(camera, r);
 }
 
 /* ---- requests about held frames ---- */

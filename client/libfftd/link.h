@@ -29,6 +29,10 @@ int link_hold(struct fftd *camera, unsigned slot, uint64_t sequence);
  * and that fit into request[]. The others follow with the replies. Never blocks. */
 void link_update_holds(struct fftd *camera);
 
+/* Tells a daemon that waits for it that the frames up to this one are not needed any more. Never
+ * blocks. */
+void link_tell_read(struct fftd *camera, uint64_t sequence);
+
 /* Returns the time of the clock of all timeouts, in ms. */
 int64_t link_now_ms(void);
 

@@ -5,6 +5,7 @@
 #include <errno.h>
 #include <string.h>
 
+#include "link.h"
 #include "slot.h"
 
 /* A slot can be overwritten while it is read, and so can the next one. With a correct daemon that
@@ -69,8 +70,17 @@ static bool view_slot(const struct map *map, unsigned index, uint64_t sequence,
     return true;
 }
 
+/* A daemon that waits for this client needs room for frames in flight. It is told of a quarter of
+ * the ring at once, because each message wakes it. */
+static void tell_read(struct fftd *camera)
+{
+    if (camera->last >= camera->told + camera->current->slot_count / 4)
+        link_tell_read(camera, camera->last);
+}
+
 static void accept_view(struct fftd *camera, const struct fftd_frame *view, struct fftd_frame *ret)
 {
+    tell_read(camera); /* the frame before */
     *ret = *view;
     ret->missed = camera->last != 0 ? view->sequence - camera->last - 1 : 0;
     camera->last = view->sequence;

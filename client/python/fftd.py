@@ -154,6 +154,7 @@ def _load():
     camera, frame = ctypes.c_void_p, ctypes.POINTER(_Frame)
     for name, arguments, result in (
             ("open", [ctypes.POINTER(camera), ctypes.c_char_p], ctypes.c_int),
+            ("open_lossless", [ctypes.POINTER(camera), ctypes.c_char_p], ctypes.c_int),
             ("close", [camera], None),
             ("wait", [camera, ctypes.c_int], ctypes.c_int),
             ("frame", [camera, frame], ctypes.c_int),
@@ -214,10 +215,11 @@ class _Handle:
     operations of deque and set. It queues the frame, which the camera's thread unpins later. Once
     the camera is closed, the last array closes the handle."""
 
-    def __init__(self, name):
+    def __init__(self, name, lossless):
         self.name = name
         self.pointer = ctypes.c_void_p()
-        _check(_library.fftd_open(ctypes.byref(self.pointer), name.encode()), name)
+        open_camera = _library.fftd_open_lossless if lossless else _library.fftd_open
+        _check(open_camera(ctypes.byref(self.pointer), name.encode()), name)
         self.given_back = collections.deque()
         self.pinned = set()
         self.closing = False
@@ -386,11 +388,13 @@ class Frame:
 
 
 class Camera:
-    """A connection to a camera, given by its name, or by its runtime directory (with a '/')."""
+    """A connection to a camera, given by its name, or by its runtime directory (with a '/'). With
+    lossless=True the source waits for this reader, which has to use next() or frames(every=True);
+    OSError EOPNOTSUPP: this daemon does not (output.lossless), or its source cannot wait."""
 
-    def __init__(self, name="default"):
+    def __init__(self, name="default", lossless=False):
         self._handle = None
-        self._handle = _Handle(name)
+        self._handle = _Handle(name, lossless)
 
     def __enter__(self):
         return self

@@ -72,8 +72,9 @@ static void end(struct snapshot_call *call)
     else
         loan_end(call->loan);
     if (call->call.message != NULL && r < 0)
-        sd_bus_reply_method_errorf(call->call.message, BUS_ERROR_FAILED,
-                                   "cannot take a snapshot: %s", strerror(-r));
+        sd_bus_reply_method_errorf(
+            call->call.message, BUS_ERROR_FAILED, "cannot take a snapshot: %s",
+            r == -EAGAIN ? "the source waits for its readers" : strerror(-r));
     for (unsigned i = 0; i < LOAN_FRAMES; i++)
         if (call->fd[i] >= 0)
             close(call->fd[i]);

@@ -3,6 +3,7 @@
 #include <errno.h>
 #include <poll.h>
 #include <string.h>
+#include <sys/eventfd.h>
 
 #include "camera/snapshot.h"
 #include "core/clock.h"
@@ -199,11 +200,38 @@ bool frame_path_is_complete(const struct frame_path *path)
     return path->flights == 0 && has_submitted_all(path);
 }
 
+static bool has_room(const struct frame_path *path)
+{
+    return path->ring == NULL || ring_has_room(path->ring);
+}
+
 bool frame_path_wants_frame(const struct frame_path *path)
 {
     if (path->engine == NULL)
-        return !recovery_is_unpaced(&path->recovery);
-    return path->flights < path->max_flights && !has_submitted_all(path);
+        return !recovery_is_unpaced(&path->recovery) &&
+               (path->ring == NULL || !ring_is_lossless(path->ring));
+    return path->flights < path->max_flights && !has_submitted_all(path) && has_room(path);
+}
+
+bool frame_path_is_needed(const struct frame_path *path)
+{
+    return path->ring != NULL && ring_is_lossless(path->ring) &&
+           (path->flights > 0 || !ring_is_read(path->ring));
+}
+
+int frame_path_room_fd(const struct frame_path *path)
+{
+    const bool waits_for_end = path->recovery.state == CAMERA_FINISHED || has_submitted_all(path);
+    return !has_room(path) || (waits_for_end && frame_path_is_needed(path))
+               ? ring_room_fd(path->ring)
+               : -1;
+}
+
+void frame_path_take_room(struct frame_path *path)
+{
+    eventfd_t count;
+    if (path->ring != NULL)
+        eventfd_read(ring_room_fd(path->ring), &count);
 }
 
 _Static_assert(VIEW_MAX_MARKS >= PERIODIC_MAX_REPORTS, "a job has a mark for each wave");

@@ -73,8 +73,17 @@ void frame_path_init(struct frame_path *ret, const struct config *config, struct
 void frame_path_finish(struct frame_path *path);
 
 /* Returns whether a frame should be taken. Without an engine frames are taken and dropped, because
- * the driver would seem stalled otherwise; an unpaced source waits instead. */
+ * the driver would seem stalled otherwise; an unpaced source waits instead, and so does one whose
+ * frames wait for readers. */
 bool frame_path_wants_frame(const struct frame_path *path);
+
+/* A descriptor that becomes readable when readers have made progress that the path waits for; -1:
+ * it waits for none. Its owner calls frame_path_take_room then. */
+int frame_path_room_fd(const struct frame_path *path);
+void frame_path_take_room(struct frame_path *path);
+
+/* Returns whether readers still need a frame that was taken, if the ring waits for them. */
+bool frame_path_is_needed(const struct frame_path *path);
 
 /* Returns whether the number of frames that the configuration asks for has been published. */
 bool frame_path_is_complete(const struct frame_path *path);

@@ -15,6 +15,9 @@
  */
 #define PAUSE_DELAY_NS (2 * NS_PER_S)
 
+/* A source that has waited for its readers for this time is reported to do so. */
+#define WAITING_NS     (1 * NS_PER_S)
+
 /* ---- the engine ---- */
 
 static void request_engine(struct reconciler *reconciler)
@@ -112,6 +115,8 @@ static int adopt_format(struct reconciler *reconciler, uint64_t source_number, s
         if (r < 0)
             return r;
     }
+    ring_set_lossless(path->ring,
+                      reconciler->config->output.lossless && path->recovery.capture->waits);
     path->frames.captured = frames.captured;
     mailbox_begin_report(reconciler->mailbox)->captured = frames.captured;
     mailbox_end_report(reconciler->mailbox, 0);
@@ -385,7 +390,7 @@ static void report_all(struct reconciler *reconciler)
     struct frame_path *path = &reconciler->path;
     const struct recovery *recovery = &path->recovery;
     const bool failed = path->failure.text[0] != '\0' && recovery->state != CAMERA_FINISHED;
-    const enum camera_state state = failed ? CAMERA_FAILED : recovery->state;
+    enum camera_state state = failed ? CAMERA_FAILED : recovery->state;
     struct error reason = failed ? path->failure : recovery->reason;
     struct build_progress build;
 
@@ -395,12 +400,21 @@ static void report_all(struct reconciler *reconciler)
     if (state == CAMERA_STARTING && build.total > 0 &&
         (path->engine == NULL || is_preparing(reconciler)))
         error_set(&reason, 0, "compiling OpenCL programs, %u of %u done", build.done, build.total);
+    /* In the state `finished` the daemon ends, which it must not before the last frame was read. */
+    if (state == CAMERA_FINISHED && frame_path_is_needed(path)) {
+        state = reconciler->report.state;
+        reason.text[0] = '\0';
+    }
+    const bool waits_for_readers = frame_path_room_fd(path) >= 0 &&
+                                   clock_now_ns() >= reconciler->mailbox->published_ns + WAITING_NS;
+    if (waits_for_readers)
+        error_set(&reason, 0, "the source waits for its readers (output.lossless)");
     const bool changed = report_state(&reconciler->report, state, reason.text, recovery);
     report_preparing(&reconciler->report, reconciler->designer, &build,
                      desired_serial(&reconciler->desired) != reconciler->applied.used_serial);
 
-    if (!camera_may_deliver(state)) {
-        request_fail(path->snapshots, -ENODEV, NULL);
+    if (!camera_may_deliver(state) || waits_for_readers) {
+        request_fail(path->snapshots, waits_for_readers ? -EAGAIN : -ENODEV, NULL);
         mailbox_answer(reconciler->mailbox, path->snapshots);
         path->snapshots = NULL;
     }

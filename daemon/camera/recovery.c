@@ -19,12 +19,17 @@
 /* How long udev may take to give a new device node to its group. */
 #define UDEV_DELAY_NS (1 * NS_PER_S)
 
+/* After any time of the clock, and can be added to one. */
+#define NEVER_NS      (INT64_MAX / 2)
+
 /* A camera whose frame interval is longer than the timeout is not stalled. */
 static int64_t stall_ns(const struct recovery *recovery)
 {
     const struct fftd_format *format = &recovery->capture->format;
     int64_t three_frames_ns = 0;
 
+    if (recovery->capture->is_patient)
+        return NEVER_NS;
     if (format->rate_num > 0)
         three_frames_ns = 3 * NS_PER_S * format->rate_den / format->rate_num;
     return three_frames_ns > recovery->stall_timeout_ns ? three_frames_ns

@@ -7,6 +7,7 @@ void ring_change_continue(struct frame_path *path, struct mailbox *mailbox,
                           const struct config_output *output, struct ring *ring)
 {
     ring_set_checksum(ring, output->checksum);
+    ring_set_lossless(ring, output->lossless); /* until the source is open */
     frame_path_set_ring(path, ring);
     path->frames.format = *ring_format(ring);
     struct camera_status *status = mailbox_begin_report(mailbox);
@@ -32,7 +33,9 @@ int ring_change_replace(struct frame_path *path, struct mailbox *mailbox,
     int r = ring_create(&ring, format, output->slots, generation, epoch, first_sequence, why);
     if (r < 0)
         return r;
+    const struct capture *capture = path->recovery.capture;
     ring_set_checksum(ring, output->checksum);
+    ring_set_lossless(ring, output->lossless && capture != NULL && capture->waits);
     frame_path_set_ring(path, ring);
     path->frames.format = *format;
 

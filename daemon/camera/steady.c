@@ -44,5 +44,5 @@ void steady_take(struct steady *steady, const struct engine_frames *frames,
     steady->start = frame->start;
     if (steady->stabiliser != NULL)
         stabiliser_observe(steady->stabiliser, &steady->options, frame->plane[0], frame->stride[0],
-                           frame->captured_ns, ret);
+                           frame->recorded_ns != 0 ? frame->recorded_ns : frame->captured_ns, ret);
 }

@@ -12,7 +12,7 @@
 
 /* The events that have woken the thread. */
 struct work {
-    bool woken, engine, source;
+    bool woken, engine, source, room;
     bool source_polled; /* otherwise the source's silence means nothing */
 };
 
@@ -24,6 +24,7 @@ static void wait_for_work(struct reconciler *reconciler, struct work *ret)
         {.fd = reconciler->mailbox->wake_fd, .events = POLLIN},
         {.fd = path->flights > 0 ? engine_fd(path->engine) : -1, .events = POLLIN},
         {.fd = polled ? recovery_fd(&path->recovery) : -1, .events = POLLIN | POLLPRI},
+        {.fd = frame_path_room_fd(path), .events = POLLIN},
     };
     int64_t until_ns =
         clock_earlier_ns(reconcile_deadline_ns(reconciler), frame_path_deadline_ns(path));
@@ -37,6 +38,7 @@ static void wait_for_work(struct reconciler *reconciler, struct work *ret)
         .woken = count > 0 && fds[0].revents != 0,
         .engine = count > 0 && fds[1].revents != 0,
         .source = count > 0 && fds[2].revents != 0,
+        .room = count > 0 && fds[3].revents != 0,
         .source_polled = polled,
     };
 }
@@ -51,6 +53,8 @@ static void do_work(struct reconciler *reconciler, const struct work *work)
         eventfd_read(reconciler->mailbox->wake_fd, &count);
         reconcile_receive(reconciler);
     }
+    if (work->room)
+        frame_path_take_room(path);
     if (work->engine)
         frame_path_collect(path);
     if (path->recovery.phase == SOURCE_STREAMING && work->source)

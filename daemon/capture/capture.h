@@ -1,8 +1,9 @@
-/* Sources of frames: one interface, four implementations (v4l2.c, pattern.c, file.c, gst.c).
+/* Sources of frames: one interface, five implementations (v4l2.c, pattern.c, file.c, pipe.c,
+ * gst.c).
  *
- * A URI names a source: v4l2:/dev/video0, pattern:zoneplate, file:clip.y4m, gst:PIPELINE. A camera
- * does not wait: it loses frames that are not dequeued in time. pattern: behaves like a camera;
- * file: waits; gst: does as its pipeline does.
+ * A URI names a source: v4l2:/dev/video0, pattern:zoneplate, file:clip.y4m, pipe:-, gst:PIPELINE. A
+ * camera does not wait: it loses frames that are not dequeued in time. pattern: behaves like a
+ * camera; file: and pipe: wait; gst: does as its pipeline does.
  *
  * An unpaced source has a frame ready whenever it has a free buffer, and loses none. Its frames are
  * captured when they are dequeued, and its format has no rate.
@@ -66,13 +67,15 @@ struct capture {
     const struct capture_ops *ops;
     struct fftd_format
         format; /* with rate and colour; strides are nominal: each frame has its own */
-    int64_t opening_until_ns;  /* CLOCK_MONOTONIC; 0: it is open, and all else here is valid.
-                                  Otherwise capture_open_more is called whenever capture_fd is
-                                  readable, and at this time at the latest */
-    bool unpaced;              /* the reader of its frames sets the pace */
-    char description[128];     /* "vivid (platform:vivid-000), NV12 640x360 at 30 fps" */
-    uint64_t dropped_error;    /* frames that were damaged or too short, returned unread */
-    uint64_t dropped_stale;    /* frames returned because a newer one was ready */
+    int64_t opening_until_ns; /* CLOCK_MONOTONIC; 0: it is open, and all else here is valid.
+                                 Otherwise capture_open_more is called whenever capture_fd is
+                                 readable, and at this time at the latest */
+    bool unpaced;             /* the reader of its frames sets the pace */
+    bool is_patient;          /* its silence is no fault, however long */
+    bool waits;             /* frames that are not dequeued in time come later, and none is lost */
+    char description[128];  /* "vivid (platform:vivid-000), NV12 640x360 at 30 fps" */
+    uint64_t dropped_error; /* frames that were damaged or too short, returned unread */
+    uint64_t dropped_stale; /* frames returned because a newer one was ready */
     struct copy_count copied;  /* frames that the processor copied before they were lent */
     struct error stall_reason; /* why no frames come, if none do; empty: not known */
 };

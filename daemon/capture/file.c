@@ -378,7 +378,8 @@ static int check_agreement(const struct fftd_format *format, const struct captur
     return 0;
 }
 
-static int find_format(struct file *file, const struct capture_request *request, struct error *why)
+static int find_format(struct file *file, const char *path, const struct capture_request *request,
+                       struct error *why)
 {
     struct fftd_format *format = &file->capture.format;
     uint8_t header[Y4M_MAX_HEADER];
@@ -395,9 +396,12 @@ static int find_format(struct file *file, const struct capture_request *request,
         file->first = (off_t)length;
         r = check_agreement(format, request, why);
     } else if (request->width == 0 || request->fourcc == 0) {
-        r = error_set(why, EINVAL,
-                      "not a Y4M file: set camera.size and camera.format to read it as raw "
-                      "frames");
+        r = error_set(
+            why, EINVAL,
+            "not a Y4M file: `fftd-ctl convert` and the source "
+            "gst:filesrc location=\"%s\" ! decodebin read videos; to read it as raw frames, "
+            "set camera.size and camera.format",
+            path);
     } else {
         r = format_layout(format, request->fourcc, request->width, request->height, 1, why);
     }
@@ -428,13 +432,14 @@ int capture_open_file(struct capture **ret, const char *path, const struct captu
     int r = open_file(file, path, why);
     if (r < 0)
         goto fail;
-    r = find_format(file, request, why);
+    r = find_format(file, path, request, why);
     if (r < 0)
         goto fail;
     r = check_frames(file, why);
     if (r < 0)
         goto fail;
     file->capture.unpaced = isinf(request->rate);
+    file->capture.waits = file->capture.unpaced || !file->loop;
     r = pace_init(&file->pace, file->capture.format.rate_num, file->capture.format.rate_den, why);
     if (r < 0)
         goto fail;

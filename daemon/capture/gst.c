@@ -283,6 +283,7 @@ static int adopt_format(struct gst *gst, const struct gst_link_message *message,
     format.full_range = offered->full_range != 0;
     gst->capture.format = format;
     gst->live = message->live != 0;
+    gst->capture.waits = !gst->live;
     return 0;
 }
 

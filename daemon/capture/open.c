@@ -12,10 +12,8 @@ static const struct {
     int (*open)(struct capture **ret, const char *path, const struct capture_request *request,
                 struct error *why);
 } sources[] = {
-    {"v4l2:", capture_open_v4l2},
-    {"pattern:", capture_open_pattern},
-    {"file:", capture_open_file},
-    {"gst:", capture_open_gst},
+    {"v4l2:", capture_open_v4l2}, {"pattern:", capture_open_pattern}, {"file:", capture_open_file},
+    {"pipe:", capture_open_pipe}, {"gst:", capture_open_gst},
 };
 
 static int check_request(const struct capture_request *request, struct error *why)
@@ -50,7 +48,7 @@ int capture_open(struct capture **ret, const struct capture_request *request, st
     }
     char shown[TEXT_QUOTE_BYTES], quoted[TEXT_QUOTE_BYTES];
     return error_set(why, EINVAL,
-                     "source %s: expected v4l2:/dev/videoN, pattern:SCENE, file:PATH or "
+                     "source %s: expected v4l2:/dev/videoN, pattern:SCENE, file:PATH, pipe:- or "
                      "gst:PIPELINE",
                      text_quote(quoted, secret_hide(shown, sizeof shown, filled.uri)));
 }

@@ -12,6 +12,8 @@ int capture_open_pattern(struct capture **ret, const char *path,
                          const struct capture_request *request, struct error *why);
 int capture_open_file(struct capture **ret, const char *path, const struct capture_request *request,
                       struct error *why);
+int capture_open_pipe(struct capture **ret, const char *path, const struct capture_request *request,
+                      struct error *why);
 int capture_open_gst(struct capture **ret, const char *path, const struct capture_request *request,
                      struct error *why);
 

@@ -268,6 +268,7 @@ int capture_open_pattern(struct capture **ret, const char *path,
     pattern->wanted_buffers = request->buffers;
     pattern->pace.fd = -1;
     pattern->capture.unpaced = isinf(request->rate);
+    pattern->capture.waits = pattern->capture.unpaced;
     r = pace_init(&pattern->pace, format.rate_num, format.rate_den, why);
     if (r < 0)
         goto fail;

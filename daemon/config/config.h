@@ -66,6 +66,7 @@ struct config_engine {
 struct config_output {
     unsigned slots;                /* frames in the ring, 4 .. 64 */
     bool checksum;                 /* frames carry one */
+    bool lossless;                 /* the ring waits for readers that ask for it */
     bool measures;                 /* frames carry those of the picture before the filter */
     unsigned max_clients;          /* 1 .. LIMIT_CLIENTS */
     bool watch_unfiltered;         /* watchers may take snapshots from before the filter */

@@ -375,6 +375,13 @@ static const struct config_key keys[] = {
         FIELD(output.measures),
     },
     {
+        .name = "output.lossless",
+        .initial = "false",
+        .summary = "whether sources that can wait do so for readers that ask for it",
+        .type = &config_type_bool,
+        FIELD(output.lossless),
+    },
+    {
         .name = "output.max_clients",
         .initial = "64",
         .summary = "the number of clients that may read at the same time",

@@ -111,10 +111,50 @@ int client_attach(struct client *client, bool with_word, int *ret_wake_fd, int *
     return 0;
 }
 
+/* ---- frames that are kept until they are read ---- */
+
+/* The ring keeps what the slowest reader needs. Without any it stays as it is. */
+static void update_kept(struct ring_server *server)
+{
+    uint64_t oldest = UINT64_MAX;
+    for (const struct client *client = server->clients; client != NULL; client = client->next)
+        if (client->lossless && client->needs < oldest)
+            oldest = client->needs;
+    if (server->ring != NULL && oldest != UINT64_MAX)
+        ring_keep_from(server->ring, oldest);
+}
+
+uint64_t client_require(struct client *client)
+{
+    client->lossless = true;
+    client->needs = client->server->ring->keep_from;
+    return client->needs;
+}
+
+void client_read(struct client *client, uint64_t sequence)
+{
+    const uint64_t newest = ring_newest(client->server->ring);
+    if (sequence > newest)
+        sequence = newest;
+    if (sequence < client->needs)
+        return;
+    client->needs = sequence + 1;
+    update_kept(client->server);
+}
+
+static void require_nothing(struct client *client)
+{
+    if (!client->lossless)
+        return;
+    client->lossless = false;
+    update_kept(client->server);
+}
+
 void client_detach(struct client *client)
 {
     if (client->wake.fd < 0)
         return;
+    require_nothing(client);
     if (client->server->ring != NULL)
         waker_remove(&client->server->ring->waker, &client->wake);
     close(client->wake.fd);

@@ -38,6 +38,8 @@ struct client {
     int64_t attached_ns;       /* when the client attached first */
     bool leaving;              /* dropped, but has not received all replies */
     uint64_t held;             /* bit s: slot s of the server's ring is held */
+    bool lossless;             /* the ring waits for it */
+    uint64_t needs;            /* lossless: the oldest frame that it has not read */
 };
 
 /* ---- client_request.c ---- */
@@ -66,6 +68,13 @@ void client_detach(struct client *client);
 int client_hold(struct client *client, uint64_t sequence, struct error *why);
 int client_release(struct client *client, uint64_t sequence, struct error *why);
 void client_release_all(struct client *client);
+
+/* Makes the ring keep frames for the client until it has read them, or detaches. Returns the first
+ * one. */
+uint64_t client_require(struct client *client);
+
+/* The client, for which the ring keeps frames, has read those up to this one. */
+void client_read(struct client *client, uint64_t sequence);
 
 /* Puts the connection into the store if it has lasted long enough since the client attached.
  * Returns when that will be the case; INT64_MAX: there is nothing to do. */

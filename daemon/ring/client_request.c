@@ -51,20 +51,28 @@ static struct fftd_message make_reply(uint32_t kind, const struct ring *ring, in
 /* ---- requests: each returns 0, or -errno with the reason for the reply ---- */
 
 /* On success fd has the descriptors for the reply, the last one -1 if the client did not ask for a
- * word; all but the ring's are the caller's to close. */
+ * word; all but the ring's are the caller's to close. *ret_first is the first frame that is kept
+ * for a client that asked for it. */
 static int attach(struct client *client, const struct fftd_message *request, int fd[ATTACH_FDS],
-                  struct error *why)
+                  uint64_t *ret_first, struct error *why)
 {
     const bool with_word = (request->generation & FFTD_ATTACH_WORD) != 0;
+    const bool lossless = (request->generation & FFTD_ATTACH_LOSSLESS) != 0;
     struct ring *ring = client->server->ring;
     if (request->value != FFTD_RING_ABI)
         return error_set(why, EPROTO, "this daemon's ring is ABI %u, the client's is %llu",
                          FFTD_RING_ABI, (unsigned long long)request->value);
     if (ring == NULL || ring_is_retired(ring))
         return error_set(why, EAGAIN, "the camera has no ring yet");
+    if (lossless && !ring_is_lossless(ring))
+        return error_set(why, EOPNOTSUPP,
+                         "the ring waits for readers only with output.lossless, and a source that "
+                         "can wait");
     int r = client_attach(client, with_word, &fd[1], &fd[2], why);
     if (r < 0)
         return r;
+    if (lossless)
+        *ret_first = client_require(client);
     fd[0] = ring->memory.fd;
     return 0;
 }
@@ -92,16 +100,26 @@ static int release(struct client *client, const struct fftd_message *request, st
     return r < 0 ? r : client_release(client, request->value, why);
 }
 
+/* Frames of a ring that has been replaced are not kept. */
+static int take_read(struct client *client, const struct fftd_message *request)
+{
+    const struct ring *ring = client->server->ring;
+    if (client->lossless && ring != NULL && request->generation == ring->generation)
+        client_read(client, request->value);
+    return 0;
+}
+
 static int carry_out(struct client *client, const struct fftd_message *request)
 {
     struct ring_server *server = client->server;
     struct error why = {""};
     int fd[ATTACH_FDS] = {-1, -1, -1};
     int result = -EBADMSG;
+    uint64_t first = 0;
 
     switch ((enum fftd_request)request->kind) {
     case FFTD_REQUEST_ATTACH:
-        result = attach(client, request, fd, &why);
+        result = attach(client, request, fd, &first, &why);
         break;
     case FFTD_REQUEST_HOLD:
         result = hold(client, request, &why);
@@ -109,8 +127,12 @@ static int carry_out(struct client *client, const struct fftd_message *request)
     case FFTD_REQUEST_RELEASE:
         result = release(client, request, &why);
         break;
+    case FFTD_REQUEST_READ:
+        return take_read(client, request);
     }
     struct fftd_message reply = make_reply(request->kind, server->ring, result, &why);
+    if (result == 0)
+        reply.value = first;
     unsigned fd_count = 0;
     while (fd_count < ATTACH_FDS && fd[fd_count] >= 0)
         fd_count++;
@@ -125,7 +147,7 @@ static int carry_out(struct client *client, const struct fftd_message *request)
 static bool is_request(const struct fftd_message *message, ssize_t bytes)
 {
     return bytes == sizeof *message && message->magic == FFTD_FRAMES_MAGIC &&
-           message->kind >= FFTD_REQUEST_ATTACH && message->kind <= FFTD_REQUEST_RELEASE;
+           message->kind >= FFTD_REQUEST_ATTACH && message->kind <= FFTD_REQUEST_READ;
 }
 
 static void refuse_garbage(struct client *client, const struct fftd_message *message, ssize_t bytes)
@@ -138,7 +160,7 @@ static void refuse_garbage(struct client *client, const struct fftd_message *mes
                   FFTD_FRAMES_MAGIC);
     else
         error_set(&why, EBADMSG, "a request of kind %u: expected %u .. %u", message->kind,
-                  FFTD_REQUEST_ATTACH, FFTD_REQUEST_RELEASE);
+                  FFTD_REQUEST_ATTACH, FFTD_REQUEST_READ);
     struct fftd_message reply = make_reply(0, client->server->ring, -EBADMSG, &why);
     send_message(client->fd, &reply, NULL, 0);
     client->server->refused++;

@@ -35,6 +35,9 @@ int ring_hold(struct ring *ring, uint64_t sequence, unsigned *ret_slot, struct e
         if (holders == RING_OPEN)
             return error_set(why, ENOENT, "frame %llu is being overwritten",
                              (unsigned long long)sequence);
+        if (holders == 0 && ring_is_done_with(ring, sequence))
+            return error_set(why, ENOENT, "frame %llu has been read, and may be overwritten",
+                             (unsigned long long)sequence);
         if (holders == 0 && ring->held_slots >= ring_lends(ring))
             return error_set(why, EBUSY,
                              "all frames that clients may hold are held: %u of a ring of %u slots",

@@ -78,7 +78,8 @@ void waker_stop(struct waker *waker);
 
 /* ---- ring.c ---- */
 
-/* The daemon decides only by this struct. The shared memory gets copies, and is only written. */
+/* The daemon decides only by this struct. The shared memory gets copies, and is only written.
+ * (fields: what three threads share of one ring, each group with its thread.) */
 struct ring {
     struct ring_memory memory;
     struct fftd_ring_header *header;
@@ -95,6 +96,9 @@ struct ring {
     uint32_t state; /* enum fftd_state */
     bool checksum;
     uint64_t newest_sequence; /* stored by the writer */
+    bool lossless;            /* frames from keep_from on are kept */
+    uint64_t keep_from;       /* stored by the server; never goes back */
+    int room_fd;              /* the server tells the writer that keep_from has grown */
 
     /* Shared by the writer and the server: the owner of each slot, and the frame in it. Owners: 0:
      * none; RING_OPEN: the writer; any other value: the number of clients that hold the slot. */
@@ -128,5 +132,14 @@ int ring_hold(struct ring *ring, uint64_t sequence, unsigned *ret_slot, struct e
 
 /* Removes a holder. */
 void ring_release(struct ring *ring, unsigned slot);
+
+/* ---- lossless.c: for the server's thread ---- */
+
+/* Keeps frames from this one on, and none before it. Does nothing if an older one is not kept any
+ * more. */
+void ring_keep_from(struct ring *ring, uint64_t sequence);
+
+/* Returns whether the writer may take the slot of that frame before its holders are asked. */
+bool ring_is_done_with(const struct ring *ring, uint64_t sequence);
 
 #endif

@@ -9,6 +9,7 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/eventfd.h>
 #include <unistd.h>
 
 #include "core/clock.h"
@@ -124,12 +125,20 @@ int ring_create(struct ring **ret, const struct fftd_format *format, unsigned sl
     ring->epoch = epoch;
     ring->state = FFTD_STATE_STARTING;
     ring->newest_sequence = first_sequence - 1;
+    ring->keep_from = first_sequence;
     write_header(ring, first_sequence);
+    ring->room_fd = eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC);
+    if (ring->room_fd < 0) {
+        r = error_set(why, errno, "ring: eventfd: %s", strerror(errno));
+        goto fail_memory;
+    }
     r = waker_start(&ring->waker, &ring->header->futex, why);
     if (r < 0)
-        goto fail_memory;
+        goto fail_fd;
     *ret = ring;
     return 0;
+fail_fd:
+    close(ring->room_fd);
 fail_memory:
     ring_memory_finish(&ring->memory);
 fail:
@@ -325,6 +334,7 @@ void ring_destroy(struct ring *ring)
         return;
     change_state(ring, FFTD_STATE_RETIRED);
     waker_stop(&ring->waker);
+    close(ring->room_fd);
     ring_memory_finish(&ring->memory);
     free(ring);
 }

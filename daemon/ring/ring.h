@@ -1,6 +1,6 @@
 /* The writer of the shared-memory ring (ring.c) and the server of the frames socket (server.c).
  *
- * The writer never waits for a reader. The layout and the reader's side are in
+ * No function here waits for a reader. The layout and the reader's side are in
  * client/include/fftd/ring.h.
  *
  * Threads: ring_begin, ring_publish, ring_cancel and ring_set_state belong to the writing thread;
@@ -63,6 +63,22 @@ struct ring_meta {
     struct fftd_measures measures; /* zeros without FFTD_FLAG_MEASURES */
     struct fftd_match match;       /* zeros without FFTD_FLAG_MATCH */
 };
+
+/* A ring that is lossless keeps each frame until every reader that asked for it has read it, and at
+ * least one has; its writer asks ring_has_room before it takes a frame. Off by default. To be set
+ * while the source can wait, by the writing thread. */
+void ring_set_lossless(struct ring *ring, bool on);
+bool ring_is_lossless(const struct ring *ring);
+
+/* Returns whether ring_begin would overwrite no frame that is kept; stays so until ring_begin. */
+bool ring_has_room(const struct ring *ring);
+
+/* Returns whether no published frame is kept: all have been read, or the ring is not lossless. */
+bool ring_is_read(const struct ring *ring);
+
+/* An eventfd, readable after readers have made progress. The writer polls it while there is no
+ * room, and reads it. */
+int ring_room_fd(const struct ring *ring);
 
 /* A slot being written. Several may be open at once (frames in flight). */
 struct ring_write {

@@ -150,6 +150,7 @@ KEYS = {
     "filter": (EXACT, ("bogus", "lowpass", "lowpass:cutoff=9")),
     "output.slots": ((4, 8, 64), (3, 65)),
     "output.checksum": ((True, False), ("maybe",)),
+    "output.lossless": ((True, False), (1,)),
     "output.measures": ((True, False), (3,)),
     "output.max_clients": ((16, 64), (0, 1025)),
     "output.watch_unfiltered": ((True, False), ("some",)),

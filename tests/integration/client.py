@@ -65,6 +65,7 @@ def load():
     library = ctypes.CDLL(os.environ.get("FFTD_LIBRARY", str(BUILD / "libfftd.so.0")))
     handle, frame = ctypes.c_void_p, ctypes.POINTER(RawFrame)
     library.fftd_open.argtypes = [ctypes.POINTER(handle), ctypes.c_char_p]
+    library.fftd_open_lossless.argtypes = library.fftd_open.argtypes
     library.fftd_close.argtypes = [handle]
     library.fftd_wait.argtypes = [handle, ctypes.c_int]
     library.fftd_frame.argtypes = [handle, frame]
@@ -82,21 +83,24 @@ def load():
 class Reader:
     """A client of one daemon: `with Reader(daemon) as reader`."""
 
-    def __init__(self, daemon, patience=PATIENCE):
+    def __init__(self, daemon, patience=PATIENCE, lossless=False):
         """patience: for how many seconds fftd_open, which waits 2, may be called again. A daemon
-        that begins with sockets of systemd may take longer on a busy machine."""
+        that begins with sockets of systemd may take longer on a busy machine. With lossless the
+        daemon waits for this reader."""
         daemon.wait_for_socket("frames")
         self.library = load()
+        open_camera = self.library.fftd_open_lossless if lossless else self.library.fftd_open
         self.handle = ctypes.c_void_p()
         self.daemon = daemon
         deadline, result = time.monotonic() + patience, -errno.ETIMEDOUT
         while result == -errno.ETIMEDOUT:
-            result = self.library.fftd_open(ctypes.byref(self.handle),
-                                            str(daemon.runtime_dir).encode())
+            result = open_camera(ctypes.byref(self.handle), str(daemon.runtime_dir).encode())
             if time.monotonic() >= deadline:
                 break
         if result == -errno.ETIMEDOUT:
             raise TimeoutError("fftd_open waited for an answer in vain")
+        if result == -errno.EOPNOTSUPP:
+            raise OSError(errno.EOPNOTSUPP, "this daemon waits for no reader")
         assert result == 0, f"fftd_open: {errno.errorcode[-result]}"
 
     def __enter__(self):

@@ -114,14 +114,15 @@ class Child:
 class Daemon(Child):
     """One fftd process. It is killed at the end of the test if it still runs."""
 
-    def __init__(self, runtime_dir, log_path, arguments, env, wrapper=(), pass_fds=()):
+    def __init__(self, runtime_dir, log_path, arguments, env, wrapper=(), pass_fds=(),
+                 stdin=subprocess.DEVNULL):
         self.runtime_dir = runtime_dir
         self.log_path = log_path
         self.log_file = open(log_path, "ab")
         # Daemons that compile for changes which nobody makes would keep the others waiting.
         command = [*wrapper, BUILD / "fftd", "--runtime-dir", runtime_dir, "--device", DEVICE,
                    "--set", "engine.compile_ahead=false", *arguments]
-        self.process = subprocess.Popen(command, stdin=subprocess.DEVNULL, pass_fds=pass_fds,
+        self.process = subprocess.Popen(command, stdin=stdin, pass_fds=pass_fds,
                                         stdout=subprocess.DEVNULL, stderr=self.log_file, env=env)
 
     @property

@@ -27,6 +27,7 @@ LAYERS = [
     {"client/fftd-ctl", "client/fftd-view", "client/fftd-pipewire", "client/fftd-mqtt",
      "client/gstreamer", "client/examples"},
     {"client/fftd-view/http"},
+    {"client/recording"},
     {"client/common", "client/calibration"},
     {"client/pictures"},
     {"client/libfftd"},

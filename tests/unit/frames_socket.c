@@ -309,7 +309,7 @@ static void garbage_is_refused(void **state)
 {
     struct fixture *f = *state;
     struct fftd_message bad[4] = {request_of(FFTD_REQUEST_ATTACH, 1), request_of(0, 1),
-                                  request_of(4, 1), request_of(UINT32_MAX, 1)};
+                                  request_of(5, 1), request_of(UINT32_MAX, 1)};
     bad[0].magic ^= 1;
     for (unsigned i = 0; i < 4; i++) {
         int socket_fd = connect_to(&f->frames);

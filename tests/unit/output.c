@@ -168,6 +168,37 @@ static void a_new_file_replaces_none(void **state)
     assert_int_equal(count_files(), 2);
 }
 
+/* Only a file of one's own with one name, and nothing behind a link. */
+static void a_file_is_continued(void **state)
+{
+    (void)state;
+    put_text("old", "older text");
+    assert_int_equal(write_to(path_of("old"), OUTPUT_CONTINUED), 0);
+    check_text("old", "newer text");
+    assert_int_equal(count_files(), 1);
+    assert_int_equal(write_to(path_of("none"), OUTPUT_CONTINUED), -ENOENT);
+    assert_int_equal(symlink("old", path_of("link")), 0);
+    assert_int_equal(write_to(path_of("link"), OUTPUT_CONTINUED), -EPERM);
+    assert_int_equal(mkfifo(path_of("pipe"), 0600), 0);
+    assert_int_equal(write_to(path_of("pipe"), OUTPUT_CONTINUED), -EPERM);
+    char other[PATH_MAX];
+    strcpy(other, path_of("other"));
+    assert_int_equal(link(path_of("old"), other), 0);
+    assert_int_equal(write_to(path_of("old"), OUTPUT_CONTINUED), -EPERM);
+    check_text("old", "newer text");
+}
+
+static void a_planted_file_is_not_continued(void **state)
+{
+    (void)state;
+    root_or_skip();
+    make_shared();
+    put_text("old", "older text");
+    give_away("old");
+    assert_int_equal(write_to(path_of("old"), OUTPUT_CONTINUED), -EPERM);
+    check_text("old", "older text");
+}
+
 static void a_path_has_any_form(void **state)
 {
     (void)state;
@@ -438,6 +469,8 @@ int main(void)
         TEST(a_file_is_replaced),
         TEST(a_whole_file_has_its_name_only_at_the_end),
         TEST(a_new_file_replaces_none),
+        TEST(a_file_is_continued),
+        TEST(a_planted_file_is_not_continued),
         TEST(a_path_has_any_form),
         TEST(what_is_no_place_for_a_file_is_refused),
         TEST(the_longest_name_is_a_name),

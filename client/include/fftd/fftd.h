@@ -18,8 +18,8 @@
  *
  * The library starts no threads, does not log, and allocates nothing after fftd_open. Functions
  * return 0, a positive count or a negative errno. Only one thread may use a struct fftd at a time;
- * a process may open several. The daemon never waits for a reader: a reader slower than the camera
- * misses frames, and each frame says how many. */
+ * a process may open several. The daemon waits for no reader but those of fftd_open_lossless: a
+ * reader slower than the camera misses frames, and each frame says how many. */
 #ifndef FFTD_FFTD_H
 #define FFTD_FFTD_H
 
@@ -73,6 +73,16 @@ struct fftd_frame {
  *   -EMFILE     too few descriptors left; a connection takes five
  *   -ETIMEDOUT  the daemon does not reply */
 int fftd_open(struct fftd **ret, const char *name);
+
+/* As fftd_open, for a client that must get every frame of a recording, once and in order, whether
+ * it is slow or the daemon is. The ring keeps each frame until it has been read: fftd_next never
+ * misses one, and its frame stays whole until the next call of fftd_next, fftd_frame or fftd_wait.
+ * The first such client of a daemon gets all frames, from the first one on; one that follows it
+ * continues behind the last frame that was read. A client that stops reading stops the source, and
+ * all its readers. fftd_wait has this error, too:
+ *   -EOPNOTSUPP  the daemon's configuration does not have output.lossless, or its source cannot
+ *                wait, as a camera cannot */
+int fftd_open_lossless(struct fftd **ret, const char *name);
 
 /* Frees everything; NULL is allowed. Held frames are released. */
 void fftd_close(struct fftd *camera);

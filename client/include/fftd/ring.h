@@ -201,8 +201,8 @@ FFTD_STATIC_ASSERT(sizeof(struct fftd_match) == 16, "fftd_match is ABI");
 
 /* The `frames` socket: AF_UNIX SOCK_SEQPACKET, one fixed-size message a packet.
  *
- * The client sends ATTACH first. The daemon answers every message once, in order. It answers a
- * message of the wrong size, magic or kind with an error and closes the connection. A reply's
+ * The client sends ATTACH first. The daemon answers every message except READ, in order. It answers
+ * a message of the wrong size, magic or kind with an error and closes the connection. A reply's
  * `result` is 0 or a negative errno, in Linux's generic numbering.
  *   ATTACH   value = the client's FFTD_RING_ABI. A reply of 0 carries two descriptors (SCM_RIGHTS):
  *            the ring, read-only, and a wake-up socket (AF_UNIX, SOCK_STREAM). The daemon sends a
@@ -216,10 +216,17 @@ FFTD_STATIC_ASSERT(sizeof(struct fftd_match) == 16, "fftd_match is ABI");
  *            whose first four bytes are the wake-up word. The daemon increments it after every
  *            publication and change of state and wakes one thread that sleeps on it; only if none
  *            does, it sends the byte. A daemon that does not know the flag sends two descriptors.
+ *            With FFTD_ATTACH_LOSSLESS the ring waits for this client: `value` of the reply is
+ *            the first frame that stays until the client has sent READ for it, or is gone.
+ *            -EOPNOTSUPP: output.lossless is not set, or the source cannot wait. A daemon that
+ *            does not know the flag replies with 0 in `value`.
  *   HOLD     value = a sequence; the daemon will not reuse its slot until RELEASE or
  *            disconnect. -ENOENT: the frame is overwritten; -EBUSY: no more slots may be held, or
  *            no more by this client.
  *   RELEASE  value = a sequence held by this client. -ENOENT: the client does not hold it.
+ *   READ     value = a sequence: the client needs neither this frame nor an older one. Only after
+ *            ATTACH with FFTD_ATTACH_LOSSLESS; it has no reply. A client that waits for a frame
+ *            must have sent it for all that it has read, and otherwise sends it for several.
  * `text` is empty or explains `result` in words. The daemon disconnects a client that leaves more
  * than a few replies unread.
  *
@@ -237,10 +244,12 @@ enum fftd_request {
     FFTD_REQUEST_ATTACH = 1,
     FFTD_REQUEST_HOLD = 2,
     FFTD_REQUEST_RELEASE = 3,
+    FFTD_REQUEST_READ = 4,
 };
 
-/* A flag for `generation` in ATTACH requests. */
-#define FFTD_ATTACH_WORD (1u << 31)
+/* Flags for `generation` in ATTACH requests. */
+#define FFTD_ATTACH_WORD     (1u << 31)
+#define FFTD_ATTACH_LOSSLESS (1u << 30)
 
 struct fftd_message {
     uint32_t magic;

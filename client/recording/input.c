@@ -1,0 +1,390 @@
+/* ffmpeg writes Y4M, where Y4M has the format, and otherwise raw RGB. So all that follows is the
+ * same as for a file. */
+#include "input.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <stdarg.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <fftd/fftd.h>
+
+#include "program.h"
+
+#define MAGIC "YUV4MPEG2 "
+#define FRAME "FRAME"
+
+/* What ffprobe is asked for. */
+#define SHOWN "stream=pix_fmt,width,height,r_frame_rate,nb_frames,duration:format=duration"
+
+static __attribute__((format(printf, 3, 4))) int fail(struct input *input, int err,
+                                                      const char *format, ...)
+{
+    va_list args;
+    va_start(args, format);
+    const int length =
+        snprintf(input->why, sizeof input->why,
+                 "%s: ", strcmp(input->path, "-") == 0 ? "standard input" : input->path);
+    if (length >= 0 && (size_t)length < sizeof input->why)
+        vsnprintf(input->why + length, sizeof input->why - (size_t)length, format, args);
+    va_end(args);
+    return -err;
+}
+
+static const struct fftd_pixel_format *find_format(const char *y4m)
+{
+    static const char *const sitings[] = {"420", "420mpeg2", "420paldv"};
+    for (unsigned i = 0; i < sizeof sitings / sizeof sitings[0]; i++)
+        if (strcmp(y4m, sitings[i]) == 0)
+            y4m = "420jpeg";
+    /* Of several formats with these samples, the planar one has them in the same order. */
+    for (unsigned i = 0; fftd_pixel_format_at(i) != NULL; i++) {
+        const struct fftd_pixel_format *f = fftd_pixel_format_at(i);
+        const bool is_planar = f->plane_count == (f->family == FFTD_FAMILY_GREY ? 1 : 3);
+        if (f->y4m != NULL && strcmp(f->y4m, y4m) == 0 && is_planar && f->component[1].plane <= 1)
+            return f;
+    }
+    return NULL;
+}
+
+/* Components whose samples are packed or interleaved take the same number of bytes. */
+static size_t count_bytes(const struct fftd_pixel_format *f, uint32_t width, uint32_t height)
+{
+    const size_t sample = f->bits > 8 ? 2 : 1;
+    const size_t pixels = (size_t)width * height;
+    if (f->family == FFTD_FAMILY_GREY)
+        return pixels * sample;
+    if (f->family == FFTD_FAMILY_RGB)
+        return pixels * f->component[0].step;
+    const size_t columns = (width + f->sub_x - 1u) / f->sub_x;
+    const size_t rows = (height + f->sub_y - 1u) / f->sub_y;
+    return f->plane_count == 1 ? columns * f->sub_x * 2 * height : pixels + 2 * columns * rows;
+}
+
+/* Reads a line without its end. Returns its length, 0 at the end of the file, or -1. */
+static int read_line(FILE *file, char line[INPUT_LINE])
+{
+    int length = 0;
+    for (int c; length < INPUT_LINE - 1; line[length++] = (char)c) {
+        c = getc(file);
+        if (c == EOF)
+            return length == 0 && !ferror(file) ? 0 : -1;
+        if (c == '\n') {
+            line[length] = '\0';
+            return length;
+        }
+    }
+    return -1;
+}
+
+bool input_parse_pair(const char *text, char between, uint32_t *ret_first, uint32_t *ret_second)
+{
+    char *end;
+    const unsigned long first = strtoul(text, &end, 10);
+    if (end == text || *end != between || first > UINT32_MAX)
+        return false;
+    const char *rest = end + 1;
+    const unsigned long second = strtoul(rest, &end, 10);
+    if (end == rest || *end != '\0' || second > UINT32_MAX)
+        return false;
+    *ret_first = (uint32_t)first;
+    *ret_second = (uint32_t)second;
+    return true;
+}
+
+static int parse_header(struct input *input)
+{
+    char words[INPUT_LINE], *rest = NULL;
+    const char *colour = "420jpeg";
+    memcpy(words, input->header, sizeof words);
+    input->rate_den = 1;
+    for (char *word = strtok_r(words, " ", &rest); word != NULL;
+         word = strtok_r(NULL, " ", &rest)) {
+        if (word[0] == 'W')
+            input->width = (uint32_t)strtoul(word + 1, NULL, 10);
+        else if (word[0] == 'H')
+            input->height = (uint32_t)strtoul(word + 1, NULL, 10);
+        else if (word[0] == 'F')
+            input_parse_pair(word + 1, ':', &input->rate_num, &input->rate_den);
+        else if (word[0] == 'C')
+            colour = word + 1;
+    }
+    if (input->width == 0 || input->height == 0 || input->width > FFTD_MAX_SIDE ||
+        input->height > FFTD_MAX_SIDE)
+        return fail(input, EINVAL, "%ux%u pixels: expected 16x16 to %ux%u", input->width,
+                    input->height, FFTD_MAX_SIDE, FFTD_MAX_SIDE);
+    input->layout = find_format(colour);
+    if (input->layout == NULL)
+        return fail(input, EOPNOTSUPP,
+                    "the colour space %.20s is not supported: expected 420jpeg or mono to mono16; "
+                    "`ffmpeg -i IN -pix_fmt yuv420p OUT.y4m` converts it",
+                    colour);
+    if (input->rate_num == 0 || input->rate_den == 0)
+        input->rate_num = 0, input->rate_den = 1;
+    return 0;
+}
+
+/* ---- ffmpeg ---- */
+
+struct probe {
+    char pixels[32]; /* FFmpeg's pix_fmt */
+    uint32_t width, height;
+    uint32_t rate_num, rate_den;
+    uint64_t frames;
+    double seconds;
+};
+
+/* A line is NAME=VALUE; "N/A" counts as 0. */
+static void take_answer(struct probe *probe, char *line)
+{
+    char *value = strchr(line, '=');
+    if (value == NULL)
+        return;
+    *value++ = '\0';
+    value[strcspn(value, "\n")] = '\0';
+    if (strcmp(line, "pix_fmt") == 0)
+        snprintf(probe->pixels, sizeof probe->pixels, "%s", value);
+    else if (strcmp(line, "width") == 0)
+        probe->width = (uint32_t)strtoul(value, NULL, 10);
+    else if (strcmp(line, "height") == 0)
+        probe->height = (uint32_t)strtoul(value, NULL, 10);
+    else if (strcmp(line, "r_frame_rate") == 0)
+        input_parse_pair(value, '/', &probe->rate_num, &probe->rate_den);
+    else if (strcmp(line, "nb_frames") == 0)
+        probe->frames = strtoull(value, NULL, 10);
+    else if (strcmp(line, "duration") == 0 && value[0] != 'N')
+        probe->seconds = strtod(value, NULL);
+}
+
+static int look_at(struct input *input, struct probe *ret)
+{
+    char *arguments[] = {"ffprobe",
+                         "-v",
+                         "error",
+                         "-select_streams",
+                         "v:0",
+                         "-show_entries",
+                         SHOWN,
+                         "-of",
+                         "default=noprint_wrappers=1",
+                         "-i",
+                         (char *)input->path,
+                         NULL};
+    char line[INPUT_LINE];
+    FILE *answer;
+    pid_t pid;
+    *ret = (struct probe){.rate_den = 1};
+    const int r = program_start(arguments, true, -1, &answer, &pid);
+    if (r == -ENOENT)
+        return fail(input, ENOPKG,
+                    "neither Y4M nor raw frames with --size and --pixel-format: other recordings "
+                    "need the program ffmpeg (Debian package ffmpeg)");
+    if (r < 0)
+        return fail(input, -r, "cannot run ffprobe: %s", strerror(-r));
+    while (fgets(line, sizeof line, answer) != NULL)
+        take_answer(ret, line);
+    fclose(answer);
+    if (program_wait(pid) != 0 || ret->pixels[0] == '\0' || ret->width == 0)
+        return fail(input, EINVAL,
+                    "ffmpeg finds no video in it; for raw frames set --size and --pixel-format");
+    return 0;
+}
+
+static bool begins(const char *text, const char *with)
+{
+    return strncmp(text, with, strlen(with)) == 0;
+}
+
+/* Chooses one of fftd's formats, without a change where that is possible. */
+static const char *choose_pixels(struct input *input, const struct probe *probe)
+{
+    static const char *const exact[][2] = {
+        {"gray10", "gray10le"}, {"gray12", "gray12le"},   {"gray16", "gray16le"},
+        {"gray9", "gray16le"},  {"gray14", "gray16le"},   {"monow", "gray"},
+        {"monob", "gray"},      {"grayf", "gray16le"},    {"gray", "gray"},
+        {"nv12", "yuv420p"},    {"yuv420p1", NULL},       {"yuv420p9", NULL},
+        {"yuv420p", "yuv420p"}, {"yuvj420p", "yuvj420p"}, {"rgb24", "rgb24"},
+        {"bgr24", "rgb24"},     {"rgb0", "rgb24"},        {"bgr0", "rgb24"},
+        {"pal8", "rgb24"},      {"gbrp1", NULL},          {"gbrp9", NULL},
+        {"gbrp", "rgb24"},
+    };
+    const char *to = NULL;
+    unsigned i = 0;
+    while (i < sizeof exact / sizeof exact[0] && !begins(probe->pixels, exact[i][0]))
+        i++;
+    if (i < sizeof exact / sizeof exact[0])
+        to = exact[i][1];
+    if (to != NULL)
+        return to;
+    to = begins(probe->pixels, "yuv") || begins(probe->pixels, "uyv") || begins(probe->pixels, "nv")
+             ? "yuv420p"
+         : begins(probe->pixels, "ya16") ? "gray16le"
+         : begins(probe->pixels, "ya")   ? "gray"
+                                         : "rgb24";
+    snprintf(input->notice, sizeof input->notice, "%s is read as %s", probe->pixels, to);
+    return to;
+}
+
+static int open_with_ffmpeg(struct input *input)
+{
+    struct probe probe;
+    int r = look_at(input, &probe);
+    if (r < 0)
+        return r;
+    const char *pixels = choose_pixels(input, &probe);
+    const bool y4m = strcmp(pixels, "rgb24") != 0;
+    char *arguments[] = {"ffmpeg",    "-v",
+                         "error",     "-nostdin",
+                         "-i",        (char *)input->path,
+                         "-map",      "0:v:0",
+                         "-fps_mode", "passthrough",
+                         "-pix_fmt",  (char *)pixels,
+                         "-strict",   "-1",
+                         "-f",        y4m ? "yuv4mpegpipe" : "rawvideo",
+                         "-",         NULL};
+
+    r = program_start(arguments, true, -1, &input->file, &input->decoder);
+    if (r < 0)
+        return fail(input, r == -ENOENT ? ENOPKG : -r, "cannot run ffmpeg: %s", strerror(-r));
+    const bool has_rate = probe.rate_num > 0 && probe.rate_den > 0;
+    input->total = probe.frames > 0 ? probe.frames
+                   : has_rate       ? (uint64_t)(probe.seconds * probe.rate_num / probe.rate_den)
+                                    : 0;
+    if (y4m)
+        return 0;
+    input->layout = fftd_pixel_format(FFTD_FOURCC('B', 'G', '2', '4')); /* R G B in memory */
+    input->width = probe.width;
+    input->height = probe.height;
+    input->rate_num = has_rate ? probe.rate_num : 0;
+    input->rate_den = has_rate ? probe.rate_den : 1;
+    return 0;
+}
+
+/* ---- opening ---- */
+
+static void take_request(struct input *input, const struct input_request *request)
+{
+    input->layout = request->layout;
+    input->width = request->width;
+    input->height = request->height;
+    input->rate_num = request->rate_num;
+    input->rate_den = request->rate_num > 0 ? request->rate_den : 1;
+}
+
+/* Opens a file, or looks at what comes from a pipe. Whether it is Y4M shows in its first bytes. */
+static int open_path(struct input *input, const struct input_request *request)
+{
+    const bool is_stdin = strcmp(input->path, "-") == 0;
+    const bool is_pattern = strchr(input->path, '%') != NULL || strstr(input->path, "://") != NULL;
+    if (!is_pattern || is_stdin) {
+        const int fd = is_stdin ? fcntl(STDIN_FILENO, F_DUPFD_CLOEXEC, 3)
+                                : open(input->path, O_RDONLY | O_CLOEXEC);
+        input->file = fd >= 0 ? fdopen(fd, "rb") : NULL;
+        if (input->file == NULL)
+            return fail(input, errno, "%s", strerror(errno));
+    }
+    if (request->width != 0) {
+        take_request(input, request);
+        return 0;
+    }
+    const int first = input->file != NULL ? getc(input->file) : EOF;
+    if (first == EOF && input->file != NULL && ferror(input->file))
+        return fail(input, errno, "%s", strerror(errno));
+    if (first != EOF)
+        ungetc(first, input->file);
+    if (first == MAGIC[0] || is_stdin)
+        return 0;
+    if (input->file != NULL)
+        fclose(input->file);
+    input->file = NULL;
+    return open_with_ffmpeg(input);
+}
+
+static void count_frames(struct input *input)
+{
+    struct stat about;
+    const size_t extra = input->header[0] != '\0' ? sizeof FRAME : 0;
+    if (input->decoder == 0 && fstat(fileno(input->file), &about) == 0 && S_ISREG(about.st_mode))
+        input->total = (uint64_t)about.st_size / (input->frame_bytes + extra);
+}
+
+static int read_header(struct input *input)
+{
+    const int length = read_line(input->file, input->header);
+    if (length == 0)
+        return fail(input, EINVAL, "is empty");
+    if (length < 0 || !begins(input->header, MAGIC))
+        return fail(input, EINVAL,
+                    "is not Y4M; `ffmpeg -i FILE -f yuv4mpegpipe -` makes it of a video, and "
+                    "--size and --pixel-format describe raw frames");
+    return parse_header(input);
+}
+
+int input_open(struct input *ret, const char *path, const struct input_request *request)
+{
+    *ret = (struct input){.path = path};
+    int r = open_path(ret, request);
+    if (r < 0)
+        return r;
+    if (ret->layout == NULL)
+        r = read_header(ret);
+    /* What Y4M has and fftd has not, ffmpeg converts; the notice says to what. */
+    if (r == -EOPNOTSUPP && strcmp(path, "-") != 0 && ret->decoder == 0) {
+        fclose(ret->file);
+        ret->file = NULL;
+        r = open_with_ffmpeg(ret);
+        if (r == 0 && ret->layout == NULL)
+            r = read_header(ret);
+    }
+    if (r < 0)
+        return r;
+    ret->frame_bytes = count_bytes(ret->layout, ret->width, ret->height);
+    count_frames(ret);
+    return 0;
+}
+
+int input_read(struct input *input, uint8_t *frame)
+{
+    char line[INPUT_LINE];
+    const int length = input->header[0] != '\0' ? read_line(input->file, line) : 1;
+    if (length == 0)
+        return 0;
+    if (length < 0 && !ferror(input->file))
+        return fail(input, EINVAL, "frame %" PRIu64 " is truncated", input->count);
+    if (input->header[0] != '\0' && length > 0 && !begins(line, FRAME))
+        return fail(input, EINVAL, "frame %" PRIu64 " does not begin with FRAME", input->count);
+    const size_t got = fread(frame, 1, input->frame_bytes, input->file);
+    if (ferror(input->file))
+        return fail(input, errno, "frame %" PRIu64 ": %s", input->count, strerror(errno));
+    if (got == 0 && input->header[0] == '\0')
+        return 0;
+    if (got < input->frame_bytes)
+        return fail(input, EINVAL, "frame %" PRIu64 " is truncated: %zu bytes of %zu", input->count,
+                    got, input->frame_bytes);
+    input->count++;
+    return 1;
+}
+
+void input_close(struct input *input)
+{
+    if (input->file != NULL)
+        fclose(input->file);
+    input->file = NULL;
+    if (input->decoder > 0)
+        program_end(input->decoder);
+    input->decoder = 0;
+}
+
+void input_leave(struct input *input)
+{
+    /* fclose alone would move the position to what this process has read. */
+    if (input->file != NULL) {
+        close(fileno(input->file));
+        fclose(input->file);
+    }
+    input->file = NULL;
+}

@@ -1,0 +1,20 @@
+/* Other programs at the ends of a pipe. */
+#ifndef FFTD_RECORDING_PROGRAM_H
+#define FFTD_RECORDING_PROGRAM_H
+
+#include <stdbool.h>
+#include <stdio.h>
+#include <sys/types.h>
+
+/* Starts a program of PATH, and connects a pipe to its standard output (reading) or input. Its
+ * other descriptors up to 2 stay as they are; `keep` is one more that it gets, or -1. Arguments are
+ * trusted: no shell is involved. Returns 0 or -errno; -ENOENT: there is no such program. */
+int program_start(char *const *arguments, bool reading, int keep, FILE **ret, pid_t *ret_pid);
+
+/* Ends a program, and waits for it. */
+void program_end(pid_t pid);
+
+/* Waits for a program, and returns its exit status; 128 + N after signal N. */
+int program_wait(pid_t pid);
+
+#endif

@@ -1,0 +1,313 @@
+#include "recording.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <stdarg.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <fftd/fftd.h>
+
+#include "pictures/y4m.h"
+#include "program.h"
+
+/* Matroska and AVI get FFV1, which keeps all bits. The others get what ffmpeg chooses for them, in
+ * the pixel format that every player knows. */
+static const struct {
+    const char *ending, *muxer;
+    bool exact;
+} videos[] = {
+    {".mkv", "matroska", true}, {".avi", "avi", true},    {".mp4", "mp4", false},
+    {".mov", "mov", false},     {".webm", "webm", false},
+};
+#define VIDEO_COUNT (sizeof videos / sizeof videos[0])
+
+static const char *const pictures[] = {".png", ".pgm", ".ppm", ".tif", ".tiff", ".bmp"};
+
+static __attribute__((format(printf, 3, 4))) int fail(struct recording_writer *recording, int err,
+                                                      const char *format, ...)
+{
+    va_list args;
+    if (recording->why[0] != '\0')
+        return -err;
+    va_start(args, format);
+    const int length =
+        snprintf(recording->why, sizeof recording->why,
+                 "%s: ", strcmp(recording->path, "-") == 0 ? "standard output" : recording->path);
+    if (length >= 0 && (size_t)length < sizeof recording->why)
+        vsnprintf(recording->why + length, sizeof recording->why - (size_t)length, format, args);
+    va_end(args);
+    return -err;
+}
+
+static bool ends(const char *path, const char *with)
+{
+    const size_t length = strlen(path), end = strlen(with);
+    return length > end && strcasecmp(path + length - end, with) == 0;
+}
+
+static bool is_stream(const struct recording_writer *recording)
+{
+    return strcmp(recording->path, "-") == 0;
+}
+
+static int find_kind(struct recording_writer *recording, bool raw)
+{
+    const char *path = recording->path;
+    recording->kind = raw || ends(path, ".raw") ? RECORDING_RAW : RECORDING_Y4M;
+    if (is_stream(recording) || raw || ends(path, ".y4m") || ends(path, ".raw"))
+        return 0;
+    for (unsigned i = 0; i < sizeof pictures / sizeof pictures[0]; i++)
+        if (ends(path, pictures[i])) {
+            recording->kind = RECORDING_PICTURES;
+            return strchr(path, '%') != NULL
+                       ? 0
+                       : fail(recording, EINVAL, "expected a number in the name, as in out-%%05d%s",
+                              pictures[i]);
+        }
+    recording->kind = RECORDING_VIDEO;
+    for (unsigned i = 0; i < VIDEO_COUNT; i++)
+        if (ends(path, videos[i].ending))
+            recording->muxer = videos[i].muxer;
+    return recording->muxer != NULL ? 0
+                                    : fail(recording, EINVAL,
+                                           "expected a name that ends in .y4m, .raw, .mkv, .avi, "
+                                           ".mp4, .mov, .webm, .png, "
+                                           ".pgm, .ppm, .tif or .bmp, or - with --raw or for Y4M");
+}
+
+int recording_init(struct recording_writer *ret, const char *path, bool raw, bool resume)
+{
+    *ret = (struct recording_writer){.path = path, .to = {.folder = -1}};
+    const int r = find_kind(ret, raw);
+    if (r < 0)
+        return r;
+    if (resume && (ret->kind >= RECORDING_VIDEO || is_stream(ret)))
+        return fail(ret, EPERM,
+                    "only .y4m and .raw files can be resumed; convert to one of these, "
+                    "and encode it afterwards");
+    if ((size_t)snprintf(ret->part, sizeof ret->part, "%s.part", path) >= sizeof ret->part)
+        return fail(ret, ENAMETOOLONG, "%s", strerror(ENAMETOOLONG));
+    return 0;
+}
+
+bool recording_is_begun(const struct recording_writer *recording)
+{
+    struct stat about;
+    return recording->kind <= RECORDING_RAW && !is_stream(recording) &&
+           stat(recording->part, &about) == 0 && S_ISREG(about.st_mode) && about.st_size > 0;
+}
+
+/* ---- beginning ---- */
+
+static size_t count_bytes(const struct recording_writer *recording)
+{
+    const struct fftd_format *format = &recording->format;
+    size_t bytes = recording->kind == RECORDING_Y4M ? strlen("FRAME\n") : 0;
+    for (unsigned p = 0; p < format->plane_count; p++)
+        bytes += (size_t)format->plane[p].row_bytes * format->plane[p].rows;
+    return bytes;
+}
+
+static size_t header_bytes(const struct recording_writer *recording,
+                           const struct fftd_pixel_format *layout)
+{
+    char header[512];
+    FILE *file = recording->kind == RECORDING_Y4M ? fmemopen(header, sizeof header, "wb") : NULL;
+    if (file == NULL)
+        return 0;
+    y4m_write_header(file, layout, &recording->format);
+    const long bytes = ftell(file);
+    fclose(file);
+    return bytes > 0 ? (size_t)bytes : 0;
+}
+
+int recording_resume(struct recording_writer *recording, size_t header, size_t frame)
+{
+    struct stat about;
+    const int r = output_open(&recording->to, recording->part, OUTPUT_CONTINUED);
+    if (r < 0)
+        return fail(recording, -r, "cannot continue %s: %s", recording->part, recording->to.why);
+    recording->file = recording->to.file;
+    if (frame == 0 || fstat(fileno(recording->file), &about) < 0)
+        return fail(recording, EINVAL, "cannot continue %s: its size is not known",
+                    recording->part);
+    recording->header_bytes = header;
+    recording->frame_bytes = frame;
+    if (about.st_size > (off_t)header)
+        recording->finished = ((uint64_t)about.st_size - header) / frame;
+    recording->count = recording->finished;
+    return 0;
+}
+
+/* Cuts off a frame that was written in part, and continues behind the last whole one. */
+static int continue_file(struct recording_writer *recording, size_t header, size_t frame)
+{
+    const off_t end = recording->finished == 0 ? 0 : (off_t)(header + recording->finished * frame);
+    if (header != recording->header_bytes || frame != recording->frame_bytes)
+        return fail(recording, EINVAL,
+                    "cannot continue %s: its frames have %zu bytes, expected %zu", recording->part,
+                    recording->frame_bytes, frame);
+    if (ftruncate(fileno(recording->file), end) < 0 || fseeko(recording->file, end, SEEK_SET) < 0)
+        return fail(recording, errno, "%s: %s", recording->part, strerror(errno));
+    return 0;
+}
+
+static const char *ffmpeg_name(const struct fftd_pixel_format *layout)
+{
+    static const char *const names[][2] = {
+        {"GREY", "gray"},    {"Y10", "gray10le"},   {"Y12", "gray12le"}, {"Y16", "gray16le"},
+        {"YUYV", "yuyv422"}, {"UYVY", "uyvy422"},   {"NV12", "nv12"},    {"NV21", "nv21"},
+        {"NV16", "nv16"},    {"YUV420", "yuv420p"}, {"RGB24", "rgb24"},  {"BGR24", "bgr24"},
+        {"XRGB32", "0rgb"},  {"XBGR32", "bgr0"},
+    };
+    for (unsigned i = 0; i < sizeof names / sizeof names[0]; i++)
+        if (strcmp(names[i][0], layout->name) == 0)
+            return names[i][1];
+    return NULL;
+}
+
+/* ffmpeg gets the file's descriptor and not its name, so that it follows no link that somebody has
+ * planted. */
+static int start_ffmpeg(struct recording_writer *recording, const struct fftd_pixel_format *layout)
+{
+    const struct fftd_format *format = &recording->format;
+    const bool pictures_follow = recording->kind == RECORDING_PICTURES;
+    const char *pixels = ffmpeg_name(layout);
+    const bool known = format->rate_num > 0;
+    char size[32], rate[32], target[64];
+    bool exact = pictures_follow;
+    for (unsigned i = 0; i < VIDEO_COUNT; i++)
+        exact |= recording->muxer != NULL && recording->muxer == videos[i].muxer && videos[i].exact;
+    if (pixels == NULL)
+        return fail(recording, EINVAL, "ffmpeg does not know the pixel format %s", layout->name);
+    if (!exact && layout->bits > 8)
+        return fail(
+            recording, EINVAL,
+            "%s has only 8 bits, and the frames have %u: expected .mkv, .avi, .y4m, .raw or "
+            "pictures",
+            recording->muxer, layout->bits);
+    snprintf(size, sizeof size, "%ux%u", format->width, format->height);
+    snprintf(rate, sizeof rate, "%u/%u", known ? format->rate_num : 30,
+             known ? format->rate_den : 1);
+    const int fd = pictures_follow ? -1 : fileno(recording->to.file);
+    snprintf(target, sizeof target, "/dev/fd/%d", fd);
+    char *arguments[32] = {"ffmpeg",       "-v",          "error",      "-nostdin",
+                           "-y",           "-f",          "rawvideo",   "-pixel_format",
+                           (char *)pixels, "-video_size", size,         "-framerate",
+                           rate,           "-i",          "/dev/stdin", NULL};
+    unsigned n = 15;
+    if (pictures_follow) {
+        arguments[n++] = "-f";
+        arguments[n++] = "image2";
+        arguments[n++] = "-start_number";
+        arguments[n++] = "0";
+    } else {
+        arguments[n++] = "-f";
+        arguments[n++] = (char *)recording->muxer;
+        arguments[n++] = exact ? "-c:v" : "-pix_fmt";
+        arguments[n++] = exact ? "ffv1" : "yuv420p";
+    }
+    arguments[n++] = pictures_follow ? (char *)recording->path : target;
+    arguments[n] = NULL;
+    const int r = program_start(arguments, false, fd, &recording->file, &recording->encoder);
+    if (r == -ENOENT)
+        return fail(recording, ENOPKG,
+                    "this kind of file needs the program ffmpeg (Debian package ffmpeg); .y4m and "
+                    ".raw need nothing");
+    return r < 0 ? fail(recording, -r, "cannot run ffmpeg: %s", strerror(-r)) : 0;
+}
+
+int recording_begin(struct recording_writer *recording, const struct fftd_format *format)
+{
+    const struct fftd_pixel_format *layout = fftd_pixel_format(format->fourcc);
+    recording->format = *format;
+    if (layout == NULL)
+        return fail(recording, EINVAL, "unknown pixel format");
+    if (recording->kind == RECORDING_Y4M && layout->y4m == NULL)
+        return fail(recording, EINVAL,
+                    "Y4M does not have the pixel format %s: expected .raw or .mkv", layout->name);
+    recording->row = malloc(y4m_row_bytes(layout, format));
+    if (recording->row == NULL)
+        return fail(recording, ENOMEM, "out of memory");
+    const size_t header = header_bytes(recording, layout), frame = count_bytes(recording);
+    if (recording->frame_bytes != 0) {
+        const int r = continue_file(recording, header, frame);
+        if (r < 0 || recording->finished > 0)
+            return r;
+    } else if (recording->kind != RECORDING_PICTURES) {
+        const char *path = is_stream(recording) ? "-" : recording->part;
+        const int r = output_open(&recording->to, path, OUTPUT_STREAM);
+        if (r < 0)
+            return fail(recording, -r, "cannot create it: %s", recording->to.why);
+        recording->file = recording->to.file;
+    }
+    recording->header_bytes = header;
+    recording->frame_bytes = frame;
+    if (recording->kind >= RECORDING_VIDEO)
+        return start_ffmpeg(recording, layout);
+    if (recording->kind == RECORDING_Y4M)
+        y4m_write_header(recording->file, layout, format);
+    return 0;
+}
+
+/* ---- frames ---- */
+
+int recording_write(struct recording_writer *recording, const struct pixels *pixels)
+{
+    if (recording->kind == RECORDING_Y4M)
+        y4m_write_frame(recording->file, pixels, recording->row);
+    else
+        y4m_write_raw(recording->file, pixels);
+    if (is_stream(recording))
+        fflush(recording->file);
+    if (ferror(recording->file)) {
+        const int error = errno != 0 ? errno : EIO;
+        if (error == EPIPE && is_stream(recording))
+            return -EPIPE;
+        return fail(recording, error, "frame %" PRIu64 ": %s", recording->count,
+                    error == EPIPE ? "ffmpeg has ended" : strerror(error));
+    }
+    recording->count++;
+    return 0;
+}
+
+/* ---- the end ---- */
+
+static int rename_part(struct recording_writer *recording)
+{
+    if (is_stream(recording) || recording->kind == RECORDING_PICTURES)
+        return 0;
+    return rename(recording->part, recording->path) == 0
+               ? 0
+               : fail(recording, errno, "%s cannot get its name: %s", recording->part,
+                      strerror(errno));
+}
+
+int recording_finish(struct recording_writer *recording, bool keep)
+{
+    int r = recording->why[0] != '\0' ? -EIO : 0;
+    if (recording->encoder > 0) {
+        if (recording->file != NULL)
+            fclose(recording->file);
+        const int status = program_wait(recording->encoder);
+        if (status != 0)
+            r = fail(recording, EIO, "ffmpeg has failed with status %d", status);
+    }
+    if (recording->to.file != NULL) {
+        const int closed = output_close(&recording->to);
+        if (closed < 0)
+            r = fail(recording, -closed, "%s", strerror(-closed));
+    }
+    if (recording->count == 0 && recording->format.fourcc != 0 && !is_stream(recording) &&
+        recording->kind != RECORDING_PICTURES)
+        unlink(recording->part); /* no frame was written */
+    free(recording->row);
+    recording->row = NULL;
+    if (r == 0 && !keep)
+        r = rename_part(recording);
+    return r;
+}

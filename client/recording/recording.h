@@ -1,0 +1,62 @@
+/* Recordings that are written frame by frame: Y4M and raw frames into a file or a pipe, and what
+ * the program ffmpeg writes.
+ *
+ * A file grows under the name OUT.part, and gets its own when it is complete. Y4M and raw frames
+ * can be continued there after the program was killed. */
+#ifndef FFTD_RECORDING_RECORDING_H
+#define FFTD_RECORDING_RECORDING_H
+
+#include <limits.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+#include "common/output.h"
+#include "pictures/pixels.h"
+
+enum recording_kind {
+    RECORDING_Y4M,
+    RECORDING_RAW,
+    RECORDING_VIDEO,    /* by ffmpeg */
+    RECORDING_PICTURES, /* by ffmpeg: a file for each frame, whose names are not changed */
+};
+
+struct recording_writer {
+    const char *path; /* the caller's; "-" is standard output */
+    enum recording_kind kind;
+    const char *muxer; /* RECORDING_VIDEO: its name in ffmpeg */
+    char part[PATH_MAX];
+    struct output_file to;     /* while there is a file to be written */
+    pid_t encoder;             /* 0: none */
+    FILE *file;                /* where frames go */
+    struct fftd_format format; /* of the frames; fourcc 0 before the first one */
+    uint8_t *row;
+    size_t header_bytes, frame_bytes; /* of RECORDING_Y4M and RECORDING_RAW */
+    uint64_t count;                   /* frames in it */
+    uint64_t finished;                /* of these, from before it was continued */
+    char why[400];                    /* of a failure */
+};
+
+/* Looks at the name of a recording. -EINVAL: there is no such kind of file; -EPERM: this kind
+ * cannot be continued, but was to be. */
+int recording_init(struct recording_writer *ret, const char *path, bool raw, bool resume);
+
+/* Returns whether frames are in it that a program which was killed has written. */
+bool recording_is_begun(const struct recording_writer *recording);
+
+/* Finds how many whole frames are in it, which have these sizes, and keeps on writing behind them.
+ */
+int recording_resume(struct recording_writer *recording, size_t header_bytes, size_t frame_bytes);
+
+/* Creates the file for frames of this format, or continues it after recording_resume. -ENOPKG:
+ * ffmpeg is needed and not installed; otherwise -errno. */
+int recording_begin(struct recording_writer *recording, const struct fftd_format *format);
+
+/* Writes a frame. -EPIPE: the reader of standard output has left. */
+int recording_write(struct recording_writer *recording, const struct pixels *pixels);
+
+/* Completes the file, or with `keep` leaves what there is for another time. Returns the first
+ * error. */
+int recording_finish(struct recording_writer *recording, bool keep);
+
+#endif

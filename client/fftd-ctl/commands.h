@@ -33,6 +33,10 @@ int command_frames(const struct ctl *ctl);
 /* calibrate.c */
 int command_calibrate(const struct ctl *ctl);
 
+/* diagnose.c */
+int command_diagnose(const struct ctl *ctl);
+extern const char diagnose_help[];
+
 /* tune.c */
 int command_tune(const struct ctl *ctl);
 

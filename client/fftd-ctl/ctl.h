@@ -21,6 +21,8 @@ struct ctl {
     bool openmetrics;
     bool prometheus;
     uint64_t if_serial; /* change the filter only if it has this serial; 0: always */
+    bool apply;         /* diagnose: change the filter */
+    const char *report; /* diagnose: the HTML file; NULL: none */
     uint32_t fade;      /* frames over which a change of the filter is blended; 0: none */
     int argc;           /* operands after the command's name */
     char **argv;

@@ -21,6 +21,8 @@ enum {
     TAKES_PROMETHEUS = 32,
     TAKES_IF_SERIAL = 64,
     TAKES_FADE = 128,
+    TAKES_APPLY = 256,
+    TAKES_REPORT = 512,
 };
 
 struct command {
@@ -196,6 +198,8 @@ static const struct command commands[] = {
      "  fftd-ctl calibrate flat -n 200\n"
      "  fftd-ctl filter preset fixed-pattern\n",
      TAKES_COUNT | TAKES_OUTPUT, 1, 2, command_calibrate},
+    {"diagnose", "[FILE]", "find what is wrong with the picture, and what helps", diagnose_help,
+     TAKES_COUNT | TAKES_APPLY | TAKES_REPORT, 0, 1, command_diagnose},
     {"tune", "[quick | exhaustive | stop]", "search for the fastest settings on the device",
      "Builds and measures the engine with about thirty settings (quick, the default)\n"
      "or several hundred (exhaustive). Frames continue, more slowly. The best\n"
@@ -305,6 +309,8 @@ enum {
     OPTION_PROMETHEUS,
     OPTION_IF_SERIAL,
     OPTION_FADE,
+    OPTION_APPLY,
+    OPTION_REPORT,
 };
 
 static const struct option options[] = {
@@ -321,6 +327,8 @@ static const struct option options[] = {
     {"prometheus", no_argument, NULL, OPTION_PROMETHEUS},
     {"if-serial", required_argument, NULL, OPTION_IF_SERIAL},
     {"fade", required_argument, NULL, OPTION_FADE},
+    {"apply", no_argument, NULL, OPTION_APPLY},
+    {"report", required_argument, NULL, OPTION_REPORT},
     {0},
 };
 
@@ -337,6 +345,8 @@ static const struct {
     {OPTION_PROMETHEUS, TAKES_PROMETHEUS, "--prometheus"},
     {OPTION_IF_SERIAL, TAKES_IF_SERIAL, "--if-serial"},
     {OPTION_FADE, TAKES_FADE, "--fade"},
+    {OPTION_APPLY, TAKES_APPLY, "--apply"},
+    {OPTION_REPORT, TAKES_REPORT, "--report"},
     {OPTION_RAW, TAKES_RAW, "--raw"},
 };
 #define TAKEN_COUNT (sizeof taken / sizeof taken[0])
@@ -401,6 +411,12 @@ static void parse_options(struct ctl *ctl, struct command_line *line, int argc, 
         case OPTION_FADE:
             if (!parse_frames(optarg, &ctl->fade))
                 set_problem(line, "filter", "--fade: expected a number of frames");
+            break;
+        case OPTION_APPLY:
+            ctl->apply = true;
+            break;
+        case OPTION_REPORT:
+            ctl->report = optarg;
             break;
         case 'h':
             line->help = true;

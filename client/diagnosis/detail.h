@@ -29,7 +29,8 @@ struct detail_shape {
     double size_px;   /* radius of the disk, length of the line */
     double angle_deg; /* of the line: 0 .. 180, 0 to the right, 90 down */
     double gain;      /* the share of the squares that it explains beyond no blur, 0 .. 1 */
-    double noise;     /* the power of noise in relation to the picture's at 0.1 cycles/pixel */
+    double power; /* of the picture before the blur at 0.1 cycles/pixel, where white noise has the
+                     square of its standard deviation at each frequency */
 };
 
 #define DETAIL_POINTS 6u
@@ -46,8 +47,9 @@ struct detail_screen {
 int detail_create(struct detail **ret, uint32_t width, uint32_t height);
 void detail_destroy(struct detail *detail); /* NULL is allowed */
 
-/* Adds a frame: width x height numbers, rows side by side. */
-void detail_add(struct detail *detail, const float *luma);
+/* Adds a frame: width x height numbers, rows side by side. Squares that reach black or white are
+ * left out: what is cut off has edges that no lens has blurred. */
+void detail_add(struct detail *detail, const float *luma, float black, float white);
 
 /* Finds the most likely blur. */
 void detail_find_blur(const struct detail *detail, struct detail_shape *ret);

@@ -11,7 +11,9 @@
 #define PERIODIC_FRAMES 24u /* more of them hardly tell more, and each takes long */
 #define DETAIL_FRAMES   6u
 #define BEYOND          4.f  /* grey levels; filters and codecs overshoot by less */
-#define MOST_PART       0.12 /* pixels between frames that are compared, beyond whole ones */
+#define MOST_PART       0.16 /* pixels between frames that are compared, beyond whole ones */
+#define SHARP_PART      0.12 /* the same for frames that are averaged */
+#define NEAR_BYTES      (64u << 20)
 
 static const char *const names[DIAGNOSIS_KINDS] = {[DIAGNOSIS_PERIODIC] = "periodic-noise",
                                                    [DIAGNOSIS_SCREEN] = "screen",
@@ -47,7 +49,8 @@ int diagnosis_create(struct diagnosis **ret, const struct diagnosis_format *form
     diagnosis->luma = malloc(bytes);
     diagnosis->scratch = malloc(bytes);
     bool has_memory = diagnosis->luma != NULL && diagnosis->scratch != NULL;
-    for (unsigned i = 0; i < NEAR_FRAMES; i++) {
+    diagnosis->nears = (unsigned)fmin(fmax((double)NEAR_BYTES / (double)bytes, 2), NEAR_FRAMES);
+    for (unsigned i = 0; i < diagnosis->nears; i++) {
         diagnosis->near[i].luma = malloc(bytes);
         has_memory = has_memory && diagnosis->near[i].luma != NULL;
     }
@@ -237,9 +240,43 @@ static void measure(struct diagnosis *diagnosis, const struct second *second, co
     measurer_measure(second->measurer, &picture, ret);
 }
 
+/* Writes the mean of a frame and of those before it that are whole pixels away: its details with
+ * less noise. The frame is the newest of diagnosis->near. */
+static void average_near(const struct diagnosis *diagnosis, unsigned index, float *ret)
+{
+    const int64_t width = diagnosis->format.width, height = diagnosis->format.height;
+    const struct near_frame *own = &diagnosis->near[index % diagnosis->nears];
+    const struct near_frame *used[NEAR_FRAMES];
+    int64_t dx[NEAR_FRAMES], dy[NEAR_FRAMES];
+    unsigned count = 0;
+    for (unsigned i = 0; i < diagnosis->nears && i <= index; i++) {
+        const struct near_frame *near = &diagnosis->near[i];
+        const double x = near->x - own->x, y = near->y - own->y;
+        if (near->path != own->path || fabs(x - round(x)) > SHARP_PART ||
+            fabs(y - round(y)) > SHARP_PART)
+            continue;
+        dx[count] = llround(x);
+        dy[count] = llround(y);
+        used[count++] = near;
+    }
+    for (int64_t y = 0; y < height; y++)
+        for (int64_t x = 0; x < width; x++) {
+            float sum = 0, weight = 0;
+            for (unsigned i = 0; i < count; i++) {
+                const int64_t u = x + dx[i], v = y + dy[i];
+                if (u < 0 || v < 0 || u >= width || v >= height)
+                    continue;
+                sum += used[i]->luma[v * width + u];
+                weight += 1;
+            }
+            ret[y * width + x] = sum / weight;
+        }
+}
+
 static int look_at_details(struct diagnosis *diagnosis, const struct second *second, unsigned index)
 {
     const struct diagnosis_format *format = &diagnosis->format;
+    const float *luma = diagnosis->near[index % diagnosis->nears].luma;
     struct measured *sum = &diagnosis->measured;
     struct measures measures;
     diagnosis_load(diagnosis, index, diagnosis->scratch);
@@ -248,20 +285,21 @@ static int look_at_details(struct diagnosis *diagnosis, const struct second *sec
     sum->mean += (double)measures.mean;
     sum->clipped += (double)measures.clipped;
     sum->burnt_out += (double)measures.burnt_out;
-    detail_add(diagnosis->captured, diagnosis->scratch);
-    measure(diagnosis, second, diagnosis->luma, &measures);
+    detail_add(diagnosis->captured, diagnosis->scratch, format->black, format->white);
+    measure(diagnosis, second, luma, &measures);
     if (isfinite(measures.sharpness))
         sum->sharpness += (double)measures.sharpness;
     if (isfinite(measures.noise)) {
         sum->noisy++;
         sum->noise += (double)measures.noise;
     }
-    detail_add(diagnosis->corrected, diagnosis->luma);
-    shading_add(diagnosis->shading, diagnosis->luma);
+    average_near(diagnosis, index, diagnosis->scratch);
+    detail_add(diagnosis->corrected, diagnosis->scratch, format->black, format->white);
+    shading_add(diagnosis->shading, luma);
     const double columns =
-        lines_deviation(diagnosis->luma, format->width, format->height, format->mosaic_step, false);
+        lines_deviation(luma, format->width, format->height, format->mosaic_step, false);
     const double rows =
-        lines_deviation(diagnosis->luma, format->width, format->height, format->mosaic_step, true);
+        lines_deviation(luma, format->width, format->height, format->mosaic_step, true);
     diagnosis->line_columns += columns;
     diagnosis->line_rows += rows;
     return columns < 0 || rows < 0 ? -ENOMEM : 0;
@@ -273,7 +311,7 @@ static int compare(struct diagnosis *diagnosis, unsigned index, double x, double
 {
     const struct near_frame *nearest = NULL;
     double least = INFINITY;
-    for (unsigned i = 0; i < NEAR_FRAMES && i < index; i++) {
+    for (unsigned i = 0; i < diagnosis->nears && i < index; i++) {
         const struct near_frame *near = &diagnosis->near[i];
         const double dx = x - near->x, dy = y - near->y;
         const double part = fmax(fabs(dx - round(dx)), fabs(dy - round(dy)));
@@ -292,8 +330,9 @@ static int compare(struct diagnosis *diagnosis, unsigned index, double x, double
 
 static int follow_path(struct diagnosis *diagnosis, const struct second *second, unsigned index)
 {
-    const struct near_frame *last = &diagnosis->near[(index + NEAR_FRAMES - 1) % NEAR_FRAMES];
-    struct near_frame *near = &diagnosis->near[index % NEAR_FRAMES];
+    const struct near_frame *last =
+        &diagnosis->near[(index + diagnosis->nears - 1) % diagnosis->nears];
+    struct near_frame *near = &diagnosis->near[index % diagnosis->nears];
     struct motion motion;
     motion_observe(second->motion, diagnosis->luma, &motion);
     diagnosis->shift[index] = (struct shake_shift){.dx = motion.dx,
@@ -335,15 +374,15 @@ static int look_at_frames(struct diagnosis *diagnosis, struct second *second,
     int r = 0;
     for (unsigned i = 0; i < diagnosis->frames && r == 0; i++) {
         correct(diagnosis, second, i);
-        if (i % step == 0)
-            r = look_at_details(diagnosis, second, i);
-        if (r == 0 && diagnosis->frames > 1) {
+        if (diagnosis->frames > 1) {
             for (size_t k = 0; k < count_pixels(diagnosis); k++)
                 diagnosis->stripes.level[k] = diagnosis->luma[k] / 255;
             r = stripes_add(&diagnosis->stripes);
         }
         if (r == 0)
             r = follow_path(diagnosis, second, i);
+        if (r == 0 && ((i + 1) % step == 0 || i + 1 == diagnosis->frames))
+            r = look_at_details(diagnosis, second, i);
         if (progress != NULL)
             progress(context, diagnosis->frames + i + 1, 2 * diagnosis->frames);
     }

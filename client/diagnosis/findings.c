@@ -8,24 +8,26 @@
 
 #include "private.h"
 
-#define LEAST_WAVES   0.6  /* grey levels, RMS */
-#define LEAST_SCREEN  1.0  /* grey levels, RMS */
-#define LEAST_DEPTH   0.01 /* of flicker */
-#define LEAST_STRIPES 0.6  /* grey levels, RMS */
-#define STANDS_STILL  0.3  /* stripes_stillness of a scene that hardly moves */
-#define STILL_STRIPES 0.8  /* the same as LEAST_STRIPES for such a scene */
-#define LEAST_HOT     8u   /* pixels */
-#define LEAST_EXCESS  15.  /* grey levels by which a hot pixel differs from its neighbours */
-#define STILL_EXCESS  3.   /* times the mean range of samples around a pixel */
-#define LEAST_NOISE   3.0  /* grey levels */
-#define UNSURE_NOISE  8.5  /* the same where texture may be taken for noise */
-#define LEAST_CORNER  0.75 /* brighter corners are no shading */
-#define AGREEMENT     0.4  /* of the half with the least shading, with all of it */
-#define LEAST_CLIPPED 0.12 /* of all samples */
-#define DARK          40.  /* mean level */
+#define LEAST_WAVES   0.6   /* grey levels, RMS */
+#define LEAST_SCREEN  1.0   /* grey levels, RMS */
+#define UPRIGHT       0.02  /* cycles/pixel from an axis */
+#define LEAST_DEPTH   0.035 /* of flicker */
+#define LEAST_STRIPES 0.6   /* grey levels, RMS */
+#define STANDS_STILL  0.3   /* stripes_stillness of a scene that hardly moves */
+#define STILL_STRIPES 0.8   /* the same as LEAST_STRIPES for such a scene */
+#define LEAST_HOT     8u    /* pixels */
+#define LEAST_EXCESS  15.   /* grey levels by which a hot pixel differs from its neighbours */
+#define STILL_EXCESS  3.    /* times the mean range of samples around a pixel */
+#define LEAST_NOISE   3.0   /* grey levels */
+#define UNSURE_NOISE  8.5   /* the same where texture may be taken for noise */
+#define LEAST_CORNER  0.63  /* brighter corners are no shading */
+#define AGREEMENT     0.4   /* of the half with the least shading, with all of it */
+#define LEAST_CLIPPED 0.12  /* of all samples */
+#define DARK          40.   /* mean level */
 #define BRIGHT        215.
-#define LEAST_SHAKE   0.7 /* pixels, RMS */
-#define LEAST_SURE    0.5 /* of the shifts between frames */
+#define LEAST_SHAKE   1.0  /* pixels, RMS */
+#define ROUNDING      0.29 /* standard deviation of the error of whole numbers */
+#define LEAST_SURE    0.5  /* of the shifts between frames */
 
 static __attribute__((format(printf, 3, 4))) int write_to(char *text, size_t size,
                                                           const char *format, ...)
@@ -73,9 +75,19 @@ static double drift(const struct diagnosis *diagnosis, const struct periodic_rep
     return least < 4 ? least : 0; /* another wave */
 }
 
+static double line_rms(const struct diagnosis *diagnosis, bool of_rows)
+{
+    return (of_rows ? diagnosis->line_rows : diagnosis->line_columns) / diagnosis->measured.count;
+}
+
+/* Columns and rows that differ at random have every frequency along both axes: also a lattice. */
 static bool find_screen(const struct diagnosis *diagnosis, struct detail_screen *ret)
 {
-    return detail_find_screen(diagnosis->captured, ret) && ret->rms >= LEAST_SCREEN;
+    if (!detail_find_screen(diagnosis->captured, ret) || ret->rms < LEAST_SCREEN)
+        return false;
+    const bool is_upright = fmin(fabs(ret->fx), fabs(ret->fy)) < UPRIGHT;
+    return !is_upright || (line_rms(diagnosis, true) < STILL_STRIPES &&
+                           line_rms(diagnosis, false) < STILL_STRIPES);
 }
 
 /* Returns whether a wave is one of the lattice of a screen. */
@@ -93,9 +105,7 @@ static bool is_stripe(const struct diagnosis *diagnosis, const struct periodic_r
 {
     const bool of_columns = fabs(wave->fy) < 0.5 / diagnosis->format.height;
     const bool of_rows = fabs(wave->fx) < 0.5 / diagnosis->format.width;
-    const double rms =
-        (of_columns ? diagnosis->line_columns : diagnosis->line_rows) / diagnosis->measured.count;
-    return (of_columns || of_rows) && rms >= STILL_STRIPES;
+    return (of_columns || of_rows) && line_rms(diagnosis, of_rows) >= STILL_STRIPES;
 }
 
 static bool judge_periodic(const struct diagnosis *diagnosis, struct diagnosis_finding *ret)
@@ -162,33 +172,42 @@ static bool judge_flicker(const struct diagnosis *diagnosis, struct diagnosis_fi
     return true;
 }
 
-static bool judge_noise(const struct diagnosis *diagnosis, struct diagnosis_finding *ret)
+/* Frames whole pixels apart tell the noise best. Those that are parts of a pixel apart leave some
+ * texture, and a single picture does not tell its finest texture from noise: of these two, the
+ * smaller one is nearer to the truth. */
+static struct noise_result find_noise(const struct diagnosis *diagnosis)
 {
     const struct measured *measured = &diagnosis->measured;
     const double spatial = measured->noisy > 0 ? measured->noise / measured->noisy : 0;
     const struct noise_result exact = noise_solve(&diagnosis->noise);
-    const bool is_known = exact.sigma > 0;
-    const struct noise_result model = is_known ? exact : noise_solve(&diagnosis->loose);
-    /* A single picture does not tell its finest texture from noise, and frames that are parts of a
-     * pixel apart leave some of it: the smaller one is nearer to the truth. */
-    const double sigma = model.sigma > 0 ? fmin(spatial, model.sigma) : spatial;
-    ret->annoyance = sigma;
-    if (sigma < (is_known ? LEAST_NOISE : UNSURE_NOISE) ||
-        (model.sigma == 0 && diagnosis->frames > 1))
+    const struct noise_result loose = noise_solve(&diagnosis->loose);
+    if (exact.sigma > 0)
+        return exact;
+    return loose.sigma > 0 && loose.sigma < spatial
+               ? loose
+               : (struct noise_result){.sigma = spatial, .floor = spatial};
+}
+
+static bool judge_noise(const struct diagnosis *diagnosis, struct diagnosis_finding *ret)
+{
+    const struct noise_result model = find_noise(diagnosis);
+    const bool is_known = noise_solve(&diagnosis->noise).sigma > 0;
+    ret->annoyance = model.sigma;
+    if (model.sigma < (is_known ? LEAST_NOISE : UNSURE_NOISE) ||
+        (!is_known && is_badly_exposed(diagnosis)))
         return false;
     if (model.shot > 0) {
         WRITE(ret->text,
               "noise of %.1f grey levels; it grows with the light: %.1f at black, shot "
               "%.3f",
-              sigma, model.floor, model.shot);
-        WRITE(ret->stage, "denoise:sigma=%.2f,shot=%.3f", model.floor * sigma / model.sigma,
-              model.shot * pow(sigma / model.sigma, 2));
+              model.sigma, model.floor, model.shot);
+        WRITE(ret->stage, "denoise:sigma=%.2f,shot=%.3f", model.floor, model.shot);
     } else {
-        WRITE(ret->text, "noise of %.1f grey levels", sigma);
-        WRITE(ret->stage, "denoise:sigma=%.2f", sigma);
+        WRITE(ret->text, "noise of %.1f grey levels", model.sigma);
+        WRITE(ret->stage, "denoise:sigma=%.2f", model.sigma);
     }
     WRITE(ret->advice, "more light or a longer exposure with less gain also helps");
-    add_figure(ret, "sigma", sigma);
+    add_figure(ret, "sigma", model.sigma);
     add_figure(ret, "shot", model.shot);
     return true;
 }
@@ -224,8 +243,8 @@ static bool judge_stripes(const struct diagnosis *diagnosis, struct diagnosis_fi
     const double least = is_still ? STILL_STRIPES : LEAST_STRIPES;
     double columns = 255 * stripes_rms(&stripes->column), rows = 255 * stripes_rms(&stripes->row);
     if (is_still) {
-        columns = fmax(columns, diagnosis->line_columns / diagnosis->measured.count);
-        rows = fmax(rows, diagnosis->line_rows / diagnosis->measured.count);
+        columns = fmax(columns, line_rms(diagnosis, false));
+        rows = fmax(rows, line_rms(diagnosis, true));
     }
     ret->annoyance = hypot(columns, rows);
     if (columns < least && rows < least)
@@ -375,16 +394,17 @@ static bool judge_blur(const struct diagnosis *diagnosis, enum detail_blur blur,
         return false;
     ret->annoyance = 4 + shape.size_px;
     add_figure(ret, "size_px", shape.size_px);
-    const double noise = fmin(fmax(shape.noise, 0.001), 0.1);
+    const double sigma = fmax(find_noise(diagnosis).sigma, ROUNDING);
+    const double noise = fmin(fmax(sigma * sigma / shape.power, 1e-5), 1);
     if (blur == DETAIL_DISK) {
         WRITE(ret->text, "out of focus: a point becomes a disk of a radius of %.1f pixels",
               shape.size_px);
-        WRITE(ret->stage, "wiener:blur=disk,size=%.2f,noise=%.4f", shape.size_px, noise);
+        WRITE(ret->stage, "wiener:blur=disk,size=%.2f,noise=%.3g", shape.size_px, noise);
         WRITE(ret->advice, "focusing the lens is better");
     } else {
         WRITE(ret->text, "blurred by motion: a point becomes a line of %.1f pixels at %.0f degrees",
               shape.size_px, shape.angle_deg);
-        WRITE(ret->stage, "wiener:blur=motion,size=%.2f,angle=%.0f,noise=%.4f", shape.size_px,
+        WRITE(ret->stage, "wiener:blur=motion,size=%.2f,angle=%.0f,noise=%.3g", shape.size_px,
               shape.angle_deg, noise);
         WRITE(ret->advice, "a shorter exposure is better");
         add_figure(ret, "angle_deg", shape.angle_deg);

@@ -124,11 +124,10 @@ static void shrink(struct dft *dft, double complex block[BLOCK * BLOCK], double 
     }
 }
 
-static bool denoise(const struct diagnosis *diagnosis, const float *from, float *luma)
+static bool denoise(const struct diagnosis *diagnosis, double sigma, const float *from, float *luma)
 {
     const uint32_t width = diagnosis->format.width, height = diagnosis->format.height;
-    const struct noise_result noise = noise_solve(&diagnosis->noise);
-    const double variance = noise.sigma * noise.sigma * (3. / 8 * BLOCK) * (3. / 8 * BLOCK);
+    const double variance = sigma * sigma * (3. / 8 * BLOCK) * (3. / 8 * BLOCK);
     double window[BLOCK];
     struct dft *dft;
     if (dft_create(&dft, BLOCK, NULL) < 0)
@@ -187,7 +186,7 @@ bool diagnosis_preview(struct diagnosis *diagnosis, const struct diagnosis_findi
         brighten(diagnosis, ret_after);
         return true;
     case DIAGNOSIS_NOISE:
-        return denoise(diagnosis, ret_before, ret_after);
+        return denoise(diagnosis, finding->figure[0].value, ret_before, ret_after);
     case DIAGNOSIS_SCREEN:
     case DIAGNOSIS_STRIPES:
     case DIAGNOSIS_DEFOCUS:

@@ -32,7 +32,7 @@ struct followed {
 };
 
 /* One of the last corrected frames, and where it was on the path of the picture. */
-#define NEAR_FRAMES 8u
+#define NEAR_FRAMES 16u
 struct near_frame {
     float *luma;
     double x, y;
@@ -53,9 +53,10 @@ struct diagnosis {
 
     struct measured measured;
     struct shake_shift shift[DIAGNOSIS_MAX_FRAMES];
-    struct stripes stripes;         /* column.offset is NULL unless there were two frames */
-    struct noise_sums noise, loose; /* of frames whole pixels apart, and of any others */
-    struct near_frame near[NEAR_FRAMES];
+    struct stripes stripes;              /* column.offset is NULL unless there were two frames */
+    struct noise_sums noise, loose;      /* of frames whole pixels apart, and of any others */
+    struct near_frame near[NEAR_FRAMES]; /* the first nears of them, in turn */
+    unsigned nears;
     struct detail *captured, *corrected; /* the spectra of frames with and without waves */
     double line_columns, line_rows;      /* lines_deviation, added up over measured.count frames */
     struct shading *shading;

@@ -124,7 +124,7 @@ def make_clip(random, faults):
         scene = scene + strength * (gaussian_filter(printed, 0.7) - scene)
         truth["screen"] = {"period_px": 1 / f}
     if "defocus" in faults:
-        radius = random.uniform(2, 6)
+        radius = random.uniform(2.5, 6)
         scene = spread(scene, "disk", radius)
         truth["defocus"] = {"size_px": radius}
     if "motion-blur" in faults:
@@ -138,7 +138,7 @@ def make_clip(random, faults):
         truth["shake"] = {"rms_px": rms}
     gain = np.ones((HEIGHT, WIDTH))
     if "shading" in faults:
-        corner = random.uniform(0.35, 0.65)
+        corner = random.uniform(0.3, 0.55)
         bend = random.uniform(0, 1)
         total = 1 / corner - 1
         r2 = ((x - WIDTH / 2) ** 2 + (y - HEIGHT / 2) ** 2) / (WIDTH ** 2 + HEIGHT ** 2) * 4
@@ -146,7 +146,8 @@ def make_clip(random, faults):
         truth["shading"] = {"corner": corner}
     exposure = 1.0
     if "clipping" in faults:  # 20 to 40 % of the picture is white
-        exposure = 255 / np.quantile(scene, random.uniform(0.6, 0.8))
+        exposure = 255 / np.quantile(scene[MARGIN:-MARGIN, MARGIN:-MARGIN] * gain,
+                                     random.uniform(0.6, 0.8))
         truth["clipping"] = {}
     if "exposure" in faults:
         exposure = random.uniform(12, 30) / scene.mean()
@@ -160,7 +161,8 @@ def make_clip(random, faults):
         light = 1 + depth * np.sin(2 * np.pi * (hertz * seconds + start))
         truth["flicker"] = {"frequency_hz": hertz, "depth": depth}
     if "noise" in faults:
-        sigma = random.uniform(5, 16)
+        # Noise hides the zeros of a blur.
+        sigma = random.uniform(5, 8 if {"defocus", "motion-blur"} & set(faults) else 16)
         if random.random() < 0.5:
             shot = sigma ** 2 / 120 * random.uniform(0.5, 1)
             sigma = np.sqrt(max(sigma ** 2 - 120 * shot, 1))

@@ -152,6 +152,14 @@ static bool has(const struct diagnosis_result *result, enum diagnosis_kind kind)
     return false;
 }
 
+static bool is_wanted(const struct faulty *faulty, enum diagnosis_kind kind)
+{
+    for (enum fault fault = 0; fault < FAULTS; fault++)
+        if (kinds[fault] == kind && faulty->has[fault])
+            return true;
+    return false;
+}
+
 static uint64_t first_seed(void)
 {
     const char *seed = getenv("FFTD_TEST_SEED");
@@ -177,6 +185,9 @@ static void faults_are_found(void **state)
             if (faulty.has[fault] && !has(&result, kinds[fault]))
                 printf("# clip %u: %s was not found\n", i, diagnosis_name(kinds[fault]));
         }
+        for (unsigned k = 0; k < result.count; k++)
+            if (!is_wanted(&faulty, result.finding[k].kind))
+                printf("# clip %u has no such fault: %s\n", i, result.finding[k].text);
         for (unsigned k = 1; k < result.count; k++)
             assert_true(result.finding[k].annoyance <= result.finding[k - 1].annoyance);
         found += right;

@@ -30,7 +30,7 @@ pkg-libs = $(shell $(PKG_CONFIG) --libs $(1) 2>/dev/null)
 # The daemon's folders, those above others first. A folder inside one of them belongs to it.
 ROOMS   := bus camera designer observer config service capture ring engine estimators transform filters gpu core
 # The folders that programs of client/ share, those above others first.
-SHARED  := calibration recording common pictures
+SHARED  := diagnosis calibration recording common pictures
 LIBFFTD := $(wildcard client/libfftd/*.c)
 CTL     := $(filter-out client/fftd-ctl/main.c,$(wildcard client/fftd-ctl/*.c))
 
@@ -66,7 +66,8 @@ OPENCL_LIBS ?= $(or $(call pkg-libs,OpenCL),-lOpenCL)
 DAEMON_LIBS = $(call pkg-libs,libsystemd libconfig libv4l2 libpng) $(OPENCL_LIBS) -lm
 CTL_LIBS = $(call pkg-libs,libsystemd libpng) -lm
 PARTS = $(ROOMS:%=$(BUILD)/lib%.a)
-CLIENT_PARTS = $(SHARED:%=$(BUILD)/lib%.a) $(BUILD)/libfftd.a $(BUILD)/libcore.a
+CLIENT_PARTS = $(SHARED:%=$(BUILD)/lib%.a) $(BUILD)/libfftd.a \
+    $(patsubst %,$(BUILD)/lib%.a,capture estimators filters core)
 
 $(BUILD)/fftd: $(call objects,$(wildcard daemon/*.c)) $(PARTS)
 	$(CC) $(CFLAGS) $(LDFLAGS) -o $@ $^ $(DAEMON_LIBS)

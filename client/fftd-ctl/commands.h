@@ -4,6 +4,36 @@
 
 #include "ctl.h"
 
+/* Which options a command takes. */
+enum {
+    TAKES_WATCH = 1,
+    TAKES_COUNT = 2,
+    TAKES_OUTPUT = 4,
+    TAKES_RAW = 8,
+    TAKES_OPENMETRICS = 16,
+    TAKES_PROMETHEUS = 32,
+    TAKES_IF_SERIAL = 64,
+    TAKES_FADE = 128,
+    TAKES_WAIT = 256,
+    TAKES_SAVE = 512,
+    TAKES_APPLY = 1024,
+    TAKES_REPORT = 2048,
+};
+
+struct command {
+    const char *name;
+    const char *operands; /* for the usage line: "CHAIN..." */
+    const char *summary;  /* begins with a verb */
+    const char *help;     /* printed by --help after usage and summary */
+    unsigned takes;
+    int min_operands, max_operands;    /* max -1: any number */
+    int (*run)(const struct ctl *ctl); /* returns an exit code */
+};
+
+/* commands.c: all of them, in the order of the help */
+extern const struct command command_table[];
+extern const unsigned command_count;
+
 /* status.c, stats.c */
 int command_list(const struct ctl *ctl);
 int command_status(const struct ctl *ctl);
@@ -41,6 +71,10 @@ int command_convert(const struct ctl *ctl);
 
 /* calibrate.c */
 int command_calibrate(const struct ctl *ctl);
+
+/* diagnose.c */
+int command_diagnose(const struct ctl *ctl);
+extern const char diagnose_help[];
 
 /* tune.c */
 int command_tune(const struct ctl *ctl);

@@ -23,6 +23,8 @@ struct ctl {
     bool openmetrics;
     bool prometheus;
     uint64_t if_serial; /* change the filter only if it has this serial; 0: always */
+    bool apply;         /* diagnose: change the filter */
+    const char *report; /* diagnose: the HTML file; NULL: none */
     uint32_t fade;      /* frames over which a change of the filter is blended; 0: none */
     bool no_wait;       /* print the serial of a change, and do not wait until it is in force */
     double timeout_s;   /* how long to wait for that; 0: AWAIT_DEFAULT_S */

@@ -20,7 +20,7 @@
 #include "commands.h"
 #include "common/output.h"
 #include "common/reading.h"
-#include "config_text.h"
+#include "common/config_text.h"
 #include "core/clock.h"
 #include "daemon.h"
 #include "tools.h"

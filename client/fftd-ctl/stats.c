@@ -10,7 +10,7 @@
 #include "core/clock.h"
 #include "daemon.h"
 #include "commands.h"
-#include "export.h"
+#include "common/export.h"
 #include "common/output.h"
 #include "common/reading.h"
 

@@ -17,8 +17,8 @@
 #include "daemon.h"
 #include "commands.h"
 #include "common/reading.h"
-#include "screen.h"
-#include "trace.h"
+#include "common/screen.h"
+#include "common/trace.h"
 
 #define INTERVAL_US    1000000u
 #define MAX_COUNTERS   64

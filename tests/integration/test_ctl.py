@@ -18,7 +18,8 @@ from png import Png
 CTL = BUILD / "fftd-ctl"
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 COMMANDS = ["list", "status", "stats", "watch", "filter", "set", "view", "camera", "reload",
-            "snapshot", "frames", "convert", "calibrate", "tune", "check", "devices", "report"]
+            "snapshot", "frames", "convert", "calibrate", "diagnose", "tune", "check", "devices",
+            "report"]
 FORMATS = {"Y10": 2, "YUYV": 2, "NV12": 1.5, "RGB24": 3}
 
 
@@ -126,6 +127,10 @@ def test_manual_knows_every_key(fftd):
     (["snapshot", "wobble"], ["wobble", "spectrum"]),
     (["snapshot", "-o", "-"], ["stdout"]),
     (["frames", "-n", "0"], ["--count"]),
+    (["diagnose", "-n", "1001"], ["--count", "1000"]),
+    (["diagnose", "--apply", "clip.y4m"], ["--apply", "clip.y4m"]),
+    (["diagnose", "a.y4m", "b.y4m"], ["FILE"]),
+    (["snapshot", "--report", "x"], ["snapshot", "--report"]),
     (["frames", "-n", "-1"], ["--count"]),
     (["stats", "--watch=0"], ["--watch"]),
     (["--name", "a/b", "status"], ["a/b"]),
@@ -137,7 +142,7 @@ def test_wrong_usage(arguments, texts):
 def test_no_daemon(tmp_path):
     env = dict(os.environ, XDG_RUNTIME_DIR=str(tmp_path))
     for command in (["status"], ["stats"], ["filter", "show"], ["filter", "set", "none"],
-                    ["snapshot"], ["frames", "-o", str(tmp_path / "x")]):
+                    ["snapshot"], ["diagnose"], ["frames", "-o", str(tmp_path / "x")]):
         assert_refused(run("--name", "nobody", *command, env=env), 69, "nobody", "/run/fftd/nobody",
                        "systemctl start fftd@nobody", "fftd --name nobody")
     assert_refused(run("--runtime-dir", "/none", "status"), 69, "/none", "fftd --runtime-dir /none")
@@ -195,8 +200,8 @@ JSON_COMMANDS = [
     ["filter", "show"], ["set", "1.cutoff", "0.2"], ["filter", "save", "saved.conf"],
     ["filter", "remove", "1"], ["filter", "preset", "moire"], ["filter", "kinds"],
     ["filter", "presets"], ["filter", "plot", "plot.png"], ["reload"], ["snapshot", "-o", "."],
-    ["check", "cam.conf"], ["calibrate", "dark", "-n", "2", "-o", "dark.pfm"], ["devices"],
-    ["tune", "stop"], ["view"], ["view", "picture"],
+    ["check", "cam.conf"], ["calibrate", "dark", "-n", "2", "-o", "dark.pfm"],
+    ["diagnose", "-n", "2"], ["devices"], ["tune", "stop"], ["view"], ["view", "picture"],
 ]
 
 

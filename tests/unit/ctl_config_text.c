@@ -8,7 +8,7 @@
 
 #include "support/cmocka.h"
 
-#include "fftd-ctl/config_text.h"
+#include "common/config_text.h"
 
 static char *set(const char *text, const char *key, const char *value)
 {

@@ -10,7 +10,7 @@
 
 #include "support/cmocka.h"
 
-#include "fftd-ctl/metrics.h"
+#include "common/metrics.h"
 
 /* ---- a reader of OpenMetrics 1.0; its functions return false for a wrong text ---- */
 

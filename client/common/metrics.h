@@ -1,6 +1,6 @@
 /* Writes metrics, family by family, in one of the two formats that Prometheus reads. */
-#ifndef FFTD_CTL_METRICS_H
-#define FFTD_CTL_METRICS_H
+#ifndef FFTD_COMMON_METRICS_H
+#define FFTD_COMMON_METRICS_H
 
 #include <stdint.h>
 #include <stdio.h>

@@ -5,7 +5,7 @@
 #include <stdbool.h>
 #include <string.h>
 
-#include "common/json.h"
+#include "json.h"
 #include "core/clock.h"
 
 static void write_escaped(FILE *file, const char *text, bool escape_quotes)

@@ -2,8 +2,8 @@
  *
  * Between screen_enter and screen_leave the terminal shows its alternate screen, and stdin delivers
  * single keys without echo. Ctrl-C still sends SIGINT. */
-#ifndef FFTD_CTL_SCREEN_H
-#define FFTD_CTL_SCREEN_H
+#ifndef FFTD_COMMON_SCREEN_H
+#define FFTD_COMMON_SCREEN_H
 
 #include <stdbool.h>
 #include <stdio.h>

@@ -1,6 +1,6 @@
 /* Writes the reply to GetStats as metrics. */
-#ifndef FFTD_CTL_EXPORT_H
-#define FFTD_CTL_EXPORT_H
+#ifndef FFTD_COMMON_EXPORT_H
+#define FFTD_COMMON_EXPORT_H
 
 #include <stdio.h>
 

@@ -1,7 +1,7 @@
 /* Editing the text of a configuration (libconfig), so that comments, order and spaces stay. Pure.
  */
-#ifndef FFTD_CTL_CONFIG_TEXT_H
-#define FFTD_CTL_CONFIG_TEXT_H
+#ifndef FFTD_COMMON_CONFIG_TEXT_H
+#define FFTD_COMMON_CONFIG_TEXT_H
 
 #include <stdio.h>
 

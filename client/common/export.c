@@ -5,7 +5,7 @@
 #include <math.h>
 #include <string.h>
 
-#include "common/bus.h"
+#include "bus.h"
 #include "core/clock.h"
 
 #define MAX_NAME_BYTES 64

@@ -1,6 +1,6 @@
 /* The last values of a changing number, and a small line chart of them. */
-#ifndef FFTD_CTL_TRACE_H
-#define FFTD_CTL_TRACE_H
+#ifndef FFTD_COMMON_TRACE_H
+#define FFTD_COMMON_TRACE_H
 
 #include <stdbool.h>
 #include <stddef.h>

@@ -1,0 +1,461 @@
+#include "lines.h"
+#include "private.h"
+
+#include <complex.h>
+#include <errno.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define PERIODIC_FRAMES 24u /* more of them hardly tell more, and each takes long */
+#define DETAIL_FRAMES   6u
+#define BEYOND          4.f  /* grey levels; filters and codecs overshoot by less */
+#define MOST_PART       0.16 /* pixels between frames that are compared, beyond whole ones */
+#define SHARP_PART      0.12 /* the same for frames that are averaged */
+#define NEAR_BYTES      (64u << 20)
+
+static const char *const names[DIAGNOSIS_KINDS] = {[DIAGNOSIS_PERIODIC] = "periodic-noise",
+                                                   [DIAGNOSIS_SCREEN] = "screen",
+                                                   [DIAGNOSIS_FLICKER] = "flicker",
+                                                   [DIAGNOSIS_STRIPES] = "stripes",
+                                                   [DIAGNOSIS_HOT] = "hot-pixels",
+                                                   [DIAGNOSIS_SHADING] = "shading",
+                                                   [DIAGNOSIS_DEFOCUS] = "defocus",
+                                                   [DIAGNOSIS_MOTION] = "motion-blur",
+                                                   [DIAGNOSIS_NOISE] = "noise",
+                                                   [DIAGNOSIS_SHAKE] = "shake",
+                                                   [DIAGNOSIS_CLIPPING] = "clipping",
+                                                   [DIAGNOSIS_EXPOSURE] = "exposure"};
+
+const char *diagnosis_name(enum diagnosis_kind kind)
+{
+    return names[kind];
+}
+
+/* ---- memory ---- */
+
+int diagnosis_create(struct diagnosis **ret, const struct diagnosis_format *format)
+{
+    if (format->width < DIAGNOSIS_MIN_SIDE || format->height < DIAGNOSIS_MIN_SIDE ||
+        format->width > DIAGNOSIS_MAX_SIDE || format->height > DIAGNOSIS_MAX_SIDE ||
+        format->mosaic_step < 1 || format->mosaic_step > 2)
+        return -EINVAL;
+    struct diagnosis *diagnosis = calloc(1, sizeof *diagnosis);
+    if (diagnosis == NULL)
+        return -ENOMEM;
+    const size_t bytes = (size_t)format->width * format->height * sizeof(float);
+    diagnosis->format = *format;
+    diagnosis->luma = malloc(bytes);
+    diagnosis->scratch = malloc(bytes);
+    bool has_memory = diagnosis->luma != NULL && diagnosis->scratch != NULL;
+    diagnosis->nears = (unsigned)fmin(fmax((double)NEAR_BYTES / (double)bytes, 2), NEAR_FRAMES);
+    for (unsigned i = 0; i < diagnosis->nears; i++) {
+        diagnosis->near[i].luma = malloc(bytes);
+        has_memory = has_memory && diagnosis->near[i].luma != NULL;
+    }
+    diagnosis->row_gain = malloc(format->height * sizeof *diagnosis->row_gain);
+    if (!has_memory || diagnosis->row_gain == NULL) {
+        diagnosis_destroy(diagnosis);
+        return -ENOMEM;
+    }
+    *ret = diagnosis;
+    return 0;
+}
+
+void diagnosis_destroy(struct diagnosis *diagnosis)
+{
+    if (diagnosis == NULL)
+        return;
+    for (unsigned i = 0; i < diagnosis->frames; i++)
+        free(diagnosis->frame[i]);
+    stripes_finish(&diagnosis->stripes);
+    for (unsigned i = 0; i < NEAR_FRAMES; i++)
+        free(diagnosis->near[i].luma);
+    detail_destroy(diagnosis->captured);
+    detail_destroy(diagnosis->corrected);
+    shading_destroy(diagnosis->shading);
+    free(diagnosis->followed.model);
+    free(diagnosis->luma);
+    free(diagnosis->scratch);
+    free(diagnosis->row_gain);
+    free(diagnosis);
+}
+
+/* ---- frames ---- */
+
+static size_t count_pixels(const struct diagnosis *diagnosis)
+{
+    return (size_t)diagnosis->format.width * diagnosis->format.height;
+}
+
+int diagnosis_add(struct diagnosis *diagnosis, const float *luma, int64_t captured_ns)
+{
+    const size_t count = count_pixels(diagnosis);
+    if (diagnosis->frames == DIAGNOSIS_MAX_FRAMES)
+        return 0;
+    uint16_t *frame = malloc(count * sizeof *frame);
+    if (frame == NULL)
+        return -ENOMEM;
+    for (size_t i = 0; i < count; i++)
+        frame[i] = (uint16_t)lrintf(fminf(fmaxf(luma[i], 0), 255) * STORED_STEPS);
+    diagnosis->captured_ns[diagnosis->frames] = captured_ns;
+    diagnosis->frame[diagnosis->frames++] = frame;
+    return 0;
+}
+
+void diagnosis_set_time(struct diagnosis *diagnosis, unsigned index, int64_t captured_ns)
+{
+    diagnosis->captured_ns[index] = captured_ns;
+}
+
+void diagnosis_size(const struct diagnosis *diagnosis, uint32_t *ret_width, uint32_t *ret_height)
+{
+    *ret_width = diagnosis->format.width;
+    *ret_height = diagnosis->format.height;
+}
+
+void diagnosis_load(const struct diagnosis *diagnosis, unsigned index, float *ret)
+{
+    for (size_t i = 0; i < count_pixels(diagnosis); i++)
+        ret[i] = (float)diagnosis->frame[index][i] / STORED_STEPS;
+}
+
+/* ---- the first look: what changes from frame to frame ---- */
+
+static unsigned every(unsigned frames, unsigned most)
+{
+    return (frames + most - 1) / most;
+}
+
+static int look_for_waves(struct diagnosis *diagnosis, struct periodic *periodic,
+                          struct flicker *flicker, diagnosis_progress progress, void *context)
+{
+    const unsigned step = every(diagnosis->frames, PERIODIC_FRAMES);
+    struct followed *followed = &diagnosis->followed;
+    struct flicker_report report;
+    struct flicker_model model;
+    followed->model = calloc(PERIODIC_FRAMES + 1, sizeof *followed->model);
+    if (followed->model == NULL)
+        return -ENOMEM;
+    for (unsigned i = 0; i < diagnosis->frames; i++) {
+        diagnosis_load(diagnosis, i, diagnosis->luma);
+        if (i % step == 0) {
+            periodic_observe(periodic, diagnosis->luma, diagnosis->captured_ns[i]);
+            periodic_get_model(periodic, &followed->model[followed->models++]);
+            if (followed->firsts == 0)
+                followed->firsts = periodic_reports(periodic, followed->first);
+        }
+        flicker_observe(flicker, diagnosis->luma, diagnosis->captured_ns[i]);
+        if (flicker_report(flicker, &report) && flicker_model_get(flicker, &model)) {
+            diagnosis->flicker = report;
+            diagnosis->flicker_model = model;
+        }
+        if (progress != NULL)
+            progress(context, i + 1, 2 * diagnosis->frames);
+    }
+    followed->waves = periodic_reports(periodic, followed->wave);
+    return 0;
+}
+
+static int look_first(struct diagnosis *diagnosis, diagnosis_progress progress, void *context)
+{
+    const uint32_t width = diagnosis->format.width, height = diagnosis->format.height;
+    const struct periodic_options options = {.min_amplitude = PERIODIC_MIN_AMPLITUDE,
+                                             .max_waves = CORRECTION_MAX_WAVES};
+    struct periodic *periodic = NULL;
+    struct flicker *flicker = NULL;
+    int r = periodic_create(&periodic, width, height, &options, NULL);
+    if (r == 0)
+        r = flicker_create(&flicker, width, height, NULL, NULL);
+    if (r == 0)
+        r = look_for_waves(diagnosis, periodic, flicker, progress, context);
+    periodic_destroy(periodic);
+    flicker_destroy(flicker);
+    return r;
+}
+
+/* ---- the second look: what stays, in frames without waves and flicker ---- */
+
+/* What looks at corrected frames. */
+struct second {
+    struct wave_fit *waves;
+    struct flicker_frame *flicker;
+    struct measurer *measurer;
+    struct motion_estimator *motion;
+};
+
+/* The waves as they were at a frame; before they were found, as they were then. */
+static const struct wave_model *model_at(const struct diagnosis *diagnosis, unsigned index)
+{
+    const struct followed *followed = &diagnosis->followed;
+    unsigned at = index / every(diagnosis->frames, PERIODIC_FRAMES);
+    while (at + 1 < followed->models && followed->model[at].count == 0)
+        at++;
+    return &followed->model[at];
+}
+
+void diagnosis_subtract_waves(const struct diagnosis *diagnosis,
+                              const struct correction *correction, float *luma)
+{
+    const uint32_t width = diagnosis->format.width, height = diagnosis->format.height;
+    for (unsigned k = 0; k < correction->wave_count; k++) {
+        const struct wave *wave = &correction->wave[k];
+        const double complex step = cexp(2 * M_PI * I * wave->fx);
+        for (uint32_t y = 0; y < height; y++) {
+            double complex at = (wave->re + I * wave->im) * cexp(2 * M_PI * I * wave->fy * y);
+            for (uint32_t x = 0; x < width; x++, at *= step)
+                luma[(size_t)y * width + x] -= (float)creal(at);
+        }
+    }
+}
+
+static void correct(struct diagnosis *diagnosis, struct second *second, unsigned index)
+{
+    struct correction correction = {0};
+    const uint32_t width = diagnosis->format.width, height = diagnosis->format.height;
+    diagnosis_load(diagnosis, index, diagnosis->luma);
+    wave_fit_frame(second->waves, model_at(diagnosis, index), diagnosis->luma, &correction);
+    diagnosis_subtract_waves(diagnosis, &correction, diagnosis->luma);
+    if (!flicker_frame_fit(second->flicker, &diagnosis->flicker_model, diagnosis->luma,
+                           diagnosis->row_gain))
+        for (uint32_t y = 0; y < height; y++)
+            diagnosis->row_gain[y] = 1;
+    for (size_t i = 0; i < (size_t)width * height; i++)
+        diagnosis->luma[i] *= diagnosis->row_gain[i / width];
+}
+
+/* Clipping is judged by captured frames, and what else there is by corrected ones. */
+static void measure(struct diagnosis *diagnosis, const struct second *second, const float *luma,
+                    struct measures *ret)
+{
+    const struct diagnosis_format *format = &diagnosis->format;
+    const struct measures_picture picture = {.samples = luma,
+                                             .is_float = true,
+                                             .width = format->width,
+                                             .height = format->height,
+                                             .stride = format->width,
+                                             .black = format->black,
+                                             .white = format->white};
+    measurer_measure(second->measurer, &picture, ret);
+}
+
+/* Writes the mean of a frame and of those before it that are whole pixels away: its details with
+ * less noise. The frame is the newest of diagnosis->near. */
+static void average_near(const struct diagnosis *diagnosis, unsigned index, float *ret)
+{
+    const int64_t width = diagnosis->format.width, height = diagnosis->format.height;
+    const struct near_frame *own = &diagnosis->near[index % diagnosis->nears];
+    const struct near_frame *used[NEAR_FRAMES];
+    int64_t dx[NEAR_FRAMES], dy[NEAR_FRAMES];
+    unsigned count = 0;
+    for (unsigned i = 0; i < diagnosis->nears && i <= index; i++) {
+        const struct near_frame *near = &diagnosis->near[i];
+        const double x = near->x - own->x, y = near->y - own->y;
+        if (near->path != own->path || fabs(x - round(x)) > SHARP_PART ||
+            fabs(y - round(y)) > SHARP_PART)
+            continue;
+        dx[count] = llround(x);
+        dy[count] = llround(y);
+        used[count++] = near;
+    }
+    for (int64_t y = 0; y < height; y++)
+        for (int64_t x = 0; x < width; x++) {
+            float sum = 0, weight = 0;
+            for (unsigned i = 0; i < count; i++) {
+                const int64_t u = x + dx[i], v = y + dy[i];
+                if (u < 0 || v < 0 || u >= width || v >= height)
+                    continue;
+                sum += used[i]->luma[v * width + u];
+                weight += 1;
+            }
+            ret[y * width + x] = sum / weight;
+        }
+}
+
+static int look_at_details(struct diagnosis *diagnosis, const struct second *second, unsigned index)
+{
+    const struct diagnosis_format *format = &diagnosis->format;
+    const float *luma = diagnosis->near[index % diagnosis->nears].luma;
+    struct measured *sum = &diagnosis->measured;
+    struct measures measures;
+    diagnosis_load(diagnosis, index, diagnosis->scratch);
+    measure(diagnosis, second, diagnosis->scratch, &measures);
+    sum->count++;
+    sum->mean += (double)measures.mean;
+    sum->clipped += (double)measures.clipped;
+    sum->burnt_out += (double)measures.burnt_out;
+    detail_add(diagnosis->captured, diagnosis->scratch, format->black, format->white);
+    measure(diagnosis, second, luma, &measures);
+    if (isfinite(measures.sharpness))
+        sum->sharpness += (double)measures.sharpness;
+    if (isfinite(measures.noise)) {
+        sum->noisy++;
+        sum->noise += (double)measures.noise;
+    }
+    average_near(diagnosis, index, diagnosis->scratch);
+    detail_add(diagnosis->corrected, diagnosis->scratch, format->black, format->white);
+    shading_add(diagnosis->shading, luma);
+    const double columns =
+        lines_deviation(luma, format->width, format->height, format->mosaic_step, false);
+    const double rows =
+        lines_deviation(luma, format->width, format->height, format->mosaic_step, true);
+    diagnosis->line_columns += columns;
+    diagnosis->line_rows += rows;
+    return columns < 0 || rows < 0 ? -ENOMEM : 0;
+}
+
+/* Compares a frame with that of the last ones which is nearest to a whole number of pixels away,
+ * because parts of a pixel leave texture between both. */
+static int compare(struct diagnosis *diagnosis, unsigned index, double x, double y, unsigned path)
+{
+    const struct near_frame *nearest = NULL;
+    double least = INFINITY;
+    for (unsigned i = 0; i < diagnosis->nears && i < index; i++) {
+        const struct near_frame *near = &diagnosis->near[i];
+        const double dx = x - near->x, dy = y - near->y;
+        const double part = fmax(fabs(dx - round(dx)), fabs(dy - round(dy)));
+        if (near->path == path && part < least) {
+            nearest = near;
+            least = part;
+        }
+    }
+    return nearest == NULL
+               ? 0
+               : noise_compare(least < MOST_PART ? &diagnosis->noise : &diagnosis->loose,
+                               nearest->luma, diagnosis->luma, diagnosis->format.width,
+                               diagnosis->format.height, (int)lround(x - nearest->x),
+                               (int)lround(y - nearest->y));
+}
+
+static int follow_path(struct diagnosis *diagnosis, const struct second *second, unsigned index)
+{
+    const struct near_frame *last =
+        &diagnosis->near[(index + diagnosis->nears - 1) % diagnosis->nears];
+    struct near_frame *near = &diagnosis->near[index % diagnosis->nears];
+    struct motion motion;
+    motion_observe(second->motion, diagnosis->luma, &motion);
+    diagnosis->shift[index] = (struct shake_shift){.dx = motion.dx,
+                                                   .dy = motion.dy,
+                                                   .captured_ns = diagnosis->captured_ns[index],
+                                                   .is_sure = motion.is_sure && index > 0};
+    /* A picture without details does not tell its shift, and needs none. */
+    const bool is_same = index > 0 && (motion.is_sure || motion.is_plain);
+    const double x = is_same ? last->x + motion.dx : 0, y = is_same ? last->y + motion.dy : 0;
+    const unsigned path = last->path + !is_same;
+    const int r = compare(diagnosis, index, x, y, path);
+    float *luma = near->luma;
+    *near = (struct near_frame){diagnosis->luma, x, y, path};
+    diagnosis->luma = luma;
+    return r;
+}
+
+/* Moves black and white to the ends of the full range where the picture shows that it uses it:
+ * many files and cameras do not say which range they use. */
+static void find_range(struct diagnosis *diagnosis)
+{
+    struct diagnosis_format *format = &diagnosis->format;
+    size_t darker = 0, brighter = 0;
+    for (size_t i = 0; i < count_pixels(diagnosis); i++) {
+        const float level = (float)diagnosis->frame[0][i] / STORED_STEPS;
+        darker += level < format->black - BEYOND;
+        brighter += level > format->white + BEYOND;
+    }
+    if (1000 * (darker + brighter) > count_pixels(diagnosis)) {
+        format->black = 0;
+        format->white = 255;
+    }
+}
+
+static int look_at_frames(struct diagnosis *diagnosis, struct second *second,
+                          diagnosis_progress progress, void *context)
+{
+    const unsigned step = every(diagnosis->frames, DETAIL_FRAMES);
+    int r = 0;
+    for (unsigned i = 0; i < diagnosis->frames && r == 0; i++) {
+        correct(diagnosis, second, i);
+        if (diagnosis->frames > 1) {
+            for (size_t k = 0; k < count_pixels(diagnosis); k++)
+                diagnosis->stripes.level[k] = diagnosis->luma[k] / 255;
+            r = stripes_add(&diagnosis->stripes);
+        }
+        if (r == 0)
+            r = follow_path(diagnosis, second, i);
+        if (r == 0 && ((i + 1) % step == 0 || i + 1 == diagnosis->frames))
+            r = look_at_details(diagnosis, second, i);
+        if (progress != NULL)
+            progress(context, diagnosis->frames + i + 1, 2 * diagnosis->frames);
+    }
+    return r == 0 && diagnosis->frames > 1 ? stripes_solve(&diagnosis->stripes) : r;
+}
+
+static int look_again(struct diagnosis *diagnosis, diagnosis_progress progress, void *context)
+{
+    const uint32_t width = diagnosis->format.width, height = diagnosis->format.height;
+    struct second second = {0};
+    find_range(diagnosis);
+    int r = wave_fit_create(&second.waves, width, height, NULL);
+    if (r == 0)
+        r = flicker_frame_create(&second.flicker, width, height, NULL);
+    if (r == 0)
+        r = measurer_create(&second.measurer, width, height, NULL);
+    if (r == 0)
+        r = motion_create(&second.motion, width, height, NULL);
+    if (r == 0 && diagnosis->frames > 1)
+        r = stripes_init(&diagnosis->stripes, width, height, diagnosis->format.mosaic_step,
+                         diagnosis->frames);
+    if (r == 0)
+        r = detail_create(&diagnosis->captured, width, height);
+    if (r == 0)
+        r = detail_create(&diagnosis->corrected, width, height);
+    if (r == 0)
+        r = shading_create(&diagnosis->shading, width, height);
+    if (r == 0)
+        r = look_at_frames(diagnosis, &second, progress, context);
+    wave_fit_destroy(second.waves);
+    flicker_frame_destroy(second.flicker);
+    measurer_destroy(second.measurer);
+    motion_destroy(second.motion);
+    return r;
+}
+
+/* ---- findings ---- */
+
+static int by_annoyance(const void *a, const void *b)
+{
+    const struct diagnosis_finding *x = a, *y = b;
+    return (x->annoyance < y->annoyance) - (x->annoyance > y->annoyance);
+}
+
+/* Joins the stages in the order of the kinds, in which the engine takes their steps. */
+static void join(struct diagnosis_result *result)
+{
+    size_t used = 0;
+    for (enum diagnosis_kind kind = 0; kind < DIAGNOSIS_KINDS; kind++)
+        for (unsigned i = 0; i < result->count; i++) {
+            const struct diagnosis_finding *finding = &result->finding[i];
+            if (finding->kind == kind && finding->stage[0] != '\0')
+                used += (size_t)snprintf(result->chain + used, sizeof result->chain - used, "%s%s",
+                                         used > 0 ? " | " : "", finding->stage);
+        }
+}
+
+int diagnosis_finish(struct diagnosis *diagnosis, struct diagnosis_result *ret,
+                     diagnosis_progress progress, void *context)
+{
+    struct diagnosis_result result = {.frames = diagnosis->frames};
+    int r = diagnosis->frames > 0 ? look_first(diagnosis, progress, context) : -ENODATA;
+    if (r == 0)
+        r = look_again(diagnosis, progress, context);
+    for (enum diagnosis_kind kind = 0; kind < DIAGNOSIS_KINDS && r == 0; kind++) {
+        struct diagnosis_finding finding = {.kind = kind};
+        if (findings_judge[kind](diagnosis, &finding))
+            result.finding[result.count++] = finding;
+    }
+    if (r < 0)
+        return r;
+    qsort(result.finding, result.count, sizeof result.finding[0], by_annoyance);
+    join(&result);
+    *ret = result;
+    return 0;
+}

@@ -1,0 +1,466 @@
+/* When something is worth saying, and in which words. The thresholds are just above what clean
+ * photographs and clean clips show (tests/bench/diagnose.py measures both sides). */
+#include <complex.h>
+#include <math.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "private.h"
+
+#define LEAST_WAVES   0.6   /* grey levels, RMS */
+#define LEAST_SCREEN  1.0   /* grey levels, RMS */
+#define UPRIGHT       0.02  /* cycles/pixel from an axis */
+#define LEAST_DEPTH   0.035 /* of flicker */
+#define LEAST_STRIPES 0.6   /* grey levels, RMS */
+#define STANDS_STILL  0.3   /* stripes_stillness of a scene that hardly moves */
+#define STILL_STRIPES 0.8   /* the same as LEAST_STRIPES for such a scene */
+#define LEAST_HOT     8u    /* pixels */
+#define LEAST_EXCESS  15.   /* grey levels by which a hot pixel differs from its neighbours */
+#define STILL_EXCESS  3.    /* times the mean range of samples around a pixel */
+#define LEAST_NOISE   3.0   /* grey levels */
+#define UNSURE_NOISE  8.5   /* the same where texture may be taken for noise */
+#define LEAST_CORNER  0.63  /* brighter corners are no shading */
+#define AGREEMENT     0.4   /* of the half with the least shading, with all of it */
+#define LEAST_CLIPPED 0.12  /* of all samples */
+#define DARK          40.   /* mean level */
+#define BRIGHT        215.
+#define LEAST_SHAKE   1.0  /* pixels, RMS */
+#define ROUNDING      0.29 /* standard deviation of the error of whole numbers */
+#define LEAST_SURE    0.5  /* of the shifts between frames */
+
+static __attribute__((format(printf, 3, 4))) int write_to(char *text, size_t size,
+                                                          const char *format, ...)
+{
+    va_list args;
+    va_start(args, format);
+    const int length = vsnprintf(text, size, format, args);
+    va_end(args);
+    return length;
+}
+#define WRITE(array, ...) write_to(array, sizeof(array), __VA_ARGS__)
+
+static void add_figure(struct diagnosis_finding *finding, const char *name, double value)
+{
+    if (finding->figures < DIAGNOSIS_FIGURES)
+        finding->figure[finding->figures++] = (struct diagnosis_figure){name, value};
+}
+
+static double mean_level(const struct diagnosis *diagnosis)
+{
+    return diagnosis->measured.mean / diagnosis->measured.count;
+}
+
+static double clipped_share(const struct diagnosis *diagnosis)
+{
+    return diagnosis->measured.clipped / diagnosis->measured.count;
+}
+
+static bool is_badly_exposed(const struct diagnosis *diagnosis)
+{
+    return clipped_share(diagnosis) >= LEAST_CLIPPED || mean_level(diagnosis) < DARK;
+}
+
+/* ---- what changes from frame to frame ---- */
+
+/* Returns whether a wave was elsewhere when it was first found: by how far, in 1/width. */
+static double drift(const struct diagnosis *diagnosis, const struct periodic_report *wave)
+{
+    double least = INFINITY;
+    for (unsigned i = 0; i < diagnosis->followed.firsts; i++) {
+        const struct periodic_report *first = &diagnosis->followed.first[i];
+        least = fmin(least, hypot(first->fx - wave->fx, first->fy - wave->fy));
+    }
+    least *= diagnosis->format.width;
+    return least < 4 ? least : 0; /* another wave */
+}
+
+static double line_rms(const struct diagnosis *diagnosis, bool of_rows)
+{
+    return (of_rows ? diagnosis->line_rows : diagnosis->line_columns) / diagnosis->measured.count;
+}
+
+/* Columns and rows that differ at random have every frequency along both axes: also a lattice. */
+static bool find_screen(const struct diagnosis *diagnosis, struct detail_screen *ret)
+{
+    if (!detail_find_screen(diagnosis->captured, ret) || ret->rms < LEAST_SCREEN)
+        return false;
+    const bool is_upright = fmin(fabs(ret->fx), fabs(ret->fy)) < UPRIGHT;
+    return !is_upright || (line_rms(diagnosis, true) < STILL_STRIPES &&
+                           line_rms(diagnosis, false) < STILL_STRIPES);
+}
+
+/* Returns whether a wave is one of the lattice of a screen. */
+static bool is_of_screen(const struct detail_screen *screen, const struct periodic_report *wave)
+{
+    const double squares = screen->fx * screen->fx + screen->fy * screen->fy;
+    const double a = (wave->fx * screen->fx + wave->fy * screen->fy) / squares;
+    const double b = (wave->fy * screen->fx - wave->fx * screen->fy) / squares;
+    return fabs(a - round(a)) < 0.06 && fabs(b - round(b)) < 0.06 && fabs(a) + fabs(b) < 3.5;
+}
+
+/* Returns whether a wave is a sum of stripes rather than periodic: columns or rows that differ at
+ * random have every frequency along their axis. */
+static bool is_stripe(const struct diagnosis *diagnosis, const struct periodic_report *wave)
+{
+    const bool of_columns = fabs(wave->fy) < 0.5 / diagnosis->format.height;
+    const bool of_rows = fabs(wave->fx) < 0.5 / diagnosis->format.width;
+    return (of_columns || of_rows) && line_rms(diagnosis, of_rows) >= STILL_STRIPES;
+}
+
+static bool judge_periodic(const struct diagnosis *diagnosis, struct diagnosis_finding *ret)
+{
+    const struct followed *followed = &diagnosis->followed;
+    const struct periodic_report *strongest = NULL;
+    struct detail_screen screen;
+    const bool has_screen = find_screen(diagnosis, &screen);
+    double squares = 0, most = 0;
+    unsigned count = 0;
+    for (unsigned i = 0; i < followed->waves; i++) {
+        const struct periodic_report *wave = &followed->wave[i];
+        if (!wave->is_removed || is_stripe(diagnosis, wave) ||
+            (has_screen && is_of_screen(&screen, wave)))
+            continue;
+        squares += wave->amplitude * wave->amplitude / 2;
+        most = fmax(most, drift(diagnosis, wave));
+        strongest = strongest != NULL ? strongest : wave;
+        count++;
+    }
+    ret->annoyance = sqrt(squares);
+    if (ret->annoyance < LEAST_WAVES)
+        return false;
+    WRITE(ret->text,
+          "periodic noise of the camera: %u wave%s, the strongest of %.1f grey levels at %.4f/%.4f "
+          "cycles/pixel, %s",
+          count, count > 1 ? "s" : "", strongest->amplitude, strongest->fx, strongest->fy,
+          most > 0.3 ? "which drifts" : "which stands");
+    WRITE(ret->stage, "auto-notch");
+    if (most <= 0.3)
+        WRITE(ret->advice, "`fftd-ctl filter keep` then makes fixed notches of what was found");
+    add_figure(ret, "waves", count);
+    add_figure(ret, "amplitude", strongest->amplitude);
+    add_figure(ret, "fx", strongest->fx);
+    add_figure(ret, "fy", strongest->fy);
+    add_figure(ret, "drifts", most > 0.3);
+    return true;
+}
+
+static bool judge_flicker(const struct diagnosis *diagnosis, struct diagnosis_finding *ret)
+{
+    const struct flicker_report *flicker = &diagnosis->flicker;
+    const double hz = flicker->frequency_hz;
+    if (!diagnosis->flicker_model.is_valid || flicker->depth < LEAST_DEPTH)
+        return false;
+    const bool is_mains = fabs(hz - 100) < 2 || fabs(hz - 120) < 2.4;
+    ret->annoyance = flicker->depth * mean_level(diagnosis) / sqrt(2);
+    WRITE(ret->text,
+          "flickering light: bands at %.1f Hz, as of %s, %.1f %% deep; a row takes %.1f us", hz,
+          is_mains ? "the mains" : "a dimmed lamp (PWM)", 100 * flicker->depth,
+          flicker->line_time_ns / 1e3);
+    if (is_mains)
+        WRITE(ret->stage, "deflicker");
+    else
+        WRITE(ret->stage, "deflicker:frequency=%.5g", hz);
+    if (is_mains)
+        WRITE(ret->advice,
+              "better, if the camera can: an exposure of a multiple of %.2f ms, or its "
+              "control power_line_frequency",
+              1000 / (fabs(hz - 100) < 2 ? 100. : 120.));
+    add_figure(ret, "frequency_hz", hz);
+    add_figure(ret, "depth", flicker->depth);
+    add_figure(ret, "line_time_us", flicker->line_time_ns / 1e3);
+    return true;
+}
+
+/* Frames whole pixels apart tell the noise best. Those that are parts of a pixel apart leave some
+ * texture, and a single picture does not tell its finest texture from noise: of these two, the
+ * smaller one is nearer to the truth. */
+static struct noise_result find_noise(const struct diagnosis *diagnosis)
+{
+    const struct measured *measured = &diagnosis->measured;
+    const double spatial = measured->noisy > 0 ? measured->noise / measured->noisy : 0;
+    const struct noise_result exact = noise_solve(&diagnosis->noise);
+    const struct noise_result loose = noise_solve(&diagnosis->loose);
+    if (exact.sigma > 0)
+        return exact;
+    return loose.sigma > 0 && loose.sigma < spatial
+               ? loose
+               : (struct noise_result){.sigma = spatial, .floor = spatial};
+}
+
+static bool judge_noise(const struct diagnosis *diagnosis, struct diagnosis_finding *ret)
+{
+    const struct noise_result model = find_noise(diagnosis);
+    const bool is_known = noise_solve(&diagnosis->noise).sigma > 0;
+    ret->annoyance = model.sigma;
+    if (model.sigma < (is_known ? LEAST_NOISE : UNSURE_NOISE) ||
+        (!is_known && is_badly_exposed(diagnosis)))
+        return false;
+    if (model.shot > 0) {
+        WRITE(ret->text,
+              "noise of %.1f grey levels; it grows with the light: %.1f at black, shot "
+              "%.3f",
+              model.sigma, model.floor, model.shot);
+        WRITE(ret->stage, "denoise:sigma=%.2f,shot=%.3f", model.floor, model.shot);
+    } else {
+        WRITE(ret->text, "noise of %.1f grey levels", model.sigma);
+        WRITE(ret->stage, "denoise:sigma=%.2f", model.sigma);
+    }
+    WRITE(ret->advice, "more light or a longer exposure with less gain also helps");
+    add_figure(ret, "sigma", model.sigma);
+    add_figure(ret, "shot", model.shot);
+    return true;
+}
+
+static bool judge_shake(const struct diagnosis *diagnosis, struct diagnosis_finding *ret)
+{
+    struct shake shake;
+    if (shake_judge(&shake, diagnosis->shift, diagnosis->frames) < 0)
+        return false;
+    ret->annoyance = 3 * shake.rms_px;
+    if (shake.rms_px < LEAST_SHAKE || shake.sure < LEAST_SURE)
+        return false;
+    const double limit = fmin(fmax(ceil(2 * shake.most_px), 4), 64);
+    WRITE(ret->text, "the camera shakes by %.1f pixels (RMS), at most %.1f", shake.rms_px,
+          shake.most_px);
+    WRITE(ret->stage, "stabilise:limit=%g", limit);
+    WRITE(ret->advice, "formats with colour need engine.planes = \"all\" for it");
+    add_figure(ret, "rms_px", shake.rms_px);
+    add_figure(ret, "most_px", shake.most_px);
+    return true;
+}
+
+/* ---- what stays where it is ---- */
+
+static bool judge_stripes(const struct diagnosis *diagnosis, struct diagnosis_finding *ret)
+{
+    const struct stripes *stripes = &diagnosis->stripes;
+    if (diagnosis->frames < 2)
+        return false;
+    /* A scene that stands still tells the same of its own lines and of the sensor's, and little
+     * that varies slowly. */
+    const bool is_still = stripes_stillness(stripes) > STANDS_STILL;
+    const double least = is_still ? STILL_STRIPES : LEAST_STRIPES;
+    double columns = 255 * stripes_rms(&stripes->column), rows = 255 * stripes_rms(&stripes->row);
+    if (is_still) {
+        columns = fmax(columns, line_rms(diagnosis, false));
+        rows = fmax(rows, line_rms(diagnosis, true));
+    }
+    ret->annoyance = hypot(columns, rows);
+    if (columns < least && rows < least)
+        return false;
+    WRITE(ret->text, "fixed stripes: columns differ by %.1f grey levels, rows by %.1f", columns,
+          rows);
+    if (columns >= least)
+        WRITE(ret->stage, "directional:angle=0,width=1.5,keep=outside,above=0.05");
+    if (rows >= least) {
+        const size_t used = strlen(ret->stage);
+        write_to(ret->stage + used, sizeof ret->stage - used,
+                 "%sdirectional:angle=90,width=1.5,keep=outside,above=0.05", used > 0 ? " | " : "");
+    }
+    WRITE(ret->advice, "`fftd-ctl calibrate stripes` while the camera pans removes exactly these "
+                       "stripes, and leaves lines of the scene alone");
+    add_figure(ret, "columns", columns);
+    add_figure(ret, "rows", rows);
+    return true;
+}
+
+/* The mean over all frames; stripes_solve leaves those of both halves. */
+static double mean_at(const struct stripes *stripes, size_t i)
+{
+    return 255 * (double)(stripes->sum[0][i] + stripes->sum[1][i]) / 2;
+}
+
+/* The mean range of the samples around a pixel, by one of many. */
+static double mean_range(const struct stripes *stripes, uint32_t width, uint32_t height)
+{
+    double sum = 0;
+    unsigned count = 0;
+    for (uint32_t y = 1; y + 1 < height; y += 3)
+        for (uint32_t x = 1; x + 1 < width; x += 3, count++) {
+            const size_t i = (size_t)y * width + x;
+            const double a = mean_at(stripes, i - 1), b = mean_at(stripes, i + 1);
+            const double c = mean_at(stripes, i - width), d = mean_at(stripes, i + width);
+            sum += fmax(fmax(a, b), fmax(c, d)) - fmin(fmin(a, b), fmin(c, d));
+        }
+    return sum / count;
+}
+
+/* Returns by how much a pixel differs from all of its eight neighbours, and they less from each
+ * other: no lens makes such a point. 0: it does not. */
+static double excess(const struct stripes *stripes, uint32_t width, size_t i)
+{
+    double low = INFINITY, high = -INFINITY;
+    const double own = mean_at(stripes, i);
+    for (int v = -1; v <= 1; v++)
+        for (int u = -1; u <= 1; u++) {
+            const size_t k = i + (size_t)(u + v * (int)width);
+            if (k == i)
+                continue;
+            low = fmin(low, mean_at(stripes, k));
+            high = fmax(high, mean_at(stripes, k));
+        }
+    const double off = own > high ? own - high : own < low ? own - low : 0;
+    return fabs(off) > high - low ? off : 0;
+}
+
+static bool judge_hot(const struct diagnosis *diagnosis, struct diagnosis_finding *ret)
+{
+    const struct stripes *stripes = &diagnosis->stripes;
+    const uint32_t width = diagnosis->format.width, height = diagnosis->format.height;
+    unsigned count = 0;
+    double squares = 0, most = 0;
+    if (diagnosis->frames < 2)
+        return false;
+    /* In a scene that stands still, its own points are told by how much else differs that much. */
+    const bool is_still = stripes_stillness(stripes) > STANDS_STILL;
+    const double least =
+        fmax(LEAST_EXCESS, is_still ? STILL_EXCESS * mean_range(stripes, width, height) : 0);
+    for (uint32_t y = 1; y + 1 < height; y++)
+        for (uint32_t x = 1; x + 1 < width; x++) {
+            const size_t i = (size_t)y * width + x;
+            const double off = stripes->bad[i] != 0 ? excess(stripes, width, i) : 0;
+            if (fabs(off) < least)
+                continue;
+            squares += off * off;
+            most = fmax(most, fabs(off));
+            count++;
+        }
+    ret->annoyance = sqrt(squares / ((double)width * height));
+    if (count < LEAST_HOT)
+        return false;
+    WRITE(ret->text, "%u hot or dead pixels, off by up to %.0f grey levels", count, most);
+    WRITE(ret->stage, "median");
+    WRITE(ret->advice, "`fftd-ctl calibrate stripes` while the camera pans, or `calibrate dark`, "
+                       "replaces just these pixels and leaves details alone");
+    add_figure(ret, "pixels", count);
+    add_figure(ret, "most", most);
+    return true;
+}
+
+static bool judge_shading(const struct diagnosis *diagnosis, struct diagnosis_finding *ret)
+{
+    struct shading_gain gain;
+    if (!shading_solve(diagnosis->shading, &gain))
+        return false;
+    ret->annoyance = 0.3 * (1 - gain.corner) * mean_level(diagnosis);
+    /* What is cut off has no gradients, and in the dark each grey level is a step. */
+    if (gain.corner > LEAST_CORNER || gain.agreement < AGREEMENT || is_badly_exposed(diagnosis))
+        return false;
+    WRITE(ret->text, "dark corners: they have %.0f %% of the light of the middle",
+          100 * gain.corner);
+    WRITE(ret->stage, "vignette:a=%.2f,b=%.2f", gain.a, gain.b);
+    WRITE(ret->advice, "`fftd-ctl calibrate flat` before an evenly lit surface is more exact");
+    add_figure(ret, "corner", gain.corner);
+    add_figure(ret, "a", gain.a);
+    add_figure(ret, "b", gain.b);
+    return true;
+}
+
+/* ---- details ---- */
+
+static bool judge_screen(const struct diagnosis *diagnosis, struct diagnosis_finding *ret)
+{
+    struct detail_screen screen;
+    if (!find_screen(diagnosis, &screen))
+        return false;
+    const double f = hypot(screen.fx, screen.fy);
+    ret->annoyance = screen.rms;
+    WRITE(ret->text,
+          "a halftone screen or moire: %.1f grey levels, %.1f pixels from dot to dot, at %.0f "
+          "degrees",
+          screen.rms, 1 / f, atan2(screen.fy, screen.fx) * 180 / M_PI);
+    size_t used = 0;
+    for (unsigned i = 0; i < screen.points; i++)
+        used += (size_t)write_to(ret->stage + used, sizeof ret->stage - used,
+                                 "%snotch:at=%.4f/%.4f,width=0.04", used > 0 ? " | " : "",
+                                 screen.point[i][0], screen.point[i][1]);
+    WRITE(ret->advice,
+          "if the camera or the print moves closer or turns: lowpass:shape=butterworth,"
+          "cutoff=%.3f,order=4",
+          0.65 * f);
+    add_figure(ret, "period_px", 1 / f);
+    add_figure(ret, "fx", screen.fx);
+    add_figure(ret, "fy", screen.fy);
+    return true;
+}
+
+static bool judge_blur(const struct diagnosis *diagnosis, enum detail_blur blur,
+                       struct diagnosis_finding *ret)
+{
+    struct detail_shape shape;
+    detail_find_blur(diagnosis->corrected, &shape);
+    if (shape.blur != blur)
+        return false;
+    ret->annoyance = 4 + shape.size_px;
+    add_figure(ret, "size_px", shape.size_px);
+    const double sigma = fmax(find_noise(diagnosis).sigma, ROUNDING);
+    const double noise = fmin(fmax(sigma * sigma / shape.power, 1e-5), 1);
+    if (blur == DETAIL_DISK) {
+        WRITE(ret->text, "out of focus: a point becomes a disk of a radius of %.1f pixels",
+              shape.size_px);
+        WRITE(ret->stage, "wiener:blur=disk,size=%.2f,noise=%.3g", shape.size_px, noise);
+        WRITE(ret->advice, "focusing the lens is better");
+    } else {
+        WRITE(ret->text, "blurred by motion: a point becomes a line of %.1f pixels at %.0f degrees",
+              shape.size_px, shape.angle_deg);
+        WRITE(ret->stage, "wiener:blur=motion,size=%.2f,angle=%.0f,noise=%.3g", shape.size_px,
+              shape.angle_deg, noise);
+        WRITE(ret->advice, "a shorter exposure is better");
+        add_figure(ret, "angle_deg", shape.angle_deg);
+    }
+    add_figure(ret, "gain", shape.gain);
+    return true;
+}
+
+static bool judge_defocus(const struct diagnosis *diagnosis, struct diagnosis_finding *ret)
+{
+    return judge_blur(diagnosis, DETAIL_DISK, ret);
+}
+
+static bool judge_motion(const struct diagnosis *diagnosis, struct diagnosis_finding *ret)
+{
+    return judge_blur(diagnosis, DETAIL_LINE, ret);
+}
+
+/* ---- exposure ---- */
+
+static bool judge_clipping(const struct diagnosis *diagnosis, struct diagnosis_finding *ret)
+{
+    const struct measured *measured = &diagnosis->measured;
+    const double clipped = clipped_share(diagnosis);
+    const double white = measured->burnt_out / measured->count;
+    ret->annoyance = 60 * clipped;
+    if (clipped < LEAST_CLIPPED)
+        return false;
+    WRITE(ret->text, "%.0f %% of the picture is white and %.0f %% black, without detail",
+          100 * white, 100 * (clipped - white));
+    WRITE(ret->advice, "no filter brings it back: %s",
+          white > clipped / 2 ? "less exposure or gain does" : "more exposure or light does");
+    add_figure(ret, "white", white);
+    add_figure(ret, "black", clipped - white);
+    return true;
+}
+
+static bool judge_exposure(const struct diagnosis *diagnosis, struct diagnosis_finding *ret)
+{
+    const double mean = mean_level(diagnosis);
+    if ((mean > DARK && mean < BRIGHT) || clipped_share(diagnosis) >= LEAST_CLIPPED)
+        return false;
+    ret->annoyance = mean <= DARK ? DARK - mean : mean - BRIGHT;
+    WRITE(ret->text, "the picture is too %s: its mean is %.0f of 255",
+          mean <= DARK ? "dark" : "bright", mean);
+    WRITE(ret->advice, "%s exposure or gain helps, which `fftd-ctl camera` sets",
+          mean <= DARK ? "more" : "less");
+    add_figure(ret, "mean", mean);
+    return true;
+}
+
+const findings_judge_kind findings_judge[DIAGNOSIS_KINDS] = {
+    [DIAGNOSIS_PERIODIC] = judge_periodic, [DIAGNOSIS_SCREEN] = judge_screen,
+    [DIAGNOSIS_FLICKER] = judge_flicker,   [DIAGNOSIS_STRIPES] = judge_stripes,
+    [DIAGNOSIS_HOT] = judge_hot,           [DIAGNOSIS_SHADING] = judge_shading,
+    [DIAGNOSIS_DEFOCUS] = judge_defocus,   [DIAGNOSIS_MOTION] = judge_motion,
+    [DIAGNOSIS_NOISE] = judge_noise,       [DIAGNOSIS_SHAKE] = judge_shake,
+    [DIAGNOSIS_CLIPPING] = judge_clipping, [DIAGNOSIS_EXPOSURE] = judge_exposure,
+};

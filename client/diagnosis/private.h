@@ -1,0 +1,77 @@
+/* What the files of this folder know of the frames. */
+#ifndef FFTD_DIAGNOSIS_PRIVATE_H
+#define FFTD_DIAGNOSIS_PRIVATE_H
+
+#include "calibration/stripes.h"
+#include "detail.h"
+#include "diagnosis.h"
+#include "estimators/flicker.h"
+#include "estimators/flicker_frame.h"
+#include "estimators/measures.h"
+#include "estimators/motion.h"
+#include "estimators/periodic.h"
+#include "estimators/wave_fit.h"
+#include "noise.h"
+#include "shading.h"
+#include "shake.h"
+
+#define STORED_STEPS 256
+
+/* What measures.h has said, added up. Noise is of those frames in which it could be measured. */
+struct measured {
+    unsigned count, noisy;
+    double mean, clipped, burnt_out, sharpness, noise;
+};
+
+/* What the periodic noise is at the frames in which it was looked for. */
+struct followed {
+    unsigned models;
+    struct wave_model *model; /* one for each of the frames that were observed */
+    struct periodic_report first[PERIODIC_MAX_REPORTS], wave[PERIODIC_MAX_REPORTS];
+    unsigned firsts, waves;
+};
+
+/* One of the last corrected frames, and where it was on the path of the picture. */
+#define NEAR_FRAMES 16u
+struct near_frame {
+    float *luma;
+    double x, y;
+    unsigned path; /* counts paths: a new one begins where the shift is not known */
+};
+
+struct diagnosis {
+    struct diagnosis_format format;
+    unsigned frames;
+    uint16_t *frame[DIAGNOSIS_MAX_FRAMES]; /* in 1 / STORED_STEPS of a grey level */
+    int64_t captured_ns[DIAGNOSIS_MAX_FRAMES];
+    float *luma, *scratch; /* the frame that is looked at */
+    float *row_gain;
+
+    struct followed followed;
+    struct flicker_report flicker;
+    struct flicker_model flicker_model; /* not valid: there is no flicker */
+
+    struct measured measured;
+    struct shake_shift shift[DIAGNOSIS_MAX_FRAMES];
+    struct stripes stripes;              /* column.offset is NULL unless there were two frames */
+    struct noise_sums noise, loose;      /* of frames whole pixels apart, and of any others */
+    struct near_frame near[NEAR_FRAMES]; /* the first nears of them, in turn */
+    unsigned nears;
+    struct detail *captured, *corrected; /* the spectra of frames with and without waves */
+    double line_columns, line_rows;      /* lines_deviation, added up over measured.count frames */
+    struct shading *shading;
+};
+
+/* Writes a captured frame, width x height numbers of 0 .. 255. */
+void diagnosis_load(const struct diagnosis *diagnosis, unsigned index, float *ret);
+
+/* Subtracts waves from a frame. */
+void diagnosis_subtract_waves(const struct diagnosis *diagnosis,
+                              const struct correction *correction, float *luma);
+
+/* Judge one kind each: fill *ret but its kind, and return whether there is something to say. */
+typedef bool (*findings_judge_kind)(const struct diagnosis *diagnosis,
+                                    struct diagnosis_finding *ret);
+extern const findings_judge_kind findings_judge[DIAGNOSIS_KINDS];
+
+#endif

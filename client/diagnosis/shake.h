@@ -1,0 +1,26 @@
+/* How much a camera shakes, from the shifts between its frames. Pure.
+ *
+ * The path of the picture is the sum of its shifts. What a mean over a third of a second leaves of
+ * it is shake; a pan, also one that begins and ends, leaves little. */
+#ifndef FFTD_DIAGNOSIS_SHAKE_H
+#define FFTD_DIAGNOSIS_SHAKE_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+struct shake_shift {
+    double dx, dy; /* pixels since the frame before */
+    int64_t captured_ns;
+    bool is_sure; /* false: the path begins again here */
+};
+
+struct shake {
+    double rms_px; /* of the path around the smooth one, both axes together, by the median */
+    double most_px;
+    double sure; /* 0 .. 1: the share of the shifts that are sure */
+};
+
+/* Zero without data. -ENOMEM. */
+int shake_judge(struct shake *ret, const struct shake_shift *shift, unsigned count);
+
+#endif

@@ -1,0 +1,347 @@
+/* diagnosis/diagnosis.h: what is said of clips with one to three known faults, and of clean ones.
+ *
+ * Scenes are those of support/clip.h that look like photographs, panned or still, with a little
+ * noise. Faults are drawn at random, within the ranges of the functions below. By default a few
+ * clips; FFTD_TEST_CLIPS=all takes 40 of each and prints figures, and FFTD_TEST_SEED chooses
+ * others. tests/bench/diagnose.py does the same with photographs, and also with blur and shading.
+ */
+#include "support/cmocka.h"
+
+#include <errno.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "support/clip.h"
+#include "support/trials.h"
+
+#include "diagnosis/diagnosis.h"
+#include "diagnosis/lines.h"
+#include "diagnosis/noise.h"
+#include "diagnosis/shake.h"
+
+#define WIDTH    256u
+#define HEIGHT   192u
+#define PIXELS   (WIDTH * HEIGHT)
+#define FRAMES   30u
+#define INTERVAL 33433000 /* ns */
+#define ALL      40u
+
+/* ---- faults ---- */
+
+enum fault { WAVES, FLICKER, STRIPES, HOT, NOISE, SHAKE, WHITE, DARK, FAULTS };
+static const enum diagnosis_kind kinds[FAULTS] = {
+    DIAGNOSIS_PERIODIC, DIAGNOSIS_FLICKER, DIAGNOSIS_STRIPES,  DIAGNOSIS_HOT,
+    DIAGNOSIS_NOISE,    DIAGNOSIS_SHAKE,   DIAGNOSIS_CLIPPING, DIAGNOSIS_EXPOSURE};
+
+struct faulty {
+    struct clip clip;
+    bool has[FAULTS];
+    uint64_t seed;
+    double fx, fy, amplitude;                /* 0.09 .. 0.45 cycles/pixel, 3 .. 12 grey levels */
+    double depth, line_s, hertz;             /* 0.08 .. 0.4, 60 .. 150 us, 100 or 120 */
+    float column[WIDTH], row[HEIGHT];        /* standard deviation of 2 .. 5 grey levels */
+    float fixed[PIXELS];                     /* 30 .. 150 pixels of 50 .. 150 grey levels */
+    double shake_x[FRAMES], shake_y[FRAMES]; /* 1.5 .. 4 pixels RMS */
+};
+
+static double uniform(struct faulty *faulty, double from, double to)
+{
+    return clip_uniform(&faulty->seed, from, to);
+}
+
+static void draw_sensor(struct faulty *faulty)
+{
+    const double columns = faulty->has[STRIPES] ? uniform(faulty, 2, 5) : 0;
+    const double rows = faulty->has[STRIPES] ? uniform(faulty, 2, 5) : 0;
+    for (unsigned i = 0; i < WIDTH; i++)
+        faulty->column[i] = (float)(columns * clip_normal(&faulty->seed));
+    for (unsigned i = 0; i < HEIGHT; i++)
+        faulty->row[i] = (float)(rows * clip_normal(&faulty->seed));
+    memset(faulty->fixed, 0, sizeof faulty->fixed);
+    const unsigned count = faulty->has[HOT] ? (unsigned)uniform(faulty, 30, 150) : 0;
+    for (unsigned i = 0; i < count; i++)
+        faulty->fixed[(size_t)uniform(faulty, 0, PIXELS - 1)] = (float)uniform(faulty, 50, 150);
+}
+
+static void draw_faulty(struct faulty *faulty, uint64_t seed, unsigned faults)
+{
+    *faulty = (struct faulty){.seed = seed};
+    while (faults > 0) {
+        const enum fault fault = (enum fault)uniform(faulty, 0, FAULTS - 1e-9);
+        /* What is cut off or dark hides the rest. */
+        const bool is_hiding = fault == WHITE || fault == DARK;
+        const bool hides = faulty->has[WHITE] || faulty->has[DARK];
+        if (faulty->has[fault] || hides || (is_hiding && faults != 1) ||
+            (is_hiding && (faulty->has[NOISE] || faulty->has[FLICKER])))
+            continue;
+        faulty->has[fault] = true;
+        faults--;
+    }
+    const double sigma = faulty->has[NOISE] ? uniform(faulty, 6, 14) : uniform(faulty, 0.3, 1.5);
+    const bool is_panning = uniform(faulty, 0, 1) < 0.5;
+    clip_make(&faulty->clip, CLIP_NATURAL, WIDTH, HEIGHT, is_panning, sigma,
+              (uint64_t)uniform(faulty, 0, 1e9));
+    const double f = uniform(faulty, 0.09, 0.45), angle = uniform(faulty, 0.1, M_PI / 2 - 0.1);
+    faulty->fx = f * cos(angle);
+    faulty->fy = f * sin(angle);
+    faulty->amplitude = faulty->has[WAVES] ? uniform(faulty, 3, 12) : 0;
+    faulty->depth = faulty->has[FLICKER] ? uniform(faulty, 0.08, 0.4) : 0;
+    faulty->line_s = uniform(faulty, 60e-6, 150e-6);
+    faulty->hertz = uniform(faulty, 0, 1) < 0.5 ? 100 : 120;
+    draw_sensor(faulty);
+    const double rms = faulty->has[SHAKE] ? uniform(faulty, 1.5, 4) : 0;
+    for (unsigned i = 0; i < FRAMES; i++) {
+        faulty->shake_x[i] = rms / sqrt(2) * clip_normal(&faulty->seed);
+        faulty->shake_y[i] = rms / sqrt(2) * clip_normal(&faulty->seed);
+    }
+}
+
+/* A frame of the clip, whose scene is somewhere else by whole pixels. */
+static void draw_scene(const struct faulty *faulty, unsigned index, float *ret)
+{
+    struct clip clip = faulty->clip;
+    const int x = (int)lround(fmin(fmax(faulty->shake_x[index], -12), 12));
+    const int y = (int)lround(fmin(fmax(faulty->shake_y[index], -12), 12));
+    clip.canvas += (ptrdiff_t)y * clip.canvas_width + x;
+    clip_frame(&clip, index, ret);
+}
+
+static void draw_frame(struct faulty *faulty, unsigned index, float *ret)
+{
+    static float scene[PIXELS];
+    const double seconds = index * INTERVAL * 1e-9;
+    const double start = uniform(faulty, 0, 1);
+    const double gain = faulty->has[WHITE] ? 2.2 : faulty->has[DARK] ? 0.15 : 1;
+    draw_scene(faulty, index, scene);
+    for (unsigned i = 0; i < PIXELS; i++) {
+        const unsigned x = i % WIDTH, y = i / WIDTH;
+        const double light =
+            1 + faulty->depth * sin(2 * M_PI * faulty->hertz * (seconds + faulty->line_s * y));
+        const double wave =
+            faulty->amplitude * cos(2 * M_PI * (faulty->fx * x + faulty->fy * y + start));
+        const double level = gain * light * (double)scene[i] + wave + (double)faulty->column[x] +
+                             (double)faulty->row[y] + (double)faulty->fixed[i];
+        ret[i] = (float)rint(fmin(fmax(level, 0), 255));
+    }
+}
+
+static void diagnose(struct faulty *faulty, struct diagnosis_result *ret)
+{
+    static float luma[PIXELS];
+    const struct diagnosis_format format = {
+        .width = WIDTH, .height = HEIGHT, .white = 255, .mosaic_step = 1};
+    struct diagnosis *diagnosis;
+    assert_int_equal(diagnosis_create(&diagnosis, &format), 0);
+    for (unsigned i = 0; i < FRAMES; i++) {
+        draw_frame(faulty, i, luma);
+        assert_int_equal(diagnosis_add(diagnosis, luma, 1 + (int64_t)i * INTERVAL), 0);
+    }
+    assert_int_equal(diagnosis_finish(diagnosis, ret, NULL, NULL), 0);
+    assert_int_equal(ret->frames, FRAMES);
+    diagnosis_destroy(diagnosis);
+    clip_clear(&faulty->clip);
+}
+
+static bool has(const struct diagnosis_result *result, enum diagnosis_kind kind)
+{
+    for (unsigned i = 0; i < result->count; i++)
+        if (result->finding[i].kind == kind)
+            return true;
+    return false;
+}
+
+static bool is_wanted(const struct faulty *faulty, enum diagnosis_kind kind)
+{
+    for (enum fault fault = 0; fault < FAULTS; fault++)
+        if (kinds[fault] == kind && faulty->has[fault])
+            return true;
+    return false;
+}
+
+static uint64_t first_seed(void)
+{
+    const char *seed = getenv("FFTD_TEST_SEED");
+    return 1000 * (seed != NULL ? strtoull(seed, NULL, 10) : 1);
+}
+
+/* ---- clips ---- */
+
+static void faults_are_found(void **state)
+{
+    (void)state;
+    static struct faulty faulty;
+    const unsigned count = trials_count(ALL, 5);
+    unsigned wanted = 0, found = 0, others = 0;
+    for (unsigned i = 0; i < count; i++) {
+        struct diagnosis_result result;
+        unsigned right = 0;
+        draw_faulty(&faulty, first_seed() + i, 1 + i % 3);
+        diagnose(&faulty, &result);
+        for (enum fault fault = 0; fault < FAULTS; fault++) {
+            wanted += faulty.has[fault];
+            right += faulty.has[fault] && has(&result, kinds[fault]);
+            if (faulty.has[fault] && !has(&result, kinds[fault]))
+                printf("# clip %u: %s was not found\n", i, diagnosis_name(kinds[fault]));
+        }
+        for (unsigned k = 0; k < result.count; k++)
+            if (!is_wanted(&faulty, result.finding[k].kind))
+                printf("# clip %u has no such fault: %s\n", i, result.finding[k].text);
+        for (unsigned k = 1; k < result.count; k++)
+            assert_true(result.finding[k].annoyance <= result.finding[k - 1].annoyance);
+        found += right;
+        others += result.count - right;
+    }
+    printf("# figures: %u of %u faults in %u clips, and %u others\n", found, wanted, count, others);
+    assert_true(20 * found >= 19 * wanted || found + 1 >= wanted);
+    assert_true(others <= 1 + count / 10);
+}
+
+static void clean_clips_are_silent(void **state)
+{
+    (void)state;
+    static struct faulty faulty;
+    const unsigned count = trials_count(ALL, 3);
+    unsigned alarms = 0;
+    for (unsigned i = 0; i < count; i++) {
+        struct diagnosis_result result;
+        draw_faulty(&faulty, first_seed() + 500 + i, 0);
+        diagnose(&faulty, &result);
+        alarms += result.count > 0;
+        for (unsigned k = 0; k < result.count; k++)
+            printf("# clean clip %u: %s\n", i, result.finding[k].text);
+        assert_true(result.count > 0 || result.chain[0] == '\0');
+    }
+    printf("# figures: %u of %u clean clips have findings\n", alarms, count);
+    assert_true(alarms <= count / 20);
+}
+
+/* ---- parts ---- */
+
+static void a_pan_is_no_shake(void **state)
+{
+    (void)state;
+    struct shake_shift shift[60] = {{0}};
+    for (unsigned i = 0; i < 60; i++)
+        shift[i] = (struct shake_shift){3, -1, (int64_t)i * INTERVAL, i > 0};
+    struct shake shake;
+    assert_int_equal(shake_judge(&shake, shift, 60), 0);
+    assert_true(shake.rms_px < 0.01);
+    shift[30].dx += 20; /* a picture that jumps once */
+    assert_int_equal(shake_judge(&shake, shift, 60), 0);
+    assert_true(shake.rms_px < 0.01);
+    shift[30].dx -= 20;
+    for (unsigned i = 0; i < 60; i++)
+        shift[i].dx += i % 2 == 0 ? 4 : -4;
+    assert_int_equal(shake_judge(&shake, shift, 60), 0);
+    assert_true(fabs(shake.rms_px - 2) < 0.3); /* four or five of nine are on either side */
+    assert_true(shake.sure > 0.9);
+    assert_int_equal(shake_judge(&shake, shift, 0), 0);
+    assert_true(shake.rms_px == 0 && shake.sure == 0);
+}
+
+static void noise_and_its_shot_part_are_measured(void **state)
+{
+    (void)state;
+    static float frame[2][PIXELS];
+    const struct {
+        double sigma, shot;
+    } cases[] = {{8, 0}, {2, 0.3}};
+    for (unsigned i = 0; i < 2; i++) {
+        struct noise_sums sums = {{0}, {0}, {0}};
+        uint64_t seed = 5;
+        for (unsigned k = 0; k < 2 * PIXELS; k++) {
+            const unsigned x = k % WIDTH, y = k % PIXELS / WIDTH;
+            const double level = 40 + 170. * x / WIDTH + 8 * ((x / 24 + y / 24) % 2);
+            frame[k / PIXELS][k % PIXELS] =
+                (float)(level + sqrt(cases[i].sigma * cases[i].sigma + cases[i].shot * level) *
+                                    clip_normal(&seed));
+        }
+        assert_int_equal(noise_compare(&sums, frame[0], frame[1], WIDTH, HEIGHT, 0, 0), 0);
+        const struct noise_result noise = noise_solve(&sums);
+        print_message("# sigma %.2f at black, shot %.3f\n", noise.floor, noise.shot);
+        assert_true(fabs(noise.shot - cases[i].shot) < 0.06);
+        assert_true(fabs(noise.floor - cases[i].sigma) < (cases[i].shot > 0 ? 2 : 0.4));
+    }
+}
+
+/* Every column differs, or a few lines of the scene do. */
+static void lines_of_a_sensor_are_everywhere(void **state)
+{
+    (void)state;
+    static float luma[PIXELS];
+    uint64_t seed = 9;
+    float column[WIDTH];
+    for (unsigned x = 0; x < WIDTH; x++)
+        column[x] = (float)(3 * clip_normal(&seed));
+    for (unsigned sensor = 0; sensor < 2; sensor++) {
+        for (unsigned i = 0; i < PIXELS; i++)
+            luma[i] = (float)(120 + clip_normal(&seed)) + (sensor != 0           ? column[i % WIDTH]
+                                                           : i % WIDTH % 32 == 7 ? 60.f
+                                                                                 : 0.f);
+        const double found = lines_deviation(luma, WIDTH, HEIGHT, 1, false);
+        assert_true(sensor != 0 ? fabs(found - 3) < 0.6 : found < 0.3);
+        assert_true(lines_deviation(luma, WIDTH, HEIGHT, 1, true) < 0.3);
+    }
+}
+
+static void bad_input_is_refused(void **state)
+{
+    (void)state;
+    struct diagnosis *diagnosis = NULL;
+    struct diagnosis_result result = {.count = 7};
+    const struct diagnosis_format good = {
+        .width = 64, .height = 64, .white = 255, .mosaic_step = 1};
+    struct diagnosis_format format = good;
+    format.width = DIAGNOSIS_MIN_SIDE - 1;
+    assert_int_equal(diagnosis_create(&diagnosis, &format), -EINVAL);
+    format = good;
+    format.height = DIAGNOSIS_MAX_SIDE + 1;
+    assert_int_equal(diagnosis_create(&diagnosis, &format), -EINVAL);
+    format = good;
+    format.mosaic_step = 3;
+    assert_int_equal(diagnosis_create(&diagnosis, &format), -EINVAL);
+    assert_null(diagnosis);
+    diagnosis_destroy(NULL);
+    assert_int_equal(diagnosis_create(&diagnosis, &good), 0);
+    assert_int_equal(diagnosis_finish(diagnosis, &result, NULL, NULL), -ENODATA);
+    assert_int_equal(result.count, 7);
+    diagnosis_destroy(diagnosis);
+}
+
+/* A frame of one level, the smallest size, and numbers that are none. */
+static void odd_frames_do_no_harm(void **state)
+{
+    (void)state;
+    static float luma[64 * 64];
+    const struct diagnosis_format format = {
+        .width = 64, .height = 64, .black = 16, .white = 235, .mosaic_step = 2};
+    for (unsigned turn = 0; turn < 3; turn++) {
+        struct diagnosis *diagnosis;
+        struct diagnosis_result result;
+        assert_int_equal(diagnosis_create(&diagnosis, &format), 0);
+        for (unsigned i = 0; i < 64 * 64; i++)
+            luma[i] = turn == 0 ? 120 : turn == 1 ? NAN : i % 2 != 0 ? INFINITY : -1e30f;
+        for (unsigned i = 0; i < 1 + 2 * turn; i++)
+            assert_int_equal(diagnosis_add(diagnosis, luma, 5), 0);
+        assert_int_equal(diagnosis_finish(diagnosis, &result, NULL, NULL), 0);
+        if (turn == 0)
+            assert_int_equal(result.count, 0);
+        diagnosis_destroy(diagnosis);
+    }
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(faults_are_found),
+        cmocka_unit_test(clean_clips_are_silent),
+        cmocka_unit_test(a_pan_is_no_shake),
+        cmocka_unit_test(noise_and_its_shot_part_are_measured),
+        cmocka_unit_test(lines_of_a_sensor_are_everywhere),
+        cmocka_unit_test(bad_input_is_refused),
+        cmocka_unit_test(odd_frames_do_no_harm),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -150,6 +150,7 @@ KEYS = {
     "output.slots": ((4, 8, 64), (3, 65)),
     "output.checksum": ((True, False), ("maybe",)),
     "output.measures": ((True, False), (3,)),
+    "output.motion": (("off", "16", "32", "64"), ("8", 3)),
     "output.max_clients": ((16, 64), (0, 1025)),
     "output.watch_unfiltered": ((True, False), ("some",)),
     "output.runtime_dir": ((), ("",)),

@@ -75,15 +75,26 @@ static float choose(const struct motion_scale *scale, unsigned column, unsigned 
     return least;
 }
 
+/* Searches around a block, whose side may differ from the square that is compared. */
+static void search_block(struct motion_search *search, const struct motion_scale *scale,
+                         unsigned column, unsigned row, struct motion_peak *ret)
+{
+    const struct motion_level *pictures = &scale->pictures;
+    const int spare = ((int)(scale->cells * MOTION_CELL) - (int)MOTION_SEARCH_SIDE) / 2;
+    const int x = (int)(column * scale->hop * MOTION_CELL) + spare;
+    const int y = (int)(row * scale->hop * MOTION_CELL) + spare;
+    motion_search_square(search, pictures,
+                         (unsigned)limit(x, 0, (int)(pictures->width - MOTION_SEARCH_SIDE)),
+                         (unsigned)limit(y, 0, (int)(pictures->height - MOTION_SEARCH_SIDE)), ret);
+}
+
 void motion_start_search(struct motion_search *search, struct motion_peak *peaks,
                          struct motion_scale *scale)
 {
     for (unsigned row = 0; row < scale->rows; row++)
         for (unsigned column = 0; column < scale->columns; column++)
-            motion_search_square(search, &scale->pictures, column * scale->hop * MOTION_CELL,
-                                 row * scale->hop * MOTION_CELL,
-                                 peaks +
-                                     ((size_t)row * scale->columns + column) * MOTION_SEARCH_PEAKS);
+            search_block(search, scale, column, row,
+                         peaks + ((size_t)row * scale->columns + column) * MOTION_SEARCH_PEAKS);
     for (unsigned row = 0; row < scale->rows; row++)
         for (unsigned column = 0; column < scale->columns; column++) {
             struct trial trial = {.count = 0};
@@ -100,21 +111,6 @@ void motion_start_search(struct motion_search *search, struct motion_peak *peaks
             scale->block[row * scale->columns + column] = (struct motion_block){.dx = 0};
             (void)choose(scale, column, row, &trial, true);
         }
-}
-
-static void search_block(struct motion_search *search, const struct motion_scale *scale,
-                         unsigned column, unsigned row, struct trial *trial)
-{
-    const struct motion_level *pictures = &scale->pictures;
-    const int spare = ((int)(scale->cells * MOTION_CELL) - (int)MOTION_SEARCH_SIDE) / 2;
-    const int x = (int)(column * scale->hop * MOTION_CELL) + spare;
-    const int y = (int)(row * scale->hop * MOTION_CELL) + spare;
-    struct motion_peak peak[MOTION_SEARCH_PEAKS];
-    motion_search_square(search, pictures,
-                         (unsigned)limit(x, 0, (int)(pictures->width - MOTION_SEARCH_SIDE)),
-                         (unsigned)limit(y, 0, (int)(pictures->height - MOTION_SEARCH_SIDE)), peak);
-    for (unsigned p = 0; p < MOTION_SEARCH_PEAKS; p++)
-        try_shift(trial, (float)peak[p].dx, (float)peak[p].dy);
 }
 
 /* Searches where both pictures differ much, though they are moved as the smaller size says: things
@@ -148,7 +144,10 @@ static void search_again(struct motion_search *search, struct motion_scale *scal
         if (scale->left[at] <= enough || is_back || budget == 0)
             continue;
         budget--;
-        search_block(search, scale, column, row, &trial);
+        struct motion_peak peak[MOTION_SEARCH_PEAKS];
+        search_block(search, scale, column, row, peak);
+        for (unsigned p = 0; p < MOTION_SEARCH_PEAKS; p++)
+            try_shift(&trial, (float)peak[p].dx, (float)peak[p].dy);
         scale->left[at] = choose(scale, column, row, &trial, false);
     }
 }

@@ -80,7 +80,7 @@ some-of = $(if $(strip $(1)),$(filter $(addprefix %/,$(1)),$(2)),$(2))
 gpu-suite = $(call run-suite,$(1),$(2)) --jobs $$(nproc)
 long-gpu-tests := %/engine %/transform
 # These take longest where the processor is emulated, and so begin first there.
-long-unit-tests := %/stabiliser %/flicker %/observer %/filter
+long-unit-tests := %/motion_field %/stabiliser %/flicker %/observer %/filter
 unit-tests = $(filter $(long-unit-tests),$(call test-programs,unit)) \
     $(filter-out $(long-unit-tests),$(call test-programs,unit))
 gpu-tests = $(filter $(long-gpu-tests),$(call test-programs,gpu)) \

@@ -182,6 +182,43 @@ int fftd_frame_match(const struct fftd *camera, const struct fftd_frame *frame,
     return copy_from_slot(camera, frame, FFTD_FLAG_MATCH, FFTD_MATCH_OFFSET, ret, sizeof *ret);
 }
 
+int fftd_frame_motion(const struct fftd *camera, const struct fftd_frame *frame,
+                      struct fftd_motion *ret, int16_t *vectors, uint8_t *confidences,
+                      uint32_t capacity)
+{
+    const struct map *map = read_find_map((struct fftd *)camera, frame);
+    struct fftd_motion motion;
+    const int r =
+        copy_from_slot(camera, frame, FFTD_FLAG_MOTION, FFTD_MOTION_OFFSET, &motion, sizeof motion);
+    if (r < 0)
+        return r;
+    const uint32_t blocks = (uint32_t)motion.columns * motion.rows;
+    if (map->data_offset <
+        FFTD_MOTION_VECTORS_OFFSET + (uint64_t)FFTD_MOTION_BYTES((uint64_t)blocks))
+        return -ENODATA; /* not what the daemon writes */
+    if (blocks > capacity) {
+        *ret = motion;
+        return -ENOBUFS;
+    }
+    const struct fftd_slot *slot = map_slot(map, frame->slot);
+    const uint8_t *from = (const uint8_t *)slot + FFTD_MOTION_VECTORS_OFFSET;
+    for (uint32_t i = 0; i < blocks; i++) {
+        slot_word vector;
+        slot_load_words(&vector, from + i * sizeof vector, sizeof vector);
+        memcpy(vectors + 2 * (size_t)i, &vector, sizeof vector);
+    }
+    from += blocks * sizeof(slot_word);
+    for (uint32_t i = 0; i < blocks; i += 4) {
+        slot_word four;
+        slot_load_words(&four, from + i, sizeof four);
+        memcpy(confidences + i, &four, blocks - i < 4 ? blocks - i : 4);
+    }
+    if (!slot_intact(slot, frame->lock))
+        return -ENOENT;
+    *ret = motion;
+    return 0;
+}
+
 uint64_t fftd_frame_checksum(const struct fftd_frame *frame)
 {
     uint64_t sum = 0xcbf29ce484222325u; /* FNV-1a */

@@ -26,6 +26,7 @@ import collections
 import contextlib
 import ctypes
 import ctypes.util
+import errno
 import json
 import math
 import os
@@ -105,6 +106,9 @@ class Format(ctypes.Structure):
         return pointer.contents if pointer else None
 
 
+_FLAG_MOTION = 64
+
+
 class Measures(ctypes.Structure):
     """Measures of the picture before the filter: struct fftd_measures of fftd/ring.h, which
     explains the numbers. A number that was not measured is NaN."""
@@ -135,6 +139,33 @@ class Match(ctypes.Structure):
         return f"<fftd.Match x={self.x:g}, y={self.y:g}, score={self.score:g}>"
 
 
+class _Motion(ctypes.Structure):
+    _fields_ = [("captured_ns", ctypes.c_int64), ("since_ns", ctypes.c_int64),
+                ("columns", ctypes.c_uint16), ("rows", ctypes.c_uint16),
+                ("block", ctypes.c_uint16), ("reserved", ctypes.c_uint16)]
+
+
+class Motion:
+    """The field of motion of that picture: struct fftd_motion of fftd/ring.h. `vectors` is a NumPy
+    array of rows x columns x 2: the pixels by which the content of each block has moved right and
+    down since the picture of `since_ns`. `confidence` has rows x columns numbers, 0 .. 1; a vector
+    is sure from `SURE` on. The middle of block (column, row) is block / 2 * (1 + column, 1 + row)
+    pixels from the top left corner."""
+    SURE = 230 / 255
+
+    def __init__(self, header, vectors, confidences):
+        shape = (header.rows, header.columns)
+        self.captured_ns = header.captured_ns
+        self.since_ns = header.since_ns
+        self.block = header.block
+        self.vectors = numpy.array(vectors, numpy.float32).reshape(*shape, 2) / 64
+        self.confidence = numpy.array(confidences, numpy.float32).reshape(shape) / 255
+
+    def __repr__(self):
+        rows, columns = self.confidence.shape
+        return f"<fftd.Motion of {columns}x{rows} blocks of {self.block} pixels>"
+
+
 class _Frame(ctypes.Structure):
     _fields_ = [
         ("sequence", ctypes.c_uint64), ("source_sequence", ctypes.c_uint64),
@@ -161,6 +192,9 @@ def _load():
             ("next", [camera, frame], ctypes.c_int),
             ("frame_valid", [camera, frame], ctypes.c_bool),
             ("frame_checksum", [frame], ctypes.c_uint64),
+            ("frame_motion", [camera, frame, ctypes.POINTER(_Motion),
+                              ctypes.POINTER(ctypes.c_int16), ctypes.POINTER(ctypes.c_uint8),
+                              ctypes.c_uint32], ctypes.c_int),
             ("frame_measures", [camera, frame, ctypes.POINTER(Measures)], ctypes.c_int),
             ("frame_match", [camera, frame, ctypes.POINTER(Match)], ctypes.c_int),
             ("hold", [camera, frame], ctypes.c_int),
@@ -256,8 +290,8 @@ class _Handle:
 
 
 class Frame:
-    """One frame in the ring. `measures` is a Measures and `match` a Match, or None if the frame has
-    none."""
+    """One frame in the ring. `measures` is a Measures, `match` a Match and `motion` a Motion, or
+    None if the frame has none."""
 
     def __init__(self, camera, raw):
         self._camera = camera  # keeps it from being collected, and closed, during a call
@@ -271,7 +305,17 @@ class Frame:
         match = Match()
         result = _library.fftd_frame_match(self._handle.pointer, raw, match)
         self.match = match if result == 0 else None
+        self.motion = self._read_motion() if raw.flags & _FLAG_MOTION else None
         self.format = Format.from_buffer_copy(raw.format.contents)
+
+    def _read_motion(self):
+        header, room, nothing = _Motion(), 0, -errno.ENOBUFS
+        while nothing == -errno.ENOBUFS:
+            vectors, confidences = (ctypes.c_int16 * (2 * room))(), (ctypes.c_uint8 * room)()
+            nothing = _library.fftd_frame_motion(self._handle.pointer, self._raw, header, vectors,
+                                                 confidences, room)
+            room = header.columns * header.rows
+        return Motion(header, vectors, confidences) if nothing == 0 else None
 
     def __getattr__(self, name):
         if name in ("sequence", "source_sequence", "filter_serial", "captured_ns", "dequeued_ns",

@@ -63,6 +63,8 @@ static int prepare(struct camera *camera, struct ring *continued, bool wait, str
     struct mailbox *mailbox = &camera->mailbox;
     int r = observer_create(&camera->observer, camera->config.output.measures, why);
     if (r == 0)
+        observer_take_motion(camera->observer, config_motion_block(camera->config.output.motion));
+    if (r == 0)
         r = designer_create(&camera->designer, &camera->config, mailbox->wake_fd, why);
     if (r < 0) {
         ring_destroy(continued);

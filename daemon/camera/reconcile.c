@@ -97,6 +97,7 @@ static int adopt_format(struct reconciler *reconciler, uint64_t source_number, s
 {
     struct frame_path *path = &reconciler->path;
     struct engine_frames frames;
+    const struct config_output *output = &reconciler->config->output;
     int r = engine_frames_describe(&frames, &reconciler->config->engine.options.recipe,
                                    &path->recovery.capture->format, why);
     if (r < 0)
@@ -108,10 +109,10 @@ static int adopt_format(struct reconciler *reconciler, uint64_t source_number, s
         return r;
     if (path->ring == NULL ||
         memcmp(&frames.format, &path->frames.format, sizeof frames.format) != 0 ||
-        ring_slots(path->ring) != reconciler->config->output.slots) {
+        ring_slots(path->ring) != output->slots ||
+        ring_motion_room(path->ring) < ring_change_motion_bytes(output, &frames.format)) {
         frame_path_drain(path); /* these frames belong in the old ring */
-        r = ring_change_replace(path, reconciler->mailbox, &reconciler->config->output,
-                                &frames.format, why);
+        r = ring_change_replace(path, reconciler->mailbox, output, &frames.format, why);
         if (r < 0)
             return r;
     }

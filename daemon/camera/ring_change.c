@@ -1,5 +1,7 @@
 #include "camera/ring_change.h"
 
+#include "observer/moving.h"
+
 /* Epoch of a ring that no previous process has left. */
 #define FIRST_EPOCH 1
 
@@ -18,6 +20,12 @@ void ring_change_continue(struct frame_path *path, struct mailbox *mailbox,
     mailbox_end_report(mailbox, 0);
 }
 
+uint32_t ring_change_motion_bytes(const struct config_output *output,
+                                  const struct fftd_format *format)
+{
+    return moving_bytes(format->width, format->height, config_motion_block(output->motion));
+}
+
 /* A client that sees the old ring retired must find the new one. This thread therefore puts the new
  * ring into the mailbox and posts an event; the main loop switches its server; only then is the old
  * ring retired. */
@@ -30,7 +38,9 @@ int ring_change_replace(struct frame_path *path, struct mailbox *mailbox,
     const uint32_t generation = old != NULL ? ring_generation(old) + 1 : 1;
     const uint32_t epoch = old != NULL ? ring_epoch(old) : FIRST_EPOCH;
     struct ring *ring;
-    int r = ring_create(&ring, format, output->slots, generation, epoch, first_sequence, why);
+    int r = ring_create_with_motion(&ring, format, output->slots,
+                                    ring_change_motion_bytes(output, format), generation, epoch,
+                                    first_sequence, why);
     if (r < 0)
         return r;
     const struct capture *capture = path->recovery.capture;

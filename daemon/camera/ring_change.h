@@ -22,4 +22,8 @@ int ring_change_replace(struct frame_path *path, struct mailbox *mailbox,
 void ring_change_replace_lost(struct frame_path *path, struct mailbox *mailbox,
                               const struct config_output *output);
 
+/* The bytes that frames of this format need in a slot for their field of motion; 0: none. */
+uint32_t ring_change_motion_bytes(const struct config_output *output,
+                                  const struct fftd_format *format);
+
 #endif

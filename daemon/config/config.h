@@ -63,11 +63,21 @@ struct config_engine {
     char cache_dir[CONFIG_TEXT]; /* after config_finish a directory, or empty for none */
 };
 
+/* The blocks of fields of motion. */
+enum config_motion { CONFIG_MOTION_OFF, CONFIG_MOTION_16, CONFIG_MOTION_32, CONFIG_MOTION_64 };
+
+/* Pixels of a side; 0 without fields. */
+static inline unsigned config_motion_block(enum config_motion motion)
+{
+    return motion == CONFIG_MOTION_OFF ? 0 : 8u << motion;
+}
+
 struct config_output {
     unsigned slots;                /* frames in the ring, 4 .. 64 */
     bool checksum;                 /* frames carry one */
     bool lossless;                 /* the ring waits for readers that ask for it */
     bool measures;                 /* frames carry those of the picture before the filter */
+    enum config_motion motion;     /* frames carry fields of motion; then measures is true, too */
     unsigned max_clients;          /* 1 .. LIMIT_CLIENTS */
     bool watch_unfiltered;         /* watchers may take snapshots from before the filter */
     char runtime_dir[CONFIG_TEXT]; /* has the sockets; after config_finish a directory */

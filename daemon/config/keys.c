@@ -46,6 +46,11 @@ static const char *const tune_names[] = {[ENGINE_TUNE_OFF] = "off",
                                          [ENGINE_TUNE_AUTO] = "auto",
                                          [ENGINE_TUNE_EXHAUSTIVE] = "exhaustive",
                                          NULL};
+static const char *const motion_names[] = {[CONFIG_MOTION_OFF] = "off",
+                                           [CONFIG_MOTION_16] = "16",
+                                           [CONFIG_MOTION_32] = "32",
+                                           [CONFIG_MOTION_64] = "64",
+                                           NULL};
 static const char *const border_names[] = {[PLAN_MIRROR] = "mirror",
                                            [PLAN_REPLICATE] = "replicate",
                                            [PLAN_CONSTANT] = "constant",
@@ -380,6 +385,14 @@ static const struct config_key keys[] = {
         .summary = "whether sources that can wait do so for readers that ask for it",
         .type = &config_type_bool,
         FIELD(output.lossless),
+    },
+    {
+        .name = "output.motion",
+        .initial = "off",
+        .summary = "the size of blocks whose motion frames carry, in pixels",
+        .type = &config_type_choice,
+        FIELD(output.motion),
+        .choices = motion_names,
     },
     {
         .name = "output.max_clients",

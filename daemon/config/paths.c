@@ -90,6 +90,8 @@ int config_finish(struct config *config, struct error *why)
 {
     struct config finished = *config;
     int r = 0;
+    if (finished.output.motion != CONFIG_MOTION_OFF)
+        finished.output.measures = true; /* a field belongs to a measured picture */
     if (strcmp(finished.output.runtime_dir, "auto") == 0)
         r = find_runtime_dir(&finished, why);
     if (r == 0 && strcmp(finished.engine.cache_dir, "auto") == 0)

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 
 #include "observer/measuring.h"
+#include "observer/moving.h"
 #include "observer/turn.h"
 #include "core/clock.h"
 #include "core/format.h"
@@ -17,6 +18,7 @@ struct estimators {
 
     /* NULL: not wanted. */
     struct measuring *measuring;
+    struct moving *moving;
     struct matcher *matcher;
     struct periodic *periodic;
     struct flicker *flicker;
@@ -65,6 +67,12 @@ static void forget_measures(struct estimators *estimators)
     estimators->measuring = NULL;
 }
 
+static void forget_motion(struct estimators *estimators)
+{
+    moving_destroy(estimators->moving);
+    estimators->moving = NULL;
+}
+
 static void forget_match(struct estimators *estimators)
 {
     matcher_destroy(estimators->matcher);
@@ -88,6 +96,7 @@ static void forget_flicker(struct estimators *estimators)
 static void forget(struct estimators *estimators)
 {
     forget_measures(estimators);
+    forget_motion(estimators);
     forget_match(estimators);
     forget_waves(estimators);
     forget_flicker(estimators);
@@ -126,6 +135,9 @@ static int complete(struct estimators *estimators, struct error *why)
         return error_set(why, ENOMEM, "out of memory for the luma of a frame");
     if (job->takes_measures && estimators->measuring == NULL)
         r = measuring_create(&estimators->measuring, width, height, why);
+    failure = r < 0 ? r : failure;
+    if (job->motion_block > 0 && estimators->moving == NULL)
+        r = moving_create(&estimators->moving, width, height, job->motion_block, why);
     failure = r < 0 ? r : failure;
     if (wants_match(job) && estimators->matcher == NULL)
         r = matcher_create(&estimators->matcher, width, height, wanted->match_image, why);
@@ -227,6 +239,10 @@ void estimators_observe(struct estimators *estimators, const struct observed_fra
         ret->picture_state =
             measuring_observe(estimators->measuring, frame, estimators->luma, &ret->measures);
         ret->measured_number = frame->number;
+    }
+    if (estimators->moving != NULL) {
+        ret->motion = moving_observe(estimators->moving, frame, estimators->luma);
+        ret->motion_bytes = moving_bytes(width, frame->frames.height, estimators->job.motion_block);
     }
     find_match(estimators, ret);
     observe_flicker(estimators, frame, ret);

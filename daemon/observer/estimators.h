@@ -1,9 +1,10 @@
 /* The estimators that look at the captured frames of one source, and what they find: measures of
- * the picture (measuring.h), the position of a template (estimators/match.h), periodic noise
- * (estimators/periodic.h) and flickering light (estimators/flicker.h). All of them observe the same
- * frames, except waves beside flicker: looking for waves takes several times as long, and flicker
- * has to be seen at least eight times a second. Where both are wanted, waves are looked for in
- * fewer frames (observer/turn.h), and the findings of the last one stay valid until the next.
+ * the picture (measuring.h), its field of motion (moving.h), the position of a template
+ * (estimators/match.h), periodic noise (estimators/periodic.h) and flickering light
+ * (estimators/flicker.h). All of them observe the same frames, except waves beside flicker: looking
+ * for waves takes several times as long, and flicker has to be seen at least eight times a second.
+ * Where both are wanted, waves are looked for in fewer frames (observer/turn.h), and the findings
+ * of the last one stay valid until the next.
  *
  * Another estimator is a member of struct estimators, with a line in each function of estimators.c,
  * and what it finds in struct findings.
@@ -27,6 +28,7 @@
 struct estimators_job {
     struct filter_adaptation wanted;
     bool takes_measures;
+    unsigned motion_block; /* pixels; 0: no fields of motion */
     struct observed_frames frames;
 };
 
@@ -50,6 +52,11 @@ struct findings {
     enum fftd_picture_state picture_state;
     bool has_match;
     struct fftd_match match;
+
+    /* The field of motion of the measured frame (moving.h), valid until the next observation; NULL:
+     * none. */
+    const void *motion;
+    uint32_t motion_bytes;
 };
 
 struct estimators;

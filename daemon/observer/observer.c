@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "observer/moving.h"
 #include "core/clock.h"
 #include "core/format.h"
 #include "estimators/flicker_frame.h"
@@ -37,6 +38,8 @@ struct camera_side {
     struct flicker_frame *flicker; /* NULL: no frame flickered yet */
     float *luma;
     struct observed_frames fitted; /* of fit, flicker and luma */
+    bool takes_motion;
+    struct moving_copy motion; /* what frames carry */
 };
 
 struct observer {
@@ -51,6 +54,7 @@ struct observer {
     int64_t next_ns; /* no frame is wanted before this time */
     struct observer_status status;
     struct copy_count copied;
+    struct moving_copy motion; /* of the newest measured frame */
 
     struct camera_side camera;
 
@@ -75,6 +79,10 @@ static void publish(struct observer *observer, const struct findings *found,
 {
     struct observer_status *status = &observer->status;
     status->found = *found;
+    status->found.motion = NULL;
+    if (observer->camera.takes_motion)
+        moving_copy_set(&observer->motion, found->measured_number, found->motion,
+                        found->motion_bytes);
     if (observer_is_wanted(&status->wanted))
         status->observed++;
     if (problem->text[0] != '\0' && strcmp(status->problem.text, problem->text) != 0)
@@ -161,6 +169,14 @@ int observer_create(struct observer **ret, bool takes_measures, struct error *wh
     return 0;
 }
 
+void observer_take_motion(struct observer *observer, unsigned block)
+{
+    if (block == 0 || !observer->camera.takes_measures)
+        return;
+    observer->camera.takes_motion = true;
+    observer->job.motion_block = block;
+}
+
 int observer_destroy(struct observer *observer, int64_t deadline_ns)
 {
     if (observer == NULL)
@@ -183,6 +199,8 @@ int observer_destroy(struct observer *observer, int64_t deadline_ns)
     filter_image_drop(observer->job.wanted.match_image);
     forget_fit(&observer->camera);
     free(observer->buffer.frame.bytes);
+    free(observer->motion.bytes);
+    free(observer->camera.motion.bytes);
     pthread_cond_destroy(&observer->change);
     pthread_mutex_destroy(&observer->lock);
     free(observer);
@@ -439,6 +457,10 @@ void observer_label(struct observer *observer, uint64_t number, struct ring_meta
     const enum fftd_picture_state picture_state = observer->status.found.picture_state;
     const struct fftd_match match = observer->status.found.match;
     const bool has_match = observer->status.found.has_match;
+    struct moving_copy *motion = &observer->camera.motion;
+    if (observer->camera.takes_motion && motion->number != observer->motion.number)
+        moving_copy_set(motion, observer->motion.number, observer->motion.bytes,
+                        observer->motion.size);
     pthread_mutex_unlock(&observer->lock);
     if (measured < observer->camera.first || measured > number)
         return;
@@ -447,6 +469,10 @@ void observer_label(struct observer *observer, uint64_t number, struct ring_meta
     meta->measures.age = age < UINT32_MAX ? (uint32_t)age : UINT32_MAX;
     meta->flags &= ~FFTD_FLAG_PICTURE_STATE(7); /* the one of older measures */
     meta->flags |= FFTD_FLAG_MEASURES | FFTD_FLAG_PICTURE_STATE(picture_state);
+    if (motion->number == measured) {
+        meta->motion = motion->bytes;
+        meta->motion_bytes = motion->size;
+    }
     if (has_match) {
         meta->match = match;
         meta->flags |= FFTD_FLAG_MATCH;

@@ -52,6 +52,10 @@ bool observer_is_wanted(const struct filter_adaptation *wanted);
  * -ENOMEM. */
 int observer_create(struct observer **ret, bool takes_measures, struct error *why);
 
+/* Before the first frame: with measures, fields of motion are taken in blocks of that many pixels.
+ */
+void observer_take_motion(struct observer *observer, unsigned block);
+
 /* Main thread, after the camera's thread has ended: ends the thread. -EBUSY: it was observing a
  * frame until deadline_ns; call it again, or end the process by _exit. NULL is allowed. */
 int observer_destroy(struct observer *observer, int64_t deadline_ns);
@@ -77,7 +81,7 @@ const struct correction *observer_correct(struct observer *observer,
                                           const struct capture_frame *frame);
 
 /* Gives the frame with this number the newest measures; leaves *meta alone if there are none that
- * belong to it. */
+ * belong to it. What meta->motion points to is valid until the next call. */
 void observer_label(struct observer *observer, uint64_t number, struct ring_meta *meta);
 
 /* Any thread: counts the copies that observer_offer has made. */

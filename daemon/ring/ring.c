@@ -58,7 +58,8 @@ static int check_format(const struct fftd_format *format, struct error *why)
 }
 
 /* Computes all offsets. Returns the size of the ring, or 0 if this machine cannot address it. */
-static size_t set_geometry(struct ring *ring, const struct fftd_format *format, unsigned slots)
+static size_t set_geometry(struct ring *ring, const struct fftd_format *format, unsigned slots,
+                           uint32_t motion_bytes)
 {
     ring->format = *format;
     ring->slot_count = slots;
@@ -66,8 +67,7 @@ static size_t set_geometry(struct ring *ring, const struct fftd_format *format, 
     ring->header_bytes = (uint32_t)round_up(sizeof(struct fftd_ring_header), PAGE_BYTES);
     /* Frames begin on pages, because many devices write the host's memory only at such addresses.
      */
-    ring->data_offset =
-        (uint32_t)round_up(FFTD_MATCH_OFFSET + sizeof(struct fftd_match), PAGE_BYTES);
+    ring->data_offset = (uint32_t)round_up((uint64_t)FFTD_MOTION_OFFSET + motion_bytes, PAGE_BYTES);
     ring->slot_stride = round_up((uint64_t)ring->data_offset + format->frame_bytes, PAGE_BYTES);
     uint64_t bytes = ring->header_bytes + slots * ring->slot_stride;
     return bytes > SIZE_MAX / 2 ? 0 : (size_t)bytes;
@@ -105,13 +105,20 @@ static int check_request(const struct fftd_format *format, unsigned slots, uint6
 int ring_create(struct ring **ret, const struct fftd_format *format, unsigned slots,
                 uint32_t generation, uint32_t epoch, uint64_t first_sequence, struct error *why)
 {
+    return ring_create_with_motion(ret, format, slots, 0, generation, epoch, first_sequence, why);
+}
+
+int ring_create_with_motion(struct ring **ret, const struct fftd_format *format, unsigned slots,
+                            uint32_t motion_bytes, uint32_t generation, uint32_t epoch,
+                            uint64_t first_sequence, struct error *why)
+{
     int r = check_request(format, slots, first_sequence, why);
     if (r < 0)
         return r;
     struct ring *ring = calloc(1, sizeof *ring);
     if (ring == NULL)
         return error_set(why, ENOMEM, "ring: out of memory");
-    size_t bytes = set_geometry(ring, format, slots);
+    size_t bytes = set_geometry(ring, format, slots, motion_bytes);
     if (bytes == 0) {
         r = error_set(why, ENOMEM, "ring: %u slots of %u bytes do not fit into the address space",
                       slots, format->frame_bytes);
@@ -151,6 +158,11 @@ fail:
 const struct fftd_format *ring_format(const struct ring *ring)
 {
     return &ring->format;
+}
+
+uint32_t ring_motion_room(const struct ring *ring)
+{
+    return ring->data_offset - FFTD_MOTION_OFFSET;
 }
 
 unsigned ring_slots(const struct ring *ring)
@@ -253,7 +265,9 @@ int64_t ring_publish(struct ring *ring, const struct ring_write *write,
     uint64_t sequence = ring->newest_sequence + 1;
     int64_t published_ns = clock_now_ns();
 
-    slot_store(slot->flags, meta->flags | (checksum ? FFTD_FLAG_CHECKSUM : 0));
+    const bool has_motion = meta->motion != NULL && meta->motion_bytes <= ring_motion_room(ring);
+    slot_store(slot->flags, meta->flags | (checksum ? FFTD_FLAG_CHECKSUM : 0) |
+                                (has_motion ? FFTD_FLAG_MOTION : 0));
     slot_store(slot->sequence, sequence);
     slot_store(slot->source_sequence, meta->source_sequence);
     slot_store(slot->filter_serial, meta->filter_serial);
@@ -265,6 +279,8 @@ int64_t ring_publish(struct ring *ring, const struct ring_write *write,
     slot_store(slot->checksum, sum);
     slot_store_words(&slot->measures, &meta->measures, sizeof meta->measures);
     slot_store_words((uint8_t *)slot + FFTD_MATCH_OFFSET, &meta->match, sizeof meta->match);
+    if (has_motion)
+        slot_store_words((uint8_t *)slot + FFTD_MOTION_OFFSET, meta->motion, meta->motion_bytes);
     slot_store(ring->sequence[write->slot], sequence);
     give_back(ring, write->slot);
 

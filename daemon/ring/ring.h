@@ -35,6 +35,12 @@ struct sd_event;
 int ring_create(struct ring **ret, const struct fftd_format *format, unsigned slots,
                 uint32_t generation, uint32_t epoch, uint64_t first_sequence, struct error *why);
 
+/* The same with room in each slot for a field of motion: a struct fftd_motion with its vectors and
+ * confidences. There is always room for about 3 KiB, which are on the slot's first page. */
+int ring_create_with_motion(struct ring **ret, const struct fftd_format *format, unsigned slots,
+                            uint32_t motion_bytes, uint32_t generation, uint32_t epoch,
+                            uint64_t first_sequence, struct error *why);
+
 /* Creates a ring that follows the one a previous process left, for the same frames: one more in
  * generation and epoch, and the next sequence number. The state is offline until ring_set_state.
  * fd is the old ring's, for reading; closed, on failure too. -EPROTO: it is not a ring; otherwise
@@ -50,6 +56,7 @@ void ring_destroy(struct ring *ring);
 
 const struct fftd_format *ring_format(const struct ring *ring);
 unsigned ring_slots(const struct ring *ring);
+uint32_t ring_motion_room(const struct ring *ring); /* bytes for a field of motion in a slot */
 uint32_t ring_generation(const struct ring *ring);
 uint32_t ring_epoch(const struct ring *ring);
 
@@ -62,6 +69,9 @@ struct ring_meta {
     uint32_t flags;                /* FFTD_FLAG_...; the ring adds CHECKSUM if that is on */
     struct fftd_measures measures; /* zeros without FFTD_FLAG_MEASURES */
     struct fftd_match match;       /* zeros without FFTD_FLAG_MATCH */
+    const void *motion;            /* struct fftd_motion with what follows it; NULL: none. The ring
+                                      adds FFTD_FLAG_MOTION if it has room for it */
+    uint32_t motion_bytes;         /* a multiple of 4 */
 };
 
 /* A ring that is lossless keeps each frame until every reader that asked for it has read it, and at

@@ -15,6 +15,9 @@
  * damaged header, and would not fit into FFTD_NEWEST. */
 #define LAST_SEQUENCE (UINT64_C(1) << 57)
 
+/* A field of the largest frames in the smallest blocks is smaller than this. */
+#define MOST_OFFSET   (8u << 20)
+
 static bool read_part(int fd, void *ret, size_t bytes, uint64_t offset)
 {
     return pread(fd, ret, bytes, (off_t)offset) == (ssize_t)bytes;
@@ -36,7 +39,8 @@ static int read_predecessor(int fd, struct fftd_ring_header *ret, uint64_t *ret_
                             struct error *why)
 {
     if (!read_part(fd, ret, sizeof *ret, 0) || ret->magic != FFTD_RING_MAGIC ||
-        ret->abi != FFTD_RING_ABI || ret->slot_count > FFTD_MAX_SLOTS || ret->first_sequence == 0)
+        ret->abi != FFTD_RING_ABI || ret->slot_count > FFTD_MAX_SLOTS || ret->first_sequence == 0 ||
+        ret->data_offset < FFTD_MOTION_OFFSET || ret->data_offset > MOST_OFFSET)
         return error_set(why, EPROTO,
                          "ring: the previous process left something that is not a ring");
     uint64_t next = FFTD_NEWEST_SEQUENCE(ret->newest) + 1;
@@ -60,8 +64,9 @@ int ring_continue(struct ring **ret, int fd, struct error *why)
     int r = read_predecessor(fd, &header, &next, why);
     close(fd);
     if (r == 0)
-        r = ring_create(ret, &header.format, header.slot_count, header.generation + 1,
-                        header.epoch + 1, next, why);
+        r = ring_create_with_motion(ret, &header.format, header.slot_count,
+                                    header.data_offset - FFTD_MOTION_OFFSET, header.generation + 1,
+                                    header.epoch + 1, next, why);
     if (r == 0)
         ring_set_state(*ret, FFTD_STATE_OFFLINE, clock_now_ns());
     return r;

@@ -162,6 +162,77 @@ static void a_match_is_that_of_the_frame(void **state)
     assert_memory_equal(&match, &expected, sizeof match);
 }
 
+#define COLUMNS 41u
+#define ROWS    27u
+
+/* A slot with room for a field of motion, which is larger than the page before a frame. */
+static void a_field_of_motion_is_that_of_the_frame(void **state)
+{
+    struct fixture *f = *state;
+    static struct {
+        struct fftd_motion header;
+        int16_t vectors[COLUMNS * ROWS][2];
+        uint8_t confidences[COLUMNS * ROWS + 4]; /* with padding */
+    } sent;
+    const uint32_t bytes = (uint32_t)(sizeof sent.header + FFTD_MOTION_BYTES(COLUMNS * ROWS));
+    static int16_t vectors[COLUMNS * ROWS][2];
+    static uint8_t confidences[COLUMNS * ROWS];
+    struct fftd_frame frame;
+    struct fftd_motion motion;
+    sent.header = (struct fftd_motion){12345, 12300, COLUMNS, ROWS, 32, 0};
+    for (unsigned i = 0; i < COLUMNS * ROWS; i++) {
+        sent.vectors[i][0] = (int16_t)(i * 31 - 9000);
+        sent.vectors[i][1] = (int16_t)(400 - i * 7);
+        sent.confidences[i] = (uint8_t)(i * 3);
+    }
+    publish(f, 1); /* from a ring without room, and without a field */
+    assert_int_equal(fftd_frame(f->camera, &frame), 0);
+    assert_int_equal(fftd_frame_motion(f->camera, &frame, &motion, vectors[0], confidences, 9),
+                     -ENODATA);
+
+    struct ring *next, *small = f->ring;
+    struct error why;
+    assert_int_equal(ring_create_with_motion(&next, ring_format(f->ring), 8, bytes, 2, 1, 3, &why),
+                     0);
+    assert_true(ring_motion_room(next) >= bytes && ring_motion_room(small) < bytes);
+    struct ring_meta meta = {.motion = &sent, .motion_bytes = bytes};
+    struct ring_write write;
+    ring_begin(small, &write); /* a field without room is left out, and the frame is not */
+    frames_draw(ring_format(small), write.data, 2);
+    ring_publish(small, &write, &meta);
+    assert_true(fftd_wait(f->camera, PATIENCE) > 0);
+    assert_int_equal(fftd_frame(f->camera, &frame), 0);
+    assert_int_equal(frame.flags & FFTD_FLAG_MOTION, 0);
+    assert_true(frame_is_whole(&frame));
+
+    replace_ring(f, next);
+    ring_begin(next, &write);
+    frames_draw(ring_format(next), write.data, 3);
+    ring_publish(next, &write, &meta);
+    do
+        assert_true(fftd_wait(f->camera, PATIENCE) > 0);
+    while (fftd_frame(f->camera, &frame) < 0 || (frame.flags & FFTD_FLAG_MOTION) == 0);
+    assert_true(frame_is_whole(&frame)); /* what a client sees that knows of no fields */
+    assert_int_equal(
+        fftd_frame_motion(f->camera, &frame, &motion, vectors[0], confidences, COLUMNS * ROWS - 1),
+        -ENOBUFS);
+    assert_memory_equal(&motion, &sent.header, sizeof motion);
+    assert_int_equal(confidences[COLUMNS], 0);
+    memset(&motion, 0, sizeof motion);
+    assert_int_equal(
+        fftd_frame_motion(f->camera, &frame, &motion, vectors[0], confidences, COLUMNS * ROWS), 0);
+    assert_memory_equal(&motion, &sent.header, sizeof motion);
+    assert_memory_equal(vectors, sent.vectors, sizeof vectors);
+    assert_memory_equal(confidences, sent.confidences, sizeof confidences);
+    for (unsigned i = 0; i < 20; i++) {
+        ring_begin(next, &write);
+        ring_publish(next, &write, &meta);
+    }
+    assert_int_equal(
+        fftd_frame_motion(f->camera, &frame, &motion, vectors[0], confidences, COLUMNS * ROWS),
+        -ENOENT);
+}
+
 static void an_overtaken_reader_learns_what_it_missed(void **state)
 {
     struct fixture *f = *state;
@@ -947,6 +1018,7 @@ int main(void)
         camera_test(a_frame_is_received_as_published),
         camera_test(measures_are_those_of_the_frame),
         camera_test(a_match_is_that_of_the_frame),
+        camera_test(a_field_of_motion_is_that_of_the_frame),
         camera_test(an_overtaken_reader_learns_what_it_missed),
         camera_test(a_frame_is_invalid_as_soon_as_its_slot_is_reused),
         camera_test(every_frame_in_the_ring_can_be_read),

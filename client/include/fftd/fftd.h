@@ -122,6 +122,14 @@ int fftd_frame_measures(const struct fftd *camera, const struct fftd_frame *fram
 int fftd_frame_match(const struct fftd *camera, const struct fftd_frame *frame,
                      struct fftd_match *ret);
 
+/* Copies the field of motion of that picture; see struct fftd_motion in ring.h. `vectors` has room
+ * for 2 * capacity numbers and `confidences` for capacity, row by row. -ENODATA: the frame has none
+ * (output.motion is not set, or as above); -ENOBUFS: the field has more than `capacity` blocks,
+ * columns * rows of *ret, which is set; -ENOENT: the frame has been overwritten. */
+int fftd_frame_motion(const struct fftd *camera, const struct fftd_frame *frame,
+                      struct fftd_motion *ret, int16_t *vectors, uint8_t *confidences,
+                      uint32_t capacity);
+
 /* Keeps the frame from being overwritten until fftd_release or fftd_close, also across a change of
  * format. A frame can be held several times. A restarted daemon is asked to hold it again;
  * fftd_frame_valid returns false if that was too late. Blocks until the daemon replies, for at most

@@ -123,6 +123,7 @@ FFTD_STATIC_ASSERT(sizeof(struct fftd_ring_header) == 320, "fftd_ring_header is 
 #define FFTD_FLAG_MEASURES           8u  /* slot.measures is valid */
 #define FFTD_FLAG_MATCH              16u /* the slot has a struct fftd_match, which is valid */
 #define FFTD_FLAG_VIEW               32u /* shows what the filter does, and not the picture */
+#define FFTD_FLAG_MOTION             64u /* the slot has a struct fftd_motion, which is valid */
 
 /* The state of the measured picture, in bits 8 to 10 of the flags; with FFTD_FLAG_MEASURES.
  * Older daemons leave it unknown. */
@@ -197,7 +198,34 @@ FFTD_STATIC_ASSERT(sizeof(struct fftd_match) == 16, "fftd_match is ABI");
 /* Additions to slots are stored between struct fftd_slot and the frame, at a fixed offset from the
  * slot's first byte. A flag says that an addition is present; older daemons leave no room for it,
  * and never set the flag. */
-#define FFTD_MATCH_OFFSET 128u
+#define FFTD_MATCH_OFFSET  128u
+#define FFTD_MOTION_OFFSET 256u
+
+/* The field of motion between two pictures before the filter: that of slot.measures, and the one
+ * that was measured before. Blocks overlap by half. The middle of block (column, row) is at
+ * (block / 2 + column * block / 2, block / 2 + row * block / 2) pixels from the top left corner.
+ *
+ * It is followed, at FFTD_MOTION_VECTORS_OFFSET, by rows * columns vectors of two int16_t, row by
+ * row: by how many 1/64 pixels (FFTD_MOTION_UNIT) the content of the block has moved right and down
+ * since the picture before; and then, without a gap, by as many confidences of one byte: the
+ * estimated probability that the vector is right to 0.1 pixel, as a share of 255. From
+ * FFTD_MOTION_SURE on it can be relied on. All confidences are 0 after a cut, and in the first
+ * field. Vectors of blocks that see little are those around them. */
+struct fftd_motion {
+    int64_t captured_ns; /* of the picture, as slot.captured_ns of its frame; differs from field to
+                            field, so that a client sees whether a frame has a new one */
+    int64_t since_ns;    /* of the picture before */
+    uint16_t columns, rows;
+    uint16_t block;    /* pixels of a side */
+    uint16_t reserved; /* 0 */
+};
+FFTD_STATIC_ASSERT(sizeof(struct fftd_motion) == 24, "fftd_motion is ABI");
+
+#define FFTD_MOTION_VECTORS_OFFSET (FFTD_MOTION_OFFSET + 24u)
+#define FFTD_MOTION_UNIT           64 /* of a pixel */
+#define FFTD_MOTION_SURE           230
+/* Bytes of vectors and confidences of so many blocks, with padding to a multiple of four. */
+#define FFTD_MOTION_BYTES(blocks)  (((blocks)*5u + 3u) & ~3u)
 
 /* The `frames` socket: AF_UNIX SOCK_SEQPACKET, one fixed-size message a packet.
  *
@@ -238,7 +266,7 @@ FFTD_STATIC_ASSERT(sizeof(struct fftd_match) == 16, "fftd_match is ABI");
  * Neither an eventfd nor a pipe would do instead of the wake-up socket. Both sides of an eventfd
  * share its open file: a client could switch it to blocking and fill it. A client can keep a pipe
  * locked in the kernel. Either would stop the thread that wakes all other clients. */
-#define FFTD_FRAMES_MAGIC 0x46544446u /* the bytes "FDTF" */
+#define FFTD_FRAMES_MAGIC          0x46544446u /* the bytes "FDTF" */
 
 enum fftd_request {
     FFTD_REQUEST_ATTACH = 1,

@@ -1,0 +1,160 @@
+#include "estimators/motion_field.h"
+
+#include <errno.h>
+#include <math.h>
+#include <stdlib.h>
+
+#include "estimators/motion_fit.h"
+#include "estimators/motion_scale.h"
+#include "estimators/motion_search.h"
+#include "estimators/motion_start.h"
+
+#define MAX_SCALES   4u  /* at an eighth of the size, 40 pixels are 5 */
+#define LEAST_WIDTH  48u /* pixels of the smallest size */
+#define LEAST_HEIGHT 40u
+#define COARSE_CELLS 4u /* of a side of a block, except at the full size */
+#define PASSES       2u
+#define LARGEST      1e6F /* of a sample: its square is added up in float */
+#define CLOSE        0.1F /* pixels; what the confidence is about */
+#define DOUBT        1.6F /* times the variance that a block's own fit tells */
+#define MISFIT       1.7F /* times what noise and the model explain: from here on less is sure */
+
+struct motion_field {
+    unsigned width, height;
+    struct motion_scale scale[MAX_SCALES]; /* the full size, and half of the one before */
+    unsigned scales;
+    struct motion_search *search;
+    struct motion_peak *peak; /* of the blocks of the smallest size */
+    struct motion_vector *vector;
+    unsigned pictures;
+};
+
+int motion_grid_make(struct motion_grid *ret, unsigned width, unsigned height, unsigned block,
+                     struct error *why)
+{
+    if (block != 16 && block != 32 && block != 64)
+        return error_set(why, EINVAL,
+                         "motion cannot be estimated in blocks of %u pixels: expected 16, 32 or 64",
+                         block);
+    const unsigned least = block > MOTION_FIELD_MIN_SIZE ? block : MOTION_FIELD_MIN_SIZE;
+    if (width < least || height < least)
+        return error_set(why, EINVAL,
+                         "motion cannot be estimated in blocks of %u pixels in pictures of %u x %u "
+                         "pixels: expected pictures of at least %u x %u",
+                         block, width, height, least, least);
+    const unsigned hop = block / 2;
+    *ret = (struct motion_grid){block, hop, (width - block) / hop + 1, (height - block) / hop + 1};
+    return 0;
+}
+
+static bool allocate(struct motion_field *field, unsigned block)
+{
+    bool is_complete = true;
+    unsigned width = field->width, height = field->height;
+    do {
+        const unsigned cells = field->scales == 0 ? block / MOTION_CELL : COARSE_CELLS;
+        is_complete =
+            motion_scale_make(&field->scale[field->scales++], width, height, cells) && is_complete;
+        width /= 2;
+        height /= 2;
+    } while (field->scales < MAX_SCALES && width >= LEAST_WIDTH && height >= LEAST_HEIGHT);
+    const struct motion_scale *first = field->scale, *last = &field->scale[field->scales - 1];
+    field->vector = calloc((size_t)first->columns * first->rows, sizeof *field->vector);
+    field->peak =
+        calloc((size_t)last->columns * last->rows * MOTION_SEARCH_PEAKS, sizeof *field->peak);
+    return is_complete && field->vector != NULL && field->peak != NULL;
+}
+
+int motion_field_create(struct motion_field **ret, unsigned width, unsigned height, unsigned block,
+                        struct error *why)
+{
+    struct motion_grid grid;
+    int r = motion_grid_make(&grid, width, height, block, why);
+    if (r < 0)
+        return r;
+    struct motion_field *field = calloc(1, sizeof *field);
+    if (field == NULL)
+        return error_set(why, ENOMEM, "out of memory for a field of motion");
+    field->width = width;
+    field->height = height;
+    if (allocate(field, block))
+        r = motion_search_create(&field->search, why);
+    else
+        r = error_set(why, ENOMEM, "out of memory for a field of motion");
+    if (r < 0) {
+        motion_field_destroy(field);
+        return r;
+    }
+    *ret = field;
+    return 0;
+}
+
+void motion_field_destroy(struct motion_field *field)
+{
+    if (field == NULL)
+        return;
+    for (unsigned k = 0; k < field->scales; k++)
+        motion_scale_clear(&field->scale[k]);
+    motion_search_destroy(field->search);
+    free(field->peak);
+    free(field->vector);
+    free(field);
+}
+
+void motion_field_reset(struct motion_field *field)
+{
+    field->pictures = 0;
+}
+
+static void keep_picture(struct motion_field *field, const float *luma)
+{
+    for (unsigned k = 0; k < field->scales; k++) {
+        struct motion_level *level = &field->scale[k].pictures;
+        motion_level_turn(level);
+        float *to = level->next;
+        if (k == 0)
+            for (size_t i = 0; i < (size_t)level->width * level->height; i++)
+                to[i] = luma[i] > -LARGEST && luma[i] < LARGEST ? luma[i] : 0;
+        for (unsigned y = 0; k > 0 && y < level->height; y++) {
+            const unsigned stride = field->scale[k - 1].pictures.width;
+            const float *from = field->scale[k - 1].pictures.next + 2 * (size_t)y * stride;
+            for (unsigned x = 0; x < level->width; x++)
+                *to++ = 0.25F * (from[2 * x] + from[2 * x + 1] + from[2 * x + stride] +
+                                 from[2 * x + stride + 1]);
+        }
+        motion_level_prepare(level);
+    }
+}
+
+static float confidence(const struct motion_block *block)
+{
+    const float close = 1 - expf(-CLOSE * CLOSE / (2 * DOUBT * block->variance));
+    return block->is_ambiguous ? 0.5F * close : close / fmaxf(block->misfit / MISFIT, 1);
+}
+
+const struct motion_vector *motion_field_observe(struct motion_field *field, const float *luma)
+{
+    const struct motion_scale *first = field->scale;
+    const unsigned count = first->columns * first->rows;
+    keep_picture(field, luma);
+    if (field->pictures < 2)
+        field->pictures++;
+    for (unsigned i = 0; i < count; i++)
+        field->vector[i] = (struct motion_vector){0};
+    if (field->pictures < 2)
+        return field->vector;
+    for (unsigned k = field->scales; k-- > 0;) {
+        struct motion_scale *scale = &field->scale[k];
+        if (k == field->scales - 1)
+            motion_start_search(field->search, field->peak, scale);
+        else
+            motion_start_from(field->search, scale + 1, scale, k == 0);
+        motion_fit(scale, PASSES);
+    }
+    motion_repair_bends(first->block, first->columns, first->rows);
+    for (unsigned i = 0; i < count; i++) {
+        const struct motion_block *block = &first->block[i];
+        field->vector[i] = (struct motion_vector){block->dx, block->dy, confidence(block)};
+    }
+    return field->vector;
+}

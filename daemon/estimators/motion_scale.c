@@ -1,0 +1,61 @@
+#include "estimators/motion_scale.h"
+
+#include <stdlib.h>
+
+bool motion_scale_make(struct motion_scale *ret, unsigned width, unsigned height, unsigned cells)
+{
+    const bool has_pictures = motion_level_make(&ret->pictures, width, height);
+    ret->cells = cells;
+    ret->hop = cells / 2;
+    ret->columns = (ret->pictures.columns - cells) / ret->hop + 1;
+    ret->rows = (ret->pictures.rows - cells) / ret->hop + 1;
+    const size_t count = (size_t)ret->columns * ret->rows;
+    ret->block = calloc(count, sizeof *ret->block);
+    ret->moved = calloc((size_t)ret->pictures.columns * ret->pictures.rows, sizeof *ret->moved);
+    ret->left = calloc(count, sizeof *ret->left);
+    ret->sorted = calloc(count, sizeof *ret->sorted);
+    return has_pictures && ret->block != NULL && ret->moved != NULL && ret->left != NULL &&
+           ret->sorted != NULL;
+}
+
+void motion_scale_clear(struct motion_scale *scale)
+{
+    motion_level_clear(&scale->pictures);
+    free(scale->block);
+    free(scale->moved);
+    free(scale->left);
+    free(scale->sorted);
+}
+
+int motion_scale_order(const void *a, const void *b)
+{
+    const float p = *(const float *)a, q = *(const float *)b;
+    return (p > q) - (p < q);
+}
+
+/* Where a place is between the blocks of a scale: the block before it and what is left. */
+static unsigned between(float place, unsigned count, float *ret_rest)
+{
+    if (place <= 0 || count == 1) {
+        *ret_rest = 0;
+        return 0;
+    }
+    const unsigned before = (unsigned)place;
+    *ret_rest = before + 1 < count ? place - (float)before : 1;
+    return before + 1 < count ? before : count - 2;
+}
+
+struct motion_quad motion_scale_at(const struct motion_scale *scale, float column, float row)
+{
+    float u, v;
+    const unsigned x = between(column, scale->columns, &u), y = between(row, scale->rows, &v);
+    const struct motion_block *at = &scale->block[(size_t)y * scale->columns + x];
+    const size_t right = scale->columns > 1 ? 1 : 0, down = scale->rows > 1 ? scale->columns : 0;
+    const struct motion_quad quad = {.block = {at, at + right, at + down, at + down + right}};
+    struct motion_quad ret = quad;
+    ret.dx = (1 - v) * ((1 - u) * at->dx + u * at[right].dx) +
+             v * ((1 - u) * at[down].dx + u * at[down + right].dx);
+    ret.dy = (1 - v) * ((1 - u) * at->dy + u * at[right].dy) +
+             v * ((1 - u) * at[down].dy + u * at[down + right].dy);
+    return ret;
+}

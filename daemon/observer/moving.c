@@ -1,0 +1,101 @@
+#include "observer/moving.h"
+
+#include <errno.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "estimators/motion_field.h"
+#include "fftd/ring.h"
+
+struct moving {
+    struct motion_field *field;
+    struct motion_grid grid;
+    unsigned start; /* of the source that delivered the last picture */
+    int64_t last_ns;
+    uint8_t *record;
+};
+
+static uint32_t grid_bytes(const struct motion_grid *grid)
+{
+    return (uint32_t)sizeof(struct fftd_motion) + FFTD_MOTION_BYTES(grid->columns * grid->rows);
+}
+
+uint32_t moving_bytes(uint32_t width, uint32_t height, unsigned block)
+{
+    struct motion_grid grid;
+    return motion_grid_make(&grid, width, height, block, NULL) < 0 ? 0 : grid_bytes(&grid);
+}
+
+int moving_create(struct moving **ret, uint32_t width, uint32_t height, unsigned block,
+                  struct error *why)
+{
+    struct moving *moving = calloc(1, sizeof *moving);
+    if (moving == NULL)
+        return error_set(why, ENOMEM, "out of memory for a field of motion");
+    int r = motion_grid_make(&moving->grid, width, height, block, why);
+    if (r == 0)
+        r = motion_field_create(&moving->field, width, height, block, why);
+    if (r == 0 && (moving->record = calloc(1, grid_bytes(&moving->grid))) == NULL)
+        r = error_set(why, ENOMEM, "out of memory for a field of motion");
+    if (r < 0) {
+        moving_destroy(moving);
+        return r;
+    }
+    *ret = moving;
+    return 0;
+}
+
+void moving_destroy(struct moving *moving)
+{
+    if (moving == NULL)
+        return;
+    motion_field_destroy(moving->field);
+    free(moving->record);
+    free(moving);
+}
+
+static int16_t in_units(float pixels)
+{
+    return (int16_t)lrintf(fminf(fmaxf(FFTD_MOTION_UNIT * pixels, INT16_MIN), INT16_MAX));
+}
+
+const void *moving_observe(struct moving *moving, const struct observed_frame *frame,
+                           const float *luma)
+{
+    const struct motion_grid *grid = &moving->grid;
+    const size_t blocks = (size_t)grid->columns * grid->rows;
+    struct fftd_motion *header = (struct fftd_motion *)(void *)moving->record;
+    int16_t *vectors = (int16_t *)(void *)(moving->record + sizeof *header);
+    uint8_t *confidences = moving->record + sizeof *header + 4 * blocks;
+    if (frame->start != moving->start)
+        motion_field_reset(moving->field);
+    const struct motion_vector *vector = motion_field_observe(moving->field, luma);
+    *header = (struct fftd_motion){.captured_ns = frame->captured_ns,
+                                   .since_ns = moving->last_ns,
+                                   .columns = (uint16_t)grid->columns,
+                                   .rows = (uint16_t)grid->rows,
+                                   .block = (uint16_t)grid->block};
+    for (size_t i = 0; i < blocks; i++) {
+        vectors[2 * i] = in_units(vector[i].dx);
+        vectors[2 * i + 1] = in_units(vector[i].dy);
+        confidences[i] = (uint8_t)(255 * vector[i].confidence); /* 230 is 0.902 */
+    }
+    moving->start = frame->start;
+    moving->last_ns = frame->captured_ns;
+    return moving->record;
+}
+
+void moving_copy_set(struct moving_copy *copy, uint64_t number, const void *bytes, uint32_t size)
+{
+    void *grown = size > copy->capacity ? realloc(copy->bytes, size) : copy->bytes;
+    copy->number = grown != NULL && bytes != NULL ? number : 0;
+    if (grown == NULL)
+        return;
+    copy->bytes = grown;
+    copy->capacity = size > copy->capacity ? size : copy->capacity;
+    if (copy->number == 0)
+        return;
+    copy->size = size;
+    memcpy(grown, bytes, size);
+}

@@ -1,0 +1,39 @@
+/* The fields of motion of the pictures of one source (estimators/motion_field.h), as frames carry
+ * them: struct fftd_motion of fftd/ring.h, vectors and confidences. One of the estimators of
+ * estimators.h.
+ *
+ * Threads: one at a time. */
+#ifndef FFTD_OBSERVER_MOVING_H
+#define FFTD_OBSERVER_MOVING_H
+
+#include <stdint.h>
+
+#include "observer/observed.h"
+#include "core/error.h"
+
+struct moving;
+
+/* For pictures of this size in blocks of 16, 32 or 64 pixels. -EINVAL, -ENOMEM. */
+int moving_create(struct moving **ret, uint32_t width, uint32_t height, unsigned block,
+                  struct error *why);
+void moving_destroy(struct moving *moving); /* NULL is allowed */
+
+/* The bytes of a field of such pictures; 0: there is none of them. */
+uint32_t moving_bytes(uint32_t width, uint32_t height, unsigned block);
+
+/* Compares a frame with the one observed before. luma: the frame's, as luma_read makes it. Returns
+ * moving_bytes(), valid until the next call. */
+const void *moving_observe(struct moving *moving, const struct observed_frame *frame,
+                           const float *luma);
+
+/* A copy of a field, as it goes from thread to thread; {0} is empty. The owner frees the bytes. */
+struct moving_copy {
+    uint64_t number; /* of the frame that it belongs to; 0: none */
+    void *bytes;
+    uint32_t size, capacity;
+};
+
+/* Replaces the copy; bytes may be NULL. Without memory, there is no field. */
+void moving_copy_set(struct moving_copy *copy, uint64_t number, const void *bytes, uint32_t size);
+
+#endif

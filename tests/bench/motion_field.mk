@@ -1,0 +1,22 @@
+# The field of motion beside optical flow and particle image velocimetry on pairs with known motion.
+# OpenPIV is measured if the Python in MOTION_PYTHON has it.
+#
+#   MOTION_PAIRS=4                of each kind
+
+MOTION_PAIRS ?= 4
+MOTION_PYTHON ?= /usr/bin/python3
+
+##@ Measurements
+.PHONY: bench-motion ## compares the field of motion with OpenCV's optical flow and with OpenPIV: errors, time
+.PHONY: _bench-motion
+bench-motion:
+	@$(call bench-deps,build opencv)
+	@$(MAKE) -s _bench-motion
+
+$(BUILD)/tests/bench/motion_field: $(call objects,tests/bench/motion_field.c) $(BUILD)/libtest.a \
+		$(BUILD)/libestimators.a $(BUILD)/libcore.a
+	@mkdir -p $(@D)
+	$(CC) $(CFLAGS) $(LDFLAGS) -o $@ $^ -lm
+
+_bench-motion: $(BUILD)/tests/bench/motion_field
+	@$(MOTION_PYTHON) tests/bench/motion_field.py --program $< --pairs $(MOTION_PAIRS)

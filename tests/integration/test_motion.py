@@ -1,0 +1,123 @@
+"""Tests of output.motion: the field of motion that frames of a real daemon carry."""
+
+import math
+import os
+
+import pytest
+
+from conftest import FAST_KERNELS
+from test_measures import fftd_module  # pylint: disable=unused-import
+
+numpy = pytest.importorskip("numpy", reason="python3-numpy is not installed")
+WIDTH, HEIGHT, BLOCK = 192, 144, 32
+PAN = numpy.array([1.5, -2.25])  # pixels a frame
+THING = slice(48, 112), slice(64, 144)  # rows and columns of what stands still before it
+FRAMES = 24
+
+
+def texture(random, shape):
+    """Noise that falls with frequency, as a function of the frequency plane."""
+    fy, fx = numpy.fft.fftfreq(shape[0])[:, None], numpy.fft.rfftfreq(shape[1])[None, :]
+    size = 1 / (0.02 + numpy.hypot(fy, fx)) * (numpy.hypot(fy, fx) < 0.3)
+    spectrum = size * numpy.exp(2j * math.pi * random.random(size.shape))
+    picture = numpy.fft.irfft2(spectrum, shape)
+    return spectrum / picture.std() * 40, fy, fx
+
+
+@pytest.fixture(scope="module")
+def clip(tmp_path_factory):
+    """A scene that pans by fractions of a pixel, behind a thing that stands still."""
+    random = numpy.random.default_rng(7)
+    spectrum, fy, fx = texture(random, (HEIGHT, WIDTH))
+    thing = numpy.fft.irfft2(texture(random, (HEIGHT, WIDTH))[0], (HEIGHT, WIDTH))
+    path = tmp_path_factory.mktemp("motion") / "clip.y4m"
+    with open(path, "wb") as file:
+        file.write(b"YUV4MPEG2 W%d H%d F25:1 Cmono\n" % (WIDTH, HEIGHT))
+        for i in range(FRAMES):
+            shift = numpy.exp(-2j * math.pi * i * (PAN[0] * fx + PAN[1] * fy))
+            picture = 128 + numpy.fft.irfft2(spectrum * shift, (HEIGHT, WIDTH))
+            picture[THING] = 128 + thing[THING]
+            picture += random.normal(0, 3, picture.shape)
+            file.write(b"FRAME\n" + numpy.rint(picture.clip(0, 255)).astype(numpy.uint8).tobytes())
+    return path
+
+
+def play(start, path, *arguments):
+    daemon = start(*FAST_KERNELS, *arguments, "--set", "camera.loop=true", source=f"file:{path}",
+                   size=None, fps=None)
+    daemon.wait_for_socket("frames")
+    return daemon
+
+
+def test_fields_are_those_of_the_scene(start, fftd_module, clip):
+    daemon = play(start, clip, "--set", "output.motion=32", "--filter", "gaussian-blur:sigma=5")
+    checked = 0
+    with fftd_module.Camera(str(daemon.runtime_dir)) as camera:
+        for frame in camera:
+            motion = frame.motion
+            if motion is None or not motion.confidence.any():
+                continue
+            assert motion.block == BLOCK
+            assert motion.vectors.shape == (8, 11, 2)
+            assert frame.measures is not None  # a field belongs to a measured picture
+            assert motion.captured_ns <= frame.captured_ns
+            apart = round((motion.captured_ns - motion.since_ns) * 25e-9)
+            if not 1 <= apart <= 4:
+                continue  # the machine is busy
+            sure = motion.confidence >= motion.SURE
+            middle = sure[4, 5] and sure[3, 4]
+            around = sure.copy()
+            around[1:-1, 2:-2] = False
+            error = numpy.abs(motion.vectors[around] - apart * PAN).max(-1)
+            if sure.sum() < sure.size / 3 or not error.size:
+                continue  # the clip has begun again
+            assert numpy.median(error) < 0.1
+            if middle:
+                assert numpy.abs(motion.vectors[4, 5]).max() < 0.1
+            checked += 1
+            if checked == 5:
+                break
+    assert daemon.stop() == 0
+
+
+def observers(daemon):
+    """The observer's threads, and the microseconds that each has used."""
+    ret = []
+    for task in os.listdir(f"/proc/{daemon.process.pid}/task"):
+        with open(f"/proc/{daemon.process.pid}/task/{task}/comm", encoding="ascii") as file:
+            ret += [task] if file.read().strip() == "observer" else []
+    return ret
+
+
+def test_it_costs_nothing_when_off(start, fftd_module, clip):
+    """No thread looks at frames, slots have no room for fields, and no frame carries one."""
+    daemon = play(start, clip)
+    with fftd_module.Camera(str(daemon.runtime_dir)) as camera:
+        for frame in camera:
+            assert frame.motion is None and frame.measures is None
+            if frame.sequence >= 8:
+                break
+    assert observers(daemon) == []
+    assert daemon.stop() == 0
+
+    daemon = play(start, clip, "--set", "output.measures=true")
+    with fftd_module.Camera(str(daemon.runtime_dir)) as camera:
+        for frame in camera:
+            assert frame.motion is None
+            if frame.measures is not None:
+                break
+    assert len(observers(daemon)) == 1
+    assert daemon.stop() == 0
+
+
+def test_a_block_must_fit(start, fftd_module):
+    """Of pictures that are smaller than a block, frames and measures go on without fields."""
+    daemon = start(*FAST_KERNELS, "--set", "output.motion=64", source="pattern:scene", size="80x48")
+    daemon.wait_for_socket("frames")
+    with fftd_module.Camera(str(daemon.runtime_dir)) as camera:
+        for frame in camera:
+            assert frame.motion is None
+            if frame.measures is not None:
+                break
+    assert daemon.stop() == 0
+    assert "expected pictures of at least 64 x 64" in daemon.log

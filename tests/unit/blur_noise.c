@@ -266,12 +266,12 @@ static void an_estimate_is_better_than_a_fixed_number(void **state)
             snprintf(name, sizeof name, "%g..%g", strengths[i], strengths[i + 1]);
             print_tally(name, &of_strength[i]);
         }
+        print_tally("all", &all);
     }
-    print_tally("all", &all);
     printf("# figures: worse than untouched: default %u, estimated %u\n", worse[DEFAULT],
            worse[ESTIMATED]);
     if (count > 1)
-        assert_true(all.sum[ESTIMATED] > all.sum[DEFAULT] + all.count);
+        assert_true(all.sum[ESTIMATED] > all.sum[DEFAULT] + 0.5 * all.count);
     assert_true(worse[ESTIMATED] <= worse[DEFAULT] / 2);
 }
 

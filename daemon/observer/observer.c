@@ -398,13 +398,13 @@ static void fit_waves(struct camera_side *camera, const struct observed_frames *
     scale_waves(&camera->correction, frames->fourcc);
 }
 
-/* While there is no flicker, frames are not looked at. */
+/* While there is no flicker, and none is suspected, frames are not looked at. */
 static void fit_flicker(struct camera_side *camera, const struct observed_frames *frames,
                         const struct flicker_model *model, const struct capture_frame *frame)
 {
     const struct format_info *format = format_by_fourcc(frames->fourcc);
     struct error why;
-    if (!model->is_valid) {
+    if (!model->is_valid && !model->is_suspected) {
         flicker_frame_destroy(camera->flicker);
         camera->flicker = NULL;
         return;

@@ -56,6 +56,7 @@ struct result {
     unsigned observed;            /* until then */
     unsigned dropouts;            /* frames after that which are not corrected well */
     unsigned worse;               /* frames that are worse than they were captured */
+    unsigned suspected;           /* frames that are remembered, but not corrected yet */
     unsigned begun, last_changed; /* frames: the first and the last that were corrected */
     double least_change;          /* dB, of the frame that was changed most */
     double clipped;
@@ -232,6 +233,7 @@ static struct result run_trial(const struct trial *t, unsigned frames,
             for (unsigned y = 0; y < t->height; y++)
                 gain[y] = 1;
         r.fit_ms += (processor_ms() - start) / frames;
+        r.suspected += known.model[frame].is_suspected && !known.model[frame].is_valid;
         const struct squares s = compare(t, want, captured, light, gain);
         const bool is_good = s.after <= 0.25 * s.before || psnr(s.after, size) > 55;
         good = is_good ? good + 1 : 0;
@@ -377,21 +379,24 @@ static void clean_clips_stay(void **state)
     (void)state;
     static const enum clip_scene few[] = {CLIP_BLINDS, CLIP_NATURAL, CLIP_FABRIC};
     const unsigned trials = trials_count(140, 3);
-    unsigned changed = 0;
+    const unsigned frames = trials_are_all() ? FRAMES : 20;
+    unsigned changed = 0, suspected = 0;
     for (unsigned i = 0; i < trials; i++) {
         if (is_skipped(i))
             continue;
         struct trial t = random_trial(first_seed() + 500 + i, !trials_are_all());
         t.scene = trials_are_all() ? i % CLIP_SCENES : few[i % 3];
         t.depth = 0;
-        const struct result r = run_trial(&t, trials_are_all() ? FRAMES : 20, NULL);
+        const struct result r = run_trial(&t, frames, NULL);
         changed += r.least_change < 99;
+        suspected += r.suspected;
         if (getenv("FFTD_TEST_VERBOSE") != NULL && r.least_change < 99)
             printf("# clean %u: %ux%u scene %u pan %d cut %d sigma %.1f every %u: %.1f dB\n", i,
                    t.width, t.height, (unsigned)t.scene, t.is_panning, t.has_cut, t.sigma, t.every,
                    r.least_change);
     }
-    printf("# figures: %u clean clips, %u changed\n", trials, changed);
+    printf("# figures: %u clean clips, %u changed; flicker is suspected in %.1f %% of the frames\n",
+           trials, changed, 100. * suspected / (trials * frames));
     assert_int_equal(changed, 0);
 }
 
@@ -407,7 +412,7 @@ static void it_begins_and_ends(void **state)
         const struct result r = run_trial(&t, FRAMES, NULL);
         printf("# figures: corrected %d frames after the beginning, changed for %d after the end\n",
                (int)r.begun - (int)t.first, (int)r.last_changed + 1 - (int)t.end);
-        assert_in_range(r.begun, t.first + 1, t.first + 8);
+        assert_in_range(r.begun, t.first + 1, t.first + 3);
         assert_in_range(r.last_changed, t.end - 1, t.end);
     }
 }

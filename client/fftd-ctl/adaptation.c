@@ -26,12 +26,13 @@ struct wave {
 };
 
 struct adaptation {
-    uint64_t observed;               /* frames */
-    bool finds_waves, finds_flicker; /* the chain has a filter that looks for them */
+    uint64_t observed;                            /* frames */
+    bool finds_waves, finds_flicker, finds_noise; /* the chain has a filter that asks for them */
     struct wave wave[MAX_WAVES];
     unsigned wave_count;
     double flicker_hz, flicker_depth, line_time_us; /* 0: no flicker found */
     uint64_t flicker_since_ns;
+    double noise;        /* for wiener; 0: not yet */
     int withheld;        /* only users who may change the filter learn what was found */
     const char *problem; /* valid as long as the message; empty: none */
 };
@@ -78,10 +79,17 @@ static int read_flicker(sd_bus_message *message, struct adaptation *ret)
     return r < 0 ? r : sd_bus_message_exit_container(message);
 }
 
+static int read_noise(sd_bus_message *message, struct adaptation *ret)
+{
+    ret->finds_noise = true;
+    return sd_bus_message_read(message, "v", "d", &ret->noise);
+}
+
 static int read_found(sd_bus_message *message, const char *key, void *found)
 {
     return strcmp(key, "waves") == 0     ? read_waves(message, found)
            : strcmp(key, "flicker") == 0 ? read_flicker(message, found)
+           : strcmp(key, "noise") == 0   ? read_noise(message, found)
                                          : sd_bus_message_skip(message, "v");
 }
 
@@ -135,7 +143,7 @@ int adaptation_print(sd_bus_message *properties)
     const int r = read_adaptation(properties, &found);
     if (r < 0)
         return r;
-    if (found.finds_waves || found.finds_flicker || found.withheld)
+    if (found.finds_waves || found.finds_flicker || found.finds_noise || found.withheld)
         printf("    observed frames: %" PRIu64 "\n", found.observed);
     for (unsigned i = 0; i < found.wave_count; i++)
         print_wave(&found.wave[i]);
@@ -143,6 +151,10 @@ int adaptation_print(sd_bus_message *properties)
         puts("    no periodic noise found");
     if (found.finds_flicker)
         print_flicker(&found);
+    if (found.noise > 0)
+        printf("    noise of %.3g times the picture's power at 0.1 cycles/pixel\n", found.noise);
+    else if (found.finds_noise)
+        puts("    no noise estimated");
     if (found.withheld)
         puts("    what has been found is withheld: use the socket `control`, or set "
              "output.measures = true");
@@ -192,6 +204,31 @@ static void keep_flicker(struct change_call *call, const struct adaptation *foun
     change_append(call, "set", "deflicker", "line-time", value);
 }
 
+/* Returns whether a stage of a chain's text is a wiener without noise. */
+static bool lacks_noise(const char *stage, size_t length)
+{
+    const char *noise = strstr(stage, "noise=");
+    if (strncmp(stage, "wiener:", 7) != 0)
+        return false;
+    return noise == NULL || noise >= stage + length ||
+           (strncmp(noise, "noise=0", 7) == 0 && strchr(", |", noise[7]) != NULL);
+}
+
+/* Sets the noise of all stages that have none. */
+static void keep_noise(struct change_call *call, const struct adaptation *found, const char *chain)
+{
+    char value[STAGE_BYTES], at[20];
+    snprintf(value, sizeof value, "%.3g", found->noise);
+    for (unsigned number = 1; *chain != '\0'; number++) {
+        const char *stage = chain + strspn(chain, " ");
+        const size_t length = strcspn(stage, "|");
+        chain = stage + length + (stage[length] == '|');
+        snprintf(at, sizeof at, "%u", number);
+        if (lacks_noise(stage, length))
+            change_append(call, "set", at, "noise", value);
+    }
+}
+
 /* Explains that the chain has an adaptive filter, but frames do not use this chain yet. */
 static int fail_pending(const struct ctl *ctl, sd_bus_message *properties)
 {
@@ -213,15 +250,15 @@ static int keep(const struct ctl *ctl, sd_bus_message *properties)
                         "filter keep: permission denied: changes need the socket `control`");
     const char *chain = bus_text(properties, "Filter");
     const unsigned number = find_stage(chain, "auto-notch");
-    if (!found.finds_waves && !found.finds_flicker &&
-        (number > 0 || find_stage(chain, "deflicker") > 0))
+    const bool is_asked = found.finds_waves || found.finds_flicker || found.finds_noise;
+    if (!is_asked && (number > 0 || find_stage(chain, "deflicker") > 0))
         return fail_pending(ctl, properties);
-    if (!found.finds_waves && !found.finds_flicker)
+    if (!is_asked)
         return ctl_fail(ctl, EX_DATAERR,
-                        "filter keep: no stage of the filter in use adapts: expected auto-notch or "
-                        "deflicker");
+                        "filter keep: no stage of the filter in use adapts: expected auto-notch, "
+                        "deflicker, or wiener without noise");
     const bool has_waves = number > 0 && found.wave_count > 0, has_flicker = found.flicker_hz > 0;
-    if (!has_waves && !has_flicker)
+    if (!has_waves && !has_flicker && !(found.noise > 0))
         return ctl_fail(
             ctl, EX_TEMPFAIL,
             "filter keep: nothing has been found yet; `fftd-ctl filter show` lists what "
@@ -231,6 +268,8 @@ static int keep(const struct ctl *ctl, sd_bus_message *properties)
         return change_finish(&call, code);
     if (call.if_serial == 0)
         call.if_serial = bus_u64(properties, "Serial");
+    if (found.noise > 0)
+        keep_noise(&call, &found, chain); /* before stages are added */
     if (has_waves)
         keep_waves(&call, &found, number);
     if (has_flicker)

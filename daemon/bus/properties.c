@@ -162,6 +162,8 @@ static int append_adaptation(sd_bus_message *reply, const void *value)
         r = append_waves(reply, status);
     if (r >= 0 && status->wanted.removes_flicker && !reading->withholds_findings)
         r = append_flicker(reply, status);
+    if (r >= 0 && status->wanted.estimates_noise && !reading->withholds_findings)
+        r = sd_bus_message_append(reply, "{sv}", "noise", "d", status->found.noise);
     if (r >= 0 && status->problem.text[0] != '\0')
         r = value_append_named_text(reply, "problem", status->problem.text);
     return r < 0 ? r : sd_bus_message_close_container(reply);

@@ -220,6 +220,14 @@ static void reconcile_filter(struct reconciler *reconciler)
         applied->engine_retry_ns = clock_now_ns();
 }
 
+/* What is designed for a fade, and what fades, is not designed again meanwhile. */
+static void reconcile_noise(struct reconciler *reconciler)
+{
+    const struct frame_path *path = &reconciler->path;
+    if (path->engine != NULL && !engine_is_fading(path->engine) && !is_preparing(reconciler))
+        designer_set_noise(reconciler->designer, observer_noise(path->observer));
+}
+
 /* ---- the source ---- */
 
 /* Requests the newest filter for the source that is tried, and an engine if the one in use does not
@@ -437,6 +445,7 @@ void reconcile(struct reconciler *reconciler)
     reconcile_controls(reconciler); /* before the source, whose opening sets all controls again */
     reconcile_source(reconciler);
     reconcile_filter(reconciler); /* after the source, which may bring the filter */
+    reconcile_noise(reconciler);
     reconcile_end(reconciler);
     reconcile_streaming(reconciler);
     reconcile_engine(reconciler);

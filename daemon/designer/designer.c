@@ -12,6 +12,12 @@
 
 #include "core/clock.h"
 #include "designer/ahead.h"
+#include "filters/filter_adapt.h"
+
+/* A noise that differs by this factor changes the error of a picture by about 0.03 dB. A design may
+ * take a quarter of a second. */
+#define NOISE_RATIO    1.25
+#define NOISE_DELAY_NS (2 * NS_PER_S)
 
 struct request_design {
     bool is_engine; /* an engine for `frames`, and not only a response */
@@ -37,6 +43,9 @@ struct designer {
     bool exhausted;        /* no further engine is built */
     bool device_failed;    /* since the last request was begun */
     struct request_design wanted;
+    double noise;         /* was estimated for chains that ask for it; 0: not yet */
+    int64_t noise_due_ns; /* it may change from then on */
+    bool noise_is_new;    /* no response was designed with it yet */
     struct handover handover;
     struct build_progress progress;
     struct tuning tuning;
@@ -129,10 +138,18 @@ static void continue_search(struct designer *designer)
     }
 }
 
-/* Designs the requested chain. A fade begins at the filter that the camera's thread has taken last.
- * If that thread takes another one during the design, the design is repeated. */
+static void take_noise(const struct designer *designer, struct filter_chain *chain)
+{
+    if (designer->noise > 0)
+        filter_chain_take_noise(chain, designer->noise);
+}
+
+/* Designs the requested chain, with what was estimated for it. A fade begins at the filter that the
+ * camera's thread has taken last. If that thread takes another one during the design, the design is
+ * repeated. */
 static void design_filter(struct designer *designer, const struct request_design *request,
-                          unsigned fade_frames, struct design *ret)
+                          const struct filter_chain *chain, unsigned fade_frames,
+                          struct design *ret)
 {
     const struct handover *handover = &designer->handover;
     const struct engine_frames *frames = request->is_engine ? &request->frames : NULL;
@@ -142,12 +159,13 @@ static void design_filter(struct designer *designer, const struct request_design
                            handover->taken_serial != request->serial &&
                            handover_can_fade(handover, &request->chain, request->view);
         fade = handover_fade(handover, fades ? fade_frames : 0);
+        take_noise(designer, &fade.from);
         enter_driver(designer);
         designer->builder.options.recipe.view = request->view;
         engine_response_free(ret->response);
         ret->response = NULL;
-        ret->result = builder_design(&designer->builder, frames, &request->chain, &fade,
-                                     &ret->response, &ret->why);
+        ret->result =
+            builder_design(&designer->builder, frames, chain, &fade, &ret->response, &ret->why);
         leave_driver(designer);
         filter_chain_drop(&fade.from);
         frames = NULL; /* the engine is built */
@@ -165,6 +183,9 @@ static void carry_out(struct designer *designer)
                             .adapts = filter_chain_adaptation(&request.chain)};
 
     filter_chain_hold(&request.chain); /* another one may be requested during the design */
+    struct filter_chain chain = request.chain;
+    take_noise(designer, &chain);
+    designer->noise_is_new = false;
     designer->wanted.is_engine = false;
     if (designer->device_failed)
         builder_suspect(builder);
@@ -173,7 +194,7 @@ static void carry_out(struct designer *designer)
         cancel_search(designer, "the frames' format or the device changed");
     const bool is_same =
         !request.is_engine || engine_frames_equal(&request.frames, &builder->frames);
-    design_filter(designer, &request, is_same ? request.fade_frames : 0, &design);
+    design_filter(designer, &request, &chain, is_same ? request.fade_frames : 0, &design);
     const bool fades = request.fade_frames > 0 &&
                        handover_can_fade(&designer->handover, &request.chain, request.view);
     design.waits_for_fade = is_same && (fades || request.serial == designer->handover.taken_serial);
@@ -184,7 +205,7 @@ static void carry_out(struct designer *designer)
         design.device = builder->choice;
     }
     designer->fade_serial =
-        design.result == 0 && builder_reaches_too_far(builder, &request.chain) ? request.serial : 0;
+        design.result == 0 && builder_reaches_too_far(builder, &chain) ? request.serial : 0;
     designer->has_built |= builder->engine != NULL;
     designer->tuning.status.tuned = builder->engine != NULL && engine_is_tuned(builder->engine);
     bool *has_searched = &designer->tuning.has_searched[builder->built.reach.is_short];
@@ -203,7 +224,8 @@ static void carry_out(struct designer *designer)
 static bool has_request(const struct designer *designer)
 {
     return designer->wanted.is_engine ||
-           (designer->builder.engine != NULL && designer->wanted.serial != designer->done_serial);
+           (designer->builder.engine != NULL &&
+            (designer->wanted.serial != designer->done_serial || designer->noise_is_new));
 }
 
 /* Sleeps until something is to be done, and compiles ahead meanwhile. */
@@ -365,6 +387,22 @@ void designer_request_filter(struct designer *designer, const struct filter_chai
     if (serial == designer->handover.taken_serial)
         designer->done_serial = serial;
     pthread_cond_signal(&designer->change);
+    pthread_mutex_unlock(&designer->lock);
+}
+
+void designer_set_noise(struct designer *designer, double noise)
+{
+    const int64_t now_ns = clock_now_ns();
+    pthread_mutex_lock(&designer->lock);
+    const double before = designer->noise;
+    const bool is_new = noise > before * NOISE_RATIO || before > noise * NOISE_RATIO;
+    if (noise > 0 && is_new && now_ns >= designer->noise_due_ns &&
+        designer->wanted.serial == designer->handover.taken_serial) {
+        designer->noise = noise;
+        designer->noise_due_ns = now_ns + NOISE_DELAY_NS;
+        designer->noise_is_new = true;
+        pthread_cond_signal(&designer->change);
+    }
     pthread_mutex_unlock(&designer->lock);
 }
 

@@ -57,6 +57,11 @@ void designer_request_filter(struct designer *designer, const struct filter_chai
                              enum view_kind view, uint64_t serial, unsigned fade_frames,
                              const struct engine_frames *frames);
 
+/* Camera's thread, while the engine does not fade: sets the noise that was estimated for chains
+ * that ask for it (filter_chain_take_noise); 0: none was. If the response in use would change
+ * visibly, it is designed again, at most every two seconds. */
+void designer_set_noise(struct designer *designer, double noise);
+
 /* Any thread: returns the chain, its view and its serial as taken last. The caller drops the chain.
  * 0: none was taken yet. */
 uint64_t designer_get_taken(struct designer *designer, struct filter_chain *ret,

@@ -26,6 +26,7 @@
 #define FOUND        0.8  /* of the squares explained, to begin */
 #define FOUND_FEW    0.9  /* by fewer than FEW_FRAMES */
 #define FOUND_SLOW   0.95
+#define SUSPECTED    0.6 /* of the squares explained, without any other condition */
 #define FEW_FRAMES   7u
 #define LOST         0.3  /* of the squares explained, to end */
 #define SLOW         0.15 /* of the light's squares change, as of bands that hardly move */
@@ -89,7 +90,7 @@ void flicker_destroy(struct flicker *f)
 static void give_up(struct flicker *f)
 {
     f->is_on = false;
-    f->model.is_valid = false;
+    f->model.is_valid = f->model.is_suspected = false;
     f->misses = 0;
     f->frequency_hz = 0;
 }
@@ -100,8 +101,8 @@ static void forget(struct flicker *f)
     give_up(f);
 }
 
-/* The row period that explains most. */
-static double search(const struct flicker *f)
+/* The row period that explains most, and the share of the squares that it explains. */
+static double search(const struct flicker *f, double *ret_share)
 {
     const double height = f->rows->height;
     double best = 0, found = MIN_PERIODS;
@@ -124,6 +125,7 @@ static double search(const struct flicker *f)
             }
         }
     }
+    *ret_share = best;
     return found / height;
 }
 
@@ -246,13 +248,20 @@ static void follow(struct flicker *f)
     const struct light_options options = {.moves_rows_cycles = !is_given};
     bool is_lit = true;
     f->is_new |= f->rows->count == 1;
-    if (f->rows->count < MIN_FRAMES)
+    if (f->rows->count < 2)
         return;
     if (f->is_on && !f->is_new) {
         is_lit = light_add(&f->fit, f->rows, NAN);
         light_improve(&f->fit, f->rows, &options, STEPS);
     } else {
-        const double rows_cycles = is_given ? given : f->is_on ? f->model.rows_cycles : search(f);
+        double share = 0, rows_cycles = is_given ? given : f->model.rows_cycles;
+        if (!is_given && !f->is_on)
+            rows_cycles = search(f, &share);
+        else if (!f->is_on)
+            share = fit_explained(f->rows, rows_cycles, TRIED, 2);
+        f->model.is_suspected = share >= SUSPECTED;
+        if (f->rows->count < MIN_FRAMES)
+            return;
         is_lit = start(f, rows_cycles, &options);
     }
     if (is_lit && is_flicker(f)) {

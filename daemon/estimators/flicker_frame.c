@@ -122,13 +122,14 @@ static bool follow(struct flicker_frame *f, const struct flicker_model *model)
 bool flicker_frame_fit(struct flicker_frame *f, const struct flicker_model *model,
                        const float *luma, float *ret_gain)
 {
-    if (!model->is_valid) {
+    if (!model->is_valid && !model->is_suspected) {
         if (f->rows->count > 0)
             forget(f);
         return false;
     }
     rows_add(f->rows, luma, ++f->count);
-    if (!follow(f, model))
+    f->is_on &= model->is_valid;
+    if (!model->is_valid || !follow(f, model))
         return false;
     const struct lit_frame *lit = &f->fit.frame[f->fit.count - 1];
     struct flicker_model light = {.is_valid = true, .rows_cycles = f->fit.rows_cycles};

@@ -20,7 +20,8 @@ int flicker_frame_create(struct flicker_frame **ret, unsigned width, unsigned he
 void flicker_frame_destroy(struct flicker_frame *f); /* NULL is allowed */
 
 /* Takes in the next frame, as flicker_observe() does, and fills the factors of its rows. False, and
- * nothing in ret_gain, if there is nothing to correct. */
+ * nothing in ret_gain, if there is nothing to correct. While flicker is only suspected, the frame
+ * is remembered for the first fit. */
 bool flicker_frame_fit(struct flicker_frame *f, const struct flicker_model *model,
                        const float *luma, float *ret_gain);
 

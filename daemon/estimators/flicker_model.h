@@ -19,7 +19,8 @@
 #define FLICKER_HARMONICS 4u
 
 struct flicker_model {
-    bool is_valid;      /* false: there is no flicker */
+    bool is_valid;      /* false: there is no flicker, as far as is known */
+    bool is_suspected;  /* there may be some soon: frames are remembered for its fit */
     double rows_cycles; /* c, cycles per row */
     double complex light[FLICKER_HARMONICS];
     double rest; /* 0 .. 1, of the squares of what changes; the light does not explain them */

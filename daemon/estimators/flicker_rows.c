@@ -5,37 +5,55 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define DARK       4.0F   /* means of rows below this are not used: rounding is an eighth of them */
-#define BRIGHT     252.0F /* samples above this may be limited: 3 steps leave room for noise */
-#define BLOCK      8u     /* pixels, of what is compared where motion.h is not sure */
-#define DIFFERENT  0.5    /* squares of differences between blocks, of the squares of the scene */
-#define AS_GOOD    1.15
-#define SEARCHES   16u /* steps */
-#define LEAP_PX    1.0
-#define MIDDLE     128.0F
-#define BRIGHT_MAX 0.05F /* of a row's samples; chosen on the clips of tests/unit/flicker.c */
+#define DARK          4.0F /* means of rows below this are not used: rounding is an eighth of them */
+#define BRIGHT        252.0F /* samples above this may be limited: 3 steps leave room for noise */
+#define BLOCK         8u     /* pixels, of what is compared where motion.h is not sure */
+#define DIFFERENT     0.5 /* squares of differences between blocks, of the squares of the scene */
+#define AS_GOOD       1.15
+#define SEARCHES      16u /* steps */
+#define LEAP_PX       1.0
+#define MIDDLE        128.0F
+#define BRIGHT_MAX    0.05F /* of a row's samples; chosen on the clips of tests/unit/flicker.c */
 /* Shifts below this are errors of the estimate, whose largest is 0.03 in tests/unit/motion.c,
  * unless they add up to three times this. */
-#define STILL_PX   0.05
-#define DRIFT_PX   0.15
+#define STILL_PX      0.05
+#define DRIFT_PX      0.15
+/* The shift is estimated in a reduced frame, whose shorter side has so many samples at least. A bin
+ * has more than two of them there, and all thresholds are about them. */
+#define LEAST_REDUCED 180u
+
+static float row_sum(const float *row, unsigned width)
+{
+    float sum[8] = {0};
+    unsigned x = 0;
+    for (; x + 8 <= width; x += 8)
+        for (unsigned i = 0; i < 8; i++)
+            sum[i] += row[x + i];
+    for (; x < width; x++)
+        sum[0] += row[x];
+    for (unsigned i = 1; i < 8; i++)
+        sum[0] += sum[i];
+    return sum[0];
+}
 
 /* Makes all rows as bright, so that flicker is not taken for motion. */
 static void flatten(const struct rows *rows, const float *luma, float *ret)
 {
-    for (unsigned y = 0; y < rows->height; y++) {
+    const unsigned reduction = rows->reduction;
+    for (unsigned y = 0; y < rows->flat_height * reduction; y++) {
         const float *row = luma + (size_t)y * rows->width;
-        float *flat = ret + (size_t)y * rows->width, sum[8] = {0};
-        unsigned x = 0;
-        for (; x + 8 <= rows->width; x += 8)
-            for (unsigned i = 0; i < 8; i++)
-                sum[i] += row[x + i];
-        for (; x < rows->width; x++)
-            sum[0] += row[x];
-        for (unsigned i = 1; i < 8; i++)
-            sum[0] += sum[i];
-        const float factor = sum[0] > 0 ? MIDDLE * (float)rows->width / sum[0] : 1;
-        for (x = 0; x < rows->width; x++)
-            flat[x] = row[x] * factor;
+        float *flat = ret + (size_t)(y / reduction) * rows->flat_width;
+        const float sum = row_sum(row, rows->width);
+        const float factor =
+            (sum > 0 ? MIDDLE * (float)rows->width / sum : 1) / (float)(reduction * reduction);
+        if (y % reduction == 0)
+            memset(flat, 0, rows->flat_width * sizeof *flat);
+        for (unsigned x = 0; x < rows->flat_width; x++, row += reduction) {
+            float sum_x = row[0];
+            for (unsigned i = 1; i < reduction; i++)
+                sum_x += row[i];
+            flat[x] += sum_x * factor;
+        }
     }
 }
 
@@ -47,14 +65,18 @@ int rows_create(struct rows **ret, unsigned width, unsigned height, struct error
     rows->width = width;
     rows->height = height;
     rows->bin_px = height > ROWS_BINS ? (double)height / ROWS_BINS : 1;
+    const unsigned least = width < height ? width : height;
+    rows->reduction = least < 2 * LEAST_REDUCED ? 1 : least / LEAST_REDUCED;
+    rows->flat_width = width / rows->reduction;
+    rows->flat_height = height / rows->reduction;
     rows->last = calloc((size_t)width * height, sizeof *rows->last);
     for (unsigned i = 0; i < 2; i++) {
         rows->sum[i] = calloc((size_t)height + 1, sizeof *rows->sum[i]);
         rows->bad[i] = calloc((size_t)height + 1, sizeof *rows->bad[i]);
     }
     for (unsigned i = 0; i < 2; i++)
-        rows->flat[i] = calloc((size_t)width * height, sizeof *rows->flat[i]);
-    const int r = motion_create(&rows->motion, width, height, why);
+        rows->flat[i] = calloc((size_t)rows->flat_width * rows->flat_height, sizeof *rows->flat[i]);
+    const int r = motion_create(&rows->motion, rows->flat_width, rows->flat_height, why);
     if (r < 0) {
         rows_destroy(rows);
         return r;
@@ -134,6 +156,17 @@ static void add_up_rows(struct rows *rows, unsigned which, const float *luma, do
     }
 }
 
+/* The newest sums become those of the last frame. */
+static void take_last_sums(struct rows *rows)
+{
+    double *sum = rows->sum[0];
+    unsigned *bad = rows->bad[0];
+    rows->sum[0] = rows->sum[1];
+    rows->bad[0] = rows->bad[1];
+    rows->sum[1] = sum;
+    rows->bad[1] = bad;
+}
+
 /* The sum over all rows above `at`, between the values at whole rows by Catmull and Rom. */
 static double sum_above(const double *sum, unsigned height, double at)
 {
@@ -198,7 +231,7 @@ static float block_sum(const float *luma, unsigned width)
  * by that many pixels, relative to those of the scene. */
 static double difference(const struct rows *rows, int dx, int dy)
 {
-    const int width = (int)rows->width, height = (int)rows->height, block = (int)BLOCK;
+    const int width = (int)rows->flat_width, height = (int)rows->flat_height, block = (int)BLOCK;
     double sum = 0, squares = 0, differences = 0;
     unsigned count = 0;
     for (int y = block; y + 2 * block <= height; y += 2 * block)
@@ -206,10 +239,10 @@ static double difference(const struct rows *rows, int dx, int dy)
             const int to_x = x + dx, to_y = y + dy;
             if (to_x < 0 || to_y < 0 || to_x + block > width || to_y + block > height)
                 continue;
-            const double p =
-                (double)block_sum(rows->flat[0] + (size_t)y * rows->width + x, rows->width);
-            const double q =
-                (double)block_sum(rows->flat[1] + (size_t)to_y * rows->width + to_x, rows->width);
+            const double p = (double)block_sum(rows->flat[0] + (size_t)y * rows->flat_width + x,
+                                               rows->flat_width);
+            const double q = (double)block_sum(
+                rows->flat[1] + (size_t)to_y * rows->flat_width + to_x, rows->flat_width);
             differences += (p - q) * (p - q);
             sum += p;
             squares += p * p;
@@ -285,6 +318,8 @@ static bool follow(struct rows *rows, const float *luma, double *ret_dx, double 
     rows->moved_y = motion.dy;
     double dx = motion.dx, dy = motion.dy;
     settle(rows, &dx, &dy);
+    dx *= rows->reduction;
+    dy *= rows->reduction;
     if (!(fabs(dx) < 0.5 * rows->width) || !(fabs(dy) < 0.5 * rows->height))
         return false;
     *ret_dx = dx;
@@ -325,8 +360,12 @@ void rows_add(struct rows *rows, const float *luma, int64_t captured_ns)
         offset_px += rows->frame[rows->count - 1].offset_px;
     else
         rows_clear(rows);
-    add_up_rows(rows, 0, rows->last, fmax(0, -dx), width + fmin(0, -dx));
+    if (rows->is_whole && dx == 0)
+        take_last_sums(rows);
+    else
+        add_up_rows(rows, 0, rows->last, fmax(0, -dx), width + fmin(0, -dx));
     add_up_rows(rows, 1, luma, fmax(0, dx), width + fmin(0, dx));
+    rows->is_whole = dx == 0;
     memcpy(rows->last, luma, (size_t)rows->width * rows->height * sizeof *luma);
 
     struct rows_frame *frame = next_frame(rows);

@@ -31,13 +31,19 @@ struct rows {
     double bin_px;
     unsigned count; /* of frames, the oldest first */
     uint64_t serial;
-    double still_x, still_y;   /* px, motion that was too little to follow */
-    double moved_x, moved_y;   /* px, into the newest frame */
+    /* In samples of `flat`: motion that was too little to follow, and that into the newest frame.
+     */
+    double still_x, still_y;
+    double moved_x, moved_y;
     uint64_t since[ROWS_RING]; /* serial from which on a bin's values belong together */
     struct rows_frame frame[ROWS_FRAMES];
     struct motion_estimator *motion;
-    float *flat[2];   /* the last frame and the new one, with rows of equal brightness */
+    /* The last frame and the new one, with rows of equal brightness; a sample is the mean of
+     * reduction x reduction. */
+    float *flat[2];
+    unsigned reduction, flat_width, flat_height;
     float *last;      /* the last frame's samples */
+    bool is_whole;    /* the newest sums are over all columns */
     double *sum[2];   /* over the logarithms of rows, last and new: height + 1 */
     unsigned *bad[2]; /* rows that are too dark or too bright, added up likewise */
 };

@@ -5,6 +5,7 @@
 
 #include <stdbool.h>
 
+#include "filters/blur.h"
 #include "filters/correction.h"
 #include "filters/filter_image.h"
 
@@ -34,6 +35,11 @@ struct stabiliser_options {
     double limit_px; /* the most by which a frame is moved along each axis */
 };
 
+struct blur_noise_options {
+    struct blur blur; /* of the captured picture */
+    double falloff;   /* the power of the sharp one falls as f^-falloff */
+};
+
 /* Everything that no stage asks for is zero. */
 struct filter_adaptation {
     bool removes_waves; /* auto-notch */
@@ -43,6 +49,8 @@ struct filter_adaptation {
     struct flicker_options flicker;
     bool stabilises; /* stabilise */
     struct stabiliser_options shake;
+    bool estimates_noise; /* wiener */
+    struct blur_noise_options noise;
     const struct filter_image
         *match_image; /* the chain's image of its first `match`, for measures */
 };

@@ -1,5 +1,13 @@
 #include "filters/filter_adapt.h"
 
+/* Returns whether a stage changes noise before the response sees it, so that captured frames do not
+ * tell how strong it is there. */
+static bool changes_noise(const struct filter_kind *kind)
+{
+    return kind->denoise != NULL || kind->threshold != NULL || kind->takes_median ||
+           kind->curve != NULL;
+}
+
 struct filter_adaptation filter_chain_adaptation(const struct filter_chain *chain)
 {
     struct filter_adaptation ret = {.removes_waves = false};
@@ -8,7 +16,23 @@ struct filter_adaptation filter_chain_adaptation(const struct filter_chain *chai
         if (stage->kind->adapt != NULL)
             stage->kind->adapt(stage, &ret);
     }
+    for (unsigned i = 0; i < chain->count; i++)
+        if (changes_noise(chain->stage[i].kind))
+            ret.estimates_noise = false;
+    if (!ret.estimates_noise)
+        ret.noise = (struct blur_noise_options){.falloff = 0};
     return ret;
+}
+
+void filter_chain_take_noise(struct filter_chain *chain, double noise)
+{
+    if (!filter_chain_adaptation(chain).estimates_noise)
+        return;
+    for (unsigned i = 0; i < chain->count; i++) {
+        struct filter_stage *stage = &chain->stage[i];
+        if (stage->kind->take_noise != NULL)
+            stage->kind->take_noise(stage, noise);
+    }
 }
 
 bool filter_chain_adapts(const struct filter_chain *chain)

@@ -91,6 +91,9 @@ struct filter_kind {
     enum filter_adapts adapts; /* H is 1 if it does */
     /* Adds what the stage asks of the estimators; NULL: nothing. */
     void (*adapt)(const struct filter_stage *stage, struct filter_adaptation *ret);
+    /* Sets the power of the noise that was estimated (blur.h), if the stage has none of its own.
+     * NULL: it needs none. */
+    void (*take_noise)(struct filter_stage *stage, double noise);
     /* Checks what the range of a single parameter cannot express (low < high). NULL: nothing. */
     int (*check)(const struct filter_stage *stage, struct error *why);
     /* Return H. At most one of them is set; H is 1 if both are NULL. */

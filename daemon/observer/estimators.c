@@ -4,6 +4,7 @@
 #include <math.h>
 #include <stdlib.h>
 
+#include "observer/blur_noise.h"
 #include "observer/measuring.h"
 #include "observer/moving.h"
 #include "observer/turn.h"
@@ -22,10 +23,23 @@ struct estimators {
     struct matcher *matcher;
     struct periodic *periodic;
     struct flicker *flicker;
+    struct blur_noise *noise;
 
     int64_t flicker_since_ns; /* 0: there is none */
     struct turn waves_turn;   /* shares time between `periodic` and `flicker` */
 };
+
+void estimators_hold(const struct filter_adaptation *wanted)
+{
+    filter_image_hold(wanted->match_image);
+    filter_image_hold(wanted->noise.blur.image);
+}
+
+void estimators_drop(const struct filter_adaptation *wanted)
+{
+    filter_image_drop(wanted->match_image);
+    filter_image_drop(wanted->noise.blur.image);
+}
 
 bool observed_frames_equal(const struct observed_frames *a, const struct observed_frames *b)
 {
@@ -46,6 +60,12 @@ bool estimators_same_flicker(const struct filter_adaptation *a, const struct fil
     return a->removes_flicker == b->removes_flicker &&
            a->flicker.frequency_hz == b->flicker.frequency_hz &&
            a->flicker.line_time_us == b->flicker.line_time_us;
+}
+
+bool estimators_same_noise(const struct filter_adaptation *a, const struct filter_adaptation *b)
+{
+    return a->estimates_noise == b->estimates_noise && blur_equal(&a->noise.blur, &b->noise.blur) &&
+           a->noise.falloff == b->noise.falloff;
 }
 
 static bool wants_match(const struct estimators_job *job)
@@ -93,6 +113,12 @@ static void forget_flicker(struct estimators *estimators)
     estimators->flicker_since_ns = 0;
 }
 
+static void forget_noise(struct estimators *estimators)
+{
+    blur_noise_destroy(estimators->noise);
+    estimators->noise = NULL;
+}
+
 static void forget(struct estimators *estimators)
 {
     forget_measures(estimators);
@@ -100,6 +126,7 @@ static void forget(struct estimators *estimators)
     forget_match(estimators);
     forget_waves(estimators);
     forget_flicker(estimators);
+    forget_noise(estimators);
     free(estimators->luma);
     estimators->luma = NULL;
 }
@@ -148,6 +175,9 @@ static int complete(struct estimators *estimators, struct error *why)
     if (wanted->removes_flicker && estimators->flicker == NULL)
         r = flicker_create(&estimators->flicker, width, height, &wanted->flicker, why);
     failure = r < 0 ? r : failure;
+    if (wanted->estimates_noise && estimators->noise == NULL)
+        r = blur_noise_create(&estimators->noise, width, height, &wanted->noise, why);
+    failure = r < 0 ? r : failure;
     if (estimators->periodic != NULL)
         periodic_freeze(estimators->periodic, wanted->is_frozen);
     return failure;
@@ -167,6 +197,8 @@ int estimators_adopt(struct estimators *estimators, const struct estimators_job 
         forget_waves(estimators);
     if (!estimators_same_flicker(&job->wanted, &before->wanted))
         forget_flicker(estimators);
+    if (!estimators_same_noise(&job->wanted, &before->wanted))
+        forget_noise(estimators);
     estimators->job = *job;
     return complete(estimators, why);
 }
@@ -245,6 +277,8 @@ void estimators_observe(struct estimators *estimators, const struct observed_fra
         ret->motion_bytes = moving_bytes(width, frame->frames.height, estimators->job.motion_block);
     }
     find_match(estimators, ret);
+    if (estimators->noise != NULL)
+        ret->noise = blur_noise_observe(estimators->noise, estimators->luma);
     observe_flicker(estimators, frame, ret);
     const int64_t others_ns = clock_processor_ns() - begun_ns;
     observe_waves(estimators, frame, ret);

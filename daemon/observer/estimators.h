@@ -1,10 +1,10 @@
 /* The estimators that look at the captured frames of one source, and what they find: measures of
  * the picture (measuring.h), its field of motion (moving.h), the position of a template
- * (estimators/match.h), periodic noise (estimators/periodic.h) and flickering light
- * (estimators/flicker.h). All of them observe the same frames, except waves beside flicker: looking
- * for waves takes several times as long, and flicker has to be seen at least eight times a second.
- * Where both are wanted, waves are looked for in fewer frames (observer/turn.h), and the findings
- * of the last one stay valid until the next.
+ * (estimators/match.h), the noise of blurred pictures (blur_noise.h), periodic noise
+ * (estimators/periodic.h) and flickering light (estimators/flicker.h). All of them observe the same
+ * frames, except waves beside flicker: looking for waves takes several times as long, and flicker
+ * has to be seen at least eight times a second. Where both are wanted, waves are looked for in
+ * fewer frames (observer/turn.h), and the findings of the last one stay valid until the next.
  *
  * Another estimator is a member of struct estimators, with a line in each function of estimators.c,
  * and what it finds in struct findings.
@@ -24,7 +24,8 @@
 #include "estimators/periodic.h"
 #include "fftd/ring.h"
 
-/* Says what to look for, and in which frames. The owner of a job holds a reference to its image. */
+/* Says what to look for, and in which frames. The owner of a job holds its images
+ * (estimators_hold). */
 struct estimators_job {
     struct filter_adaptation wanted;
     bool takes_measures;
@@ -38,6 +39,7 @@ struct findings {
     /* What the next frames are corrected by. */
     struct wave_model waves;
     struct flicker_model flicker;
+    double noise; /* for filters that undo a blur (blur_noise.h); 0: not known */
 
     /* Reports of it for clients. */
     struct periodic_report wave[PERIODIC_MAX_REPORTS];
@@ -61,12 +63,17 @@ struct findings {
 
 struct estimators;
 
+/* Hold and drop the images of a job. */
+void estimators_hold(const struct filter_adaptation *wanted);
+void estimators_drop(const struct filter_adaptation *wanted);
+
 bool observed_frames_equal(const struct observed_frames *a, const struct observed_frames *b);
 
-/* Returns whether two chains look for the same waves, or for the same flicker. If so, what was
+/* Returns whether two chains look for the same waves, flicker or noise. If so, what was
  * found for one of them also serves the other. */
 bool estimators_same_waves(const struct filter_adaptation *a, const struct filter_adaptation *b);
 bool estimators_same_flicker(const struct filter_adaptation *a, const struct filter_adaptation *b);
+bool estimators_same_noise(const struct filter_adaptation *a, const struct filter_adaptation *b);
 
 /* Returns whether two jobs look for the same template in the same way. */
 bool estimators_same_match(const struct estimators_job *a, const struct estimators_job *b);

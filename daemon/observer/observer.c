@@ -28,7 +28,8 @@ struct frame_buffer {
 struct camera_side {
     bool has_thread;
     bool takes_measures;
-    bool adapts; /* the applied chain adapts */
+    bool adapts;   /* frames are observed for the applied chain */
+    bool corrects; /* it corrects samples */
     uint64_t frames;
     uint64_t first; /* the number of the first one since the source was started */
     unsigned start; /* the newest start of the source; see capture_frame */
@@ -61,9 +62,14 @@ struct observer {
     struct estimators *estimators; /* private to the observer's thread */
 };
 
-bool observer_is_wanted(const struct filter_adaptation *wanted)
+static bool corrects_samples(const struct filter_adaptation *wanted)
 {
     return wanted->removes_waves || wanted->removes_flicker;
+}
+
+bool observer_is_wanted(const struct filter_adaptation *wanted)
+{
+    return corrects_samples(wanted) || wanted->estimates_noise;
 }
 
 static bool has_work(const struct estimators_job *job)
@@ -94,7 +100,8 @@ static bool is_same_job(const struct estimators_job *a, const struct estimators_
 {
     return observed_frames_equal(&a->frames, &b->frames) && estimators_same_match(a, b) &&
            estimators_same_waves(&a->wanted, &b->wanted) &&
-           estimators_same_flicker(&a->wanted, &b->wanted);
+           estimators_same_flicker(&a->wanted, &b->wanted) &&
+           estimators_same_noise(&a->wanted, &b->wanted);
 }
 
 /* With the lock held, which is released while the frame is observed. */
@@ -109,13 +116,13 @@ static void empty_buffer(struct observer *observer)
         return;
     }
     const int64_t begun_ns = clock_now_ns(), used_ns = clock_processor_ns();
-    filter_image_hold(job.wanted.match_image); /* another job may come during the observation */
+    estimators_hold(&job.wanted); /* another job may come during the observation */
     pthread_mutex_unlock(&observer->lock);
     estimators_adopt(observer->estimators, &job, &problem);
     estimators_observe(observer->estimators, &buffer->frame, &found);
     const int64_t spent_ns = buffer->copied_ns + clock_processor_ns() - used_ns;
     pthread_mutex_lock(&observer->lock);
-    filter_image_drop(job.wanted.match_image);
+    estimators_drop(&job.wanted);
     buffer->is_filled = false;
     observer->next_ns =
         (observer->next_ns > begun_ns ? observer->next_ns : begun_ns) + SHARE * spent_ns;
@@ -196,7 +203,7 @@ int observer_destroy(struct observer *observer, int64_t deadline_ns)
     if (has_thread)
         pthread_join(observer->thread, NULL);
     estimators_destroy(observer->estimators);
-    filter_image_drop(observer->job.wanted.match_image);
+    estimators_drop(&observer->job.wanted);
     forget_fit(&observer->camera);
     free(observer->buffer.frame.bytes);
     free(observer->motion.bytes);
@@ -230,11 +237,12 @@ int observer_configure(struct observer *observer, const struct filter_adaptation
             return r;
         }
     }
+    observer->camera.corrects = corrects_samples(wanted);
     pthread_mutex_lock(&observer->lock);
     const struct estimators_job before = observer->job;
     struct findings *found = &observer->status.found;
-    filter_image_hold(wanted->match_image); /* before the old one is dropped */
-    filter_image_drop(before.wanted.match_image);
+    estimators_hold(wanted); /* before the old one is dropped */
+    estimators_drop(&before.wanted);
     observer->job.wanted = observer->status.wanted = *wanted;
     observer->status.problem.text[0] = '\0';
     if (!estimators_same_match(&before, &observer->job))
@@ -243,6 +251,8 @@ int observer_configure(struct observer *observer, const struct filter_adaptation
         found->waves.count = found->wave_count = 0;
     if (!estimators_same_flicker(&before.wanted, wanted))
         found->flicker.is_valid = found->has_flicker = false;
+    if (!estimators_same_noise(&before.wanted, wanted))
+        found->noise = 0;
     pthread_mutex_unlock(&observer->lock);
     return 0;
 }
@@ -340,7 +350,7 @@ uint64_t observer_offer(struct observer *observer, const struct capture_frame *f
     camera->start = frame->start;
     if (!is_ready(observer))
         return number;
-    const bool waits = is_unpaced && camera->adapts;
+    const bool waits = is_unpaced && camera->adapts && camera->corrects;
     if (waits)
         wait_until_observed(observer);
     struct frame_buffer *buffer = choose_buffer(observer, waits, &frames);
@@ -406,13 +416,13 @@ static void fit_waves(struct camera_side *camera, const struct observed_frames *
     scale_waves(&camera->correction, frames->fourcc);
 }
 
-/* While there is no flicker, frames are not looked at. */
+/* While there is no flicker, and none is suspected, frames are not looked at. */
 static void fit_flicker(struct camera_side *camera, const struct observed_frames *frames,
                         const struct flicker_model *model, const struct capture_frame *frame)
 {
     const struct format_info *format = format_by_fourcc(frames->fourcc);
     struct error why;
-    if (!model->is_valid) {
+    if (!model->is_valid && !model->is_suspected) {
         flicker_frame_destroy(camera->flicker);
         camera->flicker = NULL;
         return;
@@ -431,7 +441,7 @@ const struct correction *observer_correct(struct observer *observer,
                                           const struct capture_frame *frame)
 {
     struct camera_side *camera = &observer->camera;
-    if (!camera->adapts)
+    if (!camera->adapts || !camera->corrects)
         return NULL;
     pthread_mutex_lock(&observer->lock);
     const struct observed_frames frames = observer->status.found.frames;
@@ -486,6 +496,14 @@ void observer_get_copied(struct observer *observer, struct copy_count *ret)
     pthread_mutex_lock(&observer->lock);
     *ret = observer->copied;
     pthread_mutex_unlock(&observer->lock);
+}
+
+double observer_noise(struct observer *observer)
+{
+    pthread_mutex_lock(&observer->lock);
+    const double noise = observer->status.found.noise;
+    pthread_mutex_unlock(&observer->lock);
+    return noise;
 }
 
 void observer_get_status(struct observer *observer, struct observer_status *ret)

@@ -38,14 +38,14 @@ struct observer;
 /* Reports what the observer is asked to find, and what it has found. */
 struct observer_status {
     struct filter_adaptation
-        wanted; /* what the applied chain asks for; its image must not be used */
+        wanted; /* what the applied chain asks for; its images must not be used */
     uint64_t
         observed; /* frames observed for a chain that adapts, since the last change of the job */
     struct findings found;
     struct error problem; /* why an estimator is missing; empty: none is */
 };
 
-/* Returns whether a chain that asks for this adapts. */
+/* Returns whether captured frames are observed for a chain that asks for this. */
 bool observer_is_wanted(const struct filter_adaptation *wanted);
 
 /* Does not start the thread. takes_measures: pictures are measured as often as time permits.
@@ -71,7 +71,7 @@ void observer_set_source(struct observer *observer, uint64_t source_number, uint
                          enum demosaic demosaic, const struct fftd_format *published);
 
 /* Offers a frame, which is read only during this call. Returns its number. Of an unpaced source
- * every frame is observed if the chain adapts, and the call waits until this one was. */
+ * every frame is observed if the chain corrects samples, and the call waits until this one was. */
 uint64_t observer_offer(struct observer *observer, const struct capture_frame *frame,
                         bool is_unpaced);
 
@@ -86,6 +86,9 @@ void observer_label(struct observer *observer, uint64_t number, struct ring_meta
 
 /* Any thread: counts the copies that observer_offer has made. */
 void observer_get_copied(struct observer *observer, struct copy_count *ret);
+
+/* Returns the noise that was estimated for the applied chain (estimators.h), or 0. */
+double observer_noise(struct observer *observer);
 
 /* Any thread. */
 void observer_get_status(struct observer *observer, struct observer_status *ret);

@@ -204,7 +204,7 @@ MODELS = {
     "gain:dc=0.8,ac=1.3": lambda x, y: mean_is(0.8, 1.3 + 0 * x),
     "wiener:size=1.2,noise=0.02,falloff=0":
         lambda x, y: restore(x, y, gaussian(x, y, 1.2), 0.02, 0),
-    "wiener:blur=disk,size=2.5": lambda x, y: restore(x, y, disk(x, y, 2.5), 0.007),
+    "wiener:blur=disk,size=2.5,noise=0.007": lambda x, y: restore(x, y, disk(x, y, 2.5), 0.007),
     "wiener:blur=motion,size=5,angle=-30,noise=0.01,falloff=2":
         lambda x, y: restore(x, y, np.sinc(5 * (x * 3 ** 0.5 / 2 - y / 2)), 0.01, 2),
     "convolve:kernel=1 2 1/2 4 2/1 2 1,normalise=sum":
@@ -225,7 +225,7 @@ MODELS = {
     "mask:image=drawn.pgm,gain=1.3": lambda x, y: 1.3 * mask(x, y, "drawn.pgm"),
     "mask:image=lump.pgm | shift:by=3/1":
         lambda x, y: mask(x, y, "lump.pgm") * np.exp(-2j * np.pi * (3 * x + y)),
-    "wiener:blur=image,image=psf.pgm":
+    "wiener:blur=image,image=psf.pgm,noise=0.007":
         lambda x, y: restore_spread(x, y, "psf.pgm", 0.007),
     "wiener:blur=image,image=lump.pgm,noise=0.05":
         lambda x, y: restore_spread(x, y, "lump.pgm", 0.05),

@@ -133,6 +133,7 @@ def computed(formula, parameters, fx, fy):
         names["g"] = {"x": fx, "y": fy}[parameters["along"]]
     if "blur" in parameters:
         names["angle"] = math.radians(parameters["angle"])
+        names["noise"] = parameters["noise"] or 0.007   # drawn responses have no estimate
     elif "angle" in parameters:
         names["a"] = math.remainder(math.degrees(math.atan2(fy, fx)) - parameters["angle"], 180)
     if "keep" in parameters:
@@ -175,7 +176,7 @@ MORE = ["lowpass:cutoff=0.2,shape=butterworth,order=3", "highpass:cutoff=0.1,sha
         "convolve:kernel=1 2 3/4 5 6,anchor=1/0,normalise=sum", "gradient:along=y,dc=0.3",
         "wiener:blur=image,image=lens-blur.txt,noise=0.01",
         "convolve:image=lens-blur.txt,normalise=sum", "mask:image=corner.txt,gain=0.5",
-        "wiener:blur=motion,size=7,angle=30", "wiener:size=2,noise=0.1,falloff=1.5",
+        "wiener:blur=motion,size=7,angle=30,noise=0.007", "wiener:size=2,noise=0.1,falloff=1.5",
         "directional:angle=-70,width=50,keep=outside,shape=butterworth,above=0.1",
         "box-blur:radius=2.3"]
 

@@ -64,6 +64,7 @@ static struct {
     unsigned submitted_there;             /* frames submitted in frame_memory */
     unsigned outputs;                     /* existing now */
     unsigned stored, stored_late;         /* frames stored in outputs; of these, abandoned ones */
+    double designed; /* the magnitude of the last designed response at 0.2 cycles/pixel */
     unsigned waiting_at_gate;
     unsigned fades, fades_from; /* begun; of these, at a response that was designed for it */
     unsigned searches;          /* created */
@@ -452,6 +453,7 @@ int engine_design(const struct engine *engine, const struct filter_chain *chain,
         abort(); /* this engine cannot filter the chain */
     fake_engine.complex_designs += engine->recipe.complex_response;
     fake_engine.designs++;
+    fake_engine.designed = cabs(filter_chain_response(chain, 0.2, 0));
     if (recipe_check_frames(&engine->recipe, &engine->format, chain, why) < 0) {
         r = -EINVAL;
     } else if (r < 0) {

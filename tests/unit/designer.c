@@ -2,6 +2,7 @@
  * between the device and the CPU device beside it. */
 #include "support/cmocka.h"
 
+#include <complex.h>
 #include <poll.h>
 #include <string.h>
 #include <sys/eventfd.h>
@@ -293,6 +294,73 @@ static void a_filter_that_fails_everywhere_moves_nothing(void **state)
     assert_true(is_on_cpu(&design));
 }
 
+static double designed(void)
+{
+    pthread_mutex_lock(&fake_engine.lock);
+    const double ret = fake_engine.designed;
+    pthread_mutex_unlock(&fake_engine.lock);
+    return ret;
+}
+
+static double response_of(const char *text)
+{
+    struct filter_chain chain;
+    assert_int_equal(filter_chain_parse(&chain, text, NULL), 0);
+    return cabs(filter_chain_response(&chain, 0.2, 0));
+}
+
+/* What clients see of the chain stays as it was. */
+static void an_estimated_noise_designs_the_response_again(void **state)
+{
+    struct filter_chain chain;
+    char text[200];
+    enum view_kind view;
+    (void)state;
+    create("fake");
+    apply();
+    request("wiener:size=1", 2);
+    apply();
+    assert_true(designed() == response_of("wiener:size=1,noise=0.007"));
+    designer_set_noise(designer, 0); /* nothing was estimated yet */
+    designer_set_noise(designer, 0.5);
+    assert_int_equal(apply().serial, 2);
+    assert_true(designed() == response_of("wiener:size=1,noise=0.5"));
+    assert_int_equal(designer_get_taken(designer, &chain, &view), 2);
+    filter_chain_print(&chain, text, sizeof text);
+    filter_chain_drop(&chain);
+    assert_null(strstr(text, "noise=0.5"));
+
+    /* Another one so soon is not taken, and one given by the user is never replaced. */
+    designer_set_noise(designer, 2);
+    request("wiener:size=2", 3);
+    assert_int_equal(apply().serial, 3);
+    assert_true(designed() == response_of("wiener:size=2,noise=0.5"));
+    request("wiener:size=2,noise=0.1", 4);
+    apply();
+    assert_true(designed() == response_of("wiener:size=2,noise=0.1"));
+    request("denoise:sigma=5 | wiener:size=2", 5);
+    apply();
+    assert_true(designed() == response_of("wiener:size=2,noise=0.007"));
+}
+
+/* The design that is being made does not know the noise yet. */
+static void a_noise_that_comes_during_a_design_is_not_lost(void **state)
+{
+    (void)state;
+    create("fake");
+    apply();
+    request("wiener:size=1", 2);
+    const struct engine_frames frames = apply().frames;
+    FAKE_ENGINE_SET(gate_closed, true);
+    designer_request_engine(designer, &frames);
+    while (fake_engine_get(&fake_engine.waiting_at_gate) == 0)
+        usleep(1000);
+    designer_set_noise(designer, 0.5);
+    FAKE_ENGINE_SET(gate_closed, false);
+    while (designed() != response_of("wiener:size=1,noise=0.5"))
+        assert_int_equal(apply().serial, 2);
+}
+
 #define TEST(test) cmocka_unit_test_setup_teardown(test, setup, teardown)
 
 int main(void)
@@ -307,6 +375,8 @@ int main(void)
         TEST(a_cpu_device_that_fails_is_not_tried_again),
         TEST(a_filter_that_fails_everywhere_moves_nothing),
         TEST(a_cpu_device_that_loses_a_frame_is_opened_again),
+        TEST(an_estimated_noise_designs_the_response_again),
+        TEST(a_noise_that_comes_during_a_design_is_not_lost),
     };
     return cmocka_run_group_tests_name("designer", tests, NULL, NULL);
 }

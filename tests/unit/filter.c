@@ -9,6 +9,7 @@
 #include "support/chains.h"
 #include "support/cmocka.h"
 
+#include "filters/filter_adapt.h"
 #include "filters/filter.h"
 #include "filters/filter_value.h"
 #include "core/text.h"
@@ -417,6 +418,40 @@ static void large_images_are_refused(void **state)
     filter_image_destroy(image);
 }
 
+/* Which chains ask for an estimate of the noise, and which stages get it. */
+static void noise_is_estimated_where_none_is_given(void **state)
+{
+    static const struct {
+        const char *before, *after; /* NULL: as before */
+    } cases[] = {
+        {"wiener:size=2", "wiener:size=2,noise=0.05"},
+        {"wiener:size=2,noise=0 | gain:dc=0.5", "wiener:size=2,noise=0.05 | gain:dc=0.5"},
+        {"wiener:size=2,noise=0.1", NULL},
+        {"wiener:size=2,noise=0.1 | wiener:blur=motion,size=9 | wiener:size=1",
+         "wiener:size=2,noise=0.1 | wiener:blur=motion,size=9,noise=0.05 | "
+         "wiener:size=1,noise=0.05"},
+        {"denoise | wiener:size=2", NULL},
+        {"wiener:size=2 | soft-threshold:sigma=4", NULL},
+        {"median | wiener:size=2", NULL},
+        {"homomorphic | wiener:size=2", NULL},
+        {"gaussian-blur:sigma=2", NULL},
+    };
+    (void)state;
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        struct filter_chain chain, after;
+        struct error why = {""};
+        const bool is_asked = cases[i].after != NULL;
+        if (filter_chain_parse(&chain, cases[i].before, &why) < 0 ||
+            filter_chain_parse(&after, is_asked ? cases[i].after : cases[i].before, &why) < 0)
+            fail_msg("%s", why.text);
+        const struct filter_adaptation wanted = filter_chain_adaptation(&chain);
+        assert_int_equal(wanted.estimates_noise, is_asked);
+        filter_chain_take_noise(&chain, 0.05);
+        if (!filter_chain_equal(&chain, &after))
+            fail_msg("%s", cases[i].before);
+    }
+}
+
 static void setting_is_all_or_nothing(void **state)
 {
     (void)state;
@@ -524,6 +559,7 @@ int main(void)
         cmocka_unit_test(too_much_is_refused),
         cmocka_unit_test(unknown_names_list_the_known_ones),
         cmocka_unit_test(large_images_are_refused),
+        cmocka_unit_test(noise_is_estimated_where_none_is_given),
         cmocka_unit_test(setting_is_all_or_nothing),
         cmocka_unit_test(any_kind_can_be_described),
         cmocka_unit_test(stages_are_parsed_alone),

@@ -26,8 +26,8 @@ enum {
     JUDGED_FROM = 20, /* frames before are the time to find it */
     MOST_TRIALS = 80,
     LOCKED_FRAMES = 3, /* good ones in a row */
-    MAX_WIDTH = 360,
-    MAX_HEIGHT = 320,
+    MAX_WIDTH = 1280,
+    MAX_HEIGHT = 720,
     MAX_SAMPLES = MAX_WIDTH * MAX_HEIGHT
 };
 
@@ -56,6 +56,7 @@ struct result {
     unsigned observed;            /* until then */
     unsigned dropouts;            /* frames after that which are not corrected well */
     unsigned worse;               /* frames that are worse than they were captured */
+    unsigned suspected;           /* frames that are remembered, but not corrected yet */
     unsigned begun, last_changed; /* frames: the first and the last that were corrected */
     double least_change;          /* dB, of the frame that was changed most */
     double clipped;
@@ -232,6 +233,7 @@ static struct result run_trial(const struct trial *t, unsigned frames,
             for (unsigned y = 0; y < t->height; y++)
                 gain[y] = 1;
         r.fit_ms += (processor_ms() - start) / frames;
+        r.suspected += known.model[frame].is_suspected && !known.model[frame].is_valid;
         const struct squares s = compare(t, want, captured, light, gain);
         const bool is_good = s.after <= 0.25 * s.before || psnr(s.after, size) > 55;
         good = is_good ? good + 1 : 0;
@@ -377,21 +379,24 @@ static void clean_clips_stay(void **state)
     (void)state;
     static const enum clip_scene few[] = {CLIP_BLINDS, CLIP_NATURAL, CLIP_FABRIC};
     const unsigned trials = trials_count(140, 3);
-    unsigned changed = 0;
+    const unsigned frames = trials_are_all() ? FRAMES : 20;
+    unsigned changed = 0, suspected = 0;
     for (unsigned i = 0; i < trials; i++) {
         if (is_skipped(i))
             continue;
         struct trial t = random_trial(first_seed() + 500 + i, !trials_are_all());
         t.scene = trials_are_all() ? i % CLIP_SCENES : few[i % 3];
         t.depth = 0;
-        const struct result r = run_trial(&t, trials_are_all() ? FRAMES : 20, NULL);
+        const struct result r = run_trial(&t, frames, NULL);
         changed += r.least_change < 99;
+        suspected += r.suspected;
         if (getenv("FFTD_TEST_VERBOSE") != NULL && r.least_change < 99)
             printf("# clean %u: %ux%u scene %u pan %d cut %d sigma %.1f every %u: %.1f dB\n", i,
                    t.width, t.height, (unsigned)t.scene, t.is_panning, t.has_cut, t.sigma, t.every,
                    r.least_change);
     }
-    printf("# figures: %u clean clips, %u changed\n", trials, changed);
+    printf("# figures: %u clean clips, %u changed; flicker is suspected in %.1f %% of the frames\n",
+           trials, changed, 100. * suspected / (trials * frames));
     assert_int_equal(changed, 0);
 }
 
@@ -407,7 +412,7 @@ static void it_begins_and_ends(void **state)
         const struct result r = run_trial(&t, FRAMES, NULL);
         printf("# figures: corrected %d frames after the beginning, changed for %d after the end\n",
                (int)r.begun - (int)t.first, (int)r.last_changed + 1 - (int)t.end);
-        assert_in_range(r.begun, t.first + 1, t.first + 8);
+        assert_in_range(r.begun, t.first + 1, t.first + 3);
         assert_in_range(r.last_changed, t.end - 1, t.end);
     }
 }
@@ -460,6 +465,26 @@ static void it_is_found_under_difficulties(void **state)
     }
 }
 
+/* The shift of large frames is estimated in reduced ones. The time is that of a frame in the thread
+ * that corrects it, mean over all frames, with and without flicker. */
+static void large_frames_are_as_good(void **state)
+{
+    static const unsigned sizes[][2] = {{641, 401}, {1280, 720}};
+    (void)state;
+    for (unsigned i = 0; i < 2 * trials_count(2, 1); i++) {
+        struct trial t = plain_trial(i);
+        t.width = sizes[i / 2][0];
+        t.height = sizes[i / 2][1];
+        const struct result r = run_trial(&t, trials_are_all() ? 40 : 26, NULL);
+        printf("# figures: %ux%u, %s: %.1f dB before, %.1f after, oracle %.1f; %.1f ms a frame, "
+               "%.1f to observe it\n",
+               t.width, t.height, t.is_panning ? "panning" : "still", r.before, r.after, r.oracle,
+               r.fit_ms, r.observe_ms);
+        assert_true(r.after > r.oracle - 1.5);
+        assert_int_equal(r.dropouts, 0);
+    }
+}
+
 /* Samples that are not numbers or all the same, and times that stand, go back or leap. */
 static void bad_input_changes_nothing(void **state)
 {
@@ -490,11 +515,13 @@ static void bad_input_changes_nothing(void **state)
 
 int main(void)
 {
+    cmocka_set_test_filter(getenv("FFTD_TEST_FILTER"));
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(flicker_is_found_and_removed),
         cmocka_unit_test(clean_clips_stay),
         cmocka_unit_test(it_begins_and_ends),
         cmocka_unit_test(it_is_found_under_difficulties),
+        cmocka_unit_test(large_frames_are_as_good),
         cmocka_unit_test(bad_input_changes_nothing),
     };
     return cmocka_run_group_tests_name("flicker", tests, NULL, NULL);

@@ -4,39 +4,29 @@
  * Extrapolation, Interpolation, and Smoothing of Stationary Time Series, 1949). The noise is taken
  * to be white, and the power of pictures to fall with the frequency as f^-2 (D. J. Field, Relations
  * between the statistics of natural images and the response properties of cortical cells, 1987).
- * Both defaults are those with the smallest mean error in random blurred photographs
+ * The default of `falloff` is the one with the smallest mean error in random blurred photographs
  * (tests/bench/wiener_defaults.py). */
 #include <errno.h>
 #include <math.h>
 
+#include "filters/blur.h"
 #include "filters/filter_shape.h"
 
 enum { WIENER_BLUR, WIENER_SIZE, WIENER_ANGLE, WIENER_IMAGE, WIENER_NOISE, WIENER_FALLOFF };
-#define NOISE_AT 0.1 /* cycles per pixel: the frequency that `noise` is about */
-enum blur { BLUR_GAUSSIAN, BLUR_DISK, BLUR_MOTION, BLUR_IMAGE };
+#define LEAST_NOISE 1e-6
 static const char *const blur_names[] = {"gaussian", "disk", "motion", "image", NULL};
 
-/* The blurs have the sum 1. Their transforms are 2 J1(2 pi r f) / (2 pi r f) for a disk of radius
- * r, and sin(pi l f) / (pi l f) for a straight line of length l, where f is along the line
- * (Gonzalez and Woods, Digital Image Processing, chapter 5). */
-static double blur_response(const struct filter_stage *stage, double fx, double fy)
+static struct blur blur_of(const struct filter_stage *stage)
 {
-    const double size = number(stage, WIENER_SIZE), f2 = square(fx) + square(fy);
-    double angle, turn;
-    switch ((enum blur)number(stage, WIENER_BLUR)) {
-    case BLUR_GAUSSIAN:
-        return filter_gaussian(size, f2);
-    case BLUR_DISK:
-        turn = 2 * M_PI * size * sqrt(f2);
-        return turn < 1e-6 ? 1 : 2 * j1(turn) / turn;
-    case BLUR_MOTION:
-        angle = number(stage, WIENER_ANGLE) * (M_PI / 180);
-        turn = fabs(M_PI * size * (fx * cos(angle) + fy * sin(angle)));
-        return turn < 1e-6 ? 1 : sin(turn) / turn;
-    case BLUR_IMAGE: /* see wiener_image_response */
-        break;
-    }
-    return 1;
+    return (struct blur){.shape = (enum blur_shape)number(stage, WIENER_BLUR),
+                         .size_px = number(stage, WIENER_SIZE),
+                         .angle_deg = number(stage, WIENER_ANGLE),
+                         .image = stage->image};
+}
+
+static bool is_estimated(const struct filter_stage *stage)
+{
+    return number(stage, WIENER_NOISE) == 0;
 }
 
 /* The mean brightness is kept. */
@@ -45,13 +35,14 @@ static double complex wiener(const struct filter_stage *stage, double complex b,
     if (f == 0)
         return 1;
     const double power = square(creal(b)) + square(cimag(b));
-    return conj(b) /
-           (power + number(stage, WIENER_NOISE) * pow(f / NOISE_AT, number(stage, WIENER_FALLOFF)));
+    const double noise = is_estimated(stage) ? BLUR_NOISE_DEFAULT : number(stage, WIENER_NOISE);
+    return conj(b) / (power + noise * pow(f / BLUR_NOISE_AT, number(stage, WIENER_FALLOFF)));
 }
 
 static double wiener_response(const struct filter_stage *stage, double fx, double fy)
 {
-    return creal(wiener(stage, blur_response(stage, fx, fy), hypot(fx, fy)));
+    const struct blur blur = blur_of(stage);
+    return creal(wiener(stage, blur_response(&blur, fx, fy), hypot(fx, fy)));
 }
 
 /* A point spread is scaled to the sum 1. Its middle pixel is where the point was. */
@@ -73,6 +64,11 @@ static int wiener_check(const struct filter_stage *stage, struct error *why)
 {
     const struct filter_image *image = stage->image;
     const bool of_image = number(stage, WIENER_BLUR) == BLUR_IMAGE;
+    if (!is_estimated(stage) && number(stage, WIENER_NOISE) < LEAST_NOISE)
+        return error_set(why, EINVAL,
+                         "wiener: noise = %g is too small: expected %g .. 10, or 0 (it is "
+                         "estimated)",
+                         number(stage, WIENER_NOISE), LEAST_NOISE);
     if (of_image && image == NULL)
         return error_set(why, EINVAL,
                          "wiener: image is missing: expected the name of an image of "
@@ -110,6 +106,23 @@ static double spread(const struct filter_image *image)
 static double wiener_support(const struct filter_stage *stage)
 {
     return 8 * (stage->image != NULL ? spread(stage->image) : number(stage, WIENER_SIZE));
+}
+
+/* A chain that has more than one such stage estimates the noise for the first one. All of them get
+ * it: it is the picture's. */
+static void wiener_adapt(const struct filter_stage *stage, struct filter_adaptation *ret)
+{
+    if (!is_estimated(stage) || ret->estimates_noise)
+        return;
+    ret->estimates_noise = true;
+    ret->noise.blur = blur_of(stage);
+    ret->noise.falloff = number(stage, WIENER_FALLOFF);
+}
+
+static void wiener_take_noise(struct filter_stage *stage, double noise)
+{
+    if (is_estimated(stage))
+        stage->value[WIENER_NOISE].number = noise;
 }
 
 const struct filter_kind filter_wiener = {
@@ -166,11 +179,9 @@ const struct filter_kind filter_wiener = {
                     .unit = "",
                     .summary =
                         "its power in relation to the picture's at 0.1 cycles/pixel; more is "
-                        "softer",
+                        "softer; 0: estimated",
                     .type = FILTER_NUMBER,
-                    .min = 1e-6,
                     .max = 10,
-                    .initial = 0.007,
                 },
             [WIENER_FALLOFF] =
                 {
@@ -183,6 +194,8 @@ const struct filter_kind filter_wiener = {
                     .initial = 2,
                 },
         },
+    .adapt = wiener_adapt,
+    .take_noise = wiener_take_noise,
     .check = wiener_check,
     .response = wiener_response,
     .image_response = wiener_image_response,
@@ -194,5 +207,17 @@ const struct filter_kind filter_wiener = {
             .example = "wiener:blur=disk,size=1.5",
             .note = "The scene is sharp already, so the filter overdoes it; a blurred one "
                     "becomes sharp.",
+            .details =
+                "### The strength of the noise\n"
+                "Without `noise`, it is estimated from the captured frames: where the blur leaves "
+                "little of the picture, the spectrum shows the noise, and elsewhere the picture. "
+                "The response is computed again when the estimate has changed by a quarter, at "
+                "most every two seconds. `fftd-ctl filter show` prints the estimate, and "
+                "`fftd-ctl filter keep` makes it the parameter.\n"
+                "Before the first estimate, `noise` is 0.007. It stays so in a chain that has "
+                "`denoise`, `soft-threshold`, `median`, `homomorphic` or `linear-light`, which "
+                "change the noise before `wiener` sees it, and in drawn responses.\n"
+                "A picture has edges, and the blur is never known exactly. Therefore the estimate "
+                "is at least 0.002, and twice the ratio that is found is added.",
         },
 };

@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "estimators/motion_field.h"
+#include "estimators/motion/motion_field.h"
 #include "fftd/ring.h"
 
 struct moving {

@@ -1,4 +1,4 @@
-/* The fields of motion of the pictures of one source (estimators/motion_field.h), as frames carry
+/* The fields of motion of the pictures of one source (estimators/motion/motion_field.h), as frames carry
  * them: struct fftd_motion of fftd/ring.h, vectors and confidences. One of the estimators of
  * estimators.h.
  *

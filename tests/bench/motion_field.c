@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <time.h>
 
-#include "estimators/motion_field.h"
+#include "estimators/motion/motion_field.h"
 #include "support/flow.h"
 
 #define WIDTH  320u

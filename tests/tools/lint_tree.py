@@ -20,7 +20,7 @@ LAYERS = [
     {"daemon/camera"},
     {"daemon/designer"},
     {"daemon/engine", "daemon/config", "daemon/observer"},
-    {"daemon/transform", "daemon/estimators", "daemon/filters/kinds"},
+    {"daemon/transform", "daemon/estimators", "daemon/estimators/motion", "daemon/filters/kinds"},
     {"daemon/filters", "daemon/gpu", "daemon/capture", "daemon/ring", "daemon/service",
      "daemon/gstreamer"},
     {"daemon/core"},

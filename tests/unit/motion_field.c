@@ -12,7 +12,7 @@
 #include "support/scene.h"
 #include "support/trials.h"
 
-#include "estimators/motion_field.h"
+#include "estimators/motion/motion_field.h"
 
 static double seconds_of_this_thread(void)
 {

@@ -1,13 +1,13 @@
-#include "estimators/motion_field.h"
+#include "estimators/motion/motion_field.h"
 
 #include <errno.h>
 #include <math.h>
 #include <stdlib.h>
 
-#include "estimators/motion_fit.h"
-#include "estimators/motion_scale.h"
-#include "estimators/motion_search.h"
-#include "estimators/motion_start.h"
+#include "estimators/motion/motion_fit.h"
+#include "estimators/motion/motion_scale.h"
+#include "estimators/motion/motion_search.h"
+#include "estimators/motion/motion_start.h"
 
 #define MAX_SCALES   4u  /* at an eighth of the size, 40 pixels are 5 */
 #define LEAST_WIDTH  48u /* pixels of the smallest size */

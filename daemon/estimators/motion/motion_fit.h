@@ -4,7 +4,7 @@
 #ifndef FFTD_ESTIMATORS_MOTION_FIT_H
 #define FFTD_ESTIMATORS_MOTION_FIT_H
 
-#include "estimators/motion_scale.h"
+#include "estimators/motion/motion_scale.h"
 
 /* Each pass fits the gradient of each block, and joins what was found with that of the blocks
  * around it. Sets all of each block but whether it is ambiguous. */

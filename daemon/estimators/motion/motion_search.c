@@ -1,4 +1,4 @@
-#include "estimators/motion_search.h"
+#include "estimators/motion/motion_search.h"
 
 #include <complex.h>
 #include <errno.h>

@@ -6,8 +6,8 @@
 
 #include <stdbool.h>
 
-#include "estimators/motion_level.h"
-#include "estimators/motion_repair.h"
+#include "estimators/motion/motion_level.h"
+#include "estimators/motion/motion_repair.h"
 
 struct motion_scale {
     struct motion_level pictures;

@@ -6,8 +6,8 @@
 
 #include <stdbool.h>
 
-#include "estimators/motion_scale.h"
-#include "estimators/motion_search.h"
+#include "estimators/motion/motion_scale.h"
+#include "estimators/motion/motion_search.h"
 
 /* At the smallest size: searches for each block, and takes the best of what was found for it and
  * those around it. peaks: memory for MOTION_SEARCH_PEAKS peaks of each block. */

@@ -1,4 +1,4 @@
-#include "estimators/motion_scale.h"
+#include "estimators/motion/motion_scale.h"
 
 #include <stdlib.h>
 

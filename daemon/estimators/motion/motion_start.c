@@ -1,4 +1,4 @@
-#include "estimators/motion_start.h"
+#include "estimators/motion/motion_start.h"
 
 #include <math.h>
 #include <stdlib.h>

@@ -1,4 +1,4 @@
-#include "estimators/motion_level.h"
+#include "estimators/motion/motion_level.h"
 
 #include <math.h>
 #include <stdlib.h>

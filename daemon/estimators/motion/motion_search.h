@@ -7,7 +7,7 @@
 #define FFTD_ESTIMATORS_MOTION_SEARCH_H
 
 #include "core/error.h"
-#include "estimators/motion_level.h"
+#include "estimators/motion/motion_level.h"
 
 #define MOTION_SEARCH_SIDE  32u /* pixels */
 #define MOTION_SEARCH_PEAKS 3u

@@ -1,4 +1,4 @@
-#include "estimators/motion_repair.h"
+#include "estimators/motion/motion_repair.h"
 
 #include <math.h>
 #include <stdbool.h>

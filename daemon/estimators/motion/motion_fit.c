@@ -1,4 +1,4 @@
-#include "estimators/motion_fit.h"
+#include "estimators/motion/motion_fit.h"
 
 #include <math.h>
 #include <stdlib.h>

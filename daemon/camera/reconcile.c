@@ -94,8 +94,8 @@ static int adopt_format(struct reconciler *reconciler, uint64_t source_number, s
 {
     struct frame_path *path = &reconciler->path;
     struct engine_frames frames;
-    int r = engine_frames_describe(&frames, &reconciler->config->engine.options.recipe,
-                                   &path->recovery.capture->format, why);
+    int r =
+        engine_frames_describe(&frames, reconciler->config, &path->recovery.capture->format, why);
     if (r < 0)
         return r;
     const bool is_new = !engine_frames_equal(&frames, &path->frames);
@@ -112,11 +112,11 @@ static int adopt_format(struct reconciler *reconciler, uint64_t source_number, s
         if (r < 0)
             return r;
     }
-    path->frames.captured = frames.captured;
-    mailbox_begin_report(reconciler->mailbox)->captured = frames.captured;
+    path->frames = frames;
+    mailbox_begin_report(reconciler->mailbox)->captured = path->recovery.capture->format;
     mailbox_end_report(reconciler->mailbox, 0);
-    observer_set_source(path->observer, source_number, frames.captured,
-                        reconciler->config->engine.options.recipe.demosaic, &frames.format);
+    observer_set_source(path->observer, source_number, &path->recovery.capture->format,
+                        reconciler->config->engine.options.recipe.demosaic);
     if (is_new)
         reconciler->applied.engine_retry_ns = clock_now_ns();
     return 0;
@@ -225,9 +225,8 @@ static int prepare_source(struct reconciler *reconciler, struct error *why)
     struct source_change *change = &reconciler->source_change;
     struct applied *applied = &reconciler->applied;
     const uint64_t serial = desired_serial(desired);
-    const int r =
-        engine_frames_describe(&change->frames, &reconciler->config->engine.options.recipe,
-                               &path->recovery.capture->format, why);
+    const int r = engine_frames_describe(&change->frames, reconciler->config,
+                                         &path->recovery.capture->format, why);
     if (r < 0)
         return r;
     const bool fits =

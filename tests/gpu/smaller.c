@@ -371,6 +371,7 @@ struct scene {
     const char *captured;
     enum recipe_planes planes;
     const char *chain;
+    double shift[2]; /* of the frame, which the model has in its chain */
     unsigned samples;
     struct {
         unsigned plane, offset, step, sub_x, sub_y;
@@ -422,6 +423,7 @@ static void check_scene(const struct scene *scene, enum recipe_precision precisi
                      0);
     assert_int_equal(filter_chain_parse(&chain, scene->chain, &why), 0);
     options.recipe = recipe_of(&chain, &options.recipe);
+    options.recipe.shifts = scene->shift[0] != 0;
     if (engine_create(&engine, device, &format, &options, filter_chain_support(&chain), NULL, NULL,
                       &why) < 0 ||
         engine_design(engine, &chain, &response, &why) < 0)
@@ -429,7 +431,13 @@ static void check_scene(const struct scene *scene, enum recipe_precision precisi
     engine_apply(engine, response, 1);
     uint8_t *in = malloc(captured.frame_bytes), *out = calloc(1, format.frame_bytes);
     fill(info, in, captured.frame_bytes);
-    engine_frame(engine, (struct engine_job){.out = out}, &captured, in, scene->captured);
+    const struct engine_job job = {.out = out, .shift = {scene->shift[0], scene->shift[1]}};
+    engine_frame(engine, job, &captured, in, scene->captured);
+    if (scene->shift[0] != 0) {
+        char moving[64];
+        snprintf(moving, sizeof moving, "shift:by=%g/%g", scene->shift[0], scene->shift[1]);
+        assert_int_equal(filter_chain_parse(&chain, moving, &why), 0);
+    }
 
     unsigned plan = 0;
     for (unsigned i = 0; i < scene->samples; i++) {
@@ -480,32 +488,38 @@ static void test_formats(void **state)
 {
     (void)state;
     static const struct scene scenes[] = {
-        {"GREY", RECIPE_LUMA, "sharpen:sigma=2", 1, {{0, 0, 1, 1, 1, false}}},
-        {"Y12", RECIPE_LUMA, "none", 1, {{0, 0, 2, 1, 1, false}}},
+        {"GREY", RECIPE_LUMA, "sharpen:sigma=2", {0}, 1, {{0, 0, 1, 1, 1, false}}},
+        {"GREY", RECIPE_LUMA, "none", {5.25, -3.5}, 1, {{0, 0, 1, 1, 1, false}}},
+        {"Y12", RECIPE_LUMA, "none", {0}, 1, {{0, 0, 2, 1, 1, false}}},
         {"NV12",
          RECIPE_LUMA,
          "gaussian-blur:sigma=2",
+         {0},
          3,
          {{0, 0, 1, 1, 1, false}, {1, 0, 2, 2, 2, true}, {1, 1, 2, 2, 2, true}}},
         {"NV12",
          RECIPE_ALL,
          "gaussian-blur:sigma=2",
+         {0},
          3,
          {{0, 0, 1, 1, 1, false}, {1, 0, 2, 2, 2, false}, {1, 1, 2, 2, 2, false}}},
         {"YUYV",
          RECIPE_LUMA,
          "gaussian-blur:sigma=1.5",
+         {0},
          3,
          {{0, 0, 2, 1, 1, false}, {0, 1, 4, 2, 1, true}, {0, 3, 4, 2, 1, true}}},
         {"YUV420",
          RECIPE_ALL,
          "none",
+         {0},
          3,
          {{0, 0, 1, 1, 1, false}, {1, 0, 1, 2, 2, false}, {2, 0, 1, 2, 2, false}}},
-        {"UYVY", RECIPE_LUMA_ONLY, "none", 1, {{0, 1, 2, 1, 1, false}}},
+        {"UYVY", RECIPE_LUMA_ONLY, "none", {0}, 1, {{0, 1, 2, 1, 1, false}}},
         {"BGR24",
          RECIPE_ALL,
          "none",
+         {0},
          3,
          {{0, 0, 3, 1, 1, false}, {0, 1, 3, 1, 1, false}, {0, 2, 3, 1, 1, false}}},
     };
@@ -563,6 +577,36 @@ static void test_refusals(void **state)
     }
 }
 
+/* The search for settings measures smaller pictures, too. */
+static void test_tuning(void **state)
+{
+    (void)state;
+    const struct tuner_subject subject = {
+        .device = device,
+        .image = {.count = 1,
+                  .width = 96,
+                  .height = 64,
+                  .stride = 96,
+                  .step = 1,
+                  .kind = SAMPLE_U8,
+                  .bits = 8,
+                  .smaller = {.width = 48, .height = 32, .stride = 64, .offset = 64, .step = 1}},
+        .any_technique = true};
+    struct tuner *tuner;
+    struct tuner_progress progress;
+    struct transform_tuning best;
+    struct error why = {""};
+    assert_int_equal(tuner_create(&tuner, &subject, false, &why), 0);
+    for (int i = 0; i < 3; i++)
+        if (tuner_step(tuner, &why) < 0)
+            fail_msg("%s", why.text);
+    tuner_get_progress(tuner, &progress);
+    tuner_get_best(tuner, &best);
+    assert_true(progress.best_ms > 0);
+    assert_int_equal(best.technique, TRANSFORM_FUSED);
+    tuner_destroy(tuner);
+}
+
 static int setup(void **state)
 {
     device_setup(state);
@@ -588,6 +632,7 @@ int main(void)
         cmocka_unit_test(test_other_techniques),
         cmocka_unit_test(test_formats),
         cmocka_unit_test(test_refusals),
+        cmocka_unit_test(test_tuning),
     };
     return cmocka_run_group_tests_name("smaller pictures", tests, setup, teardown);
 }

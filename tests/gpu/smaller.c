@@ -607,6 +607,108 @@ static void test_tuning(void **state)
     tuner_destroy(tuner);
 }
 
+/* ---- cost ---------------------------------------------------------------------------------- */
+
+#define COST_TURNS 15
+
+struct timed {
+    struct transform *transform;
+    struct transform_frame *frame;
+    struct transform_buffers buffers;
+    double least_ms;
+};
+
+static void begin_timed(struct timed *ret, uint32_t width, uint32_t height, unsigned divisor)
+{
+    const struct transform_image image = {.count = 1,
+                                          .width = width,
+                                          .height = height,
+                                          .stride = width,
+                                          .step = 1,
+                                          .kind = SAMPLE_U8,
+                                          .bits = 8,
+                                          .smaller = {.width = divisor > 1 ? width / divisor : 0,
+                                                      .height = divisor > 1 ? height / divisor : 0,
+                                                      .stride = width / divisor,
+                                                      .step = 1}};
+    const struct transform_border border = {.mode = PLAN_MIRROR};
+    const struct filter_chain none = {.count = 0};
+    struct transform_tuning tuning;
+    struct error why = {""}, warning = {""};
+    uint8_t *grey = calloc(height, width);
+    transform_default_tuning(&tuning, device);
+    if (transform_create(&ret->transform, device, &image, &border, &tuning, NULL, &warning, &why) <
+        0)
+        fail_msg("%s", why.text);
+    void *response = malloc(transform_response_bytes(ret->transform));
+    uint32_t band;
+    assert_int_equal(transform_response_fill(ret->transform, response, &none, 1, 1, &band, &why),
+                     0);
+    ret->buffers = (struct transform_buffers){
+        .image = buffer_of((size_t)width * height, grey),
+        .result = buffer_of((size_t)width * height, NULL),
+        .response = {buffer_of(transform_response_bytes(ret->transform), response), band}};
+    assert_int_equal(transform_frame_create(&ret->frame, ret->transform, &why), 0);
+    ret->least_ms = HUGE_VAL;
+    free(response);
+    free(grey);
+}
+
+static void time_once(struct timed *timed)
+{
+    cl_event first = NULL, last = NULL;
+    cl_ulong start = 0, end = 0;
+    struct error why = {""};
+    if (transform_frame_enqueue(timed->frame, queue, &timed->buffers, &first, &last, &why) < 0)
+        fail_msg("%s", why.text);
+    assert_int_equal(clFinish(queue), CL_SUCCESS);
+    clGetEventProfilingInfo(first, CL_PROFILING_COMMAND_START, sizeof start, &start, NULL);
+    clGetEventProfilingInfo(last, CL_PROFILING_COMMAND_END, sizeof end, &end, NULL);
+    clReleaseEvent(first);
+    clReleaseEvent(last);
+    timed->least_ms = fmin(timed->least_ms, (double)(end - start) / 1e6);
+}
+
+static void end_timed(struct timed *timed)
+{
+    transform_frame_destroy(timed->frame);
+    transform_destroy(timed->transform);
+    clReleaseMemObject(timed->buffers.image);
+    clReleaseMemObject(timed->buffers.result);
+    clReleaseMemObject(timed->buffers.response.numbers);
+}
+
+/* The least time of the kernels of a frame in turns. On a processor, where each number costs the
+ * same, a smaller picture costs less than the frame in its own size, and the smaller the less. */
+static void test_cost(void **state)
+{
+    (void)state;
+    static const uint32_t sizes[][2] = {{1280, 720}, {1920, 1080}};
+    for (size_t i = 0; i < sizeof sizes / sizeof sizes[0]; i++) {
+        struct timed full, half, quarter;
+        if (!device_takes(sizes[i][0], sizes[i][1]) || (i > 0 && !device_takes_every_layout()))
+            continue;
+        begin_timed(&full, sizes[i][0], sizes[i][1], 1);
+        begin_timed(&half, sizes[i][0], sizes[i][1], 2);
+        begin_timed(&quarter, sizes[i][0], sizes[i][1], 4);
+        for (unsigned turn = 0; turn < COST_TURNS; turn++) {
+            time_once(&full);
+            time_once(&half);
+            time_once(&quarter);
+        }
+        print_message("# %ux%u: full %.3f ms, half %.0f %%, quarter %.0f %% of it\n", sizes[i][0],
+                      sizes[i][1], full.least_ms, 100 * half.least_ms / full.least_ms,
+                      100 * quarter.least_ms / full.least_ms);
+        if (gpu_device_is_cpu(device)) {
+            assert_true(half.least_ms < full.least_ms);
+            assert_true(quarter.least_ms < half.least_ms);
+        }
+        end_timed(&full);
+        end_timed(&half);
+        end_timed(&quarter);
+    }
+}
+
 static int setup(void **state)
 {
     device_setup(state);
@@ -633,6 +735,7 @@ int main(void)
         cmocka_unit_test(test_formats),
         cmocka_unit_test(test_refusals),
         cmocka_unit_test(test_tuning),
+        cmocka_unit_test(test_cost),
     };
     return cmocka_run_group_tests_name("smaller pictures", tests, setup, teardown);
 }

@@ -18,16 +18,18 @@ def engine_lengths(status):
     return int(found[1]), int(found[2])
 
 
-def axis(samples, length, padded):
-    """The factors of the samples of a line from its frequencies."""
+def axis(samples, length, padded, edge):
+    """The factors of the samples of a line from its frequencies, of which the last part falls to 0
+    by a raised cosine."""
     frequency = numpy.fft.fftfreq(padded) * padded
     part = abs(frequency) / padded * 2 * length / samples
-    gain = 0.5 + 0.5 * numpy.cos(numpy.pi * numpy.clip((part - 0.9) / 0.1, 0, 1))
+    gain = 0.5 + 0.5 * numpy.cos(numpy.pi * numpy.clip((part - 1 + edge) / edge, 0, 1)) \
+        if edge > 0 else (part < 1).astype(float)
     place = (numpy.arange(samples) + 0.5) * length / samples - 0.5
     return numpy.exp(2j * numpy.pi * place[:, None] * frequency / padded) * gain
 
 
-def smaller(plane, padded, size):
+def smaller(plane, padded, size, edge=0.1):
     """The model of a smaller picture, in double precision; the border is a mirror."""
     height, width = plane.shape
     pad_x, pad_y = padded[0] - width, padded[1] - height
@@ -37,7 +39,8 @@ def smaller(plane, padded, size):
                          mode="reflect")
     extended = numpy.roll(extended, (-before[0], -before[1]), (0, 1))
     spectrum = numpy.fft.fft2(extended) / (padded[0] * padded[1])
-    return (axis(size[1], height, padded[1]) @ spectrum @ axis(size[0], width, padded[0]).T).real
+    return (axis(size[1], height, padded[1], edge) @ spectrum
+            @ axis(size[0], width, padded[0], edge).T).real
 
 
 def recording(tmp_path, frame):

@@ -18,6 +18,23 @@ void reading_format(sd_bus_message *properties, char *text, size_t size)
         snprintf(text, size, "-");
 }
 
+bool reading_smaller(sd_bus_message *properties, char *text, size_t size)
+{
+    uint32_t width = 0, height = 0, captured_width = 0, captured_height = 0;
+    const struct bus_field fields[] = {{"width", "u", &width},
+                                       {"height", "u", &height},
+                                       {"captured_width", "u", &captured_width},
+                                       {"captured_height", "u", &captured_height}};
+    char format[64];
+    if (bus_find(properties, "Format", "a{sv}"))
+        bus_read_fields(properties, fields, sizeof fields / sizeof fields[0], NULL, NULL);
+    if (captured_width <= width && captured_height <= height)
+        return false;
+    reading_format(properties, format, sizeof format);
+    snprintf(text, size, "%s, made of %ux%u", format, captured_width, captured_height);
+    return true;
+}
+
 double reading_latency_ms(sd_bus_message *properties, const char *quantile)
 {
     uint64_t ns = 0;

@@ -11,6 +11,10 @@
 /* Writes "NV12 640x360" into text, or "-" while the format is not known. */
 void reading_format(sd_bus_message *properties, char *text, size_t size);
 
+/* Writes "NV12 640x360, made of 1280x720" if published frames are smaller than captured ones;
+ * otherwise returns false. */
+bool reading_smaller(sd_bus_message *properties, char *text, size_t size);
+
 /* Returns a quantile ("p50_ns") of the time from capture to publication since the daemon's start,
  * in ms. */
 double reading_latency_ms(sd_bus_message *properties, const char *quantile);

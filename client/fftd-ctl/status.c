@@ -63,12 +63,14 @@ static void print_memory(sd_bus_message *p)
 static void print_status(sd_bus_message *p, const char *dir)
 {
     const char *reason = bus_text(p, "StateReason");
-    char why[READING_WHY_BYTES];
+    char why[READING_WHY_BYTES], smaller[96];
     printf("%-9s %s, %s%s%s\n", "camera", bus_text(p, "Name"), bus_text(p, "State"),
            *reason != '\0' ? ": " : "", reason);
     print_line("source", reading_source(p));
     print_line("input", bus_text(p, "Input"));
     print_line("output", bus_text(p, "Output"));
+    if (reading_smaller(p, smaller, sizeof smaller))
+        print_line("published", smaller);
     print_line("engine", bus_text(p, "Engine"));
     print_line("device", bus_text(p, "Device"));
     print_memory(p);

@@ -200,6 +200,7 @@ static void draw(struct watch *watch, sd_bus_message *p)
     draw_text(watch, "", watch->notice);
     draw_text(watch, "camera", reading_source(p));
     reading_format(p, format, sizeof format);
+    reading_smaller(p, format, sizeof format);
     draw_text(watch, "format", format);
     draw_text(watch, "device", bus_text(p, "Device"));
     draw_text(watch, "filter", bus_text(p, "Filter"));

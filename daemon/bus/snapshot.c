@@ -50,7 +50,7 @@ static int answer(const struct snapshot_call *call)
     if (r >= 0)
         r = append_frame(reply, call->fd[1]);
     if (r >= 0)
-        r = value_append_format(reply, &call->format, 0, call->filter_serial);
+        r = value_append_format(reply, &call->format, NULL, call->filter_serial);
     if (r >= 0)
         r = sd_bus_message_append(reply, "t", call->sequence);
     if (r >= 0)
@@ -124,7 +124,8 @@ static void done(void *context, int result, const struct fftd_format *format, co
     worker_add(peer->services->worker[WORKER_FRAMES], &call->job);
 }
 
-static int check(const struct peer *peer, sd_bus_error *error)
+/* Both frames of a snapshot have one format, so smaller frames have none from before the filter. */
+static int check(const struct peer *peer, bool with_before, sd_bus_error *error)
 {
     struct camera_status status;
 
@@ -138,6 +139,15 @@ static int check(const struct peer *peer, sd_bus_error *error)
         return sd_bus_error_setf(error, BUS_ERROR_NOT_ONLINE,
                                  "there are no frames: the camera is %s",
                                  camera_state_names[status.state]);
+    if (with_before && status.captured.fourcc != 0 &&
+        (status.format.width != status.captured.width ||
+         status.format.height != status.captured.height))
+        return sd_bus_error_setf(error, SD_BUS_ERROR_NOT_SUPPORTED,
+                                 "frames of %ux%u become %ux%u, and a snapshot shows both sides of "
+                                 "the filter in one size: expected SnapshotAfter, or output.size = "
+                                 "auto",
+                                 status.captured.width, status.captured.height, status.format.width,
+                                 status.format.height);
     if (peer->call[PEER_CALL_SNAPSHOT] != NULL)
         return sd_bus_error_set(error, BUS_ERROR_BUSY,
                                 "this client already waits for a snapshot: one at a time");
@@ -148,7 +158,7 @@ static int request(sd_bus_message *message, struct peer *peer, bool with_before,
                    sd_bus_error *error)
 {
     struct error why;
-    int r = check(peer, error);
+    int r = check(peer, with_before, error);
     if (r < 0)
         return r;
     if (peer_has_read_everything(peer))

@@ -92,8 +92,18 @@ static int append_planes(sd_bus_message *reply, const struct fftd_format *format
     return r < 0 ? r : value_close_containers(reply, 3);
 }
 
-int value_append_format(sd_bus_message *reply, const struct fftd_format *format, uint32_t captured,
-                        uint64_t filter_serial)
+static int append_captured(sd_bus_message *reply, const struct fftd_format *captured)
+{
+    if (captured->fourcc == 0)
+        return 0;
+    const int r = value_append_named_text(reply, "captured", format_name(captured->fourcc));
+    return r < 0 ? r
+                 : sd_bus_message_append(reply, "{sv}{sv}", "captured_width", "u", captured->width,
+                                         "captured_height", "u", captured->height);
+}
+
+int value_append_format(sd_bus_message *reply, const struct fftd_format *format,
+                        const struct fftd_format *captured, uint64_t filter_serial)
 {
     int r = sd_bus_message_open_container(reply, 'a', "{sv}");
     if (r >= 0 && format->fourcc != 0) {
@@ -109,8 +119,8 @@ int value_append_format(sd_bus_message *reply, const struct fftd_format *format,
                                       (int)format->full_range);
         if (r >= 0)
             r = append_planes(reply, format);
-        if (r >= 0 && captured != 0)
-            r = value_append_named_text(reply, "captured", format_name(captured));
+        if (r >= 0 && captured != NULL)
+            r = append_captured(reply, captured);
         if (r >= 0 && filter_serial != 0)
             r = sd_bus_message_append(reply, "{sv}", "filter_serial", "t", filter_serial);
     }

@@ -16,11 +16,11 @@ const char *value_clean_text(char clean[VALUE_TEXT_BYTES], const char *text);
 int value_append_text(sd_bus_message *reply, const char *text);
 int value_append_named_text(sd_bus_message *reply, const char *name, const char *text);
 
-/* Appends a frame format as a{sv}, which is empty while no format is known. captured: the fourcc of
- * the frames that the camera delivered, or 0. filter_serial: the filter that made the frame, or 0.
- * A 0 is left out. */
-int value_append_format(sd_bus_message *reply, const struct fftd_format *format, uint32_t captured,
-                        uint64_t filter_serial);
+/* Appends a frame format as a{sv}, which is empty while no format is known. captured: the
+ * fourcc and the size of the frames that the camera delivers, of which 0 is left out; or NULL.
+ * filter_serial: the filter that made the frame; 0 is left out. */
+int value_append_format(sd_bus_message *reply, const struct fftd_format *format,
+                        const struct fftd_format *captured, uint64_t filter_serial);
 
 /* Opens an entry of an {sv} dictionary whose value is an array, up to the array's first element:
  * three containers. contents: the type of an element. */

@@ -17,6 +17,8 @@ int method_set_view(sd_bus_message *call, void *userdata, sd_bus_error *error)
         return r;
     if (view_from_name(&view, name, &why) < 0)
         return peer_fail(error, BUS_ERROR_INVALID_VIEW, why.text);
+    if (config_check_view(peer->services->hooks.config, view, &why) < 0)
+        return peer_fail(error, BUS_ERROR_INVALID_VIEW, why.text);
     const uint64_t serial = camera_set_view(peer->services->hooks.camera, view);
     log_info("filter %" PRIu64 " by user %u: the view is %s", serial, (unsigned)peer->uid,
              view_names[view]);

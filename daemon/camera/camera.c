@@ -284,11 +284,14 @@ static int check_frames(struct camera *camera, const struct filter_chain *chain,
     struct recipe recipe = camera->config.engine.options.recipe;
     struct camera_status status;
     camera_get_status(camera, &status);
-    if (status.format.width == 0 || status.captured == 0 || !is_source_settled(camera))
+    if (status.format.width == 0 || status.captured.fourcc == 0 || !is_source_settled(camera))
         return 0;
-    const struct engine_frames frames = {.captured = status.captured, .format = status.format};
+    const struct engine_frames frames = {.captured = status.captured.fourcc,
+                                         .width = status.captured.width,
+                                         .height = status.captured.height,
+                                         .format = status.format};
     recipe.view = VIEW_PICTURE;
-    recipe.captured = status.captured;
+    engine_frames_set_captured(&recipe, &frames);
     const int r = recipe_check_frames(&recipe, &status.format, chain, why);
     return r < 0 ? r
                  : designer_check_memory(camera->designer, &frames, chain, camera_get_view(camera),

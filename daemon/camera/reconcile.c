@@ -98,10 +98,11 @@ static int adopt_format(struct reconciler *reconciler, uint64_t source_number, s
     struct frame_path *path = &reconciler->path;
     struct engine_frames frames;
     const struct config_output *output = &reconciler->config->output;
-    int r = engine_frames_describe(&frames, &reconciler->config->engine.options.recipe,
-                                   &path->recovery.capture->format, why);
+    int r =
+        engine_frames_describe(&frames, reconciler->config, &path->recovery.capture->format, why);
     if (r < 0)
         return r;
+    const uint32_t motion_bytes = ring_change_motion_bytes(output, &path->recovery.capture->format);
     const bool is_new = !engine_frames_equal(&frames, &path->frames);
     if (is_new)
         r = check_memory(reconciler, &frames, why);
@@ -109,20 +110,20 @@ static int adopt_format(struct reconciler *reconciler, uint64_t source_number, s
         return r;
     if (path->ring == NULL ||
         memcmp(&frames.format, &path->frames.format, sizeof frames.format) != 0 ||
-        ring_slots(path->ring) != output->slots ||
-        ring_motion_room(path->ring) < ring_change_motion_bytes(output, &frames.format)) {
+        ring_slots(path->ring) != output->slots || ring_motion_room(path->ring) < motion_bytes) {
         frame_path_drain(path); /* these frames belong in the old ring */
-        r = ring_change_replace(path, reconciler->mailbox, output, &frames.format, why);
+        r = ring_change_replace(path, reconciler->mailbox, output, &frames.format, motion_bytes,
+                                why);
         if (r < 0)
             return r;
     }
     ring_set_lossless(path->ring,
                       reconciler->config->output.lossless && path->recovery.capture->waits);
-    path->frames.captured = frames.captured;
-    mailbox_begin_report(reconciler->mailbox)->captured = frames.captured;
+    path->frames = frames;
+    mailbox_begin_report(reconciler->mailbox)->captured = path->recovery.capture->format;
     mailbox_end_report(reconciler->mailbox, 0);
-    observer_set_source(path->observer, source_number, frames.captured,
-                        reconciler->config->engine.options.recipe.demosaic, &frames.format);
+    observer_set_source(path->observer, source_number, &path->recovery.capture->format,
+                        reconciler->config->engine.options.recipe.demosaic);
     if (is_new)
         reconciler->applied.engine_retry_ns = clock_now_ns();
     return 0;
@@ -239,9 +240,8 @@ static int prepare_source(struct reconciler *reconciler, struct error *why)
     struct source_change *change = &reconciler->source_change;
     struct applied *applied = &reconciler->applied;
     const uint64_t serial = desired_serial(desired);
-    const int r =
-        engine_frames_describe(&change->frames, &reconciler->config->engine.options.recipe,
-                               &path->recovery.capture->format, why);
+    const int r = engine_frames_describe(&change->frames, reconciler->config,
+                                         &path->recovery.capture->format, why);
     if (r < 0)
         return r;
     const bool fits =

@@ -21,9 +21,9 @@ void ring_change_continue(struct frame_path *path, struct mailbox *mailbox,
 }
 
 uint32_t ring_change_motion_bytes(const struct config_output *output,
-                                  const struct fftd_format *format)
+                                  const struct fftd_format *captured)
 {
-    return moving_bytes(format->width, format->height, config_motion_block(output->motion));
+    return moving_bytes(captured->width, captured->height, config_motion_block(output->motion));
 }
 
 /* A client that sees the old ring retired must find the new one. This thread therefore puts the new
@@ -31,15 +31,14 @@ uint32_t ring_change_motion_bytes(const struct config_output *output,
  * ring retired. */
 int ring_change_replace(struct frame_path *path, struct mailbox *mailbox,
                         const struct config_output *output, const struct fftd_format *format,
-                        struct error *why)
+                        uint32_t motion_bytes, struct error *why)
 {
     struct ring *old = path->ring;
     const uint64_t first_sequence = old != NULL ? ring_newest(old) + 1 : 1;
     const uint32_t generation = old != NULL ? ring_generation(old) + 1 : 1;
     const uint32_t epoch = old != NULL ? ring_epoch(old) : FIRST_EPOCH;
     struct ring *ring;
-    int r = ring_create_with_motion(&ring, format, output->slots,
-                                    ring_change_motion_bytes(output, format), generation, epoch,
+    int r = ring_create_with_motion(&ring, format, output->slots, motion_bytes, generation, epoch,
                                     first_sequence, why);
     if (r < 0)
         return r;
@@ -68,6 +67,7 @@ void ring_change_replace_lost(struct frame_path *path, struct mailbox *mailbox,
         return;
     const struct fftd_format format = *ring_format(path->ring);
     struct error why;
-    if (ring_change_replace(path, mailbox, output, &format, &why) < 0)
+    const uint32_t motion_bytes = ring_motion_room(path->ring);
+    if (ring_change_replace(path, mailbox, output, &format, motion_bytes, &why) < 0)
         path->failure = why; /* the next call tries again */
 }

@@ -12,18 +12,19 @@
 void ring_change_continue(struct frame_path *path, struct mailbox *mailbox,
                           const struct config_output *output, struct ring *ring);
 
-/* Replaces the ring, if there is one, by one for frames of this format; none may be in flight.
- * Errors as ring_create. */
+/* Replaces the ring, if there is one, by one for frames of this format, and a field of motion of so
+ * many bytes; none may be in flight. Errors as ring_create. */
 int ring_change_replace(struct frame_path *path, struct mailbox *mailbox,
                         const struct config_output *output, const struct fftd_format *format,
-                        struct error *why);
+                        uint32_t motion_bytes, struct error *why);
 
 /* Replaces a ring into which a failed device may still write. */
 void ring_change_replace_lost(struct frame_path *path, struct mailbox *mailbox,
                               const struct config_output *output);
 
-/* The bytes that frames of this format need in a slot for their field of motion; 0: none. */
+/* The bytes in a slot for the field of motion of frames that are captured in this format; 0: there
+ * is none. */
 uint32_t ring_change_motion_bytes(const struct config_output *output,
-                                  const struct fftd_format *format);
+                                  const struct fftd_format *captured);
 
 #endif

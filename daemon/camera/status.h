@@ -71,16 +71,16 @@ struct camera_status {
     char output[CAMERA_TEXT];       /* how results reach the ring; empty: not known yet */
     char engine[CAMERA_TEXT];       /* the engine's description of itself */
     char device[CAMERA_TEXT];
-    const char *device_memory; /* as gpu_device_memory describes it */
-    struct budget budget;      /* of memory */
-    struct budget_use memory;  /* what the engine and its frames may use of it; 0: none yet */
-    struct fftd_format format; /* sums over published frames */
-    uint32_t captured;         /* fourcc of captured frames; 0: not known yet */
-    uint64_t filter_serial;    /* serial of the newest published frame's filter */
-    uint64_t first_sequence;   /* of the frames with filter_serial */
-    enum view_kind view;       /* view that the newest published frame shows */
-    uint64_t wanted_serial;    /* serial of the newest accepted change */
-    uint64_t used_serial;      /* serial of the filter that filters the next frame; 0: none does */
+    const char *device_memory;   /* as gpu_device_memory describes it */
+    struct budget budget;        /* of memory */
+    struct budget_use memory;    /* what the engine and its frames may use of it; 0: none yet */
+    struct fftd_format format;   /* sums over published frames */
+    struct fftd_format captured; /* of captured frames; fourcc 0: not known yet */
+    uint64_t filter_serial;      /* serial of the newest published frame's filter */
+    uint64_t first_sequence;     /* of the frames with filter_serial */
+    enum view_kind view;         /* view that the newest published frame shows */
+    uint64_t wanted_serial;      /* serial of the newest accepted change */
+    uint64_t used_serial;   /* serial of the filter that filters the next frame; 0: none does */
     uint64_t failed_serial; /* serial of the newest change that could not be made; 0: none failed */
     char preparing[CAMERA_TEXT]; /* what the newest accepted change waits for; empty: nothing, or
                                     nothing that takes long */

@@ -26,8 +26,8 @@ static void replace(struct steady *steady, const struct engine_frames *frames)
     struct error why;
     steady_finish(steady);
     steady->frames = *frames;
-    if (stabiliser_create(&steady->stabiliser, format_by_fourcc(frames->captured),
-                          frames->format.width, frames->format.height, &why) < 0)
+    if (stabiliser_create(&steady->stabiliser, format_by_fourcc(frames->captured), frames->width,
+                          frames->height, &why) < 0)
         log_warning("stabilise does nothing: %s", why.text);
 }
 

@@ -73,6 +73,7 @@ static inline unsigned config_motion_block(enum config_motion motion)
 }
 
 struct config_output {
+    uint32_t width, height;        /* of published frames, 16 .. 8192 each; 0: as captured */
     unsigned slots;                /* frames in the ring, 4 .. 64 */
     bool checksum;                 /* frames carry one */
     bool lossless;                 /* the ring waits for readers that ask for it */
@@ -112,6 +113,9 @@ int config_set(struct config *config, const char *assignment, const char *origin
 /* Writes the configuration as a file that config_load reads back to the same values, with each
  * key's summary before it. */
 void config_print(const struct config *config, FILE *file);
+
+/* Whether the configuration allows a view: with output.size there is only the picture. -EINVAL. */
+int config_check_view(const struct config *config, enum view_kind view, struct error *why);
 
 /* Replaces "auto" and "none" by the directories that the environment asks for, and checks that keys
  * agree with each other. Call it once, after the last change. On failure *config is unchanged.

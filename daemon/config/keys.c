@@ -16,6 +16,9 @@ _Static_assert(sizeof(enum recipe_precision) == sizeof(uint32_t) &&
 _Static_assert(offsetof(struct config_source, height) ==
                    offsetof(struct config_source, width) + sizeof(uint32_t),
                "config_type_size stores both at once");
+_Static_assert(offsetof(struct config_output, height) ==
+                   offsetof(struct config_output, width) + sizeof(uint32_t),
+               "config_type_size stores both at once");
 
 /* The capture layer checks which schemes exist. */
 static bool is_uri(const char *text)
@@ -354,6 +357,17 @@ static const struct config_key keys[] = {
         .type = &config_type_filter,
         FIELD(filter),
         .live = true,
+    },
+    {
+        .name = "output.size",
+        .initial = "auto",
+        .summary = "the size of published frames, at most that of captured ones",
+        .type = &config_type_size,
+        FIELDS(output.width, output.height),
+        .unit = "pixels",
+        .min = MIN_SIDE,
+        .max = FFTD_MAX_SIDE,
+        .word = "auto",
     },
     {
         .name = "output.slots",

@@ -86,6 +86,16 @@ static int check_frame(const struct config *config, struct error *why)
     return r < 0 ? error_prefix(why, -r, "camera.size with camera.format") : 0;
 }
 
+int config_check_view(const struct config *config, enum view_kind view, struct error *why)
+{
+    if (config->output.width == 0 || view == VIEW_PICTURE)
+        return 0;
+    return error_set(why, EINVAL,
+                     "engine.view = %s: expected picture, because no view can show "
+                     "output.size = %ux%u",
+                     view_names[view], config->output.width, config->output.height);
+}
+
 int config_finish(struct config *config, struct error *why)
 {
     struct config finished = *config;
@@ -102,6 +112,8 @@ int config_finish(struct config *config, struct error *why)
         r = check_socket_path(&finished, why);
     if (r == 0)
         r = check_frame(&finished, why);
+    if (r == 0)
+        r = config_check_view(&finished, finished.engine.options.recipe.view, why);
     if (r == 0)
         *config = finished;
     return r;

@@ -146,11 +146,11 @@ static int spawn(pid_t *ret, char *const *arguments)
 
 static void start(struct ahead *ahead)
 {
-    const struct fftd_format *format = &ahead->frames.format;
+    const struct engine_frames *frames = &ahead->frames;
     char name[] = "fftd", what[120], view[60];
     char *arguments[AHEAD_MAX_OPTIONS + 4] = {name, what, view};
-    snprintf(what, sizeof what, "--compile-ahead=%ux%u:%s:%.17g@%d", format->width, format->height,
-             format_by_fourcc(ahead->frames.captured)->name, ahead->support_px, (int)getpid());
+    snprintf(what, sizeof what, "--compile-ahead=%ux%u:%s:%.17g@%d", frames->width, frames->height,
+             format_by_fourcc(frames->captured)->name, ahead->support_px, (int)getpid());
     snprintf(view, sizeof view, "--set=engine.view=%s", view_names[ahead->view]);
     memcpy(arguments + 3, ahead->option, ahead->option_count * sizeof *arguments);
     const int r = spawn(&ahead->pid, arguments);

@@ -15,36 +15,6 @@
 #include "observer/observer.h"
 #include "service/memory.h"
 
-/* Rows of a published frame begin on cache lines, and where graphics APIs can import them. */
-#define ROW_ALIGN_BYTES 64
-
-bool engine_frames_equal(const struct engine_frames *a, const struct engine_frames *b)
-{
-    return a->captured == b->captured && a->format.fourcc == b->format.fourcc &&
-           a->format.width == b->format.width && a->format.height == b->format.height;
-}
-
-int engine_frames_describe(struct engine_frames *ret, const struct recipe *settings,
-                           const struct fftd_format *captured, struct error *why)
-{
-    const struct filter_chain none = {.count = 0};
-    struct fftd_format *format = &ret->format;
-    int r = recipe_check_frames(settings, captured, &none, why);
-    if (r == 0)
-        r = format_layout(format, engine_published(settings->planes, captured->fourcc),
-                          captured->width, captured->height, ROW_ALIGN_BYTES, why);
-    if (r < 0)
-        return r;
-    ret->captured = captured->fourcc;
-    format->rate_num = captured->rate_num;
-    format->rate_den = captured->rate_den;
-    format->primaries = captured->primaries;
-    format->transfer = captured->transfer;
-    format->matrix = captured->matrix;
-    format->full_range = captured->full_range;
-    return 0;
-}
-
 int builder_init(struct builder *ret, const struct config *config,
                  const struct engine_observer *observer, struct error *why)
 {
@@ -172,10 +142,9 @@ static int add_surroundings(struct budget_need *need, const struct builder_memor
     const struct fftd_format *format = &frames->format;
     const struct filter_adaptation adapts = filter_chain_adaptation(chain);
     const struct format_info *info = format_by_fourcc(frames->captured);
-    const uint64_t pixels = (uint64_t)format->width * format->height;
+    const uint64_t pixels = (uint64_t)frames->width * frames->height;
     struct fftd_format captured;
-    const int r =
-        format_layout(&captured, frames->captured, format->width, format->height, 64, why);
+    const int r = engine_frames_lay_out(&captured, frames, 64, why);
     if (r < 0)
         return r;
     const uint64_t slot = (uint64_t)format->frame_bytes + 2 * RING_PAGE_BYTES;
@@ -189,7 +158,7 @@ static int add_surroundings(struct budget_need *need, const struct builder_memor
      * another copy of the samples to find them, and two to fit them. */
     if (memory->measures || observer_is_wanted(&adapts))
         budget_add(need, "observer",
-                   (uint64_t)luma_row_bytes(info, format->width) * format->height +
+                   (uint64_t)luma_row_bytes(info, frames->width) * frames->height +
                        (adapts.removes_waves ? 5 : 2) * pixels * sizeof(float),
                    0);
     /* warm_up */
@@ -228,8 +197,8 @@ int builder_check_memory(const struct builder_memory *memory, const struct engin
         budget_add(&need, forecast.part[i].name, 2 * forecast.part[i].host,
                    2 * forecast.part[i].device);
     budget_add(&need, "computing it", forecast.scratch, 0);
-    snprintf(what, sizeof what, "this filter with frames of %ux%u %s", frames->format.width,
-             frames->format.height, format_by_fourcc(frames->captured)->name);
+    snprintf(what, sizeof what, "this filter with frames of %ux%u %s", frames->width,
+             frames->height, format_by_fourcc(frames->captured)->name);
     r = budget_check(&memory->budget, &need, what, why);
     if (r < 0)
         advise(options, why);
@@ -315,7 +284,7 @@ static struct recipe recipe_for(const struct builder *builder, const struct engi
                                 const struct filter_chain *chain, const struct builder_fade *fade)
 {
     struct recipe settings = builder->options.recipe;
-    settings.captured = frames->captured;
+    engine_frames_set_captured(&settings, frames);
     struct recipe recipe = recipe_of(chain, &settings);
     if (fade->frames > 0) {
         const struct recipe from = recipe_of(&fade->from, &settings);
@@ -333,7 +302,7 @@ static int warm_up(struct engine *engine, const struct engine_frames *frames, st
     struct engine_job job = {0};
     struct engine_done done;
 
-    int r = format_layout(&captured, frames->captured, format->width, format->height, 1, why);
+    int r = engine_frames_lay_out(&captured, frames, 1, why);
     if (r < 0)
         return r;
     uint8_t *in = calloc(1, (size_t)captured.frame_bytes + format->frame_bytes);

@@ -22,6 +22,7 @@
 #include "core/budget.h"
 #include "core/comparison.h"
 #include "core/error.h"
+#include "designer/frames.h"
 #include "filters/filter.h"
 #include "filters/view.h"
 #include "engine/engine.h"
@@ -37,21 +38,6 @@ struct stuck_engine {
     struct engine *engine;
     struct gpu_device *device;
 };
-
-/* The frames an engine is built for. */
-struct engine_frames {
-    uint32_t captured;         /* fourcc of the frames it takes */
-    struct fftd_format format; /* format of the frames it makes */
-};
-
-/* Describes frames that are captured in this format, and published as the settings say. -EINVAL: no
- * engine filters such frames (recipe_check_frames). */
-int engine_frames_describe(struct engine_frames *ret, const struct recipe *settings,
-                           const struct fftd_format *captured, struct error *why);
-
-/* Returns whether an engine for one kind of frames suits the other: same pixel formats, same
- * size. */
-bool engine_frames_equal(const struct engine_frames *a, const struct engine_frames *b);
 
 /* What the memory of a chain is computed from. It does not change after builder_init, so that any
  * thread may call builder_check_memory. */

@@ -148,8 +148,7 @@ int compile_ahead(const struct config *config, const char *what)
         log_error("--compile-ahead=%s: expected WIDTHxHEIGHT:FORMAT:SUPPORT[@PID]", what);
         return EX_USAGE;
     }
-    int r =
-        engine_frames_describe(&work.frames, &config->engine.options.recipe, &work.captured, &why);
+    int r = engine_frames_describe(&work.frames, config, &work.captured, &why);
     if (r == 0)
         r = builder_init(&work.builder, config, &observer, &why);
     if (r < 0) {

@@ -433,7 +433,7 @@ int designer_check_memory(const struct designer *designer, const struct engine_f
     const struct builder_memory *memory = &designer->builder.memory;
     struct engine_options options = memory->options;
     options.recipe.view = view;
-    options.recipe.captured = frames->captured;
+    engine_frames_set_captured(&options.recipe, frames);
     options.recipe = recipe_of(chain, &options.recipe);
     return builder_check_memory(memory, frames, &options, filter_chain_support(chain), chain, NULL,
                                 NULL, why);

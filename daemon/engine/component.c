@@ -11,8 +11,8 @@ static struct transform_image component_image(const struct engine *engine, unsig
                                               unsigned offset, unsigned step, unsigned sub_x,
                                               unsigned sub_y)
 {
-    const struct fftd_format *format = &engine->source;
-    return (struct transform_image){
+    const struct fftd_format *format = &engine->source, *result = &engine->format;
+    struct transform_image image = {
         .count = 1,
         .width = (format->width + sub_x - 1) / sub_x,
         .height = (format->height + sub_y - 1) / sub_y,
@@ -21,14 +21,30 @@ static struct transform_image component_image(const struct engine *engine, unsig
         .step = step,
         .kind = SAMPLE_U8,
         .bits = 8,
-        .result_stride = engine->format.plane[plane].stride,
+        .result_stride = result->plane[plane].stride,
     };
+    if (recipe_is_smaller(&engine->options.recipe)) {
+        image.smaller.width = (result->width + sub_x - 1) / sub_x;
+        image.smaller.height = (result->height + sub_y - 1) / sub_y;
+        image.smaller.stride = result->plane[plane].stride;
+        image.smaller.offset = result->plane[plane].offset + offset;
+        image.smaller.step = step;
+    }
+    return image;
 }
 
 /* Whether frames with colour, or a mosaic, become a plane of luma. */
 static bool drops_colour(const struct engine *engine)
 {
     return engine->options.recipe.planes == RECIPE_LUMA_ONLY && engine->info->family != FAMILY_GREY;
+}
+
+/* A result that is a plane of luma. */
+static void make_grey(struct transform_image *image)
+{
+    image->grey_result = true;
+    image->smaller.offset = 0;
+    image->smaller.step = 1;
 }
 
 static struct transform_image luma_image(const struct engine *engine)
@@ -38,7 +54,8 @@ static struct transform_image luma_image(const struct engine *engine)
     image.kind = info->kind;
     image.bits = info->bits;
     memcpy(image.rgb, info->rgb, sizeof image.rgb);
-    image.grey_result = drops_colour(engine);
+    if (drops_colour(engine))
+        make_grey(&image);
     image.keep_others = !image.grey_result &&
                         (info->kind == SAMPLE_RGB8 || (info->kind == SAMPLE_U8 && info->step > 1));
     return image;
@@ -53,7 +70,8 @@ static struct transform_image mosaic_image(const struct engine *engine, unsigned
     struct transform_image image = component_image(engine, 0, 0, info->step, 1, 1);
     image.kind = SAMPLE_BAYER;
     image.count = count;
-    image.grey_result = drops_colour(engine);
+    if (drops_colour(engine))
+        make_grey(&image);
     image.keep_others = colour == 3 && !image.grey_result;
     memcpy(image.rgb, result->rgb, sizeof image.rgb);
     image.mosaic.red_x = info->red_x;
@@ -77,7 +95,7 @@ static bool is_alike(const struct transform_image *a, const struct transform_ima
 {
     return a->width == b->width && a->height == b->height && a->stride == b->stride &&
            a->step == b->step && a->kind == b->kind && a->bits == b->bits && !a->keep_others &&
-           !b->keep_others;
+           !b->keep_others && a->smaller.stride == b->smaller.stride;
 }
 
 /* Adds an image to the last entry if it is similar and follows at the same distance; otherwise
@@ -87,7 +105,10 @@ static void list_image(struct component_list *list, const struct transform_image
 {
     struct transform_image *last = list->count > 0 ? &list->image[list->count - 1] : NULL;
     if (last != NULL && is_alike(last, image) && image->offset > last->offset &&
-        (last->count == 1 || image->offset - last->offset == last->count * last->apart)) {
+        (last->count == 1 ||
+         (image->offset - last->offset == last->count * last->apart &&
+          image->smaller.offset - last->smaller.offset == last->count * last->smaller.apart))) {
+        last->smaller.apart = (image->smaller.offset - last->smaller.offset) / last->count;
         last->apart = (image->offset - last->offset) / last->count++;
         return;
     }
@@ -132,7 +153,10 @@ static void list_chroma(struct component_list *list, const struct engine *engine
 static void list_components(struct component_list *list, const struct engine *engine)
 {
     const bool mosaic = engine->info->kind == SAMPLE_BAYER;
-    const bool all = engine->options.recipe.planes == RECIPE_ALL;
+    /* Smaller frames need smaller planes of chroma, whether these are filtered or not. */
+    const bool all = engine->options.recipe.planes == RECIPE_ALL ||
+                     (engine->options.recipe.planes == RECIPE_LUMA &&
+                      recipe_is_smaller(&engine->options.recipe));
     list->count = 0;
     if (all && engine->info->kind == SAMPLE_RGB8) {
         list_colours(list, engine);
@@ -156,11 +180,15 @@ static uint32_t margin(const struct engine *engine, double support_px, uint32_t 
     return wanted < length / 2. ? (uint32_t)wanted : length / 2;
 }
 
-/* The recipe of the next component. A view of what was captured shows it without corrections. */
-static struct recipe component_recipe(const struct engine *engine)
+/* The recipe of the next component. Chroma that only becomes smaller needs what no chain needs. A
+ * view of what was captured shows it without corrections. */
+static struct recipe component_recipe(const struct engine *engine, bool passes)
 {
+    const struct filter_chain none = {.count = 0};
     const struct recipe *recipe = &engine->options.recipe;
     struct recipe ret = engine->component_count == 0 ? *recipe : recipe_of_chroma(recipe);
+    if (passes)
+        ret = recipe_of(&none, &ret);
     ret.corrections &= recipe->view != VIEW_PEAKS;
     return ret;
 }
@@ -191,7 +219,8 @@ static void add_component(struct engine *engine, const struct transform_image *i
     };
     c->sub_x = sub[0];
     c->sub_y = sub[1];
-    c->recipe = component_recipe(engine);
+    c->passes = engine->component_count > 0 && engine->options.recipe.planes == RECIPE_LUMA;
+    c->recipe = component_recipe(engine, c->passes);
     c->subject.reach = c->recipe.reach;
     set_technique(&c->subject, engine->options.technique);
     engine->component_count++;

@@ -96,21 +96,24 @@ static int build(struct engine *engine, double support_px, const char *cache_dir
     return r < 0 ? r : engine_start_waiter(engine, why);
 }
 
-/* Chooses the layout of input frames: that of the output, or, for another pixel format, one whose
- * rows begin at cache lines. */
+/* Chooses the layout of input frames: that of the output, or, for another pixel format or size, one
+ * whose rows begin at cache lines. */
 static int lay_out_source(struct fftd_format *ret, const struct fftd_format *format,
                           const struct engine_options *options, struct error *why)
 {
     const uint32_t source =
         options->recipe.captured != 0 ? options->recipe.captured : format->fourcc;
+    const bool is_smaller = recipe_is_smaller(&options->recipe);
     if (engine_published(options->recipe.planes, source) != format->fourcc)
         return error_set(why, EINVAL, "the engine cannot convert pixel format 0x%08x to 0x%08x",
                          source, format->fourcc);
-    if (source == format->fourcc) {
+    if (source == format->fourcc && !is_smaller) {
         *ret = *format;
         return 0;
     }
-    return format_layout(ret, source, format->width, format->height, SOURCE_ALIGN_BYTES, why);
+    return format_layout(ret, source, is_smaller ? options->recipe.captured_width : format->width,
+                         is_smaller ? options->recipe.captured_height : format->height,
+                         SOURCE_ALIGN_BYTES, why);
 }
 
 static void describe(struct engine *engine)
@@ -156,7 +159,9 @@ int engine_describe_frames(struct engine *ret, struct gpu_device *device,
                            .event_fd = -1};
     if (options->recipe.view != VIEW_PICTURE && options->recipe.planes == RECIPE_ALL)
         ret->options.recipe.planes = RECIPE_LUMA;
-    ret->filtered_planes = ret->options.recipe.planes == RECIPE_ALL ? format->plane_count : 1;
+    const bool takes_all =
+        ret->options.recipe.planes == RECIPE_ALL || recipe_is_smaller(&options->recipe);
+    ret->filtered_planes = takes_all ? format->plane_count : 1;
     ret->source_bytes = plane_end(&source.plane[ret->filtered_planes - 1]);
     ret->frame_bytes = plane_end(&format->plane[ret->filtered_planes - 1]);
     return 0;

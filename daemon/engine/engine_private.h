@@ -24,6 +24,7 @@ struct component {
     struct recipe recipe;
     struct tuner_subject subject;
     bool tuned;          /* the settings were found by measuring */
+    bool passes;         /* its samples are not filtered, but only become smaller */
     double sub_x, sub_y; /* luma pixels per sample */
     struct component_step {
         void *part;

@@ -180,11 +180,11 @@ static void get_curve(void *ret, const struct filter_chain *chain, const struct 
     *(struct curve *)ret = filter_chain_curve(chain);
 }
 
-/* What changes or shows the spectrum needs a transform. */
+/* What changes, crops or shows the spectrum needs a transform. */
 static bool may_be_short(const struct filter_chain *chain, const struct recipe *settings)
 {
     return !has_threshold(chain) && !filter_chain_stabilises(chain) &&
-           !view_is_spectrum(settings->view);
+           !view_is_spectrum(settings->view) && !recipe_is_smaller(settings);
 }
 
 /* Without a pixel format samples may have 16 bits. */
@@ -230,6 +230,8 @@ static const struct recipe_member members[ROW_COUNT] = {
     [row_precision] = {.name = "precision", MEMBER(precision), .type = &choice},
     [row_planes] = {.name = "planes", MEMBER(planes), .type = &choice},
     [row_captured] = {.name = "captured", MEMBER(captured), .type = &choice},
+    [row_captured_width] = {.name = "width", MEMBER(captured_width), .type = &choice},
+    [row_captured_height] = {.name = "height", MEMBER(captured_height), .type = &choice},
     [row_demosaic] = {.name = "demosaic", MEMBER(demosaic), .type = &choice},
     [row_complex_response] =
         {.name = "complex response",

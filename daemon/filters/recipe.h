@@ -38,10 +38,13 @@ enum recipe_planes { RECIPE_LUMA, RECIPE_ALL, RECIPE_LUMA_ONLY };
     /* Settings, which are the same for every chain. Precision is that of spectrum and response;   \
      * arithmetic is float. Every view except the picture shows luma, whatever the planes are.     \
      * `captured` is the fourcc of captured frames if it differs from the published one, or 0.     \
+     * `captured_width` and `captured_height` are their size if published ones are smaller, or 0.  \
      * `demosaic` is of no account if that is no mosaic. */                                        \
     DECLARE(enum recipe_precision, precision)                                                      \
     DECLARE(enum recipe_planes, planes)                                                            \
     DECLARE(uint32_t, captured)                                                                    \
+    DECLARE(uint32_t, captured_width)                                                              \
+    DECLARE(uint32_t, captured_height)                                                             \
     DECLARE(enum demosaic, demosaic)                                                               \
     /* What the chain needs. H has an imaginary part, which costs more memory traffic; frames have \
      * a correction (correction.h), which costs time in every load; captured samples are corrected \
@@ -111,6 +114,12 @@ struct recipe_table {
 extern const struct recipe_type recipe_flag;   /* a bool */
 extern const struct recipe_table recipe_table; /* of struct recipe */
 
+/* Whether published frames are smaller than captured ones. */
+static inline bool recipe_is_smaller(const struct recipe *recipe)
+{
+    return recipe->captured_width != 0;
+}
+
 /* What a chain needs, with the settings of another recipe. */
 struct recipe recipe_of(const struct filter_chain *chain, const struct recipe *settings);
 
@@ -128,13 +137,14 @@ bool recipe_unite(struct recipe *a, const struct recipe *b);
 int recipe_check(const struct recipe *recipe, const struct filter_chain *chain, struct error *why);
 
 /* Whether an engine can be built for frames and can filter a chain there, as far as that follows
- * from both and from the settings `planes`, `captured` and `view` of a recipe. The engine refuses
- * what this function refuses; everybody else asks before changing anything. Of the format, the size
- * counts, and the fourcc if `captured` is 0. It takes less than a millisecond: what depends on each
- * single pixel (the places of undistort inside the frame, the brightness of flat) is left to
- * engine_design. -EINVAL: the frames are too small or too large, the chain moves pixels and leaves
- * their colour behind, or a stage is for frames of another size; -ERANGE: pixels at the edges move
- * too far (warp.h). */
+ * from both and from the settings `planes`, `captured...` and `view` of a recipe. The engine
+ * refuses what this function refuses; everybody else asks before changing anything. Of the format,
+ * the size counts, and the fourcc if `captured` is 0. It takes less than a millisecond: what
+ * depends on each single pixel (the places of undistort inside the frame, the brightness of flat)
+ * is left to engine_design, and which sides a smaller picture can have to engine_create. -EINVAL:
+ * the frames are too small or too large, the published ones are not smaller, or cannot be made
+ * smaller, the chain moves pixels and leaves their colour behind, or a stage is for frames of
+ * another size; -ERANGE: pixels at the edges move too far (warp.h). */
 int recipe_check_frames(const struct recipe *recipe, const struct fftd_format *format,
                         const struct filter_chain *chain, struct error *why);
 

@@ -20,26 +20,78 @@ static const struct filter_kind *find_mover(const struct filter_chain *chain,
     return NULL;
 }
 
+static int check_side(uint32_t width, uint32_t height, struct error *why)
+{
+    if (width >= RECIPE_MIN_SIDE && height >= RECIPE_MIN_SIDE && width <= FFTD_MAX_SIDE &&
+        height <= FFTD_MAX_SIDE)
+        return 0;
+    return error_set(why, EINVAL, "frames of %ux%u cannot be filtered: expected %dx%d .. %ux%u",
+                     width, height, RECIPE_MIN_SIDE, RECIPE_MIN_SIDE, FFTD_MAX_SIDE, FFTD_MAX_SIDE);
+}
+
+/* Whether smaller frames can be made of captured ones with this pixel format. Samples of chroma
+ * cover whole pixels in both. Luma alone cannot be filtered where it is a sum of colours, because
+ * its change is added to captured colours. */
+static int check_smaller(const struct recipe *recipe, const struct fftd_format *format,
+                         const struct format_info *info, struct error *why)
+{
+    const uint32_t width = recipe->captured_width, height = recipe->captured_height;
+    const bool has_planes = info->plane_count > 1, has_chroma = info->family == FAMILY_YUV;
+    const unsigned sub_x = has_planes ? info->plane[1].sub_x : has_chroma ? 2 : 1;
+    const unsigned sub_y = has_planes ? info->plane[1].sub_y : 1;
+    if (format->width > width || format->height > height)
+        return error_set(why, EINVAL,
+                         "frames of %ux%u cannot become %ux%u: expected at most their "
+                         "size",
+                         width, height, format->width, format->height);
+    if (recipe->view != VIEW_PICTURE)
+        return error_set(why, EINVAL,
+                         "frames of %ux%u become %ux%u, which no view can show: "
+                         "expected engine.view = picture, or output.size = auto",
+                         width, height, format->width, format->height);
+    if (info->family != FAMILY_GREY && !has_chroma && recipe->planes == RECIPE_LUMA)
+        return error_set(why, EINVAL,
+                         "%s has no luma of its own, and cannot become smaller with "
+                         "engine.planes = luma: expected all or luma-only",
+                         info->name);
+    if (info->kind == SAMPLE_BAYER && recipe->planes == RECIPE_ALL)
+        return error_set(why, EINVAL,
+                         "the colours of %s cannot become smaller: expected "
+                         "engine.planes = luma-only, or output.size = auto",
+                         info->name);
+    if (recipe->planes != RECIPE_LUMA_ONLY && (width % sub_x != 0 || format->width % sub_x != 0 ||
+                                               height % sub_y != 0 || format->height % sub_y != 0))
+        return error_set(why, EINVAL,
+                         "%s of %ux%u cannot become %ux%u: expected multiples of "
+                         "%ux%u",
+                         info->name, width, height, format->width, format->height, sub_x, sub_y);
+    return 0;
+}
+
 int recipe_check_frames(const struct recipe *recipe, const struct fftd_format *format,
                         const struct filter_chain *chain, struct error *why)
 {
-    const uint32_t width = format->width, height = format->height;
+    const bool is_smaller = recipe_is_smaller(recipe);
+    const uint32_t width = is_smaller ? recipe->captured_width : format->width;
+    const uint32_t height = is_smaller ? recipe->captured_height : format->height;
     const uint32_t fourcc = recipe->captured != 0 ? recipe->captured : format->fourcc;
     const struct format_info *info = format_by_fourcc(fourcc);
     if (info == NULL)
         return error_set(why, EINVAL, "pixel format 0x%08x is not supported: no frame is filtered",
                          fourcc);
-    if (width < RECIPE_MIN_SIDE || height < RECIPE_MIN_SIDE || width > FFTD_MAX_SIDE ||
-        height > FFTD_MAX_SIDE)
-        return error_set(why, EINVAL, "frames of %ux%u cannot be filtered: expected %dx%d .. %ux%u",
-                         width, height, RECIPE_MIN_SIDE, RECIPE_MIN_SIDE, FFTD_MAX_SIDE,
-                         FFTD_MAX_SIDE);
+    int r = check_side(width, height, why);
+    if (r == 0 && is_smaller)
+        r = check_side(format->width, format->height, why);
+    if (r == 0 && is_smaller)
+        r = check_smaller(recipe, format, info, why);
+    if (r < 0)
+        return r;
     const struct filter_kind *mover = find_mover(chain, info->family);
     if (mover != NULL && recipe->planes == RECIPE_LUMA && recipe->view == VIEW_PICTURE)
         return error_set(why, EINVAL,
                          "%s moves pixels, but engine.planes = luma leaves the colour of %s where "
                          "it was captured: expected engine.planes = all or luma-only",
                          mover->name, info->name);
-    const int r = calibration_check_size(chain, width, height, why);
+    r = calibration_check_size(chain, width, height, why);
     return r < 0 ? r : warp_check(chain, width, height, why);
 }

@@ -257,16 +257,16 @@ int observer_configure(struct observer *observer, const struct filter_adaptation
     return 0;
 }
 
-void observer_set_source(struct observer *observer, uint64_t source_number, uint32_t captured,
-                         enum demosaic demosaic, const struct fftd_format *published)
+void observer_set_source(struct observer *observer, uint64_t source_number,
+                         const struct fftd_format *captured, enum demosaic demosaic)
 {
     const struct observed_frames frames = {
         .source_number = source_number,
-        .fourcc = captured,
-        .width = published->width,
-        .height = published->height,
-        .is_full_range =
-            published->full_range != 0 || format_by_fourcc(captured)->family == FAMILY_MOSAIC,
+        .fourcc = captured->fourcc,
+        .width = captured->width,
+        .height = captured->height,
+        .is_full_range = captured->full_range != 0 ||
+                         format_by_fourcc(captured->fourcc)->family == FAMILY_MOSAIC,
         .demosaic = demosaic,
     };
     pthread_mutex_lock(&observer->lock);

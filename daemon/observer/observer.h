@@ -65,10 +65,10 @@ int observer_destroy(struct observer *observer, int64_t deadline_ns);
 int observer_configure(struct observer *observer, const struct filter_adaptation *wanted,
                        struct error *why);
 
-/* Sets the source of the next frames, their pixel format (a fourcc), how the engine demosaics them
- * if they are mosaics, and the format in which they are published. */
-void observer_set_source(struct observer *observer, uint64_t source_number, uint32_t captured,
-                         enum demosaic demosaic, const struct fftd_format *published);
+/* Sets the source of the next frames, their format, and how the engine demosaics them if they are
+ * mosaics. */
+void observer_set_source(struct observer *observer, uint64_t source_number,
+                         const struct fftd_format *captured, enum demosaic demosaic);
 
 /* Offers a frame, which is read only during this call. Returns its number. Of an unpaced source
  * every frame is observed if the chain corrects samples, and the call waits until this one was. */

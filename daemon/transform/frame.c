@@ -13,6 +13,7 @@ struct transform_frame {
     cl_mem buffer[ARGUMENT_BUFFERS];
     cl_uint band;
     cl_kernel kernel[TRANSFORM_MAX_DISPATCHES];
+    struct transform_frame *smaller; /* of the transform's; NULL: it has none */
 };
 
 /* Sets an argument of a kernel. */
@@ -67,7 +68,7 @@ static int bind(struct transform_frame *frame, enum argument_kind kind, cl_mem b
 static int bind_band(struct transform_frame *frame, uint32_t band, struct error *why)
 {
     if (band == 0)
-        band = plan_pair_count(&frame->transform->plan);
+        band = plan_pair_count(&transform_of_result(frame->transform)->plan);
     if (frame->band == band)
         return 0;
     frame->band = band;
@@ -96,21 +97,32 @@ static int make_buffers(struct transform_frame *frame, struct error *why)
                               CL_MEM_READ_WRITE, drawn_bytes, NULL, why);
 }
 
-int transform_frame_create(struct transform_frame **ret, const struct transform *transform,
-                           struct error *why)
+/* Makes the frame of a transform; that of a smaller picture reads a spectrum. */
+static int create(struct transform_frame **ret, const struct transform *transform, cl_mem larger,
+                  struct error *why)
 {
+    static const enum argument_kind constant[] = {ARGUMENT_SPECTRUM, ARGUMENT_LINES, ARGUMENT_DRAWN,
+                                                  ARGUMENT_TABLE, ARGUMENT_LOCAL};
     struct transform_frame *frame = calloc(1, sizeof *frame);
+    *ret = frame;
     if (frame == NULL)
         return error_set(why, ENOMEM, "out of memory while creating a frame");
     frame->transform = transform;
-
-    static const enum argument_kind constant[] = {ARGUMENT_SPECTRUM, ARGUMENT_LINES, ARGUMENT_DRAWN,
-                                                  ARGUMENT_TABLE, ARGUMENT_LOCAL};
     int r = make_buffers(frame, why);
     if (r == 0)
         r = make_kernels(frame, why);
     for (size_t i = 0; r == 0 && i < sizeof constant / sizeof constant[0]; i++)
         r = set_arguments(frame, constant[i], why);
+    return r < 0 || larger == NULL ? r : bind(frame, ARGUMENT_LARGER, larger, why);
+}
+
+int transform_frame_create(struct transform_frame **ret, const struct transform *transform,
+                           struct error *why)
+{
+    struct transform_frame *frame;
+    int r = create(&frame, transform, NULL, why);
+    if (r == 0 && transform->smaller != NULL)
+        r = create(&frame->smaller, transform->smaller, frame->buffer[ARGUMENT_SPECTRUM], why);
     if (r < 0) {
         transform_frame_destroy(frame);
         return r;
@@ -123,6 +135,7 @@ void transform_frame_destroy(struct transform_frame *frame)
 {
     if (frame == NULL)
         return;
+    transform_frame_destroy(frame->smaller);
     for (unsigned i = 0; i < TRANSFORM_MAX_DISPATCHES; i++)
         if (frame->kernel[i] != NULL)
             clReleaseKernel(frame->kernel[i]);
@@ -135,6 +148,8 @@ void transform_frame_destroy(struct transform_frame *frame)
 void transform_frame_drop(struct transform_frame *frame, bool image)
 {
     drop(frame, image ? ARGUMENT_IMAGE : ARGUMENT_RESULT);
+    if (frame->smaller != NULL)
+        transform_frame_drop(frame->smaller, image);
 }
 
 int transform_frame_bind(struct transform_frame *frame, const struct transform_buffers *buffers,
@@ -150,7 +165,7 @@ int transform_frame_bind(struct transform_frame *frame, const struct transform_b
     for (unsigned i = 0; r == 0 && i < sizeof bound / sizeof bound[0]; i++)
         if (bound[i] != NULL)
             r = bind(frame, i, bound[i], why);
-    return r;
+    return r < 0 || frame->smaller == NULL ? r : transform_frame_bind(frame->smaller, buffers, why);
 }
 
 static int enqueue(const struct transform_frame *frame, cl_command_queue queue, unsigned index,
@@ -168,14 +183,23 @@ static int enqueue(const struct transform_frame *frame, cl_command_queue queue, 
     return code == CL_SUCCESS ? 0 : opencl_fail(why, code, "clEnqueueNDRangeKernel");
 }
 
+/* Counts the dispatches of the smaller picture behind the frame's own. */
+static int enqueue_of(const struct transform_frame *frame, cl_command_queue queue, unsigned index,
+                      cl_event *ret_event, struct error *why)
+{
+    const unsigned own = frame->transform->dispatch_count;
+    return index < own ? enqueue(frame, queue, index, ret_event, why)
+                       : enqueue(frame->smaller, queue, index - own, ret_event, why);
+}
+
 int transform_frame_enqueue(struct transform_frame *frame, cl_command_queue queue,
                             const struct transform_buffers *buffers, cl_event *first,
                             cl_event *last, struct error *why)
 {
-    const unsigned count = frame->transform->dispatch_count;
+    const unsigned count = transform_dispatches(frame->transform);
     int r = transform_frame_bind(frame, buffers, why);
     for (unsigned i = 0; i < count && r == 0; i++)
-        r = enqueue(frame, queue, i, i == 0 ? first : i + 1 == count ? last : NULL, why);
+        r = enqueue_of(frame, queue, i, i == 0 ? first : i + 1 == count ? last : NULL, why);
     if (r == 0 && count == 1 && first != NULL && last != NULL)
         clRetainEvent(*last = *first);
     return r;
@@ -187,8 +211,8 @@ int transform_frame_enqueue_each(struct transform_frame *frame, cl_command_queue
 {
     int r = 0;
     *ret_count = 0;
-    for (unsigned i = 0; i < frame->transform->dispatch_count && r == 0; i++) {
-        r = enqueue(frame, queue, i, &ret_event[i], why);
+    for (unsigned i = 0; i < transform_dispatches(frame->transform) && r == 0; i++) {
+        r = enqueue_of(frame, queue, i, &ret_event[i], why);
         *ret_count += r == 0;
     }
     return r;

@@ -2,6 +2,7 @@
  * (kernels/transform/fused.cl). It suits all devices but those that have little local memory. */
 #include <errno.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "transform/tuner_private.h"
 
@@ -10,6 +11,8 @@ static double cost(const struct tuner_subject *subject)
     (void)subject;
     return 1;
 }
+
+#define LEAST_LANES 4 /* of a processor's vector registers */
 
 /* ---- the plan ------------------------------------------------------------------------------ */
 
@@ -60,14 +63,52 @@ static int fit_local_memory(struct transform *transform, struct error *why)
     }
 }
 
+/* Reduces the lines of the dispatch in the middle until those of the larger transform fit beside
+ * those of the smaller picture (fused_larger.cl). Those along the other axis are shorter than the
+ * larger transform's, which fit. */
+static int fit_smaller(struct transform *transform, struct error *why)
+{
+    struct transform_tuning *tuning = &transform->tuning;
+    transform_choose_plan(transform, why);
+    const bool along_rows = plan_second(&transform->plan) == &transform->plan.x;
+    unsigned *lines = along_rows ? &tuning->rows : &tuning->columns;
+    *(along_rows ? &tuning->rows_held : &tuning->columns_held) = false;
+    for (;;) {
+        const size_t bytes =
+            transform_line_layout(transform, plan_second(&transform->plan)).work_bytes +
+            transform_larger_lines(transform).work_bytes;
+        if (bytes <= transform->device->local_bytes)
+            return 0;
+        if (*lines > 1)
+            *lines /= 2;
+        else if (tuning->skew)
+            tuning->skew = false;
+        else
+            return error_set(why, ERANGE,
+                             "a smaller picture of %ux%u needs %zu bytes of local memory, but %s "
+                             "has %llu",
+                             transform->plan.width, transform->plan.height, bytes,
+                             transform->device->name,
+                             (unsigned long long)transform->device->local_bytes);
+    }
+}
+
 static int fit(struct transform *transform, struct error *why)
 {
     struct transform_tuning *tuning = &transform->tuning;
+    if (transform->larger != NULL)
+        return fit_smaller(transform, why);
     if (tuning->lanes > 1) {
         tuning->columns_held = tuning->rows_held = false;
         tuning->order = PLAN_COLUMNS_FIRST;
     }
-    return fit_local_memory(transform, why);
+    int r = fit_local_memory(transform, why);
+    /* Fewer lanes suit more sides of a smaller picture. */
+    while (r == -EINVAL && tuning->lanes > LEAST_LANES) {
+        tuning->lanes /= 2;
+        r = fit_local_memory(transform, why);
+    }
+    return r;
 }
 
 static void lay_out_response(struct response_layout *ret, const struct transform *transform)
@@ -94,7 +135,8 @@ static uint64_t twiddle_bytes(const struct plan_axis *axis)
 static struct technique_bytes memory(const struct transform *transform)
 {
     const struct plan *plan = &transform->plan;
-    const uint64_t tables = twiddle_bytes(&plan->x) + twiddle_bytes(&plan->y) +
+    const uint64_t tables = transform_crop_bytes(transform) + twiddle_bytes(&plan->x) +
+                            twiddle_bytes(&plan->y) +
                             ((uint64_t)plan->x.length + plan->y.length) * sizeof(cl_int) +
                             (uint64_t)plan_pair_count(plan) * 2 * sizeof(cl_uint) +
                             (uint64_t)plan_first(plan)->length * sizeof(cl_ushort);
@@ -161,6 +203,8 @@ static int make_tables(struct transform *transform, struct error *why)
         r = make_pairs(transform, why);
     if (r == 0)
         r = make_frequencies(transform, why);
+    if (r == 0)
+        r = transform_make_crop(transform, why);
     return r;
 }
 
@@ -191,6 +235,22 @@ static void add_fused(struct transform *transform, struct dispatch dispatch, siz
     dispatch.local[1] = 1;
     dispatch.global[1] = transform->image.count;
     transform_add_dispatch(transform, dispatch);
+}
+
+/* The dispatch in the middle of a smaller picture has the arguments of another one behind those of
+ * the larger transform. */
+static struct dispatch smaller_middle(const struct transform *transform,
+                                      const struct dispatch *middle)
+{
+    const struct line_layout lines = transform_larger_lines(transform);
+    const struct argument larger[] = {
+        ARGUMENT(LARGER), ARGUMENT_OF_TABLE(transform->origins), ARGUMENT_OF_TABLE(lines.twiddle),
+        ARGUMENT_OF_TABLE(transform->crop), ARGUMENT_OF_LOCAL(lines.work_bytes)};
+    const size_t count = sizeof larger / sizeof larger[0];
+    struct dispatch ret = *middle;
+    memcpy(ret.argument, larger, sizeof larger);
+    memcpy(ret.argument + count, middle->argument, (MAX_ARGUMENTS - count) * sizeof larger[0]);
+    return ret;
 }
 
 /* The arguments as fused.cl declares them. */
@@ -228,8 +288,12 @@ static void list_dispatches(struct transform *transform)
                      ARGUMENT(BAND),
                      ARGUMENT_OF_LOCAL(u.work_bytes)},
     };
-    add_fused(transform, forward, u.group, divide_up(lines, lanes * u.lines));
-    add_fused(transform, middle, v.group, divide_up(pairs, lanes * v.lines));
+    if (transform->larger == NULL)
+        add_fused(transform, forward, u.group, divide_up(lines, lanes * u.lines));
+    if (transform->smaller != NULL)
+        return;
+    add_fused(transform, transform->larger != NULL ? smaller_middle(transform, &middle) : middle,
+              v.group, divide_up(pairs, lanes * v.lines));
     if (!view_is_spectrum(transform->tuning.recipe.view))
         add_fused(transform, inverse, u.group, divide_up(lines, lanes * u.lines));
     transform_list_view(transform);
@@ -254,15 +318,33 @@ static void put_fused_axis(FILE *out, const char *name, const struct line_layout
     }
 }
 
+/* The constants of the larger transform, and its spectrum's. */
+static void put_larger(FILE *out, const struct transform *transform)
+{
+    const struct line_layout lines = transform_larger_lines(transform);
+    const struct transform *larger = transform->larger;
+    fprintf(out, "#define LARGER_LINES %u\n#define LARGER_PITCH %u\n#define LARGER_SIZE %zu\n",
+            transform_line_layout(larger, plan_second(&larger->plan)).lines,
+            transform_pitch(larger), spectrum_size(larger));
+    transform_put_axis(out, 'L', &lines);
+}
+
 static void put_source(FILE *out, const struct transform *transform)
 {
     const struct line_layout u = transform_line_layout(transform, plan_first(&transform->plan));
     const struct line_layout v = transform_line_layout(transform, plan_second(&transform->plan));
+    if (transform->larger != NULL)
+        put_larger(out, transform);
     transform_put_file(out, "fused.cl");
     transform_put_file(out, "transpose.cl");
     transform_put_file(out, "fused_lanes.cl");
     put_fused_axis(out, "u_", &u, "fused_u.cl");
-    put_fused_axis(out, "v_", &v, "fused_v.cl");
+    if (transform->larger != NULL) {
+        const struct line_layout lines = transform_larger_lines(transform);
+        put_fused_axis(out, "l_", &lines, "fused_larger.cl");
+    }
+    if (transform->smaller == NULL)
+        put_fused_axis(out, "v_", &v, "fused_v.cl");
     transform_put_file(out, "fused_kernels.cl");
 }
 
@@ -363,6 +445,7 @@ static vary_fn *const settings[] = {vary_lanes,      tuner_vary_radix, vary_orde
 
 const struct technique technique_fused = {.name = "fused",
                                           .complex_file = "planar.cl",
+                                          .makes_smaller = true,
                                           .cost = cost,
                                           .fit = fit,
                                           .lay_out_response = lay_out_response,

@@ -1,5 +1,7 @@
 /* Computes the layout of a transform: the use of local memory, the pitch of spectra, and borders.
  */
+#include <errno.h>
+
 #include "transform/transform_private.h"
 
 /* Elements of local memory for one column or row; must match skewed() in fused.cl. */
@@ -33,6 +35,17 @@ struct line_layout transform_line_layout(const struct transform *transform,
     return layout;
 }
 
+struct line_layout transform_larger_lines(const struct transform *transform)
+{
+    const struct plan_axis *axis = plan_second(&transform->larger->plan);
+    struct line_layout layout = transform_line_layout(transform, plan_second(&transform->plan));
+    layout.axis = axis;
+    layout.twiddle = transform_line_layout(transform->larger, axis).twiddle;
+    layout.work_bytes = skewed(axis, transform->tuning.skew) * layout.lines *
+                        transform->tuning.lanes * 2 * sizeof(float);
+    return layout;
+}
+
 /* Rows or panels that are a multiple of 4 KiB apart would share a few cache sets, so one step is
  * added to such a pitch. With few lanes, a few neighbours are accessed at a time, so each row
  * begins at a memory sector. */
@@ -49,6 +62,7 @@ uint32_t transform_pitch(const struct transform *transform)
 struct response_layout transform_response_layout(const struct transform *transform)
 {
     struct response_layout layout = {.plan = &transform->plan,
+                                     .loaded = transform_loaded(transform),
                                      .is_complex = transform->tuning.recipe.complex_response};
     transform->technique->lay_out_response(&layout, transform);
     return layout;
@@ -71,6 +85,8 @@ struct plan_limits transform_limits(const struct gpu_device *device,
                                 .max_radix = (uint8_t)tuning->max_radix,
                                 .want_x = tuning->length_x,
                                 .want_y = tuning->length_y,
+                                .smaller_width = image->smaller.width,
+                                .smaller_height = image->smaller.height,
                                 .midgard_stages =
                                     is_midgard_staged ? tuning->stages_per_dispatch : 0,
                                 .half = tuning->recipe.precision == RECIPE_HALF};
@@ -78,9 +94,18 @@ struct plan_limits transform_limits(const struct gpu_device *device,
 
 int transform_choose_plan(struct transform *transform, struct error *why)
 {
+    if (transform->larger != NULL) {
+        const struct transform *larger = transform->larger;
+        const struct plan_limits limits =
+            transform_limits(larger->device, &larger->image, &larger->border, &larger->tuning);
+        plan_smaller(&transform->plan, &larger->plan, &limits);
+        return 0;
+    }
     const struct plan_limits limits = transform_limits(transform->device, &transform->image,
                                                        &transform->border, &transform->tuning);
-    return plan_choose(&transform->plan, &limits, why);
+    const int r = plan_choose(&transform->plan, &limits, why);
+    const bool may_be_side = r == -ERANGE && limits.smaller_width > 0;
+    return may_be_side && plan_check_smaller(&limits, why) < 0 ? -EINVAL : r;
 }
 
 int transform_make_map(cl_mem *ret, const struct transform *transform, uint32_t padded,

@@ -234,6 +234,39 @@ struct ranked_axis {
     double cost;
 };
 
+static bool is_first_axis(const struct plan_limits *limits, bool along_x)
+{
+    return along_x == (limits->order == PLAN_ROWS_FIRST);
+}
+
+/* The lengths of the halved axis are multiples of this. */
+static uint32_t length_step(const struct plan_limits *limits, bool along_x)
+{
+    return is_first_axis(limits, along_x) ? 1 : 2 * limits->lanes;
+}
+
+static int make_axis(struct plan_axis *ret, uint32_t length, const struct plan_limits *limits,
+                     bool along_x)
+{
+    const bool first = is_first_axis(limits, along_x);
+    const struct factoring f = {.limits = limits, .is_first = first, .first_even = !first};
+    const int r = length % length_step(limits, along_x) != 0 ? -EINVAL : factor(ret, length, f);
+    if (r == 0 && first && along_x)
+        align_runs(ret);
+    return r;
+}
+
+/* Sets the axis of the smaller plane that belongs to a length. -EINVAL: there is none. */
+static int make_smaller_axis(struct plan_axis *ret, uint32_t length,
+                             const struct plan_limits *limits, bool along_x)
+{
+    const uint64_t side = along_x ? limits->width : limits->height;
+    const uint64_t product =
+        (uint64_t)length * (along_x ? limits->smaller_width : limits->smaller_height);
+    return product % side != 0 ? -EINVAL
+                               : make_axis(ret, (uint32_t)(product / side), limits, along_x);
+}
+
 /* The cheapest lengths of one axis, by the cost of an element times their number. */
 static unsigned rank_axis(struct ranked_axis ret[RANKED], const struct plan_limits *limits,
                           bool along_x)
@@ -241,19 +274,18 @@ static unsigned rank_axis(struct ranked_axis ret[RANKED], const struct plan_limi
     const uint32_t wanted = along_x ? limits->want_x : limits->want_y;
     const uint32_t need =
         along_x ? limits->width + limits->margin_x : limits->height + limits->margin_y;
-    const bool first = along_x == (limits->order == PLAN_ROWS_FIRST);
-    const uint32_t step = first ? 1 : 2 * limits->lanes;
+    const bool first = is_first_axis(limits, along_x);
+    const uint32_t step = length_step(limits, along_x);
     const uint32_t limit = along_x ? limits->max_x : limits->max_y;
     const uint32_t longest = limit != 0 ? limit : PLAN_MAX_LENGTH;
     unsigned count = 0;
     for (uint32_t n = round_up(need < 2 ? 2 : need, step); n <= longest && n <= search_end(need);
          n += step) {
         struct ranked_axis entry;
-        const struct factoring f = {.limits = limits, .is_first = first, .first_even = !first};
-        if (factor(&entry.axis, n, f) < 0)
+        struct plan_axis smaller;
+        if ((limits->smaller_width > 0 && make_smaller_axis(&smaller, n, limits, along_x) < 0) ||
+            make_axis(&entry.axis, n, limits, along_x) < 0)
             continue;
-        if (first && along_x)
-            align_runs(&entry.axis);
         entry.cost =
             n == wanted ? 0 : n * (axis_cost(&entry.axis, limits, first) + element_cost(limits));
         unsigned at = count < RANKED ? count++ : RANKED;
@@ -289,6 +321,14 @@ unsigned plan_rank(struct plan *ret, unsigned max, const struct plan_limits *lim
             ret[at] = plan;
     }
     return count;
+}
+
+void plan_smaller(struct plan *ret, const struct plan *plan, const struct plan_limits *limits)
+{
+    *ret = (struct plan){
+        .width = limits->smaller_width, .height = limits->smaller_height, .order = plan->order};
+    make_smaller_axis(&ret->x, plan->x.length, limits, true);
+    make_smaller_axis(&ret->y, plan->y.length, limits, false);
 }
 
 int plan_choose(struct plan *ret, const struct plan_limits *limits, struct error *why)

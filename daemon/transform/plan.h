@@ -48,6 +48,9 @@ struct plan_limits {
     uint32_t max_x, max_y;   /* longest axes that are possible; 0: PLAN_MAX_LENGTH */
     uint8_t max_radix;       /* 4 .. 16 */
     uint32_t want_x, want_y; /* lengths to prefer if they are possible; 0: the cheapest */
+    /* The plane of a smaller picture, which is made of the lowest frequencies: its lengths are to
+     * the plan's as its sides are to the plane's. 0: there is none. */
+    uint32_t smaller_width, smaller_height;
     /* The staged technique on a Mali Midgard, always columns first: how many stages share the
      * traffic of a dispatch. 0: another technique or device. */
     unsigned midgard_stages;
@@ -59,8 +62,15 @@ struct plan_limits {
 int plan_factor(struct plan_axis *ret, uint32_t length, uint8_t max_radix, int first_even);
 
 /* Picks the cheapest padded size within the limits. -ERANGE: even the longest lengths are too
- * short; the text names them. */
+ * short; the text names them. Or no length has one for the smaller plane (plan_check_smaller). */
 int plan_choose(struct plan *ret, const struct plan_limits *limits, struct error *why);
+
+/* -EINVAL: no length along an axis has one for the smaller plane; the text names the nearest sides
+ * that have (plan_sides.c). */
+int plan_check_smaller(const struct plan_limits *limits, struct error *why);
+
+/* The plan of the smaller plane that belongs to a plan within these limits. */
+void plan_smaller(struct plan *ret, const struct plan *plan, const struct plan_limits *limits);
 
 /* Fills ret with the cheapest padded sizes in the order of their cost, at most `max`. Returns their
  * number. The first one is what plan_choose picks. */

@@ -18,10 +18,14 @@ size_t response_count(const struct response_layout *layout)
     return response_part_count(layout) * (layout->is_complex ? 2 : 1);
 }
 
+/* The part of the frequencies of a smaller picture, at their end, over which H becomes 0. */
+#define CROP_EDGE 0.1
+
 /* What H is sampled with. */
 struct sampler {
     const struct filter_chain *chain;
     const struct plan *plan;
+    const struct plan *loaded; /* whose lengths the frequencies are of */
     double sub_x, sub_y;
     struct filter_grid *grid; /* NULL: the chain uses no images */
 };
@@ -33,17 +37,35 @@ struct place {
     int32_t first, second;
 };
 
+/* The edge of a smaller picture's frequencies along an axis, and the shift of its samples: the
+ * middle of the first one is (ratio - 1) / 2 samples of the image behind the middle of the image's
+ * first one. */
+static double complex crop(int32_t frequency, uint32_t length, uint32_t loaded)
+{
+    const double beyond = (2. * abs(frequency) / length - (1 - CROP_EDGE)) / CROP_EDGE;
+    const double shift = 0.5 * frequency * (1. / length - 1. / loaded);
+    const double edge = beyond <= 0 ? 1 : beyond >= 1 ? 0 : 0.5 + 0.5 * cos(M_PI * beyond);
+    return length == loaded ? 1 : edge * cexp(2 * M_PI * I * shift);
+}
+
 static double complex sample(const struct sampler *sampler, struct place at)
 {
-    const struct plan *plan = sampler->plan;
+    const struct plan *plan = sampler->plan, *loaded = sampler->loaded;
     const bool rows_first = plan->order == PLAN_ROWS_FIRST;
-    const double fx = (rows_first ? at.first : at.second) / (plan->x.length * sampler->sub_x);
-    const double fy = (rows_first ? at.second : at.first) / (plan->y.length * sampler->sub_y);
-    double complex transform[FILTER_MAX_STAGES];
-    if (sampler->grid == NULL)
-        return filter_chain_response(sampler->chain, fx, fy);
-    filter_grid_read(sampler->grid, at.slot, at.first < 0, at.second, transform);
-    return filter_chain_response_of(sampler->chain, transform, fx, fy);
+    const int32_t along_x = rows_first ? at.first : at.second;
+    const int32_t along_y = rows_first ? at.second : at.first;
+    const double fx = along_x / (loaded->x.length * sampler->sub_x);
+    const double fy = along_y / (loaded->y.length * sampler->sub_y);
+    double complex transform[FILTER_MAX_STAGES], h;
+    if (sampler->grid == NULL) {
+        h = filter_chain_response(sampler->chain, fx, fy);
+    } else {
+        filter_grid_read(sampler->grid, at.slot, at.first < 0, at.second, transform);
+        h = filter_chain_response_of(sampler->chain, transform, fx, fy);
+    }
+    return plan == loaded ? h
+                          : h * crop(along_x, plan->x.length, loaded->x.length) *
+                                crop(along_y, plan->y.length, loaded->y.length);
 }
 
 /* H. On the line at half the sampling rate, f and -f are the same frequency, and H is their mean.
@@ -67,16 +89,21 @@ static int32_t signed_frequency(uint32_t k, uint32_t length)
     return 2 * k <= length ? (int32_t)k : (int32_t)k - (int32_t)length;
 }
 
+static const struct plan *loaded_by(const struct response_layout *layout)
+{
+    return layout->loaded != NULL ? layout->loaded : layout->plan;
+}
+
 static struct filter_grid_shape grid_shape(const struct response_layout *layout, double sub_x,
                                            double sub_y)
 {
-    const struct plan *plan = layout->plan;
+    const struct plan *plan = loaded_by(layout);
     const bool rows_first = plan->order == PLAN_ROWS_FIRST;
     const uint32_t period_x = (uint32_t)lrint(plan->x.length * sub_x);
     const uint32_t period_y = (uint32_t)lrint(plan->y.length * sub_y);
     return (struct filter_grid_shape){.first_period = rows_first ? period_x : period_y,
                                       .second_period = rows_first ? period_y : period_x,
-                                      .lines = plan_pair_count(plan),
+                                      .lines = plan_pair_count(layout->plan),
                                       .slots = layout->lanes,
                                       .first_is_x = rows_first};
 }
@@ -100,7 +127,11 @@ int response_fill(float *values, const struct response_layout *layout,
                   const struct filter_chain *chain, double sub_x, double sub_y, double scale,
                   struct error *why)
 {
-    struct sampler sampler = {.chain = chain, .plan = layout->plan, .sub_x = sub_x, .sub_y = sub_y};
+    struct sampler sampler = {.chain = chain,
+                              .plan = layout->plan,
+                              .loaded = loaded_by(layout),
+                              .sub_x = sub_x,
+                              .sub_y = sub_y};
     const struct plan_axis *first = plan_first(layout->plan), *second = plan_second(layout->plan);
     const uint32_t pairs = plan_pair_count(layout->plan), lanes = layout->lanes;
     const size_t part = response_part_count(layout);

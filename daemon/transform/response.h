@@ -13,6 +13,8 @@
  * lanes * length + plan_place(e)) * lanes + k % lanes], where length is that of the second axis. */
 struct response_layout {
     const struct plan *plan;
+    const struct plan *loaded; /* of the image, if the plan is that of a smaller picture; otherwise
+                                  NULL, or the same */
     unsigned lanes;
     bool legs_apart;
     bool is_complex;
@@ -31,7 +33,8 @@ size_t response_count(const struct response_layout *layout);
 #define RESPONSE_NEGATIVE 0x80000000u
 void response_places(uint32_t *first, uint32_t *second, const struct response_layout *layout);
 
-/* sub_x and sub_y are whole numbers. -ENOMEM, only if the chain uses images.
+/* sub_x and sub_y are whole numbers. -ENOMEM, only if the chain uses images. Along an axis that is
+ * shorter than in layout->loaded, H has the edge and the shift of a smaller picture (transform.h).
  *
  * Sets each value to scale * H(fx, fy), without its imaginary part unless is_complex. Frequencies
  * are in cycles per luma pixel in every plane; a sample of the plane covers sub_x * sub_y luma

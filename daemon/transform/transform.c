@@ -4,6 +4,7 @@
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "core/text.h"
 #include "transform/response.h"
@@ -20,13 +21,61 @@ static void limit(unsigned *group, size_t most)
         *group = (unsigned)most;
 }
 
+/* The image of a smaller picture's transform: the result. */
+static struct transform_image result_image(const struct transform_image *image)
+{
+    const bool is_grey =
+        image->grey_result || image->kind == SAMPLE_RGB8 || image->kind == SAMPLE_BAYER;
+    return (struct transform_image){.count = image->count,
+                                    .apart = image->smaller.apart,
+                                    .width = image->smaller.width,
+                                    .height = image->smaller.height,
+                                    .stride = image->smaller.stride,
+                                    .offset = image->smaller.offset,
+                                    .step = image->smaller.step,
+                                    .kind = is_grey ? SAMPLE_U8 : image->kind,
+                                    .bits = image->bits};
+}
+
+/* The recipe without what is done where captured samples are loaded. */
+static struct recipe result_recipe(const struct recipe *recipe)
+{
+    struct recipe ret = *recipe;
+    for (unsigned i = 0; i < recipe_table.count; i++)
+        if (recipe_table.member[i].is_load)
+            memset((char *)&ret + recipe_table.member[i].offset, 0, recipe_table.member[i].size);
+    ret.denoise = (struct denoise_settings){.block = 0};
+    return ret;
+}
+
+/* H is complex, because the samples are between those of the image. */
+static int sketch_smaller(struct transform *transform, struct error *why)
+{
+    struct transform *smaller = calloc(1, sizeof *smaller);
+    if (smaller == NULL)
+        return error_set(why, ENOMEM, "out of memory while creating a transform");
+    transform->smaller = smaller;
+    smaller->device = transform->device;
+    smaller->image = result_image(&transform->image);
+    smaller->border = transform->border;
+    smaller->tuning = transform->tuning;
+    smaller->tuning.recipe = result_recipe(&transform->tuning.recipe);
+    smaller->tuning.recipe.complex_response = true;
+    smaller->larger = transform;
+    return transform_fit(smaller, why);
+}
+
 int transform_fit(struct transform *transform, struct error *why)
 {
     transform->technique = transform_techniques[transform->tuning.technique];
+    if (transform->image.smaller.width > 0 && !transform->technique->makes_smaller)
+        return error_set(why, ERANGE,
+                         "engine.technique = %s makes no smaller pictures: expected auto or fused",
+                         transform->technique->name);
     const int r = transform->technique->fit(transform, why);
     limit(&transform->tuning.column_group, transform->device->max_group);
     limit(&transform->tuning.row_group, transform->device->max_group);
-    return r;
+    return r < 0 || transform->image.smaller.width == 0 ? r : sketch_smaller(transform, why);
 }
 
 void transform_default_tuning(struct transform_tuning *ret, const struct gpu_device *device)
@@ -90,20 +139,28 @@ int transform_equip(struct transform *transform, const char *cache_dir, struct e
         r = transform->technique->make_tables(transform, why);
     if (r == 0)
         r = transform_make_places(transform, why);
-    return r < 0 ? r : transform_get_program(transform, false, cache_dir, warning, why);
+    if (r == 0)
+        r = transform_get_program(transform, false, cache_dir, warning, why);
+    return r < 0 || transform->smaller == NULL
+               ? r
+               : transform_equip(transform->smaller, cache_dir, warning, why);
 }
 
 unsigned transform_missing(const struct transform *transform)
 {
-    return transform->program == NULL ? transform->dispatch_count : 0;
+    const unsigned smaller = transform->smaller != NULL ? transform_missing(transform->smaller) : 0;
+    return (transform->program == NULL ? transform->dispatch_count : 0) + smaller;
 }
 
 int transform_build(struct transform *transform, const char *cache_dir, struct error *warning,
                     struct error *why)
 {
-    return transform->program != NULL
-               ? 0
-               : transform_get_program(transform, true, cache_dir, warning, why);
+    const int r = transform->program != NULL
+                      ? 0
+                      : transform_get_program(transform, true, cache_dir, warning, why);
+    return r < 0 || transform->smaller == NULL
+               ? r
+               : transform_build(transform->smaller, cache_dir, warning, why);
 }
 
 int transform_create(struct transform **ret, const struct gpu_device *device,
@@ -130,11 +187,12 @@ void transform_destroy(struct transform *transform)
 {
     if (transform == NULL)
         return;
+    transform_destroy(transform->smaller);
     if (transform->program != NULL)
         clReleaseProgram(transform->program);
     const cl_mem buffers[] = {transform->map_x,       transform->map_y,     transform->pairs,
                               transform->frequencies, transform->twiddle_x, transform->twiddle_y,
-                              transform->places};
+                              transform->places,      transform->origins,   transform->crop};
     for (size_t i = 0; i < sizeof buffers / sizeof buffers[0]; i++)
         opencl_release_buffer(buffers[i]);
     free(transform);
@@ -160,6 +218,9 @@ void transform_describe(const struct transform *transform, char *text, size_t si
         text_append(text, size, "%s, %s",
                     tuning->recipe.precision == RECIPE_HALF ? "half" : "float",
                     tuning->order == PLAN_ROWS_FIRST ? "rows first" : "columns first");
+    if (transform->smaller != NULL)
+        text_append(text, size, ", made %ux%u", transform->image.smaller.width,
+                    transform->image.smaller.height);
 }
 
 bool transform_is_direct(const struct transform *transform)
@@ -169,7 +230,8 @@ bool transform_is_direct(const struct transform *transform)
 
 unsigned transform_dispatches(const struct transform *transform)
 {
-    return transform->dispatch_count;
+    return transform->dispatch_count +
+           (transform->smaller != NULL ? transform->smaller->dispatch_count : 0);
 }
 
 /* The bytes of all input images and of all results. */
@@ -195,19 +257,40 @@ size_t transform_table_bytes(const struct transform *transform)
     return samples * recipe_load_bytes(&transform->tuning.recipe);
 }
 
+/* The bytes of the spectrum's lines that the response of a smaller picture can reach. */
+static double spectrum_bytes(const struct transform *transform)
+{
+    const struct plan *plan = &transform->plan;
+    const double second = plan_second(plan)->length;
+    const double lines = plan_first(&transform_of_result(transform)->plan)->length;
+    return lines * second * (double)transform_stored_bytes(transform) * transform->image.count;
+}
+
+/* Of a smaller picture: the middle one reads the spectrum of the larger transform and writes its
+ * own, which the last one reads. */
+static double smaller_traffic(const struct transform *smaller, unsigned dispatch)
+{
+    const double own = spectrum_bytes(smaller);
+    return dispatch == 0
+               ? spectrum_bytes(smaller->larger) + own + (double)transform_response_bytes(smaller)
+               : own + image_bytes(&smaller->image, true);
+}
+
 double transform_dispatch_traffic(const struct transform *transform, unsigned dispatch)
 {
+    if (transform->smaller != NULL && dispatch > 0)
+        return smaller_traffic(transform->smaller, dispatch - 1);
     const struct transform_image *image = &transform->image;
     const enum view_kind view = transform->tuning.recipe.view;
     const bool has_edges = view == VIEW_EDGES, has_spectrum = view_is_spectrum(view);
     const double drawn = (double)transform_drawn_bytes(transform);
     /* Without those that draw edges. */
     const unsigned count = transform->dispatch_count - transform_edge_dispatches(transform);
-    const bool is_first = dispatch == 0, is_last = dispatch + 1 == count;
+    const bool is_first = dispatch == 0;
+    const bool is_last = dispatch + 1 == count && transform->smaller == NULL;
     if (dispatch >= count)
         return drawn + (dispatch + 1 == transform->dispatch_count ? image_bytes(image, true) : 0);
-    const double spectra = (double)transform->plan.x.length * transform->plan.y.length *
-                           (double)transform_stored_bytes(transform) * image->count; /* if any */
+    const double spectra = spectrum_bytes(transform); /* if any */
     const double captured =
         transform->tuning.recipe.denoise.block > 0
             ? (double)image->count * image->width * image->height * sizeof(float)
@@ -224,7 +307,8 @@ double transform_dispatch_traffic(const struct transform *transform, unsigned di
     const bool loads_again = reads_again && (recolours || view == VIEW_DIFFERENCE);
     const double table = is_first || loads_again ? (double)transform_table_bytes(transform) : 0;
     /* The dispatches after the middle one are the inverses of those before it, or the view. */
-    const bool is_middle = has_spectrum ? dispatch + 2 == count : dispatch == count / 2;
+    const bool is_middle = transform->smaller == NULL &&
+                           (has_spectrum ? dispatch + 2 == count : dispatch == count / 2);
     const double middle = (double)transform_response_bytes(transform) + (has_spectrum ? drawn : 0);
     return in + out + kept + table + (is_middle ? middle : 0);
 }
@@ -232,7 +316,7 @@ double transform_dispatch_traffic(const struct transform *transform, unsigned di
 double transform_traffic(const struct transform *transform)
 {
     double bytes = 0;
-    for (unsigned i = 0; i < transform->dispatch_count; i++)
+    for (unsigned i = 0; i < transform_dispatches(transform); i++)
         bytes += transform_dispatch_traffic(transform, i);
     return bytes;
 }
@@ -240,8 +324,9 @@ double transform_traffic(const struct transform *transform)
 /* ---- response ------------------------------------------------------------------------------ */
 
 /* The numbers of a response: H, and then the threshold; or taps. */
-static size_t response_numbers(const struct transform *transform)
+static size_t response_numbers(const struct transform *of)
 {
+    const struct transform *transform = transform_of_result(of);
     if (transform->technique->is_direct)
         return transform->technique->count_response(transform);
     const struct response_layout layout = transform_response_layout(transform);
@@ -261,17 +346,25 @@ size_t transform_response_bytes(const struct transform *transform)
 
 size_t transform_response_frequencies(const struct transform *transform, uint16_t (*ret)[2])
 {
-    const struct response_layout layout = transform_response_layout(transform);
+    const struct response_layout layout = transform_response_layout(transform_of_result(transform));
+    const size_t count = response_part_count(&layout);
+    const struct plan *plan = layout.plan, *loaded = layout.loaded;
     if (ret != NULL)
         response_frequencies(ret, &layout);
-    return response_part_count(&layout);
+    for (size_t i = 0; ret != NULL && i < count; i++) {
+        ret[i][0] = (uint16_t)transform_loaded_frequency(ret[i][0], plan_first(plan)->length,
+                                                         plan_first(loaded)->length);
+        ret[i][1] = transform_loaded_frequency(ret[i][1], plan_second(plan)->length,
+                                               plan_second(loaded)->length);
+    }
+    return count;
 }
 
 static int fill(const struct transform *transform, float *values, double scale,
                 const struct filter_chain *chain, double sub_x, double sub_y, uint32_t *ret_band,
                 struct error *why)
 {
-    const struct response_layout layout = transform_response_layout(transform);
+    const struct response_layout layout = transform_response_layout(transform_of_result(transform));
     const struct plan *plan = &transform->plan;
     const double white = (1u << transform->image.bits) - 1;
     if (transform->tuning.recipe.thresholds)
@@ -281,7 +374,7 @@ static int fill(const struct transform *transform, float *values, double scale,
     /* A view of the spectrum draws the powers of all pairs. */
     if (r == 0 && ret_band != NULL)
         *ret_band = view_is_spectrum(transform->tuning.recipe.view)
-                        ? plan_pair_count(plan)
+                        ? plan_pair_count(layout.plan)
                         : response_band(values, &layout, scale);
     return r;
 }
@@ -320,25 +413,28 @@ uint64_t transform_part_bytes(const struct transform *transform)
     const struct plan *plan = &transform->plan;
     const bool has_places = view_is_spectrum(transform->tuning.recipe.view);
     return transform->technique->memory(transform).tables +
-           (has_places ? ((uint64_t)plan->x.length + plan->y.length) * sizeof(cl_uint) : 0);
+           (has_places ? ((uint64_t)plan->x.length + plan->y.length) * sizeof(cl_uint) : 0) +
+           (transform->smaller != NULL ? transform_part_bytes(transform->smaller) : 0);
 }
 
 /* The spectra, and what a view keeps of them or of the samples. */
 uint64_t transform_frame_bytes(const struct transform *transform)
 {
-    return transform->technique->memory(transform).frame + transform_drawn_bytes(transform);
+    return transform->technique->memory(transform).frame + transform_drawn_bytes(transform) +
+           (transform->smaller != NULL ? transform_frame_bytes(transform->smaller) : 0);
 }
 
 uint64_t transform_making_bytes(const struct transform *transform)
 {
-    return transform->technique->memory(transform).making;
+    return transform->technique->memory(transform).making +
+           (transform->smaller != NULL ? transform_making_bytes(transform->smaller) : 0);
 }
 
 /* In half precision H is computed as floats first. */
 uint64_t transform_filling_bytes(const struct transform *transform,
                                  const struct filter_chain *chain, double sub_x, double sub_y)
 {
-    const struct response_layout layout = transform_response_layout(transform);
+    const struct response_layout layout = transform_response_layout(transform_of_result(transform));
     if (transform->technique->is_direct)
         return transform->technique->filling_bytes(transform, chain, sub_x, sub_y);
     return response_filling_bytes(&layout, chain, sub_x, sub_y) +

@@ -32,6 +32,12 @@ struct transform_image {
                            all colours are stored */
         enum demosaic demosaic;
     } mosaic; /* SAMPLE_BAYER */
+    /* The result is a smaller picture: fewer samples of the same kind, or of bytes with grey_result
+     * and SAMPLE_BAYER, and laid out otherwise. Its width is 0 if the result has the size of the
+     * image. Not with keep_others. */
+    struct {
+        uint32_t width, height, stride, offset, step, apart;
+    } smaller;
 };
 
 /* The planes of floats that a denoiser writes and a transform loads. */
@@ -90,9 +96,17 @@ struct transform;
  */
 void transform_default_tuning(struct transform_tuning *ret, const struct gpu_device *device);
 
-/* Plans a transform, which then has its plan, tuning and sizes, but nothing on the device: it can
+/* A smaller picture (transform_image.smaller). Of the spectrum only the frequencies that it can
+ * have are multiplied by H and transformed back, in lengths that are to those of the image as its
+ * sides are to the image's. Along an axis that becomes shorter, H is reduced to 0 by a raised
+ * cosine over the outer tenth of these frequencies, so that edges do not ring. The middle of each
+ * sample of the result is the middle of what it covers of the image. Only the fused technique does
+ * this.
+ *
+ * Plans a transform, which then has its plan, tuning and sizes, but nothing on the device: it can
  * only be asked, equipped and destroyed. -ERANGE: the technique cannot handle this size or recipe
- * on this device. The device must outlive the result. */
+ * on this device. -EINVAL: no lengths suit
+ * the smaller picture (plan_choose). The device must outlive the result. */
 int transform_sketch(struct transform **ret, const struct gpu_device *device,
                      const struct transform_image *image, const struct transform_border *border,
                      const struct transform_tuning *tuning, struct error *why);
@@ -117,6 +131,7 @@ int transform_create(struct transform **ret, const struct gpu_device *device,
                      struct error *warning, struct error *why);
 void transform_destroy(struct transform *transform);
 
+/* The plan of the image; that of a smaller picture follows from it. */
 const struct plan *transform_plan(const struct transform *transform);
 const struct transform_tuning *transform_tuning(const struct transform *transform);
 /* Writes the technique and its form: "fused float, columns first"; "direct with up to 7x7 taps". */
@@ -168,7 +183,7 @@ int transform_response_fill(const struct transform *transform, void *response,
                             uint32_t *ret_band, struct error *why);
 
 /* Returns the number of a response's real parts, and, unless ret is NULL, sets their frequencies
- * (response_frequencies). */
+ * (response_frequencies) in cycles per length of the plan. */
 size_t transform_response_frequencies(const struct transform *transform, uint16_t (*ret)[2]);
 
 /* The state of one frame in flight: its spectra, and kernels with their arguments. Frames may be

@@ -4,6 +4,7 @@
  *     frame.c            a frame in flight
  *     fused.c, staged.c  a technique each, which transforms
  *     direct.c           one that does not
+ *     smaller.c          tables of a smaller picture
  *     draw.c             views, which are drawn after the transform
  *     dispatch.c         a dispatch: its arguments; the program of all dispatches
  *     kernel_source.c    the kernels' source: what all techniques have of it
@@ -26,6 +27,7 @@ enum argument_kind {
     ARGUMENT_CORRECTION,  /* transform_buffers */
     ARGUMENT_CALIBRATION, /* transform_buffers */
     ARGUMENT_DENOISED,    /* transform_buffers */
+    ARGUMENT_LARGER,      /* transform_frame: the spectrum of the larger picture */
     ARGUMENT_SPECTRUM,    /* transform_frame */
     ARGUMENT_LINES,       /* transform_frame */
     ARGUMENT_DRAWN,       /* transform_frame: what a view is drawn from */
@@ -65,8 +67,13 @@ struct transform {
     cl_program program;                                            /* NULL: not built yet */
     cl_mem map_x, map_y, pairs, frequencies, twiddle_x, twiddle_y; /* fused; maps: direct */
     cl_mem places;                                                 /* of a spectrum (view.cl) */
+    cl_mem origins, crop;                                          /* fused_larger.cl */
     struct dispatch dispatch[TRANSFORM_MAX_DISPATCHES];
     unsigned dispatch_count;
+    /* A smaller picture is made by a transform of its own, whose image is the result: this one has
+     * only the dispatch that computes the spectrum. NULL: the result has the size of the image. */
+    struct transform *smaller;
+    const struct transform *larger; /* whose spectrum it reads; NULL: it has its own */
 };
 
 /* ---- techniques ---------------------------------------------------------------------------- */
@@ -87,12 +94,13 @@ struct technique_bytes {
 /* A technique is one way to transform frames. It is one file with a `struct technique`, and a row
  * of the table in transform.c. Nothing else lists techniques: planning, kernels, frames, the tuner
  * and descriptions ask that of the transform. Functions that return int return 0 or -errno with a
- * reason in *why. */
+ * reason in *why. (fields: each is one thing in which techniques differ.) */
 struct technique {
     const char *name;         /* in descriptions: "fused" */
     const char *complex_file; /* the kernels' complex numbers (complex.cl) */
     bool by_stages;           /* its kernels are one stage or a few: STAGED */
     bool is_direct;           /* it does not transform, and has no spectrum: DIRECT */
+    bool makes_smaller;       /* it makes smaller pictures */
 
     /* How long a frame is taken to last, compared with `fused`, before any is measured; HUGE_VAL:
      * it cannot do what the filters need. The cheapest technique that fits is chosen. */
@@ -192,6 +200,13 @@ struct staged_layout {
 };
 struct staged_layout transform_staged_layout(const struct transform *transform);
 
+/* ---- smaller.c ----------------------------------------------------------------------------- */
+
+/* The tables of a smaller picture, if it is one: where its pairs are in the larger spectrum, and
+ * where frequencies along the second axis are in its own lines. Their size, and making them. */
+uint64_t transform_crop_bytes(const struct transform *transform);
+int transform_make_crop(struct transform *transform, struct error *why);
+
 /* ---- draw.c -------------------------------------------------------------------------------- */
 
 /* The memory from which the dispatch of a view draws: powers of the spectrum, or filtered samples.
@@ -232,13 +247,16 @@ int transform_get_program(struct transform *transform, bool compile, const char 
 
 /* ---- kernel_source.c ----------------------------------------------------------------------- */
 
+struct line_layout;
+
 /* Write a file of kernels, a constant that another copy of a template may have defined differently,
- * the constants of an image as the files that load and store samples use them, and those of a stage
- * that the templates of all techniques use. */
+ * the constants of an image as the files that load and store samples use them, those of an axis,
+ * and those of a stage that the templates of all techniques use. */
 void transform_put_file(FILE *out, const char *name);
 void transform_put_constant(FILE *out, const char *name, uint32_t value);
 void transform_put_image(FILE *out, const struct transform_image *image,
                          const struct transform_border *border);
+void transform_put_axis(FILE *out, char name, const struct line_layout *layout);
 void transform_put_stage(FILE *out, const char *axis_name, const struct plan_axis *axis,
                          unsigned stage);
 
@@ -255,6 +273,26 @@ struct plan_limits transform_limits(const struct gpu_device *device,
                                     const struct transform_tuning *tuning);
 int transform_choose_plan(struct transform *transform, struct error *why);
 
+/* The transform that multiplies by the response and makes the result. */
+static inline const struct transform *transform_of_result(const struct transform *transform)
+{
+    return transform->smaller != NULL ? transform->smaller : transform;
+}
+
+/* The plan of the image that is loaded. */
+static inline const struct plan *transform_loaded(const struct transform *transform)
+{
+    return transform->larger != NULL ? &transform->larger->plan : &transform->plan;
+}
+
+/* The frequency of a smaller picture's axis in the length of the loaded image's: those above half
+ * the length are negative. */
+static inline uint32_t transform_loaded_frequency(uint32_t frequency, uint32_t length,
+                                                  uint32_t loaded)
+{
+    return 2 * frequency > length ? frequency + loaded - length : frequency;
+}
+
 /* The line layout of an axis: how many lines of it a work-group of the fused technique transforms
  * together, and whether local memory or registers hold them between stages. */
 struct line_layout {
@@ -269,6 +307,10 @@ struct line_layout {
 
 struct line_layout transform_line_layout(const struct transform *transform,
                                          const struct plan_axis *axis);
+
+/* The layout of the larger transform's lines along its second axis, which a work-group of the
+ * dispatch that makes a smaller picture transforms forward (kernels/transform/fused_larger.cl). */
+struct line_layout transform_larger_lines(const struct transform *transform);
 
 /* Returns the butterflies of a stage in all lines of a group, and the rounds in which the group
  * computes them. */

@@ -202,11 +202,13 @@ bool tuner_fall_back(struct transform_tuning *tuning, const struct tuner_subject
     return true;
 }
 
-static int make_frame(cl_mem *ret, const struct tuner *tuner, uint32_t stride, struct error *why)
+/* Makes a frame that images of this layout begin in. */
+static int make_frame(cl_mem *ret, const struct tuner *tuner, uint32_t offset, uint32_t apart,
+                      uint32_t stride, struct error *why)
 {
     const struct transform_image *image = &tuner->subject.image;
     const size_t size =
-        image->offset + (size_t)image->apart * (image->count - 1) + (size_t)stride * image->height;
+        offset + (size_t)apart * (image->count - 1) + (size_t)stride * image->height;
     const cl_uchar grey = 128;
     const int r =
         opencl_make_buffer(ret, tuner->subject.device->context, CL_MEM_READ_WRITE, size, NULL, why);
@@ -228,9 +230,12 @@ int tuner_create(struct tuner **ret, const struct tuner_subject *subject, bool e
     const struct transform_image *image = &subject->image;
     int r = opencl_make_queue(&tuner->queue, subject->device, CL_QUEUE_PROFILING_ENABLE, why);
     if (r == 0)
-        r = make_frame(&tuner->image, tuner, image->stride, why);
-    if (r == 0)
-        r = make_frame(&tuner->result, tuner,
+        r = make_frame(&tuner->image, tuner, image->offset, image->apart, image->stride, why);
+    if (r == 0 && image->smaller.width > 0)
+        r = make_frame(&tuner->result, tuner, image->smaller.offset, image->smaller.apart,
+                       image->smaller.stride, why);
+    else if (r == 0)
+        r = make_frame(&tuner->result, tuner, image->offset, image->apart,
                        image->kind == SAMPLE_BAYER || image->grey_result ? image->result_stride
                                                                          : image->stride,
                        why);

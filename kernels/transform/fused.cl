@@ -14,8 +14,14 @@
  *   fused.cl            this file: local memory
  *   fused_stage.cl      template, once for each stage of both axes: butterflies and local memory
  *   fused_u.cl          template, once for each stage along U
+ *   fused_larger.cl     template, once for each stage along V of a larger transform
  *   fused_v.cl          template, once for each stage along V
  *   fused_kernels.cl    the three kernels
+ *
+ * A smaller picture is made by two programs. That of the larger transform (IS_LARGER) has only
+ * `forward`. That of the smaller one (IS_SMALLER), whose image is the result, has the other
+ * kernels: `middle` transforms pairs of lines of the larger spectrum along V, keeps their lowest
+ * frequencies and goes on with these in the lengths of the smaller picture.
  *
  * Data:
  *   spectrum, pairs, frequencies: pack.cl.
@@ -57,6 +63,20 @@ typedef work_t work_u_t;
 typedef float work_v_t;
 #else
 typedef work_t work_v_t;
+#endif
+
+#if IS_SMALLER
+typedef work_t work_l_t;
+
+/* As spectrum_at, in the spectrum of the larger transform. */
+static inline uint larger_at(uint place, uint across)
+{
+#if ROWS_FIRST
+    return place / LARGER_LINES * (LARGER_PITCH - LARGER_LINES) + across * LARGER_LINES + place;
+#else
+    return place * LARGER_PITCH + across;
+#endif
+}
 #endif
 
 static inline cplx work_get(local const work_t *work, uint at)

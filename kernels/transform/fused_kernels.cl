@@ -5,6 +5,9 @@
 
 #define LAST_U(function) PASTE(function, PASTE(u_, U_LAST))
 #define LAST_V(function) PASTE(function, PASTE(v_, V_LAST))
+#define LAST_L(function) PASTE(function, PASTE(l_, L_LAST))
+
+#if !IS_SMALLER
 
 kernel __attribute__((reqd_work_group_size(U_GROUP, 1, 1))) void
 forward(global const uchar *restrict image, global stored *restrict spectrum,
@@ -18,15 +21,36 @@ forward(global const uchar *restrict image, global stored *restrict spectrum,
      (struct band){frequencies, band}, work CORRECTION_ARGUMENT);
 }
 
+#endif
+
+#if !IS_LARGER
+
+#if IS_SMALLER
+#define LARGER_PARAMETERS                                                                          \
+    global const stored *restrict larger, global const uint2 *restrict origins,                    \
+        global const float2 *restrict larger_twiddle, global const ushort *restrict crop,          \
+        local work_l_t *lines,
+#else
+#define LARGER_PARAMETERS
+#endif
+
 kernel __attribute__((reqd_work_group_size(V_GROUP, 1, 1))) void
-middle(global stored *restrict spectrum, global const uint2 *restrict places, uint band,
-       global const stored *restrict response, global const float2 *restrict twiddle,
+middle(LARGER_PARAMETERS global stored *restrict spectrum, global const uint2 *restrict places,
+       uint band, global const stored *restrict response, global const float2 *restrict twiddle,
        local work_v_t *work POWERS_PARAMETER)
 {
     const struct pairs pairs = {places, band};
     cplx held[V_LEGS_HELD];
     spectrum += spectrum_offset();
+#if IS_SMALLER
+    const struct pairs from = {origins, band};
+    larger += image_number() * (size_t)LARGER_SIZE;
 #if LANES > 1
+    lines_load(larger, from, lines);
+#endif
+    LAST_L(forward_to_)(held, larger, from, larger_twiddle, crop, lines, work);
+    sync_group();
+#elif LANES > 1
     lines_load(spectrum, pairs, work);
 #endif
     LAST_V(forward_to_)(held, spectrum, pairs, WEIGHTS, twiddle, work);
@@ -48,3 +72,5 @@ inverse(global const stored *restrict spectrum, global const uchar *restrict ima
     (held, spectrum + spectrum_offset(), CAPTURED(image + image_offset()), result + image_offset(),
      twiddle, (struct band){frequencies, band}, work);
 }
+
+#endif

@@ -3,15 +3,27 @@
  * V is the axis along memory (columns first). A group takes LANES pairs of lines at a time, one
  * pair in each lane, so blocks of LANES x LANES numbers are transposed (transpose.cl) on the way
  * into and out of local memory. One work-item transfers V_LINES / V_GROUP such groups of pairs.
- * Used by `middle` (fused_kernels.cl), before its first stage and after its last one. */
+ * Used by `middle` (fused_kernels.cl), before its first stage and after its last one. With
+ * IS_SMALLER the lines that are loaded are those of the larger spectrum, of L_LENGTH elements. */
 
 #if LANES > 1
 
-/* Returns the index of element e of line c in local memory. */
-static inline uint lane_at(uint c, uint e)
+/* Returns the index of element e of line c in local memory, where an axis ends with stages of radix
+ * `unit`. */
+static inline uint lane_at(uint c, uint e, uint unit)
 {
-    return skewed(e, V_UNIT) * V_LINES + c;
+    return skewed(e, unit) * V_LINES + c;
 }
+
+#if IS_SMALLER
+#define LOADED_HALF             (L_LENGTH / 2)
+#define LOADED_UNIT             L_UNIT
+#define LOADED_AT(place, block) larger_at(place, block)
+#else
+#define LOADED_HALF             V_HALF
+#define LOADED_UNIT             V_UNIT
+#define LOADED_AT(place, block) spectrum_at(place, block)
+#endif
 
 /* Loads LANES pairs of lines at a time, one pair into each lane. */
 static inline void pairs_load(global const stored *spectrum, struct pairs pairs, local work_t *work,
@@ -19,13 +31,13 @@ static inline void pairs_load(global const stored *spectrum, struct pairs pairs,
 {
     if (first_pair >= pairs.count)
         return;
-    for (uint block = 0; block < V_LANES; block++) {
+    for (uint block = 0; block < LOADED_HALF / LANES; block++) {
         real are[LANES], aim[LANES], bre[LANES], bim[LANES];
 #pragma unroll
         for (uint i = 0; i < LANES; i++) {
             const uint2 places = pairs.places[min(first_pair + i, pairs.count - 1)];
-            const cplx zp = c_load(spectrum, spectrum_at(places.x, block));
-            const cplx zm = c_load(spectrum, spectrum_at(places.y, block));
+            const cplx zp = c_load(spectrum, LOADED_AT(places.x, block));
+            const cplx zm = c_load(spectrum, LOADED_AT(places.y, block));
             const cplx za = line_a(zp, zm), zb = line_b(zp, zm);
             are[i] = za.re;
             aim[i] = za.im;
@@ -38,8 +50,9 @@ static inline void pairs_load(global const stored *spectrum, struct pairs pairs,
         transpose(bim);
 #pragma unroll
         for (uint i = 0; i < LANES; i++) {
-            work_put(work, lane_at(c, block * LANES + i), c_make(are[i], aim[i]));
-            work_put(work, lane_at(c, block * LANES + i + V_HALF), c_make(bre[i], bim[i]));
+            const uint e = block * LANES + i;
+            work_put(work, lane_at(c, e, LOADED_UNIT), c_make(are[i], aim[i]));
+            work_put(work, lane_at(c, e + LOADED_HALF, LOADED_UNIT), c_make(bre[i], bim[i]));
         }
     }
 }
@@ -52,8 +65,9 @@ static inline void pairs_store(global stored *spectrum, struct pairs pairs,
         real are[LANES], aim[LANES], bre[LANES], bim[LANES];
 #pragma unroll
         for (uint i = 0; i < LANES; i++) {
-            const cplx za = c_swap(work_get(work, lane_at(c, block * LANES + i)));
-            const cplx zb = c_swap(work_get(work, lane_at(c, block * LANES + i + V_HALF)));
+            const uint e = block * LANES + i;
+            const cplx za = c_swap(work_get(work, lane_at(c, e, V_UNIT)));
+            const cplx zb = c_swap(work_get(work, lane_at(c, e + V_HALF, V_UNIT)));
             are[i] = za.re;
             aim[i] = za.im;
             bre[i] = zb.re;

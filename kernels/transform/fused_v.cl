@@ -4,9 +4,11 @@
  * Stage 0 of the forward transform separates the pairs of lines, and stage 0 of the inverse
  * combines them again. With one lane this happens between the spectrum and registers; with several
  * lanes fused_lanes.cl does it. The last forward stage and the first inverse stage have the same
- * legs, and the product with H is between them. */
+ * legs, and the product with H is between them. In a smaller picture (IS_SMALLER) the forward
+ * stages are those of fused_larger.cl, and the product with H comes first. */
 
 #if STAGE == 0 && LANES == 1
+#if !IS_SMALLER
 
 /* The radix of stage 0 is even. Its lower legs are in line A and its upper ones in line B, and both
  * are computed from the same two elements. The last group may have more pairs than remain: the
@@ -28,6 +30,7 @@ static inline void load_pair(cplx *x, struct butterfly place, global const store
         x[j + RADIX / 2] = line_b(plus, minus);
     }
 }
+#endif
 
 static inline void store_pair(const cplx *x, struct butterfly place, global stored *spectrum,
                               struct pairs pairs)
@@ -52,7 +55,7 @@ static inline void store_pair(const cplx *x, struct butterfly place, global stor
 static inline void NAME(get_)(cplx *x, struct butterfly place, global const stored *spectrum,
                               struct pairs pairs, local const work_v_t *work)
 {
-#if STAGE == 0 && LANES == 1
+#if STAGE == 0 && LANES == 1 && !IS_SMALLER
     load_pair(x, place, spectrum, pairs);
 #else
 #pragma unroll
@@ -103,7 +106,9 @@ static inline void NAME(forward_one_)(cplx *x, uint item, global stored *spectru
 {
     const struct butterfly place = NAME(butterfly_)(item);
     NAME(get_)(x, place, spectrum, pairs, work);
+#if !IS_SMALLER
     DFT(x);
+#endif
 #pragma unroll
     for (uint j = 0; j < RADIX; j++) {
         const uint at = NAME(response_)(place, j);
@@ -154,7 +159,7 @@ static inline void NAME(forward_to_)(cplx *held, global stored *spectrum, struct
                                      weights response, global const float2 *twiddle,
                                      local work_v_t *work)
 {
-#if STAGE > 0
+#if STAGE > 0 && !IS_SMALLER
     NAME_PREVIOUS(forward_to_)(held, spectrum, pairs, response, twiddle, work);
     NAME(pass_to_)(held, work);
 #endif

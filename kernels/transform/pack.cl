@@ -7,9 +7,9 @@
  * A followed by B is line ku of the image, transformed along U. Line -ku is its conjugate and need
  * not be computed, so there are U_LENGTH / 2 + 1 pairs of lines.
  *
- * In float the factors 1/2 and 1 / (U_LENGTH V_LENGTH) are in H. In half precision, whose largest
- * number is 65504, the scale is split (LOAD_SCALE, PRODUCT_SCALE, STORE_SCALE) so that no stored
- * number overflows and H keeps its own range.
+ * In float the factors 1/2 and 1 / PADDED_SIZE, which is U_LENGTH V_LENGTH of the captured image,
+ * are in H. In half precision, whose largest number is 65504, the scale is split (LOAD_SCALE,
+ * PRODUCT_SCALE, STORE_SCALE) so that no stored number overflows and H keeps its own range.
  *
  * Data:
  *   spectrum, columns first: one row for each frequency along U, in the order that the transform
@@ -141,7 +141,7 @@ static inline cplx above_threshold(cplx z, weights response)
     const float unit = PRODUCT_SCALE * STORE_SCALE; /* of the product with H = 1 */
     const float threshold = vload_half(RESPONSE_COUNT, VALUES(response)) / unit;
 #else
-    const float unit = 0.5f / ((float)U_LENGTH * V_LENGTH);
+    const float unit = 0.5f / PADDED_SIZE;
     const float threshold = VALUES(response)[RESPONSE_COUNT] / unit;
 #endif
     const real re = c_re(z), im = c_im(z);

@@ -148,6 +148,7 @@ KEYS = {
     "engine.memory": (("auto", 2000, 16777216), (15, 16777217, "much")),
     "engine.cache_dir": ((), ("",)),
     "filter": (EXACT, ("bogus", "lowpass", "lowpass:cutoff=9")),
+    "output.size": (("auto",), ("640", "8x8", "9000x9000")),
     "output.slots": ((4, 8, 64), (3, 65)),
     "output.checksum": ((True, False), ("maybe",)),
     "output.lossless": ((True, False), (1,)),

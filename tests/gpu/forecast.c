@@ -105,6 +105,7 @@ struct scene {
     unsigned in_flight;
     double edge_low;
     bool may_be_direct;
+    bool is_smaller; /* frames become half as wide and half as high */
 };
 
 static const struct scene scenes[] = {
@@ -137,6 +138,10 @@ static const struct scene scenes[] = {
     {"UYVY", "convolve:kernel=1 2 3/4 5 6/7 8 8", RECIPE_ALL, RECIPE_HALF, .in_flight = 2,
      .may_be_direct = true}, /* chroma is transformed */
     {"GREY", "convolve:image=odd", RECIPE_LUMA, .in_flight = 2, .may_be_direct = true},
+    {"NV12", "denoise:sigma=3 | soft-threshold:sigma=1", RECIPE_LUMA, .in_flight = 2,
+     .is_smaller = true},
+    {"GREY", "stabilise | convolve:image=odd", RECIPE_LUMA, RECIPE_HALF, .in_flight = 2,
+     .is_smaller = true},
 };
 
 static struct fftd_format layout_of(const struct scene *scene)
@@ -144,8 +149,9 @@ static struct fftd_format layout_of(const struct scene *scene)
     const uint32_t captured = format_by_name(scene->captured)->fourcc;
     struct fftd_format format;
     struct error why;
-    if (format_layout(&format, engine_published(scene->planes, captured), WIDTH, HEIGHT, 64, &why) <
-        0)
+    const unsigned divisor = scene->is_smaller ? 2 : 1;
+    if (format_layout(&format, engine_published(scene->planes, captured), WIDTH / divisor,
+                      HEIGHT / divisor, 64, &why) < 0)
         fail_msg("%s", why.text);
     return format;
 }
@@ -155,6 +161,8 @@ static struct engine_options options_of(const struct scene *scene, const struct 
     const struct recipe settings = {.precision = scene->precision,
                                     .planes = scene->planes,
                                     .captured = format_by_name(scene->captured)->fourcc,
+                                    .captured_width = scene->is_smaller ? WIDTH : 0,
+                                    .captured_height = scene->is_smaller ? HEIGHT : 0,
                                     .edges.low = scene->edge_low,
                                     .view = scene->view,
                                     .reach.is_short = scene->may_be_direct,

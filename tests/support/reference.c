@@ -101,6 +101,60 @@ void reference_filter(const struct reference *r, const double *in, double *out)
     release(&buffers);
 }
 
+/* The gain of a frequency, as a part of the highest one that is kept. */
+static double edge_gain(double frequency, double edge)
+{
+    if (frequency >= 1)
+        return 0;
+    return frequency <= 1 - edge ? 1 : 0.5 + 0.5 * cos(M_PI * (frequency - 1 + edge) / edge);
+}
+
+/* The factors of a line of `count` samples from frequencies 0 .. padded - 1: exponential functions
+ * at the places of the samples, with the edge. */
+static double complex *factors(uint32_t count, uint32_t length, uint32_t padded, double edge)
+{
+    double complex *ret = malloc(sizeof *ret * (size_t)count * padded);
+    for (uint32_t i = 0; i < count; i++)
+        for (uint32_t k = 0; k < padded; k++) {
+            const double frequency = 2 * k <= padded ? k : (double)k - padded;
+            const double at = (i + 0.5) * length / count - 0.5;
+            const double gain =
+                count == length ? 1
+                                : edge_gain(fabs(frequency) / padded * 2 * length / count, edge);
+            ret[(size_t)i * padded + k] = gain * cexp(2 * M_PI * I * frequency * at / padded);
+        }
+    return ret;
+}
+
+void reference_smaller(const struct reference *r, const double *in, uint32_t width, uint32_t height,
+                       double edge, double *out)
+{
+    const uint32_t px = r->padded_x, py = r->padded_y, half = px / 2 + 1;
+    double complex *along_x = factors(width, r->width, px, edge);
+    double complex *along_y = factors(height, r->height, py, edge);
+    double complex *line = malloc(sizeof *line * half);
+    struct buffers buffers;
+    transform_and_filter(&buffers, r, in);
+    for (uint32_t y = 0; y < height; y++) {
+        for (uint32_t u = 0; u < half; u++)
+            line[u] = 0;
+        for (uint32_t v = 0; v < py; v++)
+            for (uint32_t u = 0; u < half && along_y[(size_t)y * py + v] != 0; u++)
+                line[u] += buffers.spectrum[(size_t)v * half + u] * along_y[(size_t)y * py + v];
+        for (uint32_t x = 0; x < width; x++) {
+            double sum = 0;
+            for (uint32_t u = 0; u < half; u++)
+                sum +=
+                    (u == 0 || 2 * u == px ? 1 : 2) * creal(line[u] * along_x[(size_t)x * px + u]);
+            out[(size_t)y * width + x] = sum;
+        }
+    }
+    free(along_x);
+    free(along_y);
+    free(line);
+    release(&buffers);
+}
+
 void reference_spectrum(const struct reference *r, const double *in, double *out)
 {
     const long px = r->padded_x, py = r->padded_y, half = px / 2 + 1;

@@ -22,6 +22,12 @@ struct reference {
 /* Filters in[width * height] into out by FFTW in double precision. */
 void reference_filter(const struct reference *reference, const double *in, double *out);
 
+/* As reference_filter, but a picture of width x height samples: the lowest frequencies alone, at
+ * the middles of what its samples cover. Along an axis that becomes shorter, a raised cosine over
+ * the last `edge` of these frequencies (0 .. 1) reduces them to 0. */
+void reference_smaller(const struct reference *reference, const double *in, uint32_t width,
+                       uint32_t height, double edge, double *out);
+
 /* Fills in |F H| / (padded_x padded_y) for each frequency of the extended image, padded_y rows of
  * padded_x, where F is its DFT. */
 void reference_spectrum(const struct reference *reference, const double *in, double *out);

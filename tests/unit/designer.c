@@ -56,7 +56,8 @@ static struct design apply(void)
 
 static void create_tuned(const char *device, enum engine_tune tune)
 {
-    struct engine_frames frames = {.captured = format_by_name("GREY")->fourcc};
+    struct engine_frames frames = {
+        .captured = format_by_name("GREY")->fourcc, .width = 64, .height = 48};
     struct error why;
     config = (struct config){.engine = {.options = {.margin = -1, .in_flight = 2, .tune = tune},
                                         .memory_mib = 100,

@@ -47,8 +47,9 @@ struct fixture {
 
 static void set_source(const struct fixture *f, uint64_t version, uint32_t height)
 {
-    const struct fftd_format published = {.width = WIDTH, .height = height, .full_range = 1};
-    observer_set_source(f->observer, version, f->fourcc, DEMOSAIC_BILINEAR, &published);
+    const struct fftd_format captured = {
+        .fourcc = f->fourcc, .width = WIDTH, .height = height, .full_range = 1};
+    observer_set_source(f->observer, version, &captured, DEMOSAIC_BILINEAR);
 }
 
 static void start(struct fixture *f, const char *format, bool takes_measures)

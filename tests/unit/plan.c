@@ -2,6 +2,7 @@
 #include <complex.h>
 #include <errno.h>
 #include <math.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -279,6 +280,65 @@ static void sizes_are_ranked_by_their_cost(void **state)
     assert_int_equal(chosen.y.length, ranked[0].y.length);
 }
 
+static void assert_axis(const struct plan_axis *axis, uint32_t length, uint32_t step)
+{
+    uint32_t product = 1;
+    for (unsigned i = 0; i < axis->stage_count; i++)
+        product *= axis->radix[i];
+    assert_int_equal(axis->length, length);
+    assert_int_equal(product, length);
+    assert_int_equal(length % step, 0);
+    if (step > 1)
+        assert_int_equal(axis->radix[0] % 2, 0);
+}
+
+/* The lengths of a smaller plane are in the ratio of the sides, in both orders. A side without such
+ * lengths is refused, and the nearest that are named can be had. */
+static void smaller_planes_have_lengths_in_their_ratio(void **state)
+{
+    (void)state;
+    unsigned planned = 0, refused = 0;
+    for (uint32_t width = 300; width < 640; width += 17)
+        for (unsigned order = PLAN_COLUMNS_FIRST; order <= PLAN_ROWS_FIRST; order++) {
+            struct plan_limits limits = {.width = 640,
+                                         .height = 480,
+                                         .margin_x = 24,
+                                         .margin_y = 7,
+                                         .order = (enum plan_order)order,
+                                         .lanes = order == PLAN_COLUMNS_FIRST ? 4 : 1,
+                                         .max_radix = 16,
+                                         .smaller_width = width,
+                                         .smaller_height = 160};
+            struct plan plan, smaller;
+            struct error why;
+            unsigned nearest[2];
+            if (plan_choose(&plan, &limits, &why) == 0) {
+                const uint32_t step = 2 * limits.lanes;
+                planned++;
+                plan_smaller(&smaller, &plan, &limits);
+                assert_int_equal((uint64_t)plan.x.length * width % 640, 0);
+                assert_axis(&smaller.x, plan.x.length * width / 640,
+                            order == PLAN_COLUMNS_FIRST ? step : 1);
+                assert_axis(&smaller.y, plan.y.length / 3, order == PLAN_ROWS_FIRST ? step : 1);
+                assert_int_equal(plan_check_smaller(&limits, &why), 0);
+                continue;
+            }
+            refused++;
+            assert_int_equal(plan_check_smaller(&limits, &why), -EINVAL);
+            assert_int_equal(sscanf(why.text,
+                                    "640 columns cannot become %*u: the nearest that can "
+                                    "be had are %u or %u",
+                                    &nearest[0], &nearest[1]),
+                             2);
+            assert_true(nearest[0] < width && width < nearest[1]);
+            for (unsigned i = 0; i < 2; i++) {
+                limits.smaller_width = nearest[i];
+                assert_int_equal(plan_choose(&plan, &limits, &why), 0);
+            }
+        }
+    assert_true(planned > 0 && refused > 0);
+}
+
 /* An axis of even length has one frequency at half the sampling rate, whichever sign. */
 static void nyquist_is_the_mean_of_both_signs(void **state)
 {
@@ -397,6 +457,7 @@ int main(void)
         cmocka_unit_test(bands_end_at_the_last_frequency_that_passes),
         cmocka_unit_test(neighbouring_pairs_are_neighbours),
         cmocka_unit_test(too_large_is_refused_in_words),
+        cmocka_unit_test(smaller_planes_have_lengths_in_their_ratio),
         cmocka_unit_test(nyquist_is_the_mean_of_both_signs),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

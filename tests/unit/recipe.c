@@ -76,6 +76,8 @@ static const struct recipe variants[] = {
     {.edges = {.low = 0.1}},
     {.edges = {.high = 0.1}},
     {.captured = 1},
+    {.captured_width = 1},
+    {.captured_height = 1},
     {.demosaic = DEMOSAIC_GRADIENTS},
     {.complex_response = true},
     {.corrections = true},

@@ -54,6 +54,7 @@ enum transform_technique {
     TRANSFORM_FUSED,
     TRANSFORM_STAGED,
     TRANSFORM_DIRECT, /* for short filters: it does not transform */
+    TRANSFORM_TILES,  /* for filters of medium reach: it transforms tiles of the image */
     TRANSFORM_TECHNIQUES
 };
 
@@ -90,6 +91,10 @@ struct transform;
  */
 void transform_default_tuning(struct transform_tuning *ret, const struct gpu_device *device);
 
+/* Returns the greatest reach of a filter with which a transform of tiles may be faster on a device
+ * than one of the whole image; 0: it never is, or that is not known. */
+uint32_t transform_tile_radius(const struct gpu_device *device);
+
 /* Plans a transform, which then has its plan, tuning and sizes, but nothing on the device: it can
  * only be asked, equipped and destroyed. -ERANGE: the technique cannot handle this size or recipe
  * on this device. The device must outlive the result. */
@@ -122,8 +127,9 @@ const struct transform_tuning *transform_tuning(const struct transform *transfor
 /* Writes the technique and its form: "fused float, columns first"; "direct with up to 7x7 taps". */
 void transform_describe(const struct transform *transform, char *text, size_t size);
 
-/* Whether it convolves with the taps of a short filter. Its plan is then the size of a transform
- * with the same border; nothing is padded. */
+/* Whether it has no spectrum of the image: it convolves with the taps of a short filter, or
+ * transforms tiles. Its plan is then the size of a transform with the same border; nothing is
+ * padded. */
 bool transform_is_direct(const struct transform *transform);
 unsigned transform_dispatches(const struct transform *transform);
 

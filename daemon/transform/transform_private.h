@@ -3,6 +3,7 @@
  *     transform.c        creation and destruction, the table of techniques, response, traffic
  *     frame.c            a frame in flight
  *     fused.c, staged.c  a technique each, which transforms
+ *     tiles.c            one that transforms tiles
  *     direct.c           one that does not
  *     draw.c             views, which are drawn after the transform
  *     dispatch.c         a dispatch: its arguments; the program of all dispatches
@@ -92,7 +93,7 @@ struct technique {
     const char *name;         /* in descriptions: "fused" */
     const char *complex_file; /* the kernels' complex numbers (complex.cl) */
     bool by_stages;           /* its kernels are one stage or a few: STAGED */
-    bool is_direct;           /* it does not transform, and has no spectrum: DIRECT */
+    bool is_direct;           /* it has no spectrum of the image: DIRECT */
 
     /* How long a frame is taken to last, compared with `fused`, before any is measured; HUGE_VAL:
      * it cannot do what the filters need. The cheapest technique that fits is chosen. */
@@ -146,6 +147,7 @@ struct technique {
 extern const struct technique technique_fused;  /* fused.c */
 extern const struct technique technique_staged; /* staged.c */
 extern const struct technique technique_direct; /* direct.c */
+extern const struct technique technique_tiles;  /* tiles.c */
 
 /* ---- transform.c --------------------------------------------------------------------------- */
 

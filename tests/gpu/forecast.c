@@ -137,6 +137,10 @@ static const struct scene scenes[] = {
     {"UYVY", "convolve:kernel=1 2 3/4 5 6/7 8 8", RECIPE_ALL, RECIPE_HALF, .in_flight = 2,
      .may_be_direct = true}, /* chroma is transformed */
     {"GREY", "convolve:image=odd", RECIPE_LUMA, .in_flight = 2, .may_be_direct = true},
+    {"NV12", "sharpen:sigma=3", RECIPE_ALL, RECIPE_HALF, .technique = ENGINE_TILES, .in_flight = 2,
+     .may_be_direct = true},
+    {"GREY", "shift:by=9/3 | convolve:image=odd", RECIPE_LUMA, .technique = ENGINE_TILES,
+     .in_flight = 2, .may_be_direct = true},
 };
 
 static struct fftd_format layout_of(const struct scene *scene)
@@ -152,13 +156,16 @@ static struct fftd_format layout_of(const struct scene *scene)
 
 static struct engine_options options_of(const struct scene *scene, const struct filter_chain *chain)
 {
+    const struct taps_reach most = {
+        .is_short = scene->may_be_direct,
+        .radius = scene->technique == ENGINE_TILES ? TAPS_MAX_TILE_RADIUS : 0};
     const struct recipe settings = {.precision = scene->precision,
                                     .planes = scene->planes,
                                     .captured = format_by_name(scene->captured)->fourcc,
                                     .edges.low = scene->edge_low,
                                     .view = scene->view,
-                                    .reach.is_short = scene->may_be_direct,
-                                    .chroma_reach.is_short = scene->may_be_direct};
+                                    .reach = most,
+                                    .chroma_reach = most};
     return (struct engine_options){.recipe = recipe_of(chain, &settings),
                                    .technique = scene->technique,
                                    .border = scene->border,

@@ -40,11 +40,9 @@ static const char *const planes_names[] = {
     [RECIPE_LUMA] = "luma", [RECIPE_ALL] = "all", [RECIPE_LUMA_ONLY] = "luma-only", NULL};
 static const char *const demosaic_names[] = {
     [DEMOSAIC_BILINEAR] = "bilinear", [DEMOSAIC_GRADIENTS] = "gradients", NULL};
-static const char *const technique_names[] = {[ENGINE_AUTO] = "auto",
-                                              [ENGINE_FUSED] = "fused",
-                                              [ENGINE_STAGED] = "staged",
-                                              [ENGINE_DIRECT] = "direct",
-                                              NULL};
+static const char *const technique_names[] = {
+    [ENGINE_AUTO] = "auto",     [ENGINE_FUSED] = "fused", [ENGINE_STAGED] = "staged",
+    [ENGINE_DIRECT] = "direct", [ENGINE_TILES] = "tiles", NULL};
 static const char *const tune_names[] = {[ENGINE_TUNE_OFF] = "off",
                                          [ENGINE_TUNE_AUTO] = "auto",
                                          [ENGINE_TUNE_EXHAUSTIVE] = "exhaustive",

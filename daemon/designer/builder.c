@@ -20,14 +20,13 @@ int builder_init(struct builder *ret, const struct config *config,
 {
     const struct config_engine *engine = &config->engine;
     *ret = (struct builder){.options = engine->options, .observer = *observer};
-    ret->options.recipe.reach.is_short = ret->options.recipe.chroma_reach.is_short =
-        engine->options.technique == ENGINE_AUTO || engine->options.technique == ENGINE_DIRECT;
     memcpy(ret->selector, engine->device, sizeof ret->selector);
     memcpy(ret->cache_dir, engine->cache_dir, sizeof ret->cache_dir);
     const int r = gpu_device_open(&ret->device[BUILDER_SELECTED].opened, ret->selector, why);
     if (r < 0)
         return r;
     const struct gpu_device *device = ret->device[BUILDER_SELECTED].opened;
+    engine_set_reach(&ret->options, device);
     const unsigned buffers = config->camera.source.buffers;
     ret->memory = (struct builder_memory){
         .budget = budget_of(engine->memory_mib, service_memory_bytes(""), gpu_device_bytes(device),

@@ -193,13 +193,26 @@ static struct recipe component_recipe(const struct engine *engine, bool passes)
     return ret;
 }
 
+void engine_set_reach(struct engine_options *options, const struct gpu_device *device)
+{
+    const enum engine_technique technique = options->technique;
+    const struct taps_reach most = {
+        .is_short = technique != ENGINE_FUSED && technique != ENGINE_STAGED,
+        .radius = technique == ENGINE_TILES  ? TAPS_MAX_TILE_RADIUS
+                  : technique == ENGINE_AUTO ? transform_tile_radius(device)
+                                             : 0};
+    options->recipe.reach = options->recipe.chroma_reach = most;
+}
+
 static void set_technique(struct tuner_subject *subject, enum engine_technique technique)
 {
     static const enum transform_technique of[] = {[ENGINE_FUSED] = TRANSFORM_FUSED,
                                                   [ENGINE_STAGED] = TRANSFORM_STAGED,
-                                                  [ENGINE_DIRECT] = TRANSFORM_DIRECT};
-    subject->any_technique =
-        technique == ENGINE_AUTO || (technique == ENGINE_DIRECT && !subject->reach.is_short);
+                                                  [ENGINE_DIRECT] = TRANSFORM_DIRECT,
+                                                  [ENGINE_TILES] = TRANSFORM_TILES};
+    subject->any_technique = technique == ENGINE_AUTO ||
+                             (technique == ENGINE_DIRECT && !subject->reach.is_short) ||
+                             (technique == ENGINE_TILES && taps_reach_is_far(subject->reach));
     subject->technique = subject->any_technique ? TRANSFORM_FUSED : of[technique];
 }
 

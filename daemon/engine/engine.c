@@ -130,10 +130,10 @@ static void describe(struct engine *engine)
     snprintf(engine->description, sizeof engine->description,
              "%s%s, %ux%u in %ux%u, %u dispatches, %.1f bytes a pixel, lanes %u, "
              "groups %u and %u%s, %s",
-             form, c->recipe.reach.is_short ? reach : "", plan->width, plan->height, plan->x.length,
-             plan->y.length, cost.dispatches, cost.bytes / plan->width / plan->height,
-             tuning->lanes, tuning->column_group, tuning->row_group, needs,
-             engine_is_tuned(engine) ? "tuned" : "not tuned");
+             form, taps_reach_is_far(c->recipe.reach) ? "" : reach, plan->width, plan->height,
+             plan->x.length, plan->y.length, cost.dispatches,
+             cost.bytes / plan->width / plan->height, tuning->lanes, tuning->column_group,
+             tuning->row_group, needs, engine_is_tuned(engine) ? "tuned" : "not tuned");
 }
 
 int engine_describe_frames(struct engine *ret, struct gpu_device *device,

@@ -56,6 +56,11 @@ struct engine_observer {
     void *context;
 };
 
+/* Sets the settings of a recipe that say for which filters an engine on this device may do without
+ * a transform of the whole image: those with which it may be faster, or that the technique demands.
+ */
+void engine_set_reach(struct engine_options *options, const struct gpu_device *device);
+
 /* Creates an engine whose output has this format. support_px: the filter support for which the
  * margin is computed if options->margin is -1 (filter_chain_support). cache_dir holds program
  * binaries; NULL or empty: no cache. observer: NULL, or valid during the call. The call takes

@@ -187,6 +187,13 @@ static bool may_be_short(const struct filter_chain *chain, const struct recipe *
            !view_is_spectrum(settings->view) && !recipe_is_smaller(settings);
 }
 
+static struct taps_reach reach_of(const struct filter_chain *chain,
+                                  const struct taps_samples *samples, uint32_t most)
+{
+    const struct taps_reach reach = taps_reach_of(chain, samples);
+    return reach.is_short ? reach : taps_tile_reach_of(chain, samples, most);
+}
+
 /* Without a pixel format samples may have 16 bits. */
 static void get_reach(void *ret, const struct filter_chain *chain, const struct recipe *settings)
 {
@@ -195,7 +202,7 @@ static void get_reach(void *ret, const struct filter_chain *chain, const struct 
         .sub_x = 1, .sub_y = 1, .bits = info != NULL ? info->bits : 16};
     if (settings->reach.is_short)
         *(struct taps_reach *)ret = may_be_short(chain, settings)
-                                        ? taps_reach_of(chain, &samples)
+                                        ? reach_of(chain, &samples, settings->reach.radius)
                                         : (struct taps_reach){.is_short = false};
 }
 
@@ -213,7 +220,7 @@ static void get_chroma_reach(void *ret, const struct filter_chain *chain,
     const struct taps_samples samples = {.sub_x = is_packed ? 2 : info->plane[1].sub_x,
                                          .sub_y = is_packed ? 1 : info->plane[1].sub_y,
                                          .bits = info->bits};
-    *reach = taps_reach_of(chain, &samples);
+    *reach = reach_of(chain, &samples, settings->chroma_reach.radius);
 }
 
 /* ---- the table ---- */

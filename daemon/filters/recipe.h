@@ -64,7 +64,8 @@ enum recipe_planes { RECIPE_LUMA, RECIPE_ALL, RECIPE_LUMA_ONLY };
     DECLARE(bool, median)                                                                          \
     DECLARE(double, binarise)                                                                      \
     /* How far the filter reaches, in luma or all colours and in planes of chroma, so that an      \
-     * engine may convolve instead of transforming. As settings: whether it may (is_short). */     \
+     * engine may convolve instead of transforming. As settings: whether it may (is_short),        \
+     * and the greatest radius with which it may transform tiles. */                               \
     DECLARE(struct taps_reach, reach)                                                              \
     DECLARE(struct taps_reach, chroma_reach)                                                       \
     DECLARE(struct denoise_settings, denoise)                                                      \

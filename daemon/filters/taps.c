@@ -17,13 +17,18 @@
 #include "core/dft.h"
 #include "filters/filter_grid.h"
 
-#define CURVE_SLOPE     16.0
+#define CURVE_SLOPE          16.0
 
-#define GRID            64u /* samples of a side */
-#define MOST_SUPPORT_PX 16.0
+#define GRID                 64u  /* samples of a side */
+#define TILE_GRID            128u /* for filters that are too long for taps */
+#define MOST_SUPPORT_PX      16.0
+#define MOST_TILE_SUPPORT_PX (1.5 * TAPS_MAX_TILE_RADIUS) /* to the corners of a square */
+#define NEGLIGIBLE_H         0x1p-24
+#define NARROW_BAND          0.8 /* of all frequencies: with less a transform of the image is faster */
 
 static const uint32_t plain_radii[] = {0, 1, 2, 3, 4, TAPS_MAX_PLAIN_RADIUS};
 static const uint32_t product_radii[] = {TAPS_MAX_PLAIN_RADIUS, TAPS_MAX_RADIUS};
+static const uint32_t tile_radii[] = {12, 16, 24, TAPS_MAX_TILE_RADIUS};
 
 /* ---- sampling ---- */
 
@@ -32,22 +37,29 @@ struct sampler {
     double sub_x, sub_y;
     struct filter_grid *images; /* NULL: the chain uses none */
     struct dft *dft;
-    double complex line[GRID];
-    double complex square[(GRID / 2 + 1) * GRID]; /* H, then its transform along rows, then h */
+    uint32_t side;           /* of the grid, at most TILE_GRID */
+    uint32_t band_x, band_y; /* the highest frequencies at which H is not negligible */
+    double complex line[TILE_GRID];
+    double complex square[]; /* side / 2 + 1 rows: H, then its transform along rows, then h */
 };
 
-static struct filter_grid_shape grid_shape(const struct taps_samples *samples)
+static size_t sampler_bytes(uint32_t side)
 {
-    return (struct filter_grid_shape){.first_period = GRID * samples->sub_y,
-                                      .second_period = GRID * samples->sub_x,
-                                      .lines = GRID / 2 + 1,
+    return sizeof(struct sampler) + (size_t)(side / 2 + 1) * side * sizeof(double complex);
+}
+
+static struct filter_grid_shape grid_shape(const struct taps_samples *samples, uint32_t side)
+{
+    return (struct filter_grid_shape){.first_period = side * samples->sub_y,
+                                      .second_period = side * samples->sub_x,
+                                      .lines = side / 2 + 1,
                                       .slots = 1};
 }
 
 static double complex sample(const struct sampler *sampler, int32_t kx, int32_t ky)
 {
-    const double fx = kx / (GRID * sampler->sub_x);
-    const double fy = ky / (GRID * sampler->sub_y);
+    const double fx = kx / (sampler->side * sampler->sub_x);
+    const double fy = ky / (sampler->side * sampler->sub_y);
     double complex transform[FILTER_MAX_STAGES];
     if (sampler->images == NULL)
         return filter_chain_response(sampler->chain, fx, fy);
@@ -58,7 +70,7 @@ static double complex sample(const struct sampler *sampler, int32_t kx, int32_t 
 /* At half the sampling rate of the plane f and -f are the same, and H is their mean. */
 static double complex response_at(const struct sampler *sampler, int32_t kx, int32_t ky)
 {
-    const int32_t half = GRID / 2;
+    const int32_t half = (int32_t)sampler->side / 2;
     const int across = kx == half ? 2 : 1, down = ky == half ? 2 : 1;
     double complex sum = 0;
     for (int i = 0; i < across; i++)
@@ -67,10 +79,22 @@ static double complex response_at(const struct sampler *sampler, int32_t kx, int
     return sum / (across * down);
 }
 
+static void note_band(struct sampler *sampler, const double complex *row, uint32_t ky)
+{
+    const uint32_t side = sampler->side;
+    for (uint32_t k = 0; k < side; k++) {
+        const uint32_t kx = k < side - k ? k : side - k;
+        if (cabs(row[k]) < NEGLIGIBLE_H)
+            continue;
+        sampler->band_x = kx > sampler->band_x ? kx : sampler->band_x;
+        sampler->band_y = ky;
+    }
+}
+
 /* Transforms along rows. A forward transform of H is h at negative places. */
 static void transform_rows(struct sampler *sampler)
 {
-    const uint32_t side = GRID;
+    const uint32_t side = sampler->side;
     for (uint32_t ky = 0; ky <= side / 2; ky++) {
         double complex *row = &sampler->square[(size_t)ky * side];
         if (sampler->images != NULL)
@@ -78,6 +102,7 @@ static void transform_rows(struct sampler *sampler)
         for (uint32_t k = 0; k < side; k++)
             row[k] = response_at(sampler, 2 * k <= side ? (int32_t)k : (int32_t)k - (int32_t)side,
                                  (int32_t)ky);
+        note_band(sampler, row, ky);
         dft_line(sampler->dft, row);
     }
 }
@@ -86,7 +111,7 @@ static void transform_rows(struct sampler *sampler)
  * square holds two of its numbers in each of its first side / 2. */
 static void transform_columns(struct sampler *sampler)
 {
-    const uint32_t side = GRID;
+    const uint32_t side = sampler->side;
     const double scale = 1.0 / ((double)side * side);
     double complex *line = sampler->line;
     for (uint32_t x = 0; x < side; x++) {
@@ -101,11 +126,12 @@ static void transform_columns(struct sampler *sampler)
     }
 }
 
-/* Returns h at a place, -GRID / 2 .. GRID / 2. */
+/* Returns h at a place, -side / 2 .. side / 2. */
 static double tap_at(const struct sampler *sampler, int32_t x, int32_t y)
 {
-    const uint32_t column = (uint32_t)(-x) & (GRID - 1), row = (uint32_t)(-y) & (GRID - 1);
-    const double complex pair = sampler->square[(size_t)(row / 2) * GRID + column];
+    const uint32_t side = sampler->side;
+    const uint32_t column = (uint32_t)(-x) & (side - 1), row = (uint32_t)(-y) & (side - 1);
+    const double complex pair = sampler->square[(size_t)(row / 2) * side + column];
     return row % 2 == 0 ? creal(pair) : cimag(pair);
 }
 
@@ -116,25 +142,34 @@ static void close_sampler(struct sampler *sampler)
     free(sampler);
 }
 
+/* Computes h on a grid. */
 static int open_sampler(struct sampler **ret, const struct filter_chain *chain,
-                        const struct taps_samples *samples, struct error *why)
+                        const struct taps_samples *samples, uint32_t side, struct error *why)
 {
-    const struct filter_grid_shape shape = grid_shape(samples);
-    struct sampler *sampler = malloc(sizeof *sampler);
+    const double support_px = filter_chain_support(chain);
+    const struct filter_grid_shape shape = grid_shape(samples, side);
+    if (support_px > (side == GRID ? MOST_SUPPORT_PX : MOST_TILE_SUPPORT_PX))
+        return error_set(why, ERANGE, "the filter is not short: it reaches %.0f pixels",
+                         support_px);
+    struct sampler *sampler = malloc(sampler_bytes(side));
     if (sampler == NULL)
         return error_set(why, ENOMEM, "out of memory while computing the taps of a filter");
+    sampler->side = side;
+    sampler->band_x = sampler->band_y = 0;
     sampler->chain = chain;
     sampler->sub_x = samples->sub_x;
     sampler->sub_y = samples->sub_y;
     sampler->images = NULL;
     sampler->dft = NULL;
-    int r = dft_create(&sampler->dft, GRID, why);
+    int r = dft_create(&sampler->dft, side, why);
     if (r == 0)
         r = filter_grid_create(&sampler->images, chain, &shape, why);
     if (r < 0) {
         close_sampler(sampler);
         return r;
     }
+    transform_rows(sampler);
+    transform_columns(sampler);
     *ret = sampler;
     return 0;
 }
@@ -149,11 +184,11 @@ static double negligible(const struct filter_chain *chain, const struct taps_sam
     return 1 / (double)((1u << samples->bits) - 1) / (is_curved ? CURVE_SLOPE : 1);
 }
 
-/* Finds the radius. Returns false if it is too large. */
-static bool find_radius(struct taps *ret, const struct sampler *sampler, double least)
+/* Finds the radius. */
+static uint32_t find_radius(const struct sampler *sampler, double least)
 {
-    const int32_t half = GRID / 2;
-    double ring[GRID / 2 + 1] = {0}, sum[GRID / 2 + 1] = {0};
+    const int32_t half = (int32_t)sampler->side / 2;
+    double ring[TILE_GRID / 2 + 1] = {0}, sum[TILE_GRID / 2 + 1] = {0};
     double outside = 0, balance = 0;
     for (int32_t y = -half; y < half; y++)
         for (int32_t x = -half; x < half; x++) {
@@ -168,8 +203,7 @@ static bool find_radius(struct taps *ret, const struct sampler *sampler, double 
         balance += sum[radius];
         outside += ring[radius--];
     }
-    ret->radius = (uint32_t)radius;
-    return radius <= TAPS_MAX_RADIUS;
+    return (uint32_t)radius;
 }
 
 /* Copies the taps, and makes up for those that are left out: the sum is H at 0 again, so flat areas
@@ -231,7 +265,6 @@ static bool is_one(const struct filter_chain *chain)
 int taps_find(struct taps *ret, const struct filter_chain *chain,
               const struct taps_samples *samples, struct error *why)
 {
-    const double support_px = filter_chain_support(chain);
     const double least = negligible(chain, samples);
     struct sampler *sampler = NULL;
     if (is_one(chain)) {
@@ -240,15 +273,11 @@ int taps_find(struct taps *ret, const struct filter_chain *chain,
         ret->tap[0] = ret->across[0][0] = ret->down[0][0] = 1;
         return 0;
     }
-    if (support_px > MOST_SUPPORT_PX)
-        return error_set(why, ERANGE, "the filter is not short: it reaches %.0f pixels",
-                         support_px);
-    int r = open_sampler(&sampler, chain, samples, why);
+    int r = open_sampler(&sampler, chain, samples, GRID, why);
     if (r < 0)
         return r;
-    transform_rows(sampler);
-    transform_columns(sampler);
-    if (find_radius(ret, sampler, least)) {
+    ret->radius = find_radius(sampler, least);
+    if (ret->radius <= TAPS_MAX_RADIUS) {
         copy_taps(ret, sampler);
         find_products(ret, (double *)sampler->square, least / 4);
     } else {
@@ -261,9 +290,9 @@ int taps_find(struct taps *ret, const struct filter_chain *chain,
 
 uint64_t taps_bytes(const struct filter_chain *chain, const struct taps_samples *samples)
 {
-    const struct filter_grid_shape shape = grid_shape(samples);
+    const struct filter_grid_shape shape = grid_shape(samples, GRID);
     return sizeof(struct taps) +
-           (is_one(chain) ? 0 : sizeof(struct sampler) + filter_grid_bytes(chain, &shape));
+           (is_one(chain) ? 0 : sampler_bytes(GRID) + filter_grid_bytes(chain, &shape));
 }
 
 /* ---- what is needed ---- */
@@ -294,18 +323,48 @@ struct taps_reach taps_reach_of(const struct filter_chain *chain,
     return ret;
 }
 
+/* A transform of the whole image leaves out what is beyond the band of a filter, tiles do not. And
+ * a tile has both what h has beyond the radius and, in place of the samples there, those of its far
+ * end, so half as much may be left out as of taps. */
+struct taps_reach taps_tile_reach_of(const struct filter_chain *chain,
+                                     const struct taps_samples *samples, uint32_t most)
+{
+    const uint32_t *radius = tile_radii;
+    struct sampler *sampler = NULL;
+    if (most == 0 || open_sampler(&sampler, chain, samples, TILE_GRID, NULL) < 0)
+        return far;
+    const uint32_t found = find_radius(sampler, negligible(chain, samples) / 2);
+    const uint32_t band = sampler->band_x < sampler->band_y ? sampler->band_x : sampler->band_y;
+    const bool is_narrow = 2 * band < NARROW_BAND * sampler->side;
+    close_sampler(sampler);
+    if (found > TAPS_MAX_TILE_RADIUS || is_narrow)
+        return far;
+    while (*radius < found)
+        radius++;
+    return *radius <= most ? (struct taps_reach){.radius = *radius} : far;
+}
+
+bool taps_reach_is_far(struct taps_reach reach)
+{
+    return !reach.is_short && reach.radius == 0;
+}
+
 struct taps_reach taps_reach_unite(struct taps_reach a, struct taps_reach b)
 {
     const struct taps_reach both = {.is_short = true,
                                     .radius = a.radius > b.radius ? a.radius : b.radius};
-    return a.is_short && b.is_short && both.radius <= TAPS_MAX_PLAIN_RADIUS ? both : far;
+    if (a.is_short && b.is_short)
+        return both.radius <= TAPS_MAX_PLAIN_RADIUS ? both : far;
+    return taps_reach_is_far(a) || taps_reach_is_far(b)
+               ? far
+               : (struct taps_reach){.radius = both.radius};
 }
 
 bool taps_reach_covers(struct taps_reach a, struct taps_reach b)
 {
-    if (!a.is_short || !b.is_short)
-        return !a.is_short;
-    return b.radius <= a.radius &&
+    if (!a.is_short)
+        return taps_reach_is_far(a) || (!taps_reach_is_far(b) && b.radius <= a.radius);
+    return b.is_short && b.radius <= a.radius &&
            (a.products == 0 || (b.products > 0 && b.products <= a.products));
 }
 

@@ -15,9 +15,10 @@
 #include "filters/filter.h"
 
 /* The greatest radius of taps, and of those that are not the sum of a few products. With more a
- * transform is faster. */
+ * transform is faster. That of tiles which are transformed, with which it is one of tiles. */
 #define TAPS_MAX_RADIUS       10
 #define TAPS_MAX_PLAIN_RADIUS 7
+#define TAPS_MAX_TILE_RADIUS  30
 #define TAPS_MAX_SIDE         (2 * TAPS_MAX_RADIUS + 1)
 #define TAPS_MAX_PRODUCTS     3
 
@@ -30,8 +31,8 @@ struct taps_samples {
 /* What kernels for short filters have to be able to do. Filters of one reach differ only in data.
  */
 struct taps_reach {
-    bool is_short;     /* false: the filter needs a transform of the whole image; the rest is 0 */
-    uint32_t radius;   /* of a class, at least that of the taps; 0: H is a factor */
+    bool is_short;     /* false: the filter needs a transform: of tiles, if there is a radius */
+    uint32_t radius;   /* of a class, at least that of the taps; 0: H is a factor, or not short */
     uint32_t products; /* 1 .. TAPS_MAX_PRODUCTS: so many, as in struct taps; 0: the taps are used
                           as they are */
 };
@@ -55,6 +56,14 @@ uint64_t taps_bytes(const struct filter_chain *chain, const struct taps_samples 
 /* Returns what a chain needs. Out of memory, it needs a transform. */
 struct taps_reach taps_reach_of(const struct filter_chain *chain,
                                 const struct taps_samples *samples);
+
+/* The same for a chain that is not short, in classes up to `most`. It has a radius if a transform
+ * of tiles with margins of that many samples is enough, and if its band is not narrow. */
+struct taps_reach taps_tile_reach_of(const struct filter_chain *chain,
+                                     const struct taps_samples *samples, uint32_t most);
+
+/* Whether only a transform of the whole image does. */
+bool taps_reach_is_far(struct taps_reach reach);
 
 /* Returns what is able to do both and their blends. The blend of two products is not one. */
 struct taps_reach taps_reach_unite(struct taps_reach a, struct taps_reach b);

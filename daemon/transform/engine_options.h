@@ -10,8 +10,8 @@
 #include "transform/plan.h"
 #include "filters/recipe.h"
 
-/* ENGINE_DIRECT: direct wherever the filter is short enough, otherwise ENGINE_AUTO. */
-enum engine_technique { ENGINE_AUTO, ENGINE_FUSED, ENGINE_STAGED, ENGINE_DIRECT };
+/* ENGINE_DIRECT, ENGINE_TILES: so wherever the filter is short enough, otherwise ENGINE_AUTO. */
+enum engine_technique { ENGINE_AUTO, ENGINE_FUSED, ENGINE_STAGED, ENGINE_DIRECT, ENGINE_TILES };
 enum engine_tune { ENGINE_TUNE_OFF, ENGINE_TUNE_AUTO, ENGINE_TUNE_EXHAUSTIVE };
 
 struct engine_options {

@@ -434,7 +434,8 @@ static void vary_skew(const struct tuner *tuner, struct tuner_values *ret)
  * begun with them. */
 static void offer(const struct tuner *tuner, struct tuner_values *ret)
 {
-    const bool is_other = tuner->subject.device->midgard || tuner->subject.reach.is_short;
+    const bool is_other =
+        tuner->subject.device->midgard || !taps_reach_is_far(tuner->subject.reach);
     if (is_other && tuner->best.technique != TRANSFORM_FUSED)
         tuner_add(ret, &tuner->defaults);
 }

@@ -13,6 +13,7 @@ const struct technique *const transform_techniques[TRANSFORM_TECHNIQUES] = {
     [TRANSFORM_FUSED] = &technique_fused,
     [TRANSFORM_STAGED] = &technique_staged,
     [TRANSFORM_DIRECT] = &technique_direct,
+    [TRANSFORM_TILES] = &technique_tiles,
 };
 
 static void limit(unsigned *group, size_t most)

@@ -60,6 +60,7 @@ enum transform_technique {
     TRANSFORM_FUSED,
     TRANSFORM_STAGED,
     TRANSFORM_DIRECT, /* for short filters: it does not transform */
+    TRANSFORM_TILES,  /* for filters of medium reach: it transforms tiles of the image */
     TRANSFORM_TECHNIQUES
 };
 
@@ -95,6 +96,10 @@ struct transform;
 /* Returns default settings for the device. The caller sets the recipe, and may set the technique.
  */
 void transform_default_tuning(struct transform_tuning *ret, const struct gpu_device *device);
+
+/* Returns the greatest reach of a filter with which a transform of tiles may be faster on a device
+ * than one of the whole image; 0: it never is, or that is not known. */
+uint32_t transform_tile_radius(const struct gpu_device *device);
 
 /* A smaller picture (transform_image.smaller). Of the spectrum only the frequencies that it can
  * have are multiplied by H and transformed back, in lengths that are to those of the image as its
@@ -137,8 +142,9 @@ const struct transform_tuning *transform_tuning(const struct transform *transfor
 /* Writes the technique and its form: "fused float, columns first"; "direct with up to 7x7 taps". */
 void transform_describe(const struct transform *transform, char *text, size_t size);
 
-/* Whether it convolves with the taps of a short filter. Its plan is then the size of a transform
- * with the same border; nothing is padded. */
+/* Whether it has no spectrum of the image: it convolves with the taps of a short filter, or
+ * transforms tiles. Its plan is then the size of a transform with the same border; nothing is
+ * padded. */
 bool transform_is_direct(const struct transform *transform);
 unsigned transform_dispatches(const struct transform *transform);
 

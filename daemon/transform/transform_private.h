@@ -3,6 +3,7 @@
  *     transform.c        creation and destruction, the table of techniques, response, traffic
  *     frame.c            a frame in flight
  *     fused.c, staged.c  a technique each, which transforms
+ *     tiles.c            one that transforms tiles
  *     direct.c           one that does not
  *     smaller.c          tables of a smaller picture
  *     draw.c             views, which are drawn after the transform
@@ -99,7 +100,7 @@ struct technique {
     const char *name;         /* in descriptions: "fused" */
     const char *complex_file; /* the kernels' complex numbers (complex.cl) */
     bool by_stages;           /* its kernels are one stage or a few: STAGED */
-    bool is_direct;           /* it does not transform, and has no spectrum: DIRECT */
+    bool is_direct;           /* it has no spectrum of the image: DIRECT */
     bool makes_smaller;       /* it makes smaller pictures */
 
     /* How long a frame is taken to last, compared with `fused`, before any is measured; HUGE_VAL:
@@ -154,6 +155,7 @@ struct technique {
 extern const struct technique technique_fused;  /* fused.c */
 extern const struct technique technique_staged; /* staged.c */
 extern const struct technique technique_direct; /* direct.c */
+extern const struct technique technique_tiles;  /* tiles.c */
 
 /* ---- transform.c --------------------------------------------------------------------------- */
 

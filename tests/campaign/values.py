@@ -136,7 +136,7 @@ KEYS = {
     "engine.view": (("picture", "difference", "spectrum", "peaks", "edges"), ("bogus",)),
     "engine.edge_low": ((0.0, 0.05), (-0.1, 1.1)),
     "engine.edge_high": ((0.0, 0.1, 1.0), (-0.1, "steep")),
-    "engine.technique": (("staged", "fused", "direct", "auto"), ("magic",)),
+    "engine.technique": (("staged", "fused", "direct", "tiles", "auto"), ("magic",)),
     "engine.border": (("mirror", "replicate", "constant", "wrap"), ("open",)),
     "engine.border_value": ((0.0, 0.5, 1.0), (-0.1, 1.1)),
     "engine.margin": ((24,), (-2, 4097, "wide")),

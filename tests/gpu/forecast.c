@@ -142,6 +142,10 @@ static const struct scene scenes[] = {
      .is_smaller = true},
     {"GREY", "stabilise | convolve:image=odd", RECIPE_LUMA, RECIPE_HALF, .in_flight = 2,
      .is_smaller = true},
+    {"NV12", "sharpen:sigma=3", RECIPE_ALL, RECIPE_HALF, .technique = ENGINE_TILES, .in_flight = 2,
+     .may_be_direct = true},
+    {"GREY", "shift:by=9/3 | convolve:image=odd", RECIPE_LUMA, .technique = ENGINE_TILES,
+     .in_flight = 2, .may_be_direct = true},
 };
 
 static struct fftd_format layout_of(const struct scene *scene)
@@ -158,6 +162,9 @@ static struct fftd_format layout_of(const struct scene *scene)
 
 static struct engine_options options_of(const struct scene *scene, const struct filter_chain *chain)
 {
+    const struct taps_reach most = {
+        .is_short = scene->may_be_direct,
+        .radius = scene->technique == ENGINE_TILES ? TAPS_MAX_TILE_RADIUS : 0};
     const struct recipe settings = {.precision = scene->precision,
                                     .planes = scene->planes,
                                     .captured = format_by_name(scene->captured)->fourcc,
@@ -165,8 +172,8 @@ static struct engine_options options_of(const struct scene *scene, const struct 
                                     .captured_height = scene->is_smaller ? HEIGHT : 0,
                                     .edges.low = scene->edge_low,
                                     .view = scene->view,
-                                    .reach.is_short = scene->may_be_direct,
-                                    .chroma_reach.is_short = scene->may_be_direct};
+                                    .reach = most,
+                                    .chroma_reach = most};
     return (struct engine_options){.recipe = recipe_of(chain, &settings),
                                    .technique = scene->technique,
                                    .border = scene->border,

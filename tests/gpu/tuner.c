@@ -254,6 +254,11 @@ static void test_short_filters_begin_directly(void **state)
     subject.reach = many;
     tuner_start(&tuning, &subject);
     assert_int_not_equal(tuning.technique, TRANSFORM_DIRECT);
+    assert_int_equal(settings_to_try(&subject), without + 2); /* direct, tiles */
+
+    subject.reach = (struct taps_reach){.radius = 16};
+    tuner_start(&tuning, &subject);
+    assert_int_not_equal(tuning.technique, TRANSFORM_DIRECT);
     assert_int_equal(settings_to_try(&subject), without + 1);
 
     subject.reach = few;

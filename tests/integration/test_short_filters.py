@@ -17,6 +17,8 @@ ARGUMENTS = ("--set", "camera.loop=true", "--set", "engine.border=mirror", "--se
 PADDED = "160x120 in 256x216"
 NONE, KERNEL, SHORT, LONG = ("none", "convolve:kernel=0 1 0/1 4 1/0 1 0,normalise=sum",
                              "gaussian-blur:sigma=2", "gaussian-blur:sigma=6")
+SHARPER, SHARPEST = "sharpen:sigma=4", "sharpen:sigma=4.5"  # their band is wide: tiles
+TILES = "engine.technique=tiles"
 
 
 def response(model, text):
@@ -26,7 +28,8 @@ def response(model, text):
         return numpy.ones(model.squared.shape)
     if text == KERNEL:
         return (4 + 2 * numpy.cos(2 * numpy.pi * fx) + 2 * numpy.cos(2 * numpy.pi * fy)) / 8
-    return numpy.exp(-2 * numpy.pi ** 2 * float(text.split("=")[1]) ** 2 * model.squared)
+    blur = numpy.exp(-2 * numpy.pi ** 2 * float(text.split("=")[1]) ** 2 * model.squared)
+    return 2 - blur if text.startswith("sharpen") else blur
 
 
 @pytest.fixture
@@ -70,7 +73,7 @@ def test_each_frame_is_made_by_one_filter(start, scene, tmp_path):
 
 @pytest.mark.parametrize("old, new, during, after", [
     (NONE, KERNEL, "direct with up to 3x3 taps", "direct with up to 3x3 taps"),
-    (KERNEL, SHORT, "fused float", "direct with up to 15 + 15 taps"),
+    (KERNEL, SHORT, ("tiles", "fused"), "direct with up to 15 + 15 taps"),
     (LONG, SHORT, "fused float", "direct with up to 15 + 15 taps"),
     (SHORT, LONG, "fused float", "fused float")])
 def test_a_fade_blends_and_ends_on_the_fastest_engine(start, scene, tmp_path, old, new, during,
@@ -102,3 +105,46 @@ def test_a_technique_may_be_demanded(start, scene, tmp_path):
     with Recorder(daemon) as reader:
         assert distance(pixels(reader.next()), model.filtered(response(model, SHORT))) <= 1
     assert daemon.ctl_json("status")["Engine"].startswith("fused float, columns first,")
+
+
+def test_tiles_may_be_demanded(start, scene, tmp_path):
+    """Between filters of tiles of one reach or two, and to one that needs the whole image."""
+    daemon, model = begin(start, scene, tmp_path, "--filter", SHORT, "--set", TILES)
+    filters = {1: SHORT}
+    engines = {}
+    with Recorder(daemon) as reader:
+        frames = [reader.next()]
+        for text in (SHARPER, SHARPEST, LONG, SHARPEST, SHORT):
+            serial = daemon.ctl_json("filter", "set", text)["Serial"]
+            filters[serial] = text
+            frames += reader.take_until(lambda frame: frame.filter_serial == serial)
+            engines[text] = daemon.ctl_json("status")["Engine"].split(" ")[0]
+    assert engines == {SHORT: "tiles", SHARPER: "tiles", SHARPEST: "tiles", LONG: "fused"}
+    assert_gapless(frames)
+    for frame in frames:
+        expected = model.filtered(response(model, filters[frame.filter_serial]))
+        assert distance(pixels(frame), expected) <= 1, filters[frame.filter_serial]
+
+
+@pytest.mark.parametrize("old, new, during, after", [
+    (SHARPER, SHARPEST, "tiles", "tiles"), (SHORT, SHARPER, "tiles", "tiles"),
+    (SHARPER, LONG, "fused", "fused"), (LONG, SHARPEST, "fused", "tiles")])
+def test_tiles_fade(start, scene, tmp_path, old, new, during, after):
+    count = 20
+    daemon, model = begin(start, scene, tmp_path, "--filter", old, "--set", TILES)
+    with Recorder(daemon) as reader:
+        reader.next()
+        serial = daemon.ctl_json("filter", "set", "--fade", str(count), new)["Serial"]
+        frames = reader.take_until(lambda frame: frame.filter_serial == serial)[-1:]
+        assert daemon.ctl_json("status")["Engine"].startswith(during)
+        first = frames[0].sequence
+        frames += reader.take_until(lambda frame: frame.sequence >= first + count)
+        while not daemon.ctl_json("status")["Engine"].startswith(after):
+            frames.append(reader.next())
+    assert_gapless(frames)
+    for frame in frames:
+        turn = frame.sequence - first + 1
+        weight = min(turn / count, 1)
+        blend = response(model, old) * (1 - weight) + response(model, new) * weight
+        assert distance(pixels(frame), model.filtered(blend)) <= 1, f"frame {turn} of {count}"
+        assert bool(frame.flags & BLENDED) == (turn < count)

@@ -178,6 +178,14 @@ const char *gpu_device_memory(const struct gpu_device *device)
     return "imagined";
 }
 
+/* Filters may be short, but none is made of tiles. */
+void engine_set_reach(struct engine_options *options, const struct gpu_device *device)
+{
+    (void)device;
+    options->recipe.reach.is_short = options->recipe.chroma_reach.is_short =
+        options->technique == ENGINE_AUTO || options->technique == ENGINE_DIRECT;
+}
+
 int engine_output_create(struct engine_output **ret, const struct engine *engine,
                          const struct engine_output_memory *memory, struct error *why)
 {

@@ -23,7 +23,7 @@ struct shape {
     bool held;
     enum transform_twiddles twiddles;
     unsigned stages_per_dispatch;
-    struct taps_reach reach; /* direct */
+    struct taps_reach reach; /* direct, tiles */
 };
 
 static const struct shape shapes[] = {
@@ -38,6 +38,15 @@ static const struct shape shapes[] = {
     {"factor", TRANSFORM_DIRECT, PLAN_COLUMNS_FIRST, 16, false, TWIDDLES_READ, 1, {true, 0, 0}},
     {"taps", TRANSFORM_DIRECT, PLAN_COLUMNS_FIRST, 4, false, TWIDDLES_READ, 1, {true, 2, 0}},
     {"products", TRANSFORM_DIRECT, PLAN_COLUMNS_FIRST, 8, false, TWIDDLES_READ, 1, {true, 7, 2}},
+    {"tiles", TRANSFORM_TILES, PLAN_COLUMNS_FIRST, 1, false, TWIDDLES_READ, 1, {false, 12, 0}},
+    {"tiles-8-lanes",
+     TRANSFORM_TILES,
+     PLAN_COLUMNS_FIRST,
+     8,
+     false,
+     TWIDDLES_READ,
+     1,
+     {false, 7, 0}},
 };
 
 static const struct {
@@ -145,7 +154,7 @@ static int write_source(const char *directory, const struct shape *shape, size_t
                                               .binarise = sample % 2 == 1 ? 128 : 0,
                                               .edges.low = half ? 0.1 : 0,
                                               .view = view};
-    if (shape->reach.is_short && view_is_spectrum(view))
+    if (!taps_reach_is_far(shape->reach) && view_is_spectrum(view))
         return 0;
     transform.tuning.columns_held = transform.tuning.rows_held = shape->held;
     transform.tuning.twiddles = shape->twiddles;

@@ -171,6 +171,62 @@ static void test_what_is_left_out_is_negligible(void **state)
     }
 }
 
+/* Longer filters may be transformed in tiles if their band is wide: blurs have a narrow one. A
+ * Gaussian has to have decayed to half of what taps leave out, 0.25 of 255 in both axes. */
+static void test_reach_of_tiles(void **state)
+{
+    static const struct {
+        const char *chain;
+        unsigned sub, bits;
+        uint32_t radius; /* 0: the whole image is transformed */
+    } cases[] = {
+        {"sharpen:sigma=3", 1, 8, 12},
+        {"sharpen:sigma=3", 2, 8, 12},
+        {"sharpen:sigma=4.5", 1, 8, 16},
+        {"sharpen:sigma=5", 1, 8, 24},
+        {"sharpen:sigma=5", 1, 16, 24},
+        {"sharpen:sigma=5 | homomorphic", 1, 8, 24},
+        {"sharpen:sigma=8", 1, 8, 30},
+        {"sharpen:sigma=11", 1, 8, 0},
+        {"box-blur:radius=14", 1, 8, 16},
+        {"box-blur:radius=16", 1, 8, 16},
+        {"box-blur:radius=29", 1, 8, 30},
+        {"box-blur:radius=31", 1, 8, 0},
+        {"shift:by=12/-12", 1, 8, 12},
+        {"shift:by=12/-13", 1, 8, 16},
+        {"gaussian-blur:sigma=5", 1, 8, 0},
+        {"gaussian-blur:sigma=3 | shift:by=9/9", 1, 8, 0}, /* the band is narrow */
+        {"gaussian-blur:sigma=20", 1, 8, 0},
+        {"notch:at=0.25/0.1,width=0.02", 1, 8, 0},
+        {"lowpass:shape=ideal,cutoff=0.45", 1, 8, 0},
+    };
+    (void)state;
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        const struct filter_chain chain = chain_of(cases[i].chain);
+        const struct taps_samples samples = {
+            .sub_x = cases[i].sub, .sub_y = cases[i].sub, .bits = cases[i].bits};
+        const struct taps_reach found = taps_tile_reach_of(&chain, &samples, TAPS_MAX_TILE_RADIUS);
+        if (found.is_short || found.radius != cases[i].radius || found.products != 0)
+            fail_msg("%s: radius %u, expected %u", cases[i].chain, found.radius, cases[i].radius);
+    }
+}
+
+static void test_reaches_of_tiles_unite(void **state)
+{
+    const struct taps_reach near = {.radius = 12}, wide = {.radius = 24}, whole = {.radius = 0};
+    const struct taps_reach blur = reach("gaussian-blur:sigma=3", &bytes);
+    (void)state;
+    assert_true(taps_reach_is_far(whole) && !taps_reach_is_far(near) && !taps_reach_is_far(blur));
+    assert_true(taps_reach_equal(taps_reach_unite(near, wide), wide));
+    assert_true(taps_reach_equal(taps_reach_unite(blur, near), near));
+    assert_true(taps_reach_equal(taps_reach_unite(wide, blur), wide));
+    assert_true(taps_reach_is_far(taps_reach_unite(wide, whole)));
+    assert_true(taps_reach_is_far(taps_reach_unite(whole, near)));
+    assert_true(taps_reach_covers(wide, near) && !taps_reach_covers(near, wide));
+    assert_true(taps_reach_covers(near, blur) && !taps_reach_covers(blur, near));
+    assert_true(taps_reach_covers(whole, wide) && !taps_reach_covers(wide, whole));
+}
+
 static void test_reaches_unite(void **state)
 {
     const struct taps_reach point = reach("none", &bytes), three = reach("laplacian", &bytes);
@@ -198,9 +254,14 @@ static void test_reaches_unite(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_kernels_are_their_taps),         cmocka_unit_test(test_a_gaussian),
-        cmocka_unit_test(test_products_make_the_taps),         cmocka_unit_test(test_reaches),
-        cmocka_unit_test(test_what_is_left_out_is_negligible), cmocka_unit_test(test_reaches_unite),
+        cmocka_unit_test(test_kernels_are_their_taps),
+        cmocka_unit_test(test_a_gaussian),
+        cmocka_unit_test(test_products_make_the_taps),
+        cmocka_unit_test(test_reaches),
+        cmocka_unit_test(test_what_is_left_out_is_negligible),
+        cmocka_unit_test(test_reaches_unite),
+        cmocka_unit_test(test_reach_of_tiles),
+        cmocka_unit_test(test_reaches_of_tiles_unite),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -330,7 +330,7 @@ static int warm_up(struct engine *engine, const struct engine_frames *frames, st
 {
     const struct fftd_format *format = &frames->format;
     struct fftd_format captured;
-    struct engine_job job = {0};
+    struct engine_job job = {.is_dispatched = true};
     struct engine_done done;
 
     int r = format_layout(&captured, frames->captured, format->width, format->height, 1, why);

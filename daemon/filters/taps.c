@@ -216,25 +216,13 @@ static void find_products(struct taps *taps, double *rest, double least)
     taps->products = 0;
 }
 
-/* Whether no stage has a response, as in the chain without stages. */
-static bool is_one(const struct filter_chain *chain)
-{
-    for (unsigned i = 0; i < chain->count; i++) {
-        const struct filter_kind *kind = chain->stage[i].kind;
-        if (kind->response != NULL || kind->complex_response != NULL ||
-            kind->image_response != NULL)
-            return false;
-    }
-    return true;
-}
-
 int taps_find(struct taps *ret, const struct filter_chain *chain,
               const struct taps_samples *samples, struct error *why)
 {
     const double support_px = filter_chain_support(chain);
     const double least = negligible(chain, samples);
     struct sampler *sampler = NULL;
-    if (is_one(chain)) {
+    if (!filter_chain_has_response(chain)) {
         ret->radius = 0;
         ret->products = 1;
         ret->tap[0] = ret->across[0][0] = ret->down[0][0] = 1;
@@ -262,8 +250,9 @@ int taps_find(struct taps *ret, const struct filter_chain *chain,
 uint64_t taps_bytes(const struct filter_chain *chain, const struct taps_samples *samples)
 {
     const struct filter_grid_shape shape = grid_shape(samples);
-    return sizeof(struct taps) +
-           (is_one(chain) ? 0 : sizeof(struct sampler) + filter_grid_bytes(chain, &shape));
+    return sizeof(struct taps) + (filter_chain_has_response(chain)
+                                      ? sizeof(struct sampler) + filter_grid_bytes(chain, &shape)
+                                      : 0);
 }
 
 /* ---- what is needed ---- */

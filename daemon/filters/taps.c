@@ -18,12 +18,15 @@
 #include "filters/filter_grid.h"
 
 #define CURVE_SLOPE     16.0
+#define ROUNDING        1e-7 /* of a float */
+#define NO_BAND         6e-8 /* transform/response.c */
 
-#define GRID            64u /* samples of a side */
-#define MOST_SUPPORT_PX 16.0
+#define GRID            64u                         /* samples of a side */
+#define MOST_SUPPORT_PX (TAPS_MAX_RADIUS * M_SQRT2) /* which is to the corner of a square */
 
 static const uint32_t plain_radii[] = {0, 1, 2, 3, 4, TAPS_MAX_PLAIN_RADIUS};
-static const uint32_t product_radii[] = {TAPS_MAX_PLAIN_RADIUS, TAPS_MAX_RADIUS};
+static const uint32_t product_radii[] = {TAPS_MAX_PLAIN_RADIUS, TAPS_MAX_LOW_RADIUS,
+                                         TAPS_MAX_RADIUS};
 
 /* ---- sampling ---- */
 
@@ -32,6 +35,7 @@ struct sampler {
     double sub_x, sub_y;
     struct filter_grid *images; /* NULL: the chain uses none */
     struct dft *dft;
+    bool is_low; /* H is negligible in the upper half of the frequencies along columns */
     double complex line[GRID];
     double complex square[(GRID / 2 + 1) * GRID]; /* H, then its transform along rows, then h */
 };
@@ -75,9 +79,11 @@ static void transform_rows(struct sampler *sampler)
         double complex *row = &sampler->square[(size_t)ky * side];
         if (sampler->images != NULL)
             filter_grid_load(sampler->images, 0, ky);
-        for (uint32_t k = 0; k < side; k++)
+        for (uint32_t k = 0; k < side; k++) {
             row[k] = response_at(sampler, 2 * k <= side ? (int32_t)k : (int32_t)k - (int32_t)side,
                                  (int32_t)ky);
+            sampler->is_low &= ky <= side / 4 || cabs(row[k]) < NO_BAND;
+        }
         dft_line(sampler->dft, row);
     }
 }
@@ -126,6 +132,7 @@ static int open_sampler(struct sampler **ret, const struct filter_chain *chain,
     sampler->chain = chain;
     sampler->sub_x = samples->sub_x;
     sampler->sub_y = samples->sub_y;
+    sampler->is_low = true;
     sampler->images = NULL;
     sampler->dft = NULL;
     int r = dft_create(&sampler->dft, GRID, why);
@@ -169,7 +176,7 @@ static bool find_radius(struct taps *ret, const struct sampler *sampler, double 
         outside += ring[radius--];
     }
     ret->radius = (uint32_t)radius;
-    return radius <= TAPS_MAX_RADIUS;
+    return radius <= (sampler->is_low ? TAPS_MAX_LOW_RADIUS : TAPS_MAX_RADIUS);
 }
 
 /* Copies the taps, and makes up for those that are left out: the sum is H at 0 again, so flat areas
@@ -187,12 +194,24 @@ static void copy_taps(struct taps *ret, const struct sampler *sampler)
             *scaled *= wanted / sum;
 }
 
+/* Whether a line of taps differs between both sides by more than rounding. */
+static bool is_line_odd(const double *line, uint32_t side)
+{
+    double most = 0, apart = 0;
+    for (uint32_t i = 0; i < side; i++) {
+        most = fmax(most, fabs(line[i]));
+        apart = fmax(apart, fabs(line[i] - line[side - 1 - i]));
+    }
+    return apart > ROUNDING * most;
+}
+
 /* Finds the products by elimination with complete pivoting, which ends after as many steps as the
  * matrix has ranks. */
 static void find_products(struct taps *taps, double *rest, double least)
 {
     const uint32_t side = 2 * taps->radius + 1, count = side * side;
     memcpy(rest, taps->tap, count * sizeof *rest);
+    taps->is_odd = false;
     for (taps->products = 0; taps->products <= TAPS_MAX_PRODUCTS; taps->products++) {
         uint32_t pivot = 0;
         double sum = 0;
@@ -210,6 +229,7 @@ static void find_products(struct taps *taps, double *rest, double least)
             across[i] = rest[pivot / side * side + i];
             down[i] = rest[i * side + pivot % side] / rest[pivot];
         }
+        taps->is_odd |= is_line_odd(across, side) || is_line_odd(down, side);
         for (uint32_t i = 0; i < count; i++)
             rest[i] -= down[i / side] * across[i % side];
     }
@@ -225,6 +245,7 @@ int taps_find(struct taps *ret, const struct filter_chain *chain,
     if (!filter_chain_has_response(chain)) {
         ret->radius = 0;
         ret->products = 1;
+        ret->is_odd = false;
         ret->tap[0] = ret->across[0][0] = ret->down[0][0] = 1;
         return 0;
     }
@@ -240,8 +261,8 @@ int taps_find(struct taps *ret, const struct filter_chain *chain,
         copy_taps(ret, sampler);
         find_products(ret, (double *)sampler->square, least / 4);
     } else {
-        r = error_set(why, ERANGE, "the filter is not short: its taps reach farther than %d pixels",
-                      TAPS_MAX_RADIUS);
+        r = error_set(why, ERANGE, "the filter is not short: its taps reach %u pixels",
+                      ret->radius);
     }
     close_sampler(sampler);
     return r;
@@ -264,12 +285,18 @@ static struct taps_reach reach_of(const struct taps *taps)
     const uint32_t side = 2 * taps->radius + 1;
     const bool is_product = taps->products > 0 && 2 * taps->products < side && side > 3;
     const uint32_t *radius = is_product ? product_radii : plain_radii;
-    if (!is_product && taps->radius > TAPS_MAX_PLAIN_RADIUS)
+    if (taps->radius > (!is_product          ? TAPS_MAX_PLAIN_RADIUS
+                        : taps->products > 1 ? TAPS_MAX_LOW_RADIUS
+                                             : TAPS_MAX_RADIUS))
         return far;
     while (*radius < taps->radius)
         radius++;
     return (struct taps_reach){
-        .is_short = true, .radius = *radius, .products = is_product ? taps->products : 0};
+        .is_short = true,
+        .radius = *radius,
+        .products = is_product ? taps->products : 0,
+        .is_odd = is_product && taps->is_odd,
+    };
 }
 
 struct taps_reach taps_reach_of(const struct filter_chain *chain,
@@ -295,10 +322,12 @@ bool taps_reach_covers(struct taps_reach a, struct taps_reach b)
     if (!a.is_short || !b.is_short)
         return !a.is_short;
     return b.radius <= a.radius &&
-           (a.products == 0 || (b.products > 0 && b.products <= a.products));
+           (a.products == 0 ||
+            (b.products > 0 && b.products <= a.products && (a.is_odd || !b.is_odd)));
 }
 
 bool taps_reach_equal(struct taps_reach a, struct taps_reach b)
 {
-    return a.is_short == b.is_short && a.radius == b.radius && a.products == b.products;
+    return a.is_short == b.is_short && a.radius == b.radius && a.products == b.products &&
+           a.is_odd == b.is_odd;
 }

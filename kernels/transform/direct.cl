@@ -389,19 +389,19 @@ static inline void row_take(real *taken, struct block block, local const float *
                             int x, int row)
 {
     if (is_tiled) {
-        local const float *from = tile + row * TILE_PITCH + (x - block.x) + (TILE_MARGIN - RADIUS);
+        local const float *from = tile + row * TILE_PITCH + (x - block.x);
 #if GROUP == 1
 #pragma unroll
         for (int d = 0; d < SIDE; d++)
-            taken[d] = VLOAD(0, from + d);
-#else /* in registers shifts cost nothing */
-        float line[SIDE + LANES - 1];
+            taken[d] = VLOAD(0, from + TILE_MARGIN - RADIUS + d);
+#else /* in registers shifts cost nothing, and whole vectors have no conflicts of banks */
+        float line[2 * TILE_MARGIN + LANES];
 #pragma unroll
-        for (int d = 0; d < SIDE + LANES - 1; d++)
-            line[d] = from[d];
+        for (int i = 0; i <= 2 * TILE_MARGIN / LANES; i++)
+            VSTORE(((local const real *)from)[i], i, line);
 #pragma unroll
         for (int d = 0; d < SIDE; d++)
-            taken[d] = VLOAD(0, line + d);
+            taken[d] = VLOAD(0, line + TILE_MARGIN - RADIUS + d);
 #endif
         return;
     }
@@ -417,6 +417,37 @@ static inline void row_take(real *taken, struct block block, local const float *
 }
 
 /* ---- taps ---------------------------------------------------------------------------------- */
+
+#if GROUP > 1 && RADIUS > 0 && RADIUS <= 4
+
+/* The sums of all rows of the strip are in registers. Each row of samples is loaded once, and adds
+ * to those that it reaches. */
+static inline void strip_make(global uchar *result, struct block block, local const float *tile,
+                              bool is_tiled, constant const float *taps, int x, int strip)
+{
+    const int y = block.y + strip * STRIP;
+    real sum[STRIP];
+#pragma unroll
+    for (int k = 0; k < STRIP; k++)
+        sum[k] = 0;
+#pragma unroll
+    for (int i = 0; i < STRIP + 2 * RADIUS; i++) {
+        real taken[SIDE];
+        row_take(taken, block, tile, is_tiled, x, strip * STRIP + i);
+#pragma unroll
+        for (int d = 0; d < SIDE; d++)
+#pragma unroll
+            for (int k = 0; k < STRIP; k++)
+                if (i >= k && i - k < SIDE)
+                    sum[k] += taps[(i - k) * SIDE + d] * taken[d];
+    }
+#pragma unroll
+    for (int k = 0; k < STRIP; k++)
+        if (y + k < IMAGE_HEIGHT)
+            group_store(result, block, x, y + k, sum[k]);
+}
+
+#else
 
 /* Each row of samples is loaded once, and adds to the SIDE rows of the result that it reaches. */
 static inline void strip_make(global uchar *result, struct block block, local const float *tile,
@@ -448,6 +479,8 @@ static inline void strip_make(global uchar *result, struct block block, local co
         sum[SIDE - 1] = 0;
     }
 }
+
+#endif
 
 static inline void block_make(global uchar *result, struct block block, local const float *tile,
                               bool is_tiled, constant const float *taps)

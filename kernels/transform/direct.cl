@@ -229,9 +229,10 @@ static inline void block_make(global uchar *result, struct block block, constant
 #elif PRODUCTS > 0
 
 #define MARGIN     (TILE_MARGIN / LANES)
-#define RING_PITCH (PRODUCTS * BLOCK_X)
-#define RING_ROWS  (2 * RADIUS + 2)
+#define RING_PITCH (PRODUCTS * COLUMNS) /* vectors, which are stored at once if they are aligned */
 #define SET        (4 * (RADIUS + 1)) /* floats of a product's taps */
+#define AHEAD      4 /* rows */
+#define CACHE_LINE 64
 #define TOGETHER   (COLUMNS < 4 ? COLUMNS : 4) /* groups of columns that are in registers */
 
 /* Lanes d .. d + LANES - 1 of two vectors, for a d that the compiler knows. A load of them from
@@ -306,7 +307,7 @@ ALWAYS_INLINE void row_multiply(real sum[PRODUCTS][COLUMNS], const bits *line,
 
 /* Adds the ring, times a product's taps along columns, to the sums of two rows, `above` and the one
  * below it. Each row that is loaded is for one tap of either. */
-ALWAYS_INLINE void rows_add(real sum[2][TOGETHER], local const float *ring, int above,
+ALWAYS_INLINE void rows_add(real sum[2][TOGETHER], local const real *ring, int above,
                             constant const float *taps, int radius)
 {
     const int rows = 2 * radius + 2;
@@ -314,8 +315,8 @@ ALWAYS_INLINE void rows_add(real sum[2][TOGETHER], local const float *ring, int 
     real higher[TOGETHER], lower[TOGETHER];
 #pragma unroll
     for (int g = 0; g < TOGETHER; g++) {
-        higher[g] = VLOAD(g, ring + up * RING_PITCH);
-        lower[g] = VLOAD(g, ring + down * RING_PITCH);
+        higher[g] = ring[up * RING_PITCH + g];
+        lower[g] = ring[down * RING_PITCH + g];
         sum[0][g] += taps[0] * higher[g];
         sum[1][g] += taps[0] * lower[g];
     }
@@ -324,8 +325,8 @@ ALWAYS_INLINE void rows_add(real sum[2][TOGETHER], local const float *ring, int 
         down = down + 1 == rows ? 0 : down + 1;
 #pragma unroll
         for (int g = 0; g < TOGETHER; g++) {
-            const real next_higher = VLOAD(g, ring + up * RING_PITCH);
-            const real next_lower = VLOAD(g, ring + down * RING_PITCH);
+            const real next_higher = ring[up * RING_PITCH + g];
+            const real next_lower = ring[down * RING_PITCH + g];
             sum[0][g] += BOTH(taps, d, lower[g], next_higher);
             sum[1][g] += BOTH(taps, d, next_lower, higher[g]);
             higher[g] = next_higher;
@@ -334,10 +335,24 @@ ALWAYS_INLINE void rows_add(real sum[2][TOGETHER], local const float *ring, int 
     }
 }
 
+/* Asks for a row that is to be loaded soon. A row of products takes longer than a processor looks
+ * ahead, so that it would wait for each row. */
+static inline void row_await(struct block block, int y)
+{
+#if !DENOISED
+    const int x = max(block.x - TILE_MARGIN, 0);
+    global const uchar *row =
+        BYTES(block.image) + (size_t)y * IMAGE_STRIDE + IMAGE_OFFSET + (size_t)x * IMAGE_STEP;
+    for (int i = 0; y >= 0 && i < (BLOCK_X + 2 * TILE_MARGIN) * IMAGE_STEP + CACHE_LINE;
+         i += CACHE_LINE)
+        __builtin_prefetch((const void *)(size_t)(row + i));
+#endif
+}
+
 /* One item makes the block, two rows at a time. A row of the ring has what its samples are,
  * multiplied along rows, for each product. */
 static inline void block_make(global uchar *result, struct block block, constant const float *taps,
-                              local float *ring)
+                              local real *ring)
 {
     const int radius = (int)taps[0], rows = 2 * radius + 2;
     const int end = min(BLOCK_Y, IMAGE_HEIGHT - block.y);
@@ -346,6 +361,7 @@ static inline void block_make(global uchar *result, struct block block, constant
 #pragma unroll 1
         for (int k = 0; k < 2; k++) {
             const int y = row_of(block.map_y, block.y + i + k - radius);
+            row_await(block, row_of(block.map_y, block.y + i + k - radius + AHEAD));
             bits line[COLUMNS + 2 * MARGIN];
             real sum[PRODUCTS][COLUMNS];
             for (int g = 0; g < COLUMNS + 2 * MARGIN; g++)
@@ -356,7 +372,7 @@ static inline void block_make(global uchar *result, struct block block, constant
             for (int p = 0; p < PRODUCTS; p++)
 #pragma unroll
                 for (int g = 0; g < COLUMNS; g++)
-                    VSTORE(sum[p][g], p * COLUMNS + g, ring + (at + k) * RING_PITCH);
+                    ring[(at + k) * RING_PITCH + p * COLUMNS + g] = sum[p][g];
         }
         const int y = i - 2 * radius;
         if (y < 0)
@@ -368,7 +384,7 @@ static inline void block_make(global uchar *result, struct block block, constant
                 sum[k / TOGETHER][k % TOGETHER] = 0;
 #pragma unroll
             for (int p = 0; p < PRODUCTS; p++)
-                rows_add(sum, ring + p * BLOCK_X + g * LANES,
+                rows_add(sum, ring + p * COLUMNS + g,
                          at >= radius ? at - radius : at - radius + rows,
                          taps + p * SET + 2 * (RADIUS + 1), radius);
 #pragma unroll
@@ -503,9 +519,13 @@ direct(global const uchar *restrict image, global uchar *restrict result,
 {
     const struct block block = {(int)get_group_id(0) * BLOCK_X, (int)get_group_id(1) * BLOCK_Y,
                                 CAPTURED(image + image_offset()), map_x, map_y CORRECTION_ARGUMENT};
+#if PRODUCTS == 0 || GROUP > 1
     local float *tile = (local float *)work;
+#endif
     result += image_offset();
-#if PRODUCTS > 0
+#if PRODUCTS > 0 && GROUP == 1
+    block_make(result, block, taps, work);
+#elif PRODUCTS > 0
     block_make(result, block, taps, tile);
 #elif RADIUS == 0
     block_make(result, block, tile, false, taps);

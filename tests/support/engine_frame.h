@@ -7,7 +7,8 @@
 #include "support/cmocka.h"
 
 /* Filters the frame whose planes lie in `in` as the layout says, and waits for the result. `job`
- * has everything else; kernels make the result, whatever the filter is; `what` is in the message of a test that fails. */
+ * has everything else; kernels make the result, whatever the filter is; `what` is in the message of
+ * a test that fails. */
 static inline void engine_frame(struct engine *engine, struct engine_job job,
                                 const struct fftd_format *layout, const uint8_t *in,
                                 const char *what)

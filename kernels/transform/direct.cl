@@ -132,6 +132,35 @@ static inline void group_store(global uchar *result, struct block block, int x, 
     samples_store(result, block.image, x, 0, is_inside, y, to_result(value));
 }
 
+#if PRODUCTS > 0 && GROUP == 1
+
+#define AHEAD      4 /* rows */
+#define CACHE_LINE 64
+
+/* Asks for the place of some samples of the result that are stored AHEAD rows later. A processor
+ * does not look so far ahead, and a store waits for the line of its place. */
+static inline void place_await(global uchar *result, int x, int y, int samples)
+{
+#if !SAMPLE_BAYER && !GREY_RESULT
+    global uchar *row = result + (size_t)(y + AHEAD) * IMAGE_STRIDE + IMAGE_OFFSET;
+    for (int i = 0; i < samples * IMAGE_STEP; i += CACHE_LINE)
+        __builtin_prefetch((const void *)(size_t)(row + (size_t)x * IMAGE_STEP + i), 1);
+#endif
+}
+
+/* Asks for samples that are loaded soon. */
+static inline void samples_await(struct block block, int x, int y, int samples)
+{
+#if !DENOISED
+    global const uchar *row = BYTES(block.image) + (size_t)y * IMAGE_STRIDE + IMAGE_OFFSET;
+    x = max(x, 0);
+    for (int i = 0; y >= 0 && i < samples * IMAGE_STEP; i += CACHE_LINE)
+        __builtin_prefetch((const void *)(size_t)(row + (size_t)x * IMAGE_STEP + i));
+#endif
+}
+
+#endif
+
 /* Loads all samples that a block needs, each once. */
 static inline void tile_load(struct block block, local float *tile)
 {
@@ -231,8 +260,6 @@ static inline void block_make(global uchar *result, struct block block, constant
 #define MARGIN     (TILE_MARGIN / LANES)
 #define RING_PITCH (PRODUCTS * COLUMNS) /* vectors, which are stored at once if they are aligned */
 #define SET        (4 * (RADIUS + 1)) /* floats of a product's taps */
-#define AHEAD      4 /* rows */
-#define CACHE_LINE 64
 #define TOGETHER   (COLUMNS < 4 ? COLUMNS : 4) /* groups of columns that are in registers */
 
 /* Lanes d .. d + LANES - 1 of two vectors, for a d that the compiler knows. A load of them from
@@ -335,20 +362,6 @@ ALWAYS_INLINE void rows_add(real sum[2][TOGETHER], local const real *ring, int a
     }
 }
 
-/* Asks for a row that is to be loaded soon. A row of products takes longer than a processor looks
- * ahead, so that it would wait for each row. */
-static inline void row_await(struct block block, int y)
-{
-#if !DENOISED
-    const int x = max(block.x - TILE_MARGIN, 0);
-    global const uchar *row =
-        BYTES(block.image) + (size_t)y * IMAGE_STRIDE + IMAGE_OFFSET + (size_t)x * IMAGE_STEP;
-    for (int i = 0; y >= 0 && i < (BLOCK_X + 2 * TILE_MARGIN) * IMAGE_STEP + CACHE_LINE;
-         i += CACHE_LINE)
-        __builtin_prefetch((const void *)(size_t)(row + i));
-#endif
-}
-
 /* One item makes the block, two rows at a time. A row of the ring has what its samples are,
  * multiplied along rows, for each product. */
 static inline void block_make(global uchar *result, struct block block, constant const float *taps,
@@ -361,7 +374,11 @@ static inline void block_make(global uchar *result, struct block block, constant
 #pragma unroll 1
         for (int k = 0; k < 2; k++) {
             const int y = row_of(block.map_y, block.y + i + k - radius);
-            row_await(block, row_of(block.map_y, block.y + i + k - radius + AHEAD));
+            samples_await(block, block.x - TILE_MARGIN,
+                          row_of(block.map_y, block.y + i + k - radius + AHEAD),
+                          BLOCK_X + 2 * TILE_MARGIN + CACHE_LINE);
+            if (i >= 2 * radius)
+                place_await(result, block.x, block.y + i + k - 2 * radius, BLOCK_X);
             bits line[COLUMNS + 2 * MARGIN];
             real sum[PRODUCTS][COLUMNS];
             for (int g = 0; g < COLUMNS + 2 * MARGIN; g++)

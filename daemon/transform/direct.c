@@ -10,12 +10,11 @@
 #include "core/text.h"
 #include "transform/tuner_private.h"
 
-/* Parts of the time of `fused`, as measured on a CPU with registers of 512 bits. A tap of products
- * takes a shift, and less for each product. */
+/* Parts of the time of `fused`, as measured on a CPU with registers of 512 bits. A tap of a product
+ * takes a shift, and work along both axes. */
 #define FIXED_COST    0.06
 #define TAP_COST      0.0085
-#define SHIFT_TAPS    2
-#define PRODUCT_TAPS  0.6
+#define PRODUCT_TAPS  2.4
 
 #define CPU_COLUMNS   4
 #define CPU_STRIP     64
@@ -40,8 +39,7 @@ static bool has_products(const struct taps_reach *reach, const struct gpu_device
 static double count_taps(const struct taps_reach *reach, const struct gpu_device *device)
 {
     const double side = 2 * reach->radius + 1, products = reach->products;
-    return has_products(reach, device) ? side * (SHIFT_TAPS + PRODUCT_TAPS * products)
-                                       : side * side;
+    return has_products(reach, device) ? side * PRODUCT_TAPS * products : side * side;
 }
 
 static bool can_do(const struct taps_reach *reach, const struct gpu_device *device)

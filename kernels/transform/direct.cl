@@ -257,27 +257,28 @@ static inline void block_make(global uchar *result, struct block block, constant
 
 #elif PRODUCTS > 0
 
-#define MARGIN     (TILE_MARGIN / LANES)
-#define RING_PITCH (PRODUCTS * COLUMNS) /* vectors, which are stored at once if they are aligned */
-#define SET        (4 * (RADIUS + 1)) /* floats of a product's taps */
-#define TOGETHER   (COLUMNS < 4 ? COLUMNS : 4) /* groups of columns that are in registers */
+#define MARGIN           (TILE_MARGIN / LANES)
+#define RING_PITCH       (PRODUCTS * COLUMNS)        /* vectors, each of which is stored at once */
+#define SET              (4 * (RADIUS + 1))          /* floats of a product's taps */
+#define TOGETHER         (COLUMNS < 4 ? COLUMNS : 4) /* groups of columns that are in registers */
 
 /* Lanes d .. d + LANES - 1 of two vectors, for a d that the compiler knows. A load of them from
  * memory takes twice as long, because it is from two lines of the cache. They are integers, because
  * LLVM shifts those by one instruction, and floats by a permutation with indices. */
-#define ALWAYS_INLINE static inline __attribute__((always_inline))
+#define ALWAYS_INLINE    static inline __attribute__((always_inline))
 typedef PASTE(int, LANES) bits;
 #define TO_BITS(value)   PASTE(as_int, LANES)(value)
 #define FROM_BITS(value) PASTE(as_float, LANES)(value)
-#define FROM4(d)  d, d + 1, d + 2, d + 3
-#define FROM8(d)  FROM4(d), FROM4(d + 4)
-#define FROM16(d) FROM8(d), FROM8(d + 8)
+#define FROM4(d)         d, d + 1, d + 2, d + 3
+#define FROM8(d)         FROM4(d), FROM4(d + 4)
+#define FROM16(d)        FROM8(d), FROM8(d + 8)
 #define TAKE(d)                                                                                    \
     case d:                                                                                        \
         return __builtin_shufflevector(a, b, PASTE(FROM, LANES)(d));
 
 ALWAYS_INLINE bits shift(bits a, bits b, int d)
 {
+    /* clang-format off */
     switch (d) {
         TAKE(1) TAKE(2) TAKE(3)
 #if LANES > 4
@@ -287,6 +288,7 @@ ALWAYS_INLINE bits shift(bits a, bits b, int d)
         TAKE(8) TAKE(9) TAKE(10) TAKE(11) TAKE(12) TAKE(13) TAKE(14) TAKE(15)
 #endif
     }
+    /* clang-format on */
     return a;
 }
 
@@ -328,8 +330,10 @@ ALWAYS_INLINE void row_multiply(real sum[PRODUCTS][COLUMNS], const bits *line,
 #pragma unroll
     for (int i = 0; i < PRODUCTS * COLUMNS; i++)
         sum[i / COLUMNS][i % COLUMNS] = taps[i / COLUMNS * SET] * line_take(line, i % COLUMNS, 0);
+    /* clang-format off */
     TAP(1) TAP(2) TAP(3) TAP(4) TAP(5) TAP(6) TAP(7) TAP(8)
     TAP(9) TAP(10) TAP(11) TAP(12) TAP(13) TAP(14) TAP(15)
+    /* clang-format on */
 }
 
 /* Adds the ring, times a product's taps along columns, to the sums of two rows, `above` and the one

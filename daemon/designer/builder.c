@@ -282,14 +282,16 @@ static struct builder_memory memory_at(const struct builder *builder, enum build
 static struct recipe recipe_for(const struct builder *builder, const struct engine_frames *frames,
                                 const struct filter_chain *chain, const struct builder_fade *fade)
 {
-    struct recipe settings = builder->options.recipe;
-    engine_frames_set_captured(&settings, frames);
-    struct recipe recipe = recipe_of(chain, &settings);
+    const struct builder_memory memory = memory_at(builder, builder->place);
+    struct engine_options options = builder->options;
+    engine_frames_set_captured(&options.recipe, frames);
+    const struct recipe settings = options.recipe;
+    options.recipe = recipe_of(chain, &settings);
     if (fade->frames > 0) {
         const struct recipe from = recipe_of(&fade->from, &settings);
-        recipe_unite(&recipe, &from); /* builder_can_fade has said that it can */
+        recipe_unite(&options.recipe, &from); /* builder_can_fade has said that it can */
     }
-    return recipe;
+    return engine_true_recipe(memory.outline, &frames->format, &options, builder->cache_dir);
 }
 
 /* Filters one black frame, because some drivers compile a kernel only when it first runs, and that
@@ -298,7 +300,7 @@ static int warm_up(struct engine *engine, const struct engine_frames *frames, st
 {
     const struct fftd_format *format = &frames->format;
     struct fftd_format captured;
-    struct engine_job job = {0};
+    struct engine_job job = {.is_dispatched = true};
     struct engine_done done;
 
     int r = engine_frames_lay_out(&captured, frames, 1, why);

@@ -5,6 +5,16 @@
 #include "engine/engine_private.h"
 #include "engine/fade.h"
 
+/* Whether a chain changes nothing: H is 1, and it needs nothing that the empty chain does not. */
+static bool is_none(const struct filter_chain *chain, const struct recipe *settings)
+{
+    const struct filter_chain none = {.count = 0};
+    if (filter_chain_has_response(chain))
+        return false;
+    const struct recipe needed = recipe_of(chain, settings), least = recipe_of(&none, settings);
+    return recipe_equal(&needed, &least);
+}
+
 int engine_design(const struct engine *engine, const struct filter_chain *chain,
                   struct engine_response **ret, struct error *why)
 {
@@ -17,6 +27,7 @@ int engine_design(const struct engine *engine, const struct filter_chain *chain,
     struct engine_response *response = calloc(1, sizeof *response);
     if (response == NULL)
         return error_set(why, ENOMEM, "out of memory while computing a filter's response");
+    response->is_none = is_none(chain, &engine->options.recipe);
     for (unsigned i = 0; i < engine->component_count && r == 0; i++) {
         const struct component *component = &engine->component[i];
         for (unsigned k = 0; engine_steps[k] != NULL && r == 0; k++)
@@ -60,6 +71,7 @@ void engine_apply(struct engine *engine, struct engine_response *response, uint6
     fade_destroy(engine->filter.fade);
     engine->filter.fade = fade;
     engine->filter.serial = serial;
+    engine->filter.is_none = response->is_none;
     engine->filter.change++;
     for (unsigned i = 0; i < engine->component_count; i++)
         for (unsigned k = 0; engine_steps[k] != NULL; k++) {

@@ -136,6 +136,18 @@ static void describe(struct engine *engine)
              tuning->row_group, needs, engine_is_tuned(engine) ? "tuned" : "not tuned");
 }
 
+/* Whether the result has every byte of the frame if nothing changes it. Kernels keep 10 and 12 bits
+ * in their range, whatever a camera has put above them; and where each colour is filtered, the
+ * fourth byte of a pixel is 0. */
+static bool may_pass(const struct engine *engine)
+{
+    const struct format_info *info = engine->info;
+    const bool drops_byte =
+        info->kind == SAMPLE_RGB8 && info->step == 4 && engine->options.recipe.planes == RECIPE_ALL;
+    return engine->source.fourcc == engine->format.fourcc && info->bits % 8 == 0 && !drops_byte &&
+           engine->options.recipe.view == VIEW_PICTURE;
+}
+
 int engine_describe_frames(struct engine *ret, struct gpu_device *device,
                            const struct fftd_format *format, const struct engine_options *options,
                            struct error *why)
@@ -164,6 +176,7 @@ int engine_describe_frames(struct engine *ret, struct gpu_device *device,
     ret->filtered_planes = takes_all ? format->plane_count : 1;
     ret->source_bytes = plane_end(&source.plane[ret->filtered_planes - 1]);
     ret->frame_bytes = plane_end(&format->plane[ret->filtered_planes - 1]);
+    ret->may_pass = may_pass(ret);
     return 0;
 }
 

@@ -179,7 +179,9 @@ struct engine_job {
                         the padded size, for an engine with options->recipe.shifts; 0: it is not */
     struct view_mark mark[VIEW_MAX_MARKS]; /* drawn into a VIEW_PEAKS */
     unsigned mark_count;
-    void *tag; /* returned with the result */
+    bool is_dispatched; /* it goes through the device even if nothing changes it, because kernels
+                           are to be measured or loaded */
+    void *tag;          /* returned with the result */
 };
 
 /* Bytes of a frame that the processor copied. What the device or its driver moves is not counted.
@@ -210,7 +212,8 @@ struct engine_done {
 
 /* Starts a frame without waiting for the device. The input has been copied when this returns, so
  * its buffer may be returned to the camera; a frame in `memory` belongs to the device until it is
- * collected. -EBUSY: in_flight frames are in flight already; -EIO: the device refused a command,
+ * collected. One that nothing changes may be copied, and is then finished when those before it are.
+ * -EBUSY: in_flight frames are in flight already; -EIO: the device refused a command,
  * which the text names; -EINVAL: the correction has too many waves, or the engine was built without
  * corrections or shifts. If the device refused only a part, the frame stays in flight as an
  * abandoned one: engine_collect returns -ECANCELED for it once the device has finished the other

@@ -64,6 +64,7 @@ struct slot {
     int64_t accounted_ns; /* until when the time of the thread is in result.overhead */
     struct engine_job job;
     struct engine_done result;
+    bool passed;   /* the host has copied the frame, and the device has nothing of it */
     bool complete; /* under the engine's mutex, like the next two */
     cl_int status;
     int64_t finished_ns;
@@ -89,6 +90,7 @@ struct engine {
     size_t source_bytes;      /* of the leading planes of an input frame, which are filtered */
     size_t frame_bytes;       /* of the same planes of the result */
     unsigned filtered_planes; /* planes 0 .. this - 1 go through the device */
+    bool may_pass;            /* the result of a frame that nothing changes is the frame */
     struct component component[MAX_COMPONENTS];
     unsigned component_count;
     struct slot slot[ENGINE_MAX_IN_FLIGHT];
@@ -98,6 +100,7 @@ struct engine {
         uint64_t serial;
         uint64_t change;   /* counts the responses that have come into use */
         struct fade *fade; /* into the components' responses; NULL: none */
+        bool is_none;      /* it changes nothing */
     } filter;              /* of new frames */
     int event_fd;
     pthread_mutex_t mutex;
@@ -112,6 +115,7 @@ struct engine {
 struct engine_response {
     struct transform_response data[MAX_COMPONENTS][ENGINE_MAX_STEPS];
     struct fade *fade; /* with which it comes into use; NULL: at once */
+    bool is_none;      /* the chain changes nothing */
 };
 
 /* Describes the engine for comparison.h, as one that is compared on this device. */

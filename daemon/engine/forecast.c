@@ -97,3 +97,28 @@ int engine_forecast(struct engine_forecast *ret, struct gpu_device *device,
         *ret = forecast;
     return r;
 }
+
+/* Components of chroma have one reach. */
+struct recipe engine_true_recipe(struct gpu_device *device, const struct fftd_format *format,
+                                 const struct engine_options *options, const char *cache_dir)
+{
+    struct recipe ret = options->recipe;
+    struct transform *transform;
+    struct engine *engine = malloc(sizeof *engine);
+    int r =
+        engine == NULL ? -ENOMEM : engine_describe_frames(engine, device, format, options, NULL);
+    if (r == 0)
+        engine_list_components(engine, 0);
+    for (unsigned i = 0; r == 0 && i < engine->component_count; i++) {
+        struct taps_reach *reach = i == 0 ? &ret.reach : &ret.chroma_reach;
+        if (!reach->is_short)
+            continue;
+        r = component_sketch(&transform, &engine->component[i], cache_dir, NULL);
+        if (r == 0 && !transform_is_direct(transform))
+            *reach = (struct taps_reach){.is_short = false};
+        if (r == 0)
+            transform_destroy(transform);
+    }
+    free(engine);
+    return r == 0 ? ret : options->recipe;
+}

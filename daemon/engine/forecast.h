@@ -50,4 +50,10 @@ int engine_forecast(struct engine_forecast *ret, struct gpu_device *device,
                     double support_px, const struct filter_chain *chain, const char *cache_dir,
                     struct error *why);
 
+/* Returns the recipe of `options` with the reach of the engine that engine_create would make: one
+ * that transforms, although the filter is short, reaches everything. The arguments are those of
+ * engine_forecast. The recipe is as it was if there is no such engine, or no memory to plan it. */
+struct recipe engine_true_recipe(struct gpu_device *device, const struct fftd_format *format,
+                                 const struct engine_options *options, const char *cache_dir);
+
 #endif

@@ -82,7 +82,7 @@ static int time_frame(void *context, double *ret_ms, struct error *why)
 static int time_engine(struct engine *engine, double *ret_ms, struct error *why)
 {
     const struct fftd_format *source = &engine->source;
-    struct engine_job job = {0};
+    struct engine_job job = {.is_dispatched = true};
     uint8_t *in = malloc(source->frame_bytes);
     int r = 0;
     job.out = malloc(engine->format.frame_bytes);

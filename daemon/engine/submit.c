@@ -182,6 +182,46 @@ static void watch_done(struct slot *slot)
     pthread_mutex_unlock(&engine->mutex);
 }
 
+/* ---- frames that nothing changes ----------------------------------------------------------- */
+
+/* Whether the host copies the next frame instead of having it filtered. A device with memory of its
+ * own that is sent frames from where they are, or one that reads them there, takes less of the
+ * processor's time than a copy would. */
+static bool passes(const struct engine *engine, const struct engine_job *job)
+{
+    return engine->may_pass && engine->filter.is_none && engine->filter.fade == NULL &&
+           (job->memory == NULL || gpu_device_is_cpu(engine->device)) && !job->is_dispatched &&
+           job->correction == NULL && !job_is_shifted(job);
+}
+
+/* The frame is finished when those before it are, so usually at once. */
+static void pass_frame(struct slot *slot)
+{
+    struct engine *engine = slot->engine;
+    struct waiter *waiter = &engine->waiter;
+    const int64_t begun_ns = slot->accounted_ns = clock_now_ns();
+    slot->result.copies.passed_bytes =
+        take_planes(&engine->format, &slot->job, slot->job.out, 0, engine->format.plane_count);
+    slot_account(slot, OVERHEAD_COPY);
+    slot->passed = true;
+    slot->job.memory = NULL;
+    slot->job.output = NULL;
+    slot->status = CL_SUCCESS;
+    slot->finished_ns = slot->result.submitted_ns = slot->accounted_ns;
+    slot->result.upload_ns = slot->accounted_ns - begun_ns;
+    engine->in_flight++;
+    pthread_mutex_lock(&engine->mutex);
+    slot->complete = waiter->waited == waiter->submitted++;
+    if (slot->complete) {
+        waiter->waited++;
+        eventfd_write(engine->event_fd, 1);
+    } else {
+        pthread_cond_signal(&waiter->work);
+    }
+    pthread_mutex_unlock(&engine->mutex);
+    slot_account(slot, OVERHEAD_ENQUEUE);
+}
+
 /* ---- the life of a frame ------------------------------------------------------------------- */
 
 static void release_events(struct slot *slot)
@@ -277,12 +317,16 @@ int engine_submit(struct engine *engine, const struct engine_job *job, struct er
     struct slot *slot =
         &engine->slot[(engine->oldest + engine->in_flight) % engine->options.in_flight];
     slot->job = *job;
-    slot->complete = false;
+    slot->complete = slot->passed = false;
     slot->result = (struct engine_done){.tag = job->tag,
                                         .filter_serial = engine->filter.serial,
                                         .view = engine->options.recipe.view,
                                         .overhead = {.ns[OVERHEAD_GAP] = -1}};
 
+    if (passes(engine, job)) {
+        pass_frame(slot);
+        return 0;
+    }
     const int64_t begun_ns = slot->accounted_ns = clock_now_ns();
     if (job->output != NULL)
         engine_output_take(job->output, job->output_frame);
@@ -313,7 +357,8 @@ int engine_submit(struct engine *engine, const struct engine_job *job, struct er
 static int64_t device_time(cl_event first, cl_event last)
 {
     cl_ulong start, end;
-    if (clGetEventProfilingInfo(first, CL_PROFILING_COMMAND_START, sizeof start, &start, NULL) !=
+    if (first == NULL ||
+        clGetEventProfilingInfo(first, CL_PROFILING_COMMAND_START, sizeof start, &start, NULL) !=
             CL_SUCCESS ||
         clGetEventProfilingInfo(last, CL_PROFILING_COMMAND_END, sizeof end, &end, NULL) !=
             CL_SUCCESS)
@@ -388,7 +433,7 @@ int engine_collect(struct engine *engine, bool wait, struct engine_done *ret, st
         set_step_times(slot);
         slot_account(slot, OVERHEAD_ENQUEUE);
         const uint8_t *from = slot->mapped_out != NULL ? slot->mapped_out : slot->host_out_at;
-        if (from != slot->job.out) {
+        if (!slot->passed && from != slot->job.out) {
             memcpy(slot->job.out, from, engine->frame_bytes);
             slot->result.copies.out_bytes = engine->frame_bytes;
         }

@@ -85,6 +85,9 @@ double complex filter_chain_response_of(const struct filter_chain *chain,
  * small one. */
 bool filter_chain_is_complex(const struct filter_chain *chain);
 
+/* Returns whether any stage has a response. If none has, H is 1. */
+bool filter_chain_has_response(const struct filter_chain *chain);
+
 /* Returns the curve that samples pass before the chain filters them, and whose inverse they pass
  * after it. It is CURVE_NONE if no stage has one. */
 struct curve filter_chain_curve(const struct filter_chain *chain);

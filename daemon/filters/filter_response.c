@@ -77,6 +77,17 @@ bool filter_chain_is_complex(const struct filter_chain *chain)
     return false;
 }
 
+bool filter_chain_has_response(const struct filter_chain *chain)
+{
+    for (unsigned i = 0; i < chain->count; i++) {
+        const struct filter_kind *kind = chain->stage[i].kind;
+        if (kind->response != NULL || kind->complex_response != NULL ||
+            kind->image_response != NULL)
+            return true;
+    }
+    return false;
+}
+
 /* ---- the curve ---- */
 
 struct curve filter_chain_curve(const struct filter_chain *chain)

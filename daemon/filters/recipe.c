@@ -108,7 +108,8 @@ static unsigned reach_numbers(double *ret, const void *value)
     ret[0] = reach->is_short;
     ret[1] = reach->radius;
     ret[2] = reach->products;
-    return 3;
+    ret[3] = reach->is_odd;
+    return 4;
 }
 
 static void unite_reaches(void *a, const void *b)

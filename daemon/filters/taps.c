@@ -18,16 +18,18 @@
 #include "filters/filter_grid.h"
 
 #define CURVE_SLOPE          16.0
+#define ROUNDING             1e-7 /* of a float */
 
 #define GRID                 64u  /* samples of a side */
 #define TILE_GRID            128u /* for filters that are too long for taps */
-#define MOST_SUPPORT_PX      16.0
-#define MOST_TILE_SUPPORT_PX (1.5 * TAPS_MAX_TILE_RADIUS) /* to the corners of a square */
-#define NEGLIGIBLE_H         0x1p-24
+#define MOST_SUPPORT_PX      (TAPS_MAX_RADIUS * M_SQRT2)  /* to the corner of a square */
+#define MOST_TILE_SUPPORT_PX (1.5 * TAPS_MAX_TILE_RADIUS) /* the same */
+#define NEGLIGIBLE_H         0x1p-24                      /* transform/response.c */
 #define NARROW_BAND          0.8 /* of all frequencies: with less a transform of the image is faster */
 
 static const uint32_t plain_radii[] = {0, 1, 2, 3, 4, TAPS_MAX_PLAIN_RADIUS};
-static const uint32_t product_radii[] = {TAPS_MAX_PLAIN_RADIUS, TAPS_MAX_RADIUS};
+static const uint32_t product_radii[] = {TAPS_MAX_PLAIN_RADIUS, TAPS_MAX_LOW_RADIUS,
+                                         TAPS_MAX_RADIUS};
 static const uint32_t tile_radii[] = {12, 16, 24, TAPS_MAX_TILE_RADIUS};
 
 /* ---- sampling ---- */
@@ -221,12 +223,24 @@ static void copy_taps(struct taps *ret, const struct sampler *sampler)
             *scaled *= wanted / sum;
 }
 
+/* Whether a line of taps differs between both sides by more than rounding. */
+static bool is_line_odd(const double *line, uint32_t side)
+{
+    double most = 0, apart = 0;
+    for (uint32_t i = 0; i < side; i++) {
+        most = fmax(most, fabs(line[i]));
+        apart = fmax(apart, fabs(line[i] - line[side - 1 - i]));
+    }
+    return apart > ROUNDING * most;
+}
+
 /* Finds the products by elimination with complete pivoting, which ends after as many steps as the
  * matrix has ranks. */
 static void find_products(struct taps *taps, double *rest, double least)
 {
     const uint32_t side = 2 * taps->radius + 1, count = side * side;
     memcpy(rest, taps->tap, count * sizeof *rest);
+    taps->is_odd = false;
     for (taps->products = 0; taps->products <= TAPS_MAX_PRODUCTS; taps->products++) {
         uint32_t pivot = 0;
         double sum = 0;
@@ -244,22 +258,11 @@ static void find_products(struct taps *taps, double *rest, double least)
             across[i] = rest[pivot / side * side + i];
             down[i] = rest[i * side + pivot % side] / rest[pivot];
         }
+        taps->is_odd |= is_line_odd(across, side) || is_line_odd(down, side);
         for (uint32_t i = 0; i < count; i++)
             rest[i] -= down[i / side] * across[i % side];
     }
     taps->products = 0;
-}
-
-/* Whether no stage has a response, as in the chain without stages. */
-static bool is_one(const struct filter_chain *chain)
-{
-    for (unsigned i = 0; i < chain->count; i++) {
-        const struct filter_kind *kind = chain->stage[i].kind;
-        if (kind->response != NULL || kind->complex_response != NULL ||
-            kind->image_response != NULL)
-            return false;
-    }
-    return true;
 }
 
 int taps_find(struct taps *ret, const struct filter_chain *chain,
@@ -267,22 +270,25 @@ int taps_find(struct taps *ret, const struct filter_chain *chain,
 {
     const double least = negligible(chain, samples);
     struct sampler *sampler = NULL;
-    if (is_one(chain)) {
+    if (!filter_chain_has_response(chain)) {
         ret->radius = 0;
         ret->products = 1;
+        ret->is_odd = false;
         ret->tap[0] = ret->across[0][0] = ret->down[0][0] = 1;
         return 0;
     }
     int r = open_sampler(&sampler, chain, samples, GRID, why);
     if (r < 0)
         return r;
+    /* Whether it removes the upper half of the frequencies along columns. */
+    const bool is_low = sampler->band_y <= sampler->side / 4;
     ret->radius = find_radius(sampler, least);
-    if (ret->radius <= TAPS_MAX_RADIUS) {
+    if (ret->radius <= (is_low ? TAPS_MAX_LOW_RADIUS : TAPS_MAX_RADIUS)) {
         copy_taps(ret, sampler);
         find_products(ret, (double *)sampler->square, least / 4);
     } else {
-        r = error_set(why, ERANGE, "the filter is not short: its taps reach farther than %d pixels",
-                      TAPS_MAX_RADIUS);
+        r = error_set(why, ERANGE, "the filter is not short: its taps reach %u pixels",
+                      ret->radius);
     }
     close_sampler(sampler);
     return r;
@@ -291,8 +297,9 @@ int taps_find(struct taps *ret, const struct filter_chain *chain,
 uint64_t taps_bytes(const struct filter_chain *chain, const struct taps_samples *samples)
 {
     const struct filter_grid_shape shape = grid_shape(samples, GRID);
-    return sizeof(struct taps) +
-           (is_one(chain) ? 0 : sampler_bytes(GRID) + filter_grid_bytes(chain, &shape));
+    return sizeof(struct taps) + (filter_chain_has_response(chain)
+                                      ? sampler_bytes(GRID) + filter_grid_bytes(chain, &shape)
+                                      : 0);
 }
 
 /* ---- what is needed ---- */
@@ -304,12 +311,18 @@ static struct taps_reach reach_of(const struct taps *taps)
     const uint32_t side = 2 * taps->radius + 1;
     const bool is_product = taps->products > 0 && 2 * taps->products < side && side > 3;
     const uint32_t *radius = is_product ? product_radii : plain_radii;
-    if (!is_product && taps->radius > TAPS_MAX_PLAIN_RADIUS)
+    if (taps->radius > (!is_product          ? TAPS_MAX_PLAIN_RADIUS
+                        : taps->products > 1 ? TAPS_MAX_LOW_RADIUS
+                                             : TAPS_MAX_RADIUS))
         return far;
     while (*radius < taps->radius)
         radius++;
     return (struct taps_reach){
-        .is_short = true, .radius = *radius, .products = is_product ? taps->products : 0};
+        .is_short = true,
+        .radius = *radius,
+        .products = is_product ? taps->products : 0,
+        .is_odd = is_product && taps->is_odd,
+    };
 }
 
 struct taps_reach taps_reach_of(const struct filter_chain *chain,
@@ -365,10 +378,12 @@ bool taps_reach_covers(struct taps_reach a, struct taps_reach b)
     if (!a.is_short)
         return taps_reach_is_far(a) || (!taps_reach_is_far(b) && b.radius <= a.radius);
     return b.is_short && b.radius <= a.radius &&
-           (a.products == 0 || (b.products > 0 && b.products <= a.products));
+           (a.products == 0 ||
+            (b.products > 0 && b.products <= a.products && (a.is_odd || !b.is_odd)));
 }
 
 bool taps_reach_equal(struct taps_reach a, struct taps_reach b)
 {
-    return a.is_short == b.is_short && a.radius == b.radius && a.products == b.products;
+    return a.is_short == b.is_short && a.radius == b.radius && a.products == b.products &&
+           a.is_odd == b.is_odd;
 }

@@ -14,9 +14,12 @@
 #include "core/error.h"
 #include "filters/filter.h"
 
-/* The greatest radius of taps, and of those that are not the sum of a few products. With more a
- * transform is faster. That of tiles which are transformed, with which it is one of tiles. */
-#define TAPS_MAX_RADIUS       10
+/* The greatest radius of taps that are one product; of those that are more, or whose filter removes
+ * the upper half of the frequencies, which makes a transform cheaper; and of those that are not the
+ * sum of a few products. With more a transform is faster. The last is that of tiles which are
+ * transformed, with which it is one of tiles. */
+#define TAPS_MAX_RADIUS       15
+#define TAPS_MAX_LOW_RADIUS   10
 #define TAPS_MAX_PLAIN_RADIUS 7
 #define TAPS_MAX_TILE_RADIUS  30
 #define TAPS_MAX_SIDE         (2 * TAPS_MAX_RADIUS + 1)
@@ -35,11 +38,13 @@ struct taps_reach {
     uint32_t radius;   /* of a class, at least that of the taps; 0: H is a factor, or not short */
     uint32_t products; /* 1 .. TAPS_MAX_PRODUCTS: so many, as in struct taps; 0: the taps are used
                           as they are */
+    bool is_odd;       /* the taps of products differ between both sides of the middle */
 };
 
 struct taps {
     uint32_t radius;
     uint32_t products; /* 0: more than TAPS_MAX_PRODUCTS */
+    bool is_odd;       /* of products, as in struct taps_reach */
     /* tap[(j + radius) * (2 * radius + 1) + i + radius] is h(i, j). It is the sum of down[k][j +
      * radius] * across[k][i + radius] over the products. */
     double tap[TAPS_MAX_SIDE * TAPS_MAX_SIDE];

@@ -10,11 +10,11 @@
 #include "core/text.h"
 #include "transform/tuner_private.h"
 
-/* Parts of the time of `fused`, as measured on a CPU with registers of 512 bits. There a load from
- * any address takes as long as two products. */
+/* Parts of the time of `fused`, as measured on a CPU with registers of 512 bits. A tap of a product
+ * takes a shift, and work along both axes. */
 #define FIXED_COST    0.06
 #define TAP_COST      0.0085
-#define LOAD_TAPS     2
+#define PRODUCT_TAPS  2.4
 
 #define CPU_COLUMNS   4
 #define CPU_STRIP     64
@@ -39,8 +39,7 @@ static bool has_products(const struct taps_reach *reach, const struct gpu_device
 static double count_taps(const struct taps_reach *reach, const struct gpu_device *device)
 {
     const double side = 2 * reach->radius + 1, products = reach->products;
-    return has_products(reach, device) ? side * (fmax(LOAD_TAPS, products) + products)
-                                       : side * side;
+    return has_products(reach, device) ? side * PRODUCT_TAPS * products : side * side;
 }
 
 static bool can_do(const struct taps_reach *reach, const struct gpu_device *device)
@@ -74,8 +73,8 @@ static uint32_t products_of(const struct transform *transform)
     return has_products(reach, transform->device) ? reach->products : 0;
 }
 
-/* The local memory of direct.cl: the tile, TILE_PITCH x TILE_ROWS, or what takes its place; or a
- * line and the rings. */
+/* The local memory of direct.cl: the tile, TILE_PITCH x TILE_ROWS, or what takes its place; or the
+ * ring. */
 static size_t work_bytes(const struct transform *transform)
 {
     const struct transform_tuning *tuning = &transform->tuning;
@@ -86,7 +85,7 @@ static size_t work_bytes(const struct transform *transform)
     const size_t tile_rows = (size_t)tuning->rows * tuning->row_group + 2 * radius;
     const size_t floats = products == 0 ? pitch * tile_rows
                           : tuning->column_group == 1
-                              ? pitch + products * side_of(transform)
+                              ? products * (side_of(transform) + 1)
                               : (products > pitch ? products : pitch) * tile_rows;
     return floats * sizeof(cl_float);
 }
@@ -164,16 +163,22 @@ static struct technique_bytes memory(const struct transform *transform)
 
 /* ---- the response -------------------------------------------------------------------------- */
 
-/* The taps of a product (direct.cl). */
+/* The taps of a product (direct.cl), and the numbers before them. */
 static size_t set_size(const struct transform *transform)
 {
-    return (transform->tuning.column_group > 1 ? 2 : 3) * (size_t)side_of(transform);
+    return transform->tuning.column_group > 1 ? 2 * (size_t)side_of(transform)
+                                              : 4 * ((size_t)radius_of(transform) + 1);
+}
+
+static size_t head_size(const struct transform *transform)
+{
+    return transform->tuning.column_group > 1 ? 0 : 1;
 }
 
 static size_t count_response(const struct transform *transform)
 {
     const size_t side = side_of(transform), products = products_of(transform);
-    return products > 0 ? 1 + products * set_size(transform) : side * side;
+    return products > 0 ? head_size(transform) + products * set_size(transform) : side * side;
 }
 
 static struct taps_samples samples_of(const struct transform *transform, double sub_x, double sub_y)
@@ -195,24 +200,35 @@ static void put_taps(float *values, uint32_t radius, const struct taps *taps)
                 (float)taps->tap[(own - 1 - y) * own + own - 1 - x];
 }
 
+/* Those of either side of the middle, the one for samples to the right, or below, first. */
+static void put_sides(float *values, uint32_t most, const double *taps, uint32_t radius)
+{
+    for (uint32_t i = 0; i <= radius; i++) {
+        values[i] = (float)taps[radius - i];
+        values[most + 1 + i] = (float)taps[radius + i];
+    }
+}
+
 static void put_products(float *values, const struct transform *transform, const struct taps *taps)
 {
     const uint32_t side = side_of(transform), own = 2 * taps->radius + 1;
-    const uint32_t spare = radius_of(transform) - taps->radius;
+    const uint32_t radius = radius_of(transform), spare = radius - taps->radius;
     const bool is_shared = transform->tuning.column_group > 1;
-    const size_t size = set_size(transform);
     for (size_t i = 0; i < count_response(transform); i++)
         values[i] = 0;
-    values[0] = (float)spare;
-    for (uint32_t p = 0; p < taps->products; p++)
-        for (uint32_t i = 0; i < own; i++) {
-            float *across = values + 1 + p * size, *down = across + side;
-            across[spare + i] = (float)taps->across[p][own - 1 - i];
-            if (is_shared)
-                down[spare + i] = (float)taps->down[p][own - 1 - i];
-            else
-                down[i] = down[own + i] = (float)taps->down[p][own - 1 - i];
+    if (!is_shared)
+        values[0] = (float)taps->radius;
+    for (uint32_t p = 0; p < taps->products; p++) {
+        float *set = values + head_size(transform) + p * set_size(transform);
+        for (uint32_t i = 0; i < own && is_shared; i++) {
+            set[spare + i] = (float)taps->across[p][own - 1 - i];
+            set[side + spare + i] = (float)taps->down[p][own - 1 - i];
         }
+        if (!is_shared) {
+            put_sides(set, radius, taps->across[p], taps->radius);
+            put_sides(set + 2 * (size_t)(radius + 1), radius, taps->down[p], taps->radius);
+        }
+    }
 }
 
 static int fill_response(const struct transform *transform, float *values,
@@ -225,7 +241,8 @@ static int fill_response(const struct transform *transform, float *values,
         return error_set(why, ENOMEM, "out of memory while computing the taps of a filter");
     int r = taps_find(taps, chain, &samples, why);
     const uint32_t radius = radius_of(transform), products = products_of(transform);
-    const bool is_product = taps->products > 0 && taps->products <= products;
+    const bool is_product = taps->products > 0 && taps->products <= products &&
+                            (!taps->is_odd || transform->tuning.recipe.reach.is_odd);
     if (r == 0 && (taps->radius > radius || (products > 0 && !is_product)))
         r = error_set(why, EINVAL,
                       "the filter has taps of radius %u, a sum of %u products: expected at most "
@@ -296,6 +313,7 @@ static void put_source(FILE *out, const struct transform *transform)
     const struct plan *plan = &transform->plan;
     transform_put_constant(out, "RADIUS", radius_of(transform));
     transform_put_constant(out, "PRODUCTS", products_of(transform));
+    transform_put_constant(out, "ODD", transform->tuning.recipe.reach.is_odd);
     transform_put_constant(out, "GROUP", tuning->column_group);
     transform_put_constant(out, "COLUMNS", tuning->columns);
     transform_put_constant(out, "ROWS", tuning->rows);

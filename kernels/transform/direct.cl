@@ -7,10 +7,13 @@
  *                  coordinates before the image are behind the others
  *   taps           PRODUCTS == 0: SIDE rows of SIDE floats. A sample of the result is the sum of
  *                  taps[j][i] times the sample i - RADIUS to the right and j - RADIUS down.
- *                  PRODUCTS > 0: the first float, `spare`, is how many taps at either end are 0;
- *                  then for each product SIDE taps along rows, and along columns: for one item
- *                  twice those that are not spare, one set after the other; for several all SIDE
- *   work           local memory: the tile, or a line and the rings
+ *                  PRODUCTS > 0, one item: the first float is the radius beyond which taps are 0;
+ *                  then for each product RADIUS + 1 taps along rows, from the middle on, for
+ *                  samples to the right, and as many for those to the left; and those along
+ *                  columns, for samples below and above. If not ODD, both sides have the same taps
+ *                  PRODUCTS > 0, several items: for each product SIDE taps along rows, and as many
+ *                  along columns
+ *   work           local memory: the tile, or the ring
  *
  * Work-items: a work-group of GROUP items makes a block of COLUMNS groups of LANES columns and ROWS
  * strips of STRIP rows. The second dimension counts blocks of rows, the third one images
@@ -21,7 +24,7 @@
  * without the tile. Elsewhere the group first loads all samples that its block needs into the tile,
  * each once.
  *
- * With products, one item makes the block row by row: a row of samples is loaded into the line, is
+ * With products, one item makes the block two rows at a time: a row of samples is loaded, is
  * multiplied by the taps along rows, and joins the ring of the last rows, which are multiplied by
  * those along columns. Several items multiply all rows of the tile, put the results into its place,
  * and multiply these along columns. */
@@ -129,6 +132,35 @@ static inline void group_store(global uchar *result, struct block block, int x, 
     samples_store(result, block.image, x, 0, is_inside, y, to_result(value));
 }
 
+#if PRODUCTS > 0 && GROUP == 1
+
+#define AHEAD      4 /* rows */
+#define CACHE_LINE 64
+
+/* Asks for the place of some samples of the result that are stored AHEAD rows later. A processor
+ * does not look so far ahead, and a store waits for the line of its place. */
+static inline void place_await(global uchar *result, int x, int y, int samples)
+{
+#if !SAMPLE_BAYER && !GREY_RESULT
+    global uchar *row = result + (size_t)(y + AHEAD) * IMAGE_STRIDE + IMAGE_OFFSET;
+    for (int i = 0; i < samples * IMAGE_STEP; i += CACHE_LINE)
+        __builtin_prefetch((const void *)(size_t)(row + (size_t)x * IMAGE_STEP + i), 1);
+#endif
+}
+
+/* Asks for samples that are loaded soon. */
+static inline void samples_await(struct block block, int x, int y, int samples)
+{
+#if !DENOISED
+    global const uchar *row = BYTES(block.image) + (size_t)y * IMAGE_STRIDE + IMAGE_OFFSET;
+    x = max(x, 0);
+    for (int i = 0; y >= 0 && i < samples * IMAGE_STEP; i += CACHE_LINE)
+        __builtin_prefetch((const void *)(size_t)(row + (size_t)x * IMAGE_STEP + i));
+#endif
+}
+
+#endif
+
 /* Loads all samples that a block needs, each once. */
 static inline void tile_load(struct block block, local float *tile)
 {
@@ -197,7 +229,6 @@ static inline void block_make(global uchar *result, struct block block, constant
                               local float *tile)
 {
     real sum[ROUNDS][PRODUCTS];
-    taps++;
     tile_load(block, tile);
 #pragma unroll
     for (int i = 0; i < ROUNDS; i++) {
@@ -226,66 +257,163 @@ static inline void block_make(global uchar *result, struct block block, constant
 
 #elif PRODUCTS > 0
 
-#define RING_PITCH (PRODUCTS * BLOCK_X)
-#define SET        (3 * SIDE) /* floats of a product's taps */
+#define MARGIN           (TILE_MARGIN / LANES)
+#define RING_PITCH       (PRODUCTS * COLUMNS)        /* vectors, each of which is stored at once */
+#define SET              (4 * (RADIUS + 1))          /* floats of a product's taps */
+#define TOGETHER         (COLUMNS < 4 ? COLUMNS : 4) /* groups of columns that are in registers */
 
-static inline void row_clear(real sum[PRODUCTS][COLUMNS])
+/* Lanes d .. d + LANES - 1 of two vectors, for a d that the compiler knows. A load of them from
+ * memory takes twice as long, because it is from two lines of the cache. They are integers, because
+ * LLVM shifts those by one instruction, and floats by a permutation with indices. */
+#define ALWAYS_INLINE    static inline __attribute__((always_inline))
+typedef PASTE(int, LANES) bits;
+#define TO_BITS(value)   PASTE(as_int, LANES)(value)
+#define FROM_BITS(value) PASTE(as_float, LANES)(value)
+#define FROM4(d)         d, d + 1, d + 2, d + 3
+#define FROM8(d)         FROM4(d), FROM4(d + 4)
+#define FROM16(d)        FROM8(d), FROM8(d + 8)
+#define TAKE(d)                                                                                    \
+    case d:                                                                                        \
+        return __builtin_shufflevector(a, b, PASTE(FROM, LANES)(d));
+
+ALWAYS_INLINE bits shift(bits a, bits b, int d)
+{
+    /* clang-format off */
+    switch (d) {
+        TAKE(1) TAKE(2) TAKE(3)
+#if LANES > 4
+        TAKE(4) TAKE(5) TAKE(6) TAKE(7)
+#endif
+#if LANES > 8
+        TAKE(8) TAKE(9) TAKE(10) TAKE(11) TAKE(12) TAKE(13) TAKE(14) TAKE(15)
+#endif
+    }
+    /* clang-format on */
+    return a;
+}
+
+/* The samples d to the right of group g of a line, which begins MARGIN groups to the left. */
+ALWAYS_INLINE real line_take(const bits *line, int g, int d)
+{
+    const int lane = (d + MARGIN * LANES) % LANES, at = g + (d + MARGIN * LANES) / LANES;
+    return FROM_BITS(shift(line[at], line[lane > 0 ? at + 1 : at], lane));
+}
+
+/* The taps at a distance on both sides, times their samples. */
+#if ODD
+#define BOTH(taps, d, after, before) ((taps)[d] * (after) + (taps)[RADIUS + 1 + (d)] * (before))
+#else
+#define BOTH(taps, d, after, before) ((taps)[d] * ((after) + (before)))
+#endif
+
+ALWAYS_INLINE void tap_add(real sum[PRODUCTS][COLUMNS], const bits *line,
+                           constant const float *taps, int d)
+{
+#pragma unroll
+    for (int g = 0; g < COLUMNS; g++) {
+        const real right = line_take(line, g, d), left = line_take(line, g, -d);
+#pragma unroll
+        for (int p = 0; p < PRODUCTS; p++)
+            sum[p][g] += BOTH(taps + p * SET, d, right, left);
+    }
+}
+
+#define TAP(d)                                                                                     \
+    if (d <= RADIUS && d <= radius)                                                                \
+        tap_add(sum, line, taps, d);
+
+/* Multiplies a row by the taps along it. The sums of all columns are independent of each other, so
+ * none waits for the one before. (Compilers do not unroll so long a loop.) */
+ALWAYS_INLINE void row_multiply(real sum[PRODUCTS][COLUMNS], const bits *line,
+                                constant const float *taps, int radius)
 {
 #pragma unroll
     for (int i = 0; i < PRODUCTS * COLUMNS; i++)
-        sum[i / COLUMNS][i % COLUMNS] = 0;
+        sum[i / COLUMNS][i % COLUMNS] = taps[i / COLUMNS * SET] * line_take(line, i % COLUMNS, 0);
+    /* clang-format off */
+    TAP(1) TAP(2) TAP(3) TAP(4) TAP(5) TAP(6) TAP(7) TAP(8)
+    TAP(9) TAP(10) TAP(11) TAP(12) TAP(13) TAP(14) TAP(15)
+    /* clang-format on */
 }
 
-/* Adds one row of samples, each times its taps, to the sums of all columns. They are independent of
- * each other, so none waits for the one before. */
-static inline void row_add(real sum[PRODUCTS][COLUMNS], constant const float *taps,
-                           local const float *from, uint product_distance)
+/* Adds the ring, times a product's taps along columns, to the sums of two rows, `above` and the one
+ * below it. Each row that is loaded is for one tap of either. */
+ALWAYS_INLINE void rows_add(real sum[2][TOGETHER], local const real *ring, int above,
+                            constant const float *taps, int radius)
 {
+    const int rows = 2 * radius + 2;
+    int up = above, down = above + 1 == rows ? 0 : above + 1;
+    real higher[TOGETHER], lower[TOGETHER];
 #pragma unroll
-    for (int p = 0; p < PRODUCTS; p++)
+    for (int g = 0; g < TOGETHER; g++) {
+        higher[g] = ring[up * RING_PITCH + g];
+        lower[g] = ring[down * RING_PITCH + g];
+        sum[0][g] += taps[0] * higher[g];
+        sum[1][g] += taps[0] * lower[g];
+    }
+    for (int d = 1; d <= radius; d++) {
+        up = up == 0 ? rows - 1 : up - 1;
+        down = down + 1 == rows ? 0 : down + 1;
 #pragma unroll
-        for (int g = 0; g < COLUMNS; g++)
-            sum[p][g] += taps[p * SET] * VLOAD(g, from + p * product_distance);
+        for (int g = 0; g < TOGETHER; g++) {
+            const real next_higher = ring[up * RING_PITCH + g];
+            const real next_lower = ring[down * RING_PITCH + g];
+            sum[0][g] += BOTH(taps, d, lower[g], next_higher);
+            sum[1][g] += BOTH(taps, d, next_lower, higher[g]);
+            higher[g] = next_higher;
+            lower[g] = next_lower;
+        }
+    }
 }
 
-/* One item makes the block. A row of the ring has what its samples are, multiplied along rows, for
- * each product. */
+/* One item makes the block, two rows at a time. A row of the ring has what its samples are,
+ * multiplied along rows, for each product. */
 static inline void block_make(global uchar *result, struct block block, constant const float *taps,
-                              local float *line)
+                              local real *ring)
 {
-    local float *ring = line + TILE_PITCH;
-    const int spare = (int)taps[0], side = SIDE - 2 * spare, radius = RADIUS - spare;
-    const int margin = (radius + LANES - 1) / LANES;
+    const int radius = (int)taps[0], rows = 2 * radius + 2;
     const int end = min(BLOCK_Y, IMAGE_HEIGHT - block.y);
     taps++;
-    for (int i = 0, at = 0; i < end + 2 * radius; i++, at = at + 1 == side ? 0 : at + 1) {
-        const int y = row_of(block.map_y, block.y + i - radius);
-        real sum[PRODUCTS][COLUMNS];
-        for (int g = -margin; g < COLUMNS + margin; g++)
-            VSTORE(group_load(block.image, block.map_x, block.x + g * LANES, y BLOCK_CORRECTION),
-                   TILE_MARGIN / LANES + g, line);
-        row_clear(sum);
-        for (int d = 0; d < side; d++)
-            row_add(sum, taps + spare + d, line + TILE_MARGIN - radius + d, 0);
+    for (int i = 0, at = 0; i < end + 2 * radius; i += 2, at = at + 2 == rows ? 0 : at + 2) {
+#pragma unroll 1
+        for (int k = 0; k < 2; k++) {
+            const int y = row_of(block.map_y, block.y + i + k - radius);
+            samples_await(block, block.x - TILE_MARGIN,
+                          row_of(block.map_y, block.y + i + k - radius + AHEAD),
+                          BLOCK_X + 2 * TILE_MARGIN + CACHE_LINE);
+            if (i >= 2 * radius)
+                place_await(result, block.x, block.y + i + k - 2 * radius, BLOCK_X);
+            bits line[COLUMNS + 2 * MARGIN];
+            real sum[PRODUCTS][COLUMNS];
+            for (int g = 0; g < COLUMNS + 2 * MARGIN; g++)
+                line[g] = TO_BITS(group_load(block.image, block.map_x,
+                                             block.x + (g - MARGIN) * LANES, y BLOCK_CORRECTION));
+            row_multiply(sum, line, taps, radius);
 #pragma unroll
-        for (int p = 0; p < PRODUCTS; p++)
+            for (int p = 0; p < PRODUCTS; p++)
 #pragma unroll
-            for (int g = 0; g < COLUMNS; g++)
-                VSTORE(sum[p][g], p * COLUMNS + g, ring + at * RING_PITCH);
-        if (i < 2 * radius)
+                for (int g = 0; g < COLUMNS; g++)
+                    ring[(at + k) * RING_PITCH + p * COLUMNS + g] = sum[p][g];
+        }
+        const int y = i - 2 * radius;
+        if (y < 0)
             continue;
-        /* The ring's first row is side - 1 - at rows behind the oldest one. */
-        row_clear(sum);
-        for (int k = 0; k < side; k++)
-            row_add(sum, taps + SIDE + side - 1 - at + k, ring + k * RING_PITCH, BLOCK_X);
+        for (int g = 0; g < COLUMNS; g += TOGETHER) {
+            real sum[2][TOGETHER];
 #pragma unroll
-        for (int g = 0; g < COLUMNS; g++) {
-            real total = sum[0][g];
+            for (int k = 0; k < 2 * TOGETHER; k++)
+                sum[k / TOGETHER][k % TOGETHER] = 0;
 #pragma unroll
-            for (int p = 1; p < PRODUCTS; p++)
-                total += sum[p][g];
-            if (block.x + g * LANES < IMAGE_WIDTH)
-                group_store(result, block, block.x + g * LANES, block.y + i - 2 * radius, total);
+            for (int p = 0; p < PRODUCTS; p++)
+                rows_add(sum, ring + p * COLUMNS + g,
+                         at >= radius ? at - radius : at - radius + rows,
+                         taps + p * SET + 2 * (RADIUS + 1), radius);
+#pragma unroll
+            for (int k = 0; k < 2 * TOGETHER; k++) {
+                const int x = block.x + (g + k % TOGETHER) * LANES, row = y + k / TOGETHER;
+                if (x < IMAGE_WIDTH && row < end)
+                    group_store(result, block, x, block.y + row, sum[k / TOGETHER][k % TOGETHER]);
+            }
         }
     }
 }
@@ -298,19 +426,19 @@ static inline void row_take(real *taken, struct block block, local const float *
                             int x, int row)
 {
     if (is_tiled) {
-        local const float *from = tile + row * TILE_PITCH + (x - block.x) + (TILE_MARGIN - RADIUS);
+        local const float *from = tile + row * TILE_PITCH + (x - block.x);
 #if GROUP == 1
 #pragma unroll
         for (int d = 0; d < SIDE; d++)
-            taken[d] = VLOAD(0, from + d);
-#else /* in registers shifts cost nothing */
-        float line[SIDE + LANES - 1];
+            taken[d] = VLOAD(0, from + TILE_MARGIN - RADIUS + d);
+#else /* in registers shifts cost nothing, and whole vectors have no conflicts of banks */
+        float line[2 * TILE_MARGIN + LANES];
 #pragma unroll
-        for (int d = 0; d < SIDE + LANES - 1; d++)
-            line[d] = from[d];
+        for (int i = 0; i <= 2 * TILE_MARGIN / LANES; i++)
+            VSTORE(((local const real *)from)[i], i, line);
 #pragma unroll
         for (int d = 0; d < SIDE; d++)
-            taken[d] = VLOAD(0, line + d);
+            taken[d] = VLOAD(0, line + TILE_MARGIN - RADIUS + d);
 #endif
         return;
     }
@@ -326,6 +454,37 @@ static inline void row_take(real *taken, struct block block, local const float *
 }
 
 /* ---- taps ---------------------------------------------------------------------------------- */
+
+#if GROUP > 1 && RADIUS > 0 && RADIUS <= 4
+
+/* The sums of all rows of the strip are in registers. Each row of samples is loaded once, and adds
+ * to those that it reaches. */
+static inline void strip_make(global uchar *result, struct block block, local const float *tile,
+                              bool is_tiled, constant const float *taps, int x, int strip)
+{
+    const int y = block.y + strip * STRIP;
+    real sum[STRIP];
+#pragma unroll
+    for (int k = 0; k < STRIP; k++)
+        sum[k] = 0;
+#pragma unroll
+    for (int i = 0; i < STRIP + 2 * RADIUS; i++) {
+        real taken[SIDE];
+        row_take(taken, block, tile, is_tiled, x, strip * STRIP + i);
+#pragma unroll
+        for (int d = 0; d < SIDE; d++)
+#pragma unroll
+            for (int k = 0; k < STRIP; k++)
+                if (i >= k && i - k < SIDE)
+                    sum[k] += taps[(i - k) * SIDE + d] * taken[d];
+    }
+#pragma unroll
+    for (int k = 0; k < STRIP; k++)
+        if (y + k < IMAGE_HEIGHT)
+            group_store(result, block, x, y + k, sum[k]);
+}
+
+#else
 
 /* Each row of samples is loaded once, and adds to the SIDE rows of the result that it reaches. */
 static inline void strip_make(global uchar *result, struct block block, local const float *tile,
@@ -358,6 +517,8 @@ static inline void strip_make(global uchar *result, struct block block, local co
     }
 }
 
+#endif
+
 static inline void block_make(global uchar *result, struct block block, local const float *tile,
                               bool is_tiled, constant const float *taps)
 {
@@ -379,9 +540,13 @@ direct(global const uchar *restrict image, global uchar *restrict result,
 {
     const struct block block = {(int)get_group_id(0) * BLOCK_X, (int)get_group_id(1) * BLOCK_Y,
                                 CAPTURED(image + image_offset()), map_x, map_y CORRECTION_ARGUMENT};
+#if PRODUCTS == 0 || GROUP > 1
     local float *tile = (local float *)work;
+#endif
     result += image_offset();
-#if PRODUCTS > 0
+#if PRODUCTS > 0 && GROUP == 1
+    block_make(result, block, taps, work);
+#elif PRODUCTS > 0
     block_make(result, block, taps, tile);
 #elif RADIUS == 0
     block_make(result, block, tile, false, taps);

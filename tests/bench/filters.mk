@@ -2,6 +2,11 @@
 #
 #   FILTERS_OPTIONS="--seconds 3 1920x1080"     see tests/bench/filters.py
 
+# The kernels alone, with several settings: see tests/bench/direct.c.
+$(BUILD)/tests/bench/direct: $(call objects,tests/bench/direct.c) $(ENGINE)
+	@mkdir -p $(@D)
+	$(CC) $(CFLAGS) $(LDFLAGS) -o $@ $^ $(OPENCL_LIBS) -lm
+
 ##@ Measurements
 .PHONY: bench-filters ## compares the daemon with OpenCV's call for each filter: times of a frame
 .PHONY: _bench-filters

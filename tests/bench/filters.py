@@ -6,7 +6,8 @@
 fftd    The whole daemon, at fps = max, reads a recording (GREY) that is in the page cache, and
         publishes in its ring. One daemon runs for each size; its filter is changed between turns.
 kernels What the device computes for a frame, by the events of the frames in that turn that have
-        them (`fftd-ctl stats`); other frames in flight share the device.
+        them (`fftd-ctl stats`); other frames in flight share the device. 0 where frames are
+        copied, because nothing changes them.
 OpenCV  A loop in Python takes the same frames from memory, calls the function of OpenCV that
         computes the same filter best, with all threads, and copies the result into shared memory.
         A call takes Python less than 2 us.
@@ -152,7 +153,7 @@ def measure(options, size, clip, directory):
                 frame_ms, kernels_ms = daemon.frame_ms(options.seconds)
                 row["fftd_ms"].append(frame_ms)
                 row["kernels_ms"].append(kernels_ms)
-                row["technique"] = daemon.technique()
+                row["technique"] = daemon.technique() if kernels_ms > 0 else "copied"
                 if peer:
                     daemon.pause()
                     row["opencv_ms"].append(peer.frame_ms(function, options.seconds))

@@ -310,6 +310,7 @@ static void test_as_on_a_gpu(void **state)
         {.captured = "GREY", .chain = "deflicker | homomorphic | " KERNEL, .is_corrected = true},
         {.captured = "GREY", .chain = "gaussian-blur:sigma=2"},
         {.captured = "GREY", .chain = "gaussian-blur:sigma=3", .width = 16, .height = 16},
+        {.captured = "GREY", .chain = "box-blur:radius=12"},
         {.captured = "Y12", .chain = "box-blur:radius=4", .border = PLAN_CONSTANT},
         {.captured = "NV12",
          .chain = "sharpen:sigma=1.5",
@@ -435,11 +436,16 @@ static double error_of(const char *text, enum plan_border mode)
 /* What the taps leave out is at most half a step. */
 static void test_floats_of_products(void **state)
 {
-    static const char *const chains[] = {
-        "gaussian-blur:sigma=1",         "gaussian-blur:sigma=1.3",
-        "gaussian-blur:sigma=3",         "box-blur:radius=4.5",
-        "sharpen:amount=1.5,sigma=2",    "shift:by=4/-7",
-        "gradient:along=y,sigma=2,dc=0", "sharpen:sigma=1.5 | convolve:kernel=1 0 3"};
+    static const char *const chains[] = {"gaussian-blur:sigma=1",
+                                         "gaussian-blur:sigma=1.3",
+                                         "gaussian-blur:sigma=3",
+                                         "box-blur:radius=4.5",
+                                         "sharpen:amount=1.5,sigma=2",
+                                         "shift:by=4/-7",
+                                         "gradient:along=y,sigma=2,dc=0",
+                                         "sharpen:sigma=1.5 | convolve:kernel=1 0 3",
+                                         "box-blur:radius=14",
+                                         "shift:by=-15/12"};
     (void)state;
     if (!gpu_device_is_cpu(device))
         skip();

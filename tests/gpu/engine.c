@@ -188,7 +188,7 @@ static void apply(struct engine *engine, const struct filter_chain *chain, uint6
 static void submit(struct engine *engine, const struct fftd_format *format, const uint8_t *in,
                    uint8_t *out, void *tag)
 {
-    struct engine_job job = {.tag = tag};
+    struct engine_job job = {.is_dispatched = true, .tag = tag};
     struct error why;
     job.out = out;
     for (unsigned i = 0; i < format->plane_count; i++) {

@@ -312,6 +312,47 @@ static void the_largest_frames_are_added_up(void **state)
     assert_true(forecast.change.device > (uint64_t)12288 * 6144 * sizeof(float) * 5);
 }
 
+/* 13 x 13, of rank 13: more products than a transform. */
+#define SLANTED                                                                                    \
+    "convolve:kernel=1 0 0 0 0 0 2/0 2 0 0 0 1 0/0 0 3 0 1 0 0/0 0 0 4 0 0 0/0 2 0 0 5 0 0/"       \
+    "0 0 0 0 0 6 0/1 0 0 0 0 0 7"
+
+/* As engines are built: a filter's true reach is that of kernels for short filters, or all. */
+static void check_reach(const char *captured, const char *text, bool is_short, bool is_chroma_short)
+{
+    const struct filter_chain chain = chain_of(text);
+    const struct recipe settings = {.planes = RECIPE_ALL,
+                                    .captured = format_by_name(captured)->fourcc,
+                                    .reach.is_short = true,
+                                    .chroma_reach.is_short = true};
+    struct engine_options options = {
+        .recipe = recipe_of(&chain, &settings), .margin = -1, .in_flight = 1};
+    struct engine *engine;
+    struct fftd_format format;
+    struct error why;
+    assert_int_equal(format_layout(&format, settings.captured, WIDTH, HEIGHT, 64, &why), 0);
+    const struct recipe recipe = engine_true_recipe(device, &format, &options, NULL);
+    assert_int_equal(recipe.reach.is_short, is_short);
+    assert_int_equal(recipe.chroma_reach.is_short, is_chroma_short);
+    for (int is_true = 0; is_true < 2; is_true++) {
+        options.recipe = is_true ? recipe : options.recipe;
+        if (engine_create(&engine, device, &format, &options, 0, NULL, NULL, &why) < 0)
+            fail_msg("%s, %s: %s", captured, text, why.text);
+        if ((strncmp(engine_description(engine), "direct", 6) == 0) != is_short)
+            fail_msg("%s, %s: %s", captured, text, engine_description(engine));
+        engine_destroy(engine);
+    }
+}
+
+static void what_transforms_reaches_everything(void **state)
+{
+    (void)state;
+    check_reach("GREY", "convolve:kernel=1 2 3/4 5 6/7 8 10", true, false);
+    check_reach("GREY", SLANTED " | " SLANTED, false, false);
+    check_reach("NV12", "convolve:kernel=1 2 3/4 5 6/7 8 10", true, false);
+    check_reach("NV12", "gain:dc=0.5,ac=0.5", true, true);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -319,6 +360,7 @@ int main(void)
         cmocka_unit_test(a_device_with_memory_of_its_own_has_frames_in_both),
         cmocka_unit_test(the_layout_of_a_gpu_is_forecast),
         cmocka_unit_test(the_largest_frames_are_added_up),
+        cmocka_unit_test(what_transforms_reaches_everything),
     };
     return cmocka_run_group_tests(tests, device_setup, device_teardown);
 }

@@ -69,8 +69,7 @@ static void fill(uint8_t *frame, size_t bytes, uint64_t seed)
 static struct engine_job job_of(const struct fftd_format *layout, const uint8_t *frame,
                                 uint8_t *out)
 {
-    struct engine_job job = {0};
-    job.out = out;
+    struct engine_job job = {.out = out, .is_dispatched = true};
     for (unsigned p = 0; p < layout->plane_count; p++) {
         job.in[p] = frame + layout->plane[p].offset;
         job.in_stride[p] = layout->plane[p].stride;

@@ -82,7 +82,8 @@ static struct engine *make_engine(struct fftd_format *ret_format)
 static void test_refused_frame_is_not_waited_for(void **state)
 {
     static uint8_t in[WIDTH * HEIGHT], out[WIDTH * HEIGHT];
-    const struct engine_job job = {.in = {in}, .in_stride = {WIDTH}, .out = out, .tag = out};
+    const struct engine_job job = {
+        .in = {in}, .in_stride = {WIDTH}, .out = out, .is_dispatched = true, .tag = out};
     struct fftd_format format;
     struct engine_done done;
     struct error why;
@@ -127,7 +128,8 @@ static void test_refused_frame_is_not_waited_for(void **state)
 static void test_nothing_is_left_of_a_frame_refused_at_once(void **state)
 {
     static uint8_t in[WIDTH * HEIGHT], out[WIDTH * HEIGHT];
-    const struct engine_job job = {.in = {in}, .in_stride = {WIDTH}, .out = out};
+    const struct engine_job job = {
+        .in = {in}, .in_stride = {WIDTH}, .out = out, .is_dispatched = true};
     struct fftd_format format;
     struct engine_done done;
     struct error why;
@@ -174,6 +176,7 @@ static void test_memory_of_a_frame_that_is_not_finished(void **state)
         store.frame[i][0] = STORE_OLD;
     struct engine_job job = {.in = {in},
                              .in_stride = {WIDTH},
+                             .is_dispatched = true,
                              .out = store.frame[0],
                              .output = store.output,
                              .output_frame = 0};

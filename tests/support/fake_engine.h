@@ -56,6 +56,7 @@ static struct {
     bool gate_closed;     /* engine_create and engine_design wait */
     bool hold;            /* frames finish only when released or waited for */
     bool copies;          /* there are no outputs */
+    bool transforms;      /* engines do, whatever the filter is */
     unsigned stage_bytes; /* engine_forecast */
     /* The calls they received. */
     unsigned devices_opened, engines_created, designs, complex_designs, submitted, looked;
@@ -250,6 +251,18 @@ int engine_forecast(struct engine_forecast *ret, struct gpu_device *device,
         .part = {{"stages", 0, chain->count * (uint64_t)fake_engine.stage_bytes}}, .part_count = 1};
     pthread_mutex_unlock(&fake_engine.lock);
     return 0;
+}
+
+struct recipe engine_true_recipe(struct gpu_device *device, const struct fftd_format *format,
+                                 const struct engine_options *options, const char *cache_dir)
+{
+    struct recipe ret = options->recipe;
+    (void)device, (void)format, (void)cache_dir;
+    pthread_mutex_lock(&fake_engine.lock);
+    if (fake_engine.transforms)
+        ret.reach = ret.chroma_reach = (struct taps_reach){.is_short = false};
+    pthread_mutex_unlock(&fake_engine.lock);
+    return ret;
 }
 
 int engine_create(struct engine **ret, struct gpu_device *device, const struct fftd_format *format,

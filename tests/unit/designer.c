@@ -153,6 +153,34 @@ static struct design tune(double device_ms, double cpu_ms)
     return apply();
 }
 
+/* Engines for filters of another reach are other engines, if they do not transform. */
+static void check_reuse(bool transforms, unsigned engines)
+{
+    FAKE_ENGINE_SET(transforms, transforms);
+    create("gpu");
+    apply();
+    const char *const texts[] = {"gaussian-blur:sigma=20", "gaussian-blur:sigma=2",
+                                 "convolve:kernel=1 2 1/2 3 2/1 2 1", "gaussian-blur:sigma=20"};
+    const unsigned before = fake_engine.engines_created;
+    for (uint64_t i = 0; i < sizeof texts / sizeof texts[0]; i++) {
+        request(texts[i], i + 2);
+        apply();
+    }
+    assert_int_equal(fake_engine.engines_created - before, engines);
+}
+
+static void an_engine_that_transforms_serves_short_and_long_filters(void **state)
+{
+    (void)state;
+    check_reuse(true, 1); /* whose padding suffices */
+}
+
+static void an_engine_that_convolves_serves_its_reach(void **state)
+{
+    (void)state;
+    check_reuse(false, 4);
+}
+
 static void a_faster_cpu_device_is_used(void **state)
 {
     struct design design;
@@ -368,6 +396,8 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         TEST(a_filter_beyond_the_budget_leaves_the_one_before),
+        TEST(an_engine_that_transforms_serves_short_and_long_filters),
+        TEST(an_engine_that_convolves_serves_its_reach),
         TEST(a_faster_cpu_device_is_used),
         TEST(a_device_that_is_named_is_used),
         TEST(times_that_are_ignored_choose_nothing),

@@ -138,7 +138,11 @@ static void test_reaches(void **state)
         {"lowpass:shape=ideal,cutoff=0.3", 1, 8, -1, 0},
         {"shift:by=0.5/0", 1, 8, -1, 0},
         {"shift:by=-9/0", 1, 8, 10, 1},
-        {"shift:by=-11/0", 1, 8, -1, 0},
+        {"shift:by=-11/0", 1, 8, 15, 1},
+        {"shift:by=-16/0", 1, 8, -1, 0},
+        {"box-blur:radius=15", 1, 8, 15, 1},
+        {"box-blur:radius=16", 1, 8, -1, 0},
+        {"sharpen:amount=1,sigma=4", 1, 8, -1, 0}, /* two products */
         {"convolve:kernel=1 0 0 0/0 2 0 0/0 0 3 0/0 0 0 4", 1, 8, 2, 0},
     };
     (void)state;
@@ -227,6 +231,21 @@ static void test_reaches_of_tiles_unite(void **state)
     assert_true(taps_reach_covers(whole, wide) && !taps_reach_covers(wide, whole));
 }
 
+/* Kernels for even taps are faster, and cannot do others. */
+static void test_odd_taps_are_another_reach(void **state)
+{
+    const struct taps_reach even = reach("gaussian-blur:sigma=2", &bytes);
+    const struct taps_reach both = reach("sharpen:amount=2,sigma=2", &bytes);
+    const struct taps_reach odd = reach("gradient:along=y,sigma=2,dc=0", &bytes);
+    const struct taps_reach moved = reach("shift:by=4/-7", &bytes);
+    (void)state;
+    assert_true(even.products == 1 && !even.is_odd && both.products == 2 && !both.is_odd);
+    assert_true(odd.products > 0 && odd.is_odd && moved.products == 1 && moved.is_odd);
+    assert_true(taps_reach_covers(moved, even) && !taps_reach_covers(even, moved));
+    assert_false(taps_reach_equal(even, moved));
+    assert_false(reach("convolve:kernel=1 2 3/4 5 6/7 8 10", &bytes).is_odd); /* no products */
+}
+
 static void test_reaches_unite(void **state)
 {
     const struct taps_reach point = reach("none", &bytes), three = reach("laplacian", &bytes);
@@ -262,6 +281,7 @@ int main(void)
         cmocka_unit_test(test_reaches_unite),
         cmocka_unit_test(test_reach_of_tiles),
         cmocka_unit_test(test_reaches_of_tiles_unite),
+        cmocka_unit_test(test_odd_taps_are_another_reach),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

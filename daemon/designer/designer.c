@@ -138,12 +138,6 @@ static void continue_search(struct designer *designer)
     }
 }
 
-static void take_noise(const struct designer *designer, struct filter_chain *chain)
-{
-    if (designer->noise > 0)
-        filter_chain_take_noise(chain, designer->noise);
-}
-
 /* Designs the requested chain, with what was estimated for it. A fade begins at the filter that the
  * camera's thread has taken last. If that thread takes another one during the design, the design is
  * repeated. */
@@ -159,7 +153,7 @@ static void design_filter(struct designer *designer, const struct request_design
                            handover->taken_serial != request->serial &&
                            handover_can_fade(handover, &request->chain, request->view);
         fade = handover_fade(handover, fades ? fade_frames : 0);
-        take_noise(designer, &fade.from);
+        filter_chain_take_noise(&fade.from, designer->noise);
         enter_driver(designer);
         designer->builder.options.recipe.view = request->view;
         engine_response_free(ret->response);
@@ -184,7 +178,7 @@ static void carry_out(struct designer *designer)
 
     filter_chain_hold(&request.chain); /* another one may be requested during the design */
     struct filter_chain chain = request.chain;
-    take_noise(designer, &chain);
+    filter_chain_take_noise(&chain, designer->noise);
     designer->noise_is_new = false;
     designer->wanted.is_engine = false;
     if (designer->device_failed)

@@ -26,7 +26,7 @@ struct filter_adaptation filter_chain_adaptation(const struct filter_chain *chai
 
 void filter_chain_take_noise(struct filter_chain *chain, double noise)
 {
-    if (!filter_chain_adaptation(chain).estimates_noise)
+    if (noise == 0 || !filter_chain_adaptation(chain).estimates_noise)
         return;
     for (unsigned i = 0; i < chain->count; i++) {
         struct filter_stage *stage = &chain->stage[i];

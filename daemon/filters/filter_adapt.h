@@ -14,7 +14,7 @@
 struct filter_adaptation filter_chain_adaptation(const struct filter_chain *chain);
 
 /* Sets the estimated power of the noise (blur.h) in all stages that have none of their own, if the
- * chain asks for an estimate. */
+ * chain asks for an estimate. 0: nothing was estimated yet. */
 void filter_chain_take_noise(struct filter_chain *chain, double noise);
 
 /* Returns whether a chain needs an engine with corrections. */

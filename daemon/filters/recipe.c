@@ -224,8 +224,6 @@ static void get_chroma_reach(void *ret, const struct filter_chain *chain,
     *reach = reach_of(chain, &samples, settings->chroma_reach.radius);
 }
 
-/* ---- the table ---- */
-
 #define MEMBER(field)                                                                              \
     .offset = offsetof(struct recipe, field), .size = sizeof(((struct recipe *)0)->field)
 #define FLAG(field)       MEMBER(field), .type = &recipe_flag

@@ -1,5 +1,5 @@
-/* The fields of motion of the pictures of one source (estimators/motion/motion_field.h), as frames carry
- * them: struct fftd_motion of fftd/ring.h, vectors and confidences. One of the estimators of
+/* The fields of motion of the pictures of one source (estimators/motion/motion_field.h), as frames
+ * carry them: struct fftd_motion of fftd/ring.h, vectors and confidences. One of the estimators of
  * estimators.h.
  *
  * Threads: one at a time. */

@@ -8,11 +8,11 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "observer/moving.h"
 #include "core/clock.h"
 #include "core/format.h"
-#include "estimators/flicker_frame.h"
 #include "estimators/luma.h"
+#include "observer/correcting.h"
+#include "observer/moving.h"
 #include "service/log.h"
 
 /* The observer uses at most 1 / SHARE of a processor. */
@@ -33,12 +33,7 @@ struct camera_side {
     uint64_t frames;
     uint64_t first; /* the number of the first one since the source was started */
     unsigned start; /* the newest start of the source; see capture_frame */
-    struct correction correction;
-    float row_gain[FFTD_MAX_SIDE];
-    struct wave_fit *fit;          /* NULL: no frame had waves yet */
-    struct flicker_frame *flicker; /* NULL: no frame flickered yet */
-    float *luma;
-    struct observed_frames fitted; /* of fit, flicker and luma */
+    struct correcting correcting;
     bool takes_motion;
     struct moving_copy motion; /* what frames carry */
 };
@@ -149,16 +144,6 @@ static void *observer_thread(void *argument)
 
 /* ---- life ---- */
 
-static void forget_fit(struct camera_side *camera)
-{
-    wave_fit_destroy(camera->fit);
-    flicker_frame_destroy(camera->flicker);
-    free(camera->luma);
-    camera->fit = NULL;
-    camera->flicker = NULL;
-    camera->luma = NULL;
-}
-
 int observer_create(struct observer **ret, bool takes_measures, struct error *why)
 {
     struct observer *observer = calloc(1, sizeof *observer);
@@ -204,7 +189,7 @@ int observer_destroy(struct observer *observer, int64_t deadline_ns)
         pthread_join(observer->thread, NULL);
     estimators_destroy(observer->estimators);
     estimators_drop(&observer->job.wanted);
-    forget_fit(&observer->camera);
+    correcting_finish(&observer->camera.correcting);
     free(observer->buffer.frame.bytes);
     free(observer->motion.bytes);
     free(observer->camera.motion.bytes);
@@ -367,76 +352,6 @@ uint64_t observer_offer(struct observer *observer, const struct capture_frame *f
     return number;
 }
 
-/* Brings waves into the unit of the samples that the engine corrects. */
-static void scale_waves(struct correction *correction, uint32_t fourcc)
-{
-    const double step = luma_step(format_by_fourcc(fourcc));
-    for (unsigned i = 0; i < correction->wave_count; i++) {
-        correction->wave[i].re *= step;
-        correction->wave[i].im *= step;
-    }
-    correction->top *= step;
-}
-
-/* Makes the luma that corrections are fitted in. For frames of another size or format, forgets what
- * was fitted. */
-static int prepare_fit(struct camera_side *camera, const struct observed_frames *frames)
-{
-    if (camera->luma != NULL && observed_frames_equal(&camera->fitted, frames))
-        return 0;
-    forget_fit(camera);
-    camera->luma = malloc((size_t)frames->width * frames->height * sizeof *camera->luma);
-    if (camera->luma == NULL)
-        return -ENOMEM;
-    camera->fitted = *frames;
-    return 0;
-}
-
-static void fit_waves(struct camera_side *camera, const struct observed_frames *frames,
-                      const struct wave_model *model, const struct capture_frame *frame)
-{
-    struct error why;
-    if (model->count == 0 || prepare_fit(camera, frames) < 0)
-        return; /* without memory the waves stay, and the next frame tries again */
-    if (camera->fit == NULL &&
-        wave_fit_create(&camera->fit, frames->width, frames->height, &why) < 0)
-        return;
-    const struct format_info *format = format_by_fourcc(frames->fourcc);
-    const unsigned *row;
-    const unsigned rows = wave_fit_rows(camera->fit, model, &row);
-    if (format->kind == SAMPLE_BAYER) /* a pixel needs its neighbours */
-        luma_read(camera->luma, format, frames->demosaic, frames->width, frames->height,
-                  frame->plane[0], frame->stride[0]);
-    else
-        for (unsigned i = 0; i < rows; i++)
-            luma_read(camera->luma + (size_t)row[i] * frames->width, format, frames->demosaic,
-                      frames->width, 1, frame->plane[0] + (size_t)row[i] * frame->stride[0],
-                      frame->stride[0]);
-    wave_fit_frame(camera->fit, model, camera->luma, &camera->correction);
-    scale_waves(&camera->correction, frames->fourcc);
-}
-
-/* While there is no flicker, and none is suspected, frames are not looked at. */
-static void fit_flicker(struct camera_side *camera, const struct observed_frames *frames,
-                        const struct flicker_model *model, const struct capture_frame *frame)
-{
-    const struct format_info *format = format_by_fourcc(frames->fourcc);
-    struct error why;
-    if (!model->is_valid && !model->is_suspected) {
-        flicker_frame_destroy(camera->flicker);
-        camera->flicker = NULL;
-        return;
-    }
-    if (prepare_fit(camera, frames) < 0 ||
-        (camera->flicker == NULL &&
-         flicker_frame_create(&camera->flicker, frames->width, frames->height, &why) < 0))
-        return; /* as for waves */
-    luma_read(camera->luma, format, frames->demosaic, frames->width, frames->height,
-              frame->plane[0], frame->stride[0]);
-    if (flicker_frame_fit(camera->flicker, model, camera->luma, camera->row_gain))
-        camera->correction.row_gain = camera->row_gain;
-}
-
 const struct correction *observer_correct(struct observer *observer,
                                           const struct capture_frame *frame)
 {
@@ -450,11 +365,7 @@ const struct correction *observer_correct(struct observer *observer,
     pthread_mutex_unlock(&observer->lock);
     if (frames.fourcc == 0) /* nothing was found yet */
         return NULL;
-    struct correction *correction = &camera->correction;
-    *correction = (struct correction){.row_gain = NULL};
-    fit_waves(camera, &frames, &waves, frame);
-    fit_flicker(camera, &frames, &flicker, frame);
-    return correction->wave_count > 0 || correction->row_gain != NULL ? correction : NULL;
+    return correcting_fit(&camera->correcting, &frames, &waves, &flicker, frame);
 }
 
 void observer_label(struct observer *observer, uint64_t number, struct ring_meta *meta)

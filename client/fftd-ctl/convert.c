@@ -280,6 +280,7 @@ static int keep_filter(struct conversion *c)
     sd_bus_message *properties = NULL;
     private.runtime_dir = c->daemon.dir;
     private.json = false;
+    private.no_wait = true; /* there are no more frames that it could be in force with */
     private.if_serial = 0;
     private.fade = 0;
     int code = adaptation_keep(&private);

@@ -203,7 +203,7 @@ int diagnose_watch(const struct ctl *ctl, unsigned frames, struct diagnosis **re
 
 /* ---- a file ---- */
 
-struct input {
+struct clip_input {
     const struct ctl *ctl;
     const char *path;
     int fd;
@@ -211,14 +211,14 @@ struct input {
     size_t filled; /* bytes of the header that were read */
 };
 
-static int fail_input(const struct input *input, const char *why)
+static int fail_input(const struct clip_input *input, const char *why)
 {
     return ctl_fail(input->ctl, EX_NOINPUT, "diagnose: %s: %s",
                     strcmp(input->path, "-") == 0 ? "stdin" : input->path, why);
 }
 
 /* Reads up to `size` bytes; fewer only at the end of the file. Negative: -errno. */
-static ssize_t read_patiently(const struct input *input, uint8_t *bytes, size_t size)
+static ssize_t read_patiently(const struct clip_input *input, uint8_t *bytes, size_t size)
 {
     const int64_t deadline_ns = clock_now_ns() + PATIENCE_NS;
     size_t done = 0;
@@ -240,14 +240,14 @@ static ssize_t read_patiently(const struct input *input, uint8_t *bytes, size_t 
     return (ssize_t)done;
 }
 
-static int fail_read(const struct input *input, ssize_t got)
+static int fail_read(const struct clip_input *input, ssize_t got)
 {
     return fail_input(input, got == -ETIMEDOUT ? "it delivered no whole frame within 10 seconds"
                                                : strerror((int)-got));
 }
 
 /* Reads a line of a header. *ret_bytes: its length, 0 at the end of the file. */
-static int read_line(struct input *input, size_t *ret_bytes)
+static int read_line(struct clip_input *input, size_t *ret_bytes)
 {
     input->filled = 0;
     while (input->filled < sizeof input->header) {
@@ -263,7 +263,7 @@ static int read_line(struct input *input, size_t *ret_bytes)
     return 0;
 }
 
-static int read_format(struct input *input, struct fftd_format *ret)
+static int read_format(struct clip_input *input, struct fftd_format *ret)
 {
     struct error why;
     size_t length;
@@ -278,7 +278,7 @@ static int read_format(struct input *input, struct fftd_format *ret)
 }
 
 /* Sets *ret_end at the end of the file, also within a frame. */
-static int read_frame(struct input *input, uint8_t *memory, size_t size, bool *ret_end)
+static int read_frame(struct clip_input *input, uint8_t *memory, size_t size, bool *ret_end)
 {
     struct error why;
     size_t length;
@@ -293,7 +293,7 @@ static int read_frame(struct input *input, uint8_t *memory, size_t size, bool *r
     return got < 0 ? fail_read(input, got) : 0;
 }
 
-static int read_frames(struct intake *intake, struct input *input)
+static int read_frames(struct intake *intake, struct clip_input *input)
 {
     struct fftd_format format;
     struct pixels pixels;
@@ -325,7 +325,7 @@ static int read_frames(struct intake *intake, struct input *input)
 int diagnose_read(const struct ctl *ctl, const char *path, unsigned frames, struct diagnosis **ret)
 {
     struct intake intake = {.ctl = ctl, .wanted = frames};
-    struct input input = {.ctl = ctl, .path = path, .fd = STDIN_FILENO};
+    struct clip_input input = {.ctl = ctl, .path = path, .fd = STDIN_FILENO};
     const bool is_stdin = strcmp(path, "-") == 0;
     /* A pipe without a writer is opened at once, and then waited for like a mute one. */
     if (!is_stdin)

@@ -145,7 +145,8 @@ static bool may_pass(const struct engine *engine)
     const bool drops_byte =
         info->kind == SAMPLE_RGB8 && info->step == 4 && engine->options.recipe.planes == RECIPE_ALL;
     return engine->source.fourcc == engine->format.fourcc && info->bits % 8 == 0 && !drops_byte &&
-           engine->options.recipe.view == VIEW_PICTURE;
+           engine->options.recipe.view == VIEW_PICTURE &&
+           !recipe_is_smaller(&engine->options.recipe);
 }
 
 int engine_describe_frames(struct engine *ret, struct gpu_device *device,

@@ -53,6 +53,29 @@ static struct fftd_message make_reply(uint32_t kind, const struct ring *ring, in
 /* On success fd has the descriptors for the reply, the last one -1 if the client did not ask for a
  * word; all but the ring's are the caller's to close. *ret_first is the first frame that is kept
  * for a client that asked for it. */
+/* Frames of a ring that has been replaced are not kept. */
+static int take_read(struct client *client, const struct fftd_message *request)
+{
+    const struct ring *ring = client->server->ring;
+    if (client->lossless && ring != NULL && request->generation == ring->generation)
+        client_read(client, request->value);
+    return 0;
+}
+
+/* Takes what the other readers have said already: one that has just left may have sent it before
+ * this one connected, and the next continues where it stopped. */
+static void settle_reads(struct client *newest)
+{
+    struct fftd_message message;
+    for (struct client *client = newest->server->clients; client != NULL; client = client->next)
+        while (client != newest && client->lossless && !client->leaving &&
+               recv(client->fd, &message, sizeof message, MSG_DONTWAIT | MSG_PEEK | MSG_TRUNC) ==
+                   sizeof message &&
+               message.magic == FFTD_FRAMES_MAGIC && message.kind == FFTD_REQUEST_READ &&
+               recv(client->fd, &message, sizeof message, MSG_DONTWAIT) == sizeof message)
+            take_read(client, &message);
+}
+
 static int attach(struct client *client, const struct fftd_message *request, int fd[ATTACH_FDS],
                   uint64_t *ret_first, struct error *why)
 {
@@ -71,8 +94,10 @@ static int attach(struct client *client, const struct fftd_message *request, int
     int r = client_attach(client, with_word, &fd[1], &fd[2], why);
     if (r < 0)
         return r;
-    if (lossless)
+    if (lossless) {
+        settle_reads(client);
         *ret_first = client_require(client);
+    }
     fd[0] = ring->memory.fd;
     return 0;
 }
@@ -98,15 +123,6 @@ static int release(struct client *client, const struct fftd_message *request, st
 {
     int r = check_generation(client->server->ring, request, why);
     return r < 0 ? r : client_release(client, request->value, why);
-}
-
-/* Frames of a ring that has been replaced are not kept. */
-static int take_read(struct client *client, const struct fftd_message *request)
-{
-    const struct ring *ring = client->server->ring;
-    if (client->lossless && ring != NULL && request->generation == ring->generation)
-        client_read(client, request->value);
-    return 0;
 }
 
 static int carry_out(struct client *client, const struct fftd_message *request)

@@ -122,7 +122,7 @@ def test_device_fails_before_the_first_frame_is_reported(start_faulty, faults):
     """The daemon ends if its device cannot filter the first frame. Once a reader may have had it,
     the device only fails for a while, however late the main thread hears of both."""
     faults.begin("compile")
-    daemon = start_faulty()
+    daemon = start_faulty(*FILTERED)
     wait_for_state(daemon, "starting")
     with without_main_thread(daemon):
         faults.end()

@@ -40,7 +40,8 @@ class Broker:
         self.path = folder / "mosquitto.conf"
         self.path.write_text("\n".join([
             f"listener {self.port} 127.0.0.1", "persistence true",
-            f"persistence_location {folder}/", "user root", *(lines or ["allow_anonymous true"])]) + "\n")
+            f"persistence_location {folder}/", "user root",
+            *(lines or ["allow_anonymous true"])]) + "\n")
         self.process = None
         self.start()
 

@@ -175,8 +175,10 @@ def open_slots(fd):
 def test_a_daemon_is_killed_while_the_device_has_slots(start_faulty, faults, keeper):
     """The device does not finish the frames that it stores into two slots. Readers have all others,
     and the successor begins after them."""
-    daemon = start_faulty(*CHECKSUM, "--set", "engine.in_flight=2", "--set",
-                          "engine.frame_timeout=600", **keeper.hand_over())
+    # `none` asks the device nothing.
+    daemon = start_faulty(*CHECKSUM, "--filter", "gain:dc=0.5,ac=0.5", "--set",
+                          "engine.in_flight=2", "--set", "engine.frame_timeout=600",
+                          **keeper.hand_over())
     with Reader(daemon) as reader:
         take_whole(reader)
         keeper.wait_for(lambda: keeper.has_both, "a ring and a client")

@@ -349,7 +349,8 @@ static void what_transforms_reaches_everything(void **state)
     (void)state;
     check_reach("GREY", "convolve:kernel=1 2 3/4 5 6/7 8 10", true, false);
     const cl_device_type type = device->type;
-    device->type = CL_DEVICE_TYPE_GPU; /* on a CPU tiles take less time, for whose filters they are */
+    device->type =
+        CL_DEVICE_TYPE_GPU; /* on a CPU tiles take less time, for whose filters they are */
     check_reach("GREY", SLANTED " | " SLANTED, false, false);
     device->type = type;
     check_reach("NV12", "convolve:kernel=1 2 3/4 5 6/7 8 10", true, false);

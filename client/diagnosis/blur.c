@@ -93,8 +93,9 @@ static void try_size(const struct profile *profile, double least, double size,
                      struct radial_fit *best)
 {
     static const double shares[] = {0, 0.5, 0.8, 0.95, 1.05};
-    for (double slope = 1.6; slope < 3.61; slope += 0.25)
+    for (unsigned step = 0; step <= 8; step++)
         for (unsigned i = 0; i < sizeof shares / sizeof shares[0]; i++) {
+            const double slope = 1.6 + 0.25 * step;
             const double noise = shares[i] * least;
             double power;
             const double cost = residual(profile, size, slope, noise, &power);
@@ -117,10 +118,10 @@ static void find_disk(const struct profile *profile, struct radial_fit *sharp,
 {
     const double least = least_power(profile);
     sharp->cost = disk->cost = INFINITY;
-    for (double size = 0; size < 2.01; size += 0.25)
-        try_size(profile, least, -size, sharp);
-    for (double size = 1.5; size < 12; size *= 1.04)
-        try_size(profile, least, size, disk);
+    for (unsigned i = 0; i <= 8; i++)
+        try_size(profile, least, -0.25 * i, sharp);
+    for (unsigned i = 0; i < 54; i++) /* up to 12 */
+        try_size(profile, least, 1.5 * pow(1.04, i), disk);
 }
 
 /* The profile across the lines of a motion: what the logarithm of power has beyond its mean at that
@@ -197,8 +198,8 @@ static bool is_of_squares(const struct detail *detail, const struct profile *rad
     struct profile directed;
     double depth = 0, most = 0;
     add_directed(detail, radial, (line->angle_deg + 90) * M_PI / 180, floor, &directed);
-    for (double share = 0.9; share < 1.11; share += 0.02)
-        most = fmax(most, explained(&directed, line->size_px * share, &depth));
+    for (unsigned i = 0; i <= 10; i++)
+        most = fmax(most, explained(&directed, line->size_px * (0.9 + 0.02 * i), &depth));
     return most > 0.5 * line->gain;
 }
 
@@ -207,9 +208,10 @@ static void find_line(const struct detail *detail, const struct profile *radial,
 {
     struct profile directed;
     ret->gain = 0;
-    for (double degrees = 0; degrees < 180; degrees += 3) {
+    for (unsigned degrees = 0; degrees < 180; degrees += 3) {
         add_directed(detail, radial, degrees * M_PI / 180, floor, &directed);
-        for (double length = 4; length < 28; length *= 1.03) {
+        for (unsigned i = 0; i < 66; i++) { /* up to 28 */
+            const double length = 4 * pow(1.03, i);
             double depth = 0;
             const double gain = explained(&directed, length, &depth) * fmin(depth / 0.4, 1);
             if (gain > ret->gain)

@@ -48,10 +48,10 @@ double lines_deviation(const float *luma, uint32_t width, uint32_t height, unsig
     const uint32_t lines = of_rows ? height : width, length = of_rows ? width : height;
     const size_t along = of_rows ? width : 1, across = of_rows ? 1 : width;
     float *scratch = malloc((length + 2 * (size_t)lines) * sizeof *scratch);
-    float *common = scratch + length, *error = common + lines;
     unsigned count = 0;
     if (scratch == NULL)
         return -1;
+    float *common = scratch + length, *error = common + lines;
     for (uint32_t at = step; at + step < lines; at++, count++) {
         float band[BANDS], odd[BANDS / 2], even[BANDS / 2];
         compare(luma + at * along, along, across, length, step, scratch, band);

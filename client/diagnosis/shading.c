@@ -9,6 +9,7 @@
 #define RINGS     16u
 #define QUARTERS  4u
 #define BINS      401u /* of a gradient's histogram */
+#define MIDDLE    200. /* the bin of no change */
 #define BIN       1e-3 /* of the change of the logarithm from a cell to the next */
 #define DARK      10.f /* cells closer to black or white are cut off, or nearly */
 #define BRIGHT    245.f
@@ -84,7 +85,7 @@ void shading_add(struct shading *shading, const float *luma)
             const double slope = ((double)(at[1] - at[-1]) * x +
                                   (double)(at[columns] - at[-(ptrdiff_t)columns]) * y) /
                                  (2 * length);
-            const long bin = isfinite(slope) ? lround(slope / BIN) + BINS / 2 : -1;
+            const long bin = isfinite(slope) ? lround(slope / BIN + MIDDLE) : -1;
             const unsigned ring = (unsigned)(radius * RINGS);
             if (bin >= 0 && bin < (long)BINS && ring < RINGS)
                 shading->count[(x > 0) + 2 * (y > 0)][ring][bin]++;
@@ -104,7 +105,7 @@ static double median(const struct shading *shading, unsigned half, unsigned ring
     *ret_count = total;
     for (unsigned bin = 0; bin < BINS; bin++) {
         if (count[bin] > 0 && below + count[bin] >= total / 2)
-            return (bin - 0.5 + (total / 2 - below) / count[bin] - (double)(BINS / 2)) * BIN;
+            return (bin - 0.5 + (total / 2 - below) / count[bin] - MIDDLE) * BIN;
         below += count[bin];
     }
     return 0;
@@ -124,8 +125,9 @@ static bool fit(const struct shading *shading, unsigned half, double *ret_a, dou
     }
     if (known < RINGS / 2)
         return false;
-    for (double a = -0.3; a < 2.01; a += 0.05)
-        for (double b = 0; b < 2.01; b += 0.1) {
+    for (int i = -6; i <= 40; i++)
+        for (int k = 0; k <= 20; k++) {
+            const double a = 0.05 * i, b = 0.1 * k;
             double cost = 0;
             for (unsigned ring = INNERMOST; ring < RINGS; ring++) {
                 const double r = (ring + 0.5) / RINGS, r2 = r * r;

@@ -13,7 +13,7 @@ int tools_run(const struct ctl *ctl, char *const *args, char **ret);
 int tools_print(const struct ctl *ctl, char *const *args);
 /* Replaces this process by fftd: the one beside fftd-ctl (after a build), in ../sbin (after an
  * installation) or on PATH. Returns only if there is none. */
-void tools_exec_fftd(char *const *arguments);
+void tools_exec_fftd(char *const *args);
 
 /* Reports that there is none. Returns an exit code. */
 int tools_no_fftd(const struct ctl *ctl);

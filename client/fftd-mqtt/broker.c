@@ -110,12 +110,12 @@ static void on_message(struct mosquitto *client, void *context,
     pthread_mutex_unlock(&broker->lock);
     if (is_taken) {
         wake(broker);
-        return;
+    } else {
+        fprintf(stderr,
+                "fftd-mqtt: dropped a message on %s: expected at most %d bytes, and %d waiting\n",
+                message->topic, BROKER_TEXT_BYTES - 1, MAX_WAITING);
+        free_waiting(each);
     }
-    fprintf(stderr,
-            "fftd-mqtt: dropped a message on %s: expected at most %d bytes, and %d waiting\n",
-            message->topic, BROKER_TEXT_BYTES - 1, MAX_WAITING);
-    free_waiting(each);
 }
 
 /* A folder of certificates and a file of them are two arguments of libmosquitto. */
@@ -260,7 +260,8 @@ void broker_publish(struct broker *broker, const char *topic, const void *data, 
         return;
     const int r = mosquitto_publish(broker->client, NULL, topic, (int)bytes, data, AT_LEAST_ONCE,
                                     is_retained);
-    if (r == MOSQ_ERR_SUCCESS)
+    /* Without a connection it is kept all the same. */
+    if (r == MOSQ_ERR_SUCCESS || r == MOSQ_ERR_NO_CONN)
         return;
     fprintf(stderr, "fftd-mqtt: cannot publish %s: %s\n", topic, mosquitto_strerror(r));
     pthread_mutex_lock(&broker->lock);

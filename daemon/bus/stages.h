@@ -5,6 +5,6 @@
 #include <systemd/sd-bus.h>
 
 /* Appends the stages of a struct filter_chain. Returns what sd-bus returns. */
-int stages_append(sd_bus_message *reply, const void *chain);
+int stages_append(sd_bus_message *reply, const void *value);
 
 #endif

@@ -54,6 +54,7 @@ static bool parse(struct work *work, const char *what)
 {
     char name[20];
     unsigned width, height;
+    /* The daemon has written it. NOLINTNEXTLINE(cert-err34-c) */
     if (sscanf(what, "%5ux%5u:%19[A-Za-z0-9]:%lf@%d", &width, &height, name, &work->support_px,
                &work->parent) < 4)
         return false;

@@ -354,7 +354,8 @@ struct taps_reach taps_tile_reach_of(const struct filter_chain *chain,
         return far;
     while (*radius < found)
         radius++;
-    return *radius <= most ? (struct taps_reach){.radius = *radius} : far;
+    const struct taps_reach reach = {.radius = *radius};
+    return *radius <= most ? reach : far;
 }
 
 bool taps_reach_is_far(struct taps_reach reach)

@@ -89,8 +89,9 @@ static bool fits(const struct transform_tuning *tuning, const struct gpu_device 
 /* The time of a frame, in that of numbers of the spectrum of `fused`. */
 static double work_of(const struct transform_tuning *tuning, const struct transform_image *image)
 {
-    const double side = side_of(tuning), pairs = (count_tiles(tuning, image) + 1) / 2;
-    return pairs * side * side * NUMBER_COST * pow(side / 64, COST_EXPONENT);
+    const double side = side_of(tuning);
+    const size_t pairs = (count_tiles(tuning, image) + 1) / 2;
+    return (double)pairs * side * side * NUMBER_COST * pow(side / 64, COST_EXPONENT);
 }
 
 /* Sets the first radix with the least work. Returns false if none fits. */
@@ -275,9 +276,10 @@ static int make_twiddles(struct transform *transform, struct error *why)
 {
     const struct plan_axis axis = axis_of(transform);
     const uint32_t count = plan_twiddle_count(&axis);
-    float *pair = malloc(2 * twiddle_bytes(transform)), *parts = pair + 2 * (size_t)count;
+    float *pair = malloc(2 * twiddle_bytes(transform));
     if (pair == NULL)
         return error_set(why, ENOMEM, "out of memory while computing twiddle factors");
+    float *parts = pair + 2 * (size_t)count;
     plan_twiddles(&axis, pair);
     for (uint32_t i = 0; i < count; i++) {
         parts[i] = pair[2 * i];

@@ -79,37 +79,6 @@ int transform_fit(struct transform *transform, struct error *why)
     return r < 0 || transform->image.smaller.width == 0 ? r : sketch_smaller(transform, why);
 }
 
-void transform_default_tuning(struct transform_tuning *ret, const struct gpu_device *device)
-{
-    *ret = (struct transform_tuning){
-        .technique = TRANSFORM_FUSED, .max_radix = 16, .stages_per_dispatch = 2};
-    if (device->type & CL_DEVICE_TYPE_CPU) {
-        /* On a CPU a work-group is one item that computes in vector registers. */
-        ret->lanes = device->vector_width >= 16 ? 16 : device->vector_width >= 8 ? 8 : 4;
-        /* A butterfly of radix 16 fills all 32 registers of AVX-512 and leaves none for twiddles.
-         */
-        ret->max_radix = 8;
-        ret->column_group = ret->row_group = 1;
-        ret->columns = ret->rows = 1;
-    } else {
-        ret->lanes = 1;
-        /* These settings measured fastest, or nearly so, on an H200 from 640x480 to 3840x2160. */
-        ret->order = PLAN_ROWS_FIRST;
-        ret->column_group = 192;
-        ret->row_group = 256;
-        if (device->midgard) {
-            /* With these settings no kernel spills registers, and 64 items fit on a core (make
-             * mali-counts). */
-            ret->max_radix = 8;
-            ret->column_group = ret->row_group = 64;
-        }
-        ret->columns = 4;
-        ret->rows = 1;
-        ret->skew = true;
-        ret->twiddles = TWIDDLES_COMBINED;
-    }
-}
-
 /* ---- life ---------------------------------------------------------------------------------- */
 
 int transform_sketch(struct transform **ret, const struct gpu_device *device,

@@ -35,8 +35,8 @@ int main(int argc, char **argv)
     if (argc != 4 || motion_grid_make(&grid, WIDTH, HEIGHT, BLOCK, NULL) < 0 ||
         motion_field_create(&field, WIDTH, HEIGHT, BLOCK, NULL) < 0)
         return EXIT_FAILURE;
-    flow_make(&flow, (enum flow_kind)atoi(argv[1]), atoi(argv[2]) != 0, WIDTH, HEIGHT, 20, 5,
-              strtoull(argv[3], NULL, 10));
+    flow_make(&flow, (enum flow_kind)strtol(argv[1], NULL, 10), strtol(argv[2], NULL, 10) != 0,
+              WIDTH, HEIGHT, 20, 5, strtoull(argv[3], NULL, 10));
     motion_field_observe(field, flow.last);
     const double begin = processor_ms();
     const struct motion_vector *vector = motion_field_observe(field, flow.next);

@@ -93,7 +93,7 @@ static void tear_down(struct subject *subject)
     free(subject->expected);
 }
 
-static struct engine_job job_of(const struct subject *subject, uint8_t *out)
+static struct engine_job job_of(const struct subject *subject, uint8_t *out) /* NOLINT: written */
 {
     struct engine_job job = {.out = out, .tag = out};
     for (unsigned p = 0; p < subject->captured.plane_count; p++) {

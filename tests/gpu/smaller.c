@@ -224,7 +224,7 @@ static void test_sizes(void **state)
 
 static double plate_wave(double dx, double dy)
 {
-    return 127.5 * cos(M_PI * 0.5 / (PLATE / 2) * (dx * dx + dy * dy));
+    return 127.5 * cos(M_PI / PLATE * (dx * dx + dy * dy));
 }
 
 /* Of a zone plate, whose frequency grows with the distance from the middle up to half the sampling
@@ -249,12 +249,12 @@ static void test_zone_plate(void **state)
     for (int y = 0; y < PLATE; y++)
         for (int x = 0; x < PLATE; x++)
             in[y * PLATE + x] =
-                (float)(127.5 + plate_wave(x + 0.5 - PLATE / 2, y + 0.5 - PLATE / 2));
+                (float)(127.5 + plate_wave(x + 0.5 - PLATE / 2., y + 0.5 - PLATE / 2.));
     run(&tuning, &shape, &none, in, out, &plan);
     for (int y = 0; y < PLATE / 2; y++)
         for (int x = 0; x < PLATE / 2; x++) {
-            const double dx = 2 * x + 1 - PLATE / 2, dy = 2 * y + 1 - PLATE / 2;
-            const double frequency = 0.5 / (PLATE / 2) * fmax(fabs(dx), fabs(dy));
+            const double dx = 2 * x + 1 - PLATE / 2., dy = 2 * y + 1 - PLATE / 2.;
+            const double frequency = 1.0 / PLATE * fmax(fabs(dx), fabs(dy));
             const double value = out[y * PLATE / 2 + x] - 127.5, wave = plate_wave(dx, dy);
             if (frequency < 0.16) {
                 kept += (value - wave) * (value - wave);
@@ -302,7 +302,7 @@ static void test_ringing(void **state)
                                         .chain = &none};
     reference_smaller(&reference, exact, 128, 16, 0, ideal);
     for (unsigned x = 64 + 24; x < 128; x++) {
-        most = fmax(most, fabs(out[8 * 128 + x] - 100));
+        most = fmax(most, fabs((double)out[8 * 128 + x] - 100));
         most_ideal = fmax(most_ideal, fabs(ideal[8 * 128 + x] - 100));
     }
     print_message("# 24 samples from an edge: %.3f %% of it, an ideal low-pass %.3f %%\n", most,
@@ -336,6 +336,7 @@ static void test_sides_that_cannot_be_had(void **state)
         assert_int_equal(try_to_make(&t, &tuning, &shape, &why), -EINVAL);
         print_message("# %s\n", why.text);
         assert_int_equal(strncmp(why.text, cases[i].begin, length), 0);
+        /* NOLINTNEXTLINE(cert-err34-c): the library has written these numbers */
         const int count = sscanf(why.text + length, "%u or %u", &side[0], &side[1]);
         assert_true(count >= 1);
         for (int k = 0; k < count; k++) {
@@ -410,7 +411,7 @@ static void check_scene(const struct scene *scene, enum recipe_precision precisi
     struct filter_chain chain, none = {.count = 0};
     struct error why = {""};
     struct engine *engine;
-    struct engine_response *response;
+    struct engine_response *response = NULL;
     struct engine_options options = {.recipe.captured = info->fourcc,
                                      .recipe.captured_width = WIDTH,
                                      .recipe.captured_height = HEIGHT,

@@ -309,7 +309,7 @@ static void filter(struct transform *transform, const struct filter_chain *chain
 {
     const size_t size = (size_t)WIDTH * HEIGHT * sizeof *in;
     void *values = malloc(transform_response_bytes(transform));
-    struct transform_frame *frame;
+    struct transform_frame *frame = NULL;
     struct error why;
     cl_int code;
     if (transform_response_fill(transform, values, chain, 1, 1, NULL, &why) < 0 ||

@@ -81,8 +81,8 @@ static void values_are_read_back(void **state)
     static const char *const values[] = {
         "none",
         "a \"quoted\" word, a \\ and a\ttab",
-        "lowpass:shape=gaussian,cutoff=0.1,order=2 | notch:at=0.25/0,width=0.01,shape=gaussian | "
-        "convolve:kernel=-1 0 1/-2 0 2/-1 0 1 | gain",
+        ("lowpass:shape=gaussian,cutoff=0.1,order=2 | notch:at=0.25/0,width=0.01,shape=gaussian | "
+         "convolve:kernel=-1 0 1/-2 0 2/-1 0 1 | gain"),
         "\x7f\x1b[2J",
         " |  | ",
     };

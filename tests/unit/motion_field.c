@@ -112,7 +112,7 @@ static double error_of_pan(double dx, double dy, unsigned block, double gain, do
     struct flow flow;
     struct motion_field *field;
     struct motion_grid grid;
-    double error[1024];
+    double error[1024] = {0};
     unsigned count = 0;
     flow_make_pan(&flow, 256, 192, dx, dy, 5, first_seed() + 78);
     for (unsigned i = 0; i < 256 * 192; i++)
@@ -316,7 +316,8 @@ static void a_vibration_is_measured(void **state)
     }
     motion_field_destroy(field);
     double hz = 0, highest = 0;
-    for (double at = 1; at < 29; at += 0.01) {
+    for (unsigned i = 100; i < 2900; i++) {
+        const double at = i / 100.;
         const double amplitude = amplitude_at(moved + 1, frames - 1, at);
         if (amplitude > highest) {
             highest = amplitude;

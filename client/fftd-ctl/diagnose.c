@@ -7,8 +7,9 @@
 
 #include "change.h"
 #include "commands.h"
-#include "core/clock.h"
+#include "common/bus.h"
 #include "common/json.h"
+#include "core/clock.h"
 #include "daemon.h"
 #include "diagnose_report.h"
 #include "diagnose_source.h"
@@ -90,6 +91,16 @@ static void print_json(const struct diagnosis_result *result, uint64_t serial)
 
 /* ---- what to do about it ---- */
 
+/* Says how to get back the filter that is about to be replaced. */
+static void note_filter(const struct ctl *ctl, sd_bus *bus)
+{
+    sd_bus_message *properties = NULL;
+    if (daemon_try_get_all(ctl, bus, &properties) == 0)
+        fprintf(stderr, "fftd-ctl: diagnose: the filter before: fftd-ctl filter set '%s'\n",
+                bus_text(properties, "Filter"));
+    sd_bus_message_unref(properties);
+}
+
 /* Replaces the filter. With --json, the serial is printed with the findings. */
 static int apply(const struct ctl *ctl, const struct diagnosis_result *result, uint64_t *ret_serial)
 {
@@ -99,6 +110,8 @@ static int apply(const struct ctl *ctl, const struct diagnosis_result *result, u
     int code = change_begin(&call, ctl);
     if (code != 0)
         return code;
+    if (!ctl->json)
+        note_filter(ctl, call.bus);
     change_append(&call, "replace", result->chain, NULL, NULL);
     int r = call.result;
     if (r >= 0)

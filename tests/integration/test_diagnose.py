@@ -94,6 +94,9 @@ def test_a_running_camera_is_diagnosed_and_the_chain_applied(daemon):
     text = run(*place, "-n", "30", text=True)
     assert "\n  fftd-ctl filter set 'auto-notch'\n" in text.stdout
     assert text.stderr == ""  # a progress line is for terminals alone
+    daemon.ctl("filter", "set", "gaussian-blur:sigma=3")
+    text = run(*place, "-n", "30", "--apply", text=True)
+    assert "the filter before: fftd-ctl filter set 'gaussian-blur:sigma=3'\n" in text.stderr
 
 
 def test_a_camera_that_ends_meanwhile(daemon):

@@ -333,7 +333,13 @@ static void test_sides_that_cannot_be_had(void **state)
         struct transform *t;
         struct error why = {""};
         unsigned side[2];
-        assert_int_equal(try_to_make(&t, &tuning, &shape, &why), -EINVAL);
+        const int r = try_to_make(&t, &tuning, &shape, &why);
+        if (r == 0 && cases[i].width == 2) { /* with larger radices it can be had */
+            transform_destroy(t);
+            continue;
+        }
+        if (r != -EINVAL)
+            fail_msg("%ux%u: %d, %s", cases[i].width, cases[i].height, r, why.text);
         print_message("# %s\n", why.text);
         assert_int_equal(strncmp(why.text, cases[i].begin, length), 0);
         /* NOLINTNEXTLINE(cert-err34-c): the library has written these numbers */

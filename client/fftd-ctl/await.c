@@ -11,13 +11,14 @@
 #include "daemon.h"
 
 /* A filter that needs no new engine is in use after two or three frames. */
-#define MOMENT_US     500000
-#define PROGRESS_US   250000
-#define PROGRESS_CHAR 78
+#define MOMENT_US      500000
+#define LEAST_REPLY_US 2000000
+#define PROGRESS_US    250000
+#define PROGRESS_CHAR  78
 
 /* Signals that are read before the daemon is asked again, so that a flood of them is not waited
  * out. */
-#define MAX_SIGNALS   100
+#define MAX_SIGNALS    100
 
 enum stage {
     STAGE_WAITING,
@@ -78,13 +79,15 @@ static void read_outcome(sd_bus_message *properties, uint64_t serial, struct out
     }
 }
 
-/* Asks for no longer than the wait may take. */
+/* Asks for as long as the wait may take, but at least for two seconds: a busy daemon is not a mute
+ * one. */
 static void look(const struct wait *wait, struct outcome *ret)
 {
     sd_bus_message *properties = NULL;
     const uint64_t now_us = clock_now_us();
-    sd_bus_set_method_call_timeout(
-        wait->bus, wait->deadline_us > now_us + 1000 ? wait->deadline_us - now_us : 1000);
+    sd_bus_set_method_call_timeout(wait->bus, wait->deadline_us > now_us + LEAST_REPLY_US
+                                                  ? wait->deadline_us - now_us
+                                                  : LEAST_REPLY_US);
     const int r = daemon_try_get_all(wait->ctl, wait->bus, &properties);
     if (r >= 0) {
         read_outcome(properties, wait->serial, ret);

@@ -205,9 +205,10 @@ def test_an_interrupt_ends_it_and_leaves_nothing(tmp_path):
     pipe = tmp_path / "pipe"
     os.mkfifo(pipe)
     writer = os.open(pipe, os.O_RDWR)
+    # In the background of a shell, a test inherits that SIGINT is ignored.
+    heed = lambda: signal.signal(signal.SIGINT, signal.SIG_DFL)  # noqa: E731
     with subprocess.Popen([CTL, "diagnose", "--report", tmp_path / "report.html", pipe],
-                          # A test that runs in the background of a shell ignores it.
-                          preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL)) as asking:
+                          preexec_fn=heed) as asking:
         asking.send_signal(signal.SIGINT)
         assert asking.wait(PATIENCE) == -signal.SIGINT
     os.close(writer)

@@ -83,20 +83,6 @@ static int choose_path(struct recording *recording, const struct ctl *ctl)
 
 /* ---- recording ---- */
 
-/* Reads the name of the format of captured frames; "" if the daemon does not say. */
-static int read_captured(const struct ctl *ctl, sd_bus *bus, char captured[16])
-{
-    sd_bus_message *properties = NULL;
-    const char *name = "";
-    const struct bus_field field = {"captured", "s", &name};
-    const int code = daemon_get_all(ctl, bus, &properties);
-    if (code == 0 && bus_find(properties, "Format", "a{sv}"))
-        bus_read_fields(properties, &field, 1, NULL, NULL);
-    snprintf(captured, 16, "%s", name);
-    sd_bus_message_unref(properties);
-    return code;
-}
-
 static int begin(struct recording *recording, const struct fftd_format *format,
                  const char *captured)
 {
@@ -145,7 +131,7 @@ static int record(struct recording *recording, const struct ctl *ctl)
     sd_bus *bus = NULL;
     int code = daemon_open(ctl, &bus);
     if (code == 0)
-        code = read_captured(ctl, bus, captured);
+        code = daemon_read_captured(ctl, bus, captured);
     for (unsigned i = 1; i <= frames && code == 0; i++) {
         code = add_frame(recording, ctl, bus, captured);
         if (screen)

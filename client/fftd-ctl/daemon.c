@@ -206,6 +206,19 @@ int daemon_get_all(const struct ctl *ctl, sd_bus *bus, sd_bus_message **ret)
     return daemon_send(ctl, bus, r, message, ret);
 }
 
+int daemon_read_captured(const struct ctl *ctl, sd_bus *bus, char captured[16])
+{
+    sd_bus_message *properties = NULL;
+    const char *name = "";
+    const struct bus_field field = {"captured", "s", &name};
+    const int code = daemon_get_all(ctl, bus, &properties);
+    if (code == 0 && bus_find(properties, "Format", "a{sv}"))
+        bus_read_fields(properties, &field, 1, NULL, NULL);
+    snprintf(captured, 16, "%s", name);
+    sd_bus_message_unref(properties);
+    return code;
+}
+
 int daemon_ask(const struct ctl *ctl, sd_bus_message **ret, const char *method)
 {
     sd_bus *bus = NULL;

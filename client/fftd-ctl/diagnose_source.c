@@ -115,19 +115,6 @@ struct watching {
     char captured[16];
 };
 
-static int read_captured(const struct ctl *ctl, sd_bus *bus, char captured[16])
-{
-    sd_bus_message *properties = NULL;
-    const char *name = "";
-    const struct bus_field field = {"captured", "s", &name};
-    const int code = daemon_get_all(ctl, bus, &properties);
-    if (code == 0 && bus_find(properties, "Format", "a{sv}"))
-        bus_read_fields(properties, &field, 1, NULL, NULL);
-    snprintf(captured, 16, "%s", name);
-    sd_bus_message_unref(properties);
-    return code;
-}
-
 /* Luma alone has no samples of a mosaic; it is taken as it is. */
 static const char *mosaic_of(const struct watching *watch, const struct pixels *pixels)
 {
@@ -182,7 +169,7 @@ int diagnose_watch(const struct ctl *ctl, unsigned frames, struct diagnosis **re
     char dir[PATH_MAX];
     int code = daemon_open(ctl, &bus);
     if (code == 0)
-        code = read_captured(ctl, bus, watch.captured);
+        code = daemon_read_captured(ctl, bus, watch.captured);
     if (code == 0)
         code = ctl_runtime_dir(ctl, dir);
     watch.sequence = calloc(frames, sizeof *watch.sequence);

@@ -94,24 +94,19 @@ static int64_t now_ms(void)
 
 /* ---- what the camera says ---- */
 
-static const char *const state_keys[] = {
-    "State",         "StateReason", "SourceDescription", "Filter", "View",
-    "FilterProblem", "Serial",      "PublishedSerial",   "Rate",   "Clients"};
-
-static void write_values(sd_bus_message *properties, struct json *json)
-{
-    for (unsigned i = 0; i < sizeof state_keys / sizeof state_keys[0]; i++) {
-        const char *contents;
-        char type;
-        static const char *const types[] = {"s", "t", "u", "d"};
-        for (unsigned t = 0; t < sizeof types / sizeof types[0]; t++)
-            if (bus_find(properties, state_keys[i], types[t])) {
-                if (sd_bus_message_peek_type(properties, &type, &contents) > 0)
-                    bus_to_json(properties, json, state_keys[i]);
-                break;
-            }
-    }
-}
+/* The properties of the daemon that `state` has, and their types. */
+static const struct {
+    const char *key, *type;
+} state_values[] = {{"State", "s"},
+                    {"StateReason", "s"},
+                    {"SourceDescription", "s"},
+                    {"Filter", "s"},
+                    {"View", "s"},
+                    {"FilterProblem", "s"},
+                    {"Serial", "t"},
+                    {"PublishedSerial", "t"},
+                    {"Rate", "d"},
+                    {"Clients", "u"}};
 
 static void publish_state(struct bridge *bridge, sd_bus_message *properties)
 {
@@ -120,7 +115,9 @@ static void publish_state(struct bridge *bridge, sd_bus_message *properties)
     if (!begin(&text, &json))
         return;
     json_open(&json, NULL, '{');
-    write_values(properties, &json);
+    for (unsigned i = 0; i < sizeof state_values / sizeof state_values[0]; i++)
+        if (bus_find(properties, state_values[i].key, state_values[i].type))
+            bus_to_json(properties, &json, state_values[i].key);
     json_close(&json, '}');
     publish(bridge, "state", &text, true);
 }
@@ -217,10 +214,6 @@ static int open_bus(const struct bridge *bridge, sd_bus **ret, const char *socke
 {
     char dir[PATH_MAX];
     int r = fftd_runtime_dir(bridge->options->camera, dir, sizeof dir);
-    if (strchr(bridge->options->camera, '/') != NULL) {
-        snprintf(dir, sizeof dir, "%s", bridge->options->camera);
-        r = 0;
-    }
     if (r == 0)
         r = bus_connect(ret, dir, socket);
     if (r == 0)

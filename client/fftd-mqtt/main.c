@@ -136,10 +136,10 @@ static bool parse_broker(char *text, struct broker_options *ret)
 /* The host's name and the camera's, as far as they may be part of a topic. */
 static void default_id(const char *camera, char ret[BRIDGE_ID_BYTES])
 {
-    char host[64] = "";
-    const char *name = strrchr(camera, '/');
+    char host[64] = "", name[BRIDGE_ID_BYTES / 2];
+    usage_name_camera(camera, name, sizeof name);
     gethostname(host, sizeof host - 1);
-    snprintf(ret, BRIDGE_ID_BYTES, "%s-%s", host, name != NULL ? name + 1 : camera);
+    snprintf(ret, BRIDGE_ID_BYTES, "%.60s-%s", host, name);
     for (char *c = ret; *c != '\0'; c++)
         if (!isalnum((unsigned char)*c) && *c != '-')
             *c = '_';
@@ -232,7 +232,6 @@ static int take(struct parsed *parsed, int option)
 static int parse_options(struct parsed *parsed, int argc, char **argv)
 {
     struct bridge_options *bridge = &parsed->bridge;
-    char path[4096];
     int option, code = 0;
     while (code == 0 && (option = getopt_long(argc, argv, ":n:h", known, NULL)) >= 0) {
         switch (option) {
@@ -255,10 +254,8 @@ static int parse_options(struct parsed *parsed, int argc, char **argv)
     if (optind < argc)
         return usage_error(PROGRAM, "%s: expected no operand; a camera is named with --name",
                            argv[optind]);
-    if (strchr(bridge->camera, '/') == NULL &&
-        fftd_runtime_dir(bridge->camera, path, sizeof path) < 0)
-        return usage_error(PROGRAM, "--name %s: expected the name of a camera, or a directory",
-                           bridge->camera);
+    if ((code = usage_check_camera(PROGRAM, bridge->camera)) != 0)
+        return code;
     if (bridge->group != NULL && !bridge->allows_changes)
         return usage_error(PROGRAM, "--group %s: expected --allow-changes with it", bridge->group);
     if (bridge->id[0] == '\0')

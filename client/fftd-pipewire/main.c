@@ -56,7 +56,6 @@ static int parse_options(struct pipewire_options *options, int argc, char **argv
         {"version", no_argument, NULL, OPTION_VERSION},
         {NULL, 0, NULL, 0},
     };
-    char path[4096];
     int option;
     while ((option = getopt_long(argc, argv, ":n:d:h", known, NULL)) >= 0) {
         switch (option) {
@@ -81,23 +80,7 @@ static int parse_options(struct pipewire_options *options, int argc, char **argv
     if (optind < argc)
         return usage_error(PROGRAM, "%s: expected no operand; a camera is named with --name",
                            argv[optind]);
-    if (strchr(options->camera, '/') == NULL &&
-        fftd_runtime_dir(options->camera, path, sizeof path) < 0)
-        return usage_error(PROGRAM, "--name %s: expected the name of a camera, or a directory",
-                           options->camera);
-    return 0;
-}
-
-/* Writes the camera's name, or the last component of a directory's path. */
-static void name_camera(const char *camera, char *ret, size_t size)
-{
-    size_t length = strlen(camera);
-    while (length > 1 && camera[length - 1] == '/')
-        length--;
-    size_t start = length;
-    while (start > 0 && camera[start - 1] != '/')
-        start--;
-    snprintf(ret, size, "%.*s", (int)(length - start), camera + start);
+    return usage_check_camera(PROGRAM, options->camera);
 }
 
 static void on_signal(void *userdata, int number)
@@ -110,7 +93,7 @@ static int serve(const struct pipewire_options *options)
 {
     char camera[256], name[sizeof camera + 8], description[sizeof camera + 8];
     struct node *node;
-    name_camera(options->camera, camera, sizeof camera);
+    usage_name_camera(options->camera, camera, sizeof camera);
     snprintf(name, sizeof name, "fftd.%s", camera);
     snprintf(description, sizeof description, "%s (fftd)", camera);
     struct pw_main_loop *main_loop = pw_main_loop_new(NULL);

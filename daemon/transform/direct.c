@@ -276,13 +276,6 @@ static int make_tables(struct transform *transform, struct error *why)
                                       mode, why);
 }
 
-static int make_buffers(cl_mem *ret_spectra, cl_mem *ret_lines, const struct transform *transform,
-                        struct error *why)
-{
-    (void)ret_spectra, (void)ret_lines, (void)transform, (void)why;
-    return 0;
-}
-
 static void list_dispatches(struct transform *transform)
 {
     const struct transform_tuning *tuning = &transform->tuning;
@@ -382,7 +375,6 @@ const struct technique technique_direct = {.name = "direct",
                                            .fill_response = fill_response,
                                            .filling_bytes = filling_bytes,
                                            .make_tables = make_tables,
-                                           .make_buffers = make_buffers,
                                            .list_dispatches = list_dispatches,
                                            .put_source = put_source,
                                            .settings = settings,

@@ -89,8 +89,10 @@ static int make_buffers(struct transform_frame *frame, struct error *why)
 {
     const struct transform *transform = frame->transform;
     const size_t drawn_bytes = transform_drawn_bytes(transform);
-    const int r = transform->technique->make_buffers(
-        &frame->buffer[ARGUMENT_SPECTRUM], &frame->buffer[ARGUMENT_LINES], transform, why);
+    int r = 0;
+    if (transform->technique->make_buffers != NULL)
+        r = transform->technique->make_buffers(&frame->buffer[ARGUMENT_SPECTRUM],
+                                               &frame->buffer[ARGUMENT_LINES], transform, why);
     if (r < 0 || drawn_bytes == 0)
         return r;
     return opencl_make_buffer(&frame->buffer[ARGUMENT_DRAWN], transform->device->context,

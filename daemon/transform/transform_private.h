@@ -137,7 +137,8 @@ struct technique {
     /* Makes the tables of all frames; NULL: there are none. */
     int (*make_tables)(struct transform *transform, struct error *why);
 
-    /* Makes the buffers of a frame in flight: spectra and lines, if its kernels have them. */
+    /* Makes the buffers of a frame in flight: spectra and lines, if its kernels have them;
+     * NULL: they have none. */
     int (*make_buffers)(cl_mem *ret_spectra, cl_mem *ret_lines, const struct transform *transform,
                         struct error *why);
 

@@ -8,8 +8,8 @@
 
 #define NEIGHBOURS 8
 #define MIN_EXCESS (6 / 255.) /* levels; a pixel that is off by less hardly matters */
-#define SIGMAS     6.         /* a bad pixel differs by so many times what most do */
-#define SPREADS    2.         /* and by so many times the spread of its neighbours */
+#define SIGMAS     6.         /* a bad pixel differs by this many standard deviations */
+#define SPREADS    2.         /* and by this many times the spread of its neighbours */
 #define NORMAL     1.2533     /* the standard deviation, in mean magnitudes */
 
 /* How far a pixel is from its neighbours, and they from each other. */

@@ -20,8 +20,7 @@
 
 #include "offsets.h"
 
-/* Differences of columns are found in so many bands of rows, and those of rows in bands of columns.
- */
+/* The bands of rows in which differences of columns are found, and of columns for those of rows. */
 #define STRIPES_BANDS 4
 
 /* The differences along one axis: between columns, or between rows. */

@@ -31,7 +31,7 @@ int bus_get_all(sd_bus *bus, sd_bus_message **ret);
  * variant, because the next bus_find starts from the beginning. */
 bool bus_find(sd_bus_message *message, const char *key, const char *contents);
 
-/* Does the same for a dictionary of this type ("a{st}"), and enters it, so that the
+/* Does the same for an array or dictionary of this type ("as", "a{st}"), and enters it, so that the
  * caller reads its entries. */
 bool bus_find_entries(sd_bus_message *message, const char *key, const char *type);
 

@@ -57,8 +57,8 @@ static double blur_at(double size, double f)
     return x < 1e-6 ? 1 : 2 * j1(x) / x;
 }
 
-/* What a power law with blur and noise leaves of a profile: the mean square of its logarithm. The
- * factor of the law is found by itself. */
+/* Returns what a power law with blur and noise leaves of a profile: the sum of squared errors of
+ * its logarithm. The factor of the law is found by itself. */
 static double residual(const struct profile *profile, double size, double slope, double noise,
                        double *ret_power)
 {
@@ -243,8 +243,6 @@ void detail_find_blur(const struct detail *detail, struct detail_shape *ret)
     } else {
         ret->gain = fmax(gain, line.gain);
     }
-    /* The squares of a window's samples add up to 3/8 of their number along each axis. */
-    const double window = pow(0.375 * detail->side, 2);
     ret->power = (ret->blur == DETAIL_DISK ? disk.power : sharp.power) / detail->squares *
-                 (detail->contrast / detail->squares) / window;
+                 (detail->contrast / detail->squares) / window_power(detail);
 }

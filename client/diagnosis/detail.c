@@ -9,7 +9,7 @@
 #define PEAK      8.   /* times the power around it */
 #define MAX_PEAKS 24u
 #define NEAR      1.f   /* grey levels; samples this close to black or white are cut off */
-#define CLIPPED   0.004 /* of the samples of a square; more are too many */
+#define CLIPPED   0.004 /* a square with a greater share of clipped samples is left out */
 
 int detail_create(struct detail **ret, uint32_t width, uint32_t height)
 {
@@ -54,20 +54,6 @@ void detail_destroy(struct detail *detail)
 }
 
 /* ---- the spectrum ---- */
-
-static void transform(struct detail *detail)
-{
-    const unsigned side = detail->side;
-    for (unsigned y = 0; y < side; y++)
-        dft_line(detail->dft, detail->square + (size_t)y * side);
-    for (unsigned x = 0; x < side; x++) {
-        for (unsigned y = 0; y < side; y++)
-            detail->line[y] = detail->square[(size_t)y * side + x];
-        dft_line(detail->dft, detail->line);
-        for (unsigned y = 0; y < side; y++)
-            detail->square[(size_t)y * side + x] = detail->line[y];
-    }
-}
 
 /* Adds up a box of powers, of 2 radius + 1 frequencies a side, without wrapping around. */
 static double box(const struct detail *detail, unsigned x, unsigned y, unsigned radius)
@@ -128,7 +114,8 @@ static void add_square(struct detail *detail, const float *luma, float black, fl
     variance /= (double)side * side;
     if (variance < 4)
         return;
-    transform(detail);
+    dft_axis(detail->dft, detail->square, detail->line, side, side, 1, side);
+    dft_axis(detail->dft, detail->square, detail->line, side, side, side, 1);
     count_peaks(detail);
     for (unsigned y = 0; y < side; y++)
         for (unsigned x = 0; x < side; x++) {
@@ -221,8 +208,7 @@ bool detail_find_screen(const struct detail *detail, struct detail_screen *ret)
 {
     struct peak peak[MAX_PEAKS];
     const unsigned count = detail->squares > 0 ? list_peaks(detail, peak) : 0;
-    /* The squares of a window's samples add up to 3/8 of their number along each axis. */
-    const double window = pow(0.375 * detail->side, 2);
+    const double window = window_power(detail);
     bool found = false;
     for (unsigned i = 0; i < count; i++)
         for (unsigned k = 0; k < count; k++) {

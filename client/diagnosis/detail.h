@@ -1,7 +1,7 @@
 /* The spectrum of a picture's details: how it is blurred, and whether it was printed. Pure.
  *
  * Periodograms of overlapping windowed squares, averaged over squares and frames, give the power at
- * each frequency. Of a photograph it falls as a power of the frequency in all directions. A blur
+ * each frequency. In a photograph, it falls as a power of the frequency in all directions. A blur
  * multiplies it by |B|^2, whose zeros are rings for a disk and parallel lines for a motion; noise
  * adds the same to all of it. The shape of B that, with a power law and noise, explains the
  * logarithm of the power best, is that of the blur. It counts only if it explains much more than no
@@ -10,10 +10,10 @@
  * A halftone screen adds a lattice of narrow peaks which are at the same place in nearly all
  * squares: two frequencies of one magnitude at right angles.
  *
- * Sources of the maths: Welch, IEEE Trans. Audio Electroacoust. 15 (1967), for the spectrum;
- * Cannon, IEEE Trans. Acoustics, Speech and Signal Processing 24 (1976), for blurs from the zeros
- * of averaged logarithmic spectra; Field, J. Optical Society of America A 4 (1987), for the power
- * law. */
+ * Sources of the maths: Welch, IEEE Trans. Audio Electroacoust. 15 (1967) for the spectrum;
+ * Cannon, IEEE Trans. Acoustics, Speech and Signal Processing 24 (1976) for finding a blur by the
+ * zeros of averaged log spectra; Field, J. Optical Society of America A 4 (1987) for the power law.
+ */
 #ifndef FFTD_DIAGNOSIS_DETAIL_H
 #define FFTD_DIAGNOSIS_DETAIL_H
 
@@ -27,17 +27,17 @@ enum detail_blur { DETAIL_SHARP, DETAIL_DISK, DETAIL_LINE };
 struct detail_shape {
     enum detail_blur blur;
     double size_px;   /* radius of the disk, length of the line */
-    double angle_deg; /* of the line: 0 .. 180, 0 to the right, 90 down */
+    double angle_deg; /* the direction of the line, 0 .. 180: 0 is to the right, 90 down */
     double gain;      /* the share of the squares that it explains beyond no blur, 0 .. 1 */
-    double power; /* of the picture before the blur at 0.1 cycles/pixel, where white noise has the
-                     square of its standard deviation at each frequency */
+    double power; /* of the picture before it was blurred, at 0.1 cycles/pixel; that of white noise
+                     is its variance */
 };
 
 #define DETAIL_POINTS 6u
 
 struct detail_screen {
     double fx, fy; /* cycles/pixel; the other frequency is (-fy, fx) */
-    double rms;    /* of both waves, grey levels */
+    double rms;    /* the root mean square of both waves together, in grey levels */
     double share;  /* 0 .. 1, of the squares that have it */
     unsigned points;
     double point[DETAIL_POINTS][2]; /* both, and sums of them that stand out */

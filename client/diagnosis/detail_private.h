@@ -3,6 +3,7 @@
 #define FFTD_DIAGNOSIS_DETAIL_PRIVATE_H
 
 #include <complex.h>
+#include <math.h>
 
 #include "core/dft.h"
 #include "detail.h"
@@ -24,6 +25,12 @@ struct detail {
 static inline double frequency_at(const struct detail *detail, unsigned at)
 {
     return ((double)at - detail->side / 2.) / detail->side;
+}
+
+/* The squares of a window's samples add up to 3/8 of their number along each axis. */
+static inline double window_power(const struct detail *detail)
+{
+    return pow(0.375 * detail->side, 2);
 }
 
 #endif

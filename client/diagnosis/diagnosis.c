@@ -177,7 +177,7 @@ static int look_first(struct diagnosis *diagnosis, diagnosis_progress progress, 
 
 /* ---- the second look: what stays, in frames without waves and flicker ---- */
 
-/* What looks at corrected frames. */
+/* Estimators for corrected frames. */
 struct second {
     struct wave_fit *waves;
     struct flicker_frame *flicker;
@@ -185,7 +185,7 @@ struct second {
     struct motion_estimator *motion;
 };
 
-/* The waves as they were at a frame; before they were found, as they were then. */
+/* Returns the waves found at a frame, or the first ones found later. */
 static const struct wave_model *model_at(const struct diagnosis *diagnosis, unsigned index)
 {
     const struct followed *followed = &diagnosis->followed;
@@ -225,7 +225,7 @@ static void correct(struct diagnosis *diagnosis, struct second *second, unsigned
         diagnosis->luma[i] *= diagnosis->row_gain[i / width];
 }
 
-/* Clipping is judged by captured frames, and what else there is by corrected ones. */
+/* Clipping and brightness are measured in captured frames, noise in corrected ones. */
 static void measure(struct diagnosis *diagnosis, const struct second *second, const float *luma,
                     struct measures *ret)
 {
@@ -287,8 +287,6 @@ static int look_at_details(struct diagnosis *diagnosis, const struct second *sec
     sum->burnt_out += (double)measures.burnt_out;
     detail_add(diagnosis->captured, diagnosis->scratch, format->black, format->white);
     measure(diagnosis, second, luma, &measures);
-    if (isfinite(measures.sharpness))
-        sum->sharpness += (double)measures.sharpness;
     if (isfinite(measures.noise)) {
         sum->noisy++;
         sum->noise += (double)measures.noise;
@@ -412,6 +410,8 @@ static int look_again(struct diagnosis *diagnosis, diagnosis_progress progress, 
         r = shading_create(&diagnosis->shading, width, height);
     if (r == 0)
         r = look_at_frames(diagnosis, &second, progress, context);
+    if (r == 0)
+        detail_find_blur(diagnosis->corrected, &diagnosis->blur);
     wave_fit_destroy(second.waves);
     flicker_frame_destroy(second.flicker);
     measurer_destroy(second.measurer);

@@ -11,7 +11,7 @@
 #define LEAST_WAVES   0.6   /* grey levels, RMS */
 #define LEAST_SCREEN  1.0   /* grey levels, RMS */
 #define UPRIGHT       0.02  /* cycles/pixel from an axis */
-#define LEAST_DEPTH   0.035 /* of flicker */
+#define LEAST_DEPTH   0.035 /* the least depth of flicker that is reported */
 #define LEAST_STRIPES 0.6   /* grey levels, RMS */
 #define STANDS_STILL  0.3   /* stripes_stillness of a scene that hardly moves */
 #define STILL_STRIPES 0.8   /* the same as LEAST_STRIPES for such a scene */
@@ -21,7 +21,7 @@
 #define LEAST_NOISE   3.0   /* grey levels */
 #define UNSURE_NOISE  8.5   /* the same where texture may be taken for noise */
 #define LEAST_CORNER  0.63  /* brighter corners are no shading */
-#define AGREEMENT     0.4   /* of the half with the least shading, with all of it */
+#define AGREEMENT     0.4   /* how far the half with the least shading agrees with the whole */
 #define LEAST_CLIPPED 0.12  /* of all samples */
 #define DARK          40.   /* mean level */
 #define BRIGHT        215.
@@ -63,7 +63,7 @@ static bool is_badly_exposed(const struct diagnosis *diagnosis)
 
 /* ---- what changes from frame to frame ---- */
 
-/* Returns whether a wave was elsewhere when it was first found: by how far, in 1/width. */
+/* Returns how far a wave has drifted since it was first found, in 1/width. */
 static double drift(const struct diagnosis *diagnosis, const struct periodic_report *wave)
 {
     double least = INFINITY;
@@ -344,7 +344,7 @@ static bool judge_shading(const struct diagnosis *diagnosis, struct diagnosis_fi
     if (!shading_solve(diagnosis->shading, &gain))
         return false;
     ret->annoyance = 0.3 * (1 - gain.corner) * mean_level(diagnosis);
-    /* What is cut off has no gradients, and in the dark each grey level is a step. */
+    /* Clipped areas have no gradients, and in the dark each grey level is a visible step. */
     if (gain.corner > LEAST_CORNER || gain.agreement < AGREEMENT || is_badly_exposed(diagnosis))
         return false;
     WRITE(ret->text, "dark corners: they have %.0f %% of the light of the middle",
@@ -388,8 +388,7 @@ static bool judge_screen(const struct diagnosis *diagnosis, struct diagnosis_fin
 static bool judge_blur(const struct diagnosis *diagnosis, enum detail_blur blur,
                        struct diagnosis_finding *ret)
 {
-    struct detail_shape shape;
-    detail_find_blur(diagnosis->corrected, &shape);
+    const struct detail_shape shape = diagnosis->blur;
     if (shape.blur != blur)
         return false;
     ret->annoyance = 4 + shape.size_px;

@@ -1,4 +1,4 @@
-/* Random noise that is another one in each frame, from two frames. Pure.
+/* Estimates random noise, which differs in each frame, from two frames. Pure.
  *
  * Two frames of the same scene differ by their noise. The second is moved back by the shift between
  * them, in whole pixels. The difference is seen through the diagonal details of a Haar transform,

@@ -14,19 +14,6 @@
 
 /* ---- stages with a response ---- */
 
-/* Transforms all lines of one axis. */
-static void transform_axis(struct dft *dft, double complex *plane, double complex *line,
-                           uint32_t length, uint32_t lines, size_t step, size_t next)
-{
-    for (uint32_t k = 0; k < lines; k++) {
-        for (uint32_t i = 0; i < length; i++)
-            line[i] = plane[k * next + i * step];
-        dft_line(dft, line);
-        for (uint32_t i = 0; i < length; i++)
-            plane[k * next + i * step] = line[i];
-    }
-}
-
 static double frequency(uint32_t index, uint32_t length)
 {
     return (2 * index < length ? (double)index : (double)index - length) / length;
@@ -45,8 +32,8 @@ static bool filter(const struct filter_chain *chain, float *luma, uint32_t width
         plane[i] = luma[i];
     /* The inverse is the transform of the conjugate, conjugated. */
     for (unsigned turn = 0; turn < 2 && ok; turn++) {
-        transform_axis(rows, plane, line, width, height, 1, width);
-        transform_axis(columns, plane, line, height, width, width, 1);
+        dft_axis(rows, plane, line, width, height, 1, width);
+        dft_axis(columns, plane, line, height, width, width, 1);
         for (size_t i = 0; i < count && turn == 0; i++)
             plane[i] = conj(plane[i] *
                             filter_chain_response(chain, frequency((uint32_t)(i % width), width),
@@ -114,8 +101,8 @@ static void shrink(struct dft *dft, double complex block[BLOCK * BLOCK], double 
 {
     double complex line[BLOCK];
     for (unsigned turn = 0; turn < 2; turn++) {
-        transform_axis(dft, block, line, BLOCK, BLOCK, 1, BLOCK);
-        transform_axis(dft, block, line, BLOCK, BLOCK, BLOCK, 1);
+        dft_axis(dft, block, line, BLOCK, BLOCK, 1, BLOCK);
+        dft_axis(dft, block, line, BLOCK, BLOCK, BLOCK, 1);
         for (unsigned i = 0; i < BLOCK * BLOCK && turn == 0; i++) {
             const double power =
                 creal(block[i]) * creal(block[i]) + cimag(block[i]) * cimag(block[i]);

@@ -20,7 +20,7 @@
 /* What measures.h has said, added up. Noise is of those frames in which it could be measured. */
 struct measured {
     unsigned count, noisy;
-    double mean, clipped, burnt_out, sharpness, noise;
+    double mean, clipped, burnt_out, noise;
 };
 
 /* What the periodic noise is at the frames in which it was looked for. */
@@ -60,6 +60,7 @@ struct diagnosis {
     struct detail *captured, *corrected; /* the spectra of frames with and without waves */
     double line_columns, line_rows;      /* lines_deviation, added up over measured.count frames */
     struct shading *shading;
+    struct detail_shape blur; /* of the corrected frames */
 };
 
 /* Writes a captured frame, width x height numbers of 0 .. 255. */

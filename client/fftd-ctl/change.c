@@ -55,20 +55,25 @@ int change_finish(struct change_call *call, int code)
     return code;
 }
 
-int change_send(struct change_call *call)
+int change_request(struct change_call *call, sd_bus_message **ret_reply)
 {
-    const struct ctl *ctl = call->ctl;
-    sd_bus_message *reply = NULL;
     int r = call->result;
     if (r >= 0)
         r = sd_bus_message_close_container(call->message);
     if (r >= 0)
-        r = sd_bus_message_append(call->message, "tu", call->if_serial, ctl->fade);
-    const uint64_t begin_us = clock_now_us();
-    int code = daemon_send(ctl, call->bus, r, call->message, &reply);
+        r = sd_bus_message_append(call->message, "tu", call->if_serial, call->ctl->fade);
+    const int code = daemon_send(call->ctl, call->bus, r, call->message, ret_reply);
     call->message = NULL;
+    return code;
+}
+
+int change_send(struct change_call *call)
+{
+    sd_bus_message *reply = NULL;
+    const uint64_t begin_us = clock_now_us();
+    int code = change_request(call, &reply);
     if (code == 0)
-        code = change_print_serial(ctl, call->bus, reply, begin_us);
+        code = change_print_serial(call->ctl, call->bus, reply, begin_us);
     sd_bus_message_unref(reply);
     return change_finish(call, code);
 }

@@ -40,6 +40,9 @@ int change_begin(struct change_call *call, const struct ctl *ctl);
 void change_append(struct change_call *call, const char *verb, const char *first,
                    const char *second, const char *third);
 
+/* Completes the message and sends it. The caller unrefs *ret_reply. Returns an exit code. */
+int change_request(struct change_call *call, sd_bus_message **ret_reply);
+
 /* Completes the message, sends it, and prints the serial of the new filter. */
 int change_send(struct change_call *call);
 

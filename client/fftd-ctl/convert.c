@@ -34,8 +34,6 @@ struct conversion {
     struct recording_writer to;
     struct private_daemon daemon;
     struct before before;    /* --compare */
-    struct input original;   /* --compare: the recording once more */
-    uint8_t *picture;        /* --compare: its frame, and behind it both side by side */
     char chain[CHAIN_BYTES]; /* the filter in use */
     bool estimating;         /* the first of two passes */
     bool resumed;            /* the output had frames already */
@@ -333,7 +331,7 @@ static int run_pass(struct conversion *c)
 
 /* ---- the command ---- */
 
-/* Filters that look at more than one frame have to see those before, too. */
+/* Filters that use more than one frame also need the frames already written. */
 static bool remembers(const char *chain)
 {
     static const char *const kinds[] = {"auto-notch", "deflicker", "denoise", "stabilise",

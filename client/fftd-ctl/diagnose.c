@@ -113,13 +113,7 @@ static int apply(const struct ctl *ctl, const struct diagnosis_result *result, u
     if (!ctl->json)
         note_filter(ctl, call.bus);
     change_append(&call, "replace", result->chain, NULL, NULL);
-    int r = call.result;
-    if (r >= 0)
-        r = sd_bus_message_close_container(call.message);
-    if (r >= 0)
-        r = sd_bus_message_append(call.message, "tu", (uint64_t)0, (uint32_t)0);
-    code = daemon_send(ctl, call.bus, r, call.message, &reply);
-    call.message = NULL;
+    code = change_request(&call, &reply);
     if (code == 0 && ctl->json)
         sd_bus_message_read(reply, "t", ret_serial);
     else if (code == 0)

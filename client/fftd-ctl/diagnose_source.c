@@ -233,7 +233,7 @@ static int fail_read(const struct clip_input *input, ssize_t got)
                                                : strerror((int)-got));
 }
 
-/* Reads a line of a header. *ret_bytes: its length, 0 at the end of the file. */
+/* Reads one header line. *ret_bytes: its length, 0 at the end of the file. */
 static int read_line(struct clip_input *input, size_t *ret_bytes)
 {
     input->filled = 0;

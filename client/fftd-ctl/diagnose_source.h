@@ -10,8 +10,8 @@
  * destroys *ret, which is NULL after a failure. */
 int diagnose_watch(const struct ctl *ctl, unsigned frames, struct diagnosis **ret);
 
-/* Does the same with a Y4M file, or stdin if the path is "-". A file that delivers nothing for ten
- * seconds fails, also one that never ends is read only so far. */
+/* Does the same with a Y4M file, or stdin if the path is "-". Fails if no whole frame arrives
+ * within ten seconds. Stops after `frames` frames, even if the file never ends. */
 int diagnose_read(const struct ctl *ctl, const char *path, unsigned frames, struct diagnosis **ret);
 
 /* Writes "WHAT: N of M" on stderr, over the last one, if it is a terminal. */

@@ -220,10 +220,27 @@ static int write_text(const struct saving *saving)
                               saving->path);
 }
 
+/* Edits the text, checks that it means what is wanted, and replaces the file. */
+static int change_text(struct saving *saving, const char *wanted)
+{
+    char *after = NULL;
+    int code = edit(saving);
+    if (code == 0)
+        code = ask_meaning_of_text(saving, &after);
+    if (code == 0 && strcmp(after, wanted) != 0)
+        code =
+            ctl_fail(saving->ctl, EX_SOFTWARE,
+                     "cannot edit %s: other keys would change; nothing was written", saving->path);
+    if (code == 0)
+        code = write_text(saving);
+    free(after);
+    return code;
+}
+
 /* Returns 0 or an exit code. *ret_changed: the file did not have these values already. */
 static int save_text(struct saving *saving, bool *ret_changed)
 {
-    char *before = NULL, *wanted = NULL, *after = NULL;
+    char *before = NULL, *wanted = NULL;
     int code = read_text(saving);
     if (code == 0)
         code = ask_meaning(saving, saving->path, false, &before);
@@ -231,18 +248,9 @@ static int save_text(struct saving *saving, bool *ret_changed)
         code = ask_meaning(saving, saving->path, true, &wanted);
     *ret_changed = code == 0 && strcmp(before, wanted) != 0;
     if (*ret_changed)
-        code = edit(saving);
-    if (*ret_changed && code == 0)
-        code = ask_meaning_of_text(saving, &after);
-    if (*ret_changed && code == 0 && strcmp(after, wanted) != 0)
-        code =
-            ctl_fail(saving->ctl, EX_SOFTWARE,
-                     "cannot edit %s: other keys would change; nothing was written", saving->path);
-    if (*ret_changed && code == 0)
-        code = write_text(saving);
+        code = change_text(saving, wanted);
     free(before);
     free(wanted);
-    free(after);
     free(saving->text);
     return code;
 }
@@ -265,8 +273,7 @@ static bool is_overridden(sd_bus_message *properties, const char *key)
 {
     const char *name;
     bool is_found = false;
-    if (bus_find(properties, "Overrides", "as") &&
-        sd_bus_message_enter_container(properties, 'a', "s") > 0)
+    if (bus_find_entries(properties, "Overrides", "as"))
         while (!is_found && sd_bus_message_read(properties, "s", &name) > 0)
             is_found = strcmp(name, key) == 0;
     return is_found;

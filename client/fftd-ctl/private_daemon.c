@@ -12,6 +12,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "recording/program.h"
 #include "tools.h"
 
 #define PIPE_BYTES  (1 << 20)
@@ -127,7 +128,7 @@ static pid_t start_daemon(const struct private_daemon *daemon, const struct ctl 
     if (child != 0)
         return child;
     end_with(parent);
-    /* Ctrl-C reaches this process, too; it is the parent's to end it. */
+    /* Ctrl-C also reaches this process, but the parent ends it. */
     signal(SIGINT, SIG_IGN);
     const int null = open("/dev/null", O_RDWR | O_CLOEXEC);
     if (null < 0 || dup2(fd, STDIN_FILENO) < 0 || dup2(null, STDOUT_FILENO) < 0)
@@ -193,11 +194,6 @@ static bool look_for_end(struct private_daemon *daemon, int options)
     return daemon->status >= 0;
 }
 
-bool private_daemon_has_ended(struct private_daemon *daemon)
-{
-    return look_for_end(daemon, WNOHANG);
-}
-
 void private_daemon_await_end(struct private_daemon *daemon)
 {
     while (!look_for_end(daemon, 0) && errno == EINTR)
@@ -209,7 +205,7 @@ int private_daemon_connect(struct private_daemon *daemon)
     if (fftd_open_lossless(&daemon->camera, daemon->dir) == 0)
         return 0;
     daemon->camera = NULL;
-    return private_daemon_has_ended(daemon) ? -EPIPE : -EAGAIN;
+    return look_for_end(daemon, WNOHANG) ? -EPIPE : -EAGAIN;
 }
 
 bool private_daemon_has_fed(const struct private_daemon *daemon, uint64_t count)
@@ -218,22 +214,14 @@ bool private_daemon_has_fed(const struct private_daemon *daemon, uint64_t count)
            daemon->feeding->fed == count;
 }
 
-static void end_process(pid_t pid)
-{
-    if (pid <= 0)
-        return;
-    kill(pid, SIGTERM);
-    while (waitpid(pid, NULL, 0) < 0 && errno == EINTR)
-        continue;
-}
-
 void private_daemon_stop(struct private_daemon *daemon)
 {
     fftd_close(daemon->camera);
     daemon->camera = NULL;
-    end_process(daemon->feeder);
-    if (daemon->status < 0)
-        end_process(daemon->pid);
+    if (daemon->feeder > 0)
+        program_end(daemon->feeder);
+    if (daemon->status < 0 && daemon->pid > 0)
+        program_end(daemon->pid);
     if (daemon->feeding != NULL)
         munmap(daemon->feeding, sizeof *daemon->feeding);
     daemon->feeding = NULL;

@@ -26,7 +26,7 @@ struct private_daemon {
     struct fftd *camera; /* NULL: not connected yet */
 };
 
-/* Starts both. The feeder leaves out the first `skip` frames. filter NULL: that of the options. The
+/* Starts both. The feeder leaves out the first `skip` frames. The
  * caller closes the input of this process. 0 or an exit code; private_daemon_stop is called in both
  * cases. */
 int private_daemon_start(struct private_daemon *ret, const struct ctl *ctl, struct input *input,
@@ -34,9 +34,6 @@ int private_daemon_start(struct private_daemon *ret, const struct ctl *ctl, stru
 
 /* Connects to the daemon if it is ready. -EAGAIN: not yet; -EPIPE: it has ended. */
 int private_daemon_connect(struct private_daemon *daemon);
-
-/* Returns whether the daemon has ended, and stores its exit code. */
-bool private_daemon_has_ended(struct private_daemon *daemon);
 
 /* Waits for the daemon's end. */
 void private_daemon_await_end(struct private_daemon *daemon);

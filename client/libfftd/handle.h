@@ -43,8 +43,8 @@ struct fftd {
     struct map *current; /* NULL before the first ring */
     uint32_t serial;     /* the newest map's serial */
     uint64_t last;       /* the sequence that was returned last; 0: none */
-    bool lossless;       /* the daemon waits until it has heard of what was read */
-    uint64_t told;       /* lossless: the sequence up to which it has */
+    bool lossless;       /* the daemon keeps frames until this client reports them read */
+    uint64_t told;       /* lossless: the last sequence reported as read */
     char socket_path[108];
 };
 

@@ -217,7 +217,8 @@ static void take_attachment(struct fftd *camera, int fd[MESSAGE_FDS])
 
 /* ---- replies ---- */
 
-/* The frames from this one on wait for this client. It begins there, or continues where it was. */
+/* The frames from this one on wait for this client. A new client starts at this frame; a
+ * reconnected one continues after its last frame. */
 static void begin_at(struct fftd *camera, uint64_t first)
 {
     if (!camera->lossless || camera->state != LINK_UP)
@@ -230,7 +231,7 @@ static void begin_at(struct fftd *camera, uint64_t first)
 static void take_attach_reply(struct fftd *camera, const struct fftd_message *reply,
                               int fd[MESSAGE_FDS])
 {
-    /* An older daemon does not know that it was to wait, and names no frame. */
+    /* An older daemon ignores the flag and names no frame. */
     const bool waits = !camera->lossless || reply->value != 0;
     const int result = reply->result == 0 && !waits ? -EOPNOTSUPP : reply->result;
     if (result == 0) {

@@ -14,20 +14,6 @@
 #define FLOOR   1e-9 /* black, as a fraction of the greatest power */
 #define FFTD_PI 3.14159265358979323846
 
-/* Transforms the lines that begin `next` numbers apart; Two neighbours of a line are `step`
- * numbers apart: 1 in rows, N in columns. */
-static void transform(struct dft *dft, double complex *data, size_t step, size_t next)
-{
-    double complex line[N];
-    for (size_t i = 0; i < N; i++) {
-        for (size_t k = 0; k < N; k++)
-            line[k] = data[i * next + k * step];
-        dft_line(dft, line);
-        for (size_t k = 0; k < N; k++)
-            data[i * next + k * step] = line[k];
-    }
-}
-
 static double hann(uint32_t i, uint32_t length)
 {
     return 0.5 - 0.5 * cos(2 * FFTD_PI * (i + 0.5) / length);
@@ -53,6 +39,7 @@ static void load(double complex *data, const struct pixels *pixels)
 
 int spectrum_create(double **ret, const struct pixels *pixels)
 {
+    double complex line[N];
     double complex *data = calloc((size_t)N * N, sizeof *data);
     double *power = malloc((size_t)N * N * sizeof *power);
     struct dft *dft = NULL;
@@ -62,8 +49,8 @@ int spectrum_create(double **ret, const struct pixels *pixels)
         return -ENOMEM;
     }
     load(data, pixels);
-    transform(dft, data, 1, N);
-    transform(dft, data, N, 1);
+    dft_axis(dft, data, line, N, N, 1, N);
+    dft_axis(dft, data, line, N, N, N, 1);
     dft_destroy(dft);
     for (size_t y = 0; y < N; y++)
         for (size_t x = 0; x < N; x++) {

@@ -1,5 +1,5 @@
-/* ffmpeg writes Y4M, where Y4M has the format, and otherwise raw RGB. So all that follows is the
- * same as for a file. */
+/* ffmpeg writes Y4M, where Y4M has the format, and otherwise raw RGB. The rest of this file
+ * therefore reads both in the same way. */
 #include "input.h"
 
 #include <errno.h>
@@ -13,6 +13,7 @@
 
 #include <fftd/fftd.h>
 
+#include "pictures/pixels.h"
 #include "program.h"
 
 #define MAGIC "YUV4MPEG2 "
@@ -54,7 +55,7 @@ static const struct fftd_pixel_format *find_format(const char *y4m)
 /* Components whose samples are packed or interleaved take the same number of bytes. */
 static size_t count_bytes(const struct fftd_pixel_format *f, uint32_t width, uint32_t height)
 {
-    const size_t sample = f->bits > 8 ? 2 : 1;
+    const size_t sample = pixels_sample_bytes(f);
     const size_t pixels = (size_t)width * height;
     if (f->family == FFTD_FAMILY_GREY)
         return pixels * sample;

@@ -63,6 +63,7 @@ static int find_kind(struct recording_writer *recording, bool raw)
     for (unsigned i = 0; i < sizeof pictures / sizeof pictures[0]; i++)
         if (ends(path, pictures[i])) {
             recording->kind = RECORDING_PICTURES;
+            recording->is_exact = true;
             return strchr(path, '%') != NULL
                        ? 0
                        : fail(recording, EINVAL, "expected a number in the name, as in out-%%05d%s",
@@ -70,8 +71,10 @@ static int find_kind(struct recording_writer *recording, bool raw)
         }
     recording->kind = RECORDING_VIDEO;
     for (unsigned i = 0; i < VIDEO_COUNT; i++)
-        if (ends(path, videos[i].ending))
+        if (ends(path, videos[i].ending)) {
             recording->muxer = videos[i].muxer;
+            recording->is_exact = videos[i].exact;
+        }
     return recording->muxer != NULL ? 0
                                     : fail(recording, EINVAL,
                                            "expected a name that ends in .y4m, .raw, .mkv, .avi, "
@@ -179,12 +182,9 @@ static int start_ffmpeg(struct recording_writer *recording, const struct fftd_pi
     const char *pixels = ffmpeg_name(layout);
     const bool known = format->rate_num > 0;
     char size[32], rate[32], target[64];
-    bool exact = pictures_follow;
-    for (unsigned i = 0; i < VIDEO_COUNT; i++)
-        exact |= recording->muxer != NULL && recording->muxer == videos[i].muxer && videos[i].exact;
     if (pixels == NULL)
         return fail(recording, EINVAL, "ffmpeg does not know the pixel format %s", layout->name);
-    if (!exact && layout->bits > 8)
+    if (!recording->is_exact && layout->bits > 8)
         return fail(
             recording, EINVAL,
             "%s has only 8 bits, and the frames have %u: expected .mkv, .avi, .y4m, .raw or "
@@ -208,8 +208,8 @@ static int start_ffmpeg(struct recording_writer *recording, const struct fftd_pi
     } else {
         arguments[n++] = "-f";
         arguments[n++] = (char *)recording->muxer;
-        arguments[n++] = exact ? "-c:v" : "-pix_fmt";
-        arguments[n++] = exact ? "ffv1" : "yuv420p";
+        arguments[n++] = recording->is_exact ? "-c:v" : "-pix_fmt";
+        arguments[n++] = recording->is_exact ? "ffv1" : "yuv420p";
     }
     arguments[n++] = pictures_follow ? (char *)recording->path : target;
     arguments[n] = NULL;

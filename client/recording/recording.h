@@ -25,6 +25,7 @@ struct recording_writer {
     const char *path; /* the caller's; "-" is standard output */
     enum recording_kind kind;
     const char *muxer; /* RECORDING_VIDEO: its name in ffmpeg */
+    bool is_exact;     /* by ffmpeg: no bit is lost */
     char part[PATH_MAX];
     struct output_file to;     /* while there is a file to be written */
     pid_t encoder;             /* 0: none */
@@ -41,7 +42,7 @@ struct recording_writer {
  * cannot be continued, but was to be. */
 int recording_init(struct recording_writer *ret, const char *path, bool raw, bool resume);
 
-/* Returns whether frames are in it that a program which was killed has written. */
+/* Returns whether a program that was killed has left a partial file. */
 bool recording_is_begun(const struct recording_writer *recording);
 
 /* Finds how many whole frames are in it, which have these sizes, and keeps on writing behind them.

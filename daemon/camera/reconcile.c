@@ -15,7 +15,7 @@
  */
 #define PAUSE_DELAY_NS (2 * NS_PER_S)
 
-/* A source that has waited for its readers for this time is reported to do so. */
+/* A source that has waited for its readers for this long is reported to wait. */
 #define WAITING_NS     (1 * NS_PER_S)
 
 /* ---- the engine ---- */
@@ -117,8 +117,7 @@ static int adopt_format(struct reconciler *reconciler, uint64_t source_number, s
         if (r < 0)
             return r;
     }
-    ring_set_lossless(path->ring,
-                      reconciler->config->output.lossless && path->recovery.capture->waits);
+    ring_change_set_lossless(path, output);
     path->frames = frames;
     mailbox_begin_report(reconciler->mailbox)->captured = path->recovery.capture->format;
     mailbox_end_report(reconciler->mailbox, 0);
@@ -221,7 +220,7 @@ static void reconcile_filter(struct reconciler *reconciler)
         applied->engine_retry_ns = clock_now_ns();
 }
 
-/* What is designed for a fade, and what fades, is not designed again meanwhile. */
+/* The noise stays as it is while a filter is being prepared or faded in. */
 static void reconcile_noise(struct reconciler *reconciler)
 {
     const struct frame_path *path = &reconciler->path;
@@ -408,8 +407,9 @@ static void report_all(struct reconciler *reconciler)
                  reconciler->config->engine.cache_dir[0] != '\0');
     if (state == CAMERA_STARTING && build.total > 0 &&
         (path->engine == NULL || is_preparing(reconciler)))
-        error_set(&reason, 0, "compiling OpenCL programs, %u of %u done", build.done, build.total);
-    /* In the state `finished` the daemon ends, which it must not before the last frame was read. */
+        error_set(&reason, 0, REPORT_COMPILING, build.done, build.total);
+    /* The daemon exits once the state is `finished`, so that is reported only after the last frame
+     * was read. */
     if (state == CAMERA_FINISHED && frame_path_is_needed(path)) {
         state = reconciler->report.state;
         reason.text[0] = '\0';

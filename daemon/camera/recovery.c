@@ -19,7 +19,7 @@
 /* How long udev may take to give a new device node to its group. */
 #define UDEV_DELAY_NS (1 * NS_PER_S)
 
-/* After any time of the clock, and can be added to one. */
+/* Later than any time of the clock, and small enough to add to one without overflow. */
 #define NEVER_NS      (INT64_MAX / 2)
 
 /* A camera whose frame interval is longer than the timeout is not stalled. */

@@ -273,8 +273,7 @@ void report_preparing(struct report *report, struct designer *designer,
     if (is_busy && !compiles)
         designer_get_tuning(designer, &tuning);
     if (compiles)
-        snprintf(text, sizeof text, "compiling OpenCL programs, %u of %u done", build->done,
-                 build->total);
+        snprintf(text, sizeof text, REPORT_COMPILING, build->done, build->total);
     else if (tuning.running)
         snprintf(text, sizeof text, "measuring settings of the device, %u of %u tried",
                  tuning.progress.tried, tuning.progress.total);

@@ -20,6 +20,9 @@
 #define CAMERA_EVENT_WITHDRAWN 32u /* the filter before it is the desired one again */
 
 /* Keeps what was reported last, so that each change is reported once. */
+/* Of two numbers of programs: compiled, and all. */
+#define REPORT_COMPILING       "compiling OpenCL programs, %u of %u done"
+
 struct report {
     struct mailbox *mailbox;
     enum camera_state state;

@@ -26,6 +26,12 @@ uint32_t ring_change_motion_bytes(const struct config_output *output,
     return moving_bytes(captured->width, captured->height, config_motion_block(output->motion));
 }
 
+void ring_change_set_lossless(struct frame_path *path, const struct config_output *output)
+{
+    const struct capture *capture = path->recovery.capture;
+    ring_set_lossless(path->ring, output->lossless && capture != NULL && capture->waits);
+}
+
 /* A client that sees the old ring retired must find the new one. This thread therefore puts the new
  * ring into the mailbox and posts an event; the main loop switches its server; only then is the old
  * ring retired. */
@@ -42,10 +48,9 @@ int ring_change_replace(struct frame_path *path, struct mailbox *mailbox,
                                     first_sequence, why);
     if (r < 0)
         return r;
-    const struct capture *capture = path->recovery.capture;
     ring_set_checksum(ring, output->checksum);
-    ring_set_lossless(ring, output->lossless && capture != NULL && capture->waits);
     frame_path_set_ring(path, ring);
+    ring_change_set_lossless(path, output);
     path->frames.format = *format;
 
     struct camera_status *status = mailbox_begin_report(mailbox);

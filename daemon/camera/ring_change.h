@@ -12,11 +12,14 @@
 void ring_change_continue(struct frame_path *path, struct mailbox *mailbox,
                           const struct config_output *output, struct ring *ring);
 
-/* Replaces the ring, if there is one, by one for frames of this format, and a field of motion of so
- * many bytes; none may be in flight. Errors as ring_create. */
+/* Replaces the ring, if there is one, by one for frames of this format, and a field of motion of
+ * `motion_bytes` bytes; none may be in flight. Errors as ring_create. */
 int ring_change_replace(struct frame_path *path, struct mailbox *mailbox,
                         const struct config_output *output, const struct fftd_format *format,
                         uint32_t motion_bytes, struct error *why);
+
+/* Says whether the ring waits for readers, which the source that is open now has to allow. */
+void ring_change_set_lossless(struct frame_path *path, const struct config_output *output);
 
 /* Replaces a ring into which a failed device may still write. */
 void ring_change_replace_lost(struct frame_path *path, struct mailbox *mailbox,

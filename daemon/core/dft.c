@@ -146,3 +146,15 @@ void dft_line(struct dft *dft, double complex *line)
     if (from != line)
         memcpy(line, from, dft->length * sizeof *line);
 }
+
+void dft_axis(struct dft *dft, double complex *plane, double complex *line, size_t length,
+              size_t lines, size_t step, size_t next)
+{
+    for (size_t k = 0; k < lines; k++) {
+        for (size_t i = 0; i < length; i++)
+            line[i] = plane[k * next + i * step];
+        dft_line(dft, line);
+        for (size_t i = 0; i < length; i++)
+            plane[k * next + i * step] = line[i];
+    }
+}

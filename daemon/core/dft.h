@@ -12,6 +12,7 @@
 #define FFTD_CORE_DFT_H
 
 #include <complex.h>
+#include <stddef.h>
 
 #include "core/error.h"
 
@@ -25,5 +26,10 @@ void dft_destroy(struct dft *dft); /* NULL is allowed */
 
 /* Transforms one line in place. */
 void dft_line(struct dft *dft, double complex *line);
+
+/* Transforms all lines of one axis in place. Each has `length` numbers, the length of the dft, that
+ * are `step` apart; they begin `next` apart. `line` is scratch memory for one. */
+void dft_axis(struct dft *dft, double complex *plane, double complex *line, size_t length,
+              size_t lines, size_t step, size_t next);
 
 #endif

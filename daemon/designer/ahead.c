@@ -64,7 +64,7 @@ void ahead_init(struct ahead *ret, const struct config *config)
         ahead_finish(ret);
 }
 
-/* One that has ended by itself is not started again, however it has ended: it would do the same. */
+/* A process that exits without being killed is not started again: it would do the same. */
 static void reap(struct ahead *ahead, int flags)
 {
     const pid_t pid = ahead->pid != 0 ? waitpid(ahead->pid, NULL, flags) : 0;
@@ -112,7 +112,7 @@ static int set_attributes(posix_spawnattr_t *attributes)
     return r;
 }
 
-/* What compilers print belongs nowhere. */
+/* Discards what compilers print. */
 static int set_descriptors(posix_spawn_file_actions_t *actions)
 {
     int r = posix_spawn_file_actions_addopen(actions, STDIN_FILENO, "/dev/null", O_RDWR, 0);

@@ -398,9 +398,10 @@ static int design(struct engine *engine, const struct filter_chain *chain,
 bool builder_reaches_too_far(const struct builder *builder, const struct filter_chain *chain)
 {
     const struct builder_fade none = {.frames = 0};
+    if (builder->engine == NULL)
+        return false;
     const struct recipe recipe = recipe_for(builder, &builder->frames, chain, &none);
-    return builder->engine != NULL &&
-           !(taps_reach_equal(recipe.reach, builder->built.reach) &&
+    return !(taps_reach_equal(recipe.reach, builder->built.reach) &&
              taps_reach_equal(recipe.chroma_reach, builder->built.chroma_reach));
 }
 

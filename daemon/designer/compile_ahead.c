@@ -34,7 +34,7 @@ struct work {
     unsigned built_count;
 };
 
-/* Everybody else comes first, and the daemon's end is the end of this as well. Threads inherit it.
+/* Gives way to every other process, and exits when the daemon does. Threads inherit it.
  */
 static void step_back(const struct work *work)
 {
@@ -68,7 +68,7 @@ static bool parse(struct work *work, const char *what)
 static bool is_built(struct work *work, const struct filter_chain *chain)
 {
     struct recipe settings = work->builder.options.recipe;
-    settings.captured = work->frames.captured;
+    engine_frames_set_captured(&settings, &work->frames);
     const struct recipe recipe = recipe_of(chain, &settings);
     const double chain_px = filter_chain_support(chain);
     const double support_px = chain_px > work->support_px ? chain_px : work->support_px;

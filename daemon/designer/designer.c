@@ -222,7 +222,7 @@ static bool has_request(const struct designer *designer)
             (designer->wanted.serial != designer->done_serial || designer->noise_is_new));
 }
 
-/* Sleeps until something is to be done, and compiles ahead meanwhile. */
+/* Compiles ahead while idle, and sleeps until there is work. */
 static void rest(struct designer *designer)
 {
     pthread_mutex_unlock(&designer->lock);

@@ -23,7 +23,6 @@ int engine_design(const struct engine *engine, const struct filter_chain *chain,
         r = recipe_check_frames(&engine->options.recipe, &engine->format, chain, why);
     if (r < 0)
         return r;
-    const struct filter_chain none = {.count = 0};
     struct engine_response *response = calloc(1, sizeof *response);
     if (response == NULL)
         return error_set(why, ENOMEM, "out of memory while computing a filter's response");
@@ -33,7 +32,7 @@ int engine_design(const struct engine *engine, const struct filter_chain *chain,
         for (unsigned k = 0; engine_steps[k] != NULL && r == 0; k++)
             if (component_has(component, k) && engine_steps[k]->design != NULL)
                 r = engine_steps[k]->design(&response->data[i][k], component->step[k].part,
-                                            component, component->passes ? &none : chain, why);
+                                            component, component_chain(component, chain), why);
     }
     if (r < 0) {
         engine_response_free(response);

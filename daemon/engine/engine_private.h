@@ -148,6 +148,10 @@ int component_sketch(struct transform **ret, struct component *component, const 
 /* The steps of a component: whether it has one, preparing all, and destroying what was prepared.
  * The steps' other functions are called for all components at once. */
 bool component_has(const struct component *component, unsigned step);
+
+/* Returns the chain of a component: an empty one if its samples are not filtered. */
+const struct filter_chain *component_chain(const struct component *component,
+                                           const struct filter_chain *chain);
 int component_prepare(struct component *component, const char *cache_dir, struct error *why);
 void component_release(struct component *component);
 int engine_build_steps(struct engine *engine, const char *cache_dir,

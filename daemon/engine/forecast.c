@@ -46,7 +46,6 @@ static void add_step(struct engine_forecast *ret, const struct step *step,
 static int add_component(struct engine_forecast *ret, struct component *component,
                          const struct filter_chain *chain, const char *cache_dir, struct error *why)
 {
-    const struct filter_chain none = {.count = 0};
     struct transform *transform;
     const int r = component_sketch(&transform, component, cache_dir, why);
     if (r < 0)
@@ -56,7 +55,7 @@ static int add_component(struct engine_forecast *ret, struct component *componen
         if (!component_has(component, k) || engine_steps[k]->memory == NULL)
             continue;
         const struct step_memory memory =
-            engine_steps[k]->memory(component, component->passes ? &none : chain);
+            engine_steps[k]->memory(component, component_chain(component, chain));
         add_step(ret, engine_steps[k], &memory, component->engine->options.in_flight);
     }
     transform_destroy(transform);

@@ -379,9 +379,12 @@ void observer_label(struct observer *observer, uint64_t number, struct ring_meta
     const struct fftd_match match = observer->status.found.match;
     const bool has_match = observer->status.found.has_match;
     struct moving_copy *motion = &observer->camera.motion;
-    if (observer->camera.takes_motion && motion->number != observer->motion.number)
-        moving_copy_set(motion, observer->motion.number, observer->motion.bytes,
-                        observer->motion.size);
+    if (observer->camera.takes_motion && observer->motion.number != 0) {
+        const struct moving_copy old = *motion;
+        *motion = observer->motion;
+        observer->motion = old; /* whose memory the next one has */
+        observer->motion.number = 0;
+    }
     pthread_mutex_unlock(&observer->lock);
     if (measured < observer->camera.first || measured > number)
         return;

@@ -50,10 +50,7 @@ static struct fftd_message make_reply(uint32_t kind, const struct ring *ring, in
 
 /* ---- requests: each returns 0, or -errno with the reason for the reply ---- */
 
-/* On success fd has the descriptors for the reply, the last one -1 if the client did not ask for a
- * word; all but the ring's are the caller's to close. *ret_first is the first frame that is kept
- * for a client that asked for it. */
-/* Frames of a ring that has been replaced are not kept. */
+/* Ignores frames of a ring that has been replaced: those are not kept. */
 static int take_read(struct client *client, const struct fftd_message *request)
 {
     const struct ring *ring = client->server->ring;
@@ -62,8 +59,8 @@ static int take_read(struct client *client, const struct fftd_message *request)
     return 0;
 }
 
-/* Takes what the other readers have said already: one that has just left may have sent it before
- * this one connected, and the next continues where it stopped. */
+/* Handles what other readers have reported and is still queued: one that has just left may have
+ * sent it before this one connected, and the next continues where it stopped. */
 static void settle_reads(struct client *newest)
 {
     struct fftd_message message;
@@ -76,6 +73,9 @@ static void settle_reads(struct client *newest)
             take_read(client, &message);
 }
 
+/* On success fd has the descriptors for the reply, the last one -1 if the client did not ask for a
+ * word; all but the ring's are the caller's to close. *ret_first is the first frame that is kept
+ * for a client that asked for it. */
 static int attach(struct client *client, const struct fftd_message *request, int fd[ATTACH_FDS],
                   uint64_t *ret_first, struct error *why)
 {

@@ -147,13 +147,6 @@ static int fit(struct transform *transform, struct error *why)
     return 0;
 }
 
-/* There is no H, but a table for views and descriptions asks. */
-static void lay_out_response(struct response_layout *ret, const struct transform *transform)
-{
-    (void)transform;
-    ret->lanes = 1;
-}
-
 static struct technique_bytes memory(const struct transform *transform)
 {
     const struct plan *plan = &transform->plan;
@@ -369,7 +362,6 @@ const struct technique technique_direct = {.name = "direct",
                                            .describe = describe,
                                            .start = start,
                                            .fit = fit,
-                                           .lay_out_response = lay_out_response,
                                            .memory = memory,
                                            .count_response = count_response,
                                            .fill_response = fill_response,

@@ -62,9 +62,11 @@ uint32_t transform_pitch(const struct transform *transform)
 struct response_layout transform_response_layout(const struct transform *transform)
 {
     struct response_layout layout = {.plan = &transform->plan,
+                                     .lanes = 1,
                                      .loaded = transform_loaded(transform),
                                      .is_complex = transform->tuning.recipe.complex_response};
-    transform->technique->lay_out_response(&layout, transform);
+    if (transform->technique->lay_out_response != NULL)
+        transform->technique->lay_out_response(&layout, transform);
     return layout;
 }
 

@@ -176,13 +176,6 @@ static int fit(struct transform *transform, struct error *why)
     return 0;
 }
 
-/* That of H is its own (below), but a table for views and descriptions asks. */
-static void lay_out_response(struct response_layout *ret, const struct transform *transform)
-{
-    (void)transform;
-    ret->lanes = 1;
-}
-
 static struct plan_axis axis_of(const struct transform *transform)
 {
     struct plan_axis axis = {.length = 0};
@@ -410,7 +403,6 @@ const struct technique technique_tiles = {.name = "tiles",
                                           .describe = describe,
                                           .start = start,
                                           .fit = fit,
-                                          .lay_out_response = lay_out_response,
                                           .memory = memory,
                                           .count_response = count_response,
                                           .fill_response = fill_response,

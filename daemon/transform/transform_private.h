@@ -116,7 +116,8 @@ struct technique {
     /* As transform_fit, which calls it. */
     int (*fit)(struct transform *transform, struct error *why);
 
-    /* Sets the lanes of a response and whether its legs are apart. */
+    /* Sets the lanes of a response and whether its legs are apart; NULL: it has one lane, or is no
+     * H, but views and descriptions ask for a table. */
     void (*lay_out_response)(struct response_layout *ret, const struct transform *transform);
 
     /* The response of a direct technique, as transform_response_fill and transform_filling_bytes,

@@ -24,8 +24,8 @@
  *                  parts, at j RADIX_B + p, and then as many imaginary ones
  *   response       H / TILE^2 at all places: real parts, and with COMPLEX_RESPONSE then imaginary
  *                  parts. Place q of an axis has the frequency whose digits are reversed
- * (stage.cl). LANES > 1: [u / LANES][v][u % LANES]; LANES == 1: [v][u] work           local memory
- * of a group
+ *                  (stage.cl). LANES > 1: [u / LANES][v][u % LANES]; LANES == 1: [v][u]
+ *   work           local memory of a group
  *
  * Work-items: a group of GROUP items makes tiles 2 g and 2 g + 1 of an image, counted row by row.
  * The second dimension counts images (batch.cl), as the third one does. Launched by

@@ -114,8 +114,8 @@ static struct sums add_up(const struct motion_scale *scale, float noise, unsigne
         return sum;
     float sorted[MAX_CELLS];
     memcpy(sorted, left, count * sizeof *sorted);
-    qsort(sorted, count, sizeof *sorted, motion_scale_order);
-    const float usual = fmaxf(sorted[count / 4], MOTION_DIFFERENCE_NOISE * (noise + ROUNDING));
+    const float usual =
+        fmaxf(motion_scale_quartile(sorted, count), MOTION_DIFFERENCE_NOISE * (noise + ROUNDING));
     for (unsigned i = 0; i < count; i++) {
         const float far = left[i] / (OUTLYING * usual), w = 1 / (1 + far * far);
         sum.xx += w * cell[i].xx;
@@ -187,8 +187,7 @@ void motion_fit(struct motion_scale *scale, unsigned passes)
         for (unsigned row = 0; row < scale->rows; row++)
             for (unsigned column = 0; column < scale->columns; column++)
                 scale->sorted[row * scale->columns + column] = solve(scale, noise, column, row);
-        qsort(scale->sorted, count, sizeof *scale->sorted, motion_scale_order);
-        const float rest = scale->sorted[count / 4];
+        const float rest = motion_scale_quartile(scale->sorted, count);
         noise = isfinite(rest) ? rest / MOTION_DIFFERENCE_NOISE : 0;
         motion_repair(scale->block, scale->columns, scale->rows);
         if (pass + 1 < passes)

@@ -27,10 +27,16 @@ void motion_scale_clear(struct motion_scale *scale)
     free(scale->sorted);
 }
 
-int motion_scale_order(const void *a, const void *b)
+static int by_size(const void *a, const void *b)
 {
     const float p = *(const float *)a, q = *(const float *)b;
     return (p > q) - (p < q);
+}
+
+float motion_scale_quartile(float *values, unsigned count)
+{
+    qsort(values, count, sizeof *values, by_size);
+    return values[count / 4];
 }
 
 /* Where a place is between the blocks of a scale: the block before it and what is left. */
@@ -51,8 +57,7 @@ struct motion_quad motion_scale_at(const struct motion_scale *scale, float colum
     const unsigned x = between(column, scale->columns, &u), y = between(row, scale->rows, &v);
     const struct motion_block *at = &scale->block[(size_t)y * scale->columns + x];
     const size_t right = scale->columns > 1 ? 1 : 0, down = scale->rows > 1 ? scale->columns : 0;
-    const struct motion_quad quad = {.block = {at, at + right, at + down, at + down + right}};
-    struct motion_quad ret = quad;
+    struct motion_quad ret = {.block = {at, at + right, at + down, at + down + right}};
     ret.dx = (1 - v) * ((1 - u) * at->dx + u * at[right].dx) +
              v * ((1 - u) * at[down].dx + u * at[down + right].dx);
     ret.dy = (1 - v) * ((1 - u) * at->dy + u * at[right].dy) +

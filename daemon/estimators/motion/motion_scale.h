@@ -32,7 +32,7 @@ struct motion_quad {
 
 struct motion_quad motion_scale_at(const struct motion_scale *scale, float column, float row);
 
-/* For qsort: floats, the smallest first. */
-int motion_scale_order(const void *a, const void *b);
+/* Sorts values, of which there is one at least, and returns the lower quartile. */
+float motion_scale_quartile(float *values, unsigned count);
 
 #endif

@@ -121,8 +121,7 @@ static void search_again(struct motion_search *search, struct motion_scale *scal
 {
     const unsigned count = scale->columns * scale->rows;
     memcpy(scale->sorted, scale->left, count * sizeof *scale->left);
-    qsort(scale->sorted, count, sizeof *scale->sorted, motion_scale_order);
-    const float usual = UNUSUAL * scale->sorted[count / 4];
+    const float usual = UNUSUAL * motion_scale_quartile(scale->sorted, count);
     unsigned budget = is_full_size ? count / FINE_SEARCHES : count;
     for (unsigned i = 0; i < 2 * count; i++) {
         const bool is_back = i >= count;

@@ -10,11 +10,17 @@
 #include "core/text.h"
 #include "transform/tuner_private.h"
 
-/* Parts of the time of `fused`, as measured on a CPU with registers of 512 bits. A tap of a product
- * takes a shift, and work along both axes. */
-#define FIXED_COST    0.06
-#define TAP_COST      0.0085
-#define PRODUCT_TAPS  2.4
+/* Parts of the time of `fused`. A tap of a product takes a shift, or goes through local memory, and
+ * works along both axes. */
+struct direct_cost {
+    double fixed, tap, product_taps;
+};
+
+/* Measured on a CPU with registers of 512 bits. Of Midgard only counts are known. */
+static const struct direct_cost cpu_cost = {.fixed = 0.06, .tap = 0.0085, .product_taps = 2.4};
+/* Measured on an H100: up to GPU_SUMS an item has the sums of a strip in registers. */
+static const struct direct_cost gpu_cost = {.fixed = 0.125, .tap = 0.0029, .product_taps = 4};
+static const struct direct_cost gpu_far_cost = {.fixed = 0.125, .tap = 0.01, .product_taps = 4};
 
 #define CPU_COLUMNS   4
 #define CPU_STRIP     64
@@ -26,6 +32,7 @@
 #define GPU_STRIP     8
 #define GPU_PRODUCTS  2 /* an item has the results of all of them in registers */
 #define GPU_PLAIN     2 /* radius up to which a GPU does without products */
+#define GPU_SUMS      4 /* radius, without products */
 
 /* Midgard has too few registers for what a GPU's items hold. */
 static bool has_products(const struct taps_reach *reach, const struct gpu_device *device)
@@ -33,13 +40,6 @@ static bool has_products(const struct taps_reach *reach, const struct gpu_device
     const bool fits_gpu =
         reach->products <= GPU_PRODUCTS && reach->radius > GPU_PLAIN && !device->midgard;
     return reach->products > 0 && (gpu_device_is_cpu(device) || fits_gpu);
-}
-
-/* How many products of a tap take the time for a sample. */
-static double count_taps(const struct taps_reach *reach, const struct gpu_device *device)
-{
-    const double side = 2 * reach->radius + 1, products = reach->products;
-    return has_products(reach, device) ? side * PRODUCT_TAPS * products : side * side;
 }
 
 static bool can_do(const struct taps_reach *reach, const struct gpu_device *device)
@@ -50,9 +50,17 @@ static bool can_do(const struct taps_reach *reach, const struct gpu_device *devi
 
 static double cost(const struct tuner_subject *subject)
 {
-    if (!can_do(&subject->reach, subject->device))
+    const struct taps_reach *reach = &subject->reach;
+    const struct gpu_device *device = subject->device;
+    const double side = 2 * reach->radius + 1;
+    const bool as_products = has_products(reach, device);
+    const struct direct_cost *cost = gpu_device_is_cpu(device) || device->midgard ? &cpu_cost
+                                     : as_products || reach->radius <= GPU_SUMS   ? &gpu_cost
+                                                                                  : &gpu_far_cost;
+    if (!can_do(reach, device))
         return HUGE_VAL;
-    return FIXED_COST + TAP_COST * count_taps(&subject->reach, subject->device);
+    return cost->fixed +
+           cost->tap * side * (as_products ? cost->product_taps * reach->products : side);
 }
 
 /* ---- layout -------------------------------------------------------------------------------- */

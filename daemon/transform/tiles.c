@@ -12,16 +12,24 @@
 
 #define MAX_RADIX      16
 #define MAX_COLUMNS    32
-#define GPU_COST       1.1
 #define GPU_RADIX      8        /* of the second stage */
 #define CPU_LANES      8        /* more would need a butterfly of 16, which spills registers */
 #define MAX_WORK_BYTES 0x50000u /* of local memory: what a core's second cache holds beside H */
 
-/* A number of a tile of 64 x 64, compared with one of the spectrum of `fused`, as measured on a CPU
- * with registers of 512 bits; and how that grows with the side. */
-#define NUMBER_COST    0.4
-#define COST_EXPONENT  0.15
-#define CPU_RADIUS     24 /* the greatest one with which they were faster */
+#define COST_EXPONENT  0.15 /* how the cost of a number grows with the side */
+#define WIDE_RADIX     12   /* on a GPU: it takes registers from other groups */
+#define WIDE_COST      1.25
+
+/* What was measured on a CPU with registers of 512 bits, and on an H100. */
+static const struct tile_cost {
+    double number;   /* of a tile of 64 x 64, compared with one of the spectrum of `fused` */
+    uint32_t radius; /* the greatest class of radius with which tiles were faster */
+} cpu_cost = {0.4, 24}, gpu_cost = {0.285, 16};
+
+static const struct tile_cost *cost_on(const struct gpu_device *device)
+{
+    return gpu_device_is_cpu(device) ? &cpu_cost : &gpu_cost;
+}
 
 /* ---- layout -------------------------------------------------------------------------------- */
 
@@ -87,11 +95,20 @@ static bool fits(const struct transform_tuning *tuning, const struct gpu_device 
 }
 
 /* The time of a frame, in that of numbers of the spectrum of `fused`. */
-static double work_of(const struct transform_tuning *tuning, const struct transform_image *image)
+static double work_of(const struct transform_tuning *tuning, const struct transform_image *image,
+                      const struct gpu_device *device)
 {
     const double side = side_of(tuning);
     const size_t pairs = (count_tiles(tuning, image) + 1) / 2;
-    return (double)pairs * side * side * NUMBER_COST * pow(side / 64, COST_EXPONENT);
+    const bool is_wide = tuning->lanes == 1 && tuning->columns == WIDE_RADIX;
+    return (double)pairs * side * side * cost_on(device)->number * pow(side / 64, COST_EXPONENT) *
+           (is_wide ? WIDE_COST : 1);
+}
+
+/* Butterflies of other radices took a third longer on an H100. */
+static bool suits_gpu(unsigned radix)
+{
+    return radix == 4 || radix == 6 || radix == 8 || radix == WIDE_RADIX;
 }
 
 /* Sets the first radix with the least work. Returns false if none fits. */
@@ -101,8 +118,9 @@ static bool choose_side(struct transform_tuning *tuning, const struct transform_
     struct transform_tuning trial = *tuning;
     double least = HUGE_VAL;
     for (trial.columns = 2; trial.columns <= MAX_COLUMNS; trial.columns++)
-        if (fits(&trial, device) && work_of(&trial, image) < least) {
-            least = work_of(&trial, image);
+        if (fits(&trial, device) && (gpu_device_is_cpu(device) || suits_gpu(trial.columns)) &&
+            work_of(&trial, image, device) < least) {
+            least = work_of(&trial, image, device);
             tuning->columns = trial.columns;
         }
     return least < HUGE_VAL;
@@ -114,10 +132,13 @@ static void describe(const struct transform *transform, char *text, size_t size)
     text_append(text, size, "of %ux%u", side, side);
 }
 
-/* Two rounds of butterflies for each item of a GPU. */
+/* An item of a GPU has one butterfly of the first stage, or more if the group would be too large.
+ * With two it needs so many registers that half as many groups run at a time. */
 static void set_group(struct transform_tuning *tuning, const struct gpu_device *device)
 {
-    tuning->column_group = gpu_device_is_cpu(device) ? 1 : side_of(tuning) * tuning->rows / 2;
+    tuning->column_group = gpu_device_is_cpu(device) ? 1 : side_of(tuning) * tuning->rows;
+    while (tuning->column_group > device->max_group)
+        tuning->column_group /= 2;
 }
 
 static void start(struct transform_tuning *ret, const struct tuner_subject *subject)
@@ -130,7 +151,6 @@ static void start(struct transform_tuning *ret, const struct tuner_subject *subj
     set_group(ret, subject->device);
 }
 
-/* On a GPU it is not known to be faster before it is measured. */
 static double cost(const struct tuner_subject *subject)
 {
     struct transform_tuning tuning;
@@ -141,12 +161,12 @@ static double cost(const struct tuner_subject *subject)
     start(&tuning, subject);
     if (taps_reach_is_far(subject->reach) || !fits(&tuning, subject->device))
         return HUGE_VAL;
-    return gpu_device_is_cpu(subject->device) ? work_of(&tuning, image) / (samples / 2) : GPU_COST;
+    return work_of(&tuning, image, subject->device) / (samples / 2);
 }
 
 uint32_t transform_tile_radius(const struct gpu_device *device)
 {
-    return gpu_device_is_cpu(device) ? CPU_RADIUS : 0;
+    return device->midgard ? 0 : cost_on(device)->radius;
 }
 
 static int fit(struct transform *transform, struct error *why)

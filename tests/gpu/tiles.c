@@ -220,9 +220,42 @@ static void test_sides(void **state)
     device->type = type;
 }
 
+/* What is chosen before anything is measured is what was fastest on an H100. */
+static void test_choice_on_a_gpu(void **state)
+{
+    static const struct {
+        uint32_t radius;
+        enum transform_technique technique;
+        unsigned columns;
+    } chosen[] = {{3, TRANSFORM_DIRECT, 0},
+                  {4, TRANSFORM_DIRECT, 0},
+                  {7, TRANSFORM_TILES, 8},
+                  {16, TRANSFORM_TILES, 12},
+                  {24, TRANSFORM_FUSED, 0}};
+    const cl_device_type type = device->type;
+    (void)state;
+    device->type = CL_DEVICE_TYPE_GPU;
+    for (size_t i = 0; i < sizeof chosen / sizeof chosen[0]; i++) {
+        const struct tuner_subject subject = {
+            .device = device,
+            .image = {.count = 1, .width = 3840, .height = 2160, .stride = 3840, .step = 1},
+            .reach = {.is_short = true, .radius = chosen[i].radius},
+            .any_technique = true};
+        struct transform_tuning tuning;
+        tuner_start(&tuning, &subject);
+        assert_int_equal(tuning.technique, chosen[i].technique);
+        if (chosen[i].columns > 0) {
+            assert_int_equal(tuning.columns, chosen[i].columns);
+            assert_true(tuning.column_group <= device->max_group);
+        }
+    }
+    device->type = type;
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_choice_on_a_gpu),
         cmocka_unit_test(test_floats),
         cmocka_unit_test(test_sides),
         cmocka_unit_test(test_borders),

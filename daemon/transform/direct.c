@@ -6,6 +6,7 @@
 #include <errno.h>
 #include <math.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "core/text.h"
 #include "transform/tuner_private.h"
@@ -224,6 +225,21 @@ static void put_products(float *values, const struct transform *transform, const
     }
 }
 
+/* Before there is a filter frames are only measured. */
+static void put_nothing(float *values, const struct transform *transform)
+{
+    memset(values, 0, count_response(transform) * sizeof *values);
+    values[0] = (float)radius_of(transform);
+}
+
+/* Whether the kernel can do the taps of lines. One of several items can do all. */
+static bool suits_lines(const struct transform *transform, const struct taps *taps)
+{
+    const enum taps_line line = transform->tuning.recipe.reach.line;
+    return products_of(transform) == 0 || transform->tuning.column_group > 1 ||
+           (line <= taps->line && (line != TAPS_EQUAL || taps->radius == radius_of(transform)));
+}
+
 static int fill_response(const struct transform *transform, float *values,
                          const struct filter_chain *chain, double sub_x, double sub_y,
                          struct error *why)
@@ -234,14 +250,16 @@ static int fill_response(const struct transform *transform, float *values,
         return error_set(why, ENOMEM, "out of memory while computing the taps of a filter");
     int r = taps_find(taps, chain, &samples, why);
     const uint32_t radius = radius_of(transform), products = products_of(transform);
-    const bool is_product = taps->products > 0 && taps->products <= products &&
-                            (!taps->is_odd || transform->tuning.recipe.reach.is_odd);
-    if (r == 0 && (taps->radius > radius || (products > 0 && !is_product)))
+    const bool is_product =
+        taps->products > 0 && taps->products <= products && suits_lines(transform, taps);
+    if (r == 0 && chain->count == 0 && !suits_lines(transform, taps))
+        put_nothing(values, transform);
+    else if (r == 0 && (taps->radius > radius || (products > 0 && !is_product)))
         r = error_set(why, EINVAL,
                       "the filter has taps of radius %u, a sum of %u products: expected at most "
                       "%u, %u",
                       taps->radius, taps->products, radius, products);
-    if (r == 0 && products > 0)
+    else if (r == 0 && products > 0)
         put_products(values, transform, taps);
     else if (r == 0)
         put_taps(values, radius, taps);
@@ -297,15 +315,32 @@ static void put_source(FILE *out, const struct transform *transform)
 {
     const struct transform_tuning *tuning = &transform->tuning;
     const struct plan *plan = &transform->plan;
+    const enum taps_line line = tuning->recipe.reach.line;
     transform_put_constant(out, "RADIUS", radius_of(transform));
     transform_put_constant(out, "PRODUCTS", products_of(transform));
-    transform_put_constant(out, "ODD", transform->tuning.recipe.reach.is_odd);
+    transform_put_constant(out, "ODD", line == TAPS_ANY);
+    transform_put_constant(out, "SMALL", line == TAPS_SMALL);
+    transform_put_constant(out, "EQUAL", line == TAPS_EQUAL);
     transform_put_constant(out, "GROUP", tuning->column_group);
     transform_put_constant(out, "COLUMNS", tuning->columns);
     transform_put_constant(out, "ROWS", tuning->rows);
     transform_put_constant(out, "STRIP", tuning->row_group);
     transform_put_constant(out, "PADDED_X", plan->x.length);
     transform_put_constant(out, "PADDED_Y", plan->y.length);
+    transform_put_file(out, "border.cl");
+    transform_put_file(out, "direct_load.cl");
+    if (products_of(transform) == 0) {
+        transform_put_file(out, "direct_taps.cl");
+    } else if (tuning->column_group > 1) {
+        transform_put_file(out, "direct_shared.cl");
+    } else {
+        transform_put_file(out, "direct_lines.cl");
+        transform_put_file(out, line == TAPS_EQUAL ? "direct_equal.cl" : "direct_short.cl");
+        if (line != TAPS_EQUAL) {
+            transform_put_file(out, "direct_float.cl");
+            transform_put_file(out, "direct_products.cl");
+        }
+    }
     transform_put_file(out, "direct.cl");
 }
 

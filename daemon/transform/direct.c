@@ -13,20 +13,21 @@
 
 /* Parts of the time of `fused`, as measured on a CPU with registers of 512 bits. A tap of a product
  * takes a shift, and work along both axes. */
-#define FIXED_COST    0.06
-#define TAP_COST      0.0085
-#define PRODUCT_TAPS  2.4
+#define FIXED_COST     0.06
+#define TAP_COST       0.0085
+#define PRODUCT_TAPS   2.4
 
-#define CPU_COLUMNS   4
-#define CPU_STRIP     64
-#define CPU_SUMS      8 /* vectors that are added to at once: columns of all products */
-#define PRODUCT_STRIP 128
-#define GPU_LANES     4
-#define GPU_COLUMNS   32
-#define GPU_ROWS      4
-#define GPU_STRIP     8
-#define GPU_PRODUCTS  2 /* an item has the results of all of them in registers */
-#define GPU_PLAIN     2 /* radius up to which a GPU does without products */
+#define CPU_COLUMNS    4
+#define CPU_STRIP      64
+#define CPU_SUMS       8 /* vectors that are added to at once: columns of all products */
+#define PRODUCT_STRIP  128
+#define GPU_LANES      4
+#define GPU_COLUMNS    32
+#define GPU_ROWS       4
+#define GPU_STRIP      8
+#define GPU_PRODUCTS   2 /* an item has the results of all of them in registers */
+#define MIDGARD_RADIUS 2 /* with more a transform takes less, by the counts of its compiler */
+#define GPU_PLAIN      2 /* radius up to which a GPU does without products */
 
 /* Midgard has too few registers for what a GPU's items hold. */
 static bool has_products(const struct taps_reach *reach, const struct gpu_device *device)
@@ -51,7 +52,8 @@ static bool can_do(const struct taps_reach *reach, const struct gpu_device *devi
 
 static double cost(const struct tuner_subject *subject)
 {
-    if (!can_do(&subject->reach, subject->device))
+    if (!can_do(&subject->reach, subject->device) ||
+        (subject->device->midgard && subject->reach.radius > MIDGARD_RADIUS))
         return HUGE_VAL;
     return FIXED_COST + TAP_COST * count_taps(&subject->reach, subject->device);
 }
@@ -321,6 +323,7 @@ static void put_source(FILE *out, const struct transform *transform)
     transform_put_constant(out, "ODD", line == TAPS_ANY);
     transform_put_constant(out, "SMALL", line == TAPS_SMALL);
     transform_put_constant(out, "EQUAL", line == TAPS_EQUAL);
+    transform_put_constant(out, "CACHED_LOCAL", transform->device->midgard);
     transform_put_constant(out, "GROUP", tuning->column_group);
     transform_put_constant(out, "COLUMNS", tuning->columns);
     transform_put_constant(out, "ROWS", tuning->rows);
@@ -330,6 +333,7 @@ static void put_source(FILE *out, const struct transform *transform)
     transform_put_file(out, "border.cl");
     transform_put_file(out, "direct_load.cl");
     if (products_of(transform) == 0) {
+        transform_put_file(out, "direct_cached.cl");
         transform_put_file(out, "direct_taps.cl");
     } else if (tuning->column_group > 1) {
         transform_put_file(out, "direct_shared.cl");

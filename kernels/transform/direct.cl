@@ -22,7 +22,8 @@
  * Files, in the order of the source:
  *   border.cl           where samples around the image come from
  *   direct_load.cl      loads and stores
- *   direct_taps.cl      without products
+ *   direct_cached.cl    IS_CACHED: without products and local memory
+ *   direct_taps.cl      elsewhere without products
  *   direct_shared.cl    with products, several items
  *   direct_lines.cl     with products, one item: what these share
  *   direct_equal.cl     EQUAL: running sums
@@ -41,6 +42,8 @@ direct(global const uchar *restrict image, global uchar *restrict result,
     result += image_offset();
 #if PRODUCTS > 0
     block_make(result, block, taps, work);
+#elif IS_CACHED
+    block_make(result, block, taps);
 #elif RADIUS == 0
     block_make(result, block, work, false, taps);
 #else

@@ -26,6 +26,11 @@
 #define PLACE(x, y)   ((size_t)(y)*IMAGE_STRIDE + IMAGE_OFFSET + (x))
 typedef PASTE(uchar, LANES) bytes;
 
+/* Local memory that is no nearer than the cache saves nothing where vectors are loaded. */
+#define IS_CACHED                                                                                  \
+    (CACHED_LOCAL && PRODUCTS == 0 && RADIUS <= 2 && ALIGNED_LOAD && ALIGNED_STORE &&              \
+     !CHANGES_SAMPLES)
+
 static inline float one_load(captured image, int x, int y CORRECTION_PARAMETER)
 {
     float value = sample_load_mapped(image, x, 0, y);

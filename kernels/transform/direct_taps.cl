@@ -2,6 +2,8 @@
  * at a time. Each sample of the result needs SIDE x SIDE loads. Where a load is cheap (CHEAP_LOAD),
  * a block inside the image does without the tile. */
 
+#if !IS_CACHED
+
 /* Sets taken[d] to the LANES samples from column x + d - RADIUS on, in a row of the padded image
  * that counts from the first one of the tile. */
 static inline void row_take(real *taken, struct block block, local const float *tile, bool is_tiled,
@@ -108,3 +110,5 @@ static inline void block_make(global uchar *result, struct block block, local co
             strip_make(result, block, tile, is_tiled, taps, x, i / COLUMNS);
     }
 }
+
+#endif

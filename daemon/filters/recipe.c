@@ -108,7 +108,7 @@ static unsigned reach_numbers(double *ret, const void *value)
     ret[0] = reach->is_short;
     ret[1] = reach->radius;
     ret[2] = reach->products;
-    ret[3] = reach->is_odd;
+    ret[3] = reach->line;
     return 4;
 }
 

@@ -20,6 +20,12 @@
 #define CURVE_SLOPE          16.0
 #define ROUNDING             1e-7 /* of a float */
 
+/* direct_short.cl */
+#define SHORT_MOST_SUM       1.25 /* of the magnitudes of taps along an axis */
+#define SHORT_MOST_ACROSS    0.99
+#define SHORT_MOST_DOWN      0.49
+#define SHORT_FARTHER        2 /* pixels, that taps are tried for it */
+
 #define GRID                 64u  /* samples of a side */
 #define TILE_GRID            128u /* for filters that are too long for taps */
 #define MOST_SUPPORT_PX      (TAPS_MAX_RADIUS * M_SQRT2)  /* to the corner of a square */
@@ -42,6 +48,7 @@ struct sampler {
     uint32_t side;           /* of the grid, at most TILE_GRID */
     uint32_t band_x, band_y; /* the highest frequencies at which H is not negligible */
     double complex line[TILE_GRID];
+    double rest[TAPS_MAX_SIDE * TAPS_MAX_SIDE]; /* of taps, while products are found */
     double complex square[]; /* side / 2 + 1 rows: H, then its transform along rows, then h */
 };
 
@@ -240,7 +247,7 @@ static void find_products(struct taps *taps, double *rest, double least)
 {
     const uint32_t side = 2 * taps->radius + 1, count = side * side;
     memcpy(rest, taps->tap, count * sizeof *rest);
-    taps->is_odd = false;
+    taps->line = TAPS_EVEN;
     for (taps->products = 0; taps->products <= TAPS_MAX_PRODUCTS; taps->products++) {
         uint32_t pivot = 0;
         double sum = 0;
@@ -258,11 +265,99 @@ static void find_products(struct taps *taps, double *rest, double least)
             across[i] = rest[pivot / side * side + i];
             down[i] = rest[i * side + pivot % side] / rest[pivot];
         }
-        taps->is_odd |= is_line_odd(across, side) || is_line_odd(down, side);
+        if (is_line_odd(across, side) || is_line_odd(down, side))
+            taps->line = TAPS_ANY;
         for (uint32_t i = 0; i < count; i++)
             rest[i] -= down[i / side] * across[i % side];
     }
     taps->products = 0;
+}
+
+/* Returns the sum of magnitudes of numbers, and sets the greatest one, and by how much they change
+ * in all if each becomes a multiple of 1 / scale and the one in the middle keeps their sum. */
+static double measure_line(const double *line, uint32_t radius, double scale, double *ret_most,
+                           double *ret_rounding)
+{
+    double magnitudes = 0, most = 0, sum = 0, rounded = 0, rounding = 0;
+    for (uint32_t i = 0; i <= 2 * radius; i++) {
+        magnitudes += fabs(line[i]);
+        most = fmax(most, fabs(line[i]));
+        sum += line[i];
+        if (i != radius) {
+            rounded += round(line[i] * scale) / scale;
+            rounding += fabs(round(line[i] * scale) / scale - line[i]);
+        }
+    }
+    *ret_most = most;
+    *ret_rounding = rounding + fabs(round(sum * scale) / scale - rounded - line[radius]);
+    return magnitudes;
+}
+
+/* Returns how far results of direct_short.cl may be from those of the taps, in steps: samples are
+ * at most 128 from the middle of their range, and each product is within half of a 64th. HUGE_VAL:
+ * the taps are too large for it. */
+static double short_error(const struct taps *taps)
+{
+    double across_most, across_rounding, down_most, down_rounding;
+    const double across =
+        measure_line(taps->across[0], taps->radius, 0x1p15, &across_most, &across_rounding);
+    const double down =
+        measure_line(taps->down[0], taps->radius, 0x1p16, &down_most, &down_rounding);
+    if (across > SHORT_MOST_SUM || down > SHORT_MOST_SUM || across_most > SHORT_MOST_ACROSS ||
+        down_most > SHORT_MOST_DOWN)
+        return HUGE_VAL;
+    return 128 * (across_rounding * down + down_rounding * across) +
+           (taps->radius + 1) / 128. * (down + 1);
+}
+
+static bool is_line_equal(const double *line, uint32_t side)
+{
+    for (uint32_t i = 1; i < side; i++)
+        if (fabs(line[i] - line[0]) > ROUNDING * fabs(line[0]))
+            return false;
+    return true;
+}
+
+/* Copies the taps, finds their products, and what is known of their lines. */
+static void find_lines(struct taps *taps, struct sampler *sampler, double least, bool may_be_small)
+{
+    const uint32_t side = 2 * taps->radius + 1;
+    double sum = 0;
+    copy_taps(taps, sampler);
+    find_products(taps, sampler->rest, least / 4);
+    for (uint32_t i = 0; i < side && taps->products == 1; i++)
+        sum += taps->across[0][i];
+    if (taps->products != 1 || taps->line != TAPS_EVEN || fabs(sum) < ROUNDING)
+        return;
+    for (uint32_t i = 0; i < side; i++) {
+        taps->across[0][i] /= sum;
+        taps->down[0][i] *= sum;
+    }
+    if (find_radius(sampler, least * (1 - 2 * short_error(taps))) > taps->radius)
+        return;
+    if (is_line_equal(taps->across[0], side) && is_line_equal(taps->down[0], side))
+        taps->line = TAPS_EQUAL;
+    else if (may_be_small)
+        taps->line = TAPS_SMALL;
+}
+
+/* Integers of 16 bits add errors of their own, so that taps for them may have to reach farther. */
+static void find_taps(struct taps *taps, struct sampler *sampler, double least, uint32_t most,
+                      bool may_be_small)
+{
+    const uint32_t radius = taps->radius;
+    find_lines(taps, sampler, least, may_be_small);
+    if (taps->line != TAPS_EVEN || taps->products != 1 || !may_be_small)
+        return;
+    while (taps->line == TAPS_EVEN && taps->radius < most &&
+           taps->radius < radius + SHORT_FARTHER) {
+        taps->radius++;
+        find_lines(taps, sampler, least, may_be_small);
+    }
+    if (taps->line == TAPS_EVEN) {
+        taps->radius = radius;
+        find_lines(taps, sampler, least, may_be_small);
+    }
 }
 
 int taps_find(struct taps *ret, const struct filter_chain *chain,
@@ -273,7 +368,7 @@ int taps_find(struct taps *ret, const struct filter_chain *chain,
     if (!filter_chain_has_response(chain)) {
         ret->radius = 0;
         ret->products = 1;
-        ret->is_odd = false;
+        ret->line = TAPS_EVEN;
         ret->tap[0] = ret->across[0][0] = ret->down[0][0] = 1;
         return 0;
     }
@@ -283,9 +378,10 @@ int taps_find(struct taps *ret, const struct filter_chain *chain,
     /* Whether it removes the upper half of the frequencies along columns. */
     const bool is_low = sampler->band_y <= sampler->side / 4;
     ret->radius = find_radius(sampler, least);
-    if (ret->radius <= (is_low ? TAPS_MAX_LOW_RADIUS : TAPS_MAX_RADIUS)) {
-        copy_taps(ret, sampler);
-        find_products(ret, (double *)sampler->square, least / 4);
+    const uint32_t most = is_low ? TAPS_MAX_LOW_RADIUS : TAPS_MAX_RADIUS;
+    if (ret->radius <= most) {
+        const bool is_curved = filter_chain_curve(chain).kind != CURVE_NONE;
+        find_taps(ret, sampler, least, most, samples->bits == 8 && !is_curved);
     } else {
         r = error_set(why, ERANGE, "the filter is not short: its taps reach %u pixels",
                       ret->radius);
@@ -317,11 +413,12 @@ static struct taps_reach reach_of(const struct taps *taps)
         return far;
     while (*radius < taps->radius)
         radius++;
+    const enum taps_line line = is_product ? taps->line : TAPS_ANY;
     return (struct taps_reach){
         .is_short = true,
-        .radius = *radius,
+        .radius = line == TAPS_EQUAL ? taps->radius : *radius,
         .products = is_product ? taps->products : 0,
-        .is_odd = is_product && taps->is_odd,
+        .line = line,
     };
 }
 
@@ -379,12 +476,12 @@ bool taps_reach_covers(struct taps_reach a, struct taps_reach b)
     if (!a.is_short)
         return taps_reach_is_far(a) || (!taps_reach_is_far(b) && b.radius <= a.radius);
     return b.is_short && b.radius <= a.radius &&
-           (a.products == 0 ||
-            (b.products > 0 && b.products <= a.products && (a.is_odd || !b.is_odd)));
+           (a.products == 0 || (b.products > 0 && b.products <= a.products && a.line <= b.line &&
+                                (a.line != TAPS_EQUAL || a.radius == b.radius)));
 }
 
 bool taps_reach_equal(struct taps_reach a, struct taps_reach b)
 {
     return a.is_short == b.is_short && a.radius == b.radius && a.products == b.products &&
-           a.is_odd == b.is_odd;
+           a.line == b.line;
 }

@@ -31,20 +31,29 @@ struct taps_samples {
     unsigned bits; /* 8 .. 16 */
 };
 
+/* What is known of the taps of products along their lines. Each can be filtered by kernels for
+ * those before it. */
+enum taps_line {
+    TAPS_ANY,   /* nothing */
+    TAPS_EVEN,  /* they are the same on both sides of the middle */
+    TAPS_SMALL, /* and one product of so small ones that integers of 16 bits do for 8-bit samples */
+    TAPS_EQUAL, /* and all equal, and the radius is theirs */
+};
+
 /* What kernels for short filters have to be able to do. Filters of one reach differ only in data.
  */
 struct taps_reach {
-    bool is_short;     /* false: the filter needs a transform: of tiles, if there is a radius */
-    uint32_t radius;   /* of a class, at least that of the taps; 0: H is a factor, or not short */
-    uint32_t products; /* 1 .. TAPS_MAX_PRODUCTS: so many, as in struct taps; 0: the taps are used
-                          as they are */
-    bool is_odd;       /* the taps of products differ between both sides of the middle */
+    bool is_short;       /* false: the filter needs a transform: of tiles, if there is a radius */
+    uint32_t radius;     /* of a class, at least that of the taps; 0: H is a factor, or not short */
+    uint32_t products;   /* 1 .. TAPS_MAX_PRODUCTS: so many, as in struct taps; 0: the taps are used
+                            as they are */
+    enum taps_line line; /* of products; otherwise TAPS_ANY */
 };
 
 struct taps {
     uint32_t radius;
-    uint32_t products; /* 0: more than TAPS_MAX_PRODUCTS */
-    bool is_odd;       /* of products, as in struct taps_reach */
+    uint32_t products;   /* 0: more than TAPS_MAX_PRODUCTS */
+    enum taps_line line; /* as in struct taps_reach */
     /* tap[(j + radius) * (2 * radius + 1) + i + radius] is h(i, j). It is the sum of down[k][j +
      * radius] * across[k][i + radius] over the products. */
     double tap[TAPS_MAX_SIDE * TAPS_MAX_SIDE];

@@ -6,6 +6,7 @@
 #include <errno.h>
 #include <math.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "core/text.h"
 #include "transform/tuner_private.h"
@@ -22,17 +23,18 @@ static const struct direct_cost cpu_cost = {.fixed = 0.06, .tap = 0.0085, .produ
 static const struct direct_cost gpu_cost = {.fixed = 0.125, .tap = 0.0029, .product_taps = 4};
 static const struct direct_cost gpu_far_cost = {.fixed = 0.125, .tap = 0.01, .product_taps = 4};
 
-#define CPU_COLUMNS   4
-#define CPU_STRIP     64
-#define CPU_SUMS      8 /* vectors that are added to at once: columns of all products */
-#define PRODUCT_STRIP 128
-#define GPU_LANES     4
-#define GPU_COLUMNS   32
-#define GPU_ROWS      4
-#define GPU_STRIP     8
-#define GPU_PRODUCTS  2 /* an item has the results of all of them in registers */
-#define GPU_PLAIN     2 /* radius up to which a GPU does without products */
-#define GPU_SUMS      4 /* radius, without products */
+#define CPU_COLUMNS    4
+#define CPU_STRIP      64
+#define CPU_SUMS       8 /* vectors that are added to at once: columns of all products */
+#define PRODUCT_STRIP  128
+#define GPU_LANES      4
+#define GPU_COLUMNS    32
+#define GPU_ROWS       4
+#define GPU_STRIP      8
+#define GPU_PRODUCTS   2 /* an item has the results of all of them in registers */
+#define MIDGARD_RADIUS 2 /* with more a transform takes less, by the counts of its compiler */
+#define GPU_PLAIN      2 /* radius up to which a GPU does without products */
+#define GPU_SUMS       4 /* radius, without products */
 
 /* Midgard has too few registers for what a GPU's items hold. */
 static bool has_products(const struct taps_reach *reach, const struct gpu_device *device)
@@ -57,7 +59,7 @@ static double cost(const struct tuner_subject *subject)
     const struct direct_cost *cost = gpu_device_is_cpu(device) || device->midgard ? &cpu_cost
                                      : as_products || reach->radius <= GPU_SUMS   ? &gpu_cost
                                                                                   : &gpu_far_cost;
-    if (!can_do(reach, device))
+    if (!can_do(reach, device) || (device->midgard && reach->radius > MIDGARD_RADIUS))
         return HUGE_VAL;
     return cost->fixed +
            cost->tap * side * (as_products ? cost->product_taps * reach->products : side);
@@ -232,6 +234,21 @@ static void put_products(float *values, const struct transform *transform, const
     }
 }
 
+/* Before there is a filter frames are only measured. */
+static void put_nothing(float *values, const struct transform *transform)
+{
+    memset(values, 0, count_response(transform) * sizeof *values);
+    values[0] = (float)radius_of(transform);
+}
+
+/* Whether the kernel can do the taps of lines. One of several items can do all. */
+static bool suits_lines(const struct transform *transform, const struct taps *taps)
+{
+    const enum taps_line line = transform->tuning.recipe.reach.line;
+    return products_of(transform) == 0 || transform->tuning.column_group > 1 ||
+           (line <= taps->line && (line != TAPS_EQUAL || taps->radius == radius_of(transform)));
+}
+
 static int fill_response(const struct transform *transform, float *values,
                          const struct filter_chain *chain, double sub_x, double sub_y,
                          struct error *why)
@@ -242,14 +259,16 @@ static int fill_response(const struct transform *transform, float *values,
         return error_set(why, ENOMEM, "out of memory while computing the taps of a filter");
     int r = taps_find(taps, chain, &samples, why);
     const uint32_t radius = radius_of(transform), products = products_of(transform);
-    const bool is_product = taps->products > 0 && taps->products <= products &&
-                            (!taps->is_odd || transform->tuning.recipe.reach.is_odd);
-    if (r == 0 && (taps->radius > radius || (products > 0 && !is_product)))
+    const bool is_product =
+        taps->products > 0 && taps->products <= products && suits_lines(transform, taps);
+    if (r == 0 && chain->count == 0 && !suits_lines(transform, taps))
+        put_nothing(values, transform);
+    else if (r == 0 && (taps->radius > radius || (products > 0 && !is_product)))
         r = error_set(why, EINVAL,
                       "the filter has taps of radius %u, a sum of %u products: expected at most "
                       "%u, %u",
                       taps->radius, taps->products, radius, products);
-    if (r == 0 && products > 0)
+    else if (r == 0 && products > 0)
         put_products(values, transform, taps);
     else if (r == 0)
         put_taps(values, radius, taps);
@@ -305,15 +324,34 @@ static void put_source(FILE *out, const struct transform *transform)
 {
     const struct transform_tuning *tuning = &transform->tuning;
     const struct plan *plan = &transform->plan;
+    const enum taps_line line = tuning->recipe.reach.line;
     transform_put_constant(out, "RADIUS", radius_of(transform));
     transform_put_constant(out, "PRODUCTS", products_of(transform));
-    transform_put_constant(out, "ODD", transform->tuning.recipe.reach.is_odd);
+    transform_put_constant(out, "ODD", line == TAPS_ANY);
+    transform_put_constant(out, "SMALL", line == TAPS_SMALL);
+    transform_put_constant(out, "EQUAL", line == TAPS_EQUAL);
+    transform_put_constant(out, "CACHED_LOCAL", transform->device->midgard);
     transform_put_constant(out, "GROUP", tuning->column_group);
     transform_put_constant(out, "COLUMNS", tuning->columns);
     transform_put_constant(out, "ROWS", tuning->rows);
     transform_put_constant(out, "STRIP", tuning->row_group);
     transform_put_constant(out, "PADDED_X", plan->x.length);
     transform_put_constant(out, "PADDED_Y", plan->y.length);
+    transform_put_file(out, "border.cl");
+    transform_put_file(out, "direct_load.cl");
+    if (products_of(transform) == 0) {
+        transform_put_file(out, "direct_cached.cl");
+        transform_put_file(out, "direct_taps.cl");
+    } else if (tuning->column_group > 1) {
+        transform_put_file(out, "direct_shared.cl");
+    } else {
+        transform_put_file(out, "direct_lines.cl");
+        transform_put_file(out, line == TAPS_EQUAL ? "direct_equal.cl" : "direct_short.cl");
+        if (line != TAPS_EQUAL) {
+            transform_put_file(out, "direct_float.cl");
+            transform_put_file(out, "direct_products.cl");
+        }
+    }
     transform_put_file(out, "direct.cl");
 }
 

@@ -358,6 +358,7 @@ static void put_source(FILE *out, const struct transform *transform)
     transform_put_file(out, "butterfly.cl");
     transform_put_file(out, "stage.cl");
     transform_put_file(out, "transpose.cl");
+    transform_put_file(out, "border.cl");
     transform_put_file(out, "tiles.cl");
     transform_put_file(out, "tiles_lanes.cl");
     for (unsigned i = 0; tuning->lanes > 1 && i < axis.stage_count; i++) {

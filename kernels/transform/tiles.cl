@@ -80,20 +80,6 @@ static inline struct tile tile_of(uint number)
 
 /* ---- loads --------------------------------------------------------------------------------- */
 
-/* Returns the coordinates in the image of a place of the padded one; -1: the constant. Beyond what
- * any sample needs it returns any. */
-static inline int column_of(global const int *map_x, int x)
-{
-    x = clamp(x, -RADIUS, (int)(IMAGE_WIDTH + RADIUS - 1));
-    return x < 0 ? map_x[x + PADDED_X] : x < IMAGE_WIDTH ? x : map_x[x];
-}
-
-static inline int row_of(global const int *map_y, int y)
-{
-    y = clamp(y, -RADIUS, (int)(IMAGE_HEIGHT + RADIUS - 1));
-    return y < 0 ? map_y[y + PADDED_Y] : y < IMAGE_HEIGHT ? y : map_y[y];
-}
-
 /* Returns the distance of a place from the first result along an axis. */
 static inline int from_first(int place, int valid)
 {

@@ -31,6 +31,7 @@
 #include "core/text.h"
 #include "mali/estimate.h"
 #include "mali/profile.h"
+#include "transform/tuner.h"
 
 #define MARGIN 16
 
@@ -49,6 +50,19 @@ struct form {
     unsigned max_radix;
     unsigned stages_per_dispatch; /* staged */
     bool half;
+};
+
+/* The technique direct. Others need more registers than there are, or take longer than a transform:
+ * products, taps of 7x7 and more, and tiles. */
+struct short_form {
+    const char *name;
+    uint32_t radius;
+};
+
+static const struct short_form short_forms[] = {
+    {"direct, a factor", 0},
+    {"direct, 3x3", 1},
+    {"direct, 5x5", 2},
 };
 
 /* For the fused kernels with lanes of 4, one size of group is enough: it hardly changes their
@@ -119,13 +133,16 @@ static int run(const struct transform *transform, const struct target *on,
 
 /* The settings that a form has: those that the transform has chosen where the wanted ones do not
  * fit the device, as with lanes of long lines. */
-static void print_form(const struct transform *transform)
+static void print_form(const struct transform *transform, const char *short_name)
 {
     const struct transform_tuning *tuning = transform_tuning(transform);
     const struct plan *plan = transform_plan(transform);
     struct cost_work model = {0};
     char name[128] = "";
-    if (tuning->technique == TRANSFORM_STAGED) {
+    if (short_name != NULL)
+        text_append(name, sizeof name, "%s, %u lanes, groups of %u", short_name, tuning->lanes,
+                    tuning->column_group);
+    else if (tuning->technique == TRANSFORM_STAGED) {
         static const char *const stages[] = {"one stage", "two stages", "three stages"};
         estimate_staged(&model, transform, &cost_midgard, 0);
         text_append(name, sizeof name, "staged, radix to %u, %s a dispatch", tuning->max_radix,
@@ -201,6 +218,25 @@ static unsigned fused_trips(double *trips, const struct transform *transform, un
     return count;
 }
 
+/* direct_cached.cl: an item makes strips one after the other. Those at an edge load row by row, and
+ * samples one by one. Rows of a radius of 2 are too much for the compiler to unroll. */
+static unsigned direct_trips(double *trips, const struct transform *transform)
+{
+    const struct transform_tuning *tuning = &transform->tuning;
+    const double strip = tuning->row_group, radius = tuning->recipe.reach.radius;
+    const double across = (double)transform->image.width / tuning->lanes;
+    const double down = transform->image.height / strip;
+    const double edges = radius > 0 ? 1 - (1 - 2 / across) * (1 - 2 / down) : 0;
+    const double outside = radius > 0 ? 2. / (across * 3) : 0; /* of the vectors of a row */
+    unsigned count = 0;
+    trips[count++] = (double)tuning->columns * tuning->rows / tuning->column_group;
+    if (radius == 2)
+        trips[count++] = (1 - edges) * (strip + 2 * radius);
+    trips[count++] = edges * (strip + 2 * radius);
+    trips[count++] = outside * tuning->lanes;
+    return count;
+}
+
 /* staged_dispatch.cl: between two barriers a group computes a stage, the one in the middle goes
  * back through the others. A stage of a larger radix than another one has fewer butterflies than
  * the group has items. */
@@ -255,8 +291,11 @@ static void print_kernel(const struct transform *transform, unsigned i, double s
     const struct dispatch *dispatch = &transform->dispatch[i];
     double trips[2 * PLAN_MAX_STAGES + 4], shares[2 * MAX_PASS_STAGES];
     const bool is_fused = transform->tuning.technique == TRANSFORM_FUSED;
-    const unsigned trip_count = is_fused ? fused_trips(trips, transform, i) : 0;
-    const unsigned share_count = is_fused ? 0 : staged_shares(shares, transform, i);
+    const bool is_staged = transform->tuning.technique == TRANSFORM_STAGED;
+    const unsigned trip_count = is_fused    ? fused_trips(trips, transform, i)
+                                : is_staged ? 0
+                                            : direct_trips(trips, transform);
+    const unsigned share_count = is_staged ? staged_shares(shares, transform, i) : 0;
     size_t items = 1;
     for (unsigned d = 0; d < dispatch->dimensions; d++)
         items *= dispatch->global[d];
@@ -269,8 +308,8 @@ static void print_kernel(const struct transform *transform, unsigned i, double s
     printf("\t%.9g\n", seconds);
 }
 
-static int show(const struct transform_tuning *tuning, uint32_t width, uint32_t height,
-                const struct target *on, struct error *why)
+static int show(const struct transform_tuning *tuning, const char *short_name, uint32_t width,
+                uint32_t height, const struct target *on, struct error *why)
 {
     const struct transform_image image = {.width = width,
                                           .height = height,
@@ -288,7 +327,7 @@ static int show(const struct transform_tuning *tuning, uint32_t width, uint32_t 
         return r;
     double seconds[PROFILE_MAX] = {0};
     r = run(transform, on, seconds, why);
-    print_form(transform);
+    print_form(transform, short_name);
     for (unsigned i = 0; i < transform->dispatch_count; i++)
         print_kernel(transform, i, seconds[i]);
     transform_destroy(transform);
@@ -309,7 +348,22 @@ static int show_form(const struct form *form, uint32_t width, uint32_t height,
     tuning.max_radix = form->max_radix;
     tuning.stages_per_dispatch = form->stages_per_dispatch;
     tuning.recipe.precision = form->half ? RECIPE_HALF : RECIPE_FLOAT;
-    return show(&tuning, width, height, on, why);
+    return show(&tuning, NULL, width, height, on, why);
+}
+
+static int show_short_form(const struct short_form *form, uint32_t width, uint32_t height,
+                           const struct target *on, struct error *why)
+{
+    const struct taps_reach reach = {.is_short = true, .radius = form->radius};
+    const struct tuner_subject subject = {
+        .device = on->device,
+        .image = {.width = width, .height = height, .bits = 8, .count = 1},
+        .technique = TRANSFORM_DIRECT,
+        .reach = reach};
+    struct transform_tuning tuning;
+    tuner_start(&tuning, &subject);
+    tuning.recipe.reach = reach;
+    return show(&tuning, form->name, width, height, on, why);
 }
 
 /* Fused kernels of longer lines spill so often that their compilation takes minutes. */
@@ -331,6 +385,9 @@ static int show_all(const char *size, const struct target *on, struct error *why
         height - 1 >= PLAN_MAX_LENGTH)
         return error_set(why, EINVAL, "%s is not WIDTHxHEIGHT, of 1 to %d", size, PLAN_MAX_LENGTH);
     int r = 0;
+    for (size_t i = 0; r == 0 && !on->measures && i < sizeof short_forms / sizeof short_forms[0];
+         i++)
+        r = show_short_form(&short_forms[i], (uint32_t)width, (uint32_t)height, on, why);
     for (size_t i = 0; r == 0 && i < sizeof forms / sizeof forms[0]; i++)
         if (is_wanted(&forms[i], on, width))
             r = show_form(&forms[i], (uint32_t)width, (uint32_t)height, on, why);
@@ -363,7 +420,7 @@ static int show_stages(const struct target *target, struct error *why)
             tuning.length_x = powers[i].length_x;
             tuning.length_y = powers[i].length_y;
             /* As in most plans, the image fills most of the lengths. */
-            r = show(&tuning, tuning.length_x * 15 / 16, tuning.length_y * 15 / 16, &on, why);
+            r = show(&tuning, NULL, tuning.length_x * 15 / 16, tuning.length_y * 15 / 16, &on, why);
         }
     return r;
 }

@@ -92,7 +92,7 @@ static const struct recipe variants[] = {
     {.reach = {.is_short = true}},
     {.reach = {.is_short = true, .radius = 3}},
     {.reach = {.is_short = true, .radius = 3, .products = 1}},
-    {.reach = {.is_short = true, .radius = 3, .products = 1, .is_odd = true}},
+    {.reach = {.is_short = true, .radius = 3, .products = 1, .line = TAPS_EQUAL}},
     {.chroma_reach = {.is_short = true}},
     {.denoise = {.block = 16}},
     {.denoise = {.overlap = 2}},

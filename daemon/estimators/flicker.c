@@ -32,6 +32,8 @@
 #define SLOW         0.15 /* of the light's squares change, as of bands that hardly move */
 #define ERROR_ON     0.05 /* of the light in the newest frame, relative, to begin and to end */
 #define ERROR_OFF    0.3
+#define CLEAR_ON     0.2 /* where it is clear; of clean clips it was 0.27 and more */
+#define CLEAR_OFF    0.5
 #define MIN_RADIUS   0.0015 /* of the fundamental */
 #define PATIENCE     4u     /* frames without flicker until it has ended */
 #define SURE_HZ      0.7    /* of the phases at a frequency, length of their mean */
@@ -208,12 +210,14 @@ static bool is_flicker(struct flicker *f)
     if (creal(fit->light[0]) < MIN_RADIUS || periods < 0.8 * MIN_PERIODS ||
         periods > 1.1 * MAX_PERIODS)
         return false;
+    const bool is_clear = light_is_clear(fit);
     if (f->is_on && !f->is_new)
-        return share >= LOST && fit->error <= ERROR_OFF && find_frequency(f);
+        return share >= LOST && fit->error <= (is_clear ? CLEAR_OFF : ERROR_OFF) &&
+               find_frequency(f);
     const double enough = fit->swing < SLOW         ? FOUND_SLOW
                           : fit->count < FEW_FRAMES ? FOUND_FEW
                                                     : FOUND;
-    return share >= enough && fit->error <= ERROR_ON && find_frequency(f);
+    return share >= enough && fit->error <= (is_clear ? CLEAR_ON : ERROR_ON) && find_frequency(f);
 }
 
 /* Fits the light from a row period on. Where the frame shows a part of a period, this says little,

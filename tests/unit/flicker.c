@@ -418,18 +418,17 @@ static void it_begins_and_ends(void **state)
 }
 
 /* Bands that hardly move show much less of the light than there is, but clearly so. What is known
- * of it soon is worth a correction. */
-static void slow_bands_are_corrected_soon(void **state)
+ * of it soon is worth a correction. In the third clip it is wrong at first and must be replaced. */
+static void rough_light_is_used_and_replaced(void **state)
 {
-    static const uint64_t seeds[] = {1000032, 1000040};
+    static const uint64_t seeds[] = {1000032, 1000040, 1000007};
     (void)state;
-    for (unsigned i = 0; i < trials_count(2, 2); i++) {
+    for (unsigned i = 0; i < trials_count(3, 3); i++) {
         const struct trial t = random_trial(seeds[i], false);
         const struct result r = run_trial(&t, FRAMES, NULL);
         printf("# figures: %.2f Hz at %.2f frames/s: %.1f dB before, %.1f after; corrected from "
                "frame %u on\n",
                t.frequency_hz, t.rate_hz, r.before, r.after, r.locked);
-        assert_int_equal(t.light, LIGHT_NEAR_MULTIPLE);
         assert_true(r.after > 50);
         assert_true(r.locked < JUDGED_FROM);
         assert_int_equal(r.worse, 0);
@@ -573,7 +572,7 @@ int main(void)
         cmocka_unit_test(flicker_is_found_and_removed),
         cmocka_unit_test(clean_clips_stay),
         cmocka_unit_test(it_begins_and_ends),
-        cmocka_unit_test(slow_bands_are_corrected_soon),
+        cmocka_unit_test(rough_light_is_used_and_replaced),
         cmocka_unit_test(light_unlike_the_model_is_left),
         cmocka_unit_test(it_is_found_under_difficulties),
         cmocka_unit_test(large_frames_are_as_good),

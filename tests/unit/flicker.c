@@ -517,6 +517,23 @@ static void it_is_found_under_difficulties(void **state)
     }
 }
 
+/* A lamp that is dimmed by pulses of some hundred Hz has several times the bands of mains light. */
+static void a_dimmed_lamp_has_many_bands(void **state)
+{
+    (void)state;
+    for (unsigned i = 0; i < 4; i++) {
+        struct trial t = plain_trial(i);
+        t.frequency_hz = 240.3 + 50 * i;
+        t.periods = 5.3 + 1.1 * i;
+        const struct result r = run_trial(&t, FRAMES, NULL);
+        printf("# figures: %.1f bands: %.1f dB before, %.1f after, oracle %.1f\n", t.periods,
+               r.before, r.after, r.oracle);
+        assert_true(r.after > r.oracle - 1.5);
+        assert_int_equal(r.dropouts, 0);
+        assert_true(fabs(r.report.depth / t.depth - 1) < 0.1);
+    }
+}
+
 /* The shift of large frames is estimated in reduced ones. The time is that of a frame in the thread
  * that corrects it, mean over all frames, with and without flicker. */
 static void large_frames_are_as_good(void **state)
@@ -575,6 +592,7 @@ int main(void)
         cmocka_unit_test(rough_light_is_used_and_replaced),
         cmocka_unit_test(light_unlike_the_model_is_left),
         cmocka_unit_test(it_is_found_under_difficulties),
+        cmocka_unit_test(a_dimmed_lamp_has_many_bands),
         cmocka_unit_test(large_frames_are_as_good),
         cmocka_unit_test(bad_input_changes_nothing),
     };

@@ -253,6 +253,29 @@ def test_sliders_undo_and_redo(start, view, browser):
                stages_of(daemon)[0]["parameters"]["sigma"], "the value in use")
 
 
+def test_a_change_is_applying_until_it_is_in_force(start, view, browser):
+    daemon = start("--filter", "gaussian-blur:sigma=2", fps="2")
+    daemon.wait_for_log("online")
+    driver = browser(1280)
+    open_page(driver, view("--control"))
+    driver.execute_script("""
+        const strip = document.getElementById("applying");
+        window.seen = [];
+        new MutationObserver(() => window.seen.push(strip.textContent))
+            .observe(strip, {childList: true, characterData: true, subtree: true});""")
+    Select(driver.find_element(By.ID, "new-kind")).select_by_value("median")
+    driver.find_element(By.CSS_SELECTOR, "#new-stage button").click()
+    wait_for_chain(daemon, lambda stages: len(stages) == 2)
+
+    def seen():
+        texts = driver.execute_script("return window.seen")
+        return len(texts) >= 2 and not texts[-1] and texts
+    texts = wait_until(seen, "the end")
+    assert all(text.startswith("Applying: ") for text in texts[:-1]), texts
+    status = daemon.ctl_json("status")
+    assert status["PublishedSerial"] == status["Serial"], "it was too early to say nothing"
+
+
 def test_stages_and_presets(start, view, browser):
     daemon = start("--filter", "gaussian-blur:sigma=2 | sharpen:amount=0.5,sigma=1")
     daemon.wait_for_log("online")
@@ -369,10 +392,10 @@ def test_a_stage_has_the_focus_when_it_moves(start, view, browser):
     driver.execute_script("arguments[0].focus()", button)
     for number in (2, 3):
         driver.switch_to.active_element.send_keys(Keys.ENTER)
-        wait_until(lambda n=number: f"{n}. gaussian-blur" in
-                   (driver.switch_to.active_element.get_attribute("aria-label") or
-                    driver.execute_script("return document.activeElement.closest('li')"
-                                          "?.querySelector('legend').textContent || ''")),
+        wait_until(lambda n=number: f"{n}. gaussian-blur" in driver.execute_script("""
+            const active = document.activeElement;
+            return active.getAttribute("aria-label") ||
+                   active.closest("li")?.querySelector("legend").textContent || "";"""),
                    "the focus")
     assert [stage["kind"] for stage in stages_of(daemon)] == ["gain", "sharpen", "gaussian-blur"]
 
@@ -426,7 +449,7 @@ def test_the_page_is_accessible(start, view, browser):
     driver.find_element(By.ID, "compare").click()
     wait_until(lambda: "before the filter" in driver.find_element(By.ID, "comparison")
                .get_attribute("aria-label"), "a comparison")
-    wait_until(lambda: len(driver.find_elements(By.CSS_SELECTOR, "#charts figure")) > 5, "charts")
+    wait_until(lambda: len(driver.find_elements(By.CSS_SELECTOR, ".chart")) > 5, "charts")
     low = driver.find_element(By.ID, "stage-0-low")
     low.clear()
     low.send_keys("9999", Keys.ENTER)

@@ -12,7 +12,7 @@ import time
 
 import pytest
 
-from conftest import BUILD, PATIENCE, SANITIZED, needs_root
+from conftest import BUILD, PATIENCE, SANITIZED, needs_root, wait_until
 from dbus_peer import Peer
 from test_view_http import QUIET, View, runtime_dir, view  # noqa: F401 (fixtures)
 
@@ -89,6 +89,27 @@ def test_the_list_says_what_the_page_needs(front, view):
     assert listed["cameras"][0]["stages"] == front.ctl_json("filter", "show")["FilterStages"]
     assert listed["cameras"][0]["filter_serial"] == front.ctl_json("filter", "show")["Serial"]
     assert json.loads(view().get("/api/cameras").body)["control"] is False
+
+
+def test_the_list_says_when_a_change_is_in_force(start, view):
+    """A camera with one frame a second uses a change a second later."""
+    front = start("--filter", "gaussian-blur:sigma=2", fps="1")
+    front.wait_for_log("online")
+    web = view("--control")
+    control = Control(web)
+    wait_until(lambda: web.cameras()["front"]["pending"] == "", "a frame")
+    waited = set()
+    for sigma in range(3, 9):
+        serial = control.change(["set", "1", "sigma", str(sigma)])["serial"]
+
+        def is_in_force(serial=serial):
+            camera = web.cameras()["front"]
+            if camera["filter_serial"] == serial:
+                waited.add(camera["pending"])
+                assert (camera["pending"] == "") == (camera["serial"] >= serial)
+            return camera["serial"] >= serial
+        wait_until(is_in_force, "the change")
+    assert waited == {"", "is being prepared"}
 
 
 def test_two_browsers_change_at_once(front, view):

@@ -91,9 +91,10 @@ function showApplying() {
     const camera = current(), mine = filter.current();
     const isUnseen = mine !== null && mine.filter_serial > camera.filter_serial;
     const isPending = isUnseen || Boolean(camera.pending);
-    setText("applying",
-            isPending ? `Applying: ${camera.preparing || camera.pending || "it is being prepared"}` :
-            camera.filter_problem ? `The last change was not applied: ${camera.filter_problem}` : "");
+    const why = camera.preparing || camera.pending || "it is being prepared";
+    const problem = camera.filter_problem;
+    setText("applying", isPending ? `Applying: ${why}` :
+                        problem ? `The last change was not applied: ${problem}` : "");
     return isPending;
 }
 

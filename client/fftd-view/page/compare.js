@@ -26,7 +26,8 @@ function draw() {
     const {before, after} = shown, {width, height} = after;
     if (canvas.width !== width || canvas.height !== height)
         Object.assign(canvas, {width, height});
-    const at = isHeld ? width : Math.round(width * slider.value / 100), line = Math.max(2, width / 320);
+    const at = isHeld ? width : Math.round(width * slider.value / 100);
+    const line = Math.max(2, width / 320);
     context.drawImage(after, 0, 0);
     if (at > 0)
         context.drawImage(before, 0, 0, at, height, 0, 0, at, height);

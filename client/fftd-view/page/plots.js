@@ -8,8 +8,8 @@ const KEPT_S = 3600;
 const GAP_S = 5;    // values that are further apart are not joined: the page was hidden
 const FIRST = ["Rate", "Latency", "Sharpness", "Noise"];  // those that are always open
 
-// By name: {last, units: {TITLE: unit}, rows: [{at_s, TITLE: value, ...}]}; what a row lacks, or has
-// as null, is not known.
+// By name: {last, units: {TITLE: unit}, rows: [{at_s, TITLE: value, ...}]}. A row lacks, or has as
+// null, what is not known.
 const cameras = new Map();
 let chosen = "";            // the name of the camera that is shown
 let shown = "";             // the camera and the titles for which the lists were built
@@ -121,7 +121,8 @@ export function show(name) {
 function csvOf(name) {
     const {rows, units} = cameras.get(name);
     const titles = Object.keys(units);
-    const head = ["time", ...titles.map((title) => units[title] ? `${title} (${units[title]})` : title)];
+    const head = ["time", ...titles.map((title) =>
+        units[title] ? `${title} (${units[title]})` : title)];
     return [head, ...rows.map((row) => [new Date(1000 * row.at_s).toISOString(),
                                         ...titles.map((title) => row[title] ?? "")])]
         .map((cells) => cells.join(",") + "\r\n").join("");

@@ -109,8 +109,8 @@ function makeParameter(id, about, give) {
         about.type === "choice" ? makeField(id, labelText, select(), give) :
         about.type === "boolean" ? makeCheckbox(id, labelText, give) :
         makeField(id, labelText, make("input", {type: "text"}), give);
-    const hint = make("small", {id: `${id}-hint`, textContent:
-                                 about.unit ? `${about.summary}, in ${about.unit}` : about.summary});
+    const words = about.unit ? `${about.summary}, in ${about.unit}` : about.summary;
+    const hint = make("small", {id: `${id}-hint`, textContent: words});
     for (const input of made.inputs)
         input.setAttribute("aria-describedby", hint.id);
     return {...made, row: make("div", {className: "parameter"}, ...made.nodes, hint), about};

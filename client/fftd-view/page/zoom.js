@@ -13,7 +13,7 @@ const pixels = (axis) => Number(picture.getAttribute(axis));
 // The picture, or the comparison in its place.
 const shown = () => [...frame.children].find((e) => !e.hidden && e !== marquee);
 
-// Shows the picture at this scale, with the point at `middle`, in parts of its sides, in the middle.
+// Shows the picture at this scale. `middle`: what is in the middle, in parts of the picture's sides.
 function zoom(next, middle) {
     if (next > 0 && scale === 0)
         frame.style.height = `${frame.getBoundingClientRect().height}px`;
@@ -43,7 +43,8 @@ list.addEventListener("change", () => zoom(Number(list.value) / devicePixelRatio
 function rectangle(event) {
     const box = frame.getBoundingClientRect();
     const clip = (at, low, high) => Math.max(low, Math.min(high, at));
-    const x = clip(event.clientX, box.left, box.right), y = clip(event.clientY, box.top, box.bottom);
+    const x = clip(event.clientX, box.left, box.right);
+    const y = clip(event.clientY, box.top, box.bottom);
     return {left: Math.min(x, drag.x), top: Math.min(y, drag.y),
             width: Math.abs(x - drag.x), height: Math.abs(y - drag.y)};
 }

@@ -1,7 +1,6 @@
 #include "diagnose_report.h"
 
 #include <errno.h>
-#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -42,27 +41,6 @@ static void write_base64(FILE *file, const uint8_t *bytes, size_t count)
     }
 }
 
-/* Cuts out the middle, so that details stay visible; what concerns the whole frame, such as
- * shading and bands, is made smaller instead. */
-static int draw(struct picture *ret, const float *luma, uint32_t width, uint32_t height,
-                bool is_whole)
-{
-    const uint32_t larger = width > height ? width : height;
-    const uint32_t step = is_whole ? (larger + SIDE - 1) / SIDE : 1;
-    uint32_t columns = width / step, rows = height / step;
-    columns = columns < SIDE ? columns : SIDE;
-    rows = rows < SIDE ? rows : SIDE;
-    const uint32_t left = (width - columns * step) / 2, top = (height - rows * step) / 2;
-    const int r = picture_create(ret, columns, rows);
-    for (uint32_t y = 0; y < rows && r == 0; y++)
-        for (uint32_t x = 0; x < columns; x++) {
-            const float level = luma[(size_t)(top + y * step) * width + left + x * step];
-            memset(ret->rgb + 3 * ((size_t)y * columns + x),
-                   (int)lrintf(fminf(fmaxf(level, 0), 255)), 3);
-        }
-    return r;
-}
-
 static int write_picture(FILE *file, const float *luma, uint32_t width, uint32_t height,
                          bool is_whole, const char *what)
 {
@@ -70,7 +48,8 @@ static int write_picture(FILE *file, const float *luma, uint32_t width, uint32_t
     char *bytes = NULL;
     size_t size = 0;
     FILE *memory = open_memstream(&bytes, &size);
-    int r = memory == NULL ? -ENOMEM : draw(&picture, luma, width, height, is_whole);
+    int r = memory == NULL ? -ENOMEM
+                           : picture_from_levels(&picture, luma, width, height, SIDE, is_whole);
     if (r == 0)
         r = picture_write_png(&picture, memory);
     if (memory != NULL && fclose(memory) != 0 && r == 0)

@@ -133,7 +133,7 @@ enum MHD_Result answer_list(struct server *server, struct request *request)
 }
 
 /* Asks the daemon, and is called again with its answer. */
-enum MHD_Result answer_kinds(struct server *server, struct request *request)
+static enum MHD_Result ask_daemon(struct server *server, struct request *request)
 {
     struct changer_call *call = &request->call;
     if (!request->is_asked) {
@@ -147,6 +147,18 @@ enum MHD_Result answer_kinds(struct server *server, struct request *request)
     return respond_image(call->connection, answer, request->target.route->type);
 }
 
+enum MHD_Result answer_kinds(struct server *server, struct request *request)
+{
+    request->call.question = CHANGER_KINDS;
+    return ask_daemon(server, request);
+}
+
+enum MHD_Result answer_found(struct server *server, struct request *request)
+{
+    request->call.question = CHANGER_FILTER;
+    return ask_daemon(server, request);
+}
+
 enum MHD_Result answer_change(struct server *server, struct request *request)
 {
     char why[256];
@@ -156,5 +168,14 @@ enum MHD_Result answer_change(struct server *server, struct request *request)
         strcat(why, "\n");
         return respond_error(request->waiter.connection, MHD_HTTP_BAD_REQUEST, why);
     }
-    return answer_kinds(server, request);
+    return ask_daemon(server, request);
+}
+
+enum MHD_Result answer_problems(struct server *server, struct request *request)
+{
+    const char *name = camera_name(camera_of(server, request));
+    return respond_image(request->waiter.connection,
+                         request->target.route->is_change ? problems_start(server->problems, name)
+                                                          : problems_get(server->problems, name),
+                         request->target.route->type);
 }

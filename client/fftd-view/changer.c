@@ -39,6 +39,16 @@ static int write_kinds(struct changer *changer, struct json *json, sd_bus_error 
     return r < 0 ? r : write_reply(changer, json, "presets", "ListPresets", error);
 }
 
+static int write_filter(struct changer *changer, struct json *json)
+{
+    sd_bus_message *properties = NULL;
+    const int r = bus_get_all(changer->bus.bus, &properties);
+    if (r >= 0)
+        status_write_filter(json, properties);
+    sd_bus_message_unref(properties);
+    return r;
+}
+
 static int append_change(sd_bus_message *message, const struct change_request *change,
                          size_t number)
 {
@@ -65,7 +75,7 @@ static int make_change(sd_bus *bus, const struct change_request *change, sd_bus_
 static int write_change(struct changer *changer, struct changer_call *call, struct json *json,
                         sd_bus_error *error)
 {
-    sd_bus_message *message = NULL, *reply = NULL, *properties = NULL;
+    sd_bus_message *message = NULL, *reply = NULL;
     uint64_t serial;
     int r = make_change(changer->bus.bus, &call->change, &message);
     if (r == -EINVAL) {
@@ -80,12 +90,9 @@ static int write_change(struct changer *changer, struct changer_call *call, stru
     if (r < 0)
         goto out;
     json_integer(json, "serial", serial);
-    r = bus_get_all(changer->bus.bus, &properties);
-    if (r >= 0)
-        status_write_filter(json, properties);
-    r = 0; /* the change was made, even if reading the properties failed */
+    write_filter(changer, json);
+    r = 0; /* the change was made, even if reading the filter failed */
 out:
-    sd_bus_message_unref(properties);
     sd_bus_message_unref(reply);
     sd_bus_message_unref(message);
     return r;
@@ -102,8 +109,9 @@ static void perform(struct changer *changer, struct changer_call *call)
     int r = daemon_bus_open(&changer->bus);
     if (r >= 0) {
         json_open(&json, NULL, '{');
-        r = call->change.changes != NULL ? write_change(changer, call, &json, &error)
-                                         : write_kinds(changer, &json, &error);
+        r = call->change.changes != NULL       ? write_change(changer, call, &json, &error)
+            : call->question == CHANGER_FILTER ? write_filter(changer, &json)
+                                               : write_kinds(changer, &json, &error);
         json_close(&json, '}');
     }
     if (fclose(json.file) == 0 && r >= 0)

@@ -1,5 +1,5 @@
 /* Forwards requests of browsers to a camera's daemon, on its socket `control`: changes of the
- * filter, and questions for the kinds of filters.
+ * filter, and questions that watchers may not ask, or that few ask.
  *
  * A thread of its own makes the calls in the order of their arrival, so that a daemon that does not
  * answer delays nobody else. The functions may be called from any thread. */
@@ -17,8 +17,12 @@ struct changer;
 
 struct changer_call {
     struct MHD_Connection *connection;
-    struct change_request change; /* no changes: asks for the kinds of filters and the presets */
-    struct image *answer;         /* JSON, or what is wrong; the caller unrefs it */
+    struct change_request change; /* no changes: asks for something */
+    enum changer_question {
+        CHANGER_KINDS, /* the kinds of filters, and the presets */
+        CHANGER_FILTER /* the filter, and what its stages have found, which watchers do not learn */
+    } question;
+    struct image *answer; /* JSON, or what is wrong; the caller unrefs it */
     struct changer_call *next;
 };
 

@@ -12,6 +12,7 @@
 #include "changer.h"
 #include "http/connections.h"
 #include "encoder.h"
+#include "problems.h"
 #include "view_camera.h"
 #include "http/waiter.h"
 
@@ -56,6 +57,7 @@ struct server {
     struct asked *comparison[CAMERA_MAX_COUNT];
     struct encoder *encoder[CAMERA_MAX_COUNT]; /* for comparisons */
     struct changer *changer[CAMERA_MAX_COUNT]; /* NULL: filters may not be changed */
+    struct problems *problems;                 /* NULL: filters may not be changed */
     unsigned camera_count;
     unsigned streams; /* atomic */
 };
@@ -110,7 +112,11 @@ enum MHD_Result answer_stream(struct server *server, struct request *request);
 enum MHD_Result answer_list(struct server *server, struct request *request);
 /* The kinds of filters with their parameters. */
 enum MHD_Result answer_kinds(struct server *server, struct request *request);
+/* The filter, with what its stages have found. */
+enum MHD_Result answer_found(struct server *server, struct request *request);
 /* The result of the change of the filter that the body describes. */
 enum MHD_Result answer_change(struct server *server, struct request *request);
+/* The state of the search for problems, and after a POST that of a new one. */
+enum MHD_Result answer_problems(struct server *server, struct request *request);
 
 #endif

@@ -38,10 +38,25 @@ static const struct route routes[] = {
      .type = JSON_TYPE,
      .answer = answer_kinds,
      .token = TOKEN_ALWAYS},
+    /* What was found says something of the picture before the filter. */
+    {.path = "/camera/:camera/found",
+     .type = JSON_TYPE,
+     .answer = answer_found,
+     .token = TOKEN_ALWAYS},
     {.path = "/camera/:camera/filter",
      .is_change = true,
      .type = JSON_TYPE,
      .answer = answer_change,
+     .token = TOKEN_ALWAYS},
+    /* It takes a processor for some seconds, and shows what the filter hides. */
+    {.path = "/camera/:camera/problems",
+     .type = PROBLEMS_TYPE,
+     .answer = answer_problems,
+     .token = TOKEN_ALWAYS},
+    {.path = "/camera/:camera/problems/search",
+     .is_change = true,
+     .type = PROBLEMS_TYPE,
+     .answer = answer_problems,
      .token = TOKEN_ALWAYS},
 };
 

@@ -143,6 +143,8 @@ int server_create(struct server **ret, int fd, const struct server_options *opti
     server->hosts = options->hosts;
     server->token = options->token;
     int r = connections_create(&server->connections);
+    if (r == 0 && server->token != NULL)
+        r = problems_create(&server->problems);
     for (unsigned i = 0; r == 0 && i < options->name_count; i++)
         r = add_camera(server, options, i);
     if (r < 0)
@@ -186,6 +188,7 @@ void server_destroy(struct server *server)
         encoder_destroy(server->encoder[i]);
         changer_destroy(server->changer[i]);
     }
+    problems_destroy(server->problems);
     connections_destroy(server->connections);
     free(server);
 }

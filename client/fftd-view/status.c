@@ -8,7 +8,7 @@
 #include "common/bus.h"
 #include "common/reading.h"
 
-#define FRESH_NS  INT64_C(500000000)
+#define FRESH_NS  INT64_C(200000000)
 #define MAX_BYTES (256 * 1024) /* in a JSON object; a chain has at most 32 KiB */
 
 /* ---- the JSON object ---- */
@@ -60,6 +60,10 @@ static void write_state(struct json *json, sd_bus_message *p)
     status_write_filter(json, p);
     json_text(json, "view", bus_text(p, "PublishedView"));
     json_integer(json, "serial", bus_u64(p, "PublishedSerial"));
+    char pending[READING_WHY_BYTES] = "";
+    reading_is_pending(p, bus_u64(p, "Serial"), pending);
+    json_text(json, "pending", pending);
+    json_text(json, "preparing", bus_text(p, "Preparing"));
     json_number(json, "rate", bus_double(p, "Rate"));
     json_number(json, "latency_p50_ms", reading_latency_ms(p, "p50_ns"));
     json_number(json, "latency_p99_ms", reading_latency_ms(p, "p99_ns"));

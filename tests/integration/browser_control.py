@@ -1,6 +1,8 @@
 """The page of fftd-view that changes filters, in a Chromium without a screen. browser_view.py has
 the rest of the page."""
 
+import re
+
 import numpy as np
 import pytest
 from selenium.webdriver import ActionChains, Keys
@@ -253,6 +255,29 @@ def test_sliders_undo_and_redo(start, view, browser):
                stages_of(daemon)[0]["parameters"]["sigma"], "the value in use")
 
 
+def test_a_change_is_applying_until_it_is_in_force(start, view, browser):
+    daemon = start("--filter", "gaussian-blur:sigma=2", fps="2")
+    daemon.wait_for_log("online")
+    driver = browser(1280)
+    open_page(driver, view("--control"))
+    driver.execute_script("""
+        const strip = document.getElementById("applying");
+        window.seen = [];
+        new MutationObserver(() => window.seen.push(strip.textContent))
+            .observe(strip, {childList: true, characterData: true, subtree: true});""")
+    Select(driver.find_element(By.ID, "new-kind")).select_by_value("median")
+    driver.find_element(By.CSS_SELECTOR, "#new-stage button").click()
+    wait_for_chain(daemon, lambda stages: len(stages) == 2)
+
+    def seen():
+        texts = driver.execute_script("return window.seen")
+        return len(texts) >= 2 and not texts[-1] and texts
+    texts = wait_until(seen, "the end")
+    assert all(text.startswith("Applying: ") for text in texts[:-1]), texts
+    status = daemon.ctl_json("status")
+    assert status["PublishedSerial"] == status["Serial"], "it was too early to say nothing"
+
+
 def test_stages_and_presets(start, view, browser):
     daemon = start("--filter", "gaussian-blur:sigma=2 | sharpen:amount=0.5,sigma=1")
     daemon.wait_for_log("online")
@@ -369,10 +394,10 @@ def test_a_stage_has_the_focus_when_it_moves(start, view, browser):
     driver.execute_script("arguments[0].focus()", button)
     for number in (2, 3):
         driver.switch_to.active_element.send_keys(Keys.ENTER)
-        wait_until(lambda n=number: f"{n}. gaussian-blur" in
-                   (driver.switch_to.active_element.get_attribute("aria-label") or
-                    driver.execute_script("return document.activeElement.closest('li')"
-                                          "?.querySelector('legend').textContent || ''")),
+        wait_until(lambda n=number: f"{n}. gaussian-blur" in driver.execute_script("""
+            const active = document.activeElement;
+            return active.getAttribute("aria-label") ||
+                   active.closest("li")?.querySelector("legend").textContent || "";"""),
                    "the focus")
     assert [stage["kind"] for stage in stages_of(daemon)] == ["gain", "sharpen", "gaussian-blur"]
 
@@ -426,7 +451,7 @@ def test_the_page_is_accessible(start, view, browser):
     driver.find_element(By.ID, "compare").click()
     wait_until(lambda: "before the filter" in driver.find_element(By.ID, "comparison")
                .get_attribute("aria-label"), "a comparison")
-    wait_until(lambda: len(driver.find_elements(By.CSS_SELECTOR, "#charts figure")) > 5, "charts")
+    wait_until(lambda: len(driver.find_elements(By.CSS_SELECTOR, ".chart")) > 5, "charts")
     low = driver.find_element(By.ID, "stage-0-low")
     low.clear()
     low.send_keys("9999", Keys.ENTER)
@@ -455,7 +480,47 @@ def test_the_page_is_accessible(start, view, browser):
     assert not [said for said in complaints(driver) if "status of 422" not in said]
 
 
-def test_what_auto_notch_has_found_is_drawn(start, view, browser, tmp_path):
+def test_problems_are_found_and_mended(moire, view, browser):
+    driver = browser(1280)
+    open_page(driver, view("--control"))
+    driver.find_element(By.ID, "find").click()
+    wait_until(lambda: driver.find_element(By.ID, "problems-progress").is_displayed(), "progress")
+    wait_until(lambda: re.match(r"(looking at frames|judging): \d+ of \d+",
+                                text_of(driver, "problems-doing")), "words about it")
+    wait_until(lambda: driver.find_element(By.ID, "find").is_enabled(), "the end of the search")
+    titles = [each.text for each in driver.find_elements(By.CSS_SELECTOR, "#problems h3")]
+    assert titles[0] == "Screen", "the scene has two waves that cross each other"
+    assert text_of(driver, "problems-said").startswith("Found in 90 frames")
+    before, after = driver.execute_script("""
+        return [...document.querySelectorAll("#problems li:first-child canvas")].map((canvas) => {
+            const {data} = canvas.getContext("2d").getImageData(0, 0, canvas.width, 40);
+            const steps = [];
+            for (let i = 4; i < data.length; i += 4)
+                steps.push(Math.abs(data[i] - data[i - 4]));
+            return steps.reduce((sum, step) => sum + step, 0) / steps.length;
+        });""")
+    assert after < before / 2, "the sky is smoother without the screen"
+    assert not audit(driver)[0]
+    save_page(driver, "problems-", 1280, False)
+    show_as(driver, 390, False, 844)
+    assert not audit(driver)[0]
+    apply = driver.find_element(By.CSS_SELECTOR, "#problems li:first-child button")
+    driver.execute_script("arguments[0].scrollIntoView({block: 'center'})", apply)
+    apply.click()
+    wait_for_chain(moire, lambda stages: [each["kind"] for each in stages] == ["notch", "notch"])
+    wait_until(lambda: "Undo takes it back" in text_of(driver, "problems-said"), "words about it")
+    if len(titles) > 1:
+        both = driver.find_element(By.CSS_SELECTOR, "#problems-all button")
+        driver.execute_script("arguments[0].scrollIntoView({block: 'center'})", both)
+        both.click()
+        wait_for_chain(moire, lambda stages: len(stages) > 2)
+        show_as(driver, 1280, False)
+        driver.find_element(By.ID, "undo").click()
+        wait_for_chain(moire, lambda stages: len(stages) == 2)
+    assert not complaints(driver)
+
+
+def test_what_auto_notch_has_found_is_drawn_and_kept(start, view, browser, tmp_path):
     """A wave of the camera's electronics, and its place on the spectrum."""
     y, x = np.mgrid[:240, :320]
     path = tmp_path / "wave.y4m"
@@ -480,3 +545,15 @@ def test_what_auto_notch_has_found_is_drawn(start, view, browser, tmp_path):
     places = [[float(part) for part in d[1:].split("L")[0].split()] for d in found]
     assert any(abs(abs(fx + 0.014) - 0.21) < 0.005 and abs(abs(fy) - 0.13) < 0.005
                for fx, fy in places), places
+    # It is kept as `fftd-ctl filter keep` does.
+    driver.find_element(By.ID, "keep").click()
+    notch, = wait_for_chain(daemon, lambda stages: stages[0]["kind"] == "notch")
+    assert notch["parameters"]["width"] == 0.02
+    assert np.abs(notch["parameters"]["at"]) == pytest.approx([0.21, 0.13], abs=0.002)
+    wait_until(lambda: not driver.find_element(By.ID, "keep").is_displayed(), "nothing to keep")
+    daemon.ctl("filter", "set", "auto-notch")
+    wait_until(lambda: daemon.ctl_json("filter", "show")["Adaptation"]["waves"], "the wave again")
+    daemon.ctl("filter", "keep")
+    again, = stages_of(daemon)
+    assert again["kind"] == "notch" and again["parameters"]["width"] == 0.02
+    assert np.abs(again["parameters"]["at"]) == pytest.approx([0.21, 0.13], abs=0.002)

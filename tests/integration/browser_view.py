@@ -1,8 +1,10 @@
 """The page of fftd-view in a Chromium without a screen. `make test-view-browser` runs this; its
 screenshots are in build/view. It is skipped where chromium or python3-selenium is missing."""
 
+import csv
 import os
 import pathlib
+import re
 import shutil
 import signal
 import time
@@ -169,6 +171,38 @@ def test_no_image_of_another_camera_stays(start, view, browser):
     assert alternative(driver, "spectrum") == "No spectrum yet"
 
 
+@pytest.mark.parametrize("width, height", [(1400, 900), (390, 844)])
+def test_the_picture_stays_in_view(start, view, browser, width, height):
+    """While everything else is scrolled past it."""
+    start(*QUIET, "--set", "output.measures=true", source="pattern:scene", size="640x480", fps="20")
+    driver = browser(width)
+    show_as(driver, width, False, height)
+    open_page(driver, view())
+    wait_until(lambda: len(driver.find_elements("css selector", ".chart")) > 4, "charts")
+
+    def box_of(identifier):
+        return driver.execute_script("""
+            const {top, bottom, left, right} =
+                document.getElementById(arguments[0]).getBoundingClientRect();
+            return {top, bottom, left, right};""", identifier)
+    picture, plane = box_of("picture"), box_of("plane")
+    if width > 1000:
+        assert picture["right"] < plane["left"] and plane["bottom"] < height, "they are beside it"
+    else:
+        assert picture["bottom"] - picture["top"] < height / 2, "it leaves room for the rest"
+        assert not driver.find_element("id", "plane-help").is_displayed()
+        # Two charts side by side.
+        charts = driver.find_elements("css selector", "#charts figure")
+        assert charts[0].location["y"] == charts[1].location["y"]
+    last = "plane-said" if width > 1000 else "charts"
+    driver.execute_script("document.getElementById(arguments[0]).scrollIntoView({block: 'end'})",
+                          last)
+    picture = box_of("picture")
+    assert picture["top"] >= 0 and picture["bottom"] <= height
+    SHOTS.mkdir(parents=True, exist_ok=True)
+    driver.save_screenshot(str(SHOTS / f"scrolled{width}.png"))
+
+
 def test_before_and_after_with_a_boundary(start, view, browser):
     daemon = start("--filter", "gain:ac=0", "--set", "output.watch_unfiltered=true",
                    source="pattern:scene", size="320x240", fps="20")
@@ -180,7 +214,7 @@ def test_before_and_after_with_a_boundary(start, view, browser):
         """Of luma left and right of the middle; None before there is a picture."""
         return driver.execute_script("""
             const canvas = document.getElementById("comparison");
-            if (!canvas.ariaLabel.includes("before the filter on the left")) return null;
+            if (!canvas.ariaLabel.includes("before the filter")) return null;
             const copy = document.createElement("canvas");
             Object.assign(copy, {width: canvas.width, height: canvas.height});
             const pixels = copy.getContext("2d", {willReadFrequently: true});
@@ -204,6 +238,14 @@ def test_before_and_after_with_a_boundary(start, view, browser):
     slider.send_keys("\ue011")  # Home: everything is after the filter
     left, right = contrasts()
     assert left < 10 and right < 10
+    # While a key is held everything is before it.
+    keys = webdriver.ActionChains(driver)
+    keys.key_down("\ue032").perform()  # F2
+    assert "before the filter" in wait_until(
+        lambda: min(contrasts()) > 50 and driver.find_element("id", "comparison")
+        .get_attribute("aria-label"), "the picture before")
+    keys.key_up("\ue032").perform()
+    assert max(contrasts()) < 10
     slider.send_keys("\ue010")  # End
     assert min(contrasts()) > 50
     webdriver.ActionChains(driver).move_to_element(driver.find_element("id", "comparison")) \
@@ -214,6 +256,15 @@ def test_before_and_after_with_a_boundary(start, view, browser):
     driver.find_element("id", "compare").click()
     wait_until(lambda: has_picture(driver, "picture"), "the live picture")
     assert not driver.find_element("id", "comparison").is_displayed()
+    # The live picture gives way as long as the button is held.
+    hand = webdriver.ActionChains(driver)
+    hand.click_and_hold(driver.find_element("id", "hold")).perform()
+    wait_until(lambda: driver.find_element("id", "comparison").is_displayed(),
+               "the picture before")
+    assert min(contrasts()) > 50
+    hand.release().perform()
+    wait_until(lambda: driver.find_element("id", "picture").is_displayed(), "the live picture")
+    assert not driver.find_element("id", "comparison").is_displayed()
     # Whoever may not see unfiltered pictures is told so.
     daemon.stop()
     start(*QUIET, source="pattern:scene", size="320x240", fps="20")
@@ -222,7 +273,73 @@ def test_before_and_after_with_a_boundary(start, view, browser):
                "the daemon's words")
 
 
-def test_charts_over_time(start, view, browser):
+def test_the_picture_is_enlarged(start, view, browser):
+    start(*QUIET, source="pattern:scene", size="640x480", fps="20")
+    driver = browser(390)
+    show_as(driver, 390, False, 844)
+    open_page(driver, view())
+    zoom = Select(driver.find_element("id", "zoom"))
+
+    def look():
+        """The picture's width on the screen, its part in the middle of the frame, and the frame."""
+        return driver.execute_script("""
+            const frame = document.getElementById("frame").getBoundingClientRect();
+            const box = document.getElementById("picture").getBoundingClientRect();
+            return [box.width, (frame.left + frame.width / 2 - box.left) / box.width,
+                    (frame.top + frame.height / 2 - box.top) / box.height, frame.height];""")
+    whole = look()
+    assert whole[0] < 390
+    for percent in (100, 200):
+        zoom.select_by_visible_text(f"{percent} %")
+        width, x, y, height = look()
+        assert width == 640 * percent / 100 and height == whole[3]
+        assert (x, y) == pytest.approx((0.5, 0.5), abs=0.01)
+    # The keyboard moves what is seen, and so does a finger.
+    driver.execute_script("document.getElementById('frame').focus()")
+    driver.switch_to.active_element.send_keys("\ue014")  # right
+    wait_until(lambda: look()[1] > 0.5, "another part")
+    assert not audit(driver)[0]
+    zoom.select_by_visible_text("fit")
+    assert look() == whole
+    # A region that is drawn fills the frame.
+    show_as(driver, 1400, False, 900)
+    whole = look()
+    picture = driver.find_element("id", "picture")
+    across, down = picture.size["width"], picture.size["height"]
+    webdriver.ActionChains(driver).move_to_element_with_offset(picture, 0, 0).click_and_hold() \
+        .move_by_offset(round(across / 4), round(down / 4)).release().perform()
+    width, x, y, height = look()
+    assert width == pytest.approx(4 * whole[0], rel=0.02) and height == whole[3]
+    assert (x, y) == pytest.approx((0.625, 0.625), abs=0.01)
+    assert driver.find_element("id", "zoom").get_attribute("value") == "region"
+    assert not complaints(driver)
+
+
+def test_the_frequency_at_the_pointer(start, view, browser):
+    start(*QUIET, source="pattern:moire", size="512x512", fps="20")
+    driver = browser(1400)
+    open_page(driver, view())
+    plane = driver.find_element("id", "plane")
+    legend = text_of(driver, "readout")
+    hand = webdriver.ActionChains(driver)
+    # 0.25 to the right of the middle, 0.25 below it.
+    hand.move_to_element_with_offset(plane, plane.size["width"] // 4,
+                                     plane.size["height"] // 4).perform()
+    said = text_of(driver, "readout")
+    assert re.match(r"0\.2[45]\d*/0\.2[45]\d* cycles/pixel, period 2\.8\d px at 45\u00b0, -\d+ dB$",
+                    said), said
+    # A click near the wave of the scene keeps what is said.
+    hand.move_to_element_with_offset(plane, round(0.21 * plane.size["width"]) + 2,
+                                     round(0.13 * plane.size["height"])).click().perform()
+    said = text_of(driver, "plane-said")
+    found = re.match(r"Peak at (\S+)/(\S+) cycles/pixel, period 4\.0\d px at 32\u00b0", said)
+    assert found and float(found[1]) == pytest.approx(0.21, abs=0.001), said
+    assert float(found[2]) == pytest.approx(0.13, abs=0.001), said
+    hand.move_to_element(driver.find_element("id", "pause")).perform()
+    assert text_of(driver, "readout") == legend
+
+
+def test_charts_over_time(start, view, browser, tmp_path):
     """Words, a unit and a line for each; the last value is the daemon's."""
     daemon = start(*QUIET, "--set", "output.measures=true", source="pattern:scene", size="320x240",
                    fps="20")
@@ -231,8 +348,9 @@ def test_charts_over_time(start, view, browser):
 
     def charts():
         return {title: (now, span, line) for title, now, span, line in driver.execute_script("""
-            return [...document.querySelectorAll("#charts figure")].map((figure) =>
-                ["strong", "span", "small"].map((part) => figure.querySelector(part).textContent)
+            return [...document.querySelectorAll(".chart")].map((figure) =>
+                ["strong", "span", ".scale"].map((part) =>
+                    [...figure.querySelector(part).childNodes].map((e) => e.textContent).join(" "))
                     .concat(figure.querySelector("path").getAttribute("d")));""")}
 
     def are_drawn():
@@ -242,9 +360,24 @@ def test_charts_over_time(start, view, browser):
     shown = wait_until(are_drawn, "lines")
     assert shown["Rate"][0].endswith(" frames/s") and shown["Latency"][0].endswith(" ms")
     assert float(shown["Latency"][0].split()[0]) > 0
-    assert shown["Shift x"][0].endswith(" px/frame") and " to " in shown["Latency"][1]
+    assert shown["Shift x"][0].endswith(" px/frame")
+    most, least = map(float, shown["Latency"][1].split())
+    assert 0 < least < most, "the scale"
+    assert list(shown)[:4] == ["Rate", "Latency", "Sharpness", "Noise"]
+    # The others are folded.
+    assert driver.execute_script("""
+        return [...document.querySelectorAll(".chart")].map((figure) => figure.checkVisibility());
+        """) == [True] * 4 + [False] * (len(shown) - 4)
     assert float(shown["Mean"][0]) == pytest.approx(
         daemon.ctl_json("stats")["Measures"]["mean"], abs=20)
+    driver.execute_cdp_cmd("Page.setDownloadBehavior",
+                           {"behavior": "allow", "downloadPath": str(tmp_path)})
+    driver.find_element("id", "csv").click()
+    file = tmp_path / "front.csv"
+    wait_until(file.exists, "the file")
+    rows = list(csv.DictReader(file.open(newline="")))
+    assert rows[-1]["time"] > rows[0]["time"] and len(rows) >= 3
+    assert float(rows[-1]["Latency (ms)"]) > 0 and float(rows[-1]["Sharpness (cycles/pixel)"]) > 0
     # A second without the daemon is a gap.
     daemon.process.kill()
     daemon.wait()

@@ -1,18 +1,21 @@
 """fftd-view --control: the page alone changes filters over HTTP, as far as the daemon lets it."""
 
 import concurrent.futures
+import email
 import http.client
 import json
 import os
 import re
 import shutil
+import signal
 import stat
 import subprocess
 import time
+from unittest.mock import ANY
 
 import pytest
 
-from conftest import BUILD, PATIENCE, SANITIZED, needs_root
+from conftest import BUILD, PATIENCE, SANITIZED, needs_root, wait_until
 from dbus_peer import Peer
 from test_view_http import QUIET, View, runtime_dir, view  # noqa: F401 (fixtures)
 
@@ -89,6 +92,120 @@ def test_the_list_says_what_the_page_needs(front, view):
     assert listed["cameras"][0]["stages"] == front.ctl_json("filter", "show")["FilterStages"]
     assert listed["cameras"][0]["filter_serial"] == front.ctl_json("filter", "show")["Serial"]
     assert json.loads(view().get("/api/cameras").body)["control"] is False
+
+
+def test_the_list_says_when_a_change_is_in_force(start, view):
+    """A camera with one frame a second uses a change a second later."""
+    front = start("--filter", "gaussian-blur:sigma=2", fps="1")
+    front.wait_for_log("online")
+    web = view("--control")
+    control = Control(web)
+    wait_until(lambda: web.cameras()["front"]["pending"] == "", "a frame")
+    waited = set()
+    for sigma in range(3, 9):
+        serial = control.change(["set", "1", "sigma", str(sigma)])["serial"]
+
+        def is_in_force(serial=serial):
+            camera = web.cameras()["front"]
+            if camera["filter_serial"] == serial:
+                waited.add(camera["pending"])
+                assert (camera["pending"] == "") == (camera["serial"] >= serial)
+            return camera["serial"] >= serial
+        wait_until(is_in_force, "the change")
+    assert waited == {"", "is being prepared"}
+
+
+def test_what_was_found_needs_the_token(start, view):
+    front = start("--filter", "auto-notch", source="pattern:moire", size="320x240", fps="30")
+    front.wait_for_log("online")
+    web = view("--control")
+    headers = {"Authorization": f"Bearer {Control(web).token}"}
+    waves = wait_until(lambda: json.loads(web.get("/camera/front/found", **headers).body)
+                       ["adaptation"].get("waves"), "a wave")
+    assert {"fx", "fy", "amplitude"} <= set(waves[0])
+    # The list is for everybody.
+    assert web.cameras()["front"]["adaptation"] == {"observed": ANY, "withheld": True}
+    assert web.get("/camera/front/found").status == 401
+    assert view().get("/camera/front/found", **headers).status == 403
+
+
+def problems(control, web, camera="front"):
+    """Returns the state of the search for problems, and the names of its parts."""
+    answer = web.get(f"/camera/{camera}/problems", Authorization=f"Bearer {control.token}")
+    if answer.status != 200:
+        return answer.status, answer.body.decode()
+    parts = email.message_from_bytes(b"Content-Type: " + answer.headers["Content-Type"].encode() +
+                                     b"\r\n\r\n" + answer.body).get_payload()
+    named = {part.get_param("name", header="Content-Disposition"): part.get_payload(decode=True)
+             for part in parts}
+    return json.loads(named.pop("state")), named
+
+
+def search(control, web, camera="front"):
+    """Waits for what a search says at its end."""
+    answer = control.post({}, f"/camera/{camera}/problems/search")
+    assert answer.status == 200, answer.text
+    return wait_until(lambda: (found := problems(control, web, camera)) and
+                      (not isinstance(found[0], dict) or "doing" not in found[0]) and found,
+                      "the end of the search")
+
+
+def test_problems_are_those_of_diagnose(start, view):
+    front = start(*QUIET, source="pattern:moire", size="320x240", fps="30")
+    front.wait_for_log("online")
+    web = view("--control")
+    control = Control(web)
+    status, said = problems(control, web)
+    assert status == 409 and "nobody has looked" in said
+    state, parts = search(control, web)
+    told = front.ctl_json("diagnose")
+    assert [each["kind"] for each in state["findings"]] == \
+        [each["Kind"] for each in told["Findings"]] != []
+    assert state["frames"] == told["Frames"] and state["chain"].count("|") == \
+        told["Chain"].count("|")
+    for number in range(len(state["findings"])):
+        assert parts[f"before{number}"].startswith(b"\x89PNG")
+        assert parts[f"after{number}"] != parts[f"before{number}"]
+    # The filter stays as it is, and so does what was found.
+    assert shown(front) == "none"
+    assert problems(control, web)[0] == state
+
+
+def test_only_who_has_the_token_finds_problems(front, view):
+    web = view("--control")
+    control = Control(web)
+    assert web.get("/camera/front/problems").status == 401
+    assert control.post({}, "/camera/front/problems/search", Authorization=None).status == 401
+    assert control.post({}, "/camera/front/problems/search", Origin=None).status == 403
+    assert web.get("/camera/front/problems/search").status == 405
+    assert view().get("/camera/front/problems").status == 403
+    assert problems(control, web)[0] == 409, "nothing of this has begun a search"
+
+
+def test_a_search_ends_with_what_it_looks_at(front, view):
+    """A daemon that is mute, one that is not there, and fftd-view itself."""
+    web = view("--control", "--name", "other")
+    control = Control(web)
+    status, said = search(control, web, "other")
+    assert status == 503 and "no daemon named other" in said
+    control.post({}, "/camera/front/problems/search")
+    wait_until(lambda: problems(control, web)[0].get("done"), "a frame")
+    os.kill(front.pid, signal.SIGSTOP)
+    try:
+        # While one camera is waited for, nothing else waits.
+        answer = control.post({}, "/camera/other/problems/search")
+        assert answer.status == 409 and "camera front" in answer.text
+        assert problems(control, web)[0]["doing"] == "looking at frames"
+        status, said = wait_until(lambda: (found := problems(control, web)) and
+                                  found[0] == 503 and found, "the end of the search")
+        assert "does not answer" in said
+    finally:
+        os.kill(front.pid, signal.SIGCONT)
+    control.post({}, "/camera/front/problems/search")
+    began = time.monotonic()
+    web.process.terminate()
+    assert web.process.wait(PATIENCE) == 0
+    assert time.monotonic() - began < 30 * (3 if SANITIZED else 1), "90 frames were waited for"
 
 
 def test_two_browsers_change_at_once(front, view):

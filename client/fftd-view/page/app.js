@@ -3,10 +3,13 @@
 // costs nothing and the camera can pause.
 import * as compare from "./compare.js";
 import * as control from "./control.js";
+import * as filter from "./filter.js";
 import * as plots from "./plots.js";
+import "./zoom.js";
 import {cameraPath, element, make, setText} from "./dom.js";
 
 const POLL_MS = 1000;
+const SOON_MS = 250;  // while a change is not in force yet
 const DELIVERING = ["online", "starting", "paused"];
 
 // What a user of the page can do about each state.
@@ -27,6 +30,7 @@ let shownStream = null;  // the name of the camera whose stream is shown
 let shownStill = null;  // the name of the camera whose last picture is shown while paused
 let shownSpectrum = null;  // the name of the camera whose spectrum is shown
 let spectrumIsLoading = false;
+let timer = null;  // of the next poll
 
 function current() {
     return cameras.find((camera) => camera.name === chosen) || cameras[0];
@@ -79,6 +83,19 @@ function showAbout(camera) {
         if (value.textContent !== rows[i][1])
             value.textContent = rows[i][1];
     });
+}
+
+// Says that no picture has been made yet with the newest change, this page's or somebody else's, or
+// why the change has failed. Returns whether it waits for one.
+function showApplying() {
+    const camera = current(), mine = filter.current();
+    const isUnseen = mine !== null && mine.filter_serial > camera.filter_serial;
+    const isPending = isUnseen || Boolean(camera.pending);
+    const why = camera.preparing || camera.pending || "it is being prepared";
+    const problem = camera.filter_problem;
+    setText("applying", isPending ? `Applying: ${why}` :
+                        problem ? `The last change was not applied: ${problem}` : "");
+    return isPending;
 }
 
 function stopStream() {
@@ -180,11 +197,13 @@ function show() {
     control.update(camera, canChange);
     showPicture(camera);
     describeImages(camera);
+    showApplying();
     compare.update(!isPaused && delivers ? camera.name : null);
     showSpectrum(camera);
 }
 
 async function poll() {
+    timer = null;
     if (!document.hidden)
         try {
             const answer = await fetch("api/cameras", {cache: "no-store"});
@@ -200,8 +219,15 @@ async function poll() {
             stopStream();
             element("picture").alt = "No live picture: fftd-view does not answer";
         }
-    setTimeout(poll, POLL_MS);
+    timer = setTimeout(poll, current() && showApplying() ? SOON_MS : POLL_MS);
 }
+
+filter.onChange(() => {
+    if (timer !== null && current() && showApplying()) {
+        clearTimeout(timer);
+        timer = setTimeout(poll, SOON_MS);
+    }
+});
 
 element("picture").addEventListener("error", () => {
     // The stream has ended; the next poll starts another one if the camera delivers.

@@ -10,11 +10,13 @@ const RETRY_MS = 1000;
 const canvas = element("comparison"), slider = element("boundary");
 const context = canvas.getContext("2d");
 let isOn = false;
+let isHeld = false;  // only the picture before the filter is shown, for as long as a key is held
 let isFetching = false;
 let shown = null;  // {name, before, after}
 let wanted = null; // the camera's name; null: there is nothing to fetch now
 
 export const isSwitchedOn = () => isOn;
+const isAsked = () => isOn || isHeld;
 
 const say = (text) => setText("comparison-said", text);
 
@@ -24,15 +26,20 @@ function draw() {
     const {before, after} = shown, {width, height} = after;
     if (canvas.width !== width || canvas.height !== height)
         Object.assign(canvas, {width, height});
-    const at = Math.round(width * slider.value / 100), line = Math.max(2, width / 320);
+    const at = isHeld ? width : Math.round(width * slider.value / 100);
+    const line = Math.max(2, width / 320);
     context.drawImage(after, 0, 0);
     if (at > 0)
         context.drawImage(before, 0, 0, at, height, 0, 0, at, height);
-    context.fillStyle = "#000";
-    context.fillRect(at - line, 0, 2 * line, height);
-    context.fillStyle = "#fff";
-    context.fillRect(at - line / 2, 0, line, height);
+    if (!isHeld) {
+        context.fillStyle = "#000";
+        context.fillRect(at - line, 0, 2 * line, height);
+        context.fillStyle = "#fff";
+        context.fillRect(at - line / 2, 0, line, height);
+    }
     slider.setAttribute("aria-valuetext", `${slider.value} % before the filter, on the left`);
+    canvas.setAttribute("aria-label", `Camera ${shown.name} ` + (isHeld ? "before the filter" :
+        "before the filter on the left of the boundary and after it on the right"));
 }
 
 async function fetchPair(name) {
@@ -56,14 +63,12 @@ async function work() {
     if (isFetching)
         return;
     isFetching = true;
-    while (isOn && wanted !== null) {
+    while (isAsked() && wanted !== null) {
         let pause = INTERVAL_MS;
         try {
             replace(await fetchPair(wanted));
-            canvas.setAttribute("aria-label", `Camera ${shown.name}, before the filter on the ` +
-                                              "left of the boundary and after it on the right");
             say("");
-            draw();
+            show();
         } catch (error) {
             say(error.message);
             pause = RETRY_MS;
@@ -80,19 +85,45 @@ export function update(name) {
 }
 
 // The page shows either the comparison or the live picture.
+function show() {
+    if (!isAsked())
+        replace(null);
+    canvas.hidden = !isOn && shown === null;
+    element("picture").hidden = !canvas.hidden;
+    element("comparison-controls").hidden = !isOn;
+    draw();
+}
+
 export function onSwitch(listener) {
     element("compare").addEventListener("click", () => {
         isOn = !isOn;
         element("compare").setAttribute("aria-pressed", String(isOn));
-        for (const id of ["comparison", "comparison-controls"])
-            element(id).hidden = !isOn;
-        element("picture").hidden = isOn;
         say("");
-        if (!isOn)
-            replace(null);
+        show();
         listener();
     });
 }
+
+// ---- while a key or the button is held ----
+
+function hold(isDown) {
+    if (isHeld === isDown)
+        return;
+    isHeld = isDown;
+    element("hold").classList.toggle("held", isHeld);
+    say("");
+    show();
+    work();
+}
+
+const isHoldKey = ({key, target}) =>
+    key === "F2" || (target === element("hold") && (key === " " || key === "Enter"));
+
+document.addEventListener("keydown", (event) => hold(isHeld || isHoldKey(event)));
+document.addEventListener("keyup", (event) => hold(isHeld && !isHoldKey(event)));
+for (const name of ["pointerup", "pointercancel", "blur"])
+    window.addEventListener(name, () => hold(false));
+element("hold").addEventListener("pointerdown", () => hold(true));
 
 slider.addEventListener("input", draw);
 

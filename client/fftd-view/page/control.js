@@ -1,9 +1,12 @@
 // The part of the page that changes the filter, where fftd-view was started with --control.
 import * as filter from "./filter.js";
 import * as plane from "./plane.js";
+import * as problems from "./problems.js";
 import * as stages from "./stages.js";
 import {element, make, offerFile, setText} from "./dom.js";
+import {short} from "./tools.js";
 
+const NOTCH_WIDTH = 0.02;      // like `fftd-ctl filter keep`
 const SAVED = "fftd-presets";  // in this browser: {name: chain}
 
 let tableOf = null;            // the camera whose table is shown
@@ -40,6 +43,23 @@ async function fetchTable(name) {
     }
 }
 
+// The changes that replace what adapts by what it has found, like `fftd-ctl filter keep`.
+function changesToKeep({stages, adaptation: {waves = [], flicker = {}, noise = 0} = {}}) {
+    const changes = [], at = stages.findIndex(({kind}) => kind === "auto-notch");
+    stages.forEach(({kind, parameters}, i) => {
+        if (kind === "wiener" && parameters.noise === 0 && noise > 0)
+            changes.push(["set", String(i + 1), "noise", noise.toPrecision(3)]);
+    });
+    const notchOf = ({fx, fy}) => `notch:at=${short(fx)}/${short(fy)},width=${NOTCH_WIDTH}`;
+    if (at >= 0 && waves.length > 0)
+        changes.push(["remove", String(at + 1)],
+                     ...waves.map((wave, i) => ["add", notchOf(wave), String(at + 1 + i)]));
+    if (flicker.frequency > 0)
+        changes.push(["set", "deflicker", "frequency", flicker.frequency.toFixed(3)],
+                     ["set", "deflicker", "line-time", flicker.line_time_us.toFixed(3)]);
+    return changes;
+}
+
 function show() {
     const isReady = filter.hasToken() && filter.current() !== null && tableOf !== null;
     element("token-form").hidden = filter.hasToken();
@@ -47,6 +67,7 @@ function show() {
     element("editor").disabled = !isReady;
     element("undo").disabled = !filter.canUndo();
     element("redo").disabled = !filter.canRedo();
+    element("keep").hidden = !isReady || changesToKeep(filter.current()).length === 0;
     plane.enable(isReady);
     plane.show();
     if (isReady)
@@ -56,8 +77,10 @@ function show() {
 // Called with the chosen camera's entry in the list of cameras. isOn: filters may be changed.
 export function update(camera, isOn) {
     element("filter").hidden = !isOn;
-    if (tableOf !== camera.name)
+    if (tableOf !== null && tableOf !== camera.name) {
         tableOf = null;
+        problems.clear();
+    }
     filter.update(camera);
     if (isOn && tableOf === null && filter.hasToken() && filter.current())
         fetchTable(camera.name);
@@ -75,6 +98,7 @@ element("token-form").addEventListener("submit", (event) => {
 
 element("undo").addEventListener("click", filter.undo);
 element("redo").addEventListener("click", filter.redo);
+element("keep").addEventListener("click", () => filter.change(changesToKeep(filter.current())));
 
 document.addEventListener("keydown", (event) => {
     const isText = event.target.matches("input:not([type=range]):not([type=checkbox])");

@@ -13,6 +13,8 @@ let token = takeToken();
 let name = null;         // the camera's name
 let now = null;          // {filter, stages, filter_serial, ...}; null: not known
 let off = [];            // stages that are switched off: {index, text, kind, parameters}
+let found;               // what stages have found, as only changers learn it
+let isAsking = false;
 let answeredAt = 0;
 let lastGesture = null;  // the changes of one gesture are undone at once
 let queue = Promise.resolve();
@@ -59,8 +61,8 @@ export function split(chain) {
 
 const kindsOf = (state) => state ? state.stages.map((stage) => stage.kind).join() : null;
 
-// Returns the answer's JSON. An error has the server's text.
-async function request(what, options = {}) {
+// Asks for something of the camera. An error has the server's text.
+export async function ask(what, options = {}) {
     let answer;
     try {
         answer = await fetch(cameraPath(name, what), {
@@ -76,8 +78,10 @@ async function request(what, options = {}) {
     }
     if (!answer.ok)
         throw Object.assign(new Error((await answer.text()).trim()), {status: answer.status});
-    return answer.json();
+    return answer;
 }
+
+const request = async (what, options) => (await ask(what, options)).json();
 
 // The kinds of filters, and the names of presets: {kinds, presets}.
 export const fetchTable = () => request("filters");
@@ -96,10 +100,32 @@ function adopt(state, nextOff, gesture) {
     notify();
 }
 
+// The list of cameras withholds what adaptive stages have found, because it needs no token.
+async function askFound() {
+    if (isAsking || !hasToken())
+        return;
+    const asked = name;
+    isAsking = true;
+    try {
+        const {adaptation} = await request("found");
+        if (asked === name)
+            found = adaptation;
+    } catch {
+        found = undefined;  // the state says what is wrong
+    } finally {
+        isAsking = false;
+    }
+}
+
 // Called with the camera's entry in the list of cameras.
-export function update(camera) {
+export function update(listed) {
+    const isWithheld = listed.adaptation && listed.adaptation.withheld;
+    const camera = isWithheld ? {...listed, adaptation: found} : listed;
+    if (isWithheld)
+        askFound();
     if (camera.name !== name) {
         name = camera.name;
+        found = undefined;
         now = lastGesture = waiting = null;
         off = [];
         past = [];

@@ -12,6 +12,7 @@ const DRAG_PX = 4;          // a shorter movement is a click
 
 const plane = element("plane");
 const toolList = element("tool");
+const LEGEND = element("readout").textContent;  // shown while the pointer is elsewhere
 let cursor = {x: SIDE / 2, y: SIDE / 2};  // px
 let width = WIDTH;
 let stroke = null;          // {from, to, isClick, width, x, y}; x and y: px of the screen
@@ -60,6 +61,18 @@ export function show() {
 
 // ---- strokes ----
 
+// A frequency in words, with the period and the angle of its wave.
+function describe({fx, fy}, digits = 5) {
+    const f = Math.hypot(fx, fy), angle = Math.round(Math.atan2(fy, fx) * 180 / Math.PI);
+    return `${short(fx, digits)}/${short(fy, digits)} cycles/pixel` +
+        (f > 0 ? `, period ${Number((1 / f).toPrecision(3))} px at ${angle}\u00b0` : "");
+}
+
+function levelAt(pixel) {
+    const level = decibelsAt(pixel);
+    return level === null ? "" : `, ${Math.round(level)} dB`;
+}
+
 function say(text) {
     element("plane-said").textContent = text;
 }
@@ -88,7 +101,8 @@ async function finish() {
     }
     const text = stageOf(tool(), done), [kind, parameters] = text.split(":");
     if (await stages.add(text))
-        say(`${kind[0].toUpperCase()}${kind.slice(1)} added: ${parameters}.`);
+        say(`${kind[0].toUpperCase()}${kind.slice(1)} added: ${parameters}.` +
+            (tool().isAtPeak ? ` It is at ${describe(done.from)}.` : ""));
 }
 
 function cancel() {
@@ -108,9 +122,13 @@ function pixelOf(event) {
 }
 
 plane.addEventListener("pointerdown", (event) => {
-    if (!isEnabled || event.button !== 0)
+    if (event.button !== 0)
         return;
     cursor = pixelOf(event);
+    if (!isEnabled) {
+        say(`Peak at ${describe(nearestPeak(cursor))}${levelAt(cursor)}.`);
+        return;
+    }
     begin(cursor);
     Object.assign(stroke, {x: event.clientX, y: event.clientY});
     plane.setPointerCapture(event.pointerId);
@@ -118,11 +136,13 @@ plane.addEventListener("pointerdown", (event) => {
 });
 
 plane.addEventListener("pointermove", (event) => {
+    const at = pixelOf(event);
+    element("readout").textContent = `${describe(frequencyOf(at), 3)}${levelAt(at)}`;
     if (!stroke || !plane.hasPointerCapture(event.pointerId) ||
         (stroke.isClick &&
          Math.hypot(event.clientX - stroke.x, event.clientY - stroke.y) < DRAG_PX))
         return;
-    goOn(pixelOf(event));
+    goOn(at);
     show();
 });
 
@@ -134,6 +154,7 @@ plane.addEventListener("pointerup", (event) => {
 });
 
 plane.addEventListener("pointercancel", cancel);
+plane.addEventListener("pointerleave", () => { element("readout").textContent = LEGEND; });
 
 // ---- the keyboard ----
 
@@ -146,9 +167,7 @@ function moveCursor(dx, dy) {
 }
 
 function sayCursor(what) {
-    const level = decibelsAt(cursor);
-    say(`${what} at ${short(toFrequency(cursor.x))}/${short(toFrequency(cursor.y))} ` +
-        `cycles per pixel${level === null ? "" : `, ${Math.round(level)} dB`}, width ${width}.`);
+    say(`${what} at ${describe(frequencyOf(cursor))}${levelAt(cursor)}, width ${width}.`);
 }
 
 function goToPeak(by) {

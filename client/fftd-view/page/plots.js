@@ -1,13 +1,18 @@
-// Small charts of the last minutes: rate, latency, and measures of the picture before the filter if
-// the daemon takes them. The values arrive with the list of cameras, once a second.
-import {element, make, makeShape} from "./dom.js";
+// Charts of the last minutes: rate, latency, and measures of the picture before the filter if the
+// daemon takes them. The values arrive with the list of cameras, once a second. A file for a
+// spreadsheet has those of the last hour.
+import {element, make, makeShape, offerFile} from "./dom.js";
 
-const KEPT_S = 120;
+const SHOWN_S = 120;
+const KEPT_S = 3600;
 const GAP_S = 5;    // values that are further apart are not joined: the page was hidden
+const FIRST = ["Rate", "Latency", "Sharpness", "Noise"];  // those that are always open
 
-// By name: {last, charts: Map of title to {unit, values: [{at_s, value}]}}; null: it is not known.
+// By name: {last, units: {TITLE: unit}, rows: [{at_s, TITLE: value, ...}]}. A row lacks, or has as
+// null, what is not known.
 const cameras = new Map();
-let shown = "";             // the camera and the titles for which the list was built
+let chosen = "";            // the name of the camera that is shown
+let shown = "";             // the camera and the titles for which the lists were built
 
 const format = (value) => String(Number(value.toPrecision(3)));
 
@@ -26,24 +31,19 @@ function valuesOf(camera, last) {
     ];
 }
 
-// Called with an entry of the list of cameras.
+// Called with the list of cameras.
 export function add(listed) {
     const at_s = Date.now() / 1000;
     for (const camera of listed) {
-        const kept = cameras.get(camera.name) || {last: null, charts: new Map()};
-        const values = valuesOf(camera, kept.last);
-        for (const {title, unit} of values)
-            if (!kept.charts.has(title))
-                kept.charts.set(title, {unit, values: []});
-        for (const [title, chart] of kept.charts) {
-            const value = values.find((each) => each.title === title)?.value ?? null;
-            chart.values = [...chart.values, {at_s, value}]
-                .filter((each) => at_s - each.at_s < KEPT_S);
-            // The daemon no longer takes this measure.
-            if (chart.values.every((each) => each.value === null) &&
-                !values.some((each) => each.title === title))
-                kept.charts.delete(title);
+        const kept = cameras.get(camera.name) || {last: null, units: {}, rows: []};
+        const row = {at_s};
+        for (const {title, unit, value} of valuesOf(camera, kept.last)) {
+            kept.units[title] = unit;
+            row[title] = value;
         }
+        kept.rows.push(row);
+        while (at_s - kept.rows[0].at_s >= KEPT_S)
+            kept.rows.shift();
         kept.last = camera.rate === undefined ? null : camera;
         cameras.set(camera.name, kept);
     }
@@ -51,54 +51,85 @@ export function add(listed) {
 
 // ---- drawing ----
 
-// The lines of a chart that is KEPT_S wide, with the newest value at the right. The least value is
+// The lines of a chart that is SHOWN_S wide, with the newest value at the right. The least value is
 // at y = 1 and the greatest at y = 0.
-function pathOf(values, least, most) {
-    const newest_s = values.at(-1).at_s;
+function pathOf(rows, title, least, most) {
+    const newest_s = rows.at(-1).at_s;
     let path = "", last_s = -Infinity;
-    for (const {at_s, value} of values) {
+    for (const row of rows) {
+        const value = row[title] ?? null;
         if (value === null) {
             last_s = -Infinity;
             continue;
         }
-        const x = (KEPT_S - (newest_s - at_s)).toFixed(2);
+        const x = (SHOWN_S - (newest_s - row.at_s)).toFixed(2);
         const y = (most > least ? 1 - (value - least) / (most - least) : 0.5).toFixed(4);
         // A value between two gaps is a point.
-        path += at_s - last_s < GAP_S ? `L${x} ${y}` : `M${x} ${y}h0`;
-        last_s = at_s;
+        path += row.at_s - last_s < GAP_S ? `L${x} ${y}` : `M${x} ${y}h0`;
+        last_s = row.at_s;
     }
     return path;
 }
 
 function makeChart(title) {
-    // The caption has the same information as text.
-    const svg = makeShape("svg", {viewBox: `0 -0.05 ${KEPT_S} 1.1`, preserveAspectRatio: "none",
+    // The caption and the scale have the same information as text.
+    const svg = makeShape("svg", {viewBox: `0 -0.05 ${SHOWN_S} 1.1`, preserveAspectRatio: "none",
                                   "aria-hidden": "true"}, makeShape("path"));
-    return make("figure", {}, make("figcaption", {}, make("strong", {textContent: title}), " ",
-                                   make("span"), make("small")), svg);
+    const caption = make("figcaption", {}, make("strong", {textContent: title}), " ", make("span"));
+    const scale = make("div", {className: "scale"}, make("small"), make("small"));
+    const time = make("div", {className: "time"}, make("small", {textContent: `-${SHOWN_S} s`}),
+                      make("small", {textContent: "now"}));
+    return make("figure", {className: "chart"}, caption, scale, svg, time);
 }
 
-function showChart(figure, {unit, values}) {
-    const known = values.map(({value}) => value).filter((value) => value !== null);
-    const least = Math.min(...known), most = Math.max(...known), now = values.at(-1).value;
-    const seconds = Math.max(1, Math.round(values.at(-1).at_s - values[0].at_s));
-    const withUnit = (text) => unit ? `${text} ${unit}` : text;
+function showChart(figure, title, unit, rows) {
+    const known = rows.map((row) => row[title] ?? null).filter((value) => value !== null);
+    const least = Math.min(...known), most = Math.max(...known), now = rows.at(-1)[title] ?? null;
     figure.querySelector("span").textContent =
-        now === null ? "not known now" : withUnit(format(now));
-    figure.querySelector("small").textContent = known.length === 0 ? "" :
-        `${format(least)} to ${withUnit(format(most))} in the last ${seconds} s`;
-    figure.querySelector("path").setAttribute("d", pathOf(values, least, most));
+        now === null ? "not known now" : unit ? `${format(now)} ${unit}` : format(now);
+    const [top, bottom] = figure.querySelectorAll(".scale small");
+    top.textContent = known.length > 0 ? format(most) : "";
+    bottom.textContent = most > least ? format(least) : "";
+    figure.querySelector("path").setAttribute("d", pathOf(rows, title, least, most));
 }
 
 export function show(name) {
-    const charts = [...(cameras.get(name)?.charts || [])];
-    const list = element("charts");
-    const wanted = [name, ...charts.map(([title]) => title)].join("\n");
+    const {rows = [], units = {}} = cameras.get(name) || {};
+    const recent = rows.filter((row) => rows.at(-1).at_s - row.at_s < SHOWN_S);
+    // Without a value in that time, the daemon no longer takes the measure.
+    const titles = Object.keys(units).filter((title) =>
+        title in recent.at(-1) || recent.some((row) => (row[title] ?? null) !== null));
+    const isFirst = (title) => FIRST.includes(title);
+    const more = titles.filter((title) => !isFirst(title));
+    const sorted = [...titles.filter(isFirst), ...more];
+    const wanted = [name, ...sorted].join("\n");
+    chosen = name;
     if (wanted !== shown) {
-        list.replaceChildren(...charts.map(([title]) => makeChart(title)));
+        element("charts").replaceChildren(...sorted.filter(isFirst).map(makeChart));
+        element("more-charts").replaceChildren(...more.map(makeChart));
         shown = wanted;
     }
-    charts.forEach(([, chart], i) => showChart(list.children[i], chart));
-    element("history").hidden = charts.length === 0;
-    element("no-measures").hidden = charts.length > 2;
+    document.querySelectorAll(".chart").forEach((figure, i) =>
+        showChart(figure, sorted[i], units[sorted[i]], recent));
+    element("history").hidden = titles.length === 0;
+    element("no-measures").hidden = titles.length > 2;
+    element("more").hidden = more.length === 0;
 }
+
+// ---- the file ----
+
+function csvOf(name) {
+    const {rows, units} = cameras.get(name);
+    const titles = Object.keys(units);
+    const head = ["time", ...titles.map((title) =>
+        units[title] ? `${title} (${units[title]})` : title)];
+    return [head, ...rows.map((row) => [new Date(1000 * row.at_s).toISOString(),
+                                        ...titles.map((title) => row[title] ?? "")])]
+        .map((cells) => cells.join(",") + "\r\n").join("");
+}
+
+element("csv").addEventListener("click", () => {
+    const link = make("a");
+    offerFile(link, `${chosen}.csv`, [csvOf(chosen)], "text/csv");
+    link.click();
+});

@@ -101,7 +101,7 @@ function makeCheckbox(id, labelText, give) {
 
 // The controls of one parameter.
 function makeParameter(id, about, give) {
-    const labelText = about.unit ? `${about.name} (${about.unit})` : about.name;
+    const labelText = about.name;
     const select = () => make("select", {}, ...about.choices.map((choice) =>
         make("option", {value: choice, textContent: choice})));
     const made = about.type === "number" ? makeNumber(id, labelText, about, give) :
@@ -109,7 +109,8 @@ function makeParameter(id, about, give) {
         about.type === "choice" ? makeField(id, labelText, select(), give) :
         about.type === "boolean" ? makeCheckbox(id, labelText, give) :
         makeField(id, labelText, make("input", {type: "text"}), give);
-    const hint = make("small", {id: `${id}-hint`, textContent: about.summary});
+    const words = about.unit ? `${about.summary}, in ${about.unit}` : about.summary;
+    const hint = make("small", {id: `${id}-hint`, textContent: words});
     for (const input of made.inputs)
         input.setAttribute("aria-describedby", hint.id);
     return {...made, row: make("div", {className: "parameter"}, ...made.nodes, hint), about};
@@ -188,9 +189,9 @@ function makeStage(list, index) {
         make("legend", {textContent: title}),
         make("div", {className: "buttons"},
             make("label", {htmlFor: on.id, className: "check"}, on, " on"),
-            makeButton("up", "Up", `Move ${title} up`, canMove && index > 0,
+            makeButton("up", "\u2191", `Move ${title} up`, canMove && index > 0,
                        () => moveStage(list, index, -1)),
-            makeButton("down", "Down", `Move ${title} down`, canMove && index < list.length - 1,
+            makeButton("down", "\u2193", `Move ${title} down`, canMove && index < list.length - 1,
                        () => moveStage(list, index, 1)),
             makeButton("remove", "Remove", `Remove ${title}`, true,
                        () => removeStage(list, index))),

@@ -2,7 +2,7 @@
 // outlines such stages. stroke: {from, to, isClick, width}; width is the cursor's, for a click.
 
 const LEAST = 0.004;  // the least width, cycles/pixel
-export const short = (f) => Number(f.toFixed(5));
+export const short = (f, digits = 5) => Number(f.toFixed(digits));
 const clip = (f, least, most) => Math.max(least, Math.min(most, f));
 const radiusOf = ({fx, fy}) => Math.hypot(fx, fy);
 const degreesOf = ({fx, fy}) => Math.atan2(fy, fx) * 180 / Math.PI;

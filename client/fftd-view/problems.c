@@ -1,0 +1,419 @@
+#include "problems.h"
+
+#include <errno.h>
+#include <limits.h>
+#include <math.h>
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <fftd/fftd.h>
+
+#include <microhttpd.h>
+
+#include "calibration/average.h"
+#include "common/bus.h"
+#include "common/json.h"
+#include "common/shot.h"
+#include "core/clock.h"
+#include "daemon_bus.h"
+#include "diagnosis/diagnosis.h"
+#include "pictures/picture.h"
+
+#define FRAMES      90u             /* three seconds at the usual rate */
+#define FEWEST      2u              /* frames, even of a slow camera */
+#define PATIENCE_NS (10 * NS_PER_S) /* how long a camera is watched */
+#define MOST_BYTES  (64u << 20)     /* of kept frames, at two bytes a pixel */
+#define SIDE        320u            /* px of a small picture, at most */
+
+/* The newest frame of the ring. A snapshot does not tell when its frame was captured. */
+struct frame_moment {
+    uint64_t sequence;
+    int64_t captured_ns;
+};
+
+/* What the search's thread uses. */
+struct search {
+    struct daemon_bus bus;
+    struct diagnosis *diagnosis;
+    struct average average; /* turns samples into levels */
+    float *level;
+    unsigned wanted, got;
+    uint64_t sequence[FRAMES]; /* of each frame that was taken */
+    char captured[16];         /* the name of the format of captured frames */
+};
+
+struct problems {
+    pthread_mutex_t lock;
+    /* The lock protects these. */
+    const char *name; /* the camera; NULL: there was no search */
+    bool is_running, stopping;
+    const char *doing;
+    unsigned done, total;
+    struct image *answer; /* of the last search; NULL while one runs */
+    /* Belongs to the thread while it runs. Its thread is joined before another search. */
+    struct search search;
+};
+
+/* ---- frames ---- */
+
+static bool look_at_clock(struct fftd *ring, struct frame_moment *ret)
+{
+    struct fftd_frame frame;
+    if (ring == NULL || fftd_wait(ring, 1000) <= 0 || fftd_frame(ring, &frame) < 0)
+        return false;
+    *ret = (struct frame_moment){frame.sequence, frame.captured_ns};
+    return true;
+}
+
+static int begin_intake(struct search *search, const struct pixels *pixels)
+{
+    const struct fftd_format *format = pixels->format;
+    const size_t count = (size_t)format->width * format->height;
+    const bool is_limited = pixels->layout->family == FFTD_FAMILY_YUV && !format->full_range;
+    const size_t most = MOST_BYTES / 2 / count;
+    search->wanted = most >= FRAMES ? FRAMES : most < FEWEST ? FEWEST : (unsigned)most;
+    /* Luma alone has no samples of a mosaic; it is taken as it is. */
+    int r = average_init(&search->average, format->width, format->height,
+                         pixels->layout->family == FFTD_FAMILY_RGB ? search->captured : NULL);
+    const struct diagnosis_format wanted = {.width = format->width,
+                                            .height = format->height,
+                                            .black = is_limited ? 16 : 0,
+                                            .white = is_limited ? 235 : 255,
+                                            .mosaic_step = search->average.is_mosaic ? 2 : 1};
+    search->level = malloc(count * sizeof *search->level);
+    if (r == 0)
+        r = search->level == NULL ? -ENOMEM : diagnosis_create(&search->diagnosis, &wanted);
+    return r;
+}
+
+static int take_in(struct search *search, const struct shot *shot)
+{
+    const size_t count = (size_t)shot->format.width * shot->format.height;
+    /* A camera that stands still delivers the same frame again. */
+    if (search->got > 0 && search->sequence[search->got - 1] >= shot->sequence)
+        return 0;
+    int r = average_add(&search->average, &shot->before, search->level);
+    for (size_t i = 0; r == 0 && i < count; i++)
+        search->level[i] *= 255;
+    if (r == 0)
+        r = diagnosis_add(search->diagnosis, search->level, clock_now_ns());
+    if (r == 0)
+        search->sequence[search->got++] = shot->sequence;
+    return r;
+}
+
+/* Gives each frame the time at which it was captured, by its number. The times at which frames
+ * arrived stay if there is no better clock. */
+static void set_times(struct search *search, struct frame_moment first, struct frame_moment last)
+{
+    if (first.captured_ns == 0 || last.sequence <= first.sequence ||
+        last.captured_ns <= first.captured_ns)
+        return;
+    const double interval_ns =
+        (double)(last.captured_ns - first.captured_ns) / (double)(last.sequence - first.sequence);
+    for (unsigned i = 0; i < search->got; i++) {
+        const int64_t frames = (int64_t)(search->sequence[i] - first.sequence);
+        diagnosis_set_time(search->diagnosis, i,
+                           first.captured_ns + llround(interval_ns * (double)frames));
+    }
+}
+
+/* ---- the thread ---- */
+
+/* Notes the progress. Returns whether the search goes on. */
+static bool report(struct problems *problems, const char *doing, unsigned done, unsigned total)
+{
+    pthread_mutex_lock(&problems->lock);
+    problems->doing = doing;
+    problems->done = done;
+    problems->total = total;
+    const bool goes_on = !problems->stopping;
+    pthread_mutex_unlock(&problems->lock);
+    return goes_on;
+}
+
+/* The program ends, and with it what the search has allocated. */
+static void report_judging(void *context, unsigned done, unsigned total)
+{
+    if (!report(context, "judging", done, total))
+        pthread_exit(NULL);
+}
+
+static int take_shot(struct search *search, sd_bus_error *error)
+{
+    struct shot shot = {0};
+    sd_bus_message *reply = NULL;
+    int r = sd_bus_call_method(search->bus.bus, NULL, BUS_PATH, BUS_INTERFACE, "Snapshot", error,
+                               &reply, NULL);
+    if (r >= 0)
+        r = shot_read(&shot, reply, true);
+    sd_bus_message_unref(reply);
+    if (r >= 0 && search->diagnosis == NULL)
+        r = begin_intake(search, &shot.before);
+    if (r >= 0)
+        r = take_in(search, &shot);
+    shot_finish(&shot);
+    return r;
+}
+
+static int read_captured(struct search *search)
+{
+    sd_bus_message *properties = NULL;
+    const char *name = "";
+    const struct bus_field field = {"captured", "s", &name};
+    const int r = bus_get_all(search->bus.bus, &properties);
+    if (r >= 0 && bus_find(properties, "Format", "a{sv}"))
+        bus_read_fields(properties, &field, 1, NULL, NULL);
+    snprintf(search->captured, sizeof search->captured, "%s", name);
+    sd_bus_message_unref(properties);
+    return r;
+}
+
+static int watch(struct problems *problems, sd_bus_error *error)
+{
+    struct search *search = &problems->search;
+    struct frame_moment first = {0}, last = {0};
+    struct fftd *ring = NULL;
+    const int64_t begin_ns = clock_now_ns();
+    int r = daemon_bus_open(&search->bus);
+    if (r >= 0)
+        r = read_captured(search);
+    if (r >= 0 && fftd_open(&ring, search->bus.name) < 0)
+        ring = NULL;
+    look_at_clock(ring, &first);
+    search->wanted = FRAMES;
+    while (r >= 0 && search->got < search->wanted &&
+           (search->got < FEWEST || clock_now_ns() - begin_ns < PATIENCE_NS))
+        r = report(problems, "looking at frames", search->got, search->wanted)
+                ? take_shot(search, error)
+                : -ECANCELED;
+    look_at_clock(ring, &last);
+    fftd_close(ring);
+    if (r >= 0)
+        set_times(search, first, last);
+    return r < 0 ? r : 0;
+}
+
+/* ---- the answer ---- */
+
+static void begin_part(FILE *file, const char *name, unsigned number, const char *type)
+{
+    fprintf(file, "--fftd\r\nContent-Disposition: form-data; name=\"%s", name);
+    if (strcmp(name, "state") == 0)
+        fprintf(file, "\"\r\n\r\n");
+    else
+        fprintf(file, "%u\"; filename=\"%s%u.png\"\r\nContent-Type: %s\r\n\r\n", number, name,
+                number, type);
+}
+
+static bool concerns_whole(enum diagnosis_kind kind)
+{
+    return kind == DIAGNOSIS_FLICKER || kind == DIAGNOSIS_SHADING || kind == DIAGNOSIS_CLIPPING ||
+           kind == DIAGNOSIS_EXPOSURE;
+}
+
+static int write_picture(FILE *file, const float *luma, uint32_t width, uint32_t height,
+                         bool is_whole)
+{
+    struct picture picture = {0};
+    int r = picture_from_levels(&picture, luma, width, height, SIDE, is_whole);
+    if (r == 0)
+        r = picture_write_png(&picture, file);
+    picture_free(&picture);
+    fputs("\r\n", file);
+    return r;
+}
+
+static int write_pictures(FILE *file, struct diagnosis *diagnosis,
+                          const struct diagnosis_finding *finding, unsigned number)
+{
+    uint32_t width, height;
+    diagnosis_size(diagnosis, &width, &height);
+    const size_t count = (size_t)width * height;
+    float *before = malloc(count * sizeof *before), *after = malloc(count * sizeof *after);
+    int r = before == NULL || after == NULL ? -ENOMEM : 0;
+    if (r == 0 && diagnosis_preview(diagnosis, finding, before, after)) {
+        begin_part(file, "before", number, "image/png");
+        r = write_picture(file, before, width, height, concerns_whole(finding->kind));
+        begin_part(file, "after", number, "image/png");
+        if (r == 0)
+            r = write_picture(file, after, width, height, concerns_whole(finding->kind));
+    }
+    free(before);
+    free(after);
+    return r;
+}
+
+static void write_findings(struct json *json, const struct diagnosis_result *result)
+{
+    json_open(json, NULL, '{');
+    json_integer(json, "frames", result->frames);
+    json_text(json, "chain", result->chain);
+    json_open(json, "findings", '[');
+    for (unsigned i = 0; i < result->count; i++) {
+        const struct diagnosis_finding *finding = &result->finding[i];
+        json_open(json, NULL, '{');
+        json_text(json, "kind", diagnosis_name(finding->kind));
+        json_number(json, "annoyance", finding->annoyance);
+        json_text(json, "text", finding->text);
+        json_text(json, "stage", finding->stage);
+        json_text(json, "advice", finding->advice);
+        json_close(json, '}');
+    }
+    json_close(json, ']');
+    json_close(json, '}');
+}
+
+/* Writes the state alone, or with the pictures of a result. NULL: out of memory. */
+static struct image *write_answer(const struct problems *problems, struct diagnosis *diagnosis,
+                                  const struct diagnosis_result *result)
+{
+    struct image *answer = NULL;
+    char *text = NULL;
+    size_t bytes = 0;
+    int r = 0;
+    struct json json = {.file = open_memstream(&text, &bytes)};
+    if (json.file == NULL)
+        return NULL;
+    begin_part(json.file, "state", 0, NULL);
+    if (result != NULL) {
+        write_findings(&json, result);
+    } else {
+        json_open(&json, NULL, '{');
+        json_text(&json, "doing", problems->doing);
+        json_integer(&json, "done", problems->done);
+        json_integer(&json, "total", problems->total);
+        json_close(&json, '}');
+    }
+    fputs("\r\n", json.file);
+    for (unsigned i = 0; result != NULL && r == 0 && i < result->count; i++)
+        r = write_pictures(json.file, diagnosis, &result->finding[i], i);
+    fputs("--fftd--\r\n", json.file);
+    if (fclose(json.file) == 0 && r == 0)
+        answer = image_create(text, bytes);
+    free(text);
+    return answer;
+}
+
+static struct image *explain(const struct search *search, int error, const sd_bus_error *said)
+{
+    if (error == -EINVAL)
+        return image_error(MHD_HTTP_SERVICE_UNAVAILABLE,
+                           "the frames cannot be judged: expected 64 .. 8192 pixels a side, and no "
+                           "change of their size meanwhile");
+    return daemon_bus_error(&search->bus, error, said);
+}
+
+static void *run(void *userdata)
+{
+    struct problems *problems = userdata;
+    struct search *search = &problems->search;
+    struct diagnosis_result *result = malloc(sizeof *result);
+    sd_bus_error error = SD_BUS_ERROR_NULL;
+    int r = result == NULL ? -ENOMEM : watch(problems, &error);
+    daemon_bus_close(&search->bus);
+    if (r == 0)
+        r = diagnosis_finish(search->diagnosis, result, report_judging, problems);
+    struct image *answer =
+        r < 0 ? explain(search, r, &error) : write_answer(problems, search->diagnosis, result);
+    if (answer == NULL)
+        answer = image_error(MHD_HTTP_SERVICE_UNAVAILABLE, "out of memory");
+    sd_bus_error_free(&error);
+    diagnosis_destroy(search->diagnosis);
+    average_finish(&search->average);
+    free(search->level);
+    free(result);
+    pthread_mutex_lock(&problems->lock);
+    problems->answer = answer;
+    problems->is_running = false;
+    pthread_mutex_unlock(&problems->lock);
+    return NULL;
+}
+
+/* ---- from other threads ---- */
+
+int problems_create(struct problems **ret)
+{
+    struct problems *problems = calloc(1, sizeof *problems);
+    if (problems == NULL)
+        return -ENOMEM;
+    pthread_mutex_init(&problems->lock, NULL);
+    *ret = problems;
+    return 0;
+}
+
+/* Waits for the end of the thread of the last search, if there was one. */
+static void join(struct problems *problems)
+{
+    if (problems->name == NULL)
+        return;
+    pthread_join(problems->search.bus.thread, NULL);
+    daemon_bus_finish(&problems->search.bus);
+    problems->name = NULL;
+}
+
+void problems_destroy(struct problems *problems)
+{
+    if (problems == NULL)
+        return;
+    pthread_mutex_lock(&problems->lock);
+    problems->stopping = true;
+    pthread_mutex_unlock(&problems->lock);
+    if (problems->name != NULL)
+        daemon_bus_stop(&problems->search.bus);
+    join(problems);
+    image_unref(problems->answer);
+    pthread_mutex_destroy(&problems->lock);
+    free(problems);
+}
+
+/* The lock is held. */
+static struct image *get(struct problems *problems, const char *name)
+{
+    char text[128];
+    if (problems->name == name)
+        return problems->is_running       ? write_answer(problems, NULL, NULL)
+               : problems->answer != NULL ? image_ref(problems->answer)
+                                          : NULL;
+    if (problems->is_running)
+        snprintf(text, sizeof text, "problems of camera %.64s are looked for now: try again later",
+                 problems->name);
+    else
+        snprintf(text, sizeof text, "nobody has looked for problems of this camera yet");
+    return image_error(MHD_HTTP_CONFLICT, text);
+}
+
+struct image *problems_start(struct problems *problems, const char *name)
+{
+    int r = 0;
+    pthread_mutex_lock(&problems->lock);
+    if (!problems->is_running) {
+        join(problems);
+        image_unref(problems->answer);
+        problems->answer = NULL;
+        problems->search = (struct search){0};
+        problems->doing = "looking at frames";
+        problems->done = 0;
+        problems->total = FRAMES;
+        problems->is_running = true;
+        /* The thread waits for the lock before it says anything. */
+        r = daemon_bus_start(&problems->search.bus, name, "control", run, problems);
+        problems->is_running = r == 0;
+        problems->name = r == 0 ? name : NULL;
+    }
+    struct image *answer =
+        r < 0 ? image_error(MHD_HTTP_SERVICE_UNAVAILABLE, "no thread can be started now")
+              : get(problems, name);
+    pthread_mutex_unlock(&problems->lock);
+    return answer;
+}
+
+struct image *problems_get(struct problems *problems, const char *name)
+{
+    pthread_mutex_lock(&problems->lock);
+    struct image *answer = get(problems, name);
+    pthread_mutex_unlock(&problems->lock);
+    return answer;
+}

@@ -39,3 +39,23 @@ test-deb-foreign:
 	        deb-$(DEB_ARCH) --timeout 3600 --jobs 1 --pytest tests/packages/test_packages.py \
 	        tests/packages/foreign.py; \
 	fi
+
+# DEBIAN13_SUITES="unit gpu integration deb": as many suites as one likes.
+DEBIAN13_SUITES ?= unit deb
+.PHONY: test-debian13 ## builds fftd on Debian 13 in build/debian13, with its unit tests and packages
+test-debian13:
+	@mkdir -p $(RESULTS)
+	@rm -f $(DEBIAN13_SUITES:%=$(RESULTS)/debian13-%.json)
+	@skip() { for each in $(DEBIAN13_SUITES); do tests/tools/run.py debian13-$$each --skip "$$1"; done; }; \
+	if ! tests/tools/deps.sh release; then \
+	    skip "mmdebstrap is missing"; \
+	elif [ "$$(id -u)" != 0 ]; then \
+	    skip "the tree of Debian 13 is made by root"; \
+	elif ! tests/packages/release.sh tree trixie build/debian13; then \
+	    skip "the packages of Debian 13 cannot be had"; \
+	else \
+	    tests/packages/release.sh run build/debian13 "make -s -j$$(nproc) test-programs; \
+	        make -s -k $(DEBIAN13_SUITES:%=test-%)"; \
+	    for each in $(DEBIAN13_SUITES); do \
+	        cp build/debian13/src/build/results/$$each.json $(RESULTS)/debian13-$$each.json; done; \
+	fi

@@ -18,7 +18,8 @@ import pytest
 
 from fleet import INTEGRATION  # noqa: F401 pylint: disable=unused-import  # it is found by this
 from conftest import BUILD, PATIENCE, wait_until
-from test_mqtt import MARK, Broker, needs_broker, publish  # noqa: F401 pylint: disable=unused-import
+from test_mqtt import (MARK, Broker, needs_broker,  # noqa: F401 pylint: disable=unused-import
+                       publish)
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 CAMERAS = int(os.environ.get("FLEET_CAMERAS", "100"))
@@ -192,8 +193,8 @@ def test_a_filter_is_changed_everywhere_and_back(fleet):
         assert all("Serial" in answer for answer in answers.values()), answers
         assert {answer["before"] for answer in answers.values()} == {lowpass(10 + i)}
         in_force = fleet.until_in_force(answers, since) - start
-        print(f"{CAMERAS} cameras: all answered after {seconds:.2f} s, and had frames with it after "
-              f"{in_force:.2f} s; load {os.getloadavg()[0]:.1f}")
+        print(f"{CAMERAS} cameras: all answered after {seconds:.2f} s, and had frames with it "
+              f"after {in_force:.2f} s; load {os.getloadavg()[0]:.1f}")
     # Back to what each of them had.
     since = len(fleet.list.all)
     for camera, answer in answers.items():

@@ -40,22 +40,22 @@ test-deb-foreign:
 	        tests/packages/foreign.py; \
 	fi
 
-# DEBIAN13_SUITES="unit gpu integration deb": as many suites as one likes.
-DEBIAN13_SUITES ?= unit deb
-.PHONY: test-debian13 ## builds fftd on Debian 13 in build/debian13, with its unit tests and packages
-test-debian13:
+# TRIXIE_SUITES="unit gpu integration deb": as many suites as one likes.
+TRIXIE_SUITES ?= unit deb
+.PHONY: test-trixie ## builds fftd on Debian 13 in build/trixie, with its unit tests and packages
+test-trixie:
 	@mkdir -p $(RESULTS)
-	@rm -f $(DEBIAN13_SUITES:%=$(RESULTS)/debian13-%.json)
-	@skip() { for each in $(DEBIAN13_SUITES); do tests/tools/run.py debian13-$$each --skip "$$1"; done; }; \
+	@rm -f $(TRIXIE_SUITES:%=$(RESULTS)/trixie-%.json)
+	@skip() { for each in $(TRIXIE_SUITES); do tests/tools/run.py trixie-$$each --skip "$$1"; done; }; \
 	if ! tests/tools/deps.sh release; then \
 	    skip "mmdebstrap is missing"; \
 	elif [ "$$(id -u)" != 0 ]; then \
 	    skip "the tree of Debian 13 is made by root"; \
-	elif ! tests/packages/release.sh tree trixie build/debian13; then \
+	elif ! tests/packages/release.sh tree trixie build/trixie; then \
 	    skip "the packages of Debian 13 cannot be had"; \
 	else \
-	    tests/packages/release.sh run build/debian13 "make -s -j$$(nproc) test-programs; \
-	        make -s -k $(DEBIAN13_SUITES:%=test-%)"; \
-	    for each in $(DEBIAN13_SUITES); do \
-	        cp build/debian13/src/build/results/$$each.json $(RESULTS)/debian13-$$each.json; done; \
+	    tests/packages/release.sh run build/trixie "make -s -j$$(nproc) test-programs; \
+	        make -s -k $(TRIXIE_SUITES:%=test-%)"; \
+	    for each in $(TRIXIE_SUITES); do \
+	        cp build/trixie/src/build/results/$$each.json $(RESULTS)/trixie-$$each.json; done; \
 	fi

@@ -14,7 +14,7 @@ make_tree() {
     if [ -f "$tree.key" ] && [ "$(cat "$tree.key")" = "$key" ]; then
         return
     fi
-    rm -rf "$tree" "$tree.key"
+    rm -rf --one-file-system "$tree" "$tree.key"
     mkdir -p "$(dirname "$tree")"
     SUITE=$release "$here/../tools/bootstrap.sh" "$tree" --variant=apt \
         --include="$(echo ca-certificates "$packages" | tr -s ' ' ,)" \

@@ -59,3 +59,19 @@ test-trixie:
 	    for each in $(TRIXIE_SUITES); do \
 	        cp build/trixie/src/build/results/$$each.json $(RESULTS)/trixie-$$each.json; done; \
 	fi
+
+.PHONY: test-container ## builds the image of config/container with podman, and runs daemon and clients in containers
+test-container:
+	@mkdir -p build/container
+	@if ! tests/tools/deps.sh build run gst test deb container; then \
+	    tests/tools/run.py container --skip "podman or mmdebstrap is missing"; \
+	elif [ "$$(id -u)" != 0 ]; then \
+	    tests/tools/run.py container --skip "the image's base is made by root"; \
+	elif ! tests/tools/bootstrap.sh build/container/base.tar --variant=apt --include=ca-certificates \
+	        --aptopt='APT::Install-Recommends "false"'; then \
+	    tests/tools/run.py container --skip "the packages of Debian 12 cannot be had"; \
+	else \
+	    $(MAKE) -s all && debian/build.sh $(PACKAGES) >build/deb.log 2>&1 || tail -n 30 build/deb.log; \
+	    tests/tools/run.py container --timeout 1800 --jobs 1 --pytest tests/packages/container.py; \
+	    rm -rf --one-file-system build/container; \
+	fi

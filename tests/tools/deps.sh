@@ -55,6 +55,8 @@ packages_of() {
         wireplumber ;;
     # fftd-mqtt and its tests.
     mqtt) echo libmosquitto-dev mosquitto mosquitto-clients openssl ;;
+    # The proxy of a recipe. Debian starts it when it is installed, so make test does without.
+    proxy) echo nginx-light ;;
     # The browser of make test-view-browser.
     view-browser) echo chromium chromium-driver python3-selenium fonts-dejavu-core ;;
     # The media server of make demo-fleet, and what publishes to it. tests/fleet/programs.sh has
@@ -77,14 +79,16 @@ packages_of() {
         libmicrohttpd-dev libpipewire-0.3-dev libturbojpeg0-dev lintian ;;
     # What make deb builds with for another architecture, and what runs the result.
     deb-cross) echo dpkg-dev lintian mmdebstrap qemu-user-static ;;
+    # What builds and runs the image of config/container.
+    container) echo crun mmdebstrap podman runc ;;
     # What makes the tree of another release of Debian.
     release) echo mmdebstrap ;;
     cross) echo gcc-arm-linux-gnueabihf mmdebstrap qemu-user-static ;;
     *)
         echo "deps.sh: no such group: $1: expected build, run, test, opencv, style," \
             "lint, devices, bench, articles, bench-ring, bench-restore, bench-clip, bench-view, mali," \
-            "valgrind, fuzz, model, gst, out, view, pipewire, view-browser, fleet, fleet-test, soak, deb," \
-            "deb-cross, release, udmabuf, vm, vm-armhf or" \
+            "valgrind, fuzz, model, gst, out, view, proxy, pipewire, view-browser, fleet, fleet-test, soak, deb," \
+            "deb-cross, container, release, udmabuf, vm, vm-armhf or" \
             "cross" >&2
         exit 64
         ;;

@@ -57,6 +57,7 @@ SUITES = [
     Suite("lint-analyzer", None, "lint-analyzer"),
     Suite("deb", None, "test-deb"),
     Suite("trixie-unit trixie-deb", None, "test-trixie"),
+    Suite("container", None, "test-container"),
     Suite("peers", None, "test-peers"),
     Suite("view-browser", None, "test-view-browser"),
     Suite("fleet", None, "test-fleet"),

@@ -1,4 +1,4 @@
-"""Recipes of docs/CLIENTS.md that are not single commands: a proxy in front of fftd-view, and the two
+"""Recipes of docs/CLIENTS.md that are not single commands: a proxy before fftd-view, and the two
 streams of a recorder."""
 
 import base64

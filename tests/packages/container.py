@@ -1,4 +1,4 @@
-"""The recipes of docs/CONTAINERS.md: builds the image of config/container/Containerfile with podman,
+"""The recipes of docs/CONTAINERS.md: builds the image of config/container with podman,
 and runs a daemon and clients in containers. BASE, a tar file, is what the image is made of."""
 
 import json

@@ -113,9 +113,9 @@ def test_the_error_says_what_would_be_right(start, fftd_module, runtime_dir):
     assert code == errno.ENOENT and f"there is no {runtime_dir}/frames" in text
     code, text = why_not(fftd_module, ".hidden")
     assert code == errno.EINVAL and "expected at most 64 characters" in text
-    daemon = start("--set", "output.max_clients=1")
+    daemon = start("--set", "output.max_clients=2")
     daemon.wait_for_socket("frames")
-    with fftd_module.Camera(str(runtime_dir)):
+    with fftd_module.Camera(str(runtime_dir)), fftd_module.Camera(str(runtime_dir)):
         code, text = why_not(fftd_module, runtime_dir)
         assert code == errno.EUSERS and "output.max_clients" in text
     daemon.process.kill()

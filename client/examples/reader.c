@@ -5,7 +5,6 @@
 
 #include <inttypes.h>
 #include <stdio.h>
-#include <string.h>
 
 /* A placeholder for real work on the image. */
 static unsigned mean_of_first_plane(const struct fftd_frame *frame)
@@ -20,10 +19,13 @@ static unsigned mean_of_first_plane(const struct fftd_frame *frame)
 
 int main(int argc, char **argv)
 {
+    const char *name = argc > 1 ? argv[1] : "default";
+    char why[256];
     struct fftd *camera;
-    int r = fftd_open(&camera, argc > 1 ? argv[1] : "default");
+    int r = fftd_open(&camera, name);
     if (r < 0) {
-        fprintf(stderr, "reader: cannot open the camera: %s\n", strerror(-r));
+        fftd_explain(name, r, why, sizeof why);
+        fprintf(stderr, "reader: cannot open the camera: %s\n", why);
         return 1;
     }
     while ((r = fftd_wait(camera, 5000)) >= 0) {
@@ -36,7 +38,8 @@ int main(int argc, char **argv)
         printf("frame %" PRIu64 ": %ux%u, mean %u, %" PRIu64 " missed\n", frame.sequence,
                frame.format->width, frame.format->height, mean, frame.missed);
     }
-    fprintf(stderr, "reader: lost the camera: %s\n", strerror(-r));
+    fftd_explain(name, r, why, sizeof why);
+    fprintf(stderr, "reader: lost the camera: %s\n", why);
     fftd_close(camera);
     return 1;
 }

@@ -42,6 +42,8 @@ struct bridge {
     uint64_t published; /* the same of the serial of frames */
     uint64_t wanted;    /* the serial of `filter` */
     char *filter;
+    uint64_t event_count;
+    struct request_topic *missed;    /* its last message could not reach the daemon; or NULL */
     int64_t measures_ns, picture_ns; /* when they are due */
     struct request_topic topic[MAX_TOPICS];
     const char *subscribed[MAX_TOPICS + 1];
@@ -144,6 +146,7 @@ static void tell(struct bridge *bridge, const char *event, const char *detail, c
     if (!begin(&text, &json))
         return;
     json_open(&json, NULL, '{');
+    json_integer(&json, "number", ++bridge->event_count);
     json_signed(&json, "time_ms", now_ms());
     json_text(&json, "camera", bridge->options->id);
     json_text(&json, "event", event);
@@ -289,8 +292,9 @@ static void update(struct bridge *bridge)
 
 /* ---- changes ---- */
 
-/* Answers with the serial, or with the daemon's words. */
-static void answer(struct bridge *bridge, const char *chain, uint64_t serial, const char *problem)
+/* Answers with the serial and the filter before (NULL: unknown), or with the daemon's words. */
+static void answer(struct bridge *bridge, const char *chain, uint64_t serial, const char *before,
+                   const char *problem)
 {
     struct text text;
     struct json json;
@@ -303,36 +307,59 @@ static void answer(struct bridge *bridge, const char *chain, uint64_t serial, co
         json_integer(&json, "Serial", serial);
     else
         json_text(&json, "error", problem);
+    if (problem == NULL && before != NULL)
+        json_text(&json, "before", before);
     json_close(&json, '}');
     publish(bridge, "filter/result", &text, false);
 }
 
-static bool change_filter(struct bridge *bridge, const char *chain)
+/* Returns -ENOTCONN if there is no daemon, which has been answered, too. */
+static int change_filter(struct bridge *bridge, const char *chain)
 {
     sd_bus *bus = NULL;
     sd_bus_message *reply = NULL;
     sd_bus_error error = SD_BUS_ERROR_NULL;
     uint64_t serial = 0;
+    char *before = NULL;
     int r = open_bus(bridge, &bus, "control");
+    if (r == -ENOENT || r == -ECONNREFUSED) {
+        answer(bridge, chain, 0, NULL,
+               "the camera's daemon does not run; it gets this when it is back");
+        return -ENOTCONN;
+    }
     if (r == 0)
+        r = sd_bus_get_property_string(bus, NULL, BUS_PATH, BUS_INTERFACE, "Filter", &error,
+                                       &before);
+    if (r >= 0)
         r = sd_bus_call_method(bus, NULL, BUS_PATH, BUS_INTERFACE, "SetFilter", &error, &reply, "s",
                                chain);
     if (r >= 0)
         r = sd_bus_message_read(reply, "t", &serial);
-    answer(bridge, chain, serial,
+    answer(bridge, chain, serial, before,
            r >= 0                  ? NULL
            : error.message != NULL ? error.message
                                    : strerror(-r));
     sd_bus_message_unref(reply);
     sd_bus_error_free(&error);
     sd_bus_flush_close_unref(bus);
-    return r >= 0;
+    free(before);
+    return r;
+}
+
+/* Does what the topic's last message says. */
+static void change(struct bridge *bridge, struct request_topic *topic)
+{
+    static char chain[BROKER_TEXT_BYTES + sizeof "preset:"];
+    snprintf(chain, sizeof chain, "%s%s", topic->is_preset ? "preset:" : "", topic->last);
+    const int r = change_filter(bridge, chain);
+    bridge->missed = r == -ENOTCONN ? topic : NULL;
+    if (r >= 0 && topic->is_preset)
+        publish_text(bridge, "preset", topic->last);
 }
 
 static void obey(struct bridge *bridge, struct request_topic *topic,
                  const struct broker_message *message)
 {
-    static char chain[BROKER_TEXT_BYTES + sizeof "preset:"];
     const char *text = message->text;
     const bool is_known = topic->last != NULL && strcmp(topic->last, text) == 0;
     /* An empty message only ends a retained one. */
@@ -340,9 +367,8 @@ static void obey(struct bridge *bridge, struct request_topic *topic,
         return;
     free(topic->last);
     topic->last = strdup(text);
-    snprintf(chain, sizeof chain, "%s%s", topic->is_preset ? "preset:" : "", text);
-    if (change_filter(bridge, chain) && topic->is_preset)
-        publish_text(bridge, "preset", text);
+    if (topic->last != NULL)
+        change(bridge, topic);
 }
 
 static void take_requests(struct bridge *bridge)
@@ -352,6 +378,8 @@ static void take_requests(struct bridge *bridge)
         for (unsigned i = 0; bridge->subscribed[i] != NULL; i++)
             if (strcmp(message.topic, bridge->subscribed[i]) == 0)
                 obey(bridge, &bridge->topic[i], &message);
+    if (bridge->missed != NULL && bridge->bus != NULL)
+        change(bridge, bridge->missed);
 }
 
 static void name_topics(struct bridge *bridge)

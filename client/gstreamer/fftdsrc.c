@@ -194,9 +194,13 @@ static gboolean fftd_src_start(GstBaseSrc *base)
     struct fftd *camera;
     gchar *name = choose_camera(self);
     int r = fftd_open(&camera, name);
-    if (r < 0)
-        GST_ELEMENT_ERROR(self, RESOURCE, OPEN_READ, ("Cannot open the camera '%s'.", name),
+    if (r < 0) {
+        char why[256];
+        fftd_explain(name, r, why, sizeof why);
+        GST_ELEMENT_ERROR(self, RESOURCE, OPEN_READ,
+                          ("Cannot open the camera '%s': %s.", name, why),
                           ("fftd_open: %s", g_strerror(-r)));
+    }
     g_free(name);
     if (r < 0)
         return FALSE;

@@ -186,6 +186,7 @@ def _load():
     for name, arguments, result in (
             ("open", [ctypes.POINTER(camera), ctypes.c_char_p], ctypes.c_int),
             ("open_lossless", [ctypes.POINTER(camera), ctypes.c_char_p], ctypes.c_int),
+            ("explain", [ctypes.c_char_p, ctypes.c_int, ctypes.c_char_p, ctypes.c_uint], None),
             ("close", [camera], None),
             ("wait", [camera, ctypes.c_int], ctypes.c_int),
             ("frame", [camera, frame], ctypes.c_int),
@@ -253,7 +254,11 @@ class _Handle:
         self.name = name
         self.pointer = ctypes.c_void_p()
         open_camera = _library.fftd_open_lossless if lossless else _library.fftd_open
-        _check(open_camera(ctypes.byref(self.pointer), name.encode()), name)
+        result = open_camera(ctypes.byref(self.pointer), name.encode())
+        if result < 0:
+            text = ctypes.create_string_buffer(256)
+            _library.fftd_explain(name.encode(), result, text, len(text))
+            raise OSError(-result, text.value.decode(errors="replace"), name)
         self.given_back = collections.deque()
         self.pinned = set()
         self.closing = False

@@ -12,9 +12,10 @@ demo-fleet:
 	    --seconds $(DEMO_SECONDS) --restart-after $(DEMO_RESTART_SECONDS)
 
 ##@ Tests, each described in tests/README.md
-.PHONY: test-fleet ## tests demo-fleet with three cameras, the alerts and the dashboard
+.PHONY: test-fleet ## tests demo-fleet with three cameras, the alerts and the dashboard, and 100 cameras at an MQTT broker
 test-fleet:
-	@tests/tools/deps.sh build run test gst view fleet fleet-test
-	@$(MAKE) -s -j$$(nproc) all gst
+	@tests/tools/deps.sh build run test gst view mqtt fleet fleet-test
+	@$(MAKE) -s -j$$(nproc) all gst $(BUILD)/tests/tools/faulty_clock.so
 	@tests/fleet/programs.sh build/fleet
-	@$(call run-suite,fleet,1800) --jobs 1 --pytest tests/fleet/test_fleet.py
+	@FFTD_BUILD=$(abspath $(BUILD)) $(call run-suite,fleet,1800) --jobs 1 --pytest \
+	    $(wildcard tests/fleet/test_*.py)

@@ -1,18 +1,21 @@
 """Tests of the interfaces for other programs: the examples and the Python module."""
 
+import errno
 import gc
+import grp
 import importlib.util
 import os
 import pathlib
 import select
 import shutil
+import socket
 import subprocess
 import sys
 import time
 
 import pytest
 
-from conftest import BUILD, FAST_KERNELS, PATIENCE
+from conftest import BUILD, FAST_KERNELS, PATIENCE, needs_root
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(ROOT / "client" / "python"))
@@ -49,14 +52,17 @@ def open_camera(start, fftd_module):
 
 # ---- the examples ----
 
-@pytest.mark.parametrize("name, line", [("reader", ": 160x120, mean "),
-                                        ("poll_reader", " with filter 1, ")])
-def test_example(start, tmp_path, name, line):
+@pytest.mark.parametrize("name, compiler, line", [
+    ("reader.c", ["cc", "-std=c99"], ": 160x120, mean "),
+    ("poll_reader.c", ["cc", "-std=c99"], " with filter 1, "),
+    ("reader.cc", ["c++", "-std=c++11"], ": 160x120, mean of the first row "),
+])
+def test_example(start, tmp_path, name, compiler, line):
     if "san" in BUILD.name:
         pytest.skip("links with a library that is not sanitized")
-    program = tmp_path / name
-    subprocess.run(["cc", "-std=c99", *WARNINGS, f"-I{ROOT}/client/include", "-o", program,
-                    ROOT / "client" / "examples" / f"{name}.c", BUILD / "libfftd.a"], check=True)
+    program = tmp_path / "reader"
+    subprocess.run([*compiler, *WARNINGS, f"-I{ROOT}/client/include", "-o", program,
+                    ROOT / "client" / "examples" / name, BUILD / "libfftd.a"], check=True)
     daemon = start()
     daemon.wait_for_socket("frames")
     with subprocess.Popen(["stdbuf", "-oL", program, daemon.runtime_dir], text=True,
@@ -92,6 +98,49 @@ def test_example_changes_the_filter(start, tmp_path):
     assert daemon.ctl_json("status")["Filter"].startswith("gaussian-blur:sigma=2")
     done = change("gaussian-blur:sigma=two")
     assert done.returncode == 1 and "sigma" in done.stderr and done.stdout == ""
+
+
+# ---- why a camera cannot be opened ----
+
+def why_not(fftd_module, name):
+    with pytest.raises(OSError) as caught:
+        fftd_module.Camera(str(name))
+    return caught.value.errno, caught.value.strerror
+
+
+def test_the_error_says_what_would_be_right(start, fftd_module, runtime_dir):
+    code, text = why_not(fftd_module, runtime_dir)
+    assert code == errno.ENOENT and f"there is no {runtime_dir}/frames" in text
+    code, text = why_not(fftd_module, ".hidden")
+    assert code == errno.EINVAL and "expected at most 64 characters" in text
+    daemon = start("--set", "output.max_clients=2")
+    daemon.wait_for_socket("frames")
+    with fftd_module.Camera(str(runtime_dir)), fftd_module.Camera(str(runtime_dir)):
+        code, text = why_not(fftd_module, runtime_dir)
+        assert code == errno.EUSERS and "output.max_clients" in text
+    daemon.process.kill()
+    daemon.wait()
+    code, text = why_not(fftd_module, runtime_dir)
+    assert code == errno.ECONNREFUSED and "has ended" in text
+
+
+@needs_root
+def test_the_error_names_the_group_that_may_read(fftd_module, runtime_dir):
+    runtime_dir.parent.chmod(0o755)
+    runtime_dir.mkdir()
+    with socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET) as listener:
+        listener.bind(str(runtime_dir / "frames"))
+        listener.listen()
+        os.chown(runtime_dir / "frames", 0, grp.getgrnam("video").gr_gid)
+        (runtime_dir / "frames").chmod(0o660)
+        os.setegid(65534)
+        os.seteuid(65534)
+        try:
+            code, text = why_not(fftd_module, runtime_dir)
+        finally:
+            os.seteuid(0)
+            os.setegid(0)
+    assert code == errno.EACCES and "user 0, the group video" in text, text
 
 
 # ---- the Python module ----

@@ -188,8 +188,8 @@ def test_changes_are_answered(start, broker, begin, bridge):
     bridge(broker.port, "--allow-changes", "--group", "hall")
     subscriber.until_topic("fftd/front/availability", "online")
     publish(broker, "fftd/front/filter/set", "box-blur:radius=3")
-    assert subscriber.until_json("fftd/front/filter/result", Serial=2)["request"] == (
-        "box-blur:radius=3")
+    answer = subscriber.until_json("fftd/front/filter/result", Serial=2)
+    assert answer["request"] == "box-blur:radius=3" and answer["before"] == "none"
     subscriber.until_json("fftd/front/event", event="filter", Serial=2)
     publish(broker, "fftd/hall/filter/set", "gaussian-blur:sigma=-1")
     assert "sigma" in subscriber.until_json("fftd/front/filter/result")["error"]
@@ -231,6 +231,43 @@ def test_nothing_is_changed_unless_it_is_allowed(start, broker, begin, bridge):
     # The request came first, and made no serial.
     subscriber.until_json("fftd/front/event", event="filter", Serial=2)
     assert "radius=5" in daemon.ctl_json("status")["Filter"]
+
+
+def test_a_bridge_joins_two_brokers(start, broker, begin, bridge, tmp_path):
+    """The camera is at a site's broker, and who watches and changes it at another one."""
+    folder = tmp_path / "site"
+    folder.mkdir()
+    site = begin(Broker, folder, "allow_anonymous true", "connection site",
+                 f"address 127.0.0.1:{broker.port}", "topic fftd/# both 1")
+    daemon = start()
+    daemon.wait_for_socket("control-watch")
+    subscriber = begin(Subscriber, broker.port)
+    bridge(site.port, "--allow-changes", "--group", "hall")
+    subscriber.until_topic("fftd/front/availability", "online")
+    publish(broker, "fftd/hall/filter/set", "box-blur:radius=3", "-r")
+    subscriber.until_json("fftd/front/filter/result", Serial=2)
+    subscriber.until_json("fftd/front/event", event="filter", Serial=2)
+
+
+def test_a_change_waits_for_the_daemon(start, broker, begin, bridge):
+    daemon = start()
+    daemon.wait_for_socket("control-watch")
+    subscriber = begin(Subscriber, broker.port)
+    bridge(broker.port, "--allow-changes")
+    subscriber.until_topic("fftd/front/availability", "online")
+    daemon.stop()
+    subscriber.until_topic("fftd/front/availability", "offline")
+    for radius in (3, 4):
+        publish(broker, "fftd/front/filter/set", f"box-blur:radius={radius}")
+        answer = subscriber.until_json("fftd/front/filter/result",
+                                       request=f"box-blur:radius={radius}")
+        assert "does not run" in answer["error"]
+    start()
+    subscriber.until_json("fftd/front/filter/result", request="box-blur:radius=4", Serial=2)
+    subscriber.until_json("fftd/front/event", event="filter", Serial=2)
+    numbers = [json.loads(text)["number"] for topic, text in subscriber.seen
+               if topic == "fftd/front/event"]
+    assert numbers == list(range(1, len(numbers) + 1))
 
 
 def test_a_killed_bridge_is_offline(start, broker, begin, bridge):

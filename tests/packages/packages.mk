@@ -39,3 +39,39 @@ test-deb-foreign:
 	        deb-$(DEB_ARCH) --timeout 3600 --jobs 1 --pytest tests/packages/test_packages.py \
 	        tests/packages/foreign.py; \
 	fi
+
+# TRIXIE_SUITES="unit gpu integration deb": as many suites as one likes.
+TRIXIE_SUITES ?= unit deb
+.PHONY: test-trixie ## builds fftd on Debian 13 in build/trixie, with its unit tests and packages
+test-trixie:
+	@mkdir -p $(RESULTS)
+	@rm -f $(TRIXIE_SUITES:%=$(RESULTS)/trixie-%.json)
+	@skip() { for each in $(TRIXIE_SUITES); do tests/tools/run.py trixie-$$each --skip "$$1"; done; }; \
+	if ! tests/tools/deps.sh release; then \
+	    skip "mmdebstrap is missing"; \
+	elif [ "$$(id -u)" != 0 ]; then \
+	    skip "the tree of Debian 13 is made by root"; \
+	elif ! tests/packages/release.sh tree trixie build/trixie; then \
+	    skip "the packages of Debian 13 cannot be had"; \
+	else \
+	    tests/packages/release.sh run build/trixie "make -s -j$$(nproc) test-programs; \
+	        make -s -k $(TRIXIE_SUITES:%=test-%)"; \
+	    for each in $(TRIXIE_SUITES); do \
+	        cp build/trixie/src/build/results/$$each.json $(RESULTS)/trixie-$$each.json; done; \
+	fi
+
+.PHONY: test-container ## builds the image of config/container with podman, and runs daemon and clients in containers
+test-container:
+	@mkdir -p build/container
+	@if ! tests/tools/deps.sh build run gst test deb container; then \
+	    tests/tools/run.py container --skip "podman or mmdebstrap is missing"; \
+	elif [ "$$(id -u)" != 0 ]; then \
+	    tests/tools/run.py container --skip "the image's base is made by root"; \
+	elif ! tests/tools/bootstrap.sh build/container/base.tar --variant=apt --include=ca-certificates \
+	        --aptopt='APT::Install-Recommends "false"'; then \
+	    tests/tools/run.py container --skip "the packages of Debian 12 cannot be had"; \
+	else \
+	    $(MAKE) -s all && debian/build.sh $(PACKAGES) >build/deb.log 2>&1 || tail -n 30 build/deb.log; \
+	    tests/tools/run.py container --timeout 1800 --jobs 1 --pytest tests/packages/container.py; \
+	    rm -rf --one-file-system build/container; \
+	fi

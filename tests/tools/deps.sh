@@ -1,8 +1,9 @@
 #!/bin/sh
 # Installs the Debian packages that the named groups need and that are missing:
-#     deps.sh [--print] build test ...
+#     deps.sh [--print | --list] build test ...
 # This is the only place where packages are listed. On other systems, and with FFTD_INSTALL=no, it
-# only names the missing ones, and leaves the rest to the compiler.
+# only names the missing ones, and leaves the rest to the compiler. --print prints the missing ones,
+# and --list all.
 set -eu
 
 packages_of() {
@@ -54,6 +55,8 @@ packages_of() {
         wireplumber ;;
     # fftd-mqtt and its tests.
     mqtt) echo libmosquitto-dev mosquitto mosquitto-clients openssl ;;
+    # The proxy of a recipe. Debian starts it when it is installed, so make test does without.
+    proxy) echo nginx-light ;;
     # The browser of make test-view-browser.
     view-browser) echo chromium chromium-driver python3-selenium fonts-dejavu-core ;;
     # The media server of make demo-fleet, and what publishes to it. tests/fleet/programs.sh has
@@ -76,12 +79,16 @@ packages_of() {
         libmicrohttpd-dev libpipewire-0.3-dev libturbojpeg0-dev lintian ;;
     # What make deb builds with for another architecture, and what runs the result.
     deb-cross) echo dpkg-dev lintian mmdebstrap qemu-user-static ;;
+    # What builds and runs the image of config/container.
+    container) echo crun mmdebstrap podman runc ;;
+    # What makes the tree of another release of Debian.
+    release) echo mmdebstrap ;;
     cross) echo gcc-arm-linux-gnueabihf mmdebstrap qemu-user-static ;;
     *)
         echo "deps.sh: no such group: $1: expected build, run, test, opencv, style," \
             "lint, devices, bench, articles, bench-ring, bench-restore, bench-clip, bench-view, mali," \
-            "valgrind, fuzz, model, gst, out, view, pipewire, view-browser, fleet, fleet-test, soak, deb," \
-            "deb-cross, udmabuf, vm, vm-armhf or" \
+            "valgrind, fuzz, model, gst, out, view, proxy, pipewire, view-browser, fleet, fleet-test, soak, deb," \
+            "deb-cross, container, release, udmabuf, vm, vm-armhf or" \
             "cross" >&2
         exit 64
         ;;
@@ -93,16 +100,22 @@ is_missing() {
 }
 
 print_only=false
-if [ "${1-}" = --print ]; then
-    print_only=true
-    shift
-fi
+list_only=false
+case ${1-} in
+--print) print_only=true ;;
+--list) list_only=true ;;
+esac
+if $print_only || $list_only; then shift; fi
 
 wanted=
 for group in "$@"; do
     list=$(packages_of "$group")
     wanted="$wanted $list"
 done
+if $list_only; then
+    echo "$wanted"
+    exit 0
+fi
 if ! command -v dpkg-query >/dev/null; then
     echo "deps.sh: not a Debian system; install the equivalents of:$wanted" >&2
     exit 0

@@ -56,6 +56,8 @@ SUITES = [
           "test_restart.py or test_sockets.py or test_service.py or test_packages.py'", "test-vm"),
     Suite("lint-analyzer", None, "lint-analyzer"),
     Suite("deb", None, "test-deb"),
+    Suite("trixie-unit trixie-deb", None, "test-trixie"),
+    Suite("container", None, "test-container"),
     Suite("peers", None, "test-peers"),
     Suite("view-browser", None, "test-view-browser"),
     Suite("fleet", None, "test-fleet"),

@@ -3,7 +3,9 @@
  *     struct fftd *camera;
  *     int r = fftd_open(&camera, "front");         // or "/run/fftd/front", a runtime directory
  *     if (r < 0) {
- *         fprintf(stderr, "cannot open the camera: %s\n", strerror(-r));
+ *         char why[256];
+ *         fftd_explain("front", r, why, sizeof why);
+ *         fprintf(stderr, "cannot open the camera: %s\n", why);
  *         return 1;
  *     }
  *     while ((r = fftd_wait(camera, 1000)) >= 0) { // milliseconds
@@ -83,6 +85,11 @@ int fftd_open(struct fftd **ret, const char *name);
  *   -EOPNOTSUPP  the daemon's configuration does not have output.lossless, or its source cannot
  *                wait, as a camera cannot */
 int fftd_open_lossless(struct fftd **ret, const char *name);
+
+/* Writes why one of these two, or fftd_wait, has returned `error` (a negative errno) for the camera
+ * `name`, into text[size]: one line that names the socket and what would be right, cut if it is
+ * longer; 256 bytes are usually enough. It looks at the file system, and asks no daemon. */
+void fftd_explain(const char *name, int error, char *text, unsigned size);
 
 /* Frees everything; NULL is allowed. Held frames are released. */
 void fftd_close(struct fftd *camera);

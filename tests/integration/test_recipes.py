@@ -1,0 +1,134 @@
+"""Recipes of docs/CLIENTS.md that are not single commands: a proxy before fftd-view, and the two
+streams of a recorder."""
+
+import base64
+import http.client
+import os
+import pathlib
+import re
+import shutil
+import socket
+import ssl
+import subprocess
+
+import pytest
+
+from conftest import FAST_KERNELS, PATIENCE, SANITIZED, wait_until
+from gstreamer import plugin_dir  # pylint: disable=unused-import
+from process import Process
+from rtsp import Server, has_elements, has_server
+from test_mqtt import free_port
+from test_view_http import runtime_dir, view  # pylint: disable=unused-import
+from unit import command_of
+
+CLIENTS = pathlib.Path(__file__).resolve().parents[2] / "docs/CLIENTS.md"
+NGINX = shutil.which("nginx", path="/usr/sbin:/usr/bin")
+FRAMES = 100
+
+
+def recipe(first):
+    """The indented lines of the page that begin with this one."""
+    found = re.search(rf"^    {re.escape(first)}.*\n(?:(?:    .*)?\n)*", CLIENTS.read_text(), re.M)
+    return "\n".join(line[4:] for line in found[0].rstrip().splitlines())
+
+
+@pytest.fixture
+def proxy(tmp_path, view):  # pylint: disable=redefined-outer-name
+    """The recipe's nginx in front of fftd-view, with other ports and files. Returns its port."""
+    key, certificate, passwords = (tmp_path / name for name in ("key", "certificate", "passwords"))
+    subprocess.run(["openssl", "req", "-x509", "-newkey", "rsa:2048", "-nodes", "-keyout", key,
+                    "-out", certificate, "-subj", "/CN=cameras.example", "-addext",
+                    "subjectAltName=DNS:cameras.example"], check=True, capture_output=True)
+    password = subprocess.run(["openssl", "passwd", "-6", "secret"], check=True, text=True,
+                              stdout=subprocess.PIPE).stdout
+    passwords.write_text(f"me:{password}")
+    web, port = view("--host", "cameras.example"), free_port()
+    server = recipe("server {")
+    for old, new in (("443", f"127.0.0.1:{port}"), ("/etc/ssl/cameras.crt", certificate),
+                     ("/etc/ssl/private/cameras.key", key),
+                     ("127.0.0.1:8787", f"127.0.0.1:{web.port}"),
+                     ("/etc/nginx/cameras.htpasswd", passwords)):
+        assert old in server
+        server = server.replace(old, str(new))
+    paths = "\n".join(f"{name}_temp_path {tmp_path}/{name};" for name in
+                      ("client_body", "proxy", "fastcgi", "uwsgi", "scgi"))
+    (tmp_path / "nginx.conf").write_text(
+        f"daemon off; master_process off; pid {tmp_path}/pid;\nevents {{}}\n"
+        f"http {{\naccess_log off;\n{paths}\n{server}\n}}\n")
+    process = Process([NGINX, "-e", tmp_path / "errors", "-c", tmp_path / "nginx.conf"],
+                      dict(os.environ), tmp_path / "nginx.log")
+    wait_until((tmp_path / "pid").exists, "nginx")
+    yield port, ssl.create_default_context(cafile=certificate)
+    process.kill()
+
+
+def ask(port, context, path, password=None):
+    """A request for https://cameras.example, which is at that port of this machine."""
+    connection = http.client.HTTPSConnection("127.0.0.1", port, timeout=PATIENCE, context=context)
+    connection.sock = context.wrap_socket(socket.create_connection(("127.0.0.1", port), PATIENCE),
+                                          server_hostname="cameras.example")
+    headers = {"Host": "cameras.example"}
+    if password:
+        headers["Authorization"] = "Basic " + base64.b64encode(f"me:{password}".encode()).decode()
+    connection.request("GET", path, headers=headers)
+    return connection.getresponse()
+
+
+@pytest.mark.skipif(NGINX is None, reason="nginx is not installed")
+def test_a_proxy_with_tls_and_a_password(start, proxy):  # pylint: disable=redefined-outer-name
+    daemon = start(*FAST_KERNELS)
+    daemon.wait_for_socket("frames")
+    assert ask(*proxy, "/api/cameras").status == 401
+    assert ask(*proxy, "/api/cameras", "wrong").status == 401
+    assert b"front" in ask(*proxy, "/api/cameras", "secret").read()
+    answer = ask(*proxy, "/camera/front/stream.mjpeg", "secret")
+    assert answer.status == 200 and answer.readline() == b"--fftd\r\n"
+    sequences = []
+    for _ in range(FRAMES):
+        headers = http.client.parse_headers(answer)
+        jpeg = answer.read(int(headers["Content-Length"]))
+        assert jpeg[:2] == b"\xff\xd8" and jpeg[-2:] == b"\xff\xd9"
+        sequences.append(int(headers["Fftd-Sequence"]))
+        assert answer.read(len(b"\r\n--fftd\r\n")) == b"\r\n--fftd\r\n"
+    assert sequences == sorted(set(sequences))
+    answer.close()
+
+
+def size_of_frames(url):
+    """Width and height of 100 frames that FFmpeg has decoded, as Frigate reads them."""
+    done = subprocess.run(
+        ["ffmpeg", "-loglevel", "error", "-rtsp_transport", "tcp", "-i", url, "-frames:v",
+         str(FRAMES), "-f", "yuv4mpegpipe", "-pix_fmt", "yuv420p", "-"], capture_output=True,
+        timeout=PATIENCE, check=False)
+    if done.returncode != 0 or not done.stdout:
+        return None
+    assert done.stdout.count(b"FRAME\n") == FRAMES
+    found = re.match(rb"YUV4MPEG2 W(\d+) H(\d+)", done.stdout)
+    return int(found[1]), int(found[2])
+
+
+@pytest.mark.skipif(SANITIZED, reason="the element is not sanitized")
+def test_two_streams_of_one_camera(start, plugin_dir, runtime_dir,  # noqa: F811
+                                   tmp_path):  # pylint: disable=redefined-outer-name
+    if not has_elements("x264enc", "h264parse", "rtspclientsink") or not has_server() or \
+            not shutil.which("ffmpeg"):
+        pytest.skip("ffmpeg or parts of GStreamer are not installed")
+    large, small = Server("front"), Server("front-small")
+    settings = dict(line.split("=", 1) for line in recipe("URL=rtsp://127.0.0.1:8554/front")
+                    .replace("\\\n", " ").splitlines())
+    settings["URL"] = large.url + "/in"
+    assert "rtsp://127.0.0.1:8554/front-small" in settings["ENCODER"]
+    settings["ENCODER"] = settings["ENCODER"].replace("rtsp://127.0.0.1:8554/front-small",
+                                                      small.url + "/in")
+    daemon = start(*FAST_KERNELS, size="640x360", fps="30")
+    daemon.wait_for_socket("frames")
+    stream = Process(command_of("fftd-stream@.service", "front", settings),
+                     dict(os.environ, GST_PLUGIN_PATH=str(plugin_dir),
+                          XDG_RUNTIME_DIR=str(runtime_dir.parents[1])), tmp_path / "stream.log")
+    try:
+        assert wait_until(lambda: size_of_frames(large.url), "the large stream") == (640, 360)
+        assert wait_until(lambda: size_of_frames(small.url), "the small stream") == (320, 180)
+    finally:
+        stream.kill()
+        large.kill()
+        small.kill()

@@ -7,7 +7,6 @@
 #include <stdio.h>
 #include <string.h>
 #include <sys/epoll.h>
-#include <sys/resource.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sysexits.h>
@@ -31,9 +30,6 @@
 #include "service/log.h"
 #include "service/runtime.h"
 #include "service/service.h"
-
-/* Open files of a daemon with a handful of clients; drivers of OpenCL need most of them. */
-#define ENOUGH_FILES 64
 
 struct daemon {
     const struct options *options;
@@ -159,6 +155,19 @@ static int read_config(void *context, struct config *ret, struct error *why)
         return error_set(why, EINVAL,
                          "fftd was started without --config FILE, so there is no file to read");
     return options_configure(daemon->options, ret, &unused, why);
+}
+
+static int save(void *context, const struct config *wanted, const bool which[CONFIG_SAVED_KEYS],
+                struct config_saved *ret, bool *ret_changed, struct error *why)
+{
+    const struct daemon *daemon = context;
+    return options_save(daemon->options, wanted, which, ret, ret_changed, why);
+}
+
+static void on_saved(void *context, const struct config_saved *saved)
+{
+    struct daemon *daemon = context;
+    daemon->config.saved = *saved;
 }
 
 static int apply_config(void *context, const struct config *config, struct reload_waiter *waiter,
@@ -338,6 +347,8 @@ static int start_bus(struct daemon *daemon, struct error *why)
         .read_config = read_config,
         .apply_config = apply_config,
         .config_read = on_config,
+        .save = save,
+        .saved = on_saved,
         .context = daemon,
     };
     int r = bus_create(&daemon->bus, daemon->event, &hooks, why);
@@ -394,16 +405,6 @@ static bool stop(struct daemon *daemon)
     return stopped;
 }
 
-/* Drivers and compilers of OpenCL report a lack of descriptors as anything. */
-static void check_limit(void)
-{
-    struct rlimit limit;
-    if (getrlimit(RLIMIT_NOFILE, &limit) == 0 && limit.rlim_cur < ENOUGH_FILES)
-        log_warning("the limit of open files is %llu, which may be too few: expected at least %d "
-                    "(LimitNOFILE=, ulimit -n)",
-                    (unsigned long long)limit.rlim_cur, ENOUGH_FILES);
-}
-
 /* Status, log and bus do not tell a password, but the file does. */
 static void check_file_mode(const char *path, const struct config *config)
 {
@@ -425,8 +426,9 @@ static int run(const struct options *options, const struct config *config)
     config_trim_images();
     options_file(options, daemon.config_file);
     log_init(config->name, options->max_priority);
-    check_limit();
+    environment_check_limit();
     check_file_mode(options->config_path, config);
+    reload_log_saved(&config->saved);
     int r = start(&daemon, &why);
     if (r < 0) {
         log_error("%s", why.text);

@@ -9,6 +9,7 @@
 #include <syslog.h>
 #include <unistd.h>
 
+#include "config/saved.h"
 #include "core/secret.h"
 
 /* Options that set a key of the configuration. The key checks their values. */
@@ -289,31 +290,79 @@ void options_file(const struct options *options, char ret[PATH_MAX])
         ret[0] = '\0';
 }
 
+static int apply_overrides(const struct options *options, struct config *config, int *exit_code,
+                           struct error *why)
+{
+    int r = 0;
+    *exit_code = EX_USAGE;
+    for (unsigned i = 0; r == 0 && i < options->override_count; i++) {
+        char origin[32];
+        snprintf(origin, sizeof origin, "--%s", options->override[i].option);
+        r = config_set(config, options->override[i].assignment, origin, why);
+        if (r == -ENOMEM)
+            *exit_code = EX_OSERR;
+    }
+    return r;
+}
+
+/* Makes what the file says, and where changers may save what goes before it. */
+static int read_base(const struct options *options, struct config *ret, int *exit_code,
+                     struct error *why)
+{
+    int r = 0;
+    config_defaults(ret);
+    *exit_code = EX_CONFIG;
+    if (options->config_path != NULL)
+        r = config_load(ret, options->config_path, why);
+    if (r < 0)
+        return r;
+    struct config asked = *ret;
+    r = apply_overrides(options, &asked, exit_code, why);
+    if (r < 0 || !asked.control.allow_save)
+        return r;
+    *exit_code = EX_CONFIG;
+    return config_saved_find(ret, &asked, why);
+}
+
+static bool is_overridden(const struct options *options, const char *key)
+{
+    for (unsigned i = 0; i < options->override_count; i++)
+        if (strcmp(options->overridden[i], key) == 0)
+            return true;
+    return false;
+}
+
 int options_configure(const struct options *options, struct config *ret, int *exit_code,
                       struct error *why)
 {
     struct config config;
-    int r = 0;
-
-    config_defaults(&config);
-    *exit_code = EX_CONFIG;
-    if (options->config_path != NULL)
-        r = config_load(&config, options->config_path, why);
+    int r = read_base(options, &config, exit_code, why);
     if (r < 0)
         return r;
-    *exit_code = EX_USAGE;
-    for (unsigned i = 0; i < options->override_count; i++) {
-        char origin[32];
-        snprintf(origin, sizeof origin, "--%s", options->override[i].option);
-        r = config_set(&config, options->override[i].assignment, origin, why);
-        if (r == -ENOMEM)
-            *exit_code = EX_OSERR;
-        if (r < 0)
-            return r;
-    }
+    if (config.saved.path[0] != '\0')
+        config_saved_read(&config);
+    for (unsigned i = 0; i < CONFIG_SAVED_KEYS; i++)
+        if (is_overridden(options, config_saved_names[i]))
+            config.saved.is_used[i] = false;
+    r = apply_overrides(options, &config, exit_code, why);
+    if (r < 0)
+        return r;
     *exit_code = EX_CONFIG;
     r = config_finish(&config, why);
     if (r == 0)
         *ret = config;
     return r;
+}
+
+int options_save(const struct options *options, const struct config *wanted,
+                 const bool which[CONFIG_SAVED_KEYS], struct config_saved *ret, bool *ret_changed,
+                 struct error *why)
+{
+    struct config base;
+    int unused, r = read_base(options, &base, &unused, why);
+    if (r < 0)
+        return r;
+    if (base.saved.path[0] == '\0')
+        return error_set(why, EACCES, "control.allow_save is no longer true");
+    return config_saved_write(&base, wanted, which, ret, ret_changed, why);
 }

@@ -1,6 +1,7 @@
 /* The daemon's command line: what to do, and which keys of the configuration it overrides.
  *
- * Threads: the main thread, except for options_configure, which any thread may call. */
+ * Threads: the main thread, except for options_configure and options_save, which any thread may
+ * call. */
 #ifndef FFTD_OPTIONS_H
 #define FFTD_OPTIONS_H
 
@@ -48,10 +49,17 @@ struct options {
 int options_parse(struct options *ret, int argc, char *argv[], struct error *why);
 void options_finish(struct options *options);
 
-/* Makes the configuration from the defaults, the file and the overrides, in this order. A reload
- * calls it again. On failure *exit_code is EX_CONFIG or EX_USAGE, and *ret is unchanged. */
+/* Makes the configuration from the defaults, the file, what was saved (config/saved.h) and the
+ * overrides, in this order. A reload calls it again. On failure *exit_code is EX_CONFIG or
+ * EX_USAGE, and *ret is unchanged. */
 int options_configure(const struct options *options, struct config *ret, int *exit_code,
                       struct error *why);
+
+/* Saves the values that `wanted` has of these keys, for the next options_configure
+ * (config_saved_write). -EACCES: the configuration does not allow it. */
+int options_save(const struct options *options, const struct config *wanted,
+                 const bool which[CONFIG_SAVED_KEYS], struct config_saved *ret, bool *ret_changed,
+                 struct error *why);
 
 /* Writes the absolute path of the configuration's file, without following a link that it is; empty:
  * there is none. */

@@ -36,6 +36,8 @@ int print_end(void)
 
 int print_config(const struct config *config)
 {
+    if (config->saved.problem.text[0] != '\0')
+        log_warning("%s", config->saved.problem.text);
     config_print(config, stdout);
     return print_end();
 }

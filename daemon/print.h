@@ -9,8 +9,8 @@
 /* Prints the cameras with their formats, and the OpenCL devices. Returns the exit code. */
 int print_devices(bool json);
 
-/* Prints every key of a configuration. Returns the exit code, as all of these do: EX_IOERR if not
- * everything could be written. */
+/* Prints every key of a configuration, and warns of what was saved and is ignored. Returns the exit
+ * code, as all of these do: EX_IOERR if not everything could be written. */
 int print_config(const struct config *config);
 
 /* Writes what was printed to the standard output, and returns the exit code. */

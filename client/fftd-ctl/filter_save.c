@@ -1,10 +1,10 @@
 /* Implements `filter save`: the running chain goes into a preset, or into the configuration that
- * the daemon reads at its next start.
+ * the daemon reads at its next start. A daemon that may save for its clients does so itself.
  *
- * The configuration's text is edited (config_text.h), because libconfig keeps no comments. fftd
- * then says what the new text means; it is written only if that is exactly what the old one means
- * with the chain as an option. So no mistake of the editing, and nothing that the daemon says, can
- * change another key. */
+ * Otherwise the configuration's text is edited (config_text.h), because libconfig keeps no
+ * comments. fftd then says what the new text means; it is written only if that is exactly what the
+ * old one means with the chain as an option. So no mistake of the editing, and nothing that the
+ * daemon says, can change another key. */
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
@@ -27,6 +27,9 @@
 
 #define MAX_FILE_BYTES (256 * 1024) /* as fftd */
 #define KEYS           2            /* that can be saved */
+
+/* How else somebody can save who may not write the file. */
+#define ALLOWING       "; with control.allow_save = true there the daemon saves for you"
 
 /* ---- a preset ---- */
 
@@ -111,11 +114,12 @@ struct saving {
 
 static int fail_file(const struct saving *saving, const char *what, int negative_errno)
 {
-    return ctl_fail(saving->ctl,
-                    negative_errno == -EACCES || negative_errno == -EPERM ? EX_NOPERM : EX_NOINPUT,
-                    "cannot %s %s: %s", what, saving->path,
+    const bool is_denied = negative_errno == -EACCES || negative_errno == -EPERM;
+    return ctl_fail(saving->ctl, is_denied ? EX_NOPERM : EX_NOINPUT, "cannot %s %s: %s%s", what,
+                    saving->path,
                     negative_errno == -ELOOP ? "it is a link: name the file that it leads to"
-                                             : strerror(-negative_errno));
+                                             : strerror(-negative_errno),
+                    is_denied ? ALLOWING : "");
 }
 
 static int read_text(struct saving *saving)
@@ -142,8 +146,10 @@ static int read_text(struct saving *saving)
 /* Lets fftd print what a configuration means; with_items: with the values as options. */
 static int ask_meaning(const struct saving *saving, const char *path, bool with_items, char **ret)
 {
-    char *args[3 + 2 * KEYS + 1] = {"fftd", "--check"}, *set[KEYS] = {NULL}, *file = NULL;
-    unsigned count = 2;
+    /* What the daemon has saved is in another file. */
+    char *args[5 + 2 * KEYS + 1] = {"fftd", "--check", "--set=control.allow_save=false"};
+    char *set[KEYS] = {NULL}, *file = NULL;
+    unsigned count = 3;
     bool is_made = asprintf(&file, "--config=%s", path) >= 0;
     args[count++] = file;
     for (unsigned i = 0; is_made && with_items && i < saving->count; i++) {
@@ -200,7 +206,8 @@ static int write_text(const struct saving *saving)
     int r = output_open(&output, saving->path, OUTPUT_PRIVATE);
     if (r < 0)
         return ctl_fail(saving->ctl, r == -EACCES || r == -EPERM ? EX_NOPERM : EX_CANTCREAT,
-                        "cannot replace %s: %s", saving->path, output.why);
+                        "cannot replace %s: %s%s", saving->path, output.why,
+                        r == -EACCES || r == -EPERM ? ALLOWING : "");
     fputs(saving->text, output.file);
     r = output_keep(&output, &saving->st);
     const bool is_same = r == 0 && lstat(saving->path, &now) == 0 &&
@@ -281,6 +288,11 @@ static bool is_overridden(sd_bus_message *properties, const char *key)
 
 static int report(const struct saving *saving, sd_bus_message *properties, bool changed)
 {
+    const char *file = bus_text(properties, "SavedFile");
+    if (saving->ctl->config != NULL && *file != '\0')
+        fprintf(stderr,
+                "fftd-ctl: %s goes before the configuration where it has one of its values\n",
+                file);
     const struct ctl *ctl = saving->ctl;
     struct json json = {.file = stdout};
     for (unsigned i = 0; i < saving->count; i++)
@@ -304,14 +316,31 @@ static int report(const struct saving *saving, sd_bus_message *properties, bool 
     return ctl_finish(ctl);
 }
 
+/* Lets the daemon save in its own file. */
+static int save_by_daemon(struct saving *saving, sd_bus *bus, bool *ret_changed,
+                          char path[PATH_MAX])
+{
+    sd_bus_message *call = NULL, *reply = NULL;
+    const char *file = "";
+    int changed = 0, r = bus_new_call(bus, &call, "Save");
+    if (r >= 0)
+        r = sd_bus_message_append(call, "as", saving->count, saving->item[0].key,
+                                  saving->item[1].key);
+    int code = daemon_send(saving->ctl, bus, r, call, &reply);
+    if (code == 0 && sd_bus_message_read(reply, "sb", &file, &changed) < 0)
+        code = ctl_fail(saving->ctl, EX_PROTOCOL, "filter save: unexpected reply");
+    snprintf(path, PATH_MAX, "%s", file);
+    *ret_changed = changed != 0;
+    sd_bus_message_unref(reply);
+    return code;
+}
+
 static int save_config(const struct ctl *ctl, sd_bus *bus, sd_bus_message **properties)
 {
     char path[PATH_MAX];
     struct saving saving = {.ctl = ctl, .path = path, .count = 1};
     bool changed = false;
     int code = wait_for_chain(ctl, bus, properties);
-    if (code == 0)
-        code = find_file(ctl, bus, *properties, path);
     if (code != 0)
         return code;
     /* Texts belong to the message, and stay where they are while it is read. */
@@ -322,7 +351,10 @@ static int save_config(const struct ctl *ctl, sd_bus *bus, sd_bus_message **prop
         saving.item[1].value = bus_text(*properties, "Controls");
         saving.count = 2;
     }
-    code = save_text(&saving, &changed);
+    if (ctl->config == NULL && *bus_text(*properties, "SavedFile") != '\0')
+        code = save_by_daemon(&saving, bus, &changed, path);
+    else if ((code = find_file(ctl, bus, *properties, path)) == 0)
+        code = save_text(&saving, &changed);
     return code != 0 ? code : report(&saving, *properties, changed);
 }
 

@@ -60,6 +60,18 @@ static void print_memory(sd_bus_message *p)
     putchar('\n');
 }
 
+/* Says which values do not come from the configuration. */
+static void print_saved(sd_bus_message *p)
+{
+    const char *key, *separator = "saved     ";
+    if (!bus_find_entries(p, "SavedKeys", "as"))
+        return;
+    for (; sd_bus_message_read(p, "s", &key) > 0; separator = ", ")
+        printf("%s%s", separator, key);
+    if (*separator == ',')
+        printf(": %s goes before the configuration\n", bus_text(p, "SavedFile"));
+}
+
 static void print_status(sd_bus_message *p, const char *dir)
 {
     const char *reason = bus_text(p, "StateReason");
@@ -78,6 +90,7 @@ static void print_status(sd_bus_message *p, const char *dir)
     print_line("filter", bus_text(p, "Filter"));
     reading_problem(p, why);
     print_line("", why);
+    print_saved(p);
     if (strcmp(bus_text(p, "PublishedView"), "picture") != 0)
         print_line("view", bus_text(p, "PublishedView"));
 

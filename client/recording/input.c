@@ -1,4 +1,4 @@
-/* ffmpeg writes Y4M, where Y4M has the format, and otherwise raw RGB. The rest of this file
+/* ffmpeg writes Y4M, where Y4M has the format, and otherwise raw frames. The rest of this file
  * therefore reads both in the same way. */
 #include "input.h"
 
@@ -15,6 +15,7 @@
 
 #include "pictures/pixels.h"
 #include "program.h"
+#include "sequence.h"
 
 #define MAGIC "YUV4MPEG2 "
 #define FRAME "FRAME"
@@ -161,8 +162,32 @@ static void take_answer(struct probe *probe, char *line)
         probe->seconds = strtod(value, NULL);
 }
 
-static int look_at(struct input *input, struct probe *ret)
+/* Looks at the numbers of pictures. Writes the first one as text; empty: there are none. */
+static int find_first(struct input *input, char first[24])
 {
+    struct sequence pictures;
+    first[0] = '\0';
+    const int r =
+        strchr(input->path, '%') != NULL ? sequence_find(&pictures, input->path) : -EINVAL;
+    if (r == -EINVAL) /* one file, or a pattern that is left to ffmpeg */
+        return 0;
+    if (r < 0)
+        return fail(input, -r, "%s",
+                    r == -ENOENT ? "there is no picture of this name with a number" : strerror(-r));
+    if (pictures.has_gap)
+        return fail(input, EINVAL,
+                    "there is no picture with the number %" PRIu64 ": expected all from %" PRIu64
+                    " to %" PRIu64,
+                    pictures.missing, pictures.first, pictures.last);
+    snprintf(first, 24, "%" PRIu64, pictures.first);
+    input->first_number = pictures.first;
+    input->total = pictures.last - pictures.first + 1;
+    return 0;
+}
+
+static int look_at(struct input *input, const char *first, struct probe *ret)
+{
+    const bool is_numbered = first[0] != '\0';
     char *arguments[] = {"ffprobe",
                          "-v",
                          "error",
@@ -172,7 +197,9 @@ static int look_at(struct input *input, struct probe *ret)
                          SHOWN,
                          "-of",
                          "default=noprint_wrappers=1",
-                         "-i",
+                         is_numbered ? "-start_number" : "-i",
+                         (char *)(is_numbered ? first : input->path),
+                         is_numbered ? "-i" : NULL,
                          (char *)input->path,
                          NULL};
     char line[INPUT_LINE];
@@ -211,7 +238,8 @@ static const char *choose_pixels(struct input *input, const struct probe *probe)
         {"yuv420p", "yuv420p"}, {"yuvj420p", "yuvj420p"}, {"rgb24", "rgb24"},
         {"bgr24", "rgb24"},     {"rgb0", "rgb24"},        {"bgr0", "rgb24"},
         {"pal8", "rgb24"},      {"gbrp1", NULL},          {"gbrp9", NULL},
-        {"gbrp", "rgb24"},
+        {"gbrp", "rgb24"},      {"yuyv422", "yuyv422"},   {"uyvy422", "uyvy422"},
+        {"yuv422p1", NULL},     {"yuv422p9", NULL},       {"yuv422p", "yuyv422"},
     };
     const char *to = NULL;
     unsigned i = 0;
@@ -221,7 +249,9 @@ static const char *choose_pixels(struct input *input, const struct probe *probe)
         to = exact[i][1];
     if (to != NULL)
         return to;
-    to = begins(probe->pixels, "yuv") || begins(probe->pixels, "uyv") || begins(probe->pixels, "nv")
+    to = begins(probe->pixels, "yuvj") ? "yuvj420p"
+         : begins(probe->pixels, "yuv") || begins(probe->pixels, "uyv") ||
+                 begins(probe->pixels, "nv")
              ? "yuv420p"
          : begins(probe->pixels, "ya16") ? "gray16le"
          : begins(probe->pixels, "ya")   ? "gray"
@@ -230,34 +260,53 @@ static const char *choose_pixels(struct input *input, const struct probe *probe)
     return to;
 }
 
+/* The format of raw frames that ffmpeg writes; NULL: Y4M has it, and says so. */
+static const struct fftd_pixel_format *find_raw(const char *pixels)
+{
+    return fftd_pixel_format(strcmp(pixels, "rgb24") == 0
+                                 ? FFTD_FOURCC('B', 'G', '2', '4') /* R G B in memory */
+                             : strcmp(pixels, "yuyv422") == 0 ? FFTD_FOURCC('Y', 'U', 'Y', 'V')
+                             : strcmp(pixels, "uyvy422") == 0 ? FFTD_FOURCC('U', 'Y', 'V', 'Y')
+                                                              : 0);
+}
+
 static int open_with_ffmpeg(struct input *input)
 {
     struct probe probe;
-    int r = look_at(input, &probe);
+    char first[24];
+    int r = find_first(input, first);
+    if (r == 0)
+        r = look_at(input, first, &probe);
     if (r < 0)
         return r;
+    const bool is_numbered = first[0] != '\0';
     const char *pixels = choose_pixels(input, &probe);
-    const bool y4m = strcmp(pixels, "rgb24") != 0;
-    char *arguments[] = {"ffmpeg",    "-v",
-                         "error",     "-nostdin",
-                         "-i",        (char *)input->path,
-                         "-map",      "0:v:0",
-                         "-fps_mode", "passthrough",
-                         "-pix_fmt",  (char *)pixels,
-                         "-strict",   "-1",
-                         "-f",        y4m ? "yuv4mpegpipe" : "rawvideo",
-                         "-",         NULL};
-
+    const struct fftd_pixel_format *raw = find_raw(pixels);
+    char *arguments[20] = {"ffmpeg", "-v", "error", "-nostdin"};
+    char *const rest[] = {"-i",        (char *)input->path,
+                          "-map",      "0:v:0",
+                          "-fps_mode", "passthrough",
+                          "-pix_fmt",  (char *)pixels,
+                          "-strict",   "-1",
+                          "-f",        raw == NULL ? "yuv4mpegpipe" : "rawvideo",
+                          "-",         NULL};
+    unsigned n = 4;
+    if (is_numbered) {
+        arguments[n++] = "-start_number";
+        arguments[n++] = first;
+    }
+    memcpy(arguments + n, rest, sizeof rest);
     r = program_start(arguments, true, -1, &input->file, &input->decoder);
     if (r < 0)
         return fail(input, r == -ENOENT ? ENOPKG : -r, "cannot run ffmpeg: %s", strerror(-r));
     const bool has_rate = probe.rate_num > 0 && probe.rate_den > 0;
-    input->total = probe.frames > 0 ? probe.frames
-                   : has_rate       ? (uint64_t)(probe.seconds * probe.rate_num / probe.rate_den)
-                                    : 0;
-    if (y4m)
+    if (!is_numbered)
+        input->total = probe.frames > 0 ? probe.frames
+                       : has_rate ? (uint64_t)(probe.seconds * probe.rate_num / probe.rate_den)
+                                  : 0;
+    if (raw == NULL)
         return 0;
-    input->layout = fftd_pixel_format(FFTD_FOURCC('B', 'G', '2', '4')); /* R G B in memory */
+    input->layout = raw;
     input->width = probe.width;
     input->height = probe.height;
     input->rate_num = has_rate ? probe.rate_num : 0;

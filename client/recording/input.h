@@ -24,6 +24,7 @@ struct input {
     size_t frame_bytes;
     uint64_t total;            /* frames, as far as it is known; 0: it is not */
     uint64_t count;            /* frames read */
+    uint64_t first_number;     /* of pictures; otherwise 0 */
     char notice[160];          /* what ffmpeg has to change, in words; empty: nothing */
     char why[INPUT_WHY_BYTES]; /* of a failure */
 };

@@ -181,7 +181,7 @@ static int start_ffmpeg(struct recording_writer *recording, const struct fftd_pi
     const bool pictures_follow = recording->kind == RECORDING_PICTURES;
     const char *pixels = ffmpeg_name(layout);
     const bool known = format->rate_num > 0;
-    char size[32], rate[32], target[64];
+    char size[32], rate[32], target[64], first[24];
     if (pixels == NULL)
         return fail(recording, EINVAL, "ffmpeg does not know the pixel format %s", layout->name);
     if (!recording->is_exact && layout->bits > 8)
@@ -204,12 +204,18 @@ static int start_ffmpeg(struct recording_writer *recording, const struct fftd_pi
         arguments[n++] = "-f";
         arguments[n++] = "image2";
         arguments[n++] = "-start_number";
-        arguments[n++] = "0";
+        snprintf(first, sizeof first, "%" PRIu64, recording->first_number);
+        arguments[n++] = first;
     } else {
         arguments[n++] = "-f";
         arguments[n++] = (char *)recording->muxer;
         arguments[n++] = recording->is_exact ? "-c:v" : "-pix_fmt";
         arguments[n++] = recording->is_exact ? "ffv1" : "yuv420p";
+        /* A player that is not told takes 16 for black. AVI has no place for it. */
+        if (format->full_range && layout->family == FFTD_FAMILY_YUV) {
+            arguments[n++] = "-color_range";
+            arguments[n++] = "pc";
+        }
     }
     arguments[n++] = pictures_follow ? (char *)recording->path : target;
     arguments[n] = NULL;

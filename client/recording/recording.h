@@ -24,8 +24,9 @@ enum recording_kind {
 struct recording_writer {
     const char *path; /* the caller's; "-" is standard output */
     enum recording_kind kind;
-    const char *muxer; /* RECORDING_VIDEO: its name in ffmpeg */
-    bool is_exact;     /* by ffmpeg: no bit is lost */
+    const char *muxer;     /* RECORDING_VIDEO: its name in ffmpeg */
+    bool is_exact;         /* by ffmpeg: no bit is lost */
+    uint64_t first_number; /* RECORDING_PICTURES: of the first one; 0 unless the caller sets it */
     char part[PATH_MAX];
     struct output_file to;     /* while there is a file to be written */
     pid_t encoder;             /* 0: none */

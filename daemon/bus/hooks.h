@@ -28,6 +28,11 @@ struct bus_hooks {
                         struct error *why);
     /* Receives what bus_read_config has read. NULL: `why` says why it cannot be used. */
     void (*config_read)(void *context, const struct config *config, struct error *why);
+    /* Saves the values of `wanted` (options_save). Any thread. */
+    int (*save)(void *context, const struct config *wanted, const bool which[CONFIG_SAVED_KEYS],
+                struct config_saved *ret, bool *ret_changed, struct error *why);
+    /* Receives what is saved since then. */
+    void (*saved)(void *context, const struct config_saved *saved);
     void *context;
 };
 

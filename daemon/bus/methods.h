@@ -38,6 +38,9 @@ void method_emit_filter(const struct peer_services *services);
  */
 int method_answer_change(struct peer *peer, sd_bus_message *call, uint64_t serial);
 
+/* ---- save.c ---- */
+int method_save(sd_bus_message *message, void *userdata, sd_bus_error *error);
+
 /* ---- view.c ---- */
 int method_set_view(sd_bus_message *call, void *userdata, sd_bus_error *error);
 

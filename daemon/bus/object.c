@@ -104,6 +104,8 @@ static const sd_bus_vtable methods[] = {
     SD_BUS_METHOD_WITH_ARGS("EditFilter",
                             SD_BUS_ARGS("aas", changes, "t", based_on, "u", fade_frames),
                             SD_BUS_RESULT("t", serial), method_edit_filter, METHOD),
+    SD_BUS_METHOD_WITH_ARGS("Save", SD_BUS_ARGS("as", keys), SD_BUS_RESULT("s", file, "b", changed),
+                            method_save, METHOD),
     SD_BUS_METHOD_WITH_ARGS("SetView", SD_BUS_ARGS("s", view), SD_BUS_RESULT("t", serial),
                             method_set_view, METHOD),
     SD_BUS_METHOD_WITH_ARGS("Reload", SD_BUS_NO_ARGS, SD_BUS_NO_RESULT, reload, METHOD),

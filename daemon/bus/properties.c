@@ -17,6 +17,7 @@
 struct reading {
     const char *name, *version, *config_file, *state, *view, *published_view;
     const char *const *overrides;
+    const struct config_saved *saved;
     uint64_t start_time_ns;
     struct camera_status camera;
     struct filter_chain chain;
@@ -37,6 +38,7 @@ static void take_reading(struct reading *ret, const struct peer *peer)
     ret->version = FFTD_VERSION;
     ret->config_file = hooks->config_file;
     ret->overrides = hooks->overrides;
+    ret->saved = &hooks->config->saved;
     ret->start_time_ns = hooks->start_time_ns;
     ret->state = camera_state_names[ret->camera.state];
     ret->view = view_names[camera_get_view(hooks->camera)];
@@ -59,6 +61,21 @@ static int append_pointer(sd_bus_message *reply, const void *text)
 static int append_strings(sd_bus_message *reply, const void *strings)
 {
     return sd_bus_message_append_strv(reply, *(char **const *)strings);
+}
+
+static int append_saved_file(sd_bus_message *reply, const void *saved)
+{
+    return value_append_text(reply, (*(const struct config_saved *const *)saved)->path);
+}
+
+static int append_saved_keys(sd_bus_message *reply, const void *value)
+{
+    const struct config_saved *saved = *(const struct config_saved *const *)value;
+    int r = sd_bus_message_open_container(reply, 'a', "s");
+    for (unsigned i = 0; r >= 0 && i < CONFIG_SAVED_KEYS; i++)
+        if (saved->is_used[i])
+            r = sd_bus_message_append(reply, "s", config_saved_names[i]);
+    return r < 0 ? r : sd_bus_message_close_container(reply);
 }
 
 /* The controls that are set whenever the camera is opened, as a configuration has them. */
@@ -336,6 +353,8 @@ static const struct property {
     {"Version", "s", CONSTANT, false, AT(version), append_pointer},
     {"ConfigFile", "s", CONSTANT, false, AT(config_file), append_pointer},
     {"Overrides", "as", CONSTANT, false, AT(overrides), append_strings},
+    {"SavedFile", "s", CHANGES, false, AT(saved), append_saved_file},
+    {"SavedKeys", "as", CHANGES, false, AT(saved), append_saved_keys},
     {"StartTime", "t", CONSTANT, true, AT(start_time_ns), NULL},
     {"Source", "s", CHANGES, false, AT(camera.uri), append_array},
     {"State", "s", CHANGES, true, AT(state), append_pointer},

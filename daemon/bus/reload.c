@@ -54,6 +54,15 @@ static void find_changes(struct changes *ret, const struct config *config,
         ret->filter = &wanted->filter;
 }
 
+void reload_log_saved(const struct config_saved *saved)
+{
+    for (unsigned i = 0; i < CONFIG_SAVED_KEYS; i++)
+        if (saved->is_used[i])
+            log_notice("%s is the one that was saved in %s", config_saved_names[i], saved->path);
+    if (saved->problem.text[0] != '\0')
+        log_warning("%s", saved->problem.text);
+}
+
 /* Takes over the configuration, which has been applied. */
 static void finish(struct config *config, const struct config *wanted)
 {
@@ -72,6 +81,8 @@ static void finish(struct config *config, const struct config *wanted)
     for (unsigned i = 0; i < count; i++)
         if (keys[i].live)
             config_key_copy(config, wanted, &keys[i]);
+    config->saved = wanted->saved;
+    reload_log_saved(&config->saved);
 }
 
 /* Keeps a configuration for later calls. */

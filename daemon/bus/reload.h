@@ -52,6 +52,9 @@ bool reload_settle(struct reload *reload, struct camera *camera, struct config *
 
 void reload_log_failure(const char *problem);
 
+/* Logs which keys were saved (config/saved.h), and why something that was is ignored. */
+void reload_log_saved(const struct config_saved *saved);
+
 /* Returns whether a reload is still in progress. */
 bool reload_is_pending(const struct reload *reload);
 

@@ -7,6 +7,7 @@
  *     key.c      one key, or every key: names, values, messages, defaults, printing
  *     keys.c     the table of keys
  *     type.c     the types of keys
+ *     saved.c    what was saved over the bus, which goes before the file
  *     preset.c   filters by name
  *     chain.c    filters written as a list of groups
  *     tree.c     libconfig
@@ -17,6 +18,7 @@
 #ifndef FFTD_CONFIG_CONFIG_H
 #define FFTD_CONFIG_CONFIG_H
 
+#include <limits.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -85,6 +87,19 @@ struct config_output {
     unsigned frames;               /* the daemon ends after this number of frames; 0: unlimited */
 };
 
+struct config_control {
+    bool allow_save; /* changers may save the filter and the controls (saved.h) */
+};
+
+/* The keys that can be saved, and what the file that they are saved in has of them. */
+enum { CONFIG_SAVED_FILTER, CONFIG_SAVED_CONTROLS, CONFIG_SAVED_KEYS };
+extern const char *const config_saved_names[CONFIG_SAVED_KEYS]; /* "filter" */
+struct config_saved {
+    char path[PATH_MAX];             /* of the file, which need not exist; empty: not allowed */
+    bool is_used[CONFIG_SAVED_KEYS]; /* the key has its value from there */
+    struct error problem;            /* why something there is ignored; empty: nothing is */
+};
+
 /* The groups of the file. */
 struct config {
     char name[64]; /* [A-Za-z0-9_-]+ */
@@ -92,6 +107,8 @@ struct config {
     struct config_engine engine;
     struct filter_chain filter;
     struct config_output output;
+    struct config_control control;
+    struct config_saved saved; /* no key */
 };
 
 /* All keys, in the order of config/fftd.conf (keys.c). */
@@ -111,7 +128,7 @@ int config_set(struct config *config, const char *assignment, const char *origin
                struct error *why);
 
 /* Writes the configuration as a file that config_load reads back to the same values, with each
- * key's summary before it. */
+ * key's summary before it, and the file that it was saved in. */
 void config_print(const struct config *config, FILE *file);
 
 /* Whether the configuration allows a view: with output.size there is only the picture. -EINVAL. */

@@ -151,7 +151,7 @@ static bool is_quoted(const struct config_key *key, const char *value)
     return is_word || is_second || !key->type->is_literal;
 }
 
-static void print_quoted(const char *text, FILE *file)
+void config_print_quoted(const char *text, FILE *file)
 {
     fputc('"', file);
     for (; *text != '\0'; text++) {
@@ -163,6 +163,14 @@ static void print_quoted(const char *text, FILE *file)
             fputc(*text, file);
     }
     fputc('"', file);
+}
+
+static bool is_saved(const struct config *config, const struct config_key *key)
+{
+    for (unsigned i = 0; i < CONFIG_SAVED_KEYS; i++)
+        if (config->saved.is_used[i] && strcmp(config_saved_names[i], key->name) == 0)
+            return true;
+    return false;
 }
 
 void config_print(const struct config *config, FILE *file)
@@ -186,10 +194,12 @@ void config_print(const struct config *config, FILE *file)
         config_key_print(config, &keys[i], value, sizeof value);
         const char *indent = length > 0 ? "    " : "";
         config_key_expects(&keys[i], expected, sizeof expected);
-        fprintf(file, "%s# %s: %s\n%s%s = ", indent, keys[i].summary, expected, indent,
-                dot != NULL ? dot + 1 : keys[i].name);
+        fprintf(file, "%s# %s: %s\n", indent, keys[i].summary, expected);
+        if (is_saved(config, &keys[i]))
+            fprintf(file, "%s# (saved in %s)\n", indent, config->saved.path);
+        fprintf(file, "%s%s = ", indent, dot != NULL ? dot + 1 : keys[i].name);
         if (is_quoted(&keys[i], value))
-            print_quoted(value, file);
+            config_print_quoted(value, file);
         else
             fputs(value, file);
         fprintf(file, ";\n%s", length > 0 ? "" : "\n");

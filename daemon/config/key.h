@@ -7,6 +7,7 @@
 
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdio.h>
 
 #include "config/type.h"
 #include "core/error.h"
@@ -28,6 +29,9 @@ int config_key_set(struct config *config, const struct config_key *key, const ch
 /* Writes the key's value as text that config_key_set accepts. */
 void config_key_print(const struct config *config, const struct config_key *key, char *text,
                       size_t size);
+
+/* Writes a string in libconfig's syntax. */
+void config_print_quoted(const char *text, FILE *file);
 
 /* Returns whether the key has the same value in both. */
 bool config_key_equal(const struct config *a, const struct config *b, const struct config_key *key);

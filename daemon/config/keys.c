@@ -444,6 +444,14 @@ static const struct config_key keys[] = {
         .max = INT32_MAX, /* what libconfig reads */
         .word = "unlimited",
     },
+    {
+        .name = "control.allow_save",
+        .initial = "false",
+        .summary = "whether clients that may change the filter may save it for every start",
+        .type = &config_type_bool,
+        FIELD(control.allow_save),
+        .live = true,
+    },
 };
 
 #define KEY_COUNT (sizeof keys / sizeof keys[0])

@@ -17,7 +17,7 @@
 
 /* A user who tries filters makes the next change sooner than that, and most daemons of tests have
  * ended. */
-#define IDLE_NS    (10 * NS_PER_S)
+#define IDLE_NS    (5 * NS_PER_S)
 #define LOOK_NS    (1 * NS_PER_S)
 /* What the process takes with PoCL and its compiler, and what is left for other programs. */
 #define HOST_BYTES (512ull << 20)
@@ -149,8 +149,8 @@ static void start(struct ahead *ahead)
     const struct engine_frames *frames = &ahead->frames;
     char name[] = "fftd", what[120], view[60];
     char *arguments[AHEAD_MAX_OPTIONS + 4] = {name, what, view};
-    snprintf(what, sizeof what, "--compile-ahead=%ux%u:%s:%.17g@%d", frames->width, frames->height,
-             format_by_fourcc(frames->captured)->name, ahead->support_px, (int)getpid());
+    snprintf(what, sizeof what, "--compile-ahead=%ux%u:%s@%d", frames->width, frames->height,
+             format_by_fourcc(frames->captured)->name, (int)getpid());
     snprintf(view, sizeof view, "--set=engine.view=%s", view_names[ahead->view]);
     memcpy(arguments + 3, ahead->option, ahead->option_count * sizeof *arguments);
     const int r = spawn(&ahead->pid, arguments);
@@ -164,7 +164,7 @@ static void start(struct ahead *ahead)
 static bool is_done_for(const struct ahead *ahead, const struct builder *builder)
 {
     return ahead->is_done && engine_frames_equal(&ahead->frames, &builder->frames) &&
-           ahead->support_px == builder->support_px && ahead->view == builder->built.view;
+           ahead->view == builder->built.view;
 }
 
 /* The engines in use, one more, and the process itself. */
@@ -190,7 +190,6 @@ int64_t ahead_step(struct ahead *ahead, const struct builder *builder)
         return ahead->due_ns;
     ahead->is_done = ahead->is_interrupted = false;
     ahead->frames = builder->frames;
-    ahead->support_px = builder->support_px;
     ahead->view = builder->built.view;
     start(ahead);
     return clock_now_ns() + LOOK_NS;

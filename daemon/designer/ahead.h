@@ -29,7 +29,6 @@ struct ahead {
     /* What the newest process compiles for, or has compiled for. */
     bool is_done;
     struct engine_frames frames;
-    double support_px;
     enum view_kind view;
 };
 

@@ -422,9 +422,13 @@ int builder_design(struct builder *builder, const struct engine_frames *frames,
     struct budget_use use;
     int r = 0;
 
-    if (frames == NULL && builder->support_px > support_px)
-        support_px = builder->support_px; /* wide enough for all filters up to now */
-    if (frames != NULL || is_too_small || !recipe_equal(&options.recipe, &builder->built)) {
+    const bool is_kept =
+        frames == NULL && !is_too_small && recipe_equal(&options.recipe, &builder->built);
+    if (is_kept && builder->support_px > support_px)
+        support_px = builder->support_px;
+    /* Another engine is made for this chain alone, whatever came before, so that there are no more
+     * sizes of it than compile_ahead.c knows. */
+    if (!is_kept) {
         const struct engine_frames *wanted = frames != NULL ? frames : &builder->frames;
         place = choose_place(builder, wanted, &options, &choice);
         r = check_and_build(builder, place, wanted, support_px, &options, chain, &use, &engine,

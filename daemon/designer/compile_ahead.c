@@ -25,8 +25,7 @@ struct work {
     struct builder builder;
     struct fftd_format captured;
     struct engine_frames frames;
-    double support_px; /* that the daemon's engine allows for */
-    int parent;        /* the daemon; 0: it was started by hand */
+    int parent; /* the daemon; 0: it was started by hand */
     struct {
         struct recipe recipe;
         double support_px;
@@ -39,6 +38,8 @@ struct work {
 static void step_back(const struct work *work)
 {
     const struct sched_param none = {.sched_priority = 0};
+    if (work->parent == 0)
+        return;
     sched_setscheduler(0, SCHED_IDLE, &none);
     const int fd = open("/proc/self/oom_score_adj", O_WRONLY | O_CLOEXEC);
     if (fd >= 0) {
@@ -46,7 +47,7 @@ static void step_back(const struct work *work)
         close(fd);
     }
     prctl(PR_SET_PDEATHSIG, SIGKILL);
-    if (work->parent != 0 && getppid() != work->parent) /* it has ended already */
+    if (getppid() != work->parent) /* it has ended already */
         _exit(EX_OK);
 }
 
@@ -54,9 +55,11 @@ static bool parse(struct work *work, const char *what)
 {
     char name[20];
     unsigned width, height;
+    int length = 0;
     /* The daemon has written it. NOLINTNEXTLINE(cert-err34-c) */
-    if (sscanf(what, "%5ux%5u:%19[A-Za-z0-9]:%lf@%d", &width, &height, name, &work->support_px,
-               &work->parent) < 4)
+    if (sscanf(what, "%5ux%5u:%19[A-Za-z0-9]%n@%d", &width, &height, name, &length, &work->parent) <
+            3 ||
+        (what[length] != '\0' && what[length] != '@'))
         return false;
     const struct format_info *info = format_by_name(name);
     return info != NULL &&
@@ -70,8 +73,7 @@ static bool is_built(struct work *work, const struct filter_chain *chain)
     struct recipe settings = work->builder.options.recipe;
     engine_frames_set_captured(&settings, &work->frames);
     const struct recipe recipe = recipe_of(chain, &settings);
-    const double chain_px = filter_chain_support(chain);
-    const double support_px = chain_px > work->support_px ? chain_px : work->support_px;
+    const double support_px = filter_chain_support(chain);
     for (unsigned i = 0; i < work->built_count; i++)
         if (recipe_equal(&recipe, &work->built[i].recipe) &&
             support_px == work->built[i].support_px)
@@ -94,7 +96,7 @@ static void compile(struct work *work, const struct filter_chain *chain)
         is_built(work, chain))
         return;
     builder->frames = work->frames;
-    builder->support_px = work->support_px;
+    builder->support_px = 0;
     builder->built = (struct recipe){.captured = UINT32_MAX}; /* equal to no other */
     if (builder_design(builder, NULL, chain, &none, &response, &why) == 0)
         engine_response_free(response);
@@ -146,7 +148,7 @@ int compile_ahead(const struct config *config, const char *what)
     const bool is_valid = parse(&work, what);
     step_back(&work);
     if (!is_valid) {
-        log_error("--compile-ahead=%s: expected WIDTHxHEIGHT:FORMAT:SUPPORT[@PID]", what);
+        log_error("--compile-ahead=%s: expected WIDTHxHEIGHT:FORMAT[@PID]", what);
         return EX_USAGE;
     }
     int r = engine_frames_describe(&work.frames, config, &work.captured, &why);

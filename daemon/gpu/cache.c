@@ -2,6 +2,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -223,4 +224,41 @@ int cache_write(const char *dir, const char *kind, uint64_t key, const void *byt
     const int r = write_entry(dir_fd, name, &header, bytes);
     close(dir_fd);
     return r < 0 ? error_set(why, -r, "cannot save results in %s: %s", dir, strerror(-r)) : 0;
+}
+
+/* A fixed name, so that a process that is killed leaves at most one file. */
+static int write_whole(int dir_fd, const char *name, const char *text)
+{
+    char temporary[NAME_MAX + 1];
+    if (snprintf(temporary, sizeof temporary, "%s.new", name) >= (int)sizeof temporary)
+        return -ENAMETOOLONG;
+    unlinkat(dir_fd, temporary, 0);
+    const int fd = openat(dir_fd, temporary, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
+    if (fd < 0)
+        return -errno;
+    int r = write_all(fd, text, strlen(text));
+    if (r == 0 && fsync(fd) < 0)
+        r = -errno;
+    if (close(fd) < 0 && r == 0)
+        r = -errno;
+    if (r == 0 && renameat(dir_fd, temporary, dir_fd, name) < 0)
+        r = -errno;
+    if (r < 0)
+        unlinkat(dir_fd, temporary, 0);
+    return r;
+}
+
+int cache_replace(const char *dir, const char *name, const char *text, struct error *why)
+{
+    make_directories(dir);
+    const int dir_fd = open_directory(dir, why);
+    if (dir_fd < 0)
+        return error_prefix(why, -dir_fd, "cannot save");
+    int r = text != NULL                                       ? write_whole(dir_fd, name, text)
+            : unlinkat(dir_fd, name, 0) < 0 && errno != ENOENT ? -errno
+                                                               : 0;
+    if (r == 0)
+        fsync(dir_fd); /* the name is there already, and a file system may not know how */
+    close(dir_fd);
+    return r < 0 ? error_set(why, -r, "cannot save in %s: %s", dir, strerror(-r)) : 0;
 }

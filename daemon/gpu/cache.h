@@ -29,4 +29,8 @@ void *cache_read(const char *dir, const char *kind, uint64_t key, size_t *ret_si
 int cache_write(const char *dir, const char *kind, uint64_t key, const void *bytes, size_t size,
                 struct error *why);
 
+/* Writes a text as DIR/NAME, which is replaced once the new file is on the disk, and creates the
+ * directory if necessary; NULL: removes the file. Returns 0 or -errno with the reason. */
+int cache_replace(const char *dir, const char *name, const char *text, struct error *why);
+
 #endif

@@ -7,13 +7,16 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 #include "core/error.h"
 #include "service/log.h"
 
-#define MAX_LINKS 40 /* as the kernel follows */
+/* Open files of a daemon with a handful of clients; drivers of OpenCL need most of them. */
+#define ENOUGH_FILES 64
+#define MAX_LINKS    40 /* as the kernel follows */
 
 /* Variables whose files are run, loaded or believed by the daemon, by OpenCL and its drivers, or by
  * GStreamer and its plugins; and those that say where these write. */
@@ -226,4 +229,14 @@ void environment_clean(void)
         log_warning("%s=%s is ignored: %s", name, value, why.text);
         replace(name);
     }
+}
+
+/* Drivers and compilers of OpenCL report a lack of descriptors as anything. */
+void environment_check_limit(void)
+{
+    struct rlimit limit;
+    if (getrlimit(RLIMIT_NOFILE, &limit) == 0 && limit.rlim_cur < ENOUGH_FILES)
+        log_warning("the limit of open files is %llu, which may be too few: expected at least %d "
+                    "(LimitNOFILE=, ulimit -n)",
+                    (unsigned long long)limit.rlim_cur, ENOUGH_FILES);
 }

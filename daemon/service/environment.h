@@ -11,4 +11,7 @@
  * threads. */
 void environment_clean(void);
 
+/* Warns if the process may open too few files. */
+void environment_check_limit(void);
+
 #endif

@@ -25,7 +25,7 @@ STEPS = {}  # name: (weight, choose, take)
 # output.watch_unfiltered is set.
 METHODS = {
     "SetFilter": True, "EditFilter": True, "SetView": True, "Reload": True, "SetControls": True,
-    "Tune": True, "StopTuning": True, "Snapshot": None, "SnapshotAfter": False,
+    "Save": True, "Tune": True, "StopTuning": True, "Snapshot": None, "SnapshotAfter": False,
     "ListControls": False, "GetStats": False, "GetTuning": False, "ListFilters": False,
     "ListPresets": False, "GetResponse": False,
 }
@@ -402,6 +402,22 @@ def tune(world, number, name, depth):
     if world.runs and name == "control":
         time.sleep(0.05)
         change(world, number, name, "StopTuning")
+
+
+def choose_save(rng, _facts):
+    keys = rng.choice((["filter"], ["filter"], ["camera.controls"], ["filter", "camera.controls"],
+                       [], ["bogus"], ["filter", "name"]))
+    return [*who(rng), keys]
+
+
+@step(4, choose_save)
+def save(world, number, name, keys):
+    """What is saved is in force at the next reload or start, in the place of the file's."""
+    words = None if keys and set(keys) <= {"filter", "camera.controls"} else "expected filter"
+    if not world.config.get("control.allow_save", False):
+        words = "control.allow_save"
+    change(world, number, name, "Save", keys, signature="as", words=words)
+    world.expect_same("Save")
 
 
 # ---- the configuration and the source ----

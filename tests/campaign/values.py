@@ -158,10 +158,12 @@ KEYS = {
     "output.watch_unfiltered": ((True, False), ("some",)),
     "output.runtime_dir": ((), ("",)),
     "output.frames": (("unlimited", 2147483647), (0, -5)),
+    "control.allow_save": ((True, True, False), ("perhaps",)),
 }
 SOURCE_KEYS = ("camera.size", "camera.fps", "camera.format", "camera.buffers", "camera.memory",
                "camera.seed")
-LIVE_KEYS = (*SOURCE_KEYS, "camera.controls", "engine.view", "filter", "output.watch_unfiltered")
+LIVE_KEYS = (*SOURCE_KEYS, "camera.controls", "engine.view", "filter", "output.watch_unfiltered",
+             "control.allow_save")
 
 
 def written(value):

@@ -238,7 +238,8 @@ class World:
 
     def environment(self):
         flavour = self.setup["faults"]
-        env = {"FFTD_IMAGE_DIR": str(self.images), "XDG_CACHE_HOME": str(self.directory / "cache")}
+        env = {"FFTD_IMAGE_DIR": str(self.images), "XDG_CACHE_HOME": str(self.directory / "cache"),
+               "STATE_DIRECTORY": str(self.directory / "state")}
         helper = BUILD / "fftd-gst"
         if helper.exists():
             env["FFTD_GST_HELPER"] = str(helper)

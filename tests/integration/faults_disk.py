@@ -1,5 +1,6 @@
 """Tests of full disks, each a small tmpfs in a mount namespace of its own."""
 
+import contextlib
 import pathlib
 import subprocess
 
@@ -82,4 +83,37 @@ def test_the_files_of_fftd_ctl(start, full, command, is_whole, what):
     assert done.returncode in SYSEXITS
     assert "No space left on device" in done.stderr
     assert not is_whole or "result" not in done.stderr.partition("device\n")[2]
+    assert daemon.stop() == 0
+
+
+@pytest.mark.parametrize("what", ["blocks", "inodes"])
+def test_what_a_changer_saves(start, full, what):
+    """The call says why it failed, and what was saved before stays."""
+    daemon = start(*FAST_KERNELS, "--set", "control.allow_save=true",
+                   env={"STATE_DIRECTORY": str(full.path)}, wrapper=full("nothing"))
+    with Reader(daemon) as reader:
+        reader.next()
+    state = inside(daemon, full.path)
+    daemon.ctl("filter", "set", "gain:ac=0.5")
+    daemon.ctl("filter", "save")
+    before = (state / "default.conf").read_text()
+    if what == "blocks":
+        with contextlib.suppress(OSError), open(state / "filling", "wb", buffering=0) as filling:
+            while filling.write(bytes(4096)):
+                pass
+    else:
+        with contextlib.suppress(OSError):
+            for number in range(8):
+                (state / str(number)).touch()
+    daemon.ctl("filter", "set", "gain:ac=0.25")
+    done = daemon.ctl("filter", "save", check=False)
+    assert done.returncode != 0 and "No space left on device" in done.stderr
+    assert (state / "default.conf").read_text() == before
+    assert not (state / "default.conf.new").exists()
+    # With space again it can be saved.
+    for entry in state.iterdir():
+        if entry.name != "default.conf":
+            entry.unlink()
+    daemon.ctl("filter", "save")
+    assert 'filter = "gain:dc=1,ac=0.25"' in (state / "default.conf").read_text()
     assert daemon.stop() == 0

@@ -1,14 +1,21 @@
 """Tests of what is compiled in idle time (engine.compile_ahead)."""
 
+import json
 import os
 import pathlib
+import re
 import signal
 import subprocess
+import sys
 import time
 
 import pytest
 
 from conftest import BUILD, PATIENCE, wait_until
+
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+sys.path.insert(0, str(ROOT / "tests/demo"))
+import filters  # noqa: E402, pylint: disable=wrong-import-position
 
 AHEAD = ("--set", "engine.compile_ahead=true", "--set", "engine.tune=off")
 
@@ -89,15 +96,49 @@ def test_the_next_change_compiles_nothing(start, tmp_path):
     compiled, at_first = change("without")
     needed = entries("without")
     assert compiled == 2 and at_first < needed
-    with subprocess.Popen([BUILD / "fftd", "--compile-ahead=64x48:NV12:0", "--set",
+    with subprocess.Popen([BUILD / "fftd", "--compile-ahead=64x48:NV12", "--set",
                            f"engine.cache_dir={tmp_path / 'with'}", *options]) as process:
         wait_until(lambda: needed <= entries("with"), "the programs")
         process.kill()
     assert change("with")[0] == 0
 
 
-@pytest.mark.parametrize("what", ["", "64x48", "64x48:NV12", "64x48:XYZ:0", "4x4:NV12:0",
-                                  "99999x2:NV12:0", "64x48:NV12:x"])
+def examples():
+    """The example of each kind in docs/FILTERS.md."""
+    text = (ROOT / "docs/FILTERS.md").read_text()
+    return list(dict.fromkeys(re.findall(r"^Example: `([^`]*)`", text, re.M)))
+
+
+@pytest.mark.parametrize("planes, not_for_them", [("luma", {"stabilise", "undistort", "remap"}),
+                                                  ("all", set())])
+def test_whatever_comes_next_was_compiled(start, tmp_path, planes, not_for_them):
+    """Each kind after each other one, there and back: an engine that was once wide for a filter made
+    those after it wide, too, in sizes that nothing had been compiled for."""
+    cache, chains = tmp_path / "cache", examples()
+    options = ("--set", "engine.tune=off", "--set", f"engine.cache_dir={cache}", "--set",
+               f"engine.planes={planes}")
+    subprocess.run([BUILD / "fftd", "--compile-ahead=320x240:NV12", *options], check=True,
+                   timeout=600)
+    images = tmp_path / "images"  # recorded later
+    filters.write_images(images, 320, 240)
+    daemon = start(*options, size="320x240", env={"FFTD_IMAGE_DIR": str(images)})
+    daemon.wait_for_log("online")
+    before = set(path.name for path in cache.glob("*.clbin"))
+    late, refused = {}, set()
+    for chain in [*chains, *reversed(chains)]:
+        if daemon.ctl("filter", "set", chain, check=False).returncode != 0:
+            refused.add(chain.partition(":")[0])
+        after = set(path.name for path in cache.glob("*.clbin"))
+        if after != before:
+            late.setdefault(chain, after - before)
+        before = after
+    assert len(chains) > 30 and not late
+    assert refused == not_for_them  # kinds that move pixels would leave colours behind
+    assert daemon.stop() == 0
+
+
+@pytest.mark.parametrize("what", ["", "64x48", "64x48:NV12:0", "64x48:XYZ", "4x4:NV12",
+                                  "99999x2:NV12", "64x48:NV12x"])
 def test_frames_that_it_does_not_know(fftd, what):
     done = fftd(f"--compile-ahead={what}")
     assert done.returncode in (64, 69) and done.stderr.count("\n") == 1

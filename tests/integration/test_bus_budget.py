@@ -68,6 +68,9 @@ ROWS = {
         "64 presets": edits(*64 * [["replace", "preset:moire"]]),
         "15000 changes, too many": edits(*15000 * [[]]),
         "a large PNG": edits(["replace", CHAINS["png"]]) | SLOW},
+    (CAMERA, "Save"): {
+        "32 kernels": {"values": (["filter", "camera.controls"],), "signature": "as"} | SLOW,
+        "64 KiB": {"values": ([ANY_TEXT],), "signature": "as"}},
     (CAMERA, "SetView"): {"of 32 kernels": text("picture"), "64 KiB": text(ANY_TEXT)},
     (CAMERA, "Reload"): {"240 KiB and a large PNG": SLOW},
     (CAMERA, "Snapshot"): {"160x120": {}},
@@ -133,7 +136,9 @@ def begin(start, directory, chain, **options):
     config.write_text("# " + 240 * 1024 * "x" + f'\nfilter = "{CHAINS["png"]}";\n')
     images = write_images(directory / "images")
     daemon = start("--config", config, *FAST_KERNELS, "--filter", chain, "--set",
-                   "engine.frame_timeout=60", env={"FFTD_IMAGE_DIR": str(images)}, **options)
+                   "engine.frame_timeout=60", "--set", "control.allow_save=true",
+                   env={"FFTD_IMAGE_DIR": str(images), "STATE_DIRECTORY": str(directory / "state")},
+                   **options)
     daemon.wait_for_log("online")
     for name in ("control", "control-watch"):
         daemon.wait_for_socket(name)

@@ -9,6 +9,8 @@ import os
 import pathlib
 import pty
 import random
+import re
+import select
 import shutil
 import signal
 import struct
@@ -241,6 +243,22 @@ def test_progress_is_for_terminals(tmp_path):
         assert run.wait(PATIENCE) == 0
     os.close(ours)
     assert b"1500 frames" in shown
+
+
+def test_progress_says_how_long_it_will_take(tmp_path):
+    """Of a recording whose length is known, while a slow reader lets it wait."""
+    source = write_y4m(tmp_path / "in.y4m", map(raw_frame, range(1500)))
+    ours, theirs = pty.openpty()
+    with subprocess.Popen(command(source, "-"), stderr=theirs, stdout=subprocess.PIPE) as run:
+        os.close(theirs)
+        shown = b""
+        while b"left" not in shown:
+            assert run.stdout.read(100000)
+            while select.select([ours], [], [], 0.05)[0]:
+                shown += os.read(ours, 1000)
+        run.kill()
+    os.close(ours)
+    assert re.search(rb"\d+ of 1500 frames, \d+ a second, \d+:\d\d:\d\d left", shown)
 
 
 def test_a_device_that_fails(tmp_path, clip, faults):

@@ -1,0 +1,135 @@
+"""fftd-ctl convert with recordings that other programs have written: ffmpeg and GStreamer write and
+read them, and the filtered samples are compared with a calculation in numpy."""
+
+import json
+import shutil
+import subprocess
+
+import numpy
+import pytest
+
+from test_convert import convert, ffmpeg
+
+pytestmark = pytest.mark.skipif(shutil.which("ffmpeg") is None, reason="needs ffmpeg")
+WIDTH, HEIGHT, FRAMES = 66, 50, 25
+# Luma becomes half as bright: FULL and LIMITED alike, as the filter takes samples as they are.
+FILTER = ("--filter", "gain:dc=0.5,ac=0.5")
+SCENE = ("-f", "lavfi", "-i", f"mandelbrot=s={WIDTH}x{HEIGHT}:r=25,trim=end=1")
+NUMBERED = ("-start_number", "100")
+
+
+def by_ffmpeg(*options):
+    return lambda path: ffmpeg(*SCENE, *options, path)
+
+
+def by_gstreamer(layout, encoder):
+    def write(path):
+        subprocess.run(["gst-launch-1.0", "-q", "videotestsrc", "pattern=ball",
+                        f"num-buffers={FRAMES}", "!",
+                        f"video/x-raw,format={layout},width={WIDTH},height={HEIGHT},"
+                        "framerate=25/1", "!", *encoder.split(), "!", "filesink",
+                        f"location={path}"], check=True, timeout=60)
+    return write
+
+
+# What writes it, what it is converted to, and the samples of both in ffmpeg's words.
+KINDS = {
+    "mjpeg.avi": (by_ffmpeg("-c:v", "mjpeg", "-pix_fmt", "yuvj420p"), "out.mkv", "yuvj420p"),
+    "yuy2.avi": (by_gstreamer("YUY2", "avimux"), "out.avi", "yuyv422"),
+    "uyvy.mov": (by_ffmpeg("-c:v", "rawvideo", "-pix_fmt", "uyvy422"), "out.raw", "uyvy422"),
+    "422.mkv": (by_ffmpeg("-c:v", "ffv1", "-pix_fmt", "yuv422p"), "out.mkv", "yuyv422"),
+    "h264.mp4": (by_ffmpeg("-c:v", "libx264", "-bf", "3", "-pix_fmt", "yuv420p"), "out.mkv",
+                 "yuv420p"),
+    "gst.mkv": (by_gstreamer("I420", "jpegenc ! matroskamux"), "out.y4m", "yuvj420p"),
+    "grey.mkv": (by_ffmpeg("-c:v", "ffv1", "-pix_fmt", "gray"), "out-%03d.pgm", "gray"),
+    "grey16.mkv": (by_ffmpeg("-c:v", "ffv1", "-pix_fmt", "gray16le"), "out.mkv", "gray16le"),
+    "in.y4m": (by_ffmpeg("-pix_fmt", "yuv420p"), "out.y4m", "yuv420p"),
+    "in.raw": (by_ffmpeg("-f", "rawvideo", "-pix_fmt", "gray16le"), "out.raw", "gray16le"),
+    "in-%03d.png": (by_ffmpeg(*NUMBERED, "-pix_fmt", "gray16be"), "out-%03d.png", "gray16le"),
+    "in-%d.tif": (by_ffmpeg("-start_number", "98", "-pix_fmt", "gray16le"), "out-%d.tif",
+                  "gray16le"),
+    "in-%04d.bmp": (by_ffmpeg("-pix_fmt", "gray"), "out-%04d.bmp", "gray"),
+    "pipe.y4m": (by_ffmpeg("-pix_fmt", "gray16le", "-strict", "-1"), "-", "gray16le"),
+}
+
+
+def decode(path, pixels):
+    """Its frames as ffmpeg reads them: an array of samples for each."""
+    raw = ("-f", "rawvideo", "-video_size", f"{WIDTH}x{HEIGHT}", "-pix_fmt", pixels)
+    first = [number for number in range(200) if (path.parent / (path.name % number)).exists()] \
+        if "%" in path.name else []
+    data = ffmpeg(*(raw if path.suffix == ".raw" else ()),
+                  *(("-start_number", first[0]) if first else ()), "-i", path, "-fps_mode",
+                  "passthrough", "-f", "rawvideo", "-pix_fmt", pixels, "-")
+    frames = numpy.frombuffer(data, "<u2" if "16" in pixels else "u1").reshape(FRAMES, -1)
+    return frames.astype(float), first
+
+
+def is_luma(pixels, samples):
+    """Which samples of a frame the filter changes."""
+    place = numpy.arange(samples)
+    if pixels in ("yuyv422", "uyvy422"):
+        return place % 2 == (pixels == "uyvy422")
+    return place < WIDTH * HEIGHT
+
+
+@pytest.mark.parametrize("name", KINDS)
+def test_each_kind_of_recording(tmp_path, name):
+    """Every frame once, in order, each sample as it should be."""
+    write, result, pixels = KINDS[name]
+    source, target = tmp_path / name, tmp_path / result
+    write(source)
+    raw = ("--size", f"{WIDTH}x{HEIGHT}", "--pixel-format", "Y16") if name == "in.raw" else ()
+    if result == "-":
+        target = tmp_path / "out.y4m"
+        with open(source, "rb") as stdin:
+            target.write_bytes(convert("-", "-", *FILTER, stdin=stdin).stdout)
+    else:
+        done = convert(source, target, *FILTER, *raw, "--json")
+        assert json.loads(done.stdout)["frames"] == FRAMES and done.stderr == b""
+    before, first = decode(source, pixels)
+    after, numbers = decode(target, pixels)
+    luma = is_luma(pixels, before.shape[1])
+    assert numpy.abs(after[:, luma] - before[:, luma] / 2).max() <= 1
+    assert (after[:, ~luma] == before[:, ~luma]).all()
+    # No two frames are alike, so that their order can be seen.
+    assert len({frame.tobytes() for frame in before}) == FRAMES
+    if "%" in name:
+        assert numbers == first  # a picture keeps its number
+
+
+@pytest.mark.parametrize("pixels, name, other", (
+    ("gray16be", "in-%03d.png", "out-%03d.png"), ("gray16le", "in-%03d.tif", "out-%03d.tif"),
+    ("gray", "in-%03d.png", "out-%03d.tif"), ("rgb24", "in-%03d.png", "out-%03d.png"),
+    ("gray10le", "in.mkv", "out.mkv"), ("gray12le", "in.mkv", "out.mkv"),
+    ("yuyv422", "in.avi", "out.raw"), ("yuv422p", "in.mkv", "out.mkv")))
+def test_no_bit_is_lost(tmp_path, pixels, name, other):
+    codec = {".mkv": ("-c:v", "ffv1"), ".avi": ("-c:v", "rawvideo")}.get(name[-4:], ())
+    ffmpeg(*SCENE, *codec, *(("-start_number", "7") if "%" in name else ()), "-pix_fmt", pixels,
+           tmp_path / name)
+    assert convert(tmp_path / name, tmp_path / other).stderr == b""
+    wanted, _ = decode(tmp_path / name, pixels)
+    found, _ = decode(tmp_path / other, pixels)
+    assert (wanted == found).all()
+
+
+@pytest.mark.parametrize("pixels, text", (("yuv420p10le", b"yuv420p10le is read as yuv420p"),
+                                          ("yuv444p", b"yuv444p is read as yuv420p"),
+                                          ("bgra", b"bgra is read as rgb24")))
+def test_what_is_changed_is_said(tmp_path, pixels, text):
+    ffmpeg(*SCENE, "-c:v", "ffv1", "-pix_fmt", pixels, tmp_path / "in.mkv")
+    assert text in convert(tmp_path / "in.mkv", tmp_path / "out.mkv").stderr
+
+
+def test_a_sequence_with_a_gap(tmp_path):
+    """ffmpeg would end before it, without a word."""
+    by_ffmpeg("-pix_fmt", "gray")(tmp_path / "in-%02d.png")
+    (tmp_path / "in-09.png").unlink()
+    (tmp_path / "in-001.png").write_bytes(b"")  # of another pattern
+    done = convert(tmp_path / "in-%02d.png", tmp_path / "out.y4m", code=65)
+    assert b"no picture with the number 9: expected all from 1 to 25" in done.stderr
+    assert not (tmp_path / "out.y4m").exists()
+    done = convert(tmp_path / "none-%02d.png", tmp_path / "out.y4m", code=66)
+    assert b"no picture of this name" in done.stderr
+    done = convert(tmp_path / "no" / "in-%02d.png", tmp_path / "out.y4m", code=66)
+    assert b"no picture of this name" in done.stderr

@@ -225,8 +225,8 @@ static void find_daemon(struct bridge *bridge)
 {
     if (bridge->bus != NULL || open_bus(bridge, &bridge->bus, "control-watch") < 0)
         return;
-    sd_bus_match_signal(bridge->bus, NULL, NULL, BUS_PATH, BUS_PROPERTIES, "PropertiesChanged",
-                        on_changed, bridge);
+    sd_bus_match_signal(bridge->bus, NULL, NULL, bus_path(bridge->bus), BUS_PROPERTIES,
+                        "PropertiesChanged", on_changed, bridge);
     bridge->is_new = true;
 }
 
@@ -237,8 +237,8 @@ static void publish_picture(struct bridge *bridge)
     struct picture picture = {0};
     struct text text;
     struct json unused;
-    int r = sd_bus_call_method(bridge->bus, NULL, BUS_PATH, BUS_INTERFACE, "SnapshotAfter", NULL,
-                               &reply, "");
+    int r = sd_bus_call_method(bridge->bus, NULL, bus_path(bridge->bus), BUS_INTERFACE,
+                               "SnapshotAfter", NULL, &reply, "");
     if (r >= 0)
         r = shot_read(&shot, reply, false);
     if (r >= 0)
@@ -315,8 +315,8 @@ static bool change_filter(struct bridge *bridge, const char *chain)
     uint64_t serial = 0;
     int r = open_bus(bridge, &bus, "control");
     if (r == 0)
-        r = sd_bus_call_method(bus, NULL, BUS_PATH, BUS_INTERFACE, "SetFilter", &error, &reply, "s",
-                               chain);
+        r = sd_bus_call_method(bus, NULL, bus_path(bus), BUS_INTERFACE, "SetFilter", &error, &reply,
+                               "s", chain);
     if (r >= 0)
         r = sd_bus_message_read(reply, "t", &serial);
     answer(bridge, chain, serial,

@@ -1,6 +1,6 @@
-/* Wiring: one camera, its ring's server, its D-Bus object and the service manager in one event
- * loop. Nothing here takes long; frames have threads of their own (camera.h), and files are read in
- * threads of the bus (bus/worker.h). */
+/* Wiring: one camera, the readers of its rings, its D-Bus object and the service manager in one
+ * event loop. Nothing here takes long; frames have threads of their own (camera.h), and files are
+ * read in threads of the bus (bus/worker.h). */
 #include <errno.h>
 #include <limits.h>
 #include <signal.h>
@@ -24,7 +24,7 @@
 #include "designer/compile_ahead.h"
 #include "options.h"
 #include "print.h"
-#include "ring/ring.h"
+#include "readers.h"
 #include "service/environment.h"
 #include "service/listener.h"
 #include "service/log.h"
@@ -42,8 +42,7 @@ struct daemon {
     struct notifier *notifier;
     struct runtime *runtime;
     struct camera *camera;
-    struct ring_server *server;
-    struct listener *frames_listener;
+    struct readers *readers;
     struct bus *bus;
     struct listener *control_listener;
     struct listener *watch_listener;
@@ -90,11 +89,11 @@ static void end_reload(struct daemon *daemon)
     struct camera_status status;
     char text[600];
 
-    bus_announce_filter(daemon->bus);
+    bus_announce_filter(daemon->bus, CAMERA_MAIN);
     if (!daemon->is_reloading || daemon->hangups > 0 || reload_is_pending(&daemon->reload))
         return;
     daemon->is_reloading = false;
-    camera_get_status(daemon->camera, &status);
+    camera_get_status(daemon->camera, CAMERA_MAIN, &status);
     describe(&status, text, sizeof text);
     service_reloaded(daemon->service, text);
 }
@@ -116,16 +115,20 @@ static int on_camera(sd_event_source *source, int fd, uint32_t revents, void *us
 {
     struct daemon *daemon = userdata;
     struct camera_status status;
-    unsigned events = camera_take_events(daemon->camera);
+    unsigned all_events = 0, events[CONFIG_MAX_OUTPUTS];
+    camera_take_events(daemon->camera, events);
 
     (void)source, (void)fd, (void)revents;
-    if (events & CAMERA_EVENT_RING)
-        ring_server_set_ring(daemon->server, camera_ring(daemon->camera));
-    if (events != 0)
-        bus_announce(daemon->bus, events);
-    if ((events & (CAMERA_EVENT_STATE | CAMERA_EVENT_FRAME | CAMERA_EVENT_DESIGN)) == 0)
+    for (unsigned i = 0; i < config_output_count(&daemon->config); i++) {
+        if (events[i] & CAMERA_EVENT_RING)
+            readers_update(daemon->readers, i);
+        if (events[i] != 0)
+            bus_announce(daemon->bus, i, events[i]);
+        all_events |= events[i];
+    }
+    if ((all_events & (CAMERA_EVENT_STATE | CAMERA_EVENT_FRAME | CAMERA_EVENT_DESIGN)) == 0)
         return 0;
-    camera_get_status(daemon->camera, &status);
+    camera_get_status(daemon->camera, CAMERA_MAIN, &status);
     if (reload_settle(&daemon->reload, daemon->camera, &daemon->config, &status))
         end_reload(daemon);
     /* Several events may have come before this thread ran: a published frame counts, too. */
@@ -135,7 +138,7 @@ static int on_camera(sd_event_source *source, int fd, uint32_t revents, void *us
                              status.open_error < 0 ? exit_code(status.open_error) : EX_SOFTWARE);
     if (status.state == CAMERA_FINISHED)
         return sd_event_exit(daemon->event, EX_OK);
-    if ((events & (CAMERA_EVENT_STATE | CAMERA_EVENT_FRAME)) != 0)
+    if ((all_events & (CAMERA_EVENT_STATE | CAMERA_EVENT_FRAME)) != 0)
         report_to_service(daemon, &status);
     return 0;
 }
@@ -237,80 +240,6 @@ static int take_signals(struct daemon *daemon, struct error *why)
     return r < 0 ? error_set(why, -r, "cannot create the event loop: %s", strerror(-r)) : 0;
 }
 
-static void on_clients(void *context, bool has_clients)
-{
-    camera_set_has_readers(context, has_clients);
-}
-
-/* The ring that follows the one of the previous process; NULL: none. */
-static struct ring *continue_ring(struct daemon *daemon)
-{
-    char name[RUNTIME_NAME_BYTES];
-    struct ring *ring = NULL;
-    struct error why;
-    int fd;
-
-    while (ring == NULL && (fd = runtime_take_kept(daemon->runtime, RING_STORE_NAME, name)) >= 0) {
-        if (ring_continue(&ring, fd, &why) < 0)
-            log_warning("%s; frames are numbered from 1 again", why.text);
-        else
-            log_info("resuming after frame %llu of the previous process",
-                     (unsigned long long)ring_newest(ring));
-    }
-    return ring;
-}
-
-static void inherit_clients(struct daemon *daemon)
-{
-    char name[RUNTIME_NAME_BYTES];
-    struct error why;
-    int fd;
-
-    while ((fd = runtime_take_kept(daemon->runtime, RING_STORE_CLIENT, name)) >= 0) {
-        if (ring_server_adopt(daemon->server, fd, name, &why) == 0)
-            continue;
-        log_warning("%s", why.text);
-        notifier_forget(daemon->notifier, name);
-    }
-}
-
-static void keep(void *context, const char *name, int fd)
-{
-    struct daemon *daemon = context;
-    notifier_keep(daemon->notifier, name, fd);
-}
-
-static void forget(void *context, const char *name)
-{
-    struct daemon *daemon = context;
-    notifier_forget(daemon->notifier, name);
-}
-
-static int on_frames_client(void *context, int fd, uid_t uid, struct error *why)
-{
-    struct daemon *daemon = context;
-    return ring_server_accept(daemon->server, fd, uid, why);
-}
-
-static int start_server(struct daemon *daemon, struct error *why)
-{
-    const struct ring_store store = {.keep = keep, .forget = forget, .context = daemon};
-    const struct listener_options options = {
-        .name = "frames", .connected = on_frames_client, .context = daemon};
-    int r =
-        ring_server_create(&daemon->server, daemon->event, daemon->config.output.max_clients, why);
-    if (r < 0)
-        return r;
-    ring_server_watch(daemon->server, on_clients, daemon->camera);
-    if (service_is_managed())
-        ring_server_set_store(daemon->server, &store);
-    inherit_clients(daemon);
-    ring_server_set_ring(daemon->server, camera_ring(daemon->camera));
-    int fd = runtime_listen(daemon->runtime, "frames", SOCK_SEQPACKET, why);
-    return fd < 0 ? fd
-                  : listener_create(&daemon->frames_listener, daemon->event, fd, &options, why);
-}
-
 static int on_changer(void *context, int fd, uid_t uid, struct error *why)
 {
     struct daemon *daemon = context;
@@ -339,7 +268,7 @@ static int start_bus(struct daemon *daemon, struct error *why)
     clock_gettime(CLOCK_REALTIME, &now);
     const struct bus_hooks hooks = {
         .camera = daemon->camera,
-        .server = daemon->server,
+        .server = readers_servers(daemon->readers),
         .config = &daemon->config,
         .start_time_ns = (uint64_t)(now.tv_sec * NS_PER_S + now.tv_nsec),
         .config_file = daemon->config_file,
@@ -361,6 +290,8 @@ static int start_bus(struct daemon *daemon, struct error *why)
 
 static int start(struct daemon *daemon, struct error *why)
 {
+    struct readers_parts parts = {.config = &daemon->config};
+    struct ring *continued[CONFIG_MAX_OUTPUTS];
     daemon->wait = daemon->options->wait || service_is_managed();
     int r = take_signals(daemon, why);
     if (r == 0)
@@ -368,11 +299,15 @@ static int start(struct daemon *daemon, struct error *why)
     /* The directory comes first: a second daemon of this name must not touch the camera. */
     if (r == 0)
         r = runtime_create(&daemon->runtime, daemon->config.output.runtime_dir, why);
+    if (r < 0)
+        return r;
+    parts.event = daemon->event;
+    parts.runtime = daemon->runtime;
+    parts.notifier = daemon->notifier;
+    readers_continue(&parts, continued);
+    r = camera_start(&daemon->camera, &daemon->config, continued, daemon->wait, why);
     if (r == 0)
-        r = camera_start(&daemon->camera, &daemon->config, continue_ring(daemon), daemon->wait,
-                         why);
-    if (r == 0)
-        r = start_server(daemon, why);
+        r = readers_create(&daemon->readers, &parts, daemon->camera, why);
     if (r == 0)
         r = start_bus(daemon, why);
     if (r == 0)
@@ -396,8 +331,7 @@ static bool stop(struct daemon *daemon)
     reload_cancel(&daemon->reload);
     bool stopped = bus_destroy(daemon->bus) == 0;
     stopped = camera_halt(daemon->camera) == 0 && stopped;
-    listener_destroy(daemon->frames_listener);
-    ring_server_destroy(daemon->server);
+    readers_destroy(daemon->readers);
     stopped = stopped && camera_stop(daemon->camera) == 0;
     notifier_destroy(daemon->notifier);
     runtime_destroy(daemon->runtime);
@@ -422,7 +356,7 @@ static int run(const struct options *options, const struct config *config)
     struct error why;
     int code;
 
-    filter_chain_hold(&daemon.config.filter);
+    config_hold_filters(&daemon.config);
     config_trim_images();
     options_file(options, daemon.config_file);
     log_init(config->name, options->max_priority);

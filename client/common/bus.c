@@ -1,6 +1,7 @@
 #include "bus.h"
 
 #include <errno.h>
+#include <limits.h>
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
@@ -12,6 +13,8 @@
 /* ---- connecting ---- */
 
 #define CONNECT_TIMEOUT_S 5 /* how long to wait in a full queue of connections */
+#define MAIN_PATH         "/org/fftd/camera"
+#define OUTPUTS           "/outputs/"
 
 /* sd-bus does not report why it could not connect, so the socket is connected here. */
 static int connect_socket(const char *dir, const char *name)
@@ -34,13 +37,46 @@ static int connect_socket(const char *dir, const char *name)
     return fd;
 }
 
+/* Splits an output's directory into the daemon's and the path of the output's object, in which an
+ * underscore stands for a hyphen. */
+static int split_dir(const char *dir, char daemon_dir[PATH_MAX], char path[128])
+{
+    const char *last = strrchr(dir, '/');
+    const size_t length = last != NULL ? (size_t)(last + 1 - dir) : 0;
+    const size_t outputs = strlen(OUTPUTS);
+    const bool is_output = length > outputs && last[1] != '\0' &&
+                           strncmp(dir + length - outputs, OUTPUTS, outputs) == 0;
+    const int bytes = is_output ? snprintf(path, 128, "%s%s%s", MAIN_PATH, OUTPUTS, last + 1)
+                                : snprintf(path, 128, "%s", MAIN_PATH);
+    if (bytes >= 128 ||
+        snprintf(daemon_dir, PATH_MAX, "%.*s", (int)(is_output ? length - outputs : strlen(dir)),
+                 dir) >= PATH_MAX)
+        return -ENAMETOOLONG;
+    for (char *at = path; *at != '\0'; at++)
+        if (*at == '-')
+            *at = '_';
+    return 0;
+}
+
+const char *bus_path(sd_bus *bus)
+{
+    const char *path;
+    return sd_bus_get_description(bus, &path) >= 0 ? path : MAIN_PATH;
+}
+
 int bus_connect(sd_bus **ret, const char *dir, const char *socket_name)
 {
+    char daemon_dir[PATH_MAX], path[128];
     sd_bus *bus = NULL;
-    int fd = connect_socket(dir, socket_name);
+    int r = split_dir(dir, daemon_dir, path);
+    if (r < 0)
+        return r;
+    int fd = connect_socket(daemon_dir, socket_name);
     if (fd < 0)
         return fd;
-    int r = sd_bus_new(&bus);
+    r = sd_bus_new(&bus);
+    if (r >= 0)
+        r = sd_bus_set_description(bus, path);
     if (r >= 0)
         r = sd_bus_set_fd(bus, fd, fd);
     if (r < 0) {
@@ -61,13 +97,13 @@ fail:
 
 int bus_new_call(sd_bus *bus, sd_bus_message **ret, const char *method)
 {
-    return sd_bus_message_new_method_call(bus, ret, NULL, BUS_PATH, BUS_INTERFACE, method);
+    return sd_bus_message_new_method_call(bus, ret, NULL, bus_path(bus), BUS_INTERFACE, method);
 }
 
 int bus_get_all(sd_bus *bus, sd_bus_message **ret)
 {
-    const int r = sd_bus_call_method(bus, NULL, BUS_PATH, BUS_PROPERTIES, "GetAll", NULL, ret, "s",
-                                     BUS_INTERFACE);
+    const int r = sd_bus_call_method(bus, NULL, bus_path(bus), BUS_PROPERTIES, "GetAll", NULL, ret,
+                                     "s", BUS_INTERFACE);
     return r < 0 ? r : 0;
 }
 

@@ -12,13 +12,17 @@
 
 #include "json.h"
 
-#define BUS_PATH       "/org/fftd/camera"
 #define BUS_INTERFACE  "org.fftd.Camera1"
 #define BUS_PROPERTIES "org.freedesktop.DBus.Properties"
 
-/* Connects to the control socket of this name in dir. A success does not mean that the daemon
- * serves the connection: the first call waits for that. */
+/* Connects to the control socket of this name of the daemon whose runtime directory dir is. That of
+ * an output (fftd_runtime_dir of "front:small") leads to the same socket and to the output's
+ * object. A success does not mean that the daemon serves the connection: the first call waits for
+ * that. */
 int bus_connect(sd_bus **ret, const char *dir, const char *socket_name);
+
+/* The path of the object that the connection was made for. The text belongs to the connection. */
+const char *bus_path(sd_bus *bus);
 
 /* Creates a call of a method of the object, without arguments. The caller unrefs *ret. */
 int bus_new_call(sd_bus *bus, sd_bus_message **ret, const char *method);

@@ -14,6 +14,16 @@ const struct command command_table[] = {
      "  fftd-ctl --name front status\n"
      "  fftd-ctl status --json | jq .State\n",
      0, 0, 0, command_status},
+    {"output", "list", "show the pictures that the camera offers",
+     "A camera has the output main, and those that its configuration names in\n"
+     "`outputs`. Every command shows or changes one of them if its name follows that\n"
+     "of the camera: --name front:small. In a --runtime-dir DIR it is\n"
+     "DIR/outputs/small.\n\n"
+     "Examples:\n"
+     "  fftd-ctl --name front output list\n"
+     "  fftd-ctl --name front:small filter set gaussian-blur:sigma=1\n"
+     "  fftd-ctl --name front:small frames | ffplay -\n",
+     0, 1, 1, command_output},
     {"stats", "", "show counters and latency percentiles",
      "Latency is measured for each step of a frame's processing. `total` is the\n"
      "time from capture to publication.\n\n"

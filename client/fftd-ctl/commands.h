@@ -36,6 +36,7 @@ extern const unsigned command_count;
 
 /* status.c, stats.c */
 int command_list(const struct ctl *ctl);
+int command_output(const struct ctl *ctl);
 int command_status(const struct ctl *ctl);
 int command_stats(const struct ctl *ctl);
 

@@ -4,6 +4,7 @@
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
+#include <unistd.h>
 
 #include <fftd/fftd.h>
 
@@ -67,14 +68,47 @@ int ctl_runtime_dir(const struct ctl *ctl, char path[PATH_MAX])
     int r = ctl->runtime_dir != NULL ? directory_path(ctl->runtime_dir, path)
                                      : fftd_runtime_dir(ctl->name, path, PATH_MAX);
     if (r == -EINVAL)
-        return ctl_fail(ctl, EX_USAGE, "--name %s: expected letters, digits, _ and -", ctl->name);
+        return ctl_fail(
+            ctl, EX_USAGE,
+            "--name %s: expected letters, digits, _ and -, and for an output NAME:OUTPUT",
+            ctl->name);
     if (r < 0)
         return ctl_fail(ctl, EX_USAGE, "the path of the runtime directory is too long");
     return 0;
 }
 
+const char *ctl_output(const char *dir)
+{
+    static const char outputs[] = "/outputs/";
+    const char *last = strrchr(dir, '/');
+    const size_t length = last != NULL ? (size_t)(last + 1 - dir) : 0;
+    return length >= sizeof outputs &&
+                   strncmp(last + 2 - sizeof outputs, outputs, sizeof outputs - 1) == 0
+               ? last + 1
+               : "";
+}
+
+int ctl_no_output(const struct ctl *ctl, const char *dir)
+{
+    return ctl_fail(ctl, EX_UNAVAILABLE,
+                    "the camera has no output %s: `fftd-ctl output list` shows those that it has",
+                    ctl_output(dir));
+}
+
+/* Returns whether the daemon of an output's directory is there. */
+static bool has_daemon(const char *dir)
+{
+    char path[PATH_MAX + 16];
+    const size_t length = strlen(dir) - strlen(ctl_output(dir)) - strlen("outputs/");
+    snprintf(path, sizeof path, "%.*scontrol", (int)length, dir);
+    return access(path, F_OK) == 0;
+}
+
 int ctl_no_daemon(const struct ctl *ctl, const char *dir, int negative_errno)
 {
+    const int name_length = (int)strcspn(ctl->name, ":");
+    if (negative_errno == -ENOENT && *ctl_output(dir) != '\0' && has_daemon(dir))
+        return ctl_no_output(ctl, dir);
     if (negative_errno == -EACCES || negative_errno == -EPERM)
         return ctl_fail(ctl, EX_NOPERM,
                         "permission denied for the daemon in %s: only the owner and the groups "
@@ -89,10 +123,10 @@ int ctl_no_daemon(const struct ctl *ctl, const char *dir, int negative_errno)
                         "--source pattern:moire`, or see `fftd-ctl list` for those running",
                         dir, dir);
     return ctl_fail(ctl, EX_UNAVAILABLE,
-                    "no daemon named %s is running in %s or in the user's own directories; start "
-                    "one with `systemctl start fftd@%s` or `fftd --name %s --source "
+                    "no daemon named %.*s is running in %s or in the user's own directories; start "
+                    "one with `systemctl start fftd@%.*s` or `fftd --name %.*s --source "
                     "pattern:moire`, or see `fftd-ctl list` for those running",
-                    ctl->name, dir, ctl->name, ctl->name);
+                    name_length, ctl->name, dir, name_length, ctl->name, name_length, ctl->name);
 }
 
 int ctl_finish(const struct ctl *ctl)

@@ -176,6 +176,9 @@ int daemon_send(const struct ctl *ctl, sd_bus *bus, int built, sd_bus_message *m
         code = ctl_fail(ctl, EX_TEMPFAIL, "the daemon did not answer in time");
     else if (r == -EBADMSG)
         code = fail_unreadable(ctl, r);
+    else if (sd_bus_error_has_name(&error, SD_BUS_ERROR_UNKNOWN_OBJECT) &&
+             *ctl_output(bus_path(bus)) != '\0')
+        code = ctl_no_output(ctl, bus_path(bus));
     else if (r < 0)
         code = ctl_fail(ctl, exit_code_of(&error), "%s",
                         error.message != NULL ? error.message : strerror(-r));
@@ -200,7 +203,8 @@ int daemon_call(const struct ctl *ctl, sd_bus *bus, sd_bus_message **ret, const 
 int daemon_get_all(const struct ctl *ctl, sd_bus *bus, sd_bus_message **ret)
 {
     sd_bus_message *message = NULL;
-    int r = sd_bus_message_new_method_call(bus, &message, NULL, BUS_PATH, BUS_PROPERTIES, "GetAll");
+    int r = sd_bus_message_new_method_call(bus, &message, NULL, bus_path(bus), BUS_PROPERTIES,
+                                           "GetAll");
     if (r >= 0)
         r = sd_bus_message_append(message, "s", BUS_INTERFACE);
     return daemon_send(ctl, bus, r, message, ret);
@@ -238,7 +242,8 @@ int daemon_try_get_all(const struct ctl *ctl, sd_bus *bus, sd_bus_message **ret)
 int daemon_try_get_stats(const struct ctl *ctl, sd_bus *bus, sd_bus_message **ret)
 {
     return clean_reply(
-        ctl, sd_bus_call_method(bus, NULL, BUS_PATH, BUS_INTERFACE, "GetStats", NULL, ret, NULL),
+        ctl,
+        sd_bus_call_method(bus, NULL, bus_path(bus), BUS_INTERFACE, "GetStats", NULL, ret, NULL),
         ret);
 }
 

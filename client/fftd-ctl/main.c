@@ -22,7 +22,8 @@ static void print_usage(FILE *file)
         fprintf(file, "  %-10s %s\n", command_table[i].name, command_table[i].summary);
     fputs("\n"
           "Options, before or after the command:\n"
-          "      --name NAME        use the daemon with this name (default: \"default\")\n"
+          "      --name NAME        use the daemon with this name (default: \"default\");\n"
+          "                         NAME:OUTPUT is one of its outputs\n"
           "      --runtime-dir DIR  use the daemon whose sockets are in DIR\n"
           "      --json             print results and errors as JSON\n"
           "  -h, --help             show this page, or the help of a command\n"

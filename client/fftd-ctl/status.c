@@ -76,8 +76,10 @@ static void print_status(sd_bus_message *p, const char *dir)
 {
     const char *reason = bus_text(p, "StateReason");
     char why[READING_WHY_BYTES], smaller[96];
-    printf("%-9s %s, %s%s%s\n", "camera", bus_text(p, "Name"), bus_text(p, "State"),
-           *reason != '\0' ? ": " : "", reason);
+    const char *output = bus_text(p, "OutputName");
+    const bool is_named = *output != '\0' && strcmp(output, "main") != 0;
+    printf("%-9s %s%s%s, %s%s%s\n", "camera", bus_text(p, "Name"), is_named ? ":" : "",
+           is_named ? output : "", bus_text(p, "State"), *reason != '\0' ? ": " : "", reason);
     print_line("source", reading_source(p));
     print_line("input", bus_text(p, "Input"));
     print_line("output", bus_text(p, "Output"));
@@ -228,4 +230,46 @@ int command_list(const struct ctl *ctl)
     else if (listing.count == 0)
         puts("no daemon is running; start one with `fftd --source pattern:moire`");
     return ctl_finish(ctl);
+}
+
+/* ---- output list ---- */
+
+/* The names are copied first, because each output is asked over a connection of its own. */
+static int list_outputs(struct listing *listing, const char *dir, sd_bus_message *properties)
+{
+    const char *name;
+    char below[2 * PATH_MAX];
+    if (!bus_find_entries(properties, "OutputNames", "as"))
+        return ctl_fail(listing->ctl, EX_PROTOCOL, "this daemon is older than its named outputs");
+    while (sd_bus_message_read(properties, "s", &name) > 0) {
+        const bool is_main = strcmp(name, "main") == 0;
+        snprintf(below, sizeof below, "%s%s%s", dir, is_main ? "" : "/outputs/",
+                 is_main ? "" : name);
+        list_one(listing, below, name);
+    }
+    return 0;
+}
+
+int command_output(const struct ctl *ctl)
+{
+    struct listing listing = {.ctl = ctl, .json.file = stdout};
+    char dir[PATH_MAX];
+    sd_bus_message *properties = NULL;
+    if (strcmp(ctl->argv[0], "list") != 0)
+        return ctl_fail(ctl, EX_USAGE, "output %s: expected list", ctl->argv[0]);
+    int code = ctl_runtime_dir(ctl, dir);
+    if (code == 0 && *ctl_output(dir) != '\0')
+        return ctl_fail(ctl, EX_USAGE, "output list: expected the name of a camera, without :%s",
+                        ctl_output(dir));
+    if (code == 0)
+        code = daemon_ask(ctl, &properties, NULL);
+    if (code != 0)
+        return code;
+    if (ctl->json)
+        json_open(&listing.json, NULL, '[');
+    code = list_outputs(&listing, dir, properties);
+    if (ctl->json)
+        json_close(&listing.json, ']');
+    sd_bus_message_unref(properties);
+    return code != 0 ? code : ctl_finish(ctl);
 }

@@ -228,8 +228,8 @@ static void find_daemon(struct bridge *bridge)
 {
     if (bridge->bus != NULL || open_bus(bridge, &bridge->bus, "control-watch") < 0)
         return;
-    sd_bus_match_signal(bridge->bus, NULL, NULL, BUS_PATH, BUS_PROPERTIES, "PropertiesChanged",
-                        on_changed, bridge);
+    sd_bus_match_signal(bridge->bus, NULL, NULL, bus_path(bridge->bus), BUS_PROPERTIES,
+                        "PropertiesChanged", on_changed, bridge);
     bridge->is_new = true;
 }
 
@@ -240,8 +240,8 @@ static void publish_picture(struct bridge *bridge)
     struct picture picture = {0};
     struct text text;
     struct json unused;
-    int r = sd_bus_call_method(bridge->bus, NULL, BUS_PATH, BUS_INTERFACE, "SnapshotAfter", NULL,
-                               &reply, "");
+    int r = sd_bus_call_method(bridge->bus, NULL, bus_path(bridge->bus), BUS_INTERFACE,
+                               "SnapshotAfter", NULL, &reply, "");
     if (r >= 0)
         r = shot_read(&shot, reply, false);
     if (r >= 0)
@@ -328,11 +328,11 @@ static int change_filter(struct bridge *bridge, const char *chain)
         return -ENOTCONN;
     }
     if (r == 0)
-        r = sd_bus_get_property_string(bus, NULL, BUS_PATH, BUS_INTERFACE, "Filter", &error,
+        r = sd_bus_get_property_string(bus, NULL, bus_path(bus), BUS_INTERFACE, "Filter", &error,
                                        &before);
     if (r >= 0)
-        r = sd_bus_call_method(bus, NULL, BUS_PATH, BUS_INTERFACE, "SetFilter", &error, &reply, "s",
-                               chain);
+        r = sd_bus_call_method(bus, NULL, bus_path(bus), BUS_INTERFACE, "SetFilter", &error, &reply,
+                               "s", chain);
     if (r >= 0)
         r = sd_bus_message_read(reply, "t", &serial);
     answer(bridge, chain, serial, before,

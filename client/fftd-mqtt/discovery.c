@@ -129,8 +129,8 @@ static void offer_presets(struct broker *broker, const struct bridge_options *op
     struct message message;
     sd_bus_message *reply = NULL;
     const char *preset;
-    if (sd_bus_call_method(bus, NULL, BUS_PATH, BUS_INTERFACE, "ListPresets", NULL, &reply, "") >=
-            0 &&
+    if (sd_bus_call_method(bus, NULL, bus_path(bus), BUS_INTERFACE, "ListPresets", NULL, &reply,
+                           "") >= 0 &&
         sd_bus_message_enter_container(reply, 'a', "s") > 0 &&
         begin(&message, options, "select", "preset", "Preset")) {
         put(&message.json, "command_topic", options, "preset/set");

@@ -25,8 +25,8 @@ static int write_reply(struct changer *changer, struct json *json, const char *k
                        const char *method, sd_bus_error *error)
 {
     sd_bus_message *reply = NULL;
-    int r = sd_bus_call_method(changer->bus.bus, NULL, BUS_PATH, BUS_INTERFACE, method, error,
-                               &reply, NULL);
+    int r = sd_bus_call_method(changer->bus.bus, NULL, bus_path(changer->bus.bus), BUS_INTERFACE,
+                               method, error, &reply, NULL);
     if (r >= 0)
         r = bus_to_json(reply, json, key);
     sd_bus_message_unref(reply);

@@ -59,8 +59,8 @@ static struct image *ask(struct daemon_bus *bus, void *encoder)
     struct shot shot = {0};
     int r = daemon_bus_open(bus);
     if (r == 0)
-        r = sd_bus_call_method(bus->bus, NULL, BUS_PATH, BUS_INTERFACE, "Snapshot", &error, &reply,
-                               NULL);
+        r = sd_bus_call_method(bus->bus, NULL, bus_path(bus->bus), BUS_INTERFACE, "Snapshot",
+                               &error, &reply, NULL);
     if (r >= 0)
         r = shot_read(&shot, reply, true);
     /* Returns the daemon's memory before the frames are encoded. */

@@ -145,8 +145,8 @@ static int take_shot(struct search *search, sd_bus_error *error)
 {
     struct shot shot = {0};
     sd_bus_message *reply = NULL;
-    int r = sd_bus_call_method(search->bus.bus, NULL, BUS_PATH, BUS_INTERFACE, "Snapshot", error,
-                               &reply, NULL);
+    int r = sd_bus_call_method(search->bus.bus, NULL, bus_path(search->bus.bus), BUS_INTERFACE,
+                               "Snapshot", error, &reply, NULL);
     if (r >= 0)
         r = shot_read(&shot, reply, true);
     sd_bus_message_unref(reply);

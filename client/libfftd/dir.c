@@ -52,22 +52,47 @@ static int copy_path(char *path, unsigned size, const char *found)
     return 0;
 }
 
+/* Returns what follows the colon of "front:small"; "": the first output, which is also "main". */
+static const char *find_output(const char *name)
+{
+    const char *colon = strchr(name, ':');
+    const char *output = colon != NULL ? colon + 1 : "";
+    return strcmp(output, "main") == 0 ? "" : output;
+}
+
+static bool is_output_name(const char *output)
+{
+    return output[strspn(output, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"
+                                 "0123456789-")] == '\0';
+}
+
+static int add_output(char *path, unsigned size, const char *dir, const char *output)
+{
+    char below[384 + 2 * NAME_MAX_BYTES];
+    snprintf(below, sizeof below, "%s%s%s", dir, *output != '\0' ? "/outputs/" : "", output);
+    return copy_path(path, size, below);
+}
+
 int fftd_runtime_dir(const char *name, char *path, unsigned size)
 {
-    char place[384], dir[384];
+    char place[384], dir[384], camera[NAME_MAX_BYTES + 1];
     if (name == NULL)
         name = "default";
     if (strchr(name, '/') != NULL)
         return copy_path(path, size, name);
-    if (name[0] == '\0' || name[0] == '.')
+    const char *output = find_output(name);
+    const size_t length = strcspn(name, ":");
+    if (length == 0 || name[0] == '.' || !is_output_name(output))
         return -EINVAL;
-    if (strlen(name) > NAME_MAX_BYTES)
+    if (length > NAME_MAX_BYTES || strlen(output) > NAME_MAX_BYTES)
         return -ENAMETOOLONG;
+    memcpy(camera, name, length);
+    camera[length] = '\0';
 
     for (unsigned i = 0; i < DIR_PLACES; i++)
         if (dir_place(i, place, sizeof place) &&
-            snprintf(dir, sizeof dir, "%s/%s", place, name) < (int)sizeof dir && has_socket(dir))
-            return copy_path(path, size, dir);
-    snprintf(dir, sizeof dir, "/run/fftd/%s", name);
-    return copy_path(path, size, dir);
+            snprintf(dir, sizeof dir, "%s/%s", place, camera) < (int)sizeof dir && has_socket(dir))
+            return add_output(path, size, dir, output);
+    snprintf(dir, sizeof dir, "/run/fftd/%s", camera);
+    return add_output(path, size, dir, output);
 }

@@ -30,7 +30,7 @@ struct bus {
 
 /* ---- announcements ---- */
 
-static void emit(void *context, const char *const *names)
+static void emit(void *context, unsigned output, const char *const *names)
 {
     struct bus *bus = context;
     sd_bus_message *signal =
@@ -41,7 +41,7 @@ static void emit(void *context, const char *const *names)
             if (!peer_is_ready(p))
                 continue;
             if (signal == NULL)
-                r = properties_make_signal(&signal, p, names);
+                r = properties_make_signal(&signal, p, output, names);
             if (r < 0)
                 peer_hang_up(p); /* it would not learn of the change */
             else
@@ -50,28 +50,29 @@ static void emit(void *context, const char *const *names)
     sd_bus_message_unref(signal);
 }
 
-static void fail_snapshots(struct bus *bus, const char *text)
+static void fail_snapshots(struct bus *bus, unsigned output, const char *text)
 {
     for (unsigned c = 0; c < 2; c++)
         for (struct peer *p = bus->socket[c].peers.first; p != NULL; p = p->next)
-            snapshot_fail(p, BUS_ERROR_NOT_ONLINE, text);
+            snapshot_fail(p, output, BUS_ERROR_NOT_ONLINE, text);
 }
 
-static void fail_snapshots_of_state(struct bus *bus, const struct camera_status *status)
+static void fail_snapshots_of_state(struct bus *bus, unsigned output,
+                                    const struct camera_status *status)
 {
     char text[400];
     snprintf(text, sizeof text, "there are no frames: the camera is %s%s%s",
              camera_state_names[status->state], status->state_reason[0] != '\0' ? ": " : "",
              status->state_reason);
-    fail_snapshots(bus, text);
+    fail_snapshots(bus, output, text);
 }
 
-void bus_announce_filter(struct bus *bus)
+void bus_announce_filter(struct bus *bus, unsigned output)
 {
-    method_emit_filter(&bus->services);
+    method_emit_filter(&bus->services, output);
 }
 
-void bus_announce(struct bus *bus, unsigned camera_events)
+void bus_announce(struct bus *bus, unsigned output, unsigned camera_events)
 {
     static const char *const state[] = {
         "State",    "StateReason", "Source", "SourceDescription", "SourceOpening", "Input",
@@ -82,20 +83,20 @@ void bus_announce(struct bus *bus, unsigned camera_events)
         "PublishedSerial", "FirstSequence", "PublishedView", "AppliedSerial",
         "Preparing",       "FilterProblem", "FailedSerial",  NULL};
     struct camera_status status;
-    camera_get_status(bus->services.hooks.camera, &status);
+    camera_get_status(bus->services.hooks.camera, output, &status);
 
     if (camera_events & (CAMERA_EVENT_STATE | CAMERA_EVENT_FRAME))
-        emit(bus, state);
+        emit(bus, output, state);
     if (camera_events & CAMERA_EVENT_RING)
-        emit(bus, ring);
+        emit(bus, output, ring);
     /* While there are frames, the first one with the filter announces it. */
     if ((camera_events & CAMERA_EVENT_FILTER) ||
         ((camera_events & CAMERA_EVENT_DESIGN) && status.state != CAMERA_ONLINE))
-        emit(bus, filter);
+        emit(bus, output, filter);
     if (camera_events & CAMERA_EVENT_WITHDRAWN)
-        bus_announce_filter(bus);
+        bus_announce_filter(bus, output);
     if ((camera_events & CAMERA_EVENT_STATE) && !camera_may_deliver(status.state))
-        fail_snapshots_of_state(bus, &status);
+        fail_snapshots_of_state(bus, output, &status);
 }
 
 /* ---- the configuration ---- */
@@ -115,7 +116,7 @@ static void read_config(struct job *job)
     config_cancel_images(&job->cancelled);
     reading->result = hooks->read_config(hooks->context, &reading->config, &reading->why);
     if (reading->result == 0)
-        filter_chain_hold(&reading->config.filter);
+        config_hold_filters(&reading->config);
     config_cancel_images(NULL);
     config_trim_images();
 }
@@ -127,7 +128,7 @@ static void end_reading(struct job *job, bool is_cancelled)
         reading->hooks->config_read(reading->hooks->context,
                                     reading->result == 0 ? &reading->config : NULL, &reading->why);
     if (reading->result == 0)
-        filter_chain_drop(&reading->config.filter);
+        config_drop_filters(&reading->config);
     free(reading);
 }
 
@@ -177,7 +178,8 @@ int bus_destroy(struct bus *bus)
     int r = 0;
     if (bus == NULL)
         return 0;
-    fail_snapshots(bus, "fftd is stopping");
+    for (unsigned i = 0; i < config_output_count(bus->services.hooks.config); i++)
+        fail_snapshots(bus, i, "fftd is stopping");
     for (unsigned c = 0; c < 2; c++)
         while (bus->socket[c].peers.first != NULL)
             peer_destroy(bus->socket[c].peers.first);

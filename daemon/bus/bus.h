@@ -1,5 +1,6 @@
-/* The D-Bus object org.fftd.Camera1 at /org/fftd/camera, served peer to peer on the two control
- * sockets (AF_UNIX SOCK_STREAM, no broker). Main thread only.
+/* The D-Bus object org.fftd.Camera1 at /org/fftd/camera, and one for each named output below it,
+ * served peer to peer on the two control sockets (AF_UNIX SOCK_STREAM, no broker). What belongs to
+ * the camera is the same in all of them. Main thread only.
  *
  * Each file calls only those before it:
  *
@@ -41,11 +42,12 @@ enum bus_access {
  * -EUSERS: the socket has too many connections. */
 int bus_accept(struct bus *bus, enum bus_access access, int fd, uid_t uid, struct error *why);
 
-/* Reports changes to every peer (PropertiesChanged). Takes camera_take_events' bits. */
-void bus_announce(struct bus *bus, unsigned camera_events);
+/* Reports changes of an output to every peer (PropertiesChanged). Takes camera_take_events' bits.
+ */
+void bus_announce(struct bus *bus, unsigned output, unsigned camera_events);
 
-/* Reports to every peer that another filter was asked for. */
-void bus_announce_filter(struct bus *bus);
+/* Reports to every peer that another filter of an output was asked for. */
+void bus_announce_filter(struct bus *bus, unsigned output);
 
 /* Reads the configuration file after the changes that were asked for before, and calls
  * hooks.config_read, unless the bus is destroyed before. */

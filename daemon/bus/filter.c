@@ -20,18 +20,25 @@
 
 #define MAX_WORDS 4 /* "set STAGE PARAMETER VALUE" has most */
 
-void method_emit_filter(const struct peer_services *services)
+void method_emit_filter(const struct peer_services *services, unsigned output)
 {
     static const char *const names[] = {"Filter", "FilterStages", "FilterProblem",
                                         "View",   "Serial",       NULL};
-    services->emit(services->context, names);
+    services->emit(services->context, output, names);
+}
+
+void method_log_change(const struct peer *peer, unsigned output, uint64_t serial, const char *text)
+{
+    const char *name = config_output_name(peer->services->hooks.config, output);
+    log_info("%s%s%sfilter %" PRIu64 " by user %u: %s", output > 0 ? "output " : "",
+             output > 0 ? name : "", output > 0 ? ": " : "", serial, (unsigned)peer->uid, text);
 }
 
 int method_answer_change(struct peer *peer, sd_bus_message *call, uint64_t serial)
 {
     if (sd_bus_reply_method_return(call, "t", serial) < 0)
         peer_hang_up(peer); /* an error would say that nothing has changed */
-    method_emit_filter(peer->services);
+    method_emit_filter(peer->services, peer_output_of(peer, call));
     return 1;
 }
 
@@ -43,10 +50,12 @@ static int change_filter(struct peer *peer, const struct filter_chain *chain, un
     uint64_t serial;
     char text[FILTER_TEXT_BYTES];
 
-    if (camera_set_filter(peer->services->hooks.camera, chain, fade_frames, &serial, &why) < 0)
+    const unsigned output = peer_output_of(peer, call);
+    if (camera_set_filter(peer->services->hooks.camera, output, chain, fade_frames, &serial, &why) <
+        0)
         return peer_fail(error, BUS_ERROR_INVALID_FILTER, why.text);
     filter_chain_print(chain, text, sizeof text);
-    log_info("filter %" PRIu64 " by user %u: %s", serial, (unsigned)peer->uid, text);
+    method_log_change(peer, output, serial, text);
     return method_answer_change(peer, call, serial);
 }
 
@@ -252,11 +261,17 @@ static int apply_changes(struct filter_chain *chain, const struct filter_change 
     return count > 1 ? name_change(&changes[at_fault - 1], at_fault, -EINVAL, why) : -EINVAL;
 }
 
+static uint64_t get_newest(const struct slow_call *slow, struct filter_chain *ret)
+{
+    return camera_get_filter(slow->peer->services->hooks.camera,
+                             peer_output_of(slow->peer, slow->message), ret);
+}
+
 static int prepare_edit(struct slow_call *slow, sd_bus_error *error)
 {
     struct filter_call *call = (struct filter_call *)slow;
     struct filter_chain newest;
-    call->serial = camera_get_filter(slow->peer->services->hooks.camera, &newest);
+    call->serial = get_newest(slow, &newest);
     filter_chain_assign(&call->before, &newest);
     if (call->based_on == 0 || call->based_on == call->serial)
         return 0;
@@ -279,7 +294,7 @@ static int answer_edit(struct slow_call *slow, sd_bus_error *error)
 {
     const struct filter_call *call = (const struct filter_call *)slow;
     struct filter_chain newest;
-    const uint64_t serial = camera_get_filter(slow->peer->services->hooks.camera, &newest);
+    const uint64_t serial = get_newest(slow, &newest);
     /* Another view has another serial too, but leaves the chain. */
     if (serial != call->serial &&
         (call->based_on != 0 || !filter_chain_equal(&newest, &call->before)))

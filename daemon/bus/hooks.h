@@ -16,7 +16,7 @@ struct ring_server;
 /* Everything outlives the bus. */
 struct bus_hooks {
     struct camera *camera;
-    struct ring_server *server;
+    struct ring_server *const *server; /* of each output */
     const struct config *config;
     uint64_t start_time_ns;       /* when the process started, CLOCK_REALTIME */
     const char *config_file;      /* its absolute path; empty: there is none */

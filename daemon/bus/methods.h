@@ -7,17 +7,19 @@
 
 /* ---- object.c ---- */
 
-/* Puts the methods and the properties onto a connection. Returns what sd-bus returns. */
+/* Puts the methods and the properties of all outputs onto a connection. Returns what sd-bus
+ * returns. */
 int object_add(struct peer *peer);
 
 /* ---- properties.c ---- */
 
-/* Puts the properties onto a connection. Returns what sd-bus returns. */
-int properties_add(struct peer *peer);
+/* Puts the properties of the object at this path onto a connection. Returns what sd-bus returns. */
+int properties_add(struct peer *peer, const char *path);
 
-/* Makes PropertiesChanged with the values of these properties; names ends with NULL. Any number of
- * peers may be sent the same message. Returns what sd-bus returns. */
-int properties_make_signal(sd_bus_message **ret, struct peer *peer, const char *const *names);
+/* Makes an output's PropertiesChanged with the values of these properties; names ends with NULL.
+ * Any number of peers may be sent the same message. Returns what sd-bus returns. */
+int properties_make_signal(sd_bus_message **ret, struct peer *peer, unsigned output,
+                           const char *const *names);
 int method_get_stats(sd_bus_message *call, void *userdata, sd_bus_error *error);
 
 /* ---- kinds.c ---- */
@@ -31,8 +33,11 @@ int method_get_response(sd_bus_message *message, void *userdata, sd_bus_error *e
 int method_set_filter(sd_bus_message *message, void *userdata, sd_bus_error *error);
 int method_edit_filter(sd_bus_message *message, void *userdata, sd_bus_error *error);
 
-/* Announces to all peers that the chain or the view has changed. */
-void method_emit_filter(const struct peer_services *services);
+/* Announces to all peers that an output's chain or view has changed. */
+void method_emit_filter(const struct peer_services *services, unsigned output);
+
+/* Logs such a change. */
+void method_log_change(const struct peer *peer, unsigned output, uint64_t serial, const char *text);
 
 /* Answers a call that changed the chain or the view with the serial, and announces it. Returns 1.
  */
@@ -57,7 +62,7 @@ int method_set_controls(sd_bus_message *call, void *userdata, sd_bus_error *erro
 int method_snapshot(sd_bus_message *call, void *userdata, sd_bus_error *error);
 int method_snapshot_after(sd_bus_message *call, void *userdata, sd_bus_error *error);
 
-/* Fails the peer's snapshot if it waits for one. */
-void snapshot_fail(struct peer *peer, const char *name, const char *text);
+/* Fails the peer's snapshot if it waits for one of this output. */
+void snapshot_fail(struct peer *peer, unsigned output, const char *name, const char *text);
 
 #endif

@@ -41,7 +41,7 @@ static void run(struct slow_call *slow)
     struct read_call *call = (struct read_call *)slow;
     call->result = call->hooks->read_config(call->hooks->context, &call->config, &call->why);
     if (call->result == 0)
-        filter_chain_hold(&call->config.filter);
+        config_hold_filters(&call->config);
 }
 
 static int answer(struct slow_call *slow, sd_bus_error *error)
@@ -70,7 +70,7 @@ static void finish(struct slow_call *slow)
 {
     const struct read_call *call = (const struct read_call *)slow;
     if (call->result == 0)
-        filter_chain_drop(&call->config.filter);
+        config_drop_filters(&call->config);
 }
 
 static int reload(sd_bus_message *message, void *userdata, sd_bus_error *error)
@@ -138,8 +138,13 @@ static const sd_bus_vtable methods[] = {
 
 int object_add(struct peer *peer)
 {
-    const int r = properties_add(peer);
-    return r < 0 ? r
-                 : sd_bus_add_object_vtable(peer->bus, NULL, OBJECT_PATH, OBJECT_INTERFACE, methods,
-                                            peer);
+    char path[OBJECT_PATH_BYTES];
+    int r = 0;
+    for (unsigned i = 0; r >= 0 && i < config_output_count(peer->services->hooks.config); i++) {
+        peer_object_path(peer, i, path);
+        r = properties_add(peer, path);
+        if (r >= 0)
+            r = sd_bus_add_object_vtable(peer->bus, NULL, path, OBJECT_INTERFACE, methods, peer);
+    }
+    return r;
 }

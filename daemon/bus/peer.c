@@ -289,6 +289,33 @@ static int on_deadline(sd_event_source *source, uint64_t now_us, void *userdata)
     return --peer->deadline.parts > 0 ? arm_part(peer) : leave(peer);
 }
 
+/* A path may not contain hyphens, and a name no underscores. */
+void peer_object_path(const struct peer *peer, unsigned output, char path[OBJECT_PATH_BYTES])
+{
+    const char *name = config_output_name(peer->services->hooks.config, output);
+    snprintf(path, OBJECT_PATH_BYTES, "%s%s%s", OBJECT_PATH, output > 0 ? "/outputs/" : "",
+             output > 0 ? name : "");
+    for (char *at = path; *at != '\0'; at++)
+        if (*at == '-')
+            *at = '_';
+}
+
+unsigned peer_output_at(const struct peer *peer, const char *path)
+{
+    char known[OBJECT_PATH_BYTES];
+    for (unsigned i = 1; i < config_output_count(peer->services->hooks.config); i++) {
+        peer_object_path(peer, i, known);
+        if (strcmp(known, path) == 0)
+            return i;
+    }
+    return 0;
+}
+
+unsigned peer_output_of(const struct peer *peer, sd_bus_message *call)
+{
+    return peer_output_at(peer, sd_bus_message_get_path(call));
+}
+
 bool peer_is_ready(const struct peer *peer)
 {
     return !peer->leaving && sd_bus_is_ready(peer->bus) > 0;

@@ -18,7 +18,9 @@
 #include "core/admission.h"
 #include "core/dbus_framing.h"
 
+/* The object of the first output; the others are below it (peer_object_path). */
 #define OBJECT_PATH               "/org/fftd/camera"
+#define OBJECT_PATH_BYTES         (sizeof OBJECT_PATH "/outputs/" + CONFIG_OUTPUT_NAME)
 #define OBJECT_INTERFACE          "org.fftd.Camera1"
 
 /* Names of errors; the text has the details. */
@@ -44,8 +46,8 @@ struct peer_services {
     struct bus_hooks hooks;
     struct loans *loans; /* two: the loans of changers, and those of watchers */
     struct worker *worker[WORKERS];
-    /* Sends PropertiesChanged to all peers; names ends with NULL. */
-    void (*emit)(void *context, const char *const *names);
+    /* Sends an output's PropertiesChanged to all peers; names ends with NULL. */
+    void (*emit)(void *context, unsigned output, const char *const *names);
     void *context;
 };
 
@@ -124,6 +126,14 @@ void peer_destroy(struct peer *peer);
 
 /* Ends the connection at the peer's next turn. May be called from one of its methods. */
 void peer_hang_up(struct peer *peer);
+
+/* Writes the path of an output's object; and returns the output that has this path, which must be
+ * one that object_add has served. */
+void peer_object_path(const struct peer *peer, unsigned output, char path[OBJECT_PATH_BYTES]);
+unsigned peer_output_at(const struct peer *peer, const char *path);
+
+/* Returns the output that a call is for. */
+unsigned peer_output_of(const struct peer *peer, sd_bus_message *call);
 
 /* Returns whether the peer can be sent a signal. */
 bool peer_is_ready(const struct peer *peer);

@@ -15,9 +15,10 @@
 
 /* A copy of everything that the properties show, taken at one moment. */
 struct reading {
-    const char *name, *version, *config_file, *state, *view, *published_view;
+    const char *name, *output_name, *version, *config_file, *state, *view, *published_view;
     const char *const *overrides;
     const struct config_saved *saved;
+    const struct config *config;
     uint64_t start_time_ns;
     struct camera_status camera;
     struct filter_chain chain;
@@ -26,22 +27,24 @@ struct reading {
     bool withholds_findings; /* the peer may not learn what is in captured frames */
 };
 
-static void take_reading(struct reading *ret, const struct peer *peer)
+static void take_reading(struct reading *ret, const struct peer *peer, unsigned output_number)
 {
     const struct bus_hooks *hooks = &peer->services->hooks;
     const struct config_output *output = &hooks->config->output;
-    camera_get_status(hooks->camera, &ret->camera);
-    camera_get_filter(hooks->camera, &ret->chain);
+    camera_get_status(hooks->camera, output_number, &ret->camera);
+    camera_get_filter(hooks->camera, output_number, &ret->chain);
     camera_get_adaptation(hooks->camera, &ret->adaptation);
-    ring_server_get_stats(hooks->server, &ret->server);
+    ring_server_get_stats(hooks->server[output_number], &ret->server);
     ret->name = hooks->config->name;
+    ret->output_name = config_output_name(hooks->config, output_number);
+    ret->config = hooks->config;
     ret->version = FFTD_VERSION;
     ret->config_file = hooks->config_file;
     ret->overrides = hooks->overrides;
     ret->saved = &hooks->config->saved;
     ret->start_time_ns = hooks->start_time_ns;
     ret->state = camera_state_names[ret->camera.state];
-    ret->view = view_names[camera_get_view(hooks->camera)];
+    ret->view = view_names[camera_get_view(hooks->camera, output_number)];
     ret->published_view = view_names[ret->camera.view];
     ret->withholds_findings = peer->is_watcher && !output->measures && !output->watch_unfiltered;
 }
@@ -75,6 +78,15 @@ static int append_saved_keys(sd_bus_message *reply, const void *value)
     for (unsigned i = 0; r >= 0 && i < CONFIG_SAVED_KEYS; i++)
         if (saved->is_used[i])
             r = sd_bus_message_append(reply, "s", config_saved_names[i]);
+    return r < 0 ? r : sd_bus_message_close_container(reply);
+}
+
+static int append_output_names(sd_bus_message *reply, const void *value)
+{
+    const struct reading *reading = value;
+    int r = sd_bus_message_open_container(reply, 'a', "s");
+    for (unsigned i = 0; r >= 0 && i < config_output_count(reading->config); i++)
+        r = sd_bus_message_append(reply, "s", config_output_name(reading->config, i));
     return r < 0 ? r : sd_bus_message_close_container(reply);
 }
 
@@ -350,6 +362,8 @@ static const struct property {
     int (*append)(sd_bus_message *reply, const void *value);
 } properties[] = {
     {"Name", "s", CONSTANT, true, AT(name), append_pointer},
+    {"OutputName", "s", CONSTANT, true, AT(output_name), append_pointer},
+    {"OutputNames", "as", CONSTANT, false, 0, append_output_names},
     {"Version", "s", CONSTANT, false, AT(version), append_pointer},
     {"ConfigFile", "s", CONSTANT, false, AT(config_file), append_pointer},
     {"Overrides", "as", CONSTANT, false, AT(overrides), append_strings},
@@ -411,16 +425,16 @@ static int get(sd_bus *bus, const char *path, const char *interface, const char 
 {
     const struct peer *peer = userdata;
     struct reading reading;
-    (void)bus, (void)path, (void)interface, (void)error;
+    (void)bus, (void)interface, (void)error;
 
-    take_reading(&reading, peer);
+    take_reading(&reading, peer, peer_output_at(peer, path));
     for (unsigned i = 0; i < PROPERTY_COUNT; i++)
         if (strcmp(properties[i].name, name) == 0)
             return append_property(reply, &properties[i], &reading);
     return -ENOENT;
 }
 
-int properties_add(struct peer *peer)
+int properties_add(struct peer *peer, const char *path)
 {
     static sd_bus_vtable vtable[PROPERTY_COUNT + 2]; /* sd-bus keeps a pointer to it */
     vtable[0] = (sd_bus_vtable)SD_BUS_VTABLE_START(0);
@@ -428,7 +442,7 @@ int properties_add(struct peer *peer)
         vtable[i + 1] = (sd_bus_vtable)SD_BUS_PROPERTY(properties[i].name, properties[i].signature,
                                                        get, 0, properties[i].flags);
     vtable[PROPERTY_COUNT + 1] = (sd_bus_vtable)SD_BUS_VTABLE_END;
-    return sd_bus_add_object_vtable(peer->bus, NULL, OBJECT_PATH, OBJECT_INTERFACE, vtable, peer);
+    return sd_bus_add_object_vtable(peer->bus, NULL, path, OBJECT_INTERFACE, vtable, peer);
 }
 
 static int append_named(sd_bus_message *reply, const struct property *property,
@@ -442,13 +456,16 @@ static int append_named(sd_bus_message *reply, const struct property *property,
     return value_close_containers(reply, 2);
 }
 
-int properties_make_signal(sd_bus_message **ret, struct peer *peer, const char *const *names)
+int properties_make_signal(sd_bus_message **ret, struct peer *peer, unsigned output,
+                           const char *const *names)
 {
+    char path[OBJECT_PATH_BYTES];
     struct reading reading;
     sd_bus_message *signal = NULL;
-    take_reading(&reading, peer);
-    int r = sd_bus_message_new_signal(peer->bus, &signal, OBJECT_PATH,
-                                      "org.freedesktop.DBus.Properties", "PropertiesChanged");
+    take_reading(&reading, peer, output);
+    peer_object_path(peer, output, path);
+    int r = sd_bus_message_new_signal(peer->bus, &signal, path, "org.freedesktop.DBus.Properties",
+                                      "PropertiesChanged");
     if (r >= 0)
         r = sd_bus_message_append(signal, "s", OBJECT_INTERFACE);
     if (r >= 0)
@@ -475,7 +492,7 @@ int method_get_stats(sd_bus_message *call, void *userdata, sd_bus_error *error)
     sd_bus_message *reply = NULL;
     (void)error;
 
-    take_reading(&reading, peer);
+    take_reading(&reading, peer, peer_output_of(peer, call));
     int r = value_begin_reply(&reply, call, "{sv}");
     for (unsigned i = 0; r >= 0 && i < PROPERTY_COUNT; i++)
         if (properties[i].in_stats)

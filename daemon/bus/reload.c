@@ -88,8 +88,8 @@ static void finish(struct config *config, const struct config *wanted)
 /* Keeps a configuration for later calls. */
 static void hold_config(struct config *to, const struct config *from)
 {
-    filter_chain_hold(&from->filter);
-    filter_chain_drop(&to->filter);
+    config_hold_filters(from);
+    config_drop_filters(to);
     *to = *from;
 }
 
@@ -129,10 +129,10 @@ static int begin_filter(struct reload *reload, struct camera *camera,
 {
     struct camera_status status;
     uint64_t serial;
-    const int r = camera_set_filter_and_view(camera, filter, view, 0, &serial, why);
+    const int r = camera_set_filter_and_view(camera, CAMERA_MAIN, filter, view, 0, &serial, why);
     if (r < 0)
         return r;
-    camera_get_status(camera, &status);
+    camera_get_status(camera, CAMERA_MAIN, &status);
     if (!has_engine(&status))
         return 0;
     reload->filter_serial = serial;
@@ -148,9 +148,9 @@ static int begin(struct reload *reload, struct camera *camera, struct config *co
     const enum view_kind view = wanted->engine.options.recipe.view;
     int r = 0;
 
-    camera_get_filter(camera, &now); /* a client may have set the filter */
+    camera_get_filter(camera, CAMERA_MAIN, &now); /* a client may have set the filter */
     filter_chain_assign(&config->filter, &now);
-    config->engine.options.recipe.view = camera_get_view(camera);
+    config->engine.options.recipe.view = camera_get_view(camera, CAMERA_MAIN);
     find_changes(&changes, config, wanted);
     if (changes.source != NULL) {
         hold_config(&reload->current.wanted, wanted);
@@ -158,7 +158,7 @@ static int begin(struct reload *reload, struct camera *camera, struct config *co
                               &reload->source_number, why);
         return r < 0 ? r : 1;
     }
-    if (changes.filter != NULL || view != camera_get_view(camera))
+    if (changes.filter != NULL || view != camera_get_view(camera, CAMERA_MAIN))
         r = begin_filter(reload, camera, &wanted->filter, view, why);
     if (r > 0)
         hold_config(&reload->current.wanted, wanted);
@@ -219,8 +219,8 @@ static int settle_source(struct reload *reload, struct camera *camera,
         return error_set(why, ENODEV,
                          "the new source cannot be used, the previous one stays in use: %s",
                          status->source_problem);
-    if (view != camera_get_view(camera))
-        camera_set_view(camera, view);
+    if (view != camera_get_view(camera, CAMERA_MAIN))
+        camera_set_view(camera, CAMERA_MAIN, view);
     return 0;
 }
 

@@ -31,8 +31,8 @@ static int prepare(struct slow_call *slow, sd_bus_error *error)
     struct camera *camera = slow->peer->services->hooks.camera;
     struct camera_status status;
     struct filter_chain chain;
-    camera_get_status(camera, &status);
-    call->serial = camera_get_filter(camera, &chain);
+    camera_get_status(camera, 0, &status);
+    call->serial = camera_get_filter(camera, 0, &chain);
     if (call->which[CONFIG_SAVED_FILTER] && status.used_serial < call->serial)
         return sd_bus_error_setf(error, BUS_ERROR_BUSY,
                                  "filter %" PRIu64 " is not in use yet: save it once it is",
@@ -67,7 +67,7 @@ static int answer(struct slow_call *slow, sd_bus_error *error)
             call->which[CONFIG_SAVED_FILTER] ? "the filter" : "",
             call->which[CONFIG_SAVED_FILTER] && call->which[CONFIG_SAVED_CONTROLS] ? " and " : "",
             call->which[CONFIG_SAVED_CONTROLS] ? "the camera's controls" : "", call->saved.path);
-    services->emit(services->context, names);
+    services->emit(services->context, 0, names);
     const int r =
         sd_bus_reply_method_return(slow->message, "sb", call->saved.path, (int)call->is_changed);
     if (r < 0)
@@ -118,6 +118,12 @@ int method_save(sd_bus_message *message, void *userdata, sd_bus_error *error)
         return sd_bus_error_set(error, SD_BUS_ERROR_ACCESS_DENIED,
                                 "clients may not save here: the administrator allows it with "
                                 "control.allow_save = true");
+    if (peer_output_of(peer, message) != 0)
+        return sd_bus_error_setf(error, SD_BUS_ERROR_NOT_SUPPORTED,
+                                 "only the filter of " CONFIG_MAIN_OUTPUT
+                                 " is saved: write that of %s into the key outputs of the "
+                                 "configuration",
+                                 config_output_name(config, peer_output_of(peer, message)));
     struct save_call *call = calloc(1, sizeof *call);
     if (call == NULL)
         return -ENOMEM;

@@ -27,10 +27,10 @@ struct snapshot_call {
     int fd[LOAN_FRAMES]; /* to send: before, after; -1: none */
 };
 
-void snapshot_fail(struct peer *peer, const char *name, const char *text)
+void snapshot_fail(struct peer *peer, unsigned output, const char *name, const char *text)
 {
     struct peer_call *call = peer->call[PEER_CALL_SNAPSHOT];
-    if (call == NULL)
+    if (call == NULL || peer_output_of(peer, call->message) != output)
         return;
     peer_call_fail(call, name, text);
     peer_call_end(call);
@@ -125,7 +125,7 @@ static void done(void *context, int result, const struct fftd_format *format, co
 }
 
 /* Both frames of a snapshot have one format, so smaller frames have none from before the filter. */
-static int check(const struct peer *peer, bool with_before, sd_bus_error *error)
+static int check(const struct peer *peer, unsigned output, bool with_before, sd_bus_error *error)
 {
     struct camera_status status;
 
@@ -133,7 +133,7 @@ static int check(const struct peer *peer, bool with_before, sd_bus_error *error)
         return sd_bus_error_set(error, SD_BUS_ERROR_NOT_SUPPORTED,
                                 "this connection carries no descriptors: the client must negotiate "
                                 "them in the handshake");
-    camera_get_status(peer->services->hooks.camera, &status);
+    camera_get_status(peer->services->hooks.camera, output, &status);
     if (!camera_may_deliver(status.state) ||
         status.format.width == 0) /* the camera is not open yet */
         return sd_bus_error_setf(error, BUS_ERROR_NOT_ONLINE,
@@ -158,7 +158,8 @@ static int request(sd_bus_message *message, struct peer *peer, bool with_before,
                    sd_bus_error *error)
 {
     struct error why;
-    int r = check(peer, with_before, error);
+    const unsigned output = peer_output_of(peer, message);
+    int r = check(peer, output, with_before, error);
     if (r < 0)
         return r;
     if (peer_has_read_everything(peer))
@@ -172,7 +173,7 @@ static int request(sd_bus_message *message, struct peer *peer, bool with_before,
         free(call);
         return sd_bus_error_set(error, BUS_ERROR_BUSY, why.text);
     }
-    r = camera_snapshot(peer->services->hooks.camera, with_before, done, call);
+    r = camera_snapshot(peer->services->hooks.camera, output, with_before, done, call);
     if (r < 0) {
         loan_end(call->loan);
         free(call);

@@ -1,6 +1,6 @@
 /* The main thread's side of a camera. It writes desired state and requests into the mailbox, and
  * takes status, answers and rings out of it. */
-#include "camera/camera.h"
+#include "camera/camera_private.h"
 
 #include <errno.h>
 #include <pthread.h>
@@ -10,10 +10,6 @@
 #include <string.h>
 #include <sys/eventfd.h>
 
-#include "observer/observer.h"
-#include "designer/designer.h"
-#include "camera/mailbox.h"
-#include "camera/reconcile.h"
 #include "camera/thread.h"
 #include "core/clock.h"
 #include "core/secret.h"
@@ -23,29 +19,38 @@
  * a second, even on a busy machine. */
 #define STOP_TIMEOUT_NS (600 * NS_PER_MS)
 
-struct camera {
-    struct config config; /* as at the start */
-    uint64_t
-        settled_source;     /* number of the newest desired source whose result this thread knows */
-    uint64_t newest_serial; /* given to a change of the filter or the view */
-    unsigned events;        /* of this thread, for the next camera_take_events */
-    struct mailbox mailbox;
-    struct designer *designer;
-    struct observer *observer;
-    struct reconciler reconciler; /* belongs to the camera's thread while that runs */
-    pthread_t thread;
-    bool joined;
-};
-
 /* ---- start and stop ---- */
 
 static void destroy_rings(struct mailbox *mailbox)
 {
-    ring_destroy(mailbox->retired);
-    if (mailbox->served != mailbox->ring)
-        ring_destroy(mailbox->served);
-    ring_destroy(mailbox->ring);
-    mailbox->retired = mailbox->served = mailbox->ring = NULL;
+    for (unsigned i = 0; i < mailbox->output_count; i++) {
+        struct output_mailbox *box = &mailbox->output[i];
+        ring_destroy(box->retired);
+        if (box->served != box->ring)
+            ring_destroy(box->served);
+        ring_destroy(box->ring);
+        box->retired = box->served = box->ring = NULL;
+    }
+}
+
+static void destroy_continued(const struct camera *camera, struct ring *const *continued)
+{
+    for (unsigned i = 0; continued != NULL && i < camera->output_count; i++)
+        ring_destroy(continued[i]);
+}
+
+/* As designer_destroy, for all of them. */
+static int destroy_designers(struct camera *camera, int64_t deadline_ns)
+{
+    int r = 0;
+    for (unsigned i = 0; i < camera->output_count; i++) {
+        const int ended = designer_destroy(camera->output[i].designer, deadline_ns);
+        if (ended == 0)
+            camera->output[i].designer = NULL;
+        else
+            r = ended;
+    }
+    return r;
 }
 
 /* The threads have ended, or were never started. */
@@ -54,31 +59,44 @@ static void destroy(struct camera *camera)
     observer_destroy(camera->observer, 0);
     desired_drop(&camera->reconciler.desired);
     mailbox_finish(&camera->mailbox);
+    memory_shares_finish(&camera->shares);
     free(camera);
 }
 
+static int create_designer(struct camera *camera, unsigned output, struct error *why)
+{
+    struct reconciler_output *created = &camera->output[output];
+    struct camera_status *status = &camera->mailbox.output[output].status;
+    config_of_output(&created->config, &camera->config, output);
+    const int r = designer_create(&created->designer, &created->config, camera->mailbox.wake_fd,
+                                  &(struct memory_share){&camera->shares, output}, why);
+    if (r < 0)
+        return r;
+    secret_hide(status->uri, sizeof status->uri, camera->config.camera.source.uri);
+    snprintf(status->source, sizeof status->source, "%s", status->uri);
+    snprintf(status->device, sizeof status->device, "%s", designer_device_name(created->designer));
+    status->device_memory = designer_device_memory(created->designer);
+    status->budget = designer_budget(created->designer);
+    return 0;
+}
+
 /* Everything up to the camera's thread. */
-static int prepare(struct camera *camera, struct ring *continued, bool wait, struct error *why)
+static int prepare(struct camera *camera, struct ring *const *continued, bool wait,
+                   struct error *why)
 {
     struct mailbox *mailbox = &camera->mailbox;
     int r = observer_create(&camera->observer, camera->config.output.measures, why);
     if (r == 0)
         observer_take_motion(camera->observer, config_motion_block(camera->config.output.motion));
-    if (r == 0)
-        r = designer_create(&camera->designer, &camera->config, mailbox->wake_fd, why);
+    for (unsigned i = 0; r == 0 && i < camera->output_count; i++)
+        r = create_designer(camera, i, why);
     if (r < 0) {
-        ring_destroy(continued);
+        destroy_continued(camera, continued);
         return r;
     }
-    secret_hide(mailbox->status.uri, sizeof mailbox->status.uri, camera->config.camera.source.uri);
-    snprintf(mailbox->status.source, sizeof mailbox->status.source, "%s", mailbox->status.uri);
-    snprintf(mailbox->status.device, sizeof mailbox->status.device, "%s",
-             designer_device_name(camera->designer));
-    mailbox->status.device_memory = designer_device_memory(camera->designer);
-    mailbox->status.budget = designer_budget(camera->designer);
     atomic_store(&mailbox->progress_ns, clock_now_ns());
-    reconciler_init(&camera->reconciler, &camera->config, mailbox, camera->designer,
-                    camera->observer, continued);
+    reconciler_init(&camera->reconciler, &camera->config, mailbox, camera->output, camera->observer,
+                    continued);
     r = reconcile_open(&camera->reconciler, wait, why);
     if (r == 0) {
         r = -pthread_create(&camera->thread, NULL, camera_thread, &camera->reconciler);
@@ -93,19 +111,23 @@ static int prepare(struct camera *camera, struct ring *continued, bool wait, str
     return 0;
 }
 
-int camera_start(struct camera **ret, const struct config *config, struct ring *continued,
+int camera_start(struct camera **ret, const struct config *config, struct ring *const *continued,
                  bool wait, struct error *why)
 {
     struct camera *camera = calloc(1, sizeof *camera);
     if (camera == NULL) {
-        ring_destroy(continued);
+        for (unsigned i = 0; continued != NULL && i < config_output_count(config); i++)
+            ring_destroy(continued[i]);
         return error_set(why, ENOMEM, "out of memory while creating a camera");
     }
     camera->config = *config;
+    camera->output_count = config_output_count(config);
+    memory_shares_init(&camera->shares);
     int r = mailbox_init(&camera->mailbox, config, why);
-    camera->newest_serial = camera->mailbox.desired.filter_serial;
+    for (unsigned i = 0; i < camera->output_count; i++)
+        camera->newest_serial[i] = camera->mailbox.desired.output[i].filter_serial;
     if (r < 0)
-        ring_destroy(continued);
+        destroy_continued(camera, continued);
     else
         r = prepare(camera, continued, wait, why);
     if (r == 0) {
@@ -114,7 +136,7 @@ int camera_start(struct camera **ret, const struct config *config, struct ring *
     }
     /* A designer that is building an engine may take very long. It can be left behind, because the
      * caller gives up and exits. */
-    if (designer_destroy(camera->designer, clock_now_ns() + STOP_TIMEOUT_NS) == 0) {
+    if (destroy_designers(camera, clock_now_ns() + STOP_TIMEOUT_NS) == 0) {
         destroy_rings(&camera->mailbox);
         destroy(camera);
     }
@@ -171,7 +193,7 @@ int camera_stop(struct camera *camera)
     if (r < 0)
         return r;
     camera->observer = NULL;
-    r = designer_destroy(camera->designer, deadline_ns);
+    r = destroy_designers(camera, deadline_ns);
     if (r == 0)
         destroy(camera);
     return r;
@@ -192,80 +214,83 @@ static void settle_source(struct camera *camera, const struct camera_status *sta
         return;
     camera->settled_source = status->source_number;
     struct desired *desired = mailbox_begin_change(&camera->mailbox);
-    if (desired->source.filter_serial > desired->filter_serial &&
-        status->source_problem[0] == '\0') {
-        filter_chain_assign(&desired->filter, &desired->source.filter);
-        desired->filter_serial = desired->source.filter_serial;
-        desired->fade_frames = 0;
+    if (desired_is_of_source(desired, CAMERA_MAIN) && status->source_problem[0] == '\0') {
+        struct desired_output *output = &desired->output[CAMERA_MAIN];
+        filter_chain_assign(&output->filter, &desired->source.filter);
+        output->filter_serial = desired->source.filter_serial;
+        output->fade_frames = 0;
     }
     desired->source.filter_serial = 0;
     mailbox_end_change(&camera->mailbox);
 }
 
-static bool is_source_settled(const struct camera *camera)
-{
-    return camera->mailbox.desired.source.number == camera->settled_source;
-}
-
 /* Withdraws the newest change of the filter or the view if it could not be made: what frames are
  * filtered with is desired again, with its serial. No later engine then fails because of it. */
-static void settle_filter(struct camera *camera, const struct camera_status *status)
+static void settle_filter(struct camera *camera, unsigned output,
+                          const struct camera_status *status)
 {
     struct filter_chain chain;
     enum view_kind view;
-    if (!is_source_settled(camera) || status->failed_serial == 0 ||
-        status->failed_serial != camera->mailbox.desired.filter_serial)
+    if (!camera_is_source_settled(camera) || status->failed_serial == 0 ||
+        status->failed_serial != camera->mailbox.desired.output[output].filter_serial)
         return;
-    const uint64_t serial = designer_get_taken(camera->designer, &chain, &view);
+    const uint64_t serial = designer_get_taken(camera->output[output].designer, &chain, &view);
     if (serial != 0 && serial != status->failed_serial) {
-        struct desired *desired = mailbox_begin_change(&camera->mailbox);
+        struct desired_output *desired = &mailbox_begin_change(&camera->mailbox)->output[output];
         filter_chain_assign(&desired->filter, &chain);
         desired->view = view;
         desired->filter_serial = serial;
         desired->fade_frames = 0;
         mailbox_end_change(&camera->mailbox);
-        camera->events |= CAMERA_EVENT_WITHDRAWN;
+        camera->events[output] |= CAMERA_EVENT_WITHDRAWN;
         eventfd_write(camera->mailbox.event_fd, 1);
     }
     filter_chain_drop(&chain);
 }
 
-unsigned camera_take_events(struct camera *camera)
+void camera_take_events(struct camera *camera, unsigned events[CONFIG_MAX_OUTPUTS])
 {
     struct mailbox *mailbox = &camera->mailbox;
+    struct ring *retired[CONFIG_MAX_OUTPUTS];
     eventfd_t count;
     eventfd_read(mailbox->event_fd, &count);
 
     pthread_mutex_lock(&mailbox->lock);
-    unsigned events = mailbox->events;
     struct request *answered = mailbox->answered;
-    struct ring *retired = mailbox->retired;
-    mailbox->events = 0;
     mailbox->answered = NULL;
-    mailbox->retired = NULL;
+    for (unsigned i = 0; i < camera->output_count; i++) {
+        struct output_mailbox *box = &mailbox->output[i];
+        events[i] = box->events;
+        retired[i] = box->retired;
+        box->events = 0;
+        box->retired = NULL;
+    }
     pthread_mutex_unlock(&mailbox->lock);
 
-    struct camera_status status;
-    camera_get_status(camera, &status); /* settles what the events are about */
-    events |= camera->events;
-    camera->events = 0;
+    for (unsigned i = 0; i < camera->output_count; i++) {
+        struct camera_status status;
+        camera_get_status(camera, i, &status); /* settles what the events are about */
+        events[i] |= camera->events[i];
+        camera->events[i] = 0;
+    }
     request_answer(answered);
-    ring_destroy(retired);
-    return events;
+    for (unsigned i = 0; i < camera->output_count; i++)
+        ring_destroy(retired[i]);
 }
 
-struct ring *camera_ring(struct camera *camera)
+struct ring *camera_ring(struct camera *camera, unsigned output)
 {
     struct mailbox *mailbox = &camera->mailbox;
+    struct output_mailbox *box = &mailbox->output[output];
     struct ring *older = NULL;
 
     pthread_mutex_lock(&mailbox->lock);
-    struct ring *ring = mailbox->ring;
-    const bool changed = mailbox->served != ring;
+    struct ring *ring = box->ring;
+    const bool changed = box->served != ring;
     if (changed) {
-        older = mailbox->retired;
-        mailbox->retired = mailbox->served;
-        mailbox->served = ring;
+        older = box->retired;
+        box->retired = box->served;
+        box->served = ring;
     }
     pthread_mutex_unlock(&mailbox->lock);
     if (changed)
@@ -276,86 +301,6 @@ struct ring *camera_ring(struct camera *camera)
 
 /* ---- desired state ---- */
 
-/* Checks that a chain suits the camera's frames, and that there is memory to filter them. Any view
- * may follow, so it must suit the picture. While the frames' format is unknown, or another source
- * is being tried, the check is left to the camera's thread. */
-static int check_frames(struct camera *camera, const struct filter_chain *chain, struct error *why)
-{
-    struct recipe recipe = camera->config.engine.options.recipe;
-    struct camera_status status;
-    camera_get_status(camera, &status);
-    if (status.format.width == 0 || status.captured.fourcc == 0 || !is_source_settled(camera))
-        return 0;
-    const struct engine_frames frames = {.captured = status.captured.fourcc,
-                                         .width = status.captured.width,
-                                         .height = status.captured.height,
-                                         .format = status.format};
-    recipe.view = VIEW_PICTURE;
-    engine_frames_set_captured(&recipe, &frames);
-    const int r = recipe_check_frames(&recipe, &status.format, chain, why);
-    return r < 0 ? r
-                 : designer_check_memory(camera->designer, &frames, chain, camera_get_view(camera),
-                                         why);
-}
-
-int camera_set_filter(struct camera *camera, const struct filter_chain *chain, unsigned fade_frames,
-                      uint64_t *ret_serial, struct error *why)
-{
-    return camera_set_filter_and_view(camera, chain, camera_get_view(camera), fade_frames,
-                                      ret_serial, why);
-}
-
-int camera_set_filter_and_view(struct camera *camera, const struct filter_chain *chain,
-                               enum view_kind view, unsigned fade_frames, uint64_t *ret_serial,
-                               struct error *why)
-{
-    int r = filter_edit_check(chain, why);
-    if (r < 0)
-        return r;
-    if (fade_frames > CAMERA_MAX_FADE)
-        return error_set(why, EINVAL, "a fade of %u frames is out of range: expected 0 .. %d",
-                         fade_frames, CAMERA_MAX_FADE);
-    r = check_frames(camera, chain, why);
-    if (r < 0)
-        return r;
-    struct desired *desired = mailbox_begin_change(&camera->mailbox);
-    filter_chain_assign(&desired->filter, chain);
-    desired->view = view;
-    desired->fade_frames = fade_frames;
-    *ret_serial = desired->filter_serial = ++camera->newest_serial;
-    mailbox_end_change(&camera->mailbox);
-    return 0;
-}
-
-uint64_t camera_get_filter(struct camera *camera, struct filter_chain *ret)
-{
-    const struct desired *desired = &camera->mailbox.desired; /* this thread's own */
-    *ret = *desired_filter(desired);
-    return desired_serial(desired);
-}
-
-/* The filter may be that of a source which is not settled; then the new serial is that filter's. */
-uint64_t camera_set_view(struct camera *camera, enum view_kind view)
-{
-    struct camera_status status;
-    camera_get_status(camera, &status); /* settles a source whose result is known by now */
-    struct desired *desired = mailbox_begin_change(&camera->mailbox);
-    const uint64_t serial = ++camera->newest_serial;
-    if (desired_filter(desired) == &desired->source.filter)
-        desired->source.filter_serial = serial;
-    else
-        desired->filter_serial = serial;
-    desired->view = view;
-    desired->fade_frames = 0;
-    mailbox_end_change(&camera->mailbox);
-    return serial;
-}
-
-enum view_kind camera_get_view(const struct camera *camera)
-{
-    return camera->mailbox.desired.view; /* this thread's own */
-}
-
 int camera_set_source(struct camera *camera, const struct config_source *request,
                       const struct settings *controls, const struct filter_chain *filter,
                       uint64_t *ret_number, struct error *why)
@@ -363,7 +308,7 @@ int camera_set_source(struct camera *camera, const struct config_source *request
     int r = filter != NULL ? filter_edit_check(filter, why) : 0;
     if (r < 0)
         return r;
-    if (!is_source_settled(camera))
+    if (!camera_is_source_settled(camera))
         return error_set(why, EBUSY, "the camera is still opening another source");
     struct desired *desired = mailbox_begin_change(&camera->mailbox);
     struct desired_source *source = &desired->source;
@@ -372,7 +317,7 @@ int camera_set_source(struct camera *camera, const struct config_source *request
     source->controls = controls != NULL ? *controls : (struct settings){.count = 0};
     if (filter != NULL) {
         filter_chain_assign(&source->filter, filter);
-        source->filter_serial = ++camera->newest_serial;
+        source->filter_serial = ++camera->newest_serial[CAMERA_MAIN];
     }
     *ret_number = source->number;
     mailbox_end_change(&camera->mailbox);
@@ -387,28 +332,22 @@ void camera_want_controls(struct camera *camera, const struct settings *settings
     mailbox_end_change(&camera->mailbox);
 }
 
-void camera_set_has_readers(struct camera *camera, bool has_readers)
-{
-    mailbox_begin_change(&camera->mailbox)->has_readers = has_readers;
-    mailbox_end_change(&camera->mailbox);
-}
-
 /* ---- requests ---- */
 
-int camera_snapshot(struct camera *camera, bool with_before, camera_snapshot_fn *done,
-                    void *context)
+int camera_snapshot(struct camera *camera, unsigned output, bool with_before,
+                    camera_snapshot_fn *done, void *context)
 {
     struct request *request;
 
     pthread_mutex_lock(&camera->mailbox.lock);
-    struct fftd_format format = camera->mailbox.status.format;
-    enum camera_state state = camera->mailbox.status.state;
+    struct fftd_format format = camera->mailbox.output[output].status.format;
+    enum camera_state state = camera->mailbox.output[output].status.state;
     pthread_mutex_unlock(&camera->mailbox.lock);
     if (!camera_may_deliver(state))
         return -ENODEV;
     if (format.width == 0)
         return -EAGAIN;
-    int r = request_create_snapshot(&request, &format, with_before, done, context);
+    int r = request_create_snapshot(&request, output, &format, with_before, done, context);
     if (r == 0)
         mailbox_send(&camera->mailbox, request);
     return r;
@@ -441,19 +380,19 @@ int camera_set_controls(struct camera *camera, const struct settings *settings,
 
 /* ---- tuning ---- */
 
-int camera_tune(struct camera *camera, bool exhaustive, struct error *why)
+int camera_tune(struct camera *camera, unsigned output, bool exhaustive, struct error *why)
 {
-    return designer_tune(camera->designer, exhaustive, why);
+    return designer_tune(camera->output[output].designer, exhaustive, why);
 }
 
-void camera_stop_tuning(struct camera *camera)
+void camera_stop_tuning(struct camera *camera, unsigned output)
 {
-    designer_stop_tuning(camera->designer);
+    designer_stop_tuning(camera->output[output].designer);
 }
 
-void camera_get_tuning(struct camera *camera, struct tuning_status *ret)
+void camera_get_tuning(struct camera *camera, unsigned output, struct tuning_status *ret)
 {
-    designer_get_tuning(camera->designer, ret);
+    designer_get_tuning(camera->output[output].designer, ret);
 }
 
 /* ---- status ---- */
@@ -463,19 +402,20 @@ void camera_get_adaptation(struct camera *camera, struct observer_status *ret)
     observer_get_status(camera->observer, ret);
 }
 
-void camera_get_status(struct camera *camera, struct camera_status *ret)
+void camera_get_status(struct camera *camera, unsigned output, struct camera_status *ret)
 {
     const struct mailbox *mailbox = &camera->mailbox;
+    const struct output_mailbox *box = &mailbox->output[output];
 
     pthread_mutex_lock(&camera->mailbox.lock);
-    *ret = mailbox->status;
-    int64_t silent_ns = clock_now_ns() - mailbox->published_ns;
+    *ret = box->status;
+    int64_t silent_ns = clock_now_ns() - box->published_ns;
     pthread_mutex_unlock(&camera->mailbox.lock);
     /* A caller who sees the result of a change must also see its filter in the desired state. */
     settle_source(camera, ret);
-    settle_filter(camera, ret);
-    ret->wanted_serial = desired_serial(&mailbox->desired); /* this thread's own */
-    if (ret->failed_serial != camera->newest_serial)
+    settle_filter(camera, output, ret);
+    ret->wanted_serial = desired_serial(&mailbox->desired, output); /* this thread's own */
+    if (ret->failed_serial != camera->newest_serial[output])
         ret->filter_problem[0] = '\0';
     /* The rate is counted when frames come, so it has to be corrected when they have stopped. */
     if ((double)silent_ns * ret->rate > 3.0 * (double)NS_PER_S && silent_ns > 2 * NS_PER_S)

@@ -25,13 +25,17 @@
 
 struct camera;
 
+/* Outputs are numbered as those of a configuration (config_output_name). What belongs to one takes
+ * its number, which is less than config_output_count. */
+#define CAMERA_MAIN 0
+
 /* Opens the OpenCL device and the source, and starts the threads, which build the engine. -ENODEV:
  * one of the two is absent. wait: a source that cannot be opened is the state LOST or REFUSED and
  * not a failure; the ring exists once the source has been opened. An engine that cannot be built is
- * the state FAILED. continued: the ring that follows a previous process's (ring_continue), or NULL;
- * taken over, on failure too. Frames are published in it if their layout is the same, else in the
- * next generation. */
-int camera_start(struct camera **ret, const struct config *config, struct ring *continued,
+ * the state FAILED. continued: NULL, or for each output the ring that follows a previous process's
+ * (ring_continue), or NULL; taken over, on failure too. Frames are published in it if their layout
+ * is the same, else in the next generation. */
+int camera_start(struct camera **ret, const struct config *config, struct ring *const *continued,
                  bool wait, struct error *why);
 
 /* Stops the source and publishes the frames in flight, while the ring is still being served, so
@@ -47,13 +51,13 @@ int camera_stop(struct camera *camera);
 /* Readable when camera_take_events has something. */
 int camera_fd(const struct camera *camera);
 
-/* Returns the CAMERA_EVENT_ bits (report.h) since the last call, and calls the callbacks of
- * requests that have been answered. */
-unsigned camera_take_events(struct camera *camera);
+/* Returns the CAMERA_EVENT_ bits (report.h) of each output since the last call, and calls the
+ * callbacks of requests that have been answered. */
+void camera_take_events(struct camera *camera, unsigned events[CONFIG_MAX_OUTPUTS]);
 
 /* The ring that frames are published in, or NULL before there is one. A ring is destroyed only
  * after the main loop has taken CAMERA_EVENT_RING and called camera_ring again. */
-struct ring *camera_ring(struct camera *camera);
+struct ring *camera_ring(struct camera *camera, unsigned output);
 
 #define CAMERA_MAX_FADE 300 /* frames */
 
@@ -63,30 +67,30 @@ struct ring *camera_ring(struct camera *camera);
  * fade short. -EINVAL, -ERANGE: the chain or the number is not valid, the chain does not suit the
  * frames (recipe_check_frames), or filtering them needs more memory than the budget has. The status
  * reports later failures. */
-int camera_set_filter(struct camera *camera, const struct filter_chain *chain, unsigned fade_frames,
-                      uint64_t *ret_serial, struct error *why);
+int camera_set_filter(struct camera *camera, unsigned output, const struct filter_chain *chain,
+                      unsigned fade_frames, uint64_t *ret_serial, struct error *why);
 
 /* Asks for a view, too, which comes into use with the chain or not at all. */
-int camera_set_filter_and_view(struct camera *camera, const struct filter_chain *chain,
-                               enum view_kind view, unsigned fade_frames, uint64_t *ret_serial,
-                               struct error *why);
+int camera_set_filter_and_view(struct camera *camera, unsigned output,
+                               const struct filter_chain *chain, enum view_kind view,
+                               unsigned fade_frames, uint64_t *ret_serial, struct error *why);
 
 /* Gets the newest chain that was asked for, and returns its serial. */
-uint64_t camera_get_filter(struct camera *camera, struct filter_chain *ret);
+uint64_t camera_get_filter(struct camera *camera, unsigned output, struct filter_chain *ret);
 
 /* Asks for another view of the filtered frames, at once; returns the serial from which frames show
  * it. */
-uint64_t camera_set_view(struct camera *camera, enum view_kind view);
+uint64_t camera_set_view(struct camera *camera, unsigned output, enum view_kind view);
 
 /* Gets the view that was asked for last. */
-enum view_kind camera_get_view(const struct camera *camera);
+enum view_kind camera_get_view(const struct camera *camera, unsigned output);
 
 /* Asks for another source, or the same one with another size, rate or format; and with it for
- * controls and a filter, which may be NULL to stay as they are. All of it is used, or nothing
- * (source_change.h). Once status.source_number has reached *ret_number, the source is in use, or
- * status.source_problem says why the camera went back to the one before. The desired filter is then
- * the previous one again, unless a client has asked for another one. -EBUSY: the source requested
- * before is not settled; -EINVAL: the chain is not valid. */
+ * controls and a filter of the first output, which may be NULL to stay as they are. All of it is
+ * used, or nothing (source_change.h). Once status.source_number has reached *ret_number, the source
+ * is in use, or status.source_problem says why the camera went back to the one before. The desired
+ * filter is then the previous one again, unless a client has asked for another one. -EBUSY: the
+ * source requested before is not settled; -EINVAL: the chain is not valid. */
 int camera_set_source(struct camera *camera, const struct config_source *request,
                       const struct settings *controls, const struct filter_chain *filter,
                       uint64_t *ret_number, struct error *why);
@@ -101,8 +105,8 @@ void camera_want_controls(struct camera *camera, const struct settings *settings
 /* A snapshot: the next frame after the filter, and before it if that is wanted. -ENODEV: no frame
  * can be expected from the camera, or no longer; -EAGAIN: its format is not known yet, or has
  * changed; -EIO: the frame was lost; -ENOMEM. */
-int camera_snapshot(struct camera *camera, bool with_before, camera_snapshot_fn *done,
-                    void *context);
+int camera_snapshot(struct camera *camera, unsigned output, bool with_before,
+                    camera_snapshot_fn *done, void *context);
 
 /* The camera's own controls, as capture_list_controls and capture_set_controls return them;
  * -ENODEV: the camera is not open. Controls that were set are set again whenever the camera is
@@ -112,18 +116,19 @@ int camera_set_controls(struct camera *camera, const struct settings *settings,
                         camera_controls_fn *done, void *context);
 
 /* The search for faster settings of the engine, as in designer.h. */
-int camera_tune(struct camera *camera, bool exhaustive, struct error *why);
-void camera_stop_tuning(struct camera *camera);
-void camera_get_tuning(struct camera *camera, struct tuning_status *ret);
+int camera_tune(struct camera *camera, unsigned output, bool exhaustive, struct error *why);
+void camera_stop_tuning(struct camera *camera, unsigned output);
+void camera_get_tuning(struct camera *camera, unsigned output, struct tuning_status *ret);
 
-/* Returns what filters that adapt have found in the captured frames. */
+/* Returns what filters that adapt have found in the captured frames, for all outputs. */
 void camera_get_adaptation(struct camera *camera, struct observer_status *ret);
 
-void camera_get_status(struct camera *camera, struct camera_status *ret);
+void camera_get_status(struct camera *camera, unsigned output, struct camera_status *ret);
 
-/* Says whether there are readers; there are none at first. With idle = "pause" the camera streams
+/* Says whether an output has readers; there are none at first. One without gets no frames, except
+ * for the first one with idle = "run". With idle = "pause" the camera streams
  * while there are readers or snapshots to take, and for two seconds after that. */
-void camera_set_has_readers(struct camera *camera, bool has_readers);
+void camera_set_has_readers(struct camera *camera, unsigned output, bool has_readers);
 
 /* CLOCK_MONOTONIC ns of the last progress, which the watchdog needs: a frame was published, or the
  * reason why there is none is known and something is done about it. A camera that is absent and a

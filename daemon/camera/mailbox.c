@@ -15,12 +15,20 @@ int mailbox_init(struct mailbox *ret, const struct config *config, struct error 
         .desired = {.version = 1,
                     .controls = config->camera.controls,
                     .controls_version = 1,
-                    .filter = config->filter,
-                    .view = config->engine.options.recipe.view,
-                    .filter_serial = 1},
+                    .output_count = config_output_count(config)},
+        .output_count = config_output_count(config),
     };
     int err = errno;
-    filter_chain_hold(&ret->desired.filter);
+    for (unsigned i = 0; i < ret->output_count; i++) {
+        const bool is_main = i == 0;
+        ret->output[i].mailbox = ret;
+        ret->output[i].output = i;
+        ret->desired.output[i] = (struct desired_output){
+            .filter = is_main ? config->filter : config->outputs.output[i - 1].filter,
+            .view = is_main ? config->engine.options.recipe.view : VIEW_PICTURE,
+            .filter_serial = 1};
+        filter_chain_hold(&ret->desired.output[i].filter);
+    }
     pthread_mutex_init(&ret->lock, NULL);
     clock_cond_init(&ret->ended_cond);
     return ret->wake_fd < 0 || ret->event_fd < 0
@@ -30,7 +38,8 @@ int mailbox_init(struct mailbox *ret, const struct config *config, struct error 
 
 void desired_drop(struct desired *desired)
 {
-    filter_chain_drop(&desired->filter);
+    for (unsigned i = 0; i < desired->output_count; i++)
+        filter_chain_drop(&desired->output[i].filter);
     filter_chain_drop(&desired->source.filter);
 }
 
@@ -71,7 +80,8 @@ bool mailbox_read_desired(struct mailbox *mailbox, struct desired *desired)
     pthread_mutex_lock(&mailbox->lock);
     bool is_new = mailbox->desired.version != desired->version;
     if (is_new) {
-        filter_chain_hold(&mailbox->desired.filter); /* before the old ones are dropped */
+        for (unsigned i = 0; i < mailbox->output_count; i++) /* before the old ones are dropped */
+            filter_chain_hold(&mailbox->desired.output[i].filter);
         filter_chain_hold(&mailbox->desired.source.filter);
         desired_drop(desired);
         *desired = mailbox->desired;
@@ -99,15 +109,16 @@ void mailbox_answer(struct mailbox *mailbox, struct request *answered)
     eventfd_write(mailbox->event_fd, 1);
 }
 
-struct camera_status *mailbox_begin_report(struct mailbox *mailbox)
+struct camera_status *mailbox_begin_report(struct output_mailbox *output)
 {
-    pthread_mutex_lock(&mailbox->lock);
-    return &mailbox->status;
+    pthread_mutex_lock(&output->mailbox->lock);
+    return &output->status;
 }
 
-void mailbox_end_report(struct mailbox *mailbox, unsigned events)
+void mailbox_end_report(struct output_mailbox *output, unsigned events)
 {
-    mailbox->events |= events;
+    struct mailbox *mailbox = output->mailbox;
+    output->events |= events;
     pthread_mutex_unlock(&mailbox->lock);
     if (events != 0)
         eventfd_write(mailbox->event_fd, 1);

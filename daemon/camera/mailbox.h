@@ -5,7 +5,8 @@
  *
  * Desired state holds until it is changed; only the main thread writes it. The camera's thread
  * copies it, compares it with what it has applied, and acts on the difference (reconcile.h). Only
- * the camera's thread writes the status.
+ * the camera's thread writes the status. Outputs share the source and its controls; each has a
+ * filter, readers, a status and a ring of its own.
  *
  * One mutex guards everything that is not marked otherwise. Nobody holds it for longer than it
  * takes to copy a struct. */
@@ -34,34 +35,60 @@ struct desired_source {
     uint64_t filter_serial; /* 0: no filter came with it, or the source is settled */
 };
 
+struct desired_output {
+    struct filter_chain filter; /* used unless a source brings a newer one */
+    enum view_kind view;        /* what is published of the filtered frames */
+    uint64_t filter_serial;     /* goes up with every change of a filter or of the view */
+    unsigned fade_frames;       /* length of the fade into `filter`; 0: at once */
+    bool has_readers;           /* at least one client reads its frames */
+};
+
 struct desired {
     uint64_t version; /* goes up with every change of what follows */
     struct desired_source source;
     struct settings controls; /* from the configuration; clients set controls by requests */
     uint64_t controls_version;
-    struct filter_chain filter; /* used unless a source brings a newer one */
-    enum view_kind view;        /* what is published of the filtered frames */
-    uint64_t filter_serial;     /* goes up with every change of a filter or of the view */
-    unsigned fade_frames;       /* length of the fade into `filter`; 0: at once */
-    bool has_readers;           /* at least one client reads frames */
+    struct desired_output output[CONFIG_MAX_OUTPUTS];
+    unsigned output_count;
     bool stop;
 };
 
-/* Returns the newest filter, which may be the one that came with a source, and its serial. */
-static inline const struct filter_chain *desired_filter(const struct desired *desired)
+/* Returns whether the newest filter of an output is the one that came with a source. A source
+ * brings one for the first output only. */
+static inline bool desired_is_of_source(const struct desired *desired, unsigned output)
 {
-    return desired->source.filter_serial > desired->filter_serial ? &desired->source.filter
-                                                                  : &desired->filter;
+    return output == 0 && desired->source.filter_serial > desired->output[0].filter_serial;
 }
 
-static inline uint64_t desired_serial(const struct desired *desired)
+/* Returns the newest filter of an output, and its serial. */
+static inline const struct filter_chain *desired_filter(const struct desired *desired,
+                                                        unsigned output)
 {
-    return desired->source.filter_serial > desired->filter_serial ? desired->source.filter_serial
-                                                                  : desired->filter_serial;
+    return desired_is_of_source(desired, output) ? &desired->source.filter
+                                                 : &desired->output[output].filter;
+}
+
+static inline uint64_t desired_serial(const struct desired *desired, unsigned output)
+{
+    return desired_is_of_source(desired, output) ? desired->source.filter_serial
+                                                 : desired->output[output].filter_serial;
 }
 
 /* Releases the images of the filters. */
 void desired_drop(struct desired *desired);
+
+/* What the camera's thread reports of one output. */
+struct output_mailbox {
+    struct mailbox *mailbox;
+    unsigned output; /* its number */
+    struct camera_status status;
+    int64_t published_ns; /* time of the newest published frame */
+    unsigned events;      /* CAMERA_EVENT_... */
+    struct ring *ring;    /* frames are published here */
+    struct ring *served;  /* the main loop serves this one; it changes to `ring` when
+                             CAMERA_EVENT_RING says so */
+    struct ring *retired; /* was served before; the main loop will destroy it */
+};
 
 struct mailbox {
     pthread_mutex_t lock;
@@ -73,15 +100,10 @@ struct mailbox {
     struct request *requests;
 
     /* From the camera's thread to the main one. */
-    struct camera_status status;
-    int64_t published_ns; /* time of the newest published frame */
-    unsigned events;      /* CAMERA_EVENT_... */
+    struct output_mailbox output[CONFIG_MAX_OUTPUTS];
+    unsigned output_count;
     struct request *answered;
-    struct ring *ring;    /* frames are published here */
-    struct ring *served;  /* the main loop serves this one; it changes to `ring` when
-                             CAMERA_EVENT_RING says so */
-    struct ring *retired; /* was served before; the main loop will destroy it */
-    bool ended;           /* the camera's thread has returned */
+    bool ended; /* the camera's thread has returned */
     pthread_cond_t ended_cond;
 
     _Atomic int64_t progress_ns; /* any thread, without the lock */
@@ -108,8 +130,9 @@ struct request *mailbox_take_requests(struct mailbox *mailbox);
 /* Camera's thread: hands answered requests back. */
 void mailbox_answer(struct mailbox *mailbox, struct request *answered);
 
-/* Camera's thread: locks the mailbox to change the status; unlocks it and posts events, if any. */
-struct camera_status *mailbox_begin_report(struct mailbox *mailbox);
-void mailbox_end_report(struct mailbox *mailbox, unsigned events);
+/* Camera's thread: locks the mailbox to change an output's status; unlocks it and posts events, if
+ * any. */
+struct camera_status *mailbox_begin_report(struct output_mailbox *output);
+void mailbox_end_report(struct output_mailbox *output, unsigned events);
 
 #endif

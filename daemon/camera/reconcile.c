@@ -1,10 +1,8 @@
 #include "camera/reconcile.h"
 
 #include <errno.h>
-#include <string.h>
 
-#include "camera/retry_delay.h"
-#include "camera/ring_change.h"
+#include "camera/output_change.h"
 #include "core/clock.h"
 #include "core/format.h"
 #include "service/log.h"
@@ -18,53 +16,53 @@
 /* A source that has waited for its readers for this long is reported to wait. */
 #define WAITING_NS     (1 * NS_PER_S)
 
-/* ---- the engine ---- */
-
-static void request_engine(struct reconciler *reconciler)
-{
-    reconciler->applied.engine_requested = true;
-    reconciler->applied.engine_retry_ns = INT64_MAX;
-    designer_request_engine(reconciler->designer, &reconciler->path.frames);
-}
+#define FOR_EACH_OUTPUT(reconciler, output)                                                        \
+    for (struct output *output = (reconciler)->path.output;                                        \
+         output < (reconciler)->path.output + (reconciler)->path.output_count; output++)
 
 static bool is_preparing(const struct reconciler *reconciler)
 {
     return reconciler->source_change.phase == SOURCE_CHANGE_PREPARING;
 }
 
-/* Reports an engine that failed or was not built. Another one is requested after a retry delay,
- * unless there is one, or one has been requested since. */
-static void handle_engine_failure(struct reconciler *reconciler, const struct error *why)
-{
-    struct frame_path *path = &reconciler->path;
-    struct error reason = *why;
-    report_engine_failure(&reconciler->report);
-    error_set(&path->failure, EIO, "engine: %s", reason.text);
-    path->failures++;
-    if (!frame_path_engine_fits(path) && !reconciler->applied.engine_requested)
-        reconciler->applied.engine_retry_ns =
-            clock_now_ns() + retry_delay_ns(path->failures, RETRY_DELAY_LONGEST_BUILD_NS);
-}
+/* ---- what all outputs share ---- */
 
-static void reconcile_engine(struct reconciler *reconciler)
+/* Combines what two chains ask of the estimators, which look for each thing once: as the first of
+ * them says that asks for it. */
+static struct filter_adaptation unite(const struct filter_adaptation *a,
+                                      const struct filter_adaptation *b)
 {
-    struct frame_path *path = &reconciler->path;
-    if (path->engine_failed) {
-        path->engine_failed = false;
-        handle_engine_failure(reconciler, &path->failure);
-        if (is_preparing(reconciler)) /* maybe for the engine that has failed */
-            designer_request_engine(reconciler->designer, &reconciler->source_change.frames);
+    struct filter_adaptation ret = *a;
+    if (!a->removes_waves) {
+        ret.removes_waves = b->removes_waves;
+        ret.waves = b->waves;
+        ret.is_frozen = b->is_frozen;
     }
-    if (clock_now_ns() >= reconciler->applied.engine_retry_ns && !is_preparing(reconciler))
-        request_engine(reconciler);
+    if (!a->removes_flicker) {
+        ret.removes_flicker = b->removes_flicker;
+        ret.flicker = b->flicker;
+    }
+    if (!a->stabilises) {
+        ret.stabilises = b->stabilises;
+        ret.shake = b->shake;
+    }
+    if (!a->estimates_noise) {
+        ret.estimates_noise = b->estimates_noise;
+        ret.noise = b->noise;
+    }
+    if (a->match_image == NULL)
+        ret.match_image = b->match_image;
+    return ret;
 }
 
-/* Before anything is allocated for frames like these. */
-static int check_memory(const struct reconciler *reconciler, const struct engine_frames *frames,
-                        struct error *why)
+static void update_observer(struct reconciler *reconciler)
 {
-    return designer_check_memory(reconciler->designer, frames, desired_filter(&reconciler->desired),
-                                 reconciler->desired.view, why);
+    struct filter_adaptation wanted = {.removes_waves = false};
+    struct error why;
+    FOR_EACH_OUTPUT(reconciler, output)
+    wanted = unite(&wanted, &output->applied.adapts);
+    if (observer_configure(reconciler->path.observer, &wanted, &why) < 0)
+        log_error("captured frames are not observed: %s; filters that adapt do nothing", why.text);
 }
 
 /* Ends the change of the source. problem: why the camera goes back; NULL: the source is used. */
@@ -76,183 +74,108 @@ static void end_source_change(struct reconciler *reconciler, const struct error 
         source_change_take(change, recovery);
     else if (change->phase != SOURCE_CHANGE_SETTLED)
         source_change_go_back(change, recovery);
-    report_source(&reconciler->report, recovery, change->number,
-                  problem != NULL ? problem->text : "");
+    FOR_EACH_OUTPUT(reconciler, output)
+    report_source(&output->report, recovery, change->number, problem != NULL ? problem->text : "");
 }
 
-/* Goes back, because no filter was made for the source, or its ring. The designer gets the desired
- * filter again, and builds what the source before needs. */
+/* Goes back, because no filter was made for the source, or its ring. */
 static void give_up_source(struct reconciler *reconciler, const struct error *problem)
 {
-    struct frame_path *path = &reconciler->path;
     end_source_change(reconciler, problem);
-    reconciler->applied.filter_serial = 0;
-    if (path->frames.format.width != 0 && !frame_path_engine_fits(path))
-        reconciler->applied.engine_retry_ns = clock_now_ns();
+    FOR_EACH_OUTPUT(reconciler, output)
+    output_change_give_up(output);
 }
 
-/* Gives the opened source a ring for its frames, and requests an engine if the current one does not
- * take them. */
+/* Gives the outputs rings for the opened source's frames, and requests engines where the current
+ * ones do not take them. Nothing is replaced before all outputs are checked. */
 static int adopt_format(struct reconciler *reconciler, uint64_t source_number, struct error *why)
 {
     struct frame_path *path = &reconciler->path;
-    struct engine_frames frames;
-    const struct config_output *output = &reconciler->config->output;
-    int r =
-        engine_frames_describe(&frames, reconciler->config, &path->recovery.capture->format, why);
-    if (r < 0)
-        return r;
-    const uint32_t motion_bytes = ring_change_motion_bytes(output, &path->recovery.capture->format);
-    const bool is_new = !engine_frames_equal(&frames, &path->frames);
-    if (is_new)
-        r = check_memory(reconciler, &frames, why);
-    if (r < 0)
-        return r;
-    if (path->ring == NULL ||
-        memcmp(&frames.format, &path->frames.format, sizeof frames.format) != 0 ||
-        ring_slots(path->ring) != output->slots || ring_motion_room(path->ring) < motion_bytes) {
-        frame_path_drain(path); /* these frames belong in the old ring */
-        r = ring_change_replace(path, reconciler->mailbox, output, &frames.format, motion_bytes,
-                                why);
-        if (r < 0)
-            return r;
-    }
-    ring_change_set_lossless(path, output);
-    path->frames = frames;
-    mailbox_begin_report(reconciler->mailbox)->captured = path->recovery.capture->format;
-    mailbox_end_report(reconciler->mailbox, 0);
-    observer_set_source(path->observer, source_number, &path->recovery.capture->format,
-                        reconciler->config->engine.options.recipe.demosaic);
-    if (is_new)
-        reconciler->applied.engine_retry_ns = clock_now_ns();
-    return 0;
+    const struct fftd_format *captured = &path->recovery.capture->format;
+    struct engine_frames frames[CONFIG_MAX_OUTPUTS];
+    int r = 0;
+    for (unsigned i = 0; r == 0 && i < path->output_count; i++)
+        r = output_change_describe(&path->output[i], captured, &frames[i], why);
+    for (unsigned i = 0; r == 0 && i < path->output_count; i++)
+        r = output_change_reserve(&path->output[i], &reconciler->desired, &frames[i], why);
+    for (unsigned i = 0; r == 0 && i < path->output_count; i++)
+        r = output_change_adopt(&path->output[i], &frames[i], captured, why);
+    if (r == 0)
+        observer_set_source(path->observer, source_number, captured,
+                            reconciler->config->engine.options.recipe.demosaic);
+    return r;
 }
 
-/* Takes the source for which a filter has been made. On failure the designer has an engine for that
- * source only, and is asked for another one. */
+/* Takes the source for which every output is prepared. On failure the designers have engines for
+ * that source only, and are asked for others. */
 static void take_source(struct reconciler *reconciler)
 {
     struct error why;
-    if (adopt_format(reconciler, reconciler->source_change.number, &why) == 0) {
-        end_source_change(reconciler, NULL);
-    } else {
+    if (adopt_format(reconciler, reconciler->source_change.number, &why) < 0) {
         give_up_source(reconciler, &why);
-        reconciler->applied.engine_retry_ns = clock_now_ns();
-    }
-}
-
-/* If a filter could not be made, the previous one stays in use, and camera.c withdraws it. A device
- * that has failed and is not back yet says nothing about the filter. */
-static void handle_failed_design(struct reconciler *reconciler, const struct design *design)
-{
-    struct applied *applied = &reconciler->applied;
-    const bool is_device =
-        applied->engine_requested && (design->result == -EIO || design->result == -ENODEV);
-    if (design->result_serial != applied->used_serial && !is_device)
-        report_filter_problem(&reconciler->report, design->result_serial, design->why.text,
-                              applied->used_serial != 0);
-    if (applied->engine_requested) {
-        applied->engine_requested = false;
-        handle_engine_failure(reconciler, &design->why);
-    }
-}
-
-/* Takes the designer's result: a response to apply, maybe with a new engine, or a failure. */
-static void take_design(struct reconciler *reconciler)
-{
-    const struct source_change *change = &reconciler->source_change;
-    struct frame_path *path = &reconciler->path;
-    struct applied *applied = &reconciler->applied;
-    struct design design;
-
-    /* While a source is prepared no frame ends a fade. */
-    if (!designer_take(reconciler->designer,
-                       !is_preparing(reconciler) && path->engine != NULL &&
-                           engine_is_fading(path->engine),
-                       &design))
+        FOR_EACH_OUTPUT(reconciler, output)
+        output->applied.engine_retry_ns = clock_now_ns();
         return;
-    const bool is_of_source = is_preparing(reconciler) && design.result_serial == change->serial &&
-                              engine_frames_equal(&design.result_frames, &change->frames);
-    if (is_of_source && design.result < 0)
-        give_up_source(reconciler, &design.why);
-    else if (is_of_source)
+    }
+    end_source_change(reconciler, NULL);
+    FOR_EACH_OUTPUT(reconciler, output)
+    output_change_take_prepared(output);
+    update_observer(reconciler);
+}
+
+static void take_designs(struct reconciler *reconciler)
+{
+    bool is_prepared = is_preparing(reconciler), is_used = false;
+    struct error why;
+    FOR_EACH_OUTPUT(reconciler, output)
+    {
+        const int r = output_change_take_design(output, &why);
+        if (r < 0 && is_preparing(reconciler))
+            give_up_source(reconciler, &why);
+        is_used |= r != 0;
+        is_prepared &= is_preparing(reconciler) && output_change_is_prepared(output);
+    }
+    if (is_used)
+        update_observer(reconciler);
+    if (is_prepared)
         take_source(reconciler);
-    else if (design.result < 0)
-        handle_failed_design(reconciler, &design);
-    if (design.engine == NULL)
-        return;
-    if (!engine_frames_equal(&design.frames, &path->frames)) { /* the source has changed since */
-        engine_response_free(design.response);
-        if (design.engine != path->engine)
-            designer_return_engine(reconciler->designer, design.engine, false);
-        return;
-    }
-    if (design.engine != path->engine) {
-        frame_path_set_engine(path, &design);
-        applied->engine_requested = false;
-        applied->engine_retry_ns = INT64_MAX;
-    }
-    engine_apply(path->engine, design.response, design.serial);
-    applied->used_serial = design.serial;
-    report_design(&reconciler->report, design.serial);
-    steady_configure(&path->steady, &design.adapts);
-    if (observer_configure(path->observer, &design.adapts, &design.why) < 0)
-        log_error("captured frames are not observed: %s; filters that adapt do nothing",
-                  design.why.text);
 }
 
-/* A filter that is withdrawn was in use before. Another one may be one for which an engine can be
- * built. */
-static void reconcile_filter(struct reconciler *reconciler)
+static void reconcile_outputs(struct reconciler *reconciler)
 {
     const struct desired *desired = &reconciler->desired;
     const struct source_change *change = &reconciler->source_change;
-    struct applied *applied = &reconciler->applied;
-    const bool is_of_source = source_change_has_filter(change, desired);
-    const uint64_t serial = is_of_source ? desired->source.filter_serial : desired->filter_serial;
-    if (serial == applied->filter_serial || change->phase != SOURCE_CHANGE_SETTLED)
-        return;
-    applied->filter_serial = serial;
-    designer_request_filter(reconciler->designer,
-                            is_of_source ? &desired->source.filter : &desired->filter,
-                            desired->view, serial, is_of_source ? 0 : desired->fade_frames, NULL);
-    if (applied->engine_retry_ns != INT64_MAX)
-        applied->engine_retry_ns = clock_now_ns();
-}
-
-/* The noise stays as it is while a filter is being prepared or faded in. */
-static void reconcile_noise(struct reconciler *reconciler)
-{
-    const struct frame_path *path = &reconciler->path;
-    if (path->engine != NULL && !engine_is_fading(path->engine) && !is_preparing(reconciler))
-        designer_set_noise(reconciler->designer, observer_noise(path->observer));
+    const bool settled = change->phase == SOURCE_CHANGE_SETTLED;
+    FOR_EACH_OUTPUT(reconciler, output)
+    {
+        const unsigned number = output->report.box->output;
+        output->has_readers = desired->output[number].has_readers;
+        output_change_filter(output, desired, settled,
+                             number == 0 && source_change_has_filter(change, desired));
+        if (!is_preparing(reconciler))
+            output_change_noise(output);
+    }
 }
 
 /* ---- the source ---- */
 
-/* Requests the newest filter for the source that is tried, and an engine if the one in use does not
- * take its frames. Returns 1, or 0 if there is nothing to wait for. */
+/* Has everything prepared for the source that is tried. Returns 1, or 0 if there is nothing to wait
+ * for. */
 static int prepare_source(struct reconciler *reconciler, struct error *why)
 {
     const struct desired *desired = &reconciler->desired;
-    const struct frame_path *path = &reconciler->path;
-    struct source_change *change = &reconciler->source_change;
-    struct applied *applied = &reconciler->applied;
-    const uint64_t serial = desired_serial(desired);
-    const int r = engine_frames_describe(&change->frames, reconciler->config,
-                                         &path->recovery.capture->format, why);
-    if (r < 0)
-        return r;
-    const bool fits =
-        path->engine != NULL && engine_frames_equal(&path->engine_frames, &change->frames);
-    if (fits && serial == applied->filter_serial)
-        return 0;
-    change->serial = serial;
-    applied->filter_serial = serial;
-    applied->engine_requested = false;
-    designer_request_filter(reconciler->designer, desired_filter(desired), desired->view, serial, 0,
-                            fits ? NULL : &change->frames);
-    return 1;
+    struct frame_path *path = &reconciler->path;
+    const struct fftd_format *captured = &path->recovery.capture->format;
+    struct engine_frames frames[CONFIG_MAX_OUTPUTS];
+    int r = 0;
+    bool waits = false;
+    for (unsigned i = 0; r == 0 && i < path->output_count; i++)
+        r = output_change_describe(&path->output[i], captured, &frames[i], why);
+    for (unsigned i = 0; r == 0 && i < path->output_count; i++) {
+        output_change_prepare(&path->output[i], desired, &frames[i]);
+        waits |= !output_change_is_prepared(&path->output[i]);
+    }
+    return r < 0 ? r : waits;
 }
 
 /* Never publishes a frame from the new source through the old source's filter. */
@@ -283,13 +206,11 @@ static void reconcile_controls(struct reconciler *reconciler)
 
 static bool wants_frames(const struct reconciler *reconciler)
 {
-    const struct frame_path *path = &reconciler->path;
-    if (reconciler->config->camera.idle == CONFIG_IDLE_RUN || reconciler->desired.has_readers ||
-        path->snapshots != NULL)
-        return true;
-    for (unsigned i = 0; i < path->flights; i++)
-        if (path->flight[(path->first_flight + i) % ENGINE_MAX_IN_FLIGHT].snapshots != NULL)
+    for (unsigned i = 0; i < reconciler->path.output_count; i++) {
+        const struct output *output = &reconciler->path.output[i];
+        if (output_is_wanted(output))
             return true;
+    }
     return false;
 }
 
@@ -297,7 +218,9 @@ static void update_pause(struct reconciler *reconciler)
 {
     struct applied *applied = &reconciler->applied;
     const int64_t now_ns = clock_now_ns();
-    if (wants_frames(reconciler)) {
+    const bool is_wanted = wants_frames(reconciler);
+    reconciler->path.output[0].lingers = !is_wanted;
+    if (is_wanted) {
         applied->paused = false;
         applied->pause_ns = INT64_MAX;
     } else if (reconciler->path.recovery.phase ==
@@ -309,6 +232,14 @@ static void update_pause(struct reconciler *reconciler)
     } else if (!applied->paused && applied->pause_ns == INT64_MAX) {
         applied->pause_ns = now_ns + PAUSE_DELAY_NS;
     }
+}
+
+static bool has_engine(const struct reconciler *reconciler)
+{
+    for (unsigned i = 0; i < reconciler->path.output_count; i++)
+        if (output_engine_fits(&reconciler->path.output[i]))
+            return true;
+    return false;
 }
 
 /* A source streams if it is open, there are a ring and an engine for its frames, and somebody reads
@@ -331,9 +262,10 @@ static void reconcile_streaming(struct reconciler *reconciler)
     int r = adopt_format(reconciler, reconciler->source_change.taken, &why);
     if (r < 0)
         recovery_reject(recovery, r, &why);
-    if (r < 0 || reconciler->applied.paused || !frame_path_engine_fits(path))
+    if (r < 0 || reconciler->applied.paused || !has_engine(reconciler))
         return;
-    frame_path_update_memory(path);
+    FOR_EACH_OUTPUT(reconciler, output)
+    output_update_memory(output);
     recovery_start(recovery);
 }
 
@@ -346,7 +278,7 @@ static void reconcile_end(struct reconciler *reconciler)
     path->recovery.state = CAMERA_FINISHED;
     error_set(&path->recovery.reason, 0,
               "%llu frames were published, the limit set by output.frames",
-              (unsigned long long)path->limit);
+              (unsigned long long)path->output[0].limit);
 }
 
 /* ---- requests ---- */
@@ -360,7 +292,7 @@ void reconcile_receive(struct reconciler *reconciler)
         next = each->next;
         each->next = NULL;
         if (each->kind == REQUEST_SNAPSHOT) /* answered with the next frame */
-            request_append(&reconciler->path.snapshots, each);
+            request_append(&reconciler->path.output[each->snapshot.output].snapshots, each);
         else
             request_append(&reconciler->requests, each);
     }
@@ -390,91 +322,108 @@ static void answer_requests(struct reconciler *reconciler)
     mailbox_answer(reconciler->mailbox, answered);
 }
 
-/* ---- all of it ---- */
+/* ---- what is reported ---- */
 
 /* The state is the source's, unless the engine has failed. */
-static void report_all(struct reconciler *reconciler)
+static void report_output_state(struct reconciler *reconciler, struct output *output)
 {
     struct frame_path *path = &reconciler->path;
+    struct report *report = &output->report;
     const struct recovery *recovery = &path->recovery;
-    const bool failed = path->failure.text[0] != '\0' && recovery->state != CAMERA_FINISHED;
+    const bool failed = output->failure.text[0] != '\0' && recovery->state != CAMERA_FINISHED;
     enum camera_state state = failed ? CAMERA_FAILED : recovery->state;
-    struct error reason = failed ? path->failure : recovery->reason;
+    struct error reason = failed ? output->failure : recovery->reason;
     struct build_progress build;
 
-    designer_get_build_progress(reconciler->designer, &build);
-    report_build(&reconciler->report, build.number, &path->frames.format,
+    designer_get_build_progress(output->designer, &build);
+    report_build(report, build.number, &output->frames.format,
                  reconciler->config->engine.cache_dir[0] != '\0');
     if (state == CAMERA_STARTING && build.total > 0 &&
-        (path->engine == NULL || is_preparing(reconciler)))
+        (output->engine == NULL || is_preparing(reconciler)))
         error_set(&reason, 0, REPORT_COMPILING, build.done, build.total);
     /* The daemon exits once the state is `finished`, so that is reported only after the last frame
      * was read. */
-    if (state == CAMERA_FINISHED && frame_path_is_needed(path)) {
-        state = reconciler->report.state;
+    if (state == CAMERA_FINISHED && frame_path_is_unread(path)) {
+        state = report->state;
         reason.text[0] = '\0';
     }
-    const bool waits_for_readers = frame_path_room_fd(path) >= 0 &&
-                                   clock_now_ns() >= reconciler->mailbox->published_ns + WAITING_NS;
+    const bool waits_for_readers = frame_path_room_fd(path, output) >= 0 &&
+                                   clock_now_ns() >= report->box->published_ns + WAITING_NS;
     if (waits_for_readers)
         error_set(&reason, 0, "the source waits for its readers (output.lossless)");
-    const bool changed = report_state(&reconciler->report, state, reason.text, recovery);
-    report_preparing(&reconciler->report, reconciler->designer, &build,
-                     desired_serial(&reconciler->desired) != reconciler->applied.used_serial);
+    const bool changed = report_state(report, state, reason.text, recovery);
+    report_preparing(report, output->designer, &build,
+                     desired_serial(&reconciler->desired, report->box->output) !=
+                         output->applied.used_serial);
 
     if (!camera_may_deliver(state) || waits_for_readers) {
-        request_fail(path->snapshots, waits_for_readers ? -EAGAIN : -ENODEV, NULL);
-        mailbox_answer(reconciler->mailbox, path->snapshots);
-        path->snapshots = NULL;
+        request_fail(output->snapshots, waits_for_readers ? -EAGAIN : -ENODEV, NULL);
+        mailbox_answer(reconciler->mailbox, output->snapshots);
+        output->snapshots = NULL;
     }
-    report_controls(&reconciler->report, recovery);
-    if (path->engine != NULL)
-        report_input(&reconciler->report, recovery);
-    if (changed || clock_now_ns() >= report_heartbeat_due_ns(&reconciler->report))
-        report_heartbeat(&reconciler->report, path->ring, frame_path_is_healthy(path));
+    report_controls(report, recovery);
+    if (output->engine != NULL)
+        report_input(report, recovery);
+    if (changed || clock_now_ns() >= report_heartbeat_due_ns(report))
+        report_heartbeat(report, output->ring, frame_path_is_healthy(path));
 }
+
+/* ---- all of it ---- */
 
 void reconcile(struct reconciler *reconciler)
 {
     reconcile_receive(
         reconciler); /* before the desired state, which must be at least as new as the requests */
     mailbox_read_desired(reconciler->mailbox, &reconciler->desired);
-    ring_change_replace_lost(&reconciler->path, reconciler->mailbox, &reconciler->config->output);
-    take_design(reconciler);
+    FOR_EACH_OUTPUT(reconciler, output)
+    output_change_replace_lost_ring(output);
+    take_designs(reconciler);
     answer_requests(reconciler);
     reconcile_controls(reconciler); /* before the source, whose opening sets all controls again */
     reconcile_source(reconciler);
-    reconcile_filter(reconciler); /* after the source, which may bring the filter */
-    reconcile_noise(reconciler);
+    reconcile_outputs(reconciler); /* after the source, which may bring the filter */
     reconcile_end(reconciler);
     reconcile_streaming(reconciler);
-    reconcile_engine(reconciler);
-    report_all(reconciler);
+    FOR_EACH_OUTPUT(reconciler, output)
+    output_change_engine(output, is_preparing(reconciler));
+    FOR_EACH_OUTPUT(reconciler, output)
+    report_output_state(reconciler, output);
 }
 
 int64_t reconcile_deadline_ns(const struct reconciler *reconciler)
 {
-    const struct applied *applied = &reconciler->applied;
-    return clock_earlier_ns(clock_earlier_ns(applied->engine_retry_ns, applied->pause_ns),
-                            report_heartbeat_due_ns(&reconciler->report));
+    int64_t deadline_ns = reconciler->applied.pause_ns;
+    for (unsigned i = 0; i < reconciler->path.output_count; i++) {
+        const struct output *output = &reconciler->path.output[i];
+        deadline_ns = clock_earlier_ns(deadline_ns, output->applied.engine_retry_ns);
+        deadline_ns = clock_earlier_ns(deadline_ns, report_heartbeat_due_ns(&output->report));
+    }
+    return deadline_ns;
 }
 
 void reconciler_init(struct reconciler *ret, const struct config *config, struct mailbox *mailbox,
-                     struct designer *designer, struct observer *observer, struct ring *continued)
+                     const struct reconciler_output *outputs, struct observer *observer,
+                     struct ring *const *continued)
 {
-    *ret = (struct reconciler){
-        .config = config,
-        .mailbox = mailbox,
-        .designer = designer,
-        .applied = {.filter_serial = mailbox->desired.filter_serial,
-                    .controls_version = mailbox->desired.controls_version,
-                    .pause_ns = INT64_MAX,
-                    .engine_retry_ns = INT64_MAX},
-    };
-    report_init(&ret->report, mailbox);
-    frame_path_init(&ret->path, config, designer, observer, &ret->report);
-    if (continued != NULL)
-        ring_change_continue(&ret->path, mailbox, &config->output, continued);
+    ret->config = config;
+    ret->mailbox = mailbox;
+    ret->applied = (struct applied){.controls_version = mailbox->desired.controls_version,
+                                    .pause_ns = INT64_MAX};
+    frame_path_init(&ret->path, config, observer);
+    ret->path.output_count = config_output_count(config);
+    for (unsigned i = 0; i < ret->path.output_count; i++) {
+        /* Each output's designer has its device for itself, so only one can read frames where the
+         * source has captured them. */
+        const struct output_parts parts = {.designer = outputs[i].designer,
+                                           .observer = observer,
+                                           .recovery = &ret->path.recovery,
+                                           .lent = i == 0 ? &ret->path.lent : NULL,
+                                           .box = &mailbox->output[i]};
+        output_init(&ret->path.output[i], config_output_name(config, i), &outputs[i].config,
+                    config_output_fps(config, i), &parts);
+        if (continued != NULL && continued[i] != NULL)
+            output_change_continue_ring(&ret->path.output[i], continued[i]);
+    }
 }
 
 /* A filter that does not suit the first source ends the start, but not where a camera is waited
@@ -483,14 +432,17 @@ int reconcile_open(struct reconciler *reconciler, bool wait, struct error *why)
 {
     struct recovery *recovery = &reconciler->path.recovery;
     mailbox_read_desired(reconciler->mailbox, &reconciler->desired);
-    const struct config *config = reconciler->config;
     int r = recovery_open(recovery, wait, why);
     const bool is_open = r == 0 && recovery_is_open(recovery);
     if (is_open)
         r = adopt_format(reconciler, reconciler->source_change.taken, why);
-    if (r == 0 && is_open && !wait)
-        r = recipe_check_frames(&config->engine.options.recipe, &recovery->capture->format,
-                                &config->filter, why);
+    for (unsigned i = 0; r == 0 && is_open && !wait && i < reconciler->path.output_count; i++) {
+        const struct output *output = &reconciler->path.output[i];
+        r = recipe_check_frames(&output->config->engine.options.recipe, &recovery->capture->format,
+                                &output->config->filter, why);
+        if (r < 0 && i > 0)
+            error_prefix(why, -r, "output %s", output->name);
+    }
     if (r == 0 || !wait)
         return r;
     recovery_lose(recovery, r, why);

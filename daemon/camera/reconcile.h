@@ -19,22 +19,16 @@
 #include "config/config.h"
 #include "core/error.h"
 
-/* Applied state, except that of the source (source_change.h). */
+/* Applied state, except that of the source (source_change.h) and of each output (output.h). */
 struct applied {
-    uint64_t filter_serial; /* handed to the designer */
-    uint64_t used_serial;   /* of the newest response that came into use; 0: none did */
     uint64_t controls_version;
-    bool paused;             /* the source is not to stream */
-    int64_t pause_ns;        /* when to pause; INT64_MAX: there are readers, or it is paused */
-    bool engine_requested;   /* the designer has not delivered it yet */
-    int64_t engine_retry_ns; /* when to request another engine; INT64_MAX: not needed */
+    bool paused;      /* the source is not to stream */
+    int64_t pause_ns; /* when to pause; INT64_MAX: there are readers, or it is paused */
 };
 
 struct reconciler {
     const struct config *config; /* as at the start; `desired` has what may change later */
     struct mailbox *mailbox;
-    struct designer *designer;
-    struct report report;
     struct frame_path path;
     struct desired desired; /* as read from the mailbox last */
     struct applied applied;
@@ -42,10 +36,17 @@ struct reconciler {
     struct request *requests; /* received, but not answered yet */
 };
 
-/* config, mailbox, designer and observer must outlive it, and it must not be moved. continued: as
- * for camera_start. */
+/* An output as it begins. */
+struct reconciler_output {
+    struct config config; /* of a camera whose only output is this one */
+    struct designer *designer;
+};
+
+/* Everything must outlive it, and it must not be moved. outputs: one for each of the configuration.
+ * continued: as for camera_start. */
 void reconciler_init(struct reconciler *ret, const struct config *config, struct mailbox *mailbox,
-                     struct designer *designer, struct observer *observer, struct ring *continued);
+                     const struct reconciler_output *outputs, struct observer *observer,
+                     struct ring *const *continued);
 
 /* Opens the source for the first time, or begins to. wait: a source that cannot be opened is a
  * state, not a failure. Without wait, an opening that fails later leads to the state FAILED. */

@@ -12,10 +12,15 @@
 /* While no frames flow, the ring and the watchdog get a heartbeat at this interval. */
 #define HEARTBEAT_NS (1 * NS_PER_S)
 
-void report_init(struct report *ret, struct mailbox *mailbox)
+void report_init(struct report *ret, struct output_mailbox *box, const char *prefix)
 {
     *ret = (struct report){
-        .mailbox = mailbox, .state = CAMERA_STARTING, .heartbeat_ns = clock_now_ns()};
+        .box = box, .prefix = prefix, .state = CAMERA_STARTING, .heartbeat_ns = clock_now_ns()};
+}
+
+static bool is_first(const struct report *report)
+{
+    return report->prefix[0] == '\0';
 }
 
 /* Cuts text that does not fit. */
@@ -44,7 +49,7 @@ void report_heartbeat(struct report *report, struct ring *ring, bool is_healthy)
         ring_set_state(ring, ring_state(report->state, ring), now_ns);
     report->heartbeat_ns = now_ns;
     if (is_healthy)
-        atomic_store(&report->mailbox->progress_ns, now_ns);
+        atomic_store(&report->box->mailbox->progress_ns, now_ns);
 }
 
 int64_t report_heartbeat_due_ns(const struct report *report)
@@ -54,8 +59,11 @@ int64_t report_heartbeat_due_ns(const struct report *report)
 
 /* ---- the state ---- */
 
-static void log_state(enum camera_state state, const char *reason, const struct recovery *recovery)
+static void log_state(const struct report *report, enum camera_state state, const char *reason,
+                      const struct recovery *recovery)
 {
+    if (!is_first(report) && state != CAMERA_FAILED)
+        return;
     switch (state) {
     case CAMERA_STARTING:
         if (*reason != '\0')
@@ -70,7 +78,7 @@ static void log_state(enum camera_state state, const char *reason, const struct 
         log_warning("%s: %s; fftd keeps trying to recover it", camera_state_names[state], reason);
         break;
     case CAMERA_FAILED:
-        log_warning("%s: %s", camera_state_names[state], reason);
+        log_warning("%s%s: %s", report->prefix, camera_state_names[state], reason);
         break;
     case CAMERA_PAUSED:
     case CAMERA_FINISHED:
@@ -116,9 +124,9 @@ bool report_state(struct report *report, enum camera_state state, const char *re
     report->opening = opening;
     error_set(&report->reason, 0, "%s", reason);
     if (changed)
-        log_state(state, reason, recovery);
+        log_state(report, state, reason, recovery);
 
-    struct camera_status *status = mailbox_begin_report(report->mailbox);
+    struct camera_status *status = mailbox_begin_report(report->box);
     status->state = state;
     copy_text(status->state_reason, reason);
     status->source_opening = opening;
@@ -126,48 +134,48 @@ bool report_state(struct report *report, enum camera_state state, const char *re
         copy_text(status->source, recovery->capture->description);
     status->open_error = recovery->error;
     update_counters(status, recovery);
-    mailbox_end_report(report->mailbox, CAMERA_EVENT_STATE);
+    mailbox_end_report(report->box, CAMERA_EVENT_STATE);
     return true;
 }
 
 void report_source(struct report *report, const struct recovery *recovery, uint64_t number,
                    const char *problem)
 {
-    struct camera_status *status = mailbox_begin_report(report->mailbox);
+    struct camera_status *status = mailbox_begin_report(report->box);
     secret_hide(status->uri, sizeof status->uri, recovery->request.uri);
     if (recovery_is_open(recovery)) /* the state may be the same as before, for example if the
                                        camera is paused */
         copy_text(status->source, recovery->capture->description);
     copy_text(status->source_problem, problem);
     status->source_number = number;
-    mailbox_end_report(report->mailbox, CAMERA_EVENT_STATE);
+    mailbox_end_report(report->box, CAMERA_EVENT_STATE);
 }
 
 void report_controls(struct report *report, const struct recovery *recovery)
 {
     const struct error *problem = &recovery->controls.problem;
     const struct settings *settings = &recovery->controls.settings;
-    struct camera_status *status = mailbox_begin_report(report->mailbox);
+    struct camera_status *status = mailbox_begin_report(report->box);
     const bool is_new = !settings_equal(&status->controls, settings);
     if (is_new)
         status->controls = *settings;
-    mailbox_end_report(report->mailbox, is_new ? CAMERA_EVENT_STATE : 0);
+    mailbox_end_report(report->box, is_new ? CAMERA_EVENT_STATE : 0);
     if (strcmp(problem->text, report->control_problem.text) == 0)
         return;
     report->control_problem = *problem;
-    if (problem->text[0] != '\0')
+    if (problem->text[0] != '\0' && is_first(report))
         log_warning("camera.controls: %s", problem->text);
 }
 
 /* Reports how frames pass, and logs a change. offset: where the status has the text. */
 static void report_path(struct report *report, const char *name, size_t offset, const char *text)
 {
-    char *field = (char *)mailbox_begin_report(report->mailbox) + offset;
+    char *field = (char *)mailbox_begin_report(report->box) + offset;
     const bool changed = strcmp(text, field) != 0;
     copy_text(field, text);
-    mailbox_end_report(report->mailbox, changed ? CAMERA_EVENT_STATE : 0);
-    if (changed)
-        log_info("%s: %s", name, text);
+    mailbox_end_report(report->box, changed ? CAMERA_EVENT_STATE : 0);
+    if (changed && (is_first(report) || offset == offsetof(struct camera_status, output)))
+        log_info("%s%s: %s", report->prefix, name, text);
 }
 
 void report_input(struct report *report, const struct recovery *recovery)
@@ -203,8 +211,8 @@ void report_build(struct report *report, unsigned number, const struct fftd_form
     if (number == report->build)
         return;
     report->build = number;
-    log_notice("compiling the OpenCL programs for %ux%u, which may take some seconds; %s",
-               format->width, format->height,
+    log_notice("%scompiling the OpenCL programs for %ux%u, which may take some seconds; %s",
+               report->prefix, format->width, format->height,
                is_cached ? "later starts find them in the cache"
                          : "every start repeats this, because there is no cache directory");
 }
@@ -231,8 +239,8 @@ void report_engine(struct report *report, const struct engine *engine,
         log_warning("%s", engine_warning(engine));
     if (choice->warning.text[0] != '\0')
         log_warning("%s", choice->warning.text);
-    log_info("engine: %s", engine_description(engine));
-    struct camera_status *status = mailbox_begin_report(report->mailbox);
+    log_info("%sengine: %s", report->prefix, engine_description(engine));
+    struct camera_status *status = mailbox_begin_report(report->box);
     const char *problem = choice->comparison.problem;
     const bool has_moved = strcmp(status->device, gpu_device_name(device)) != 0;
     const bool has_problem = *problem != '\0' && strcmp(status->comparison.problem, problem) != 0;
@@ -242,25 +250,25 @@ void report_engine(struct report *report, const struct engine *engine,
     status->memory = *memory;
     status->has_comparison = choice->is_compared;
     status->comparison = choice->comparison;
-    mailbox_end_report(report->mailbox, CAMERA_EVENT_STATE);
+    mailbox_end_report(report->box, CAMERA_EVENT_STATE);
     if (has_problem)
         log_warning("the CPU device is not used, although it is faster: %s", problem);
-    if (has_moved)
+    if (has_moved && is_first(report))
         log_device(gpu_device_name(device), choice);
 }
 
 void report_engine_failure(struct report *report)
 {
-    mailbox_begin_report(report->mailbox)->engine_failures++;
-    mailbox_end_report(report->mailbox, 0);
+    mailbox_begin_report(report->box)->engine_failures++;
+    mailbox_end_report(report->box, 0);
 }
 
 void report_design(struct report *report, uint64_t serial)
 {
-    struct camera_status *status = mailbox_begin_report(report->mailbox);
+    struct camera_status *status = mailbox_begin_report(report->box);
     const bool is_new = status->used_serial != serial;
     status->used_serial = serial;
-    mailbox_end_report(report->mailbox, is_new ? CAMERA_EVENT_DESIGN : 0);
+    mailbox_end_report(report->box, is_new ? CAMERA_EVENT_DESIGN : 0);
 }
 
 void report_preparing(struct report *report, struct designer *designer,
@@ -278,30 +286,30 @@ void report_preparing(struct report *report, struct designer *designer,
         snprintf(text, sizeof text, "measuring settings of the device, %u of %u tried",
                  tuning.progress.tried, tuning.progress.total);
 
-    struct camera_status *status = mailbox_begin_report(report->mailbox);
+    struct camera_status *status = mailbox_begin_report(report->box);
     const bool is_new = strcmp(status->preparing, text) != 0;
     copy_text(status->preparing, text);
-    mailbox_end_report(report->mailbox, is_new ? CAMERA_EVENT_FILTER : 0);
+    mailbox_end_report(report->box, is_new ? CAMERA_EVENT_FILTER : 0);
 }
 
 void report_filter_problem(struct report *report, uint64_t serial, const char *problem,
                            bool has_previous)
 {
     if (has_previous)
-        log_error("filter %llu: %s; the previous filter stays in use", (unsigned long long)serial,
-                  problem);
-    struct camera_status *status = mailbox_begin_report(report->mailbox);
+        log_error("%sfilter %llu: %s; the previous filter stays in use", report->prefix,
+                  (unsigned long long)serial, problem);
+    struct camera_status *status = mailbox_begin_report(report->box);
     status->failed_serial = serial;
     copy_text(status->filter_problem, problem);
-    mailbox_end_report(report->mailbox, CAMERA_EVENT_FILTER | CAMERA_EVENT_DESIGN);
+    mailbox_end_report(report->box, CAMERA_EVENT_FILTER | CAMERA_EVENT_DESIGN);
 }
 
 /* ---- frames ---- */
 
 void report_dropped(struct report *report)
 {
-    mailbox_begin_report(report->mailbox)->dropped_engine++;
-    mailbox_end_report(report->mailbox, 0);
+    mailbox_begin_report(report->box)->dropped_engine++;
+    mailbox_end_report(report->box, 0);
 }
 
 static void add_latency(struct histogram latency[STAGE_COUNT], const struct ring_meta *meta,
@@ -335,8 +343,8 @@ void report_frame(struct report *report, const struct ring_meta *meta,
     unsigned events = 0;
 
     report->heartbeat_ns = published_ns; /* a published frame is a heartbeat */
-    atomic_store(&report->mailbox->progress_ns, published_ns);
-    struct camera_status *status = mailbox_begin_report(report->mailbox);
+    atomic_store(&report->box->mailbox->progress_ns, published_ns);
+    struct camera_status *status = mailbox_begin_report(report->box);
     add_latency(status->latency, meta, done, published_ns);
     count_copies(status, &done->copies);
     time_sums_add(status->overhead, done->overhead.ns, OVERHEAD_COUNT);
@@ -344,7 +352,7 @@ void report_frame(struct report *report, const struct ring_meta *meta,
     if (++status->published == 1)
         events |= CAMERA_EVENT_FRAME;
     if (status->filter_serial != meta->filter_serial &&
-        meta->filter_serial == desired_serial(&report->mailbox->desired))
+        meta->filter_serial == desired_serial(&report->box->mailbox->desired, report->box->output))
         events |= CAMERA_EVENT_FILTER;
     if (status->filter_serial != meta->filter_serial)
         status->first_sequence = sequence;
@@ -357,7 +365,7 @@ void report_frame(struct report *report, const struct ring_meta *meta,
     status->has_match = (meta->flags & FFTD_FLAG_MATCH) != 0;
     status->match = meta->match;
     update_counters(status, recovery);
-    report->mailbox->published_ns = published_ns;
+    report->box->published_ns = published_ns;
     count_rate(report, status, published_ns);
-    mailbox_end_report(report->mailbox, events);
+    mailbox_end_report(report->box, events);
 }

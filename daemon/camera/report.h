@@ -19,12 +19,13 @@
 #define CAMERA_EVENT_DESIGN    16u /* a filter is in use from the next frame on, or failed */
 #define CAMERA_EVENT_WITHDRAWN 32u /* the filter before it is the desired one again */
 
-/* Keeps what was reported last, so that each change is reported once. */
 /* Of two numbers of programs: compiled, and all. */
 #define REPORT_COMPILING       "compiling OpenCL programs, %u of %u done"
 
+/* Keeps what was reported last of an output, so that each change is reported once. */
 struct report {
-    struct mailbox *mailbox;
+    struct output_mailbox *box;
+    const char *prefix; /* of messages in the log: "output small: "; empty for the first output */
     enum camera_state state;
     struct error reason;
     bool opening;
@@ -36,7 +37,8 @@ struct report {
     unsigned rate_frames;
 };
 
-void report_init(struct report *ret, struct mailbox *mailbox);
+/* prefix must outlive it. What all outputs share is logged for the one whose prefix is empty. */
+void report_init(struct report *ret, struct output_mailbox *box, const char *prefix);
 
 /* Reports the state with its reason, the source's description of itself, and whether it is being
  * opened. Returns whether any of them has changed; the ring needs a heartbeat then. */

@@ -3,7 +3,7 @@
 #include <errno.h>
 #include <stdlib.h>
 
-int request_create_snapshot(struct request **ret, const struct fftd_format *format,
+int request_create_snapshot(struct request **ret, unsigned output, const struct fftd_format *format,
                             bool with_before, camera_snapshot_fn *done, void *context)
 {
     struct request *request = calloc(1, sizeof *request);
@@ -12,7 +12,7 @@ int request_create_snapshot(struct request **ret, const struct fftd_format *form
     *request = (struct request){
         .kind = REQUEST_SNAPSHOT,
         .context = context,
-        .snapshot = {.done = done, .format = *format},
+        .snapshot = {.done = done, .output = output, .format = *format},
     };
     /* Padding at the end of rows is handed out with the frame, so it must not be old memory. */
     request->snapshot.after = calloc(with_before ? 2 : 1, format->frame_bytes);

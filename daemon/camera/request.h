@@ -31,6 +31,7 @@ enum request_kind { REQUEST_SNAPSHOT, REQUEST_LIST_CONTROLS, REQUEST_SET_CONTROL
 
 struct request_snapshot {
     camera_snapshot_fn *done;
+    unsigned output; /* of which a frame is wanted */
     struct fftd_format format;
     uint64_t sequence, filter_serial;
     uint8_t *before; /* format.frame_bytes; NULL: not asked for */
@@ -58,7 +59,7 @@ struct request {
 };
 
 /* Both allocate all that the answer needs, so that the frame path only copies. -ENOMEM. */
-int request_create_snapshot(struct request **ret, const struct fftd_format *format,
+int request_create_snapshot(struct request **ret, unsigned output, const struct fftd_format *format,
                             bool with_before, camera_snapshot_fn *done, void *context);
 int request_create_controls(struct request **ret, enum request_kind kind,
                             const struct settings *settings, camera_controls_fn *done,

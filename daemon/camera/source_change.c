@@ -28,7 +28,8 @@ int source_change_step(struct source_change *change, struct recovery *recovery,
     if (r == -EAGAIN)
         return r;
     if (r == 0)
-        r = recipe_check_frames(settings, &recovery->capture->format, desired_filter(desired), why);
+        r = recipe_check_frames(settings, &recovery->capture->format, desired_filter(desired, 0),
+                                why);
     if (r == 0)
         change->phase = SOURCE_CHANGE_PREPARING;
     else

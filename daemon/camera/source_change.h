@@ -38,8 +38,6 @@ struct source_change {
     uint64_t number; /* number of the desired source that was tried last */
     uint64_t taken;  /* number of the source in use */
     enum source_change_phase phase;
-    struct engine_frames frames;     /* while preparing: the frames of the source that is tried, */
-    uint64_t serial;                 /* and the filter that is made for them */
     struct previous_source previous; /* to go back to */
 };
 
@@ -59,8 +57,7 @@ void source_change_go_back(struct source_change *change, struct recovery *recove
 static inline bool source_change_has_filter(const struct source_change *change,
                                             const struct desired *desired)
 {
-    return change->taken == desired->source.number &&
-           desired->source.filter_serial > desired->filter_serial;
+    return change->taken == desired->source.number && desired_is_of_source(desired, 0);
 }
 
 #endif

@@ -16,16 +16,25 @@ struct work {
     bool source_polled; /* otherwise the source's silence means nothing */
 };
 
+enum { POLL_WAKE, POLL_SOURCE, POLL_OUTPUTS }; /* an engine and a room for each output follow */
+
 static void wait_for_work(struct reconciler *reconciler, struct work *ret)
 {
     struct frame_path *path = &reconciler->path;
+    const unsigned outputs = path->output_count;
     bool polled = path->recovery.phase != SOURCE_STREAMING || frame_path_wants_frame(path);
-    struct pollfd fds[] = {
-        {.fd = reconciler->mailbox->wake_fd, .events = POLLIN},
-        {.fd = path->flights > 0 ? engine_fd(path->engine) : -1, .events = POLLIN},
-        {.fd = polled ? recovery_fd(&path->recovery) : -1, .events = POLLIN | POLLPRI},
-        {.fd = frame_path_room_fd(path), .events = POLLIN},
+    struct pollfd fds[POLL_OUTPUTS + 2 * CONFIG_MAX_OUTPUTS] = {
+        [POLL_WAKE] = {.fd = reconciler->mailbox->wake_fd, .events = POLLIN},
+        [POLL_SOURCE] = {.fd = polled ? recovery_fd(&path->recovery) : -1,
+                         .events = POLLIN | POLLPRI},
     };
+    for (unsigned i = 0; i < outputs; i++) {
+        const struct output *output = &path->output[i];
+        fds[POLL_OUTPUTS + i] = (struct pollfd){
+            .fd = output->flights > 0 ? engine_fd(output->engine) : -1, .events = POLLIN};
+        fds[POLL_OUTPUTS + outputs + i] =
+            (struct pollfd){.fd = frame_path_room_fd(path, output), .events = POLLIN};
+    }
     int64_t until_ns =
         clock_earlier_ns(reconcile_deadline_ns(reconciler), frame_path_deadline_ns(path));
     if (polled)
@@ -33,14 +42,16 @@ static void wait_for_work(struct reconciler *reconciler, struct work *ret)
 
     int64_t left_ns = until_ns - clock_now_ns();
     struct timespec timeout = clock_timespec(left_ns > 0 ? left_ns : 0);
-    int count = ppoll(fds, sizeof fds / sizeof fds[0], &timeout, NULL);
+    int count = ppoll(fds, POLL_OUTPUTS + 2 * outputs, &timeout, NULL);
     *ret = (struct work){
-        .woken = count > 0 && fds[0].revents != 0,
-        .engine = count > 0 && fds[1].revents != 0,
-        .source = count > 0 && fds[2].revents != 0,
-        .room = count > 0 && fds[3].revents != 0,
+        .woken = count > 0 && fds[POLL_WAKE].revents != 0,
+        .source = count > 0 && fds[POLL_SOURCE].revents != 0,
         .source_polled = polled,
     };
+    for (unsigned i = 0; count > 0 && i < outputs; i++) {
+        ret->engine |= fds[POLL_OUTPUTS + i].revents != 0;
+        ret->room |= fds[POLL_OUTPUTS + outputs + i].revents != 0;
+    }
 }
 
 /* Moves frames. Slow work is left to reconcile, which runs afterwards: the source is not polled
@@ -61,7 +72,7 @@ static void do_work(struct reconciler *reconciler, const struct work *work)
         frame_path_take(path);
     else if (work->source_polled)
         recovery_step(&path->recovery, work->source);
-    frame_path_check_deadline(path, clock_now_ns());
+    frame_path_check_deadlines(path, clock_now_ns());
 }
 
 static void announce_end(struct mailbox *mailbox)
@@ -82,8 +93,11 @@ void *camera_thread(void *argument)
         do_work(reconciler, &work);
     }
     frame_path_finish(&reconciler->path);
-    request_fail(reconciler->path.snapshots, -ECANCELED, NULL);
-    mailbox_answer(reconciler->mailbox, reconciler->path.snapshots);
+    for (unsigned i = 0; i < reconciler->path.output_count; i++) {
+        struct request *snapshots = reconciler->path.output[i].snapshots;
+        request_fail(snapshots, -ECANCELED, NULL);
+        mailbox_answer(reconciler->mailbox, snapshots);
+    }
     request_fail(reconciler->requests, -ECANCELED, "fftd is stopping");
     mailbox_answer(reconciler->mailbox, reconciler->requests);
     announce_end(reconciler->mailbox);

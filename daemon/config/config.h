@@ -4,8 +4,10 @@
  *
  *     paths.c    directories from the environment
  *     file.c     libconfig files, key by key
- *     key.c      one key, or every key: names, values, messages, defaults, printing
+ *     key.c      one key, or every key: names, defaults, printing
  *     keys.c     the table of keys
+ *     outputs.c  the key `outputs`, and the configuration of each output
+ *     value.c    one value: from text or a file, with its messages
  *     type.c     the types of keys
  *     saved.c    what was saved over the bus, which goes before the file
  *     preset.c   filters by name
@@ -30,7 +32,9 @@
 #include "core/frame_memory.h"
 #include "core/settings.h"
 
-#define CONFIG_TEXT 256 /* bytes of a string key, with its final zero byte */
+#define CONFIG_TEXT        256 /* bytes of a string key, with its final zero byte */
+#define CONFIG_OUTPUT_NAME 32  /* bytes of an output's name, with its final zero byte */
+#define CONFIG_MAX_OUTPUTS 8   /* of a camera */
 
 /* The camera streams or pauses while no client reads its frames. */
 enum config_idle { CONFIG_IDLE_RUN, CONFIG_IDLE_PAUSE };
@@ -100,6 +104,21 @@ struct config_saved {
     struct error problem;            /* why something there is ignored; empty: nothing is */
 };
 
+/* A picture of the camera beside that of `filter` and `output`, with a filter, a size, a rate and a
+ * ring of its own. Everything else is as for that one. */
+struct config_named_output {
+    char name[CONFIG_OUTPUT_NAME]; /* [A-Za-z0-9-]+, and not "main" */
+    uint32_t width, height;        /* as in struct config_output */
+    double fps;                    /* frames/s at most, 0.01 .. 1000; 0: every frame */
+    int32_t planes;                /* an enum recipe_planes, plus 1; 0: engine.planes */
+    struct filter_chain filter;
+};
+
+struct config_outputs {
+    unsigned count;
+    struct config_named_output output[CONFIG_MAX_OUTPUTS - 1];
+};
+
 /* The groups of the file. */
 struct config {
     char name[64]; /* [A-Za-z0-9_-]+ */
@@ -108,8 +127,28 @@ struct config {
     struct filter_chain filter;
     struct config_output output;
     struct config_control control;
+    struct config_outputs outputs;
     struct config_saved saved; /* no key */
 };
+
+/* The outputs of a camera are numbered: 0 is "main", the picture of `filter` and `output`, and the
+ * named ones follow in their order. */
+#define CONFIG_MAIN_OUTPUT "main"
+static inline unsigned config_output_count(const struct config *config)
+{
+    return 1 + config->outputs.count;
+}
+const char *config_output_name(const struct config *config, unsigned output);
+
+/* Returns the greatest rate of an output; 0: it has every frame. */
+double config_output_fps(const struct config *config, unsigned output);
+
+/* Writes the configuration of a camera whose only output is this one. */
+void config_of_output(struct config *ret, const struct config *config, unsigned output);
+
+/* Hold and drop the images of all filters (filter_chain_hold). */
+void config_hold_filters(const struct config *config);
+void config_drop_filters(const struct config *config);
 
 /* All keys, in the order of config/fftd.conf (keys.c). */
 struct config_key;
@@ -131,8 +170,10 @@ int config_set(struct config *config, const char *assignment, const char *origin
  * key's summary before it, and the file that it was saved in. */
 void config_print(const struct config *config, FILE *file);
 
-/* Whether the configuration allows a view: with output.size there is only the picture. -EINVAL. */
-int config_check_view(const struct config *config, enum view_kind view, struct error *why);
+/* Whether the configuration allows a view of an output: of a smaller size there is only the
+ * picture. -EINVAL. */
+int config_check_view(const struct config *config, unsigned output, enum view_kind view,
+                      struct error *why);
 
 /* Replaces "auto" and "none" by the directories that the environment asks for, and checks that keys
  * agree with each other. Call it once, after the last change. On failure *config is unchanged.

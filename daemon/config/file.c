@@ -1,5 +1,4 @@
-/* A file's values reach the keys as text, as on a command line. Two rules hold for files only and
- * are checked here: 1 is not "1", and only some keys may be lists or groups. */
+/* Files: each member is a key or a group of keys. */
 #include "config/config.h"
 
 #include <errno.h>
@@ -8,29 +7,9 @@
 
 #include "config/key.h"
 #include "config/tree.h"
-#include "core/text.h"
+#include "config/value.h"
 
 #define NAME_BYTES 64
-
-static int apply_value(struct config *config, const struct config_tree *tree,
-                       const struct config_key *key, const config_setting_t *setting,
-                       struct error *why)
-{
-    const struct config_type *type = key->type;
-    char text[CONFIG_VALUE_BYTES], origin[CONFIG_ORIGIN_BYTES], expected[CONFIG_EXPECTS_BYTES];
-    config_tree_origin(tree, setting, origin);
-    if (type->read != NULL && config_setting_type(setting) == type->compound)
-        return type->read((char *)config + key->offset, key, tree, setting, why);
-
-    config_key_expects(key, expected, sizeof expected);
-    if (!config_tree_scalar(setting, text))
-        return error_set(why, EINVAL, "%s: %s is %s: expected %s", origin, key->name,
-                         config_tree_shape(setting), expected);
-    if (type->is_literal && config_tree_is_quoted_literal(setting))
-        return error_set(why, EINVAL, "%s: %s = \"%s\" is in quotes: expected %s", origin,
-                         key->name, text, expected);
-    return config_key_set(config, key, text_trim(text), origin, why);
-}
 
 static bool is_group_name(const char *name)
 {
@@ -52,7 +31,9 @@ static int apply_member(struct config *config, const struct config_tree *tree, c
     config_tree_origin(tree, setting, origin);
     if (!is_group_name(name)) {
         const struct config_key *key = config_key_find(name, origin, why);
-        return key == NULL ? -EINVAL : apply_value(config, tree, key, setting, why);
+        return key == NULL
+                   ? -EINVAL
+                   : config_value_read((char *)config + key->offset, key, tree, setting, why);
     }
     if (!config_setting_is_group(setting))
         return error_set(why, EINVAL, "%s: %s is %s: expected a group { ... }", origin, name,

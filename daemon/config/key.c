@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "config/config.h"
+#include "config/value.h"
 #include "core/secret.h"
 #include "core/text.h"
 
@@ -66,29 +67,10 @@ static const void *const_field(const struct config *config, const struct config_
     return (const char *)config + key->offset;
 }
 
-void config_key_expects(const struct config_key *key, char *text, size_t size)
-{
-    snprintf(text, size, "%s", key->type->accepts != NULL ? key->type->accepts : "");
-    if (key->type->expects != NULL)
-        key->type->expects(key, text, size);
-    if (key->word != NULL)
-        text_append(text, size, ", %s%s", key->second_word == NULL ? "or " : "", key->word);
-    if (key->second_word != NULL)
-        text_append(text, size, " or %s", key->second_word);
-}
-
 int config_key_set(struct config *config, const struct config_key *key, const char *value,
                    const char *origin, struct error *why)
 {
-    char shown[TEXT_QUOTE_BYTES], quoted[TEXT_QUOTE_BYTES], expected[CONFIG_EXPECTS_BYTES];
-    int r = key->type->parse(field(config, key), key, value, why);
-    if (r == 0)
-        return 0;
-    if (key->type->explains)
-        return error_prefix(why, -r, "%s: %s", origin, key->name);
-    config_key_expects(key, expected, sizeof expected);
-    return error_set(why, EINVAL, "%s: %s = %s: expected %s", origin, key->name,
-                     text_quote(quoted, secret_hide(shown, sizeof shown, value)), expected);
+    return config_value_set(field(config, key), key, value, origin, why);
 }
 
 void config_key_print(const struct config *config, const struct config_key *key, char *text,
@@ -193,7 +175,7 @@ void config_print(const struct config *config, FILE *file)
         }
         config_key_print(config, &keys[i], value, sizeof value);
         const char *indent = length > 0 ? "    " : "";
-        config_key_expects(&keys[i], expected, sizeof expected);
+        config_value_expects(&keys[i], expected, sizeof expected);
         fprintf(file, "%s# %s: %s\n", indent, keys[i].summary, expected);
         if (is_saved(config, &keys[i]))
             fprintf(file, "%s# (saved in %s)\n", indent, config->saved.path);

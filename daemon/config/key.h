@@ -17,12 +17,7 @@ struct config;
 /* NULL: there is no such key; the text begins with `origin` and lists the keys that are nearest. */
 const struct config_key *config_key_find(const char *name, const char *origin, struct error *why);
 
-/* Writes what the key accepts, in words: "a number 0.1 .. 1000 frames/s, or auto". */
-#define CONFIG_EXPECTS_BYTES 360
-void config_key_expects(const struct config_key *key, char *text, size_t size);
-
-/* Sets the key from text. On failure *config is unchanged, and the text reads
- * "ORIGIN: key = value: expected ...". -EINVAL, or why a preset cannot be read. */
+/* Sets the key from text. Errors as config_value_set. */
 int config_key_set(struct config *config, const struct config_key *key, const char *value,
                    const char *origin, struct error *why);
 

@@ -452,6 +452,13 @@ static const struct config_key keys[] = {
         FIELD(control.allow_save),
         .live = true,
     },
+    {
+        .name = "outputs",
+        .initial = "( )",
+        .summary = "more pictures of the camera, each with a ring of its own",
+        .type = &config_type_outputs,
+        FIELD(outputs),
+    },
 };
 
 #define KEY_COUNT (sizeof keys / sizeof keys[0])

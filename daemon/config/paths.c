@@ -67,7 +67,12 @@ static int find_cache_dir(struct config *config, struct error *why)
 
 static int check_socket_path(const struct config *config, struct error *why)
 {
-    const size_t limit = sizeof(((struct sockaddr_un *)NULL)->sun_path) - LONGEST_SOCKET_NAME - 1;
+    size_t longest = LONGEST_SOCKET_NAME;
+    for (unsigned i = 0; i < config->outputs.count; i++) {
+        const size_t bytes = sizeof "/outputs//frames" + strlen(config->outputs.output[i].name);
+        longest = bytes > longest ? bytes : longest;
+    }
+    const size_t limit = sizeof(((struct sockaddr_un *)NULL)->sun_path) - longest - 1;
     if (strlen(config->output.runtime_dir) <= limit)
         return 0;
     return error_set(why, ENAMETOOLONG,
@@ -86,14 +91,19 @@ static int check_frame(const struct config *config, struct error *why)
     return r < 0 ? error_prefix(why, -r, "camera.size with camera.format") : 0;
 }
 
-int config_check_view(const struct config *config, enum view_kind view, struct error *why)
+int config_check_view(const struct config *config, unsigned output, enum view_kind view,
+                      struct error *why)
 {
-    if (config->output.width == 0 || view == VIEW_PICTURE)
+    const bool is_main = output == 0;
+    const struct config_named_output *named = &config->outputs.output[is_main ? 0 : output - 1];
+    const uint32_t width = is_main ? config->output.width : named->width;
+    const uint32_t height = is_main ? config->output.height : named->height;
+    if (width == 0 || view == VIEW_PICTURE)
         return 0;
     return error_set(why, EINVAL,
                      "engine.view = %s: expected picture, because no view can show "
-                     "output.size = %ux%u",
-                     view_names[view], config->output.width, config->output.height);
+                     "%s = %ux%u",
+                     view_names[view], is_main ? "output.size" : "outputs.size", width, height);
 }
 
 int config_finish(struct config *config, struct error *why)
@@ -113,7 +123,7 @@ int config_finish(struct config *config, struct error *why)
     if (r == 0)
         r = check_frame(&finished, why);
     if (r == 0)
-        r = config_check_view(&finished, finished.engine.options.recipe.view, why);
+        r = config_check_view(&finished, 0, finished.engine.options.recipe.view, why);
     if (r == 0)
         *config = finished;
     return r;

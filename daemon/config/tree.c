@@ -141,21 +141,27 @@ static int parse_error(const config_t *parsed, const char *path, struct error *w
                      is_duplicate ? "every key once" : "KEY = VALUE; or GROUP = { ... };");
 }
 
+int config_tree_parse(struct config_tree *ret, const char *text, const char *path,
+                      struct error *why)
+{
+    int r = check_words(text, path, why);
+    if (r < 0)
+        return r;
+    ret->path = path;
+    config_init(&ret->parsed);
+    if (config_read_string(&ret->parsed, text) == CONFIG_TRUE)
+        return 0;
+    r = parse_error(&ret->parsed, path, why);
+    config_destroy(&ret->parsed);
+    return r;
+}
+
 int config_tree_init(struct config_tree *ret, const char *path, struct error *why)
 {
     char *text = NULL;
     int r = read_file(&text, path, why);
-    if (r != 0)
-        return r;
-    r = check_words(text, path, why);
-    if (r == 0) {
-        ret->path = path;
-        config_init(&ret->parsed);
-        if (config_read_string(&ret->parsed, text) != CONFIG_TRUE) {
-            r = parse_error(&ret->parsed, path, why);
-            config_destroy(&ret->parsed);
-        }
-    }
+    if (r == 0)
+        r = config_tree_parse(ret, text, path, why);
     free(text);
     return r;
 }

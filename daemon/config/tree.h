@@ -24,6 +24,10 @@ struct config_tree {
  * "FILE:LINE: ", or with "FILE: " if the file cannot be read. After a failure there is nothing to
  * finish. */
 int config_tree_init(struct config_tree *ret, const char *path, struct error *why);
+
+/* Parses a text as if it were the file of that path. Errors as above. */
+int config_tree_parse(struct config_tree *ret, const char *text, const char *path,
+                      struct error *why);
 void config_tree_finish(struct config_tree *tree);
 
 /* Writes "FILE:LINE" of a value, as messages begin, and returns it. */

@@ -48,6 +48,7 @@ extern const struct config_type config_type_size;   /* WIDTHxHEIGHT: uint32_t[2]
 extern const struct config_type config_type_format; /* a pixel format's name: its fourcc */
 extern const struct config_type config_type_filter; /* struct filter_chain */
 extern const struct config_type config_type_settings; /* struct settings */
+extern const struct config_type config_type_outputs;  /* struct config_outputs (outputs.c) */
 
 struct config_key {
     const char *name;    /* "engine.precision" */

@@ -15,7 +15,7 @@
 #include "observer/observer.h"
 #include "service/memory.h"
 
-int builder_init(struct builder *ret, const struct config *config,
+int builder_init(struct builder *ret, const struct config *config, const struct memory_share *share,
                  const struct engine_observer *observer, struct error *why)
 {
     const struct config_engine *engine = &config->engine;
@@ -36,6 +36,8 @@ int builder_init(struct builder *ret, const struct config *config,
         .slots = config->output.slots,
         .buffers = buffers > 0 ? buffers : CAPTURE_DEFAULT_BUFFERS,
         .measures = config->output.measures};
+    if (share != NULL)
+        ret->memory.share = *share;
     if (ret->memory.outline != NULL)
         return 0;
     builder_finish(ret);
@@ -149,13 +151,15 @@ static int add_surroundings(struct budget_need *need, const struct builder_memor
     const uint64_t slot = (uint64_t)format->frame_bytes + 2 * RING_PAGE_BYTES;
     budget_add(need, "ring", memory->slots * slot, 0);
     /* Those that it has for itself, those in flight, and one to draw or convert them. */
-    budget_add(need, "source",
-               (memory->buffers + memory->options.in_flight + 1) *
-                   ((uint64_t)captured.frame_bytes + RING_PAGE_BYTES),
-               0);
+    const bool is_first = memory->share.output == 0;
+    if (is_first)
+        budget_add(need, "source",
+                   (memory->buffers + memory->options.in_flight + 1) *
+                       ((uint64_t)captured.frame_bytes + RING_PAGE_BYTES),
+                   0);
     /* A copy of the plane with luma, its samples as floats, and the last frame's. Waves take
      * another copy of the samples to find them, and two to fit them. */
-    if (memory->measures || observer_is_wanted(&adapts))
+    if ((is_first && memory->measures) || observer_is_wanted(&adapts))
         budget_add(need, "observer",
                    (uint64_t)luma_row_bytes(info, frames->width) * frames->height +
                        (adapts.removes_waves ? 5 : 2) * pixels * sizeof(float),
@@ -180,7 +184,7 @@ static void advise(const struct engine_options *options, struct error *why)
 
 int builder_check_memory(const struct builder_memory *memory, const struct engine_frames *frames,
                          const struct engine_options *options, double support_px,
-                         const struct filter_chain *chain, const char *cache_dir,
+                         const struct filter_chain *chain, const char *cache_dir, bool reserves,
                          struct budget_use *ret, struct error *why)
 {
     struct engine_forecast forecast;
@@ -198,7 +202,7 @@ int builder_check_memory(const struct builder_memory *memory, const struct engin
     budget_add(&need, "computing it", forecast.scratch, 0);
     snprintf(what, sizeof what, "this filter with frames of %ux%u %s", frames->width,
              frames->height, format_by_fourcc(frames->captured)->name);
-    r = budget_check(&memory->budget, &need, what, why);
+    r = memory_share_check(&memory->share, &memory->budget, &need, reserves, what, why);
     if (r < 0)
         advise(options, why);
     else if (ret != NULL)
@@ -363,7 +367,7 @@ static int check_and_build(struct builder *builder, enum builder_place place,
             return error_set(why, ENOMEM, "out of memory while opening the CPU device");
     }
     const struct builder_memory memory = memory_at(builder, place);
-    r = builder_check_memory(&memory, frames, options, support_px, chain, builder->cache_dir,
+    r = builder_check_memory(&memory, frames, options, support_px, chain, builder->cache_dir, true,
                              ret_use, why);
     return r < 0 ? r : build(builder, place, frames, support_px, options, ret, why);
 }
@@ -444,13 +448,14 @@ int builder_design(struct builder *builder, const struct engine_frames *frames,
     } else {
         const struct builder_memory memory = memory_at(builder, place);
         r = builder_check_memory(&memory, &builder->frames, &options, support_px, chain,
-                                 builder->cache_dir, &use, why);
+                                 builder->cache_dir, true, &use, why);
     }
-    if (r < 0)
-        return r;
-    r = design(engine, chain, fade, ret, why);
+    if (r == 0)
+        r = design(engine, chain, fade, ret, why);
     if (r == 0)
         builder->use = use;
+    else
+        memory_share_set(&builder->memory.share, &builder->use);
     if (engine == builder->engine)
         return r;
     if (r < 0) {

@@ -23,6 +23,7 @@
 #include "core/comparison.h"
 #include "core/error.h"
 #include "designer/frames.h"
+#include "designer/shares.h"
 #include "filters/filter.h"
 #include "filters/view.h"
 #include "engine/engine.h"
@@ -47,6 +48,7 @@ struct builder_memory {
     struct engine_options options; /* as configured */
     unsigned slots, buffers;       /* frames of the ring; frames that the source has for itself */
     bool measures;                 /* frames are observed for measures, whatever the chain is */
+    struct memory_share share;     /* the first output's counts what all outputs have together */
 };
 
 /* Where engines are built. */
@@ -79,8 +81,8 @@ struct builder {
     struct device_choice choice;
 };
 
-/* Opens config->engine.device. -ENODEV. */
-int builder_init(struct builder *ret, const struct config *config,
+/* Opens config->engine.device. share: NULL, or the output's part of the budget. -ENODEV. */
+int builder_init(struct builder *ret, const struct config *config, const struct memory_share *share,
                  const struct engine_observer *observer, struct error *why);
 
 /* Checks that the memory for a chain and its frames is within the budget, before anything is
@@ -88,12 +90,12 @@ int builder_init(struct builder *ret, const struct config *config,
  * surrounds them: the ring, the source's frames and the observer's copies. Pure, apart from the
  * tuned settings, which are read from cache_dir (NULL: none).
  *
- * options: recipe_of the chain, and the other settings of memory->options. ret: NULL, or receives
- * what would be used. -EINVAL, with a text that names the parts, the limit, and what needs less; or
- * the errors of engine_forecast. */
+ * options: recipe_of the chain, and the other settings of memory->options. reserves: it is counted
+ * as this output's from now on. ret: NULL, or receives what would be used. -EINVAL, with a text
+ * that names the parts, the limit, and what needs less; or the errors of engine_forecast. */
 int builder_check_memory(const struct builder_memory *memory, const struct engine_frames *frames,
                          const struct engine_options *options, double support_px,
-                         const struct filter_chain *chain, const char *cache_dir,
+                         const struct filter_chain *chain, const char *cache_dir, bool reserves,
                          struct budget_use *ret, struct error *why);
 
 /* Closes the devices; every engine must have been closed and none be stuck. */

@@ -153,7 +153,7 @@ int compile_ahead(const struct config *config, const char *what)
     }
     int r = engine_frames_describe(&work.frames, config, &work.captured, &why);
     if (r == 0)
-        r = builder_init(&work.builder, config, &observer, &why);
+        r = builder_init(&work.builder, config, NULL, &observer, &why);
     if (r < 0) {
         log_error("%s", why.text);
         return EX_UNAVAILABLE;

@@ -1,5 +1,4 @@
 /* One thread and one mutex. handover.c hands over what the thread has made.
- *
  * builder.engine is the newest engine: the camera's thread either uses it or will take it. Returned
  * engines wait until the thread is between two requests. */
 #include "designer/designer.h"
@@ -14,8 +13,8 @@
 #include "designer/ahead.h"
 #include "filters/filter_adapt.h"
 
-/* A noise that differs by this factor changes the error of a picture by about 0.03 dB. A design may
- * take a quarter of a second. */
+/* A noise that differs by this factor changes a picture's error by about 0.03 dB. A design may take
+ * a quarter of a second. */
 #define NOISE_RATIO    1.25
 #define NOISE_DELAY_NS (2 * NS_PER_S)
 
@@ -287,7 +286,7 @@ static void destroy(struct designer *designer)
 }
 
 int designer_create(struct designer **ret, const struct config *config, int wake_fd,
-                    struct error *why)
+                    const struct memory_share *share, struct error *why)
 {
     struct designer *designer = calloc(1, sizeof *designer);
     int r;
@@ -304,7 +303,7 @@ int designer_create(struct designer **ret, const struct config *config, int wake
 
     ahead_init(&designer->ahead, config);
     const struct engine_observer observer = {.on_build = on_build, .context = designer};
-    r = builder_init(&designer->builder, config, &observer, why);
+    r = builder_init(&designer->builder, config, share, &observer, why);
     if (r < 0)
         goto fail;
     r = -pthread_create(&designer->thread, NULL, designer_thread, designer);
@@ -422,7 +421,8 @@ void designer_request_engine(struct designer *designer, const struct engine_fram
 }
 
 int designer_check_memory(const struct designer *designer, const struct engine_frames *frames,
-                          const struct filter_chain *chain, enum view_kind view, struct error *why)
+                          const struct filter_chain *chain, enum view_kind view, bool reserves,
+                          struct error *why)
 {
     const struct builder_memory *memory = &designer->builder.memory;
     struct engine_options options = memory->options;
@@ -430,7 +430,7 @@ int designer_check_memory(const struct designer *designer, const struct engine_f
     engine_frames_set_captured(&options.recipe, frames);
     options.recipe = recipe_of(chain, &options.recipe);
     return builder_check_memory(memory, frames, &options, filter_chain_support(chain), chain, NULL,
-                                NULL, why);
+                                reserves, NULL, why);
 }
 
 bool designer_take(struct designer *designer, bool is_fading, struct design *ret)

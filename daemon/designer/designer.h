@@ -33,7 +33,7 @@ struct designer;
  * readable when designer_take has something; it stays the caller's. The first chain is
  * config->filter, with serial 1. Nothing is built before designer_request_engine. */
 int designer_create(struct designer **ret, const struct config *config, int wake_fd,
-                    struct error *why);
+                    const struct memory_share *share, struct error *why);
 
 /* Ends the thread, destroys every engine, closes the device. Engines must have been returned.
  * -EBUSY: the thread was in the OpenCL driver until deadline_ns (a compilation cannot be
@@ -79,9 +79,10 @@ bool designer_take(struct designer *designer, bool is_fading, struct design *ret
 void designer_return_engine(struct designer *designer, struct engine *engine, bool failed);
 
 /* Any thread: checks that the memory for a chain, its view and its frames is within the budget
- * (builder_check_memory), without tuned settings. */
+ * (builder_check_memory), without tuned settings. reserves: it is counted as this output's. */
 int designer_check_memory(const struct designer *designer, const struct engine_frames *frames,
-                          const struct filter_chain *chain, enum view_kind view, struct error *why);
+                          const struct filter_chain *chain, enum view_kind view, bool reserves,
+                          struct error *why);
 
 /* Any thread: begins, ends and reports a search for settings under which the engine is faster
  * (engine_search). It runs step by step between requests and slows frames down. When it succeeds,

@@ -18,9 +18,22 @@
 
 /* ---- the store ---- */
 
-static void name_in_store(const struct client *client, char name[32])
+void ring_store_name(const char *output, char name[RING_STORE_BYTES])
 {
-    snprintf(name, 32, RING_STORE_CLIENT "%llu", (unsigned long long)client->id);
+    snprintf(name, RING_STORE_BYTES, "%s%s%s", RING_STORE_NAME, *output != '\0' ? "-" : "", output);
+}
+
+void ring_store_client_prefix(const char *output, char prefix[RING_STORE_BYTES])
+{
+    snprintf(prefix, RING_STORE_BYTES, "%s%s%s", RING_STORE_CLIENT, output,
+             *output != '\0' ? "-" : "");
+}
+
+static void name_in_store(const struct client *client, char name[RING_STORE_BYTES])
+{
+    char prefix[RING_STORE_BYTES];
+    ring_store_client_prefix(client->server->store.output, prefix);
+    snprintf(name, RING_STORE_BYTES, "%.50s%llu", prefix, (unsigned long long)client->id);
 }
 
 /* Only clients that have attached are kept: a connection that sent garbage or nothing is not worth
@@ -29,7 +42,7 @@ static void name_in_store(const struct client *client, char name[32])
 int64_t client_keep(struct client *client)
 {
     const struct ring_store *store = &client->server->store;
-    char name[32];
+    char name[RING_STORE_BYTES];
     if (store->keep == NULL || client->kept || client->wake.fd < 0)
         return INT64_MAX;
     const int64_t due_ns = client->attached_ns + KEEP_AFTER_NS;
@@ -44,7 +57,7 @@ int64_t client_keep(struct client *client)
 void client_forget(struct client *client)
 {
     const struct ring_store *store = &client->server->store;
-    char name[32];
+    char name[RING_STORE_BYTES];
     if (store->forget == NULL || !client->kept)
         return;
     client->kept = false;

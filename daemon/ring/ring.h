@@ -151,16 +151,28 @@ void ring_server_destroy(struct ring_server *server);
 typedef void ring_server_watch_fn(void *context, bool has_clients);
 void ring_server_watch(struct ring_server *server, ring_server_watch_fn *changed, void *context);
 
+/* Counts its clients together with those of another server, which outlives it: the limit in all,
+ * and that of one user, are for both. To be called before there is a client. */
+void ring_server_join(struct ring_server *server, struct ring_server *other);
+
 /* Where descriptors outlive this process (systemd's fd store): `keep` puts a copy there under a
- * name, `forget` removes everything with that name. The name of the ring is RING_STORE_NAME; a new
- * ring replaces the old one. The names of clients' connections begin with RING_STORE_CLIENT. */
+ * name, `forget` removes everything with that name. A new ring replaces the old one. The ring of
+ * the first output is RING_STORE_NAME, and the names of its clients' connections are
+ * RING_STORE_CLIENT and a number. With another output's name they are "ring-small" and
+ * "client-small-1". */
 #define RING_STORE_NAME   "ring"
 #define RING_STORE_CLIENT "client-"
+#define RING_STORE_BYTES  80 /* of the longest name */
 struct ring_store {
     void (*keep)(void *context, const char *name, int fd);
     void (*forget)(void *context, const char *name);
     void *context;
+    char output[RING_STORE_BYTES - 32]; /* empty: the first one */
 };
+
+/* Write the name of an output's ring, and the prefix of its clients' names. */
+void ring_store_name(const char *output, char name[RING_STORE_BYTES]);
+void ring_store_client_prefix(const char *output, char prefix[RING_STORE_BYTES]);
 
 /* To be called before there is a ring or a client. */
 void ring_server_set_store(struct ring_server *server, const struct ring_store *store);

@@ -28,17 +28,22 @@
 static void keep_ring(struct ring_server *server, struct ring *ring)
 {
     const struct ring_store *store = &server->store;
+    char name[RING_STORE_BYTES];
     if (store->keep == NULL || ring->kept)
         return;
-    store->forget(store->context, RING_STORE_NAME);
-    store->keep(store->context, RING_STORE_NAME, ring->memory.fd);
+    ring_store_name(store->output, name);
+    store->forget(store->context, name);
+    store->keep(store->context, name, ring->memory.fd);
     ring->kept = true;
 }
 
 static void forget_ring(struct ring_server *server, struct ring *ring)
 {
-    if (server->store.forget != NULL && ring->kept)
-        server->store.forget(server->store.context, RING_STORE_NAME);
+    const struct ring_store *store = &server->store;
+    char name[RING_STORE_BYTES];
+    ring_store_name(store->output, name);
+    if (store->forget != NULL && ring->kept)
+        store->forget(store->context, name);
     ring->kept = false;
 }
 
@@ -65,7 +70,7 @@ static int keep_clients(sd_event_source *timer, uint64_t time_us, void *context)
 static void notify_watch(const struct ring_server *server)
 {
     if (server->watch != NULL)
-        server->watch(server->watch_context, server->admission.count > 0);
+        server->watch(server->watch_context, server->client_count > 0);
 }
 
 static void client_destroy(struct client *client)
@@ -78,7 +83,7 @@ static void client_destroy(struct client *client)
         if (client->next != NULL)
             client->next->link = client->link;
         admission_leave(&client->admitted);
-        if (server->admission.count == 0)
+        if (--server->client_count == 0)
             notify_watch(server);
     }
     sd_event_source_disable_unref(client->deadline);
@@ -168,8 +173,8 @@ static int client_create(struct ring_server *server, int fd, uid_t uid, struct c
     if (client->next != NULL)
         client->next->link = &client->next;
     server->clients = client;
-    admission_enter(&server->admission, &client->admitted, uid);
-    if (server->admission.count == 1)
+    admission_enter(server->admission, &client->admitted, uid);
+    if (++server->client_count == 1)
         notify_watch(server);
     client->id = ++server->last_id;
     *ret = client;
@@ -180,10 +185,10 @@ int ring_server_accept(struct ring_server *server, int fd, uid_t uid, struct err
 {
     struct client *client;
     struct error limit;
-    int r = admission_check(&server->admission, uid, &limit);
+    int r = admission_check(server->admission, uid, &limit);
     if (r < 0) {
         error_set(why, -r, "%s: output.max_clients = %u, one user gets half", limit.text,
-                  server->admission.limit);
+                  server->admission->limit);
         client_refuse(server, fd, why);
         close(fd);
         return r;
@@ -203,12 +208,13 @@ int ring_server_accept(struct ring_server *server, int fd, uid_t uid, struct err
 }
 
 /* 0: the name is not one that this program gave to a client. */
-static uint64_t id_of(const char *name)
+static uint64_t id_of(const struct ring_store *store, const char *name)
 {
-    const size_t prefix = strlen(RING_STORE_CLIENT);
-    const char *number = name + prefix;
-    if (strncmp(name, RING_STORE_CLIENT, prefix) != 0 ||
-        number[strspn(number, "0123456789")] != '\0')
+    char prefix[RING_STORE_BYTES];
+    ring_store_client_prefix(store->output, prefix);
+    const size_t length = strlen(prefix);
+    const char *number = name + length;
+    if (strncmp(name, prefix, length) != 0 || number[strspn(number, "0123456789")] != '\0')
         return 0;
     const uint64_t id = strtoull(number, NULL, 10);
     return id < UINT64_MAX ? id : 0; /* no number could follow, or it does not fit */
@@ -216,7 +222,7 @@ static uint64_t id_of(const char *name)
 
 int ring_server_adopt(struct ring_server *server, int fd, const char *name, struct error *why)
 {
-    const uint64_t id = id_of(name);
+    const uint64_t id = id_of(&server->store, name);
     if (id == 0) {
         close(fd);
         return error_set(why, EINVAL, "frames socket: '%s' is not a client's name", name);
@@ -245,7 +251,8 @@ int ring_server_create(struct ring_server **ret, struct sd_event *event, unsigne
     if (server == NULL)
         return error_set(why, ENOMEM, "frames socket: out of memory");
     server->event = sd_event_ref(event);
-    admission_init(&server->admission, max_clients, LIMIT_SHARE(max_clients), geteuid());
+    server->admission = &server->own_admission;
+    admission_init(server->admission, max_clients, LIMIT_SHARE(max_clients), geteuid());
     int r =
         sd_event_add_time(event, &server->keep_timer, CLOCK_MONOTONIC, 0, 0, keep_clients, server);
     if (r >= 0)
@@ -302,6 +309,11 @@ void ring_server_set_store(struct ring_server *server, const struct ring_store *
     server->store = *store;
 }
 
+void ring_server_join(struct ring_server *server, struct ring_server *other)
+{
+    server->admission = other->admission;
+}
+
 void ring_server_watch(struct ring_server *server, ring_server_watch_fn *changed, void *context)
 {
     server->watch = changed;
@@ -311,7 +323,7 @@ void ring_server_watch(struct ring_server *server, ring_server_watch_fn *changed
 void ring_server_get_stats(const struct ring_server *server, struct ring_server_stats *ret)
 {
     *ret = (struct ring_server_stats){
-        .clients = server->admission.count,
+        .clients = server->client_count,
         .attached = server->attached,
         .refused = server->refused,
         .held_slots = server->ring != NULL ? server->ring->held_slots : 0,

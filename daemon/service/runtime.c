@@ -25,7 +25,8 @@
 
 #include "core/client_limits.h"
 
-#define MAX_SOCKETS 4
+#define MAX_SOCKETS 12 /* two to control, and one for each output */
+#define NAME_BYTES  80 /* of a socket, with the folders that it is in */
 
 struct runtime {
     int dir_fd; /* holds the lock */
@@ -36,7 +37,7 @@ struct runtime {
     unsigned handed_count;
     bool created; /* this process made the directory and has locked it */
     char path[PATH_MAX];
-    char bound[MAX_SOCKETS][32];
+    char bound[MAX_SOCKETS][NAME_BYTES];
     unsigned bound_count;
 };
 
@@ -190,8 +191,14 @@ void runtime_destroy(struct runtime *runtime)
 {
     if (runtime == NULL)
         return;
-    for (unsigned i = 0; i < runtime->bound_count; i++)
-        unlinkat(runtime->dir_fd, runtime->bound[i], 0);
+    for (unsigned i = 0; i < runtime->bound_count; i++) {
+        char *name = runtime->bound[i], *slash;
+        unlinkat(runtime->dir_fd, name, 0);
+        for (; (slash = strrchr(name, '/')) != NULL;) { /* and the folders that are empty then */
+            *slash = '\0';
+            unlinkat(runtime->dir_fd, name, AT_REMOVEDIR);
+        }
+    }
     if (runtime->created)
         rmdir(runtime->path);
     if (runtime->dir_fd >= 0)
@@ -258,6 +265,35 @@ static bool is_live(const struct sockaddr_un *address, int type)
     return live;
 }
 
+/* Creates the folders that a socket's name begins with. Everybody may enter them, because the
+ * socket's own mode says who may connect. */
+static int make_folders(const struct runtime *runtime, const char *name, struct error *why)
+{
+    char folder[NAME_BYTES];
+    for (const char *slash = strchr(name, '/'); slash != NULL; slash = strchr(slash + 1, '/')) {
+        snprintf(folder, sizeof folder, "%.*s", (int)(slash - name), name);
+        const bool created = mkdirat(runtime->dir_fd, folder, 0700) == 0;
+        if (!created && errno != EEXIST)
+            return error_set(why, errno, "cannot create the folder %s/%s: %s", runtime->path,
+                             folder, strerror(errno));
+        if (created && fchmodat(runtime->dir_fd, folder, 0755, 0) < 0)
+            return error_set(why, errno, "%s/%s: %s", runtime->path, folder, strerror(errno));
+    }
+    return 0;
+}
+
+/* Lets those connect who may connect to the socket that this one is beside. */
+static void copy_access(const struct runtime *runtime, const char *name)
+{
+    const char *last = strrchr(name, '/');
+    struct stat st;
+    if (last == NULL || fstatat(runtime->dir_fd, last + 1, &st, AT_SYMLINK_NOFOLLOW) < 0 ||
+        !S_ISSOCK(st.st_mode))
+        return;
+    if (st.st_gid == getegid() || fchownat(runtime->dir_fd, name, (uid_t)-1, st.st_gid, 0) == 0)
+        fchmodat(runtime->dir_fd, name, st.st_mode & 0777, 0);
+}
+
 static int bind_here(struct runtime *runtime, const char *name, int type, struct error *why)
 {
     struct sockaddr_un address = {.sun_family = AF_UNIX};
@@ -298,5 +334,11 @@ int runtime_listen(struct runtime *runtime, const char *name, int type, struct e
         return fd;
     if (runtime->bound_count == MAX_SOCKETS || strlen(name) >= sizeof runtime->bound[0])
         return error_set(why, ENOBUFS, "cannot create another socket '%s'", name);
-    return bind_here(runtime, name, type, why);
+    int r = make_folders(runtime, name, why);
+    if (r < 0)
+        return r;
+    r = bind_here(runtime, name, type, why);
+    if (r >= 0)
+        copy_access(runtime, name);
+    return r;
 }

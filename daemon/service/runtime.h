@@ -18,8 +18,10 @@ int runtime_create(struct runtime **ret, const char *path, struct error *why);
 
 /* Returns a listening non-blocking socket of this type (SOCK_SEQPACKET or SOCK_STREAM). It is the
  * one that systemd passed with this FileDescriptorName, or a new one in the directory (mode 0600),
- * which replaces that of a dead daemon. The caller owns the descriptor. -EADDRINUSE: a process
- * listens there that has not locked the directory (for example systemd, for a socket unit). */
+ * which replaces that of a dead daemon. A name may begin with folders, which are created:
+ * "a/frames" then has the mode and the group of "frames". The caller owns the descriptor.
+ * -EADDRINUSE: a process listens there that has not locked the directory (for example systemd, for
+ * a socket unit). */
 int runtime_listen(struct runtime *runtime, const char *name, int type, struct error *why);
 
 /* Returns a descriptor that a previous process gave to systemd to keep, whose name begins with this

@@ -116,6 +116,8 @@ def bad_chain(rng, kinds):
 
 # Each key of `fftd --check`: values that are valid, and values that are not. A key without a row
 # fails the campaign. The source is chosen by steps of its own.
+OUTPUTS = ([], [{"name": "small", "fps": 10, "filter": "gaussian-blur:sigma=1"}],
+           [{"name": "edges-1", "planes": "luma-only", "filter": "gradient"}, {"name": "raw"}])
 KEYS = {
     "name": (("default", "front-1"), ("", "a/b", "x" * 64)),
     "camera.source": ((), ("", "nothing", "bogus:1", "pattern:bogus")),
@@ -159,6 +161,9 @@ KEYS = {
     "output.runtime_dir": ((), ("",)),
     "output.frames": (("unlimited", 2147483647), (0, -5)),
     "control.allow_save": ((True, True, False), ("perhaps",)),
+    "outputs": (OUTPUTS, ([{"size": "64x48"}], [{"name": "main"}], [{"name": "a_b"}], "small",
+                          [{"name": "a", "fps": 0}], [{"name": "a", "filter": "bogus"}],
+                          [{"name": "a"}, {"name": "a"}], [{"name": "a", "color": 1}])),
 }
 SOURCE_KEYS = ("camera.size", "camera.fps", "camera.format", "camera.buffers", "camera.memory",
                "camera.seed")
@@ -170,6 +175,10 @@ def written(value):
     """The value as libconfig reads it."""
     if isinstance(value, bool):
         return "true" if value else "false"
+    if isinstance(value, list):
+        groups = (" ".join(f"{name} = {written(member)};" for name, member in group.items())
+                  for group in value)
+        return "( " + ", ".join(f"{{ {group} }}" for group in groups) + " )"
     if isinstance(value, str):
         return '"' + value.replace("\\", "\\\\").replace('"', '\\"') + '"'
     return repr(value)

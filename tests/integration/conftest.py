@@ -143,7 +143,7 @@ class Daemon(Child):
 
     def wait_for_socket(self, name="control"):
         """Waits until the daemon listens, which is shortly after the socket exists."""
-        kind = socket.SOCK_SEQPACKET if name == "frames" else socket.SOCK_STREAM
+        kind = socket.SOCK_SEQPACKET if name.endswith("frames") else socket.SOCK_STREAM
 
         def listens():
             with socket.socket(socket.AF_UNIX, kind) as probe:

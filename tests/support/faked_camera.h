@@ -61,9 +61,12 @@ static void stop(void)
 static void look(void)
 {
     struct pollfd fd = {.fd = camera_fd(camera), .events = POLLIN};
-    if (poll(&fd, 1, 1) > 0)
-        events |= camera_take_events(camera);
-    camera_get_status(camera, &status);
+    unsigned taken[CONFIG_MAX_OUTPUTS];
+    if (poll(&fd, 1, 1) > 0) {
+        camera_take_events(camera, taken);
+        events |= taken[CAMERA_MAIN];
+    }
+    camera_get_status(camera, CAMERA_MAIN, &status);
 }
 
 #define WAIT_FOR(condition)                                                                        \
@@ -94,7 +97,7 @@ static inline void use_filter(const char *text)
     struct filter_chain chain;
     uint64_t serial;
     assert_int_equal(filter_chain_parse(&chain, text, NULL), 0);
-    assert_int_equal(camera_set_filter(camera, &chain, 0, &serial, NULL), 0);
+    assert_int_equal(camera_set_filter(camera, CAMERA_MAIN, &chain, 0, &serial, NULL), 0);
     OFFER_UNTIL(status.filter_serial == serial);
 }
 

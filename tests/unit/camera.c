@@ -39,7 +39,7 @@ static uint64_t set_filter(const char *text)
     struct error why;
     uint64_t serial = 0;
     assert_int_equal(filter_chain_parse(&chain, text, &why), 0);
-    assert_int_equal(camera_set_filter(camera, &chain, 0, &serial, &why), 0);
+    assert_int_equal(camera_set_filter(camera, CAMERA_MAIN, &chain, 0, &serial, &why), 0);
     return serial;
 }
 
@@ -50,9 +50,9 @@ static void test_frames_are_published(void **state)
 {
     (void)state;
     start();
-    assert_int_equal(ring_newest(camera_ring(camera)), 0);
+    assert_int_equal(ring_newest(camera_ring(camera, CAMERA_MAIN)), 0);
     publish(5);
-    assert_int_equal(ring_newest(camera_ring(camera)), 5);
+    assert_int_equal(ring_newest(camera_ring(camera, CAMERA_MAIN)), 5);
     assert_int_equal(status.state, CAMERA_ONLINE);
     assert_int_equal(status.filter_serial, 1);
     assert_int_equal(status.newest_sequence, 5);
@@ -87,10 +87,10 @@ static void test_start_can_wait_for_the_source(void **state)
     assert_int_equal(camera_start(&camera, &config, NULL, true, &why), 0);
     WAIT_FOR(status.state == CAMERA_LOST);
     assert_string_equal(status.state_reason, "fake:camera does not open");
-    assert_null(camera_ring(camera));
+    assert_null(camera_ring(camera, CAMERA_MAIN));
     fake_capture_fail(0, 0);
     WAIT_FOR(events & CAMERA_EVENT_RING);
-    assert_non_null(camera_ring(camera));
+    assert_non_null(camera_ring(camera, CAMERA_MAIN));
     publish(1);
     assert_int_equal(status.state, CAMERA_ONLINE);
 }
@@ -216,14 +216,14 @@ static void test_filter_that_cannot_be_made_changes_nothing(void **state)
 
     /* It is withdrawn: the one in use is the desired one again. */
     struct filter_chain chain;
-    assert_int_equal(camera_get_filter(camera, &chain), 1);
+    assert_int_equal(camera_get_filter(camera, CAMERA_MAIN, &chain), 1);
     assert_int_equal(chain.count, 0);
     assert_int_equal(status.wanted_serial, 1);
 
     /* So is a view, for which an engine is needed, too. */
-    const uint64_t view = camera_set_view(camera, VIEW_EDGES);
+    const uint64_t view = camera_set_view(camera, CAMERA_MAIN, VIEW_EDGES);
     WAIT_FOR(status.failed_serial == view);
-    assert_int_equal(camera_get_view(camera), VIEW_PICTURE);
+    assert_int_equal(camera_get_view(camera, CAMERA_MAIN), VIEW_PICTURE);
     FAKE_ENGINE_SET(create_result, 0);
     serial = set_filter(NARROW);
     assert_int_equal(serial, view + 1);
@@ -458,7 +458,7 @@ static void test_another_format_means_another_ring(void **state)
 {
     (void)state;
     start();
-    struct ring *first = camera_ring(camera);
+    struct ring *first = camera_ring(camera, CAMERA_MAIN);
     publish(3);
     events = 0;
     pthread_mutex_lock(&fake_capture.lock);
@@ -469,7 +469,7 @@ static void test_another_format_means_another_ring(void **state)
     assert_int_equal(status.generation, 2);
     assert_int_equal(status.format.width, 48);
     assert_int_equal(ring_format(first)->width, 32); /* it is still there */
-    struct ring *second = camera_ring(camera);
+    struct ring *second = camera_ring(camera, CAMERA_MAIN);
     assert_ptr_not_equal(second, first);
     publish(2);
     assert_int_equal(ring_newest(second), 5); /* numbers go on */
@@ -481,7 +481,7 @@ static void test_rings_that_were_never_served_are_destroyed(void **state)
 {
     (void)state;
     start();
-    camera_ring(camera);
+    camera_ring(camera, CAMERA_MAIN);
     publish(1);
     for (uint32_t generation = 2; generation <= 4; generation++) {
         pthread_mutex_lock(&fake_capture.lock);
@@ -491,7 +491,7 @@ static void test_rings_that_were_never_served_are_destroyed(void **state)
         WAIT_FOR(status.generation == generation);
         publish(1);
     }
-    assert_int_equal(ring_format(camera_ring(camera))->width, 48);
+    assert_int_equal(ring_format(camera_ring(camera, CAMERA_MAIN))->width, 48);
     WAIT_FOR(true);
 }
 
@@ -500,7 +500,7 @@ static void test_lost_camera_comes_back_to_the_same_ring(void **state)
     (void)state;
     start();
     publish(1);
-    struct ring *ring = camera_ring(camera);
+    struct ring *ring = camera_ring(camera, CAMERA_MAIN);
     fake_capture_fail(-ENODEV, -ENODEV);
     WAIT_FOR(status.state == CAMERA_LOST);
     int64_t progress_ns = camera_progress_ns(camera);
@@ -508,7 +508,7 @@ static void test_lost_camera_comes_back_to_the_same_ring(void **state)
     fake_capture_fail(0, 0);
     publish(1);
     WAIT_FOR(status.state == CAMERA_ONLINE);
-    assert_ptr_equal(camera_ring(camera), ring);
+    assert_ptr_equal(camera_ring(camera, CAMERA_MAIN), ring);
     assert_int_equal(status.newest_sequence, 2);
     assert_int_equal(fake_engine_get(&fake_engine.engines_created), 1);
 }
@@ -534,7 +534,7 @@ static void test_changes_of_state_are_progress(void **state)
 /* What the ring tells its readers. */
 static uint32_t ring_state_now(void)
 {
-    return slot_load(camera_ring(camera)->header->state);
+    return slot_load(camera_ring(camera, CAMERA_MAIN)->header->state);
 }
 
 static void test_pauses_without_readers(void **state)
@@ -555,17 +555,17 @@ static void test_pauses_without_readers(void **state)
     int64_t progress_ns = camera_progress_ns(camera);
     WAIT_FOR(camera_progress_ns(camera) > progress_ns); /* a pause is not a hang */
 
-    camera_set_has_readers(camera, true);
+    camera_set_has_readers(camera, CAMERA_MAIN, true);
     WAIT_FOR(fake_capture_get(&fake_capture.started) == 2);
     publish(2);
     WAIT_FOR(status.state == CAMERA_ONLINE);
     WAIT_FOR(ring_state_now() == FFTD_STATE_LIVE);
-    camera_set_has_readers(camera, false);
-    camera_set_has_readers(camera, true);
+    camera_set_has_readers(camera, CAMERA_MAIN, false);
+    camera_set_has_readers(camera, CAMERA_MAIN, true);
     begin_ns = clock_now_ns();
     WAIT_FOR(clock_now_ns() - begin_ns > 5 * NS_PER_S / 2);
     assert_int_equal(status.state, CAMERA_ONLINE);
-    camera_set_has_readers(camera, false);
+    camera_set_has_readers(camera, CAMERA_MAIN, false);
     WAIT_FOR(status.state == CAMERA_PAUSED);
     assert_int_equal(status.stalls, 0);
     assert_int_equal(status.reopens, 0);
@@ -620,10 +620,11 @@ static void test_mosaics_are_published_in_colour(void **state)
     fake_capture.fourcc = format_by_name("SRGGB8")->fourcc;
     start();
     publish(2);
-    assert_int_equal(ring_format(camera_ring(camera))->fourcc, format_by_name("XBGR32")->fourcc);
-    assert_int_equal(ring_format(camera_ring(camera))->full_range, 1);
+    assert_int_equal(ring_format(camera_ring(camera, CAMERA_MAIN))->fourcc,
+                     format_by_name("XBGR32")->fourcc);
+    assert_int_equal(ring_format(camera_ring(camera, CAMERA_MAIN))->full_range, 1);
     memset(&answer, 0, sizeof answer);
-    assert_int_equal(camera_snapshot(camera, true, answered, &answer), 0);
+    assert_int_equal(camera_snapshot(camera, CAMERA_MAIN, true, answered, &answer), 0);
     publish(1);
     WAIT_FOR(answer.calls == 1);
     assert_int_equal(answer.result, 0);
@@ -647,7 +648,7 @@ static void test_snapshot_is_one_frame_before_and_after(void **state)
     struct error why;
     assert_int_equal(filter_chain_parse(&config.filter, NARROW "|" NARROW "|" NARROW, &why), 0);
     start();
-    assert_int_equal(camera_snapshot(camera, true, answered, &answer),
+    assert_int_equal(camera_snapshot(camera, CAMERA_MAIN, true, answered, &answer),
                      0); /* the first frame will do */
     publish(1);
     WAIT_FOR(answer.calls == 1);
@@ -658,13 +659,13 @@ static void test_snapshot_is_one_frame_before_and_after(void **state)
     assert_int_equal(answer.after, (uint8_t)(answer.before + 3));
     publish(1);
     assert_int_equal(answer.calls, 1);
-    assert_int_equal(camera_snapshot(camera, true, answered, &answer), 0);
-    assert_int_equal(camera_snapshot(camera, true, answered, &answer), 0);
+    assert_int_equal(camera_snapshot(camera, CAMERA_MAIN, true, answered, &answer), 0);
+    assert_int_equal(camera_snapshot(camera, CAMERA_MAIN, true, answered, &answer), 0);
     publish(1);
     WAIT_FOR(answer.calls == 3);
     assert_int_equal(answer.sequence, 3);
     assert_true(answer.has_before);
-    assert_int_equal(camera_snapshot(camera, false, answered, &answer), 0);
+    assert_int_equal(camera_snapshot(camera, CAMERA_MAIN, false, answered, &answer), 0);
     publish(1);
     WAIT_FOR(answer.calls == 4);
     assert_false(answer.has_before);
@@ -695,7 +696,7 @@ static void test_snapshot_wakes_a_camera_that_pauses(void **state)
     config.camera.idle = CONFIG_IDLE_PAUSE;
     start();
     WAIT_FOR(status.state == CAMERA_PAUSED); /* before its first frame */
-    assert_int_equal(camera_snapshot(camera, true, answered, &answer), 0);
+    assert_int_equal(camera_snapshot(camera, CAMERA_MAIN, true, answered, &answer), 0);
     WAIT_FOR(fake_capture_get(&fake_capture.started) > fake_capture_get(&fake_capture.stopped));
     publish(1);
     WAIT_FOR(answer.calls == 1);
@@ -710,15 +711,15 @@ static void test_snapshot_of_a_camera_that_is_lost(void **state)
     start();
     publish(1);
     WAIT_FOR(status.state == CAMERA_ONLINE);
-    assert_int_equal(camera_snapshot(camera, true, answered, &answer), 0);
+    assert_int_equal(camera_snapshot(camera, CAMERA_MAIN, true, answered, &answer), 0);
     fake_capture_fail(-ENODEV, -ENODEV);
     WAIT_FOR(answer.calls == 1);
     assert_int_equal(answer.result, -ENODEV);
-    assert_int_equal(camera_snapshot(camera, true, answered, &answer), -ENODEV);
+    assert_int_equal(camera_snapshot(camera, CAMERA_MAIN, true, answered, &answer), -ENODEV);
     fake_capture_fail(0, 0);
     publish(1);
     WAIT_FOR(status.state == CAMERA_ONLINE);
-    assert_int_equal(camera_snapshot(camera, true, answered, &answer), 0);
+    assert_int_equal(camera_snapshot(camera, CAMERA_MAIN, true, answered, &answer), 0);
     stop();
     assert_int_equal(answer.calls, 2);
     assert_int_equal(answer.result, -ECANCELED);
@@ -958,7 +959,7 @@ static int live_and_leave(unsigned slots)
     config.output.slots = slots;
     start();
     publish(3);
-    int fd = dup(camera_ring(camera)->memory.fd);
+    int fd = dup(camera_ring(camera, CAMERA_MAIN)->memory.fd);
     stop();
     config.output.slots = 6;
     return fd;
@@ -977,7 +978,7 @@ static struct ring *start_again(int fd, bool wait)
     struct error why;
     struct ring *continued = NULL;
     assert_int_equal(ring_continue(&continued, dup(fd), &why), 0);
-    assert_int_equal(camera_start(&camera, &config, continued, wait, &why), 0);
+    assert_int_equal(camera_start(&camera, &config, &continued, wait, &why), 0);
     look();
     return continued;
 }
@@ -988,11 +989,11 @@ static void test_the_next_process_continues_the_numbers(void **state)
     int fd = live_and_leave(6);
     assert_int_equal(state_of(fd), FFTD_STATE_RETIRED);
     struct ring *continued = start_again(fd, false);
-    assert_ptr_equal(camera_ring(camera), continued);
+    assert_ptr_equal(camera_ring(camera, CAMERA_MAIN), continued);
     assert_int_equal(status.newest_sequence, 3);
     assert_int_equal(state_of(continued->memory.fd), FFTD_STATE_OFFLINE);
     publish(2);
-    assert_ptr_equal(camera_ring(camera), continued);
+    assert_ptr_equal(camera_ring(camera, CAMERA_MAIN), continued);
     assert_int_equal(ring_newest(continued), 5);
     assert_int_equal(ring_epoch(continued), 2);
     assert_int_equal(status.published, 2);
@@ -1006,7 +1007,7 @@ static void check_next_generation(int fd)
 {
     start_again(fd, false);
     publish(2);
-    struct ring *ring = camera_ring(camera);
+    struct ring *ring = camera_ring(camera, CAMERA_MAIN);
     assert_int_equal(ring_generation(ring), 3);
     assert_int_equal(ring_epoch(ring), 2);
     assert_int_equal(ring_newest(ring), 5);
@@ -1019,14 +1020,14 @@ static void test_another_format_replaces_a_continued_ring(void **state)
     int fd = live_and_leave(6);
     fake_capture.width = 48;
     check_next_generation(fd);
-    assert_int_equal(ring_format(camera_ring(camera))->width, 48);
+    assert_int_equal(ring_format(camera_ring(camera, CAMERA_MAIN))->width, 48);
 }
 
 static void test_another_number_of_slots_replaces_a_continued_ring(void **state)
 {
     (void)state;
     check_next_generation(live_and_leave(5));
-    assert_int_equal(ring_slots(camera_ring(camera)), 6);
+    assert_int_equal(ring_slots(camera_ring(camera, CAMERA_MAIN)), 6);
 }
 
 /* Clients can attach to it at once, and see that the camera is absent. */
@@ -1037,12 +1038,12 @@ static void test_a_continued_ring_waits_for_the_camera(void **state)
     fake_capture.open_result = -ENOENT;
     struct ring *continued = start_again(fd, true);
     WAIT_FOR(status.state == CAMERA_LOST);
-    assert_ptr_equal(camera_ring(camera), continued);
+    assert_ptr_equal(camera_ring(camera, CAMERA_MAIN), continued);
     assert_int_equal(status.format.width, 32);
     assert_int_equal(state_of(continued->memory.fd), FFTD_STATE_OFFLINE);
     fake_capture_fail(0, 0);
     publish(1);
-    assert_ptr_equal(camera_ring(camera), continued);
+    assert_ptr_equal(camera_ring(camera, CAMERA_MAIN), continued);
     assert_int_equal(ring_newest(continued), 4);
     close(fd);
 }
@@ -1056,7 +1057,7 @@ static void test_a_failed_start_uses_up_no_numbers(void **state)
     struct ring *continued = NULL;
     fake_engine.device_result = -ENODEV;
     assert_int_equal(ring_continue(&continued, dup(fd), &why), 0);
-    assert_int_equal(camera_start(&camera, &config, continued, true, &why), -ENODEV);
+    assert_int_equal(camera_start(&camera, &config, &continued, true, &why), -ENODEV);
     fake_engine.device_result = 0;
     continued = start_again(fd, false);
     publish(1);
@@ -1071,7 +1072,8 @@ static struct tuning_status wait_for_tuning(void)
 {
     struct tuning_status tuning;
     int64_t deadline_ns = clock_now_ns() + PATIENCE_NS;
-    for (camera_get_tuning(camera, &tuning); tuning.running; camera_get_tuning(camera, &tuning)) {
+    for (camera_get_tuning(camera, CAMERA_MAIN, &tuning); tuning.running;
+         camera_get_tuning(camera, CAMERA_MAIN, &tuning)) {
         assert_true(clock_now_ns() < deadline_ns);
         look();
     }
@@ -1088,8 +1090,8 @@ static void test_tuning_brings_another_engine(void **state)
     FAKE_ENGINE_SET(search_steps, 3);
     unsigned engines = fake_engine_get(&fake_engine.engines_created);
     FAKE_ENGINE_SET(gate_closed, true);
-    assert_int_equal(camera_tune(camera, true, &why), 0);
-    assert_int_equal(camera_tune(camera, false, &why), -EBUSY);
+    assert_int_equal(camera_tune(camera, CAMERA_MAIN, true, &why), 0);
+    assert_int_equal(camera_tune(camera, CAMERA_MAIN, false, &why), -EBUSY);
     publish(1);
     FAKE_ENGINE_SET(gate_closed, false);
     struct tuning_status tuning = wait_for_tuning();
@@ -1108,8 +1110,8 @@ static void test_tuning_can_be_stopped(void **state)
     publish(1);
     FAKE_ENGINE_SET(search_steps, 1000000);
     unsigned engines = fake_engine_get(&fake_engine.engines_created);
-    assert_int_equal(camera_tune(camera, false, &why), 0);
-    camera_stop_tuning(camera);
+    assert_int_equal(camera_tune(camera, CAMERA_MAIN, false, &why), 0);
+    camera_stop_tuning(camera, CAMERA_MAIN);
     struct tuning_status tuning = wait_for_tuning();
     assert_int_equal(tuning.result, -ECANCELED);
     assert_non_null(strstr(tuning.why.text, "stopped"));
@@ -1124,7 +1126,7 @@ static void test_tuning_that_fails_is_reported(void **state)
     start();
     publish(1);
     FAKE_ENGINE_SET(search_result, -EIO);
-    assert_int_equal(camera_tune(camera, false, &why), 0);
+    assert_int_equal(camera_tune(camera, CAMERA_MAIN, false, &why), 0);
     struct tuning_status tuning = wait_for_tuning();
     assert_int_equal(tuning.result, -EIO);
     assert_non_null(strstr(tuning.why.text, "will not"));

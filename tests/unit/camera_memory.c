@@ -181,7 +181,7 @@ static void test_frames_without_memory_are_refused_before_there_is_a_ring(void *
     assert_true(status.memory.host > 60u << 20 && status.memory.host < status.budget.host);
     assert_int_equal(status.budget.host, 100u << 20);
     assert_int_equal(filter_chain_parse(&chain, "gain:dc=0.5 | gain:dc=2", NULL), 0);
-    assert_int_equal(camera_set_filter(camera, &chain, 0, &serial, &why), -EINVAL);
+    assert_int_equal(camera_set_filter(camera, CAMERA_MAIN, &chain, 0, &serial, &why), -EINVAL);
     publish(1);
     assert_int_equal(status.filter_serial, status.wanted_serial);
 }

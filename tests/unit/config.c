@@ -15,6 +15,7 @@
 
 #include "config/config.h"
 #include "config/key.h"
+#include "config/value.h"
 #include "config/preset.h"
 #include "core/format.h"
 
@@ -106,7 +107,7 @@ static void defaults_are_what_the_table_says(void **state)
         assert_string_equal(text, keys[i].initial);
         assert_ptr_equal(find_key(keys[i].name), &keys[i]);
         assert_true(strlen(keys[i].summary) > 0);
-        config_key_expects(&keys[i], expects, sizeof expects);
+        config_value_expects(&keys[i], expects, sizeof expects);
         assert_in_range(strlen(expects), 4, sizeof expects - 2);
     }
     assert_int_equal(config.engine.options.margin, -1);
@@ -691,6 +692,79 @@ static void what_is_printed_loads_again(void **state)
     }
 }
 
+/* ---- outputs ---- */
+
+static void outputs_are_read_and_printed(void **state)
+{
+    (void)state;
+    static const char list[] =
+        "( { name = \"small\"; size = \"640x360\"; fps = 10; filter = \"gaussian-blur:sigma=2\"; },"
+        " { name = \"edges-1\"; planes = \"luma-only\"; filter = ( { type = \"gain\"; dc = 2; } ); "
+        "} )";
+    struct config config, again, of;
+    char text[1024], printed[FILTER_TEXT_BYTES], assignment[FILTER_TEXT_BYTES + 16];
+    config_defaults(&config);
+    assert_int_equal(config_output_count(&config), 1);
+    assert_string_equal(config_output_name(&config, 0), "main");
+    snprintf(text, sizeof text, "engine = { planes = \"all\"; };\noutputs = %s;", list);
+    load(&config, text);
+    assert_int_equal(config_output_count(&config), 3);
+    assert_string_equal(config_output_name(&config, 2), "edges-1");
+    assert_true(config_output_fps(&config, 1) == 10 && config_output_fps(&config, 2) == 0);
+
+    config_of_output(&of, &config, 1);
+    assert_int_equal(of.output.width, 640);
+    assert_int_equal(of.output.height, 360);
+    assert_int_equal(of.engine.options.recipe.planes, RECIPE_ALL);
+    assert_int_equal(of.filter.count, 1);
+    config_of_output(&of, &config, 2);
+    assert_int_equal(of.output.width, 0);
+    assert_int_equal(of.engine.options.recipe.planes, RECIPE_LUMA_ONLY);
+    config_of_output(&of, &config, 0);
+    assert_int_equal(of.engine.options.recipe.planes, RECIPE_ALL);
+    assert_int_equal(of.filter.count, 0);
+
+    const struct config_key *key = find_key("outputs");
+    config_key_print(&config, key, printed, sizeof printed);
+    config_defaults(&again);
+    assert_false(config_key_equal(&config, &again, key));
+    snprintf(assignment, sizeof assignment, "outputs=%s", printed);
+    set(&again, assignment);
+    assert_true(config_key_equal(&config, &again, key));
+    set(&again, "outputs=( )");
+    assert_int_equal(config_output_count(&again), 1);
+}
+
+/* On failure nothing changes. */
+static void bad_outputs_are_refused(void **state)
+{
+    (void)state;
+    static const char *const bad[][2] = {
+        {"", "--set: outputs: expected ( { name ="},
+        {"none", "--set: outputs: expected ( { name ="},
+        {"( ); name = \"x\"", "--set: outputs: expected ( { name ="},
+        {"( {", "syntax error"},
+        {"( { name = \"main\"; } )", "outputs.name = main: expected letters, digits and hyphens"},
+        {"( { name = \"-a\"; } )", "outputs.name = -a: expected letters"},
+        {"( { name = \"0123456789012345678901234567890x\"; } )", "at most 31 bytes"},
+        {"( { name = \"a\"; fps = 2000; } )", "outputs.fps = 2000: expected a number 0.01 .. 1000"},
+        {"( { name = \"a\"; filter = { }; } )", "outputs.filter is a group { ... }"},
+        {"( { name = \"a\"; }, { name = \"a\"; } )", "two outputs are named a"},
+    };
+    struct config config;
+    config_defaults(&config);
+    set(&config, "outputs=( { name = \"kept\"; } )");
+    for (size_t i = 0; i < sizeof bad / sizeof bad[0]; i++) {
+        char assignment[256];
+        struct error why = {""};
+        snprintf(assignment, sizeof assignment, "outputs=%s", bad[i][0]);
+        assert_int_equal(config_set(&config, assignment, "--set", &why), -EINVAL);
+        assert_holds(why.text, bad[i][1]);
+        assert_int_equal(config_output_count(&config), 2);
+        assert_string_equal(config_output_name(&config, 1), "kept");
+    }
+}
+
 /* ---- presets ---- */
 
 /* For presets with recorded frames, which are as large as those of the camera. */
@@ -890,6 +964,8 @@ int main(void)
         cmocka_unit_test(what_is_no_file_is_refused),
         cmocka_unit_test(an_unreadable_file_is_refused),
         cmocka_unit_test(what_is_printed_loads_again),
+        cmocka_unit_test(outputs_are_read_and_printed),
+        cmocka_unit_test(bad_outputs_are_refused),
         cmocka_unit_test(every_preset_loads),
         cmocka_unit_test(no_presets_is_said),
         cmocka_unit_test(presets_are_named_whole),

@@ -66,7 +66,7 @@ static void create_tuned(const char *device, enum engine_tune tune)
     assert_int_equal(filter_chain_parse(&config.filter, "gain:dc=1", NULL), 0);
     wake_fd = eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC);
     engine = NULL;
-    assert_int_equal(designer_create(&designer, &config, wake_fd, &why), 0);
+    assert_int_equal(designer_create(&designer, &config, wake_fd, NULL, &why), 0);
     if (format_layout(&frames.format, frames.captured, 64, 48, 64, &why) < 0)
         fail_msg("%s", why.text);
     designer_request_engine(designer, &frames);
@@ -122,8 +122,9 @@ static void a_filter_beyond_the_budget_leaves_the_one_before(void **state)
     assert_non_null(strstr(design.why.text, "GREY needs 120 MiB of memory (stages 120 MiB, "));
     assert_non_null(strstr(design.why.text, "the limit is 100 MiB (engine.memory)"));
     assert_int_equal(filter_chain_parse(&chain, "gain:dc=0.5 | gain:dc=2", NULL), 0);
-    assert_int_equal(designer_check_memory(designer, &before.frames, &chain, VIEW_PICTURE, &why),
-                     -EINVAL);
+    assert_int_equal(
+        designer_check_memory(designer, &before.frames, &chain, VIEW_PICTURE, false, &why),
+        -EINVAL);
     assert_string_equal(why.text, design.why.text);
 
     request("gain:dc=0.5", 3);

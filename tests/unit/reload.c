@@ -82,7 +82,7 @@ static void assert_filter(const char *expected)
 {
     struct filter_chain chain;
     char text[FILTER_TEXT_BYTES];
-    camera_get_filter(camera, &chain);
+    camera_get_filter(camera, CAMERA_MAIN, &chain);
     filter_chain_print(&chain, text, sizeof text);
     assert_string_equal(text, expected);
 }
@@ -126,20 +126,20 @@ static void test_the_view_follows_the_file(void **state)
     wanted.engine.options.recipe.view = VIEW_DIFFERENCE;
     assert_int_equal(reload_config(&wanted), 1);
     settle();
-    assert_int_equal(camera_get_view(camera), VIEW_DIFFERENCE);
+    assert_int_equal(camera_get_view(camera, CAMERA_MAIN), VIEW_DIFFERENCE);
     assert_int_equal(asked.engine.options.recipe.view, VIEW_DIFFERENCE);
-    camera_set_view(camera, VIEW_SPECTRUM); /* by a client */
+    camera_set_view(camera, CAMERA_MAIN, VIEW_SPECTRUM); /* by a client */
     wanted.engine.options.recipe.view = VIEW_PICTURE;
     fake_capture.refused = "fake:b";
     strcpy(wanted.camera.source.uri, "fake:b");
     assert_int_equal(reload_config(&wanted), 1);
     settle();
     assert_string_not_equal(problem, "");
-    assert_int_equal(camera_get_view(camera), VIEW_SPECTRUM);
+    assert_int_equal(camera_get_view(camera, CAMERA_MAIN), VIEW_SPECTRUM);
     strcpy(wanted.camera.source.uri, "fake:c");
     assert_int_equal(reload_config(&wanted), 1);
     settle();
-    assert_int_equal(camera_get_view(camera), VIEW_PICTURE);
+    assert_int_equal(camera_get_view(camera, CAMERA_MAIN), VIEW_PICTURE);
 }
 
 static void test_the_newest_of_three_quick_reloads_wins(void **state)
@@ -201,7 +201,7 @@ static void test_a_filter_of_a_client_outlives_a_reload_that_fails(void **state)
     fake_capture.refused = "fake:b";
     assert_int_equal(reload_all("fake:b", "none", "gain:ac=0.5"), 1);
     assert_int_equal(filter_chain_parse(&chain, "gain:ac=0.25", NULL), 0);
-    assert_int_equal(camera_set_filter(camera, &chain, 0, &serial, NULL), 0);
+    assert_int_equal(camera_set_filter(camera, CAMERA_MAIN, &chain, 0, &serial, NULL), 0);
     settle();
     assert_filter("gain:dc=1,ac=0.25");
     look();
@@ -222,12 +222,13 @@ static void test_a_filter_and_a_view_are_set_while_a_source_opens(void **state)
         pthread_mutex_unlock(&fake_capture.lock);
         assert_int_equal(reload_all("fake:b", "none", "gain:ac=0.5"), 1);
         WAIT_FOR(status.state == CAMERA_STARTING);
-        camera_set_view(camera, result == 0 ? VIEW_PICTURE : VIEW_DIFFERENCE);
+        camera_set_view(camera, CAMERA_MAIN, result == 0 ? VIEW_PICTURE : VIEW_DIFFERENCE);
         assert_filter("gain:dc=1,ac=0.5");
         fake_capture_opens(result);
         settle();
         assert_filter(result == 0 ? "gain:dc=1,ac=0.5" : "none");
-        assert_int_equal(camera_get_view(camera), result == 0 ? VIEW_PICTURE : VIEW_DIFFERENCE);
+        assert_int_equal(camera_get_view(camera, CAMERA_MAIN),
+                         result == 0 ? VIEW_PICTURE : VIEW_DIFFERENCE);
         OFFER_UNTIL(status.filter_serial == status.wanted_serial);
     }
     pthread_mutex_lock(&fake_capture.lock);
@@ -235,7 +236,7 @@ static void test_a_filter_and_a_view_are_set_while_a_source_opens(void **state)
     pthread_mutex_unlock(&fake_capture.lock);
     assert_int_equal(reload_all("fake:c", "none", "gain:ac=0.25"), 1);
     assert_int_equal(filter_chain_parse(&chain, "gain:ac=0.75", NULL), 0);
-    assert_int_equal(camera_set_filter(camera, &chain, 0, &serial, NULL), 0);
+    assert_int_equal(camera_set_filter(camera, CAMERA_MAIN, &chain, 0, &serial, NULL), 0);
     WAIT_FOR(status.state == CAMERA_STARTING);
     fake_capture_opens(0);
     settle();
@@ -252,7 +253,7 @@ static void test_a_reload_that_fails_is_undone_when_that_is_seen(void **state)
     assert_int_equal(reload_all("fake:b", "none", "gain:ac=0.5"), 1);
     assert_int_equal(reload_all("fake:c", "none", "gain:ac=0.5"), 1);
     do
-        camera_get_status(camera, &status);
+        camera_get_status(camera, CAMERA_MAIN, &status);
     while (!reload_settle(&reload, camera, &asked, &status));
     assert_int_equal(answers, 1);
     settle();
@@ -455,7 +456,7 @@ static void test_a_source_of_a_size_that_does_not_suit_is_given_up(void **state)
     start_and_publish();
     use_filter(lens);
     struct filter_chain chain;
-    camera_get_filter(camera, &chain);
+    camera_get_filter(camera, CAMERA_MAIN, &chain);
     filter_chain_print(&chain, text, sizeof text);
     for (unsigned i = 0; i < 2; i++) {
         set_size("fake:b", i == 0 ? 7 : 48, i == 0 ? 1 : 48);
@@ -479,7 +480,7 @@ static void test_a_filter_that_failed_stops_no_source(void **state)
     start_and_publish();
     FAKE_ENGINE_SET(create_result, -ENOMEM);
     assert_int_equal(filter_chain_parse(&chain, "gaussian-blur:sigma=5", NULL), 0);
-    assert_int_equal(camera_set_filter(camera, &chain, 0, &serial, NULL), 0);
+    assert_int_equal(camera_set_filter(camera, CAMERA_MAIN, &chain, 0, &serial, NULL), 0);
     WAIT_FOR(status.failed_serial == serial);
     FAKE_ENGINE_SET(create_result, 0);
     set_size("fake:b", 64, 48);
@@ -511,7 +512,7 @@ static void test_a_reload_without_its_filter_changes_nothing(void **state)
     settle();
     assert_non_null(strstr(problem, "the kernels do not build"));
     assert_filter("none");
-    assert_int_equal(camera_get_view(camera), VIEW_PICTURE);
+    assert_int_equal(camera_get_view(camera, CAMERA_MAIN), VIEW_PICTURE);
     assert_controls("gain=2");
     publish(2);
     assert_int_equal(status.filter_serial, 1);

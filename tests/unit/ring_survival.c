@@ -130,7 +130,7 @@ static void serve_what_was_left(struct frames *frames, void *context)
 {
     struct daemon *daemon = context;
     struct manager *manager = daemon->manager;
-    const struct ring_store store = {keep, forget, manager};
+    const struct ring_store store = {.keep = keep, .forget = forget, .context = manager};
     struct error why;
     ring_server_set_store(frames->server, &store);
     int fd = find_kept(manager, RING_STORE_NAME);

@@ -1,0 +1,35 @@
+/* A camera as the main thread sees it; camera.c and camera_filter.c share it. */
+#ifndef FFTD_CAMERA_CAMERA_PRIVATE_H
+#define FFTD_CAMERA_CAMERA_PRIVATE_H
+
+#include <pthread.h>
+
+#include "camera/camera.h"
+#include "camera/mailbox.h"
+#include "camera/reconcile.h"
+#include "designer/shares.h"
+#include "observer/observer.h"
+
+struct camera {
+    struct config config; /* as at the start */
+    uint64_t
+        settled_source; /* number of the newest desired source whose result this thread knows */
+    uint64_t newest_serial[CONFIG_MAX_OUTPUTS]; /* given to a change of the filter or the view */
+    unsigned events[CONFIG_MAX_OUTPUTS]; /* of this thread, for the next camera_take_events */
+    struct mailbox mailbox;
+    struct reconciler_output output[CONFIG_MAX_OUTPUTS];
+    unsigned output_count;
+    struct observer *observer;
+    struct memory_shares shares;  /* of the outputs' designers */
+    struct reconciler reconciler; /* belongs to the camera's thread while that runs */
+    pthread_t thread;
+    bool joined;
+};
+
+/* Returns whether the result of the newest change of the source is known. */
+static inline bool camera_is_source_settled(const struct camera *camera)
+{
+    return camera->mailbox.desired.source.number == camera->settled_source;
+}
+
+#endif

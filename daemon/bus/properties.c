@@ -17,7 +17,6 @@
 struct reading {
     const char *name, *output_name, *version, *config_file, *state, *view, *published_view;
     const char *const *overrides;
-    const struct config_saved *saved;
     const struct config *config;
     uint64_t start_time_ns;
     struct camera_status camera;
@@ -41,7 +40,6 @@ static void take_reading(struct reading *ret, const struct peer *peer, unsigned 
     ret->version = FFTD_VERSION;
     ret->config_file = hooks->config_file;
     ret->overrides = hooks->overrides;
-    ret->saved = &hooks->config->saved;
     ret->start_time_ns = hooks->start_time_ns;
     ret->state = camera_state_names[ret->camera.state];
     ret->view = view_names[camera_get_view(hooks->camera, output_number)];
@@ -66,14 +64,14 @@ static int append_strings(sd_bus_message *reply, const void *strings)
     return sd_bus_message_append_strv(reply, *(char **const *)strings);
 }
 
-static int append_saved_file(sd_bus_message *reply, const void *saved)
+static int append_saved_file(sd_bus_message *reply, const void *config)
 {
-    return value_append_text(reply, (*(const struct config_saved *const *)saved)->path);
+    return value_append_text(reply, (*(const struct config *const *)config)->saved.path);
 }
 
-static int append_saved_keys(sd_bus_message *reply, const void *value)
+static int append_saved_keys(sd_bus_message *reply, const void *config)
 {
-    const struct config_saved *saved = *(const struct config_saved *const *)value;
+    const struct config_saved *saved = &(*(const struct config *const *)config)->saved;
     int r = sd_bus_message_open_container(reply, 'a', "s");
     for (unsigned i = 0; r >= 0 && i < CONFIG_SAVED_KEYS; i++)
         if (saved->is_used[i])
@@ -83,10 +81,10 @@ static int append_saved_keys(sd_bus_message *reply, const void *value)
 
 static int append_output_names(sd_bus_message *reply, const void *value)
 {
-    const struct reading *reading = value;
+    const struct config *config = *(const struct config *const *)value;
     int r = sd_bus_message_open_container(reply, 'a', "s");
-    for (unsigned i = 0; r >= 0 && i < config_output_count(reading->config); i++)
-        r = sd_bus_message_append(reply, "s", config_output_name(reading->config, i));
+    for (unsigned i = 0; r >= 0 && i < config_output_count(config); i++)
+        r = sd_bus_message_append(reply, "s", config_output_name(config, i));
     return r < 0 ? r : sd_bus_message_close_container(reply);
 }
 
@@ -363,12 +361,12 @@ static const struct property {
 } properties[] = {
     {"Name", "s", CONSTANT, true, AT(name), append_pointer},
     {"OutputName", "s", CONSTANT, true, AT(output_name), append_pointer},
-    {"OutputNames", "as", CONSTANT, false, 0, append_output_names},
+    {"OutputNames", "as", CONSTANT, false, AT(config), append_output_names},
     {"Version", "s", CONSTANT, false, AT(version), append_pointer},
     {"ConfigFile", "s", CONSTANT, false, AT(config_file), append_pointer},
     {"Overrides", "as", CONSTANT, false, AT(overrides), append_strings},
-    {"SavedFile", "s", CHANGES, false, AT(saved), append_saved_file},
-    {"SavedKeys", "as", CHANGES, false, AT(saved), append_saved_keys},
+    {"SavedFile", "s", CHANGES, false, AT(config), append_saved_file},
+    {"SavedKeys", "as", CHANGES, false, AT(config), append_saved_keys},
     {"StartTime", "t", CONSTANT, true, AT(start_time_ns), NULL},
     {"Source", "s", CHANGES, false, AT(camera.uri), append_array},
     {"State", "s", CHANGES, true, AT(state), append_pointer},

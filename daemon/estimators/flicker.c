@@ -18,7 +18,7 @@
 #define STEPS        4u
 #define DEVIATION    0.01 /* of the light's frequency, mains and clock */
 #define MIN_PERIODS  0.15 /* per height of the frame */
-#define MAX_PERIODS  9.0 /* of ROWS_BINS bins: 7 bins each */
+#define MAX_PERIODS  9.0  /* of ROWS_BINS bins: 7 bins each */
 #define LONG_PERIODS 0.8
 #define PERIODS      53u  /* tried */
 #define TRIED        12u  /* frames */

@@ -245,8 +245,8 @@ def test_frames_of_an_output_are_no_more_than_it_may_have(start):
 # ---- pixels ----
 
 # Every technique, and what changes samples before and after the transform.
-CHAINS = ("gaussian-blur:sigma=2.5", "lowpass:shape=ideal,cutoff=0.2", "convolve:kernel=1 2 1/2 4 2/1 2 1",
-          "median", "denoise:sigma=8", "gradient", "homomorphic")
+CHAINS = ("gaussian-blur:sigma=2.5", "lowpass:shape=ideal,cutoff=0.2",
+          "convolve:kernel=1 2 1/2 4 2/1 2 1", "median", "denoise:sigma=8", "gradient", "homomorphic")
 
 
 def test_pixels_are_those_of_a_daemon_of_its_own(start, tmp_path):

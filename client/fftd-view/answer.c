@@ -171,6 +171,12 @@ enum MHD_Result answer_change(struct server *server, struct request *request)
     return ask_daemon(server, request);
 }
 
+enum MHD_Result answer_responses(struct server *server, struct request *request)
+{
+    request->call.question = CHANGER_RESPONSES;
+    return answer_change(server, request);
+}
+
 enum MHD_Result answer_problems(struct server *server, struct request *request)
 {
     const char *name = camera_name(camera_of(server, request));

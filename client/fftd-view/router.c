@@ -38,6 +38,11 @@ static const struct route routes[] = {
      .type = JSON_TYPE,
      .answer = answer_kinds,
      .token = TOKEN_ALWAYS},
+    {.path = "/camera/:camera/responses",
+     .is_change = true,
+     .type = JSON_TYPE,
+     .answer = answer_responses,
+     .token = TOKEN_ALWAYS},
     /* What was found says something of the picture before the filter. */
     {.path = "/camera/:camera/found",
      .type = JSON_TYPE,

@@ -81,8 +81,24 @@ def test_the_table_of_filters_is_the_daemons(front, view):
     answer = web.get("/camera/front/filters", Authorization=f"Bearer {Control(web).token}")
     told = json.loads(answer.body)
     assert told["kinds"] == front.ctl_json("filter", "kinds")
-    with Peer(front) as peer:
-        assert told["presets"] == peer.call("ListPresets").strings
+    presets = json.loads(subprocess.run([BUILD / "fftd", "--list-presets", "--json"], check=True,
+                                        capture_output=True).stdout)
+    assert [(each["name"], each["summary"]) for each in told["presets"]] == \
+        [(each["name"], each["summary"]) for each in presets]
+    # Some name images that this machine does not have.
+    assert all(each["filter"] == listed["filter"] or "image" in each["problem"] or each["problem"]
+               for each, listed in zip(told["presets"], presets))
+
+
+def test_responses_are_those_of_the_chains(front, view):
+    web = view("--control")
+    answer = Control(web).post({"changes": [["lowpass:cutoff=0.2"], ["gain:ac=3"], ["nothing"]]},
+                               "/camera/front/responses")
+    low, gain, none = json.loads(answer.text)["responses"]
+    assert len(low) == len(gain) == 21 * 11 and none == []
+    assert low[10 * 21 + 10] == 1 and low[10 * 21 + 14] == pytest.approx(0.5 ** 0.5, abs=0.001)
+    assert gain[0] == 3
+    assert shown(front) == "gaussian-blur:sigma=2"
 
 
 def test_the_list_says_what_the_page_needs(front, view):

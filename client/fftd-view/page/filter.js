@@ -83,8 +83,16 @@ export async function ask(what, options = {}) {
 
 const request = async (what, options) => (await ask(what, options)).json();
 
-// The kinds of filters, and the names of presets: {kinds, presets}.
+// The kinds of filters, and the presets: {kinds, presets: [{name, summary, filter, problem}]}.
 export const fetchTable = () => request("filters");
+
+// The responses of chains, each as in cards.js; empty for a chain that cannot be used.
+export async function fetchResponses(chains) {
+    return (await request("responses", {
+        method: "POST", headers: {"Content-Type": "application/json"},
+        body: JSON.stringify({changes: chains.map((chain) => [chain])}),
+    })).responses;
+}
 
 // Adopts the new state of the filter. gesture: null, or the gesture that the change belongs to.
 function adopt(state, nextOff, gesture) {

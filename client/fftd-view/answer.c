@@ -179,9 +179,9 @@ enum MHD_Result answer_responses(struct server *server, struct request *request)
 
 enum MHD_Result answer_problems(struct server *server, struct request *request)
 {
-    const char *name = camera_name(camera_of(server, request));
+    const char *place = camera_place(camera_of(server, request));
     return respond_image(request->waiter.connection,
-                         request->target.route->is_change ? problems_start(server->problems, name)
-                                                          : problems_get(server->problems, name),
+                         request->target.route->is_change ? problems_start(server->problems, place)
+                                                          : problems_get(server->problems, place),
                          request->target.route->type);
 }

@@ -116,7 +116,7 @@ static int write_responses(struct changer *changer, const struct changer_call *c
     const char *chain;
     int r = 0;
     json_open(json, "responses", '[');
-    for (size_t i = 0; r >= 0 && (chain = change_request_word(&call->change, i, 0)) != NULL; i++)
+    for (size_t i = 0; r >= 0 && (chain = change_request_word(&call->words, i, 0)) != NULL; i++)
         r = write_response(changer, json, chain);
     json_close(json, ']');
     return r;
@@ -160,12 +160,7 @@ static int write_change(struct changer *changer, struct changer_call *call, stru
 {
     sd_bus_message *message = NULL, *reply = NULL;
     uint64_t serial;
-    int r = make_change(changer->bus.bus, &call->change, &message);
-    if (r == -EINVAL) {
-        call->answer =
-            image_error(MHD_HTTP_BAD_REQUEST, "a word of the changes is not a valid text of D-Bus");
-        goto out;
-    }
+    int r = make_change(changer->bus.bus, &call->words, &message);
     if (r >= 0)
         r = sd_bus_call(changer->bus.bus, message, 0, error, &reply);
     if (r >= 0)
@@ -181,6 +176,39 @@ out:
     return r;
 }
 
+static int write_view(struct changer *changer, const struct changer_call *call, struct json *json,
+                      sd_bus_error *error)
+{
+    sd_bus_message *reply = NULL;
+    uint64_t serial;
+    int r = sd_bus_call_method(changer->bus.bus, NULL, BUS_PATH, BUS_INTERFACE, "SetView", error,
+                               &reply, "s", change_request_word(&call->words, 0, 0));
+    if (r >= 0)
+        r = sd_bus_message_read(reply, "t", &serial);
+    if (r >= 0)
+        json_integer(json, "serial", serial);
+    sd_bus_message_unref(reply);
+    return r;
+}
+
+static int ask(struct changer *changer, struct changer_call *call, struct json *json,
+               sd_bus_error *error)
+{
+    switch (call->question) {
+    case CHANGER_KINDS:
+        return write_kinds(changer, json, error);
+    case CHANGER_FOUND:
+        return write_filter(changer, json);
+    case CHANGER_RESPONSES:
+        return write_responses(changer, call, json);
+    case CHANGER_VIEW:
+        return write_view(changer, call, json, error);
+    case CHANGER_CHANGE:
+        return write_change(changer, call, json, error);
+    }
+    return -EINVAL;
+}
+
 static void perform(struct changer *changer, struct changer_call *call)
 {
     sd_bus_error error = SD_BUS_ERROR_NULL;
@@ -192,10 +220,10 @@ static void perform(struct changer *changer, struct changer_call *call)
     int r = daemon_bus_open(&changer->bus);
     if (r >= 0) {
         json_open(&json, NULL, '{');
-        r = call->question == CHANGER_RESPONSES ? write_responses(changer, call, &json)
-            : call->change.changes != NULL      ? write_change(changer, call, &json, &error)
-            : call->question == CHANGER_FILTER  ? write_filter(changer, &json)
-                                                : write_kinds(changer, &json, &error);
+        r = ask(changer, call, &json, &error);
+        if (r == -EINVAL && !sd_bus_error_is_set(&error))
+            call->answer = image_error(MHD_HTTP_BAD_REQUEST,
+                                       "a word of the changes is not a valid text of D-Bus");
         json_close(&json, '}');
     }
     if (fclose(json.file) == 0 && r >= 0)

@@ -43,6 +43,11 @@ static const struct route routes[] = {
      .type = JSON_TYPE,
      .answer = answer_responses,
      .token = TOKEN_ALWAYS},
+    {.path = "/camera/:camera/view",
+     .is_change = true,
+     .type = JSON_TYPE,
+     .answer = answer_view,
+     .token = TOKEN_ALWAYS},
     /* What was found says something of the picture before the filter. */
     {.path = "/camera/:camera/found",
      .type = JSON_TYPE,

@@ -85,7 +85,7 @@ static void on_completed(void *cls, struct MHD_Connection *connection, void **co
     free(request->list_text);
     free(request->body);
     image_unref(request->call.answer);
-    change_request_finish(&request->call.change);
+    change_request_finish(&request->call.words);
     free(request);
     *context = NULL;
 }

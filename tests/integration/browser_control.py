@@ -373,6 +373,24 @@ def test_kinds_and_presets_are_grouped(start, view, browser, tmp_path, monkeypat
     assert not [said for said in complaints(driver) if "status of 422" not in said]
 
 
+def test_a_view_is_chosen(start, view, browser):
+    daemon = start("--filter", "gain:ac=0")
+    daemon.wait_for_log("online")
+    driver = browser(1280)
+    open_page(driver, view("--control"))
+    views = Select(driver.find_element(By.ID, "view"))
+    views.select_by_visible_text("what the filter removes")
+    wait_until(lambda: daemon.ctl_json("view")["PublishedView"] == "difference", "the view")
+    # Somebody else's choice is shown, and every view can be chosen.
+    for option in views.options:
+        name = option.get_attribute("value")
+        daemon.ctl("view", name)
+        driver.execute_script("document.activeElement.blur()")
+        wait_until(lambda name=name: driver.find_element(By.ID, "view").get_attribute("value") ==
+                   name, "the other view")
+    assert not complaints(driver)
+
+
 def test_two_browsers_see_each_others_changes(start, view, browser):
     daemon = start("--filter", "gaussian-blur:sigma=2")
     daemon.wait_for_log("online")

@@ -110,6 +110,20 @@ def test_the_list_says_what_the_page_needs(front, view):
     assert json.loads(view().get("/api/cameras").body)["control"] is False
 
 
+def test_a_view_is_published(front, view):
+    web = view("--control")
+    control = Control(web)
+    front.wait_for_log("online")
+    answer = control.post({"changes": [["difference"]]}, "/camera/front/view")
+    assert json.loads(answer.text)["serial"] == front.ctl_json("status")["Serial"]
+    wait_until(lambda: web.cameras()["front"]["view"] == "difference", "the view")
+    refused = control.post({"changes": [["nothing"]]}, "/camera/front/view")
+    assert refused.status == 422 and "difference" in refused.text
+    assert control.post({"changes": [["picture"]]}, "/camera/front/view",
+                        Authorization=None).status == 401
+    assert web.cameras()["front"]["view"] == "difference"
+
+
 def test_the_list_says_when_a_change_is_in_force(start, view):
     """A camera with one frame a second uses a change a second later."""
     front = start("--filter", "gaussian-blur:sigma=2", fps="1")

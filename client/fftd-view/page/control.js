@@ -82,6 +82,8 @@ export function update(camera, isOn) {
         problems.clear();
     }
     filter.update(camera);
+    if (document.activeElement !== element("view"))
+        element("view").value = camera.view || "picture";
     if (isOn && tableOf === null && filter.hasToken() && filter.current())
         fetchTable(camera.name);
 }
@@ -98,6 +100,7 @@ element("token-form").addEventListener("submit", (event) => {
 
 element("undo").addEventListener("click", filter.undo);
 element("redo").addEventListener("click", filter.redo);
+element("view").addEventListener("change", () => filter.setView(element("view").value));
 element("keep").addEventListener("click", () => filter.change(changesToKeep(filter.current())));
 
 document.addEventListener("keydown", (event) => {

@@ -363,6 +363,12 @@ def test_kinds_and_presets_are_grouped(start, view, browser, tmp_path, monkeypat
         show_as(driver, width, dark)
         assert not audit(driver)[0], (width, dark)
         save_page(driver, "cards-", width, dark)
+    # The picture that stays in view ends where the charts begin.
+    show_as(driver, 1280, False)
+    driver.execute_script("scrollTo(0, document.documentElement.scrollHeight)")
+    assert driver.execute_script("""
+        const box = (id) => document.getElementById(id).getBoundingClientRect();
+        return box("look").top < 0 && box("look").bottom <= box("history").top;""")
     # What needs a file asks for it first.
     show_as(driver, 1280, False)
     pick(driver, "kinds", "match")

@@ -188,7 +188,7 @@ def test_strokes_make_rings_and_sectors(moire, view, browser):
     # The same with the keyboard: from the middle, 20 px and 40 px to the left.
     Select(driver.find_element(By.ID, "tool")).select_by_value("ring")
     driver.refresh()
-    wait_until(lambda: not is_disabled(driver), "the editor")
+    wait_until(lambda: driver.find_element(By.ID, "tool").is_displayed(), "the editor")
     wait_until(lambda: has_picture(driver, "spectrum"), "a spectrum")
     Select(driver.find_element(By.ID, "tool")).select_by_value("ring")
     driver.execute_script("document.getElementById('plane').focus()")

@@ -311,7 +311,7 @@ static void *run(void *userdata)
 {
     struct problems *problems = userdata;
     struct search *search = &problems->search;
-    struct diagnosis_result *result = malloc(sizeof *result);
+    struct diagnosis_result *result = calloc(1, sizeof *result);
     sd_bus_error error = SD_BUS_ERROR_NULL;
     int r = result == NULL ? -ENOMEM : watch(problems, &error);
     daemon_bus_close(&search->bus);

@@ -133,11 +133,13 @@ enum MHD_Result answer_list(struct server *server, struct request *request)
 }
 
 /* Asks the daemon, and is called again with its answer. */
-static enum MHD_Result ask_daemon(struct server *server, struct request *request)
+static enum MHD_Result ask_daemon(struct server *server, struct request *request,
+                                  enum changer_question question)
 {
     struct changer_call *call = &request->call;
     if (!request->is_asked) {
         request->is_asked = true;
+        call->question = question;
         call->connection = request->waiter.connection;
         changer_begin(server->changer[request->target.camera], call);
         return MHD_YES;
@@ -147,35 +149,50 @@ static enum MHD_Result ask_daemon(struct server *server, struct request *request
     return respond_image(call->connection, answer, request->target.route->type);
 }
 
-enum MHD_Result answer_kinds(struct server *server, struct request *request)
-{
-    request->call.question = CHANGER_KINDS;
-    return ask_daemon(server, request);
-}
-
-enum MHD_Result answer_found(struct server *server, struct request *request)
-{
-    request->call.question = CHANGER_FILTER;
-    return ask_daemon(server, request);
-}
-
-enum MHD_Result answer_change(struct server *server, struct request *request)
+/* Reads the words of the body first. */
+static enum MHD_Result ask_with_words(struct server *server, struct request *request,
+                                      enum changer_question question)
 {
     char why[256];
     if (!request->is_asked &&
-        change_request_parse(&request->call.change, request->body != NULL ? request->body : "",
+        change_request_parse(&request->call.words, request->body != NULL ? request->body : "",
                              request->body_bytes, why, sizeof why - 1) < 0) {
         strcat(why, "\n");
         return respond_error(request->waiter.connection, MHD_HTTP_BAD_REQUEST, why);
     }
-    return ask_daemon(server, request);
+    return ask_daemon(server, request, question);
+}
+
+enum MHD_Result answer_kinds(struct server *server, struct request *request)
+{
+    return ask_daemon(server, request, CHANGER_KINDS);
+}
+
+enum MHD_Result answer_found(struct server *server, struct request *request)
+{
+    return ask_daemon(server, request, CHANGER_FOUND);
+}
+
+enum MHD_Result answer_responses(struct server *server, struct request *request)
+{
+    return ask_with_words(server, request, CHANGER_RESPONSES);
+}
+
+enum MHD_Result answer_view(struct server *server, struct request *request)
+{
+    return ask_with_words(server, request, CHANGER_VIEW);
+}
+
+enum MHD_Result answer_change(struct server *server, struct request *request)
+{
+    return ask_with_words(server, request, CHANGER_CHANGE);
 }
 
 enum MHD_Result answer_problems(struct server *server, struct request *request)
 {
-    const char *name = camera_name(camera_of(server, request));
+    const char *place = camera_place(camera_of(server, request));
     return respond_image(request->waiter.connection,
-                         request->target.route->is_change ? problems_start(server->problems, name)
-                                                          : problems_get(server->problems, name),
+                         request->target.route->is_change ? problems_start(server->problems, place)
+                                                          : problems_get(server->problems, place),
                          request->target.route->type);
 }

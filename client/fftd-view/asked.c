@@ -69,7 +69,7 @@ static void *run(void *userdata)
 
 /* ---- from other threads ---- */
 
-int asked_create(struct asked **ret, const char *name, const char *socket,
+int asked_create(struct asked **ret, const char *place, const char *socket,
                  const struct asked_kind *kind, void *context)
 {
     struct asked *asked = calloc(1, sizeof *asked);
@@ -77,7 +77,7 @@ int asked_create(struct asked **ret, const char *name, const char *socket,
         return -ENOMEM;
     asked->kind = kind;
     asked->context = context;
-    int r = daemon_bus_start(&asked->bus, name, socket, run, asked);
+    int r = daemon_bus_start(&asked->bus, place, socket, run, asked);
     if (r < 0) {
         free(asked);
         return r;

@@ -21,7 +21,7 @@ struct asked_kind {
 };
 
 /* Starts the thread. The texts must stay valid; only the thread uses the context. 0 or -errno. */
-int asked_create(struct asked **ret, const char *name, const char *socket,
+int asked_create(struct asked **ret, const char *place, const char *socket,
                  const struct asked_kind *kind, void *context);
 void asked_stop(struct asked *asked);    /* like camera_stop; NULL is allowed */
 void asked_destroy(struct asked *asked); /* like camera_destroy */

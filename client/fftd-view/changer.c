@@ -1,6 +1,7 @@
 #include "changer.h"
 
 #include <errno.h>
+#include <math.h>
 #include <pthread.h>
 #include <stdlib.h>
 
@@ -11,6 +12,10 @@
 
 /* An idle connection is closed: the socket serves only 16 connections of one user. */
 #define KEEP_NS (5 * NS_PER_S)
+
+/* The points at which a response is asked for: a side of the spectrum, and half of the other. */
+#define SIDE    21
+#define ROWS    (SIDE / 2 + 1)
 
 struct changer {
     struct daemon_bus bus;
@@ -33,10 +38,88 @@ static int write_reply(struct changer *changer, struct json *json, const char *k
     return r;
 }
 
+/* A preset that has been removed meanwhile is left out. */
+static int write_preset(struct changer *changer, struct json *json, const char *name)
+{
+    const char *summary, *chain, *problem;
+    sd_bus_message *reply = NULL;
+    int r = sd_bus_call_method(changer->bus.bus, NULL, BUS_PATH, BUS_INTERFACE, "GetPreset", NULL,
+                               &reply, "s", name);
+    if (r >= 0)
+        r = sd_bus_message_read(reply, "sss", &summary, &chain, &problem);
+    if (r >= 0) {
+        json_open(json, NULL, '{');
+        json_text(json, "name", name);
+        json_text(json, "summary", summary);
+        json_text(json, "filter", chain);
+        json_text(json, "problem", problem);
+        json_close(json, '}');
+    }
+    sd_bus_message_unref(reply);
+    return r == -ETIMEDOUT ? r : 0;
+}
+
 static int write_kinds(struct changer *changer, struct json *json, sd_bus_error *error)
 {
+    sd_bus_message *reply = NULL;
+    const char *name;
     int r = write_reply(changer, json, "kinds", "ListFilters", error);
-    return r < 0 ? r : write_reply(changer, json, "presets", "ListPresets", error);
+    if (r >= 0)
+        r = sd_bus_call_method(changer->bus.bus, NULL, BUS_PATH, BUS_INTERFACE, "ListPresets",
+                               error, &reply, NULL);
+    if (r >= 0)
+        r = sd_bus_message_enter_container(reply, 'a', "s");
+    json_open(json, "presets", '[');
+    while (r >= 0 && (r = sd_bus_message_read(reply, "s", &name)) > 0)
+        r = write_preset(changer, json, name);
+    json_close(json, ']');
+    sd_bus_message_unref(reply);
+    return r;
+}
+
+/* Writes the magnitudes of a chain's response, in rows of SIDE: fx from -0.5 to 0.5 in each, and fy
+ * from -0.5 to 0. The other half is the same, turned. Writes none if the chain cannot be used. */
+static int write_response(struct changer *changer, struct json *json, const char *chain)
+{
+    double fx[SIDE * ROWS], fy[SIDE * ROWS];
+    const void *magnitude = NULL;
+    size_t bytes = 0;
+    sd_bus_message *message = NULL, *reply = NULL;
+    for (unsigned i = 0; i < SIDE * ROWS; i++) {
+        const unsigned column = i % SIDE, row = i / SIDE;
+        fx[i] = (double)column / (SIDE - 1) - 0.5;
+        fy[i] = (double)row / (SIDE - 1) - 0.5;
+    }
+    int r = bus_new_call(changer->bus.bus, &message, "GetResponse");
+    if (r >= 0)
+        r = sd_bus_message_append(message, "s", chain);
+    if (r >= 0)
+        r = sd_bus_message_append_array(message, 'd', fx, sizeof fx);
+    if (r >= 0)
+        r = sd_bus_message_append_array(message, 'd', fy, sizeof fy);
+    if (r >= 0)
+        r = sd_bus_call(changer->bus.bus, message, 0, NULL, &reply);
+    if (r >= 0)
+        r = sd_bus_message_read_array(reply, 'd', &magnitude, &bytes);
+    json_open(json, NULL, '[');
+    for (size_t i = 0; r >= 0 && i < bytes / sizeof(double); i++)
+        json_number(json, NULL, round(((const double *)magnitude)[i] * 1000) / 1000);
+    json_close(json, ']');
+    sd_bus_message_unref(reply);
+    sd_bus_message_unref(message);
+    return r == -ETIMEDOUT ? r : 0;
+}
+
+static int write_responses(struct changer *changer, const struct changer_call *call,
+                           struct json *json)
+{
+    const char *chain;
+    int r = 0;
+    json_open(json, "responses", '[');
+    for (size_t i = 0; r >= 0 && (chain = change_request_word(&call->words, i, 0)) != NULL; i++)
+        r = write_response(changer, json, chain);
+    json_close(json, ']');
+    return r;
 }
 
 static int write_filter(struct changer *changer, struct json *json)
@@ -77,12 +160,7 @@ static int write_change(struct changer *changer, struct changer_call *call, stru
 {
     sd_bus_message *message = NULL, *reply = NULL;
     uint64_t serial;
-    int r = make_change(changer->bus.bus, &call->change, &message);
-    if (r == -EINVAL) {
-        call->answer =
-            image_error(MHD_HTTP_BAD_REQUEST, "a word of the changes is not a valid text of D-Bus");
-        goto out;
-    }
+    int r = make_change(changer->bus.bus, &call->words, &message);
     if (r >= 0)
         r = sd_bus_call(changer->bus.bus, message, 0, error, &reply);
     if (r >= 0)
@@ -98,6 +176,39 @@ out:
     return r;
 }
 
+static int write_view(struct changer *changer, const struct changer_call *call, struct json *json,
+                      sd_bus_error *error)
+{
+    sd_bus_message *reply = NULL;
+    uint64_t serial;
+    int r = sd_bus_call_method(changer->bus.bus, NULL, BUS_PATH, BUS_INTERFACE, "SetView", error,
+                               &reply, "s", change_request_word(&call->words, 0, 0));
+    if (r >= 0)
+        r = sd_bus_message_read(reply, "t", &serial);
+    if (r >= 0)
+        json_integer(json, "serial", serial);
+    sd_bus_message_unref(reply);
+    return r;
+}
+
+static int ask(struct changer *changer, struct changer_call *call, struct json *json,
+               sd_bus_error *error)
+{
+    switch (call->question) {
+    case CHANGER_KINDS:
+        return write_kinds(changer, json, error);
+    case CHANGER_FOUND:
+        return write_filter(changer, json);
+    case CHANGER_RESPONSES:
+        return write_responses(changer, call, json);
+    case CHANGER_VIEW:
+        return write_view(changer, call, json, error);
+    case CHANGER_CHANGE:
+        return write_change(changer, call, json, error);
+    }
+    return -EINVAL;
+}
+
 static void perform(struct changer *changer, struct changer_call *call)
 {
     sd_bus_error error = SD_BUS_ERROR_NULL;
@@ -109,9 +220,10 @@ static void perform(struct changer *changer, struct changer_call *call)
     int r = daemon_bus_open(&changer->bus);
     if (r >= 0) {
         json_open(&json, NULL, '{');
-        r = call->change.changes != NULL       ? write_change(changer, call, &json, &error)
-            : call->question == CHANGER_FILTER ? write_filter(changer, &json)
-                                               : write_kinds(changer, &json, &error);
+        r = ask(changer, call, &json, &error);
+        if (r == -EINVAL && !sd_bus_error_is_set(&error))
+            call->answer = image_error(MHD_HTTP_BAD_REQUEST,
+                                       "a word of the changes is not a valid text of D-Bus");
         json_close(&json, '}');
     }
     if (fclose(json.file) == 0 && r >= 0)
@@ -173,13 +285,13 @@ static void *run(void *userdata)
 
 /* ---- from other threads ---- */
 
-int changer_create(struct changer **ret, const char *name)
+int changer_create(struct changer **ret, const char *place)
 {
     struct changer *changer = calloc(1, sizeof *changer);
     if (changer == NULL)
         return -ENOMEM;
     changer->end = &changer->first;
-    int r = daemon_bus_start(&changer->bus, name, "control", run, changer);
+    int r = daemon_bus_start(&changer->bus, place, "control", run, changer);
     if (r < 0) {
         free(changer);
         return r;

@@ -17,17 +17,20 @@ struct changer;
 
 struct changer_call {
     struct MHD_Connection *connection;
-    struct change_request change; /* no changes: asks for something */
     enum changer_question {
-        CHANGER_KINDS, /* the kinds of filters, and the presets */
-        CHANGER_FILTER /* the filter, and what its stages have found, which watchers do not learn */
+        CHANGER_KINDS,     /* lists the kinds of filters, and the presets */
+        CHANGER_FOUND,     /* tells the filter, and what its stages have found: not to watchers */
+        CHANGER_RESPONSES, /* tells those of chains, the first words of `words` */
+        CHANGER_VIEW,      /* publishes a view, the first word of `words` */
+        CHANGER_CHANGE     /* changes the filter as `words` says */
     } question;
-    struct image *answer; /* JSON, or what is wrong; the caller unrefs it */
+    struct change_request words; /* of the last three */
+    struct image *answer;        /* JSON, or what is wrong; the caller unrefs it */
     struct changer_call *next;
 };
 
-/* Starts the thread. The name must stay valid. 0 or -errno. */
-int changer_create(struct changer **ret, const char *name);
+/* Starts the thread. The place must stay valid. 0 or -errno. */
+int changer_create(struct changer **ret, const char *place);
 void changer_stop(struct changer *changer);    /* answers all calls; NULL is allowed */
 void changer_destroy(struct changer *changer); /* after changer_stop; NULL is allowed */
 

@@ -12,13 +12,15 @@
 
 #include "common/bus.h"
 #include "core/clock.h"
+#include "view_camera.h"
 
 #define CALL_US 2000000
 
-int daemon_bus_start(struct daemon_bus *bus, const char *name, const char *socket,
+int daemon_bus_start(struct daemon_bus *bus, const char *place, const char *socket,
                      void *(*run)(void *), void *context)
 {
-    *bus = (struct daemon_bus){.name = name, .socket = socket, .fd = -1};
+    *bus = (struct daemon_bus){
+        .place = place, .name = camera_name_of(place), .socket = socket, .fd = -1};
     pthread_mutex_init(&bus->lock, NULL);
     clock_cond_init(&bus->changed);
     return -pthread_create(&bus->thread, NULL, run, context);
@@ -52,7 +54,7 @@ int daemon_bus_open(struct daemon_bus *bus)
         daemon_bus_close(bus);
     if (bus->bus != NULL)
         return 0;
-    r = fftd_runtime_dir(bus->name, dir, sizeof dir);
+    r = fftd_runtime_dir(bus->place, dir, sizeof dir);
     if (r < 0 || (r = bus_connect(&bus->bus, dir, bus->socket)) < 0)
         return r;
     sd_bus_set_method_call_timeout(bus->bus, CALL_US);
@@ -80,6 +82,10 @@ void daemon_bus_explain(const struct daemon_bus *bus, int error, char *text, siz
                  "permission denied for the %s of fftd; fftd-view must run as a member of the "
                  "group %s, or as the user who started the daemon",
                  is_control ? "control socket" : "sockets", is_control ? "fftd-admin" : "fftd");
+    else if ((error == -ENOENT || error == -ECONNREFUSED) && strchr(bus->place, '/') != NULL)
+        snprintf(text, size,
+                 "no daemon is running in %s; start one with `fftd --runtime-dir %s ...`",
+                 bus->place, bus->place);
     else if (error == -ENOENT || error == -ECONNREFUSED)
         snprintf(text, size,
                  "no daemon named %s is running; start it with `systemctl start fftd@%s`",
@@ -96,6 +102,7 @@ static unsigned status_of(int error, const sd_bus_error *said)
     } known[] = {
         {"org.fftd.Error.InvalidFilter", MHD_HTTP_UNPROCESSABLE_CONTENT},
         {"org.fftd.Error.NoSuchStage", MHD_HTTP_UNPROCESSABLE_CONTENT},
+        {"org.fftd.Error.InvalidView", MHD_HTTP_UNPROCESSABLE_CONTENT},
         {"org.fftd.Error.FilterChanged", MHD_HTTP_CONFLICT},
         {SD_BUS_ERROR_UNKNOWN_METHOD, MHD_HTTP_BAD_GATEWAY},
         {SD_BUS_ERROR_INVALID_ARGS, MHD_HTTP_BAD_GATEWAY},

@@ -13,6 +13,7 @@
 #include "image.h"
 
 struct daemon_bus {
+    const char *place;  /* where the daemon is; see camera_options */
     const char *name;   /* the camera's name */
     const char *socket; /* "control-watch" or "control" */
     sd_bus *bus;        /* only its thread uses it; NULL: closed */
@@ -26,7 +27,7 @@ struct daemon_bus {
 
 /* Starts the thread, which runs until `stopping` and which the owner joins. The texts must stay
  * valid. 0 or -errno. */
-int daemon_bus_start(struct daemon_bus *bus, const char *name, const char *socket,
+int daemon_bus_start(struct daemon_bus *bus, const char *place, const char *socket,
                      void *(*run)(void *), void *context);
 
 /* Ends the thread's current call, all later ones, and its waiting. */

@@ -1,6 +1,7 @@
 /* fftd-view: parses the options, opens the socket, and waits for a signal while the server runs. */
 #include <errno.h>
 #include <getopt.h>
+#include <limits.h>
 #include <poll.h>
 #include <pthread.h>
 #include <signal.h>
@@ -28,8 +29,9 @@
 
 struct view_options {
     const char *listen;
-    const char *name[CAMERA_MAX_COUNT];
-    unsigned name_count;
+    const char *place[CAMERA_MAX_COUNT]; /* see camera_options */
+    unsigned count;
+    char dir[CAMERA_MAX_COUNT][PATH_MAX];
     const char *host[MAX_HOSTS + 1]; /* NULL at the end */
     unsigned host_count;
     uint64_t fps;
@@ -46,6 +48,9 @@ static void print_usage(void)
          "\n"
          "  -n, --name NAME      show the daemon with this name (default: default);\n"
          "                       repeat it for more, at most 16\n"
+         "      --runtime-dir DIR\n"
+         "                       show the daemon whose sockets are in DIR, under the\n"
+         "                       name of that directory; repeat it for more\n"
          "  -l, --listen WHERE   127.0.0.1:PORT, [::1]:PORT or the path of a UNIX socket\n"
          "                       (default: " DEFAULT_LISTEN "; port 0 takes a free one)\n"
          "      --host NAME      also answer requests for this host name, for a proxy in\n"
@@ -72,21 +77,51 @@ static void print_usage(void)
          "See fftd-view(1).");
 }
 
-/* Returns 0 or an exit code. */
+/* Adds a camera, which the option names. Returns 0 or an exit code. */
+static int add_camera(struct view_options *options, const char *option, const char *place)
+{
+    const char *name = camera_name_of(place);
+    if (strlen(name) > 64)
+        return usage_error(PROGRAM, "%s %s: expected at most 64 characters", option, name);
+    for (unsigned i = 0; i < options->count; i++)
+        if (strcmp(camera_name_of(options->place[i]), name) == 0)
+            return usage_error(PROGRAM, "%s %s: a camera of this name is given twice", option,
+                               place);
+    if (options->count == CAMERA_MAX_COUNT)
+        return usage_error(PROGRAM, "%s %s: expected at most 16 cameras", option, place);
+    options->place[options->count++] = place;
+    return 0;
+}
+
 static int add_name(struct view_options *options, const char *name)
 {
-    char path[4096];
+    char path[PATH_MAX];
     if (strchr(name, '/') != NULL || fftd_runtime_dir(name, path, sizeof path) < 0)
-        return usage_error(PROGRAM, "--name %s: expected letters, digits, _ and -", name);
-    if (strlen(name) > 64)
-        return usage_error(PROGRAM, "--name %s: expected at most 64 characters", name);
-    for (unsigned i = 0; i < options->name_count; i++)
-        if (strcmp(options->name[i], name) == 0)
-            return usage_error(PROGRAM, "--name %s: it is given twice", name);
-    if (options->name_count == CAMERA_MAX_COUNT)
-        return usage_error(PROGRAM, "--name %s: expected at most 16 cameras", name);
-    options->name[options->name_count++] = name;
-    return 0;
+        return usage_error(PROGRAM,
+                           "--name %s: expected letters, digits, _ and -; --runtime-dir takes a "
+                           "path",
+                           name);
+    return add_camera(options, "--name", name);
+}
+
+static int add_directory(struct view_options *options, const char *directory)
+{
+    static const char allowed[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"
+                                  "0123456789_-";
+    const unsigned index = options->count % CAMERA_MAX_COUNT;
+    char *dir = options->dir[index];
+    const char *prefix = strchr(directory, '/') == NULL ? "./" : "";
+    if (snprintf(dir, PATH_MAX, "%s%s", prefix, directory) >= PATH_MAX)
+        return usage_error(PROGRAM, "--runtime-dir: the path is too long");
+    for (size_t length = strlen(dir); length > 1 && dir[length - 1] == '/'; length--)
+        dir[length - 1] = '\0';
+    const char *name = camera_name_of(dir);
+    if (*name == '\0' || name[strspn(name, allowed)] != '\0')
+        return usage_error(PROGRAM,
+                           "--runtime-dir %s: expected a directory whose name has only letters, "
+                           "digits, _ and -, because its camera is shown under that name",
+                           directory);
+    return add_camera(options, "--runtime-dir", dir);
 }
 
 static int add_host(struct view_options *options, const char *name)
@@ -99,7 +134,7 @@ static int add_host(struct view_options *options, const char *name)
     return 0;
 }
 
-enum { OPTION_HOST = 1000, OPTION_CONTROL, OPTION_FPS, OPTION_QUALITY, OPTION_VERSION };
+enum { OPTION_HOST = 1000, OPTION_CONTROL, OPTION_FPS, OPTION_QUALITY, OPTION_DIR, OPTION_VERSION };
 
 /* Returns 0, an exit code, or -1: there is nothing more to do. */
 static int take_option(struct view_options *options, int option, char *const *argv)
@@ -110,6 +145,8 @@ static int take_option(struct view_options *options, int option, char *const *ar
     case 'l':
         options->listen = optarg;
         return 0;
+    case OPTION_DIR:
+        return add_directory(options, optarg);
     case OPTION_HOST:
         return add_host(options, optarg);
     case OPTION_CONTROL:
@@ -143,6 +180,7 @@ static int parse_options(struct view_options *options, int argc, char **argv)
     static const struct option known[] = {
         {"name", required_argument, NULL, 'n'},
         {"listen", required_argument, NULL, 'l'},
+        {"runtime-dir", required_argument, NULL, OPTION_DIR},
         {"host", required_argument, NULL, OPTION_HOST},
         {"control", no_argument, NULL, OPTION_CONTROL},
         {"fps", required_argument, NULL, OPTION_FPS},
@@ -160,7 +198,7 @@ static int parse_options(struct view_options *options, int argc, char **argv)
     if (optind < argc)
         return usage_error(PROGRAM, "%s: expected no operand; a camera is named with --name",
                            argv[optind]);
-    return options->name_count == 0 ? add_name(options, "default") : 0;
+    return options->count == 0 ? add_name(options, "default") : 0;
 }
 
 /* Blocks SIGINT and SIGTERM, also in all threads that start later. Returns their descriptor. */
@@ -209,8 +247,8 @@ static int serve(const struct view_options *options)
         fprintf(stderr, "fftd-view: %s\n", why);
         return code;
     }
-    const struct server_options more = {.names = options->name,
-                                        .name_count = options->name_count,
+    const struct server_options more = {.places = options->place,
+                                        .count = options->count,
                                         .hosts = options->host,
                                         .fps = (unsigned)options->fps,
                                         .quality = (int)options->quality,

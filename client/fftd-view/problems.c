@@ -20,6 +20,7 @@
 #include "daemon_bus.h"
 #include "diagnosis/diagnosis.h"
 #include "pictures/picture.h"
+#include "view_camera.h"
 
 #define FRAMES      90u             /* three seconds at the usual rate */
 #define FEWEST      2u              /* frames, even of a slow camera */
@@ -47,7 +48,7 @@ struct search {
 struct problems {
     pthread_mutex_t lock;
     /* The lock protects these. */
-    const char *name; /* the camera; NULL: there was no search */
+    const char *place; /* the camera's; NULL: there was no search */
     bool is_running, stopping;
     const char *doing;
     unsigned done, total;
@@ -180,7 +181,7 @@ static int watch(struct problems *problems, sd_bus_error *error)
     int r = daemon_bus_open(&search->bus);
     if (r >= 0)
         r = read_captured(search);
-    if (r >= 0 && fftd_open(&ring, search->bus.name) < 0)
+    if (r >= 0 && fftd_open(&ring, search->bus.place) < 0)
         ring = NULL;
     look_at_clock(ring, &first);
     search->wanted = FRAMES;
@@ -310,7 +311,7 @@ static void *run(void *userdata)
 {
     struct problems *problems = userdata;
     struct search *search = &problems->search;
-    struct diagnosis_result *result = malloc(sizeof *result);
+    struct diagnosis_result *result = calloc(1, sizeof *result);
     sd_bus_error error = SD_BUS_ERROR_NULL;
     int r = result == NULL ? -ENOMEM : watch(problems, &error);
     daemon_bus_close(&search->bus);
@@ -347,11 +348,11 @@ int problems_create(struct problems **ret)
 /* Waits for the end of the thread of the last search, if there was one. */
 static void join(struct problems *problems)
 {
-    if (problems->name == NULL)
+    if (problems->place == NULL)
         return;
     pthread_join(problems->search.bus.thread, NULL);
     daemon_bus_finish(&problems->search.bus);
-    problems->name = NULL;
+    problems->place = NULL;
 }
 
 void problems_destroy(struct problems *problems)
@@ -361,7 +362,7 @@ void problems_destroy(struct problems *problems)
     pthread_mutex_lock(&problems->lock);
     problems->stopping = true;
     pthread_mutex_unlock(&problems->lock);
-    if (problems->name != NULL)
+    if (problems->place != NULL)
         daemon_bus_stop(&problems->search.bus);
     join(problems);
     image_unref(problems->answer);
@@ -370,22 +371,22 @@ void problems_destroy(struct problems *problems)
 }
 
 /* The lock is held. */
-static struct image *get(struct problems *problems, const char *name)
+static struct image *get(struct problems *problems, const char *place)
 {
     char text[128];
-    if (problems->name == name)
+    if (problems->place == place)
         return problems->is_running       ? write_answer(problems, NULL, NULL)
                : problems->answer != NULL ? image_ref(problems->answer)
                                           : NULL;
     if (problems->is_running)
         snprintf(text, sizeof text, "problems of camera %.64s are looked for now: try again later",
-                 problems->name);
+                 camera_name_of(problems->place));
     else
         snprintf(text, sizeof text, "nobody has looked for problems of this camera yet");
     return image_error(MHD_HTTP_CONFLICT, text);
 }
 
-struct image *problems_start(struct problems *problems, const char *name)
+struct image *problems_start(struct problems *problems, const char *place)
 {
     int r = 0;
     pthread_mutex_lock(&problems->lock);
@@ -399,21 +400,21 @@ struct image *problems_start(struct problems *problems, const char *name)
         problems->total = FRAMES;
         problems->is_running = true;
         /* The thread waits for the lock before it says anything. */
-        r = daemon_bus_start(&problems->search.bus, name, "control", run, problems);
+        r = daemon_bus_start(&problems->search.bus, place, "control", run, problems);
         problems->is_running = r == 0;
-        problems->name = r == 0 ? name : NULL;
+        problems->place = r == 0 ? place : NULL;
     }
     struct image *answer =
         r < 0 ? image_error(MHD_HTTP_SERVICE_UNAVAILABLE, "no thread can be started now")
-              : get(problems, name);
+              : get(problems, place);
     pthread_mutex_unlock(&problems->lock);
     return answer;
 }
 
-struct image *problems_get(struct problems *problems, const char *name)
+struct image *problems_get(struct problems *problems, const char *place)
 {
     pthread_mutex_lock(&problems->lock);
-    struct image *answer = get(problems, name);
+    struct image *answer = get(problems, place);
     pthread_mutex_unlock(&problems->lock);
     return answer;
 }

@@ -112,6 +112,10 @@ enum MHD_Result answer_stream(struct server *server, struct request *request);
 enum MHD_Result answer_list(struct server *server, struct request *request);
 /* The kinds of filters with their parameters. */
 enum MHD_Result answer_kinds(struct server *server, struct request *request);
+/* The serial of the view that the body names, in the only change. */
+enum MHD_Result answer_view(struct server *server, struct request *request);
+/* The responses of the chains that are the changes in the body. */
+enum MHD_Result answer_responses(struct server *server, struct request *request);
 /* The filter, with what its stages have found. */
 enum MHD_Result answer_found(struct server *server, struct request *request);
 /* The result of the change of the filter that the body describes. */

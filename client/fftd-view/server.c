@@ -85,7 +85,7 @@ static void on_completed(void *cls, struct MHD_Connection *connection, void **co
     free(request->list_text);
     free(request->body);
     image_unref(request->call.answer);
-    change_request_finish(&request->call.change);
+    change_request_finish(&request->call.words);
     free(request);
     *context = NULL;
 }
@@ -118,20 +118,20 @@ static size_t leave_escaped(void *cls, struct MHD_Connection *connection, char *
 static int add_camera(struct server *server, const struct server_options *options, unsigned index)
 {
     const struct camera_options camera = {
-        .name = options->names[index], .fps = options->fps, .quality = options->quality};
+        .place = options->places[index], .fps = options->fps, .quality = options->quality};
     int r = camera_create(&server->camera[index], &camera);
     if (r < 0)
         return r;
     server->camera_count++;
-    r = asked_create(&server->status[index], camera.name, "control-watch", &status_kind, NULL);
+    r = asked_create(&server->status[index], camera.place, "control-watch", &status_kind, NULL);
     if (r == 0)
         r = encoder_create(&server->encoder[index], options->quality);
     if (r == 0)
-        r = asked_create(&server->comparison[index], camera.name,
+        r = asked_create(&server->comparison[index], camera.place,
                          server->token != NULL ? "control" : "control-watch", &comparison_kind,
                          server->encoder[index]);
     if (r == 0 && server->token != NULL)
-        r = changer_create(&server->changer[index], camera.name);
+        r = changer_create(&server->changer[index], camera.place);
     return r;
 }
 
@@ -145,7 +145,7 @@ int server_create(struct server **ret, int fd, const struct server_options *opti
     int r = connections_create(&server->connections);
     if (r == 0 && server->token != NULL)
         r = problems_create(&server->problems);
-    for (unsigned i = 0; r == 0 && i < options->name_count; i++)
+    for (unsigned i = 0; r == 0 && i < options->count; i++)
         r = add_camera(server, options, i);
     if (r < 0)
         goto fail;

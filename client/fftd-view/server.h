@@ -16,9 +16,9 @@
 struct server;
 
 struct server_options {
-    const char *const *names; /* the cameras' names */
-    unsigned name_count;      /* 1 .. CAMERA_MAX_COUNT */
-    const char *const *hosts; /* see access_check; NULL at the end */
+    const char *const *places; /* of the cameras; see camera_options */
+    unsigned count;            /* 1 .. CAMERA_MAX_COUNT */
+    const char *const *hosts;  /* see access_check; NULL at the end */
     unsigned fps;
     int quality;
     const char *token; /* required of requests that change filters; NULL: refuse them all */

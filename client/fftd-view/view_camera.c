@@ -3,6 +3,7 @@
 #include <errno.h>
 #include <pthread.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include <fftd/fftd.h>
 
@@ -96,7 +97,7 @@ static void sleep_until(struct camera *camera, int64_t until_ns)
 
 static int open_ring(struct camera *camera)
 {
-    int r = fftd_open(&camera->ring, camera->options.name);
+    int r = fftd_open(&camera->ring, camera->options.place);
     if (r == 0)
         frames_skip_old(camera->ring);
     return r;
@@ -238,7 +239,18 @@ void camera_destroy(struct camera *camera)
 
 const char *camera_name(const struct camera *camera)
 {
-    return camera->options.name;
+    return camera_name_of(camera->options.place);
+}
+
+const char *camera_place(const struct camera *camera)
+{
+    return camera->options.place;
+}
+
+const char *camera_name_of(const char *place)
+{
+    const char *slash = strrchr(place, '/');
+    return slash != NULL ? slash + 1 : place;
 }
 
 /* A stream takes the next picture, whatever its age. A snapshot needs a fresh one. */

@@ -16,9 +16,9 @@
 struct camera;
 
 struct camera_options {
-    const char *name;
-    unsigned fps; /* the most pictures per second; at least 1 */
-    int quality;  /* JPEG quality: 1 .. 100 */
+    const char *place; /* the daemon's name; or the directory of its sockets, with a / */
+    unsigned fps;      /* the most pictures per second; at least 1 */
+    int quality;       /* JPEG quality: 1 .. 100 */
 };
 
 /* Starts the thread. The options' texts must stay valid. The daemon need not run. 0 or -errno. */
@@ -31,6 +31,10 @@ void camera_stop(struct camera *camera);
 void camera_destroy(struct camera *camera);
 
 const char *camera_name(const struct camera *camera);
+const char *camera_place(const struct camera *camera);
+
+/* Returns the name of the camera of a place: that of its directory. */
+const char *camera_name_of(const char *place);
 
 /* Returns the newest picture or spectrum (waiter->kind) that shows another frame than `after`. The
  * caller unrefs *ret. If there is none, adds the waiter, suspends its connection and returns

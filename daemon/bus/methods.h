@@ -26,6 +26,9 @@ int method_get_stats(sd_bus_message *call, void *userdata, sd_bus_error *error);
 int method_list_filters(sd_bus_message *call, void *userdata, sd_bus_error *error);
 int method_list_presets(sd_bus_message *call, void *userdata, sd_bus_error *error);
 
+/* ---- preset.c ---- */
+int method_get_preset(sd_bus_message *message, void *userdata, sd_bus_error *error);
+
 /* ---- response.c ---- */
 int method_get_response(sd_bus_message *message, void *userdata, sd_bus_error *error);
 

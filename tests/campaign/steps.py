@@ -27,7 +27,7 @@ METHODS = {
     "SetFilter": True, "EditFilter": True, "SetView": True, "Reload": True, "SetControls": True,
     "Save": True, "Tune": True, "StopTuning": True, "Snapshot": None, "SnapshotAfter": False,
     "ListControls": False, "GetStats": False, "GetTuning": False, "ListFilters": False,
-    "ListPresets": False, "GetResponse": False,
+    "ListPresets": False, "GetPreset": False, "GetResponse": False,
 }
 
 
@@ -194,6 +194,18 @@ def get_response(world, number, name, chain, fx, fy):
               f"the response of {chain}")
 
 
+def choose_preset(rng, facts):
+    return [*who(rng), rng.choice((rng.choice(facts.presets), "nothing", "../moire"))]
+
+
+@step(3, choose_preset)
+def get_preset(world, number, name, preset):
+    reply = world.call(user_of(world, number), name, "GetPreset", preset)
+    if reply is not None and reply.type == RETURN:
+        _, chain, problem = body_of(reply)
+        check(bool(chain) != bool(problem), "reply", f"the preset {preset}: {chain}, {problem}")
+
+
 @step(4, nobody)
 def there_and_back(world):
     """Another filter and the same one again make the same picture, if the same engine does it."""
@@ -221,7 +233,7 @@ def there_and_back(world):
 
 def choose_reading(rng, facts):
     return [*who(rng), rng.choice([name for name in facts.methods if METHODS.get(name) is False and
-                                   name not in ("SnapshotAfter", "GetResponse")])]
+                                   name not in ("SnapshotAfter", "GetResponse", "GetPreset")])]
 
 
 @step(6, choose_reading)

@@ -41,6 +41,18 @@ def open_page(driver, web):
                not is_disabled(driver), "the editor")
 
 
+def pick(driver, where, name):
+    """Clicks a card of the kinds or the presets, as the hand does that has unfolded the lists."""
+    card = wait_until(lambda: driver.find_elements(
+        By.CSS_SELECTOR, f"#{where} button[data-name='{name}']"), "the card")[0]
+    driver.execute_script("""
+        for (let e = arguments[0]; e; e = e.parentElement)
+            if (e.tagName === "DETAILS")
+                e.open = true;
+        arguments[0].scrollIntoView({block: "center"});""", card)
+    card.click()
+
+
 def chain_of(daemon):
     return daemon.ctl("filter", "show", "--raw").stdout.strip()
 
@@ -176,7 +188,7 @@ def test_strokes_make_rings_and_sectors(moire, view, browser):
     # The same with the keyboard: from the middle, 20 px and 40 px to the left.
     Select(driver.find_element(By.ID, "tool")).select_by_value("ring")
     driver.refresh()
-    wait_until(lambda: not is_disabled(driver), "the editor")
+    wait_until(lambda: driver.find_element(By.ID, "tool").is_displayed(), "the editor")
     wait_until(lambda: has_picture(driver, "spectrum"), "a spectrum")
     Select(driver.find_element(By.ID, "tool")).select_by_value("ring")
     driver.execute_script("document.getElementById('plane').focus()")
@@ -265,8 +277,7 @@ def test_a_change_is_applying_until_it_is_in_force(start, view, browser):
         window.seen = [];
         new MutationObserver(() => window.seen.push(strip.textContent))
             .observe(strip, {childList: true, characterData: true, subtree: true});""")
-    Select(driver.find_element(By.ID, "new-kind")).select_by_value("median")
-    driver.find_element(By.CSS_SELECTOR, "#new-stage button").click()
+    pick(driver, "kinds", "median")
     wait_for_chain(daemon, lambda stages: len(stages) == 2)
 
     def seen():
@@ -301,21 +312,88 @@ def test_stages_and_presets(start, view, browser):
                "a stage that is off")
     driver.find_element(By.ID, "stage-0-on").click()
     kinds_are("sharpen", "gaussian-blur")
-    Select(driver.find_element(By.ID, "new-kind")).select_by_value("lowpass")
-    driver.find_element(By.CSS_SELECTOR, "#new-stage button").click()
+    pick(driver, "kinds", "lowpass")
     kinds_are("sharpen", "gaussian-blur", "lowpass")
+    wait_until(lambda: driver.switch_to.active_element.get_attribute("id") == "stage-2-on",
+               "the focus at the new stage")
     press("Remove 2. gaussian-blur")
     kinds_are("sharpen", "lowpass")
     mine = chain_of(daemon)
     driver.find_element(By.ID, "preset-name").send_keys("mine", Keys.ENTER)
     wait_until(lambda: "mine.conf" in text_of(driver, "preset-file"), "the preset's file")
-    preset = Select(driver.find_element(By.ID, "preset"))
-    preset.select_by_value("preset:moire")
-    driver.find_element(By.CSS_SELECTOR, "#preset-form button").click()
+    pick(driver, "presets", "moire")
     kinds_are("bandstop")
-    preset.select_by_visible_text("mine")
-    driver.find_element(By.CSS_SELECTOR, "#preset-form button").click()
+    wait_until(lambda: driver.find_elements(By.ID, "stage-0-high"), "the preset in the page")
+    pick(driver, "presets", "mine")
     wait_until(lambda: chain_of(daemon) == mine, "the saved preset")
+    assert not complaints(driver)
+
+
+def test_kinds_and_presets_are_grouped(start, view, browser, tmp_path, monkeypatch):
+    """Each has a line about it, and a picture of its response that the daemon has computed."""
+    daemon = start("--filter", "none")
+    daemon.wait_for_log("online")
+    driver = browser(1280)
+    open_page(driver, view("--control"))
+    wait_until(lambda: driver.find_elements(By.CSS_SELECTOR, "#presets .drawn"), "pictures")
+
+    def groups(where):
+        return dict(driver.execute_script("""
+            return [...document.querySelectorAll(`#${arguments[0]} details`)].map((group) =>
+                [group.querySelector("summary").textContent,
+                 [...group.querySelectorAll("button")].map((e) => e.dataset.name)]);""", where))
+    kinds, presets = groups("kinds"), groups("presets")
+    assert sorted(sum(kinds.values(), [])) == \
+        sorted(kind["name"] for kind in daemon.ctl_json("filter", "kinds"))
+    assert not any(title.startswith("Others") for title in kinds), "cards.js lacks a kind"
+    assert {"moire", "interference"} <= set(presets["Patterns, lines and interference (6)"])
+    assert all(len(names) == int(title.split("(")[1][:-1]) for title, names in kinds.items())
+    # In the middle of its picture a lowpass is white, and in the corner black.
+    middle, corner = driver.execute_script("""
+        const canvas = document.querySelector("#kinds [data-name=lowpass] canvas");
+        const {data} = canvas.getContext("2d").getImageData(0, 0, 21, 21);
+        return [data[4 * (10 * 21 + 10)], data[0]];""")
+    assert middle == 255 and corner < 20
+    line = driver.execute_script(
+        "return document.querySelector('#presets [data-name=moire] .quiet').textContent")
+    assert line.startswith("Removes nine tenths of patterns")
+    driver.execute_script(
+        "for (const e of document.querySelectorAll('#editor details')) e.open = true")
+    for width, dark in ((360, False), (1280, True)):
+        show_as(driver, width, dark)
+        assert not audit(driver)[0], (width, dark)
+        save_page(driver, "cards-", width, dark)
+    # The picture that stays in view ends where the charts begin.
+    show_as(driver, 1280, False)
+    driver.execute_script("scrollTo(0, document.documentElement.scrollHeight)")
+    assert driver.execute_script("""
+        const box = (id) => document.getElementById(id).getBoundingClientRect();
+        return box("look").top < 0 && box("look").bottom <= box("history").top;""")
+    # What needs a file asks for it first.
+    show_as(driver, 1280, False)
+    pick(driver, "kinds", "match")
+    field = wait_until(lambda: driver.find_elements(By.ID, "new-image"), "the question")[0]
+    field.send_keys("missing.png", Keys.ENTER)
+    wait_until(lambda: "missing.png" in text_of(driver, "filter-error"), "the daemon's words")
+    assert field.is_displayed()
+    assert not [said for said in complaints(driver) if "status of 422" not in said]
+
+
+def test_a_view_is_chosen(start, view, browser):
+    daemon = start("--filter", "gain:ac=0")
+    daemon.wait_for_log("online")
+    driver = browser(1280)
+    open_page(driver, view("--control"))
+    views = Select(driver.find_element(By.ID, "view"))
+    views.select_by_visible_text("what the filter removes")
+    wait_until(lambda: daemon.ctl_json("view")["PublishedView"] == "difference", "the view")
+    # Somebody else's choice is shown, and every view can be chosen.
+    for option in views.options:
+        name = option.get_attribute("value")
+        daemon.ctl("view", name)
+        driver.execute_script("document.activeElement.blur()")
+        wait_until(lambda name=name: driver.find_element(By.ID, "view").get_attribute("value") ==
+                   name, "the other view")
     assert not complaints(driver)
 
 
@@ -330,7 +408,7 @@ def test_two_browsers_see_each_others_changes(start, view, browser):
     wait_until(lambda: stages_of(daemon)[0]["parameters"]["sigma"] ==
                float(other.find_element(By.ID, "stage-0-sigma").get_attribute("value")) != 2,
                "the value in the other browser")
-    other.find_element(By.CSS_SELECTOR, "#new-stage button").click()
+    pick(other, "kinds", "notch")
     wait_until(lambda: one.find_elements(By.ID, "stage-1-width"), "the stage in the first one")
     # What the other one did can be undone here.
     one.find_element(By.ID, "undo").click()

@@ -87,6 +87,7 @@ ROWS = {
     (CAMERA, "GetTuning"): {"": {}},
     (CAMERA, "ListFilters"): {"": {}},
     (CAMERA, "ListPresets"): {"": {}},
+    (CAMERA, "GetPreset"): {"of two stages": text("sharpen-strong"), "64 KiB": text(ANY_TEXT)},
     (CAMERA, "GetResponse"): {
         "256 points of 32 kernels": response(LONGEST_CHAIN),
         "3900 points, too many": {"values": ("none", 3900 * [0.1], 3900 * [0.1])},

@@ -142,6 +142,34 @@ def test_the_presets_of_the_source_tree_are_listed(daemon):
                    ("moire", "denoise-light"))
 
 
+def texts_of(reply):
+    """The body of a reply with the signature s..s."""
+    texts, at = [], 0
+    while at < len(reply.data):
+        length, = struct.unpack_from("<I", reply.data, at)
+        texts.append(reply.data[at + 4:at + 4 + length].decode())
+        at = (at + 4 + length + 1 + 3) // 4 * 4
+    return texts
+
+
+def test_a_preset_is_described(start, tmp_path):
+    (tmp_path / "good.conf").write_text('summary = "It blurs."; filter = "gaussian-blur:sigma=2";')
+    (tmp_path / "bad.conf").write_text('summary = "It fails."; filter = "gaussian-blur:sigma=-1";')
+    daemon = start(env={"FFTD_PRESET_DIR": str(tmp_path)})
+    daemon.wait_for_socket("control-watch")
+    with Peer(daemon, "control-watch") as watcher:
+        assert texts_of(watcher.call("GetPreset", "good")) == \
+            ["It blurs.", "gaussian-blur:sigma=2", ""]
+        summary, chain, problem = texts_of(watcher.call("GetPreset", "bad"))
+        assert (summary, chain) == ("It fails.", "") and "sigma" in problem
+        answer = watcher.call("GetPreset", "none")
+        assert answer.error == "org.fftd.Error.InvalidFilter" and "good" in answer.message
+        for name in ("../good", "", "a" * 60000):
+            answer = watcher.call("GetPreset", name)
+            assert answer.error == "org.freedesktop.DBus.Error.InvalidArgs"
+            assert "name of a preset" in answer.message
+
+
 def test_reload_without_a_file_is_refused(daemon):
     with Peer(daemon) as peer:
         answer = peer.call("Reload")

@@ -81,8 +81,28 @@ def test_the_table_of_filters_is_the_daemons(front, view):
     answer = web.get("/camera/front/filters", Authorization=f"Bearer {Control(web).token}")
     told = json.loads(answer.body)
     assert told["kinds"] == front.ctl_json("filter", "kinds")
-    with Peer(front) as peer:
-        assert told["presets"] == peer.call("ListPresets").strings
+    cards = web.get("/cards.js").body.decode()
+    for kind in told["kinds"]:
+        assert f'"{kind["name"]}"' in cards, "the page does not say what this kind is for"
+    presets = json.loads(subprocess.run([BUILD / "fftd", "--list-presets", "--json"], check=True,
+                                        capture_output=True).stdout)
+    assert [(each["name"], each["summary"]) for each in told["presets"]] == \
+        [(each["name"], each["summary"]) for each in presets]
+    for each, listed in zip(told["presets"], presets):
+        # Some name images that this machine does not have.
+        assert each["problem"] if each["name"] == "fixed-pattern" else \
+            each["filter"] == listed["filter"] and not each["problem"]
+
+
+def test_responses_are_those_of_the_chains(front, view):
+    web = view("--control")
+    answer = Control(web).post({"changes": [["lowpass:cutoff=0.2"], ["gain:ac=3"], ["nothing"]]},
+                               "/camera/front/responses")
+    low, gain, none = json.loads(answer.text)["responses"]
+    assert len(low) == len(gain) == 21 * 11 and none == []
+    assert low[10 * 21 + 10] == 1 and low[10 * 21 + 14] == pytest.approx(0.5 ** 0.5, abs=0.001)
+    assert gain[0] == 3
+    assert shown(front) == "gaussian-blur:sigma=2"
 
 
 def test_the_list_says_what_the_page_needs(front, view):
@@ -92,6 +112,20 @@ def test_the_list_says_what_the_page_needs(front, view):
     assert listed["cameras"][0]["stages"] == front.ctl_json("filter", "show")["FilterStages"]
     assert listed["cameras"][0]["filter_serial"] == front.ctl_json("filter", "show")["Serial"]
     assert json.loads(view().get("/api/cameras").body)["control"] is False
+
+
+def test_a_view_is_published(front, view):
+    web = view("--control")
+    control = Control(web)
+    front.wait_for_log("online")
+    answer = control.post({"changes": [["difference"]]}, "/camera/front/view")
+    assert json.loads(answer.text)["serial"] == front.ctl_json("status")["Serial"]
+    wait_until(lambda: web.cameras()["front"]["view"] == "difference", "the view")
+    refused = control.post({"changes": [["nothing"]]}, "/camera/front/view")
+    assert refused.status == 422 and "difference" in refused.text
+    assert control.post({"changes": [["picture"]]}, "/camera/front/view",
+                        Authorization=None).status == 401
+    assert web.cameras()["front"]["view"] == "difference"
 
 
 def test_the_list_says_when_a_change_is_in_force(start, view):

@@ -368,12 +368,36 @@ def test_systemd_passes_the_socket(runtime_dir):
         assert process.wait(PATIENCE) == 0
 
 
+def test_a_camera_of_a_directory(start, view, runtime_dir, tmp_path, monkeypatch):
+    """As fftd-ctl finds it, also relative to the working directory."""
+    daemon = start(*QUIET)
+    daemon.wait_for_log("online")
+    link = tmp_path / "elsewhere"
+    link.symlink_to(daemon.runtime_dir)
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "nobody").mkdir()
+    web = view("--runtime-dir", f"{link}/", "--runtime-dir", "nobody", "--control")
+    listed = web.cameras()
+    assert set(listed) == {"front", "elsewhere", "nobody"}
+    assert listed["elsewhere"]["state"] == "online"
+    assert "no daemon is running in ./nobody" in listed["nobody"]["reason"]
+    assert web.get("/camera/elsewhere/snapshot.jpg").body.startswith(b"\xff\xd8")
+    token = re.search("token=([0-9a-f]+)", web.log_path.read_text())[1]
+    kinds = web.get("/camera/elsewhere/filters", Authorization=f"Bearer {token}")
+    assert kinds.status == 200 and b"gaussian-blur" in kinds.body
+
+
 @pytest.mark.parametrize("arguments, code, named", [
     (["--listen", "0.0.0.0:8787"], 64, "0.0.0.0:8787"),
     (["--listen", "[::]:8787"], 64, "this machine alone"),
     (["--listen", "8787"], 64, "127.0.0.1:PORT"),
     (["--name", "a/b"], 64, "a/b"),
     (["--name", "a", "--name", "a"], 64, "twice"),
+    (["--runtime-dir", ""], 64, "whose name has only letters"),
+    (["--runtime-dir", "/run/a b"], 64, "/run/a b"),
+    (["--runtime-dir", "/"], 64, "whose name has only letters"),
+    (["--runtime-dir", "/run/a", "--name", "a"], 64, "twice"),
+    (["--runtime-dir", "/" + 5000 * "a"], 64, "too long"),
     (["--fps", "0"], 64, "1 to 240"),
     (["--quality", "101"], 64, "1 to 100"),
     (["--host", "a:80"], 64, "a:80"),

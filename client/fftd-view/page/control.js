@@ -1,9 +1,10 @@
 // The part of the page that changes the filter, where fftd-view was started with --control.
+import * as cards from "./cards.js";
 import * as filter from "./filter.js";
 import * as plane from "./plane.js";
 import * as problems from "./problems.js";
 import * as stages from "./stages.js";
-import {element, make, offerFile, setText} from "./dom.js";
+import {element, offerFile, setText} from "./dom.js";
 import {short} from "./tools.js";
 
 const NOTCH_WIDTH = 0.02;      // like `fftd-ctl filter keep`
@@ -17,14 +18,13 @@ filter.messages.error = (text) => setText("filter-error", text);
 const saved = () => JSON.parse(localStorage.getItem(SAVED) || "{}");
 
 function showPresets() {
-    const group = (label, names, prefix) =>
-        make("optgroup", {label}, ...names.map((name) => new Option(name, prefix + name)));
-    const mine = Object.keys(saved()).sort();
-    const chosen = element("preset").value;
-    element("preset").replaceChildren(group("From fftd", stages.presets(), "preset:"),
-        ...(mine.length > 0 ? [group("Saved in this browser", mine, "saved:")] : []));
-    if (chosen)
-        element("preset").value = chosen;
+    const mine = Object.entries(saved()).sort().map(([name, chain]) =>
+        ({name, line: chain, group: "Saved in this browser", chain}));
+    const theirs = stages.presets().map(({name, summary, filter: chain, problem}) =>
+        ({name, line: problem || summary, group: cards.groupOf(chain.split(/[: ]/)[0]), chain,
+          preset: `preset:${name}`}));
+    cards.fill("presets", [...mine, ...theirs], ({preset, chain}) =>
+        filter.change([["replace", preset || chain]], []));
 }
 
 async function fetchTable(name) {
@@ -82,6 +82,8 @@ export function update(camera, isOn) {
         problems.clear();
     }
     filter.update(camera);
+    if (document.activeElement !== element("view"))
+        element("view").value = camera.view || "picture";
     if (isOn && tableOf === null && filter.hasToken() && filter.current())
         fetchTable(camera.name);
 }
@@ -98,6 +100,7 @@ element("token-form").addEventListener("submit", (event) => {
 
 element("undo").addEventListener("click", filter.undo);
 element("redo").addEventListener("click", filter.redo);
+element("view").addEventListener("change", () => filter.setView(element("view").value));
 element("keep").addEventListener("click", () => filter.change(changesToKeep(filter.current())));
 
 document.addEventListener("keydown", (event) => {
@@ -109,13 +112,6 @@ document.addEventListener("keydown", (event) => {
         event.preventDefault();
         act();
     }
-});
-
-element("preset-form").addEventListener("submit", (event) => {
-    event.preventDefault();
-    const chosen = element("preset").value;
-    const name = chosen.replace(/^saved:/, "");
-    filter.change([["replace", chosen === name ? chosen : saved()[name]]], []);
 });
 
 // A file for /etc/fftd/presets, in libconfig's syntax. A chain has no control characters.
@@ -132,6 +128,5 @@ element("save-form").addEventListener("submit", (event) => {
     const name = element("preset-name").value, chain = filter.current().filter;
     localStorage.setItem(SAVED, JSON.stringify({...saved(), [name]: chain}));
     showPresets();
-    element("preset").value = `saved:${name}`;
     offerPreset(name, chain);
 });

@@ -83,8 +83,25 @@ export async function ask(what, options = {}) {
 
 const request = async (what, options) => (await ask(what, options)).json();
 
-// The kinds of filters, and the names of presets: {kinds, presets}.
+// The kinds of filters, and the presets: {kinds, presets: [{name, summary, filter, problem}]}.
 export const fetchTable = () => request("filters");
+
+const post = (what, body) => request(what, {
+    method: "POST", headers: {"Content-Type": "application/json"}, body: JSON.stringify(body)});
+
+// The responses of chains, each as in cards.js; empty for a chain that cannot be used.
+export const fetchResponses = async (chains) =>
+    (await post("responses", {changes: chains.map((chain) => [chain])})).responses;
+
+// Lets all readers of the camera get a view of the filtered picture.
+export async function setView(view) {
+    try {
+        await post("view", {changes: [[view]]});
+        messages.error("");
+    } catch (error) {
+        messages.error(error.message);
+    }
+}
 
 // Adopts the new state of the filter. gesture: null, or the gesture that the change belongs to.
 function adopt(state, nextOff, gesture) {
@@ -145,10 +162,7 @@ export function update(listed) {
 async function send(changes, finish) {
     const asked = name, before = now;
     try {
-        const state = await request("filter", {
-            method: "POST", headers: {"Content-Type": "application/json"},
-            body: JSON.stringify({changes, serial: before.filter_serial}),
-        });
+        const state = await post("filter", {changes, serial: before.filter_serial});
         if (asked !== name)
             return false;
         answeredAt = Date.now();

@@ -101,8 +101,8 @@ async function finish() {
     }
     const text = stageOf(tool(), done), [kind, parameters] = text.split(":");
     if (await stages.add(text))
-        say(`${kind[0].toUpperCase()}${kind.slice(1)} added: ${parameters}.` +
-            (tool().isAtPeak ? ` It is at ${describe(done.from)}.` : ""));
+        say(`${kind[0].toUpperCase()}${kind.slice(1)} added: ` +
+            `${tool().isAtPeak ? describe(done.from) : parameters}.`);
 }
 
 function cancel() {

@@ -1,5 +1,6 @@
 // The chain as an editable list of stages. The daemon has the table of the kinds, with their
 // parameters, limits and units.
+import * as cards from "./cards.js";
 import * as filter from "./filter.js";
 import {element, make} from "./dom.js";
 
@@ -17,10 +18,7 @@ const kindOf = (name) => table.kinds.find((kind) => kind.name === name);
 export function setTable(next) {
     table = next;
     shown = null;
-    element("new-kind").replaceChildren(...table.kinds.map((kind) =>
-        make("option", {value: kind.name, textContent: `${kind.name}: ${kind.summary}`})));
-    element("new-kind").value = "notch";
-    showNew();
+    showKinds();
 }
 
 export const presets = () => table.presets;
@@ -207,7 +205,7 @@ function focusPart(next) {
     else if (item)
         item.querySelector("input, button:enabled").focus();
     else
-        element("new-kind").focus();
+        element("add").querySelector("summary").focus();
 }
 
 export function show() {
@@ -236,19 +234,50 @@ export function show() {
 
 // ---- a new stage ----
 
-let newParameters = [];
+// Values that a new stage begins with, where its kind has no default; others are in the middle.
+const FIRST = {cutoff: 0.2, low: 0.15, high: 0.35, at: [0.25, 0], by: [5, 0], sigma: 2, radius: 2};
+const NARROW = {"cycles/pixel": 0.02, degrees: 10};
 
-// Fields for the parameters that a stage of the kind requires.
-function showNew() {
-    const kind = kindOf(element("new-kind").value);
-    newParameters = !kind ? [] : kind.parameters.filter((about) => about.required)
-        .map((about) => makeParameter(`new-${about.name}`, about, () => {}));
-    for (const {about, set} of newParameters) {
-        const middle = about.minimum !== undefined && fromPosition(STEPS / 2, about);
-        set(about.type === "number" ? middle : about.type === "pair" ? [0.25, 0] :
-            about.type === "choice" ? about.choices[0] : "");
+let newStage = null;        // {kind, parameters} whose required parameters are asked for
+
+function firstValue(about) {
+    const middle = about.minimum !== undefined && fromPosition(STEPS / 2, about);
+    return about.name === "width" ? NARROW[about.unit] : FIRST[about.name] ??
+        (about.type === "number" ? middle : about.type === "choice" ? about.choices[0] : "");
+}
+
+const textOf = (value) => Array.isArray(value) ? value.join("/") : value;
+const required = (kind) => kind.parameters.filter((about) => about.required);
+
+function chainOf(kind, valueOf) {
+    const values = required(kind).map((about) => `${about.name}=${valueOf(about)}`).join(",");
+    return kind.name + (values ? `:${values}` : "");
+}
+
+// A stage whose required parameters all have a number to begin with is added at once.
+function pick(card) {
+    const kind = kindOf(card.name);
+    const isAsked = required(kind).some((about) => !(about.name in FIRST || about.name === "width" ||
+                                                     about.name === "angle"));
+    element("new-stage").hidden = !isAsked;
+    if (!isAsked) {
+        focusNext = {index: listed().length, part: "on"};
+        add(card.chain);
+        return;
     }
-    element("new-parameters").replaceChildren(...newParameters.map(({row}) => row));
+    newStage = {kind, parameters: required(kind).map((about) =>
+        makeParameter(`new-${about.name}`, about, () => {}))};
+    newStage.parameters.forEach(({about, set}) => set(firstValue(about)));
+    element("new-parameters").replaceChildren(...newStage.parameters.map(({row}) => row));
+    element("new-kind").textContent = `New stage: ${kind.name}`;
+    element("new-kind").focus();
+}
+
+function showKinds() {
+    cards.fill("kinds", table.kinds.map((kind) => ({
+        name: kind.name, line: kind.summary, group: cards.groupOf(kind.name),
+        chain: chainOf(kind, (about) => textOf(firstValue(about)))})), pick);
+    element("new-stage").hidden = true;
 }
 
 // Adds a stage as text at the end.
@@ -256,9 +285,10 @@ export function add(text) {
     return filter.change([["add", text]]);
 }
 
-element("new-kind").addEventListener("change", showNew);
-element("new-stage").addEventListener("submit", (event) => {
+element("new-stage").addEventListener("submit", async (event) => {
     event.preventDefault();
-    const values = newParameters.map(({about, get}) => `${about.name}=${get()}`).join(",");
-    add(element("new-kind").value + (values ? `:${values}` : ""));
+    const {kind, parameters} = newStage;
+    focusNext = {index: listed().length, part: "on"};
+    element("new-stage").hidden = await add(chainOf(kind, (about) =>
+        parameters.find((each) => each.about === about).get()));
 });

@@ -1,0 +1,74 @@
+// Lists of kinds and of presets, by what they are for. Each card has a line about it, and the
+// response of its chain as the daemon computes it: zero in the middle, white is kept, black removed.
+import * as filter from "./filter.js";
+import {element, make} from "./dom.js";
+
+const SIDE = 21;            // points of a response, like SIDE in changer.c
+const MOST = 64;            // responses of one request
+const FLAT = 0.02;          // a response that differs by less has nothing to show
+
+// What the kinds are for. A preset is for what its first stage is for.
+const GROUPS = {
+    "Patterns, lines and interference": ["notch", "auto-notch", "bandstop", "directional", "mask"],
+    "Noise and bad pixels": ["denoise", "soft-threshold", "median"],
+    "Blur and sharpness": ["lowpass", "gaussian-blur", "box-blur", "sharpen", "highboost", "wiener"],
+    "Light, lens and sensor": ["homomorphic", "linear-light", "deflicker", "vignette", "undistort",
+                               "dark", "flat", "gain"],
+    "Edges and fine detail": ["highpass", "bandpass", "laplacian", "gradient", "convolve"],
+    "Motion and place": ["stabilise", "shift", "remap"],
+    "For programs that look": ["match", "binarise"],
+};
+export const groupOf = (kind) =>
+    Object.keys(GROUPS).find((group) => GROUPS[group].includes(kind)) || "Others";
+
+// The half that is missing is the other one, turned by 180 degrees.
+function draw(canvas, half) {
+    const all = [...half, ...half.slice(0, SIDE * (SIDE - 1) / 2).reverse()];
+    const most = Math.max(...all), least = Math.min(...all);
+    if (all.length !== SIDE * SIDE || most - least < FLAT)
+        return;
+    const context = canvas.getContext("2d"), image = context.createImageData(SIDE, SIDE);
+    all.forEach((value, i) => {
+        image.data.fill(255 * value / Math.max(1, most), 4 * i, 4 * i + 3);
+        image.data[4 * i + 3] = 255;
+    });
+    context.putImageData(image, 0, 0);
+    canvas.classList.add("drawn");
+}
+
+// cards: [{name, line, group, chain}]. pick(card) is called when one is chosen.
+export function fill(id, cards, pick) {
+    const buttons = new Map(cards.map((card) => {
+        const canvas = make("canvas", {width: SIDE, height: SIDE});
+        const button = make("button", {type: "button", className: "card"}, canvas,
+                            make("strong", {textContent: card.name}),
+                            make("span", {className: "quiet", textContent: card.line}));
+        button.dataset.name = card.name;
+        canvas.setAttribute("aria-hidden", "true");
+        button.addEventListener("click", () => pick(card));
+        return [card, button];
+    }));
+    const groups = [...new Set(cards.map(({group}) => group))];
+    const order = [...Object.keys(GROUPS), ...groups];
+    groups.sort((a, b) => order.indexOf(a) - order.indexOf(b));
+    element(id).replaceChildren(...groups.map((group) => {
+        const inside = cards.filter((card) => card.group === group);
+        return make("details", {}, make("summary", {textContent: `${group} (${inside.length})`}),
+                    make("ul", {className: "cards"},
+                         ...inside.map((card) => make("li", {}, buttons.get(card)))));
+    }));
+    drawAll(cards.filter(({chain}) => chain), buttons);
+}
+
+async function drawAll(cards, buttons) {
+    try {
+        for (let i = 0; i < cards.length; i += MOST) {
+            const some = cards.slice(i, i + MOST);
+            const responses = await filter.fetchResponses(some.map(({chain}) => chain));
+            responses.forEach((half, k) =>
+                draw(buttons.get(some[k]).querySelector("canvas"), half));
+        }
+    } catch {
+        // The lists are useful without them.
+    }
+}

@@ -43,8 +43,8 @@ static int write_preset(struct changer *changer, struct json *json, const char *
 {
     const char *summary, *chain, *problem;
     sd_bus_message *reply = NULL;
-    int r = sd_bus_call_method(changer->bus.bus, NULL, BUS_PATH, BUS_INTERFACE, "GetPreset", NULL,
-                               &reply, "s", name);
+    int r = sd_bus_call_method(changer->bus.bus, NULL, bus_path(changer->bus.bus), BUS_INTERFACE,
+                               "GetPreset", NULL, &reply, "s", name);
     if (r >= 0)
         r = sd_bus_message_read(reply, "sss", &summary, &chain, &problem);
     if (r >= 0) {
@@ -65,8 +65,8 @@ static int write_kinds(struct changer *changer, struct json *json, sd_bus_error 
     const char *name;
     int r = write_reply(changer, json, "kinds", "ListFilters", error);
     if (r >= 0)
-        r = sd_bus_call_method(changer->bus.bus, NULL, BUS_PATH, BUS_INTERFACE, "ListPresets",
-                               error, &reply, NULL);
+        r = sd_bus_call_method(changer->bus.bus, NULL, bus_path(changer->bus.bus), BUS_INTERFACE,
+                               "ListPresets", error, &reply, NULL);
     if (r >= 0)
         r = sd_bus_message_enter_container(reply, 'a', "s");
     json_open(json, "presets", '[');
@@ -181,8 +181,9 @@ static int write_view(struct changer *changer, const struct changer_call *call, 
 {
     sd_bus_message *reply = NULL;
     uint64_t serial;
-    int r = sd_bus_call_method(changer->bus.bus, NULL, BUS_PATH, BUS_INTERFACE, "SetView", error,
-                               &reply, "s", change_request_word(&call->words, 0, 0));
+    int r =
+        sd_bus_call_method(changer->bus.bus, NULL, bus_path(changer->bus.bus), BUS_INTERFACE,
+                           "SetView", error, &reply, "s", change_request_word(&call->words, 0, 0));
     if (r >= 0)
         r = sd_bus_message_read(reply, "t", &serial);
     if (r >= 0)

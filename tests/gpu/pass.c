@@ -371,7 +371,7 @@ static void frames_of_a_fade_do_not_pass(void **state)
     set_up(&subject, "GREY", RECIPE_LUMA, VIEW_PICTURE, "gain:dc=0.5,ac=0.5");
     const struct engine_job job = job_of(&subject, subject.out);
     apply(subject.engine, "gain:dc=0.5,ac=0.5", 1, 0);
-    assert_false(is_launched(subject.engine, &job));
+    assert_int_equal(is_launched(subject.engine, &job), !gpu_device_is_cpu(device));
     apply(subject.engine, "none", 2, FRAMES);
     for (unsigned i = 0; engine_is_fading(subject.engine) && i <= FRAMES; i++)
         assert_true(is_launched(subject.engine, &job));

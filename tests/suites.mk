@@ -143,7 +143,8 @@ test-changes: all
 	$(if $(SAN),@$(MAKE) -s SAN= BUILD=build build/libfftd.so.0)
 	@FFTD_BUILD=$(abspath $(BUILD)) FFTD_LIBRARY=$(abspath build/libfftd.so.0) FFTD_DEVICE=$(DEVICE) \
 	    CHANGE_SECONDS=$(CHANGE_SECONDS) $(call run-suite,changes,$$(($(CHANGE_SECONDS) + 900))) \
-	    --pytest tests/integration/test_changes.py
+	    --pytest tests/integration/test_changes.py \
+	    tests/integration/test_short_filters.py::test_techniques_take_turns
 
 test-valgrind: all $(call test-programs,unit) | $(LOCALES)/de_DE.UTF-8
 	@tests/tools/deps.sh valgrind

@@ -1,18 +1,22 @@
 /* Responses: what the steps compute from a chain, and how it comes into use. */
+#include <complex.h>
 #include <errno.h>
 #include <stdlib.h>
 
 #include "engine/engine_private.h"
 #include "engine/fade.h"
 
-/* Whether a chain changes nothing: H is 1, and it needs nothing that the empty chain does not. */
-static bool is_none(const struct filter_chain *chain, const struct recipe *settings)
+/* Returns H if it is a factor, and if the chain needs nothing else that the empty one does not: 1,
+ * if it changes nothing. Negative: it is more than that, or the engine may not use it. */
+static double factor_in(const struct filter_chain *chain, const struct recipe *settings)
 {
     const struct filter_chain none = {.count = 0};
-    if (filter_chain_has_response(chain))
-        return false;
     const struct recipe needed = recipe_of(chain, settings), least = recipe_of(&none, settings);
-    return recipe_equal(&needed, &least);
+    if (!recipe_equal(&needed, &least))
+        return -1;
+    if (!filter_chain_has_response(chain))
+        return 1;
+    return needed.reach.is_short ? creal(filter_chain_response(chain, 0, 0)) : -1;
 }
 
 int engine_design(const struct engine *engine, const struct filter_chain *chain,
@@ -26,7 +30,7 @@ int engine_design(const struct engine *engine, const struct filter_chain *chain,
     struct engine_response *response = calloc(1, sizeof *response);
     if (response == NULL)
         return error_set(why, ENOMEM, "out of memory while computing a filter's response");
-    response->is_none = is_none(chain, &engine->options.recipe);
+    response->factor = factor_in(chain, &engine->options.recipe);
     for (unsigned i = 0; i < engine->component_count && r == 0; i++) {
         const struct component *component = &engine->component[i];
         for (unsigned k = 0; engine_steps[k] != NULL && r == 0; k++)
@@ -70,7 +74,7 @@ void engine_apply(struct engine *engine, struct engine_response *response, uint6
     fade_destroy(engine->filter.fade);
     engine->filter.fade = fade;
     engine->filter.serial = serial;
-    engine->filter.is_none = response->is_none;
+    engine->filter.factor = response->factor;
     engine->filter.change++;
     for (unsigned i = 0; i < engine->component_count; i++)
         for (unsigned k = 0; engine_steps[k] != NULL; k++) {

@@ -178,6 +178,8 @@ int engine_describe_frames(struct engine *ret, struct gpu_device *device,
     ret->source_bytes = plane_end(&source.plane[ret->filtered_planes - 1]);
     ret->frame_bytes = plane_end(&format->plane[ret->filtered_planes - 1]);
     ret->may_pass = may_pass(ret);
+    ret->may_multiply = ret->may_pass && gpu_device_is_cpu(device) && ret->filtered_planes == 1 &&
+                        ret->info->kind == SAMPLE_U8 && ret->info->step == 1;
     return 0;
 }
 

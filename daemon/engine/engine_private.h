@@ -91,6 +91,7 @@ struct engine {
     size_t frame_bytes;       /* of the same planes of the result */
     unsigned filtered_planes; /* planes 0 .. this - 1 go through the device */
     bool may_pass;            /* the result of a frame that nothing changes is the frame */
+    bool may_multiply;        /* and the host may multiply it by a factor */
     struct component component[MAX_COMPONENTS];
     unsigned component_count;
     struct slot slot[ENGINE_MAX_IN_FLIGHT];
@@ -100,7 +101,7 @@ struct engine {
         uint64_t serial;
         uint64_t change;   /* counts the responses that have come into use */
         struct fade *fade; /* into the components' responses; NULL: none */
-        bool is_none;      /* it changes nothing */
+        double factor;     /* of samples, if it is nothing else; 1: it changes nothing; negative */
     } filter;              /* of new frames */
     int event_fd;
     pthread_mutex_t mutex;
@@ -115,7 +116,7 @@ struct engine {
 struct engine_response {
     struct transform_response data[MAX_COMPONENTS][ENGINE_MAX_STEPS];
     struct fade *fade; /* with which it comes into use; NULL: at once */
-    bool is_none;      /* the chain changes nothing */
+    double factor;     /* as engine->filter.factor */
 };
 
 /* Describes the engine for comparison.h, as one that is compared on this device. */

@@ -10,6 +10,7 @@
 
 #include "engine/fade.h"
 #include "engine/corrector.h"
+#include "engine/factor.h"
 
 #define NEUTRAL_CHROMA 128
 
@@ -182,16 +183,31 @@ static void watch_done(struct slot *slot)
     pthread_mutex_unlock(&engine->mutex);
 }
 
-/* ---- frames that nothing changes ----------------------------------------------------------- */
+/* ---- frames that nothing changes, or a factor
+ * ----------------------------------------------------------- */
 
 /* Whether the host copies the next frame instead of having it filtered. A device with memory of its
  * own that is sent frames from where they are, or one that reads them there, takes less of the
  * processor's time than a copy would. */
 static bool passes(const struct engine *engine, const struct engine_job *job)
 {
-    return engine->may_pass && engine->filter.is_none && engine->filter.fade == NULL &&
+    struct factor factor;
+    const bool is_simple = engine->filter.factor == 1
+                               ? engine->may_pass
+                               : engine->may_multiply && factor_of(&factor, engine->filter.factor);
+    return is_simple && engine->filter.fade == NULL &&
            (job->memory == NULL || gpu_device_is_cpu(engine->device)) && !job->is_dispatched &&
            job->correction == NULL && !job_is_shifted(job);
+}
+
+static void multiply_plane(const struct engine *engine, const struct engine_job *job)
+{
+    const struct fftd_plane *plane = &engine->format.plane[0];
+    struct factor factor;
+    factor_of(&factor, engine->filter.factor);
+    for (unsigned i = 0; i < plane->rows; i++)
+        factor_multiply(factor, job->out + plane->offset + (size_t)i * plane->stride,
+                        job->in[0] + (size_t)i * job->in_stride[0], plane->row_bytes);
 }
 
 /* The frame is finished when those before it are, so usually at once. */
@@ -200,8 +216,11 @@ static void pass_frame(struct slot *slot)
     struct engine *engine = slot->engine;
     struct waiter *waiter = &engine->waiter;
     const int64_t begun_ns = slot->accounted_ns = clock_now_ns();
-    slot->result.copies.passed_bytes =
-        take_planes(&engine->format, &slot->job, slot->job.out, 0, engine->format.plane_count);
+    const bool is_same = engine->filter.factor == 1;
+    if (!is_same)
+        multiply_plane(engine, &slot->job);
+    slot->result.copies.passed_bytes = take_planes(&engine->format, &slot->job, slot->job.out,
+                                                   is_same ? 0 : 1, engine->format.plane_count);
     slot_account(slot, OVERHEAD_COPY);
     slot->passed = true;
     slot->job.memory = NULL;

@@ -1,7 +1,7 @@
 /* The arithmetic of direct_products.cl for small taps and samples of 8 bits: integers of 16 bits,
  * of which a register holds twice as many as of floats. Of each product the upper half is kept. How
  * far from the right ones results may be is allowed for where taps are found (filters/taps.c,
- * SHORT_ERROR).
+ * short_error).
  *
  * Units: 128 is subtracted from samples, so that they reach as far to both sides of 0. The sum of
  * the taps along rows is 1, so this holds for the ring, and sums along columns make up for it. A

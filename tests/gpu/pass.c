@@ -2,6 +2,7 @@
  * them wait: it replaces OpenCL's function that launches one. */
 #include <dlfcn.h>
 #include <errno.h>
+#include <math.h>
 #include <poll.h>
 #include <stdlib.h>
 #include <string.h>
@@ -188,7 +189,9 @@ static void what_changes_frames_needs_kernels(void **state)
                                          "denoise",
                                          "linear-light",
                                          "undistort:fx=60,fy=60,cx=30,cy=16,k1=-0.2",
-                                         "gain:dc=0.5,ac=0.5",
+                                         "gain:dc=-1,ac=-1",
+                                         "gain:dc=16,ac=16",
+                                         "gain:dc=0.5,ac=0.5 | homomorphic",
                                          "gaussian-blur:sigma=2"};
     struct subject subject;
     (void)state;
@@ -204,6 +207,50 @@ static void what_changes_frames_needs_kernels(void **state)
     const struct engine_job job = job_of(&subject, subject.out);
     assert_true(is_launched(subject.engine, &job));
     tear_down(&subject);
+}
+
+/* What the host makes differs from what kernels make only where a result is nearly halfway. */
+static void the_host_multiplies_bytes(void **state)
+{
+    static const struct {
+        const char *chain, *format;
+        enum recipe_planes planes;
+        double factor; /* 0: kernels are needed */
+    } cases[] = {
+        {"gain:dc=0.45,ac=0.45", "GREY", RECIPE_LUMA, 0.45},
+        {"gain:dc=1.3,ac=1.3", "NV12", RECIPE_LUMA, 1.3},
+        {"gain:dc=15.9,ac=15.9", "YUV420", RECIPE_LUMA, 15.9},
+        {"gain:dc=0,ac=0", "GREY", RECIPE_LUMA, 0.0},
+        {"convolve:kernel=0.7 | gain:dc=1.1,ac=1.1", "GREY", RECIPE_LUMA, 0.77},
+        {"gain:dc=0.45,ac=0.45", "Y16", RECIPE_LUMA, -1},
+        {"gain:dc=0.45,ac=0.45", "YUYV", RECIPE_LUMA, -1},
+        {"gain:dc=0.45,ac=0.45", "NV12", RECIPE_ALL, -1},
+        {"gain:dc=0.45,ac=0.45", "XRGB32", RECIPE_LUMA, -1},
+    };
+    (void)state;
+    if (!gpu_device_is_cpu(device))
+        skip();
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        struct subject subject;
+        set_up(&subject, cases[i].format, cases[i].planes, VIEW_PICTURE, cases[i].chain);
+        const struct engine_job job = job_of(&subject, subject.out);
+        apply(subject.engine, cases[i].chain, 1, 0);
+        if (is_launched(subject.engine, &job) != (cases[i].factor < 0))
+            fail_msg("%s, %s", cases[i].chain, cases[i].format);
+        for (unsigned k = 0; k < WIDTH * HEIGHT && cases[i].factor >= 0; k++) {
+            const uint8_t out = subject.out[k / WIDTH * subject.format.plane[0].stride + k % WIDTH];
+            const double exact = fmin(subject.in[k] * cases[i].factor, 255);
+            if (!(fabs(out - exact) < 0.5 + 1 / 16.))
+                fail_msg("%s: %u of %u", cases[i].chain, out, subject.in[k]);
+        }
+        for (unsigned p = 1; p < subject.format.plane_count && cases[i].factor >= 0; p++)
+            for (unsigned y = 0; y < subject.format.plane[p].rows; y++)
+                assert_memory_equal(subject.out + subject.format.plane[p].offset +
+                                        (size_t)y * subject.format.plane[p].stride,
+                                    job.in[p] + (size_t)y * job.in_stride[p],
+                                    subject.format.plane[p].row_bytes);
+        tear_down(&subject);
+    }
 }
 
 static void what_moves_or_corrects_one_frame_needs_kernels(void **state)
@@ -275,10 +322,12 @@ static void passed_frames_keep_their_order(void **state)
     assert_int_equal(code, CL_SUCCESS);
     struct engine_job job = job_of(&subject, store.frame[0]);
     job.output = store.output;
+    job.is_dispatched = true;
     submit(subject.engine, &job);
     apply(subject.engine, "none", 2, 0);
     job.out = job.tag = store.frame[1];
     job.output_frame = 1;
+    job.is_dispatched = false;
     submit(subject.engine, &job);
     assert_int_equal(engine_in_flight(subject.engine), 2);
     assert_int_equal(engine_submit(subject.engine, &job, &why), -EBUSY);
@@ -304,6 +353,7 @@ static void passed_frames_keep_their_order(void **state)
     /* Nothing of a passed frame is the device's, which may store there again. */
     assert_false(engine_abandon(subject.engine));
     apply(subject.engine, "gain:dc=0.5,ac=0.5", 3, 0);
+    job.is_dispatched = true;
     assert_true(is_launched(subject.engine, &job));
     assert_memory_equal(store.frame[1], store.frame[0], WIDTH);
     engine_output_destroy(store.output);
@@ -321,7 +371,7 @@ static void frames_of_a_fade_do_not_pass(void **state)
     set_up(&subject, "GREY", RECIPE_LUMA, VIEW_PICTURE, "gain:dc=0.5,ac=0.5");
     const struct engine_job job = job_of(&subject, subject.out);
     apply(subject.engine, "gain:dc=0.5,ac=0.5", 1, 0);
-    assert_true(is_launched(subject.engine, &job));
+    assert_int_equal(is_launched(subject.engine, &job), !gpu_device_is_cpu(device));
     apply(subject.engine, "none", 2, FRAMES);
     for (unsigned i = 0; engine_is_fading(subject.engine) && i <= FRAMES; i++)
         assert_true(is_launched(subject.engine, &job));
@@ -338,6 +388,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(frames_of_all_formats_pass_as_kernels_would_make_them),
         cmocka_unit_test(what_changes_frames_needs_kernels),
+        cmocka_unit_test(the_host_multiplies_bytes),
         cmocka_unit_test(what_moves_or_corrects_one_frame_needs_kernels),
         cmocka_unit_test(a_gpu_reads_frames_where_they_are),
         cmocka_unit_test(passed_frames_keep_their_order),

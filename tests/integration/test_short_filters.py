@@ -2,6 +2,8 @@
 each frame is made by exactly one filter, or by the blend that is its turn, and none is missed."""
 
 import itertools
+import os
+import time
 
 import numpy
 import pytest
@@ -18,7 +20,9 @@ PADDED = "160x120 in 256x216"
 NONE, KERNEL, SHORT, LONG = ("none", "convolve:kernel=0 1 0/1 4 1/0 1 0,normalise=sum",
                              "gaussian-blur:sigma=2", "gaussian-blur:sigma=6")
 SHARPER, SHARPEST = "sharpen:sigma=4", "sharpen:sigma=4.5"  # their band is wide: tiles
+GAIN, BOX = "gain:dc=0.8,ac=0.8", "box-blur:radius=3"  # by the host, by running sums
 TILES = "engine.technique=tiles"
+SECONDS = float(os.environ.get("CHANGE_SECONDS", "3"))
 
 
 def response(model, text):
@@ -28,6 +32,11 @@ def response(model, text):
         return numpy.ones(model.squared.shape)
     if text == KERNEL:
         return (4 + 2 * numpy.cos(2 * numpy.pi * fx) + 2 * numpy.cos(2 * numpy.pi * fy)) / 8
+    if text == GAIN:
+        return numpy.full(model.squared.shape, 0.8)
+    if text == BOX:
+        return numpy.multiply(*(sum(numpy.cos(2 * numpy.pi * i * f) for i in range(-3, 4)) / 7
+                                for f in (fx, fy)))
     blur = numpy.exp(-2 * numpy.pi ** 2 * float(text.split("=")[1]) ** 2 * model.squared)
     return 2 - blur if text.startswith("sharpen") else blur
 
@@ -69,6 +78,33 @@ def test_each_frame_is_made_by_one_filter(start, scene, tmp_path):
         expected = model.filtered(response(model, filters[frame.filter_serial]))
         assert distance(pixels(frame), expected) <= 1, filters[frame.filter_serial]
         assert not frame.flags & BLENDED
+
+
+def test_techniques_take_turns(start, scene, tmp_path):
+    """Changes that do not wait for the one before: `make test-changes` makes them for a minute."""
+    turns = (GAIN, KERNEL, LONG, BOX, SHARPER, SHORT, NONE)
+    daemon, model = begin(start, scene, tmp_path, "--filter", NONE)
+    filters = {1: NONE}
+    techniques = set()
+    with Recorder(daemon) as reader:
+        frames = [reader.next()]
+        end = None
+        for text in itertools.cycle(turns):
+            serial = daemon.change("filter", "set", text)
+            filters[serial] = text
+            if len(filters) <= len(turns) + 1:  # kernels are compiled
+                frames += reader.take_until(lambda frame: frame.filter_serial == serial)
+                techniques.add(daemon.ctl_json("status")["Engine"].split()[0])
+                end = time.monotonic() + SECONDS
+            elif time.monotonic() > end:
+                break
+            frames += [reader.next() for _ in range(5)]
+        frames += reader.take_until(lambda frame: frame.filter_serial == serial)
+    assert techniques >= {"direct", "fused"}
+    assert_gapless(frames)
+    for frame in frames:
+        expected = model.filtered(response(model, filters[frame.filter_serial]))
+        assert distance(pixels(frame), expected) <= 1, filters[frame.filter_serial]
 
 
 @pytest.mark.parametrize("old, new, during, after", [

@@ -95,8 +95,8 @@ static int prepare(struct camera *camera, struct ring *const *continued, bool wa
         return r;
     }
     atomic_store(&mailbox->progress_ns, clock_now_ns());
-    reconciler_init(&camera->reconciler, &camera->config, mailbox, camera->output, camera->observer,
-                    continued);
+    reconciler_init(&camera->reconciler, &camera->config, mailbox, camera->output, &camera->shares,
+                    camera->observer, continued);
     r = reconcile_open(&camera->reconciler, wait, why);
     if (r == 0) {
         r = -pthread_create(&camera->thread, NULL, camera_thread, &camera->reconciler);

@@ -361,6 +361,7 @@ void output_init(struct output *ret, const char *name, const struct config *conf
         .name = name,
         .config = config,
         .designer = parts->designer,
+        .share = {.shares = parts->shares, .output = parts->box->output},
         .observer = parts->observer,
         .recovery = parts->recovery,
         .lent = parts->lent,

@@ -98,6 +98,8 @@ static int adopt_format(struct reconciler *reconciler, uint64_t source_number, s
         r = output_change_describe(&path->output[i], captured, &frames[i], why);
     for (unsigned i = 0; r == 0 && i < path->output_count; i++)
         r = output_change_reserve(&path->output[i], &reconciler->desired, &frames[i], why);
+    for (unsigned i = 0; r < 0 && i < path->output_count; i++)
+        memory_share_forget(&path->output[i].share);
     for (unsigned i = 0; r == 0 && i < path->output_count; i++)
         r = output_change_adopt(&path->output[i], &frames[i], captured, why);
     if (r == 0)
@@ -341,6 +343,10 @@ static void report_output_state(struct reconciler *reconciler, struct output *ou
     if (state == CAMERA_STARTING && build.total > 0 &&
         (output->engine == NULL || is_preparing(reconciler)))
         error_set(&reason, 0, REPORT_COMPILING, build.done, build.total);
+    if (state == CAMERA_ONLINE && !output_is_needed(output)) {
+        state = CAMERA_PAUSED;
+        error_set(&reason, 0, "there are no readers of this output");
+    }
     /* The daemon exits once the state is `finished`, so that is reported only after the last frame
      * was read. */
     if (state == CAMERA_FINISHED && frame_path_is_unread(path)) {
@@ -402,8 +408,8 @@ int64_t reconcile_deadline_ns(const struct reconciler *reconciler)
 }
 
 void reconciler_init(struct reconciler *ret, const struct config *config, struct mailbox *mailbox,
-                     const struct reconciler_output *outputs, struct observer *observer,
-                     struct ring *const *continued)
+                     const struct reconciler_output *outputs, struct memory_shares *shares,
+                     struct observer *observer, struct ring *const *continued)
 {
     ret->config = config;
     ret->mailbox = mailbox;
@@ -415,6 +421,7 @@ void reconciler_init(struct reconciler *ret, const struct config *config, struct
         /* Each output's designer has its device for itself, so only one can read frames where the
          * source has captured them. */
         const struct output_parts parts = {.designer = outputs[i].designer,
+                                           .shares = shares,
                                            .observer = observer,
                                            .recovery = &ret->path.recovery,
                                            .lent = i == 0 ? &ret->path.lent : NULL,

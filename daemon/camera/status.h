@@ -21,7 +21,8 @@ enum camera_state {
     CAMERA_REFUSED, /* the source is there but rejects the requested settings */
     CAMERA_FAILED,  /* the engine failed and is being rebuilt, and frames are dropped; or the source
                        could not be opened at the start, and is not waited for */
-    CAMERA_PAUSED,  /* there are no readers (idle = "pause"); the next reader starts it again */
+    CAMERA_PAUSED,  /* there are no readers, of the camera (idle = "pause") or of this output; the
+                       next one starts it again */
     CAMERA_FINISHED /* the file has ended, or `output.frames` frames have been published */
 };
 extern const char *const camera_state_names[]; /* "online" */

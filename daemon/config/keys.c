@@ -454,7 +454,7 @@ static const struct config_key keys[] = {
     },
     {
         .name = "outputs",
-        .initial = "( )",
+        .initial = "()",
         .summary = "more pictures of the camera, each with a ring of its own",
         .type = &config_type_outputs,
         FIELD(outputs),

@@ -105,7 +105,7 @@ static void print_outputs(const void *field, const struct config_key *key, char 
         }
         text_append(text, size, " }");
     }
-    text_append(text, size, " )");
+    text_append(text, size, "%s)", outputs->count > 0 ? " " : "");
 }
 
 /* ---- from a file ---- */

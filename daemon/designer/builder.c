@@ -453,9 +453,11 @@ int builder_design(struct builder *builder, const struct engine_frames *frames,
     if (r == 0)
         r = design(engine, chain, fade, ret, why);
     if (r == 0)
-        builder->use = use;
+        memory_share_take(&builder->memory.share);
     else
-        memory_share_set(&builder->memory.share, &builder->use);
+        memory_share_forget(&builder->memory.share);
+    if (r == 0)
+        builder->use = use;
     if (engine == builder->engine)
         return r;
     if (r < 0) {

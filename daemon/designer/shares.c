@@ -4,7 +4,7 @@
 
 void memory_shares_init(struct memory_shares *ret)
 {
-    *ret = (struct memory_shares){.use = {{0, 0}}};
+    *ret = (struct memory_shares){.built = {{0, 0}}};
     pthread_mutex_init(&ret->lock, NULL);
 }
 
@@ -23,20 +23,31 @@ int memory_share_check(const struct memory_share *share, const struct budget *bu
         return budget_check(budget, need, what, why);
     pthread_mutex_lock(&shares->lock);
     for (unsigned i = 0; i < CONFIG_MAX_OUTPUTS; i++)
-        if (i != share->output && shares->use[i].host + shares->use[i].device > 0)
-            budget_add(&all, "other outputs", shares->use[i].host, shares->use[i].device);
+        if (i != share->output && shares->reserved[i].host + shares->reserved[i].device > 0)
+            budget_add(&all, "other outputs", shares->reserved[i].host, shares->reserved[i].device);
     const int r = budget_check(budget, &all, what, why);
     if (r == 0 && reserves)
-        shares->use[share->output] = budget_use_of(budget, need);
+        shares->reserved[share->output] = budget_use_of(budget, need);
     pthread_mutex_unlock(&shares->lock);
     return r;
 }
 
-void memory_share_set(const struct memory_share *share, const struct budget_use *use)
+static void copy(const struct memory_share *share, const struct budget_use *from,
+                 struct budget_use *to)
 {
-    if (share->shares == NULL)
-        return;
     pthread_mutex_lock(&share->shares->lock);
-    share->shares->use[share->output] = *use;
+    to[share->output] = from[share->output];
     pthread_mutex_unlock(&share->shares->lock);
+}
+
+void memory_share_take(const struct memory_share *share)
+{
+    if (share->shares != NULL)
+        copy(share, share->shares->reserved, share->shares->built);
+}
+
+void memory_share_forget(const struct memory_share *share)
+{
+    if (share->shares != NULL)
+        copy(share, share->shares->built, share->shares->reserved);
 }

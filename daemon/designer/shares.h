@@ -12,7 +12,8 @@
 
 struct memory_shares {
     pthread_mutex_t lock;
-    struct budget_use use[CONFIG_MAX_OUTPUTS];
+    struct budget_use built[CONFIG_MAX_OUTPUTS];    /* what is in use */
+    struct budget_use reserved[CONFIG_MAX_OUTPUTS]; /* that, or what is to replace it */
 };
 
 /* One output's place among them. shares NULL: the output is alone. */
@@ -30,7 +31,8 @@ int memory_share_check(const struct memory_share *share, const struct budget *bu
                        const struct budget_need *need, bool reserves, const char *what,
                        struct error *why);
 
-/* Sets what the output takes, after a need that was reserved has not come into use. */
-void memory_share_set(const struct memory_share *share, const struct budget_use *use);
+/* What was reserved has come into use, or will not. */
+void memory_share_take(const struct memory_share *share);
+void memory_share_forget(const struct memory_share *share);
 
 #endif

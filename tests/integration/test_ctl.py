@@ -17,9 +17,9 @@ from png import Png
 
 CTL = BUILD / "fftd-ctl"
 ROOT = pathlib.Path(__file__).resolve().parents[2]
-COMMANDS = ["list", "status", "stats", "watch", "filter", "set", "view", "camera", "reload",
-            "snapshot", "frames", "convert", "calibrate", "diagnose", "tune", "check", "devices",
-            "report"]
+COMMANDS = ["list", "status", "output", "stats", "watch", "filter", "set", "view", "camera",
+            "reload", "snapshot", "frames", "convert", "calibrate", "diagnose", "tune", "check",
+            "devices", "report"]
 FORMATS = {"Y10": 2, "YUYV": 2, "NV12": 1.5, "RGB24": 3}
 
 

@@ -39,7 +39,7 @@ static int teardown(void **state)
 static bool publish_blended(void)
 {
     publish(1);
-    struct ring *ring = camera_ring(camera);
+    struct ring *ring = camera_ring(camera, CAMERA_MAIN);
     const uint64_t newest = slot_load(ring->header->newest);
     return (slot_load(ring_slot(ring, FFTD_NEWEST_SLOT(newest))->flags) & FFTD_FLAG_BLENDED) != 0;
 }
@@ -65,7 +65,7 @@ static uint64_t change(const char *text, unsigned fade_frames)
     struct error why;
     uint64_t serial = 0;
     assert_int_equal(filter_chain_parse(&chain, text, NULL), 0);
-    assert_int_equal(camera_set_filter(camera, &chain, fade_frames, &serial, &why), 0);
+    assert_int_equal(camera_set_filter(camera, CAMERA_MAIN, &chain, fade_frames, &serial, &why), 0);
     return serial;
 }
 
@@ -97,13 +97,15 @@ static void too_many_frames_are_refused(void **state)
     (void)state;
     start();
     assert_int_equal(filter_chain_parse(&chain, NARROW, NULL), 0);
-    assert_int_equal(camera_set_filter(camera, &chain, CAMERA_MAX_FADE + 1, &serial, &why),
-                     -EINVAL);
+    assert_int_equal(
+        camera_set_filter(camera, CAMERA_MAIN, &chain, CAMERA_MAX_FADE + 1, &serial, &why),
+        -EINVAL);
     assert_string_equal(why.text, "a fade of 301 frames is out of range: expected 0 .. 300");
     assert_int_equal(serial, 7);
     look();
     assert_int_equal(status.wanted_serial, 1);
-    assert_int_equal(camera_set_filter(camera, &chain, CAMERA_MAX_FADE, &serial, &why), 0);
+    assert_int_equal(camera_set_filter(camera, CAMERA_MAIN, &chain, CAMERA_MAX_FADE, &serial, &why),
+                     0);
     assert_int_equal(serial, 2);
 }
 
@@ -214,8 +216,8 @@ static void another_view_is_taken_at_once(void **state)
     wait_for_fades(1);
     assert_frames(2, "bb");
     assert_int_equal(status.view, VIEW_PICTURE);
-    assert_int_equal(camera_set_view(camera, VIEW_SPECTRUM), 3);
-    assert_int_equal(camera_get_view(camera), VIEW_SPECTRUM);
+    assert_int_equal(camera_set_view(camera, CAMERA_MAIN, VIEW_SPECTRUM), 3);
+    assert_int_equal(camera_get_view(camera, CAMERA_MAIN), VIEW_SPECTRUM);
     offer_until(3);
     assert_frames(3, "--");
     assert_int_equal(status.view, VIEW_SPECTRUM);
@@ -225,7 +227,7 @@ static void another_view_is_taken_at_once(void **state)
     assert_frames(4, "bb-");
     assert_int_equal(status.view, VIEW_SPECTRUM);
     assert_int_equal(fake_engine_get(&fake_engine.engines_created), 2);
-    camera_set_view(camera, VIEW_PICTURE);
+    camera_set_view(camera, CAMERA_MAIN, VIEW_PICTURE);
     change(NARROW, 3); /* the designer may see both changes as one */
     offer_until(6);
     assert_int_equal(status.view, VIEW_PICTURE);
@@ -290,7 +292,7 @@ static void a_tuned_engine_waits_for_the_end_of_a_fade(void **state)
     wait_for_fades(1);
     assert_frames(2, "b");
     FAKE_ENGINE_SET(search_steps, 1);
-    assert_int_equal(camera_tune(camera, false, &why), 0);
+    assert_int_equal(camera_tune(camera, CAMERA_MAIN, false, &why), 0);
     WAIT_FOR(fake_engine_get(&fake_engine.engines_created) == 2);
     assert_frames(2, "bbbb-");
     WAIT_FOR(fake_engine_get(&fake_engine.engines) == 1);

@@ -113,13 +113,14 @@ static void test_a_slot_that_the_device_keeps_stays_open(void **state)
     config.engine.frame_timeout_s = FRAME_TIMEOUT_S;
     start();
     publish(3);
-    const struct view old = view_of(camera_ring(camera));
+    const struct view old = view_of(camera_ring(camera, CAMERA_MAIN));
     FAKE_ENGINE_SET(hold, true);
     fake_capture_offer();
     WAIT_FOR(status.state == CAMERA_FAILED);
     WAIT_FOR(status.generation == 2);
     assert_int_equal(count_open(&old, &frame), 1);
-    camera_ring(camera); /* the main loop serves the new ring, and the old one is destroyed */
+    camera_ring(camera,
+                CAMERA_MAIN); /* the main loop serves the new ring, and the old one is destroyed */
     WAIT_FOR(state_of(&old) == FFTD_STATE_RETIRED);
     assert_int_equal(fake_engine_get(&fake_engine.stored_late), 0);
     const uint8_t before = frame[0];
@@ -137,8 +138,8 @@ static void test_a_slot_that_the_device_keeps_stays_open(void **state)
 
     /* Numbers go on, and no slot of the new ring was given to the other device. */
     publish(7);
-    assert_int_equal(ring_newest(camera_ring(camera)), status.published);
-    const struct view new = view_of(camera_ring(camera));
+    assert_int_equal(ring_newest(camera_ring(camera, CAMERA_MAIN)), status.published);
+    const struct view new = view_of(camera_ring(camera, CAMERA_MAIN));
     assert_int_equal(count_open(&new, &frame), 0);
     close_view(&new);
     assert_int_equal(status.generation, 2);
@@ -156,7 +157,7 @@ static void test_a_refused_frame_keeps_no_slot(void **state)
     FAKE_ENGINE_SET(submit_result, 0);
     OFFER_UNTIL(status.state == CAMERA_ONLINE);
     assert_int_equal(status.generation, 1);
-    const struct view view = view_of(camera_ring(camera));
+    const struct view view = view_of(camera_ring(camera, CAMERA_MAIN));
     assert_int_equal(count_open(&view, &frame), 0);
     close_view(&view);
 }
@@ -167,7 +168,7 @@ static void test_a_ring_is_replaced_under_an_output(void **state)
     (void)state;
     start();
     publish(2);
-    const struct view old = view_of(camera_ring(camera));
+    const struct view old = view_of(camera_ring(camera, CAMERA_MAIN));
     FAKE_ENGINE_SET(hold, true);
     const unsigned before = fake_engine_get(&fake_engine.submitted);
     fake_capture_offer();

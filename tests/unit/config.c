@@ -731,7 +731,7 @@ static void outputs_are_read_and_printed(void **state)
     snprintf(assignment, sizeof assignment, "outputs=%s", printed);
     set(&again, assignment);
     assert_true(config_key_equal(&config, &again, key));
-    set(&again, "outputs=( )");
+    set(&again, "outputs=()");
     assert_int_equal(config_output_count(&again), 1);
 }
 

@@ -75,6 +75,36 @@ static void sockets_come_and_go(void **state)
     assert_int_equal(access(dir, F_OK), -1);
 }
 
+/* Who may connect to `frames` may connect to the sockets of named outputs, and nobody else. */
+static void sockets_in_folders_have_the_access_of_the_first(void **state)
+{
+    (void)state;
+    static const mode_t modes[] = {0600, 0660};
+    for (unsigned i = 0; i < 2; i++) {
+        struct runtime *runtime;
+        struct stat st;
+        char path[128];
+        const mode_t mask = umask(0077);
+        assert_int_equal(runtime_create(&runtime, dir, NULL), 0);
+        int first = runtime_listen(runtime, "frames", SOCK_SEQPACKET, NULL);
+        assert_int_equal(chmod(sock, modes[i]), 0);
+        int fd = runtime_listen(runtime, "outputs/small/frames", SOCK_SEQPACKET, NULL);
+        umask(mask);
+        assert_true(first >= 0 && fd >= 0);
+        snprintf(path, sizeof path, "%s/outputs/small/frames", dir);
+        assert_int_equal(stat(path, &st), 0);
+        assert_int_equal(st.st_mode & 07777, modes[i]);
+        assert_int_equal(connect_to(path, SOCK_SEQPACKET), 0);
+        snprintf(path, sizeof path, "%s/outputs/small", dir);
+        assert_int_equal(stat(path, &st), 0);
+        assert_int_equal(st.st_mode & 07777, 0755);
+        close(first);
+        close(fd);
+        runtime_destroy(runtime);
+        assert_int_equal(access(dir, F_OK), -1);
+    }
+}
+
 static void a_second_daemon_is_refused(void **state)
 {
     (void)state;
@@ -324,6 +354,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(sockets_come_and_go),
+        cmocka_unit_test(sockets_in_folders_have_the_access_of_the_first),
         cmocka_unit_test(a_second_daemon_is_refused),
         cmocka_unit_test(the_loser_leaves_the_winners_directory),
         cmocka_unit_test(a_dead_daemons_socket_is_replaced),

@@ -169,8 +169,9 @@ static struct camera_status wait_for_frames(void)
     for (;;) {
         struct pollfd poll_fd = {.fd = camera_fd(camera), .events = POLLIN};
         poll(&poll_fd, 1, 1000);
-        camera_take_events(camera);
-        camera_get_status(camera, &status);
+        unsigned events[CONFIG_MAX_OUTPUTS];
+        camera_take_events(camera, events);
+        camera_get_status(camera, CAMERA_MAIN, &status);
         if (status.published > 0 && status.filter_serial == status.wanted_serial)
             return status;
         if (status.state != CAMERA_STARTING && status.state != CAMERA_ONLINE)
@@ -219,7 +220,7 @@ static struct picture published(const struct format_info *info, uint32_t ret_pad
     start_camera(info);
     const struct camera_status status = wait_for_frames();
     read_padded(status.engine, ret_padded);
-    frames_set_ring(&frames, camera_ring(camera));
+    frames_set_ring(&frames, camera_ring(camera, CAMERA_MAIN));
     assert_int_equal(fftd_open(&client, frames.dir), 0);
     return read_frame(status.filter_serial);
 }

@@ -18,6 +18,9 @@
  *     }
  *     fftd_close(camera);
  *
+ * "front:small" is the output `small` of the camera `front`, and "front" its output `main`. Frames
+ * that were made of one captured frame have the same source_sequence and captured_ns.
+ *
  * The library starts no threads, does not log, and allocates nothing after fftd_open. Functions
  * return 0, a positive count or a negative errno. Only one thread may use a struct fftd at a time;
  * a process may open several. The daemon waits for no reader but those of fftd_open_lossless: a

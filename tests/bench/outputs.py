@@ -1,0 +1,108 @@
+#!/usr/bin/python3
+"""What further outputs of one camera cost: processor time of the daemon for each frame of main,
+with outputs that are read and that are not.
+
+    outputs.py [FRAMES]     prints a table; FFTD_BUILD is the build folder, FFTD_DEVICE the device
+"""
+
+import contextlib
+import ctypes
+import os
+import pathlib
+import subprocess
+import sys
+import tempfile
+import time
+
+BUILD = pathlib.Path(os.environ.get("FFTD_BUILD", "build")).resolve()
+DEVICE = os.environ.get("FFTD_DEVICE", "auto")
+WIDTH, HEIGHT, FPS = 1280, 720, 15
+TICK = os.sysconf("SC_CLK_TCK")
+FILTER = "gaussian-blur:sigma=3"
+# Name, size of each further output, and whether they are read.
+CASES = (
+    ("main alone", [], True),
+    ("and one of the same size", [(WIDTH, HEIGHT)], True),
+    ("and one of half the size", [(WIDTH // 2, HEIGHT // 2)], True),
+    ("and one of a quarter of the size", [(WIDTH // 4, HEIGHT // 4)], True),
+    ("and three of a quarter of the size", [(WIDTH // 4, HEIGHT // 4)] * 3, True),
+    ("and seven of half the size that nobody reads", [(WIDTH // 2, HEIGHT // 2)] * 7, False),
+)
+PATIENCE_S = 120
+
+
+class Reader:
+    """Wakes for each frame of an output and looks at none."""
+
+    library = ctypes.CDLL(str(BUILD / "libfftd.so.0"))
+
+    def __init__(self, folder):
+        self.handle = ctypes.c_void_p()
+        deadline = time.monotonic() + PATIENCE_S
+        while self.library.fftd_open(ctypes.byref(self.handle), str(folder).encode()) < 0:
+            if time.monotonic() > deadline:
+                raise TimeoutError(f"{folder}: no daemon")
+            time.sleep(0.05)
+
+    def take(self, count):
+        raw = (ctypes.c_uint64 * 64)()
+        for _ in range(count):
+            if self.library.fftd_wait(self.handle, PATIENCE_S * 1000) <= 0:
+                raise TimeoutError("no frame")
+            self.library.fftd_frame(self.handle, raw)
+        return raw[0]
+
+    def close(self):
+        self.library.fftd_close(self.handle)
+
+
+def processor_s(pid):
+    fields = pathlib.Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
+    return (int(fields[11]) + int(fields[12])) / TICK
+
+
+def measure(outputs, is_read, frames):
+    """Returns milliseconds of processor time for each frame of main."""
+    groups = ", ".join(f'{{ name = "o{i}"; size = "{width}x{height}"; filter = "{FILTER}"; }}'
+                       for i, (width, height) in enumerate(outputs))
+    with tempfile.TemporaryDirectory() as folder, contextlib.ExitStack() as stack:
+        run, log_path = pathlib.Path(folder) / "run", pathlib.Path(folder) / "log"
+        log = stack.enter_context(log_path.open("wb"))
+        daemon = subprocess.Popen(
+            [BUILD / "fftd", "--runtime-dir", run, "--device", DEVICE, "--source", "pattern:scene",
+             "--size", f"{WIDTH}x{HEIGHT}", "--fps", str(FPS), "--filter", FILTER,
+             "--set", "engine.compile_ahead=false", "--set", f"outputs=( {groups} )"],
+            stderr=log)
+        stack.callback(daemon.wait)
+        stack.callback(daemon.terminate)
+        readers = [Reader(run)]
+        stack.callback(readers[0].close)
+        for i in range(len(outputs) if is_read else 0):
+            readers.append(Reader(run / "outputs" / f"o{i}"))
+            stack.callback(readers[-1].close)
+        deadline = time.monotonic() + PATIENCE_S
+        while log_path.read_text().count("engine: ") <= len(outputs):  # until all are built
+            if time.monotonic() > deadline:
+                raise TimeoutError(log_path.read_text())
+            time.sleep(0.05)
+        for reader in readers:
+            reader.take(5)
+        begin, first = processor_s(daemon.pid), readers[0].take(1)
+        last = readers[0].take(frames)
+        return (processor_s(daemon.pid) - begin) / (last - first) * 1000
+
+
+def main():
+    frames = int(sys.argv[1]) if len(sys.argv) > 1 else 60
+    print(f"{WIDTH}x{HEIGHT} NV12, {FILTER} in every output, {frames} frames at {FPS}/s\n")
+    print("| outputs | processor time a frame, ms | more than main alone |\n| --- | --- | --- |")
+    alone = None
+    for name, outputs, is_read in CASES:
+        turns = sorted(measure(outputs, is_read, frames) for _ in range(3))
+        alone = alone or turns[1]
+        print(f"| {name} | {turns[1]:.1f} ({turns[0]:.1f} .. {turns[2]:.1f}) | "
+              f"{100 * (turns[1] / alone - 1):.0f} % |", flush=True)
+
+
+if __name__ == "__main__":
+    main()

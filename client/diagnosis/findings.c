@@ -26,9 +26,10 @@
 #define LEAST_CLIPPED   0.12  /* of all samples */
 #define DARK            40.   /* mean level */
 #define BRIGHT          215.
-#define LEAST_SHAKE     1.0  /* pixels, RMS */
-#define ROUNDING        0.29 /* standard deviation of the error of whole numbers */
-#define LEAST_SURE      0.5  /* of the shifts between frames */
+#define LEAST_SHAKE     1.0   /* pixels, RMS */
+#define ROUNDING        0.29  /* standard deviation of the error of whole numbers */
+#define BLUR_ERROR      0.006 /* chosen by tests/bench/diagnose_chains.py */
+#define LEAST_SURE      0.5   /* of the shifts between frames */
 
 static __attribute__((format(printf, 3, 4))) int write_to(char *text, size_t size,
                                                           const char *format, ...)
@@ -418,7 +419,10 @@ static bool judge_blur(const struct diagnosis *diagnosis, enum detail_blur blur,
     ret->annoyance = 4 + shape.size_px;
     add_figure(ret, "size_px", shape.size_px);
     const double sigma = fmax(find_noise(diagnosis).sigma, ROUNDING);
-    const double noise = fmin(fmax(sigma * sigma / shape.power, 1e-5), 1);
+    /* `denoise` leaves about a quarter of the noise's power. A blur is never known exactly, so
+     * there is always some error that looks like noise. */
+    const double left = sigma < LEAST_NOISE ? 1 : 0.25;
+    const double noise = fmin(BLUR_ERROR + left * sigma * sigma / shape.power, 1);
     if (blur == DETAIL_DISK) {
         WRITE(ret->text, "out of focus: a point becomes a disk of a radius of %.1f pixels",
               shape.size_px);

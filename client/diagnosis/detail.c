@@ -4,12 +4,16 @@
 #include <math.h>
 #include <stdlib.h>
 
-#define LARGE     128u /* pixels of a square's side */
-#define SMALL     64u  /* in small frames */
-#define PEAK      8.   /* times the power around it */
-#define MAX_PEAKS 24u
-#define NEAR      1.f   /* grey levels; samples this close to black or white are cut off */
-#define CLIPPED   0.004 /* a square with a greater share of clipped samples is left out */
+#define LARGE      128u /* pixels of a square's side */
+#define SMALL      64u  /* in small frames */
+#define PEAK       8.   /* times the power around it */
+#define MAX_PEAKS  24u
+#define LOWEST     0.07 /* cycles/pixel of a screen; below it is the scene */
+#define NEAR       1.f  /* grey levels; samples this close to black or white are cut off */
+#define REACH      20.f /* pixels from what is cut off, over which samples count less */
+#define LEAST_LEFT 0.25 /* of a square's weight; a square with less is left out */
+#define COLUMNS    12u  /* squares side by side, at most */
+#define ROWS       8u
 
 int detail_create(struct detail **ret, uint32_t width, uint32_t height)
 {
@@ -25,11 +29,16 @@ int detail_create(struct detail **ret, uint32_t width, uint32_t height)
                               .square = malloc(count * sizeof *detail->square),
                               .line = malloc(side * sizeof *detail->line),
                               .sum = calloc((size_t)(side + 1) * (side + 1), sizeof *detail->sum),
+                              .spectrum = malloc(count * sizeof *detail->spectrum),
+                              .noise = malloc(count * sizeof *detail->noise),
+                              .mask = malloc((size_t)width * height * sizeof *detail->mask),
                               .power = calloc(count, sizeof *detail->power),
+                              .error = calloc(count, sizeof *detail->error),
                               .peaks = calloc(count, sizeof *detail->peaks)};
     if (detail->window == NULL || detail->square == NULL || detail->line == NULL ||
-        detail->sum == NULL || detail->power == NULL || detail->peaks == NULL ||
-        dft_create(&detail->dft, side, NULL) < 0) {
+        detail->sum == NULL || detail->spectrum == NULL || detail->noise == NULL ||
+        detail->mask == NULL || detail->power == NULL || detail->error == NULL ||
+        detail->peaks == NULL || dft_create(&detail->dft, side, NULL) < 0) {
         detail_destroy(detail);
         return -ENOMEM;
     }
@@ -47,7 +56,11 @@ void detail_destroy(struct detail *detail)
     free(detail->square);
     free(detail->line);
     free(detail->sum);
+    free(detail->spectrum);
+    free(detail->noise);
+    free(detail->mask);
     free(detail->power);
+    free(detail->error);
     free(detail->peaks);
     dft_destroy(detail->dft);
     free(detail);
@@ -74,7 +87,7 @@ static void count_peaks(struct detail *detail)
         double line = 0;
         for (unsigned x = 0; x < side; x++) {
             const double complex f =
-                detail->square[(size_t)((y + half) % side) * side + (x + half) % side];
+                detail->spectrum[(size_t)((y + half) % side) * side + (x + half) % side];
             line += creal(f) * creal(f) + cimag(f) * cimag(f);
             detail->sum[(size_t)(y + 1) * (side + 1) + x + 1] =
                 detail->sum[(size_t)y * (side + 1) + x + 1] + line;
@@ -88,52 +101,147 @@ static void count_peaks(struct detail *detail)
         }
 }
 
-/* Adds one square, if it shows something. Each counts by its own contrast, so that one edge does
- * not outweigh the rest of a picture. */
-static void add_square(struct detail *detail, const float *luma, float black, float white)
+/* Writes the weight of each sample: 0 where it is cut off, 1 from REACH pixels away. Single bright
+ * points are no edge, and count. */
+static void draw_mask(struct detail *detail, const float *luma, float black, float white)
 {
-    const unsigned side = detail->side, half = side / 2;
-    double mean = 0, variance = 0;
-    unsigned clipped = 0;
-    for (unsigned y = 0; y < side; y++)
-        for (unsigned x = 0; x < side; x++) {
-            const float level = luma[(size_t)y * detail->width + x];
-            mean += (double)level;
-            clipped += level <= black + NEAR || level >= white - NEAR;
+    const size_t width = detail->width, height = detail->height;
+    float *mask = detail->mask;
+    for (size_t y = 0; y < height; y++)
+        for (size_t x = 0; x < width; x++) {
+            unsigned cut = 0;
+            for (size_t v = y > 0 ? y - 1 : 0; v <= y + 1 && v < height; v++)
+                for (size_t u = x > 0 ? x - 1 : 0; u <= x + 1 && u < width; u++)
+                    cut +=
+                        luma[v * width + u] <= black + NEAR || luma[v * width + u] >= white - NEAR;
+            mask[y * width + x] = cut >= 3 ? 0 : REACH;
         }
-    if (clipped > CLIPPED * side * side)
-        return;
-    mean /= (double)side * side;
+    /* Distances, in steps along the axes and diagonals. */
+    for (size_t y = 0; y < height; y++)
+        for (size_t x = 0; x < width; x++) {
+            float *at = mask + y * width + x;
+            if (x > 0)
+                *at = fminf(*at, at[-1] + 1);
+            if (y > 0)
+                *at = fminf(*at, *(at - width) + 1);
+            if (x > 0 && y > 0)
+                *at = fminf(*at, *(at - width - 1) + 1.4f);
+        }
+    for (size_t y = height; y-- > 0;)
+        for (size_t x = width; x-- > 0;) {
+            float *at = mask + y * width + x;
+            if (x + 1 < width)
+                *at = fminf(*at, at[1] + 1);
+            if (y + 1 < height)
+                *at = fminf(*at, at[width] + 1);
+            if (x + 1 < width && y + 1 < height)
+                *at = fminf(*at, at[width + 1] + 1.4f);
+        }
+    for (size_t i = 0; i < width * height; i++)
+        mask[i] = mask[i] >= REACH ? 1 : 0.5f - 0.5f * cosf((float)M_PI * mask[i] / REACH);
+}
+
+/* Writes the transform of a square of `luma`. `mask` is that of the same place of the scene.
+ * Returns its variance, or 0 if too little of it is left. */
+static double transform(struct detail *detail, const float *luma, const float *mask)
+{
+    const unsigned side = detail->side;
+    double weights = 0, energy = 0, mean = 0, variance = 0;
     for (unsigned y = 0; y < side; y++)
         for (unsigned x = 0; x < side; x++) {
-            const double level = (double)luma[(size_t)y * detail->width + x] - mean;
+            const size_t at = (size_t)y * detail->width + x;
+            const double weight = (double)(detail->window[x] * detail->window[y] * mask[at]);
+            weights += weight;
+            energy += weight * weight;
+            mean += weight * (double)luma[at];
+        }
+    if (energy < LEAST_LEFT * window_power(detail))
+        return 0;
+    mean /= weights;
+    const double scale = sqrt(window_power(detail) / energy);
+    for (unsigned y = 0; y < side; y++)
+        for (unsigned x = 0; x < side; x++) {
+            const size_t at = (size_t)y * detail->width + x;
+            const double weight = (double)(detail->window[x] * detail->window[y] * mask[at]);
+            const double level = scale * weight * ((double)luma[at] - mean);
             variance += level * level;
-            detail->square[(size_t)y * side + x] =
-                level * (double)(detail->window[x] * detail->window[y]);
+            detail->square[(size_t)y * side + x] = level;
         }
-    variance /= (double)side * side;
-    if (variance < 4)
-        return;
     dft_axis(detail->dft, detail->square, detail->line, side, side, 1, side);
     dft_axis(detail->dft, detail->square, detail->line, side, side, side, 1);
+    return variance / window_power(detail);
+}
+
+/* Adds the transform of a square that is parts of a pixel to the right of and below the others. */
+static void add_transform(struct detail *detail, double right, double below)
+{
+    const unsigned side = detail->side, half = side / 2;
+    for (unsigned y = 0; y < side; y++)
+        for (unsigned x = 0; x < side; x++) {
+            const size_t at = (size_t)y * side + x;
+            const double fx = x < half ? x : x - (double)side, fy = y < half ? y : y - (double)side;
+            const double complex f =
+                detail->square[at] * cexp(2 * M_PI * I * (fx * right + fy * below) / side);
+            detail->spectrum[at] += f;
+            detail->noise[at] += creal(f) * creal(f) + cimag(f) * cimag(f);
+        }
+}
+
+/* Adds the square at (left, top) of the first view. Each counts by its own contrast, so that one
+ * edge does not outweigh the rest of a picture. */
+static void add_square(struct detail *detail, const struct detail_view *view, unsigned views,
+                       unsigned left, unsigned top)
+{
+    const unsigned side = detail->side, half = side / 2;
+    const float *mask = detail->mask + (size_t)top * detail->width + left;
+    double variance = 0;
+    unsigned count = 0;
+    for (size_t i = 0; i < (size_t)side * side; i++)
+        detail->spectrum[i] = detail->noise[i] = 0;
+    for (unsigned i = 0; i < views; i++) {
+        const double x = left + view[i].dx, y = top + view[i].dy;
+        const long u = lround(x), v = lround(y);
+        if (u < 0 || v < 0 || u + (long)side > (long)detail->width ||
+            v + (long)side > (long)detail->height)
+            continue;
+        const double own =
+            transform(detail, view[i].luma + (size_t)v * detail->width + (size_t)u, mask);
+        if (own < 4)
+            return;
+        add_transform(detail, x - (double)u, y - (double)v);
+        variance += own;
+        count++;
+    }
+    variance /= count;
     count_peaks(detail);
     for (unsigned y = 0; y < side; y++)
         for (unsigned x = 0; x < side; x++) {
-            const double complex f =
-                detail->square[(size_t)((y + half) % side) * side + (x + half) % side];
-            detail->power[(size_t)y * side + x] +=
-                (creal(f) * creal(f) + cimag(f) * cimag(f)) / variance;
+            const size_t from = (size_t)((y + half) % side) * side + (x + half) % side;
+            const size_t at = (size_t)y * side + x;
+            const double complex f = detail->spectrum[from];
+            const double all = creal(f) * creal(f) + cimag(f) * cimag(f);
+            const double own = detail->noise[from], pairs = (double)count * (count - 1);
+            /* What two frames have in common has no noise. */
+            detail->power[at] += (count > 1 ? (all - own) / pairs : all) / variance;
+            if (count > 1)
+                detail->error[at] += own * own / count / count / pairs / variance / variance;
         }
     detail->contrast += variance;
     detail->squares++;
 }
 
-void detail_add(struct detail *detail, const float *luma, float black, float white)
+void detail_add(struct detail *detail, const struct detail_view *view, unsigned views, float black,
+                float white)
 {
-    const unsigned hop = detail->side / 2;
-    for (unsigned y = 0; y + detail->side <= detail->height; y += hop)
-        for (unsigned x = 0; x + detail->side <= detail->width; x += hop)
-            add_square(detail, luma + (size_t)y * detail->width + x, black, white);
+    const unsigned side = detail->side, across = detail->width - side, down = detail->height - side;
+    unsigned columns = 1 + across / (side / 2), rows = 1 + down / (side / 2);
+    columns = columns < COLUMNS ? columns : COLUMNS;
+    rows = rows < ROWS ? rows : ROWS;
+    draw_mask(detail, view[0].luma, black, white);
+    for (unsigned j = 0; j < rows; j++)
+        for (unsigned i = 0; i < columns; i++)
+            add_square(detail, view, views, columns > 1 ? i * across / (columns - 1) : 0,
+                       rows > 1 ? j * down / (rows - 1) : 0);
 }
 
 /* ---- screens ---- */
@@ -153,7 +261,7 @@ static unsigned list_peaks(const struct detail *detail, struct peak ret[MAX_PEAK
             const double *at = detail->power + (size_t)y * side + x;
             double sum = 0, dx = 0, dy = 0;
             const double f = hypot(frequency_at(detail, x), frequency_at(detail, y));
-            bool is_greatest = f > 0.07;
+            bool is_greatest = f > LOWEST;
             for (int v = -1; v <= 1; v++)
                 for (int u = -1; u <= 1; u++) {
                     const double power = at[v * (int)side + u];
@@ -182,6 +290,9 @@ static void add_point(const struct detail *detail, double fx, double fy, bool is
                       struct detail_screen *ret)
 {
     const unsigned side = detail->side;
+    /* Sums that are folded to the lowest frequencies would take the scene, and its brightness. */
+    if (!is_sure && hypot(wrap(fx), wrap(fy)) < LOWEST)
+        return;
     const long x = lround(wrap(fx) * side) + side / 2, y = lround(wrap(fy) * side) + side / 2;
     const bool is_inside = x >= 0 && y >= 0 && x < (long)side && y < (long)side;
     const double share =

@@ -29,6 +29,7 @@ struct detail_shape {
     double size_px;   /* radius of the disk, length of the line */
     double angle_deg; /* the direction of the line, 0 .. 180: 0 is to the right, 90 down */
     double gain;      /* the share of the squares that it explains beyond no blur, 0 .. 1 */
+    double across;    /* the same of the best line at right angles */
     double power; /* of the picture before it was blurred, at 0.1 cycles/pixel; that of white noise
                      is its variance */
 };
@@ -47,9 +48,16 @@ struct detail_screen {
 int detail_create(struct detail **ret, uint32_t width, uint32_t height);
 void detail_destroy(struct detail *detail); /* NULL is allowed */
 
-/* Adds a frame: width x height numbers, rows side by side. Squares that reach black or white are
- * left out: what is cut off has edges that no lens has blurred. */
-void detail_add(struct detail *detail, const float *luma, float black, float white);
+struct detail_view {
+    const float *luma; /* width x height numbers, rows side by side */
+    double dx, dy;     /* pixels to the right and down since the first view; that has 0 */
+};
+
+/* Adds what `views` frames of one scene have in common. Those of other noise tell the details
+ * without it, wherever in the scene they are; a single one has its noise as well. Samples that
+ * reach black or white are left out: what is cut off has edges that no lens has blurred. */
+void detail_add(struct detail *detail, const struct detail_view *view, unsigned views, float black,
+                float white);
 
 /* Finds the most likely blur. */
 void detail_find_blur(const struct detail *detail, struct detail_shape *ret);

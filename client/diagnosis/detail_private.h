@@ -14,8 +14,12 @@ struct detail {
     float *window;
     double complex *square; /* side x side: scratch memory, as are line and sum */
     double complex *line;
-    double *sum;     /* (side + 1) x (side + 1): powers, added up from the corner on */
+    double *sum;              /* (side + 1) x (side + 1): powers, added up from the corner on */
+    double complex *spectrum; /* side x side: of one square in all views, added up */
+    double *noise;            /* side x side: the power of each of them, added up */
+    float *mask;              /* width x height: the weight of each sample */
     double *power;   /* side x side: added over squares, relative to the contrast of each */
+    double *error;   /* side x side: the variance of that */
     uint32_t *peaks; /* in how many squares a frequency stood out */
     double contrast; /* mean variance of the squares */
     struct dft *dft;

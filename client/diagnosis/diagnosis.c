@@ -10,9 +10,9 @@
 
 #define PERIODIC_FRAMES 24u /* more of them hardly tell more, and each takes long */
 #define DETAIL_FRAMES   6u
+#define BLUR_FRAMES     48u
 #define BEYOND          4.f  /* grey levels; filters and codecs overshoot by less */
 #define MOST_PART       0.16 /* pixels between frames that are compared, beyond whole ones */
-#define SHARP_PART      0.12 /* the same for frames that are averaged */
 #define NEAR_BYTES      (64u << 20)
 
 static const char *const names[DIAGNOSIS_KINDS] = {[DIAGNOSIS_PERIODIC] = "periodic-noise",
@@ -51,8 +51,8 @@ int diagnosis_create(struct diagnosis **ret, const struct diagnosis_format *form
     bool has_memory = diagnosis->luma != NULL && diagnosis->scratch != NULL;
     diagnosis->nears = (unsigned)fmin(fmax((double)NEAR_BYTES / (double)bytes, 2), NEAR_FRAMES);
     for (unsigned i = 0; i < diagnosis->nears; i++) {
-        diagnosis->near[i].luma = malloc(bytes);
-        has_memory = has_memory && diagnosis->near[i].luma != NULL;
+        diagnosis->near[i] = malloc(bytes);
+        has_memory = has_memory && diagnosis->near[i] != NULL;
     }
     diagnosis->row_gain = malloc(format->height * sizeof *diagnosis->row_gain);
     if (!has_memory || diagnosis->row_gain == NULL) {
@@ -71,7 +71,7 @@ void diagnosis_destroy(struct diagnosis *diagnosis)
         free(diagnosis->frame[i]);
     stripes_finish(&diagnosis->stripes);
     for (unsigned i = 0; i < NEAR_FRAMES; i++)
-        free(diagnosis->near[i].luma);
+        free(diagnosis->near[i]);
     detail_destroy(diagnosis->captured);
     detail_destroy(diagnosis->corrected);
     shading_destroy(diagnosis->shading);
@@ -240,43 +240,10 @@ static void measure(struct diagnosis *diagnosis, const struct second *second, co
     measurer_measure(second->measurer, &picture, ret);
 }
 
-/* Writes the mean of a frame and of those before it that are whole pixels away: its details with
- * less noise. The frame is the newest of diagnosis->near. */
-static void average_near(const struct diagnosis *diagnosis, unsigned index, float *ret)
-{
-    const int64_t width = diagnosis->format.width, height = diagnosis->format.height;
-    const struct near_frame *own = &diagnosis->near[index % diagnosis->nears];
-    const struct near_frame *used[NEAR_FRAMES];
-    int64_t dx[NEAR_FRAMES], dy[NEAR_FRAMES];
-    unsigned count = 0;
-    for (unsigned i = 0; i < diagnosis->nears && i <= index; i++) {
-        const struct near_frame *near = &diagnosis->near[i];
-        const double x = near->x - own->x, y = near->y - own->y;
-        if (near->path != own->path || fabs(x - round(x)) > SHARP_PART ||
-            fabs(y - round(y)) > SHARP_PART)
-            continue;
-        dx[count] = llround(x);
-        dy[count] = llround(y);
-        used[count++] = near;
-    }
-    for (int64_t y = 0; y < height; y++)
-        for (int64_t x = 0; x < width; x++) {
-            float sum = 0, weight = 0;
-            for (unsigned i = 0; i < count; i++) {
-                const int64_t u = x + dx[i], v = y + dy[i];
-                if (u < 0 || v < 0 || u >= width || v >= height)
-                    continue;
-                sum += used[i]->luma[v * width + u];
-                weight += 1;
-            }
-            ret[y * width + x] = sum / weight;
-        }
-}
-
 static int look_at_details(struct diagnosis *diagnosis, const struct second *second, unsigned index)
 {
     const struct diagnosis_format *format = &diagnosis->format;
-    const float *luma = diagnosis->near[index % diagnosis->nears].luma;
+    const float *luma = diagnosis->near[index % diagnosis->nears];
     struct measured *sum = &diagnosis->measured;
     struct measures measures;
     diagnosis_load(diagnosis, index, diagnosis->scratch);
@@ -285,14 +252,13 @@ static int look_at_details(struct diagnosis *diagnosis, const struct second *sec
     sum->mean += (double)measures.mean;
     sum->clipped += (double)measures.clipped;
     sum->burnt_out += (double)measures.burnt_out;
-    detail_add(diagnosis->captured, diagnosis->scratch, format->black, format->white);
+    detail_add(diagnosis->captured, &(struct detail_view){.luma = diagnosis->scratch}, 1,
+               format->black, format->white);
     measure(diagnosis, second, luma, &measures);
     if (isfinite(measures.noise)) {
         sum->noisy++;
         sum->noise += (double)measures.noise;
     }
-    average_near(diagnosis, index, diagnosis->scratch);
-    detail_add(diagnosis->corrected, diagnosis->scratch, format->black, format->white);
     shading_add(diagnosis->shading, luma);
     const double columns =
         lines_deviation(luma, format->width, format->height, format->mosaic_step, false);
@@ -305,32 +271,50 @@ static int look_at_details(struct diagnosis *diagnosis, const struct second *sec
 
 /* Compares a frame with that of the last ones which is nearest to a whole number of pixels away,
  * because parts of a pixel leave texture between both. */
-static int compare(struct diagnosis *diagnosis, unsigned index, double x, double y, unsigned path)
+static int compare(struct diagnosis *diagnosis, unsigned index)
 {
-    const struct near_frame *nearest = NULL;
-    double least = INFINITY;
-    for (unsigned i = 0; i < diagnosis->nears && i < index; i++) {
-        const struct near_frame *near = &diagnosis->near[i];
-        const double dx = x - near->x, dy = y - near->y;
-        const double part = fmax(fabs(dx - round(dx)), fabs(dy - round(dy)));
-        if (near->path == path && part < least) {
-            nearest = near;
-            least = part;
-        }
+    const struct path_place own = diagnosis->place[index];
+    double least = INFINITY, dx = 0, dy = 0;
+    const float *nearest = NULL;
+    const struct path_place *farthest = NULL;
+    for (unsigned i = index > diagnosis->nears ? index - diagnosis->nears : 0; i < index; i++) {
+        const struct path_place *place = &diagnosis->place[i];
+        const double x = own.x - place->x, y = own.y - place->y;
+        const double part = fmax(fabs(x - round(x)), fabs(y - round(y)));
+        if (place->path != own.path)
+            continue;
+        if (farthest == NULL || hypot(x, y) > hypot(own.x - farthest->x, own.y - farthest->y))
+            farthest = place;
+        if (part >= least)
+            continue;
+        nearest = diagnosis->near[i % diagnosis->nears];
+        least = part;
+        dx = x;
+        dy = y;
     }
+    if (farthest != NULL)
+        shading_compare(diagnosis->shading,
+                        diagnosis->near[(size_t)(farthest - diagnosis->place) % diagnosis->nears],
+                        diagnosis->luma, own.x - farthest->x, own.y - farthest->y);
     return nearest == NULL
                ? 0
-               : noise_compare(least < MOST_PART ? &diagnosis->noise : &diagnosis->loose,
-                               nearest->luma, diagnosis->luma, diagnosis->format.width,
-                               diagnosis->format.height, (int)lround(x - nearest->x),
-                               (int)lround(y - nearest->y));
+               : noise_compare(least < MOST_PART ? &diagnosis->noise : &diagnosis->loose, nearest,
+                               diagnosis->luma, diagnosis->format.width, diagnosis->format.height,
+                               (int)lround(dx), (int)lround(dy));
+}
+
+/* Makes the corrected frame the newest of those that are kept. */
+static void keep_near(struct diagnosis *diagnosis, unsigned index)
+{
+    float **near = &diagnosis->near[index % diagnosis->nears];
+    float *last = *near;
+    *near = diagnosis->luma;
+    diagnosis->luma = last;
 }
 
 static int follow_path(struct diagnosis *diagnosis, const struct second *second, unsigned index)
 {
-    const struct near_frame *last =
-        &diagnosis->near[(index + diagnosis->nears - 1) % diagnosis->nears];
-    struct near_frame *near = &diagnosis->near[index % diagnosis->nears];
+    const struct path_place *last = &diagnosis->place[index > 0 ? index - 1 : 0];
     struct motion motion;
     motion_observe(second->motion, diagnosis->luma, &motion);
     diagnosis->shift[index] = (struct shake_shift){.dx = motion.dx,
@@ -339,12 +323,11 @@ static int follow_path(struct diagnosis *diagnosis, const struct second *second,
                                                    .is_sure = motion.is_sure && index > 0};
     /* A picture without details does not tell its shift, and needs none. */
     const bool is_same = index > 0 && (motion.is_sure || motion.is_plain);
-    const double x = is_same ? last->x + motion.dx : 0, y = is_same ? last->y + motion.dy : 0;
-    const unsigned path = last->path + !is_same;
-    const int r = compare(diagnosis, index, x, y, path);
-    float *luma = near->luma;
-    *near = (struct near_frame){diagnosis->luma, x, y, path};
-    diagnosis->luma = luma;
+    diagnosis->place[index] =
+        is_same ? (struct path_place){last->x + motion.dx, last->y + motion.dy, last->path}
+                : (struct path_place){0, 0, last->path + 1};
+    const int r = compare(diagnosis, index);
+    keep_near(diagnosis, index);
     return r;
 }
 
@@ -387,6 +370,47 @@ static int look_at_frames(struct diagnosis *diagnosis, struct second *second,
     return r == 0 && diagnosis->frames > 1 ? stripes_solve(&diagnosis->stripes) : r;
 }
 
+/* ---- the third look: details, without what the sensor adds to single pixels ---- */
+
+/* Replaces a pixel by the mean of its neighbours. */
+static void repair(void *context, size_t at, double off)
+{
+    struct diagnosis *diagnosis = context;
+    const size_t width = diagnosis->format.width;
+    float *p = diagnosis->luma + at;
+    (void)off;
+    *p = (p[-1] + p[1] + *(p - width) + p[width]) / 4;
+}
+
+/* Adds up what the kept frames have in common that are on the path of the newest. */
+static void look_at_common(struct diagnosis *diagnosis, unsigned newest)
+{
+    const struct path_place own = diagnosis->place[newest];
+    struct detail_view view[NEAR_FRAMES] = {{.luma = diagnosis->near[newest % diagnosis->nears]}};
+    unsigned views = 1;
+    for (unsigned i = newest; i-- > 0 && newest - i < diagnosis->nears;) {
+        const struct path_place *place = &diagnosis->place[i];
+        if (place->path == own.path)
+            view[views++] = (struct detail_view){diagnosis->near[i % diagnosis->nears],
+                                                 place->x - own.x, place->y - own.y};
+    }
+    detail_add(diagnosis->corrected, view, views, diagnosis->format.black, diagnosis->format.white);
+}
+
+static void look_at_blur(struct diagnosis *diagnosis, struct second *second)
+{
+    const unsigned first = diagnosis->frames > BLUR_FRAMES ? diagnosis->frames - BLUR_FRAMES : 0;
+    for (unsigned i = first; i < diagnosis->frames; i++) {
+        correct(diagnosis, second, i);
+        findings_list_hot(diagnosis, repair, diagnosis);
+        keep_near(diagnosis, i);
+        const unsigned left = diagnosis->frames - 1 - i;
+        if (left % diagnosis->nears == 0 && (left == 0 || i + 1 >= first + diagnosis->nears))
+            look_at_common(diagnosis, i);
+    }
+    detail_find_blur(diagnosis->corrected, &diagnosis->blur);
+}
+
 static int look_again(struct diagnosis *diagnosis, diagnosis_progress progress, void *context)
 {
     const uint32_t width = diagnosis->format.width, height = diagnosis->format.height;
@@ -411,7 +435,7 @@ static int look_again(struct diagnosis *diagnosis, diagnosis_progress progress, 
     if (r == 0)
         r = look_at_frames(diagnosis, &second, progress, context);
     if (r == 0)
-        detail_find_blur(diagnosis->corrected, &diagnosis->blur);
+        look_at_blur(diagnosis, &second);
     wave_fit_destroy(second.waves);
     flicker_frame_destroy(second.flicker);
     measurer_destroy(second.measurer);

@@ -8,26 +8,28 @@
 
 #include "private.h"
 
-#define LEAST_WAVES   0.6   /* grey levels, RMS */
-#define LEAST_SCREEN  1.0   /* grey levels, RMS */
-#define UPRIGHT       0.02  /* cycles/pixel from an axis */
-#define LEAST_DEPTH   0.035 /* the least depth of flicker that is reported */
-#define LEAST_STRIPES 0.6   /* grey levels, RMS */
-#define STANDS_STILL  0.3   /* stripes_stillness of a scene that hardly moves */
-#define STILL_STRIPES 0.8   /* the same as LEAST_STRIPES for such a scene */
-#define LEAST_HOT     8u    /* pixels */
-#define LEAST_EXCESS  15.   /* grey levels by which a hot pixel differs from its neighbours */
-#define STILL_EXCESS  3.    /* times the mean range of samples around a pixel */
-#define LEAST_NOISE   3.0   /* grey levels */
-#define UNSURE_NOISE  8.5   /* the same where texture may be taken for noise */
-#define LEAST_CORNER  0.63  /* brighter corners are no shading */
-#define AGREEMENT     0.4   /* how far the half with the least shading agrees with the whole */
-#define LEAST_CLIPPED 0.12  /* of all samples */
-#define DARK          40.   /* mean level */
-#define BRIGHT        215.
-#define LEAST_SHAKE   1.0  /* pixels, RMS */
-#define ROUNDING      0.29 /* standard deviation of the error of whole numbers */
-#define LEAST_SURE    0.5  /* of the shifts between frames */
+#define LEAST_WAVES     0.6   /* grey levels, RMS */
+#define LEAST_SCREEN    1.0   /* grey levels, RMS */
+#define UPRIGHT         0.02  /* cycles/pixel from an axis */
+#define LEAST_DEPTH     0.035 /* the least depth of flicker that is reported */
+#define LEAST_STRIPES   0.6   /* grey levels, RMS */
+#define STANDS_STILL    0.3   /* stripes_stillness of a scene that hardly moves */
+#define STILL_STRIPES   0.8   /* the same as LEAST_STRIPES for such a scene */
+#define LEAST_HOT       8u    /* pixels */
+#define LEAST_EXCESS    15.   /* grey levels by which a hot pixel differs from its neighbours */
+#define STILL_EXCESS    3.    /* times the mean range of samples around a pixel */
+#define LEAST_NOISE     3.0   /* grey levels */
+#define UNSURE_NOISE    8.5   /* the same where texture may be taken for noise */
+#define LEAST_CORNER    0.63  /* brighter corners are no shading */
+#define MEASURED_CORNER 0.75  /* the same where the picture moves */
+#define AGREEMENT       0.4   /* how far the half with the least shading agrees with the whole */
+#define LEAST_CLIPPED   0.12  /* of all samples */
+#define DARK            40.   /* mean level */
+#define BRIGHT          215.
+#define LEAST_SHAKE     1.0   /* pixels, RMS */
+#define ROUNDING        0.29  /* standard deviation of the error of whole numbers */
+#define BLUR_ERROR      0.006 /* chosen by tests/bench/diagnose_chains.py */
+#define LEAST_SURE      0.5   /* of the shifts between frames */
 
 static __attribute__((format(printf, 3, 4))) int write_to(char *text, size_t size,
                                                           const char *format, ...)
@@ -151,16 +153,21 @@ static bool judge_flicker(const struct diagnosis *diagnosis, struct diagnosis_fi
     const double hz = flicker->frequency_hz;
     if (!diagnosis->flicker_model.is_valid || flicker->depth < LEAST_DEPTH)
         return false;
+    /* Where the picture moves through dark corners, its rows change like those of a slow band. */
+    const double bands = hz * flicker->line_time_ns / 1e9 * diagnosis->format.height;
+    struct shading_gain gain;
+    if (bands < 1 && shading_solve(diagnosis->shading, &gain) && gain.is_measured &&
+        gain.corner < MEASURED_CORNER)
+        return false;
     const bool is_mains = fabs(hz - 100) < 2 || fabs(hz - 120) < 2.4;
     ret->annoyance = flicker->depth * mean_level(diagnosis) / sqrt(2);
     WRITE(ret->text,
           "flickering light: bands at %.1f Hz, as of %s, %.1f %% deep; a row takes %.1f us", hz,
           is_mains ? "the mains" : "a dimmed lamp (PWM)", 100 * flicker->depth,
           flicker->line_time_ns / 1e3);
-    if (is_mains)
-        WRITE(ret->stage, "deflicker");
-    else
-        WRITE(ret->stage, "deflicker:frequency=%.5g", hz);
+    /* Other frequencies are known but for multiples of the frame rate: no reason to insist on one.
+     */
+    WRITE(ret->stage, "deflicker");
     if (is_mains)
         WRITE(ret->advice,
               "better, if the camera can: an exposure of a multiple of %.2f ms, or its "
@@ -304,14 +311,12 @@ static double excess(const struct stripes *stripes, uint32_t width, size_t i)
     return fabs(off) > high - low ? off : 0;
 }
 
-static bool judge_hot(const struct diagnosis *diagnosis, struct diagnosis_finding *ret)
+void findings_list_hot(const struct diagnosis *diagnosis, findings_hot_pixel call, void *context)
 {
     const struct stripes *stripes = &diagnosis->stripes;
     const uint32_t width = diagnosis->format.width, height = diagnosis->format.height;
-    unsigned count = 0;
-    double squares = 0, most = 0;
     if (diagnosis->frames < 2)
-        return false;
+        return;
     /* In a scene that stands still, its own points are told by how much else differs that much. */
     const bool is_still = stripes_stillness(stripes) > STANDS_STILL;
     const double least =
@@ -320,21 +325,39 @@ static bool judge_hot(const struct diagnosis *diagnosis, struct diagnosis_findin
         for (uint32_t x = 1; x + 1 < width; x++) {
             const size_t i = (size_t)y * width + x;
             const double off = stripes->bad[i] != 0 ? excess(stripes, width, i) : 0;
-            if (fabs(off) < least)
-                continue;
-            squares += off * off;
-            most = fmax(most, fabs(off));
-            count++;
+            if (fabs(off) >= least)
+                call(context, i, off);
         }
-    ret->annoyance = sqrt(squares / ((double)width * height));
-    if (count < LEAST_HOT)
+}
+
+struct hot {
+    unsigned count;
+    double squares, most;
+};
+
+static void count_hot(void *context, size_t at, double off)
+{
+    struct hot *hot = context;
+    (void)at;
+    hot->count++;
+    hot->squares += off * off;
+    hot->most = fmax(hot->most, fabs(off));
+}
+
+static bool judge_hot(const struct diagnosis *diagnosis, struct diagnosis_finding *ret)
+{
+    struct hot hot = {0};
+    findings_list_hot(diagnosis, count_hot, &hot);
+    ret->annoyance =
+        sqrt(hot.squares / ((double)diagnosis->format.width * diagnosis->format.height));
+    if (hot.count < LEAST_HOT)
         return false;
-    WRITE(ret->text, "%u hot or dead pixels, off by up to %.0f grey levels", count, most);
+    WRITE(ret->text, "%u hot or dead pixels, off by up to %.0f grey levels", hot.count, hot.most);
     WRITE(ret->stage, "median");
     WRITE(ret->advice, "`fftd-ctl calibrate stripes` while the camera pans, or `calibrate dark`, "
                        "replaces just these pixels and leaves details alone");
-    add_figure(ret, "pixels", count);
-    add_figure(ret, "most", most);
+    add_figure(ret, "pixels", hot.count);
+    add_figure(ret, "most", hot.most);
     return true;
 }
 
@@ -345,7 +368,9 @@ static bool judge_shading(const struct diagnosis *diagnosis, struct diagnosis_fi
         return false;
     ret->annoyance = 0.3 * (1 - gain.corner) * mean_level(diagnosis);
     /* Clipped areas have no gradients, and in the dark each grey level is a visible step. */
-    if (gain.corner > LEAST_CORNER || gain.agreement < AGREEMENT || is_badly_exposed(diagnosis))
+    if (gain.is_measured ? gain.corner > MEASURED_CORNER
+                         : gain.corner > LEAST_CORNER || gain.agreement < AGREEMENT ||
+                               is_badly_exposed(diagnosis))
         return false;
     WRITE(ret->text, "dark corners: they have %.0f %% of the light of the middle",
           100 * gain.corner);
@@ -394,7 +419,10 @@ static bool judge_blur(const struct diagnosis *diagnosis, enum detail_blur blur,
     ret->annoyance = 4 + shape.size_px;
     add_figure(ret, "size_px", shape.size_px);
     const double sigma = fmax(find_noise(diagnosis).sigma, ROUNDING);
-    const double noise = fmin(fmax(sigma * sigma / shape.power, 1e-5), 1);
+    /* `denoise` leaves about a quarter of the noise's power. A blur is never known exactly, so
+     * there is always some error that looks like noise. */
+    const double left = sigma < LEAST_NOISE ? 1 : 0.25;
+    const double noise = fmin(BLUR_ERROR + left * sigma * sigma / shape.power, 1);
     if (blur == DETAIL_DISK) {
         WRITE(ret->text, "out of focus: a point becomes a disk of a radius of %.1f pixels",
               shape.size_px);
@@ -424,13 +452,20 @@ static bool judge_motion(const struct diagnosis *diagnosis, struct diagnosis_fin
 
 /* ---- exposure ---- */
 
+/* Noise and waves reach black in a picture that is too dark; it lacks light, not range. */
+static bool is_dark(const struct diagnosis *diagnosis)
+{
+    return mean_level(diagnosis) <= DARK &&
+           diagnosis->measured.burnt_out / diagnosis->measured.count < LEAST_CLIPPED / 4;
+}
+
 static bool judge_clipping(const struct diagnosis *diagnosis, struct diagnosis_finding *ret)
 {
     const struct measured *measured = &diagnosis->measured;
     const double clipped = clipped_share(diagnosis);
     const double white = measured->burnt_out / measured->count;
     ret->annoyance = 60 * clipped;
-    if (clipped < LEAST_CLIPPED)
+    if (clipped < LEAST_CLIPPED || is_dark(diagnosis))
         return false;
     WRITE(ret->text, "%.0f %% of the picture is white and %.0f %% black, without detail",
           100 * white, 100 * (clipped - white));
@@ -444,7 +479,7 @@ static bool judge_clipping(const struct diagnosis *diagnosis, struct diagnosis_f
 static bool judge_exposure(const struct diagnosis *diagnosis, struct diagnosis_finding *ret)
 {
     const double mean = mean_level(diagnosis);
-    if ((mean > DARK && mean < BRIGHT) || clipped_share(diagnosis) >= LEAST_CLIPPED)
+    if (!is_dark(diagnosis) && (mean < BRIGHT || clipped_share(diagnosis) >= LEAST_CLIPPED))
         return false;
     ret->annoyance = mean <= DARK ? DARK - mean : mean - BRIGHT;
     WRITE(ret->text, "the picture is too %s: its mean is %.0f of 255",

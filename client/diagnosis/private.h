@@ -31,10 +31,10 @@ struct followed {
     unsigned firsts, waves;
 };
 
-/* One of the last corrected frames, and where it was on the path of the picture. */
 #define NEAR_FRAMES 16u
-struct near_frame {
-    float *luma;
+
+/* Where a frame was on the path of the picture, in pixels. */
+struct path_place {
     double x, y;
     unsigned path; /* counts paths: a new one begins where the shift is not known */
 };
@@ -53,9 +53,10 @@ struct diagnosis {
 
     struct measured measured;
     struct shake_shift shift[DIAGNOSIS_MAX_FRAMES];
-    struct stripes stripes;              /* column.offset is NULL unless there were two frames */
-    struct noise_sums noise, loose;      /* of frames whole pixels apart, and of any others */
-    struct near_frame near[NEAR_FRAMES]; /* the first nears of them, in turn */
+    struct stripes stripes;         /* column.offset is NULL unless there were two frames */
+    struct noise_sums noise, loose; /* of frames whole pixels apart, and of any others */
+    struct path_place place[DIAGNOSIS_MAX_FRAMES];
+    float *near[NEAR_FRAMES]; /* the last corrected frames: frame i is in i % nears */
     unsigned nears;
     struct detail *captured, *corrected; /* the spectra of frames with and without waves */
     double line_columns, line_rows;      /* lines_deviation, added up over measured.count frames */
@@ -69,6 +70,11 @@ void diagnosis_load(const struct diagnosis *diagnosis, unsigned index, float *re
 /* Subtracts waves from a frame. */
 void diagnosis_subtract_waves(const struct diagnosis *diagnosis,
                               const struct correction *correction, float *luma);
+
+/* Calls for each pixel that is hot or dead, after stripes_solve: by how much it differs from its
+ * neighbours. */
+typedef void (*findings_hot_pixel)(void *context, size_t at, double off);
+void findings_list_hot(const struct diagnosis *diagnosis, findings_hot_pixel call, void *context);
 
 /* Judge one kind each: fill *ret but its kind, and return whether there is something to say. */
 typedef bool (*findings_judge_kind)(const struct diagnosis *diagnosis,

@@ -5,22 +5,30 @@
 #include <stddef.h>
 #include <stdlib.h>
 
-#define CELLS     120u /* about as many along the smaller side */
-#define RINGS     16u
-#define QUARTERS  4u
-#define BINS      401u /* of a gradient's histogram */
-#define MIDDLE    200. /* the bin of no change */
-#define BIN       1e-3 /* of the change of the logarithm from a cell to the next */
-#define DARK      10.f /* cells closer to black or white are cut off, or nearly */
-#define BRIGHT    245.f
-#define FEWEST    40u /* gradients of a ring in a quarter; fewer have no median */
-#define INNERMOST 2u  /* rings that are so small that they say nothing */
+#define CELLS       120u /* about as many along the smaller side */
+#define RINGS       16u
+#define QUARTERS    4u
+#define BINS        401u /* of a gradient's histogram */
+#define MIDDLE      200. /* the bin of no change */
+#define BIN         1e-3 /* of the change of the logarithm from a cell to the next */
+#define DARK        10.f /* cells closer to black or white are cut off, or nearly */
+#define BRIGHT      245.f
+#define FEWEST      40u  /* gradients of a ring in a quarter; fewer have no median */
+#define INNERMOST   2u   /* rings that are so small that they say nothing */
+#define POWERS      3u   /* r^2, r^4 and r^6, which the logarithm of a vignette is a sum of */
+#define EDGE        0.4  /* a greater change of the logarithm is an edge, or moves otherwise */
+#define PLAIN       0.03 /* the change of the logarithm from a cell to the next in a plain area */
+#define LEAST_MOVED 2.   /* pixels between frames that are compared */
+#define LEAST_SEEN  400. /* squared pixels; what moves less determines nothing */
 
 struct shading {
     uint32_t width, height;
     unsigned cell, columns, rows;
     float *level; /* logarithm of each cell; NaN: cut off */
     uint32_t count[QUARTERS][RINGS][BINS];
+    /* Of frames that were compared: the equations for the powers of r, by least squares. */
+    double product[POWERS][POWERS], target[POWERS];
+    double moved; /* squared pixels, added up */
 };
 
 int shading_create(struct shading **ret, uint32_t width, uint32_t height)
@@ -144,11 +152,157 @@ static bool fit(const struct shading *shading, unsigned half, double *ret_a, dou
     return true;
 }
 
+/* ---- what moves ---- */
+
+/* The powers of the radius of a place, which is 1 in the corners. */
+static void powers_at(const struct shading *shading, double x, double y, double ret[POWERS])
+{
+    const double u = x - shading->width / 2., v = y - shading->height / 2.;
+    const double r2 =
+        4 * (u * u + v * v) /
+        ((double)shading->width * shading->width + (double)shading->height * shading->height);
+    for (unsigned i = 0; i < POWERS; i++)
+        ret[i] = i == 0 ? r2 : ret[i - 1] * r2;
+}
+
+/* Returns the logarithm of a cell's mean that begins at (x, y); NaN: it is cut off. */
+static double level_between(const struct shading *shading, const float *luma, double x, double y)
+{
+    const size_t left = (size_t)x, top = (size_t)y, width = shading->width;
+    const float u = (float)(x - (double)left), v = (float)(y - (double)top);
+    float sum = 0;
+    for (unsigned j = 0; j < shading->cell; j++)
+        for (unsigned i = 0; i < shading->cell; i++) {
+            const float *at = luma + (top + j) * width + left + i;
+            if (at[0] < DARK || at[0] > BRIGHT)
+                return (double)NAN;
+            sum += (1 - v) * ((1 - u) * at[0] + u * at[1]) +
+                   v * ((1 - u) * at[width] + u * at[width + 1]);
+        }
+    return log((double)sum / (shading->cell * shading->cell));
+}
+
+struct cells_pair {
+    double count, weight;
+    double change, power[POWERS]; /* means */
+};
+
+/* An edge changes by far more than the lens does if its shift is known a little wrong, so cells
+ * count by how plain they are. NaN: it is cut off. */
+static double weight_of(const struct shading *shading, const float *luma, double x, double y)
+{
+    const double cell = shading->cell, own = level_between(shading, luma, x, y);
+    const bool has_right = x + 2 * cell + 1 < shading->width;
+    const bool has_below = y + 2 * cell + 1 < shading->height;
+    const double right = level_between(shading, luma, has_right ? x + cell : x - cell, y) - own;
+    const double below = level_between(shading, luma, x, has_below ? y + cell : y - cell) - own;
+    return 1 / (1 + (right * right + below * below) / (PLAIN * PLAIN));
+}
+
+/* Calls for each cell that both frames show. The first turn finds the means, the second adds what
+ * differs from them to the equations. */
+static void compare_cells(struct shading *shading, const float *before, const float *luma,
+                          double dx, double dy, struct cells_pair *mean, bool is_second)
+{
+    struct cells_pair sum = {.count = 0};
+    for (unsigned j = 0; j < shading->rows; j++)
+        for (unsigned i = 0; i < shading->columns; i++) {
+            const double x = (double)i * shading->cell, y = (double)j * shading->cell;
+            const double reach = shading->cell + 1;
+            if (x + dx < 0 || y + dy < 0 || x + fmax(dx, 0) + reach > shading->width ||
+                y + fmax(dy, 0) + reach > shading->height)
+                continue;
+            const double change =
+                level_between(shading, luma, x + dx, y + dy) - level_between(shading, before, x, y);
+            double own[POWERS], other[POWERS];
+            const double weight = weight_of(shading, before, x, y);
+            if (!(fabs(change - mean->change) < EDGE) || !(weight > 0))
+                continue;
+            powers_at(shading, x + shading->cell / 2., y + shading->cell / 2., own);
+            powers_at(shading, x + dx + shading->cell / 2., y + dy + shading->cell / 2., other);
+            sum.count++;
+            sum.weight += weight;
+            sum.change += weight * change;
+            for (unsigned k = 0; k < POWERS; k++) {
+                const double power = own[k] - other[k];
+                sum.power[k] += weight * power;
+                for (unsigned m = 0; m < POWERS && is_second; m++)
+                    shading->product[k][m] +=
+                        weight * (power - mean->power[k]) * (own[m] - other[m] - mean->power[m]);
+                if (is_second)
+                    shading->target[k] +=
+                        weight * (power - mean->power[k]) * (change - mean->change);
+            }
+        }
+    for (unsigned k = 0; k < POWERS && sum.weight > 0; k++)
+        mean->power[k] = sum.power[k] / sum.weight;
+    mean->change = sum.weight > 0 ? sum.change / sum.weight : 0;
+    mean->count = sum.count;
+}
+
+void shading_compare(struct shading *shading, const float *before, const float *luma, double dx,
+                     double dy)
+{
+    struct cells_pair mean = {.count = 0};
+    if (hypot(dx, dy) < LEAST_MOVED)
+        return;
+    compare_cells(shading, before, luma, dx, dy, &mean, false);
+    if (mean.count < shading->columns * shading->rows / 8.)
+        return;
+    compare_cells(shading, before, luma, dx, dy, &mean, true);
+    shading->moved += dx * dx + dy * dy;
+}
+
+/* Solves the equations, and fits the gain to the sum of powers along the radius. */
+static bool solve_moved(const struct shading *shading, struct shading_gain *ret)
+{
+    double m[POWERS][POWERS + 1], best = INFINITY;
+    if (shading->moved < LEAST_SEEN)
+        return false;
+    for (unsigned i = 0; i < POWERS; i++) {
+        for (unsigned k = 0; k < POWERS; k++)
+            m[i][k] = shading->product[i][k];
+        m[i][i] *= 1 + 1e-4;
+        m[i][POWERS] = shading->target[i];
+    }
+    for (unsigned i = 0; i < POWERS; i++)
+        for (unsigned k = 0; k < POWERS; k++) {
+            if (m[i][i] <= 0)
+                return false;
+            const double factor = k == i ? 0 : m[k][i] / m[i][i];
+            for (unsigned n = i; n <= POWERS; n++)
+                m[k][n] -= factor * m[i][n];
+        }
+    for (int i = -12; i <= 100; i++)
+        for (int k = -12; k <= 100; k++) {
+            const double a = 0.025 * i, b = 0.025 * k;
+            double cost = 0;
+            for (unsigned ring = 1; ring <= RINGS; ring++) {
+                const double r2 = (double)(ring * ring) / (RINGS * RINGS);
+                const double wanted = r2 * (m[0][POWERS] / m[0][0] + r2 * m[1][POWERS] / m[1][1] +
+                                            r2 * r2 * m[2][POWERS] / m[2][2]);
+                cost += fabs(log(fmax(1 + a * r2 + b * r2 * r2, 0.1)) - wanted);
+            }
+            if (cost < best) {
+                best = cost;
+                ret->a = a;
+                ret->b = b;
+            }
+        }
+    ret->corner = 1 / (1 + ret->a + ret->b);
+    ret->agreement = 1;
+    ret->is_measured = true;
+    return true;
+}
+
 bool shading_solve(const struct shading *shading, struct shading_gain *ret)
 {
     /* Quarters: 1 upper left, 2 upper right, 4 lower left, 8 lower right. */
     static const unsigned all = 1 | 2 | 4 | 8, half[] = {1 | 2, 4 | 8, 1 | 4, 2 | 8};
     double a, b, least = INFINITY;
+    if (solve_moved(shading, ret))
+        return true;
+    ret->is_measured = false;
     if (!fit(shading, all, &ret->a, &ret->b))
         return false;
     ret->corner = 1 / (1 + ret->a + ret->b);

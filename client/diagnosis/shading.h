@@ -1,13 +1,19 @@
-/* Corners that a lens has darkened, from the gradients of pictures. Pure.
+/* Corners that a lens has darkened. Pure.
  *
- * Along a radius, the gradients of a scene's logarithm are as often positive as negative. Those of
- * a vignette add a little to all of them, towards dark. So the median of the radial gradients at
- * a radius is that of the vignette, and their integral is its logarithm; medians ignore edges. A
- * gain of 1 + a r^2 + b r^4 is fitted, which is what the stage `vignette` has, and it counts only
- * if the halves of the picture agree.
+ * Where the picture moves, each part of the scene is seen at several places of the lens: how its
+ * logarithm changes is the difference of the vignette's at both places, whatever the scene is.
+ *
+ * In a picture that stands still, the gradients of a scene's logarithm along a radius are as often
+ * positive as negative. Those of a vignette add a little to all of them, towards dark. So the
+ * median of the radial gradients at a radius is that of the vignette, and their integral is its
+ * logarithm; medians ignore edges. This counts only if the halves of the picture agree.
+ *
+ * Both fit a gain of 1 + a r^2 + b r^4, which is what the stage `vignette` has.
  *
  * Source of the maths: Zheng, Yu, Kang, Lin and Kambhamettu, Single-Image Vignetting Correction
- * Using Radial Gradient Symmetry, IEEE Conf. on Computer Vision and Pattern Recognition (2008). */
+ * Using Radial Gradient Symmetry, IEEE Conf. on Computer Vision and Pattern Recognition (2008);
+ * Goldman and Chen, Vignette and Exposure Calibration and Compensation, IEEE Int. Conf. on Computer
+ * Vision (2005), for what moves. */
 #ifndef FFTD_DIAGNOSIS_SHADING_H
 #define FFTD_DIAGNOSIS_SHADING_H
 
@@ -20,6 +26,7 @@ struct shading_gain {
     double a, b;      /* gain 1 + a r^2 + b r^4, r = 1 in the corners */
     double corner;    /* 0 .. 1: how bright the corners are, in relation to the middle */
     double agreement; /* 0 .. 1: how much of the darkening the half sees that sees the least */
+    bool is_measured; /* by what moves, and not guessed from the scene */
 };
 
 /* -ENOMEM. */
@@ -28,6 +35,11 @@ void shading_destroy(struct shading *shading); /* NULL is allowed */
 
 /* Adds a frame of 0 .. 255. */
 void shading_add(struct shading *shading, const float *luma);
+
+/* Compares two frames of 0 .. 255: what is at (x, y) in `before` is at (x + dx, y + dy) in `luma`.
+ */
+void shading_compare(struct shading *shading, const float *before, const float *luma, double dx,
+                     double dy);
 
 /* Returns whether the frames determine a gain. */
 bool shading_solve(const struct shading *shading, struct shading_gain *ret);

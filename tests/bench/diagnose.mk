@@ -4,7 +4,7 @@
 .PHONY: bench-diagnose ## counts what fftd-ctl diagnose finds in photographs with known faults
 .PHONY: _bench-diagnose
 bench-diagnose:
-	@$(call bench-deps,build bench bench-restore)
+	@$(call bench-deps,build run bench bench-diagnose)
 	@$(MAKE) -s _bench-diagnose
 
 _bench-diagnose: all

@@ -6,7 +6,8 @@ clean ones.
 
 Prints how many of the faults were found and correctly named, what was reported that was not there,
 and how near the figures came. diagnose_clips.py makes the clips, and states the ranges of the
-faults. The photographs are those of python3-skimage.
+faults. The photographs are those of python3-skimage, opencv-doc, mate-backgrounds and
+lomiri-wallpapers-16.04.
 """
 
 import argparse

@@ -30,6 +30,9 @@ packages_of() {
         ustreamer libcmocka-dev libfftw3-dev python3 ;;
     # The peer of make bench-restore, and its photographs, which make test-peers needs, too.
     bench-restore) echo python3-skimage ;;
+    # The photographs of make bench-diagnose.
+    bench-diagnose) echo python3-pil python3-scipy python3-skimage opencv-doc mate-backgrounds \
+        lomiri-wallpapers-16.04 ;;
     # The peers of make bench-clip.
     bench-clip) echo ffmpeg python3-opencv python3-skimage ;;
     # The peer of make bench-view, and its photographs.

@@ -144,6 +144,51 @@ static void diagnose(struct faulty *faulty, struct diagnosis_result *ret)
     clip_clear(&faulty->clip);
 }
 
+/* What a lens does to a scene, under which light, and the noise of the sensor. */
+struct seen {
+    double corner; /* the light of the corners */
+    double light, sigma;
+    bool is_panning;
+};
+
+static void see(const struct seen *seen, struct diagnosis_result *ret)
+{
+    static float scene[PIXELS], luma[PIXELS];
+    const struct diagnosis_format format = {
+        .width = WIDTH, .height = HEIGHT, .white = 255, .mosaic_step = 1};
+    struct diagnosis *diagnosis;
+    struct clip clip;
+    uint64_t seed = 77;
+    clip_make(&clip, CLIP_NATURAL, WIDTH, HEIGHT, seen->is_panning, 0, 31);
+    assert_int_equal(diagnosis_create(&diagnosis, &format), 0);
+    for (unsigned i = 0; i < FRAMES; i++) {
+        clip_frame(&clip, i, scene);
+        for (unsigned k = 0; k < PIXELS; k++) {
+            const double u = 2. * (k % WIDTH) - WIDTH, v = 2. * (double)(k / WIDTH) - HEIGHT;
+            const double r2 = (u * u + v * v) / ((double)WIDTH * WIDTH + (double)HEIGHT * HEIGHT);
+            const double level =
+                seen->light * (double)scene[k] / (1 + (1 / seen->corner - 1) * r2) +
+                seen->sigma * clip_normal(&seed);
+            luma[k] = (float)rint(fmin(fmax(level, 0), 255));
+        }
+        assert_int_equal(diagnosis_add(diagnosis, luma, 1 + (int64_t)i * INTERVAL), 0);
+    }
+    assert_int_equal(diagnosis_finish(diagnosis, ret, NULL, NULL), 0);
+    for (unsigned i = 0; i < ret->count; i++)
+        printf("# %s\n", ret->finding[i].text);
+    diagnosis_destroy(diagnosis);
+    clip_clear(&clip);
+}
+
+/* Returns the first figure of a finding; -1: there is none. */
+static double figure_of(const struct diagnosis_result *result, enum diagnosis_kind kind)
+{
+    for (unsigned i = 0; i < result->count; i++)
+        if (result->finding[i].kind == kind)
+            return result->finding[i].figure[0].value;
+    return -1;
+}
+
 static bool has(const struct diagnosis_result *result, enum diagnosis_kind kind)
 {
     for (unsigned i = 0; i < result->count; i++)
@@ -215,6 +260,28 @@ static void clean_clips_are_silent(void **state)
     }
     printf("# figures: %u of %u clean clips have findings\n", alarms, count);
     assert_true(alarms <= count / 20);
+}
+
+/* ---- lenses and light ---- */
+
+/* Corners that are a third darker hardly show in one picture, whose own parts differ by more. */
+static void shading_is_measured_in_a_pan(void **state)
+{
+    (void)state;
+    struct diagnosis_result result;
+    see(&(struct seen){.corner = 0.66, .light = 1, .sigma = 1, .is_panning = true}, &result);
+    assert_int_equal(result.count, 1);
+    assert_true(fabs(figure_of(&result, DIAGNOSIS_SHADING) - 0.66) < 0.04);
+}
+
+/* Noise that reaches black is no clipping: the picture lacks light. */
+static void a_dark_picture_with_noise_is_too_dark(void **state)
+{
+    (void)state;
+    struct diagnosis_result result;
+    see(&(struct seen){.corner = 1, .light = 0.11, .sigma = 14}, &result);
+    assert_true(figure_of(&result, DIAGNOSIS_EXPOSURE) > 0);
+    assert_true(figure_of(&result, DIAGNOSIS_CLIPPING) < 0);
 }
 
 /* ---- parts ---- */
@@ -337,6 +404,8 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(faults_are_found),
         cmocka_unit_test(clean_clips_are_silent),
+        cmocka_unit_test(shading_is_measured_in_a_pan),
+        cmocka_unit_test(a_dark_picture_with_noise_is_too_dark),
         cmocka_unit_test(a_pan_is_no_shake),
         cmocka_unit_test(noise_and_its_shot_part_are_measured),
         cmocka_unit_test(lines_of_a_sensor_are_everywhere),

@@ -162,7 +162,7 @@ def draw_clip(random, is_flicker):
 
 
 def live(options, seed):
-    """Every frame that is read of the daemon after two seconds. Two roundings limit it to 56 dB."""
+    """Judges every frame that is read after two seconds. Two roundings limit it to 56 dB."""
     figures = []
     for kind, chain in (("waves", "auto-notch"), ("flicker", "deflicker")):
         before, after = [], []

@@ -9,18 +9,18 @@
  * tests/unit/motion_pairs.c. */
 #define RADIUS        4u /* pixels of the smoothing kernel */
 #define TAPS          (2 * RADIUS + 1)
-#define SMOOTHING     1.0 /* its standard deviation: a shift by a fraction is then exact to 1e-3 */
-#define NOISE_GAIN    0.159 /* variance of the difference of two smoothed pictures with noise of 1 */
-#define GRADIENT      0.11  /* noise in the squares of a gradient, as a share of that variance */
+#define SMOOTHING     0.85  /* its standard deviation */
+#define NOISE_GAIN    0.220 /* variance of the difference of two smoothed pictures with noise of 1 */
+#define GRADIENT      0.130 /* noise in the squares of a gradient, as a share of that variance */
 #define LANES         8u    /* numbers that are added up side by side */
 #define MAX_COLUMNS   16u   /* of cells */
 #define MAX_CELL_ROWS 12u
-#define MIN_CELL      16u  /* pixels */
-#define TOLERANCE     0.1  /* pixels by which a cell may differ */
-#define MISFIT        0.1  /* weight of what no shift of a cell explains */
-#define MODEL_ERROR   0.01 /* pixels; limits what one cell with much contrast counts */
-#define TELLING       0.2  /* pixels: a cell that can tell as little counts half */
-#define MAX_CONTRAST  0.7  /* change of contrast, as a share of the mean one: 0.48 to 2.1 times */
+#define MIN_CELL      16u   /* pixels */
+#define TOLERANCE     0.1   /* pixels by which a cell may differ */
+#define MISFIT        0.1   /* weight of what no shift of a cell explains */
+#define MODEL_ERROR   0.004 /* pixels; limits what one cell with much contrast counts */
+#define TELLING       0.2   /* pixels: a cell that can tell as little counts half */
+#define MAX_CONTRAST  0.7   /* change of contrast, as a share of the mean one: 0.48 to 2.1 times */
 /* Squares of the offsets of cells, and of the gradient in any direction, as multiples of those that
  * noise makes. */
 #define MAX_OFFSETS   2.0

@@ -59,4 +59,4 @@ def test_the_librarys_names_are_documented():
     symbols = (ROOT / "debian/libfftd0.symbols").read_text()
     assert set(re.findall(r"^ (fftd_\w+)@", symbols, re.MULTILINE)) == exported
     manual = (ROOT / "docs/man/libfftd.3").read_text()
-    assert set(re.findall(r"^\.Fn (fftd_\w+) \"", manual, re.MULTILINE)) == exported
+    assert set(re.findall(r"^\.F(?:n|o) (fftd_\w+)(?: \"|$)", manual, re.MULTILINE)) == exported

@@ -41,7 +41,8 @@ def test_lintian_finds_nothing():
 def test_everything_that_is_installed_is_in_one_package(tmp_path):
     """`make install`, which the tests of the service use elsewhere, and the packages agree."""
     done = subprocess.run(["make", "-s", "install", f"DESTDIR={tmp_path}", "PREFIX=/usr",
-                           "PYTHON_DIR=/usr/lib/python3/dist-packages"], cwd=ROOT, text=True, capture_output=True, check=False)
+                           "PYTHON_DIR=/usr/lib/python3/dist-packages"], cwd=ROOT, text=True,
+                          capture_output=True, check=False)
     assert done.returncode == 0, done.stderr
     installed = {"./" + str(path.relative_to(tmp_path)) for path in tmp_path.rglob("*")
                  if not path.is_dir() or path.is_symlink()}

@@ -183,7 +183,7 @@ test: deps
 .PHONY: test-all ## runs every suite, before a release, until one fails; FROM=SUITE: goes on from there
 test-all:
 	@tests/tools/deps.sh build run test opencv style lint bench devices valgrind fuzz model gst out \
-	    view proxy pipewire mqtt view-browser fleet fleet-test deb vm cross
+	    view proxy ros pipewire mqtt view-browser fleet fleet-test deb vm cross
 	@tests/tools/suites.py all $(FROM:%=--from %)
 
 # ---- what is compared with OpenCV and scikit-image; both are large ----

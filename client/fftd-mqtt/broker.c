@@ -29,7 +29,9 @@ struct broker {
     const struct broker_options *options;
     struct mosquitto *client;
     int event_fd;
-    pthread_mutex_t lock; /* of what follows, which libmosquitto's thread writes */
+    pthread_t thread; /* in which libmosquitto connects and works */
+    bool has_thread;
+    pthread_mutex_t lock; /* of what follows, which that thread writes */
     bool is_connected, has_connected;
     int refusal; /* the last one that was told */
     unsigned unsent;
@@ -131,6 +133,19 @@ static int use_tls(struct mosquitto *client, const char *ca)
                : -EINVAL;
 }
 
+/* libmosquitto connects again after a loss, but not always where the first attempt has failed at
+ * once: the thread of mosquitto_loop_start then does nothing (2.0.21). */
+static void *run(void *context)
+{
+    struct broker *broker = context;
+    const struct broker_options *options = broker->options;
+    while (mosquitto_connect(broker->client, options->host, options->port, KEEPALIVE_S) !=
+           MOSQ_ERR_SUCCESS)
+        sleep(1);
+    mosquitto_loop_forever(broker->client, -1, 1);
+    return NULL;
+}
+
 static int configure(struct broker *broker)
 {
     const struct broker_options *options = broker->options;
@@ -149,9 +164,9 @@ static int configure(struct broker *broker)
         mosquitto_will_set(client, options->will, 7, "offline", AT_LEAST_ONCE, true) !=
             MOSQ_ERR_SUCCESS)
         return -EINVAL;
-    /* A broker that is not there yet is found later by the thread. */
-    mosquitto_connect_async(client, options->host, options->port, KEEPALIVE_S);
-    return mosquitto_loop_start(client) == MOSQ_ERR_SUCCESS ? 0 : -EAGAIN;
+    mosquitto_threaded_set(client, true);
+    broker->has_thread = pthread_create(&broker->thread, NULL, run, broker) == 0;
+    return broker->has_thread ? 0 : -EAGAIN;
 }
 
 int broker_open(struct broker **ret, const struct broker_options *options)
@@ -192,8 +207,11 @@ void broker_close(struct broker *broker)
         mosquitto_disconnect(broker->client);
         for (unsigned i = 0; i < GOODBYE_STEPS && is_connected(broker); i++)
             nanosleep(&step, NULL);
-        /* The thread may be connecting to a host that does not answer. */
-        mosquitto_loop_stop(broker->client, true);
+        if (broker->has_thread) {
+            /* It may be connecting to a host that does not answer. */
+            pthread_cancel(broker->thread);
+            pthread_join(broker->thread, NULL);
+        }
         mosquitto_destroy(broker->client);
     }
     while (broker->first != NULL) {

@@ -270,6 +270,23 @@ def test_a_change_waits_for_the_daemon(start, broker, begin, bridge):
     assert numbers == list(range(1, len(numbers) + 1))
 
 
+@pytest.mark.parametrize("host", ["127.0.0.1", "localhost"])
+def test_a_broker_may_come_later(start, tmp_path, begin, runtime_dir, host):
+    daemon = start()
+    daemon.wait_for_socket("control-watch")
+    broker = begin(Broker, tmp_path)
+    broker.end(signal.SIGTERM)
+    process = begin(lambda: subprocess.Popen(
+        [PROGRAM, "--name", runtime_dir, "--id", "front", "--broker", f"{host}:{broker.port}"]))
+    time.sleep(1.5)
+    broker.start()
+    subscriber = begin(Subscriber, broker.port)
+    subscriber.until_topic("fftd/front/availability", "online")
+    process.terminate()
+    assert process.wait(PATIENCE) == 0
+    subscriber.until_topic("fftd/front/availability", "offline")
+
+
 def test_a_killed_bridge_is_offline(start, broker, begin, bridge):
     daemon = start()
     daemon.wait_for_socket("control-watch")

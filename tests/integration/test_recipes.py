@@ -1,5 +1,5 @@
-"""Recipes of docs/CLIENTS.md that are not single commands: a proxy before fftd-view, and the two
-streams of a recorder."""
+"""Recipes of docs/CLIENTS.md that are not single commands: a proxy before fftd-view, the two
+streams of a recorder, and a node of ROS."""
 
 import base64
 import http.client
@@ -13,7 +13,7 @@ import subprocess
 
 import pytest
 
-from conftest import FAST_KERNELS, PATIENCE, SANITIZED, wait_until
+from conftest import BUILD, FAST_KERNELS, PATIENCE, SANITIZED, wait_until
 from gstreamer import plugin_dir  # pylint: disable=unused-import
 from process import Process
 from rtsp import Server, has_elements, has_server
@@ -132,3 +132,55 @@ def test_two_streams_of_one_camera(start, plugin_dir, runtime_dir,  # noqa: F811
         stream.kill()
         large.kill()
         small.kill()
+
+
+# Prints the size and the age of 100 images.
+SUBSCRIBER = """
+import rospy
+from sensor_msgs.msg import Image
+rospy.init_node("test", disable_signals=True)
+taken = []
+rospy.Subscriber("/image", Image, taken.append)
+for _ in range(1200):
+    rospy.sleep(0.05)
+    if len(taken) >= 100:
+        break
+for image in taken[:100]:
+    print(image.width, image.height, len(image.data), image.encoding,
+          (rospy.Time.now() - image.header.stamp).to_sec())
+"""
+
+
+@pytest.mark.skipif(SANITIZED, reason="a sanitized library cannot be loaded into Python")
+def test_a_node_of_ros(start, runtime_dir, tmp_path):  # pylint: disable=redefined-outer-name
+    python = "/usr/bin/python3"  # whose rospy is Debian's
+    if not shutil.which("rosmaster") or subprocess.run(
+            [python, "-c", "import rospy, sensor_msgs.msg"], stderr=subprocess.DEVNULL,
+            check=False).returncode != 0:
+        pytest.skip("python3-rospy, python3-sensor-msgs or python3-rosmaster is not installed")
+    port = free_port()
+    env = dict(os.environ, ROS_MASTER_URI=f"http://127.0.0.1:{port}", ROS_IP="127.0.0.1",
+               ROS_HOME=str(tmp_path), PYTHONPATH=str(CLIENTS.parents[1] / "client/python"),
+               LIBFFTD=os.environ.get("FFTD_LIBRARY", str(BUILD / "libfftd.so.0")))
+    daemon = start(*FAST_KERNELS, fps="100")
+    daemon.wait_for_socket("frames")
+    master = Process(["rosmaster", "--core", "-p", str(port)], env, tmp_path / "master.log")
+
+    def listens():
+        with socket.socket() as probe:
+            return probe.connect_ex(("127.0.0.1", port)) == 0
+
+    wait_until(listens, "rosmaster")
+    node = Process([python, CLIENTS.parents[1] / "client/examples/ros_node.py", runtime_dir], env,
+                   tmp_path / "node.log")
+    try:
+        done = subprocess.run([python, "-c", SUBSCRIBER], env=env, capture_output=True, text=True,
+                              timeout=PATIENCE, check=False)
+        assert done.returncode == 0, done.stderr
+        images = [line.split() for line in done.stdout.splitlines()]
+        assert len(images) == FRAMES, node.log
+        assert {tuple(each[:4]) for each in images} == {("160", "120", "19200", "mono8")}
+        assert all(0 <= float(each[4]) < PATIENCE for each in images)
+    finally:
+        node.kill()
+        master.kill()

@@ -184,7 +184,7 @@ def test_a_connection_that_is_refused_early_ends_it(start, publish):
 def test_a_missing_camera_is_named(server, publish):
     service = publish(f"{server.url}/in")
     assert service.wait() > 0, service.log
-    assert "Cannot open the camera 'front'." in service.log
+    assert "Cannot open the camera 'front': there is no" in service.log
 
 
 # ---- RTSPS ----

@@ -39,8 +39,9 @@ def image_fixture():
     podman("import", BASE, "fftd-base")
     podman("build", *LIMITS, "--network", "host", "--build-arg", "BASE=localhost/fftd-base", "-t",
            "fftd", "-f", ROOT / "config/container/Containerfile", ROOT / "build/deb")
-    run("-d", "--name", "front", "-v", "fftd:/run/fftd", "fftd", "--name", "front", "--source",
-        "pattern:scene", "--size", "160x120", "--filter", "lowpass:cutoff=0.1")
+    run("-d", "--name", "front", "-v", "fftd:/run/fftd", "fftd", "--name", "front", "--runtime-dir",
+        "/run/fftd/front", "--source", "pattern:scene", "--size", "160x120", "--filter",
+        "lowpass:cutoff=0.1")
     deadline = time.monotonic() + PATIENCE_S
     while True:
         done = podman("exec", "front", "fftd-ctl", "--name", "front", "--json", "status",
@@ -51,6 +52,7 @@ def image_fixture():
         time.sleep(0.5)
     yield "fftd"
     podman("rm", "-f", "-t", "1", "front")
+    podman("volume", "rm", "-f", "fftd")
 
 
 def frames(*arguments, check=True):

@@ -23,9 +23,11 @@ make_tree() {
     echo "$key" >"$tree.key"
 }
 
-# $0 of the inner shell is the tree, and $1 the command.
+# $0 of the inner shell is the tree, and $1 the command. The tree becomes a mount of its own, without
+# which programs inside cannot have mounts of their own.
 # shellcheck disable=SC2016
 inside='
+mount --bind "$0" "$0"
 mount -t proc proc "$0/proc"
 mount --rbind /sys "$0/sys"
 mount --rbind /dev "$0/dev"

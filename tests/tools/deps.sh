@@ -60,6 +60,8 @@ packages_of() {
     mqtt) echo libmosquitto-dev mosquitto mosquitto-clients openssl ;;
     # The proxy of a recipe. Debian starts it when it is installed, so make test does without.
     proxy) echo nginx-light ;;
+    # A node of a recipe.
+    ros) echo python3-rosmaster python3-rospy python3-sensor-msgs ;;
     # The browser of make test-view-browser.
     view-browser) echo chromium chromium-driver python3-selenium fonts-dejavu-core ;;
     # The media server of make demo-fleet, and what publishes to it. tests/fleet/programs.sh has
@@ -78,7 +80,7 @@ packages_of() {
     # The same machine for armhf.
     vm-armhf) echo qemu-system-arm qemu-user-static ;;
     # What make deb builds with, and what checks the packages.
-    deb) echo debhelper dh-python dpkg-dev libgstreamer-plugins-base1.0-dev libjson-c-dev \
+    deb) echo build-essential debhelper dh-python dpkg-dev libgstreamer-plugins-base1.0-dev libjson-c-dev \
         libmicrohttpd-dev libpipewire-0.3-dev libturbojpeg0-dev lintian ;;
     # What make deb builds with for another architecture, and what runs the result.
     deb-cross) echo dpkg-dev lintian mmdebstrap qemu-user-static ;;
@@ -90,7 +92,7 @@ packages_of() {
     *)
         echo "deps.sh: no such group: $1: expected build, run, test, opencv, style," \
             "lint, devices, bench, articles, bench-ring, bench-restore, bench-clip, bench-view, mali," \
-            "valgrind, fuzz, model, gst, out, view, proxy, pipewire, view-browser, fleet, fleet-test, soak, deb," \
+            "valgrind, fuzz, model, gst, out, view, proxy, ros, pipewire, view-browser, fleet, fleet-test, soak, deb," \
             "deb-cross, container, release, udmabuf, vm, vm-armhf or" \
             "cross" >&2
         exit 64

@@ -64,7 +64,8 @@ class Daemon:
         for path in pathlib.Path(f"/proc/{self.process.pid}/task").glob("*/children"):
             for pid in path.read_text().split():
                 if b"--compile-ahead" in pathlib.Path(f"/proc/{pid}/cmdline").read_bytes():
-                    fields = pathlib.Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
+                    stat = pathlib.Path(f"/proc/{pid}/stat").read_text()
+                    fields = stat.rpartition(")")[2].split()
                     return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
         return None
 

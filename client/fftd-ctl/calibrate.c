@@ -267,7 +267,10 @@ static int print_result(const struct recording *recording, const struct ctl *ctl
     else
         printf("%s: mean of %u frames, %.1f %% of white\n", recording->path,
                recording->average.frames, 100 * average_level(&recording->average));
-    printf("`fftd-ctl filter add %s` uses it\n", recording->stage);
+    const char *images = image_directory();
+    const bool is_there = strncmp(recording->path, images, strlen(images)) == 0;
+    printf("`fftd-ctl filter add %s` uses it%s%s\n", recording->stage,
+           is_there ? "" : ", once it is in ", is_there ? "" : images);
     return ctl_finish(ctl);
 }
 

@@ -29,6 +29,9 @@ const struct command command_table[] = {
      "time from capture to publication.\n\n"
      "      --watch[=SECONDS]  repeat at this interval (default: 1)\n"
      "  -n, --count N          with --watch: stop after N times\n"
+     "      --csv              print the measures of the newest frame as one line of\n"
+     "                         CSV, after a line with their names; the configuration\n"
+     "                         needs output = { measures = true; };\n"
      "      --openmetrics      print OpenMetrics, for programs that serve scrapers\n"
      "      --prometheus       print Prometheus's text format, for the textfile\n"
      "                         collector of node_exporter\n"
@@ -37,12 +40,13 @@ const struct command command_table[] = {
      "FILE says fftd_up 0.\n\n"
      "Examples:\n"
      "  fftd-ctl stats --watch=0.5\n"
+     "  fftd-ctl stats --csv --watch=0.5 > sharpness.csv\n"
      "  fftd-ctl stats --json | jq .FramesPublished\n"
      "  fftd-ctl stats --json | jq .Latency.total.p99_ns\n"
      "  fftd-ctl stats --prometheus --watch=15 \\\n"
      "    -o /var/lib/prometheus/node-exporter/fftd.prom\n",
-     TAKES_WATCH | TAKES_COUNT | TAKES_OPENMETRICS | TAKES_PROMETHEUS | TAKES_OUTPUT, 0, 0,
-     command_stats},
+     TAKES_WATCH | TAKES_COUNT | TAKES_CSV | TAKES_OPENMETRICS | TAKES_PROMETHEUS | TAKES_OUTPUT, 0,
+     0, command_stats},
     {"watch", "", "show a running camera on the terminal, in place",
      "Shows state, camera, filter, frame rate, latency, counters that rise, and with\n"
      "output.measures the measures of frames, once a second. Charts show the last\n"

@@ -18,6 +18,7 @@ enum {
     TAKES_SAVE = 512,
     TAKES_APPLY = 1024,
     TAKES_REPORT = 2048,
+    TAKES_CSV = 4096,
 };
 
 struct command {

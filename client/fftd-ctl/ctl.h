@@ -22,6 +22,7 @@ struct ctl {
     bool raw;
     bool openmetrics;
     bool prometheus;
+    bool csv;
     uint64_t if_serial; /* change the filter only if it has this serial; 0: always */
     bool apply;         /* diagnose: change the filter */
     const char *report; /* diagnose: the HTML file; NULL: none */

@@ -91,7 +91,7 @@ static int find_file(const struct ctl *ctl, sd_bus *bus, sd_bus_message *propert
                         "--config FILE`, or save the chain as a preset with `filter save FILE`");
     if (ctl->config == NULL && strcmp(told, expected) != 0 && !is_own_daemon(bus))
         return ctl_fail(ctl, EX_NOPERM,
-                        "filter save: the daemon is another user's and says that it reads %s: "
+                        "filter save: the daemon says that it reads %s, and could name any file: "
                         "name the file with --config FILE if that is true",
                         told);
     return snprintf(path, PATH_MAX, "%s", file) < PATH_MAX

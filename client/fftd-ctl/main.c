@@ -89,6 +89,7 @@ enum {
     OPTION_RAW,
     OPTION_OPENMETRICS,
     OPTION_PROMETHEUS,
+    OPTION_CSV,
     OPTION_IF_SERIAL,
     OPTION_FADE,
     OPTION_NO_WAIT,
@@ -111,6 +112,7 @@ static const struct option options[] = {
     {"raw", no_argument, NULL, OPTION_RAW},
     {"openmetrics", no_argument, NULL, OPTION_OPENMETRICS},
     {"prometheus", no_argument, NULL, OPTION_PROMETHEUS},
+    {"csv", no_argument, NULL, OPTION_CSV},
     {"if-serial", required_argument, NULL, OPTION_IF_SERIAL},
     {"fade", required_argument, NULL, OPTION_FADE},
     {"no-wait", no_argument, NULL, OPTION_NO_WAIT},
@@ -133,6 +135,7 @@ static const struct {
     {'o', TAKES_OUTPUT, "--output"},
     {OPTION_OPENMETRICS, TAKES_OPENMETRICS, "--openmetrics"},
     {OPTION_PROMETHEUS, TAKES_PROMETHEUS, "--prometheus"},
+    {OPTION_CSV, TAKES_CSV, "--csv"},
     {OPTION_IF_SERIAL, TAKES_IF_SERIAL, "--if-serial"},
     {OPTION_FADE, TAKES_FADE, "--fade"},
     {OPTION_NO_WAIT, TAKES_WAIT, "--no-wait"},
@@ -197,6 +200,9 @@ static void parse_options(struct ctl *ctl, struct command_line *line, int argc, 
             break;
         case OPTION_PROMETHEUS:
             ctl->prometheus = true;
+            break;
+        case OPTION_CSV:
+            ctl->csv = true;
             break;
         case OPTION_IF_SERIAL:
             if (!usage_parse_count(optarg, UINT64_MAX, &ctl->if_serial))

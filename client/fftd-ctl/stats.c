@@ -5,6 +5,7 @@
 #include <poll.h>
 #include <stdio.h>
 #include <string.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "core/clock.h"
@@ -123,6 +124,42 @@ static void print_measures(sd_bus_message *stats)
         putchar('\n');
 }
 
+/* Prints a line for each reading, of the newest frame: what was not measured is empty. */
+static void print_csv(sd_bus_message *stats, bool with_header)
+{
+    unsigned rows;
+    const struct reading_measure *measures = reading_measures(&rows);
+    struct timespec now;
+    struct tm utc;
+    char date[32] = "";
+    if (with_header) {
+        fputs("time,frame,rate,filter", stdout);
+        for (unsigned i = 0; i < rows; i++)
+            printf(",%s", measures[i].name);
+        putchar('\n');
+    }
+    clock_gettime(CLOCK_REALTIME, &now);
+    if (gmtime_r(&now.tv_sec, &utc) != NULL)
+        strftime(date, sizeof date, "%Y-%m-%dT%H:%M:%S", &utc);
+    printf("%s.%03ldZ,%" PRIu64 ",%.2f,%" PRIu64, date, now.tv_nsec / 1000000,
+           bus_u64(stats, "Sequence"), bus_double(stats, "Rate"),
+           bus_u64(stats, "PublishedSerial"));
+    for (unsigned i = 0; i < rows; i++) {
+        const double value = bus_measure(stats, "Measures", measures[i].name);
+        if (isfinite(value))
+            printf(",%.6g", value);
+        else
+            putchar(',');
+    }
+    putchar('\n');
+    fflush(stdout); /* whoever looks at the file while it grows sees whole lines */
+}
+
+static bool has_measures(sd_bus_message *stats)
+{
+    return isfinite(bus_measure(stats, "Measures", "mean"));
+}
+
 static bool wants_metrics(const struct ctl *ctl)
 {
     return ctl->openmetrics || ctl->prometheus;
@@ -159,12 +196,17 @@ static int print_metrics(const struct ctl *ctl, sd_bus_message *stats)
     return 0;
 }
 
-static int print_once(const struct ctl *ctl, sd_bus *bus)
+static int print_once(const struct ctl *ctl, sd_bus *bus, bool is_first)
 {
     sd_bus_message *stats = NULL;
     int code = daemon_call(ctl, bus, &stats, "GetStats", NULL);
     if (code == 0 && wants_metrics(ctl)) {
         code = print_metrics(ctl, stats);
+    } else if (code == 0 && ctl->csv) {
+        if (is_first && !has_measures(stats))
+            fputs("fftd-ctl: nothing is measured yet: measures need output.measures = true\n",
+                  stderr);
+        print_csv(stats, is_first);
     } else if (code == 0 && ctl->json) {
         code = daemon_print_json(ctl, stats);
     } else if (code == 0) {
@@ -200,9 +242,10 @@ static void pause_s(sd_bus *bus, double seconds)
 /* Refuses options that exclude each other. 0 or an exit code. */
 static int check_options(const struct ctl *ctl)
 {
-    if (ctl->openmetrics + ctl->prometheus + ctl->json > 1)
-        return ctl_fail(ctl, EX_USAGE,
-                        "stats: expected only one of --openmetrics, --prometheus and --json");
+    if (ctl->openmetrics + ctl->prometheus + ctl->json + ctl->csv > 1)
+        return ctl_fail(
+            ctl, EX_USAGE,
+            "stats: expected only one of --openmetrics, --prometheus, --csv and --json");
     if (!wants_metrics(ctl) && ctl->output != NULL)
         return ctl_fail(ctl, EX_USAGE, "stats: --output needs --openmetrics or --prometheus");
     if (wants_metrics(ctl) && ctl->watch_s > 0 && ctl->output == NULL)
@@ -254,16 +297,16 @@ int command_stats(const struct ctl *ctl)
     if (wants_metrics(ctl) && ctl->watch_s > 0)
         return watch_metrics(ctl);
     sd_bus *bus = NULL;
-    bool screen = ctl->watch_s > 0 && !ctl->json && isatty(STDOUT_FILENO);
+    bool screen = ctl->watch_s > 0 && !ctl->json && !ctl->csv && isatty(STDOUT_FILENO);
     int code = daemon_open(ctl, &bus);
 
     for (uint64_t i = 1; code == 0; i++) {
         if (screen)
             fputs("\033[H\033[2J", stdout); /* cursor home, clear */
-        code = print_once(ctl, bus);
+        code = print_once(ctl, bus, i == 1);
         if (ctl->watch_s == 0 || i == ctl->count || ferror(stdout))
             break;
-        if (!screen && !ctl->json && !wants_metrics(ctl))
+        if (!screen && !ctl->json && !ctl->csv && !wants_metrics(ctl))
             putchar('\n');
         pause_s(bus, ctl->watch_s);
     }

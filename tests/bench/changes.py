@@ -118,8 +118,9 @@ def main():
     report(f"after {seconds:.0f} s, again", {chain: found[1:] for chain, found in warm.items()})
     print("\n| chain | cold | first | again |\n| --- | --- | --- | --- |")
     for chain, found in warm.items():
-        print(f"| `{chain}` | {cold[chain][0][0]:.2f} | {found[0][0]:.2f} | "
-              f"{max(each for each, _ in found[1:]):.2f} |")
+        shown = chain.replace("|", "\\|")
+        again = max(each for each, _ in found[1:])
+        print(f"| `{shown}` | {cold[chain][0][0]:.2f} | {found[0][0]:.2f} | {again:.2f} |")
 
 
 if __name__ == "__main__":

@@ -112,8 +112,8 @@ def examples():
 @pytest.mark.parametrize("planes, not_for_them", [("luma", {"stabilise", "undistort", "remap"}),
                                                   ("all", set())])
 def test_whatever_comes_next_was_compiled(start, tmp_path, planes, not_for_them):
-    """Each kind after each other one, there and back: an engine that was once wide for a filter
-    made those after it wide, too, in sizes that nothing had been compiled for."""
+    """The kinds in turn, there and back: an engine that was once wide for a filter made those after
+    it wide, too, in sizes that nothing had been compiled for."""
     cache, chains = tmp_path / "cache", examples()
     options = ("--set", "engine.tune=off", "--set", f"engine.cache_dir={cache}", "--set",
                f"engine.planes={planes}")

@@ -3,11 +3,12 @@ correct; compared with what knows the pattern."""
 
 import os
 import pathlib
+import subprocess
 
 import numpy as np
 import pytest
 
-from conftest import FAST_KERNELS, needs_every_frame
+from conftest import BUILD, FAST_KERNELS, PATIENCE, needs_every_frame
 
 WIDTH, HEIGHT = 160, 120
 FRAMES = 64
@@ -259,3 +260,19 @@ def test_a_new_recording_is_read_again(camera, tmp_path):
         daemon.ctl("filter", *(("set", "dark:image=dark.pfm") if level == 0.1 else
                                ("edit", "set", "dark.image=dark.pfm")))
         assert abs(newest(daemon, tmp_path / "frame").mean() - expected) < 1
+
+
+def test_an_image_elsewhere_has_to_be_moved(start, tmp_path):
+    """A daemon finds images only in its directory of images, which the stage does not name."""
+    env = {"FFTD_IMAGE_DIR": str(tmp_path / "images")}
+    daemon = start(env=env)
+    daemon.wait_for_log("online")
+
+    def calibrate(*arguments):
+        return subprocess.run([BUILD / "fftd-ctl", "--runtime-dir", daemon.runtime_dir, "calibrate",
+                               "dark", "-n", "2", *arguments], env={**os.environ, **env},
+                              capture_output=True, text=True, timeout=PATIENCE, check=True).stdout
+
+    (tmp_path / "images").mkdir()
+    assert "once it is in" not in calibrate()
+    assert f"uses it, once it is in {tmp_path / 'images'}\n" in calibrate("-o", str(tmp_path))

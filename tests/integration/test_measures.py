@@ -305,3 +305,26 @@ def test_metrics_have_the_units_of_prometheus(start, tmp_path):
     assert families["fftd_sharpness_cycles_per_pixel"].unit == "cycles_per_pixel"
     assert {sample.labels["axis"] for sample in families["fftd_shift_pixels"].samples} == {"x", "y"}
     assert all(family.documentation for family in families.values())
+
+
+def test_measures_as_csv(start):
+    daemon = start("--set", "output.measures=true")
+    daemon.wait_until(lambda: daemon.ctl_json("stats")["Measures"], "measures")
+    lines = daemon.ctl("stats", "--csv", "--watch=0.05", "-n", "3").stdout.splitlines()
+    names = lines[0].split(",")
+    assert names[:5] == ["time", "frame", "rate", "filter", "sharpness"] and len(lines) == 4
+    rows = [dict(zip(names, line.split(","), strict=True)) for line in lines[1:]]
+    assert all(float(row["sharpness"]) > 0 and float(row["mean"]) > 0 for row in rows)
+    assert rows == sorted(rows, key=lambda row: (row["time"], int(row["frame"])))
+    assert all(re.fullmatch(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z", row["time"])
+               for row in rows)
+    assert daemon.ctl("stats", "--csv", "--json", check=False).returncode == 64
+
+
+def test_csv_without_measures(start):
+    """It says what is missing, once, and leaves the columns empty."""
+    daemon = start()
+    daemon.wait_for_log("online")
+    done = daemon.ctl("stats", "--csv", "--watch=0.05", "-n", "2")
+    assert done.stderr.count("output.measures = true") == 1
+    assert all(line.endswith(16 * ",") for line in done.stdout.splitlines()[1:])

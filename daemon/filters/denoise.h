@@ -27,7 +27,8 @@
  * mean, weighted by how sharp a minimum they have found, none, and what is next to the best of
  * them; then those of the neighbours once more. A shift costs something if it differs from that
  * mean, so that noise does not choose it. At the whole size, where the past is the joined frame, a
- * parabola through the costs finds a part of a sample, if it improves more than noise does. Larger
+ * parabola through the costs finds a part of a sample, if it improves more than noise does, but no
+ * more than noise leaves to improve. Larger
  * shifts than 40 samples a frame are not found. If more than 0.6 of the blocks with texture have not
  * found half of it, the scene is another one, and the frame has no past.
  *

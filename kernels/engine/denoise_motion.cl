@@ -227,12 +227,15 @@ static inline struct offers offers_of(global const float4 *vectors, int row, int
     return ret;
 }
 
-/* The place of the lowest point between three costs, if it is low enough. */
-static inline float fraction_of(float before, float here, float after, float least)
+/* The place of the lowest point between three costs, if it is low enough, but not lower than noise
+ * lets it be: costs of strong texture are no parabola. */
+static inline float fraction_of(float before, float here, float after, float least,
+                                float most)
 {
     const float curvature = 0.5f * (before + after) - here;
     const float place = clamp(0.25f * (before - after) / max(curvature, 1e-9f), -0.5f, 0.5f);
-    return curvature * place * place > least ? place : 0;
+    const float gain = curvature * place * place;
+    return gain > least && gain < most ? place : 0;
 }
 
 kernel __attribute__((reqd_work_group_size(SEARCH_GROUP, 1, 1))) void
@@ -309,13 +312,14 @@ motion_search(global const float *samples, global const float *history,
     float2 moved = convert_float2(best.moved);
     if (level == 0 && turn == 1) {
         const float least = FRACTION_FROM * expected_cost * ROW_STEP / (side * side);
+        const float most = best.cost - expected_cost + 3 * unit;
         float cost[4];
         for (int i = 0; i < 4; i++) {
             const int step = 2 * (i % 2) - 1;
             cost[i] = cost_of(&s, best.moved + (i < 2 ? (int2)(step, 0) : (int2)(0, step)));
         }
-        moved.x += fraction_of(cost[0], best.cost, cost[1], least);
-        moved.y += fraction_of(cost[2], best.cost, cost[3], least);
+        moved.x += fraction_of(cost[0], best.cost, cost[1], least, most);
+        moved.y += fraction_of(cost[2], best.cost, cost[3], least, most);
         moved = rint(moved * STEPS) / STEPS;
     }
     if (level == 0 && turn == 1) {

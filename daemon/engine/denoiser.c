@@ -100,8 +100,8 @@ static unsigned lanes_for(const struct gpu_device *device)
 static int get_program(struct denoiser *denoiser, enum denoiser_program pass, bool compile,
                        const char *cache_dir, struct error *warning, struct error *why)
 {
-    char *source = denoiser_source(&denoiser->image, &denoiser->recipe,
-                                   &denoiser->pass[pass].layout, pass);
+    char *source =
+        denoiser_source(&denoiser->image, &denoiser->recipe, &denoiser->pass[pass].layout, pass);
     return program_get(&denoiser->pass[pass].program, denoiser->device, source, compile, cache_dir,
                        warning, why);
 }

@@ -20,7 +20,10 @@ struct argument {
     const void *value; /* NULL: local memory */
 };
 
-#define ARGUMENT(lvalue) {sizeof(lvalue), &(lvalue)}
+#define ARGUMENT(lvalue)                                                                           \
+    {                                                                                              \
+        sizeof(lvalue), &(lvalue)                                                                  \
+    }
 
 uint64_t denoiser_history_bytes(const struct transform_image *image)
 {
@@ -140,11 +143,16 @@ static int enqueue_search(struct denoiser_motion *motion, cl_command_queue queue
     int r = 0;
     for (cl_uint level = DENOISER_LEVELS; level-- > 0;)
         for (cl_uint turn = 0; turn < TURNS && r == 0; turn++, from = !from) {
-            const struct argument arguments[] = {
-                ARGUMENT(samples), ARGUMENT(history), ARGUMENT(past),
-                ARGUMENT(noise),   ARGUMENT(motion->vectors[from]),
-                ARGUMENT(motion->vectors[!from]), ARGUMENT(motion->failed), ARGUMENT(level),
-                ARGUMENT(turn), {DENOISER_SEARCH_GROUP * sizeof(float), NULL}};
+            const struct argument arguments[] = {ARGUMENT(samples),
+                                                 ARGUMENT(history),
+                                                 ARGUMENT(past),
+                                                 ARGUMENT(noise),
+                                                 ARGUMENT(motion->vectors[from]),
+                                                 ARGUMENT(motion->vectors[!from]),
+                                                 ARGUMENT(motion->failed),
+                                                 ARGUMENT(level),
+                                                 ARGUMENT(turn),
+                                                 {DENOISER_SEARCH_GROUP * sizeof(float), NULL}};
             const size_t groups[3] = {levels->columns[level], levels->rows[level],
                                       motion->image->count};
             const bool is_first = level == DENOISER_LEVELS - 1 && turn == 0;

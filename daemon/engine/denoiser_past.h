@@ -1,6 +1,6 @@
 /* The history of the last frame of an image, for noise reduction that joins it to the next one
- * (filters/denoise.h). Each frame gets one (denoiser_motion.h), which its join writes, and which its
- * passes and the next frame read.
+ * (filters/denoise.h). Each frame gets one (denoiser_motion.h), which its join writes, and which
+ * its passes and the next frame read.
  *
  * Frames in flight are in different queues. A frame's search waits by an event for the join of the
  * frame before it. No frame waits for those that read the history before: there is one more than

@@ -23,27 +23,27 @@
  *
  * Motion: at four sizes, from an eighth to the whole, blocks of 16 or 32 samples look for the block
  * of the frame before from which they differ least, every second row counted. At the smallest size
- * all whole shifts of up to 5 samples are tried; at each other one those of the blocks around, their
- * mean, weighted by how sharp a minimum they have found, none, and what is next to the best of
- * them; then those of the neighbours once more. A shift costs something if it differs from that
+ * all whole shifts of up to 5 samples are tried; at each other one those of the blocks around,
+ * their mean, weighted by how sharp a minimum they have found, none, and what is next to the best
+ * of them; then those of the neighbours once more. A shift costs something if it differs from that
  * mean, so that noise does not choose it. At the whole size, where the past is the joined frame, a
  * parabola through the costs finds a part of a sample, if it improves more than noise does, but no
  * more than noise leaves to improve. Larger
- * shifts than 40 samples a frame are not found. If more than 0.6 of the blocks with texture have not
- * found half of it, the scene is another one, and the frame has no past.
+ * shifts than 40 samples a frame are not found. If more than 0.6 of the blocks with texture have
+ * not found half of it, the scene is another one, and the frame has no past.
  *
- * The join: blocks of 16 with hop 8, the sine window and the DCT-II. The shift of a block is between
- * those of the four motion blocks around it, or the best of them where they differ by more than a
- * sample; its past is interpolated by a sinc of three lobes. D is the DCT of the past without that of
- * the captured block, and q = D^2 / (v / 4 (1 + R)), of mean 1 if the past shows the same; v is for
- * the level of the past. Three bands of frequencies have the means m: both below 1/8 cycle, then
- * below 1/4, then all others. A band's excess is e = max(0, m - 1 - 1.5 s), s = sqrt(2 / (n 4 / 9))
- * of its n numbers (a windowed block has 4/9 as many independent ones); that of the lowest band is
- * added to the others', and max(0, q - 12) / 5 to that of each number. The captured number becomes
- * C + g D, g = 1 / ((1 + R) (1 + e)), and what is left of its noise is (1 - g)^2 + g^2 R. The mean of
- * that over the block is its new R, which is at least 1 / (1 + temporal), and multiplies v in both
- * passes. Source of the idea: Arias and Morel, Kalman filtering of patches for frame-recursive video
- * denoising, CVPR Workshops (2019).
+ * The join: blocks of 16 with hop 8, the sine window and the DCT-II. The shift of a block is
+ * between those of the four motion blocks around it, or the best of them where they differ by more
+ * than a sample; its past is interpolated by a sinc of three lobes. D is the DCT of the past
+ * without that of the captured block, and q = D^2 / (v / 4 (1 + R)), of mean 1 if the past shows
+ * the same; v is for the level of the past. Three bands of frequencies have the means m: both below
+ * 1/8 cycle, then below 1/4, then all others. A band's excess is e = max(0, m - 1 - 1.5 s), s =
+ * sqrt(2 / (n 4 / 9)) of its n numbers (a windowed block has 4/9 as many independent ones); that of
+ * the lowest band is added to the others', and max(0, q - 12) / 5 to that of each number. The
+ * captured number becomes C + g D, g = 1 / ((1 + R) (1 + e)), and what is left of its noise is (1 -
+ * g)^2 + g^2 R. The mean of that over the block is its new R, which is at least 1 / (1 + temporal),
+ * and multiplies v in both passes. Source of the idea: Arias and Morel, Kalman filtering of patches
+ * for frame-recursive video denoising, CVPR Workshops (2019).
  *
  * Noise is reduced after calibration (calibration.h) and after pixels are moved (warp.h), and
  * before everything else: corrections of the frame (correction.h), the curve (curve.h) and the

@@ -5,10 +5,10 @@
  * Data: histories and vectors: denoise_motion.cl. Work-items: denoise.cl. Launched by
  * denoiser_motion_join (daemon/engine/denoiser_motion.c). */
 
-#define SPREAD       1.0f  /* samples by which vectors differ that are not blended */
+#define SPREAD       1.0f   /* samples by which vectors differ that are not blended */
 #define CLEARLY      0.999f /* of two blocks that mirror each other the first one is taken */
-#define EXCESS       1.5f  /* standard deviations of a mean square that are taken for noise */
-#define OUTLIER      12.0f /* square from which on a number counts less, and by how much */
+#define EXCESS       1.5f   /* standard deviations of a mean square that are taken for noise */
+#define OUTLIER      12.0f  /* square from which on a number counts less, and by how much */
 #define OUTLIER_PART 0.2f
 #define INDEPENDENT  (4.0f / 9.0f) /* numbers of a windowed block, of each */
 #define TAPS         6
@@ -18,12 +18,12 @@
 
 /* ---- where a block comes from ---- */
 
-static inline float block_difference(global const float *samples, global const float *past,
-                                     int top, int left, float2 moved, local float *scratch)
+static inline float block_difference(global const float *samples, global const float *past, int top,
+                                     int left, float2 moved, local float *scratch)
 {
     const int2 by = whole_of(moved);
-    const struct search s = {samples, past, IMAGE_WIDTH, IMAGE_HEIGHT, PLANE_PITCH, top, left,
-                             BLOCK,   scratch};
+    const struct search s = {samples, past, IMAGE_WIDTH, IMAGE_HEIGHT, PLANE_PITCH,
+                             top,     left, BLOCK,       scratch};
     return cost_of(&s, by);
 }
 
@@ -69,8 +69,9 @@ static inline void find_taps(float *tap, float at)
     float sum = 0;
     for (int i = 0; i < TAPS; i++) {
         const float x = fabs(i - 2 - at);
-        tap[i] = x < 1e-6f ? 1.0f : x >= 3 ? 0.0f : sinpi(x) * sinpi(x / 3) * 3 /
-                                                      (M_PI_F * M_PI_F * x * x);
+        tap[i] = x < 1e-6f ? 1.0f
+                 : x >= 3  ? 0.0f
+                           : sinpi(x) * sinpi(x / 3) * 3 / (M_PI_F * M_PI_F * x * x);
         sum += tap[i];
     }
     for (int i = 0; i < TAPS; i++)
@@ -94,8 +95,7 @@ static inline void block_fetch(real *x, global const float *plane, int left, int
         real row[BLOCK + TAPS - 1];
 #pragma unroll
         for (int j = 0; j < BLOCK + TAPS - 1; j++) {
-            global const float *line =
-                plane + mirrored(at.x - 2 + j, IMAGE_HEIGHT) * PLANE_PITCH;
+            global const float *line = plane + mirrored(at.x - 2 + j, IMAGE_HEIGHT) * PLANE_PITCH;
 #if LANES == 1
             const int column = at.y - 2 + (int)get_local_id(0);
 #else
@@ -195,10 +195,10 @@ static inline void join_block(global const float *samples, global const float *p
         const float2 moved = vector_of(vectors, samples, past, y, x, scratch);
         block_fetch(before, past, x, y, moved);
         block_cosine(before, scratch);
-        remaining = block_join(block, before,
-                               remaining_at(past_history, y + BLOCK / 2 - moved.x,
-                                            x + BLOCK / 2 - moved.y),
-                               noise, scratch);
+        remaining =
+            block_join(block, before,
+                       remaining_at(past_history, y + BLOCK / 2 - moved.x, x + BLOCK / 2 - moved.y),
+                       noise, scratch);
     }
     block_inverse(block, scratch);
     block_add(block, sums, left, top);
@@ -212,10 +212,9 @@ static inline void join_block(global const float *samples, global const float *p
 }
 
 kernel __attribute__((reqd_work_group_size(GROUP, 1, 1))) void
-denoise_join(global const float *samples, global float *history,
-             global const float *past_history, global const float *noise,
-             global const float4 *vectors, global const uint *failed, uint has_past,
-             local float *sums, local float *scratch)
+denoise_join(global const float *samples, global float *history, global const float *past_history,
+             global const float *noise, global const float4 *vectors, global const uint *failed,
+             uint has_past, local float *sums, local float *scratch)
 {
     const uint image = get_group_id(2);
     const bool is_known = has_past && failed[2 * image] <= MOST_FAILED * failed[2 * image + 1];

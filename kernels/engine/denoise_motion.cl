@@ -7,14 +7,14 @@
  * 1 .. 3 have half, a quarter and an eighth of the samples along each axis. A history has the
  * joined planes of all images, as those of `samples`, and HISTORY_REST floats for each image: the
  * smaller levels at level_at[], rows level_width[] floats apart, and at REMAINING_AT the noise that
- * is left, a number for each block of denoise_join.cl. A vector is (down, right, confidence, cost), in
- * samples of its level. VECTORS of them belong to each image; those of a level are level_columns[] x
- * level_rows[], level_spacing[] samples of level 0 apart, the first one at the corner. `failed`
- * counts for each image the blocks with texture that are not found in the past, and all of them; those
- * that extend beyond the image do not count.
- * Work-items: those of a group of motion_shrink share a row. A group of SEARCH_GROUP items of
- * motion_search has a block, and shares its columns. The third dimension counts images. Launched by
- * denoiser_motion_search (daemon/engine/denoiser_motion.c). */
+ * is left, a number for each block of denoise_join.cl. A vector is (down, right, confidence, cost),
+ * in samples of its level. VECTORS of them belong to each image; those of a level are
+ * level_columns[] x level_rows[], level_spacing[] samples of level 0 apart, the first one at the
+ * corner. `failed` counts for each image the blocks with texture that are not found in the past,
+ * and all of them; those that extend beyond the image do not count. Work-items: those of a group of
+ * motion_shrink share a row. A group of SEARCH_GROUP items of motion_search has a block, and shares
+ * its columns. The third dimension counts images. Launched by denoiser_motion_search
+ * (daemon/engine/denoiser_motion.c). */
 
 /* Vectors of a CPU take a second of compile time for each copy of the loop over a block. */
 #if LANES > 1
@@ -32,7 +32,7 @@
 #define CLEAR          4.0f /* deviations from which a block has texture */
 #define FAILED_PART    0.5f /* of its variance that is not found again */
 #define MOST_FAILED    0.6f
-#define ROW_STEP       2 /* every second row of a block is compared */
+#define ROW_STEP       2     /* every second row of a block is compared */
 #define STEPS          16.0f /* of a vector in a sample */
 
 /* The planes of level l of an image: `whole` is level 0. */
@@ -141,8 +141,8 @@ static inline float block_variance(const struct search *s)
     for (int j = 0; j < s->side; j++) {
         global const float *row = s->captured + mirrored(s->top + j, s->height) * s->pitch;
         for (int i = 0; i < s->side; i += SEARCH_GROUP * LANES) {
-            const real z = samples_from(row, s->left + i + (int)get_local_id(0) * LANES, s->width,
-                                        is_inside);
+            const real z =
+                samples_from(row, s->left + i + (int)get_local_id(0) * LANES, s->width, is_inside);
             sum += z;
             squares += z * z;
         }
@@ -214,8 +214,8 @@ static inline struct offers offers_of(global const float4 *vectors, int row, int
     offer(&ret, ret.own);
     for (int y = -1; y <= 1; y++)
         for (int x = -1; x <= 1; x++) {
-            const float4 near = vectors[clamp(row + y, 0, rows - 1) * columns +
-                                        clamp(column + x, 0, columns - 1)];
+            const float4 near =
+                vectors[clamp(row + y, 0, rows - 1) * columns + clamp(column + x, 0, columns - 1)];
             const float weight = near.z * (y == 0 && x == 0 ? 2.0f : 1.0f) + 1e-3f;
             weights += weight;
             sum += weight * scale * near.xy;
@@ -229,8 +229,7 @@ static inline struct offers offers_of(global const float4 *vectors, int row, int
 
 /* The place of the lowest point between three costs, if it is low enough, but not lower than noise
  * lets it be: costs of strong texture are no parabola. */
-static inline float fraction_of(float before, float here, float after, float least,
-                                float most)
+static inline float fraction_of(float before, float here, float after, float least, float most)
 {
     const float curvature = 0.5f * (before + after) - here;
     const float place = clamp(0.25f * (before - after) / max(curvature, 1e-9f), -0.5f, 0.5f);
@@ -259,10 +258,11 @@ motion_search(global const float *samples, global const float *history,
         .side = side,
         .scratch = scratch,
     };
-    const float light = level_of(samples, history, SMALLEST_LEVEL)[
-        min(y >> SMALLEST_LEVEL, (int)level_height[SMALLEST_LEVEL] - 1) *
-            level_width[SMALLEST_LEVEL] +
-        min(x >> SMALLEST_LEVEL, (int)level_width[SMALLEST_LEVEL] - 1)];
+    const float light =
+        level_of(samples, history,
+                 SMALLEST_LEVEL)[min(y >> SMALLEST_LEVEL, (int)level_height[SMALLEST_LEVEL] - 1) *
+                                     level_width[SMALLEST_LEVEL] +
+                                 min(x >> SMALLEST_LEVEL, (int)level_width[SMALLEST_LEVEL] - 1)];
     const float variance = variance_at(noise + image * NOISE_NUMBERS, light) + 1e-6f;
     const float expected_cost = level == 0 ? variance * (1 + remaining_at(past_history, y, x))
                                            : 2 * variance / (1 << 2 * level);

@@ -14,8 +14,8 @@ static inline float block_take_level(real *x, local float *scratch)
 
 static inline void second_block(global const float *samples, global const float *guide,
                                 global const float *past, global const float *noise,
-                                local float *sums, local float *scratch, uint left, uint top,
-                                int x, int y)
+                                local float *sums, local float *scratch, uint left, uint top, int x,
+                                int y)
 {
     real known[PARTS * BLOCK], block[PARTS * BLOCK];
     block_transform(block, samples, scratch, x, y);

@@ -209,10 +209,10 @@ static double difference_at(const struct picture *a, const struct picture *b, lo
         for (long x = 0; x < 16; x++) {
             const long from_y = mirror(top + y - lrint(moved[0]), b->height);
             const long from_x = mirror(left + x - lrint(moved[1]), b->width);
-            sum += pow(a->sample[mirror(top + y, a->height) * a->width +
-                                 mirror(left + x, a->width)] -
-                           b->sample[from_y * b->width + from_x],
-                       2);
+            sum +=
+                pow(a->sample[mirror(top + y, a->height) * a->width + mirror(left + x, a->width)] -
+                        b->sample[from_y * b->width + from_x],
+                    2);
         }
     return sum;
 }
@@ -227,10 +227,10 @@ static void vector_at(double ret[2], const struct field *field, const struct pic
     double near[4][2], spread = 0;
     for (int i = 0; i < 4; i++)
         for (int c = 0; c < 2; c++)
-            near[i][c] = (double)field->vector[4 * (lmin(row + i / 2, field->rows - 1) *
-                                                        field->columns +
-                                                    lmin(column + i % 2, field->columns - 1)) +
-                                               c];
+            near[i][c] =
+                (double)field->vector[4 * (lmin(row + i / 2, field->rows - 1) * field->columns +
+                                           lmin(column + i % 2, field->columns - 1)) +
+                                      c];
     for (int c = 0; c < 2; c++)
         ret[c] = rint(16 * ((near[0][c] * (1 - right) + near[1][c] * right) * (1 - down) +
                             (near[2][c] * (1 - right) + near[3][c] * right) * down)) /
@@ -274,8 +274,7 @@ static void cut_moved(struct block *ret, const struct picture *from, long left, 
                            from->sample[mirror((long)floor(y0) + y + j - 2, from->height) *
                                             from->width +
                                         mirror((long)floor(x0) + x + i - 2, from->width)];
-            ret->value[y][x] =
-                sum / down_sum / across_sum * window_at(x, 16) * window_at(y, 16);
+            ret->value[y][x] = sum / down_sum / across_sum * window_at(x, 16) * window_at(y, 16);
         }
 }
 
@@ -327,17 +326,17 @@ static struct history join(const struct picture *in, const struct history *past,
                 cut_moved(&before, &past->joined, left, top, moved);
                 real_transform(&b, 16, true, false);
                 real_transform(&before, 16, true, false);
-                *remaining = join_blocks(&b, &before,
-                                         remaining_at(past, (double)(top + 8) - moved[0],
-                                                      (double)(left + 8) - moved[1]),
-                                         &denoise->noise, denoise->settings.past);
+                *remaining = join_blocks(
+                    &b, &before,
+                    remaining_at(past, (double)(top + 8) - moved[0], (double)(left + 8) - moved[1]),
+                    &denoise->noise, denoise->settings.past);
                 real_transform(&b, 16, true, true);
             }
             for (long y = lmax(top, 0); y < lmin(top + 16, in->height); y++)
                 for (long x = lmax(left, 0); x < lmin(left + 16, in->width); x++)
-                    ret.joined.sample[y * in->width + x] +=
-                        b.value[y - top][x - left] * window_at(x - left, 16) *
-                        window_at(y - top, 16);
+                    ret.joined.sample[y * in->width + x] += b.value[y - top][x - left] *
+                                                            window_at(x - left, 16) *
+                                                            window_at(y - top, 16);
         }
     return ret;
 }

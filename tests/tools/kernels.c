@@ -223,22 +223,20 @@ static int write_denoiser(const char *directory, const char *sample,
     const uint32_t block = program == DENOISER_FIRST ? 32 : 16, hop = block / 2;
     const struct denoiser_layout layout = {
         .block = block, .hop = hop, .lanes = lanes, .tile_x = 2 * hop, .tile_y = hop};
-    const struct recipe recipe = {.corrections = lanes != 4,
-                                  .calibrated = lanes > 1,
-                                  .warped = lanes == 4,
-                                  .cubic = lanes == 4,
-                                  .median = lanes != 16,
-                                  .denoise = {.estimated = true,
-                                              .past = lanes == 4 && program != DENOISER_JOIN
-                                                          ? 0
-                                                          : 15}};
+    const struct recipe recipe = {
+        .corrections = lanes != 4,
+        .calibrated = lanes > 1,
+        .warped = lanes == 4,
+        .cubic = lanes == 4,
+        .median = lanes != 16,
+        .denoise = {.estimated = true, .past = lanes == 4 && program != DENOISER_JOIN ? 0 : 15}};
     struct transform_image image = *given;
     char path[512];
     image.width = WIDTH;
     image.height = HEIGHT;
     image.stride = WIDTH * image.step;
-    snprintf(path, sizeof path, "%s/denoise-%s-%u-lanes-%s.cl", directory,
-             names[program], lanes, sample);
+    snprintf(path, sizeof path, "%s/denoise-%s-%u-lanes-%s.cl", directory, names[program], lanes,
+             sample);
     char *source = denoiser_source(&image, &recipe, &layout, program);
     const int r = write_file(path, "", source, why);
     free(source);

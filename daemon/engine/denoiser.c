@@ -4,14 +4,16 @@
 #include <math.h>
 #include <stdlib.h>
 
+#include "engine/denoiser_motion.h"
 #include "engine/denoiser_past.h"
 #include "engine/denoiser_source.h"
 #include "gpu/program.h"
 
 #define MAX_PASSES 2
+#define JOIN_BLOCK 16
 #define LOAD_GROUP 64 /* work-items that load a row together, with one lane */
 
-/* A pass: its program and its dispatch. */
+/* A pass, or the join: its program and its dispatch. */
 struct pass {
     struct denoiser_layout layout;
     cl_program program; /* NULL: not built yet */
@@ -22,17 +24,23 @@ struct denoiser {
     struct transform_image image;
     unsigned pass_count;
     struct recipe recipe;
-    struct pass pass[MAX_PASSES];
+    struct pass pass[DENOISER_PROGRAMS];
 };
 
 struct denoiser_frame {
     const struct denoiser *denoiser;
-    cl_mem samples; /* NULL: a plane of struct denoiser_past */
+    cl_mem samples;
     cl_mem result[MAX_PASSES];
     cl_kernel load, kernel[MAX_PASSES];
     cl_mem counts, noise; /* of the estimate; NULL: noise is not estimated */
     cl_kernel count, fit;
+    struct denoiser_motion *motion; /* NULL: past frames are not joined */
 };
+
+static bool has_program(const struct denoiser *denoiser, enum denoiser_program i)
+{
+    return i == DENOISER_JOIN ? denoiser->recipe.denoise.past > 0 : i < denoiser->pass_count;
+}
 
 /* ---- layout ---- */
 
@@ -49,10 +57,7 @@ static uint32_t tile_length(uint32_t length, uint32_t most, uint32_t step)
 
 static size_t local_bytes(const struct denoiser_layout *layout)
 {
-    const size_t edge = layout->block - layout->hop;
-    const size_t sums = (layout->tile_x + 2 * edge) * (layout->tile_y + 2 * edge);
-    const size_t scratch = layout->lanes == 1 ? layout->block * (layout->block + 1) : DENOISER_LINE;
-    return (sums + scratch) * sizeof(float);
+    return denoiser_sums_bytes(layout) + denoiser_scratch_bytes(layout);
 }
 
 /* Large tiles compute few blocks twice. Small ones are many, which a GPU needs, and fit into its
@@ -92,11 +97,11 @@ static unsigned lanes_for(const struct gpu_device *device)
     return device->vector_width >= 16 ? 16 : device->vector_width >= 8 ? 8 : 4;
 }
 
-static int get_program(struct denoiser *denoiser, unsigned pass, bool compile,
+static int get_program(struct denoiser *denoiser, enum denoiser_program pass, bool compile,
                        const char *cache_dir, struct error *warning, struct error *why)
 {
-    char *source = denoiser_source(&denoiser->image, &denoiser->recipe,
-                                   &denoiser->pass[pass].layout, pass == 1);
+    char *source =
+        denoiser_source(&denoiser->image, &denoiser->recipe, &denoiser->pass[pass].layout, pass);
     return program_get(&denoiser->pass[pass].program, denoiser->device, source, compile, cache_dir,
                        warning, why);
 }
@@ -115,9 +120,14 @@ int denoiser_prepare(struct denoiser **ret, const struct gpu_device *device,
     denoiser->image = *image;
     denoiser->pass_count = settings->passes;
     denoiser->recipe = *recipe;
-    for (unsigned i = 0; i < denoiser->pass_count && r == 0; i++) {
-        const unsigned block = i == 0 ? settings->block : DENOISE_SECOND_BLOCK;
-        r = lay_out(&denoiser->pass[i].layout, denoiser, block, settings->overlap,
+    for (unsigned i = 0; i < DENOISER_PROGRAMS && r == 0; i++) {
+        const unsigned block = i == DENOISER_FIRST    ? settings->block
+                               : i == DENOISER_SECOND ? DENOISE_SECOND_BLOCK
+                                                      : JOIN_BLOCK;
+        if (!has_program(denoiser, i))
+            continue;
+        r = lay_out(&denoiser->pass[i].layout, denoiser, block,
+                    i == DENOISER_JOIN ? 2 : settings->overlap,
                     lanes > 0 ? lanes : lanes_for(device), why);
         if (r == 0)
             r = get_program(denoiser, i, false, cache_dir, warning, why);
@@ -133,8 +143,8 @@ int denoiser_prepare(struct denoiser **ret, const struct gpu_device *device,
 unsigned denoiser_missing(const struct denoiser *denoiser)
 {
     unsigned missing = 0;
-    for (unsigned i = 0; denoiser != NULL && i < denoiser->pass_count; i++)
-        missing += denoiser->pass[i].program == NULL;
+    for (unsigned i = 0; denoiser != NULL && i < DENOISER_PROGRAMS; i++)
+        missing += has_program(denoiser, i) && denoiser->pass[i].program == NULL;
     return missing;
 }
 
@@ -142,8 +152,8 @@ int denoiser_build(struct denoiser *denoiser, const char *cache_dir, struct erro
                    struct error *why)
 {
     int r = 0;
-    for (unsigned i = 0; i < denoiser->pass_count && r == 0; i++)
-        if (denoiser->pass[i].program == NULL)
+    for (unsigned i = 0; i < DENOISER_PROGRAMS && r == 0; i++)
+        if (has_program(denoiser, i) && denoiser->pass[i].program == NULL)
             r = get_program(denoiser, i, true, cache_dir, warning, why);
     return r;
 }
@@ -152,7 +162,7 @@ void denoiser_destroy(struct denoiser *denoiser)
 {
     if (denoiser == NULL)
         return;
-    for (unsigned i = 0; i < MAX_PASSES; i++)
+    for (unsigned i = 0; i < DENOISER_PROGRAMS; i++)
         if (denoiser->pass[i].program != NULL)
             clReleaseProgram(denoiser->pass[i].program);
     free(denoiser);
@@ -160,19 +170,21 @@ void denoiser_destroy(struct denoiser *denoiser)
 
 unsigned denoiser_dispatches(const struct denoiser *denoiser)
 {
-    return denoiser->pass_count + (denoiser->recipe.denoise.estimated ? 3 : 1);
+    return denoiser->pass_count + (denoiser->recipe.denoise.estimated ? 3 : 1) +
+           (denoiser->recipe.denoise.past > 0 ? denoiser_motion_dispatches() : 0);
 }
 
 /* The load reads a plane of samples and writes one of floats. The first pass reads one and writes
- * one, the second pass reads two and writes one. An estimate reads one. Each pass reads one more
- * for each past frame. */
+ * one, the second pass reads two and writes one. An estimate reads one. A search for motion reads
+ * the frame and its past three times, at full size or smaller ones; the join reads both and writes
+ * one. */
 double denoiser_traffic(const struct denoiser *denoiser)
 {
     const struct transform_image *image = &denoiser->image;
     const double samples = (double)image->count * image->width * image->height;
     const double planes = (denoiser->pass_count == 1 ? 3 : 6) +
                           (denoiser->recipe.denoise.estimated ? 1 : 0) +
-                          denoiser->pass_count * denoiser->recipe.denoise.past;
+                          (denoiser->recipe.denoise.past > 0 ? 9 : 0);
     return samples * (image->step + planes * sizeof(float));
 }
 
@@ -214,14 +226,14 @@ uint64_t denoiser_noise_bytes(const struct transform_image *image)
 uint64_t denoiser_past_bytes(const struct transform_image *image,
                              const struct denoise_settings *settings, unsigned in_flight)
 {
-    return settings->past == 0 ? 0 : (uint64_t)plane_bytes(image) * (settings->past + in_flight);
+    return settings->past == 0 ? 0 : denoiser_history_bytes(image) * (in_flight + 1);
 }
 
 uint64_t denoiser_frame_bytes(const struct transform_image *image,
                               const struct denoise_settings *settings)
 {
-    const unsigned planes = settings->passes + (settings->past == 0);
-    return (uint64_t)plane_bytes(image) * planes +
+    return (uint64_t)plane_bytes(image) * (settings->passes + 1) +
+           (settings->past > 0 ? denoiser_motion_bytes(image) : 0) +
            (settings->estimated ? counts_bytes(image) + denoiser_noise_bytes(image) : 0);
 }
 
@@ -231,8 +243,8 @@ int denoiser_past_for(struct denoiser_past **ret, const struct denoiser *denoise
     *ret = NULL;
     return denoiser->recipe.denoise.past == 0
                ? 0
-               : denoiser_past_create(ret, denoiser->device, plane_bytes(&denoiser->image),
-                                      denoiser->recipe.denoise.past, in_flight, why);
+               : denoiser_past_create(ret, denoiser->device,
+                                      denoiser_history_bytes(&denoiser->image), in_flight, why);
 }
 
 /* ---- frames ---- */
@@ -270,7 +282,7 @@ int denoiser_frame_create(struct denoiser_frame **ret, const struct denoiser *de
     if (frame == NULL)
         return error_set(why, ENOMEM, "out of memory while creating a frame");
     frame->denoiser = denoiser;
-    int r = denoiser->recipe.denoise.past > 0 ? 0 : make_plane(&frame->samples, denoiser, why);
+    int r = make_plane(&frame->samples, denoiser, why);
     if (r == 0)
         r = opencl_make_kernel(&frame->load, denoiser->pass[0].program, "denoise_load", why);
     for (unsigned i = 0; i < denoiser->pass_count && r == 0; i++) {
@@ -281,6 +293,10 @@ int denoiser_frame_create(struct denoiser_frame **ret, const struct denoiser *de
     }
     if (r == 0 && denoiser->recipe.denoise.estimated)
         r = make_estimate(frame, why);
+    if (r == 0 && has_program(denoiser, DENOISER_JOIN))
+        r = denoiser_motion_create(&frame->motion, denoiser->device, &denoiser->image,
+                                   &denoiser->pass[DENOISER_JOIN].layout,
+                                   denoiser->pass[DENOISER_JOIN].program, why);
     if (r < 0) {
         denoiser_frame_destroy(frame);
         return r;
@@ -302,12 +318,18 @@ void denoiser_frame_destroy(struct denoiser_frame *frame)
     for (size_t i = 0; i < sizeof kernels / sizeof kernels[0]; i++)
         if (kernels[i] != NULL)
             clReleaseKernel(kernels[i]);
+    denoiser_motion_destroy(frame->motion);
     free(frame);
 }
 
 cl_mem denoiser_frame_noise(const struct denoiser_frame *frame)
 {
     return frame->noise;
+}
+
+cl_mem denoiser_frame_vectors(const struct denoiser_frame *frame)
+{
+    return denoiser_motion_vectors(frame->motion);
 }
 
 /* Sets a kernel's arguments from `at` on: buffers, of which those that are NULL are left out, in
@@ -325,11 +347,10 @@ static int set_arguments(cl_kernel kernel, cl_uint at, const cl_mem *buffers, un
 }
 
 static int enqueue(cl_command_queue queue, cl_kernel kernel, const size_t global[3],
-                   const size_t local[3], cl_uint wait_count, const cl_event *wait, cl_event *event,
-                   struct error *why)
+                   const size_t local[3], cl_event *event, struct error *why)
 {
-    const cl_int code = clEnqueueNDRangeKernel(queue, kernel, 3, NULL, global, local, wait_count,
-                                               wait_count > 0 ? wait : NULL, event);
+    const cl_int code =
+        clEnqueueNDRangeKernel(queue, kernel, 3, NULL, global, local, 0, NULL, event);
     return code == CL_SUCCESS ? 0 : opencl_fail(why, code, "clEnqueueNDRangeKernel");
 }
 
@@ -350,7 +371,7 @@ static int enqueue_load(struct denoiser_frame *frame, cl_command_queue queue, cl
     const size_t local[3] = {group, 1, 1};
     const cl_mem buffers[] = {image, samples, table, correction};
     const int r = set_arguments(frame->load, 0, buffers, 4, NULL, 0, why);
-    return r < 0 ? r : enqueue(queue, frame->load, global, local, 0, NULL, event, why);
+    return r < 0 ? r : enqueue(queue, frame->load, global, local, event, why);
 }
 
 #define NOISE_BLOCK 8 /* rows: denoise_noise.cl */
@@ -369,50 +390,27 @@ static int enqueue_estimate(struct denoiser_frame *frame, cl_command_queue queue
     if (r == 0)
         r = set_arguments(frame->fit, 0, fitted, 3, NULL, 0, why);
     if (r == 0)
-        r = enqueue(queue, frame->count, rows, local, 0, NULL, NULL, why);
-    return r < 0 ? r : enqueue(queue, frame->fit, images, single, 0, NULL, NULL, why);
+        r = enqueue(queue, frame->count, rows, local, NULL, why);
+    return r < 0 ? r : enqueue(queue, frame->fit, images, single, NULL, why);
 }
 
-/* What the passes of a frame read. Without enough past frames the planes of those that are missing
- * are the frame's own, which do not count. */
+/* What the passes of a frame read. */
 struct inputs {
     cl_mem samples, noise;
-    cl_mem past[DENOISE_MAX_PAST];
-    cl_event loaded[DENOISE_MAX_PAST]; /* the past frames; not released here */
-    cl_uint past_count;
+    cl_mem history; /* NULL: past frames are not joined */
 };
-
-static struct inputs find_inputs(const struct denoiser_past *past, cl_mem samples, cl_mem noise)
-{
-    struct inputs ret = {.samples = samples, .noise = noise};
-    if (past != NULL)
-        ret.past_count = denoiser_past_get(past, ret.past, ret.loaded);
-    for (unsigned i = ret.past_count; i < DENOISE_MAX_PAST; i++)
-        ret.past[i] = samples;
-    return ret;
-}
 
 static int set_pass_arguments(struct denoiser_frame *frame, unsigned pass,
                               const struct inputs *inputs, struct error *why)
 {
     const struct denoiser_layout *layout = &frame->denoiser->pass[pass].layout;
-    const cl_kernel kernel = frame->kernel[pass];
-    const size_t scratch =
-        (layout->lanes == 1 ? layout->block * (layout->block + 1) : DENOISER_LINE) * sizeof(float);
-    const size_t local_memory[] = {local_bytes(layout) - scratch, scratch};
-    cl_uint at = pass == 1 ? 4 : 3;
+    const size_t local_memory[] = {denoiser_sums_bytes(layout), denoiser_scratch_bytes(layout)};
+    const cl_uint buffer_count = (pass == 1 ? 4 : 3) + (inputs->history != NULL ? 1 : 0);
     const cl_mem buffers[] = {inputs->samples, pass == 1 ? frame->result[0] : NULL,
-                              frame->result[pass], inputs->noise};
-    int r = set_arguments(kernel, 0, buffers, 4, NULL, 0, why);
-    if (r == 0 && frame->denoiser->recipe.denoise.past > 0) {
-        r = set_arguments(kernel, at, inputs->past, 2, NULL, 0, why);
-        at += 2;
-        const cl_int code =
-            clSetKernelArg(kernel, at++, sizeof inputs->past_count, &inputs->past_count);
-        if (code != CL_SUCCESS)
-            r = opencl_fail(why, code, "clSetKernelArg");
-    }
-    return r < 0 ? r : set_arguments(kernel, at, NULL, 0, local_memory, 2, why);
+                              frame->result[pass], inputs->noise, inputs->history};
+    const int r = set_arguments(frame->kernel[pass], 0, buffers, 5, NULL, 0, why);
+    return r < 0 ? r
+                 : set_arguments(frame->kernel[pass], buffer_count, NULL, 0, local_memory, 2, why);
 }
 
 static int enqueue_pass(struct denoiser_frame *frame, cl_command_queue queue, unsigned pass,
@@ -426,9 +424,23 @@ static int enqueue_pass(struct denoiser_frame *frame, cl_command_queue queue, un
                               denoiser->image.count};
     const size_t local[3] = {group, 1, 1};
     const int r = set_pass_arguments(frame, pass, inputs, why);
-    return r < 0 ? r
-                 : enqueue(queue, frame->kernel[pass], global, local,
-                           pass == 0 ? inputs->past_count : 0, inputs->loaded, event, why);
+    return r < 0 ? r : enqueue(queue, frame->kernel[pass], global, local, event, why);
+}
+
+/* Joins the frame to its past; its joined planes then take the place of its samples. */
+static int enqueue_join(struct denoiser_frame *frame, cl_command_queue queue,
+                        struct denoiser_past *past, struct inputs *inputs, struct error *why)
+{
+    cl_event before = NULL, joined = NULL;
+    inputs->history = denoiser_past_begin(past);
+    const cl_mem last = denoiser_past_get(past, &before);
+    const int r = denoiser_motion_enqueue(frame->motion, queue, frame->samples, inputs->history,
+                                          last, before, inputs->noise, &joined, why);
+    if (r == 0)
+        denoiser_past_add(past, joined);
+    opencl_release_event(joined);
+    inputs->samples = inputs->history;
+    return r;
 }
 
 int denoiser_frame_enqueue(struct denoiser_frame *frame, cl_command_queue queue, cl_mem image,
@@ -438,24 +450,17 @@ int denoiser_frame_enqueue(struct denoiser_frame *frame, cl_command_queue queue,
 {
     const unsigned passes = frame->denoiser->pass_count;
     const bool estimated = frame->denoiser->recipe.denoise.estimated;
-    const cl_mem samples = past != NULL ? denoiser_past_begin(past) : frame->samples;
-    cl_event loaded = NULL;
-    const struct inputs inputs = find_inputs(past, samples, estimated ? frame->noise : noise);
-    int r = enqueue_load(frame, queue, image, table, correction, samples,
-                         past != NULL || first != NULL ? &loaded : NULL, why);
+    struct inputs inputs = {.samples = frame->samples, .noise = estimated ? frame->noise : noise};
+    int r = enqueue_load(frame, queue, image, table, correction, frame->samples, first, why);
     if (r == 0 && estimated)
-        r = enqueue_estimate(frame, queue, samples, noise, why);
+        r = enqueue_estimate(frame, queue, frame->samples, noise, why);
+    if (r == 0 && past != NULL)
+        r = enqueue_join(frame, queue, past, &inputs, why);
     for (unsigned i = 0; i < passes && r == 0; i++)
         r = enqueue_pass(frame, queue, i, &inputs, i + 1 == passes ? last : NULL, why);
-    if (past != NULL && r == 0)
-        denoiser_past_add(past, loaded);
-    if (past != NULL && r < 0)
+    if (r < 0)
         denoiser_past_forget(past);
-    if (first != NULL)
-        *first = loaded;
     else
-        opencl_release_event(loaded);
-    if (r == 0)
         *ret = frame->result[passes - 1];
     return r;
 }

@@ -74,4 +74,8 @@ int denoiser_frame_enqueue(struct denoiser_frame *frame, cl_command_queue queue,
  * not estimated. */
 cl_mem denoiser_frame_noise(const struct denoiser_frame *frame);
 
+/* Returns the memory with the vectors of the last frame's motion (denoiser_motion.h). Only where
+ * past frames are joined. */
+cl_mem denoiser_frame_vectors(const struct denoiser_frame *frame);
+
 #endif

@@ -5,28 +5,26 @@
 
 #include "transform/engine_options.h"
 
-#define MAX_PLANES (ENGINE_MAX_IN_FLIGHT + DENOISE_MAX_PAST)
+#define MAX_HISTORIES (ENGINE_MAX_IN_FLIGHT + 1)
 
 struct denoiser_past {
-    unsigned count;  /* frames that are joined to each */
-    unsigned planes; /* in use, a ring */
-    unsigned newest; /* plane of the frame that was begun last */
-    unsigned known;  /* frames up to it that later ones are joined to, at most `count` */
-    cl_mem plane[MAX_PLANES];
-    cl_event loaded[MAX_PLANES]; /* NULL: no frame yet */
+    unsigned count;  /* histories, a ring */
+    unsigned newest; /* that of the frame that was begun last */
+    bool is_known;   /* the next frame is joined to it */
+    cl_mem history[MAX_HISTORIES];
+    cl_event joined[MAX_HISTORIES]; /* NULL: no frame yet */
 };
 
 int denoiser_past_create(struct denoiser_past **ret, const struct gpu_device *device, size_t bytes,
-                         unsigned count, unsigned in_flight, struct error *why)
+                         unsigned in_flight, struct error *why)
 {
     struct denoiser_past *past = calloc(1, sizeof *past);
     if (past == NULL)
         return error_set(why, ENOMEM, "out of memory while preparing noise reduction");
-    past->count = count;
-    past->planes = in_flight + count;
-    for (unsigned i = 0; i < past->planes; i++) {
-        const int r = opencl_make_buffer(&past->plane[i], device->context, CL_MEM_READ_WRITE, bytes,
-                                         NULL, why);
+    past->count = in_flight + 1;
+    for (unsigned i = 0; i < past->count; i++) {
+        const int r = opencl_make_buffer(&past->history[i], device->context, CL_MEM_READ_WRITE,
+                                         bytes, NULL, why);
         if (r < 0) {
             denoiser_past_destroy(past);
             return r;
@@ -40,41 +38,37 @@ void denoiser_past_destroy(struct denoiser_past *past)
 {
     if (past == NULL)
         return;
-    for (unsigned i = 0; i < past->planes; i++) {
-        opencl_release_buffer(past->plane[i]);
-        opencl_release_event(past->loaded[i]);
+    for (unsigned i = 0; i < past->count; i++) {
+        opencl_release_buffer(past->history[i]);
+        opencl_release_event(past->joined[i]);
     }
     free(past);
 }
 
 cl_mem denoiser_past_begin(struct denoiser_past *past)
 {
-    past->newest = (past->newest + 1) % past->planes;
-    opencl_release_event(past->loaded[past->newest]);
-    past->loaded[past->newest] = NULL;
-    return past->plane[past->newest];
+    past->newest = (past->newest + 1) % past->count;
+    opencl_release_event(past->joined[past->newest]);
+    past->joined[past->newest] = NULL;
+    return past->history[past->newest];
 }
 
-unsigned denoiser_past_get(const struct denoiser_past *past, cl_mem ret_plane[DENOISE_MAX_PAST],
-                           cl_event ret_loaded[DENOISE_MAX_PAST])
+cl_mem denoiser_past_get(const struct denoiser_past *past, cl_event *ret_joined)
 {
-    for (unsigned i = 0; i < past->known; i++) {
-        const unsigned before = (past->newest + past->planes - 1 - i) % past->planes;
-        ret_plane[i] = past->plane[before];
-        ret_loaded[i] = past->loaded[before];
-    }
-    return past->known;
+    const unsigned before = (past->newest + past->count - 1) % past->count;
+    *ret_joined = past->is_known ? past->joined[before] : NULL;
+    return past->is_known ? past->history[before] : NULL;
 }
 
-void denoiser_past_add(struct denoiser_past *past, cl_event loaded)
+void denoiser_past_add(struct denoiser_past *past, cl_event joined)
 {
-    clRetainEvent(loaded);
-    past->loaded[past->newest] = loaded;
-    past->known += past->known < past->count;
+    clRetainEvent(joined);
+    past->joined[past->newest] = joined;
+    past->is_known = true;
 }
 
 void denoiser_past_forget(struct denoiser_past *past)
 {
     if (past != NULL)
-        past->known = 0;
+        past->is_known = false;
 }

@@ -9,6 +9,7 @@
 #define PI               3.14159265358979323846
 #define OVER_SUBTRACTION 2.5 /* filters/denoise.h */
 #define MAX_BLOCK        32
+#define JOIN_HOP         8u
 
 static void put_table(FILE *out, const char *name, const double *value, unsigned count)
 {
@@ -34,31 +35,13 @@ static void transform_window(double *ret, const double *window, unsigned block, 
         ret[0] *= sqrt(0.5);
 }
 
-/* Of noise, in the places of a transform along an axis: the inverse of its variance, and the same
- * only for frequencies of at most 1/8. */
-static void put_precision(FILE *out, unsigned block, bool is_second)
-{
-    double precision[MAX_BLOCK] = {0}, if_low[MAX_BLOCK] = {0};
-    unsigned low = 0;
-    for (unsigned i = 0; i < block; i++) {
-        const double frequency = is_second        ? i / (2. * block)
-                                 : i <= block / 2 ? i / (double)block
-                                                  : i / (double)block - 0.5;
-        precision[i] = is_second || i % (block / 2) == 0 ? 1 : 2;
-        if_low[i] = frequency <= 0.125 ? precision[i] : 0;
-        low += frequency <= 0.125;
-    }
-    put_table(out, "precision", precision, block);
-    put_table(out, "precision_if_low", if_low, block);
-    fprintf(out, "#define LOW_COUNT %u.0f\n#define NUMBER_VARIANCE %.9ef\n", low * low,
-            (double)block * block / (is_second ? 16 : 4));
-}
-
 /* The squares of windows that overlap add up to block / (2 hop) along each axis, and an inverse
  * transform multiplies by `block`; `synthesis` divides by both. The second pass's transform
  * multiplies the power of noise by a quarter of block^2, of which the window leaves a quarter. */
-static void put_tables(FILE *out, const struct denoiser_layout *layout, bool is_second)
+static void put_tables(FILE *out, const struct denoiser_layout *layout,
+                       enum denoiser_program program)
 {
+    const bool is_second = program != DENOISER_FIRST;
     const unsigned block = layout->block;
     double window[MAX_BLOCK] = {0}, synthesis[MAX_BLOCK], transformed[MAX_BLOCK] = {0};
     double rotation[MAX_BLOCK];
@@ -78,7 +61,79 @@ static void put_tables(FILE *out, const struct denoiser_layout *layout, bool is_
     put_table(out, "quarter_turn", quarter_turn, MAX_BLOCK / 4 + 1);
     const double area = (double)block * block;
     fprintf(out, "#define FLOOR %.9ef\n", is_second ? area / 16 : OVER_SUBTRACTION * area / 4);
-    put_precision(out, block, is_second);
+    if (program != DENOISER_JOIN)
+        return;
+    double quarter[MAX_BLOCK] = {0}, half[MAX_BLOCK] = {0};
+    for (unsigned i = 0; i < block / 2; i++) {
+        quarter[i] = i < block / 4;
+        half[i] = 1;
+    }
+    put_table(out, "first_quarter", quarter, block);
+    put_table(out, "first_half", half, block);
+    fprintf(out, "#define NUMBER_VARIANCE %.9ef\n", area / 16);
+}
+
+static void put_numbers(FILE *out, const char *name, const uint32_t value[DENOISER_LEVELS])
+{
+    fprintf(out, "constant uint %s[%d] = {", name, DENOISER_LEVELS);
+    for (unsigned i = 0; i < DENOISER_LEVELS; i++)
+        fprintf(out, "%s%u", i > 0 ? ", " : "", value[i]);
+    fprintf(out, "};\n");
+}
+
+/* What a history has, and the blocks of the search. */
+static void put_levels(FILE *out, const struct transform_image *image)
+{
+    struct denoiser_levels levels;
+    denoiser_levels_for(&levels, image);
+    fprintf(out,
+            "#define HISTORY_REST %u\n#define REMAINING_AT %u\n#define REMAINING_HOP %u\n"
+            "#define REMAINING_COLUMNS %u\n#define REMAINING_ROWS %u\n#define VECTORS %u\n",
+            levels.rest, levels.remaining_at, JOIN_HOP, levels.remaining_columns,
+            levels.remaining_rows, levels.vectors);
+    put_numbers(out, "level_width", levels.width);
+    put_numbers(out, "level_height", levels.height);
+    put_numbers(out, "level_at", levels.at);
+    put_numbers(out, "level_spacing", levels.spacing);
+    put_numbers(out, "level_side", levels.side);
+    put_numbers(out, "level_columns", levels.columns);
+    put_numbers(out, "level_rows", levels.rows);
+}
+
+void denoiser_levels_for(struct denoiser_levels *ret, const struct transform_image *image)
+{
+    static const uint32_t spacing[DENOISER_LEVELS] = {16, 16, 16, 32};
+    static const uint32_t side[DENOISER_LEVELS] = {32, 32, 16, 16};
+    *ret = (struct denoiser_levels){.width = {image->width}, .height = {image->height}};
+    for (unsigned i = 0; i < DENOISER_LEVELS; i++) {
+        if (i > 0) {
+            ret->width[i] = ret->width[i - 1] > 1 ? ret->width[i - 1] / 2 : 1;
+            ret->height[i] = ret->height[i - 1] > 1 ? ret->height[i - 1] / 2 : 1;
+            ret->at[i] = ret->rest;
+            ret->rest += ret->width[i] * ret->height[i];
+        }
+        ret->spacing[i] = spacing[i];
+        ret->side[i] = side[i];
+        ret->columns[i] = image->width / spacing[i] + 1;
+        ret->rows[i] = image->height / spacing[i] + 1;
+    }
+    ret->vectors = ret->columns[0] * ret->rows[0];
+    ret->remaining_at = ret->rest;
+    ret->remaining_columns = (image->width + JOIN_HOP - 1) / JOIN_HOP + 1;
+    ret->remaining_rows = (image->height + JOIN_HOP - 1) / JOIN_HOP + 1;
+    ret->rest += ret->remaining_columns * ret->remaining_rows;
+}
+
+size_t denoiser_sums_bytes(const struct denoiser_layout *layout)
+{
+    const size_t edge = layout->block - layout->hop;
+    return (layout->tile_x + 2 * edge) * (layout->tile_y + 2 * edge) * sizeof(float);
+}
+
+size_t denoiser_scratch_bytes(const struct denoiser_layout *layout)
+{
+    return (layout->lanes == 1 ? layout->block * (layout->block + 1) : DENOISER_LINE) *
+           sizeof(float);
 }
 
 static void put_constants(FILE *out, const struct transform_image *image,
@@ -102,7 +157,7 @@ static void put_constants(FILE *out, const struct transform_image *image,
 }
 
 char *denoiser_source(const struct transform_image *image, const struct recipe *recipe,
-                      const struct denoiser_layout *layout, bool is_second)
+                      const struct denoiser_layout *layout, enum denoiser_program program)
 {
     static const char *const shared[] = {"complex.cl", "batch.cl",    "captured.cl", "calibrate.cl",
                                          "warp.cl",    "mosaic.cl",   "median.cl",   "pixel.cl",
@@ -115,19 +170,26 @@ char *denoiser_source(const struct transform_image *image, const struct recipe *
     put_constants(out, image, recipe, layout);
     for (size_t i = 0; i < sizeof shared / sizeof shared[0]; i++)
         transform_put_file(out, shared[i]);
-    put_tables(out, layout, is_second);
+    put_tables(out, layout, program);
+    if (recipe->denoise.past > 0)
+        put_levels(out, image);
     for (unsigned n = 2; n <= layout->block; n *= 2) {
         fprintf(out, "#undef N\n#define N %u\n#undef HALF_N\n#define HALF_N %u\n", n, n / 2);
         transform_put_file(out, "denoise_dft.cl");
     }
-    fprintf(out, "#define SECOND %d\n", is_second);
-    if (is_second)
+    fprintf(out, "#define SECOND %d\n#define SEARCH_GROUP %zu\n", program != DENOISER_FIRST,
+            denoiser_search_group(layout));
+    if (program != DENOISER_FIRST)
         transform_put_file(out, "denoise_cosine.cl");
     transform_put_file(out, "denoise.cl");
-    transform_put_file(out, "denoise_past.cl");
-    if (recipe->denoise.estimated && !is_second)
+    transform_put_file(out, "denoise_remaining.cl");
+    if (recipe->denoise.estimated && program == DENOISER_FIRST)
         transform_put_file(out, "denoise_noise.cl");
-    transform_put_file(out, is_second ? "denoise_second.cl" : "denoise_first.cl");
+    if (program == DENOISER_JOIN)
+        transform_put_file(out, "denoise_motion.cl");
+    transform_put_file(out, program == DENOISER_FIRST    ? "denoise_first.cl"
+                            : program == DENOISER_SECOND ? "denoise_second.cl"
+                                                         : "denoise_join.cl");
     if (fclose(out) == 0)
         return text;
     free(text);

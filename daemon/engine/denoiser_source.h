@@ -27,9 +27,38 @@ static inline size_t denoiser_group(const struct denoiser_layout *layout)
     return layout->lanes == 1 ? layout->block : 1;
 }
 
-/* Returns the source of the first pass with the load, or of the second one; NULL if out of memory.
- * The caller frees it. */
+/* Bytes of a group's local memory: for sums, and for what items exchange. */
+size_t denoiser_sums_bytes(const struct denoiser_layout *layout);
+size_t denoiser_scratch_bytes(const struct denoiser_layout *layout);
+
+/* Work-items that search where a block comes from. */
+#define DENOISER_SEARCH_GROUP 16
+static inline size_t denoiser_search_group(const struct denoiser_layout *layout)
+{
+    return layout->lanes == 1 ? DENOISER_SEARCH_GROUP : 1;
+}
+
+/* The planes and vectors of a search for motion (kernels/engine/denoise_motion.cl). Level 0 has all
+ * samples, and each next one half of them along each axis. */
+#define DENOISER_LEVELS 4
+struct denoiser_levels {
+    uint32_t width[DENOISER_LEVELS], height[DENOISER_LEVELS]; /* samples of the level */
+    uint32_t at[DENOISER_LEVELS];      /* floats from the beginning of an image's part */
+    uint32_t spacing[DENOISER_LEVELS]; /* of blocks, samples of level 0 */
+    uint32_t side[DENOISER_LEVELS];    /* of blocks, samples of the level */
+    uint32_t columns[DENOISER_LEVELS], rows[DENOISER_LEVELS]; /* blocks */
+    uint32_t remaining_at, remaining_columns, remaining_rows;
+    uint32_t rest;    /* floats of an image's part */
+    uint32_t vectors; /* of an image */
+};
+void denoiser_levels_for(struct denoiser_levels *ret, const struct transform_image *image);
+
+/* The programs of noise reduction: the load and the first pass, the second pass, and what joins
+ * frames to those before them. */
+enum denoiser_program { DENOISER_FIRST, DENOISER_SECOND, DENOISER_JOIN, DENOISER_PROGRAMS };
+
+/* Returns the source of a program; NULL if out of memory. The caller frees it. */
 char *denoiser_source(const struct transform_image *image, const struct recipe *recipe,
-                      const struct denoiser_layout *layout, bool is_second);
+                      const struct denoiser_layout *layout, enum denoiser_program program);
 
 #endif

@@ -16,18 +16,34 @@
  * (G^2 + v / 4), the empirical Wiener filter of the second step of BM3D (Dabov, Foi, Katkovnik and
  * Egiazarian, IEEE Trans. Image Processing 16(8), 2007). 1/4 is the mean of the window's squares.
  *
- * Past frames may be joined to a block in both passes, before its level is found. D is the
- * transform of a past frame's block at the same place without that of the captured block, as real
- * numbers: the products of cos(2 pi k n / block), k = 0 .. block/2, and sin(2 pi k n / block),
- * k = 1 .. block/2 - 1, along both axes, or those of the DCT. Noise gives its numbers a mean square
- * of 2 v W a, where a is halved along each axis unless k is 0 or block/2; in the second pass v / 2.
- * Let q be their squares divided by that, and m the mean of q over the n numbers whose frequencies
- * are at most 1/8 cycles per pixel along both axes: pictures are strong there, so that m shows
- * what moves. The frame counts with A = 1 - (m - 1) / s between 0 and 1, s = sqrt(40.5 / n), which
- * is three standard deviations of m (a windowed block has 4/9 as many independent numbers). A
- * number of it has the weight w = A min(1, 3 / q), so that what differs by more than noise counts
- * little. The captured block's transform becomes F + sum(w D) / (1 + sum(w)), and v becomes
- * v (1 + sum(A^2)) / (1 + sum(A))^2 in the gain of the pass.
+ * Past frames may be joined to a frame before both passes, which then filter the joined frame. A
+ * frame is joined to the joined frame before it, so that all of the past counts and one plane holds
+ * it. This is a Kalman filter of each coefficient: R is what is left of the noise's variance in the
+ * past, 1 without any.
+ *
+ * Motion: at four sizes, from an eighth to the whole, blocks of 16 or 32 samples look for the block
+ * of the frame before from which they differ least, every second row counted. At the smallest size
+ * all whole shifts of up to 5 samples are tried; at each other one those of the blocks around,
+ * their mean, weighted by how sharp a minimum they have found, none, and what is next to the best
+ * of them; then those of the neighbours once more. A shift costs something if it differs from that
+ * mean, so that noise does not choose it. At the whole size, where the past is the joined frame, a
+ * parabola through the costs finds a part of a sample, if it improves more than noise does, but no
+ * more than noise leaves to improve. Larger
+ * shifts than 40 samples a frame are not found. If more than 0.6 of the blocks with texture have
+ * not found half of it, the scene is another one, and the frame has no past.
+ *
+ * The join: blocks of 16 with hop 8, the sine window and the DCT-II. The shift of a block is
+ * between those of the four motion blocks around it, or the best of them where they differ by more
+ * than a sample; its past is interpolated by a sinc of three lobes. D is the DCT of the past
+ * without that of the captured block, and q = D^2 / (v / 4 (1 + R)), of mean 1 if the past shows
+ * the same; v is for the level of the past. Three bands of frequencies have the means m: both below
+ * 1/8 cycle, then below 1/4, then all others. A band's excess is e = max(0, m - 1 - 1.5 s), s =
+ * sqrt(2 / (n 4 / 9)) of its n numbers (a windowed block has 4/9 as many independent ones); that of
+ * the lowest band is added to the others', and max(0, q - 12) / 5 to that of each number. The
+ * captured number becomes C + g D, g = 1 / ((1 + R) (1 + e)), and what is left of its noise is (1 -
+ * g)^2 + g^2 R. The mean of that over the block is its new R, which is at least 1 / (1 + temporal),
+ * and multiplies v in both passes. Source of the idea: Arias and Morel, Kalman filtering of patches
+ * for frame-recursive video denoising, CVPR Workshops (2019).
  *
  * Noise is reduced after calibration (calibration.h) and after pixels are moved (warp.h), and
  * before everything else: corrections of the frame (correction.h), the curve (curve.h) and the
@@ -38,7 +54,7 @@
 #include <stdbool.h>
 
 #define DENOISE_SECOND_BLOCK 16
-#define DENOISE_MAX_PAST     2
+#define DENOISE_MAX_PAST     63
 
 /* The settings that an engine is built for. */
 struct denoise_settings {
@@ -46,7 +62,7 @@ struct denoise_settings {
     unsigned overlap; /* hop = block / overlap: 2 or 4 */
     unsigned passes;  /* 1 or 2 */
     bool estimated;   /* the noise, from each frame */
-    unsigned past;    /* frames before a frame that are joined to it: 0 .. DENOISE_MAX_PAST */
+    unsigned past;    /* frames before a frame that count at most: 0 .. DENOISE_MAX_PAST */
 };
 
 /* The variance of noise at a level m is constant + slope m, in grey levels of 0 .. 255 whatever the

@@ -6,7 +6,9 @@
  *   denoise_first    samples -> first          weighs each block's Fourier transform
  *   denoise_second   samples, first -> second  weighs its cosine transform by the first result
  *
- * Both passes may join the samples of past frames to each block (denoise_past.cl).
+ * With `temporal`, denoise_join.cl joins the samples to those of the past first, along the motion
+ * that denoise_motion.cl finds; both passes then read the result, and take from
+ * denoise_remaining.cl how much noise it has left.
  *
  * A block has BLOCK x BLOCK samples, and the next one begins HOP samples further. Samples are
  * multiplied by a sine window before the transform and after it; the squares of overlapping windows

@@ -124,13 +124,13 @@ static inline void block_weigh(real *x, local float *scratch, float floor)
 
 /* ---- the pass ---- */
 
-static inline void first_block(global const float *samples, struct past past,
+static inline void first_block(global const float *samples, global const float *past,
                                global const float *noise, local float *sums, local float *scratch,
                                uint left, uint top, int x, int y)
 {
     real block[PARTS * BLOCK];
     block_transform(block, samples, scratch, x, y);
-    const float remaining = block_join(block, past, noise, scratch, x, y);
+    const float remaining = block_remaining(past, x, y);
     const float level = block_level(block, scratch);
     add_level(block, -level);
     block_weigh(block, scratch, FLOOR * remaining * variance_at(noise, level));
@@ -144,7 +144,7 @@ denoise_first(global const float *restrict samples, global float *restrict resul
               global const float *restrict noise PAST_PARAMETERS, local float *sums,
               local float *scratch)
 {
-    const struct past past = PAST_FRAMES;
+    global const float *past = PAST_FRAMES;
     samples += get_group_id(2) * PLANE_SIZE;
     noise += get_group_id(2) * NOISE_NUMBERS;
     sums_clear(sums);

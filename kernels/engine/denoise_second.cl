@@ -13,12 +13,13 @@ static inline float block_take_level(real *x, local float *scratch)
 #define SMALLEST 1e-12f /* prevents a division of 0 by 0 */
 
 static inline void second_block(global const float *samples, global const float *guide,
-                                struct past past, global const float *noise, local float *sums,
-                                local float *scratch, uint left, uint top, int x, int y)
+                                global const float *past, global const float *noise,
+                                local float *sums, local float *scratch, uint left, uint top, int x,
+                                int y)
 {
     real known[PARTS * BLOCK], block[PARTS * BLOCK];
     block_transform(block, samples, scratch, x, y);
-    const float remaining = block_join(block, past, noise, scratch, x, y);
+    const float remaining = block_remaining(past, x, y);
     block_transform(known, guide, scratch, x, y);
     const float guide_level = block_take_level(known, scratch);
     const float level = block_take_level(block, scratch);
@@ -40,7 +41,7 @@ denoise_second(global const float *restrict samples, global const float *restric
                global float *restrict result, global const float *restrict noise PAST_PARAMETERS,
                local float *sums, local float *scratch)
 {
-    const struct past past = PAST_FRAMES;
+    global const float *past = PAST_FRAMES;
     samples += get_group_id(2) * PLANE_SIZE;
     noise += get_group_id(2) * NOISE_NUMBERS;
     guide += get_group_id(2) * PLANE_SIZE;

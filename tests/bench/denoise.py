@@ -6,7 +6,7 @@
 Photographs that come with scikit-image, in grey and at most 640 pixels wide and high, get Gaussian
 noise and are rounded to 8 bits. denoise is told the sigma of the noise, or estimates it; the other
 filters get the best of a few strengths, by the error to the photograph. Clips are of some of the
-photographs, with other noise in each frame: standing, and panning by 1 and by 3 pixels; the error
+photographs, with other noise in each frame: standing, and panning by 1, 3 and 10 pixels; the error
 is that of their last frame, to which past frames are joined. Times are of a clip of
 1280x720: from one frame of fftd to the next, with more frames captured than it can filter;
 ffmpeg's whole run without that of one that filters nothing; OpenCV's function alone.
@@ -31,9 +31,9 @@ SIGMAS = (15, 25, 50)
 SIDE = 640
 CLIP_PHOTOGRAPHS = PHOTOGRAPHS[:3]
 CLIP_SIDE = 384
-CLIP_FRAMES = 4
+CLIP_FRAMES = 12
 CLIP_RATE_HZ = 4   # slow enough to lose no frame
-PANS = (0, 1, 3)   # px a frame
+PANS = (0, 1, 3, 10)   # px a frame
 WIDTH, HEIGHT = 1280, 720
 
 
@@ -94,8 +94,8 @@ OURS = {
 }
 TEMPORAL = {
     "one frame": "denoise:sigma=%g",
-    "temporal=1": "denoise:sigma=%g,temporal=1",
     "temporal=2": "denoise:sigma=%g,temporal=2",
+    "temporal=31": "denoise:sigma=%g,temporal=31",
 }
 
 

@@ -12,6 +12,7 @@
 #include "support/cmocka.h"
 #include "support/chains.h"
 #include "support/device.h"
+#include "support/leaves.h"
 #include "support/reference.h"
 #include "support/scene.h"
 
@@ -63,6 +64,16 @@ static long mirror(long i, long length)
 {
     i = i < 0 ? -i : i >= length ? 2 * length - 2 - i : i;
     return i < 0 ? 0 : i >= length ? length - 1 : i;
+}
+
+static long lmin(long a, long b)
+{
+    return a < b ? a : b;
+}
+
+static long lmax(long a, long b)
+{
+    return a > b ? a : b;
 }
 
 static double window_at(long n, long side)
@@ -145,70 +156,189 @@ static void real_transform(struct block *b, long side, bool is_cosine, bool inve
         }
 }
 
-static double frequency_at(long i, long side, bool is_cosine)
+/* What the next frame reads of a frame: its joined samples, and what is left of the noise around
+ * each eighth sample. */
+struct history {
+    struct picture joined;
+    long columns, rows;
+    double *remaining;
+};
+
+static void clear_history(struct history *history)
 {
-    return is_cosine ? (double)i / (2 * (double)side)
-                     : (double)(i <= side / 2 ? i : i - side / 2) / (double)side;
+    free(history->joined.sample);
+    free(history->remaining);
+    *history = (struct history){0};
 }
 
-/* The variance that noise of variance v has in number (i, k) of a windowed block. */
-static double number_variance(double v, long i, long k, long side, bool is_cosine)
+static double remaining_at(const struct history *history, double y, double x)
 {
-    if (is_cosine)
-        return v / 4;
-    const double power = pow((double)side / 2, 2);
-    return v * power * (i == 0 || i == side / 2 ? 1 : 0.5) * (k == 0 || k == side / 2 ? 1 : 0.5);
+    y = fmin(fmax(y / 8, 0), (double)history->rows - 1);
+    x = fmin(fmax(x / 8, 0), (double)history->columns - 1);
+    const long row = lmin((long)y, history->rows - 2), column = lmin((long)x, history->columns - 2);
+    const double *at = history->remaining + row * history->columns + column;
+    const double down = y - (double)row, right = x - (double)column;
+    return (at[0] * (1 - right) + at[1] * right) * (1 - down) +
+           (at[history->columns] * (1 - right) + at[history->columns + 1] * right) * down;
 }
 
-/* Joins windowed blocks of past frames to a windowed block. Returns by how much the noise's
- * variance is multiplied. */
-static double join(struct block *b, struct block *past, unsigned count, long side, bool is_cosine,
-                   const struct noise_model *noise)
+/* The mean over a block. */
+static double block_remaining(const struct history *history, long left, long top, long side)
 {
-    double match[2] = {0}, sum = 1, squares = 1, level = 0, weight = 0;
-    for (long y = 0; y < side; y++)
-        for (long x = 0; x < side; x++) {
-            level += b->value[y][x];
-            weight += window_at(x, side) * window_at(y, side);
+    const double y = (double)(top + side / 2), x = (double)(left + side / 2);
+    double sum = 0;
+    if (history == NULL || side == 16)
+        return history == NULL ? 1 : remaining_at(history, y, x);
+    for (int j = -1; j <= 1; j++)
+        for (int i = -1; i <= 1; i++)
+            sum += (2 - abs(j)) * (2 - abs(i)) * remaining_at(history, y + 8 * j, x + 8 * i);
+    return sum / 16;
+}
+
+/* Vectors of blocks whose middles are 16 samples apart, four numbers each. */
+struct field {
+    long columns, rows;
+    float *vector;
+};
+
+static double difference_at(const struct picture *a, const struct picture *b, long top, long left,
+                            const double moved[2])
+{
+    double sum = 0;
+    for (long y = 0; y < 16; y += 2)
+        for (long x = 0; x < 16; x++) {
+            const long from_y = mirror(top + y - lrint(moved[0]), b->height);
+            const long from_x = mirror(left + x - lrint(moved[1]), b->width);
+            sum +=
+                pow(a->sample[mirror(top + y, a->height) * a->width + mirror(left + x, a->width)] -
+                        b->sample[from_y * b->width + from_x],
+                    2);
         }
-    const double v = variance(noise, level / weight);
-    for (unsigned f = 0; f < count; f++) {
-        double mean = 0, numbers = 0;
-        for (long y = 0; y < side; y++)
-            for (long x = 0; x < side; x++)
-                past[f].value[y][x] -= b->value[y][x];
-        real_transform(&past[f], side, is_cosine, false);
-        for (long y = 0; y < side; y++)
-            for (long x = 0; x < side; x++)
-                if (frequency_at(x, side, is_cosine) <= 0.125 &&
-                    frequency_at(y, side, is_cosine) <= 0.125) {
-                    mean += pow(past[f].value[y][x], 2) /
-                            (2 * number_variance(v, x, y, side, is_cosine));
-                    numbers++;
-                }
-        match[f] = fmin(fmax(1 - (mean / numbers - 1) / sqrt(40.5 / numbers), 0), 1);
-        sum += match[f];
-        squares += match[f] * match[f];
+    return sum;
+}
+
+static void vector_at(double ret[2], const struct field *field, const struct picture *captured,
+                      const struct picture *past, long top, long left)
+{
+    const double y = (double)(top + 8) / 16, x = (double)(left + 8) / 16;
+    const long row = lmin((long)y, lmax(field->rows - 2, 0));
+    const long column = lmin((long)x, lmax(field->columns - 2, 0));
+    const double down = fmin(y - (double)row, 1), right = fmin(x - (double)column, 1);
+    double near[4][2], spread = 0;
+    for (int i = 0; i < 4; i++)
+        for (int c = 0; c < 2; c++)
+            near[i][c] =
+                (double)field->vector[4 * (lmin(row + i / 2, field->rows - 1) * field->columns +
+                                           lmin(column + i % 2, field->columns - 1)) +
+                                      c];
+    for (int c = 0; c < 2; c++)
+        ret[c] = rint(16 * ((near[0][c] * (1 - right) + near[1][c] * right) * (1 - down) +
+                            (near[2][c] * (1 - right) + near[3][c] * right) * down)) /
+                 16;
+    for (int i = 0; i < 8; i++)
+        spread = fmax(spread, fabs(near[i / 2][i % 2] - ret[i % 2]));
+    if (spread <= 1)
+        return;
+    ret[0] = ret[1] = 0;
+    double least = difference_at(captured, past, top, left, ret);
+    for (int i = 0; i < 4; i++) {
+        const double cost = difference_at(captured, past, top, left, near[i]);
+        if (cost < 0.999 * least) {
+            least = cost;
+            memcpy(ret, near[i], sizeof near[i]);
+        }
     }
-    static struct block change;
-    for (long y = 0; y < side; y++)
-        for (long x = 0; x < side; x++) {
-            double weights = 1;
-            change.value[y][x] = 0;
-            for (unsigned f = 0; f < count; f++) {
-                const double d = past[f].value[y][x];
-                const double q = d * d / (2 * number_variance(v, x, y, side, is_cosine));
-                const double w = match[f] * (q > 3 ? 3 / q : 1);
-                weights += w;
-                change.value[y][x] += w * d;
-            }
-            change.value[y][x] /= weights;
+}
+
+static double lanczos(double x)
+{
+    return x == 0 ? 1 : fabs(x) >= 3 ? 0 : 3 * sin(PI * x) * sin(PI * x / 3) / (PI * PI * x * x);
+}
+
+/* The windowed block that has moved to a place. */
+static void cut_moved(struct block *ret, const struct picture *from, long left, long top,
+                      const double moved[2])
+{
+    const double y0 = (double)top - moved[0], x0 = (double)left - moved[1];
+    double down[6], across[6], down_sum = 0, across_sum = 0;
+    for (int i = 0; i < 6; i++) {
+        down_sum += down[i] = lanczos(i - 2 - (y0 - floor(y0)));
+        across_sum += across[i] = lanczos(i - 2 - (x0 - floor(x0)));
+    }
+    for (long y = 0; y < 16; y++)
+        for (long x = 0; x < 16; x++) {
+            double sum = 0;
+            for (int j = 0; j < 6; j++)
+                for (int i = 0; i < 6; i++)
+                    sum += down[j] * across[i] *
+                           from->sample[mirror((long)floor(y0) + y + j - 2, from->height) *
+                                            from->width +
+                                        mirror((long)floor(x0) + x + i - 2, from->width)];
+            ret->value[y][x] = sum / down_sum / across_sum * window_at(x, 16) * window_at(y, 16);
         }
-    real_transform(&change, side, is_cosine, true);
-    for (long y = 0; y < side; y++)
-        for (long x = 0; x < side; x++)
-            b->value[y][x] += change.value[y][x];
-    return squares / (sum * sum);
+}
+
+/* Joins a transformed block of the past to a captured one. Returns what is left of the noise. */
+static double join_blocks(struct block *b, const struct block *past, double left_in_past,
+                          const struct noise_model *noise, unsigned most)
+{
+    static const double count[3] = {16, 48, 192};
+    double mean[3] = {0}, excess[3], window = 0, remaining = 0;
+    for (long x = 0; x < 16; x++)
+        window += window_at(x, 16) / 4; /* the cosine transform's number 0 of the window */
+    const double v = fmax(variance(noise, past->value[0][0] / (window * window)), 1e-6);
+    for (long i = 0; i < 256; i++) {
+        const long frequency = lmax(i / 16, i % 16);
+        const int band = frequency < 4 ? 0 : frequency < 8 ? 1 : 2;
+        const double d = past->value[i / 16][i % 16] - b->value[i / 16][i % 16];
+        mean[band] += d * d / (v / 4 * (1 + left_in_past)) / count[band];
+    }
+    for (int i = 0; i < 3; i++)
+        excess[i] = fmax(mean[i] - 1 - 1.5 * sqrt(4.5 / count[i]), 0) + (i > 0 ? excess[0] : 0);
+    for (long i = 0; i < 256; i++) {
+        const long frequency = lmax(i / 16, i % 16);
+        const double d = past->value[i / 16][i % 16] - b->value[i / 16][i % 16];
+        const double q = d * d / (v / 4 * (1 + left_in_past));
+        const double e = excess[frequency < 4 ? 0 : frequency < 8 ? 1 : 2] + 0.2 * fmax(q - 12, 0);
+        const double gain = 1 / ((1 + left_in_past) * (1 + e));
+        b->value[i / 16][i % 16] += gain * d;
+        remaining += (pow(1 - gain, 2) + gain * gain * left_in_past) / 256;
+    }
+    return fmin(fmax(remaining, 1. / (1 + most)), 1);
+}
+
+/* The history of a frame; past: that of the frame before, or NULL. */
+static struct history join(const struct picture *in, const struct history *past,
+                           const struct field *field, const struct denoise *denoise)
+{
+    static struct block b, before;
+    struct history ret = {make_picture(in->width, in->height), (in->width + 7) / 8 + 1,
+                          (in->height + 7) / 8 + 1, NULL};
+    ret.remaining = calloc((size_t)(ret.columns * ret.rows), sizeof *ret.remaining);
+    for (long row = 0; row < ret.rows; row++)
+        for (long column = 0; column < ret.columns; column++) {
+            const long top = 8 * row - 8, left = 8 * column - 8;
+            double moved[2], *remaining = &ret.remaining[row * ret.columns + column];
+            cut(&b, in, left, top, 16);
+            *remaining = 1;
+            if (past != NULL) {
+                vector_at(moved, field, in, &past->joined, top, left);
+                cut_moved(&before, &past->joined, left, top, moved);
+                real_transform(&b, 16, true, false);
+                real_transform(&before, 16, true, false);
+                *remaining = join_blocks(
+                    &b, &before,
+                    remaining_at(past, (double)(top + 8) - moved[0], (double)(left + 8) - moved[1]),
+                    &denoise->noise, denoise->settings.past);
+                real_transform(&b, 16, true, true);
+            }
+            for (long y = lmax(top, 0); y < lmin(top + 16, in->height); y++)
+                for (long x = lmax(left, 0); x < lmin(left + 16, in->width); x++)
+                    ret.joined.sample[y * in->width + x] += b.value[y - top][x - left] *
+                                                            window_at(x - left, 16) *
+                                                            window_at(y - top, 16);
+        }
+    return ret;
 }
 
 static void filter_first(struct block *b, long side, const struct noise_model *noise)
@@ -259,22 +389,18 @@ static void filter_second(struct block *b, struct block *guide, long side,
     real_transform(b, side, true, true);
 }
 
-/* One pass; the second one if there is a guide. in[0] is the frame, and the others are the `past`
- * frames before it, the nearest first. */
-static struct picture filter(const struct picture *in, unsigned past, const struct picture *guide,
-                             long side, long hop, const struct noise_model *noise)
+/* One pass; the second one if there is a guide. history: that of `in`, if it is joined. */
+static struct picture filter(const struct picture *in, const struct history *history,
+                             const struct picture *guide, long side, long hop,
+                             const struct noise_model *noise)
 {
-    static struct block before[2];
     struct picture sum = make_picture(in->width, in->height);
     struct picture weight = make_picture(in->width, in->height);
     static struct block b, g;
     for (long top = hop - side; top < in->height; top += hop)
         for (long left = hop - side; left < in->width; left += hop) {
             cut(&b, in, left, top, side);
-            for (unsigned f = 0; f < past; f++)
-                cut(&before[f], &in[1 + f], left, top, side);
-            const double remaining =
-                past > 0 ? join(&b, before, past, side, guide != NULL, noise) : 1;
+            const double remaining = block_remaining(history, left, top, side);
             const struct noise_model kept = {noise->constant * remaining, noise->slope * remaining,
                                              1};
             if (guide != NULL) {
@@ -299,22 +425,22 @@ static struct picture filter(const struct picture *in, unsigned past, const stru
     return sum;
 }
 
-static struct picture model_of_frames(const struct picture *in, unsigned past,
-                                      const struct denoise *denoise)
+static struct picture passes(const struct picture *in, const struct history *history,
+                             const struct denoise *denoise)
 {
     const struct denoise_settings *settings = &denoise->settings;
     const long side = settings->block, overlap = settings->overlap;
-    struct picture first = filter(in, past, NULL, side, side / overlap, &denoise->noise);
+    struct picture first = filter(in, history, NULL, side, side / overlap, &denoise->noise);
     if (settings->passes == 1)
         return first;
-    const struct picture second = filter(in, past, &first, 16, 16 / overlap, &denoise->noise);
+    const struct picture second = filter(in, history, &first, 16, 16 / overlap, &denoise->noise);
     free(first.sample);
     return second;
 }
 
 static struct picture model(const struct picture *in, const struct denoise *denoise)
 {
-    return model_of_frames(in, 0, denoise);
+    return passes(in, NULL, denoise);
 }
 
 /* ---- the denoiser alone ---- */
@@ -328,11 +454,11 @@ static cl_mem buffer_of(size_t size, void *data)
     return ret;
 }
 
-/* Runs the denoiser over frames of `count` pictures of the same size, of which it replaces the
- * first one; the others are the `past` frames before it, the nearest first. ret_noise: NULL, or the
- * numbers of the model that it has estimated. */
+/* Runs the denoiser over `frames` frames of `count` pictures of the same size, which it replaces.
+ * ret_noise: NULL, or the numbers of the model that it has estimated for the last one. ret_field:
+ * NULL, or for each frame where to store the motion of its first picture. */
 static void run_frames(const struct denoise *denoise, unsigned lanes, struct picture *picture,
-                       unsigned count, unsigned past, float *ret_noise)
+                       unsigned count, unsigned frames, float *ret_noise, struct field *ret_field)
 {
     const size_t pixels = (size_t)(picture->width * picture->height);
     const struct transform_image image = {.count = count,
@@ -361,27 +487,37 @@ static void run_frames(const struct denoise *denoise, unsigned lanes, struct pic
         denoiser_frame_create(&frame, denoiser, &why) < 0 ||
         denoiser_past_for(&before, denoiser, 1, &why) < 0)
         fail_msg("%s", why.text);
-    for (unsigned f = past + 1; f-- > 0;) {
+    for (unsigned f = 0; f < frames; f++) {
+        struct picture *const each = picture + (size_t)f * count;
         for (size_t i = 0; i < count * pixels; i++)
-            in[i] = (float)picture[f * count + i / pixels].sample[i % pixels];
+            in[i] = (float)each[i / pixels].sample[i % pixels];
         assert_int_equal(clEnqueueWriteBuffer(queue, captured, CL_TRUE, 0,
                                               count * pixels * sizeof *in, in, 0, NULL, NULL),
                          CL_SUCCESS);
         if (denoiser_frame_enqueue(frame, queue, captured, NULL, NULL, wanted, before, &result,
                                    NULL, NULL, &why) < 0)
             fail_msg("%s", why.text);
+        assert_int_equal(clEnqueueReadBuffer(queue, result, CL_TRUE, 0, floats * sizeof *out, out,
+                                             0, NULL, NULL),
+                         CL_SUCCESS);
+        for (size_t i = 0; i < count * pixels; i++)
+            each[i / pixels].sample[i % pixels] =
+                out[i / pixels * denoiser_plane_size(&image) +
+                    i % pixels / image.width * denoiser_pitch(&image) + i % pixels % image.width];
+        if (ret_field == NULL)
+            continue;
+        struct field *field = &ret_field[f];
+        *field = (struct field){picture->width / 16 + 1, picture->height / 16 + 1, NULL};
+        const size_t bytes = (size_t)(field->columns * field->rows) * 4 * sizeof *field->vector;
+        field->vector = malloc(bytes);
+        assert_int_equal(clEnqueueReadBuffer(queue, denoiser_frame_vectors(frame), CL_TRUE, 0,
+                                             bytes, field->vector, 0, NULL, NULL),
+                         CL_SUCCESS);
     }
-    assert_int_equal(
-        clEnqueueReadBuffer(queue, result, CL_TRUE, 0, floats * sizeof *out, out, 0, NULL, NULL),
-        CL_SUCCESS);
     if (ret_noise != NULL)
         assert_int_equal(clEnqueueReadBuffer(queue, denoiser_frame_noise(frame), CL_TRUE, 0,
                                              2 * sizeof *ret_noise, ret_noise, 0, NULL, NULL),
                          CL_SUCCESS);
-    for (size_t i = 0; i < count * pixels; i++)
-        picture[i / pixels].sample[i % pixels] =
-            out[i / pixels * denoiser_plane_size(&image) +
-                i % pixels / image.width * denoiser_pitch(&image) + i % pixels % image.width];
     clReleaseMemObject(captured);
     clReleaseMemObject(wanted);
     denoiser_past_destroy(before);
@@ -395,7 +531,7 @@ static void run_frames(const struct denoise *denoise, unsigned lanes, struct pic
 static void run_estimating(const struct denoise *denoise, unsigned lanes, struct picture *picture,
                            unsigned count, float *ret_noise)
 {
-    run_frames(denoise, lanes, picture, count, 0, ret_noise);
+    run_frames(denoise, lanes, picture, count, 1, ret_noise, NULL);
 }
 
 static void run(const struct denoise *denoise, unsigned lanes, struct picture *picture,
@@ -464,66 +600,105 @@ static void test_lanes(void **state)
                 check(&cases[k], lanes[i], 93, 61, 1);
 }
 
-/* Frames of one image after each other: the scene with other noise, moved by `moved` pixels from a
- * frame to the next one, and for `others` frames another scene. */
-static void check_past(const struct denoise *denoise, unsigned lanes, long moved, unsigned others)
+#define CLIP 6
+
+/* A scene that moves by (dx, dy) a frame and turns, with other noise in each frame; from frame
+ * `cut_at` on another scene. */
+struct clip {
+    double dx, dy, turn_rad;
+    unsigned cut_at; /* CLIP: never */
+};
+
+static void draw_clip(struct picture *ret, struct picture *ret_clean, const struct clip *clip,
+                      long width, long height, const struct noise_model *noise)
 {
-    const long width = 93, height = 61;
-    const unsigned past = denoise->settings.past;
-    const double sigma = sqrt(denoise->noise.constant);
-    struct picture frame[3];
     uint64_t seed = 77;
-    struct scene scene, other;
+    struct leaves scene[2];
     float *clean = malloc((size_t)(width * height) * sizeof *clean);
-    scene_make(&scene, 256, &seed);
-    scene_make(&other, 256, &seed);
-    for (unsigned f = 0; f <= past; f++) {
-        frame[f] = make_picture(width, height);
-        scene_draw(f > past - others ? &other : &scene, (double)(f * moved), 0, 0, (unsigned)width,
-                   (unsigned)height, clean);
+    leaves_make(&scene[0], 400, 0.4, &seed);
+    leaves_make(&scene[1], 400, 0.4, &seed);
+    for (unsigned f = 0; f < CLIP; f++) {
+        const struct leaves_view view = {-(double)f * clip->dx, -(double)f * clip->dy,
+                                         f * clip->turn_rad, 0.7};
+        ret[f] = make_picture(width, height);
+        ret_clean[f] = make_picture(width, height);
         for (long i = 0; i < width * height; i++)
-            frame[f].sample[i] = (float)(clean[i] + sigma * scene_normal(&seed));
+            clean[i] = 128;
+        leaves_draw(&scene[f >= clip->cut_at], &view, (unsigned)width, (unsigned)height, clean);
+        for (long i = 0; i < width * height; i++) {
+            ret_clean[f].sample[i] = (double)clean[i];
+            const double v = noise->constant + noise->slope * fmax((double)clean[i], 0);
+            ret[f].sample[i] = (float)((double)clean[i] + sqrt(v) * scene_normal(&seed));
+        }
     }
-    struct picture expected = model_of_frames(frame, past, denoise);
-    const struct picture alone = model(frame, denoise);
-    const double joined = change(&expected, &alone);
-    run_frames(denoise, lanes, frame, 1, past, NULL);
-    const double error =
-        reference_error(frame[0].sample, expected.sample, (uint64_t)(width * height));
-    printf("# figures: %u past frames, moved by %ld, %u of another scene, %u lanes: %.2f from one "
-           "frame alone, error %.1e\n",
-           past, moved, others, lanes, joined, error);
-    assert_true(error < 3e-7);
-    if (others < past) /* they change something */
-        assert_true(joined > 0.05 * sigma);
-    if (others == past) /* and what does not match changes nothing */
-        assert_true(joined < 0.01 * sigma);
-    for (unsigned f = 0; f <= past; f++)
-        free(frame[f].sample);
-    free(expected.sample);
-    free(alone.sample);
+    leaves_clear(&scene[0]);
+    leaves_clear(&scene[1]);
     free(clean);
+}
+
+static void free_clip(struct picture *picture)
+{
+    for (unsigned f = 0; f < CLIP; f++)
+        free(picture[f].sample);
+}
+
+/* Each frame of a clip against the model, which is given the vectors that were found. */
+static void check_past(const struct denoise *denoise, unsigned lanes, const struct clip *clip)
+{
+    const long width = 144, height = 112;
+    struct picture frame[CLIP], captured[CLIP], clean[CLIP], unused[CLIP];
+    struct field field[CLIP];
+    struct history history = {0};
+    draw_clip(frame, clean, clip, width, height, &denoise->noise);
+    draw_clip(captured, unused, clip, width, height, &denoise->noise);
+    run_frames(denoise, lanes, frame, 1, CLIP, NULL, field);
+    for (unsigned f = 0; f < CLIP; f++) {
+        const bool has_past = f > 0 && f != clip->cut_at;
+        struct history next = join(&captured[f], has_past ? &history : NULL, &field[f], denoise);
+        struct picture expected = passes(&next.joined, &next, denoise);
+        const struct picture alone = model(&captured[f], denoise);
+        const double error =
+            reference_error(frame[f].sample, expected.sample, (uint64_t)(width * height));
+        const double joined = change(&frame[f], &clean[f]), one = change(&alone, &clean[f]);
+        printf("# figures: moved by %g, %g, cut at %u, %u lanes, frame %u: error %.1e; from the "
+               "scene %.2f, one frame alone %.2f\n",
+               clip->dx, clip->dy, clip->cut_at, lanes, f, error, joined, one);
+        assert_true(error < 3e-6);
+        if (!has_past)
+            assert_true(fabs(joined - one) < 1e-3 * one);
+        else
+            assert_true(joined < one);
+        clear_history(&history);
+        history = next;
+        free(field[f].vector);
+        free(expected.sample);
+        free(alone.sample);
+    }
+    clear_history(&history);
+    free_clip(frame);
+    free_clip(captured);
+    free_clip(clean);
+    free_clip(unused);
 }
 
 static void test_past(void **state)
 {
-    static const struct denoise two = {{32, 2, 2, false, 2}, {225, 0, 1}};
-    static const struct denoise one = {{16, 2, 1, false, 1}, {400, 0, 1}};
+    static const struct denoise two = {{32, 2, 2, false, 15}, {225, 0, 1}};
+    static const struct denoise one = {{16, 4, 1, false, 3}, {200, 1, 1}};
+    static const struct clip still = {.cut_at = CLIP}, pan = {3, 0, .cut_at = 4},
+                             slow = {0.4, -1.3, 0.01, .cut_at = CLIP};
     (void)state;
-    if (!device_takes(93, 61)) { /* what is interpreted takes minutes for the others */
-        check_past(&one, 1, 0, 0);
-        check_past(&one, 0, 1, 0);
+    if (!device_takes(144, 112)) { /* what is interpreted takes minutes for the others */
+        check_past(&one, 0, &slow);
         return;
     }
-    check_past(&two, 0, 0, 0);
-    check_past(&two, 0, 1, 1);
-    check_past(&two, 0, 0, 2);
-    check_past(&one, 1, 0, 0);
-    check_past(&one, 1, 0, 1);
+    check_past(&two, 0, &still);
+    check_past(&two, 0, &pan);
+    check_past(&one, 1, &slow);
     if (device_takes_every_layout()) {
-        check_past(&two, 1, 1, 1);
-        check_past(&one, 0, 1, 0);
-        check_past(&two, 4, 1, 1);
+        check_past(&two, 1, &pan);
+        check_past(&two, 4, &slow);
+        check_past(&one, 8, &pan);
     }
 }
 
@@ -832,7 +1007,7 @@ static void test_design(void **state)
  * that they overlap; some are the first of a start of the source, and before some the filter is
  * applied again, whose table corrects samples. */
 static void submit_sequence(struct engine *engine, const struct filter_chain *chain,
-                            const struct fftd_format *format, uint8_t *frames, const unsigned *past)
+                            const struct fftd_format *format, uint8_t *frames, const bool *is_first)
 {
     struct engine_response *response;
     struct engine_done done;
@@ -840,10 +1015,10 @@ static void submit_sequence(struct engine *engine, const struct filter_chain *ch
     for (unsigned i = 0; i < SEQUENCE; i++) {
         uint8_t *const in = frames + i * format->frame_bytes;
         struct engine_job job = {.out = in + SEQUENCE * format->frame_bytes,
-                                 .is_first = i > 0 && past[i] == 0 && i % 2 == 1};
+                                 .is_first = i > 0 && is_first[i] && i % 2 == 1};
         job.in[0] = in;
         job.in_stride[0] = format->plane[0].stride;
-        if (past[i] == 0 && !job.is_first) {
+        if (is_first[i] && !job.is_first) {
             assert_int_equal(engine_design(engine, chain, &response, &why), 0);
             engine_apply(engine, response, 1);
         }
@@ -863,10 +1038,10 @@ static void submit_sequence(struct engine *engine, const struct filter_chain *ch
  * to those of another start of the source or of another table. */
 static void test_past_of_frames(void **state)
 {
-    static const unsigned past[SEQUENCE] = {0, 1, 2, 2, 2, 0, 0, 1};
+    static const bool is_first[SEQUENCE] = {true, [5] = true, [6] = true};
     const long width = 70, height = 46;
     const struct filter_chain chain =
-        chain_of("vignette:a=0.5,b=0 | denoise:sigma=12,block=16,passes=1,temporal=2");
+        chain_of("vignette:a=0.5,b=0 | denoise:sigma=12,block=16,passes=1,temporal=15");
     const struct denoise denoise = filter_chain_denoise(&chain);
     const struct engine_options options = {.margin = 16,
                                            .in_flight = 3,
@@ -881,34 +1056,37 @@ static void test_past_of_frames(void **state)
     struct engine *engine = make_engine(&format, &options);
     uint8_t *in = calloc((size_t)2 * SEQUENCE, format.frame_bytes);
     const uint8_t *const out = in + SEQUENCE * format.frame_bytes;
-    struct picture captured[SEQUENCE]; /* the newest first */
+    struct picture captured[SEQUENCE];
     uint64_t seed = 12;
     for (unsigned i = 0; i < SEQUENCE; i++) {
-        captured[SEQUENCE - 1 - i] = make_picture(width, height);
+        captured[i] = make_picture(width, height);
         for (long k = 0; k < width * height; k++) {
             const long x = k % width, y = k / width;
             uint8_t *at = in + i * format.frame_bytes + y * format.plane[0].stride + x;
             *at = (uint8_t)(60 + x + y / 2. + (x > 30 ? 20 : 0) + 12 * scene_normal(&seed));
             const double u = 2 * (double)x - width + 1, v = 2 * (double)y - height + 1;
-            captured[SEQUENCE - 1 - i].sample[k] =
+            captured[i].sample[k] =
                 *at * (1 + 0.5 * (u * u + v * v) / (double)(width * width + height * height));
         }
     }
-    submit_sequence(engine, &chain, &format, in, past);
+    submit_sequence(engine, &chain, &format, in, is_first);
+    unsigned start = 0;
+    for (unsigned i = 1; i <= SEQUENCE; i++) {
+        if (i < SEQUENCE && !is_first[i])
+            continue;
+        run_frames(&denoise, 0, &captured[start], 1, i - start, NULL, NULL);
+        start = i;
+    }
     for (unsigned i = 0; i < SEQUENCE; i++) {
-        const struct picture *const newest = &captured[SEQUENCE - 1 - i];
-        const struct picture expected = model_of_frames(newest, past[i], &denoise);
         const uint8_t *const result = out + i * format.frame_bytes;
         double worst = 0;
         for (long k = 0; k < width * height; k++) {
             const long row = k / width;
             const double got = result[row * format.plane[0].stride + k % width];
-            worst = fmax(worst, fabs(got - fmin(fmax(expected.sample[k], 0), 255)));
+            worst = fmax(worst, fabs(got - fmin(fmax(captured[i].sample[k], 0), 255)));
         }
-        printf("# figures: frame %u with %u past: at most %.3f from the model\n", i, past[i],
-               worst);
+        printf("# figures: frame %u: at most %.3f from the denoiser alone\n", i, worst);
         assert_true(worst < 0.51);
-        free(expected.sample);
     }
     for (unsigned i = 0; i < SEQUENCE; i++)
         free(captured[i].sample);

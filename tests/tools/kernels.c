@@ -239,47 +239,44 @@ static int write_alone(const char *directory, const char *name, bool half, struc
 
 /* The passes of noise reduction, with vectors that hold a part of a block's row and with none. */
 static int write_denoiser(const char *directory, const char *sample,
-                          const struct transform_image *given, unsigned lanes, bool is_second,
-                          struct error *why)
+                          const struct transform_image *given, unsigned lanes,
+                          enum denoiser_program program, struct error *why)
 {
-    const uint32_t block = is_second ? 16 : 32, hop = block / 2;
+    static const char *const names[DENOISER_PROGRAMS] = {"first", "second", "join"};
+    const uint32_t block = program == DENOISER_FIRST ? 32 : 16, hop = block / 2;
     const struct denoiser_layout layout = {
         .block = block, .hop = hop, .lanes = lanes, .tile_x = 2 * hop, .tile_y = hop};
-    const struct recipe recipe = {.corrections = lanes != 4,
-                                  .calibrated = lanes > 1,
-                                  .warped = lanes == 4,
-                                  .cubic = lanes == 4,
-                                  .median = lanes != 16,
-                                  .denoise = {.estimated = true,
-                                              .past = lanes == 4    ? 0
-                                                      : lanes == 16 ? 1
-                                                                    : 2}};
+    const struct recipe recipe = {
+        .corrections = lanes != 4,
+        .calibrated = lanes > 1,
+        .warped = lanes == 4,
+        .cubic = lanes == 4,
+        .median = lanes != 16,
+        .denoise = {.estimated = true, .past = lanes == 4 && program != DENOISER_JOIN ? 0 : 15}};
     struct transform_image image = *given;
     char path[512];
     image.width = WIDTH;
     image.height = HEIGHT;
     image.stride = WIDTH * image.step;
-    snprintf(path, sizeof path, "%s/denoise-%s-%u-lanes-%s.cl", directory,
-             is_second ? "second" : "first", lanes, sample);
-    char *source = denoiser_source(&image, &recipe, &layout, is_second);
+    snprintf(path, sizeof path, "%s/denoise-%s-%u-lanes-%s.cl", directory, names[program], lanes,
+             sample);
+    char *source = denoiser_source(&image, &recipe, &layout, program);
     const int r = write_file(path, "", source, why);
     free(source);
     return r;
 }
 
-/* The first pass loads samples of any kind; the second one does not. */
+/* The first pass loads samples of any kind; the others do not. */
 static int write_denoisers(const char *directory, struct error *why)
 {
     static const unsigned lanes[] = {1, 4, 8, 16};
     int r = 0;
     for (size_t i = 0; i < sizeof samples / sizeof samples[0] && r == 0; i++)
-        r = write_denoiser(directory, samples[i].name, &samples[i].image, i % 2 == 0 ? 1 : 8, false,
-                           why);
-    for (size_t i = 0; i < sizeof lanes / sizeof lanes[0] && r == 0; i++) {
-        r = write_denoiser(directory, "layout", &samples[0].image, lanes[i], false, why);
-        if (r == 0)
-            r = write_denoiser(directory, "layout", &samples[0].image, lanes[i], true, why);
-    }
+        r = write_denoiser(directory, samples[i].name, &samples[i].image, i % 2 == 0 ? 1 : 8,
+                           DENOISER_FIRST, why);
+    for (size_t i = 0; i < sizeof lanes / sizeof lanes[0]; i++)
+        for (unsigned program = 0; program < DENOISER_PROGRAMS && r == 0; program++)
+            r = write_denoiser(directory, "layout", &samples[0].image, lanes[i], program, why);
     return r;
 }
 

@@ -256,7 +256,7 @@ static const struct {
     {"denoise:sigma=9 | gain | denoise", {"stage 3", "has denoise already", "at most one"}},
     {"soft-threshold:strength=2", {"soft-threshold", "sigma"}},
     {"soft-threshold:sigma=9 | soft-threshold:sigma=9", {"stage 2", "soft-threshold already"}},
-    {"denoise:block=16,temporal=3", {"denoise: temporal", "3", "0, 1 or 2"}},
+    {"denoise:block=16,temporal=64", {"denoise: temporal", "64", "63"}},
     {"denoise:block=24", {"denoise: block", "24", "16"}},
     {"lowpas:cutoff=0.1",
      {"unknown filter lowpas", "lowpass, highpass, bandpass", "did you mean lowpass?"}},

@@ -1,0 +1,192 @@
+#include "engine/denoiser_motion.h"
+
+#include <errno.h>
+#include <stdlib.h>
+
+#define TURNS        2 /* of the search at each level */
+#define VECTOR_BYTES (4 * sizeof(float))
+
+struct denoiser_motion {
+    const struct transform_image *image;
+    const struct denoiser_layout *layout;
+    struct denoiser_levels levels;
+    cl_mem vectors[2]; /* the search reads one and writes the other; at the end it has written 0 */
+    cl_mem failed;
+    cl_kernel shrink, search, join;
+};
+
+struct argument {
+    size_t bytes;
+    const void *value; /* NULL: local memory */
+};
+
+#define ARGUMENT(lvalue)                                                                           \
+    {                                                                                              \
+        sizeof(lvalue), &(lvalue)                                                                  \
+    }
+
+uint64_t denoiser_history_bytes(const struct transform_image *image)
+{
+    struct denoiser_levels levels;
+    denoiser_levels_for(&levels, image);
+    return (uint64_t)image->count * (denoiser_plane_size(image) + levels.rest) * sizeof(float);
+}
+
+static size_t vector_bytes(const struct transform_image *image,
+                           const struct denoiser_levels *levels)
+{
+    return (size_t)image->count * levels->vectors * VECTOR_BYTES;
+}
+
+uint64_t denoiser_motion_bytes(const struct transform_image *image)
+{
+    struct denoiser_levels levels;
+    denoiser_levels_for(&levels, image);
+    return 2 * vector_bytes(image, &levels) + 2 * image->count * sizeof(cl_uint);
+}
+
+unsigned denoiser_motion_dispatches(void)
+{
+    return DENOISER_LEVELS - 1 + TURNS * DENOISER_LEVELS + 1;
+}
+
+int denoiser_motion_create(struct denoiser_motion **ret, const struct gpu_device *device,
+                           const struct transform_image *image,
+                           const struct denoiser_layout *layout, cl_program program,
+                           struct error *why)
+{
+    struct denoiser_motion *motion = calloc(1, sizeof *motion);
+    int r = 0;
+    if (motion == NULL)
+        return error_set(why, ENOMEM, "out of memory while creating a frame");
+    motion->image = image;
+    motion->layout = layout;
+    denoiser_levels_for(&motion->levels, image);
+    for (unsigned i = 0; i < 2 && r == 0; i++)
+        r = opencl_make_buffer(&motion->vectors[i], device->context, CL_MEM_READ_WRITE,
+                               vector_bytes(image, &motion->levels), NULL, why);
+    if (r == 0)
+        r = opencl_make_buffer(&motion->failed, device->context, CL_MEM_READ_WRITE,
+                               2 * image->count * sizeof(cl_uint), NULL, why);
+    if (r == 0)
+        r = opencl_make_kernel(&motion->shrink, program, "motion_shrink", why);
+    if (r == 0)
+        r = opencl_make_kernel(&motion->search, program, "motion_search", why);
+    if (r == 0)
+        r = opencl_make_kernel(&motion->join, program, "denoise_join", why);
+    if (r < 0) {
+        denoiser_motion_destroy(motion);
+        return r;
+    }
+    *ret = motion;
+    return 0;
+}
+
+void denoiser_motion_destroy(struct denoiser_motion *motion)
+{
+    if (motion == NULL)
+        return;
+    const cl_kernel kernels[] = {motion->shrink, motion->search, motion->join};
+    opencl_release_buffer(motion->vectors[0]);
+    opencl_release_buffer(motion->vectors[1]);
+    opencl_release_buffer(motion->failed);
+    for (size_t i = 0; i < sizeof kernels / sizeof kernels[0]; i++)
+        if (kernels[i] != NULL)
+            clReleaseKernel(kernels[i]);
+    free(motion);
+}
+
+cl_mem denoiser_motion_vectors(const struct denoiser_motion *motion)
+{
+    return motion->vectors[0];
+}
+
+/* Launches `groups` groups of local[0] items, after an event if there is one. */
+static int launch(cl_command_queue queue, cl_kernel kernel, const struct argument *argument,
+                  unsigned count, const size_t groups[3], size_t local, cl_event after,
+                  cl_event *event, struct error *why)
+{
+    const size_t global[3] = {groups[0] * local, groups[1], groups[2]};
+    const size_t size[3] = {local, 1, 1};
+    cl_int code = CL_SUCCESS;
+    for (cl_uint i = 0; i < count && code == CL_SUCCESS; i++)
+        code = clSetKernelArg(kernel, i, argument[i].bytes, argument[i].value);
+    if (code != CL_SUCCESS)
+        return opencl_fail(why, code, "clSetKernelArg");
+    code = clEnqueueNDRangeKernel(queue, kernel, 3, NULL, global, size, after != NULL ? 1 : 0,
+                                  after != NULL ? &after : NULL, event);
+    return code == CL_SUCCESS ? 0 : opencl_fail(why, code, "clEnqueueNDRangeKernel");
+}
+
+static int enqueue_levels(struct denoiser_motion *motion, cl_command_queue queue, cl_mem samples,
+                          cl_mem history, struct error *why)
+{
+    const struct denoiser_levels *levels = &motion->levels;
+    int r = 0;
+    for (cl_uint level = 1; level < DENOISER_LEVELS && r == 0; level++) {
+        const struct argument arguments[] = {ARGUMENT(samples), ARGUMENT(history),
+                                             ARGUMENT(motion->failed), ARGUMENT(level)};
+        const size_t groups[3] = {1, levels->height[level], motion->image->count};
+        r = launch(queue, motion->shrink, arguments, 4, groups,
+                   denoiser_search_group(motion->layout), NULL, NULL, why);
+    }
+    return r;
+}
+
+static int enqueue_search(struct denoiser_motion *motion, cl_command_queue queue, cl_mem samples,
+                          cl_mem history, cl_mem past, cl_event past_ready, cl_mem noise,
+                          struct error *why)
+{
+    const struct denoiser_levels *levels = &motion->levels;
+    const size_t group = denoiser_search_group(motion->layout);
+    unsigned from = 0;
+    int r = 0;
+    for (cl_uint level = DENOISER_LEVELS; level-- > 0;)
+        for (cl_uint turn = 0; turn < TURNS && r == 0; turn++, from = !from) {
+            const struct argument arguments[] = {ARGUMENT(samples),
+                                                 ARGUMENT(history),
+                                                 ARGUMENT(past),
+                                                 ARGUMENT(noise),
+                                                 ARGUMENT(motion->vectors[from]),
+                                                 ARGUMENT(motion->vectors[!from]),
+                                                 ARGUMENT(motion->failed),
+                                                 ARGUMENT(level),
+                                                 ARGUMENT(turn),
+                                                 {DENOISER_SEARCH_GROUP * sizeof(float), NULL}};
+            const size_t groups[3] = {levels->columns[level], levels->rows[level],
+                                      motion->image->count};
+            const bool is_first = level == DENOISER_LEVELS - 1 && turn == 0;
+            r = launch(queue, motion->search, arguments, 10, groups, group,
+                       is_first ? past_ready : NULL, NULL, why);
+        }
+    return r;
+}
+
+int denoiser_motion_enqueue(struct denoiser_motion *motion, cl_command_queue queue, cl_mem samples,
+                            cl_mem history, cl_mem past, cl_event past_ready, cl_mem noise,
+                            cl_event *ret_joined, struct error *why)
+{
+    const struct denoiser_layout *layout = motion->layout;
+    const cl_uint has_past = past != NULL;
+    const cl_mem before = has_past ? past : history;
+    const struct argument arguments[] = {ARGUMENT(samples),
+                                         ARGUMENT(history),
+                                         ARGUMENT(before),
+                                         ARGUMENT(noise),
+                                         ARGUMENT(motion->vectors[0]),
+                                         ARGUMENT(motion->failed),
+                                         ARGUMENT(has_past),
+                                         {denoiser_sums_bytes(layout), NULL},
+                                         {denoiser_scratch_bytes(layout), NULL}};
+    const size_t groups[3] = {(motion->image->width + layout->tile_x - 1) / layout->tile_x,
+                              (motion->image->height + layout->tile_y - 1) / layout->tile_y,
+                              motion->image->count};
+    int r = enqueue_levels(motion, queue, samples, history, why);
+    /* Without a past the result does not count, but drivers that compile a kernel when it is first
+     * launched should do so in the first frame, which has time for it. */
+    if (r == 0)
+        r = enqueue_search(motion, queue, samples, history, before, past_ready, noise, why);
+    return r < 0 ? r
+                 : launch(queue, motion->join, arguments, 9, groups, denoiser_group(layout), NULL,
+                          ret_joined, why);
+}

@@ -1,0 +1,231 @@
+/* Joins the blocks of a captured frame to those of the past where they came from, so that they have
+ * less noise (daemon/filters/denoise.h has the maths). The blocks have 16 x 16 samples and overlap
+ * by half.
+ *
+ * Data: histories and vectors: denoise_motion.cl. Work-items: denoise.cl. Launched by
+ * denoiser_motion_join (daemon/engine/denoiser_motion.c). */
+
+#define SPREAD       1.0f   /* samples by which vectors differ that are not blended */
+#define CLEARLY      0.999f /* of two blocks that mirror each other the first one is taken */
+#define EXCESS       1.5f   /* standard deviations of a mean square that are taken for noise */
+#define OUTLIER      12.0f  /* square from which on a number counts less, and by how much */
+#define OUTLIER_PART 0.2f
+#define INDEPENDENT  (4.0f / 9.0f) /* numbers of a windowed block, of each */
+#define TAPS         6
+#define LOW_COUNT    16.0f
+#define MIDDLE_COUNT 48.0f
+#define HIGH_COUNT   192.0f
+
+/* ---- where a block comes from ---- */
+
+static inline float block_difference(global const float *samples, global const float *past, int top,
+                                     int left, float2 moved, local float *scratch)
+{
+    const int2 by = whole_of(moved);
+    const struct search s = {samples, past, IMAGE_WIDTH, IMAGE_HEIGHT, PLANE_PITCH,
+                             top,     left, BLOCK,       scratch};
+    return cost_of(&s, by);
+}
+
+/* The vector of a block: between those around its middle, or the best of them where they differ. */
+static inline float2 vector_of(global const float4 *vectors, global const float *samples,
+                               global const float *past, int top, int left, local float *scratch)
+{
+    const float y = (top + BLOCK / 2) / (float)level_spacing[0];
+    const float x = (left + BLOCK / 2) / (float)level_spacing[0];
+    const int rows = level_rows[0], columns = level_columns[0];
+    const int row = min((int)y, max(rows - 2, 0)), column = min((int)x, max(columns - 2, 0));
+    const int below = min(row + 1, rows - 1), next = min(column + 1, columns - 1);
+    const float2 near[4] = {vectors[row * columns + column].xy, vectors[row * columns + next].xy,
+                            vectors[below * columns + column].xy,
+                            vectors[below * columns + next].xy};
+    const float down = min(y - row, 1.0f), right = min(x - column, 1.0f);
+    const float2 blend = mix(mix(near[0], near[1], right), mix(near[2], near[3], right), down);
+    const float2 mean = rint(blend * STEPS) / STEPS;
+    float spread = 0;
+    for (int i = 0; i < 4; i++) {
+        const float2 apart = fabs(near[i] - mean);
+        spread = max(spread, max(apart.x, apart.y));
+    }
+    if (spread <= SPREAD)
+        return mean;
+    float2 best = 0;
+    float least = block_difference(samples, past, top, left, best, scratch);
+    for (int i = 0; i < 4; i++) {
+        const float cost = block_difference(samples, past, top, left, near[i], scratch);
+        if (cost < CLEARLY * least) {
+            least = cost;
+            best = near[i];
+        }
+    }
+    return best;
+}
+
+/* ---- between samples ---- */
+
+/* The weights of samples -2 .. 3 for a place `at` after sample 0: a sinc of three lobes. */
+static inline void find_taps(float *tap, float at)
+{
+    float sum = 0;
+    for (int i = 0; i < TAPS; i++) {
+        const float x = fabs(i - 2 - at);
+        tap[i] = x < 1e-6f ? 1.0f
+                 : x >= 3  ? 0.0f
+                           : sinpi(x) * sinpi(x / 3) * 3 / (M_PI_F * M_PI_F * x * x);
+        sum += tap[i];
+    }
+    for (int i = 0; i < TAPS; i++)
+        tap[i] /= sum;
+}
+
+/* Loads the block that has moved to a place, and applies the window. */
+static inline void block_fetch(real *x, global const float *plane, int left, int top, float2 moved)
+{
+    const float2 from = (float2)(top, left) - moved, whole = floor(from);
+    const int2 at = convert_int2(whole);
+    if (from.x == whole.x && from.y == whole.y) {
+        block_load(x, plane, at.y, at.x);
+        return;
+    }
+    float down[TAPS], across[TAPS];
+    find_taps(down, from.x - whole.x);
+    find_taps(across, from.y - whole.y);
+    const bool is_inside = at.y >= 2 && at.y + BLOCK + 3 <= IMAGE_WIDTH;
+    for (uint p = 0; p < PARTS; p++) {
+        real row[BLOCK + TAPS - 1];
+#pragma unroll
+        for (int j = 0; j < BLOCK + TAPS - 1; j++) {
+            global const float *line = plane + mirrored(at.x - 2 + j, IMAGE_HEIGHT) * PLANE_PITCH;
+#if LANES == 1
+            const int column = at.y - 2 + (int)get_local_id(0);
+#else
+            const int column = at.y - 2 + (int)(p * LANES);
+#endif
+            row[j] = 0;
+#pragma unroll
+            for (int i = 0; i < TAPS; i++)
+                row[j] += across[i] * samples_from(line, column + i, IMAGE_WIDTH, is_inside);
+        }
+        const real side = column_entry(window, p);
+#pragma unroll
+        for (uint j = 0; j < BLOCK; j++) {
+            real sum = 0;
+#pragma unroll
+            for (uint i = 0; i < TAPS; i++)
+                sum += down[i] * row[j + i];
+            x[p * BLOCK + j] = sum * (side * window[j]);
+        }
+    }
+}
+
+static inline void block_cosine(real *x, local float *scratch)
+{
+    for (uint p = 0; p < PARTS; p++)
+        TRANSFORM(x + p * BLOCK);
+    block_transpose(x, scratch);
+    for (uint p = 0; p < PARTS; p++)
+        TRANSFORM(x + p * BLOCK);
+}
+
+/* ---- the join ---- */
+
+/* The variance beyond that of noise, from a mean square. */
+static inline float excess_of(float mean, float count)
+{
+    return max(mean - 1.0f - EXCESS * sqrt(2.0f / (INDEPENDENT * count)), 0.0f);
+}
+
+/* Joins the past to a block. `left_in_past` is the noise that is left there. Returns that of the
+ * result. */
+static inline float block_join(real *x, const real *past, float left_in_past,
+                               global const float *noise, local float *scratch)
+{
+    const float variance = max(variance_at(noise, block_level(past, scratch)), 1e-6f);
+    const float scale = 1.0f / (NUMBER_VARIANCE * variance * (1 + left_in_past));
+    real few = 0, more = 0, all = 0; /* numbers below a quarter, below half, of each axis */
+    for (uint p = 0; p < PARTS; p++) {
+        const real quarter = column_entry(first_quarter, p), half_ = column_entry(first_half, p);
+#pragma unroll
+        for (uint j = 0; j < BLOCK; j++) {
+            const real d = past[p * BLOCK + j] - x[p * BLOCK + j], q = d * d * scale;
+            few += j < BLOCK / 4 ? q * quarter : (real)0;
+            more += j < BLOCK / 2 ? q * half_ : (real)0;
+            all += q;
+        }
+    }
+    const float low = group_sum(few, scratch), middle = group_sum(more, scratch) - low;
+    const float high = group_sum(all, scratch) - middle - low;
+    if (!isfinite(high)) /* or what is not a number once would stay for ever */
+        return 1;
+    const float low_excess = excess_of(low / LOW_COUNT, LOW_COUNT);
+    const float middle_excess = low_excess + excess_of(middle / MIDDLE_COUNT, MIDDLE_COUNT);
+    const float high_excess = low_excess + excess_of(high / HIGH_COUNT, HIGH_COUNT);
+    real remaining = 0;
+    for (uint p = 0; p < PARTS; p++) {
+        const real quarter = column_entry(first_quarter, p), half_ = column_entry(first_half, p);
+        const real beyond = high_excess - half_ * (high_excess - middle_excess);
+        const real within = beyond - quarter * (middle_excess - low_excess);
+#pragma unroll
+        for (uint j = 0; j < BLOCK; j++) {
+            const real d = past[p * BLOCK + j] - x[p * BLOCK + j], q = d * d * scale;
+            const real excess = (j < BLOCK / 4   ? within
+                                 : j < BLOCK / 2 ? beyond
+                                                 : (real)high_excess) +
+                                OUTLIER_PART * max(q - OUTLIER, (real)0);
+            const real gain = 1.0f / ((1 + left_in_past) * (1 + excess));
+            x[p * BLOCK + j] += gain * d;
+            remaining += (1 - gain) * (1 - gain) + gain * gain * left_in_past;
+        }
+    }
+    return clamp(group_sum(remaining, scratch) / (BLOCK * BLOCK), 1.0f / (1 + PAST), 1.0f);
+}
+
+static inline void join_block(global const float *samples, global const float *past,
+                              global const float *past_history, global float *history,
+                              global const float4 *vectors, global const float *noise,
+                              bool has_past, local float *sums, local float *scratch, uint left,
+                              uint top, int x, int y)
+{
+    real block[PARTS * BLOCK];
+    float remaining = 1;
+    block_load(block, samples, x, y);
+    block_cosine(block, scratch);
+    if (has_past) {
+        real before[PARTS * BLOCK];
+        const float2 moved = vector_of(vectors, samples, past, y, x, scratch);
+        block_fetch(before, past, x, y, moved);
+        block_cosine(before, scratch);
+        remaining =
+            block_join(block, before,
+                       remaining_at(past_history, y + BLOCK / 2 - moved.x, x + BLOCK / 2 - moved.y),
+                       noise, scratch);
+    }
+    block_inverse(block, scratch);
+    block_add(block, sums, left, top);
+    /* The tile whose sums have the block's middle writes what is left of its noise. */
+    const bool is_last_x = (get_group_id(0) + 1) * TILE_X >= IMAGE_WIDTH;
+    const bool is_last_y = (get_group_id(1) + 1) * TILE_Y >= IMAGE_HEIGHT;
+    if ((left < TILE_X || is_last_x) && (top < TILE_Y || is_last_y) && get_local_id(0) == 0)
+        history[BATCH * PLANE_SIZE + get_group_id(2) * HISTORY_REST + REMAINING_AT +
+                (y + EDGE) / REMAINING_HOP * REMAINING_COLUMNS + (x + EDGE) / REMAINING_HOP] =
+            remaining;
+}
+
+kernel __attribute__((reqd_work_group_size(GROUP, 1, 1))) void
+denoise_join(global const float *samples, global float *history, global const float *past_history,
+             global const float *noise, global const float4 *vectors, global const uint *failed,
+             uint has_past, local float *sums, local float *scratch)
+{
+    const uint image = get_group_id(2);
+    const bool is_known = has_past && failed[2 * image] <= MOST_FAILED * failed[2 * image + 1];
+    samples += image * PLANE_SIZE;
+    noise += image * NOISE_NUMBERS;
+    vectors += image * VECTORS;
+    sums_clear(sums);
+#define BLOCK_AT(left, top, x, y)                                                                  \
+    join_block(samples, past_history + image * PLANE_SIZE, past_history, history, vectors, noise,  \
+               is_known, sums, scratch, left, top, x, y)
+    EACH_BLOCK(BLOCK_AT)
+#undef BLOCK_AT
+    sums_store(history + image * PLANE_SIZE, sums);
+}

@@ -1,0 +1,52 @@
+/* How much of its noise a joined frame has left (denoise_join.cl), for both passes and the next
+ * frame. Without `temporal` it is all of it, which costs nothing.
+ *
+ * Data: histories: denoise_motion.cl. Work-items: denoise.cl. */
+
+#if PAST
+
+#define PAST_PARAMETERS , global const float *history
+#define PAST_FRAMES     history
+
+/* The part at a place, between those of the blocks whose middles are around it. */
+static inline float remaining_at(global const float *history, float y, float x)
+{
+    global const float *cell =
+        history + BATCH * PLANE_SIZE + get_group_id(2) * HISTORY_REST + REMAINING_AT;
+    const float row = clamp(y / REMAINING_HOP, 0.0f, REMAINING_ROWS - 1.0f);
+    const float column = clamp(x / REMAINING_HOP, 0.0f, REMAINING_COLUMNS - 1.0f);
+    const uint top = min((uint)row, REMAINING_ROWS - 2U);
+    const uint left = min((uint)column, REMAINING_COLUMNS - 2U);
+    const float down = row - top, right = column - left;
+    cell += top * REMAINING_COLUMNS + left;
+    return mix(mix(cell[0], cell[1], right),
+               mix(cell[REMAINING_COLUMNS], cell[REMAINING_COLUMNS + 1], right), down);
+}
+
+/* The mean over a block, whose first sample this is. */
+static inline float block_remaining(global const float *history, int left, int top)
+{
+    const float y = top + BLOCK / 2, x = left + BLOCK / 2;
+#if BLOCK == 2 * REMAINING_HOP
+    return remaining_at(history, y, x);
+#else
+    float sum = 0;
+    for (int j = -1; j <= 1; j++)
+        for (int i = -1; i <= 1; i++)
+            sum += (2 - abs(j)) * (2 - abs(i)) *
+                   remaining_at(history, y + j * REMAINING_HOP, x + i * REMAINING_HOP);
+    return sum / 16;
+#endif
+}
+
+#else
+
+#define PAST_PARAMETERS
+#define PAST_FRAMES 0
+
+static inline float block_remaining(global const float *history, int left, int top)
+{
+    return 1;
+}
+
+#endif

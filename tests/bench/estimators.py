@@ -183,8 +183,8 @@ def live(options, seed):
                         after.append(squares(planes[0] - want))
         after = np.sort(after)[::-1]
         seen = 3 * 30 * (LIVE_SECONDS - LIVE_SKIPPED_SECONDS)
-        figures.append(f"{kind}: {db(np.median(before)):.1f} → {db(np.median(after)):.1f} dB, worst "
-                       f"tenth {db(after[len(after) // 10]):.1f}, worst {db(after[0]):.1f}; "
+        figures.append(f"{kind}: {db(np.median(before)):.1f} → {db(np.median(after)):.1f} dB, "
+                       f"worst tenth {db(after[len(after) // 10]):.1f}, worst {db(after[0]):.1f}; "
                        f"{len(after)} of {seen} frames")
     return "<br>".join(figures)
 

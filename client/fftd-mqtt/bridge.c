@@ -352,7 +352,8 @@ static void change(struct bridge *bridge, struct request_topic *topic)
     static char chain[BROKER_TEXT_BYTES + sizeof "preset:"];
     snprintf(chain, sizeof chain, "%s%s", topic->is_preset ? "preset:" : "", topic->last);
     const int r = change_filter(bridge, chain);
-    bridge->missed = r == -ENOTCONN ? topic : NULL;
+    /* A daemon that starts on a busy machine may not answer in time. */
+    bridge->missed = r == -ENOTCONN || r == -ETIMEDOUT ? topic : NULL;
     if (r >= 0 && topic->is_preset)
         publish_text(bridge, "preset", topic->last);
 }

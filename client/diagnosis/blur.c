@@ -173,8 +173,11 @@ static struct fit find_size(const struct profile *profile, enum detail_blur blur
                             double most, double factor)
 {
     struct fit fit = {.cost = INFINITY};
-    for (double size = least; size <= most; size *= factor)
+    double size = least;
+    while (size <= most) {
         try_size(profile, blur, size, &fit);
+        size *= factor;
+    }
     return fit;
 }
 

@@ -13,6 +13,6 @@ struct sequence {
 
 /* Looks for the pictures of a pattern, a path whose last component has one %d or %0Nd. Returns 0;
  * -ENOENT: there are none; -EINVAL: it is another pattern; or why the directory cannot be read. */
-int sequence_find(struct sequence *ret, const char *pattern);
+int sequence_find(struct sequence *ret, const char *path);
 
 #endif

@@ -461,6 +461,9 @@ static const struct config_key keys[] = {
     },
 };
 
+const char *const config_saved_names[CONFIG_SAVED_KEYS] = {
+    [CONFIG_SAVED_FILTER] = "filter", [CONFIG_SAVED_CONTROLS] = "camera.controls"};
+
 #define KEY_COUNT (sizeof keys / sizeof keys[0])
 
 const struct config_key *config_keys(unsigned *ret_count)

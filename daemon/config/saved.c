@@ -17,9 +17,6 @@
 #include "config/tree.h"
 #include "gpu/cache.h"
 
-const char *const config_saved_names[CONFIG_SAVED_KEYS] = {
-    [CONFIG_SAVED_FILTER] = "filter", [CONFIG_SAVED_CONTROLS] = "camera.controls"};
-
 /* ---- where ---- */
 
 /* Writes DIR of the file's path. */

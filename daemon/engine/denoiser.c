@@ -112,6 +112,8 @@ int denoiser_prepare(struct denoiser **ret, const struct gpu_device *device,
                      struct error *why)
 {
     const struct denoise_settings *settings = &recipe->denoise;
+    static const unsigned block_of[DENOISER_PROGRAMS] = {
+        [DENOISER_SECOND] = DENOISE_SECOND_BLOCK, [DENOISER_JOIN] = JOIN_BLOCK};
     struct denoiser *denoiser = calloc(1, sizeof *denoiser);
     int r = 0;
     if (denoiser == NULL)
@@ -121,9 +123,7 @@ int denoiser_prepare(struct denoiser **ret, const struct gpu_device *device,
     denoiser->pass_count = settings->passes;
     denoiser->recipe = *recipe;
     for (unsigned i = 0; i < DENOISER_PROGRAMS && r == 0; i++) {
-        const unsigned block = i == DENOISER_FIRST    ? settings->block
-                               : i == DENOISER_SECOND ? DENOISE_SECOND_BLOCK
-                                                      : JOIN_BLOCK;
+        const unsigned block = block_of[i] > 0 ? block_of[i] : settings->block;
         if (!has_program(denoiser, i))
             continue;
         r = lay_out(&denoiser->pass[i].layout, denoiser, block,

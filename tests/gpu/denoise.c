@@ -185,7 +185,7 @@ static double remaining_at(const struct history *history, double y, double x)
 /* The mean over a block. */
 static double block_remaining(const struct history *history, long left, long top, long side)
 {
-    const double y = (double)(top + side / 2), x = (double)(left + side / 2);
+    const double y = (double)top + (double)side / 2, x = (double)left + (double)side / 2;
     double sum = 0;
     if (history == NULL || side == 16)
         return history == NULL ? 1 : remaining_at(history, y, x);
@@ -283,7 +283,7 @@ static double join_blocks(struct block *b, const struct block *past, double left
                           const struct noise_model *noise, unsigned most)
 {
     static const double count[3] = {16, 48, 192};
-    double mean[3] = {0}, excess[3], window = 0, remaining = 0;
+    double mean[3] = {0}, excess[3] = {0}, window = 0, remaining = 0;
     for (long x = 0; x < 16; x++)
         window += window_at(x, 16) / 4; /* the cosine transform's number 0 of the window */
     const double v = fmax(variance(noise, past->value[0][0] / (window * window)), 1e-6);

@@ -353,10 +353,10 @@ static void test_small_taps_of_bytes(void **state)
         double worst = 0;
         beside_run(engine, &scene, &captured, bytes, out);
         reference_filter(&reference, in, exact);
-        for (unsigned k = 0; k < COUNT; k++)
-            worst =
-                fmax(worst, fabs(out[k / BESIDE_WIDTH * format.plane[0].stride + k % BESIDE_WIDTH] -
-                                 fmin(exact[k], 255)));
+        for (unsigned k = 0; k < COUNT; k++) {
+            const size_t at = (size_t)(k / BESIDE_WIDTH) * format.plane[0].stride;
+            worst = fmax(worst, fabs(out[at + k % BESIDE_WIDTH] - fmin(exact[k], 255)));
+        }
         print_message("# %s: %.3f\n", chains[i], worst);
         if (!(worst < 1))
             fail_msg("%s: %.3f steps", chains[i], worst);

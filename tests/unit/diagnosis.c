@@ -164,7 +164,8 @@ static void see(const struct seen *seen, struct diagnosis_result *ret)
     for (unsigned i = 0; i < FRAMES; i++) {
         clip_frame(&clip, i, scene);
         for (unsigned k = 0; k < PIXELS; k++) {
-            const double u = 2. * (k % WIDTH) - WIDTH, v = 2. * (double)(k / WIDTH) - HEIGHT;
+            const unsigned row = k / WIDTH;
+            const double u = 2. * (k % WIDTH) - WIDTH, v = 2. * row - HEIGHT;
             const double r2 = (u * u + v * v) / ((double)WIDTH * WIDTH + (double)HEIGHT * HEIGHT);
             const double level =
                 seen->light * (double)scene[k] / (1 + (1 / seen->corner - 1) * r2) +

@@ -142,6 +142,10 @@ def test_frames_of_all_outputs_are_paired_under_changes_and_a_restart(start, kee
                 "none" if i % 2 else "gaussian-blur:sigma=0.5")
         for reader in readers:
             record(reader, 40)
+        begin = max(reader.all[-1].captured_ns for reader in readers)
+        end = max(take_after(reader, begin, 30) for reader in readers)
+        for reader in readers:
+            take_after(reader, end)
         small = ctl_json(daemon, "small", "status")
         assert small["Serial"] == 21 and ctl_json(daemon, "raw", "status")["Serial"] == 1
         keeper.wait_for(lambda: len(keeper.names) == 6, "three rings and three clients")

@@ -32,8 +32,6 @@
 #define SLOW         0.15 /* of the light's squares change, as of bands that hardly move */
 #define ERROR_ON     0.05 /* of the light in the newest frame, relative, to begin and to end */
 #define ERROR_OFF    0.3
-#define CLEAR_ON     0.2 /* where it is clear; of clean clips it was 0.27 and more */
-#define CLEAR_OFF    0.5
 #define MIN_RADIUS   0.0015 /* of the fundamental */
 #define PATIENCE     4u     /* frames without flicker until it has ended */
 #define SURE_HZ      0.7    /* of the phases at a frequency, length of their mean */
@@ -49,7 +47,6 @@ struct flicker {
     struct flicker_model model; /* from the newest frame that showed flicker */
     bool is_on;
     bool is_new;     /* the scene is, and the light was not fitted to it yet */
-    bool is_rough;   /* the light was never known to ERROR_ON: another one may fit better */
     unsigned misses; /* frames in a row that show no flicker */
     double frequency_hz;
 };
@@ -92,7 +89,7 @@ void flicker_destroy(struct flicker *f)
 
 static void give_up(struct flicker *f)
 {
-    f->is_on = f->is_rough = false;
+    f->is_on = false;
     f->model.is_valid = f->model.is_suspected = false;
     f->misses = 0;
     f->frequency_hz = 0;
@@ -211,22 +208,21 @@ static bool is_flicker(struct flicker *f)
     if (creal(fit->light[0]) < MIN_RADIUS || periods < 0.8 * MIN_PERIODS ||
         periods > 1.1 * MAX_PERIODS)
         return false;
-    const bool is_clear = light_is_clear(fit);
     if (f->is_on && !f->is_new)
-        return share >= LOST && fit->error <= (is_clear ? CLEAR_OFF : ERROR_OFF) &&
-               find_frequency(f);
+        return share >= LOST && fit->error <= ERROR_OFF && find_frequency(f);
     const double enough = fit->swing < SLOW         ? FOUND_SLOW
                           : fit->count < FEW_FRAMES ? FOUND_FEW
                                                     : FOUND;
-    return share >= enough && fit->error <= (is_clear ? CLEAR_ON : ERROR_ON) && find_frequency(f);
+    return share >= enough && fit->error <= ERROR_ON && find_frequency(f);
 }
 
-/* Fits the light from a row period on, and takes it if it is more probable than the one that is
- * known. Where the frame shows a part of a period, this says little, so that others are tried. */
+/* Fits the light from a row period on. Where the frame shows a part of a period, this says little,
+ * so that others are tried. */
 static bool start(struct flicker *f, double rows_cycles, const struct light_options *options)
 {
     static const double factors[] = {1, 0.6, 1.6};
     const bool is_long = rows_cycles * f->rows->height < LONG_PERIODS && options->moves_rows_cycles;
+    f->fit.cost = INFINITY;
     for (unsigned i = 0; i < (is_long ? 3 : 1); i++) {
         struct light_fit fit;
         if (!fit_start(f->rows, factors[i] * rows_cycles, ROWS_FRAMES, &fit))
@@ -255,11 +251,8 @@ static void follow(struct flicker *f)
     if (f->rows->count < 2)
         return;
     if (f->is_on && !f->is_new) {
-        double share;
         is_lit = light_add(&f->fit, f->rows, NAN);
         light_improve(&f->fit, f->rows, &options, STEPS);
-        if (f->is_rough && is_lit)
-            start(f, is_given ? given : search(f, &share), &options);
     } else {
         double share = 0, rows_cycles = is_given ? given : f->model.rows_cycles;
         if (!is_given && !f->is_on)
@@ -269,11 +262,9 @@ static void follow(struct flicker *f)
         f->model.is_suspected = share >= SUSPECTED;
         if (f->rows->count < MIN_FRAMES)
             return;
-        f->fit.cost = INFINITY;
         is_lit = start(f, rows_cycles, &options);
     }
     if (is_lit && is_flicker(f)) {
-        f->is_rough = (f->is_rough || !f->is_on) && f->fit.error > ERROR_ON;
         f->is_on = true;
         f->is_new = false;
         f->misses = 0;

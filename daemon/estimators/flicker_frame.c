@@ -13,9 +13,6 @@
 #define START_STEPS 10u
 #define ERROR_ON    0.1 /* of the light in the newest frame, relative, to begin and to end */
 #define ERROR_OFF   0.3
-#define CLEAR_ON    0.2 /* where it is clear (flicker_light.h) */
-#define CLEAR_OFF   0.5
-#define FARTHEST    2.0 /* from the radius of the model, as a factor */
 /* What the light leaves may be so much more than the observer has seen. */
 #define MORE_REST   2.0
 #define REST        0.05
@@ -78,14 +75,6 @@ static void follow_phase(struct flicker_frame *f, double phase)
     f->age = 0;
 }
 
-/* Whether the light is about what the observer has found. Few frames may explain what changes by a
- * light of any size that hardly moves. */
-static bool is_like(const struct light_fit *fit, const struct flicker_model *model)
-{
-    const double now = creal(fit->light[0]), known = creal(model->light[0]);
-    return now <= FARTHEST * known && known <= FARTHEST * now;
-}
-
 static void start(struct flicker_frame *f, const struct light_options *options)
 {
     if (f->rows->count < MIN_FRAMES ||
@@ -93,8 +82,7 @@ static void start(struct flicker_frame *f, const struct light_options *options)
         return;
     memcpy(f->fit.light, options->prior->light, sizeof f->fit.light);
     light_improve(&f->fit, f->rows, options, START_STEPS);
-    f->is_on = f->fit.error <= (light_is_clear(&f->fit) ? CLEAR_ON : ERROR_ON) &&
-               is_like(&f->fit, options->prior) &&
+    f->is_on = f->fit.error <= ERROR_ON &&
                f->fit.with <= (MORE_REST * options->prior->rest + REST) * f->fit.without;
     f->step = 0;
     if (!f->is_on)
@@ -122,8 +110,7 @@ static bool follow(struct flicker_frame *f, const struct flicker_model *model)
             light_predict(&f->fit, f->rows, phase);
     } else if (light_add(&f->fit, f->rows, phase)) {
         light_improve(&f->fit, f->rows, &options, 2);
-        f->is_on = f->fit.error <= (light_is_clear(&f->fit) ? CLEAR_OFF : ERROR_OFF) &&
-                   is_like(&f->fit, model);
+        f->is_on = f->fit.error <= ERROR_OFF;
     } else {
         return false;
     }

@@ -13,8 +13,7 @@
 #define PRIOR         0.1    /* expected error of a light that is known */
 #define PREDICTED     0.02   /* expected error of a predicted phase, cycles */
 #define LEAST_NOISE   3e-4
-#define MAX_STEP      0.1  /* cycles, and cycles per height of the frame */
-#define CLEAR         0.03 /* of the squares left; chosen on the clips of tests/unit/flicker.c */
+#define MAX_STEP      0.1 /* cycles, and cycles per height of the frame */
 
 /* Expected, of the fundamental. */
 static const double harmonic[FLICKER_HARMONICS] = {1, 0.3, 0.12, 0.05};
@@ -492,9 +491,4 @@ void light_improve(struct light_fit *fit, const struct rows *rows,
         }
     }
     find_errors(fit, rows, &e);
-}
-
-bool light_is_clear(const struct light_fit *fit)
-{
-    return fit->with <= CLEAR * fit->without;
 }

@@ -51,8 +51,4 @@ void light_predict(struct light_fit *fit, const struct rows *rows, double phase)
 void light_improve(struct light_fit *fit, const struct rows *rows,
                    const struct light_options *options, unsigned steps);
 
-/* Whether the light explains nearly all that changes. Few clean clips look so, and their light is
- * not determined, so even a light that is known poorly is better than none then. */
-bool light_is_clear(const struct light_fit *fit);
-
 #endif

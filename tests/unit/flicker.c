@@ -417,58 +417,6 @@ static void it_begins_and_ends(void **state)
     }
 }
 
-/* Bands that hardly move show much less of the light than there is, but clearly so. What is known
- * of it soon is worth a correction. In the third clip it is wrong at first and must be replaced. */
-static void rough_light_is_used_and_replaced(void **state)
-{
-    static const uint64_t seeds[] = {1000032, 1000040, 1000007};
-    (void)state;
-    for (unsigned i = 0; i < trials_count(3, 3); i++) {
-        const struct trial t = random_trial(seeds[i], false);
-        const struct result r = run_trial(&t, FRAMES, NULL);
-        printf("# figures: %.2f Hz at %.2f frames/s: %.1f dB before, %.1f after; corrected from "
-               "frame %u on\n",
-               t.frequency_hz, t.rate_hz, r.before, r.after, r.locked);
-        assert_true(r.after > 50);
-        assert_true(r.locked < JUDGED_FROM);
-        assert_int_equal(r.worse, 0);
-    }
-}
-
-/* The fit in a frame does not end far from what the observer has found. */
-static void light_unlike_the_model_is_left(void **state)
-{
-    static const double factors[] = {1, 0.3, 3};
-    (void)state;
-    for (unsigned i = 0; i < 3; i++) {
-        const struct trial t = plain_trial(0);
-        const struct flicker_model model = {.is_valid = true,
-                                            .rows_cycles = t.periods / t.height,
-                                            .light = {factors[i] * t.depth},
-                                            .rest = 0.1};
-        static float captured[MAX_SAMPLES], gain[MAX_HEIGHT];
-        static double light[MAX_HEIGHT];
-        struct flicker_frame *fit;
-        struct clip clip;
-        unsigned corrected = 0;
-        assert_int_equal(flicker_frame_create(&fit, t.width, t.height, NULL), 0);
-        clip_make(&clip, t.scene, t.width, t.height, t.is_panning, t.sigma, t.seed);
-        for (unsigned frame = 0; frame < 12; frame++) {
-            clip_frame(&clip, frame, captured);
-            draw_light(&t, frame, light);
-            for (unsigned k = 0; k < t.width * t.height; k++)
-                captured[k] = sample((double)captured[k] * light[k / t.width]);
-            corrected += flicker_frame_fit(fit, &model, captured, gain);
-        }
-        printf("# figures: a light %.1f times as strong as the true one: %u of 12 frames are "
-               "corrected\n",
-               factors[i], corrected);
-        assert_true(factors[i] == 1 ? corrected >= 9 : corrected == 0);
-        flicker_frame_destroy(fit);
-        clip_clear(&clip);
-    }
-}
-
 /* What cameras do to the times of frames and to samples, and what a user may know. */
 static void it_is_found_under_difficulties(void **state)
 {
@@ -589,8 +537,6 @@ int main(void)
         cmocka_unit_test(flicker_is_found_and_removed),
         cmocka_unit_test(clean_clips_stay),
         cmocka_unit_test(it_begins_and_ends),
-        cmocka_unit_test(rough_light_is_used_and_replaced),
-        cmocka_unit_test(light_unlike_the_model_is_left),
         cmocka_unit_test(it_is_found_under_difficulties),
         cmocka_unit_test(a_dimmed_lamp_has_many_bands),
         cmocka_unit_test(large_frames_are_as_good),

@@ -7,7 +7,8 @@
 #define MOST_EXTRA 4
 
 /* Longer vectors where there are any: with those of all processors it takes three times as long. */
-#if defined(__x86_64__) && !defined(__clang__) && !defined(__SANITIZE_THREAD__) && !defined(__SANITIZE_ADDRESS__)
+#if defined(__x86_64__) && !defined(__clang__) && !defined(__SANITIZE_THREAD__) &&                 \
+    !defined(__SANITIZE_ADDRESS__)
 #define VECTORS __attribute__((target_clones("avx2", "default")))
 #else
 #define VECTORS

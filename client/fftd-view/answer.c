@@ -188,6 +188,11 @@ enum MHD_Result answer_change(struct server *server, struct request *request)
     return ask_with_words(server, request, CHANGER_CHANGE);
 }
 
+enum MHD_Result answer_save(struct server *server, struct request *request)
+{
+    return ask_daemon(server, request, CHANGER_SAVE);
+}
+
 enum MHD_Result answer_problems(struct server *server, struct request *request)
 {
     const char *place = camera_place(camera_of(server, request));

@@ -192,6 +192,23 @@ static int write_view(struct changer *changer, const struct changer_call *call, 
     return r;
 }
 
+static int write_saved(struct changer *changer, struct json *json, sd_bus_error *error)
+{
+    sd_bus_message *reply = NULL;
+    const char *file;
+    int is_changed;
+    int r = sd_bus_call_method(changer->bus.bus, NULL, bus_path(changer->bus.bus), BUS_INTERFACE,
+                               "Save", error, &reply, "as", 1, "filter");
+    if (r >= 0)
+        r = sd_bus_message_read(reply, "sb", &file, &is_changed);
+    if (r >= 0) {
+        json_text(json, "file", file);
+        json_bool(json, "is_changed", is_changed != 0);
+    }
+    sd_bus_message_unref(reply);
+    return r;
+}
+
 static int ask(struct changer *changer, struct changer_call *call, struct json *json,
                sd_bus_error *error)
 {
@@ -206,6 +223,8 @@ static int ask(struct changer *changer, struct changer_call *call, struct json *
         return write_view(changer, call, json, error);
     case CHANGER_CHANGE:
         return write_change(changer, call, json, error);
+    case CHANGER_SAVE:
+        return write_saved(changer, json, error);
     }
     return -EINVAL;
 }

@@ -22,9 +22,10 @@ struct changer_call {
         CHANGER_FOUND,     /* tells the filter, and what its stages have found: not to watchers */
         CHANGER_RESPONSES, /* tells those of chains, the first words of `words` */
         CHANGER_VIEW,      /* publishes a view, the first word of `words` */
-        CHANGER_CHANGE     /* changes the filter as `words` says */
+        CHANGER_CHANGE,    /* changes the filter as `words` says */
+        CHANGER_SAVE       /* saves the filter for every start, and tells the file */
     } question;
-    struct change_request words; /* of the last three */
+    struct change_request words; /* of those that name them */
     struct image *answer;        /* JSON, or what is wrong; the caller unrefs it */
     struct changer_call *next;
 };

@@ -120,6 +120,8 @@ enum MHD_Result answer_responses(struct server *server, struct request *request)
 enum MHD_Result answer_found(struct server *server, struct request *request);
 /* The result of the change of the filter that the body describes. */
 enum MHD_Result answer_change(struct server *server, struct request *request);
+/* The file in which the running filter is saved for every start. */
+enum MHD_Result answer_save(struct server *server, struct request *request);
 /* The state of the search for problems, and after a POST that of a new one. */
 enum MHD_Result answer_problems(struct server *server, struct request *request);
 

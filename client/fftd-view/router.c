@@ -58,6 +58,11 @@ static const struct route routes[] = {
      .type = JSON_TYPE,
      .answer = answer_change,
      .token = TOKEN_ALWAYS},
+    {.path = "/camera/:camera/save",
+     .is_change = true,
+     .type = JSON_TYPE,
+     .answer = answer_save,
+     .token = TOKEN_ALWAYS},
     /* It takes a processor for some seconds, and shows what the filter hides. */
     {.path = "/camera/:camera/problems",
      .type = PROBLEMS_TYPE,

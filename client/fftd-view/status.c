@@ -4,6 +4,7 @@
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "common/bus.h"
 #include "common/reading.h"
@@ -72,6 +73,10 @@ static void write_state(struct json *json, sd_bus_message *p)
     write_measures(json, p);
     json_integer(json, "published", bus_counter(p, "Counters", "published"));
     json_integer(json, "clients", bus_u32(p, "Clients"));
+    /* Only the main output's filter can be saved. Where is told with the token. */
+    json_bool(json, "can_save",
+              bus_text(p, "SavedFile")[0] != '\0' &&
+                  strcmp(bus_text(p, "OutputName"), "main") == 0);
     write_container(json, "format", p, "Format", "a{sv}");
 }
 

@@ -1,6 +1,7 @@
 """The page of fftd-view that changes filters, in a Chromium without a screen. browser_view.py has
 the rest of the page."""
 
+import os
 import re
 
 import numpy as np
@@ -596,6 +597,46 @@ def test_problems_are_found_and_mended(moire, view, browser):
         driver.find_element(By.ID, "undo").click()
         wait_for_chain(moire, lambda stages: len(stages) == 2)
     assert not complaints(driver)
+
+
+def test_a_filter_is_saved_where_the_daemon_allows_it(start, view, browser, tmp_path):
+    daemon = start("--filter", "gain:ac=1", "--set", "control.allow_save=true", size="512x512",
+                   fps="15", env={"STATE_DIRECTORY": str(tmp_path / "state")})
+    daemon.wait_for_log("online")
+    file = daemon.ctl_json("status")["SavedFile"]
+    driver, web = browser(800), view("--control")
+    open_page(driver, web)
+
+    def save():
+        wait_until(lambda: driver.find_element(By.ID, "save").is_displayed(), "the button")
+        driver.find_element(By.ID, "save").click()
+
+    def said(part, text):
+        wait_until(lambda: text in text_of(driver, part), text)
+    daemon.ctl("filter", "set", "gain:ac=0.5")
+    wait_until(lambda: "ac=0.5" in text_of(driver, "about"), "the change")
+    wait_until(lambda: web.cameras()["front"]["pending"] == "", "a frame with it")
+    save()
+    said("save-said", f"The filter is saved in {file}.")
+    assert daemon.ctl_json("status")["SavedKeys"] == ["filter"]
+    save()
+    said("save-said", "starts with this filter already")
+    daemon.ctl("filter", "set", "gain:ac=0.25")
+    wait_until(lambda: text_of(driver, "save-said") == "", "a filter that is not saved")
+    # A file cannot be written where a file is.
+    os.rename(tmp_path / "state", tmp_path / "elsewhere")
+    (tmp_path / "state").touch()
+    save()
+    said("filter-error", "Not saved: ")
+    assert str(tmp_path / "state") in text_of(driver, "filter-error")
+    assert text_of(driver, "save-said") == ""
+    assert not audit(driver)[0]
+
+
+def test_nothing_is_saved_where_the_daemon_does_not_allow_it(moire, view, browser):
+    driver = browser(800)
+    open_page(driver, view("--control"))
+    assert not driver.find_element(By.ID, "save").is_displayed()
 
 
 def test_what_auto_notch_has_found_is_drawn_and_kept(start, view, browser, tmp_path):

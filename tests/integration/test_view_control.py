@@ -163,6 +163,93 @@ def test_what_was_found_needs_the_token(start, view):
     assert view().get("/camera/front/found", **headers).status == 403
 
 
+# ---- what is saved for every start ----
+
+SAVE = "/camera/front/save"
+
+
+@pytest.fixture
+def saver(start, tmp_path):
+    """saver(argument...) starts a daemon that may save, into tmp_path / "state"."""
+    def begin(*arguments, **options):
+        daemon = start("--filter", "gaussian-blur:sigma=2", "--set", "control.allow_save=true",
+                       *arguments, env={"STATE_DIRECTORY": str(tmp_path / "state")}, **options)
+        daemon.wait_for_log("online")
+        return daemon
+    return begin
+
+
+def test_a_filter_is_saved_for_every_start(saver, view):
+    front = saver()
+    web = view("--control")
+    control = Control(web)
+    file = front.ctl_json("status")["SavedFile"]
+    listed = web.get("/api/cameras").body.decode()
+    assert json.loads(listed)["cameras"][0]["can_save"] is True
+    assert file and file not in listed, "watchers learn the path"
+    assert web.get(SAVE).status == 405
+    for headers, status in OTHER_REQUESTS:
+        assert control.post({}, SAVE, **headers).status == status, headers
+    assert not os.path.exists(file), "a request that was refused has saved"
+    serial = control.change(["set", "1", "sigma", "3"])["serial"]
+    wait_until(lambda: web.cameras()["front"]["serial"] >= serial, "the change")
+    for is_changed in (True, False):
+        answer = control.post({}, SAVE)
+        assert (answer.status, json.loads(answer.text)) == \
+            (200, {"file": file, "is_changed": is_changed})
+    assert front.ctl_json("status")["SavedKeys"] == ["filter"]
+    with open(file, encoding="utf-8") as saved:
+        assert "gaussian-blur:sigma=3" in saved.read()
+
+
+def test_a_filter_that_is_not_in_use_is_not_saved(saver, view):
+    """A camera with one frame a second uses a change a second later."""
+    front = saver(fps="1")
+    control = Control(view("--control"))
+    file = front.ctl_json("status")["SavedFile"]
+    sigmas = iter(range(3, 40))
+
+    def refused():
+        control.change(["set", "1", "sigma", str(next(sigmas))])
+        answer = control.post({}, SAVE)
+        return answer.status != 200 and answer
+    os.makedirs(os.path.dirname(file))
+    answer = wait_until(refused, "a filter that is not in use yet")
+    assert answer.status == 503 and "not in use yet" in answer.text, answer.text
+    assert answer.getheader("Retry-After") and answer.text.count("\n") == 1
+    wait_until(lambda: control.post({}, SAVE).status == 200, "the filter in use")
+    with open(file, encoding="utf-8") as saved:
+        assert shown(front) in saved.read()
+
+
+def test_what_the_administrator_does_not_allow_is_not_saved(front, view):
+    web = view("--control")
+    assert web.cameras()["front"]["can_save"] is False
+    answer = Control(web).post({}, SAVE)
+    assert answer.status == 403 and "control.allow_save = true" in answer.text
+
+
+def test_only_the_filter_of_the_main_output_is_saved(saver, view):
+    front = saver("--set", 'outputs=( { name = "small"; } )')
+    web = view("--control", "--name", "front:small")
+    assert {name: camera["can_save"] for name, camera in web.cameras().items()} == \
+        {"front": True, "front:small": False}
+    answer = Control(web).post({}, "/camera/front:small/save")
+    assert answer.status == 422 and "only the filter of main" in answer.text
+    assert front.ctl_json("status")["SavedKeys"] == []
+
+
+def test_without_the_option_nothing_is_saved(saver, view):
+    front = saver()
+    web = view()
+    control = Control(view("--control"))
+    control.port = web.port
+    assert control.post({}, SAVE).status == 403
+    assert front.ctl_json("status")["SavedKeys"] == []
+
+
+# ---- problems ----
+
 def problems(control, web, camera="front"):
     """Returns the state of the search for problems, and the names of its parts."""
     answer = web.get(f"/camera/{camera}/problems", Authorization=f"Bearer {control.token}")

@@ -12,6 +12,7 @@ const SAVED = "fftd-presets";  // in this browser: {name: chain}
 
 let tableOf = null;            // the camera whose table is shown
 let isFetching = false;
+let savedChain = null;         // the chain of which the page says where it was saved
 
 filter.messages.error = (text) => setText("filter-error", text);
 
@@ -60,6 +61,21 @@ function changesToKeep({stages, adaptation: {waves = [], flicker = {}, noise = 0
     return changes;
 }
 
+async function save() {
+    filter.messages.error("");
+    try {
+        const done = await filter.save();
+        if (!done)
+            return;
+        savedChain = filter.current() && filter.current().filter;
+        setText("save-said", done.is_changed ? `The filter is saved in ${done.file}.` :
+            "The daemon starts with this filter already.");
+    } catch (error) {
+        filter.messages.error(`Not saved: ${error.message}`);
+        show();
+    }
+}
+
 function show() {
     const isReady = filter.hasToken() && filter.current() !== null && tableOf !== null;
     element("token-form").hidden = filter.hasToken();
@@ -68,6 +84,9 @@ function show() {
     element("undo").disabled = !filter.canUndo();
     element("redo").disabled = !filter.canRedo();
     element("keep").hidden = !isReady || changesToKeep(filter.current()).length === 0;
+    element("save").hidden = !isReady || !filter.current().can_save;
+    if (!filter.current() || filter.current().filter !== savedChain)
+        setText("save-said", "");
     plane.enable(isReady);
     plane.show();
     if (isReady)
@@ -78,7 +97,7 @@ function show() {
 export function update(camera, isOn) {
     element("filter").hidden = !isOn;
     if (tableOf !== null && tableOf !== camera.name) {
-        tableOf = null;
+        tableOf = savedChain = null;
         problems.clear();
     }
     filter.update(camera);
@@ -102,6 +121,7 @@ element("undo").addEventListener("click", filter.undo);
 element("redo").addEventListener("click", filter.redo);
 element("view").addEventListener("change", () => filter.setView(element("view").value));
 element("keep").addEventListener("click", () => filter.change(changesToKeep(filter.current())));
+element("save").addEventListener("click", save);
 
 document.addEventListener("keydown", (event) => {
     const isText = event.target.matches("input:not([type=range]):not([type=checkbox])");

@@ -103,6 +103,10 @@ export async function setView(view) {
     }
 }
 
+// Saves the running filter for every start of the daemon: {file, is_changed}; false if the filter
+// has changed meanwhile, which is said.
+export const save = () => enqueue(() => post("save", {}));
+
 // Adopts the new state of the filter. gesture: null, or the gesture that the change belongs to.
 function adopt(state, nextOff, gesture) {
     if (now && (state.filter !== now.filter || nextOff !== off)) {

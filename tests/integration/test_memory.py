@@ -40,7 +40,7 @@ def test_a_scene_is_drawn_where_it_is_filtered(start, tmp_path):
 def test_copies_are_counted(start, memory):
     width, height = 320, 240
     daemon = start(*FAST_KERNELS, "--set", f"camera.memory={memory}", "--set",
-                   "output.measures=true", "--filter", "gain:dc=0.5,ac=0.5",
+                   "output.measures=true", "--filter", "gaussian-blur:sigma=2",
                    size=f"{width}x{height}", source="pattern:zoneplate")
     daemon.wait_until(lambda: daemon.ctl_json("stats")["Copies"]["observe"][0] > 0 and
                       daemon.ctl_json("stats")["Counters"]["published"] > 0, "a copy and a frame")
@@ -71,7 +71,7 @@ def test_frames_that_nothing_changes_are_copied_once(start):
     assert copies["pass"] == [frames, frames * width * height * 3 // 2]
     assert copies["upload"] == copies["download"] == [0, 0]
     assert stats["StepTimes"] == {}
-    daemon.ctl("filter", "set", "gain:dc=0.5,ac=0.5")
+    daemon.ctl("filter", "set", "gaussian-blur:sigma=2")
     daemon.wait_until(lambda: daemon.ctl_json("stats")["Copies"]["upload"][0] > 0, "kernels")
     assert daemon.stop() == 0
 

@@ -62,7 +62,7 @@ def test_a_working_daemon_is_described(start, report):
 
 
 def test_a_device_that_fails_is_not_the_cameras_fault(start_faulty, faults, report):
-    daemon = start_faulty("--filter", "gain:dc=0.5,ac=0.5")  # `none` asks the device nothing
+    daemon = start_faulty("--filter", "gaussian-blur:sigma=2")  # `none` asks the device nothing
     daemon.wait_for_log("online")
     faults.begin("enqueue -5")
     daemon.wait_until(lambda: daemon.ctl_json("status")["State"] == "failed", "the failure")

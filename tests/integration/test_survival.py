@@ -176,7 +176,7 @@ def test_a_daemon_is_killed_while_the_device_has_slots(start_faulty, faults, kee
     """The device does not finish the frames that it stores into two slots. Readers have all others,
     and the successor begins after them."""
     # `none` asks the device nothing.
-    daemon = start_faulty(*CHECKSUM, "--filter", "gain:dc=0.5,ac=0.5", "--set",
+    daemon = start_faulty(*CHECKSUM, "--filter", "gaussian-blur:sigma=2", "--set",
                           "engine.in_flight=2", "--set", "engine.frame_timeout=600",
                           **keeper.hand_over())
     with Reader(daemon) as reader:

@@ -63,7 +63,7 @@ def restarts(service):
 
 def start(service, source="pattern:moire", **configuration):
     # Frames that nothing changes do not go through the device.
-    service.configure(source, filter="gain:dc=0.5,ac=0.5", **configuration)
+    service.configure(source, filter="gaussian-blur:sigma=2", **configuration)
     service.systemctl("start")
     service.wait_for_state("online")
 

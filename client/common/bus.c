@@ -10,6 +10,8 @@
 #include <sys/un.h>
 #include <unistd.h>
 
+#include "core/clock.h"
+
 /* ---- connecting ---- */
 
 #define CONNECT_TIMEOUT_S 5 /* how long to wait in a full queue of connections */
@@ -91,6 +93,25 @@ int bus_connect(sd_bus **ret, const char *dir, const char *socket_name)
 fail:
     sd_bus_unref(bus);
     return r;
+}
+
+int bus_await(sd_bus *bus, uint64_t patience_us)
+{
+    int r = sd_bus_set_method_call_timeout(bus, patience_us);
+    if (r >= 0)
+        r = sd_bus_get_method_call_timeout(bus, &patience_us);
+    const uint64_t deadline_us = clock_now_us() + patience_us;
+    while (r >= 0 && (r = sd_bus_is_ready(bus)) == 0) {
+        const uint64_t now_us = clock_now_us();
+        if (now_us >= deadline_us)
+            return -ETIMEDOUT;
+        r = sd_bus_process(bus, NULL);
+        if (r == 0)
+            r = sd_bus_wait(bus, deadline_us - now_us);
+        if (r == -EINTR)
+            r = 0;
+    }
+    return r < 0 ? r : 0;
 }
 
 /* ---- calling ---- */

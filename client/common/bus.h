@@ -17,9 +17,13 @@
 
 /* Connects to the control socket of this name of the daemon whose runtime directory dir is. That of
  * an output (fftd_runtime_dir of "front:small") leads to the same socket and to the output's
- * object. A success does not mean that the daemon serves the connection: the first call waits for
- * that. */
+ * object. A success does not mean that the daemon serves the connection. */
 int bus_connect(sd_bus **ret, const char *dir, const char *socket_name);
+
+/* Waits until the daemon serves the connection, and limits this and each later call to that time;
+ * 0: to sd-bus's default, 25 s. Without it the first call would wait for a minute and a half, as
+ * would flushing. After a failure the bus can only be closed, without flushing. -ETIMEDOUT. */
+int bus_await(sd_bus *bus, uint64_t patience_us);
 
 /* The path of the object that the connection was made for. The text belongs to the connection. */
 const char *bus_path(sd_bus *bus);

@@ -10,13 +10,20 @@
 
 /* ---- connecting ---- */
 
-int daemon_connect(sd_bus **ret, const char *dir)
+int daemon_connect(sd_bus **ret, const char *dir, uint64_t patience_us)
 {
     int r = bus_connect(ret, dir, "control");
-    if (r != -EACCES && r != -ENOENT)
-        return r;
-    int watch = bus_connect(ret, dir, "control-watch");
-    return watch == -EACCES || watch == -ENOENT ? r : watch;
+    if (r == -EACCES || r == -ENOENT) {
+        const int watch = bus_connect(ret, dir, "control-watch");
+        if (watch != -EACCES && watch != -ENOENT)
+            r = watch;
+    }
+    if (r == 0) {
+        r = bus_await(*ret, patience_us);
+        if (r < 0)
+            *ret = sd_bus_close_unref(*ret);
+    }
+    return r;
 }
 
 static bool is_closed(int r)
@@ -41,7 +48,7 @@ int daemon_open(const struct ctl *ctl, sd_bus **ret)
     if (code != 0)
         return code;
 
-    int r = daemon_connect(ret, dir);
+    int r = daemon_connect(ret, dir, 0);
     return r >= 0 ? 0 : is_closed(r) ? fail_closed(ctl) : ctl_no_daemon(ctl, dir, r);
 }
 
@@ -50,10 +57,7 @@ int daemon_try_open(const struct ctl *ctl, sd_bus **ret)
     char dir[PATH_MAX];
     if (ctl_runtime_dir(ctl, dir) != 0)
         return -EINVAL;
-    int r = daemon_connect(ret, dir);
-    if (r >= 0)
-        sd_bus_set_method_call_timeout(*ret, DAEMON_PATIENCE_US);
-    return r < 0 ? r : 0;
+    return daemon_connect(ret, dir, DAEMON_PATIENCE_US);
 }
 
 /* ---- clean texts ---- */

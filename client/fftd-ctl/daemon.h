@@ -16,8 +16,9 @@
 #define DAEMON_PATIENCE_US 2000000u
 
 /* Connects to the daemon whose sockets are in dir: to `control`, or to `control-watch` if this user
- * may not use the first. The daemon refuses changes on the second. 0 or -errno; prints nothing. */
-int daemon_connect(sd_bus **ret, const char *dir);
+ * may not use the first. The daemon refuses changes on the second. patience_us: as for bus_await.
+ * 0 or -errno; prints nothing. */
+int daemon_connect(sd_bus **ret, const char *dir, uint64_t patience_us);
 
 /* Connects to the chosen daemon. */
 int daemon_open(const struct ctl *ctl, sd_bus **ret);

@@ -144,7 +144,7 @@ static sd_bus_message *ask(const struct ctl *ctl, const char *dir, int *ret_erro
 {
     sd_bus *bus = NULL;
     sd_bus_message *properties = NULL;
-    int r = daemon_connect(&bus, dir);
+    int r = daemon_connect(&bus, dir, DAEMON_PATIENCE_US);
     if (r == 0 && daemon_try_get_all(ctl, bus, &properties) < 0)
         r = -EIO; /* -ENOENT would mean that there is no daemon */
     sd_bus_unref(bus);

@@ -219,8 +219,11 @@ static int open_bus(const struct bridge *bridge, sd_bus **ret, const char *socke
     int r = fftd_runtime_dir(bridge->options->camera, dir, sizeof dir);
     if (r == 0)
         r = bus_connect(ret, dir, socket);
-    if (r == 0)
-        sd_bus_set_method_call_timeout(*ret, CALL_US);
+    if (r == 0) {
+        r = bus_await(*ret, CALL_US);
+        if (r < 0)
+            *ret = sd_bus_close_unref(*ret);
+    }
     return r;
 }
 

@@ -57,13 +57,15 @@ int daemon_bus_open(struct daemon_bus *bus)
     r = fftd_runtime_dir(bus->place, dir, sizeof dir);
     if (r < 0 || (r = bus_connect(&bus->bus, dir, bus->socket)) < 0)
         return r;
-    sd_bus_set_method_call_timeout(bus->bus, CALL_US);
     pthread_mutex_lock(&bus->lock);
     bus->fd = sd_bus_get_fd(bus->bus);
     if (bus->stopping)
         shutdown(bus->fd, SHUT_RDWR);
     pthread_mutex_unlock(&bus->lock);
-    return 0;
+    r = bus_await(bus->bus, CALL_US);
+    if (r < 0)
+        daemon_bus_close(bus);
+    return r;
 }
 
 void daemon_bus_close(struct daemon_bus *bus)
@@ -71,7 +73,7 @@ void daemon_bus_close(struct daemon_bus *bus)
     pthread_mutex_lock(&bus->lock);
     bus->fd = -1;
     pthread_mutex_unlock(&bus->lock);
-    bus->bus = sd_bus_flush_close_unref(bus->bus);
+    bus->bus = sd_bus_close_unref(bus->bus);
 }
 
 void daemon_bus_explain(const struct daemon_bus *bus, int error, char *text, size_t size)

@@ -11,6 +11,8 @@
 #include "ring/client.h"
 
 #include <errno.h>
+#include <poll.h>
+#include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/epoll.h>
@@ -181,11 +183,30 @@ static int client_create(struct ring_server *server, int fd, uid_t uid, struct c
     return 0;
 }
 
+/* Drops the clients, of all servers that share the limit, that have closed their ends. The event
+ * loop may report a new connection before the end of an older one. */
+static void drop_gone(struct admission *admission)
+{
+    struct admission_entry *next;
+    for (struct admission_entry *entry = admission->entries; entry != NULL; entry = next) {
+        next = entry->next;
+        char *const begin = (char *)entry - offsetof(struct client, admitted);
+        struct client *client = (struct client *)begin;
+        struct pollfd end = {.fd = client->fd};
+        if (poll(&end, 1, 0) > 0 && (end.revents & POLLHUP) != 0)
+            client_drop(client);
+    }
+}
+
 int ring_server_accept(struct ring_server *server, int fd, uid_t uid, struct error *why)
 {
     struct client *client;
     struct error limit;
     int r = admission_check(server->admission, uid, &limit);
+    if (r < 0) {
+        drop_gone(server->admission);
+        r = admission_check(server->admission, uid, &limit);
+    }
     if (r < 0) {
         error_set(why, -r, "%s: output.max_clients = %u, one user gets half", limit.text,
                   server->admission->limit);

@@ -287,3 +287,15 @@ def test_a_queue_of_connections_that_stays_full_is_an_error(directory):
         done = ctl(directory, "status")
     assert done.returncode != 0
     assert b"cannot connect to the daemon" in done.stderr and b"timed out" in done.stderr
+
+
+def test_a_daemon_that_accepts_no_connection_is_silent(directory):
+    """sd-bus alone waits for the end of the handshake for 90 s."""
+    with socket.socket(socket.AF_UNIX) as mute:
+        mute.bind(str(directory / "control"))
+        mute.listen()
+        began = time.monotonic()
+        done = ctl(directory, "list")
+        took = time.monotonic() - began
+    assert done.returncode == 0 and b" silent " in done.stdout, done
+    assert took < 60, f"{took:.0f} s, of which the limit is 2"

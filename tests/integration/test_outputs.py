@@ -7,6 +7,7 @@ import os
 import pathlib
 import re
 import signal
+import socket
 import subprocess
 import time
 import types
@@ -252,6 +253,23 @@ def test_all_outputs_share_the_limit_of_clients(start):
         assert ctl_json(daemon, "raw", "status")["Clients"] == 1
     wait_until(lambda: ctl_json(daemon, "raw", "status")["Clients"] == 0, "no client")
     ctl(daemon, "small", "frames", "-n", "1", "-o", "/dev/null")
+
+
+def test_the_only_place_is_free_as_soon_as_its_client_has_left(start):
+    """The daemon may see the next connection before the end of the last one, of another output."""
+    daemon = start("--set", OUTPUTS, "--set", "output.max_clients=1")
+    folders = [daemon.runtime_dir, *(daemon.runtime_dir / "outputs" / name
+                                     for name in ("raw", "small"))]
+    for name in ("raw", "small"):
+        wait_until(lambda: ctl(daemon, name, "frames", "-n", "1", "-o", "/dev/null",
+                               check=False).returncode == 0, "a frame")
+    for i in range(60):
+        with socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET) as leaving:
+            leaving.connect(str(folders[i % 3] / "frames"))
+        # Not through wait_for_socket, whose look would be another such client.
+        with Reader(types.SimpleNamespace(runtime_dir=folders[i // 3 % 3],
+                                          wait_for_socket=lambda name: None)) as reader:
+            assert reader.wait() == 1
 
 
 def test_frames_of_an_output_are_no_more_than_it_may_have(start):

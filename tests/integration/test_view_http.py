@@ -267,6 +267,21 @@ def test_what_is_told_about_a_camera(start, view):
     assert web.get("/camera/other/snapshot.jpg").status == 503
 
 
+def test_a_camera_whose_daemon_accepts_no_connection(runtime_dir, view):
+    """The request waited for the handshake until fftd-view closed its connection, unanswered."""
+    runtime_dir.mkdir()
+    (runtime_dir / "frames").touch()  # by which the camera is found
+    with socket.socket(socket.AF_UNIX) as mute:
+        mute.bind(str(runtime_dir / "control-watch"))
+        mute.listen()
+        web = view("--name", "other")
+        for _ in range(2):
+            told = web.cameras()
+            assert told["front"]["state"] == "absent", told["front"]
+            assert "does not answer" in told["front"]["reason"]
+            assert "systemctl start fftd@other" in told["other"]["reason"]
+
+
 def test_browsers_share_one_reader(start, view):
     """Each frame is encoded once; one that does not read gets fewer frames and delays nobody."""
     daemon = start(*QUIET, size="640x480", source="pattern:noise", fps="20")

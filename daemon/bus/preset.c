@@ -3,7 +3,9 @@
 #include "bus/methods.h"
 
 #include <errno.h>
+#include <limits.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "bus/slow_call.h"
 #include "bus/value.h"
@@ -54,9 +56,10 @@ int method_get_preset(sd_bus_message *message, void *userdata, sd_bus_error *err
     int r = sd_bus_message_read(message, "s", &name);
     if (r < 0)
         return r;
-    if (!config_is_name(name))
-        return sd_bus_error_set(error, SD_BUS_ERROR_INVALID_ARGS,
-                                "expected the name of a preset: letters, digits, _ and -");
+    if (!config_is_name(name) || strlen(name) > NAME_MAX)
+        return sd_bus_error_set(
+            error, SD_BUS_ERROR_INVALID_ARGS,
+            "expected the name of a preset: at most 255 letters, digits, _ and -");
     struct preset_call *call = calloc(1, sizeof *call);
     if (call == NULL)
         return -ENOMEM;

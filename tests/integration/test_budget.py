@@ -59,9 +59,9 @@ def test_a_source_that_needs_too_much_leaves_the_old_one(start, tmp_path):
     done = daemon.ctl("reload", check=False)
     assert done.returncode == 78
     assert "1280x720 XRGB32 needs " in done.stderr and "(engine.memory)" in done.stderr, done.stderr
-    status = daemon.ctl_json("status")
-    assert status["State"] == "online" and status["Format"]["width"] == 160
     wait_for_frames(daemon)
+    daemon.wait_until(lambda: daemon.ctl_json("status")["State"] == "online", "the old source")
+    assert daemon.ctl_json("status")["Format"]["width"] == 160
 
 
 def test_the_status_has_the_limit_and_what_is_needed(start):

@@ -202,6 +202,7 @@ JSON_COMMANDS = [
     ["filter", "presets"], ["filter", "plot", "plot.png"], ["reload"], ["snapshot", "-o", "."],
     ["check", "cam.conf"], ["calibrate", "dark", "-n", "2", "-o", "dark.pfm"],
     ["diagnose", "-n", "2"], ["devices"], ["tune", "stop"], ["view"], ["view", "picture"],
+    ["output", "list"],
 ]
 
 

@@ -176,7 +176,8 @@ def test_the_file_says_when_the_daemon_is_gone_and_back(start, runtime_dir, tmp_
 
 
 @pytest.mark.parametrize("arguments, text", [
-    (["stats", "--openmetrics", "--json"], "only one of --openmetrics, --prometheus, --csv and --json"),
+    (["stats", "--openmetrics", "--json"],
+     "only one of --openmetrics, --prometheus, --csv and --json"),
     (["stats", "--openmetrics", "--prometheus"], "only one of"),
     (["stats", "--openmetrics", "--watch"], "--output"),
     (["stats", "--prometheus", "--watch"], "--output"),

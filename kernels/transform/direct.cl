@@ -35,25 +35,26 @@
 kernel __attribute__((reqd_work_group_size(GROUP, 1, 1))) void
 direct(global const uchar *restrict image, global uchar *restrict result,
        global const int *restrict map_x, global const int *restrict map_y,
-       constant const float *restrict taps, local void *work KERNEL_CORRECTION CAPTURED_PARAMETERS)
+       constant const float *restrict taps, local real *work KERNEL_CORRECTION CAPTURED_PARAMETERS)
 {
     const struct block block = {(int)get_group_id(0) * BLOCK_X, (int)get_group_id(1) * BLOCK_Y,
                                 CAPTURED(image + image_offset()), map_x, map_y CORRECTION_ARGUMENT};
+    local void *const memory = work; /* whose type tells a driver how to align it */
     result += image_offset();
 #if PRODUCTS > 0
-    block_make(result, block, taps, work);
+    block_make(result, block, taps, memory);
 #elif IS_CACHED
     block_make(result, block, taps);
 #elif RADIUS == 0
-    block_make(result, block, work, false, taps);
+    block_make(result, block, memory, false, taps);
 #else
 #if CHEAP_LOAD
     if (block.x >= RADIUS && block.x + BLOCK_X + RADIUS <= IMAGE_WIDTH) {
-        block_make(result, block, work, false, taps);
+        block_make(result, block, memory, false, taps);
         return;
     }
 #endif
-    tile_load(block, work);
-    block_make(result, block, work, true, taps);
+    tile_load(block, memory);
+    block_make(result, block, memory, true, taps);
 #endif
 }

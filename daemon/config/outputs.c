@@ -193,6 +193,10 @@ static int parse_outputs(void *field, const struct config_key *key, const char *
     static const char begin[] = "outputs = ";
     struct config_tree tree;
     const size_t size = sizeof begin + strlen(text) + 1;
+    if (strcmp(text, key->initial) == 0) { /* needs no memory, so defaults cannot fail */
+        memset(field, 0, sizeof(struct config_outputs));
+        return 0;
+    }
     if (text[0] != '(')
         return error_set(why, EINVAL, "expected %s", LIST_TEXT);
     char *whole = malloc(size);

@@ -90,7 +90,8 @@ def test_the_process_can_do_little(running):
     mounts = pathlib.Path(f"/proc/{running.pid}/mounts").read_text().splitlines()
     written = {line.split()[1] for line in mounts
                if "rw" in line.split()[3].split(",") and line.split()[2] in ("ext4", "tmpfs")}
-    assert written == {"/tmp", "/var/tmp", "/var/cache/fftd", "/dev/shm"}
+    assert written == {"/tmp", "/var/tmp", "/var/cache/fftd", "/var/lib/fftd",
+                       f"/run/fftd/{running.name}/outputs", "/dev/shm"}
     assert list((root / "home").iterdir()) == []
 
 

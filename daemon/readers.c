@@ -48,14 +48,9 @@ static int output_of_ring(const struct config *config, const char *name)
 
 static int output_of_client(const struct config *config, const char *name)
 {
-    char prefix[RING_STORE_BYTES];
-    for (unsigned i = 0; i < config_output_count(config); i++) {
-        ring_store_client_prefix(stored_name(config, i), prefix);
-        const size_t length = strlen(prefix);
-        if (strncmp(prefix, name, length) == 0 &&
-            name[length + strspn(name + length, "0123456789")] == '\0')
+    for (unsigned i = 0; i < config_output_count(config); i++)
+        if (ring_store_client_id(stored_name(config, i), name) != 0)
             return (int)i;
-    }
     return -1;
 }
 

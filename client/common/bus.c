@@ -39,20 +39,29 @@ static int connect_socket(const char *dir, const char *name)
     return fd;
 }
 
-/* Splits an output's directory into the daemon's and the path of the output's object, in which an
- * underscore stands for a hyphen. */
-static int split_dir(const char *dir, char daemon_dir[PATH_MAX], char path[128])
+const char *bus_output(const char *place)
 {
-    const char *last = strrchr(dir, '/');
-    const size_t length = last != NULL ? (size_t)(last + 1 - dir) : 0;
+    const char *last = strrchr(place, '/');
+    const size_t length = last != NULL ? (size_t)(last + 1 - place) : 0;
     const size_t outputs = strlen(OUTPUTS);
-    const bool is_output = length > outputs && last[1] != '\0' &&
-                           strncmp(dir + length - outputs, OUTPUTS, outputs) == 0;
-    const int bytes = is_output ? snprintf(path, 128, "%s%s%s", MAIN_PATH, OUTPUTS, last + 1)
-                                : snprintf(path, 128, "%s", MAIN_PATH);
-    if (bytes >= 128 ||
-        snprintf(daemon_dir, PATH_MAX, "%.*s", (int)(is_output ? length - outputs : strlen(dir)),
-                 dir) >= PATH_MAX)
+    return length > outputs && strncmp(last + 1 - outputs, OUTPUTS, outputs) == 0 ? last + 1 : "";
+}
+
+int bus_daemon_dir(const char *dir, char ret[PATH_MAX])
+{
+    const char *output = bus_output(dir);
+    const size_t below = *output != '\0' ? strlen(OUTPUTS) + strlen(output) : 0;
+    return snprintf(ret, PATH_MAX, "%.*s", (int)(strlen(dir) - below), dir) < PATH_MAX
+               ? 0
+               : -ENAMETOOLONG;
+}
+
+/* Writes the path of the object of a daemon, or of an output, in which an underscore stands for a
+ * hyphen. */
+static int object_path(const char *dir, char path[128])
+{
+    const char *output = bus_output(dir);
+    if (snprintf(path, 128, "%s%s%s", MAIN_PATH, *output != '\0' ? OUTPUTS : "", output) >= 128)
         return -ENAMETOOLONG;
     for (char *at = path; *at != '\0'; at++)
         if (*at == '-')
@@ -70,7 +79,9 @@ int bus_connect(sd_bus **ret, const char *dir, const char *socket_name)
 {
     char daemon_dir[PATH_MAX], path[128];
     sd_bus *bus = NULL;
-    int r = split_dir(dir, daemon_dir, path);
+    int r = object_path(dir, path);
+    if (r == 0)
+        r = bus_daemon_dir(dir, daemon_dir);
     if (r < 0)
         return r;
     int fd = connect_socket(daemon_dir, socket_name);

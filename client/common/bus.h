@@ -5,6 +5,7 @@
 #ifndef FFTD_COMMON_BUS_H
 #define FFTD_COMMON_BUS_H
 
+#include <limits.h>
 #include <stdbool.h>
 #include <stdint.h>
 
@@ -14,6 +15,14 @@
 
 #define BUS_INTERFACE  "org.fftd.Camera1"
 #define BUS_PROPERTIES "org.freedesktop.DBus.Properties"
+
+/* Returns the name of the output whose directory, or whose object's path, this is; "": it is a
+ * daemon's. */
+const char *bus_output(const char *place);
+
+/* Writes the runtime directory of the daemon that a directory belongs to, which may be an
+ * output's. -ENAMETOOLONG. */
+int bus_daemon_dir(const char *dir, char ret[PATH_MAX]);
 
 /* Connects to the control socket of this name of the daemon whose runtime directory dir is. That of
  * an output (fftd_runtime_dir of "front:small") leads to the same socket and to the output's

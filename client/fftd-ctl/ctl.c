@@ -8,6 +8,7 @@
 
 #include <fftd/fftd.h>
 
+#include "common/bus.h"
 #include "common/json.h"
 #include "core/text.h"
 
@@ -77,37 +78,27 @@ int ctl_runtime_dir(const struct ctl *ctl, char path[PATH_MAX])
     return 0;
 }
 
-const char *ctl_output(const char *dir)
-{
-    static const char outputs[] = "/outputs/";
-    const char *last = strrchr(dir, '/');
-    const size_t length = last != NULL ? (size_t)(last + 1 - dir) : 0;
-    return length >= sizeof outputs &&
-                   strncmp(last + 2 - sizeof outputs, outputs, sizeof outputs - 1) == 0
-               ? last + 1
-               : "";
-}
-
 int ctl_no_output(const struct ctl *ctl, const char *dir)
 {
     return ctl_fail(ctl, EX_UNAVAILABLE,
                     "the camera has no output %s: `fftd-ctl output list` shows those that it has",
-                    ctl_output(dir));
+                    bus_output(dir));
 }
 
 /* Returns whether the daemon of an output's directory is there. */
 static bool has_daemon(const char *dir)
 {
-    char path[PATH_MAX + 16];
-    const size_t length = strlen(dir) - strlen(ctl_output(dir)) - strlen("outputs/");
-    snprintf(path, sizeof path, "%.*scontrol", (int)length, dir);
+    char daemon_dir[PATH_MAX], path[PATH_MAX + 16];
+    if (bus_daemon_dir(dir, daemon_dir) < 0)
+        return false;
+    snprintf(path, sizeof path, "%s/control", daemon_dir);
     return access(path, F_OK) == 0;
 }
 
 int ctl_no_daemon(const struct ctl *ctl, const char *dir, int negative_errno)
 {
     const int name_length = (int)strcspn(ctl->name, ":");
-    if (negative_errno == -ENOENT && *ctl_output(dir) != '\0' && has_daemon(dir))
+    if (negative_errno == -ENOENT && *bus_output(dir) != '\0' && has_daemon(dir))
         return ctl_no_output(ctl, dir);
     if (negative_errno == -EACCES || negative_errno == -EPERM)
         return ctl_fail(ctl, EX_NOPERM,

@@ -51,9 +51,6 @@ int ctl_fail(const struct ctl *ctl, int code, const char *format, ...)
 /* Writes the directory of the chosen daemon's sockets into path[]. 0 or an exit code. */
 int ctl_runtime_dir(const struct ctl *ctl, char path[PATH_MAX]);
 
-/* Returns the name of the output whose directory this is; "": it is a daemon's. */
-const char *ctl_output(const char *dir);
-
 /* Reports that a daemon has no such output. Returns an exit code. */
 int ctl_no_output(const struct ctl *ctl, const char *dir);
 

@@ -181,7 +181,7 @@ int daemon_send(const struct ctl *ctl, sd_bus *bus, int built, sd_bus_message *m
     else if (r == -EBADMSG)
         code = fail_unreadable(ctl, r);
     else if (sd_bus_error_has_name(&error, SD_BUS_ERROR_UNKNOWN_OBJECT) &&
-             *ctl_output(bus_path(bus)) != '\0')
+             *bus_output(bus_path(bus)) != '\0')
         code = ctl_no_output(ctl, bus_path(bus));
     else if (r < 0)
         code = ctl_fail(ctl, exit_code_of(&error), "%s",

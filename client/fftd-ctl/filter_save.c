@@ -366,11 +366,11 @@ int filter_save(const struct ctl *ctl)
         return save_preset(ctl);
     int code = daemon_open(ctl, &bus);
     /* A file has the filters of named outputs within a list, which config_text.h does not edit. */
-    if (code == 0 && *ctl_output(bus_path(bus)) != '\0')
+    if (code == 0 && *bus_output(bus_path(bus)) != '\0')
         code = ctl_fail(ctl, EX_USAGE,
                         "filter save: expected the output main; edit `outputs` in the file to keep "
                         "the filter of %s, or save it as a preset",
-                        ctl_output(bus_path(bus)));
+                        bus_output(bus_path(bus)));
     if (code == 0)
         code = daemon_get_all(ctl, bus, &properties);
     if (code == 0)

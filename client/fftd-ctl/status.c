@@ -258,9 +258,9 @@ int command_output(const struct ctl *ctl)
     if (strcmp(ctl->argv[0], "list") != 0)
         return ctl_fail(ctl, EX_USAGE, "output %s: expected list", ctl->argv[0]);
     int code = ctl_runtime_dir(ctl, dir);
-    if (code == 0 && *ctl_output(dir) != '\0')
+    if (code == 0 && *bus_output(dir) != '\0')
         return ctl_fail(ctl, EX_USAGE, "output list: expected the name of a camera, without :%s",
-                        ctl_output(dir));
+                        bus_output(dir));
     if (code == 0)
         code = daemon_ask(ctl, &properties, NULL);
     if (code != 0)

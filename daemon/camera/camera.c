@@ -33,9 +33,9 @@ static void destroy_rings(struct mailbox *mailbox)
     }
 }
 
-static void destroy_continued(const struct camera *camera, struct ring *const *continued)
+static void destroy_continued(struct ring *const *continued, unsigned count)
 {
-    for (unsigned i = 0; continued != NULL && i < camera->output_count; i++)
+    for (unsigned i = 0; continued != NULL && i < count; i++)
         ring_destroy(continued[i]);
 }
 
@@ -91,7 +91,7 @@ static int prepare(struct camera *camera, struct ring *const *continued, bool wa
     for (unsigned i = 0; r == 0 && i < camera->output_count; i++)
         r = create_designer(camera, i, why);
     if (r < 0) {
-        destroy_continued(camera, continued);
+        destroy_continued(continued, camera->output_count);
         return r;
     }
     atomic_store(&mailbox->progress_ns, clock_now_ns());
@@ -116,8 +116,7 @@ int camera_start(struct camera **ret, const struct config *config, struct ring *
 {
     struct camera *camera = calloc(1, sizeof *camera);
     if (camera == NULL) {
-        for (unsigned i = 0; continued != NULL && i < config_output_count(config); i++)
-            ring_destroy(continued[i]);
+        destroy_continued(continued, config_output_count(config));
         return error_set(why, ENOMEM, "out of memory while creating a camera");
     }
     camera->config = *config;
@@ -127,7 +126,7 @@ int camera_start(struct camera **ret, const struct config *config, struct ring *
     for (unsigned i = 0; i < camera->output_count; i++)
         camera->newest_serial[i] = camera->mailbox.desired.output[i].filter_serial;
     if (r < 0)
-        destroy_continued(camera, continued);
+        destroy_continued(continued, camera->output_count);
     else
         r = prepare(camera, continued, wait, why);
     if (r == 0) {

@@ -4,28 +4,21 @@
 
 #include "core/clock.h"
 
-#define FOR_EACH_OUTPUT(path, output)                                                              \
-    for (struct output *output = (path)->output; output < (path)->output + (path)->output_count;   \
-         output++)
-#define FOR_EACH_CONST_OUTPUT(path, output)                                                        \
-    for (const struct output *output = (path)->output;                                             \
-         output < (path)->output + (path)->output_count; output++)
-
 /* ---- frames from the source ---- */
 
 static bool has_submitted_all(const struct frame_path *path)
 {
-    FOR_EACH_CONST_OUTPUT(path, output)
-    if (output_has_submitted_all(output))
-        return true;
+    FOR_EACH_CONST_OUTPUT (path, output)
+        if (output_has_submitted_all(output))
+            return true;
     return false;
 }
 
 bool frame_path_is_complete(const struct frame_path *path)
 {
-    FOR_EACH_CONST_OUTPUT(path, output)
-    if (output->flights > 0)
-        return false;
+    FOR_EACH_CONST_OUTPUT (path, output)
+        if (output->flights > 0)
+            return false;
     return has_submitted_all(path);
 }
 
@@ -47,8 +40,7 @@ bool frame_path_wants_frame(const struct frame_path *path)
     bool has_engine = false, is_taken = false;
     if (has_submitted_all(path))
         return false;
-    FOR_EACH_CONST_OUTPUT(path, output)
-    {
+    FOR_EACH_CONST_OUTPUT (path, output) {
         const bool takes = output_takes_frame(output);
         if (!takes && waits_for(path, output))
             return false;
@@ -70,16 +62,16 @@ int frame_path_room_fd(const struct frame_path *path, const struct output *outpu
 void frame_path_take_room(struct frame_path *path)
 {
     eventfd_t count;
-    FOR_EACH_OUTPUT(path, output)
-    if (output->ring != NULL)
-        eventfd_read(ring_room_fd(output->ring), &count);
+    FOR_EACH_OUTPUT (path, output)
+        if (output->ring != NULL)
+            eventfd_read(ring_room_fd(output->ring), &count);
 }
 
 bool frame_path_is_unread(const struct frame_path *path)
 {
-    FOR_EACH_CONST_OUTPUT(path, output)
-    if (output_is_unread(output))
-        return true;
+    FOR_EACH_CONST_OUTPUT (path, output)
+        if (output_is_unread(output))
+            return true;
     return false;
 }
 
@@ -123,35 +115,35 @@ void frame_path_take(struct frame_path *path)
 
 void frame_path_collect(struct frame_path *path)
 {
-    FOR_EACH_OUTPUT(path, output)
-    output_collect(output);
+    FOR_EACH_OUTPUT (path, output)
+        output_collect(output);
 }
 
 void frame_path_drain(struct frame_path *path)
 {
-    FOR_EACH_OUTPUT(path, output)
-    output_drain(output);
+    FOR_EACH_OUTPUT (path, output)
+        output_drain(output);
 }
 
 int64_t frame_path_deadline_ns(const struct frame_path *path)
 {
     int64_t deadline_ns = INT64_MAX;
-    FOR_EACH_CONST_OUTPUT(path, output)
-    deadline_ns = clock_earlier_ns(deadline_ns, output_deadline_ns(output));
+    FOR_EACH_CONST_OUTPUT (path, output)
+        deadline_ns = clock_earlier_ns(deadline_ns, output_deadline_ns(output));
     return deadline_ns;
 }
 
 void frame_path_check_deadlines(struct frame_path *path, int64_t now_ns)
 {
-    FOR_EACH_OUTPUT(path, output)
-    output_check_deadline(output, now_ns);
+    FOR_EACH_OUTPUT (path, output)
+        output_check_deadline(output, now_ns);
 }
 
 bool frame_path_is_healthy(const struct frame_path *path)
 {
-    FOR_EACH_CONST_OUTPUT(path, output)
-    if (!output_is_healthy(output))
-        return false;
+    FOR_EACH_CONST_OUTPUT (path, output)
+        if (!output_is_healthy(output))
+            return false;
     return true;
 }
 
@@ -168,7 +160,7 @@ void frame_path_finish(struct frame_path *path)
 {
     frame_path_drain(path);
     recovery_finish(&path->recovery);
-    FOR_EACH_OUTPUT(path, output)
-    output_finish(output);
+    FOR_EACH_OUTPUT (path, output)
+        output_finish(output);
     lent_memory_finish(&path->lent);
 }

@@ -24,6 +24,13 @@ struct frame_path {
     unsigned output_count;
 };
 
+#define FOR_EACH_OUTPUT(path, output)                                                              \
+    for (struct output *output = (path)->output; output < (path)->output + (path)->output_count;   \
+         output++)
+#define FOR_EACH_CONST_OUTPUT(path, output)                                                        \
+    for (const struct output *output = (path)->output;                                             \
+         output < (path)->output + (path)->output_count; output++)
+
 /* The source alone; the caller initialises the outputs. */
 void frame_path_init(struct frame_path *ret, const struct config *config,
                      struct observer *observer);

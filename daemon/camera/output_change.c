@@ -94,6 +94,15 @@ int output_change_describe(const struct output *output, const struct fftd_format
     return name_output(output, engine_frames_describe(ret, output->config, captured, why), why);
 }
 
+int output_change_check_filter(const struct output *output, const struct fftd_format *captured,
+                               struct error *why)
+{
+    return name_output(output,
+                       recipe_check_frames(&output->config->engine.options.recipe, captured,
+                                           &output->config->filter, why),
+                       why);
+}
+
 int output_change_reserve(const struct output *output, const struct desired *desired,
                           const struct engine_frames *frames, struct error *why)
 {

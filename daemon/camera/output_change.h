@@ -27,6 +27,11 @@ void output_change_replace_lost_ring(struct output *output);
 int output_change_describe(const struct output *output, const struct fftd_format *captured,
                            struct engine_frames *ret, struct error *why);
 
+/* Checks that the configuration's filter suits frames captured in this format. Errors as
+ * recipe_check_frames, and name the output. */
+int output_change_check_filter(const struct output *output, const struct fftd_format *captured,
+                               struct error *why);
+
 /* Checks that there is memory to filter such frames, beside what the other outputs take, and
  * reserves it. Before anything is allocated for them. */
 int output_change_reserve(const struct output *output, const struct desired *desired,

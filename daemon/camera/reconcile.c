@@ -16,10 +16,6 @@
 /* A source that has waited for its readers for this long is reported to wait. */
 #define WAITING_NS     (1 * NS_PER_S)
 
-#define FOR_EACH_OUTPUT(reconciler, output)                                                        \
-    for (struct output *output = (reconciler)->path.output;                                        \
-         output < (reconciler)->path.output + (reconciler)->path.output_count; output++)
-
 static bool is_preparing(const struct reconciler *reconciler)
 {
     return reconciler->source_change.phase == SOURCE_CHANGE_PREPARING;
@@ -59,8 +55,8 @@ static void update_observer(struct reconciler *reconciler)
 {
     struct filter_adaptation wanted = {.removes_waves = false};
     struct error why;
-    FOR_EACH_OUTPUT(reconciler, output)
-    wanted = unite(&wanted, &output->applied.adapts);
+    FOR_EACH_OUTPUT (&reconciler->path, output)
+        wanted = unite(&wanted, &output->applied.adapts);
     if (observer_configure(reconciler->path.observer, &wanted, &why) < 0)
         log_error("captured frames are not observed: %s; filters that adapt do nothing", why.text);
 }
@@ -74,16 +70,17 @@ static void end_source_change(struct reconciler *reconciler, const struct error 
         source_change_take(change, recovery);
     else if (change->phase != SOURCE_CHANGE_SETTLED)
         source_change_go_back(change, recovery);
-    FOR_EACH_OUTPUT(reconciler, output)
-    report_source(&output->report, recovery, change->number, problem != NULL ? problem->text : "");
+    FOR_EACH_OUTPUT (&reconciler->path, output)
+        report_source(&output->report, recovery, change->number,
+                      problem != NULL ? problem->text : "");
 }
 
 /* Goes back, because no filter was made for the source, or its ring. */
 static void give_up_source(struct reconciler *reconciler, const struct error *problem)
 {
     end_source_change(reconciler, problem);
-    FOR_EACH_OUTPUT(reconciler, output)
-    output_change_give_up(output);
+    FOR_EACH_OUTPUT (&reconciler->path, output)
+        output_change_give_up(output);
 }
 
 /* Gives the outputs rings for the opened source's frames, and requests engines where the current
@@ -115,13 +112,13 @@ static void take_source(struct reconciler *reconciler)
     struct error why;
     if (adopt_format(reconciler, reconciler->source_change.number, &why) < 0) {
         give_up_source(reconciler, &why);
-        FOR_EACH_OUTPUT(reconciler, output)
-        output->applied.engine_retry_ns = clock_now_ns();
+        FOR_EACH_OUTPUT (&reconciler->path, output)
+            output->applied.engine_retry_ns = clock_now_ns();
         return;
     }
     end_source_change(reconciler, NULL);
-    FOR_EACH_OUTPUT(reconciler, output)
-    output_change_take_prepared(output);
+    FOR_EACH_OUTPUT (&reconciler->path, output)
+        output_change_take_prepared(output);
     update_observer(reconciler);
 }
 
@@ -129,8 +126,7 @@ static void take_designs(struct reconciler *reconciler)
 {
     bool is_prepared = is_preparing(reconciler), is_used = false;
     struct error why;
-    FOR_EACH_OUTPUT(reconciler, output)
-    {
+    FOR_EACH_OUTPUT (&reconciler->path, output) {
         const int r = output_change_take_design(output, &why);
         if (r < 0 && is_preparing(reconciler))
             give_up_source(reconciler, &why);
@@ -148,8 +144,7 @@ static void reconcile_outputs(struct reconciler *reconciler)
     const struct desired *desired = &reconciler->desired;
     const struct source_change *change = &reconciler->source_change;
     const bool settled = change->phase == SOURCE_CHANGE_SETTLED;
-    FOR_EACH_OUTPUT(reconciler, output)
-    {
+    FOR_EACH_OUTPUT (&reconciler->path, output) {
         const unsigned number = output->report.box->output;
         output->has_readers = desired->output[number].has_readers;
         output_change_filter(output, desired, settled,
@@ -208,11 +203,9 @@ static void reconcile_controls(struct reconciler *reconciler)
 
 static bool wants_frames(const struct reconciler *reconciler)
 {
-    for (unsigned i = 0; i < reconciler->path.output_count; i++) {
-        const struct output *output = &reconciler->path.output[i];
+    FOR_EACH_CONST_OUTPUT (&reconciler->path, output)
         if (output_is_wanted(output))
             return true;
-    }
     return false;
 }
 
@@ -238,8 +231,8 @@ static void update_pause(struct reconciler *reconciler)
 
 static bool has_engine(const struct reconciler *reconciler)
 {
-    for (unsigned i = 0; i < reconciler->path.output_count; i++)
-        if (output_engine_fits(&reconciler->path.output[i]))
+    FOR_EACH_CONST_OUTPUT (&reconciler->path, output)
+        if (output_engine_fits(output))
             return true;
     return false;
 }
@@ -266,8 +259,8 @@ static void reconcile_streaming(struct reconciler *reconciler)
         recovery_reject(recovery, r, &why);
     if (r < 0 || reconciler->applied.paused || !has_engine(reconciler))
         return;
-    FOR_EACH_OUTPUT(reconciler, output)
-    output_update_memory(output);
+    FOR_EACH_OUTPUT (&reconciler->path, output)
+        output_update_memory(output);
     recovery_start(recovery);
 }
 
@@ -381,8 +374,8 @@ void reconcile(struct reconciler *reconciler)
     reconcile_receive(
         reconciler); /* before the desired state, which must be at least as new as the requests */
     mailbox_read_desired(reconciler->mailbox, &reconciler->desired);
-    FOR_EACH_OUTPUT(reconciler, output)
-    output_change_replace_lost_ring(output);
+    FOR_EACH_OUTPUT (&reconciler->path, output)
+        output_change_replace_lost_ring(output);
     take_designs(reconciler);
     answer_requests(reconciler);
     reconcile_controls(reconciler); /* before the source, whose opening sets all controls again */
@@ -390,17 +383,16 @@ void reconcile(struct reconciler *reconciler)
     reconcile_outputs(reconciler); /* after the source, which may bring the filter */
     reconcile_end(reconciler);
     reconcile_streaming(reconciler);
-    FOR_EACH_OUTPUT(reconciler, output)
-    output_change_engine(output, is_preparing(reconciler));
-    FOR_EACH_OUTPUT(reconciler, output)
-    report_output_state(reconciler, output);
+    FOR_EACH_OUTPUT (&reconciler->path, output)
+        output_change_engine(output, is_preparing(reconciler));
+    FOR_EACH_OUTPUT (&reconciler->path, output)
+        report_output_state(reconciler, output);
 }
 
 int64_t reconcile_deadline_ns(const struct reconciler *reconciler)
 {
     int64_t deadline_ns = reconciler->applied.pause_ns;
-    for (unsigned i = 0; i < reconciler->path.output_count; i++) {
-        const struct output *output = &reconciler->path.output[i];
+    FOR_EACH_CONST_OUTPUT (&reconciler->path, output) {
         deadline_ns = clock_earlier_ns(deadline_ns, output->applied.engine_retry_ns);
         deadline_ns = clock_earlier_ns(deadline_ns, report_heartbeat_due_ns(&output->report));
     }
@@ -443,13 +435,9 @@ int reconcile_open(struct reconciler *reconciler, bool wait, struct error *why)
     const bool is_open = r == 0 && recovery_is_open(recovery);
     if (is_open)
         r = adopt_format(reconciler, reconciler->source_change.taken, why);
-    for (unsigned i = 0; r == 0 && is_open && !wait && i < reconciler->path.output_count; i++) {
-        const struct output *output = &reconciler->path.output[i];
-        r = recipe_check_frames(&output->config->engine.options.recipe, &recovery->capture->format,
-                                &output->config->filter, why);
-        if (r < 0 && i > 0)
-            error_prefix(why, -r, "output %s", output->name);
-    }
+    for (unsigned i = 0; r == 0 && is_open && !wait && i < reconciler->path.output_count; i++)
+        r = output_change_check_filter(&reconciler->path.output[i], &recovery->capture->format,
+                                       why);
     if (r == 0 || !wait)
         return r;
     recovery_lose(recovery, r, why);

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "config/config.h"
+#include "config/key.h"
 #include "config/tree.h"
 #include "config/type.h"
 #include "config/value.h"
@@ -78,9 +79,10 @@ static const struct config_key members[] = {
 
 static void append_quoted(char *text, size_t size, const char *value)
 {
+    char escaped[CONFIG_ESCAPE_BYTES];
     text_append(text, size, "\"");
     for (; *value != '\0'; value++)
-        text_append(text, size, "%s%c", *value == '"' || *value == '\\' ? "\\" : "", *value);
+        text_append(text, size, "%s", config_escape(*value, escaped));
     text_append(text, size, "\"");
 }
 

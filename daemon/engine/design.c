@@ -74,7 +74,9 @@ void engine_apply(struct engine *engine, struct engine_response *response, uint6
     fade_destroy(engine->filter.fade);
     engine->filter.fade = fade;
     engine->filter.serial = serial;
-    engine->filter.factor = response->factor;
+    engine->filter.is_none = response->factor == 1;
+    engine->filter.multiplies = !engine->filter.is_none && engine->may_multiply &&
+                                factor_of(&engine->filter.factor, response->factor);
     engine->filter.change++;
     for (unsigned i = 0; i < engine->component_count; i++)
         for (unsigned k = 0; engine_steps[k] != NULL; k++) {

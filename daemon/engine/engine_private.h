@@ -10,6 +10,7 @@
 #include "engine/comparison.h"
 #include "core/clock.h"
 #include "engine/engine.h"
+#include "engine/factor.h"
 #include "engine/step.h"
 #include "gpu/device_private.h"
 #include "transform/transform.h"
@@ -101,7 +102,9 @@ struct engine {
         uint64_t serial;
         uint64_t change;   /* counts the responses that have come into use */
         struct fade *fade; /* into the components' responses; NULL: none */
-        double factor;     /* of samples, if it is nothing else; 1: it changes nothing; negative */
+        bool is_none;      /* it changes nothing */
+        bool multiplies;   /* it is `factor`, which the host may do */
+        struct factor factor;
     } filter;              /* of new frames */
     int event_fd;
     pthread_mutex_t mutex;
@@ -116,7 +119,7 @@ struct engine {
 struct engine_response {
     struct transform_response data[MAX_COMPONENTS][ENGINE_MAX_STEPS];
     struct fade *fade; /* with which it comes into use; NULL: at once */
-    double factor;     /* as engine->filter.factor */
+    double factor;     /* that the chain is; 1: it changes nothing; negative: it is more */
 };
 
 /* Describes the engine for comparison.h, as one that is compared on this device. */

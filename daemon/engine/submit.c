@@ -10,7 +10,6 @@
 
 #include "engine/fade.h"
 #include "engine/corrector.h"
-#include "engine/factor.h"
 
 #define NEUTRAL_CHROMA 128
 
@@ -183,18 +182,15 @@ static void watch_done(struct slot *slot)
     pthread_mutex_unlock(&engine->mutex);
 }
 
-/* ---- frames that nothing changes, or a factor
- * ----------------------------------------------------------- */
+/* ---- frames that nothing changes, or a factor ---------------------------------------------- */
 
 /* Whether the host copies the next frame instead of having it filtered. A device with memory of its
  * own that is sent frames from where they are, or one that reads them there, takes less of the
  * processor's time than a copy would. */
 static bool passes(const struct engine *engine, const struct engine_job *job)
 {
-    struct factor factor;
-    const bool is_simple = engine->filter.factor == 1
-                               ? engine->may_pass
-                               : engine->may_multiply && factor_of(&factor, engine->filter.factor);
+    const bool is_simple =
+        engine->filter.multiplies || (engine->filter.is_none && engine->may_pass);
     return is_simple && engine->filter.fade == NULL &&
            (job->memory == NULL || gpu_device_is_cpu(engine->device)) && !job->is_dispatched &&
            job->correction == NULL && !job_is_shifted(job);
@@ -203,10 +199,8 @@ static bool passes(const struct engine *engine, const struct engine_job *job)
 static void multiply_plane(const struct engine *engine, const struct engine_job *job)
 {
     const struct fftd_plane *plane = &engine->format.plane[0];
-    struct factor factor;
-    factor_of(&factor, engine->filter.factor);
     for (unsigned i = 0; i < plane->rows; i++)
-        factor_multiply(factor, job->out + plane->offset + (size_t)i * plane->stride,
+        factor_multiply(engine->filter.factor, job->out + plane->offset + (size_t)i * plane->stride,
                         job->in[0] + (size_t)i * job->in_stride[0], plane->row_bytes);
 }
 
@@ -216,7 +210,7 @@ static void pass_frame(struct slot *slot)
     struct engine *engine = slot->engine;
     struct waiter *waiter = &engine->waiter;
     const int64_t begun_ns = slot->accounted_ns = clock_now_ns();
-    const bool is_same = engine->filter.factor == 1;
+    const bool is_same = engine->filter.is_none;
     if (!is_same)
         multiply_plane(engine, &slot->job);
     slot->result.copies.passed_bytes = take_planes(&engine->format, &slot->job, slot->job.out,

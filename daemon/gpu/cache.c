@@ -190,6 +190,18 @@ static int create_temporary(int dir_fd, char name[NAME_BYTES])
     return fd < 0 ? -errno : fd;
 }
 
+/* Closes it and gives it its name; or removes it if r is a failure, or this is one. */
+static int end_temporary(int dir_fd, const char *temporary, int fd, const char *name, int r)
+{
+    if (close(fd) < 0 && r == 0)
+        r = -errno;
+    if (r == 0 && renameat(dir_fd, temporary, dir_fd, name) < 0)
+        r = -errno;
+    if (r < 0)
+        unlinkat(dir_fd, temporary, 0);
+    return r;
+}
+
 static int write_entry(int dir_fd, const char *name, const struct cache_header *header,
                        const void *bytes)
 {
@@ -200,13 +212,7 @@ static int write_entry(int dir_fd, const char *name, const struct cache_header *
     int r = write_all(fd, header, sizeof *header);
     if (r == 0)
         r = write_all(fd, bytes, header->size);
-    if (close(fd) < 0 && r == 0)
-        r = -errno;
-    if (r == 0 && renameat(dir_fd, temporary, dir_fd, name) < 0)
-        r = -errno;
-    if (r < 0)
-        unlinkat(dir_fd, temporary, 0);
-    return r;
+    return end_temporary(dir_fd, temporary, fd, name, r);
 }
 
 int cache_write(const char *dir, const char *kind, uint64_t key, const void *bytes, size_t size,
@@ -239,13 +245,7 @@ static int write_whole(int dir_fd, const char *name, const char *text)
     int r = write_all(fd, text, strlen(text));
     if (r == 0 && fsync(fd) < 0)
         r = -errno;
-    if (close(fd) < 0 && r == 0)
-        r = -errno;
-    if (r == 0 && renameat(dir_fd, temporary, dir_fd, name) < 0)
-        r = -errno;
-    if (r < 0)
-        unlinkat(dir_fd, temporary, 0);
-    return r;
+    return end_temporary(dir_fd, temporary, fd, name, r);
 }
 
 int cache_replace(const char *dir, const char *name, const char *text, struct error *why)

@@ -4,6 +4,7 @@
 
 #include <errno.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
 #include <unistd.h>
@@ -23,16 +24,28 @@ void ring_store_name(const char *output, char name[RING_STORE_BYTES])
     snprintf(name, RING_STORE_BYTES, "%s%s%s", RING_STORE_NAME, *output != '\0' ? "-" : "", output);
 }
 
-void ring_store_client_prefix(const char *output, char prefix[RING_STORE_BYTES])
+static void write_client_prefix(const char *output, char prefix[RING_STORE_BYTES])
 {
     snprintf(prefix, RING_STORE_BYTES, "%s%s%s", RING_STORE_CLIENT, output,
              *output != '\0' ? "-" : "");
 }
 
+uint64_t ring_store_client_id(const char *output, const char *name)
+{
+    char prefix[RING_STORE_BYTES];
+    write_client_prefix(output, prefix);
+    const size_t length = strlen(prefix);
+    const char *number = name + length;
+    if (strncmp(name, prefix, length) != 0 || number[strspn(number, "0123456789")] != '\0')
+        return 0;
+    const uint64_t id = strtoull(number, NULL, 10);
+    return id < UINT64_MAX ? id : 0; /* no number could follow, or it does not fit */
+}
+
 static void name_in_store(const struct client *client, char name[RING_STORE_BYTES])
 {
     char prefix[RING_STORE_BYTES];
-    ring_store_client_prefix(client->server->store.output, prefix);
+    write_client_prefix(client->server->store.output, prefix);
     snprintf(name, RING_STORE_BYTES, "%.50s%llu", prefix, (unsigned long long)client->id);
 }
 

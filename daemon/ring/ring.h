@@ -170,9 +170,11 @@ struct ring_store {
     char output[RING_STORE_BYTES - 32]; /* empty: the first one */
 };
 
-/* Write the name of an output's ring, and the prefix of its clients' names. */
+/* Writes the name of an output's ring. */
 void ring_store_name(const char *output, char name[RING_STORE_BYTES]);
-void ring_store_client_prefix(const char *output, char prefix[RING_STORE_BYTES]);
+
+/* Returns the number in the name of an output's client; 0: it is not one that this program gave. */
+uint64_t ring_store_client_id(const char *output, const char *name);
 
 /* To be called before there is a ring or a client. */
 void ring_server_set_store(struct ring_server *server, const struct ring_store *store);

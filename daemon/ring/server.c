@@ -228,22 +228,9 @@ int ring_server_accept(struct ring_server *server, int fd, uid_t uid, struct err
     return 0;
 }
 
-/* 0: the name is not one that this program gave to a client. */
-static uint64_t id_of(const struct ring_store *store, const char *name)
-{
-    char prefix[RING_STORE_BYTES];
-    ring_store_client_prefix(store->output, prefix);
-    const size_t length = strlen(prefix);
-    const char *number = name + length;
-    if (strncmp(name, prefix, length) != 0 || number[strspn(number, "0123456789")] != '\0')
-        return 0;
-    const uint64_t id = strtoull(number, NULL, 10);
-    return id < UINT64_MAX ? id : 0; /* no number could follow, or it does not fit */
-}
-
 int ring_server_adopt(struct ring_server *server, int fd, const char *name, struct error *why)
 {
-    const uint64_t id = id_of(&server->store, name);
+    const uint64_t id = ring_store_client_id(server->store.output, name);
     if (id == 0) {
         close(fd);
         return error_set(why, EINVAL, "frames socket: '%s' is not a client's name", name);

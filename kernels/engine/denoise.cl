@@ -155,17 +155,23 @@ static inline void block_transpose(real *x, local float *scratch)
 #endif
 }
 
-/* Loads a block and transforms it along both axes: number j of lane l then belongs to place j of
- * the transform along x and to place l along y. */
-static inline void block_transform(real *x, global const float *plane, local float *scratch,
-                                   int left, int top)
+/* Transforms a block along both axes: number j of lane l then belongs to place j of the transform
+ * along x and to place l along y. */
+static inline void block_forward(real *x, local float *scratch)
 {
-    block_load(x, plane, left, top);
     for (uint p = 0; p < PARTS; p++)
         TRANSFORM(x + p * BLOCK);
     block_transpose(x, scratch);
     for (uint p = 0; p < PARTS; p++)
         TRANSFORM(x + p * BLOCK);
+}
+
+/* Loads a block and transforms it. */
+static inline void block_transform(real *x, global const float *plane, local float *scratch,
+                                   int left, int top)
+{
+    block_load(x, plane, left, top);
+    block_forward(x, scratch);
 }
 
 static inline void block_inverse(real *x, local float *scratch)

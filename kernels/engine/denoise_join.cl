@@ -118,15 +118,6 @@ static inline void block_fetch(real *x, global const float *plane, int left, int
     }
 }
 
-static inline void block_cosine(real *x, local float *scratch)
-{
-    for (uint p = 0; p < PARTS; p++)
-        TRANSFORM(x + p * BLOCK);
-    block_transpose(x, scratch);
-    for (uint p = 0; p < PARTS; p++)
-        TRANSFORM(x + p * BLOCK);
-}
-
 /* ---- the join ---- */
 
 /* The variance beyond that of noise, from a mean square. */
@@ -188,13 +179,12 @@ static inline void join_block(global const float *samples, global const float *p
 {
     real block[PARTS * BLOCK];
     float remaining = 1;
-    block_load(block, samples, x, y);
-    block_cosine(block, scratch);
+    block_transform(block, samples, scratch, x, y);
     if (has_past) {
         real before[PARTS * BLOCK];
         const float2 moved = vector_of(vectors, samples, past, y, x, scratch);
         block_fetch(before, past, x, y, moved);
-        block_cosine(before, scratch);
+        block_forward(before, scratch);
         remaining =
             block_join(block, before,
                        remaining_at(past_history, y + BLOCK / 2 - moved.x, x + BLOCK / 2 - moved.y),

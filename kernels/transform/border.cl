@@ -17,3 +17,13 @@ static inline int row_of(global const int *map_y, int y)
     y = clamp(y, -RADIUS, (int)(IMAGE_HEIGHT + RADIUS - 1));
     return y < 0 ? map_y[y + PADDED_Y] : y < IMAGE_HEIGHT ? y : map_y[y];
 }
+
+/* Loads the sample at coordinates that these have returned. */
+static inline float one_load(captured image, int x, int y CORRECTION_PARAMETER)
+{
+    float value = sample_load_mapped(image, x, 0, y);
+    if (x >= 0 && y >= 0) {
+        CORRECT(float, value, x, y, READ_ONE)
+    }
+    return value;
+}

@@ -31,15 +31,6 @@ typedef PASTE(uchar, LANES) bytes;
     (CACHED_LOCAL && PRODUCTS == 0 && RADIUS <= 2 && ALIGNED_LOAD && ALIGNED_STORE &&              \
      !CHANGES_SAMPLES)
 
-static inline float one_load(captured image, int x, int y CORRECTION_PARAMETER)
-{
-    float value = sample_load_mapped(image, x, 0, y);
-    if (x >= 0 && y >= 0) {
-        CORRECT(float, value, x, y, READ_ONE)
-    }
-    return value;
-}
-
 /* Loads LANES samples of the image from column x on, which is a multiple of LANES. */
 static inline real inner_load(captured image, global const int *map_x, int x,
                               int y CORRECTION_PARAMETER)

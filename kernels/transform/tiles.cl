@@ -86,23 +86,11 @@ static inline int from_first(int place, int valid)
     return place < valid + RADIUS ? place : place - TILE;
 }
 
-static inline float one_load(const struct pair *pair, int x, int y)
-{
-    float value = sample_load_mapped(pair->image, x, 0, y);
-#if CORRECTIONS
-    if (x >= 0 && y >= 0) {
-        global const float *correction = pair->correction;
-        CORRECT(float, value, x, y, READ_ONE)
-    }
-#endif
-    return value;
-}
-
 /* Loads LANES samples from column x on. The row is one of the image. */
 static inline real group_load(const struct pair *pair, int x, int y)
 {
 #if LANES == 1
-    return one_load(pair, column_of(pair->map_x, x), y);
+    return one_load(pair->image, column_of(pair->map_x, x), y PAIR_CORRECTION);
 #else
     real value;
     if (x >= 0 && x + LANES <= IMAGE_WIDTH && y >= 0) {
@@ -115,7 +103,7 @@ static inline real group_load(const struct pair *pair, int x, int y)
         float lane[LANES];
 #pragma unroll 1 /* a load may have much to do */
         for (int i = 0; i < LANES; i++)
-            lane[i] = one_load(pair, column_of(pair->map_x, x + i), y);
+            lane[i] = one_load(pair->image, column_of(pair->map_x, x + i), y PAIR_CORRECTION);
         value = VLOAD(0, lane);
     }
     return value;

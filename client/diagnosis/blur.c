@@ -30,7 +30,7 @@ static double frequency_of(unsigned place)
     return (place + 0.5) * 0.5 / PROFILE;
 }
 
-/* What is below its own error is taken for that. */
+/* Returns the logarithm of the power, which is taken to be at least its own standard error. */
 static double level_at(const struct detail *detail, size_t at)
 {
     return log(fmax(detail->power[at], sqrt(detail->error[at])) + 1e-9);

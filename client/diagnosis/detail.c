@@ -11,7 +11,7 @@
 #define LOWEST     0.07 /* cycles/pixel of a screen; below it is the scene */
 #define NEAR       1.f  /* grey levels; samples this close to black or white are cut off */
 #define REACH      20.f /* pixels from what is cut off, over which samples count less */
-#define LEAST_LEFT 0.25 /* of a square's weight; a square with less is left out */
+#define LEAST_LEFT 0.25 /* a square is left out if clipping leaves less of its weight */
 #define COLUMNS    12u  /* squares side by side, at most */
 #define ROWS       8u
 
@@ -221,7 +221,7 @@ static void add_square(struct detail *detail, const struct detail_view *view, un
             const double complex f = detail->spectrum[from];
             const double all = creal(f) * creal(f) + cimag(f) * cimag(f);
             const double own = detail->noise[from], pairs = (double)count * (count - 1);
-            /* What two frames have in common has no noise. */
+            /* Noise differs from frame to frame, so products of two frames are free of it. */
             detail->power[at] += (count > 1 ? (all - own) / pairs : all) / variance;
             if (count > 1)
                 detail->error[at] += own * own / count / count / pairs / variance / variance;

@@ -30,8 +30,8 @@ struct detail_shape {
     double angle_deg; /* the direction of the line, 0 .. 180: 0 is to the right, 90 down */
     double gain;      /* the share of the squares that it explains beyond no blur, 0 .. 1 */
     double across;    /* the same of the best line at right angles */
-    double power; /* of the picture before it was blurred, at 0.1 cycles/pixel; that of white noise
-                     is its variance */
+    double power; /* power of the picture before the blur, at 0.1 cycles/pixel, in a scale in which
+                     the power of white noise is its variance */
 };
 
 #define DETAIL_POINTS 6u

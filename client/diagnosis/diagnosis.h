@@ -63,7 +63,7 @@ struct diagnosis_result {
 
 struct diagnosis;
 
-/* What is known about the frames. */
+/* The layout and range of the frames. */
 struct diagnosis_format {
     uint32_t width, height; /* pixels, DIAGNOSIS_MIN_SIDE .. DIAGNOSIS_MAX_SIDE */
     float black, white;     /* the ends of the range, of 0 .. 255: 0 and 255, or 16 and 235 */

@@ -23,13 +23,13 @@
 #define LEAST_CORNER    0.63  /* brighter corners are no shading */
 #define MEASURED_CORNER 0.75  /* the same where the picture moves */
 #define AGREEMENT       0.4   /* how far the half with the least shading agrees with the whole */
-#define LEAST_CLIPPED   0.12  /* of all samples */
+#define LEAST_CLIPPED   0.12  /* share of the samples that are black or white */
 #define DARK            40.   /* mean level */
 #define BRIGHT          215.
 #define LEAST_SHAKE     1.0   /* pixels, RMS */
 #define ROUNDING        0.29  /* standard deviation of the error of whole numbers */
 #define BLUR_ERROR      0.006 /* chosen by tests/bench/diagnose_chains.py */
-#define LEAST_SURE      0.5   /* of the shifts between frames */
+#define LEAST_SURE      0.5   /* share of the shifts between frames that are known well */
 
 static __attribute__((format(printf, 3, 4))) int write_to(char *text, size_t size,
                                                           const char *format, ...)

@@ -53,15 +53,16 @@ struct diagnosis {
 
     struct measured measured;
     struct shake_shift shift[DIAGNOSIS_MAX_FRAMES];
-    struct stripes stripes;         /* column.offset is NULL unless there were two frames */
-    struct noise_sums noise, loose; /* of frames whole pixels apart, and of any others */
+    struct stripes stripes;  /* column.offset is NULL unless there were two frames */
+    struct noise_sums noise; /* from frames that are whole pixels apart */
+    struct noise_sums loose; /* from all other frames */
     struct path_place place[DIAGNOSIS_MAX_FRAMES];
     float *near[NEAR_FRAMES]; /* the last corrected frames: frame i is in i % nears */
     unsigned nears;
     struct detail *captured, *corrected; /* the spectra of frames with and without waves */
     double line_columns, line_rows;      /* lines_deviation, added up over measured.count frames */
     struct shading *shading;
-    struct detail_shape blur; /* of the corrected frames */
+    struct detail_shape blur; /* the blur that was found in the corrected frames */
 };
 
 /* Writes a captured frame, width x height numbers of 0 .. 255. */

@@ -8,9 +8,9 @@
 #define CELLS       120u /* about as many along the smaller side */
 #define RINGS       16u
 #define QUARTERS    4u
-#define BINS        401u /* of a gradient's histogram */
+#define BINS        401u /* number of bins in the histogram of gradients */
 #define MIDDLE      200. /* the bin of no change */
-#define BIN         1e-3 /* of the change of the logarithm from a cell to the next */
+#define BIN         1e-3 /* width of a bin: a change of the logarithm from one cell to the next */
 #define DARK        10.f /* cells closer to black or white are cut off, or nearly */
 #define BRIGHT      245.f
 #define FEWEST      40u  /* gradients of a ring in a quarter; fewer have no median */
@@ -26,7 +26,7 @@ struct shading {
     unsigned cell, columns, rows;
     float *level; /* logarithm of each cell; NaN: cut off */
     uint32_t count[QUARTERS][RINGS][BINS];
-    /* Of frames that were compared: the equations for the powers of r, by least squares. */
+    /* Least-squares equations for the powers of r, summed over the pairs of frames compared. */
     double product[POWERS][POWERS], target[POWERS];
     double moved; /* squared pixels, added up */
 };

@@ -16,7 +16,7 @@ from sensor_msgs.msg import Image
 
 def message(frame):
     """None if the frame was overwritten while it was copied."""
-    height, width = frame.image.shape[:2]  # of a format with luma of its own, 8 bits
+    height, width = frame.image.shape[:2]  # formats with a luma plane of 8 bits only
     image = Image(height=height, width=width, encoding="mono8", step=width,
                   data=frame.image.tobytes())
     # The frame has the time of CLOCK_MONOTONIC, and ROS that of the day.

@@ -12,13 +12,13 @@
 #include <fftd/fftd.h>
 
 #include "capture/y4m.h"
-#include "calibration/average.h"
+#include "common/frames.h"
 #include "core/clock.h"
 #include "daemon.h"
+#include "diagnosis/intake.h"
 
 #define MOST_BYTES  (256u << 20) /* of kept frames, at two bytes a pixel */
 #define PATIENCE_NS 10000000000  /* how long a camera is watched, and a file is waited for */
-#define FEWEST      2u           /* frames, even of a slow camera */
 #define RATE        30.          /* of a file that does not tell its rate */
 
 void diagnose_progress(const struct ctl *ctl, const char *what, unsigned done, unsigned total)
@@ -27,164 +27,82 @@ void diagnose_progress(const struct ctl *ctl, const char *what, unsigned done, u
         fprintf(stderr, "\r%s: %u of %u%s", what, done, total, done >= total ? "\n" : "");
 }
 
-/* Frames on their way into a diagnosis. */
-struct intake {
-    const struct ctl *ctl;
-    struct diagnosis *diagnosis;
-    struct average average; /* turns samples into levels */
-    float *level;
-    unsigned wanted, got;
-};
-
-static void finish_intake(struct intake *intake, struct diagnosis **ret, int code)
-{
-    average_finish(&intake->average);
-    free(intake->level);
-    if (code != 0)
-        diagnosis_destroy(intake->diagnosis);
-    else
-        *ret = intake->diagnosis;
-}
-
-/* captured: the name of the format of captured frames; NULL: that of the frames. */
-static int begin_intake(struct intake *intake, const struct pixels *pixels, const char *captured)
+static int begin(const struct ctl *ctl, struct intake *intake, const struct pixels *pixels,
+                 const char *captured)
 {
     const struct fftd_format *format = pixels->format;
-    const struct ctl *ctl = intake->ctl;
-    const size_t count = (size_t)format->width * format->height;
-    const bool is_limited = pixels->layout->family == FFTD_FAMILY_YUV && !format->full_range;
     if (format->width < DIAGNOSIS_MIN_SIDE || format->height < DIAGNOSIS_MIN_SIDE ||
         format->width > DIAGNOSIS_MAX_SIDE || format->height > DIAGNOSIS_MAX_SIDE)
         return ctl_fail(ctl, EX_DATAERR,
                         "diagnose: the frames have %u x %u pixels: expected %u .. "
                         "%u a side",
                         format->width, format->height, DIAGNOSIS_MIN_SIDE, DIAGNOSIS_MAX_SIDE);
-    int r = average_init(&intake->average, format->width, format->height, captured);
-    const struct diagnosis_format wanted = {.width = format->width,
-                                            .height = format->height,
-                                            .black = is_limited ? 16 : 0,
-                                            .white = is_limited ? 235 : 255,
-                                            .mosaic_step = intake->average.is_mosaic ? 2 : 1};
-    intake->level = malloc(count * sizeof *intake->level);
-    if (r == 0)
-        r = intake->level == NULL ? -ENOMEM : diagnosis_create(&intake->diagnosis, &wanted);
-    if (MOST_BYTES / 2 / count < intake->wanted)
-        intake->wanted =
-            MOST_BYTES / 2 / count < FEWEST ? FEWEST : (unsigned)(MOST_BYTES / 2 / count);
+    const int r = intake_begin(intake, pixels, captured, MOST_BYTES);
     return r == 0 ? 0 : ctl_fail(ctl, EX_OSERR, "diagnose: %s", strerror(-r));
 }
 
-static int take_in(struct intake *intake, const struct pixels *pixels, int64_t captured_ns)
+static int take_in(const struct ctl *ctl, struct intake *intake, const struct pixels *pixels,
+                   uint64_t sequence, int64_t captured_ns)
 {
-    const size_t count = (size_t)intake->average.width * intake->average.height;
-    int r = average_add(&intake->average, pixels, intake->level);
+    const int r = intake_add(intake, pixels, sequence, captured_ns);
     if (r == -EINVAL)
-        return ctl_fail(intake->ctl, EX_TEMPFAIL,
+        return ctl_fail(ctl, EX_TEMPFAIL,
                         "diagnose: the size or format of the frames has changed meanwhile");
-    for (size_t i = 0; i < count; i++)
-        intake->level[i] *= 255;
-    if (r == 0)
-        r = diagnosis_add(intake->diagnosis, intake->level, captured_ns);
-    intake->got += r == 0;
-    diagnose_progress(intake->ctl, "looking at frames", intake->got, intake->wanted);
-    return r == 0 ? 0 : ctl_fail(intake->ctl, EX_OSERR, "diagnose: %s", strerror(-r));
+    diagnose_progress(ctl, "looking at frames", intake->got, intake->wanted);
+    return r == 0 ? 0 : ctl_fail(ctl, EX_OSERR, "diagnose: %s", strerror(-r));
+}
+
+static void finish(struct intake *intake, struct diagnosis **ret, int code)
+{
+    intake_finish(intake);
+    if (code != 0)
+        diagnosis_destroy(intake->diagnosis);
+    else
+        *ret = intake->diagnosis;
 }
 
 /* ---- a daemon ---- */
 
-/* The newest frame of the ring: its number and time. A snapshot does not tell when its frame was
- * captured, so two of these do. */
-struct moment {
-    uint64_t sequence;
-    int64_t captured_ns;
-};
-
-static bool look_at_clock(struct fftd *camera, struct moment *ret)
+static int watch(const struct ctl *ctl, struct intake *intake, sd_bus *bus, struct fftd *camera,
+                 const char *captured)
 {
-    struct fftd_frame frame;
-    if (camera == NULL || fftd_wait(camera, 1000) <= 0 || fftd_frame(camera, &frame) < 0)
-        return false;
-    *ret = (struct moment){frame.sequence, frame.captured_ns};
-    return true;
-}
-
-struct watching {
-    struct intake intake;
-    uint64_t *sequence; /* of each frame that was taken */
-    struct moment first, last;
-    char captured[16];
-};
-
-/* Luma alone has no samples of a mosaic; it is taken as it is. */
-static const char *mosaic_of(const struct watching *watch, const struct pixels *pixels)
-{
-    return pixels->layout->family == FFTD_FAMILY_RGB ? watch->captured : NULL;
-}
-
-static int watch_frames(struct watching *watch, sd_bus *bus, struct fftd *camera)
-{
-    struct intake *intake = &watch->intake;
     const int64_t begin_ns = clock_now_ns();
+    const struct frames_moment first = frames_look_at_clock(camera);
     int code = 0;
-    look_at_clock(camera, &watch->first);
     while (code == 0 && intake->got < intake->wanted &&
-           (intake->got < FEWEST || clock_now_ns() - begin_ns < PATIENCE_NS)) {
+           (intake->got < INTAKE_FEWEST || clock_now_ns() - begin_ns < PATIENCE_NS)) {
         struct shot shot = {0};
-        code = daemon_snapshot(intake->ctl, bus, &shot, true);
+        code = daemon_snapshot(ctl, bus, &shot, true);
         if (code == 0 && intake->diagnosis == NULL)
-            code = begin_intake(intake, &shot.before, mosaic_of(watch, &shot.before));
-        /* A camera that stands delivers the same frame again. */
-        if (code == 0 && (intake->got == 0 || watch->sequence[intake->got - 1] < shot.sequence)) {
-            watch->sequence[intake->got] = shot.sequence;
-            code = take_in(intake, &shot.before, clock_now_ns());
-        }
+            code = begin(ctl, intake, &shot.before, captured);
+        if (code == 0)
+            code = take_in(ctl, intake, &shot.before, shot.sequence, clock_now_ns());
         shot_finish(&shot);
     }
-    look_at_clock(camera, &watch->last);
+    const struct frames_moment last = frames_look_at_clock(camera);
+    if (code == 0)
+        intake_set_times(intake, first, last);
     return code;
-}
-
-/* Gives each frame the time at which it was captured, by its number; the times at which they
- * arrived are kept if there is no better clock. */
-static void set_times(struct watching *watch)
-{
-    const struct moment first = watch->first, last = watch->last;
-    if (first.captured_ns == 0 || last.sequence <= first.sequence ||
-        last.captured_ns <= first.captured_ns)
-        return;
-    const double interval_ns =
-        (double)(last.captured_ns - first.captured_ns) / (double)(last.sequence - first.sequence);
-    for (unsigned i = 0; i < watch->intake.got; i++) {
-        const int64_t frames = (int64_t)(watch->sequence[i] - first.sequence);
-        diagnosis_set_time(watch->intake.diagnosis, i,
-                           first.captured_ns + llround(interval_ns * (double)frames));
-    }
 }
 
 int diagnose_watch(const struct ctl *ctl, unsigned frames, struct diagnosis **ret)
 {
-    struct watching watch = {.intake = {.ctl = ctl, .wanted = frames}};
+    struct intake intake = {.wanted = frames};
     struct fftd *camera = NULL;
     sd_bus *bus = NULL;
-    char dir[PATH_MAX];
+    char dir[PATH_MAX], captured[16];
     int code = daemon_open(ctl, &bus);
     if (code == 0)
-        code = daemon_read_captured(ctl, bus, watch.captured);
+        code = daemon_read_captured(ctl, bus, captured);
     if (code == 0)
         code = ctl_runtime_dir(ctl, dir);
-    watch.sequence = calloc(frames, sizeof *watch.sequence);
-    if (code == 0 && watch.sequence == NULL)
-        code = ctl_fail(ctl, EX_OSERR, "diagnose: out of memory");
     if (code == 0 && fftd_open(&camera, dir) < 0)
         camera = NULL;
     if (code == 0)
-        code = watch_frames(&watch, bus, camera);
-    if (code == 0)
-        set_times(&watch);
+        code = watch(ctl, &intake, bus, camera, captured);
     fftd_close(camera);
     sd_bus_unref(bus);
-    free(watch.sequence);
-    finish_intake(&watch.intake, ret, code);
+    finish(&intake, ret, code);
     return code;
 }
 
@@ -280,7 +198,7 @@ static int read_frame(struct clip_input *input, uint8_t *memory, size_t size, bo
     return got < 0 ? fail_read(input, got) : 0;
 }
 
-static int read_frames(struct intake *intake, struct clip_input *input)
+static int read_frames(const struct ctl *ctl, struct intake *intake, struct clip_input *input)
 {
     struct fftd_format format;
     struct pixels pixels;
@@ -288,30 +206,31 @@ static int read_frames(struct intake *intake, struct clip_input *input)
     int code = read_format(input, &format);
     uint8_t *memory = code == 0 ? malloc(format.frame_bytes) : NULL;
     if (code == 0 && memory == NULL)
-        code = ctl_fail(intake->ctl, EX_OSERR, "diagnose: out of memory");
+        code = ctl_fail(ctl, EX_OSERR, "diagnose: out of memory");
     if (code == 0 && pixels_from_memory(&pixels, &format, memory, format.frame_bytes) < 0)
         code = fail_input(input, "its pixel format is not known");
     if (code == 0)
-        code = begin_intake(intake, &pixels, NULL);
+        code = begin(ctl, intake, &pixels, NULL);
     const double interval_ns =
         format.rate_num > 0 ? 1e9 * format.rate_den / format.rate_num : 1e9 / RATE;
     while (code == 0 && intake->got < intake->wanted) {
         code = read_frame(input, memory, format.frame_bytes, &end);
         if (code != 0 || end)
             break;
-        code = take_in(intake, &pixels, 1 + llround(interval_ns * intake->got));
+        code =
+            take_in(ctl, intake, &pixels, intake->got + 1, 1 + llround(interval_ns * intake->got));
     }
     if (code == 0 && intake->got == 0)
         code = fail_input(input, "it has no whole frame");
     else if (code == 0 && end)
-        diagnose_progress(intake->ctl, "looking at frames", intake->got, intake->got);
+        diagnose_progress(ctl, "looking at frames", intake->got, intake->got);
     free(memory);
     return code;
 }
 
 int diagnose_read(const struct ctl *ctl, const char *path, unsigned frames, struct diagnosis **ret)
 {
-    struct intake intake = {.ctl = ctl, .wanted = frames};
+    struct intake intake = {.wanted = frames};
     struct clip_input input = {.ctl = ctl, .path = path, .fd = STDIN_FILENO};
     const bool is_stdin = strcmp(path, "-") == 0;
     /* A pipe without a writer is opened at once, and then waited for like a mute one. */
@@ -319,9 +238,9 @@ int diagnose_read(const struct ctl *ctl, const char *path, unsigned frames, stru
         input.fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
     if (input.fd < 0)
         return fail_input(&input, strerror(errno));
-    const int code = read_frames(&intake, &input);
+    const int code = read_frames(ctl, &intake, &input);
     if (!is_stdin)
         close(input.fd);
-    finish_intake(&intake, ret, code);
+    finish(&intake, ret, code);
     return code;
 }

@@ -146,7 +146,7 @@ static int read_text(struct saving *saving)
 /* Lets fftd print what a configuration means; with_items: with the values as options. */
 static int ask_meaning(const struct saving *saving, const char *path, bool with_items, char **ret)
 {
-    /* What the daemon has saved is in another file. */
+    /* Values that the daemon has saved must not hide those of this file. */
     char *args[5 + 2 * KEYS + 1] = {"fftd", "--check", "--set=control.allow_save=false"};
     char *set[KEYS] = {NULL}, *file = NULL;
     unsigned count = 3;

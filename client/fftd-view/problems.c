@@ -2,7 +2,6 @@
 
 #include <errno.h>
 #include <limits.h>
-#include <math.h>
 #include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -12,37 +11,26 @@
 
 #include <microhttpd.h>
 
-#include "calibration/average.h"
 #include "common/bus.h"
+#include "common/frames.h"
 #include "common/json.h"
 #include "common/shot.h"
 #include "core/clock.h"
 #include "daemon_bus.h"
-#include "diagnosis/diagnosis.h"
+#include "diagnosis/intake.h"
 #include "pictures/picture.h"
 #include "view_camera.h"
 
 #define FRAMES      90u             /* three seconds at the usual rate */
-#define FEWEST      2u              /* frames, even of a slow camera */
 #define PATIENCE_NS (10 * NS_PER_S) /* how long a camera is watched */
 #define MOST_BYTES  (64u << 20)     /* of kept frames, at two bytes a pixel */
 #define SIDE        320u            /* px of a small picture, at most */
 
-/* The newest frame of the ring. A snapshot does not tell when its frame was captured. */
-struct frame_moment {
-    uint64_t sequence;
-    int64_t captured_ns;
-};
-
 /* What the search's thread uses. */
 struct search {
     struct daemon_bus bus;
-    struct diagnosis *diagnosis;
-    struct average average; /* turns samples into levels */
-    float *level;
-    unsigned wanted, got;
-    uint64_t sequence[FRAMES]; /* of each frame that was taken */
-    char captured[16];         /* the name of the format of captured frames */
+    struct intake intake;
+    char captured[16]; /* the name of the format of captured frames */
 };
 
 struct problems {
@@ -56,70 +44,6 @@ struct problems {
     /* Belongs to the thread while it runs. Its thread is joined before another search. */
     struct search search;
 };
-
-/* ---- frames ---- */
-
-static bool look_at_clock(struct fftd *ring, struct frame_moment *ret)
-{
-    struct fftd_frame frame;
-    if (ring == NULL || fftd_wait(ring, 1000) <= 0 || fftd_frame(ring, &frame) < 0)
-        return false;
-    *ret = (struct frame_moment){frame.sequence, frame.captured_ns};
-    return true;
-}
-
-static int begin_intake(struct search *search, const struct pixels *pixels)
-{
-    const struct fftd_format *format = pixels->format;
-    const size_t count = (size_t)format->width * format->height;
-    const bool is_limited = pixels->layout->family == FFTD_FAMILY_YUV && !format->full_range;
-    const size_t most = MOST_BYTES / 2 / count;
-    search->wanted = most >= FRAMES ? FRAMES : most < FEWEST ? FEWEST : (unsigned)most;
-    /* Luma alone has no samples of a mosaic; it is taken as it is. */
-    int r = average_init(&search->average, format->width, format->height,
-                         pixels->layout->family == FFTD_FAMILY_RGB ? search->captured : NULL);
-    const struct diagnosis_format wanted = {.width = format->width,
-                                            .height = format->height,
-                                            .black = is_limited ? 16 : 0,
-                                            .white = is_limited ? 235 : 255,
-                                            .mosaic_step = search->average.is_mosaic ? 2 : 1};
-    search->level = malloc(count * sizeof *search->level);
-    if (r == 0)
-        r = search->level == NULL ? -ENOMEM : diagnosis_create(&search->diagnosis, &wanted);
-    return r;
-}
-
-static int take_in(struct search *search, const struct shot *shot)
-{
-    const size_t count = (size_t)shot->format.width * shot->format.height;
-    /* A camera that stands still delivers the same frame again. */
-    if (search->got > 0 && search->sequence[search->got - 1] >= shot->sequence)
-        return 0;
-    int r = average_add(&search->average, &shot->before, search->level);
-    for (size_t i = 0; r == 0 && i < count; i++)
-        search->level[i] *= 255;
-    if (r == 0)
-        r = diagnosis_add(search->diagnosis, search->level, clock_now_ns());
-    if (r == 0)
-        search->sequence[search->got++] = shot->sequence;
-    return r;
-}
-
-/* Gives each frame the time at which it was captured, by its number. The times at which frames
- * arrived stay if there is no better clock. */
-static void set_times(struct search *search, struct frame_moment first, struct frame_moment last)
-{
-    if (first.captured_ns == 0 || last.sequence <= first.sequence ||
-        last.captured_ns <= first.captured_ns)
-        return;
-    const double interval_ns =
-        (double)(last.captured_ns - first.captured_ns) / (double)(last.sequence - first.sequence);
-    for (unsigned i = 0; i < search->got; i++) {
-        const int64_t frames = (int64_t)(search->sequence[i] - first.sequence);
-        diagnosis_set_time(search->diagnosis, i,
-                           first.captured_ns + llround(interval_ns * (double)frames));
-    }
-}
 
 /* ---- the thread ---- */
 
@@ -151,10 +75,10 @@ static int take_shot(struct search *search, sd_bus_error *error)
     if (r >= 0)
         r = shot_read(&shot, reply, true);
     sd_bus_message_unref(reply);
-    if (r >= 0 && search->diagnosis == NULL)
-        r = begin_intake(search, &shot.before);
+    if (r >= 0 && search->intake.diagnosis == NULL)
+        r = intake_begin(&search->intake, &shot.before, search->captured, MOST_BYTES);
     if (r >= 0)
-        r = take_in(search, &shot);
+        r = intake_add(&search->intake, &shot.before, shot.sequence, clock_now_ns());
     shot_finish(&shot);
     return r;
 }
@@ -175,7 +99,7 @@ static int read_captured(struct search *search)
 static int watch(struct problems *problems, sd_bus_error *error)
 {
     struct search *search = &problems->search;
-    struct frame_moment first = {0}, last = {0};
+    struct intake *intake = &search->intake;
     struct fftd *ring = NULL;
     const int64_t begin_ns = clock_now_ns();
     int r = daemon_bus_open(&search->bus);
@@ -183,17 +107,17 @@ static int watch(struct problems *problems, sd_bus_error *error)
         r = read_captured(search);
     if (r >= 0 && fftd_open(&ring, search->bus.place) < 0)
         ring = NULL;
-    look_at_clock(ring, &first);
-    search->wanted = FRAMES;
-    while (r >= 0 && search->got < search->wanted &&
-           (search->got < FEWEST || clock_now_ns() - begin_ns < PATIENCE_NS))
-        r = report(problems, "looking at frames", search->got, search->wanted)
+    const struct frames_moment first = frames_look_at_clock(ring);
+    intake->wanted = FRAMES;
+    while (r >= 0 && intake->got < intake->wanted &&
+           (intake->got < INTAKE_FEWEST || clock_now_ns() - begin_ns < PATIENCE_NS))
+        r = report(problems, "looking at frames", intake->got, intake->wanted)
                 ? take_shot(search, error)
                 : -ECANCELED;
-    look_at_clock(ring, &last);
+    const struct frames_moment last = frames_look_at_clock(ring);
     fftd_close(ring);
     if (r >= 0)
-        set_times(search, first, last);
+        intake_set_times(intake, first, last);
     return r < 0 ? r : 0;
 }
 
@@ -316,15 +240,14 @@ static void *run(void *userdata)
     int r = result == NULL ? -ENOMEM : watch(problems, &error);
     daemon_bus_close(&search->bus);
     if (r == 0)
-        r = diagnosis_finish(search->diagnosis, result, report_judging, problems);
-    struct image *answer =
-        r < 0 ? explain(search, r, &error) : write_answer(problems, search->diagnosis, result);
+        r = diagnosis_finish(search->intake.diagnosis, result, report_judging, problems);
+    struct image *answer = r < 0 ? explain(search, r, &error)
+                                 : write_answer(problems, search->intake.diagnosis, result);
     if (answer == NULL)
         answer = image_error(MHD_HTTP_SERVICE_UNAVAILABLE, "out of memory");
     sd_bus_error_free(&error);
-    diagnosis_destroy(search->diagnosis);
-    average_finish(&search->average);
-    free(search->level);
+    diagnosis_destroy(search->intake.diagnosis);
+    intake_finish(&search->intake);
     free(result);
     pthread_mutex_lock(&problems->lock);
     problems->answer = answer;

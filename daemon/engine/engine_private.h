@@ -105,7 +105,7 @@ struct engine {
         bool is_none;      /* it changes nothing */
         bool multiplies;   /* it is `factor`, which the host may do */
         struct factor factor;
-    } filter;              /* of new frames */
+    } filter; /* of new frames */
     int event_fd;
     pthread_mutex_t mutex;
     pthread_cond_t finished;

@@ -159,7 +159,7 @@ lint lint-analyzer:
 # The environment passes LINT_FLAGS on, which keeps the quotes of CPPFLAGS.
 _lint lint-quick _lint-analyzer: export KERNEL_WRITER := $(KERNEL_WRITER)
 _lint lint-quick _lint-analyzer: export LINT_FLAGS = $(CPPFLAGS) $(call pkg-cflags,$(GST_PACKAGES)) $(PIPEWIRE_CFLAGS)
-_lint lint-quick _lint-analyzer: $(BUILD)/generated/kernels.inc $(KERNEL_WRITER)
+_lint lint-quick _lint-analyzer: all $(BUILD)/generated/kernels.inc $(KERNEL_WRITER)
 _lint:
 	@$(call run-suite,lint,3600) --wrap tests/tools/lint.py full
 _lint-analyzer:

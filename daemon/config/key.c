@@ -133,24 +133,6 @@ static bool is_quoted(const struct config_key *key, const char *value)
     return is_word || is_second || !key->type->is_literal;
 }
 
-const char *config_escape(char c, char ret[CONFIG_ESCAPE_BYTES])
-{
-    if ((unsigned char)c < ' ')
-        snprintf(ret, CONFIG_ESCAPE_BYTES, "\\x%02x", (unsigned char)c);
-    else
-        snprintf(ret, CONFIG_ESCAPE_BYTES, "%s%c", c == '"' || c == '\\' ? "\\" : "", c);
-    return ret;
-}
-
-void config_print_quoted(const char *text, FILE *file)
-{
-    char escaped[CONFIG_ESCAPE_BYTES];
-    fputc('"', file);
-    for (; *text != '\0'; text++)
-        fputs(config_escape(*text, escaped), file);
-    fputc('"', file);
-}
-
 static bool is_saved(const struct config *config, const struct config_key *key)
 {
     for (unsigned i = 0; i < CONFIG_SAVED_KEYS; i++)

@@ -25,13 +25,6 @@ int config_key_set(struct config *config, const struct config_key *key, const ch
 void config_key_print(const struct config *config, const struct config_key *key, char *text,
                       size_t size);
 
-/* Writes one character as it stands between quotes in libconfig's syntax, and returns it. */
-#define CONFIG_ESCAPE_BYTES 5
-const char *config_escape(char c, char ret[CONFIG_ESCAPE_BYTES]);
-
-/* Writes a string in libconfig's syntax. */
-void config_print_quoted(const char *text, FILE *file);
-
 /* Returns whether the key has the same value in both. */
 bool config_key_equal(const struct config *a, const struct config *b, const struct config_key *key);
 

@@ -6,7 +6,6 @@
 #include <string.h>
 
 #include "config/config.h"
-#include "config/key.h"
 #include "config/tree.h"
 #include "config/type.h"
 #include "config/value.h"

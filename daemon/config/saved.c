@@ -15,6 +15,7 @@
 
 #include "config/key.h"
 #include "config/tree.h"
+#include "config/value.h"
 #include "gpu/cache.h"
 
 /* ---- where ---- */

@@ -19,6 +19,24 @@ void config_value_expects(const struct config_key *key, char *text, size_t size)
         text_append(text, size, " or %s", key->second_word);
 }
 
+const char *config_escape(char c, char ret[CONFIG_ESCAPE_BYTES])
+{
+    if ((unsigned char)c < ' ')
+        snprintf(ret, CONFIG_ESCAPE_BYTES, "\\x%02x", (unsigned char)c);
+    else
+        snprintf(ret, CONFIG_ESCAPE_BYTES, "%s%c", c == '"' || c == '\\' ? "\\" : "", c);
+    return ret;
+}
+
+void config_print_quoted(const char *text, FILE *file)
+{
+    char escaped[CONFIG_ESCAPE_BYTES];
+    fputc('"', file);
+    for (; *text != '\0'; text++)
+        fputs(config_escape(*text, escaped), file);
+    fputc('"', file);
+}
+
 int config_value_set(void *field, const struct config_key *key, const char *value,
                      const char *origin, struct error *why)
 {

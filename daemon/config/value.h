@@ -1,10 +1,12 @@
-/* One value: the field of a key, wherever it is, from text or from a file.
+/* One value: the field of a key, wherever it is, from text or from a file, and strings as they are
+ * written in files.
  *
  * Threads: any; nothing is kept between calls. */
 #ifndef FFTD_CONFIG_VALUE_H
 #define FFTD_CONFIG_VALUE_H
 
 #include <stddef.h>
+#include <stdio.h>
 
 #include "config/tree.h"
 #include "config/type.h"
@@ -13,6 +15,13 @@
 /* Writes what the key accepts, in words: "a number 0.1 .. 1000 frames/s, or auto". */
 #define CONFIG_EXPECTS_BYTES 360
 void config_value_expects(const struct config_key *key, char *text, size_t size);
+
+/* Writes one character as it stands between quotes in libconfig's syntax, and returns it. */
+#define CONFIG_ESCAPE_BYTES 5
+const char *config_escape(char c, char ret[CONFIG_ESCAPE_BYTES]);
+
+/* Writes a string in libconfig's syntax. */
+void config_print_quoted(const char *text, FILE *file);
 
 /* Sets the field from text. On failure it is unchanged, and the text reads
  * "ORIGIN: key = value: expected ...". -EINVAL, or why a preset cannot be read. */

@@ -99,9 +99,12 @@ gpu-tests = $(filter $(long-gpu-tests),$(call test-programs,gpu)) \
 .PHONY: test-oclgrind ## runs test-gpu on oclgrind, which reports data races and out-of-bounds accesses
 .PHONY: test-valgrind ## checks the unit tests and one run of the daemon for leaks
 
+# Only programs that can start a thread have races for ThreadSanitizer to find. They import
+# pthread_create; the others only compute, and would take most of its time.
+with-threads = $$(nm -ADu $(1) | sed -n 's/: *U pthread_create.*//p')
 test-unit: $(call test-programs,unit) | $(LOCALES)/de_DE.UTF-8
 	@LOCPATH=$(use-locales) $(call run-suite,unit,600) --jobs $$(nproc) \
-	    $(call test-programs,unit)
+	    $(if $(filter thread,$(SAN)),$(call with-threads,$(unit-tests)),$(unit-tests))
 
 test-gpu: $(call test-programs,gpu)
 	@FFTD_DEVICE=$(DEVICE) $(call gpu-suite,gpu,3600) $(gpu-tests)

@@ -32,8 +32,9 @@ static int append_param_help(sd_bus_message *reply, const struct filter_param *p
     if (r >= 0)
         r = sd_bus_message_append(
             reply, "{sv}{sv}{sv}{sv}{sv}{sv}{sv}", "name", "s", param->name, "summary", "s",
-            param->summary, "type", "s", filter_value_type(param), "unit", "s", param->unit,
-            "required", "b", (int)param->required, "expected", "s", limits, "default", "s", value);
+            param->summary, "type", "s", filter_value_type(param), "unit", "s",
+            param->unit != NULL ? param->unit : "", "required", "b", (int)param->required,
+            "expected", "s", limits, "default", "s", value);
     if (r >= 0)
         r = append_limits(reply, param);
     return r < 0 ? r : sd_bus_message_close_container(reply);
@@ -47,7 +48,7 @@ static int append_kind_help(sd_bus_message *reply, const struct filter_kind *kin
         (r = value_append_named_text(reply, "formula", kind->formula)) < 0)
         return r;
     r = value_open_array(reply, "parameters", "a{sv}");
-    for (unsigned i = 0; r >= 0 && i < kind->param_count; i++)
+    for (unsigned i = 0; r >= 0 && i < filter_param_count(kind); i++)
         r = append_param_help(reply, &kind->param[i]);
     return r < 0 ? r : value_close_containers(reply, 4);
 }

@@ -47,7 +47,7 @@ static int append_stage(sd_bus_message *reply, const struct filter_stage *stage)
     if (r < 0 || (r = value_append_named_text(reply, "kind", stage->kind->name)) < 0)
         return r;
     r = value_open_array(reply, "parameters", "{sv}");
-    for (unsigned i = 0; r >= 0 && i < stage->kind->param_count; i++)
+    for (unsigned i = 0; r >= 0 && i < filter_param_count(stage->kind); i++)
         r = filter_stage_has(stage, i) ? append_parameter(reply, stage, i) : 0;
     return r < 0 ? r : value_close_containers(reply, 4);
 }

@@ -49,7 +49,7 @@ void filter_value_limits(char text[FILTER_EXPECTS_BYTES], const struct filter_pa
 char *filter_value_expects(char text[FILTER_EXPECTS_BYTES], const struct filter_param *param)
 {
     filter_value_limits(text, param);
-    if (param->unit[0] != '\0')
+    if (param->unit != NULL)
         text_append(text, FILTER_EXPECTS_BYTES, " %s", param->unit);
     return text;
 }

@@ -22,7 +22,6 @@ const struct filter_kind filter_highpass = {
     .name = "highpass",
     .summary = "keeps what is finer than the cutoff",
     .formula = "H = stop(f / cutoff), dc at f = 0",
-    .param_count = 4,
     .param =
         {
             [HIGHPASS_SHAPE] = SHAPE_PARAM,
@@ -32,9 +31,5 @@ const struct filter_kind filter_highpass = {
         },
     .response = highpass_response,
     .support = highpass_support,
-    .docs =
-        {
-            .scene = "zoneplate",
-            .example = "highpass:cutoff=0.15,dc=1",
-        },
+    .example = "highpass:cutoff=0.15,dc=1",
 };

@@ -20,7 +20,6 @@ const struct filter_kind filter_lowpass = {
     .name = "lowpass",
     .summary = "keeps what is coarser than the cutoff",
     .formula = "H = pass(f / cutoff)",
-    .param_count = 3,
     .param =
         {
             [LOWPASS_SHAPE] = SHAPE_PARAM,
@@ -29,9 +28,5 @@ const struct filter_kind filter_lowpass = {
         },
     .response = lowpass_response,
     .support = lowpass_support,
-    .docs =
-        {
-            .scene = "zoneplate",
-            .example = "lowpass:cutoff=0.15",
-        },
+    .example = "lowpass:cutoff=0.15",
 };

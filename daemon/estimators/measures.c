@@ -37,7 +37,7 @@
 #define MOST_BURNT_OUT  0.5F   /* share of the samples that are white */
 #define LEAST_VISIBLE   0.7    /* share of the details that is not what noise leaves */
 #define LEAST_SHARPNESS 0.055F /* cycles/pixel, as after a blur of 3 pixels */
-#define FLOOR_ERROR     0.15   /* of the estimated noise */
+#define FLOOR_ERROR     0.15   /* relative error of the estimated noise */
 #define LEAST_NOISE     0.01 /* 1/255 of the range; more than the rounding errors of a transform */
 
 struct block {

@@ -1,6 +1,6 @@
 /* undistort: undoes the distortion of a lens in captured frames (warp.h).
  *
- * Of a rectilinear lens, the radial and the tangential part are those of Brown, Close-range camera
+ * The radial and the tangential part of a rectilinear lens are those of Brown, Close-range camera
  * calibration, Photogrammetric Engineering 37(8) (1971). The divisor is that of Claus and
  * Fitzgibbon, CVPR (2005). A fish-eye lens is that of Kannala and Brandt, A generic camera model
  * and calibration method for conventional, wide-angle, and fish-eye lenses, PAMI 28(8) (2006).

@@ -1,5 +1,4 @@
 /* Prints the kinds of filters, and the presets: as text and as JSON. */
-#include <errno.h>
 #include <stdio.h>
 #include <string.h>
 #include <sysexits.h>

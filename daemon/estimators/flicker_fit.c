@@ -1,6 +1,5 @@
 #include "estimators/flicker_fit.h"
 
-#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 

@@ -1,6 +1,5 @@
 #include "estimators/flicker_light.h"
 
-#include <math.h>
 #include <string.h>
 
 #define SHARED        (2 * FLICKER_HARMONICS) /* light without the phase of light[0], and c */

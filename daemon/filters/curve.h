@@ -11,8 +11,6 @@
 #ifndef FFTD_FILTERS_CURVE_H
 #define FFTD_FILTERS_CURVE_H
 
-#include <stdbool.h>
-
 enum curve_kind {
     CURVE_NONE, /* samples are filtered as they are */
     CURVE_LOG,  /* max * ln(1 + sample) / ln(1 + max) */

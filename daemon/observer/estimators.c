@@ -1,7 +1,6 @@
 #include "observer/estimators.h"
 
 #include <errno.h>
-#include <math.h>
 #include <stdlib.h>
 
 #include "observer/blur_noise.h"

@@ -108,7 +108,8 @@ def read_docs(build):
     docs = {name: {"example": example, "scene": "scene", "note": "", "details": ""}
             for name, example in examples.items()}
     for part in TEXT.read_text().split("\n## "):
-        written = re.search(r"\nExample: `[^`]*` with the scene `(\w+)`\. ?(.*)\n\n!.*\n\n!.*\n", part)
+        written = re.search(r"\nExample: `[^`]*` with the scene `(\w+)`\. ?(.*)\n\n!.*\n\n!.*\n",
+                            part)
         name = part.partition("\n")[0]
         if written and name in docs:
             docs[name] |= {"scene": written[1], "note": written[2], "details": part[written.end():]}

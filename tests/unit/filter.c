@@ -299,7 +299,7 @@ static const struct {
     {"sharpen |", {"stage 2: a stage is empty"}},
     {"sharpen | lowpass:cutoff=2", {"stage 2: lowpass: cutoff = 2 is out of range"}},
     {"homomorphic | sharpen | linear-light",
-     {"stage 3: linear-light follows homomorphic", "one curve"}},
+     {"stage 3: the chain has homomorphic already", "one of both"}},
     {"homomorphic:gain=1", {"homomorphic: unknown parameter gain", "expected none"}},
     {"linear-light:gamma=4", {"gamma = 4 is out of range: expected 1 .. 3"}},
     {"sharpen:amount=\x1b[31m", {"amount = '?[31m'"}},

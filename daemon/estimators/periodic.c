@@ -31,6 +31,9 @@
 #define AGREE_EARLY    0.2  /* close waves disturb each other until both are followed [false] */
 #define COHERENT       0.35 /* of a candidate's patches [false] */
 #define COHERENT_LINE  0.9  /* of one that is not yet decided upon [false] */
+#define HARMONIC_2     0.08 /* of the amplitude, from which on it is texture [-] */
+#define HARMONIC_3     0.04 /* [-] */
+#define HARMONIC_SUM   0.1  /* of the weaker amplitude [-] */
 #define SETTLED        2u   /* frames without a new candidate before waves are confirmed [false] */
 #define SETTLED_AGE    8u   /* unless they are that old [false] */
 #define RELATED_AGE    45u  /* frames for which all lines count as relations [-] */
@@ -39,9 +42,9 @@
 #define RELATED        0.15
 
 struct refused {
-    struct texture_line line;
-    bool is_even;  /* it has about that amplitude and phase all over the frame */
-    unsigned left; /* observed frames */
+    struct texture_line line; /* amplitude 0: of a wave that is followed already */
+    bool is_even;             /* it has about that amplitude and phase all over the frame */
+    unsigned left;            /* observed frames */
 };
 
 struct periodic {
@@ -136,10 +139,44 @@ static bool is_strong(const struct periodic *p, const struct track *t)
            amplitude > track_least(t);
 }
 
+/* Whether a wave's sum with others or itself is in the sheet, from which all tracks are
+ * subtracted. */
+static bool has_sum(struct periodic *p, const struct track *t, int multiple, int sign,
+                    const struct track *other, double share)
+{
+    const struct sheet_frequency f = {multiple * t->f.fx + sign * other->f.fx,
+                                      multiple * t->f.fy + sign * other->f.fy};
+    const double least = share * fmin(cabs(t->amplitude), cabs(other->amplitude));
+    /* At zero and at the wave itself there is nothing to be told. */
+    const double dc = 3.0 / p->spectrum.length;
+    return !texture_is_same(f, (struct sheet_frequency){0, 0}, dc, dc) &&
+           !texture_is_same(f, t->f, dc, dc) &&
+           periodic_has_line(&p->spectrum, &p->sheet, p->projection, f, least);
+}
+
 /* Whether neither of two amplitudes is what saturation may leave of the other. */
 static bool is_comparable(double a, double b)
 {
     return fmin(a, b) > COUNTED * fmax(a, b);
+}
+
+/* Whether harmonics of a wave, or its sums with others, are in the sheet though not followed. */
+static bool has_harmonic(struct periodic *p, const struct track *t)
+{
+    if (has_sum(p, t, 1, 1, t, HARMONIC_2) || has_sum(p, t, 2, 1, t, HARMONIC_3))
+        return true;
+    for (unsigned i = 0; i < p->tracks; i++) {
+        const struct track *u = &p->track[i];
+        if (u != t && track_is_line(u) && is_comparable(cabs(t->amplitude), cabs(u->amplitude)) &&
+            (has_sum(p, t, 1, 1, u, HARMONIC_SUM) || has_sum(p, t, 1, -1, u, HARMONIC_SUM)))
+            return true;
+    }
+    return false;
+}
+
+static bool reaches_borders(const struct periodic *p, const struct track *t)
+{
+    return periodic_reaches_borders(&p->sheet, t->f, t->amplitude);
 }
 
 static bool is_supported(const struct periodic *p, const struct track *t)
@@ -198,7 +235,7 @@ static void mark_explained(const struct periodic *p, bool *is_texture)
     struct texture_line known[MAX_REFUSED];
     unsigned count = 0;
     for (unsigned i = 0; i < MAX_REFUSED; i++)
-        if (p->refused[i].left > 0)
+        if (p->refused[i].left > 0 && p->refused[i].line.amplitude > 0)
             known[count++] = p->refused[i].line;
     for (unsigned i = 0; i < p->tracks; i++) {
         const struct track *t = &p->track[i];
@@ -224,9 +261,8 @@ static void refuse_textures(struct periodic *p)
     for (unsigned i = 0; i < p->tracks; i++) {
         const struct track *t = &p->track[i];
         if (!is_texture[i] && is_supported(p, t))
-            is_texture[i] =
-                supported > MOST_WAVES ||
-                (is_ready(p, t) && !periodic_reaches_borders(&p->sheet, t->f, t->amplitude));
+            is_texture[i] = supported > MOST_WAVES ||
+                            (is_ready(p, t) && (has_harmonic(p, t) || !reaches_borders(p, t)));
     }
     for (unsigned i = p->tracks; i-- > 0;)
         if (is_texture[i])
@@ -274,6 +310,15 @@ static bool is_known(const struct periodic *p, struct sheet_frequency f)
     return false;
 }
 
+/* Whether the frame's width does not tell a wave from one that is followed already. */
+static bool is_tracked(const struct periodic *p, struct sheet_frequency f)
+{
+    for (unsigned i = 0; i < p->tracks; i++)
+        if (texture_is_same(p->track[i].f, f, 1.2 / p->sheet.width, 1.2 / p->sheet.height))
+            return true;
+    return false;
+}
+
 static void take_up(struct periodic *p, int64_t captured_ns)
 {
     struct spectrum_peak peak[MAX_NEW * 4];
@@ -287,9 +332,12 @@ static void take_up(struct periodic *p, int64_t captured_ns)
             continue;
         const double coherence =
             periodic_search(&p->spectrum, &p->sheet, p->projection, &t.f, &t.patch_amplitude);
+        const bool is_old = is_tracked(p, t.f);
+        if (is_old)
+            t.patch_amplitude = 0;
         p->track[p->tracks++] = t;
         taken++;
-        if (!(coherence > COHERENT)) {
+        if (is_old || !(coherence > COHERENT)) {
             refuse(p, p->tracks - 1, REFUSED_AGE);
         } else if (coherence > COHERENT_LINE) {
             p->settled = 0;

@@ -4,6 +4,10 @@
 #include <stdlib.h>
 
 #define RANGE         0.8 /* bins of a patch; patches half as far apart as they are long allow 1 */
+/* How far the power of a line must exceed what chance gives, which it does once in 8000 times:
+ * exp(-9). */
+#define CHANCE        9.0
+#define BESIDE        8u /* frequencies with which one is compared */
 /* A strip is judged if this share of its window is visible, of a mean of 0.5, and if it has so many
  * periods of the wave. */
 #define LEAST_STRIP   0.25
@@ -150,6 +154,33 @@ double periodic_search(const struct spectrum *s, const struct sheet *sheet,
     }
     *ret_amplitude = best.amplitude;
     return best.coherence;
+}
+
+bool periodic_has_line(const struct spectrum *s, const struct sheet *sheet,
+                       double complex *projection, struct sheet_frequency f, double least)
+{
+    double power = 0;
+    double count = 0;
+    spectrum_project(s, sheet, &f, 1, projection);
+    for (unsigned i = 0; i < s->count; i++)
+        if (s->patch[i].is_usable) {
+            power += cabs(projection[i]) * cabs(projection[i]);
+            count++;
+        } else {
+            projection[i] = 0;
+        }
+    const double sum = cabs(sum_at(s, projection, 0, 0));
+    /* By chance, the square of the sum is the sum of the squares; overlapping patches double it. */
+    if (count == 0 || sum / count < least || sum * sum < CHANCE * 2 * power)
+        return false;
+    /* Scenery has as much beside the frequency, which a line has not. */
+    double beside = 0;
+    for (unsigned k = 0; k < BESIDE; k++) {
+        const double dx = 2.5 * cos(2 * M_PI * k / BESIDE) / sheet->width;
+        const double dy = 2.5 * sin(2 * M_PI * k / BESIDE) / sheet->height;
+        beside = fmax(beside, cabs(sum_at(s, projection, dx, dy)));
+    }
+    return sum > 2 * beside;
 }
 
 /* The amplitude of what is left of a wave in a strip of the frame, along which a Hann window keeps

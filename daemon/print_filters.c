@@ -1,5 +1,4 @@
 /* Prints the kinds of filters, and the presets: as text and as JSON. */
-#include <errno.h>
 #include <stdio.h>
 #include <string.h>
 #include <sysexits.h>
@@ -35,7 +34,7 @@ static void print_parameter_json(const struct filter_param *param)
     print_entry(true, "name", param->name);
     print_entry(false, "summary", param->summary);
     print_entry(false, "type", filter_value_type(param));
-    print_entry(false, "unit", param->unit);
+    print_entry(false, "unit", param->unit != NULL ? param->unit : "");
     printf(", \"required\": %s", param->required ? "true" : "false");
     print_entry(false, "expected", limits);
     print_entry(false, "default", initial);
@@ -58,7 +57,7 @@ static void print_kind_json(const struct filter_kind *kind)
     print_entry(false, "summary", kind->summary);
     print_entry(false, "formula", kind->formula);
     fputs(", \"parameters\": [", stdout);
-    for (unsigned i = 0; i < kind->param_count; i++) {
+    for (unsigned i = 0; i < filter_param_count(kind); i++) {
         fputs(i > 0 ? ", " : "", stdout);
         print_parameter_json(&kind->param[i]);
     }
@@ -67,10 +66,9 @@ static void print_kind_json(const struct filter_kind *kind)
 
 static void print_parameter(const struct filter_param *param)
 {
-    char limits[FILTER_EXPECTS_BYTES], initial[FILTER_INITIAL_BYTES];
-    filter_value_limits(limits, param);
+    char expected[FILTER_EXPECTS_BYTES], initial[FILTER_INITIAL_BYTES];
     filter_value_initial(initial, param);
-    printf("    %-8s %s%s%s", param->name, limits, *param->unit != '\0' ? " " : "", param->unit);
+    printf("    %-8s %s", param->name, filter_value_expects(expected, param));
     if (param->required)
         fputs(", required", stdout);
     else if (*initial != '\0')
@@ -81,7 +79,7 @@ static void print_parameter(const struct filter_param *param)
 static void print_kind(const struct filter_kind *kind)
 {
     printf("%s: %s\n    %s\n", kind->name, kind->summary, kind->formula);
-    for (unsigned i = 0; i < kind->param_count; i++)
+    for (unsigned i = 0; i < filter_param_count(kind); i++)
         print_parameter(&kind->param[i]);
 }
 

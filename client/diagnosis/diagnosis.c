@@ -231,10 +231,8 @@ static void measure(struct diagnosis *diagnosis, const struct second *second, co
 {
     const struct diagnosis_format *format = &diagnosis->format;
     const struct measures_picture picture = {.samples = luma,
-                                             .is_float = true,
                                              .width = format->width,
                                              .height = format->height,
-                                             .stride = format->width,
                                              .black = format->black,
                                              .white = format->white};
     measurer_measure(second->measurer, &picture, ret);

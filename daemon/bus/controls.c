@@ -33,13 +33,13 @@ static const char *error_name(int result)
 
 static int append_menu(sd_bus_message *reply, const struct capture_control *control)
 {
-    int r = value_open_array(reply, "menu", "(xs)");
-    for (unsigned i = 0; r >= 0 && i < control->entry_count; i++) {
+    value_open_array(reply, "menu", "(xs)");
+    for (unsigned i = 0; i < control->entry_count; i++) {
         char clean[VALUE_TEXT_BYTES];
-        r = sd_bus_message_append(reply, "(xs)", control->entry[i].value,
-                                  value_clean_text(clean, control->entry[i].name));
+        sd_bus_message_append(reply, "(xs)", control->entry[i].value,
+                              value_clean_text(clean, control->entry[i].name));
     }
-    return r < 0 ? r : value_close_containers(reply, 3);
+    return value_close_containers(reply, 3);
 }
 
 static int append_value(sd_bus_message *reply, const struct capture_control *control)
@@ -56,29 +56,26 @@ static int append_value(sd_bus_message *reply, const struct capture_control *con
 static int append_control(sd_bus_message *reply, const struct capture_control *control)
 {
     char clean[VALUE_TEXT_BYTES];
-    int r = sd_bus_message_open_container(reply, 'a', "{sv}");
-    if (r < 0 ||
-        (r = sd_bus_message_append(
-             reply, "{sv}{sv}{sv}{sv}{sv}{sv}{sv}{sv}{sv}", "name", "s", control->name, "label",
-             "s", value_clean_text(clean, control->label), "type", "s",
-             capture_control_type_names[control->type], "minimum", "x", control->minimum, "maximum",
-             "x", control->maximum, "step", "x", control->step, "default", "x", control->initial,
-             "read_only", "b", (int)control->read_only, "inactive", "b", (int)control->inactive)) <
-            0 ||
-        (r = append_value(reply, control)) < 0)
-        return r;
-    if (control->type == CAPTURE_MENU && (r = append_menu(reply, control)) < 0)
-        return r;
+    sd_bus_message_open_container(reply, 'a', "{sv}");
+    sd_bus_message_append(reply, "{sv}{sv}{sv}{sv}{sv}{sv}{sv}{sv}{sv}", "name", "s", control->name,
+                          "label", "s", value_clean_text(clean, control->label), "type", "s",
+                          capture_control_type_names[control->type], "minimum", "x",
+                          control->minimum, "maximum", "x", control->maximum, "step", "x",
+                          control->step, "default", "x", control->initial, "read_only", "b",
+                          (int)control->read_only, "inactive", "b", (int)control->inactive);
+    append_value(reply, control);
+    if (control->type == CAPTURE_MENU)
+        append_menu(reply, control);
     return sd_bus_message_close_container(reply);
 }
 
 static int answer_list(sd_bus_message *call, const struct capture_controls *controls)
 {
     sd_bus_message *reply = NULL;
-    int r = value_begin_reply(&reply, call, "a{sv}");
-    for (unsigned i = 0; r >= 0 && i < controls->count; i++)
-        r = append_control(reply, &controls->control[i]);
-    return value_send_reply(reply, r);
+    value_begin_reply(&reply, call, "a{sv}");
+    for (unsigned i = 0; i < controls->count; i++)
+        append_control(reply, &controls->control[i]);
+    return value_send_reply(reply);
 }
 
 static void on_list(void *context, int result, const char *why,

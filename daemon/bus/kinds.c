@@ -9,17 +9,15 @@
 /* Appends the range or the choices of a parameter as values; `expected` writes them as text. */
 static int append_limits(sd_bus_message *reply, const struct filter_param *param)
 {
-    int r = 0;
     if (filter_value_has_range(param))
         return sd_bus_message_append(reply, "{sv}{sv}", "minimum", "d", param->min, "maximum", "d",
                                      param->max);
     if (param->type != FILTER_CHOICE)
         return 0;
-    if ((r = sd_bus_message_open_container(reply, 'e', "sv")) < 0 ||
-        (r = sd_bus_message_append(reply, "s", "choices")) < 0 ||
-        (r = sd_bus_message_open_container(reply, 'v', "as")) < 0 ||
-        (r = sd_bus_message_append_strv(reply, (char **)param->choices)) < 0)
-        return r;
+    sd_bus_message_open_container(reply, 'e', "sv");
+    sd_bus_message_append(reply, "s", "choices");
+    sd_bus_message_open_container(reply, 'v', "as");
+    sd_bus_message_append_strv(reply, (char **)param->choices);
     return value_close_containers(reply, 2);
 }
 
@@ -28,28 +26,24 @@ static int append_param_help(sd_bus_message *reply, const struct filter_param *p
     char limits[FILTER_EXPECTS_BYTES], value[FILTER_INITIAL_BYTES];
     filter_value_limits(limits, param);
     filter_value_initial(value, param);
-    int r = sd_bus_message_open_container(reply, 'a', "{sv}");
-    if (r >= 0)
-        r = sd_bus_message_append(
-            reply, "{sv}{sv}{sv}{sv}{sv}{sv}{sv}", "name", "s", param->name, "summary", "s",
-            param->summary, "type", "s", filter_value_type(param), "unit", "s", param->unit,
-            "required", "b", (int)param->required, "expected", "s", limits, "default", "s", value);
-    if (r >= 0)
-        r = append_limits(reply, param);
-    return r < 0 ? r : sd_bus_message_close_container(reply);
+    sd_bus_message_open_container(reply, 'a', "{sv}");
+    sd_bus_message_append(reply, "{sv}{sv}{sv}{sv}{sv}{sv}{sv}", "name", "s", param->name,
+                          "summary", "s", param->summary, "type", "s", filter_value_type(param),
+                          "unit", "s", param->unit != NULL ? param->unit : "", "required", "b",
+                          (int)param->required, "expected", "s", limits, "default", "s", value);
+    append_limits(reply, param);
+    return sd_bus_message_close_container(reply);
 }
 
 static int append_kind_help(sd_bus_message *reply, const struct filter_kind *kind)
 {
-    int r = sd_bus_message_open_container(reply, 'a', "{sv}");
-    if (r < 0 || (r = value_append_named_text(reply, "name", kind->name)) < 0 ||
-        (r = value_append_named_text(reply, "summary", kind->summary)) < 0 ||
-        (r = value_append_named_text(reply, "formula", kind->formula)) < 0)
-        return r;
-    r = value_open_array(reply, "parameters", "a{sv}");
-    for (unsigned i = 0; r >= 0 && i < kind->param_count; i++)
-        r = append_param_help(reply, &kind->param[i]);
-    return r < 0 ? r : value_close_containers(reply, 4);
+    sd_bus_message_open_container(reply, 'a', "{sv}");
+    sd_bus_message_append(reply, "{sv}{sv}{sv}", "name", "s", kind->name, "summary", "s",
+                          kind->summary, "formula", "s", kind->formula);
+    value_open_array(reply, "parameters", "a{sv}");
+    for (unsigned i = 0; i < filter_param_count(kind); i++)
+        append_param_help(reply, &kind->param[i]);
+    return value_close_containers(reply, 4);
 }
 
 int method_list_filters(sd_bus_message *call, void *userdata, sd_bus_error *error)
@@ -59,31 +53,23 @@ int method_list_filters(sd_bus_message *call, void *userdata, sd_bus_error *erro
     const struct filter_kind *const *kinds = filter_kinds(&count);
     (void)userdata, (void)error;
 
-    int r = value_begin_reply(&reply, call, "a{sv}");
-    for (unsigned i = 0; r >= 0 && i < count; i++)
-        r = append_kind_help(reply, kinds[i]);
-    return value_send_reply(reply, r);
+    value_begin_reply(&reply, call, "a{sv}");
+    for (unsigned i = 0; i < count; i++)
+        append_kind_help(reply, kinds[i]);
+    return value_send_reply(reply);
 }
 
-struct preset_list {
-    sd_bus_message *reply;
-    int result; /* what sd-bus returned last */
-};
-
-static void append_preset(void *context, const char *name)
+static void append_preset(void *reply, const char *name)
 {
-    struct preset_list *list = context;
-    if (list->result >= 0)
-        list->result = sd_bus_message_append(list->reply, "s", name);
+    sd_bus_message_append(reply, "s", name);
 }
 
 int method_list_presets(sd_bus_message *call, void *userdata, sd_bus_error *error)
 {
-    struct preset_list list = {0};
+    sd_bus_message *reply = NULL;
     (void)userdata, (void)error;
 
-    list.result = value_begin_reply(&list.reply, call, "s");
-    if (list.result >= 0)
-        config_list_presets(append_preset, &list);
-    return value_send_reply(list.reply, list.result);
+    value_begin_reply(&reply, call, "s");
+    config_list_presets(append_preset, reply);
+    return value_send_reply(reply);
 }

@@ -36,17 +36,11 @@ static int answer(struct slow_call *slow, sd_bus_error *error)
     sd_bus_message *reply = NULL;
     if (call->result == -ENOENT)
         return peer_fail(error, BUS_ERROR_INVALID_FILTER, call->why.text);
-    int r = sd_bus_message_new_method_return(slow->message, &reply);
-    if (r >= 0)
-        r = value_append_text(reply, call->summary);
-    if (r >= 0)
-        r = sd_bus_message_append(reply, "s", call->text);
-    if (r >= 0)
-        r = value_append_text(reply, call->result == 0 ? "" : call->why.text);
-    if (r >= 0)
-        r = sd_bus_send(NULL, reply, NULL);
-    sd_bus_message_unref(reply);
-    return r;
+    sd_bus_message_new_method_return(slow->message, &reply);
+    value_append_text(reply, call->summary);
+    sd_bus_message_append(reply, "s", call->text);
+    value_append_text(reply, call->result == 0 ? "" : call->why.text);
+    return value_send(reply);
 }
 
 int method_get_preset(sd_bus_message *message, void *userdata, sd_bus_error *error)

@@ -72,20 +72,20 @@ static int append_saved_file(sd_bus_message *reply, const void *config)
 static int append_saved_keys(sd_bus_message *reply, const void *config)
 {
     const struct config_saved *saved = &(*(const struct config *const *)config)->saved;
-    int r = sd_bus_message_open_container(reply, 'a', "s");
-    for (unsigned i = 0; r >= 0 && i < CONFIG_SAVED_KEYS; i++)
+    sd_bus_message_open_container(reply, 'a', "s");
+    for (unsigned i = 0; i < CONFIG_SAVED_KEYS; i++)
         if (saved->is_used[i])
-            r = sd_bus_message_append(reply, "s", config_saved_names[i]);
-    return r < 0 ? r : sd_bus_message_close_container(reply);
+            sd_bus_message_append(reply, "s", config_saved_names[i]);
+    return sd_bus_message_close_container(reply);
 }
 
 static int append_output_names(sd_bus_message *reply, const void *value)
 {
     const struct config *config = *(const struct config *const *)value;
-    int r = sd_bus_message_open_container(reply, 'a', "s");
-    for (unsigned i = 0; r >= 0 && i < config_output_count(config); i++)
-        r = sd_bus_message_append(reply, "s", config_output_name(config, i));
-    return r < 0 ? r : sd_bus_message_close_container(reply);
+    sd_bus_message_open_container(reply, 'a', "s");
+    for (unsigned i = 0; i < config_output_count(config); i++)
+        sd_bus_message_append(reply, "s", config_output_name(config, i));
+    return sd_bus_message_close_container(reply);
 }
 
 /* The controls that are set whenever the camera is opened, as a configuration has them. */
@@ -107,20 +107,19 @@ static int append_comparison(sd_bus_message *reply, const void *value)
 {
     const struct camera_status *camera = value;
     const struct comparison *comparison = &camera->comparison;
-    int r = sd_bus_message_open_container(reply, 'a', "{sv}");
-    if (r >= 0 && camera->has_comparison)
-        r = sd_bus_message_append(reply, "{sv}{sv}{sv}{sv}{sv}", "device_ms", "d",
-                                  comparison->device_ms, "cpu_ms", "d", comparison->cpu_ms,
-                                  "cpu_is_faster", "b", (int)comparison_favours_cpu(comparison),
-                                  "cpu_is_used", "b", (int)comparison->uses_cpu, "is_automatic",
-                                  "b", (int)comparison->is_automatic);
-    if (r >= 0 && camera->has_comparison)
-        r = value_append_named_text(reply, "device", comparison->device);
-    if (r >= 0 && camera->has_comparison)
-        r = value_append_named_text(reply, "cpu_device", comparison->cpu_device);
-    if (r >= 0 && camera->has_comparison && comparison->problem[0] != '\0')
-        r = value_append_named_text(reply, "problem", comparison->problem);
-    return r < 0 ? r : sd_bus_message_close_container(reply);
+    sd_bus_message_open_container(reply, 'a', "{sv}");
+    if (camera->has_comparison) {
+        sd_bus_message_append(reply, "{sv}{sv}{sv}{sv}{sv}", "device_ms", "d",
+                              comparison->device_ms, "cpu_ms", "d", comparison->cpu_ms,
+                              "cpu_is_faster", "b", (int)comparison_favours_cpu(comparison),
+                              "cpu_is_used", "b", (int)comparison->uses_cpu, "is_automatic", "b",
+                              (int)comparison->is_automatic);
+        value_append_named_text(reply, "device", comparison->device);
+        value_append_named_text(reply, "cpu_device", comparison->cpu_device);
+        if (comparison->problem[0] != '\0')
+            value_append_named_text(reply, "problem", comparison->problem);
+    }
+    return sd_bus_message_close_container(reply);
 }
 
 /* A device that shares the host's memory, as the CPU device does, has no limit of its own. */
@@ -128,14 +127,13 @@ static int append_memory(sd_bus_message *reply, const void *value)
 {
     const struct camera_status *camera = value;
     const struct budget *budget = &camera->budget;
-    int r = sd_bus_message_open_container(reply, 'a', "{st}");
-    if (r >= 0)
-        r = sd_bus_message_append(reply, "{st}{st}", "host", camera->memory.host, "host_limit",
-                                  budget->host);
-    if (r >= 0 && !budget->is_shared && !camera->comparison.uses_cpu)
-        r = sd_bus_message_append(reply, "{st}{st}", "device", camera->memory.device,
-                                  "device_limit", budget->device);
-    return r < 0 ? r : sd_bus_message_close_container(reply);
+    sd_bus_message_open_container(reply, 'a', "{st}");
+    sd_bus_message_append(reply, "{st}{st}", "host", camera->memory.host, "host_limit",
+                          budget->host);
+    if (!budget->is_shared && !camera->comparison.uses_cpu)
+        sd_bus_message_append(reply, "{st}{st}", "device", camera->memory.device, "device_limit",
+                              budget->device);
+    return sd_bus_message_close_container(reply);
 }
 
 /* ---- the filter ---- */
@@ -156,10 +154,10 @@ static int append_wave(sd_bus_message *reply, const struct periodic_report *wave
 
 static int append_waves(sd_bus_message *reply, const struct observer_status *status)
 {
-    int r = value_open_array(reply, "waves", "a{sv}");
-    for (unsigned i = 0; r >= 0 && i < status->found.wave_count; i++)
-        r = append_wave(reply, &status->found.wave[i]);
-    return r < 0 ? r : value_close_containers(reply, 3);
+    value_open_array(reply, "waves", "a{sv}");
+    for (unsigned i = 0; i < status->found.wave_count; i++)
+        append_wave(reply, &status->found.wave[i]);
+    return value_close_containers(reply, 3);
 }
 
 /* The dictionary is empty while no flicker is found. */
@@ -180,20 +178,20 @@ static int append_adaptation(sd_bus_message *reply, const void *value)
     const struct reading *reading = value;
     const struct observer_status *status = &reading->adaptation;
     const bool is_wanted = observer_is_wanted(&status->wanted);
-    int r = sd_bus_message_open_container(reply, 'a', "{sv}");
-    if (r >= 0 && is_wanted)
-        r = sd_bus_message_append(reply, "{sv}", "observed", "t", status->observed);
-    if (r >= 0 && is_wanted && reading->withholds_findings)
-        r = sd_bus_message_append(reply, "{sv}", "withheld", "b", 1);
-    if (r >= 0 && status->wanted.removes_waves && !reading->withholds_findings)
-        r = append_waves(reply, status);
-    if (r >= 0 && status->wanted.removes_flicker && !reading->withholds_findings)
-        r = append_flicker(reply, status);
-    if (r >= 0 && status->wanted.estimates_noise && !reading->withholds_findings)
-        r = sd_bus_message_append(reply, "{sv}", "noise", "d", status->found.noise);
-    if (r >= 0 && status->problem.text[0] != '\0')
-        r = value_append_named_text(reply, "problem", status->problem.text);
-    return r < 0 ? r : sd_bus_message_close_container(reply);
+    sd_bus_message_open_container(reply, 'a', "{sv}");
+    if (is_wanted)
+        sd_bus_message_append(reply, "{sv}", "observed", "t", status->observed);
+    if (is_wanted && reading->withholds_findings)
+        sd_bus_message_append(reply, "{sv}", "withheld", "b", 1);
+    if (status->wanted.removes_waves && !reading->withholds_findings)
+        append_waves(reply, status);
+    if (status->wanted.removes_flicker && !reading->withholds_findings)
+        append_flicker(reply, status);
+    if (status->wanted.estimates_noise && !reading->withholds_findings)
+        sd_bus_message_append(reply, "{sv}", "noise", "d", status->found.noise);
+    if (status->problem.text[0] != '\0')
+        value_append_named_text(reply, "problem", status->problem.text);
+    return sd_bus_message_close_container(reply);
 }
 
 /* ---- counters and times ---- */
@@ -224,58 +222,58 @@ static const struct counter {
 
 static int append_counters(sd_bus_message *reply, const void *reading)
 {
-    int r = sd_bus_message_open_container(reply, 'a', "{st}");
-    for (size_t i = 0; r >= 0 && i < sizeof counters / sizeof counters[0]; i++)
-        r = sd_bus_message_append(reply, "{st}", counters[i].name,
-                                  *(const uint64_t *)((const char *)reading + counters[i].offset));
-    return r < 0 ? r : sd_bus_message_close_container(reply);
+    sd_bus_message_open_container(reply, 'a', "{st}");
+    for (size_t i = 0; i < sizeof counters / sizeof counters[0]; i++)
+        sd_bus_message_append(reply, "{st}", counters[i].name,
+                              *(const uint64_t *)((const char *)reading + counters[i].offset));
+    return sd_bus_message_close_container(reply);
 }
 
 static int append_copies(sd_bus_message *reply, const void *value)
 {
     const struct copy_count *copied = value;
-    int r = sd_bus_message_open_container(reply, 'a', "{s(tt)}");
-    for (unsigned i = 0; r >= 0 && i < COPY_COUNT; i++)
-        r = sd_bus_message_append(reply, "{s(tt)}", camera_copy_names[i], copied[i].times,
-                                  copied[i].bytes);
-    return r < 0 ? r : sd_bus_message_close_container(reply);
+    sd_bus_message_open_container(reply, 'a', "{s(tt)}");
+    for (unsigned i = 0; i < COPY_COUNT; i++)
+        sd_bus_message_append(reply, "{s(tt)}", camera_copy_names[i], copied[i].times,
+                              copied[i].bytes);
+    return sd_bus_message_close_container(reply);
 }
 
 static int append_overhead(sd_bus_message *reply, const void *value)
 {
     const struct time_sum *overhead = value;
-    int r = sd_bus_message_open_container(reply, 'a', "{s(tt)}");
-    for (unsigned i = 0; r >= 0 && i < OVERHEAD_COUNT; i++)
-        r = sd_bus_message_append(reply, "{s(tt)}", overhead_names[i], overhead[i].frames,
-                                  overhead[i].ns);
-    return r < 0 ? r : sd_bus_message_close_container(reply);
+    sd_bus_message_open_container(reply, 'a', "{s(tt)}");
+    for (unsigned i = 0; i < OVERHEAD_COUNT; i++)
+        sd_bus_message_append(reply, "{s(tt)}", overhead_names[i], overhead[i].frames,
+                              overhead[i].ns);
+    return sd_bus_message_close_container(reply);
 }
 
 /* Steps that have taken no time in any frame, or whose device does not report it, are left out. */
 static int append_step_times(sd_bus_message *reply, const void *value)
 {
     const struct time_sum *step = value;
-    int r = sd_bus_message_open_container(reply, 'a', "{s(tt)}");
-    for (unsigned i = 0; r >= 0 && engine_step_name(i) != NULL; i++)
+    sd_bus_message_open_container(reply, 'a', "{s(tt)}");
+    for (unsigned i = 0; engine_step_name(i) != NULL; i++)
         if (step[i].ns > 0)
-            r = sd_bus_message_append(reply, "{s(tt)}", engine_step_name(i), step[i].frames,
-                                      step[i].ns);
-    return r < 0 ? r : sd_bus_message_close_container(reply);
+            sd_bus_message_append(reply, "{s(tt)}", engine_step_name(i), step[i].frames,
+                                  step[i].ns);
+    return sd_bus_message_close_container(reply);
 }
 
 static int append_latency(sd_bus_message *reply, const void *value)
 {
     const struct histogram *latency = value;
-    int r = sd_bus_message_open_container(reply, 'a', "{sa{st}}");
-    for (unsigned i = 0; r >= 0 && i < STAGE_COUNT; i++) {
+    sd_bus_message_open_container(reply, 'a', "{sa{st}}");
+    for (unsigned i = 0; i < STAGE_COUNT; i++) {
         const struct histogram *h = &latency[i];
         const uint64_t mean_ns = h->count > 0 ? h->sum_ns / h->count : 0;
-        r = sd_bus_message_append(reply, "{sa{st}}", camera_stage_names[i], 6, "count", h->count,
-                                  "mean_ns", mean_ns, "p50_ns", histogram_quantile(h, 0.5),
-                                  "p90_ns", histogram_quantile(h, 0.9), "p99_ns",
-                                  histogram_quantile(h, 0.99), "max_ns", h->max_ns);
+        sd_bus_message_append(reply, "{sa{st}}", camera_stage_names[i], 6, "count", h->count,
+                              "mean_ns", mean_ns, "p50_ns", histogram_quantile(h, 0.5), "p90_ns",
+                              histogram_quantile(h, 0.9), "p99_ns", histogram_quantile(h, 0.99),
+                              "max_ns", h->max_ns);
     }
-    return r < 0 ? r : sd_bus_message_close_container(reply);
+    return sd_bus_message_close_container(reply);
 }
 
 /* Clients get one bucket for each octave from 8 us to 8 s, few enough to be stored for years. They
@@ -285,27 +283,25 @@ static int append_latency(sd_bus_message *reply, const void *value)
 
 static int append_buckets(sd_bus_message *reply, const char *name, const struct histogram *h)
 {
-    int r = sd_bus_message_open_container(reply, 'e', "s(tta(tt))");
-    if (r < 0 || (r = sd_bus_message_append(reply, "s", name)) < 0 ||
-        (r = sd_bus_message_open_container(reply, 'r', "tta(tt)")) < 0 ||
-        (r = sd_bus_message_append(reply, "tt", h->count, h->sum_ns)) < 0)
-        return r;
-    r = sd_bus_message_open_container(reply, 'a', "(tt)");
-    for (unsigned octave = FIRST_OCTAVE; r >= 0 && octave <= LAST_OCTAVE; octave++) {
+    sd_bus_message_open_container(reply, 'e', "s(tta(tt))");
+    sd_bus_message_append(reply, "s", name);
+    sd_bus_message_open_container(reply, 'r', "tta(tt)");
+    sd_bus_message_append(reply, "tt", h->count, h->sum_ns);
+    sd_bus_message_open_container(reply, 'a', "(tt)");
+    for (unsigned octave = FIRST_OCTAVE; octave <= LAST_OCTAVE; octave++) {
         const unsigned bucket = octave * HISTOGRAM_BUCKETS_AN_OCTAVE;
-        r = sd_bus_message_append(reply, "(tt)", histogram_edge(bucket),
-                                  histogram_below(h, bucket));
+        sd_bus_message_append(reply, "(tt)", histogram_edge(bucket), histogram_below(h, bucket));
     }
-    return r < 0 ? r : value_close_containers(reply, 3);
+    return value_close_containers(reply, 3);
 }
 
 static int append_histograms(sd_bus_message *reply, const void *value)
 {
     const struct histogram *latency = value;
-    int r = sd_bus_message_open_container(reply, 'a', "{s(tta(tt))}");
-    for (unsigned i = 0; r >= 0 && i < STAGE_COUNT; i++)
-        r = append_buckets(reply, camera_stage_names[i], &latency[i]);
-    return r < 0 ? r : sd_bus_message_close_container(reply);
+    sd_bus_message_open_container(reply, 'a', "{s(tta(tt))}");
+    for (unsigned i = 0; i < STAGE_COUNT; i++)
+        append_buckets(reply, camera_stage_names[i], &latency[i]);
+    return sd_bus_message_close_container(reply);
 }
 
 /* A measure that was not taken is left out. */
@@ -337,11 +333,11 @@ static int append_measures(sd_bus_message *reply, const void *value)
         {"match_score", (double)match->score},
         {"age", m->age},
     };
-    int r = sd_bus_message_open_container(reply, 'a', "{sd}");
-    for (size_t i = 0; r >= 0 && camera->has_measures && i < sizeof values / sizeof *values; i++)
+    sd_bus_message_open_container(reply, 'a', "{sd}");
+    for (size_t i = 0; camera->has_measures && i < sizeof values / sizeof *values; i++)
         if (isfinite(values[i].value))
-            r = sd_bus_message_append(reply, "{sd}", values[i].name, values[i].value);
-    return r < 0 ? r : sd_bus_message_close_container(reply);
+            sd_bus_message_append(reply, "{sd}", values[i].name, values[i].value);
+    return sd_bus_message_close_container(reply);
 }
 
 /* ---- the table ---- */
@@ -446,11 +442,10 @@ int properties_add(struct peer *peer, const char *path)
 static int append_named(sd_bus_message *reply, const struct property *property,
                         const struct reading *reading)
 {
-    int r = sd_bus_message_open_container(reply, 'e', "sv");
-    if (r < 0 || (r = sd_bus_message_append(reply, "s", property->name)) < 0 ||
-        (r = sd_bus_message_open_container(reply, 'v', property->signature)) < 0 ||
-        (r = append_property(reply, property, reading)) < 0)
-        return r;
+    sd_bus_message_open_container(reply, 'e', "sv");
+    sd_bus_message_append(reply, "s", property->name);
+    sd_bus_message_open_container(reply, 'v', property->signature);
+    append_property(reply, property, reading);
     return value_close_containers(reply, 2);
 }
 
@@ -462,20 +457,16 @@ int properties_make_signal(sd_bus_message **ret, struct peer *peer, unsigned out
     sd_bus_message *signal = NULL;
     take_reading(&reading, peer, output);
     peer_object_path(peer, output, path);
-    int r = sd_bus_message_new_signal(peer->bus, &signal, path, "org.freedesktop.DBus.Properties",
-                                      "PropertiesChanged");
-    if (r >= 0)
-        r = sd_bus_message_append(signal, "s", OBJECT_INTERFACE);
-    if (r >= 0)
-        r = sd_bus_message_open_container(signal, 'a', "{sv}");
-    for (; r >= 0 && *names != NULL; names++)
-        for (unsigned i = 0; r >= 0 && i < PROPERTY_COUNT; i++)
+    sd_bus_message_new_signal(peer->bus, &signal, path, "org.freedesktop.DBus.Properties",
+                              "PropertiesChanged");
+    sd_bus_message_append(signal, "s", OBJECT_INTERFACE);
+    sd_bus_message_open_container(signal, 'a', "{sv}");
+    for (; *names != NULL; names++)
+        for (unsigned i = 0; i < PROPERTY_COUNT; i++)
             if (strcmp(properties[i].name, *names) == 0)
-                r = append_named(signal, &properties[i], &reading);
-    if (r >= 0)
-        r = sd_bus_message_close_container(signal);
-    if (r >= 0)
-        r = sd_bus_message_append(signal, "as", 0);
+                append_named(signal, &properties[i], &reading);
+    sd_bus_message_close_container(signal);
+    const int r = sd_bus_message_append(signal, "as", 0);
     if (r >= 0)
         *ret = signal;
     else
@@ -491,9 +482,9 @@ int method_get_stats(sd_bus_message *call, void *userdata, sd_bus_error *error)
     (void)error;
 
     take_reading(&reading, peer, peer_output_of(peer, call));
-    int r = value_begin_reply(&reply, call, "{sv}");
-    for (unsigned i = 0; r >= 0 && i < PROPERTY_COUNT; i++)
+    value_begin_reply(&reply, call, "{sv}");
+    for (unsigned i = 0; i < PROPERTY_COUNT; i++)
         if (properties[i].in_stats)
-            r = append_named(reply, &properties[i], &reading);
-    return value_send_reply(reply, r);
+            append_named(reply, &properties[i], &reading);
+    return value_send_reply(reply);
 }

@@ -12,6 +12,7 @@
 #include <stdlib.h>
 
 #include "bus/slow_call.h"
+#include "bus/value.h"
 #include "config/preset.h"
 #include "core/client_limits.h"
 
@@ -41,14 +42,10 @@ static int answer(struct slow_call *slow, sd_bus_error *error)
     sd_bus_message *reply = NULL;
     if (call->result < 0)
         return peer_fail(error, BUS_ERROR_INVALID_FILTER, call->why.text);
-    int r = sd_bus_message_new_method_return(slow->message, &reply);
-    if (r >= 0)
-        r = sd_bus_message_append_array(reply, 'd', call->magnitude,
-                                        call->count * sizeof call->magnitude[0]);
-    if (r >= 0)
-        r = sd_bus_send(NULL, reply, NULL);
-    sd_bus_message_unref(reply);
-    return r;
+    sd_bus_message_new_method_return(slow->message, &reply);
+    sd_bus_message_append_array(reply, 'd', call->magnitude,
+                                call->count * sizeof call->magnitude[0]);
+    return value_send(reply);
 }
 
 static bool are_frequencies(const double *values, size_t count)

@@ -8,7 +8,6 @@
 #include <string.h>
 
 #include "bus/slow_call.h"
-#include "bus/value.h"
 #include "core/text.h"
 #include "service/log.h"
 

@@ -49,12 +49,10 @@ static int answer(const struct snapshot_call *call)
         r = append_frame(reply, call->fd[0]);
     if (r >= 0)
         r = append_frame(reply, call->fd[1]);
+    value_append_format(reply, &call->format, NULL, call->filter_serial);
+    sd_bus_message_append(reply, "t", call->sequence);
     if (r >= 0)
-        r = value_append_format(reply, &call->format, NULL, call->filter_serial);
-    if (r >= 0)
-        r = sd_bus_message_append(reply, "t", call->sequence);
-    if (r >= 0)
-        r = sd_bus_send(NULL, reply, NULL);
+        return value_send(reply);
     sd_bus_message_unref(reply);
     return r;
 }

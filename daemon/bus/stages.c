@@ -8,14 +8,14 @@
 static int append_kernel(sd_bus_message *reply, const char *name,
                          const struct filter_kernel *kernel)
 {
-    int r = value_open_array(reply, name, "ad");
-    for (unsigned y = 0; r >= 0 && y < kernel->rows; y++) {
+    value_open_array(reply, name, "ad");
+    for (unsigned y = 0; y < kernel->rows; y++) {
         double row[FILTER_KERNEL_SIDE];
         for (unsigned x = 0; x < kernel->columns; x++)
             row[x] = (double)kernel->value[y][x];
-        r = sd_bus_message_append_array(reply, 'd', row, kernel->columns * sizeof row[0]);
+        sd_bus_message_append_array(reply, 'd', row, kernel->columns * sizeof row[0]);
     }
-    return r < 0 ? r : value_close_containers(reply, 3);
+    return value_close_containers(reply, 3);
 }
 
 static int append_parameter(sd_bus_message *reply, const struct filter_stage *stage, unsigned index)
@@ -43,20 +43,20 @@ static int append_parameter(sd_bus_message *reply, const struct filter_stage *st
 /* Appends the kind and the parameters of a stage by name. */
 static int append_stage(sd_bus_message *reply, const struct filter_stage *stage)
 {
-    int r = sd_bus_message_open_container(reply, 'a', "{sv}");
-    if (r < 0 || (r = value_append_named_text(reply, "kind", stage->kind->name)) < 0)
-        return r;
-    r = value_open_array(reply, "parameters", "{sv}");
-    for (unsigned i = 0; r >= 0 && i < stage->kind->param_count; i++)
-        r = filter_stage_has(stage, i) ? append_parameter(reply, stage, i) : 0;
-    return r < 0 ? r : value_close_containers(reply, 4);
+    sd_bus_message_open_container(reply, 'a', "{sv}");
+    sd_bus_message_append(reply, "{sv}", "kind", "s", stage->kind->name);
+    value_open_array(reply, "parameters", "{sv}");
+    for (unsigned i = 0; i < filter_param_count(stage->kind); i++)
+        if (filter_stage_has(stage, i))
+            append_parameter(reply, stage, i);
+    return value_close_containers(reply, 4);
 }
 
 int stages_append(sd_bus_message *reply, const void *value)
 {
     const struct filter_chain *chain = value;
-    int r = sd_bus_message_open_container(reply, 'a', "a{sv}");
-    for (unsigned i = 0; r >= 0 && i < chain->count; i++)
-        r = append_stage(reply, &chain->stage[i]);
-    return r < 0 ? r : sd_bus_message_close_container(reply);
+    sd_bus_message_open_container(reply, 'a', "a{sv}");
+    for (unsigned i = 0; i < chain->count; i++)
+        append_stage(reply, &chain->stage[i]);
+    return sd_bus_message_close_container(reply);
 }

@@ -42,34 +42,36 @@ int value_open_array(sd_bus_message *reply, const char *name, const char *conten
 {
     char signature[16];
     snprintf(signature, sizeof signature, "a%s", contents);
-    int r = sd_bus_message_open_container(reply, 'e', "sv");
-    if (r >= 0)
-        r = sd_bus_message_append(reply, "s", name);
-    if (r >= 0)
-        r = sd_bus_message_open_container(reply, 'v', signature);
-    return r < 0 ? r : sd_bus_message_open_container(reply, 'a', contents);
+    sd_bus_message_open_container(reply, 'e', "sv");
+    sd_bus_message_append(reply, "s", name);
+    sd_bus_message_open_container(reply, 'v', signature);
+    return sd_bus_message_open_container(reply, 'a', contents);
 }
 
 int value_close_containers(sd_bus_message *reply, unsigned count)
 {
     int r = 0;
-    while (r >= 0 && count-- > 0)
+    while (count-- > 0)
         r = sd_bus_message_close_container(reply);
     return r;
 }
 
 int value_begin_reply(sd_bus_message **ret, sd_bus_message *call, const char *contents)
 {
-    int r = sd_bus_message_new_method_return(call, ret);
-    return r < 0 ? r : sd_bus_message_open_container(*ret, 'a', contents);
+    sd_bus_message_new_method_return(call, ret);
+    return sd_bus_message_open_container(*ret, 'a', contents);
 }
 
-int value_send_reply(sd_bus_message *reply, int result)
+int value_send_reply(sd_bus_message *reply)
 {
-    int r = result < 0 ? result : sd_bus_message_close_container(reply);
-    if (r >= 0)
-        r = sd_bus_send(NULL, reply, NULL);
-    sd_bus_message_unref(reply);
+    sd_bus_message_close_container(reply);
+    return value_send(reply);
+}
+
+int value_send(sd_bus_message *message)
+{
+    const int r = sd_bus_send(NULL, message, NULL);
+    sd_bus_message_unref(message);
     return r;
 }
 
@@ -82,47 +84,35 @@ static const char *format_name(uint32_t fourcc)
 
 static int append_planes(sd_bus_message *reply, const struct fftd_format *format)
 {
-    int r = value_open_array(reply, "planes", "a{su}");
-    for (unsigned i = 0; r >= 0 && i < format->plane_count; i++) {
+    value_open_array(reply, "planes", "a{su}");
+    for (unsigned i = 0; i < format->plane_count; i++) {
         const struct fftd_plane *plane = &format->plane[i];
-        r = sd_bus_message_append(reply, "a{su}", 4, "offset", plane->offset, "stride",
-                                  plane->stride, "row_bytes", plane->row_bytes, "rows",
-                                  plane->rows);
+        sd_bus_message_append(reply, "a{su}", 4, "offset", plane->offset, "stride", plane->stride,
+                              "row_bytes", plane->row_bytes, "rows", plane->rows);
     }
-    return r < 0 ? r : value_close_containers(reply, 3);
-}
-
-static int append_captured(sd_bus_message *reply, const struct fftd_format *captured)
-{
-    if (captured->fourcc == 0)
-        return 0;
-    const int r = value_append_named_text(reply, "captured", format_name(captured->fourcc));
-    return r < 0 ? r
-                 : sd_bus_message_append(reply, "{sv}{sv}", "captured_width", "u", captured->width,
-                                         "captured_height", "u", captured->height);
+    return value_close_containers(reply, 3);
 }
 
 int value_append_format(sd_bus_message *reply, const struct fftd_format *format,
                         const struct fftd_format *captured, uint64_t filter_serial)
 {
-    int r = sd_bus_message_open_container(reply, 'a', "{sv}");
-    if (r >= 0 && format->fourcc != 0) {
-        r = sd_bus_message_append(reply, "{sv}{sv}{sv}{sv}{sv}{sv}{sv}", "name", "s",
-                                  format_name(format->fourcc), "fourcc", "u", format->fourcc,
-                                  "width", "u", format->width, "height", "u", format->height,
-                                  "frame_bytes", "u", format->frame_bytes, "rate_num", "u",
-                                  format->rate_num, "rate_den", "u", format->rate_den);
-        if (r >= 0)
-            r = sd_bus_message_append(reply, "{sv}{sv}{sv}{sv}", "primaries", "y",
-                                      format->primaries, "transfer", "y", format->transfer,
-                                      "matrix", "y", format->matrix, "full_range", "b",
-                                      (int)format->full_range);
-        if (r >= 0)
-            r = append_planes(reply, format);
-        if (r >= 0 && captured != NULL)
-            r = append_captured(reply, captured);
-        if (r >= 0 && filter_serial != 0)
-            r = sd_bus_message_append(reply, "{sv}", "filter_serial", "t", filter_serial);
+    sd_bus_message_open_container(reply, 'a', "{sv}");
+    if (format->fourcc != 0) {
+        sd_bus_message_append(reply, "{sv}{sv}{sv}{sv}{sv}{sv}{sv}", "name", "s",
+                              format_name(format->fourcc), "fourcc", "u", format->fourcc, "width",
+                              "u", format->width, "height", "u", format->height, "frame_bytes", "u",
+                              format->frame_bytes, "rate_num", "u", format->rate_num, "rate_den",
+                              "u", format->rate_den);
+        sd_bus_message_append(reply, "{sv}{sv}{sv}{sv}", "primaries", "y", format->primaries,
+                              "transfer", "y", format->transfer, "matrix", "y", format->matrix,
+                              "full_range", "b", (int)format->full_range);
+        append_planes(reply, format);
+        if (captured != NULL && captured->fourcc != 0)
+            sd_bus_message_append(reply, "{sv}{sv}{sv}", "captured", "s",
+                                  format_name(captured->fourcc), "captured_width", "u",
+                                  captured->width, "captured_height", "u", captured->height);
+        if (filter_serial != 0)
+            sd_bus_message_append(reply, "{sv}", "filter_serial", "t", filter_serial);
     }
-    return r < 0 ? r : sd_bus_message_close_container(reply);
+    return sd_bus_message_close_container(reply);
 }

@@ -1,4 +1,8 @@
-/* Values that several methods send. These functions return what sd-bus returns. */
+/* Values that several methods send. These functions return what sd-bus returns.
+ *
+ * sd-bus poisons a message to which something could not be appended for lack of memory: whatever
+ * follows fails, too, up to the sending. Therefore only the last result counts. (A descriptor that
+ * could not be duplicated is the exception: the message goes on without it.) */
 #ifndef FFTD_BUS_VALUE_H
 #define FFTD_BUS_VALUE_H
 
@@ -32,8 +36,9 @@ int value_close_containers(sd_bus_message *reply, unsigned count);
 /* Begins the reply to a call that returns one array. */
 int value_begin_reply(sd_bus_message **ret, sd_bus_message *call, const char *contents);
 
-/* Closes the array and sends the reply, unless `result` is an error, which is then returned. Frees
- * the reply in any case; NULL is allowed. */
-int value_send_reply(sd_bus_message *reply, int result);
+/* Closes the array and sends the reply; and sends a message that is complete. Both free it in any
+ * case; NULL is an error. */
+int value_send_reply(sd_bus_message *reply);
+int value_send(sd_bus_message *message);
 
 #endif

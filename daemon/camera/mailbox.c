@@ -75,11 +75,10 @@ void mailbox_send(struct mailbox *mailbox, struct request *request)
     eventfd_write(mailbox->wake_fd, 1);
 }
 
-bool mailbox_read_desired(struct mailbox *mailbox, struct desired *desired)
+void mailbox_read_desired(struct mailbox *mailbox, struct desired *desired)
 {
     pthread_mutex_lock(&mailbox->lock);
-    bool is_new = mailbox->desired.version != desired->version;
-    if (is_new) {
+    if (mailbox->desired.version != desired->version) {
         for (unsigned i = 0; i < mailbox->output_count; i++) /* before the old ones are dropped */
             filter_chain_hold(&mailbox->desired.output[i].filter);
         filter_chain_hold(&mailbox->desired.source.filter);
@@ -87,7 +86,6 @@ bool mailbox_read_desired(struct mailbox *mailbox, struct desired *desired)
         *desired = mailbox->desired;
     }
     pthread_mutex_unlock(&mailbox->lock);
-    return is_new;
 }
 
 struct request *mailbox_take_requests(struct mailbox *mailbox)

@@ -120,9 +120,9 @@ void mailbox_end_change(struct mailbox *mailbox);
 /* Main thread: hands a request over. */
 void mailbox_send(struct mailbox *mailbox, struct request *request);
 
-/* Camera's thread: updates *desired, which was read before or is zero. False: nothing has changed.
- * Its filters hold their images, so the caller ends with desired_drop. */
-bool mailbox_read_desired(struct mailbox *mailbox, struct desired *desired);
+/* Camera's thread: updates *desired, which was read before or is zero. Its filters hold their
+ * images, so the caller ends with desired_drop. */
+void mailbox_read_desired(struct mailbox *mailbox, struct desired *desired);
 
 /* Camera's thread: the requests that have come since the last call, in order. */
 struct request *mailbox_take_requests(struct mailbox *mailbox);

@@ -48,8 +48,8 @@ static int replace_ring(struct output *output, const struct fftd_format *format,
     const uint32_t generation = old != NULL ? ring_generation(old) + 1 : 1;
     const uint32_t epoch = old != NULL ? ring_epoch(old) : FIRST_EPOCH;
     struct ring *ring;
-    int r = ring_create_with_motion(&ring, format, output->config->output.slots, motion_bytes,
-                                    generation, epoch, first_sequence, why);
+    int r = ring_create(&ring, format, output->config->output.slots, motion_bytes, generation,
+                        epoch, first_sequence, why);
     if (r < 0)
         return r;
     ring_set_checksum(ring, output->config->output.checksum);

@@ -18,7 +18,6 @@
 #define FFTD_CAPTURE_CAPTURE_H
 
 #include <stdbool.h>
-#include <stddef.h>
 #include <stdint.h>
 
 #include "core/error.h"

@@ -17,7 +17,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "capture/pace.h"
 #include "capture/openers.h"
 #include "capture/v4l2_buffers.h"
 #include "capture/v4l2_control.h"

@@ -8,7 +8,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "capture/pace.h"
 #include "capture/v4l2_device.h"
 #include "capture/v4l2_negotiate.h"
 #include "core/text.h"

@@ -15,7 +15,6 @@
 
 #include "config/dirs.h"
 #include "config/png.h"
-#include "core/text.h"
 
 #define MAX_IMAGES     256         /* in memory; a chain has at most 32 */
 #define IDLE_IMAGES    16          /* kept although no chain holds them */

@@ -16,7 +16,6 @@
 
 /* ---- from a file ---- */
 
-/* The summary may be NULL. */
 static int apply_preset_member(struct filter_chain *chain, char *summary,
                                const struct config_tree *tree, const config_setting_t *setting,
                                struct error *why)
@@ -40,7 +39,8 @@ static int apply_preset_member(struct filter_chain *chain, char *summary,
     return r < 0 ? error_prefix(why, -r, "%s: filter", origin) : 0;
 }
 
-static int load_file(struct filter_chain *ret, char *summary, const char *path, struct error *why)
+int config_load_preset_file(struct filter_chain *ret, char *summary, const char *path,
+                            struct error *why)
 {
     struct config_tree tree;
     int r = config_tree_init(&tree, path, why);
@@ -61,11 +61,6 @@ static int load_file(struct filter_chain *ret, char *summary, const char *path, 
     return r;
 }
 
-int config_load_preset_file(struct filter_chain *ret, const char *path, struct error *why)
-{
-    return load_file(ret, NULL, path, why);
-}
-
 /* ---- by name ---- */
 
 bool config_is_name(const char *text)
@@ -82,7 +77,7 @@ int config_load_preset(struct filter_chain *ret, char summary[CONFIG_SUMMARY_BYT
     char path[CONFIG_PATH_BYTES];
     config_find_dirs(&dirs, "FFTD_PRESET_DIR", "presets");
     if (config_is_name(name) && config_find_in_dirs(&dirs, name, SUFFIX, path))
-        return load_file(ret, summary, path, why);
+        return config_load_preset_file(ret, summary, path, why);
     return config_fail_unknown(&dirs, "preset", name, SUFFIX, why);
 }
 

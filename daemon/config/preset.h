@@ -28,7 +28,8 @@ int config_load_preset(struct filter_chain *ret, char summary[CONFIG_SUMMARY_BYT
 void config_list_presets(void (*visit)(void *context, const char *name), void *context);
 
 /* Reads the chain of a preset file. Its keys are `filter`, as in a configuration, and `summary`,
- * one line about it. */
-int config_load_preset_file(struct filter_chain *ret, const char *path, struct error *why);
+ * one line about it, which may be NULL here. */
+int config_load_preset_file(struct filter_chain *ret, char *summary, const char *path,
+                            struct error *why);
 
 #endif

@@ -7,7 +7,6 @@
 
 #include <libconfig.h>
 #include <stdbool.h>
-#include <stddef.h>
 
 #include "core/error.h"
 #include "filters/filter.h"

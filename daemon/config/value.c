@@ -3,7 +3,6 @@
 #include "config/value.h"
 
 #include <errno.h>
-#include <stdio.h>
 
 #include "core/secret.h"
 #include "core/text.h"

@@ -12,7 +12,7 @@
 
 #include "core/text.h"
 
-#define H273_UNSPECIFIED              2 /* of ITU-T H.273's primaries, transfer and matrix alike */
+#define H273_UNSPECIFIED              2 /* in ITU-T H.273's tables of primaries, transfer and matrix */
 
 #define KIND_OF_GREY(bits)            ((bits) > 8 ? SAMPLE_U16 : SAMPLE_U8)
 #define KIND_OF_YUV(bits)             SAMPLE_U8

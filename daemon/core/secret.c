@@ -6,7 +6,8 @@
 
 #define SPACES     " \t\r\n"
 #define NAME_CHARS "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_.:%-"
-/* Of a longer name the end counts, so that the time for a text grows with its length only. */
+/* Only the end of a longer name is compared, so that the time for a text grows with its length
+ * only. */
 #define MAX_NAME   64
 /* Shorter parts of a secret are everywhere in other words. */
 #define LEAST_PART 3

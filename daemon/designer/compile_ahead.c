@@ -120,7 +120,7 @@ static void compile_all(struct work *work)
     struct error why;
     compile(work, &chain);
     for (unsigned i = 0; i < count; i++)
-        if (filter_chain_parse(&chain, kinds[i]->docs.example, &why) == 0)
+        if (filter_chain_parse(&chain, kinds[i]->example, &why) == 0)
             compile(work, &chain);
     config_list_presets(compile_preset, work);
 }

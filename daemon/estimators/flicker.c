@@ -9,32 +9,31 @@
 #include "estimators/flicker_fit.h"
 #include "estimators/flicker_rows.h"
 
-#define WINDOW_NS    (3000 * NS_PER_MS) /* of the history */
+#define WINDOW_NS    (3000 * NS_PER_MS) /* length of the history */
 #define GAP_NS       (1000 * NS_PER_MS) /* between frames, after which the history is useless */
 /* Where a comment gives no other reason, a threshold was chosen on the clips of
  * tests/unit/flicker.c, by its figures with FFTD_TEST_CLIPS=all. */
 #define MIN_FRAMES   4u
 #define START_STEPS  10u
 #define STEPS        4u
-#define DEVIATION    0.01 /* of the light's frequency, mains and clock */
+#define DEVIATION    0.01 /* relative error of the light's frequency, due to mains and clock */
 #define MIN_PERIODS  0.15 /* per height of the frame */
 #define MAX_PERIODS  9.0  /* of ROWS_BINS bins: 7 bins each */
 #define LONG_PERIODS 0.8
 #define PERIODS      53u  /* tried */
-#define TRIED        12u  /* frames */
 #define FINE         0.01 /* periods: how well the best is known */
-#define FOUND        0.8  /* of the squares explained, to begin */
+#define FOUND        0.8  /* begins if this share of the squares is explained */
 #define FOUND_FEW    0.9  /* by fewer than FEW_FRAMES */
 #define FOUND_SLOW   0.95
 #define SUSPECTED    0.6 /* of the squares explained, without any other condition */
 #define FEW_FRAMES   7u
-#define LOST         0.3  /* of the squares explained, to end */
+#define LOST         0.3  /* ends if less than this share of the squares is explained */
 #define SLOW         0.15 /* of the light's squares change, as of bands that hardly move */
 #define ERROR_ON     0.05 /* of the light in the newest frame, relative, to begin and to end */
 #define ERROR_OFF    0.3
 #define MIN_RADIUS   0.0015 /* of the fundamental */
 #define PATIENCE     4u     /* frames without flicker until it has ended */
-#define SURE_HZ      0.7    /* of the phases at a frequency, length of their mean */
+#define SURE_HZ      0.7    /* least length of the mean phasor at a frequency that is known */
 #define STEP_HZ      0.1
 #define WIDE_HZ      0.25
 #define MAX_HZ       1000.0
@@ -56,16 +55,6 @@ int flicker_create(struct flicker **ret, unsigned width, unsigned height,
 {
     static const struct flicker_options estimated;
     const struct flicker_options *wanted = options != NULL ? options : &estimated;
-    if (wanted->line_time_us != 0 && !(wanted->line_time_us >= 1 && wanted->line_time_us <= 1000))
-        return error_set(why, EINVAL,
-                         "a line time of %g us is not possible: expected 1 .. 1000, or 0 to "
-                         "estimate it",
-                         wanted->line_time_us);
-    if (wanted->frequency_hz != 0 && !(wanted->frequency_hz >= 20 && wanted->frequency_hz <= 1000))
-        return error_set(why, EINVAL,
-                         "light that flickers at %g Hz is not expected: 20 .. 1000, or 0 to "
-                         "estimate it",
-                         wanted->frequency_hz);
     struct flicker *f = calloc(1, sizeof *f);
     if (f == NULL)
         return error_set(why, ENOMEM, "out of memory for the estimator of flicker");
@@ -108,7 +97,7 @@ static double search(const struct flicker *f, double *ret_share)
     double best = 0, found = MIN_PERIODS;
     for (unsigned i = 0; i < PERIODS; i++) {
         const double periods = MIN_PERIODS + (MAX_PERIODS - MIN_PERIODS) * i / (PERIODS - 1);
-        const double score = fit_explained(f->rows, periods / height, TRIED, 2);
+        const double score = fit_explained(f->rows, periods / height);
         if (score > best) {
             best = score;
             found = periods;
@@ -118,7 +107,7 @@ static double search(const struct flicker *f, double *ret_share)
         const double before = found, step = 0.1 / (1u << i);
         for (int side = -1; side <= 1; side += 2) {
             const double tried = fmax(before + side * step, 0.8 * MIN_PERIODS);
-            const double score = fit_explained(f->rows, tried / height, TRIED, 2);
+            const double score = fit_explained(f->rows, tried / height);
             if (score > best) {
                 best = score;
                 found = tried;
@@ -225,7 +214,7 @@ static bool start(struct flicker *f, double rows_cycles, const struct light_opti
     f->fit.cost = INFINITY;
     for (unsigned i = 0; i < (is_long ? 3 : 1); i++) {
         struct light_fit fit;
-        if (!fit_start(f->rows, factors[i] * rows_cycles, ROWS_FRAMES, &fit))
+        if (!fit_start(f->rows, factors[i] * rows_cycles, &fit))
             continue;
         light_improve(&fit, f->rows, options, START_STEPS);
         if (fit.cost < f->fit.cost)
@@ -258,7 +247,7 @@ static void follow(struct flicker *f)
         if (!is_given && !f->is_on)
             rows_cycles = search(f, &share);
         else if (!f->is_on)
-            share = fit_explained(f->rows, rows_cycles, TRIED, 2);
+            share = fit_explained(f->rows, rows_cycles);
         f->model.is_suspected = share >= SUSPECTED;
         if (f->rows->count < MIN_FRAMES)
             return;

@@ -33,7 +33,8 @@ struct flicker_report {
 };
 
 /* For frames of at least MOTION_MIN_SIZE (motion.h) in both directions. options: NULL for zeros.
- * line_time_us: 0 or 1 .. 1000; frequency_hz: 0 or 20 .. 1000. -EINVAL, -ENOMEM. */
+ * line_time_us must be 0 or 1 .. 1000, and frequency_hz 0 or 20 .. 1000. -EINVAL: the frames are
+ * too small; -ENOMEM. */
 int flicker_create(struct flicker **ret, unsigned width, unsigned height,
                    const struct flicker_options *options, struct error *why);
 void flicker_destroy(struct flicker *f); /* NULL is allowed */

@@ -1,6 +1,5 @@
 #include "estimators/flicker_fit.h"
 
-#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -9,6 +8,7 @@
  * relative to one sample. */
 #define HOLD_OFFSET 0.3
 #define FEWEST_BINS 8u
+#define TRIED       12u /* frames in which row periods are tried */
 #define OUTLIER     0.3 /* of the radius */
 
 /* One history, bin by bin. */
@@ -19,26 +19,13 @@ struct scene {
     double solution[ROWS_FRAMES][COLUMNS];
 };
 
-static double complex turned(double cycles)
-{
-    const double phase = 2 * M_PI * (cycles - floor(cycles));
-    return cos(phase) + sin(phase) * I;
-}
-
-/* What the mean over a bin leaves of a wave. */
-static double attenuation(const struct rows *rows, double rows_cycles)
-{
-    const double one = sin(M_PI * rows_cycles);
-    return fabs(one) < 1e-9 ? 1 : sin(M_PI * rows_cycles * rows->bin_px) / (one * rows->bin_px);
-}
-
 static void fill_columns(struct scene *scene, const struct rows *rows, double rows_cycles,
                          int first, int end)
 {
     for (int bin = first; bin < end; bin++) {
         double *column = scene->column[(unsigned)bin % ROWS_RING];
-        const double complex wave = attenuation(rows, rows_cycles) *
-                                    turned(rows_cycles * ((bin + 0.5) * rows->bin_px - 0.5));
+        const double complex wave = rows_attenuation(rows, rows_cycles) *
+                                    rows_phasor(rows_cycles * ((bin + 0.5) * rows->bin_px - 0.5));
         column[0] = creal(wave);
         column[1] = -cimag(wave);
         column[2] = 1;
@@ -187,11 +174,10 @@ static void fit_history(const struct rows *rows, double rows_cycles, unsigned fr
         ret->amplitude[i] = scene.solution[i][0] + scene.solution[i][1] * I;
 }
 
-double fit_explained(const struct rows *rows, double rows_cycles, unsigned frames,
-                     unsigned bin_step)
+double fit_explained(const struct rows *rows, double rows_cycles)
 {
     struct fit fit;
-    fit_history(rows, rows_cycles, frames, bin_step, 1, &fit);
+    fit_history(rows, rows_cycles, TRIED, 2, 1, &fit);
     return fit.without > 0 ? 1 - fit.with / fit.without : 0;
 }
 
@@ -237,13 +223,13 @@ static bool circle_once(const struct fit *fit, const bool *is_used, double compl
     return true;
 }
 
-bool fit_start(const struct rows *rows, double rows_cycles, unsigned frames, struct light_fit *ret)
+bool fit_start(const struct rows *rows, double rows_cycles, struct light_fit *ret)
 {
     bool is_used[ROWS_FRAMES];
     struct fit fit;
     double complex centre;
     double radius = 0;
-    fit_history(rows, rows_cycles, frames, 1, 3, &fit);
+    fit_history(rows, rows_cycles, ROWS_FRAMES, 1, 3, &fit);
     for (unsigned i = 0; i < fit.frames; i++)
         is_used[i] = true;
     for (unsigned pass = 0; pass < 3; pass++) {

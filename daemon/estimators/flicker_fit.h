@@ -14,12 +14,11 @@
 #include "estimators/flicker_light.h"
 #include "estimators/flicker_rows.h"
 
-/* The share of the squares that waves of that row period explain in the newest frames, using every
- * bin_step-th bin. */
-double fit_explained(const struct rows *rows, double rows_cycles, unsigned frames,
-                     unsigned bin_step);
+/* Returns the share of the squares that waves of that row period explain in every second bin of the
+ * newest frames. */
+double fit_explained(const struct rows *rows, double rows_cycles);
 
-/* Fills the light and the phases of the newest frames. False if they do not determine a circle. */
-bool fit_start(const struct rows *rows, double rows_cycles, unsigned frames, struct light_fit *ret);
+/* Fills the light and the phases of all frames. False if they do not determine a circle. */
+bool fit_start(const struct rows *rows, double rows_cycles, struct light_fit *ret);
 
 #endif

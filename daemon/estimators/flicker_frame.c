@@ -77,8 +77,7 @@ static void follow_phase(struct flicker_frame *f, double phase)
 
 static void start(struct flicker_frame *f, const struct light_options *options)
 {
-    if (f->rows->count < MIN_FRAMES ||
-        !fit_start(f->rows, options->prior->rows_cycles, ROWS_FRAMES, &f->fit))
+    if (f->rows->count < MIN_FRAMES || !fit_start(f->rows, options->prior->rows_cycles, &f->fit))
         return;
     memcpy(f->fit.light, options->prior->light, sizeof f->fit.light);
     light_improve(&f->fit, f->rows, options, START_STEPS);

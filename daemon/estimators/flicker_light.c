@@ -1,6 +1,5 @@
 #include "estimators/flicker_light.h"
 
-#include <math.h>
 #include <string.h>
 
 #define SHARED        (2 * FLICKER_HARMONICS) /* light without the phase of light[0], and c */
@@ -17,19 +16,6 @@
 
 /* Expected, of the fundamental. */
 static const double harmonic[FLICKER_HARMONICS] = {1, 0.3, 0.12, 0.05};
-
-static double complex turned(double cycles)
-{
-    const double phase = 2 * M_PI * (cycles - floor(cycles));
-    return cos(phase) + sin(phase) * I;
-}
-
-/* What the mean over a bin leaves of a wave. */
-static double attenuation(const struct rows *rows, double rows_cycles)
-{
-    const double one = sin(M_PI * rows_cycles);
-    return fabs(one) < 1e-9 ? 1 : sin(M_PI * rows_cycles * rows->bin_px) / (one * rows->bin_px);
-}
 
 /* The light in a bin: the values of its waves, their sum and its slope per cycle. */
 struct shine {
@@ -48,10 +34,10 @@ static struct view view_of(const struct light_fit *fit, const struct rows *rows,
 {
     struct view view;
     const double row = (frame->first_bin + 0.5) * rows->bin_px + frame->offset_px - 0.5;
-    view.first = turned(phase + fit->rows_cycles * row);
-    view.step = turned(fit->rows_cycles * rows->bin_px);
+    view.first = rows_phasor(phase + fit->rows_cycles * row);
+    view.step = rows_phasor(fit->rows_cycles * rows->bin_px);
     for (unsigned h = 0; h < FLICKER_HARMONICS; h++)
-        view.attenuation[h] = attenuation(rows, (h + 1) * fit->rows_cycles);
+        view.attenuation[h] = rows_attenuation(rows, (h + 1) * fit->rows_cycles);
     return view;
 }
 
@@ -253,7 +239,7 @@ static unsigned add_bin(struct equations *e, const struct light_fit *fit, const 
         if (!fit->frame[i].is_lit || !rows_is_valid(rows, frame, bin))
             continue;
         const double row = (bin + 0.5) * rows->bin_px + frame->offset_px - 0.5;
-        const double complex phasor = turned(fit->frame[i].phase + fit->rows_cycles * row);
+        const double complex phasor = rows_phasor(fit->frame[i].phase + fit->rows_cycles * row);
         const struct shine shine = shine_of(fit, view, phasor);
         column[0] = shine.re[0];
         for (unsigned h = 1; h < FLICKER_HARMONICS; h++) {

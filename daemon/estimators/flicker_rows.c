@@ -1,7 +1,6 @@
 #include "estimators/flicker_rows.h"
 
 #include <errno.h>
-#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 

@@ -7,6 +7,8 @@
 #ifndef FFTD_ESTIMATORS_FLICKER_ROWS_H
 #define FFTD_ESTIMATORS_FLICKER_ROWS_H
 
+#include <complex.h>
+#include <math.h>
 #include <stdbool.h>
 #include <stdint.h>
 
@@ -45,7 +47,7 @@ struct rows {
     float *last;      /* the last frame's samples */
     bool is_whole;    /* the newest sums are over all columns */
     double *sum[2];   /* over the logarithms of rows, last and new: height + 1 */
-    unsigned *bad[2]; /* rows that are too dark or too bright, added up likewise */
+    unsigned *bad[2]; /* for the same sums: how many rows are too dark or too bright */
 };
 
 int rows_create(struct rows **ret, unsigned width, unsigned height, struct error *why);
@@ -66,6 +68,19 @@ static inline bool rows_is_valid(const struct rows *rows, const struct rows_fram
 {
     return bin >= frame->first_bin && bin < frame->first_bin + (int)frame->bins &&
            frame->serial >= rows->since[(unsigned)bin % ROWS_RING];
+}
+
+static inline double complex rows_phasor(double cycles)
+{
+    const double phase = 2 * M_PI * (cycles - floor(cycles));
+    return cos(phase) + sin(phase) * I;
+}
+
+/* Returns the share of a wave's amplitude that is left in the mean over a bin. */
+static inline double rows_attenuation(const struct rows *rows, double rows_cycles)
+{
+    const double one = sin(M_PI * rows_cycles);
+    return fabs(one) < 1e-9 ? 1 : sin(M_PI * rows_cycles * rows->bin_px) / (one * rows->bin_px);
 }
 
 #endif

@@ -37,7 +37,7 @@
 #define MOST_BURNT_OUT  0.5F   /* share of the samples that are white */
 #define LEAST_VISIBLE   0.7    /* share of the details that is not what noise leaves */
 #define LEAST_SHARPNESS 0.055F /* cycles/pixel, as after a blur of 3 pixels */
-#define FLOOR_ERROR     0.15   /* of the estimated noise */
+#define FLOOR_ERROR     0.15   /* relative error of the estimated noise */
 #define LEAST_NOISE     0.01 /* 1/255 of the range; more than the rounding errors of a transform */
 
 struct block {
@@ -70,12 +70,6 @@ struct measurer {
 
 /* ---- patches ---- */
 
-static float sample_at(const struct measures_picture *picture, size_t index)
-{
-    return picture->is_float ? ((const float *)picture->samples)[index]
-                             : (float)((const uint8_t *)picture->samples)[index];
-}
-
 /* Where patch `number` of `count` begins: they are spread evenly, and touch both edges. */
 static size_t patch_origin(uint32_t length, unsigned side, unsigned number, unsigned count)
 {
@@ -89,14 +83,14 @@ static void load_patch(struct measurer *measurer, const struct measures_picture 
 {
     const unsigned factor = scale == 0 ? 1 : REDUCTION, side = measurer->side * factor;
     const size_t origin =
-        patch_origin(measurer->height, side, row, measurer->rows[scale]) * picture->stride +
+        patch_origin(measurer->height, side, row, measurer->rows[scale]) * picture->width +
         patch_origin(measurer->width, side, column, measurer->columns[scale]);
     memset(measurer->patch, 0, sizeof measurer->patch);
     for (unsigned y = 0; y < side; y++) {
         float *to = measurer->patch + (size_t)(y / factor) * measurer->side;
         for (unsigned x = 0; x < side; x += factor, to++)
             for (unsigned i = 0; i < factor; i++)
-                *to += sample_at(picture, origin + y * picture->stride + x + i);
+                *to += picture->samples[origin + y * picture->width + x + i];
     }
     for (unsigned i = 0; factor > 1 && i < measurer->side * measurer->side; i++)
         measurer->patch[i] /= (float)(factor * factor);
@@ -280,11 +274,11 @@ static void measure_light(const struct measures_picture *picture, struct measure
     double sum = 0;
     uint64_t count = 0, clipped = 0, burnt_out = 0;
     for (uint32_t y = 0; y < picture->height; y += step) {
-        const size_t row = y * picture->stride;
+        const size_t row = y * picture->width;
         uint32_t row_clipped = 0, row_burnt_out = 0;
         float row_sum = 0;
         for (uint32_t x = 0; x < picture->width; x++) {
-            const float sample = sample_at(picture, row + x);
+            const float sample = picture->samples[row + x];
             row_sum += sample;
             row_clipped += is_clipped(sample, picture);
             row_burnt_out += sample >= picture->white;
@@ -299,13 +293,13 @@ static void measure_light(const struct measures_picture *picture, struct measure
     ret->burnt_out = (float)((double)burnt_out / (double)count);
 }
 
-static enum measures_state find_state(const struct measures *measures, double detail)
+static enum fftd_picture_state find_state(const struct measures *measures, double detail)
 {
     if (measures->burnt_out >= MOST_BURNT_OUT)
-        return MEASURES_OVEREXPOSED;
+        return FFTD_PICTURE_OVEREXPOSED;
     if (detail < LEAST_VISIBLE)
-        return MEASURES_COVERED;
-    return measures->sharpness < LEAST_SHARPNESS ? MEASURES_DEFOCUSED : MEASURES_FINE;
+        return FFTD_PICTURE_COVERED;
+    return measures->sharpness < LEAST_SHARPNESS ? FFTD_PICTURE_DEFOCUSED : FFTD_PICTURE_FINE;
 }
 
 static void add_patches(struct measurer *measurer, const struct measures_picture *picture,

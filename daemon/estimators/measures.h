@@ -30,19 +30,10 @@
 #ifndef FFTD_ESTIMATORS_MEASURES_H
 #define FFTD_ESTIMATORS_MEASURES_H
 
-#include <stdbool.h>
-#include <stddef.h>
 #include <stdint.h>
 
 #include "core/error.h"
-
-enum measures_state {
-    MEASURES_UNKNOWN, /* the picture is smaller than a patch */
-    MEASURES_FINE,
-    MEASURES_DEFOCUSED,
-    MEASURES_COVERED,     /* nothing to see: dark, covered, or a plain surface */
-    MEASURES_OVEREXPOSED, /* most of it is white */
-};
+#include "fftd/ring.h"
 
 struct measures {
     float sharpness;
@@ -50,15 +41,13 @@ struct measures {
     float mean;
     float clipped;
     float burnt_out; /* the share of samples at or beyond white, 0 .. 1 */
-    enum measures_state state;
+    enum fftd_picture_state state;
 };
 
-/* Luma, as bytes or as floats in 0 .. 255. */
+/* Luma in 0 .. 255, rows without gaps. */
 struct measures_picture {
-    const void *samples;
-    bool is_float;
+    const float *samples;
     uint32_t width, height; /* pixels */
-    size_t stride;          /* samples from one row to the next */
     float black, white;     /* the ends of the range: 0 and 255, or 16 and 235 */
 };
 

@@ -70,12 +70,6 @@ int periodic_create(struct periodic **ret, unsigned width, unsigned height,
     if (width < 1 || width > 16384 || height < 1 || height > 16384)
         return error_set(why, EINVAL, "frames of %ux%u pixels: expected sides of 1 .. 16384", width,
                          height);
-    if (!(options->min_amplitude >= 0.05 && options->min_amplitude <= 255))
-        return error_set(why, EINVAL, "a least amplitude of %g grey levels: expected 0.05 .. 255",
-                         options->min_amplitude);
-    if (options->max_waves < 1 || options->max_waves > CORRECTION_MAX_WAVES)
-        return error_set(why, EINVAL, "%u waves: expected 1 .. %u", options->max_waves,
-                         CORRECTION_MAX_WAVES);
     struct periodic *p = calloc(1, sizeof *p);
     if (p == NULL)
         return error_set(why, ENOMEM, "out of memory for the search for periodic noise");

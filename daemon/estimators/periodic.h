@@ -58,7 +58,8 @@ struct periodic_report {
 };
 
 /* width, height: of the frames in pixels, 1 .. 16384 each. Frames with a side below 96 pixels are
- * accepted, and nothing is found in them. -EINVAL, -ENOMEM. */
+ * accepted, and nothing is found in them. options: as filters/adaptation.h says.
+ * -EINVAL: the frames are too large; -ENOMEM. */
 int periodic_create(struct periodic **ret, unsigned width, unsigned height,
                     const struct periodic_options *options, struct error *why);
 void periodic_destroy(struct periodic *periodic); /* NULL is allowed */

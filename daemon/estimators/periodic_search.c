@@ -8,7 +8,8 @@
  * exp(-9). */
 #define CHANCE        9.0
 #define BESIDE        8u /* frequencies with which one is compared */
-/* Of a strip: how much of its window must be seen, of 0.5; periods of a wave along it. */
+/* A strip is judged if this share of its window is visible, of a mean of 0.5, and if it has so many
+ * periods of the wave. */
 #define LEAST_STRIP   0.25
 #define LEAST_PERIODS 4
 /* Coherence of a wave whose nearest bin was tried. Other candidates take nine searches instead of

@@ -3,8 +3,8 @@
 
 #include "estimators/periodic_sheet.h"
 
-/* Of the SHEET_LANES^2 pixels of a cell: 4 % make it blank, or more if little were left otherwise,
- * because even a wave of which a quarter is missing is told better than none. */
+/* A cell is blank if 4 % of its SHEET_LANES^2 pixels are cut off. If too few cells were left, up to
+ * a quarter may be: a wave is measured better from incomplete cells than from none. */
 #define LEAST_LEFT 0.25 /* of the cells */
 
 static const unsigned CUT[] = {10, 26, 64};

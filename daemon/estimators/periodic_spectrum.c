@@ -424,7 +424,7 @@ void spectrum_process(struct spectrum *s, const struct sheet *sheet,
     average(s, usable);
 }
 
-/* Of a bin, continued over all borders: the score, or the mean power. */
+/* Returns the score or the mean power of a bin. Bins repeat beyond the borders. */
 static float value_at(const struct spectrum *s, const float *values, int kx, int ky)
 {
     const unsigned mask = s->length - 1;

@@ -8,8 +8,9 @@
  * share d of a period has |sin(pi k d)| / (k sin(pi d)), and 1 / sin(0.15 pi) = 2.2 is the most
  * from 15 to 85 %. */
 #define FALL           2.2
-/* Of a line's amplitude that its relations must have. It was chosen: tests/unit/periodic_texture.c
- * has waves of 0.7 % that must not count, and harmonics of a fifth that must. */
+/* The least share of a line's amplitude that its relations must have. Chosen on the clips of
+ * tests/unit/periodic_texture.c, where waves of 0.7 % must not count, and harmonics of 20 % must.
+ */
 #define LEAST_SHARE    0.03
 /* What the third of three related lines must have of the second. Waves that are cut off have
  * products of up to about 4 %. */

@@ -10,7 +10,7 @@
  * the probability 1 / binomial(16 + c, c): once in 4845 patches for 4, in 153 for 2. */
 #define SEEN         4
 #define NOT_ITS_OWN  2
-/* Of the amplitude, by which a patch may differ from the others. Chosen on the clips of
+/* The share of the amplitude by which a patch may differ from the others. Chosen on the clips of
  * tests/unit/periodic.c. */
 #define UNEVEN       0.4
 

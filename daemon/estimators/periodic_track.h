@@ -11,7 +11,7 @@
 #include "estimators/periodic_spectrum.h"
 #include "estimators/periodic_texture.h"
 
-/* Of the patches in which interference must be visible. Chosen on the clips of
+/* The share of the patches in which interference must be visible. Chosen on the clips of
  * tests/unit/periodic.c [false, changed]. */
 #define TRACK_SEEN 0.25
 

@@ -10,7 +10,7 @@
 #define SMALLER_SIDE 256 /* of the reduced picture, at most: fewer pixels than this */
 #define MAX_GAP_S    1.0 /* between two frames; after a longer one nothing is known */
 
-/* Of one axis. */
+/* The state of the smooth path along one axis. */
 struct path {
     double distance; /* from the camera's path to the smooth one, pixels */
     double speed;    /* of the smooth path, pixels per second */

@@ -18,7 +18,6 @@
 #ifndef FFTD_ESTIMATORS_STABILISER_H
 #define FFTD_ESTIMATORS_STABILISER_H
 
-#include <stdbool.h>
 #include <stdint.h>
 
 #include "filters/filter_adapt.h"

@@ -83,8 +83,8 @@ unsigned wave_fit_rows(const struct wave_fit *fit, const struct wave_model *mode
     return sheet->rows;
 }
 
-/* Of samples that are cut off: sums of their waves times the distance of the scene from the limit,
- * and of their waves' squares. */
+/* Sums over the samples that are cut off: the wave there times the scene's distance from the limit,
+ * and the square of the wave. */
 struct cut {
     double product, square;
 };

@@ -6,8 +6,8 @@
  * that has ended leaves nothing behind. The fit also corrects each frequency, and starts in the
  * next frame from what it was in this one, so it follows a drift of 0.1/width in every frame.
  *
- * The scene has a little of each frequency as well. Of a natural picture this is below a grey level
- * from a few periods per frame on, and it is removed with the wave.
+ * The scene contains a little of each frequency, too, which is removed with the wave. In natural
+ * pictures it is less than a grey level, except for waves of a few periods per frame.
  *
  * Threads: one at a time. */
 #ifndef FFTD_ESTIMATORS_WAVE_FIT_H

@@ -3,15 +3,13 @@
  *
  * A curve rises and maps 0 .. max onto 0 .. max, where max is the largest sample (255 for 8 bits,
  * 4095 for 12). A sample, or a filtered value, beyond that range counts as its nearest end. The
- * kernels compute the same in single precision (kernels/transform/curve.cl).
+ * kernels compute it (kernels/transform/curve.cl).
  *
  * The logarithm makes a product of illumination and reflectance a sum (A. V. Oppenheim, R. W.
  * Schafer, T. G. Stockham, Nonlinear Filtering of Multiplied and Convolved Signals, 1968). The
  * powers decode video as IEC 61966-2-1 (sRGB) and ITU-R BT.709-6 define it. */
 #ifndef FFTD_FILTERS_CURVE_H
 #define FFTD_FILTERS_CURVE_H
-
-#include <stdbool.h>
 
 enum curve_kind {
     CURVE_NONE, /* samples are filtered as they are */
@@ -28,9 +26,6 @@ struct curve {
 /* Returns a power without an offset. A straight line through black bounds the slope of its inverse
  * to 256, because a power alone would turn rounding errors into grey there. power: 1 .. 3. */
 struct curve curve_of_power(double power);
-
-double curve_apply(const struct curve *curve, double max, double sample);
-double curve_undo(const struct curve *curve, double max, double value);
 
 /* Returns the name of the kind for an engine's description, such as "logarithmic"; NULL for none.
  */

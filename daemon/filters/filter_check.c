@@ -3,33 +3,13 @@
 
 #include "filters/filter.h"
 
-/* A chain has at most one curve. */
-static int check_curves(const struct filter_chain *chain, struct error *why)
-{
-    const struct filter_kind *first = NULL;
-    for (unsigned i = 0; i < chain->count; i++) {
-        const struct filter_kind *kind = chain->stage[i].kind;
-        if (kind->curve != NULL && first != NULL)
-            return error_set(why, EINVAL,
-                             "stage %u: %s follows %s, but a chain has one curve: expected one "
-                             "stage of these kinds at most",
-                             i + 1, kind->name, first->name);
-        if (kind->curve != NULL)
-            first = kind;
-    }
-    return 0;
-}
-
-/* A chain moves pixels at most once. It does not move them if it also finds rows or waves, because
- * these are corrected at their captured places (correct.cl). */
+/* A chain does not move pixels if it also finds rows or waves, because these are corrected at their
+ * captured places (correct.cl). */
 static int check_moves(const struct filter_chain *chain, struct error *why)
 {
     const struct filter_kind *moves = NULL, *adapts = NULL;
     for (unsigned i = 0; i < chain->count; i++) {
         const struct filter_kind *kind = chain->stage[i].kind;
-        if (kind->origin != NULL && moves != NULL)
-            return error_set(why, EINVAL, "stage %u: a chain has %s already: expected at most one",
-                             i + 1, moves->name);
         moves = kind->origin != NULL ? kind : moves;
         adapts = filter_kind_corrects(kind) ? kind : adapts;
     }
@@ -43,25 +23,25 @@ static int check_moves(const struct filter_chain *chain, struct error *why)
 
 /* Returns a bit for each thing that a stage of the kind does and a chain does at most once. Each
  * estimator serves one stage; noise is reduced once in blocks and once in the spectrum; samples
- * become a median once, and black or white once. */
+ * become a median once, and black or white once; pixels move once, and pass one curve. */
 static unsigned done_once(const struct filter_kind *kind)
 {
-    const unsigned adapts = kind->adapts != FILTER_ADAPTS_NOT ? 16u << kind->adapts : 0;
+    const unsigned adapts = kind->adapts != FILTER_ADAPTS_NOT ? 64u << kind->adapts : 0;
     return adapts | (kind->denoise != NULL ? 1u : 0) | (kind->threshold != NULL ? 2u : 0) |
-           (kind->takes_median ? 4u : 0) | (kind->binarise != NULL ? 8u : 0);
+           (kind->takes_median ? 4u : 0) | (kind->binarise != NULL ? 8u : 0) |
+           (kind->origin != NULL ? 16u : 0) | (kind->curve != NULL ? 32u : 0);
 }
 
 static int check_done_once(const struct filter_chain *chain, struct error *why)
 {
-    unsigned seen = 0;
-    for (unsigned i = 0; i < chain->count; i++) {
-        const struct filter_kind *kind = chain->stage[i].kind;
-        if ((seen & done_once(kind)) != 0)
-            return error_set(why, EINVAL,
-                             "stage %u: the chain has %s already: expected at most one", i + 1,
-                             kind->name);
-        seen |= done_once(kind);
-    }
+    for (unsigned i = 0; i < chain->count; i++)
+        for (unsigned k = 0; k < i; k++) {
+            const struct filter_kind *kind = chain->stage[i].kind, *first = chain->stage[k].kind;
+            if ((done_once(kind) & done_once(first)) != 0)
+                return error_set(why, EINVAL,
+                                 "stage %u: the chain has %s already: expected at most one%s",
+                                 i + 1, first->name, kind != first ? " of both" : "");
+        }
     return 0;
 }
 
@@ -73,8 +53,6 @@ int filter_chain_check(const struct filter_chain *chain, struct error *why)
                          "the images of the filter's stages have %zu pixels in all: expected at "
                          "most %d, as 255x255 has",
                          pixels, FILTER_MAX_PIXELS);
-    int r = check_curves(chain, why);
-    if (r == 0)
-        r = check_moves(chain, why);
-    return r < 0 ? r : check_done_once(chain, why);
+    const int r = check_done_once(chain, why);
+    return r < 0 ? r : check_moves(chain, why);
 }

@@ -1,8 +1,8 @@
 /* The kinds of filters: their parameters, their response, and their documentation. Pure.
  *
  * Each kind is a file of filters/kinds/ and a line of kinds.c. Parsing, checking, printing, help
- * and docs/FILTERS.md follow from its struct. Most kinds set a response and a support, and nothing
- * else of what a kind may do. filter.h, above this, makes chains of stages.
+ * and the tables of docs/FILTERS.md follow from its struct. Most kinds set a response and a
+ * support, and nothing else of what a kind may do. filter.h, above this, makes chains of stages.
  *
  * Frequencies are in cycles per pixel, the same on both axes, |f| <= 0.5. A shift by x pixels to
  * the right is exp(-2 pi i fx x). H(-fx, -fy) is exactly the complex conjugate of H(fx, fy), so
@@ -26,7 +26,7 @@
 #define FILTER_KERNEL_SIDE 7 /* rows and columns of a kernel in a chain's text, at most */
 
 enum filter_type {
-    FILTER_NUMBER, /* a finite double within [min, max] */
+    FILTER_NUMBER, /* a finite double within [min, max]; a parameter of no other type is one */
     FILTER_PAIR,   /* two such numbers, x and y, written a/b */
     FILTER_CHOICE, /* one of `choices`, stored as its index in number */
     FILTER_BOOL,
@@ -36,7 +36,7 @@ enum filter_type {
 
 struct filter_param {
     const char *name;
-    const char *unit;    /* "cycles/pixel", "px", "" */
+    const char *unit;    /* "cycles/pixel", "px"; NULL: none */
     const char *summary; /* one line of help */
     enum filter_type type;
     bool required;
@@ -73,22 +73,14 @@ struct filter_calibration {
 
 struct filter_stage;
 
-/* The documentation of a kind in docs/FILTERS.md, beside its parameters. */
-struct filter_docs {
-    const char *scene, *example; /* pictures show this chain with the source pattern:SCENE */
-    const char *note;            /* what these pictures show; NULL: nothing to say */
-    const char *details;         /* more paragraphs of Markdown, one a line; NULL: none */
-};
-
 /* fields: each of these functions is a thing that a kind may do, and most kinds do one of them. */
 struct filter_kind {
     const char *name;
     const char *summary;
     const char *formula; /* "H = ..." in ASCII, with the names of the parameters; f^2 = fx^2 + fy^2,
                             and pass and stop are the shapes of filter_shape.c */
-    unsigned param_count;
-    struct filter_param param[FILTER_MAX_PARAMS];
-    enum filter_adapts adapts; /* H is 1 if it does */
+    struct filter_param param[FILTER_MAX_PARAMS]; /* those that are not used have no name */
+    enum filter_adapts adapts;                    /* H is 1 if it does */
     /* Adds what the stage asks of the estimators; NULL: nothing. */
     void (*adapt)(const struct filter_stage *stage, struct filter_adaptation *ret);
     /* Sets the power of the noise that was estimated (blur.h), if the stage has none of its own.
@@ -144,7 +136,7 @@ struct filter_kind {
                   struct error *why);
     /* Returns whether samples are interpolated by cubic convolution there. Set with `origin`. */
     bool (*origin_is_cubic)(const struct filter_stage *stage);
-    struct filter_docs docs;
+    const char *example; /* a chain for the pictures of docs/FILTERS.md, also compiled ahead */
 };
 
 struct filter_stage {
@@ -153,6 +145,14 @@ struct filter_stage {
     struct filter_kernel kernel;
     const struct filter_image *image; /* NULL: not set; see filter_chain_hold */
 };
+
+static inline unsigned filter_param_count(const struct filter_kind *kind)
+{
+    unsigned count = 0;
+    while (count < FILTER_MAX_PARAMS && kind->param[count].name != NULL)
+        count++;
+    return count;
+}
 
 /* Returns whether the response is that of kind->image_response. */
 static inline bool filter_stage_uses_image(const struct filter_stage *stage)

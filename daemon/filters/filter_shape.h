@@ -43,28 +43,27 @@ static inline double square(double x)
 /* clang-format off */
 #define SHAPE_PARAM                                                                                \
     {                                                                                              \
-        .name = "shape", .unit = "",                                                               \
+        .name = "shape",                                                                           \
         .summary = "ideal rings, gaussian does not, butterworth is in between",                    \
         .type = FILTER_CHOICE, .initial = SHAPE_GAUSSIAN, .choices = filter_shape_names,           \
     }
 #define ORDER_PARAM                                                                                \
     {                                                                                              \
-        .name = "order", .unit = "", .summary = "steepness of the butterworth shape",              \
-        .type = FILTER_NUMBER, .min = 1, .max = 10, .initial = 2,                                  \
+        .name = "order", .summary = "steepness of the butterworth shape", .min = 1, .max = 10,     \
+        .initial = 2,                                                                              \
     }
 #define FREQUENCY_PARAM(label, text)                                                               \
     {                                                                                              \
-        .name = label, .unit = "cycles/pixel", .summary = text, .type = FILTER_NUMBER,             \
+        .name = label, .unit = "cycles/pixel", .summary = text,                                    \
         .required = true, .min = MIN_FREQUENCY, .max = MAX_FREQUENCY,                              \
     }
 #define GAIN_PARAM(label, text, value)                                                             \
     {                                                                                              \
-        .name = label, .unit = "", .summary = text, .type = FILTER_NUMBER, .min = -16, .max = 16,  \
-        .initial = value,                                                                          \
+        .name = label, .summary = text, .min = -16, .max = 16, .initial = value,                   \
     }
 #define INTERPOLATION_PARAM                                                                        \
     {                                                                                              \
-        .name = "interpolation", .unit = "",                                                       \
+        .name = "interpolation",                                                                   \
         .summary = "between captured pixels; bicubic is sharper and takes more time",              \
         .type = FILTER_CHOICE, .initial = FILTER_BILINEAR, .choices = filter_interpolation_names,  \
     }

@@ -13,7 +13,7 @@
 
 int filter_param_index(const struct filter_kind *kind, const char *name)
 {
-    for (unsigned i = 0; i < kind->param_count; i++)
+    for (unsigned i = 0; i < filter_param_count(kind); i++)
         if (strcmp(kind->param[i].name, name) == 0)
             return (int)i;
     return -1;
@@ -22,7 +22,7 @@ int filter_param_index(const struct filter_kind *kind, const char *name)
 void filter_stage_init(struct filter_stage *ret, const struct filter_kind *kind)
 {
     *ret = (struct filter_stage){.kind = kind};
-    for (unsigned i = 0; i < kind->param_count; i++) {
+    for (unsigned i = 0; i < filter_param_count(kind); i++) {
         double initial = kind->param[i].required ? NAN : kind->param[i].initial;
         ret->value[i] = (struct filter_value){.number = initial, .second = initial};
     }
@@ -68,11 +68,11 @@ int filter_kind_find(const struct filter_kind **ret, const char *name, struct er
 static int unknown_param(const struct filter_kind *kind, const char *name, struct error *why)
 {
     char quoted[TEXT_QUOTE_BYTES];
-    if (kind->param_count == 0)
+    if (filter_param_count(kind) == 0)
         return error_set(why, EINVAL, "%s: unknown parameter %s: expected none", kind->name,
                          text_quote(quoted, name));
     struct known_names known = {.guess = TEXT_GUESS(name)};
-    for (unsigned i = 0; i < kind->param_count; i++)
+    for (unsigned i = 0; i < filter_param_count(kind); i++)
         add_name(&known, kind->param[i].name);
     refuse_unknown("parameter", &known, why);
     return error_prefix(why, EINVAL, "%s", kind->name);
@@ -122,7 +122,7 @@ static int check_summed_image(const struct filter_stage *stage, struct error *wh
 
 int filter_stage_check(const struct filter_stage *stage, struct error *why)
 {
-    for (unsigned i = 0; i < stage->kind->param_count; i++) {
+    for (unsigned i = 0; i < filter_param_count(stage->kind); i++) {
         const struct filter_param *param = &stage->kind->param[i];
         if (param->required && !filter_value_is_set(stage, i)) {
             char expected[FILTER_EXPECTS_BYTES];
@@ -256,7 +256,7 @@ static void append_stage(char *text, size_t size, const struct filter_stage *sta
 {
     char separator = ':';
     text_append(text, size, "%s", stage->kind->name);
-    for (unsigned i = 0; i < stage->kind->param_count; i++) {
+    for (unsigned i = 0; i < filter_param_count(stage->kind); i++) {
         if (!filter_value_is_set(stage, i))
             continue;
         text_append(text, size, "%c%s=", separator, stage->kind->param[i].name);
@@ -286,7 +286,7 @@ static bool equal_stages(const struct filter_stage *a, const struct filter_stage
 {
     if (a->kind != b->kind)
         return false;
-    for (unsigned i = 0; i < a->kind->param_count; i++)
+    for (unsigned i = 0; i < filter_param_count(a->kind); i++)
         if (!filter_value_equal(a, b, i))
             return false;
     return true;

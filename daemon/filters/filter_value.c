@@ -49,7 +49,7 @@ void filter_value_limits(char text[FILTER_EXPECTS_BYTES], const struct filter_pa
 char *filter_value_expects(char text[FILTER_EXPECTS_BYTES], const struct filter_param *param)
 {
     filter_value_limits(text, param);
-    if (param->unit[0] != '\0')
+    if (param->unit != NULL)
         text_append(text, FILTER_EXPECTS_BYTES, " %s", param->unit);
     return text;
 }
@@ -210,23 +210,14 @@ int filter_value_read(struct filter_stage *stage, unsigned index, const char *te
 
 const char *filter_value_fault(const struct filter_param *param, int r)
 {
+    static const char *const faults[] = {
+        [FILTER_NUMBER] = "is not a number", [FILTER_PAIR] = "is not a pair of numbers",
+        [FILTER_CHOICE] = "is not known",    [FILTER_BOOL] = "is not known",
+        [FILTER_KERNEL] = "is not a kernel", [FILTER_IMAGE] = "is not the name of an image"};
     if (r == -ERANGE)
         return param->type == FILTER_KERNEL ? "has too many numbers, or one that is out of range"
                                             : "is out of range";
-    switch (param->type) {
-    case FILTER_NUMBER:
-        return "is not a number";
-    case FILTER_PAIR:
-        return "is not a pair of numbers";
-    case FILTER_CHOICE:
-    case FILTER_BOOL:
-        return "is not known";
-    case FILTER_KERNEL:
-        return "is not a kernel";
-    case FILTER_IMAGE:
-        return "is not the name of an image";
-    }
-    return "is not valid";
+    return faults[param->type];
 }
 
 bool filter_value_is_set(const struct filter_stage *stage, unsigned index)
@@ -296,22 +287,11 @@ void filter_value_append(char *text, size_t size, const struct filter_stage *sta
 
 /* ---- comparing ---- */
 
-static bool equal_kernels(const struct filter_kernel *a, const struct filter_kernel *b)
-{
-    if (a->rows != b->rows || a->columns != b->columns)
-        return false;
-    for (unsigned row = 0; row < a->rows; row++)
-        for (unsigned column = 0; column < a->columns; column++)
-            if (a->value[row][column] != b->value[row][column])
-                return false;
-    return true;
-}
-
 bool filter_value_equal(const struct filter_stage *a, const struct filter_stage *b, unsigned index)
 {
     const enum filter_type type = a->kind->param[index].type;
     if (type == FILTER_KERNEL)
-        return equal_kernels(&a->kernel, &b->kernel);
+        return memcmp(&a->kernel, &b->kernel, sizeof a->kernel) == 0; /* numbers beyond are 0 */
     if (type == FILTER_IMAGE)
         return filter_image_equal(a->image, b->image);
     if (!filter_value_is_set(a, index) || !filter_value_is_set(b, index))

@@ -3,7 +3,6 @@
 #define FFTD_GPU_DEVICE_H
 
 #include <stdbool.h>
-#include <stddef.h>
 #include <stdint.h>
 
 #include "core/error.h"

@@ -1,7 +1,6 @@
 #include "observer/estimators.h"
 
 #include <errno.h>
-#include <math.h>
 #include <stdlib.h>
 
 #include "observer/blur_noise.h"
@@ -81,54 +80,18 @@ bool estimators_same_match(const struct estimators_job *a, const struct estimato
 
 /* ---- life ---- */
 
-static void forget_measures(struct estimators *estimators)
-{
-    measuring_destroy(estimators->measuring);
-    estimators->measuring = NULL;
-}
-
-static void forget_motion(struct estimators *estimators)
-{
-    moving_destroy(estimators->moving);
-    estimators->moving = NULL;
-}
-
-static void forget_match(struct estimators *estimators)
-{
-    matcher_destroy(estimators->matcher);
-    estimators->matcher = NULL;
-}
-
-static void forget_waves(struct estimators *estimators)
-{
-    periodic_destroy(estimators->periodic);
-    estimators->periodic = NULL;
-    estimators->waves_turn = (struct turn){0};
-}
-
-static void forget_flicker(struct estimators *estimators)
-{
-    flicker_destroy(estimators->flicker);
-    estimators->flicker = NULL;
-    estimators->flicker_since_ns = 0;
-}
-
-static void forget_noise(struct estimators *estimators)
-{
-    blur_noise_destroy(estimators->noise);
-    estimators->noise = NULL;
-}
+/* Destroys an estimator, or does nothing if it is NULL. */
+#define FORGET(estimator, destroy) (destroy(estimator), (estimator) = NULL)
 
 static void forget(struct estimators *estimators)
 {
-    forget_measures(estimators);
-    forget_motion(estimators);
-    forget_match(estimators);
-    forget_waves(estimators);
-    forget_flicker(estimators);
-    forget_noise(estimators);
-    free(estimators->luma);
-    estimators->luma = NULL;
+    FORGET(estimators->measuring, measuring_destroy);
+    FORGET(estimators->moving, moving_destroy);
+    FORGET(estimators->matcher, matcher_destroy);
+    FORGET(estimators->periodic, periodic_destroy);
+    FORGET(estimators->flicker, flicker_destroy);
+    FORGET(estimators->noise, blur_noise_destroy);
+    FORGET(estimators->luma, free);
 }
 
 int estimators_create(struct estimators **ret, struct error *why)
@@ -148,59 +111,51 @@ void estimators_destroy(struct estimators *estimators)
     free(estimators);
 }
 
-/* Makes the estimators that are wanted and missing. If one cannot be made, the others still
- * work. */
-static int complete(struct estimators *estimators, struct error *why)
-{
-    const struct estimators_job *job = &estimators->job;
-    const struct filter_adaptation *wanted = &job->wanted;
-    const uint32_t width = job->frames.width, height = job->frames.height;
-    int r = 0, failure = 0;
-    if (estimators->luma == NULL)
-        estimators->luma = malloc((size_t)width * height * sizeof(float));
-    if (estimators->luma == NULL)
-        return error_set(why, ENOMEM, "out of memory for the luma of a frame");
-    if (job->takes_measures && estimators->measuring == NULL)
-        r = measuring_create(&estimators->measuring, width, height, why);
-    failure = r < 0 ? r : failure;
-    if (job->motion_block > 0 && estimators->moving == NULL)
-        r = moving_create(&estimators->moving, width, height, job->motion_block, why);
-    failure = r < 0 ? r : failure;
-    if (wants_match(job) && estimators->matcher == NULL)
-        r = matcher_create(&estimators->matcher, width, height, wanted->match_image, why);
-    failure = r < 0 ? r : failure;
-    if (wanted->removes_waves && estimators->periodic == NULL)
-        r = periodic_create(&estimators->periodic, width, height, &wanted->waves, why);
-    failure = r < 0 ? r : failure;
-    if (wanted->removes_flicker && estimators->flicker == NULL)
-        r = flicker_create(&estimators->flicker, width, height, &wanted->flicker, why);
-    failure = r < 0 ? r : failure;
-    if (wanted->estimates_noise && estimators->noise == NULL)
-        r = blur_noise_create(&estimators->noise, width, height, &wanted->noise, why);
-    failure = r < 0 ? r : failure;
-    if (estimators->periodic != NULL)
-        periodic_freeze(estimators->periodic, wanted->is_frozen);
-    return failure;
-}
-
-int estimators_adopt(struct estimators *estimators, const struct estimators_job *job,
-                     struct error *why)
+void estimators_adopt(struct estimators *estimators, const struct estimators_job *job,
+                      struct error *why)
 {
     const struct estimators_job *before = &estimators->job;
+    const struct filter_adaptation *wanted = &job->wanted;
+    const uint32_t width = job->frames.width, height = job->frames.height;
     if (!observed_frames_equal(&job->frames, &before->frames))
         forget(estimators);
     if (!job->takes_measures)
-        forget_measures(estimators);
+        FORGET(estimators->measuring, measuring_destroy);
     if (!estimators_same_match(job, before))
-        forget_match(estimators);
-    if (!estimators_same_waves(&job->wanted, &before->wanted))
-        forget_waves(estimators);
-    if (!estimators_same_flicker(&job->wanted, &before->wanted))
-        forget_flicker(estimators);
-    if (!estimators_same_noise(&job->wanted, &before->wanted))
-        forget_noise(estimators);
+        FORGET(estimators->matcher, matcher_destroy);
+    if (!estimators_same_waves(wanted, &before->wanted))
+        FORGET(estimators->periodic, periodic_destroy);
+    if (!estimators_same_flicker(wanted, &before->wanted))
+        FORGET(estimators->flicker, flicker_destroy);
+    if (!estimators_same_noise(wanted, &before->wanted))
+        FORGET(estimators->noise, blur_noise_destroy);
     estimators->job = *job;
-    return complete(estimators, why);
+
+    if (estimators->luma == NULL)
+        estimators->luma = malloc((size_t)width * height * sizeof(float));
+    if (estimators->luma == NULL) {
+        error_set(why, ENOMEM, "out of memory for the luma of a frame");
+        return;
+    }
+    /* If one cannot be made, the others still work. */
+    if (job->takes_measures && estimators->measuring == NULL)
+        measuring_create(&estimators->measuring, width, height, why);
+    if (job->motion_block > 0 && estimators->moving == NULL)
+        moving_create(&estimators->moving, width, height, job->motion_block, why);
+    if (wants_match(job) && estimators->matcher == NULL)
+        matcher_create(&estimators->matcher, width, height, wanted->match_image, why);
+    if (wanted->removes_waves && estimators->periodic == NULL) {
+        estimators->waves_turn = (struct turn){0};
+        periodic_create(&estimators->periodic, width, height, &wanted->waves, why);
+    }
+    if (wanted->removes_flicker && estimators->flicker == NULL) {
+        estimators->flicker_since_ns = 0;
+        flicker_create(&estimators->flicker, width, height, &wanted->flicker, why);
+    }
+    if (wanted->estimates_noise && estimators->noise == NULL)
+        blur_noise_create(&estimators->noise, width, height, &wanted->noise, why);
+    if (estimators->periodic != NULL)
+        periodic_freeze(estimators->periodic, wanted->is_frozen);
 }
 
 /* ---- observation ---- */

@@ -82,10 +82,10 @@ bool estimators_same_match(const struct estimators_job *a, const struct estimato
 int estimators_create(struct estimators **ret, struct error *why);
 void estimators_destroy(struct estimators *estimators); /* NULL is allowed */
 
-/* Makes the estimators for a job, and keeps those that have the same to look for. -ENOMEM, -EINVAL:
+/* Makes the estimators for a job, and keeps those that have the same to look for. `why` is set if
  * some could not be made. The others can be used, and adopting the job again tries once more. */
-int estimators_adopt(struct estimators *estimators, const struct estimators_job *job,
-                     struct error *why);
+void estimators_adopt(struct estimators *estimators, const struct estimators_job *job,
+                      struct error *why);
 
 /* Observes a frame of the adopted job, and returns what has been found up to now. */
 void estimators_observe(struct estimators *estimators, const struct observed_frame *frame,

@@ -55,13 +55,13 @@ static float limited_level(const struct format_info *info, unsigned level)
  * files and cameras do not say which range they use, and are taken for limited: C420jpeg, in the
  * header of a Y4M file, only says where chroma is sited. Samples that were clipped are all at black
  * or at white. If more samples are well beyond it, it was not the end. */
-static void find_range(struct measures_picture *picture, const float *luma)
+static void find_range(struct measures_picture *picture)
 {
     const uint32_t step = 1 + (picture->height - 1) / RANGE_ROWS;
     uint64_t black = 0, darker = 0, white = 0, brighter = 0;
     for (uint32_t y = 0; y < picture->height; y += step)
         for (uint32_t x = 0; x < picture->width; x++) {
-            const float sample = luma[(size_t)y * picture->width + x];
+            const float sample = picture->samples[(size_t)y * picture->width + x];
             black += fabsf(sample - picture->black) < NEAR;
             darker += sample < picture->black - BEYOND;
             white += fabsf(sample - picture->white) < NEAR;
@@ -106,15 +106,13 @@ enum fftd_picture_state measuring_observe(struct measuring *measuring,
     struct measures measures;
     struct measures_picture picture = {
         .samples = luma,
-        .is_float = true,
         .width = frames->width,
         .height = frames->height,
-        .stride = frames->width,
         .black = frames->is_full_range ? 0 : limited_level(info, 16) + ROUNDING,
         .white = (frames->is_full_range ? 255 : limited_level(info, 235)) - ROUNDING,
     };
     if (!frames->is_full_range)
-        find_range(&picture, luma);
+        find_range(&picture);
     measurer_measure(measuring->measurer, &picture, &measures);
     ret->sharpness = measures.sharpness;
     ret->noise = measures.noise;
@@ -122,12 +120,5 @@ enum fftd_picture_state measuring_observe(struct measuring *measuring,
     ret->clipped = measures.clipped;
     ret->shift_x = ret->shift_y = ret->shift_confidence = NAN;
     measure_shift(measuring, frame, luma, ret);
-    static const enum fftd_picture_state states[] = {
-        [MEASURES_UNKNOWN] = FFTD_PICTURE_UNKNOWN,
-        [MEASURES_FINE] = FFTD_PICTURE_FINE,
-        [MEASURES_DEFOCUSED] = FFTD_PICTURE_DEFOCUSED,
-        [MEASURES_COVERED] = FFTD_PICTURE_COVERED,
-        [MEASURES_OVEREXPOSED] = FFTD_PICTURE_OVEREXPOSED,
-    };
-    return states[measures.state];
+    return measures.state;
 }

@@ -70,8 +70,8 @@ int observer_configure(struct observer *observer, const struct filter_adaptation
 void observer_set_source(struct observer *observer, uint64_t source_number,
                          const struct fftd_format *captured, enum demosaic demosaic);
 
-/* Offers a frame, which is read only during this call. Returns its number. Of an unpaced source
- * every frame is observed if the chain corrects samples, and the call waits until this one was. */
+/* Offers a frame, which is read only during this call. Returns its number. If the source is
+ * unpaced and the chain corrects samples, every frame is observed: the call waits for this one. */
 uint64_t observer_offer(struct observer *observer, const struct capture_frame *frame,
                         bool is_unpaced);
 

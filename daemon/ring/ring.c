@@ -103,14 +103,8 @@ static int check_request(const struct fftd_format *format, unsigned slots, uint6
 }
 
 int ring_create(struct ring **ret, const struct fftd_format *format, unsigned slots,
-                uint32_t generation, uint32_t epoch, uint64_t first_sequence, struct error *why)
-{
-    return ring_create_with_motion(ret, format, slots, 0, generation, epoch, first_sequence, why);
-}
-
-int ring_create_with_motion(struct ring **ret, const struct fftd_format *format, unsigned slots,
-                            uint32_t motion_bytes, uint32_t generation, uint32_t epoch,
-                            uint64_t first_sequence, struct error *why)
+                uint32_t motion_bytes, uint32_t generation, uint32_t epoch, uint64_t first_sequence,
+                struct error *why)
 {
     int r = check_request(format, slots, first_sequence, why);
     if (r < 0)

@@ -31,15 +31,12 @@ struct sd_event;
 /* Creates a ring: memfd, preallocated, sealed against growing, shrinking and all other writers
  * (memory.c). format is copied; its plane offsets and strides are what clients will see. slots is
  * within FFTD_MIN_SLOTS .. FFTD_MAX_SLOTS; first_sequence is that of the first frame, at least 1.
+ * motion_bytes: room in each slot for a field of motion, which is a struct fftd_motion with its
+ * vectors and confidences; 0 leaves about 3 KiB, the rest of the slot's first page.
  * -EINVAL: not a layout; -ENOMEM / -ENOSPC: no memory for it. */
 int ring_create(struct ring **ret, const struct fftd_format *format, unsigned slots,
-                uint32_t generation, uint32_t epoch, uint64_t first_sequence, struct error *why);
-
-/* The same with room in each slot for a field of motion: a struct fftd_motion with its vectors and
- * confidences. There is always room for about 3 KiB, which are on the slot's first page. */
-int ring_create_with_motion(struct ring **ret, const struct fftd_format *format, unsigned slots,
-                            uint32_t motion_bytes, uint32_t generation, uint32_t epoch,
-                            uint64_t first_sequence, struct error *why);
+                uint32_t motion_bytes, uint32_t generation, uint32_t epoch, uint64_t first_sequence,
+                struct error *why);
 
 /* Creates a ring that follows the one a previous process left, for the same frames: one more in
  * generation and epoch, and the next sequence number. The state is offline until ring_set_state.

@@ -29,7 +29,6 @@
 #ifndef FFTD_RING_SLOT_H
 #define FFTD_RING_SLOT_H
 
-#include <stdbool.h>
 #include <stddef.h>
 
 #include "fftd/ring.h"

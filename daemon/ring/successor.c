@@ -64,9 +64,9 @@ int ring_continue(struct ring **ret, int fd, struct error *why)
     int r = read_predecessor(fd, &header, &next, why);
     close(fd);
     if (r == 0)
-        r = ring_create_with_motion(ret, &header.format, header.slot_count,
-                                    header.data_offset - FFTD_MOTION_OFFSET, header.generation + 1,
-                                    header.epoch + 1, next, why);
+        r = ring_create(ret, &header.format, header.slot_count,
+                        header.data_offset - FFTD_MOTION_OFFSET, header.generation + 1,
+                        header.epoch + 1, next, why);
     if (r == 0)
         ring_set_state(*ret, FFTD_STATE_OFFLINE, clock_now_ns());
     return r;

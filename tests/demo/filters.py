@@ -1,5 +1,5 @@
 #!/usr/bin/python3
-"""Writes docs/FILTERS.md from the filters that the daemon knows, and its pictures.
+"""Writes what docs/FILTERS.md says of the filters that the daemon knows, and its pictures.
 
     filters.py BUILD      the folder of fftd, fftd-ctl and tests/tools/kinds; DEVICE chooses the
                           OpenCL device
@@ -17,7 +17,6 @@ import struct
 import subprocess
 import sys
 import tempfile
-import textwrap
 import time
 import zlib
 
@@ -34,7 +33,8 @@ SIZE = "256x192"
 ADAPTING = {"auto-notch": "320x240"}  # sizes in which they find something
 
 INTRODUCTION = """\
-<!-- `make docs-filters` writes this file from the program; do not edit it. -->
+<!-- `make docs-filters` writes the introduction, and of each kind the summary, formula, table and
+example. What follows the example and the pictures is written here. -->
 # Filters
 
 Each kind of filter has a section below; the first sections are about all of them.
@@ -101,24 +101,27 @@ frequency grows with the distance from the centre, so it also shows the response
 # ---- the text ----
 
 def read_docs(build):
-    """What the sources of the kinds say for this document alone: `docs` of struct filter_kind."""
-    return json.loads(subprocess.run([build / "tests/tools/kinds"], check=True,
-                                     stdout=subprocess.PIPE).stdout)
+    """The example of each kind, and what people have written into its section of the document: its
+    scene, what the pictures show, and what follows them."""
+    examples = json.loads(subprocess.run([build / "tests/tools/kinds"], check=True,
+                                         stdout=subprocess.PIPE).stdout)
+    docs = {name: {"example": example, "scene": "scene", "note": "", "details": ""}
+            for name, example in examples.items()}
+    for part in TEXT.read_text().split("\n## "):
+        written = re.search(r"\nExample: `[^`]*` with the scene `(\w+)`\. ?(.*)\n\n!.*\n\n!.*\n",
+                            part)
+        name = part.partition("\n")[0]
+        if written and name in docs:
+            docs[name] |= {"scene": written[1], "note": written[2], "details": part[written.end():]}
+    return docs
 
 
 def table_row(*cells):
     return f"| {' | '.join(cells)} |"
 
 
-def wrapped(line):
-    """A paragraph in lines of at most 100 characters, none of which ends within `code`."""
-    unbroken = re.sub("`[^`]*`", lambda code: code[0].replace(" ", "\0"), line)
-    return textwrap.fill(unbroken, 100, break_long_words=False,
-                         break_on_hyphens=False).replace("\0", " ")
-
-
 def section(kind, docs):
-    """One kind, as ListFilters describes it, with the docs of its source."""
+    """One kind, as ListFilters describes it, with what people have written."""
     name = kind["name"]
     example = f"Example: `{docs['example']}` with the scene `{docs['scene']}`. {docs['note']}"
     rows = [table_row("`" + each["name"] + "`", each["type"], each["expected"], each["unit"],
@@ -131,8 +134,7 @@ def section(kind, docs):
            table_row(*6 * ["---"]), *rows] if rows else ["It has no parameters."]),
         f"\n{example.rstrip()}\n",
         f"![The scene before and after the filter](filters/{name}-effect.png)\n",
-        f"![The response](filters/{name}-response.png)\n",
-        *(wrapped(line) + "\n" for line in docs["details"].splitlines())])
+        f"![The response](filters/{name}-response.png)\n"]) + docs["details"]
 
 
 def text(kinds, docs):

@@ -75,7 +75,7 @@ static void load(const uint8_t *data, size_t size)
         check(&config);
     else if (why.text[0] == '\0')
         abort();
-    config_load_preset_file(&chain, file.path, &why);
+    config_load_preset_file(&chain, NULL, file.path, &why);
     close(file.fd);
 }
 

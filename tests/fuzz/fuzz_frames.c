@@ -36,7 +36,7 @@ static struct ring *new_ring(void)
                                        .plane[0] = {0, 16, 16, 16},
                                        .frame_bytes = 256};
     struct ring *fresh;
-    if (ring_create(&fresh, &format, 6, ++generation, 1, 1, NULL) < 0)
+    if (ring_create(&fresh, &format, 6, 0, ++generation, 1, 1, NULL) < 0)
         abort();
     return fresh;
 }

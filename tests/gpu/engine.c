@@ -730,7 +730,7 @@ static void test_formats_become_one_other(void **state)
  * sampling rate, a halftone scene. */
 static bool needs_image(const struct filter_kind *kind)
 {
-    for (unsigned i = 0; i < kind->param_count; i++)
+    for (unsigned i = 0; i < filter_param_count(kind); i++)
         if (kind->param[i].type == FILTER_IMAGE && kind->param[i].required)
             return true;
     return false;

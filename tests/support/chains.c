@@ -119,7 +119,7 @@ void random_stage(struct filter_stage *ret, const struct filter_kind *kind, uint
     chains_use_images();
     do {
         filter_stage_init(ret, kind);
-        for (unsigned p = 0; p < kind->param_count; p++)
+        for (unsigned p = 0; p < filter_param_count(kind); p++)
             random_value(ret, p, state);
     } while (filter_stage_check(ret, NULL) != 0);
 }

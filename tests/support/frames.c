@@ -176,7 +176,8 @@ struct ring *frames_ring(uint32_t fourcc, uint32_t width, uint32_t height, unsig
     struct error why = {""};
     struct ring *ring;
     require(format_layout(&format, fourcc, width, height, 1, &why) == 0, why.text);
-    require(ring_create(&ring, &format, slots, generation, 1, first_sequence, &why) == 0, why.text);
+    require(ring_create(&ring, &format, slots, 0, generation, 1, first_sequence, &why) == 0,
+            why.text);
     return ring;
 }
 

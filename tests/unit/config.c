@@ -849,7 +849,7 @@ static void presets_hold_a_filter_only(void **state)
         struct filter_chain chain = {.count = 5};
         struct error why = {""};
         write_bytes(cases[i].text, strlen(cases[i].text));
-        assert_int_equal(config_load_preset_file(&chain, path, &why), -EINVAL);
+        assert_int_equal(config_load_preset_file(&chain, NULL, path, &why), -EINVAL);
         assert_holds(why.text, cases[i].says);
         assert_int_equal(chain.count, 5);
     }

@@ -192,8 +192,7 @@ static void a_field_of_motion_is_that_of_the_frame(void **state)
 
     struct ring *next, *small = f->ring;
     struct error why;
-    assert_int_equal(ring_create_with_motion(&next, ring_format(f->ring), 8, bytes, 2, 1, 3, &why),
-                     0);
+    assert_int_equal(ring_create(&next, ring_format(f->ring), 8, bytes, 2, 1, 3, &why), 0);
     assert_true(ring_motion_room(next) >= bytes && ring_motion_room(small) < bytes);
     struct ring_meta meta = {.motion = &sent, .motion_bytes = bytes};
     struct ring_write write;

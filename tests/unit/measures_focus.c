@@ -28,12 +28,8 @@ static double between(uint64_t *seed, double from, double to)
 static void measure(unsigned width, unsigned height, float *samples, double sigma, uint64_t *seed,
                     struct measures *ret)
 {
-    const struct measures_picture picture = {.samples = samples,
-                                             .is_float = true,
-                                             .width = width,
-                                             .height = height,
-                                             .stride = width,
-                                             .white = 255};
+    const struct measures_picture picture = {
+        .samples = samples, .width = width, .height = height, .white = 255};
     struct measurer *measurer;
     for (size_t i = 0; i < (size_t)width * height; i++) {
         const double value = (double)samples[i] + sigma * scene_normal(seed);
@@ -82,11 +78,11 @@ static void run_series(uint64_t seed, unsigned number, struct tally *tally)
         last = measures.sharpness;
         if (BLUR_PX[k] <= 1.5) {
             tally->fine_pictures++;
-            tally->fine += measures.state == MEASURES_FINE;
+            tally->fine += measures.state == FFTD_PICTURE_FINE;
             tally->least[number] = (double)measures.sharpness;
         } else if (BLUR_PX[k] >= 5) {
             tally->defocused_pictures++;
-            tally->defocused += measures.state == MEASURES_DEFOCUSED;
+            tally->defocused += measures.state == FFTD_PICTURE_DEFOCUSED;
         }
         if (k == 0)
             tally->sharp[number] = (double)measures.sharpness;
@@ -111,7 +107,7 @@ static void run_series(uint64_t seed, unsigned number, struct tally *tally)
         tally->worst[bad][number] = (double)measures.sharpness;
         tally->bads++;
         tally->bad +=
-            measures.state == (bad == BURNT_OUT ? MEASURES_OVEREXPOSED : MEASURES_COVERED);
+            measures.state == (bad == BURNT_OUT ? FFTD_PICTURE_OVEREXPOSED : FFTD_PICTURE_COVERED);
         if (getenv("FFTD_TEST_VERBOSE") != NULL)
             printf("# %u: bad %u: sharpness %.4f state %d burnt out %.2f\n", number, bad,
                    (double)measures.sharpness, (int)measures.state, (double)measures.burnt_out);

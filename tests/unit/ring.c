@@ -260,7 +260,7 @@ static void checksum_is_fnv1a_of_the_pixels(void **state)
     struct ring *ring;
     struct ring_write write;
     const struct ring_meta meta = {.flags = FFTD_FLAG_DISCONTINUITY};
-    assert_int_equal(ring_create(&ring, &format, 4, 1, 1, 1, NULL), 0);
+    assert_int_equal(ring_create(&ring, &format, 4, 0, 1, 1, 1, NULL), 0);
     ring_set_checksum(ring, true);
     ring_begin(ring, &write);
     memcpy(write.data, "foo?bar", 7);
@@ -315,11 +315,11 @@ static void impossible_rings_are_refused(void **state)
     bad[4].width = 0;
     bad[5].plane[0].offset = UINT32_MAX;
     for (unsigned i = 0; i < 6; i++)
-        assert_int_equal(ring_create(&ring, &bad[i], 4, 1, 1, 1, &why), -EINVAL);
-    assert_int_equal(ring_create(&ring, &good, 3, 1, 1, 1, &why), -EINVAL);
+        assert_int_equal(ring_create(&ring, &bad[i], 4, 0, 1, 1, 1, &why), -EINVAL);
+    assert_int_equal(ring_create(&ring, &good, 3, 0, 1, 1, 1, &why), -EINVAL);
     assert_string_equal(why.text, "ring: 3 slots: expected 4 .. 64");
-    assert_int_equal(ring_create(&ring, &good, 65, 1, 1, 1, &why), -EINVAL);
-    assert_int_equal(ring_create(&ring, &good, 4, 1, 1, 0, &why), -EINVAL);
+    assert_int_equal(ring_create(&ring, &good, 65, 0, 1, 1, 1, &why), -EINVAL);
+    assert_int_equal(ring_create(&ring, &good, 4, 0, 1, 1, 0, &why), -EINVAL);
     assert_null(ring);
 }
 
@@ -465,11 +465,11 @@ static void too_large_a_ring_is_an_error_not_a_signal(void **state)
     low.rlim_cur = 1 << 20;
     signal(SIGXFSZ, SIG_IGN);
     setrlimit(RLIMIT_FSIZE, &low);
-    int whole_memory = ring_create(&ring, &format, 64, 1, 1, 1, NULL);
+    int whole_memory = ring_create(&ring, &format, 64, 0, 1, 1, 1, NULL);
     format.frame_bytes = 1 << 20;
     format.plane[0].stride = 8192;
     format.plane[0].rows = 128;
-    int over_limit = ring_create(&ring, &format, 4, 1, 1, 1, &why);
+    int over_limit = ring_create(&ring, &format, 4, 0, 1, 1, 1, &why);
     setrlimit(RLIMIT_FSIZE, &old);
     assert_true(whole_memory < 0);
     assert_true(over_limit < 0);

@@ -258,8 +258,8 @@ static void refuse_chain(const char *text, const char *reason)
 static void chains_that_cannot_work_are_refused(void **state)
 {
     (void)state;
-    refuse_chain(LENS " | gain | " LENS, "stage 3: a chain has undistort already");
-    refuse_chain(LENS " | remap:image=maps.pfm", "stage 2: a chain has undistort already");
+    refuse_chain(LENS " | gain | " LENS, "stage 3: the chain has undistort already");
+    refuse_chain(LENS " | remap:image=maps.pfm", "stage 2: the chain has undistort already");
     refuse_chain("undistort:model=fisheye,fx=40,fy=40,cx=20,cy=15,k5=0.5",
                  "k5 = 0.5, but model = fisheye has only k1 .. k4");
     refuse_chain("undistort:model=fish,fx=40,fy=40,cx=20,cy=15", "model = fish");

@@ -53,7 +53,6 @@ const struct filter_kind filter_bandpass = {
     .name = "bandpass",
     .summary = "keeps what is between two frequencies",
     .formula = "H = pass((f^2 - low * high) / (f * (high - low))), dc at f = 0",
-    .param_count = 5,
     .param =
         {
             [BAND_SHAPE] = SHAPE_PARAM,
@@ -65,18 +64,13 @@ const struct filter_kind filter_bandpass = {
     .check = band_check,
     .response = bandpass_response,
     .support = band_support,
-    .docs =
-        {
-            .scene = "zoneplate",
-            .example = "bandpass:low=0.1,high=0.25,dc=1",
-        },
+    .example = "bandpass:low=0.1,high=0.25,dc=1",
 };
 
 const struct filter_kind filter_bandstop = {
     .name = "bandstop",
     .summary = "removes what is between two frequencies",
     .formula = "H = stop((f^2 - low * high) / (f * (high - low))), 1 at f = 0",
-    .param_count = 4,
     .param =
         {
             [BAND_SHAPE] = SHAPE_PARAM,
@@ -87,9 +81,5 @@ const struct filter_kind filter_bandstop = {
     .check = band_check,
     .response = bandstop_response,
     .support = band_support,
-    .docs =
-        {
-            .scene = "zoneplate",
-            .example = "bandstop:low=0.1,high=0.25",
-        },
+    .example = "bandstop:low=0.1,high=0.25",
 };

@@ -31,7 +31,6 @@ const struct filter_kind filter_box_blur = {
     .summary = "mean over a square of 2 radius + 1 pixels a side",
     .formula = "H = B(fx) * B(fy), B(f) = (sin((2 * m + 1) * pi * f) / sin(pi * f) + 2 * (radius - "
                "m) * cos(2 * pi * (m + 1) * f)) / (2 * radius + 1), m = floor(radius)",
-    .param_count = 1,
     .param =
         {
             [BOX_RADIUS] =
@@ -39,17 +38,11 @@ const struct filter_kind filter_box_blur = {
                     .name = "radius",
                     .unit = "px",
                     .summary = "from the middle to the last pixel, parts allowed",
-                    .type = FILTER_NUMBER,
                     .required = true,
-                    .min = 0,
                     .max = 100,
                 },
         },
     .response = box_blur_response,
     .support = box_blur_support,
-    .docs =
-        {
-            .scene = "zoneplate",
-            .example = "box-blur:radius=3",
-        },
+    .example = "box-blur:radius=3",
 };

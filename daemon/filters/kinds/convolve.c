@@ -120,13 +120,11 @@ const struct filter_kind filter_convolve = {
     .summary = "convolves with a kernel of numbers, such as Prewitt's, or with one from an image",
     .formula = "H = S * sum of kernel(x, y) * exp(-2 * pi * i * (fx * x + fy * y)), x and y "
                "counted from the anchor, S = 1 or 1 / sum of kernel; its conjugate to correlate",
-    .param_count = 5,
     .param =
         {
             [CONVOLVE_KERNEL] =
                 {
                     .name = "kernel",
-                    .unit = "",
                     .summary = "its rows, separated by /, from top to bottom",
                     .type = FILTER_KERNEL,
                     .min = -1000,
@@ -135,7 +133,6 @@ const struct filter_kind filter_convolve = {
             [CONVOLVE_IMAGE] =
                 {
                     .name = "image",
-                    .unit = "",
                     .summary = "the kernel as an image of at most 255x255 pixels, instead",
                     .type = FILTER_IMAGE,
                 },
@@ -153,7 +150,6 @@ const struct filter_kind filter_convolve = {
             [CONVOLVE_NORMALISE] =
                 {
                     .name = "normalise",
-                    .unit = "",
                     .summary = "sum: divides by the sum of the numbers, which keeps the brightness",
                     .type = FILTER_CHOICE,
                     .initial = NORMALISE_NONE,
@@ -162,7 +158,6 @@ const struct filter_kind filter_convolve = {
             [CONVOLVE_CORRELATE] =
                 {
                     .name = "correlate",
-                    .unit = "",
                     .summary = "turns the kernel by 180 degrees about its anchor, as OpenCV's "
                                "filter2D does",
                     .type = FILTER_BOOL,
@@ -173,9 +168,5 @@ const struct filter_kind filter_convolve = {
     .image_response = convolve_finish,
     .is_real = is_symmetric,
     .support = convolve_support,
-    .docs =
-        {
-            .scene = "scene",
-            .example = "convolve:kernel=-2 -1 0/-1 1 1/0 1 2",
-        },
+    .example = "convolve:kernel=-2 -1 0/-1 1 1/0 1 2",
 };

@@ -90,13 +90,11 @@ const struct filter_kind filter_dark = {
     .formula =
         "H = 1; corrected = sample - white * image(x, y) + white * pedestal; where image(x, "
         "y) is more than hot above 6 of its 8 neighbours, or is 1, the mean of the 4 nearest",
-    .param_count = 3,
     .param =
         {
             [DARK_IMAGE] =
                 {
                     .name = "image",
-                    .unit = "",
                     .summary = "the mean of frames taken in the dark, as large as the frames, 1 is "
                                "white; `fftd-ctl calibrate dark` records it",
                     .type = FILTER_IMAGE,
@@ -105,20 +103,14 @@ const struct filter_kind filter_dark = {
             [DARK_PEDESTAL] =
                 {
                     .name = "pedestal",
-                    .unit = "",
                     .summary = "level of black afterwards, such as 0.0627 where black is 16 of 255",
-                    .type = FILTER_NUMBER,
-                    .min = 0,
                     .max = 0.5,
-                    .initial = 0,
                 },
             [DARK_HOT] =
                 {
                     .name = "hot",
-                    .unit = "",
                     .summary = "what a pixel must have more than its neighbours to be replaced; 1: "
                                "none is",
-                    .type = FILTER_NUMBER,
                     .min = 0.005,
                     .max = 1,
                     .initial = 0.1,
@@ -126,28 +118,7 @@ const struct filter_kind filter_dark = {
         },
     .check = check_dark,
     .add_offsets = dark_offsets,
-    .docs =
-        {
-            .scene = "scene",
-            .example = "dark:image=dark.pfm",
-            .note = "The frame was recorded with a camera that adds a pattern to its columns. "
-                    "The scene has no such pattern, and gets the negative of it.",
-            .details = "`fftd-ctl calibrate dark` records the image with the lens covered: the "
-                       "mean of frames before the filter. `fftd-ctl calibrate stripes` needs no "
-                       "covered lens: it finds what the camera adds to columns and rows, and its "
-                       "hot and dead pixels, from frames of a scene that moves. Its image has "
-                       "levels below 0 where the camera adds less than on average, so that the "
-                       "mean brightness stays, and a 1 for each pixel that is to be replaced.\n"
-                       "`dark`, `flat` and `vignette` correct each captured sample, wherever they "
-                       "are in the chain. All offsets are subtracted before any gain is applied. "
-                       "Luma is corrected, or each colour of RGB and of a mosaic, before it is "
-                       "demosaiced; chroma stays as it is. A fade uses a new correction from its "
-                       "first frame on.\n"
-                       "The image must be as large as the frames. All colours of a pixel of RGB "
-                       "share an entry of the image. A pixel of a mosaic has one colour, and its "
-                       "neighbours are those of the same colour.\n"
-                       "Black is 0 after the correction, or `pedestal`, which no gain changes.",
-        },
+    .example = "dark:image=dark.pfm",
 };
 
 /* ---- flat ---- */
@@ -230,13 +201,11 @@ const struct filter_kind filter_flat = {
     .formula = "H = 1; corrected = sample * g, g = mean of F / F(x, y) within 1/limit .. limit, F "
                "= white * image - what dark subtracts; where F(x, y) is below dead times 6 of its "
                "8 neighbours, the mean of the 4 nearest",
-    .param_count = 3,
     .param =
         {
             [FLAT_IMAGE] =
                 {
                     .name = "image",
-                    .unit = "",
                     .summary = "the mean of frames of an evenly lit surface, as large as the "
                                "frames, 1 is white; `fftd-ctl calibrate flat` records it",
                     .type = FILTER_IMAGE,
@@ -245,9 +214,7 @@ const struct filter_kind filter_flat = {
             [FLAT_LIMIT] =
                 {
                     .name = "limit",
-                    .unit = "",
                     .summary = "the greatest gain",
-                    .type = FILTER_NUMBER,
                     .min = 1,
                     .max = FILTER_MAX_GAIN,
                     .initial = 4,
@@ -255,27 +222,12 @@ const struct filter_kind filter_flat = {
             [FLAT_DEAD] =
                 {
                     .name = "dead",
-                    .unit = "",
                     .summary = "share of its neighbours' light below which a pixel is replaced",
-                    .type = FILTER_NUMBER,
-                    .min = 0,
                     .max = 0.9,
                     .initial = 0.5,
                 },
         },
     .check = check_flat,
     .multiply_gains = flat_gains,
-    .docs =
-        {
-            .scene = "scene",
-            .example = "flat:image=flat.pfm",
-            .note = "The frame was recorded with a lens that darkens the left side. The scene "
-                    "is evenly lit, so that it becomes too bright there.",
-            .details = "`fftd-ctl calibrate flat` records the image: the mean of frames of an "
-                       "evenly lit surface, before the filter. What `dark` subtracts from samples "
-                       "is also subtracted from this image. Without `dark`, black is taken to be "
-                       "0.\n"
-                       "In a mosaic, each colour has a mean of its own. Samples are corrected as "
-                       "described under `dark`, which also says what the image must be like.",
-        },
+    .example = "flat:image=flat.pfm",
 };

@@ -40,7 +40,6 @@ const struct filter_kind filter_deflicker = {
                "of the light found for row y of the frame",
     .adapts = FILTER_ADAPTS_FLICKER,
     .adapt = deflicker_adapt,
-    .param_count = 2,
     .param =
         {
             [DEFLICKER_FREQUENCY] =
@@ -49,7 +48,6 @@ const struct filter_kind filter_deflicker = {
                     .unit = "Hz",
                     .summary = "of the light, twice that of the mains; 0: any, 100 and 120 are "
                                "preferred",
-                    .type = FILTER_NUMBER,
                     .max = 1000,
                 },
             [DEFLICKER_LINE_TIME] =
@@ -57,29 +55,9 @@ const struct filter_kind filter_deflicker = {
                     .name = "line-time",
                     .unit = "us",
                     .summary = "from the exposure of a row to that of the next; 0: estimated",
-                    .type = FILTER_NUMBER,
                     .max = 1000,
                 },
         },
     .check = deflicker_check,
-    .docs =
-        {
-            .scene = "scene",
-            .example = "deflicker",
-            .note = "The light of the scene is steady, so that nothing changes.",
-            .details =
-                "A thread follows the means of rows along the motion of the scene, and finds "
-                "light of one frequency, with three harmonics, that a rolling shutter has "
-                "exposed row by row. Its phase is then measured in each frame that is "
-                "corrected. Each row is multiplied by one factor, 0.5 to 2, which keeps the "
-                "mean brightness over a cycle of the light. Samples are corrected in the "
-                "same way as by `auto-notch`, whose waves are subtracted first.\n"
-                "Correction starts after about ten frames, and later where the bands hardly "
-                "move. Light that is steady again is left alone at once. If both the bands and the "
-                "scene stand still, as with 100 "
-                "Hz at exactly 25 or 50 frames a second, the bands cannot be told from the "
-                "scene.\n"
-                "Sample 0 is taken for black, so video whose black is 16 is corrected less "
-                "exactly in dark parts.",
-        },
+    .example = "deflicker",
 };

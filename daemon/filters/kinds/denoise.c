@@ -57,7 +57,6 @@ const struct filter_kind filter_denoise = {
                "window's squares); with two passes the captured block's cosine transform by "
                "G^2 / (G^2 + V'), where G is that of the first pass's result; with temporal both "
                "filter the frame after it was joined to past ones along their motion",
-    .param_count = 7,
     .param =
         {
             [DENOISE_SIGMA] =
@@ -66,7 +65,6 @@ const struct filter_kind filter_denoise = {
                     .unit = "grey levels of 255",
                     .summary = "standard deviation of the noise at black; 0: estimated from each "
                                "frame, with shot",
-                    .type = FILTER_NUMBER,
                     .max = 128,
                 },
             [DENOISE_SHOT] =
@@ -74,15 +72,12 @@ const struct filter_kind filter_denoise = {
                     .name = "shot",
                     .unit = "grey levels of 255",
                     .summary = "by how much the noise's variance grows with each grey level",
-                    .type = FILTER_NUMBER,
                     .max = 64,
                 },
             [DENOISE_STRENGTH] =
                 {
                     .name = "strength",
-                    .unit = "",
                     .summary = "factor of sigma, given or estimated",
-                    .type = FILTER_NUMBER,
                     .min = 0.1,
                     .max = 4,
                     .initial = 1,
@@ -99,7 +94,6 @@ const struct filter_kind filter_denoise = {
             [DENOISE_HOP] =
                 {
                     .name = "hop",
-                    .unit = "",
                     .summary = "from a block to the next one, as part of its side",
                     .type = FILTER_CHOICE,
                     .initial = HOP_HALF,
@@ -108,7 +102,6 @@ const struct filter_kind filter_denoise = {
             [DENOISE_PASSES] =
                 {
                     .name = "passes",
-                    .unit = "",
                     .summary = "2: the result of the first guides a second one",
                     .type = FILTER_CHOICE,
                     .initial = PASSES_2,
@@ -119,56 +112,10 @@ const struct filter_kind filter_denoise = {
                     .name = "temporal",
                     .unit = "frames",
                     .summary = "past frames that count at most, along their motion",
-                    .type = FILTER_NUMBER,
                     .max = DENOISE_MAX_PAST,
                 },
         },
     .check = denoise_check,
     .denoise = denoise_of,
-    .docs =
-        {
-            .scene = "scene",
-            .example = "denoise:sigma=12",
-            .note = "The scene has no noise; the filter takes its faintest texture for some.",
-            .details = "### What it filters\n"
-                       "Captured samples are denoised after `dark`, `flat`, `vignette`, "
-                       "`undistort`, `auto-notch` and `deflicker`, and before everything else, "
-                       "wherever the stage is in the chain. The result stays in floats until the "
-                       "chain has filtered it. Blocks that extend beyond the picture see it "
-                       "mirrored, whatever `engine.border` is.\n"
-                       "For RGB and mosaics, the noise of luma is reduced and its change is added "
-                       "to the colours; with `engine.planes = \"all\"` each plane or colour is "
-                       "denoised with the same sigma. A mosaic is demosaiced first, which spreads "
-                       "the noise of a sample over its neighbours.\n"
-                       "### The strength of the noise\n"
-                       "`shot` is for sensors in light: at level m, the variance of the noise is "
-                       "sigma^2 + shot * m. For chroma, it is that of level 128. Without `sigma`, "
-                       "both are estimated from flat places of each frame and plane, so that the "
-                       "filter suits any exposure.\n"
-                       "The estimate takes fine texture that fills the picture for noise. It is "
-                       "too low for noise that is correlated between neighbours, such as after "
-                       "demosaicing or JPEG.\n"
-                       "### Past frames\n"
-                       "`temporal` joins each frame to those before it. Blocks are fetched from "
-                       "where they were in the frame before, which was itself joined to its past, "
-                       "so all of the past counts, up to `temporal` frames, without a delay. A "
-                       "block that was not found, or looks different now, is denoised as if there "
-                       "were no past: after a cut, behind something that moved away, or when the "
-                       "light changes. 2 frames suffice for a small gain; 15 to 31 suit most "
-                       "scenes, and larger values those that hardly move.\n"
-                       "Motion of up to 40 pixels a frame is followed, also in zooms and "
-                       "rotations. Texture that repeats itself, and faint texture that moves "
-                       "otherwise than all around it, may not be found.\n"
-                       "The first frame of a source has no past, and neither has the first frame "
-                       "after a change of a correction. The strength of the noise should be known "
-                       "well. If it is set too low, still scenes do not match; if it is set too "
-                       "high, faint things that change leave a trace. Planes that are filtered by "
-                       "themselves are also searched for motion by themselves.\n"
-                       "### Cost and changes\n"
-                       "One pass takes about two thirds of the time of two, and `temporal` about "
-                       "four times that of two, whatever its value. A fade uses a new "
-                       "`sigma`, `shot` or `strength` from its first frame on. Another `block`, "
-                       "`hop`, `passes` or `temporal`, and the start or end of estimating, needs "
-                       "another engine and takes effect without a fade.",
-        },
+    .example = "denoise:sigma=12",
 };

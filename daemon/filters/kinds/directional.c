@@ -62,7 +62,6 @@ const struct filter_kind filter_directional = {
     .formula = "H = 1 + s * (D - 1), 1 at f = 0, D = pass(2 * a / width) inside, "
                "stop(2 * a / width) outside, s = 1 - (1 - sqrt(1/2))^((f / above)^2), a = degrees "
                "between fx, fy and angle",
-    .param_count = 6,
     .param =
         {
             [DIRECTION_ANGLE] =
@@ -71,7 +70,6 @@ const struct filter_kind filter_directional = {
                     .unit = "degrees",
                     .summary = "across the structures, clockwise: 0 for vertical lines, 90 "
                                "for horizontal ones",
-                    .type = FILTER_NUMBER,
                     .required = true,
                     .min = -180,
                     .max = 180,
@@ -81,7 +79,6 @@ const struct filter_kind filter_directional = {
                     .name = "width",
                     .unit = "degrees",
                     .summary = "angle between half-power directions",
-                    .type = FILTER_NUMBER,
                     .required = true,
                     .min = 0.1,
                     .max = 180,
@@ -89,7 +86,6 @@ const struct filter_kind filter_directional = {
             [DIRECTION_KEEP] =
                 {
                     .name = "keep",
-                    .unit = "",
                     .summary = "keeps what is inside the angle, or what is outside",
                     .type = FILTER_CHOICE,
                     .initial = KEEP_INSIDE,
@@ -102,16 +98,10 @@ const struct filter_kind filter_directional = {
                     .name = "above",
                     .unit = "cycles/pixel",
                     .summary = "coarser structures, such as shading, are left alone",
-                    .type = FILTER_NUMBER,
-                    .min = 0,
                     .max = MAX_FREQUENCY,
                 },
         },
     .response = directional_response,
     .support = directional_support,
-    .docs =
-        {
-            .scene = "zoneplate",
-            .example = "directional:angle=45,width=40",
-        },
+    .example = "directional:angle=45,width=40",
 };

@@ -12,16 +12,11 @@ const struct filter_kind filter_gain = {
     .name = "gain",
     .summary = "brightness and contrast: the mean and all that differs from it",
     .formula = "H = ac, dc at f = 0",
-    .param_count = 2,
     .param =
         {
             [GAIN_DC] = DC_PARAM(1),
             [GAIN_AC] = GAIN_PARAM("ac", "gain of every other frequency", 1),
         },
     .response = gain_response,
-    .docs =
-        {
-            .scene = "scene",
-            .example = "gain:dc=1.2,ac=0.5",
-        },
+    .example = "gain:dc=1.2,ac=0.5",
 };

@@ -17,7 +17,6 @@ const struct filter_kind filter_gaussian_blur = {
     .name = "gaussian-blur",
     .summary = "blurs without ringing",
     .formula = "H = exp(-2 * (pi * sigma * f)^2)",
-    .param_count = 1,
     .param =
         {
             [BLUR_SIGMA] =
@@ -25,7 +24,6 @@ const struct filter_kind filter_gaussian_blur = {
                     .name = "sigma",
                     .unit = "px",
                     .summary = "standard deviation",
-                    .type = FILTER_NUMBER,
                     .required = true,
                     .min = 0.05,
                     .max = 100,
@@ -34,9 +32,5 @@ const struct filter_kind filter_gaussian_blur = {
     .response = gaussian_blur_response,
     .support = gaussian_blur_support,
     .is_gaussian = true,
-    .docs =
-        {
-            .scene = "scene",
-            .example = "gaussian-blur:sigma=2",
-        },
+    .example = "gaussian-blur:sigma=2",
 };

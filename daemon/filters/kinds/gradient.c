@@ -30,13 +30,11 @@ const struct filter_kind filter_gradient = {
     .summary = "slope of the brightness along one axis: a relief lit from one side",
     .formula = "H = gain * 2 * pi * i * g * exp(-2 * (pi * sigma * f)^2), dc at f = 0, g = fx or "
                "fy",
-    .param_count = 4,
     .param =
         {
             [GRADIENT_ALONG] =
                 {
                     .name = "along",
-                    .unit = "",
                     .summary = "x: brighter where it rises to the right; y: downwards",
                     .type = FILTER_CHOICE,
                     .initial = ALONG_X,
@@ -47,7 +45,6 @@ const struct filter_kind filter_gradient = {
                     .name = "sigma",
                     .unit = "px",
                     .summary = "standard deviation of the blur that is part of it",
-                    .type = FILTER_NUMBER,
                     .min = 0.5,
                     .max = 100,
                     .initial = 1,
@@ -57,9 +54,5 @@ const struct filter_kind filter_gradient = {
         },
     .complex_response = gradient_response,
     .support = gradient_support,
-    .docs =
-        {
-            .scene = "scene",
-            .example = "gradient:gain=3",
-        },
+    .example = "gradient:gain=3",
 };

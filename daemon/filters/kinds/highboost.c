@@ -21,7 +21,6 @@ const struct filter_kind filter_highboost = {
     .name = "highboost",
     .summary = "base + boost * highpass: evens out large tones, lifts detail",
     .formula = "H = base + boost * stop(f / cutoff)",
-    .param_count = 5,
     .param =
         {
             [BOOST_BASE] = GAIN_PARAM("base", "gain of the lowest frequencies", 1),
@@ -32,9 +31,5 @@ const struct filter_kind filter_highboost = {
         },
     .response = highboost_response,
     .support = highboost_support,
-    .docs =
-        {
-            .scene = "scene",
-            .example = "highboost:base=0.7,boost=1.5,cutoff=0.1",
-        },
+    .example = "highboost:base=0.7,boost=1.5,cutoff=0.1",
 };

@@ -23,7 +23,6 @@ const struct filter_kind filter_laplacian = {
     .name = "laplacian",
     .summary = "second derivative, negated: outlines, bright on their inner side",
     .formula = "H = gain * (4 - 2 * cos(2 * pi * fx) - 2 * cos(2 * pi * fy)), dc at f = 0",
-    .param_count = 2,
     .param =
         {
             [LAPLACIAN_GAIN] = GAIN_PARAM("gain", "factor on the kernel 4, -1, -1, -1, -1", 1),
@@ -31,9 +30,5 @@ const struct filter_kind filter_laplacian = {
         },
     .response = laplacian_response,
     .support = laplacian_support,
-    .docs =
-        {
-            .scene = "scene",
-            .example = "laplacian:dc=1",
-        },
+    .example = "laplacian:dc=1",
 };

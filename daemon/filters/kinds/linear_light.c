@@ -35,13 +35,11 @@ const struct filter_kind filter_linear_light = {
         "H = 1; curve c(s) = max * r / 12.92 or max * ((r + 0.055) / 1.055)^2.4 for srgb, max * "
         "r / 4.5 or max * ((r + 0.0993) / 1.0993)^(1 / 0.45) for bt709, max * r / 256 or max * "
         "r^gamma for gamma, r = s / max",
-    .param_count = 2,
     .param =
         {
             [LINEAR_ENCODING] =
                 {
                     .name = "encoding",
-                    .unit = "",
                     .summary = "how samples encode light",
                     .type = FILTER_CHOICE,
                     .initial = ENCODING_SRGB,
@@ -50,24 +48,12 @@ const struct filter_kind filter_linear_light = {
             [LINEAR_GAMMA] =
                 {
                     .name = "gamma",
-                    .unit = "",
                     .summary = "the exponent of the encoding gamma",
-                    .type = FILTER_NUMBER,
                     .min = 1,
                     .max = 3,
                     .initial = 2.2,
                 },
         },
     .curve = linear_curve,
-    .docs =
-        {
-            .scene = "scene",
-            .example = "linear-light | gaussian-blur:sigma=3",
-            .note = "Light areas spread more than without the curve, as they do out of focus.",
-            .details = "The curve is used in the same way as that of `homomorphic`. Sample 0 is "
-                       "black and max is white, also for video whose black is 16 and whose white "
-                       "is 235.\n"
-                       "Near black, the curve of `gamma` is a straight line, which keeps rounding "
-                       "errors small. In half precision, results near black are less exact.",
-        },
+    .example = "linear-light | gaussian-blur:sigma=3",
 };

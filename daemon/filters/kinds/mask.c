@@ -50,13 +50,11 @@ const struct filter_kind filter_mask = {
                "black",
     .formula = "H = gain * (M(fx, fy) + M(-fx, -fy)) / 2, M = the image at column floor(columns / "
                "2) + columns * fx and row floor(rows / 2) + rows * fy",
-    .param_count = 2,
     .param =
         {
             [MASK_IMAGE] =
                 {
                     .name = "image",
-                    .unit = "",
                     .summary = "frequency 0 in its middle, 0.5 cycles/pixel at its edges, linear "
                                "between its pixels",
                     .type = FILTER_IMAGE,
@@ -66,12 +64,5 @@ const struct filter_kind filter_mask = {
         },
     .response = mask_response,
     .support = mask_support,
-    .docs =
-        {
-            .scene = "moire",
-            .example = "mask:image=moire-mask.pgm",
-            .note = "The image is white with two black dots, where the spectrum of the scene "
-                    "has two of its peaks. Paint both of a pair: a dot that only one of them "
-                    "has is half as strong. `fftd-ctl snapshot spectrum` draws such a plane.",
-        },
+    .example = "mask:image=moire-mask.pgm",
 };

@@ -80,13 +80,11 @@ const struct filter_kind filter_match = {
     .formula = "H = gain / sqrt(n * sum of d(x, y)^2) * sum of d(x, y) * exp(2 * pi * i * (fx * x "
                "+ fy * y)), dc at f = 0, d = the image without its mean, n = its number of pixels, "
                "x and y counted from its middle",
-    .param_count = 3,
     .param =
         {
             [MATCH_IMAGE] =
                 {
                     .name = "image",
-                    .unit = "",
                     .summary = "the template, of at most 255x255 pixels",
                     .type = FILTER_IMAGE,
                     .required = true,
@@ -102,13 +100,5 @@ const struct filter_kind filter_match = {
     .image_response = match_response,
     .is_real = match_is_real,
     .support = match_support,
-    .docs =
-        {
-            .scene = "scene",
-            .example = "match:image=corner.txt",
-            .note = "The template is the upper left corner of something bright. A perfect match "
-                    "is twice as bright as the standard deviation of the picture under the "
-                    "template; the contrast of the template itself does not matter. What "
-                    "resembles it less is darker, and its negative is black.",
-        },
+    .example = "match:image=corner.txt",
 };

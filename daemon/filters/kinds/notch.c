@@ -33,7 +33,6 @@ const struct filter_kind filter_notch = {
     .name = "notch",
     .summary = "removes one periodic pattern: a spot of the spectrum and its mirror",
     .formula = "H = stop(2 * r / width), r = distance to the nearer of at and -at",
-    .param_count = 4,
     .param =
         {
             [NOTCH_AT] =
@@ -52,9 +51,5 @@ const struct filter_kind filter_notch = {
         },
     .response = notch_response,
     .support = notch_support,
-    .docs =
-        {
-            .scene = "moire",
-            .example = "notch:at=0.21/0.13,width=0.12",
-        },
+    .example = "notch:at=0.21/0.13,width=0.12",
 };

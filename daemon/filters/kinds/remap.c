@@ -52,13 +52,11 @@ const struct filter_kind filter_remap = {
     .summary = "moves pixels as a table in a file says, such as OpenCV's maps, before the filter",
     .formula = "H = 1; result(x, y) = captured(X(x, y), Y(x, y)), X = the upper half of the image, "
                "Y = its lower half",
-    .param_count = 2,
     .param =
         {
             [REMAP_IMAGE] =
                 {
                     .name = "image",
-                    .unit = "",
                     .summary = "PFM, as wide as the frames and twice as high: the column of each "
                                "pixel's place, and below them the rows, from 0 on",
                     .type = FILTER_IMAGE,
@@ -68,23 +66,5 @@ const struct filter_kind filter_remap = {
         },
     .origin = remap_origin,
     .origin_is_cubic = remap_is_cubic,
-    .docs =
-        {
-            .scene = "scene",
-            .example = "remap:image=swirl.pfm",
-            .note = "The table turns the middle of the picture, and leaves its edges alone.",
-            .details =
-                "The table says for each pixel of the result where it is in the captured frame, as "
-                "the maps of OpenCV's `remap`: the middle of the first pixel is column 0, row 0. "
-                "So "
-                "any lens, any mirror and any change of perspective is possible. With the maps of "
-                "`initUndistortRectifyMap`, of `cv2` or of `cv2.fisheye`, for instance,\n"
-                "`cv2.imwrite(\"maps.pfm\", numpy.vstack(maps))`\n"
-                "writes the file; the maps have the type `CV_32FC1`. Places are rounded and "
-                "interpolated, and those beyond the frame are treated, as described under "
-                "`undistort`. A pixel can come from at most 1023 pixels away. Chroma moves by what "
-                "the table says between its pixels.\n"
-                "The table is for frames of one size; others are refused. A chain has one stage "
-                "that moves pixels, and needs the same `engine.planes` as with `undistort`.",
-        },
+    .example = "remap:image=swirl.pfm",
 };

@@ -18,16 +18,12 @@ const struct filter_kind filter_sharpen = {
     .name = "sharpen",
     .summary = "unsharp mask: adds what a blur would take away",
     .formula = "H = 1 + amount * (1 - exp(-2 * (pi * sigma * f)^2))",
-    .param_count = 2,
     .param =
         {
             [SHARPEN_AMOUNT] =
                 {
                     .name = "amount",
-                    .unit = "",
                     .summary = "how much of it; 0 changes nothing",
-                    .type = FILTER_NUMBER,
-                    .min = 0,
                     .max = 16,
                     .initial = 1,
                 },
@@ -36,7 +32,6 @@ const struct filter_kind filter_sharpen = {
                     .name = "sigma",
                     .unit = "px",
                     .summary = "standard deviation of that blur",
-                    .type = FILTER_NUMBER,
                     .min = 0.05,
                     .max = 100,
                     .initial = 1,
@@ -45,9 +40,5 @@ const struct filter_kind filter_sharpen = {
     .response = sharpen_response,
     .support = sharpen_support,
     .is_gaussian = true,
-    .docs =
-        {
-            .scene = "scene",
-            .example = "sharpen:amount=2,sigma=1.5",
-        },
+    .example = "sharpen:amount=2,sigma=1.5",
 };

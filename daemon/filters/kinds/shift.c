@@ -23,7 +23,6 @@ const struct filter_kind filter_shift = {
     .name = "shift",
     .summary = "moves the picture, also by parts of a pixel",
     .formula = "H = exp(-2 * pi * i * (fx * x + fy * y)), by = x/y",
-    .param_count = 1,
     .param =
         {
             [SHIFT_BY] =
@@ -39,9 +38,5 @@ const struct filter_kind filter_shift = {
         },
     .complex_response = shift_response,
     .support = shift_support,
-    .docs =
-        {
-            .scene = "scene",
-            .example = "shift:by=20/-10.5",
-        },
+    .example = "shift:by=20/-10.5",
 };

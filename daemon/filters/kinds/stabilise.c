@@ -33,7 +33,6 @@ const struct filter_kind filter_stabilise = {
                "moves it by the pixels x and y from the path of the camera to a smooth one",
     .adapts = FILTER_ADAPTS_SHAKE,
     .adapt = stabilise_adapt,
-    .param_count = 2,
     .param =
         {
             [STABILISE_TIME] =
@@ -41,7 +40,6 @@ const struct filter_kind filter_stabilise = {
                     .name = "time",
                     .unit = "s",
                     .summary = "time constant of the smooth path; slower motion is kept",
-                    .type = FILTER_NUMBER,
                     .min = 0.05,
                     .max = 10,
                     .initial = 0.5,
@@ -51,7 +49,6 @@ const struct filter_kind filter_stabilise = {
                     .name = "limit",
                     .unit = "px",
                     .summary = "the most by which a frame is moved along each axis",
-                    .type = FILTER_NUMBER,
                     .min = 1,
                     .max = 64,
                     .initial = 16,
@@ -59,27 +56,5 @@ const struct filter_kind filter_stabilise = {
         },
     .complex_response = one,
     .support = stabilise_support,
-    .docs =
-        {
-            .scene = "scene",
-            .example = "stabilise",
-            .note = "The camera of the scene does not shake, so that nothing changes.",
-            .details = "### How motion is measured\n"
-                       "The shift since the previous frame is measured by phase correlation, in a "
-                       "reduced picture of at most 255 rows, or columns if there are fewer. This "
-                       "happens before the frame is filtered and takes some milliseconds.\n"
-                       "The sum of the shifts is the path of the camera. A filter with two states, "
-                       "position and speed, makes a smooth path of it, which follows a steady pan "
-                       "without a lag. Motion much slower than the time constant is kept.\n"
-                       "After a cut, during rotation, or where there is nothing to see, the "
-                       "correction fades smoothly to zero. Rotation and the wobble of a rolling "
-                       "shutter are not removed.\n"
-                       "### How frames are moved\n"
-                       "Each frame is filtered with H times a phase ramp of its own, which moves "
-                       "the picture from the path to the smooth one, by any part of a pixel. The "
-                       "response of the chain is therefore complex. `engine.border` decides what "
-                       "appears beyond the captured frame; its margin is at least the limit.\n"
-                       "All colours have to be moved, so formats other than GREY, Y10, Y12 and Y16 "
-                       "need `engine.planes = \"all\"`, or \"luma-only\", which publishes none.",
-        },
+    .example = "stabilise",
 };

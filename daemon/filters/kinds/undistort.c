@@ -1,6 +1,6 @@
 /* undistort: undoes the distortion of a lens in captured frames (warp.h).
  *
- * Of a rectilinear lens, the radial and the tangential part are those of Brown, Close-range camera
+ * The radial and the tangential part of a rectilinear lens are those of Brown, Close-range camera
  * calibration, Photogrammetric Engineering 37(8) (1971). The divisor is that of Claus and
  * Fitzgibbon, CVPR (2005). A fish-eye lens is that of Kannala and Brandt, A generic camera model
  * and calibration method for conventional, wide-angle, and fish-eye lenses, PAMI 28(8) (2006).
@@ -108,13 +108,11 @@ static int undistort_check(const struct filter_stage *stage, struct error *why)
 /* clang-format off */
 #define MATRIX_PARAM(label, text, low)                                                             \
     {                                                                                              \
-        .name = label, .unit = "px", .summary = text, .type = FILTER_NUMBER, .required = true,     \
-        .min = low, .max = 100000,                                                                 \
+        .name = label, .unit = "px", .summary = text, .required = true, .min = low, .max = 1e5,    \
     }
 #define COEFFICIENT(label, text, most)                                                             \
     {                                                                                              \
-        .name = label, .unit = "", .summary = text, .type = FILTER_NUMBER, .min = -(most),         \
-        .max = (most), .initial = 0,                                                               \
+        .name = label, .summary = text, .min = -(most), .max = (most),                             \
     }
 /* clang-format on */
 
@@ -131,7 +129,6 @@ const struct filter_kind filter_undistort = {
                "v = (y - cy) / (zoom fy), r^2 = u^2 + v^2, "
                "s = (1 + k1 r^2 + k2 r^4 + k3 r^6) / (1 + k4 r^2 + k5 r^4 + k6 r^6); fisheye: "
                "s = t (1 + k1 t^2 + k2 t^4 + k3 t^6 + k4 t^8) / r, t = atan r",
-    .param_count = INTERPOLATION + 1,
     .param =
         {
             [FX] = MATRIX_PARAM("fx", "focal length along x, of the camera matrix", 1),
@@ -150,7 +147,6 @@ const struct filter_kind filter_undistort = {
             [MODEL] =
                 {
                     .name = "model",
-                    .unit = "",
                     .summary = "of the lens; fisheye has k1 to k4 alone",
                     .type = FILTER_CHOICE,
                     .initial = RECTILINEAR,
@@ -159,9 +155,7 @@ const struct filter_kind filter_undistort = {
             [ZOOM] =
                 {
                     .name = "zoom",
-                    .unit = "",
                     .summary = "more than 1 shows less of the edges, less than 1 shows more",
-                    .type = FILTER_NUMBER,
                     .min = 0.1,
                     .max = 10,
                     .initial = 1,
@@ -172,7 +166,6 @@ const struct filter_kind filter_undistort = {
                     .unit = "px",
                     .summary = "width/height of the calibration's pictures; not set: as the frames",
                     .type = FILTER_PAIR,
-                    .min = 0,
                     .max = 100000,
                     .initial = NAN,
                 },
@@ -181,29 +174,5 @@ const struct filter_kind filter_undistort = {
     .check = undistort_check,
     .origin = undistort_origin,
     .origin_is_cubic = undistort_is_cubic,
-    .docs =
-        {
-            .scene = "scene",
-            .example = "undistort:fx=200,fy=200,cx=127.5,cy=95.5,k1=0.25",
-            .note = "The straight lines of the scene show what is done to those that a lens has "
-                    "bent.",
-            .details = "Each pixel of the result is interpolated between the four captured pixels "
-                       "around the place that the formula gives, or by cubic convolution of "
-                       "sixteen. This place is rounded to a 32nd of a sample, as OpenCV does. "
-                       "Places beyond the captured frame "
-                       "take the pixel at its edge. Pixels are moved before the filter, wherever "
-                       "the stage is in the chain, and a fade uses new places from its first frame "
-                       "on.\n"
-                       "The parameters are the numbers of OpenCV's camera matrix and distortion "
-                       "coefficients, in this order: k1, k2, p1, p2, k3, k4, k5, k6; with `model = "
-                       "fisheye`, those of its `fisheye` module: k1, k2, k3, k4. "
-                       "`client/examples/undistort.py FILE` writes the stage for a calibration "
-                       "file of OpenCV. With `size`, frames of another size are taken to be the "
-                       "same picture at another scale, and frames of other proportions are "
-                       "refused.\n"
-                       "Chroma moves with luma, so formats of YUV need `engine.planes = \"all\"` "
-                       "or \"luma-only\". RGB and mosaics, which are demosaiced first, do not.\n"
-                       "`auto-notch` and `deflicker` find waves and rows where they are captured, "
-                       "so a chain with one of them cannot have `undistort`.",
-        },
+    .example = "undistort:fx=200,fy=200,cx=127.5,cy=95.5,k1=0.25",
 };

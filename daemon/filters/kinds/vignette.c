@@ -48,15 +48,12 @@ const struct filter_kind filter_vignette = {
     .name = "vignette",
     .summary = "brightens the corners that a lens has darkened, before the filter",
     .formula = "H = 1; corrected = sample * (1 + a * r^2 + b * r^4), r = 1 in the corners",
-    .param_count = 2,
     .param =
         {
             [VIGNETTE_A] =
                 {
                     .name = "a",
-                    .unit = "",
                     .summary = "gain that grows with the square of the radius",
-                    .type = FILTER_NUMBER,
                     .min = -8,
                     .max = 8,
                     .initial = 0.3,
@@ -64,9 +61,7 @@ const struct filter_kind filter_vignette = {
             [VIGNETTE_B] =
                 {
                     .name = "b",
-                    .unit = "",
                     .summary = "gain that grows with its fourth power",
-                    .type = FILTER_NUMBER,
                     .min = -8,
                     .max = 8,
                     .initial = 0.1,
@@ -74,11 +69,5 @@ const struct filter_kind filter_vignette = {
         },
     .check = vignette_check,
     .multiply_gains = vignette_gains,
-    .docs =
-        {
-            .scene = "scene",
-            .example = "vignette:a=0.8,b=0.8",
-            .note = "The scene has no dark corners, so that they become too bright.",
-            .details = "Samples are corrected as described under `dark`.",
-        },
+    .example = "vignette:a=0.8,b=0.8",
 };

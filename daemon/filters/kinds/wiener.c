@@ -133,13 +133,11 @@ const struct filter_kind filter_wiener = {
         "size * f)^2) for gaussian, 2 * J1(2 * pi * size * f) / (2 * pi * size * f) for "
         "disk, sin(pi * size * g) / (pi * size * g) for motion, T / S for image, g = fx * "
         "cos(angle) + fy * sin(angle), S = the image's sum, T = its transform about its middle",
-    .param_count = 6,
     .param =
         {
             [WIENER_BLUR] =
                 {
                     .name = "blur",
-                    .unit = "",
                     .summary = "gaussian, disk for a defocused lens, motion along a straight line, "
                                "image for "
                                "a measured one",
@@ -152,7 +150,6 @@ const struct filter_kind filter_wiener = {
                     .name = "size",
                     .unit = "px",
                     .summary = "standard deviation of gaussian, radius of disk, length of motion",
-                    .type = FILTER_NUMBER,
                     .min = 0.1,
                     .max = 50,
                     .initial = NAN, /* not needed for an image */
@@ -162,34 +159,27 @@ const struct filter_kind filter_wiener = {
                     .name = "angle",
                     .unit = "degrees",
                     .summary = "of the motion: 0 to the right, 90 down",
-                    .type = FILTER_NUMBER,
                     .min = -180,
                     .max = 180,
                 },
             [WIENER_IMAGE] =
                 {
                     .name = "image",
-                    .unit = "",
                     .summary = "the picture of a point, at most 255x255 pixels, for blur = image",
                     .type = FILTER_IMAGE,
                 },
             [WIENER_NOISE] =
                 {
                     .name = "noise",
-                    .unit = "",
                     .summary =
                         "its power in relation to the picture's at 0.1 cycles/pixel; more is "
                         "softer; 0: estimated",
-                    .type = FILTER_NUMBER,
                     .max = 10,
                 },
             [WIENER_FALLOFF] =
                 {
                     .name = "falloff",
-                    .unit = "",
                     .summary = "the picture's power falls as f^-falloff; 0: it does not",
-                    .type = FILTER_NUMBER,
-                    .min = 0,
                     .max = 4,
                     .initial = 2,
                 },
@@ -201,23 +191,5 @@ const struct filter_kind filter_wiener = {
     .image_response = wiener_image_response,
     .is_real = wiener_is_real,
     .support = wiener_support,
-    .docs =
-        {
-            .scene = "scene",
-            .example = "wiener:blur=disk,size=1.5",
-            .note = "The scene is sharp already, so the filter overdoes it; a blurred one "
-                    "becomes sharp.",
-            .details =
-                "### The strength of the noise\n"
-                "Without `noise`, it is estimated from the captured frames: where the blur leaves "
-                "little of the picture, the spectrum shows the noise, and elsewhere the picture. "
-                "The response is computed again when the estimate has changed by a quarter, at "
-                "most every two seconds. `fftd-ctl filter show` prints the estimate, and "
-                "`fftd-ctl filter keep` makes it the parameter.\n"
-                "Before the first estimate, `noise` is 0.007. It stays so in a chain that has "
-                "`denoise`, `soft-threshold`, `median`, `homomorphic` or `linear-light`, which "
-                "change the noise before `wiener` sees it, and in drawn responses.\n"
-                "A picture has edges, and the blur is never known exactly. Therefore the estimate "
-                "is at least 0.002, and twice the ratio that is found is added.",
-        },
+    .example = "wiener:blur=disk,size=1.5",
 };

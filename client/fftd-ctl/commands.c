@@ -174,7 +174,8 @@ const struct command command_table[] = {
      "  fftd-ctl frames | ffplay -\n"
      "  fftd-ctl frames -n 300 -o clip.y4m\n",
      TAKES_COUNT | TAKES_OUTPUT | TAKES_RAW, 0, 0, command_frames},
-    {"convert", "IN OUT", "filter a recording; no daemon needs to run", "", 0, 2, 2, NULL},
+    {"convert", "IN OUT", "filter a recording; no daemon needs to run", convert_help,
+     TAKES_CONVERT | TAKES_RAW, 2, 2, command_convert},
     {"calibrate", "dark|flat|stripes [NAME]", "record the fixed pattern of the camera",
      "Averages frames before the filter, and writes the image that a stage of the\n"
      "filter subtracts or divides by (`fftd-ctl filter kinds dark`). For `dark`\n"

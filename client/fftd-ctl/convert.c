@@ -27,6 +27,39 @@
 #define CHAIN_BYTES 8192
 #define JOB_BYTES   (2 * CHAIN_BYTES)
 
+const char convert_help[] =
+    "Every frame is filtered once, in order, and none is lost, however fast or slow\n"
+    "either side is. An fftd of its own filters the frames, and leaves other ones\n"
+    "alone.\n\n"
+    "IN is Y4M, raw frames, or whatever the program ffmpeg reads: AVI, MP4, MKV, and\n"
+    "pictures as in-%05d.png. - is standard input, which is Y4M or raw.\n"
+    "OUT is .y4m, .raw, .mkv or .avi (FFV1: no bit is lost), .mp4, .mov or .webm\n"
+    "(8 bits, lossy), or pictures: out-%05d.png, .pgm, .ppm, .tif, .bmp. - is\n"
+    "standard output. All but Y4M and raw frames need the program ffmpeg.\n"
+    "Pictures keep their numbers, which have to be without a gap.\n\n"
+    "  -f, --filter CHAIN         the filter, as for `filter set` (default: none)\n"
+    "      --size WxH             IN has raw frames of this size,\n"
+    "      --pixel-format FORMAT  in this format: GREY, Y10, Y16, NV12, RGB24 ...\n"
+    "      --fps N                and at this rate\n"
+    "      --raw                  OUT gets raw frames, whatever its name\n"
+    "      --two-pass             look at all of IN first; filters that adapt\n"
+    "                             then have what they found from the first frame on\n"
+    "      --compare              put each frame before the filter to the left of it\n"
+    "      --resume               continue OUT.part after this program was killed;\n"
+    "                             without one, begin (only .y4m and .raw)\n"
+    "      --set KEY=VALUE        any key of fftd.conf(5); may be repeated\n"
+    "      --json                 print the number of frames, or the error, as JSON\n\n"
+    "OUT is called OUT.part until it is complete. Exit codes: 64 wrong options or\n"
+    "filter, 65 IN is damaged (the frames before it are converted) or not supported,\n"
+    "66 there is no IN, 69 fftd, ffmpeg or the OpenCL device is missing, 70 frames\n"
+    "were lost because the device failed, 73 or 74 OUT cannot be written, 75\n"
+    "interrupted, or nothing found to keep, 78 the filter does not suit the frames.\n\n"
+    "Examples:\n"
+    "  fftd-ctl convert in.mp4 out.mkv --filter preset:moire\n"
+    "  fftd-ctl convert in.avi out.mp4 --filter auto-notch --two-pass\n"
+    "  fftd-ctl convert scan-%04d.tif clean-%04d.tif --filter 'sharpen:amount=0.5'\n"
+    "  fftd-ctl convert in.raw out.raw --size 640x480 --pixel-format Y16 --resume\n";
+
 struct conversion {
     const struct ctl *ctl;
     const char *from;
@@ -93,8 +126,8 @@ static void describe(const struct conversion *c, char job[JOB_BYTES])
                  about.st_mtim.tv_nsec, ctl->filter, c->request.width, c->request.height,
                  c->request.layout != NULL ? c->request.layout->name : "",
                  ctl->compare ? " compare" : "", ctl->two_pass ? " two-pass" : "");
-    for (unsigned i = 0; i < ctl->setting_count && n < JOB_BYTES; i++)
-        n += snprintf(job + n, (size_t)(JOB_BYTES - n), "%s\n", ctl->setting[i]);
+    for (unsigned i = 0; i < ctl->settings.count && n < JOB_BYTES; i++)
+        n += snprintf(job + n, (size_t)(JOB_BYTES - n), "%s\n", ctl->settings.text[i]);
 }
 
 static int job_path(const struct conversion *c, char path[PATH_MAX])

@@ -12,6 +12,11 @@
 
 #define CTL_MAX_SETTINGS 32
 
+struct ctl_settings {
+    const char *text[CTL_MAX_SETTINGS]; /* KEY=VALUE, for the daemon */
+    unsigned count;
+};
+
 struct ctl {
     const char *name;        /* the value of --name; "default" without it */
     const char *runtime_dir; /* NULL unless --runtime-dir */
@@ -32,14 +37,14 @@ struct ctl {
     bool all;           /* save the camera's controls, too */
     const char *config; /* the configuration to save into; NULL: the daemon's */
     /* For `convert`. */
-    const char *filter;                    /* a chain; "none" without the option */
-    const char *size;                      /* of raw frames; NULL: not given */
-    const char *pixel_format;              /* of raw frames; NULL: not given */
-    double fps;                            /* of raw frames; 0: not given */
-    const char *setting[CTL_MAX_SETTINGS]; /* KEY=VALUE, for the daemon */
-    unsigned setting_count;
+    const char *filter;       /* a chain; "none" without the option */
+    const char *size;         /* of raw frames; NULL: not given */
+    const char *pixel_format; /* of raw frames; NULL: not given */
+    double fps;               /* of raw frames; 0: not given */
+    struct ctl_settings settings;
     bool resume, two_pass, compare;
-    int argc; /* operands after the command's name */
+    uint64_t given; /* which options were given (options.h) */
+    int argc;       /* operands after the command's name */
     char **argv;
 };
 

@@ -109,9 +109,9 @@ static void exec_daemon(const struct private_daemon *daemon, const struct ctl *c
         "--filter", (char *)filter};
     char text[3][48];
     unsigned n = describe_frames(input, arguments, 7, text);
-    for (unsigned i = 0; i < ctl->setting_count; i++) {
+    for (unsigned i = 0; i < ctl->settings.count; i++) {
         arguments[n++] = "--set";
-        arguments[n++] = (char *)ctl->setting[i];
+        arguments[n++] = (char *)ctl->settings.text[i];
     }
     arguments[n++] = "--set=output.lossless=true";
     arguments[n++] = "--set=output.slots=16";

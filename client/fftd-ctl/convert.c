@@ -330,15 +330,15 @@ static int run_pass(struct conversion *c)
     if (r < 0) {
         input_close(&input);
         return ctl_fail(c->ctl,
-                        r == -ENOPKG                       ? EX_UNAVAILABLE
-                        : r == -EINVAL || r == -EOPNOTSUPP ? EX_DATAERR
-                                                           : EX_NOINPUT,
+                        r == -ENOPKG                                        ? EX_UNAVAILABLE
+                        : r == -EINVAL || r == -EOPNOTSUPP || r == -ENODATA ? EX_DATAERR
+                                                                            : EX_NOINPUT,
                         "%s", input.why);
     }
     if (input.notice[0] != '\0' && !c->ctl->two_pass == !c->estimating)
         fprintf(stderr, "fftd-ctl: %s: %s\n", c->from, input.notice);
-    c->rate_num = input.rate_num;
-    c->rate_den = input.rate_den;
+    c->rate_num = input.format.rate_num;
+    c->rate_den = input.format.rate_den;
     c->total = input.total;
     c->to.first_number = input.first_number;
     c->received = 0;

@@ -54,7 +54,7 @@ SHARED_WITH = {
     "client/diagnosis": {f"daemon/estimators/{name}" for name in
                          ("flicker", "flicker_frame", "measures", "motion", "periodic",
                           "wave_fit")} | {"daemon/filters/filter"},
-    "client/fftd-ctl/diagnose_source": {"daemon/capture/y4m"},
+    "client/recording/input": {"daemon/capture/y4m"},
 }
 # These only compute: they make no system call.
 PURE = ["daemon/core", "daemon/filters", "daemon/estimators", "client/diagnosis"]

@@ -5,8 +5,8 @@
 #include <math.h>
 #include <string.h>
 
-#include "bus.h"
 #include "core/clock.h"
+#include "reading.h"
 
 #define MAX_NAME_BYTES 64
 #define MAX_BUCKETS    64
@@ -204,49 +204,12 @@ static void write_latency(const struct exporter *out)
     }
 }
 
-/* Measures in the units of Prometheus, which uses shares of one instead of 0 .. 255. Axes of one
- * family are adjacent. */
-static const struct {
-    const char *measure;
-    const char *family;
-    const char *unit;
-    const char *axis; /* the value of the label `axis`; NULL: no label */
-    double scale;
-    const char *help;
-} measures[] = {
-    {"sharpness", "fftd_sharpness_cycles_per_pixel", "cycles_per_pixel", NULL, 1,
-     "Root mean square of the spatial frequency of the picture before the filter, beyond noise."},
-    {"picture_state", "fftd_picture_state", NULL, NULL, 1,
-     "State of the picture: 1 fine, 2 defocused, 3 covered or plain, 4 overexposed."},
-    {"noise", "fftd_noise_ratio", "ratio", NULL, 1 / 255.0,
-     "Standard deviation of the picture's noise, as a share of full scale."},
-    {"mean", "fftd_brightness_ratio", "ratio", NULL, 1 / 255.0,
-     "Mean of luma, as a share of full scale."},
-    {"clipped", "fftd_clipped_ratio", "ratio", NULL, 1, "Share of samples at black or white."},
-    {"shift_x", "fftd_shift_pixels", "pixels", "x", 1,
-     "Shift of the picture since the picture that was measured before, right and down."},
-    {"shift_y", "fftd_shift_pixels", "pixels", "y", 1, NULL},
-    {"shift_confidence", "fftd_shift_confidence_ratio", "ratio", NULL, 1,
-     "How well one shift explains the change of the picture."},
-    {"flicker_hz", "fftd_flicker_hertz", "hertz", NULL, 1, "Frequency of the light's flicker."},
-    {"flicker_depth", "fftd_flicker_depth_ratio", "ratio", NULL, 1,
-     "Amplitude of the flicker, as a share of the mean."},
-    {"peaks", "fftd_interference_peaks", NULL, NULL, 1, "Periodic interferences that were found."},
-    {"peak_strength", "fftd_interference_amplitude_ratio", "ratio", NULL, 1 / 255.0,
-     "Amplitude of the strongest interference, as a share of full scale."},
-    {"match_x", "fftd_match_position_pixels", "pixels", "x", 1,
-     "Place that resembles the template of match most, right and down from the top left pixel."},
-    {"match_y", "fftd_match_position_pixels", "pixels", "y", 1, NULL},
-    {"match_score", "fftd_match_score_ratio", "ratio", NULL, 1,
-     "Correlation coefficient of the template and the picture at that place."},
-    {"age", "fftd_measures_age_frames", "frames", NULL, 1,
-     "Frames taken from the camera since the one that was measured."},
-};
-
 static void write_measures(const struct exporter *out)
 {
-    for (unsigned i = 0; i < sizeof measures / sizeof measures[0]; i++) {
-        const double value = bus_measure(out->stats, "Measures", measures[i].measure);
+    unsigned count;
+    const struct reading_measure *measures = reading_measures(&count);
+    for (unsigned i = 0; i < count; i++) {
+        const double value = bus_measure(out->stats, "Measures", measures[i].name);
         const struct metric_label labels[] = {
             {"name", out->name},
             {measures[i].axis != NULL ? "axis" : NULL, measures[i].axis},
@@ -254,7 +217,7 @@ static void write_measures(const struct exporter *out)
         if (!isfinite(value))
             continue;
         if (measures[i].help != NULL)
-            metrics_family(&out->metrics, measures[i].family, METRIC_GAUGE, measures[i].unit,
+            metrics_family(&out->metrics, measures[i].family, METRIC_GAUGE, measures[i].metric_unit,
                            measures[i].help);
         metrics_gauge(&out->metrics, measures[i].family, labels, value * measures[i].scale);
     }

@@ -3,7 +3,6 @@
  * exactly the same filter, and this program needs neither OpenCL nor the engine. */
 #include <errno.h>
 #include <inttypes.h>
-#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -20,6 +19,7 @@
 #include "recording/before.h"
 #include "recording/program.h"
 #include "recording/recording.h"
+#include "save.h"
 
 #define WAIT_MS     200
 #define CONNECT_US  20000
@@ -78,14 +78,6 @@ struct conversion {
     uint64_t received; /* frames that it has delivered */
     uint64_t begun_us, shown_us;
 };
-
-static volatile sig_atomic_t interrupted;
-
-static void on_signal(int number)
-{
-    (void)number;
-    interrupted = 1;
-}
 
 /* ---- progress ---- */
 
@@ -149,15 +141,14 @@ static int write_job(const struct conversion *c)
     if (!can_resume(c))
         return 0;
     describe(c, job);
-    int r = job_path(c, path);
-    if (r == 0)
-        r = output_open(&file, path, OUTPUT_WHOLE);
-    if (r < 0)
-        return ctl_fail(c->ctl, EX_CANTCREAT, "cannot create %s.job: %s", c->to.part,
-                        r == -ENAMETOOLONG ? strerror(-r) : file.why);
+    if (job_path(c, path) < 0)
+        return ctl_fail(c->ctl, EX_CANTCREAT, "cannot create %.1000s.job: %s", c->to.part,
+                        strerror(ENAMETOOLONG));
+    const int code = save_begin(c->ctl, &file, path, OUTPUT_WHOLE);
+    if (code != 0)
+        return code;
     fprintf(file.file, "%s\n%s\n%zu %zu", job, c->chain, c->to.header_bytes, c->to.frame_bytes);
-    r = output_close(&file);
-    return r < 0 ? ctl_fail(c->ctl, EX_IOERR, "%s: %s", path, strerror(-r)) : 0;
+    return save_end(c->ctl, &file, path, 0);
 }
 
 static int read_job(struct conversion *c)
@@ -252,7 +243,7 @@ static int take_frame(struct conversion *c, const struct fftd_frame *frame)
 static int connect_to(struct conversion *c)
 {
     int r;
-    while ((r = private_daemon_connect(&c->daemon)) == -EAGAIN && !interrupted)
+    while ((r = private_daemon_connect(&c->daemon)) == -EAGAIN && !ctl_interrupted)
         usleep(CONNECT_US);
     return r;
 }
@@ -263,11 +254,11 @@ static int read_frames(struct conversion *c)
 {
     struct fftd_frame frame;
     int code = 0, r = 0;
-    while (code == 0 && !interrupted && !c->is_left && r != -EPIPE) {
+    while (code == 0 && !ctl_interrupted && !c->is_left && r != -EPIPE) {
         if (c->estimating && private_daemon_has_fed(&c->daemon, c->received))
             return 0;
         r = fftd_wait(c->daemon.camera, WAIT_MS);
-        while (code == 0 && !interrupted && !c->is_left && r == 1 &&
+        while (code == 0 && !ctl_interrupted && !c->is_left && r == 1 &&
                fftd_next(c->daemon.camera, &frame) == 0)
             code = take_frame(c, &frame);
         if (r < 0 && r != -EPIPE)
@@ -282,7 +273,7 @@ static int judge(struct conversion *c, int decoder_status)
 {
     const struct feeding *feeding = c->daemon.feeding;
     const uint64_t done = c->skipped + c->received;
-    if (interrupted)
+    if (ctl_interrupted)
         return ctl_fail(c->ctl, EX_TEMPFAIL, "interrupted after %" PRIu64 " frames%s", done,
                         can_resume(c) ? "; --resume continues" : "");
     if (c->daemon.status > 0)
@@ -348,7 +339,7 @@ static int run_pass(struct conversion *c)
     if (code == 0 && connect_to(c) == 0)
         code = read_frames(c);
     if (code == 0 && !c->is_left) {
-        if (!interrupted && !c->estimating)
+        if (!ctl_interrupted && !c->estimating)
             private_daemon_await_end(&c->daemon);
         const bool all = private_daemon_has_fed(&c->daemon, c->received);
         const int status = all && input.decoder > 0 ? program_wait(input.decoder) : 0;
@@ -441,7 +432,6 @@ static void report(const struct conversion *c)
 int command_convert(const struct ctl *ctl)
 {
     struct conversion *c = calloc(1, sizeof *c);
-    const struct sigaction action = {.sa_handler = on_signal};
     if (c == NULL)
         return ctl_fail(ctl, EX_OSERR, "out of memory");
     c->ctl = ctl;
@@ -453,8 +443,7 @@ int command_convert(const struct ctl *ctl)
     if (code == 0 && recording_init(&c->to, ctl->argv[1], ctl->raw, ctl->resume) < 0)
         code = ctl_fail(ctl, EX_USAGE, "%s", c->to.why);
     if (code == 0) {
-        sigaction(SIGINT, &action, NULL);
-        sigaction(SIGTERM, &action, NULL);
+        ctl_catch_signals();
         code = convert(c);
         const int r = recording_finish(&c->to, !c->is_complete);
         if (r < 0 && code == 0 && !c->is_left)

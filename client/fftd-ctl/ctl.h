@@ -6,6 +6,7 @@
 #define FFTD_CTL_H
 
 #include <limits.h>
+#include <signal.h>
 #include <stdbool.h>
 #include <stdint.h>
 #include <sysexits.h>
@@ -61,6 +62,10 @@ int ctl_no_output(const struct ctl *ctl, const char *dir);
 
 /* Reports that no daemon can be reached in this directory, and what to do. Returns an exit code. */
 int ctl_no_daemon(const struct ctl *ctl, const char *dir, int negative_errno);
+
+/* From now on SIGINT and SIGTERM only set ctl_interrupted, and end a system call that waits. */
+void ctl_catch_signals(void);
+extern volatile sig_atomic_t ctl_interrupted;
 
 /* Ends a command that has nothing to report: prints {} with --json. Returns an exit code. */
 int ctl_finish_silently(const struct ctl *ctl);

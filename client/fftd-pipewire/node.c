@@ -77,14 +77,12 @@ static void advance_soon(struct node *node)
 static void say_why_not(struct node *node, int error)
 {
     const char *camera = node->options.camera;
+    char why[200];
+    fftd_explain(camera, error, why, sizeof why);
     if (error == -ENOENT || error == -ECONNREFUSED)
         say(node, "camera %s: there is no daemon; waiting for one", camera);
-    else if (error == -EACCES)
-        say(node, "camera %s: permission denied; expected this user in the group fftd", camera);
-    else if (error == -EPROTO)
-        say(node, "camera %s: the daemon speaks another protocol; waiting for another one", camera);
     else
-        say(node, "camera %s: %s; trying again", camera, strerror(-error));
+        say(node, "camera %s: %s; trying again", camera, why);
 }
 
 /* Adopts the ring's format. Returns 0, -EAGAIN if it is the same, or layout_init's error. */

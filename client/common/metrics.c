@@ -5,8 +5,8 @@
 #include <stdbool.h>
 #include <string.h>
 
-#include "json.h"
 #include "core/clock.h"
+#include "core/text.h"
 
 static void write_escaped(FILE *file, const char *text, bool escape_quotes)
 {
@@ -61,18 +61,18 @@ static void write_series(const struct metrics *out, const char *name, const char
 }
 
 /* Returns the shortest decimal that reads back as the same number. */
-static const char *shortest(char text[JSON_NUMBER_BYTES], double value)
+static const char *shortest(char text[TEXT_NUMBER_BYTES], double value)
 {
     if (isnan(value))
         return "NaN";
     if (isinf(value))
         return value > 0 ? "+Inf" : "-Inf";
-    json_write_shortest(text, value, 1);
+    text_from_number(value, text, TEXT_NUMBER_BYTES);
     return text;
 }
 
 /* Returns the form that OpenMetrics requires in the label le: 1 and 1.0 are different series. */
-static const char *canonical(char text[JSON_NUMBER_BYTES], double value)
+static const char *canonical(char text[TEXT_NUMBER_BYTES], double value)
 {
     if (shortest(text, value) == text && strpbrk(text, ".e") == NULL)
         strcat(text, ".0");
@@ -82,7 +82,7 @@ static const char *canonical(char text[JSON_NUMBER_BYTES], double value)
 void metrics_gauge(const struct metrics *out, const char *name, const char *label, const char *text,
                    double value)
 {
-    char number[JSON_NUMBER_BYTES];
+    char number[TEXT_NUMBER_BYTES];
     write_series(out, name, "", label, text, NULL);
     fprintf(out->file, "%s\n", shortest(number, value));
 }
@@ -106,7 +106,7 @@ void metrics_summary(const struct metrics *out, const char *name, const char *la
 void metrics_histogram(const struct metrics *out, const char *name, const char *label,
                        const char *text, const struct metric_histogram *histogram)
 {
-    char le[JSON_NUMBER_BYTES];
+    char le[TEXT_NUMBER_BYTES];
     for (unsigned i = 0; i < histogram->buckets; i++) {
         write_series(out, name, "_bucket", label, text,
                      canonical(le, (double)histogram->edge_ns[i] / (double)NS_PER_S));

@@ -12,6 +12,8 @@
 
 #include <fftd/fftd.h>
 
+#include "core/text.h"
+
 #define MAX_OPTIONS 48
 /* What getopt_long returns for the option at an index, beyond all letters. */
 #define FIRST_VALUE 256
@@ -141,9 +143,8 @@ bool usage_take_count(void *member, const char *text)
 
 bool usage_take_seconds(void *member, const char *text)
 {
-    char *end;
-    const double value = text != NULL ? strtod(text, &end) : 1;
-    if (text != NULL && (end == text || *end != '\0'))
+    double value = 1;
+    if (text != NULL && text_to_number(&value, text) < 0)
         return false;
     *(double *)member = value;
     return value >= 0.01 && value <= 86400;

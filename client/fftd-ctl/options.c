@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "commands.h"
+#include "core/text.h"
 
 /* ---- values ---- */
 
@@ -20,10 +21,8 @@ static bool take_frames(void *member, const char *text)
 
 static bool take_rate(void *member, const char *text)
 {
-    char *end;
-    const double rate = strtod(text, &end);
-    *(double *)member = rate;
-    return *end == '\0' && rate >= 0.1 && rate <= 1000.0;
+    double *rate = member;
+    return text_to_number(rate, text) == 0 && *rate >= 0.1 && *rate <= 1000.0;
 }
 
 static bool take_setting(void *member, const char *text)

@@ -14,6 +14,7 @@
 #include <unistd.h>
 
 #include "core/clock.h"
+#include "core/text.h"
 #include "daemon.h"
 #include "commands.h"
 #include "common/reading.h"
@@ -117,16 +118,15 @@ static void draw_frames(struct watch *watch, sd_bus_message *p)
 static void draw_counters(struct watch *watch, sd_bus_message *p)
 {
     char text[512] = "";
-    size_t at = 0;
     const char *name;
     uint64_t now;
     if (!bus_find_entries(p, "Counters", "a{st}"))
         return;
-    while (at < sizeof text && sd_bus_message_read(p, "{st}", &name, &now) > 0) {
+    while (sd_bus_message_read(p, "{st}", &name, &now) > 0) {
         const uint64_t first = bus_counter(watch->first, "Counters", name);
         if (now > first && strcmp(name, "published") != 0)
-            at += (size_t)snprintf(text + at, sizeof text - at, "%s%s +%" PRIu64 " (%" PRIu64 ")",
-                                   at > 0 ? ", " : "", name, now - first, now);
+            text_append(text, sizeof text, "%s%s +%" PRIu64 " (%" PRIu64 ")",
+                        text[0] != '\0' ? ", " : "", name, now - first, now);
     }
     draw_text(watch, "counted meanwhile", text[0] != '\0' ? text : "nothing but frames");
 }

@@ -244,14 +244,6 @@ int daemon_try_get_all(const struct ctl *ctl, sd_bus *bus, sd_bus_message **ret)
     return clean_reply(ctl, bus_get_all(bus, ret), ret);
 }
 
-int daemon_try_get_stats(const struct ctl *ctl, sd_bus *bus, sd_bus_message **ret)
-{
-    return clean_reply(
-        ctl,
-        sd_bus_call_method(bus, NULL, bus_path(bus), BUS_INTERFACE, "GetStats", NULL, ret, NULL),
-        ret);
-}
-
 int daemon_snapshot(const struct ctl *ctl, sd_bus *bus, struct shot *ret, bool with_before)
 {
     sd_bus_message *reply = NULL;

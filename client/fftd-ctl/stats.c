@@ -259,7 +259,7 @@ static int refresh_file(const struct ctl *ctl, sd_bus **bus, char name[NAME_BYTE
     int r = *bus != NULL ? 0 : daemon_try_open(ctl, bus);
     if (r == -EACCES)
         return daemon_open(ctl, bus); /* prints the reason; waiting would not help */
-    if (r == 0 && (r = daemon_try_get_stats(ctl, *bus, &stats)) < 0)
+    if (r == 0 && (r = daemon_try_get_all(ctl, *bus, &stats)) < 0)
         *bus = sd_bus_close_unref(*bus);
     if (r == 0)
         snprintf(name, NAME_BYTES, "%s", bus_text(stats, "Name"));

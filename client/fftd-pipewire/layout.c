@@ -3,19 +3,10 @@
 #include <errno.h>
 #include <string.h>
 
+#include <spa/debug/types.h>
 #include <spa/param/video/raw-types.h>
-#include <spa/utils/type.h>
 
 #include "pictures/pixels.h"
-
-/* PipeWire has GStreamer's formats with GStreamer's names. */
-static uint32_t find_video_format(const char *name)
-{
-    for (const struct spa_type_info *type = spa_type_video_format; type->name != NULL; type++)
-        if (strcmp(strrchr(type->name, ':') + 1, name) == 0)
-            return type->type;
-    return SPA_VIDEO_FORMAT_UNKNOWN;
-}
 
 static uint32_t round_up(uint32_t value, uint32_t to)
 {
@@ -29,10 +20,13 @@ int layout_init(struct layout *ret, const struct fftd_format *format)
     const int r = pixels_describe(&pixels, format, format->frame_bytes);
     if (r < 0)
         return r;
-    layout.video_format =
-        pixels.layout->gstreamer != NULL ? find_video_format(pixels.layout->gstreamer) : 0;
-    if (layout.video_format == SPA_VIDEO_FORMAT_UNKNOWN)
+    /* PipeWire has GStreamer's formats with GStreamer's names. */
+    const char *name = pixels.layout->gstreamer;
+    const struct spa_type_info *type =
+        name != NULL ? spa_debug_type_find_short(spa_type_video_format, name) : NULL;
+    if (type == NULL)
         return -EOPNOTSUPP;
+    layout.video_format = type->type;
     layout.plane_count = pixels.layout->plane_count;
     for (unsigned p = 0; p < layout.plane_count; p++) {
         struct fftd_plane *plane = &layout.plane[p];

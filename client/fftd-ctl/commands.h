@@ -19,7 +19,7 @@ enum {
     TAKES_APPLY = 1024,
     TAKES_REPORT = 2048,
     TAKES_CSV = 4096,
-    TAKES_CONVERT = 8192, /* what only `convert` takes */
+    TAKES_CONVERT = 16384, /* what only `convert` takes */
 };
 
 struct command {

@@ -55,6 +55,7 @@ SHARED_WITH = {
     "client/diagnosis": {f"daemon/estimators/{name}" for name in
                          ("flicker", "flicker_frame", "measures", "motion", "periodic",
                           "wave_fit")} | {"daemon/filters/filter"},
+    "client/calibration/average": {"daemon/core/format"},
     "client/recording/input": {"daemon/capture/y4m"},
 }
 # These only compute: they make no system call.

@@ -5,34 +5,17 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* ---- mosaics ---- */
-
-struct mosaic {
-    const char *name;
-    unsigned red_x, red_y;
-};
-
-#define MOSAIC(format, v4l2, bits, bytes, x, y) {#format, x, y},
-static const struct mosaic mosaics[] = {FFTD_MOSAIC_FORMATS(MOSAIC)};
-
-static const struct mosaic *find_mosaic(const char *name)
-{
-    for (unsigned i = 0; name != NULL && i < sizeof mosaics / sizeof mosaics[0]; i++)
-        if (strcmp(mosaics[i].name, name) == 0)
-            return &mosaics[i];
-    return NULL;
-}
-
-/* ---- the sums ---- */
+#include "core/format.h"
 
 int average_init(struct average *ret, uint32_t width, uint32_t height, const char *captured)
 {
-    const struct mosaic *mosaic = find_mosaic(captured);
+    const struct format_info *info = captured != NULL ? format_by_name(captured) : NULL;
+    const bool is_mosaic = info != NULL && info->family == FAMILY_MOSAIC;
     *ret = (struct average){.width = width,
                             .height = height,
-                            .is_mosaic = mosaic != NULL,
-                            .red_x = mosaic != NULL ? mosaic->red_x : 0,
-                            .red_y = mosaic != NULL ? mosaic->red_y : 0,
+                            .is_mosaic = is_mosaic,
+                            .red_x = is_mosaic ? info->red_x : 0,
+                            .red_y = is_mosaic ? info->red_y : 0,
                             .sum = calloc((size_t)width * height, sizeof *ret->sum)};
     return ret->sum != NULL ? 0 : -ENOMEM;
 }

@@ -44,62 +44,42 @@ static const char *skip_blank(const char *at, const char *end)
     }
 }
 
-static const char *skip_string(const char *at, const char *end)
-{
-    for (at++; at < end && *at != '"'; at++)
-        if (*at == '\\')
-            at++;
-    return at < end ? at + 1 : NULL;
-}
-
-/* Skips strings that follow each other, which are one value. */
-static const char *skip_strings(const char *at, const char *end)
-{
-    const char *after = skip_string(at, end);
-    while (after != NULL) {
-        const char *next = skip_blank(after, end);
-        if (next >= end || *next != '"')
-            return after;
-        after = skip_string(next, end);
-    }
-    return NULL;
-}
-
-/* Skips a list, an array or a group, up to its last bracket. */
-static const char *skip_brackets(const char *at, const char *end)
-{
-    unsigned depth = 0;
-    while (at != NULL && at < end) {
-        const char *after = skip_blank(at, end);
-        if (after != at) {
-            at = after;
-        } else if (*at == '"') {
-            at = skip_string(at, end);
-        } else {
-            depth += strchr("([{", *at) != NULL;
-            depth -= strchr(")]}", *at) != NULL;
-            at++;
-            if (depth == 0)
-                return at;
-        }
-    }
-    return NULL;
-}
-
-static const char *skip_scalar(const char *at, const char *end)
+/* Skips a string, a number or a name, or one character of something else. NULL: a string without an
+ * end. */
+static const char *skip_token(const char *at, const char *end)
 {
     const char *begin = at;
-    while (at < end && strchr(" \t\r\n\f;,(){}[]\"#=", *at) == NULL && skip_comment(at, end) == at)
+    if (*at == '"') {
+        for (at++; at < end && *at != '"'; at++)
+            if (*at == '\\')
+                at++;
+        return at < end ? at + 1 : NULL;
+    }
+    while (at < end && strchr(" \t\r\n\f;:,(){}[]\"#=", *at) == NULL && skip_comment(at, end) == at)
         at++;
-    return at > begin ? at : NULL;
+    return at > begin ? at : at + 1;
 }
 
+/* Skips a value: a number or a name; strings that follow each other; or a list, an array or a
+ * group, up to its last bracket. NULL: there is none. */
 static const char *skip_value(const char *at, const char *end)
 {
-    return at >= end                    ? NULL
-           : *at == '"'                 ? skip_strings(at, end)
-           : strchr("([{", *at) != NULL ? skip_brackets(at, end)
-                                        : skip_scalar(at, end);
+    unsigned depth = 0;
+    if (at >= end || strchr(";:,)}]#=", *at) != NULL)
+        return NULL;
+    for (;;) {
+        const bool is_string = *at == '"';
+        depth += strchr("([{", *at) != NULL;
+        depth -= strchr(")]}", *at) != NULL;
+        const char *after = skip_token(at, end);
+        if (after == NULL)
+            return NULL;
+        at = skip_blank(after, end);
+        if (depth == 0 && !(is_string && at < end && *at == '"'))
+            return after;
+        if (at >= end)
+            return NULL;
+    }
 }
 
 /* Reads the setting that begins at `at`. Returns what follows it, or NULL. */

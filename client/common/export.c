@@ -5,8 +5,8 @@
 #include <math.h>
 #include <string.h>
 
-#include "bus.h"
 #include "core/clock.h"
+#include "reading.h"
 
 #define MAX_NAME_BYTES 64
 #define MAX_BUCKETS    64
@@ -46,15 +46,13 @@ static const char *const states[] = {"starting", "online",  "stalled", "paused",
 struct exporter {
     struct metrics metrics;
     sd_bus_message *stats;
-    char name[256];
 };
 
 static void gauge(const struct exporter *out, const char *name, const char *unit, const char *help,
                   double value)
 {
-    const struct metric_label labels[] = {{"name", out->name}, {NULL, NULL}};
     metrics_family(&out->metrics, name, METRIC_GAUGE, unit, help);
-    metrics_gauge(&out->metrics, name, labels, value);
+    metrics_gauge(&out->metrics, name, NULL, NULL, value);
 }
 
 static void write_up(const struct exporter *out, bool is_up)
@@ -73,9 +71,8 @@ static void write_state(const struct exporter *out)
         if (i == STATE_COUNT && is_known)
             break;
         const char *each = i < STATE_COUNT ? states[i] : state;
-        const struct metric_label labels[] = {{"name", out->name}, {"state", each}, {NULL, NULL}};
         bool is_it = strcmp(each, state) == 0;
-        metrics_gauge(&out->metrics, "fftd_state", labels, is_it);
+        metrics_gauge(&out->metrics, "fftd_state", "state", each, is_it);
         is_known |= is_it;
     }
 }
@@ -99,16 +96,13 @@ static void write_known(const struct exporter *out)
 {
     const char *family = "";
     for (unsigned i = 0; i < sizeof known / sizeof known[0]; i++) {
-        const struct metric_label labels[] = {
-            {"name", out->name},
-            {known[i].reason != NULL ? "reason" : NULL, known[i].reason},
-            {NULL, NULL}};
         uint64_t value;
         if (strcmp(family, known[i].family) != 0)
             metrics_family(&out->metrics, known[i].family, METRIC_COUNTER, NULL, known[i].help);
         family = known[i].family;
         if (read_counter(out, known[i].counter, &value))
-            metrics_counter(&out->metrics, family, labels, value);
+            metrics_counter(&out->metrics, family, known[i].reason != NULL ? "reason" : NULL,
+                            known[i].reason, value);
     }
 }
 
@@ -122,7 +116,6 @@ static bool is_known(const char *counter)
 
 static void write_unknown(const struct exporter *out)
 {
-    const struct metric_label labels[] = {{"name", out->name}, {NULL, NULL}};
     const char *name;
     uint64_t value;
     if (!bus_find_entries(out->stats, "Counters", "a{st}"))
@@ -134,7 +127,7 @@ static void write_unknown(const struct exporter *out)
         snprintf(family, sizeof family, "fftd_%s", name);
         metrics_family(&out->metrics, family, METRIC_COUNTER, NULL,
                        "A counter of the daemon; see fftd(8).");
-        metrics_counter(&out->metrics, family, labels, value);
+        metrics_counter(&out->metrics, family, NULL, NULL, value);
     }
 }
 
@@ -161,18 +154,17 @@ static void write_steps(const struct exporter *out, const char *property, enum s
     metrics_family(&out->metrics, family, which == STEP_DURATIONS ? METRIC_SUMMARY : METRIC_COUNTER,
                    unit, help);
     while (sd_bus_message_read(out->stats, "{s(tt)}", &step, &times, &amount) > 0) {
-        const struct metric_label labels[] = {{"name", out->name}, {"step", step}, {NULL, NULL}};
         if (which == STEP_DURATIONS)
-            metrics_summary(&out->metrics, family, labels, times, amount);
+            metrics_summary(&out->metrics, family, "step", step, times, amount);
         else
-            metrics_counter(&out->metrics, family, labels, which == STEP_TIMES ? times : amount);
+            metrics_counter(&out->metrics, family, "step", step,
+                            which == STEP_TIMES ? times : amount);
     }
 }
 
 /* Reads count, sum and buckets of one stage. The caller has entered its container. */
 static void write_stage(const struct exporter *out, const char *stage)
 {
-    const struct metric_label labels[] = {{"name", out->name}, {"stage", stage}, {NULL, NULL}};
     uint64_t edge_ns[MAX_BUCKETS], below_count[MAX_BUCKETS];
     struct metric_histogram histogram = {.edge_ns = edge_ns, .below_count = below_count};
     if (sd_bus_message_read(out->stats, "tt", &histogram.count, &histogram.sum_ns) <= 0 ||
@@ -183,7 +175,7 @@ static void write_stage(const struct exporter *out, const char *stage)
                                &below_count[histogram.buckets]) > 0)
         histogram.buckets++;
     sd_bus_message_exit_container(out->stats);
-    metrics_histogram(&out->metrics, "fftd_latency_seconds", labels, &histogram);
+    metrics_histogram(&out->metrics, "fftd_latency_seconds", "stage", stage, &histogram);
 }
 
 static void write_latency(const struct exporter *out)
@@ -204,66 +196,25 @@ static void write_latency(const struct exporter *out)
     }
 }
 
-/* Measures in the units of Prometheus, which uses shares of one instead of 0 .. 255. Axes of one
- * family are adjacent. */
-static const struct {
-    const char *measure;
-    const char *family;
-    const char *unit;
-    const char *axis; /* the value of the label `axis`; NULL: no label */
-    double scale;
-    const char *help;
-} measures[] = {
-    {"sharpness", "fftd_sharpness_cycles_per_pixel", "cycles_per_pixel", NULL, 1,
-     "Root mean square of the spatial frequency of the picture before the filter, beyond noise."},
-    {"picture_state", "fftd_picture_state", NULL, NULL, 1,
-     "State of the picture: 1 fine, 2 defocused, 3 covered or plain, 4 overexposed."},
-    {"noise", "fftd_noise_ratio", "ratio", NULL, 1 / 255.0,
-     "Standard deviation of the picture's noise, as a share of full scale."},
-    {"mean", "fftd_brightness_ratio", "ratio", NULL, 1 / 255.0,
-     "Mean of luma, as a share of full scale."},
-    {"clipped", "fftd_clipped_ratio", "ratio", NULL, 1, "Share of samples at black or white."},
-    {"shift_x", "fftd_shift_pixels", "pixels", "x", 1,
-     "Shift of the picture since the picture that was measured before, right and down."},
-    {"shift_y", "fftd_shift_pixels", "pixels", "y", 1, NULL},
-    {"shift_confidence", "fftd_shift_confidence_ratio", "ratio", NULL, 1,
-     "How well one shift explains the change of the picture."},
-    {"flicker_hz", "fftd_flicker_hertz", "hertz", NULL, 1, "Frequency of the light's flicker."},
-    {"flicker_depth", "fftd_flicker_depth_ratio", "ratio", NULL, 1,
-     "Amplitude of the flicker, as a share of the mean."},
-    {"peaks", "fftd_interference_peaks", NULL, NULL, 1, "Periodic interferences that were found."},
-    {"peak_strength", "fftd_interference_amplitude_ratio", "ratio", NULL, 1 / 255.0,
-     "Amplitude of the strongest interference, as a share of full scale."},
-    {"match_x", "fftd_match_position_pixels", "pixels", "x", 1,
-     "Place that resembles the template of match most, right and down from the top left pixel."},
-    {"match_y", "fftd_match_position_pixels", "pixels", "y", 1, NULL},
-    {"match_score", "fftd_match_score_ratio", "ratio", NULL, 1,
-     "Correlation coefficient of the template and the picture at that place."},
-    {"age", "fftd_measures_age_frames", "frames", NULL, 1,
-     "Frames taken from the camera since the one that was measured."},
-};
-
 static void write_measures(const struct exporter *out)
 {
-    for (unsigned i = 0; i < sizeof measures / sizeof measures[0]; i++) {
-        const double value = bus_measure(out->stats, "Measures", measures[i].measure);
-        const struct metric_label labels[] = {
-            {"name", out->name},
-            {measures[i].axis != NULL ? "axis" : NULL, measures[i].axis},
-            {NULL, NULL}};
+    unsigned count;
+    const struct reading_measure *measures = reading_measures(&count);
+    for (unsigned i = 0; i < count; i++) {
+        const double value = bus_measure(out->stats, "Measures", measures[i].name);
         if (!isfinite(value))
             continue;
         if (measures[i].help != NULL)
-            metrics_family(&out->metrics, measures[i].family, METRIC_GAUGE, measures[i].unit,
+            metrics_family(&out->metrics, measures[i].family, METRIC_GAUGE, measures[i].metric_unit,
                            measures[i].help);
-        metrics_gauge(&out->metrics, measures[i].family, labels, value * measures[i].scale);
+        metrics_gauge(&out->metrics, measures[i].family, measures[i].axis != NULL ? "axis" : NULL,
+                      measures[i].axis, value * measures[i].scale);
     }
 }
 
 void export_stats(sd_bus_message *stats, enum metrics_format format, FILE *file)
 {
-    struct exporter out = {.metrics = {file, format}, .stats = stats};
-    snprintf(out.name, sizeof out.name, "%s", bus_text(stats, "Name"));
+    const struct exporter out = {{file, format, bus_text(stats, "Name")}, stats};
     write_up(&out, true);
     gauge(&out, "fftd_start_time_seconds", "seconds",
           "When the daemon's process began, since 1970.",
@@ -296,8 +247,7 @@ void export_stats(sd_bus_message *stats, enum metrics_format format, FILE *file)
 
 void export_absence(const char *name, enum metrics_format format, FILE *file)
 {
-    struct exporter out = {.metrics = {file, format}};
-    snprintf(out.name, sizeof out.name, "%s", name);
+    const struct exporter out = {{file, format, name}, NULL};
     write_up(&out, false);
     metrics_end(&out.metrics);
 }

@@ -3,23 +3,18 @@
 #include <inttypes.h>
 #include <math.h>
 #include <stdlib.h>
+#include <string.h>
+
+#include "core/text.h"
 
 /* Escapes all control characters. RFC 8259 does not require that for DEL and C1 (two bytes in
  * UTF-8), but a terminal would obey them. */
 static void quote(FILE *file, const char *text)
 {
-    putc('"', file);
-    for (const unsigned char *at = (const unsigned char *)text; *at != '\0'; at++) {
-        if (*at == '"' || *at == '\\')
-            fprintf(file, "\\%c", *at);
-        else if (*at < ' ' || *at == 0x7f)
-            fprintf(file, "\\u%04x", *at);
-        else if (at[0] == 0xc2 && at[1] >= 0x80 && at[1] < 0xa0)
-            fprintf(file, "\\u%04x", *++at);
-        else
-            putc(*at, file);
-    }
-    putc('"', file);
+    const size_t bytes = TEXT_JSON_BYTES(strlen(text));
+    char *json = malloc(bytes);
+    fputs(json != NULL ? text_to_json(json, bytes, text) : "null", file);
+    free(json);
 }
 
 static void begin(struct json *json, const char *key)
@@ -83,20 +78,12 @@ void json_signed(struct json *json, const char *key, int64_t value)
     end(json);
 }
 
-void json_write_shortest(char text[JSON_NUMBER_BYTES], double value, int digits)
-{
-    do
-        snprintf(text, JSON_NUMBER_BYTES, "%.*g", digits, value);
-    while (strtod(text, NULL) != value && digits++ < 17); /* 17 always suffice for a double */
-}
-
 void json_number(struct json *json, const char *key, double value)
 {
     begin(json, key);
-    char text[JSON_NUMBER_BYTES] = "null";
-    /* 15 digits always survive decimal -> double -> decimal. */
+    char text[TEXT_NUMBER_BYTES] = "null";
     if (isfinite(value))
-        json_write_shortest(text, value, 15);
+        text_from_number(value, text, sizeof text);
     fputs(text, json->file);
     end(json);
 }

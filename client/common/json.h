@@ -6,8 +6,7 @@
 #include <stdint.h>
 #include <stdio.h>
 
-#define JSON_MAX_DEPTH    32
-#define JSON_NUMBER_BYTES 32
+#define JSON_MAX_DEPTH 32
 
 /* Initialize it as {.file = FILE}. `key` is NULL in arrays and for the outermost value. A newline
  * follows the outermost value. */
@@ -28,9 +27,5 @@ void json_integer(struct json *json, const char *key, uint64_t value);
 void json_signed(struct json *json, const char *key, int64_t value);
 void json_number(struct json *json, const char *key, double value); /* null unless finite */
 void json_bool(struct json *json, const char *key, bool value);
-
-/* Writes a finite number with the fewest digits, but at least `digits`, that read back as the same
- * number. */
-void json_write_shortest(char text[JSON_NUMBER_BYTES], double value, int digits);
 
 #endif

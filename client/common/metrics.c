@@ -5,8 +5,8 @@
 #include <stdbool.h>
 #include <string.h>
 
-#include "json.h"
 #include "core/clock.h"
+#include "core/text.h"
 
 static void write_escaped(FILE *file, const char *text, bool escape_quotes)
 {
@@ -40,80 +40,81 @@ void metrics_family(const struct metrics *out, const char *name, enum metric_typ
     putc('\n', out->file);
 }
 
-/* Writes NAME SUFFIX {labels, le="LE"}. le may be NULL. */
-static void write_series(FILE *file, const char *name, const char *suffix,
-                         const struct metric_label *labels, const char *le)
+static void write_label(FILE *file, char before, const char *name, const char *value)
 {
-    const char *before = "{";
-    fprintf(file, "%s%s", name, suffix);
-    for (; labels->name != NULL; labels++) {
-        fprintf(file, "%s%s=\"", before, labels->name);
-        write_escaped(file, labels->value, true);
-        putc('"', file);
-        before = ",";
-    }
-    if (le != NULL) {
-        fprintf(file, "%sle=\"%s\"", before, le);
-        before = ",";
-    }
-    fputs(*before == ',' ? "} " : " ", file);
+    fprintf(file, "%c%s=\"", before, name);
+    write_escaped(file, value, true);
+    putc('"', file);
+}
+
+/* Writes NAME SUFFIX {name="CAMERA",label="text",le="LE"}. label and le may be NULL. */
+static void write_series(const struct metrics *out, const char *name, const char *suffix,
+                         const char *label, const char *text, const char *le)
+{
+    fprintf(out->file, "%s%s", name, suffix);
+    write_label(out->file, '{', "name", out->camera);
+    if (label != NULL)
+        write_label(out->file, ',', label, text);
+    if (le != NULL)
+        write_label(out->file, ',', "le", le);
+    fputs("} ", out->file);
 }
 
 /* Returns the shortest decimal that reads back as the same number. */
-static const char *shortest(char text[JSON_NUMBER_BYTES], double value)
+static const char *shortest(char text[TEXT_NUMBER_BYTES], double value)
 {
     if (isnan(value))
         return "NaN";
     if (isinf(value))
         return value > 0 ? "+Inf" : "-Inf";
-    json_write_shortest(text, value, 1);
+    text_from_number(value, text, TEXT_NUMBER_BYTES);
     return text;
 }
 
 /* Returns the form that OpenMetrics requires in the label le: 1 and 1.0 are different series. */
-static const char *canonical(char text[JSON_NUMBER_BYTES], double value)
+static const char *canonical(char text[TEXT_NUMBER_BYTES], double value)
 {
     if (shortest(text, value) == text && strpbrk(text, ".e") == NULL)
         strcat(text, ".0");
     return text;
 }
 
-void metrics_gauge(const struct metrics *out, const char *name, const struct metric_label *labels,
+void metrics_gauge(const struct metrics *out, const char *name, const char *label, const char *text,
                    double value)
 {
-    char text[JSON_NUMBER_BYTES];
-    write_series(out->file, name, "", labels, NULL);
-    fprintf(out->file, "%s\n", shortest(text, value));
+    char number[TEXT_NUMBER_BYTES];
+    write_series(out, name, "", label, text, NULL);
+    fprintf(out->file, "%s\n", shortest(number, value));
 }
 
-void metrics_counter(const struct metrics *out, const char *name, const struct metric_label *labels,
-                     uint64_t value)
+void metrics_counter(const struct metrics *out, const char *name, const char *label,
+                     const char *text, uint64_t value)
 {
-    write_series(out->file, name, "_total", labels, NULL);
+    write_series(out, name, "_total", label, text, NULL);
     fprintf(out->file, "%" PRIu64 "\n", value);
 }
 
-void metrics_summary(const struct metrics *out, const char *name, const struct metric_label *labels,
-                     uint64_t count, uint64_t sum_ns)
+void metrics_summary(const struct metrics *out, const char *name, const char *label,
+                     const char *text, uint64_t count, uint64_t sum_ns)
 {
-    write_series(out->file, name, "_count", labels, NULL);
+    write_series(out, name, "_count", label, text, NULL);
     fprintf(out->file, "%" PRIu64 "\n", count);
-    write_series(out->file, name, "_sum", labels, NULL);
+    write_series(out, name, "_sum", label, text, NULL);
     fprintf(out->file, "%" PRIu64 ".%09" PRIu64 "\n", sum_ns / NS_PER_S, sum_ns % NS_PER_S);
 }
 
-void metrics_histogram(const struct metrics *out, const char *name,
-                       const struct metric_label *labels, const struct metric_histogram *histogram)
+void metrics_histogram(const struct metrics *out, const char *name, const char *label,
+                       const char *text, const struct metric_histogram *histogram)
 {
-    char le[JSON_NUMBER_BYTES];
+    char le[TEXT_NUMBER_BYTES];
     for (unsigned i = 0; i < histogram->buckets; i++) {
-        write_series(out->file, name, "_bucket", labels,
+        write_series(out, name, "_bucket", label, text,
                      canonical(le, (double)histogram->edge_ns[i] / (double)NS_PER_S));
         fprintf(out->file, "%" PRIu64 "\n", histogram->below_count[i]);
     }
-    write_series(out->file, name, "_bucket", labels, "+Inf");
+    write_series(out, name, "_bucket", label, text, "+Inf");
     fprintf(out->file, "%" PRIu64 "\n", histogram->count);
-    metrics_summary(out, name, labels, histogram->count, histogram->sum_ns);
+    metrics_summary(out, name, label, text, histogram->count, histogram->sum_ns);
 }
 
 void metrics_end(const struct metrics *out)

@@ -13,30 +13,26 @@ enum metrics_format {
 struct metrics {
     FILE *file;
     enum metrics_format format;
+    const char *camera; /* the value of the label `name` that every series has; UTF-8 */
 };
 
 /* Types of metrics that both formats have. */
 enum metric_type { METRIC_GAUGE, METRIC_COUNTER, METRIC_SUMMARY, METRIC_HISTOGRAM };
-
-/* A list of labels ends with one whose name is NULL. Values are UTF-8. */
-struct metric_label {
-    const char *name;
-    const char *value;
-};
 
 /* Begins a family. All its samples must follow before the next family begins. A counter's name is
  * given without _total. The unit is NULL or the last word of the name. */
 void metrics_family(const struct metrics *out, const char *name, enum metric_type type,
                     const char *unit, const char *help);
 
-void metrics_gauge(const struct metrics *out, const char *name, const struct metric_label *labels,
+/* A series may have another label, whose text is UTF-8; label NULL: it has none. */
+void metrics_gauge(const struct metrics *out, const char *name, const char *label, const char *text,
                    double value);
-void metrics_counter(const struct metrics *out, const char *name, const struct metric_label *labels,
-                     uint64_t value);
+void metrics_counter(const struct metrics *out, const char *name, const char *label,
+                     const char *text, uint64_t value);
 
 /* Writes, in seconds, `count` durations that add up to sum_ns. */
-void metrics_summary(const struct metrics *out, const char *name, const struct metric_label *labels,
-                     uint64_t count, uint64_t sum_ns);
+void metrics_summary(const struct metrics *out, const char *name, const char *label,
+                     const char *text, uint64_t count, uint64_t sum_ns);
 
 /* `count` durations that add up to sum_ns. below_count[i] of them were at most edge_ns[i]; edges
  * and counts grow with i. They are written in seconds. */
@@ -47,8 +43,8 @@ struct metric_histogram {
     const uint64_t *edge_ns;
     const uint64_t *below_count;
 };
-void metrics_histogram(const struct metrics *out, const char *name,
-                       const struct metric_label *labels, const struct metric_histogram *histogram);
+void metrics_histogram(const struct metrics *out, const char *name, const char *label,
+                       const char *text, const struct metric_histogram *histogram);
 
 /* Ends the text. */
 void metrics_end(const struct metrics *out);

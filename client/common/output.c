@@ -149,20 +149,26 @@ static bool is_device(const struct stat *st)
     return S_ISCHR(st->st_mode) || S_ISFIFO(st->st_mode);
 }
 
-/* Opens a pipe or a device, which is written into instead of replaced. */
-static int open_device(const struct place *place, char why[OUTPUT_WHY_BYTES])
+/* Opens what was found there. */
+static int open_found(const struct place *place, int flags)
 {
     struct stat st;
-    const char *what = S_ISFIFO(place->st.st_mode) ? "pipe" : "device";
-    if (is_planted(&place->st, &place->folder_st))
-        return refuse(why, what, place->name, &place->st);
-    const int fd = openat(place->folder, place->name, O_WRONLY | O_NOCTTY | O_NOFOLLOW | O_CLOEXEC);
+    const int fd = openat(place->folder, place->name, flags | O_NOCTTY | O_NOFOLLOW | O_CLOEXEC);
     if (fd < 0)
         return -errno;
     if (fstat(fd, &st) == 0 && st.st_dev == place->st.st_dev && st.st_ino == place->st.st_ino)
         return fd;
     close(fd); /* the name is something else now */
     return -EPERM;
+}
+
+/* Opens a pipe or a device, which is written into instead of replaced. */
+static int open_device(const struct place *place, char why[OUTPUT_WHY_BYTES])
+{
+    return is_planted(&place->st, &place->folder_st)
+               ? refuse(why, S_ISFIFO(place->st.st_mode) ? "pipe" : "device", place->name,
+                        &place->st)
+               : open_found(place, O_WRONLY);
 }
 
 /* Follows a link that leads to a pipe or a device. Returns -ENOENT if it leads to something else,
@@ -206,16 +212,9 @@ static int create_temporary(struct output_file *output, mode_t mode)
 /* Opens a file that another process of this user may have left. */
 static int open_again(const struct place *place)
 {
-    struct stat st;
     if (!S_ISREG(place->st.st_mode) || !is_own(&place->st))
         return place->st.st_mode == 0 ? -ENOENT : -EPERM;
-    const int fd = openat(place->folder, place->name, O_RDWR | O_NOFOLLOW | O_CLOEXEC);
-    if (fd < 0)
-        return -errno;
-    if (fstat(fd, &st) == 0 && st.st_dev == place->st.st_dev && st.st_ino == place->st.st_ino)
-        return fd;
-    close(fd); /* the name is something else now */
-    return -EPERM;
+    return open_found(place, O_RDWR);
 }
 
 static int create_file(struct output_file *output, const struct place *place, enum output_kind kind)
@@ -289,7 +288,8 @@ static int open_path(struct output_file *output, const char *path, enum output_k
 static void explain(int r, char why[OUTPUT_WHY_BYTES])
 {
     if (r < 0 && why[0] == '\0')
-        snprintf(why, OUTPUT_WHY_BYTES, "%s", strerror(-r));
+        snprintf(why, OUTPUT_WHY_BYTES, "%s",
+                 r == -EEXIST ? "the file exists and is not overwritten" : strerror(-r));
 }
 
 static void close_folder(struct output_file *output)

@@ -43,6 +43,12 @@ const char *reading_source(sd_bus_message *properties);
 struct reading_measure {
     const char *name;
     const char *unit; /* begins with a space, or is empty */
+    /* The same as a metric, in the units of Prometheus, which uses shares of one instead of 0 ..
+     * 255. Axes of one family are adjacent. */
+    const char *family, *metric_unit;
+    const char *axis; /* the value of the label `axis`; NULL: no label */
+    double scale;
+    const char *help; /* NULL: the family's was given */
 };
 const struct reading_measure *reading_measures(unsigned *ret_count);
 

@@ -12,9 +12,9 @@
 
 #include "calibration/average.h"
 #include "commands.h"
-#include "common/output.h"
 #include "daemon.h"
 #include "calibration/stripes.h"
+#include "save.h"
 
 #define IMAGES         "/etc/fftd/images"
 #define DEFAULT_FRAMES 64
@@ -212,16 +212,13 @@ static void judge(struct recording *recording)
 static int save(const struct recording *recording, const struct ctl *ctl)
 {
     struct output_file output;
-    int r = output_open(&output, recording->path, OUTPUT_WHOLE);
-    if (r < 0)
+    if (output_open(&output, recording->path, OUTPUT_WHOLE) < 0)
         return ctl_fail(ctl, EX_CANTCREAT,
                         "cannot create %s: %s; run this as a user who may write there, or write "
                         "it elsewhere with -o FILE and move it to %s",
                         recording->path, output.why, image_directory());
     average_write(&recording->average, output.file);
-    r = output_close(&output);
-    return r < 0 ? ctl_fail(ctl, EX_IOERR, "cannot write %s: %s", recording->path, strerror(-r))
-                 : 0;
+    return save_end(ctl, &output, recording->path, 0);
 }
 
 static void print_json(const struct recording *recording)

@@ -30,14 +30,10 @@ int change_begin(struct change_call *call, const struct ctl *ctl)
 void change_append(struct change_call *call, const char *verb, const char *first,
                    const char *second, const char *third)
 {
-    const char *const words[] = {verb, first, second, third};
+    const int count = first == NULL ? 1 : second == NULL ? 2 : third == NULL ? 3 : 4;
     if (call->result >= 0)
-        call->result = sd_bus_message_open_container(call->message, 'a', "s");
-    for (unsigned i = 0; i < sizeof words / sizeof words[0]; i++)
-        if (call->result >= 0 && words[i] != NULL)
-            call->result = sd_bus_message_append(call->message, "s", words[i]);
-    if (call->result >= 0)
-        call->result = sd_bus_message_close_container(call->message);
+        call->result =
+            sd_bus_message_append(call->message, "as", count, verb, first, second, third);
 }
 
 int change_print_serial(const struct ctl *ctl, sd_bus *bus, sd_bus_message *reply,

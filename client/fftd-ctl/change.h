@@ -36,7 +36,7 @@ struct change_call {
  * change_finish. */
 int change_begin(struct change_call *call, const struct ctl *ctl);
 
-/* Appends one change; words that are NULL are left out. */
+/* Appends one change; the words from the first NULL on are left out. */
 void change_append(struct change_call *call, const char *verb, const char *first,
                    const char *second, const char *third);
 

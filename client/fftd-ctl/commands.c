@@ -56,7 +56,7 @@ const struct command command_table[] = {
      "  fftd-ctl --name front watch\n",
      0, 0, 0, command_watch},
     {"filter", "ACTION ...", "show or change the filter chain",
-     "  filter show              list the stages (--raw: one line, as set takes it)\n"
+     "  filter show              list the stages\n"
      "  filter set CHAIN...      replace the chain; several operands are joined by |\n"
      "  filter add STAGE [N]     add a stage at the end, or as number N\n"
      "  filter remove STAGE      remove a stage, by its number or an unambiguous kind\n"
@@ -80,6 +80,7 @@ const struct command command_table[] = {
      "with the same frame:\n"
      "  add STAGE [N] | remove STAGE | move STAGE N | set STAGE.PARAMETER=VALUE |\n"
      "  replace CHAIN\n\n"
+     "      --raw              for `show`: one line, as `set` takes it\n"
      "      --fade N           blend from the old filter to the new one over N frames\n"
      "      --if-serial N      change the filter only if its serial is still N\n"
      "      --no-wait          do not wait for a frame with the new filter\n"
@@ -174,7 +175,8 @@ const struct command command_table[] = {
      "  fftd-ctl frames | ffplay -\n"
      "  fftd-ctl frames -n 300 -o clip.y4m\n",
      TAKES_COUNT | TAKES_OUTPUT | TAKES_RAW, 0, 0, command_frames},
-    {"convert", "IN OUT", "filter a recording; no daemon needs to run", "", 0, 2, 2, NULL},
+    {"convert", "IN OUT", "filter a recording; no daemon needs to run", convert_help,
+     TAKES_CONVERT | TAKES_RAW, 2, 2, command_convert},
     {"calibrate", "dark|flat|stripes [NAME]", "record the fixed pattern of the camera",
      "Averages frames before the filter, and writes the image that a stage of the\n"
      "filter subtracts or divides by (`fftd-ctl filter kinds dark`). For `dark`\n"

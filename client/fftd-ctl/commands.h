@@ -19,6 +19,7 @@ enum {
     TAKES_APPLY = 1024,
     TAKES_REPORT = 2048,
     TAKES_CSV = 4096,
+    TAKES_CONVERT = 16384, /* what only `convert` takes */
 };
 
 struct command {
@@ -65,11 +66,9 @@ int command_camera(const struct ctl *ctl);
 int command_snapshot(const struct ctl *ctl);
 int command_frames(const struct ctl *ctl);
 
-/* convert_options.c: whether the command is `convert`, whose options main.c does not know, and that
- * command; convert.c: what it does */
-bool convert_is_meant(int argc, char **argv);
-int convert_main(int argc, char **argv);
+/* convert.c */
 int command_convert(const struct ctl *ctl);
+extern const char convert_help[];
 
 /* calibrate.c */
 int command_calibrate(const struct ctl *ctl);

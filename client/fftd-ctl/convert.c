@@ -3,7 +3,6 @@
  * exactly the same filter, and this program needs neither OpenCL nor the engine. */
 #include <errno.h>
 #include <inttypes.h>
-#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -20,12 +19,46 @@
 #include "recording/before.h"
 #include "recording/program.h"
 #include "recording/recording.h"
+#include "save.h"
 
 #define WAIT_MS     200
 #define CONNECT_US  20000
 #define PROGRESS_US 500000
 #define CHAIN_BYTES 8192
 #define JOB_BYTES   (2 * CHAIN_BYTES)
+
+const char convert_help[] =
+    "Every frame is filtered once, in order, and none is lost, however fast or slow\n"
+    "either side is. An fftd of its own filters the frames, and leaves other ones\n"
+    "alone.\n\n"
+    "IN is Y4M, raw frames, or whatever the program ffmpeg reads: AVI, MP4, MKV, and\n"
+    "pictures as in-%05d.png. - is standard input, which is Y4M or raw.\n"
+    "OUT is .y4m, .raw, .mkv or .avi (FFV1: no bit is lost), .mp4, .mov or .webm\n"
+    "(8 bits, lossy), or pictures: out-%05d.png, .pgm, .ppm, .tif, .bmp. - is\n"
+    "standard output. All but Y4M and raw frames need the program ffmpeg.\n"
+    "Pictures keep their numbers, which have to be without a gap.\n\n"
+    "  -f, --filter CHAIN         the filter, as for `filter set` (default: none)\n"
+    "      --size WxH             IN has raw frames of this size,\n"
+    "      --pixel-format FORMAT  in this format: GREY, Y10, Y16, NV12, RGB24 ...\n"
+    "      --fps N                and at this rate\n"
+    "      --raw                  OUT gets raw frames, whatever its name\n"
+    "      --two-pass             look at all of IN first; filters that adapt\n"
+    "                             then have what they found from the first frame on\n"
+    "      --compare              put each frame before the filter to the left of it\n"
+    "      --resume               continue OUT.part after this program was killed;\n"
+    "                             without one, begin (only .y4m and .raw)\n"
+    "      --set KEY=VALUE        any key of fftd.conf(5); may be repeated\n"
+    "      --json                 print the number of frames, or the error, as JSON\n\n"
+    "OUT is called OUT.part until it is complete. Exit codes: 64 wrong options or\n"
+    "filter, 65 IN is damaged (the frames before it are converted) or not supported,\n"
+    "66 there is no IN, 69 fftd, ffmpeg or the OpenCL device is missing, 70 frames\n"
+    "were lost because the device failed, 73 or 74 OUT cannot be written, 75\n"
+    "interrupted, or nothing found to keep, 78 the filter does not suit the frames.\n\n"
+    "Examples:\n"
+    "  fftd-ctl convert in.mp4 out.mkv --filter preset:moire\n"
+    "  fftd-ctl convert in.avi out.mp4 --filter auto-notch --two-pass\n"
+    "  fftd-ctl convert scan-%04d.tif clean-%04d.tif --filter 'sharpen:amount=0.5'\n"
+    "  fftd-ctl convert in.raw out.raw --size 640x480 --pixel-format Y16 --resume\n";
 
 struct conversion {
     const struct ctl *ctl;
@@ -45,14 +78,6 @@ struct conversion {
     uint64_t received; /* frames that it has delivered */
     uint64_t begun_us, shown_us;
 };
-
-static volatile sig_atomic_t interrupted;
-
-static void on_signal(int number)
-{
-    (void)number;
-    interrupted = 1;
-}
 
 /* ---- progress ---- */
 
@@ -93,8 +118,8 @@ static void describe(const struct conversion *c, char job[JOB_BYTES])
                  about.st_mtim.tv_nsec, ctl->filter, c->request.width, c->request.height,
                  c->request.layout != NULL ? c->request.layout->name : "",
                  ctl->compare ? " compare" : "", ctl->two_pass ? " two-pass" : "");
-    for (unsigned i = 0; i < ctl->setting_count && n < JOB_BYTES; i++)
-        n += snprintf(job + n, (size_t)(JOB_BYTES - n), "%s\n", ctl->setting[i]);
+    for (unsigned i = 0; i < ctl->settings.count && n < JOB_BYTES; i++)
+        n += snprintf(job + n, (size_t)(JOB_BYTES - n), "%s\n", ctl->settings.text[i]);
 }
 
 static int job_path(const struct conversion *c, char path[PATH_MAX])
@@ -116,15 +141,14 @@ static int write_job(const struct conversion *c)
     if (!can_resume(c))
         return 0;
     describe(c, job);
-    int r = job_path(c, path);
-    if (r == 0)
-        r = output_open(&file, path, OUTPUT_WHOLE);
-    if (r < 0)
-        return ctl_fail(c->ctl, EX_CANTCREAT, "cannot create %s.job: %s", c->to.part,
-                        r == -ENAMETOOLONG ? strerror(-r) : file.why);
+    if (job_path(c, path) < 0)
+        return ctl_fail(c->ctl, EX_CANTCREAT, "cannot create %.1000s.job: %s", c->to.part,
+                        strerror(ENAMETOOLONG));
+    const int code = save_begin(c->ctl, &file, path, OUTPUT_WHOLE);
+    if (code != 0)
+        return code;
     fprintf(file.file, "%s\n%s\n%zu %zu", job, c->chain, c->to.header_bytes, c->to.frame_bytes);
-    r = output_close(&file);
-    return r < 0 ? ctl_fail(c->ctl, EX_IOERR, "%s: %s", path, strerror(-r)) : 0;
+    return save_end(c->ctl, &file, path, 0);
 }
 
 static int read_job(struct conversion *c)
@@ -219,7 +243,7 @@ static int take_frame(struct conversion *c, const struct fftd_frame *frame)
 static int connect_to(struct conversion *c)
 {
     int r;
-    while ((r = private_daemon_connect(&c->daemon)) == -EAGAIN && !interrupted)
+    while ((r = private_daemon_connect(&c->daemon)) == -EAGAIN && !ctl_interrupted)
         usleep(CONNECT_US);
     return r;
 }
@@ -230,11 +254,11 @@ static int read_frames(struct conversion *c)
 {
     struct fftd_frame frame;
     int code = 0, r = 0;
-    while (code == 0 && !interrupted && !c->is_left && r != -EPIPE) {
+    while (code == 0 && !ctl_interrupted && !c->is_left && r != -EPIPE) {
         if (c->estimating && private_daemon_has_fed(&c->daemon, c->received))
             return 0;
         r = fftd_wait(c->daemon.camera, WAIT_MS);
-        while (code == 0 && !interrupted && !c->is_left && r == 1 &&
+        while (code == 0 && !ctl_interrupted && !c->is_left && r == 1 &&
                fftd_next(c->daemon.camera, &frame) == 0)
             code = take_frame(c, &frame);
         if (r < 0 && r != -EPIPE)
@@ -249,7 +273,7 @@ static int judge(struct conversion *c, int decoder_status)
 {
     const struct feeding *feeding = c->daemon.feeding;
     const uint64_t done = c->skipped + c->received;
-    if (interrupted)
+    if (ctl_interrupted)
         return ctl_fail(c->ctl, EX_TEMPFAIL, "interrupted after %" PRIu64 " frames%s", done,
                         can_resume(c) ? "; --resume continues" : "");
     if (c->daemon.status > 0)
@@ -297,15 +321,15 @@ static int run_pass(struct conversion *c)
     if (r < 0) {
         input_close(&input);
         return ctl_fail(c->ctl,
-                        r == -ENOPKG                       ? EX_UNAVAILABLE
-                        : r == -EINVAL || r == -EOPNOTSUPP ? EX_DATAERR
-                                                           : EX_NOINPUT,
+                        r == -ENOPKG                                        ? EX_UNAVAILABLE
+                        : r == -EINVAL || r == -EOPNOTSUPP || r == -ENODATA ? EX_DATAERR
+                                                                            : EX_NOINPUT,
                         "%s", input.why);
     }
     if (input.notice[0] != '\0' && !c->ctl->two_pass == !c->estimating)
         fprintf(stderr, "fftd-ctl: %s: %s\n", c->from, input.notice);
-    c->rate_num = input.rate_num;
-    c->rate_den = input.rate_den;
+    c->rate_num = input.format.rate_num;
+    c->rate_den = input.format.rate_den;
     c->total = input.total;
     c->to.first_number = input.first_number;
     c->received = 0;
@@ -315,7 +339,7 @@ static int run_pass(struct conversion *c)
     if (code == 0 && connect_to(c) == 0)
         code = read_frames(c);
     if (code == 0 && !c->is_left) {
-        if (!interrupted && !c->estimating)
+        if (!ctl_interrupted && !c->estimating)
             private_daemon_await_end(&c->daemon);
         const bool all = private_daemon_has_fed(&c->daemon, c->received);
         const int status = all && input.decoder > 0 ? program_wait(input.decoder) : 0;
@@ -408,7 +432,6 @@ static void report(const struct conversion *c)
 int command_convert(const struct ctl *ctl)
 {
     struct conversion *c = calloc(1, sizeof *c);
-    const struct sigaction action = {.sa_handler = on_signal};
     if (c == NULL)
         return ctl_fail(ctl, EX_OSERR, "out of memory");
     c->ctl = ctl;
@@ -420,8 +443,7 @@ int command_convert(const struct ctl *ctl)
     if (code == 0 && recording_init(&c->to, ctl->argv[1], ctl->raw, ctl->resume) < 0)
         code = ctl_fail(ctl, EX_USAGE, "%s", c->to.why);
     if (code == 0) {
-        sigaction(SIGINT, &action, NULL);
-        sigaction(SIGTERM, &action, NULL);
+        ctl_catch_signals();
         code = convert(c);
         const int r = recording_finish(&c->to, !c->is_complete);
         if (r < 0 && code == 0 && !c->is_left)

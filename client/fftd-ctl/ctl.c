@@ -120,6 +120,21 @@ int ctl_no_daemon(const struct ctl *ctl, const char *dir, int negative_errno)
                     name_length, ctl->name, dir, name_length, ctl->name, name_length, ctl->name);
 }
 
+volatile sig_atomic_t ctl_interrupted;
+
+static void on_signal(int number)
+{
+    (void)number;
+    ctl_interrupted = 1;
+}
+
+void ctl_catch_signals(void)
+{
+    const struct sigaction action = {.sa_handler = on_signal}; /* without SA_RESTART */
+    sigaction(SIGINT, &action, NULL);
+    sigaction(SIGTERM, &action, NULL);
+}
+
 int ctl_finish(const struct ctl *ctl)
 {
     if (fflush(stdout) == 0 && !ferror(stdout))

@@ -6,11 +6,17 @@
 #define FFTD_CTL_H
 
 #include <limits.h>
+#include <signal.h>
 #include <stdbool.h>
 #include <stdint.h>
 #include <sysexits.h>
 
 #define CTL_MAX_SETTINGS 32
+
+struct ctl_settings {
+    const char *text[CTL_MAX_SETTINGS]; /* KEY=VALUE, for the daemon */
+    unsigned count;
+};
 
 struct ctl {
     const char *name;        /* the value of --name; "default" without it */
@@ -32,14 +38,14 @@ struct ctl {
     bool all;           /* save the camera's controls, too */
     const char *config; /* the configuration to save into; NULL: the daemon's */
     /* For `convert`. */
-    const char *filter;                    /* a chain; "none" without the option */
-    const char *size;                      /* of raw frames; NULL: not given */
-    const char *pixel_format;              /* of raw frames; NULL: not given */
-    double fps;                            /* of raw frames; 0: not given */
-    const char *setting[CTL_MAX_SETTINGS]; /* KEY=VALUE, for the daemon */
-    unsigned setting_count;
+    const char *filter;       /* a chain; "none" without the option */
+    const char *size;         /* of raw frames; NULL: not given */
+    const char *pixel_format; /* of raw frames; NULL: not given */
+    double fps;               /* of raw frames; 0: not given */
+    struct ctl_settings settings;
     bool resume, two_pass, compare;
-    int argc; /* operands after the command's name */
+    uint64_t given; /* which options were given (options.h) */
+    int argc;       /* operands after the command's name */
     char **argv;
 };
 
@@ -56,6 +62,10 @@ int ctl_no_output(const struct ctl *ctl, const char *dir);
 
 /* Reports that no daemon can be reached in this directory, and what to do. Returns an exit code. */
 int ctl_no_daemon(const struct ctl *ctl, const char *dir, int negative_errno);
+
+/* From now on SIGINT and SIGTERM only set ctl_interrupted, and end a system call that waits. */
+void ctl_catch_signals(void);
+extern volatile sig_atomic_t ctl_interrupted;
 
 /* Ends a command that has nothing to report: prints {} with --json. Returns an exit code. */
 int ctl_finish_silently(const struct ctl *ctl);

@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "core/client_limits.h"
 #include "core/text.h"
 
 /* ---- connecting ---- */
@@ -31,14 +32,14 @@ static bool is_closed(int r)
     return r == -ECONNRESET || r == -ENOTCONN || r == -EPIPE;
 }
 
-/* The daemon closes connections above its limits, which are those of daemon/core/client_limits.h,
- * before it reads from them. */
+/* The daemon closes connections above its limits before it reads from them. */
 static int fail_closed(const struct ctl *ctl)
 {
     return ctl_fail(ctl, EX_TEMPFAIL,
                     "the daemon closed the connection: it has too many clients, or it is stopping; "
-                    "a control socket serves 16 connections of one user and 32 in all, so close "
-                    "some and try again");
+                    "a control socket serves %d connections of one user and %d in all, so close "
+                    "some and try again",
+                    LIMIT_PEERS_OF_USER, LIMIT_PEERS);
 }
 
 int daemon_open(const struct ctl *ctl, sd_bus **ret)
@@ -241,14 +242,6 @@ int daemon_ask(const struct ctl *ctl, sd_bus_message **ret, const char *method)
 int daemon_try_get_all(const struct ctl *ctl, sd_bus *bus, sd_bus_message **ret)
 {
     return clean_reply(ctl, bus_get_all(bus, ret), ret);
-}
-
-int daemon_try_get_stats(const struct ctl *ctl, sd_bus *bus, sd_bus_message **ret)
-{
-    return clean_reply(
-        ctl,
-        sd_bus_call_method(bus, NULL, bus_path(bus), BUS_INTERFACE, "GetStats", NULL, ret, NULL),
-        ret);
 }
 
 int daemon_snapshot(const struct ctl *ctl, sd_bus *bus, struct shot *ret, bool with_before)

@@ -46,8 +46,6 @@ int daemon_read_captured(const struct ctl *ctl, sd_bus *bus, char captured[16]);
 /* Connects for a single call without arguments; method NULL: gets all properties. */
 int daemon_ask(const struct ctl *ctl, sd_bus_message **ret, const char *method);
 
-int daemon_try_get_stats(const struct ctl *ctl, sd_bus *bus, sd_bus_message **ret);
-
 /* Takes the next frame, as shot_read says. */
 int daemon_snapshot(const struct ctl *ctl, sd_bus *bus, struct shot *ret, bool with_before);
 

@@ -4,8 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "common/output.h"
-#include "pictures/picture.h"
+#include "save.h"
 
 #define SIDE 320u /* pixels of a small picture, at most; parts are shown at full size */
 
@@ -131,13 +130,8 @@ int diagnose_write_report(const struct ctl *ctl, struct diagnosis *diagnosis,
                           const struct diagnosis_result *result)
 {
     struct output_file output;
-    int r = output_open(&output, ctl->report, OUTPUT_WHOLE);
-    if (r < 0)
-        return ctl_fail(ctl, EX_CANTCREAT, "cannot create %s: %s", ctl->report, output.why);
-    r = write_page(output.file, diagnosis, result);
-    if (r < 0)
-        output_discard(&output);
-    else
-        r = output_close(&output);
-    return r < 0 ? ctl_fail(ctl, EX_IOERR, "%s: %s", ctl->report, strerror(-r)) : 0;
+    const int code = save_begin(ctl, &output, ctl->report, OUTPUT_WHOLE);
+    return code != 0
+               ? code
+               : save_end(ctl, &output, ctl->report, write_page(output.file, diagnosis, result));
 }

@@ -1,9 +1,7 @@
 #include "diagnose_source.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <math.h>
-#include <poll.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -11,11 +9,11 @@
 
 #include <fftd/fftd.h>
 
-#include "capture/y4m.h"
 #include "common/frames.h"
 #include "core/clock.h"
 #include "daemon.h"
 #include "diagnosis/intake.h"
+#include "recording/input.h"
 
 #define MOST_BYTES  (256u << 20) /* of kept frames, at two bytes a pixel */
 #define PATIENCE_NS 10000000000  /* how long a camera is watched, and a file is waited for */
@@ -108,121 +106,27 @@ int diagnose_watch(const struct ctl *ctl, unsigned frames, struct diagnosis **re
 
 /* ---- a file ---- */
 
-struct clip_input {
-    const struct ctl *ctl;
-    const char *path;
-    int fd;
-    uint8_t header[Y4M_MAX_HEADER];
-    size_t filled; /* bytes of the header that were read */
-};
-
-static int fail_input(const struct clip_input *input, const char *why)
+/* A frame that was cut off is the end of the file. */
+static int read_frames(const struct ctl *ctl, struct intake *intake, struct input *input)
 {
-    return ctl_fail(input->ctl, EX_NOINPUT, "diagnose: %s: %s",
-                    strcmp(input->path, "-") == 0 ? "stdin" : input->path, why);
-}
-
-/* Reads up to `size` bytes; fewer only at the end of the file. Negative: -errno. */
-static ssize_t read_patiently(const struct clip_input *input, uint8_t *bytes, size_t size)
-{
-    const int64_t deadline_ns = clock_now_ns() + PATIENCE_NS;
-    size_t done = 0;
-    while (done < size) {
-        struct pollfd poller = {.fd = input->fd, .events = POLLIN};
-        const int64_t left_ns = deadline_ns - clock_now_ns();
-        const int ready = left_ns > 0 ? poll(&poller, 1, (int)(left_ns / 1000000) + 1) : 0;
-        if (ready < 0 && errno == EINTR)
-            continue;
-        if (ready <= 0)
-            return ready < 0 ? -errno : -ETIMEDOUT;
-        const ssize_t got = read(input->fd, bytes + done, size - done);
-        if (got == 0)
-            break;
-        if (got < 0 && errno != EINTR && errno != EAGAIN)
-            return -errno;
-        done += got > 0 ? (size_t)got : 0;
-    }
-    return (ssize_t)done;
-}
-
-static int fail_read(const struct clip_input *input, ssize_t got)
-{
-    return fail_input(input, got == -ETIMEDOUT ? "it delivered no whole frame within 10 seconds"
-                                               : strerror((int)-got));
-}
-
-/* Reads one header line. *ret_bytes: its length, 0 at the end of the file. */
-static int read_line(struct clip_input *input, size_t *ret_bytes)
-{
-    input->filled = 0;
-    while (input->filled < sizeof input->header) {
-        const ssize_t got = read_patiently(input, input->header + input->filled, 1);
-        if (got < 0)
-            return fail_read(input, got);
-        if (got == 0)
-            break;
-        if (input->header[input->filled++] == '\n')
-            break;
-    }
-    *ret_bytes = input->filled;
-    return 0;
-}
-
-static int read_format(struct clip_input *input, struct fftd_format *ret)
-{
-    struct error why;
-    size_t length;
-    const int code = read_line(input, &length);
-    if (code != 0)
-        return code;
-    if (length == 0)
-        return fail_input(input, "it is empty");
-    return y4m_parse_header(input->header, length, ret, &length, &why) < 0
-               ? fail_input(input, why.text)
-               : 0;
-}
-
-/* Sets *ret_end at the end of the file, also within a frame. */
-static int read_frame(struct clip_input *input, uint8_t *memory, size_t size, bool *ret_end)
-{
-    struct error why;
-    size_t length;
-    int code = read_line(input, &length);
-    *ret_end = code == 0 && length == 0;
-    if (code != 0 || *ret_end)
-        return code;
-    if (y4m_parse_frame(input->header, length, &length, &why) < 0)
-        return fail_input(input, why.text);
-    const ssize_t got = read_patiently(input, memory, size);
-    *ret_end = got >= 0 && (size_t)got < size;
-    return got < 0 ? fail_read(input, got) : 0;
-}
-
-static int read_frames(const struct ctl *ctl, struct intake *intake, struct clip_input *input)
-{
-    struct fftd_format format;
+    const struct fftd_format *format = &input->format;
+    const double interval_ns =
+        format->rate_num > 0 ? 1e9 * format->rate_den / format->rate_num : 1e9 / RATE;
     struct pixels pixels;
-    bool end = false;
-    int code = read_format(input, &format);
-    uint8_t *memory = code == 0 ? malloc(format.frame_bytes) : NULL;
-    if (code == 0 && memory == NULL)
+    uint8_t *memory = malloc(format->frame_bytes);
+    int code = 0, r = 1;
+    if (memory == NULL || pixels_from_memory(&pixels, format, memory, format->frame_bytes) < 0)
         code = ctl_fail(ctl, EX_OSERR, "diagnose: out of memory");
-    if (code == 0 && pixels_from_memory(&pixels, &format, memory, format.frame_bytes) < 0)
-        code = fail_input(input, "its pixel format is not known");
     if (code == 0)
         code = begin(ctl, intake, &pixels, NULL);
-    const double interval_ns =
-        format.rate_num > 0 ? 1e9 * format.rate_den / format.rate_num : 1e9 / RATE;
-    while (code == 0 && intake->got < intake->wanted) {
-        code = read_frame(input, memory, format.frame_bytes, &end);
-        if (code != 0 || end)
-            break;
+    while (code == 0 && intake->got < intake->wanted && (r = input_read(input, memory)) > 0)
         code =
             take_in(ctl, intake, &pixels, intake->got + 1, 1 + llround(interval_ns * intake->got));
-    }
-    if (code == 0 && intake->got == 0)
-        code = fail_input(input, "it has no whole frame");
-    else if (code == 0 && end)
+    if (code == 0 && r < 0 && r != -ENODATA)
+        code = ctl_fail(ctl, EX_NOINPUT, "diagnose: %s", input->why);
+    else if (code == 0 && intake->got == 0)
+        code = ctl_fail(ctl, EX_NOINPUT, "diagnose: %s: it has no whole frame", input->path);
+    else if (code == 0 && r <= 0)
         diagnose_progress(ctl, "looking at frames", intake->got, intake->got);
     free(memory);
     return code;
@@ -230,17 +134,13 @@ static int read_frames(const struct ctl *ctl, struct intake *intake, struct clip
 
 int diagnose_read(const struct ctl *ctl, const char *path, unsigned frames, struct diagnosis **ret)
 {
+    const struct input_request request = {.patience_ms = PATIENCE_NS / 1000000};
     struct intake intake = {.wanted = frames};
-    struct clip_input input = {.ctl = ctl, .path = path, .fd = STDIN_FILENO};
-    const bool is_stdin = strcmp(path, "-") == 0;
-    /* A pipe without a writer is opened at once, and then waited for like a mute one. */
-    if (!is_stdin)
-        input.fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
-    if (input.fd < 0)
-        return fail_input(&input, strerror(errno));
-    const int code = read_frames(ctl, &intake, &input);
-    if (!is_stdin)
-        close(input.fd);
+    struct input input;
+    const int r = input_open(&input, path, &request);
+    const int code = r < 0 ? ctl_fail(ctl, EX_NOINPUT, "diagnose: %s", input.why)
+                           : read_frames(ctl, &intake, &input);
+    input_close(&input);
     finish(&intake, ret, code);
     return code;
 }

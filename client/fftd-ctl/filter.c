@@ -8,6 +8,7 @@
 #include "daemon.h"
 #include "change.h"
 #include "commands.h"
+#include "options.h"
 #include "tools.h"
 
 #define RELOAD_PATIENCE_US 300000000u
@@ -84,25 +85,27 @@ static int filter_presets(const struct ctl *ctl)
 
 /* ---- the commands ---- */
 
+#define CHANGES (TAKES_IF_SERIAL | TAKES_FADE | TAKES_WAIT)
+
 int command_filter(const struct ctl *ctl)
 {
     static const struct {
         const char *name, *operands;
         int min, max; /* how many operands, with the action; max -1: any number */
         int (*run)(const struct ctl *ctl);
-        bool changes;
+        unsigned takes; /* options */
     } actions[] = {
-        {"show", "", 1, 1, filter_show, false},
-        {"set", " CHAIN...", 2, -1, change_replace, true},
-        {"add", " STAGE [NUMBER]", 2, 3, change_add, true},
-        {"remove", " STAGE", 2, 2, change_remove, true},
-        {"edit", " CHANGE...", 2, -1, change_edit, true},
-        {"preset", " NAME", 2, 2, change_preset, true},
-        {"keep", "", 1, 1, adaptation_keep, true},
-        {"save", " [FILE [SUMMARY]]", 1, 3, filter_save, false},
-        {"kinds", " [KIND]", 1, 2, filter_kinds, false},
-        {"presets", "", 1, 1, filter_presets, false},
-        {"plot", " FILE [CHAIN...]", 2, -1, filter_plot, false},
+        {"show", "", 1, 1, filter_show, TAKES_RAW},
+        {"set", " CHAIN...", 2, -1, change_replace, CHANGES},
+        {"add", " STAGE [NUMBER]", 2, 3, change_add, CHANGES},
+        {"remove", " STAGE", 2, 2, change_remove, CHANGES},
+        {"edit", " CHANGE...", 2, -1, change_edit, CHANGES},
+        {"preset", " NAME", 2, 2, change_preset, CHANGES},
+        {"keep", "", 1, 1, adaptation_keep, CHANGES},
+        {"save", " [FILE [SUMMARY]]", 1, 3, filter_save, TAKES_SAVE},
+        {"kinds", " [KIND]", 1, 2, filter_kinds, 0},
+        {"presets", "", 1, 1, filter_presets, 0},
+        {"plot", " FILE [CHAIN...]", 2, -1, filter_plot, 0},
     };
     for (unsigned i = 0; i < sizeof actions / sizeof actions[0]; i++) {
         if (strcmp(actions[i].name, ctl->argv[0]) != 0)
@@ -110,19 +113,11 @@ int command_filter(const struct ctl *ctl)
         if (ctl->argc < actions[i].min || (actions[i].max >= 0 && ctl->argc > actions[i].max))
             return ctl_fail(ctl, EX_USAGE, "expected: fftd-ctl filter %s%s", actions[i].name,
                             actions[i].operands);
-        if (ctl->raw && actions[i].run != filter_show)
-            return ctl_fail(ctl, EX_USAGE, "filter %s does not take --raw", actions[i].name);
-        const char *unsuited = ctl->if_serial != 0   ? "--if-serial"
-                               : ctl->fade != 0      ? "--fade"
-                               : ctl->no_wait        ? "--no-wait"
-                               : ctl->timeout_s != 0 ? "--timeout"
-                                                     : NULL;
-        const char *for_save = ctl->all ? "--all" : ctl->config != NULL ? "--config" : NULL;
-        if (for_save != NULL && (actions[i].run != filter_save || ctl->argc > 1))
-            return ctl_fail(ctl, EX_USAGE, "filter %s%s does not take %s", actions[i].name,
-                            ctl->argc > 1 ? " with an operand" : "", for_save);
-        if (unsuited != NULL && !actions[i].changes)
-            return ctl_fail(ctl, EX_USAGE, "filter %s does not take %s", actions[i].name, unsuited);
+        const bool is_preset = actions[i].run == filter_save && ctl->argc > 1;
+        const char *unsuited = options_find_unsuited(ctl, is_preset ? 0 : actions[i].takes);
+        if (unsuited != NULL)
+            return ctl_fail(ctl, EX_USAGE, "filter %s%s does not take --%s", actions[i].name,
+                            is_preset ? " with an operand" : "", unsuited);
         return actions[i].run(ctl);
     }
     return ctl_fail(

@@ -18,11 +18,11 @@
 
 #include "await.h"
 #include "commands.h"
-#include "common/output.h"
 #include "common/reading.h"
 #include "common/config_text.h"
 #include "core/clock.h"
 #include "daemon.h"
+#include "save.h"
 #include "tools.h"
 
 #define MAX_FILE_BYTES (256 * 1024) /* as fftd */
@@ -38,17 +38,15 @@ static int write_preset(const struct ctl *ctl, const char *path, const char *sum
 {
     struct output_file output;
     /* An existing file is never overwritten, because it may be the only copy of a preset. */
-    int r = output_open(&output, path, OUTPUT_NEW);
-    if (r < 0)
-        return ctl_fail(ctl, EX_CANTCREAT, "cannot create %s: %s", path,
-                        r == -EEXIST ? "the file exists and is not overwritten" : output.why);
+    const int code = save_begin(ctl, &output, path, OUTPUT_NEW);
+    if (code != 0)
+        return code;
     fputs("summary = ", output.file);
     config_text_quote(output.file, summary);
     fputs(";\nfilter = ", output.file);
     config_text_quote(output.file, chain);
     fputs(";\n", output.file);
-    r = output_close(&output);
-    return r < 0 ? ctl_fail(ctl, EX_IOERR, "cannot write %s: %s", path, strerror(-r)) : EX_OK;
+    return save_end(ctl, &output, path, 0);
 }
 
 static int save_preset(const struct ctl *ctl)

@@ -2,7 +2,6 @@
  * is checked and written, because a slow reader of the pipe blocks the writing. */
 #include <errno.h>
 #include <inttypes.h>
-#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -27,22 +26,6 @@ struct output {
     struct pixels pixels; /* describes `copy` */
     uint64_t written, missed;
 };
-
-static volatile sig_atomic_t interrupted;
-
-static void on_signal(int number)
-{
-    (void)number;
-    interrupted = 1;
-}
-
-static void catch_signals(void)
-{
-    /* SA_RESTART is not set, so that a signal ends fftd_wait. */
-    const struct sigaction action = {.sa_handler = on_signal};
-    sigaction(SIGINT, &action, NULL);
-    sigaction(SIGTERM, &action, NULL);
-}
 
 /* Allocates the copy and writes the stream header, for frames of this format. */
 static int begin(const struct ctl *ctl, struct output *output, const struct fftd_format *format)
@@ -106,7 +89,7 @@ static int write_frame(const struct ctl *ctl, struct output *output, const struc
 
 static bool is_done(const struct ctl *ctl, const struct output *output)
 {
-    return interrupted || ferror(output->to.file) ||
+    return ctl_interrupted || ferror(output->to.file) ||
            (ctl->count > 0 && output->written >= ctl->count);
 }
 
@@ -193,7 +176,7 @@ int command_frames(const struct ctl *ctl)
         fftd_close(camera);
         return code;
     }
-    catch_signals();
+    ctl_catch_signals();
     code = copy_frames(ctl, &output, camera, dir);
     fftd_close(camera);
     return finish(ctl, &output, code);

@@ -1,17 +1,13 @@
-/* Parses the options, prints help and runs the command. Options may precede or follow the command,
- * and mean the same for each command that takes them. */
+/* Prints help, or runs the command. */
 #include <ctype.h>
-#include <getopt.h>
 #include <signal.h>
-#include <stdarg.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "commands.h"
 #include "common/usage.h"
+#include "options.h"
 
-/* Bits for the options that not every command takes. */
 static void print_usage(FILE *file)
 {
     fputs("Usage: fftd-ctl [--name NAME | --runtime-dir DIR] [--json] COMMAND ...\n\n"
@@ -58,207 +54,6 @@ static int fail_usage(const struct ctl *ctl, const char *command, const char *te
                     *command != '\0' ? " " : "");
 }
 
-static bool parse_seconds(const char *text, double *ret)
-{
-    char *end;
-    double value = text != NULL ? strtod(text, &end) : 1;
-    if (text != NULL && (end == text || *end != '\0'))
-        return false;
-    if (!(value >= 0.01 && value <= 86400))
-        return false;
-    *ret = value;
-    return true;
-}
-
-/* Parses a number of frames. The daemon checks its upper limit. */
-static bool parse_frames(const char *text, uint32_t *ret)
-{
-    uint64_t value = 0;
-    if (strcmp(text, "0") != 0 && !usage_parse_count(text, UINT32_MAX, &value))
-        return false;
-    *ret = (uint32_t)value;
-    return true;
-}
-
-enum {
-    OPTION_NAME = 256,
-    OPTION_DIR,
-    OPTION_JSON,
-    OPTION_VERSION,
-    OPTION_WATCH,
-    OPTION_RAW,
-    OPTION_OPENMETRICS,
-    OPTION_PROMETHEUS,
-    OPTION_CSV,
-    OPTION_IF_SERIAL,
-    OPTION_FADE,
-    OPTION_NO_WAIT,
-    OPTION_TIMEOUT,
-    OPTION_ALL,
-    OPTION_CONFIG,
-    OPTION_APPLY,
-    OPTION_REPORT,
-};
-
-static const struct option options[] = {
-    {"name", required_argument, NULL, OPTION_NAME},
-    {"runtime-dir", required_argument, NULL, OPTION_DIR},
-    {"json", no_argument, NULL, OPTION_JSON},
-    {"help", no_argument, NULL, 'h'},
-    {"version", no_argument, NULL, OPTION_VERSION},
-    {"watch", optional_argument, NULL, OPTION_WATCH},
-    {"count", required_argument, NULL, 'n'},
-    {"output", required_argument, NULL, 'o'},
-    {"raw", no_argument, NULL, OPTION_RAW},
-    {"openmetrics", no_argument, NULL, OPTION_OPENMETRICS},
-    {"prometheus", no_argument, NULL, OPTION_PROMETHEUS},
-    {"csv", no_argument, NULL, OPTION_CSV},
-    {"if-serial", required_argument, NULL, OPTION_IF_SERIAL},
-    {"fade", required_argument, NULL, OPTION_FADE},
-    {"no-wait", no_argument, NULL, OPTION_NO_WAIT},
-    {"timeout", required_argument, NULL, OPTION_TIMEOUT},
-    {"all", no_argument, NULL, OPTION_ALL},
-    {"config", required_argument, NULL, OPTION_CONFIG},
-    {"apply", no_argument, NULL, OPTION_APPLY},
-    {"report", required_argument, NULL, OPTION_REPORT},
-    {0},
-};
-
-/* The options that not every command takes. */
-static const struct {
-    int option;
-    unsigned takes;
-    const char *name;
-} taken[] = {
-    {OPTION_WATCH, TAKES_WATCH, "--watch"},
-    {'n', TAKES_COUNT, "--count"},
-    {'o', TAKES_OUTPUT, "--output"},
-    {OPTION_OPENMETRICS, TAKES_OPENMETRICS, "--openmetrics"},
-    {OPTION_PROMETHEUS, TAKES_PROMETHEUS, "--prometheus"},
-    {OPTION_CSV, TAKES_CSV, "--csv"},
-    {OPTION_IF_SERIAL, TAKES_IF_SERIAL, "--if-serial"},
-    {OPTION_FADE, TAKES_FADE, "--fade"},
-    {OPTION_NO_WAIT, TAKES_WAIT, "--no-wait"},
-    {OPTION_TIMEOUT, TAKES_WAIT, "--timeout"},
-    {OPTION_ALL, TAKES_SAVE, "--all"},
-    {OPTION_CONFIG, TAKES_SAVE, "--config"},
-    {OPTION_APPLY, TAKES_APPLY, "--apply"},
-    {OPTION_REPORT, TAKES_REPORT, "--report"},
-    {OPTION_RAW, TAKES_RAW, "--raw"},
-};
-#define TAKEN_COUNT (sizeof taken / sizeof taken[0])
-
-/* The options that are not in struct ctl. */
-struct command_line {
-    bool help, version;
-    unsigned given;       /* TAKES_... */
-    char problem[200];    /* the first usage error; empty: none */
-    const char *help_for; /* the command whose help describes it */
-};
-
-static __attribute__((format(printf, 3, 4))) void
-set_problem(struct command_line *line, const char *help_for, const char *format, ...)
-{
-    va_list args;
-    if (line->problem[0] != '\0')
-        return;
-    line->help_for = help_for;
-    va_start(args, format);
-    vsnprintf(line->problem, sizeof line->problem, format, args);
-    va_end(args);
-}
-
-/* Parses all options even after an error, since --json decides how the error is printed. */
-static void parse_options(struct ctl *ctl, struct command_line *line, int argc, char **argv)
-{
-    int option;
-    while ((option = getopt_long(argc, argv, ":hn:o:", options, NULL)) != -1) {
-        for (unsigned i = 0; i < TAKEN_COUNT; i++)
-            line->given |= taken[i].option == option ? taken[i].takes : 0;
-        switch (option) {
-        case OPTION_NAME:
-            ctl->name = optarg;
-            break;
-        case OPTION_DIR:
-            ctl->runtime_dir = optarg;
-            break;
-        case OPTION_JSON:
-            ctl->json = true;
-            break;
-        case OPTION_VERSION:
-            line->version = true;
-            break;
-        case OPTION_WATCH:
-            if (!parse_seconds(optarg, &ctl->watch_s))
-                set_problem(line, "stats", "--watch: expected 0.01 .. 86400 seconds");
-            break;
-        case OPTION_RAW:
-            ctl->raw = true;
-            break;
-        case OPTION_OPENMETRICS:
-            ctl->openmetrics = true;
-            break;
-        case OPTION_PROMETHEUS:
-            ctl->prometheus = true;
-            break;
-        case OPTION_CSV:
-            ctl->csv = true;
-            break;
-        case OPTION_IF_SERIAL:
-            if (!usage_parse_count(optarg, UINT64_MAX, &ctl->if_serial))
-                set_problem(line, "filter", "--if-serial: expected a number of at least 1");
-            break;
-        case OPTION_FADE:
-            if (!parse_frames(optarg, &ctl->fade))
-                set_problem(line, "filter", "--fade: expected a number of frames");
-            break;
-        case OPTION_NO_WAIT:
-            ctl->no_wait = true;
-            break;
-        case OPTION_TIMEOUT:
-            if (!parse_seconds(optarg, &ctl->timeout_s))
-                set_problem(line, "filter", "--timeout: expected 0.01 .. 86400 seconds");
-            break;
-        case OPTION_ALL:
-            ctl->all = true;
-            break;
-        case OPTION_CONFIG:
-            ctl->config = optarg;
-            break;
-        case OPTION_APPLY:
-            ctl->apply = true;
-            break;
-        case OPTION_REPORT:
-            ctl->report = optarg;
-            break;
-        case 'h':
-            line->help = true;
-            break;
-        case 'n':
-            if (!usage_parse_count(optarg, UINT64_MAX, &ctl->count))
-                set_problem(line, "", "--count: expected a number of at least 1");
-            break;
-        case 'o':
-            ctl->output = optarg;
-            break;
-        case ':':
-            set_problem(line, "", "%.100s: expected a value after it", argv[optind - 1]);
-            break;
-        default:
-            /* getopt_long sets optopt if an option was given a value that it does not take. */
-            if (optopt >= OPTION_NAME || optopt == 'h')
-                set_problem(line, "", "%.100s: this option takes no value", argv[optind - 1]);
-            else if (optopt != 0)
-                set_problem(line, "",
-                            "no such option: -%c (for a negative value, write NAME=VALUE)", optopt);
-            else
-                set_problem(line, "", "no such option: %.100s", argv[optind - 1]);
-        }
-    }
-    ctl->argc = argc - optind;
-    ctl->argv = argv + optind;
-}
-
 static const struct command *find_command(const char *name)
 {
     for (unsigned i = 0; i < command_count; i++)
@@ -267,14 +62,14 @@ static const struct command *find_command(const char *name)
     return NULL;
 }
 
-static int run(struct ctl *ctl, const struct command_line *line, const struct command *command)
+static int run(const struct ctl *ctl, const struct command *command)
 {
     char text[200];
-    for (unsigned i = 0; i < TAKEN_COUNT; i++)
-        if (line->given & ~command->takes & taken[i].takes) {
-            snprintf(text, sizeof text, "%s does not take %s", command->name, taken[i].name);
-            return fail_usage(ctl, command->name, text);
-        }
+    const char *unsuited = options_find_unsuited(ctl, command->takes);
+    if (unsuited != NULL) {
+        snprintf(text, sizeof text, "%s does not take --%s", command->name, unsuited);
+        return fail_usage(ctl, command->name, text);
+    }
     if (ctl->argc < command->min_operands ||
         (command->max_operands >= 0 && ctl->argc > command->max_operands)) {
         snprintf(text, sizeof text, "%s: expected %s%s", command->name,
@@ -287,15 +82,14 @@ static int run(struct ctl *ctl, const struct command_line *line, const struct co
 
 int main(int argc, char **argv)
 {
-    struct ctl ctl = {.name = "default"};
-    struct command_line line = {0};
+    struct ctl ctl;
+    struct usage line;
 
-    signal(SIGPIPE, SIG_IGN);         /* ctl_finish handles a reader that has closed the pipe */
-    if (convert_is_meant(argc, argv)) /* its options are its own */
-        return convert_main(argc, argv);
-    parse_options(&ctl, &line, argc, argv);
+    signal(SIGPIPE, SIG_IGN); /* ctl_finish handles a reader that has closed the pipe */
+    options_parse(&ctl, &line, argc, argv);
+    const struct command *command = ctl.argc > 0 ? find_command(ctl.argv[0]) : NULL;
     if (line.problem[0] != '\0')
-        return fail_usage(&ctl, line.help_for, line.problem);
+        return fail_usage(&ctl, command != NULL ? command->name : "", line.problem);
     if (line.version) {
         puts("fftd-ctl " FFTD_VERSION);
         return ctl_finish(&ctl);
@@ -306,16 +100,13 @@ int main(int argc, char **argv)
         print_usage(stdout);
         return ctl_finish(&ctl);
     }
-    const struct command *command = find_command(ctl.argv[0]);
     if (command == NULL)
         return ctl_fail(&ctl, EX_USAGE, "no such command: %s; see fftd-ctl --help", ctl.argv[0]);
-    if (line.help && command->run != NULL) {
+    if (line.help) {
         print_command_help(command);
         return ctl_finish(&ctl);
     }
-    if (command->run == NULL)
-        return fail_usage(&ctl, command->name, "options follow the name of this command");
     ctl.argc--;
     ctl.argv++;
-    return run(&ctl, &line, command);
+    return run(&ctl, command);
 }

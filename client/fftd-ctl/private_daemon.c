@@ -41,12 +41,12 @@ static void end_feeding(struct feeding *feeding, int r, const struct input *inpu
 static void feed_frames(struct feeding *feeding, struct input *input, FILE *to, uint64_t skip)
 {
     const bool y4m = input->header[0] != '\0';
-    uint8_t *frame = malloc(2 * input->frame_bytes);
+    uint8_t *frame = malloc(2 * input->format.frame_bytes);
     if (frame == NULL)
         return; /* frames are missing then, which is reported */
     if (y4m)
         fprintf(to, "%s\n", input->header);
-    uint8_t *now = frame, *next = frame + input->frame_bytes;
+    uint8_t *now = frame, *next = frame + input->format.frame_bytes;
     int r;
     do
         r = input_read(input, now);
@@ -58,7 +58,7 @@ static void feed_frames(struct feeding *feeding, struct input *input, FILE *to, 
             end_feeding(feeding, r, input);
         if (y4m)
             fputs("FRAME\n", to);
-        fwrite(now, 1, input->frame_bytes, to);
+        fwrite(now, 1, input->format.frame_bytes, to);
         uint8_t *const free_one = now;
         now = next;
         next = free_one;
@@ -90,13 +90,14 @@ static unsigned describe_frames(const struct input *input, char *arguments[], un
 {
     if (input->header[0] != '\0')
         return n;
-    snprintf(text[0], sizeof text[0], "--size=%ux%u", input->width, input->height);
-    snprintf(text[1], sizeof text[1], "--set=camera.format=%s", input->layout->name);
+    snprintf(text[0], sizeof text[0], "--size=%ux%u", input->format.width, input->format.height);
+    snprintf(text[1], sizeof text[1], "--set=camera.format=%s",
+             fftd_pixel_format(input->format.fourcc)->name);
     arguments[n++] = text[0];
     arguments[n++] = text[1];
-    const bool known = input->rate_num > 0;
+    const bool known = input->format.rate_num > 0;
     snprintf(text[2], sizeof text[2], "--fps=%.6f",
-             known ? (double)input->rate_num / input->rate_den : ASSUMED_FPS);
+             known ? (double)input->format.rate_num / input->format.rate_den : ASSUMED_FPS);
     arguments[n++] = text[2];
     return n;
 }
@@ -109,9 +110,9 @@ static void exec_daemon(const struct private_daemon *daemon, const struct ctl *c
         "--filter", (char *)filter};
     char text[3][48];
     unsigned n = describe_frames(input, arguments, 7, text);
-    for (unsigned i = 0; i < ctl->setting_count; i++) {
+    for (unsigned i = 0; i < ctl->settings.count; i++) {
         arguments[n++] = "--set";
-        arguments[n++] = (char *)ctl->setting[i];
+        arguments[n++] = (char *)ctl->settings.text[i];
     }
     arguments[n++] = "--set=output.lossless=true";
     arguments[n++] = "--set=output.slots=16";

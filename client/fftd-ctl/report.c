@@ -1,15 +1,14 @@
 /* Implements `report` by running a shell script, which runs other programs. The script is embedded
  * in this program, so that it works wherever fftd-ctl is installed. Passwords are hidden here. */
 #include <errno.h>
-#include <signal.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
 #include "commands.h"
-#include "common/output.h"
 #include "core/secret.h"
+#include "recording/program.h"
+#include "save.h"
 
 static const struct {
     const char *name, *text;
@@ -17,43 +16,13 @@ static const struct {
 #include "report.inc"
 };
 
-/* Runs the script and returns the end of a pipe from which its output is read, or -errno. */
-static int run_script(char *const *arguments, pid_t *ret_pid)
-{
-    int ends[2];
-    if (pipe(ends) < 0)
-        return -errno;
-    const pid_t pid = fork();
-    if (pid == 0) {
-        signal(SIGPIPE, SIG_DFL);
-        dup2(ends[1], STDOUT_FILENO);
-        close(ends[0]);
-        close(ends[1]);
-        execv("/bin/sh", arguments);
-        _exit(127);
-    }
-    const int error = errno;
-    close(ends[1]);
-    if (pid < 0) {
-        close(ends[0]);
-        return -error;
-    }
-    *ret_pid = pid;
-    return ends[0];
-}
-
 /* Copies the report, without passwords. Returns 0 or -errno. */
-static int copy_lines(int fd, FILE *out)
+static int copy_lines(FILE *in, FILE *out)
 {
-    FILE *in = fdopen(fd, "r");
     char *line = NULL;
     size_t size = 0;
     ssize_t length;
     int r = 0;
-    if (in == NULL) {
-        close(fd);
-        return -ENOMEM;
-    }
     while (r == 0 && (length = getline(&line, &size, in)) > 0) {
         const size_t shown_bytes = (size_t)length * strlen(SECRET_MARK) + 1; /* if all is hidden */
         char *shown = malloc(shown_bytes);
@@ -73,26 +42,16 @@ static int copy_lines(int fd, FILE *out)
 /* Writes the report of the script to the output. Returns an exit code. */
 static int write_report(const struct ctl *ctl, char *const *arguments, struct output_file *output)
 {
-    pid_t pid = 0;
-    int status = 0;
-    const int fd = run_script(arguments, &pid);
-    int r = fd < 0 ? fd : copy_lines(fd, output->file);
-    while (pid > 0 && waitpid(pid, &status, 0) < 0 && errno == EINTR)
-        ;
-    if (fd < 0 || (WIFEXITED(status) && WEXITSTATUS(status) == 127)) {
+    FILE *in;
+    pid_t pid;
+    int r = program_start(arguments, true, -1, &in, &pid);
+    if (r < 0) {
         output_discard(output);
-        return ctl_fail(ctl, EX_OSERR, "cannot run /bin/sh%s%s", r < 0 ? ": " : "",
-                        r < 0 ? strerror(-r) : "");
+        return ctl_fail(ctl, EX_OSERR, "cannot run /bin/sh: %s", strerror(-r));
     }
-    if (r < 0)
-        output_discard(output);
-    else
-        r = output_close(output);
-    /* A reader may close the pipe, as in `fftd-ctl report | head`. */
-    return r == 0 || r == -EPIPE
-               ? EX_OK
-               : ctl_fail(ctl, EX_IOERR, "cannot write %.1000s: %s",
-                          ctl->output != NULL ? ctl->output : "the report", strerror(-r));
+    r = copy_lines(in, output->file);
+    program_wait(pid);
+    return save_end(ctl, output, ctl->output != NULL ? ctl->output : "-", r);
 }
 
 int command_report(const struct ctl *ctl)
@@ -100,7 +59,7 @@ int command_report(const struct ctl *ctl)
     char self[PATH_MAX];
     struct output_file output;
     const ssize_t length = readlink("/proc/self/exe", self, sizeof self - 1);
-    char *arguments[] = {"sh",
+    char *arguments[] = {"/bin/sh",
                          "-c",
                          (char *)scripts[0].text,
                          "fftd-ctl report",
@@ -119,7 +78,7 @@ int command_report(const struct ctl *ctl)
     self[length] = '\0';
     if (setenv("FFTD_CTL", self, 1) < 0)
         return ctl_fail(ctl, EX_OSERR, "%s", strerror(errno));
-    if (output_open(&output, ctl->output != NULL ? ctl->output : "-", OUTPUT_WHOLE) < 0)
-        return ctl_fail(ctl, EX_CANTCREAT, "cannot write %.1000s: %s", ctl->output, output.why);
-    return write_report(ctl, arguments, &output);
+    const int code =
+        save_begin(ctl, &output, ctl->output != NULL ? ctl->output : "-", OUTPUT_WHOLE);
+    return code != 0 ? code : write_report(ctl, arguments, &output);
 }

@@ -12,8 +12,8 @@
 #include "daemon.h"
 #include "commands.h"
 #include "common/export.h"
-#include "common/output.h"
 #include "common/reading.h"
+#include "save.h"
 
 #define NAME_BYTES 256
 
@@ -175,17 +175,14 @@ static enum metrics_format metrics_format(const struct ctl *ctl)
 static int replace_file(const struct ctl *ctl, const char *name, sd_bus_message *stats)
 {
     struct output_file output;
-    int r = output_open(&output, ctl->output, OUTPUT_WHOLE);
-    if (r < 0)
-        return ctl_fail(ctl, EX_CANTCREAT, "cannot create %s: %s", ctl->output, output.why);
+    const int code = save_begin(ctl, &output, ctl->output, OUTPUT_WHOLE);
+    if (code != 0)
+        return code;
     if (stats != NULL)
         export_stats(stats, metrics_format(ctl), output.file);
     else
         export_absence(name, metrics_format(ctl), output.file);
-    r = output_close(&output);
-    if (r < 0)
-        return ctl_fail(ctl, EX_IOERR, "cannot write %s: %s", ctl->output, strerror(-r));
-    return 0;
+    return save_end(ctl, &output, ctl->output, 0);
 }
 
 static int print_metrics(const struct ctl *ctl, sd_bus_message *stats)
@@ -262,7 +259,7 @@ static int refresh_file(const struct ctl *ctl, sd_bus **bus, char name[NAME_BYTE
     int r = *bus != NULL ? 0 : daemon_try_open(ctl, bus);
     if (r == -EACCES)
         return daemon_open(ctl, bus); /* prints the reason; waiting would not help */
-    if (r == 0 && (r = daemon_try_get_stats(ctl, *bus, &stats)) < 0)
+    if (r == 0 && (r = daemon_try_get_all(ctl, *bus, &stats)) < 0)
         *bus = sd_bus_close_unref(*bus);
     if (r == 0)
         snprintf(name, NAME_BYTES, "%s", bus_text(stats, "Name"));

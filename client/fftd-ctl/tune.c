@@ -1,5 +1,4 @@
 /* Implements `tune`: starts the daemon's search and shows its progress. */
-#include <signal.h>
 #include <stdio.h>
 #include <string.h>
 #include <time.h>
@@ -9,14 +8,6 @@
 #include "commands.h"
 
 #define POLL_S 0.25
-
-static volatile sig_atomic_t interrupted;
-
-static void on_interrupt(int number)
-{
-    (void)number;
-    interrupted = 1;
-}
 
 static void print_progress(sd_bus_message *tuning, bool screen)
 {
@@ -57,7 +48,7 @@ static int wait_for_end(const struct ctl *ctl, sd_bus *bus)
     bool stopping = false;
     for (;;) {
         sd_bus_message *tuning = NULL;
-        if (interrupted && !stopping) {
+        if (ctl_interrupted && !stopping) {
             stopping = true;
             daemon_call(ctl, bus, NULL, "StopTuning", NULL);
         }
@@ -89,7 +80,7 @@ int command_tune(const struct ctl *ctl)
         if (code == 0)
             code = ctl_finish_silently(ctl);
     } else if (code == 0) {
-        signal(SIGINT, on_interrupt);
+        ctl_catch_signals();
         code = daemon_call(ctl, bus, NULL, "Tune", "s", depth);
         if (code == 0)
             code = wait_for_end(ctl, bus);

@@ -14,23 +14,16 @@
 #include <unistd.h>
 
 #include "core/clock.h"
+#include "core/text.h"
 #include "daemon.h"
 #include "commands.h"
 #include "common/reading.h"
 #include "common/screen.h"
 #include "common/trace.h"
 
-#define INTERVAL_US    1000000u
-#define MAX_COUNTERS   64
-#define MAX_NAME_BYTES 64
-#define MAX_MEASURES   16
-#define LABEL_COLUMNS  34 /* the width of what precedes a chart */
-
-/* A counter, and its value when the watch or the daemon began. */
-struct watched_counter {
-    char name[MAX_NAME_BYTES];
-    uint64_t first, now;
-};
+#define INTERVAL_US   1000000u
+#define MAX_MEASURES  16
+#define LABEL_COLUMNS 34 /* the width of what precedes a chart */
 
 struct watch {
     const struct ctl *ctl;
@@ -39,8 +32,7 @@ struct watch {
     char notice[128]; /* the last end or start of the daemon; empty: none was seen */
     struct trace rate, latency, measure[MAX_MEASURES];
     uint64_t latency_count, latency_sum_ns; /* one second ago */
-    struct watched_counter counter[MAX_COUNTERS];
-    unsigned counters;
+    sd_bus_message *first; /* what the daemon said when the watch, or the daemon, began */
 };
 
 /* ---- reading ---- */
@@ -52,34 +44,6 @@ static void note(struct watch *watch, const char *text)
     struct tm local;
     strftime(clock, sizeof clock, "%H:%M:%S", localtime_r(&now, &local));
     snprintf(watch->notice, sizeof watch->notice, "%s at %s", text, clock);
-}
-
-static void forget_counters(struct watch *watch)
-{
-    watch->counters = 0;
-    watch->latency_count = watch->latency_sum_ns = 0;
-}
-
-static void read_counters(struct watch *watch, sd_bus_message *stats)
-{
-    const char *name;
-    uint64_t value;
-    if (!bus_find_entries(stats, "Counters", "a{st}"))
-        return;
-    while (sd_bus_message_read(stats, "{st}", &name, &value) > 0) {
-        unsigned i = 0;
-        while (i < watch->counters && strcmp(watch->counter[i].name, name) != 0)
-            i++;
-        if (i == MAX_COUNTERS)
-            continue;
-        struct watched_counter *counter = &watch->counter[i];
-        if (i == watch->counters) {
-            snprintf(counter->name, sizeof counter->name, "%s", name);
-            counter->first = value;
-            watch->counters++;
-        }
-        counter->now = value;
-    }
 }
 
 /* Returns the mean latency of the last second's frames; NaN: there were none. */
@@ -100,7 +64,6 @@ static void read_all(struct watch *watch, sd_bus_message *p)
 {
     unsigned count;
     const struct reading_measure *measures = reading_measures(&count);
-    read_counters(watch, p);
     trace_add(&watch->rate, bus_double(p, "Rate"));
     trace_add(&watch->latency, read_latency_ms(watch, p));
     for (unsigned i = 0; i < count && i < MAX_MEASURES; i++)
@@ -152,18 +115,18 @@ static void draw_frames(struct watch *watch, sd_bus_message *p)
 }
 
 /* Draws the counters that have risen since the watch began. Published frames always rise. */
-static void draw_counters(struct watch *watch)
+static void draw_counters(struct watch *watch, sd_bus_message *p)
 {
     char text[512] = "";
-    size_t at = 0;
-    for (unsigned i = 0; i < watch->counters; i++) {
-        const struct watched_counter *counter = &watch->counter[i];
-        if (counter->now <= counter->first || strcmp(counter->name, "published") == 0 ||
-            at >= sizeof text)
-            continue;
-        at += (size_t)snprintf(text + at, sizeof text - at, "%s%s +%" PRIu64 " (%" PRIu64 ")",
-                               at > 0 ? ", " : "", counter->name, counter->now - counter->first,
-                               counter->now);
+    const char *name;
+    uint64_t now;
+    if (!bus_find_entries(p, "Counters", "a{st}"))
+        return;
+    while (sd_bus_message_read(p, "{st}", &name, &now) > 0) {
+        const uint64_t first = bus_counter(watch->first, "Counters", name);
+        if (now > first && strcmp(name, "published") != 0)
+            text_append(text, sizeof text, "%s%s +%" PRIu64 " (%" PRIu64 ")",
+                        text[0] != '\0' ? ", " : "", name, now - first, now);
     }
     draw_text(watch, "counted meanwhile", text[0] != '\0' ? text : "nothing but frames");
 }
@@ -207,7 +170,7 @@ static void draw(struct watch *watch, sd_bus_message *p)
     reading_problem(p, problem);
     draw_text(watch, "", problem);
     draw_frames(watch, p);
-    draw_counters(watch);
+    draw_counters(watch, p);
     draw_measures(watch, p);
     screen_end(screen);
 }
@@ -240,9 +203,12 @@ static void refresh(struct watch *watch)
         return;
     }
     if (!was_there) {
-        forget_counters(watch);
+        watch->first = sd_bus_message_unref(watch->first);
+        watch->latency_count = 0;
         note(watch, "connected to the daemon again");
     }
+    if (watch->first == NULL)
+        watch->first = sd_bus_message_ref(properties);
     read_all(watch, properties);
     draw(watch, properties);
     sd_bus_message_unref(properties);
@@ -347,6 +313,7 @@ int command_watch(const struct ctl *ctl)
     /* A slower daemon is shown as silent. Keys are not read during a call. */
     sd_bus_set_method_call_timeout(watch.bus, DAEMON_PATIENCE_US);
     code = watch_until_end(&watch);
+    sd_bus_message_unref(watch.first);
     sd_bus_close_unref(watch.bus);
     return code;
 }

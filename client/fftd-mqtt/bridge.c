@@ -377,11 +377,12 @@ static void obey(struct bridge *bridge, struct request_topic *topic,
 
 static void take_requests(struct bridge *bridge)
 {
-    static struct broker_message message; /* too large for a stack */
-    while (broker_take(bridge->broker, &message))
+    for (struct broker_message *message; (message = broker_take(bridge->broker)) != NULL;) {
         for (unsigned i = 0; bridge->subscribed[i] != NULL; i++)
-            if (strcmp(message.topic, bridge->subscribed[i]) == 0)
-                obey(bridge, &bridge->topic[i], &message);
+            if (strcmp(message->topic, bridge->subscribed[i]) == 0)
+                obey(bridge, &bridge->topic[i], message);
+        broker_free(message);
+    }
     if (bridge->missed != NULL && bridge->bus != NULL)
         change(bridge, bridge->missed);
 }

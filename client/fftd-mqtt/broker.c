@@ -19,12 +19,6 @@
 #define AT_LEAST_ONCE 1
 #define MAX_UNSENT    10000 /* messages that are kept while there is no broker */
 
-struct waiting {
-    struct waiting *next;
-    char *topic, *text;
-    bool is_retained;
-};
-
 struct broker {
     const struct broker_options *options;
     struct mosquitto *client;
@@ -36,7 +30,7 @@ struct broker {
     int refusal; /* the last one that was told */
     unsigned unsent;
     bool is_dropping;
-    struct waiting *first, **last;
+    struct broker_message *first, **last;
     unsigned count;
 };
 
@@ -81,18 +75,18 @@ static void on_publish(struct mosquitto *client, void *context, int id)
     pthread_mutex_unlock(&broker->lock);
 }
 
-static void free_waiting(struct waiting *each)
+void broker_free(struct broker_message *message)
 {
-    free(each->topic);
-    free(each->text);
-    free(each);
+    free(message->topic);
+    free(message->text);
+    free(message);
 }
 
 static void on_message(struct mosquitto *client, void *context,
                        const struct mosquitto_message *message)
 {
     struct broker *broker = context;
-    struct waiting *each = calloc(1, sizeof *each);
+    struct broker_message *each = calloc(1, sizeof *each);
     const size_t bytes = (size_t)message->payloadlen;
     (void)client;
     if (each == NULL)
@@ -102,8 +96,7 @@ static void on_message(struct mosquitto *client, void *context,
     if (bytes < BROKER_TEXT_BYTES)
         each->text = bytes > 0 ? strndup(message->payload, bytes) : strdup("");
     pthread_mutex_lock(&broker->lock);
-    const bool is_taken = each->topic != NULL && each->text != NULL &&
-                          strlen(each->topic) < BROKER_TOPIC_BYTES && broker->count < MAX_WAITING;
+    const bool is_taken = each->topic != NULL && each->text != NULL && broker->count < MAX_WAITING;
     if (is_taken) {
         *broker->last = each;
         broker->last = &each->next;
@@ -116,7 +109,7 @@ static void on_message(struct mosquitto *client, void *context,
         fprintf(stderr,
                 "fftd-mqtt: dropped a message on %s: expected at most %d bytes, and %d waiting\n",
                 message->topic, BROKER_TEXT_BYTES - 1, MAX_WAITING);
-        free_waiting(each);
+        broker_free(each);
     }
 }
 
@@ -214,11 +207,8 @@ void broker_close(struct broker *broker)
         }
         mosquitto_destroy(broker->client);
     }
-    while (broker->first != NULL) {
-        struct waiting *next = broker->first->next;
-        free_waiting(broker->first);
-        broker->first = next;
-    }
+    for (struct broker_message *each; (each = broker_take(broker)) != NULL;)
+        broker_free(each);
     if (broker->event_fd >= 0)
         close(broker->event_fd);
     pthread_mutex_destroy(&broker->lock);
@@ -242,10 +232,10 @@ bool broker_has_connected(struct broker *broker)
     return has_connected;
 }
 
-bool broker_take(struct broker *broker, struct broker_message *ret)
+struct broker_message *broker_take(struct broker *broker)
 {
     pthread_mutex_lock(&broker->lock);
-    struct waiting *each = broker->first;
+    struct broker_message *each = broker->first;
     if (each != NULL) {
         broker->first = each->next;
         broker->count--;
@@ -253,13 +243,7 @@ bool broker_take(struct broker *broker, struct broker_message *ret)
             broker->last = &broker->first;
     }
     pthread_mutex_unlock(&broker->lock);
-    if (each == NULL)
-        return false;
-    ret->is_retained = each->is_retained;
-    strcpy(ret->topic, each->topic); /* on_message has checked both lengths */
-    strcpy(ret->text, each->text);
-    free_waiting(each);
-    return true;
+    return each;
 }
 
 void broker_publish(struct broker *broker, const char *topic, const void *data, size_t bytes,

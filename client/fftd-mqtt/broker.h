@@ -7,8 +7,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-#define BROKER_TOPIC_BYTES 512
-#define BROKER_TEXT_BYTES  65536 /* the longest message that is taken */
+#define BROKER_TEXT_BYTES 65536 /* the longest message that is taken */
 
 struct broker_options {
     const char *host;
@@ -21,9 +20,9 @@ struct broker_options {
 };
 
 struct broker_message {
+    struct broker_message *next; /* of those that wait */
     bool is_retained; /* it was published before this connection; it may have come before, too */
-    char topic[BROKER_TOPIC_BYTES];
-    char text[BROKER_TEXT_BYTES];
+    char *topic, *text;
 };
 
 struct broker;
@@ -41,9 +40,10 @@ int broker_fd(const struct broker *broker);
  * again, because the broker may be another one. */
 bool broker_has_connected(struct broker *broker);
 
-/* Takes the oldest message that has come. The text ends with a 0. Returns false if there is none.
- * Messages that are too long, or too many, are dropped with a line on stderr. */
-bool broker_take(struct broker *broker, struct broker_message *ret);
+/* Takes the oldest message that has come; NULL: there is none. The caller frees it. Messages that
+ * are too long, or too many, are dropped with a line on stderr. */
+struct broker_message *broker_take(struct broker *broker);
+void broker_free(struct broker_message *message);
 
 /* A retained message stays at the broker for those who subscribe later; while there is no
  * connection it is dropped, because it is published again. Other messages are kept, up to 10,000.

@@ -2,6 +2,7 @@
 #include <ctype.h>
 #include <getopt.h>
 #include <signal.h>
+#include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -15,83 +16,48 @@
 
 #define PROGRAM "fftd-mqtt"
 
-static void print_usage(void)
-{
-    puts("usage: fftd-mqtt [OPTION]...\n"
-         "\n"
-         "Publishes a camera's state, measures, events and picture as topics of an MQTT\n"
-         "broker, announces them to Home Assistant, and with --allow-changes takes\n"
-         "filters back. One process serves one camera.\n"
-         "\n"
-         "  -n, --name NAME          the daemon with this name, or a runtime directory\n"
-         "                           (default: default)\n"
-         "      --broker HOST[:PORT] (default: localhost, and 1883, or 8883 with --ca)\n"
-         "      --user USER          for the broker; the password is the first line of\n"
-         "                           the file --password-file, or $FFTD_MQTT_PASSWORD\n"
-         "      --password-file FILE\n"
-         "      --ca PATH            TLS, with a broker whose certificate is signed by\n"
-         "                           one in this file or folder (/etc/ssl/certs)\n"
-         "      --id ID              of the camera in topics (default: HOST-NAME)\n"
-         "      --prefix PREFIX      of all topics (default: fftd)\n"
-         "      --allow-changes      obey ID/filter/set and ID/preset/set\n"
-         "      --group GROUP        and GROUP/filter/set and GROUP/preset/set\n"
-         "      --period SECONDS     between two messages with measures (default: 5)\n"
-         "      --picture SECONDS    publish a picture so often (default: never)\n"
-         "      --discovery PREFIX   of Home Assistant's discovery, or '' for none\n"
-         "                           (default: homeassistant)\n"
-         "  -h, --help               show this help\n"
-         "      --version            print the version\n"
-         "\n"
-         "Topics, each below PREFIX/ID/:\n"
-         "  availability   online or offline, also if this program is killed; retained\n"
-         "  state          JSON: State, Filter, Rate and more; retained\n"
-         "  measures       JSON: sharpness, noise and more, with output.measures; retained\n"
-         "  event          JSON: changes of the state, filters that are in force\n"
-         "  picture        PNG; retained\n"
-         "  filter/set     a chain, answered on filter/result with its serial or an error\n"
-         "  preset/set     the name of a preset, answered in the same way\n"
-         "\n"
-         "Examples:\n"
-         "  fftd --source pattern:moire & fftd-mqtt --allow-changes\n"
-         "  mosquitto_sub -v -t 'fftd/#'\n"
-         "  mosquitto_pub -t fftd/$(hostname)-default/filter/set -m auto-notch\n"
-         "  systemctl enable --now fftd-mqtt@front    for a service\n"
-         "\n"
-         "See fftd-mqtt(1).");
-}
-
-enum {
-    OPTION_VERSION = 1000,
-    OPTION_BROKER,
-    OPTION_USER,
-    OPTION_PASSWORD_FILE,
-    OPTION_CA,
-    OPTION_ID,
-    OPTION_PREFIX,
-    OPTION_ALLOW,
-    OPTION_GROUP,
-    OPTION_PERIOD,
-    OPTION_PICTURE,
-    OPTION_DISCOVERY,
-};
-
-static const struct option known[] = {
-    {"name", required_argument, NULL, 'n'},
-    {"broker", required_argument, NULL, OPTION_BROKER},
-    {"user", required_argument, NULL, OPTION_USER},
-    {"password-file", required_argument, NULL, OPTION_PASSWORD_FILE},
-    {"ca", required_argument, NULL, OPTION_CA},
-    {"id", required_argument, NULL, OPTION_ID},
-    {"prefix", required_argument, NULL, OPTION_PREFIX},
-    {"allow-changes", no_argument, NULL, OPTION_ALLOW},
-    {"group", required_argument, NULL, OPTION_GROUP},
-    {"period", required_argument, NULL, OPTION_PERIOD},
-    {"picture", required_argument, NULL, OPTION_PICTURE},
-    {"discovery", required_argument, NULL, OPTION_DISCOVERY},
-    {"help", no_argument, NULL, 'h'},
-    {"version", no_argument, NULL, OPTION_VERSION},
-    {NULL, 0, NULL, 0},
-};
+static const char help[] =
+    "usage: fftd-mqtt [OPTION]...\n"
+    "\n"
+    "Publishes a camera's state, measures, events and picture as topics of an MQTT\n"
+    "broker, announces them to Home Assistant, and with --allow-changes takes\n"
+    "filters back. One process serves one camera.\n"
+    "\n"
+    "  -n, --name NAME          the daemon with this name, or a runtime directory\n"
+    "                           (default: default)\n"
+    "      --broker HOST[:PORT] (default: localhost, and 1883, or 8883 with --ca)\n"
+    "      --user USER          for the broker; the password is the first line of\n"
+    "                           the file --password-file, or $FFTD_MQTT_PASSWORD\n"
+    "      --password-file FILE\n"
+    "      --ca PATH            TLS, with a broker whose certificate is signed by\n"
+    "                           one in this file or folder (/etc/ssl/certs)\n"
+    "      --id ID              of the camera in topics (default: HOST-NAME)\n"
+    "      --prefix PREFIX      of all topics (default: fftd)\n"
+    "      --allow-changes      obey ID/filter/set and ID/preset/set\n"
+    "      --group GROUP        and GROUP/filter/set and GROUP/preset/set\n"
+    "      --period SECONDS     between two messages with measures (default: 5)\n"
+    "      --picture SECONDS    publish a picture so often (default: never)\n"
+    "      --discovery PREFIX   of Home Assistant's discovery, or '' for none\n"
+    "                           (default: homeassistant)\n"
+    "  -h, --help               show this help\n"
+    "      --version            print the version\n"
+    "\n"
+    "Topics, each below PREFIX/ID/:\n"
+    "  availability   online or offline, also if this program is killed; retained\n"
+    "  state          JSON: State, Filter, Rate and more; retained\n"
+    "  measures       JSON: sharpness, noise and more, with output.measures; retained\n"
+    "  event          JSON: changes of the state, filters that are in force\n"
+    "  picture        PNG; retained\n"
+    "  filter/set     a chain, answered on filter/result with its serial or an error\n"
+    "  preset/set     the name of a preset, answered in the same way\n"
+    "\n"
+    "Examples:\n"
+    "  fftd --source pattern:moire & fftd-mqtt --allow-changes\n"
+    "  mosquitto_sub -v -t 'fftd/#'\n"
+    "  mosquitto_pub -t fftd/$(hostname)-default/filter/set -m auto-notch\n"
+    "  systemctl enable --now fftd-mqtt@front    for a service\n"
+    "\n"
+    "See fftd-mqtt(1).";
 
 /* ---- values ---- */
 
@@ -110,26 +76,51 @@ static bool is_prefix(const char *text)
            *text != '/' && text[strlen(text) - 1] != '/';
 }
 
-static bool parse_seconds(const char *text, unsigned *ret)
+static bool take_id(void *id, const char *text)
 {
-    uint64_t value;
-    if (!usage_parse_count(text, 86400, &value))
-        return false;
-    *ret = (unsigned)value;
-    return true;
+    snprintf(id, BRIDGE_ID_BYTES, "%s", text);
+    return is_id(text);
 }
 
-static bool parse_broker(char *text, struct broker_options *ret)
+static bool take_group(void *group, const char *text)
 {
+    *(const char **)group = text;
+    return is_id(text);
+}
+
+static bool take_prefix(void *prefix, const char *text)
+{
+    *(const char **)prefix = text;
+    return is_prefix(text);
+}
+
+static bool take_discovery(void *prefix, const char *text)
+{
+    *(const char **)prefix = text;
+    return *text == '\0' || is_prefix(text);
+}
+
+static bool take_seconds(void *seconds, const char *text)
+{
+    uint64_t value = 0;
+    const bool is_good = usage_parse_count(text, 86400, &value);
+    *(unsigned *)seconds = (unsigned)value;
+    return is_good;
+}
+
+/* The text is an argument of the program, which may be changed. */
+static bool take_broker(void *options, const char *text)
+{
+    struct broker_options *ret = options;
     uint64_t port;
     char *colon = strrchr(text, ':');
+    ret->host = text;
     if (colon != NULL && strchr(text, ':') == colon) { /* an address of IPv6 has several */
         if (!usage_parse_count(colon + 1, 65535, &port))
             return false;
         ret->port = (int)port;
         *colon = '\0';
     }
-    ret->host = text;
     return *text != '\0';
 }
 
@@ -168,93 +159,33 @@ struct parsed {
     char password[512];
 };
 
-/* Takes one option. Returns 0 or an exit code. */
-static int take(struct parsed *parsed, int option)
-{
-    struct bridge_options *bridge = &parsed->bridge;
-    switch (option) {
-    case 'n':
-        bridge->camera = optarg;
-        return 0;
-    case OPTION_BROKER:
-        return parse_broker(optarg, &bridge->broker)
-                   ? 0
-                   : usage_error(PROGRAM, "--broker: expected HOST or HOST:PORT, with a port of 1 "
-                                          "to 65535");
-    case OPTION_USER:
-        bridge->broker.user = optarg;
-        return 0;
-    case OPTION_PASSWORD_FILE:
-        parsed->password_file = optarg;
-        return 0;
-    case OPTION_CA:
-        bridge->broker.ca = optarg;
-        return 0;
-    case OPTION_ID:
-        snprintf(bridge->id, sizeof bridge->id, "%s", optarg);
-        return is_id(optarg)
-                   ? 0
-                   : usage_error(PROGRAM, "--id %s: expected letters, digits, - and _", optarg);
-    case OPTION_PREFIX:
-        bridge->prefix = optarg;
-        return is_prefix(optarg) ? 0
-                                 : usage_error(PROGRAM,
-                                               "--prefix %s: expected levels of a topic, "
-                                               "as in house/cameras",
-                                               optarg);
-    case OPTION_ALLOW:
-        bridge->allows_changes = true;
-        return 0;
-    case OPTION_GROUP:
-        bridge->group = optarg;
-        return is_id(optarg)
-                   ? 0
-                   : usage_error(PROGRAM, "--group %s: expected letters, digits, - and _", optarg);
-    case OPTION_PERIOD:
-        return parse_seconds(optarg, &bridge->period_s)
-                   ? 0
-                   : usage_error(PROGRAM, "--period %s: expected 1 to 86400 seconds", optarg);
-    case OPTION_PICTURE:
-        return parse_seconds(optarg, &bridge->picture_s)
-                   ? 0
-                   : usage_error(PROGRAM, "--picture %s: expected 1 to 86400 seconds", optarg);
-    case OPTION_DISCOVERY:
-        bridge->discovery = optarg;
-        return *optarg == '\0' || is_prefix(optarg)
-                   ? 0
-                   : usage_error(PROGRAM, "--discovery %s: expected levels of a topic, or ''",
-                                 optarg);
-    }
-    return 0;
-}
+#define AT(member) offsetof(struct parsed, member)
+
+static const struct usage_option known[] = {
+    {"name", 'n', required_argument, AT(bridge.camera), NULL, NULL, 0},
+    {"broker", 0, required_argument, AT(bridge.broker), take_broker,
+     "HOST or HOST:PORT, with a port of 1 to 65535", 0},
+    {"user", 0, required_argument, AT(bridge.broker.user), NULL, NULL, 0},
+    {"password-file", 0, required_argument, AT(password_file), NULL, NULL, 0},
+    {"ca", 0, required_argument, AT(bridge.broker.ca), NULL, NULL, 0},
+    {"id", 0, required_argument, AT(bridge.id), take_id, "letters, digits, - and _", 0},
+    {"prefix", 0, required_argument, AT(bridge.prefix), take_prefix,
+     "levels of a topic, as in house/cameras", 0},
+    {"allow-changes", 0, no_argument, AT(bridge.allows_changes), NULL, NULL, 0},
+    {"group", 0, required_argument, AT(bridge.group), take_group, "letters, digits, - and _", 0},
+    {"period", 0, required_argument, AT(bridge.period_s), take_seconds, "1 to 86400 seconds", 0},
+    {"picture", 0, required_argument, AT(bridge.picture_s), take_seconds, "1 to 86400 seconds", 0},
+    {"discovery", 0, required_argument, AT(bridge.discovery), take_discovery,
+     "levels of a topic, or ''", 0},
+};
 
 /* Returns 0, an exit code, or -1: there is nothing more to do. */
 static int parse_options(struct parsed *parsed, int argc, char **argv)
 {
     struct bridge_options *bridge = &parsed->bridge;
-    int option, code = 0;
-    while (code == 0 && (option = getopt_long(argc, argv, ":n:h", known, NULL)) >= 0) {
-        switch (option) {
-        case 'h':
-            print_usage();
-            return -1;
-        case OPTION_VERSION:
-            puts(PROGRAM " " FFTD_VERSION);
-            return -1;
-        case ':':
-            return usage_error(PROGRAM, "%s: expected a value after it", argv[optind - 1]);
-        case '?':
-            return usage_error(PROGRAM, "no such option: %s", argv[optind - 1]);
-        default:
-            code = take(parsed, option);
-        }
-    }
-    if (code != 0)
-        return code;
-    if (optind < argc)
-        return usage_error(PROGRAM, "%s: expected no operand; a camera is named with --name",
-                           argv[optind]);
-    if ((code = usage_check_camera(PROGRAM, bridge->camera)) != 0)
+    int code =
+        usage_begin(PROGRAM, help, known, sizeof known / sizeof known[0], parsed, argc, argv);
+    if (code != 0 || (code = usage_check_camera(PROGRAM, bridge->camera)) != 0)
         return code;
     if (bridge->group != NULL && !bridge->allows_changes)
         return usage_error(PROGRAM, "--group %s: expected --allow-changes with it", bridge->group);

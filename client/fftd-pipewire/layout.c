@@ -3,61 +3,34 @@
 #include <errno.h>
 #include <string.h>
 
+#include <spa/debug/types.h>
 #include <spa/param/video/raw-types.h>
-#include <spa/utils/type.h>
 
 #include "pictures/pixels.h"
-
-/* PipeWire has GStreamer's formats with GStreamer's names. */
-static uint32_t find_video_format(const char *name)
-{
-    for (const struct spa_type_info *type = spa_type_video_format; type->name != NULL; type++)
-        if (strcmp(strrchr(type->name, ':') + 1, name) == 0)
-            return type->type;
-    return SPA_VIDEO_FORMAT_UNKNOWN;
-}
 
 static uint32_t round_up(uint32_t value, uint32_t to)
 {
     return (value + to - 1) / to * to;
 }
 
-/* Makes the component's plane wide and high enough for the component. */
-static int add_component(struct layout *layout, const struct pixels *pixels, unsigned c)
-{
-    const struct fftd_pixel_component *component = &pixels->layout->component[c];
-    const uint32_t row_bytes = pixels_row_bytes(pixels, c);
-    struct fftd_plane *plane = &layout->plane[component->plane];
-    if (plane->row_bytes < row_bytes)
-        plane->row_bytes = row_bytes;
-    plane->rows = pixels_height(pixels, c);
-    const struct fftd_plane *given = &layout->format.plane[component->plane];
-    if (component->plane >= layout->format.plane_count || given->row_bytes < plane->row_bytes ||
-        given->rows < plane->rows)
-        return -EPROTO;
-    return 0;
-}
-
 int layout_init(struct layout *ret, const struct fftd_format *format)
 {
-    const struct pixels pixels = {.layout = fftd_pixel_format(format->fourcc), .format = format};
     struct layout layout = {.format = *format};
-    if (pixels.layout == NULL || pixels.layout->gstreamer == NULL)
+    struct pixels pixels;
+    const int r = pixels_describe(&pixels, format, format->frame_bytes);
+    if (r < 0)
+        return r;
+    /* PipeWire has GStreamer's formats with GStreamer's names. */
+    const char *name = pixels.layout->gstreamer;
+    const struct spa_type_info *type =
+        name != NULL ? spa_debug_type_find_short(spa_type_video_format, name) : NULL;
+    if (type == NULL)
         return -EOPNOTSUPP;
-    layout.video_format = find_video_format(pixels.layout->gstreamer);
-    if (layout.video_format == SPA_VIDEO_FORMAT_UNKNOWN)
-        return -EOPNOTSUPP;
-    if (format->width < 1 || format->width > FFTD_MAX_SIDE || format->height < 1 ||
-        format->height > FFTD_MAX_SIDE)
-        return -EPROTO;
-    for (unsigned c = 0; c < pixels_components(&pixels); c++) {
-        int r = add_component(&layout, &pixels, c);
-        if (r < 0)
-            return r;
-    }
+    layout.video_format = type->type;
     layout.plane_count = pixels.layout->plane_count;
     for (unsigned p = 0; p < layout.plane_count; p++) {
         struct fftd_plane *plane = &layout.plane[p];
+        *plane = format->plane[p];
         plane->offset = layout.bytes;
         plane->stride = round_up(plane->row_bytes, 4);
         layout.bytes +=

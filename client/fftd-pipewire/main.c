@@ -1,6 +1,7 @@
 /* fftd-pipewire: parses the options and runs the loop until a signal. */
 #include <getopt.h>
 #include <signal.h>
+#include <stddef.h>
 #include <stdio.h>
 #include <string.h>
 #include <sysexits.h>
@@ -18,70 +19,35 @@ struct pipewire_options {
     const char *description; /* NULL: made from the camera's name */
 };
 
-static void print_usage(void)
-{
-    puts("usage: fftd-pipewire [OPTION]...\n"
-         "\n"
-         "Makes a camera that fftd filters a video source of this desktop's PipeWire, so\n"
-         "that its programs find it like any other camera. One process serves one camera.\n"
-         "\n"
-         "  -n, --name NAME          the daemon with this name, or a runtime directory\n"
-         "                           (default: default)\n"
-         "  -d, --description TEXT   what programs show (default: \"NAME (fftd)\")\n"
-         "  -h, --help               show this help\n"
-         "      --version            print the version\n"
-         "\n"
-         "While no program takes frames, none is read, and the camera can pause. While\n"
-         "the daemon or PipeWire is away, fftd-pipewire waits. To read the camera of a\n"
-         "service fftd@NAME, this user must be in the group fftd.\n"
-         "\n"
-         "Examples:\n"
-         "  fftd --source pattern:moire & fftd-pipewire\n"
-         "  systemctl --user enable --now fftd-pipewire@front    at each login\n"
-         "  pw-cli ls Node          lists the node, fftd.default or fftd.front\n"
-         "  gst-launch-1.0 pipewiresrc target-object=fftd.front ! fakesink\n"
-         "\n"
-         "See fftd-pipewire(1).");
-}
+static const char help[] =
+    "usage: fftd-pipewire [OPTION]...\n"
+    "\n"
+    "Makes a camera that fftd filters a video source of this desktop's PipeWire, so\n"
+    "that its programs find it like any other camera. One process serves one camera.\n"
+    "\n"
+    "  -n, --name NAME          the daemon with this name, or a runtime directory\n"
+    "                           (default: default)\n"
+    "  -d, --description TEXT   what programs show (default: \"NAME (fftd)\")\n"
+    "  -h, --help               show this help\n"
+    "      --version            print the version\n"
+    "\n"
+    "While no program takes frames, none is read, and the camera can pause. While\n"
+    "the daemon or PipeWire is away, fftd-pipewire waits. To read the camera of a\n"
+    "service fftd@NAME, this user must be in the group fftd.\n"
+    "\n"
+    "Examples:\n"
+    "  fftd --source pattern:moire & fftd-pipewire\n"
+    "  systemctl --user enable --now fftd-pipewire@front    at each login\n"
+    "  pw-cli ls Node          lists the node, fftd.default or fftd.front\n"
+    "  gst-launch-1.0 pipewiresrc target-object=fftd.front ! fakesink\n"
+    "\n"
+    "See fftd-pipewire(1).";
 
-enum { OPTION_VERSION = 1000 };
-
-/* Returns 0, an exit code, or -1: there is nothing more to do. */
-static int parse_options(struct pipewire_options *options, int argc, char **argv)
-{
-    static const struct option known[] = {
-        {"name", required_argument, NULL, 'n'},
-        {"description", required_argument, NULL, 'd'},
-        {"help", no_argument, NULL, 'h'},
-        {"version", no_argument, NULL, OPTION_VERSION},
-        {NULL, 0, NULL, 0},
-    };
-    int option;
-    while ((option = getopt_long(argc, argv, ":n:d:h", known, NULL)) >= 0) {
-        switch (option) {
-        case 'n':
-            options->camera = optarg;
-            break;
-        case 'd':
-            options->description = optarg;
-            break;
-        case 'h':
-            print_usage();
-            return -1;
-        case OPTION_VERSION:
-            puts(PROGRAM " " FFTD_VERSION);
-            return -1;
-        case ':':
-            return usage_error(PROGRAM, "%s: expected a value after it", argv[optind - 1]);
-        default:
-            return usage_error(PROGRAM, "no such option: %s", argv[optind - 1]);
-        }
-    }
-    if (optind < argc)
-        return usage_error(PROGRAM, "%s: expected no operand; a camera is named with --name",
-                           argv[optind]);
-    return usage_check_camera(PROGRAM, options->camera);
-}
+static const struct usage_option known[] = {
+    {"name", 'n', required_argument, offsetof(struct pipewire_options, camera), NULL, NULL, 0},
+    {"description", 'd', required_argument, offsetof(struct pipewire_options, description), NULL,
+     NULL, 0},
+};
 
 static void on_signal(void *userdata, int number)
 {
@@ -123,7 +89,10 @@ static int serve(const struct pipewire_options *options)
 int main(int argc, char **argv)
 {
     struct pipewire_options options = {.camera = "default"};
-    int code = parse_options(&options, argc, argv);
+    int code =
+        usage_begin(PROGRAM, help, known, sizeof known / sizeof known[0], &options, argc, argv);
+    if (code == 0)
+        code = usage_check_camera(PROGRAM, options.camera);
     if (code != 0)
         return code < 0 ? EX_OK : code;
     signal(SIGPIPE, SIG_IGN);

@@ -77,14 +77,12 @@ static void advance_soon(struct node *node)
 static void say_why_not(struct node *node, int error)
 {
     const char *camera = node->options.camera;
+    char why[200];
+    fftd_explain(camera, error, why, sizeof why);
     if (error == -ENOENT || error == -ECONNREFUSED)
         say(node, "camera %s: there is no daemon; waiting for one", camera);
-    else if (error == -EACCES)
-        say(node, "camera %s: permission denied; expected this user in the group fftd", camera);
-    else if (error == -EPROTO)
-        say(node, "camera %s: the daemon speaks another protocol; waiting for another one", camera);
     else
-        say(node, "camera %s: %s; trying again", camera, strerror(-error));
+        say(node, "camera %s: %s; trying again", camera, why);
 }
 
 /* Adopts the ring's format. Returns 0, -EAGAIN if it is the same, or layout_init's error. */
@@ -202,9 +200,12 @@ static struct spa_buffer *take_buffer(struct node *node)
                                                                                      : NULL;
 }
 
-/* Copies the newest frame into a buffer of the stream, if there is a new one. */
-static void fill_buffer(struct node *node)
+/* Copies the newest frame into a buffer of the stream, if there is a new one. Called when on_ring,
+ * or another node that drives the graph, begins a cycle. The buffer is queued only here, because
+ * queueing one before a driver's first pw_stream_trigger_process would also begin a cycle. */
+static void on_process(void *userdata)
 {
+    struct node *node = userdata;
     struct node_server *server = &node->server;
     struct fftd_frame frame;
     if (node->camera == NULL || !server->is_negotiated || has_waiting_frame(server->stream))
@@ -316,14 +317,6 @@ static void on_ring(void *userdata, int fd, uint32_t mask)
      * during a cycle. */
     if (r > 0 && node->is_known && pw_stream_is_driving(stream))
         pw_stream_trigger_process(stream);
-}
-
-/* Called when on_ring, or another node that drives the graph, begins a cycle. The buffer is queued
- * only here, because queueing one before a driver's first pw_stream_trigger_process would also
- * begin a cycle. */
-static void on_process(void *userdata)
-{
-    fill_buffer(userdata);
 }
 
 static void on_io_changed(void *userdata, uint32_t id, void *area, uint32_t size)

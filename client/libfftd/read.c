@@ -86,23 +86,6 @@ static void accept_view(struct fftd *camera, const struct fftd_frame *view, stru
     camera->last = view->sequence;
 }
 
-int fftd_frame(struct fftd *camera, struct fftd_frame *ret)
-{
-    struct fftd_frame view;
-    for (unsigned tries = 0; tries < MAX_TRIES && read_has_news(camera); tries++) {
-        const struct map *map = camera->current;
-        uint64_t newest = ring_load_newest(map_header(map));
-        unsigned slot = FFTD_NEWEST_SLOT(newest);
-        uint64_t sequence = FFTD_NEWEST_SEQUENCE(newest);
-        if (slot < map->slot_count && sequence > camera->last &&
-            view_slot(map, slot, sequence, &view)) {
-            accept_view(camera, &view, ret);
-            return 0;
-        }
-    }
-    return -EAGAIN;
-}
-
 /* Returns the slot of the oldest announced frame after `last`; slot_count: there is none. A slot is
  * complete shortly before its frame is announced. Such a frame is not returned yet, because `last`
  * would then exceed the newest sequence, which is the sign of a restarted daemon. */
@@ -128,19 +111,38 @@ static unsigned find_next(const struct map *map, uint64_t last, uint64_t *ret_se
     return found;
 }
 
-int fftd_next(struct fftd *camera, struct fftd_frame *ret)
+/* Returns the newest frame's slot in the same way. */
+static unsigned find_newest(const struct map *map, uint64_t last, uint64_t *ret_sequence)
+{
+    const uint64_t announced = ring_load_newest(map_header(map));
+    *ret_sequence = FFTD_NEWEST_SEQUENCE(announced);
+    return *ret_sequence > last ? FFTD_NEWEST_SLOT(announced) : map->slot_count;
+}
+
+static int take(struct fftd *camera, struct fftd_frame *ret,
+                unsigned (*find)(const struct map *map, uint64_t last, uint64_t *ret_sequence))
 {
     struct fftd_frame view;
     for (unsigned tries = 0; tries < MAX_TRIES && read_has_news(camera); tries++) {
         const struct map *map = camera->current;
         uint64_t sequence;
-        unsigned slot = find_next(map, camera->last, &sequence);
+        const unsigned slot = find(map, camera->last, &sequence);
         if (slot < map->slot_count && view_slot(map, slot, sequence, &view)) {
             accept_view(camera, &view, ret);
             return 0;
         }
     }
     return -EAGAIN;
+}
+
+int fftd_frame(struct fftd *camera, struct fftd_frame *ret)
+{
+    return take(camera, ret, find_newest);
+}
+
+int fftd_next(struct fftd *camera, struct fftd_frame *ret)
+{
+    return take(camera, ret, find_next);
 }
 
 bool fftd_frame_valid(const struct fftd *camera, const struct fftd_frame *frame)

@@ -41,8 +41,7 @@ static int check_component(const struct pixels *pixels, unsigned component, size
     return row > plane->row_bytes || row > plane->stride || end > size ? -EPROTO : 0;
 }
 
-int pixels_from_memory(struct pixels *ret, const struct fftd_format *format, const uint8_t *memory,
-                       size_t size)
+int pixels_describe(struct pixels *ret, const struct fftd_format *format, size_t size)
 {
     struct pixels pixels = {.layout = fftd_pixel_format(format->fourcc), .format = format};
     if (pixels.layout == NULL)
@@ -55,10 +54,17 @@ int pixels_from_memory(struct pixels *ret, const struct fftd_format *format, con
         if (r < 0)
             return r;
     }
-    for (unsigned i = 0; i < format->plane_count; i++) {
-        pixels.plane[i] = memory + format->plane[i].offset;
-        pixels.stride[i] = format->plane[i].stride;
-    }
     *ret = pixels;
     return 0;
+}
+
+int pixels_from_memory(struct pixels *ret, const struct fftd_format *format, const uint8_t *memory,
+                       size_t size)
+{
+    const int r = pixels_describe(ret, format, size);
+    for (unsigned i = 0; r == 0 && i < format->plane_count; i++) {
+        ret->plane[i] = memory + format->plane[i].offset;
+        ret->stride[i] = format->plane[i].stride;
+    }
+    return r;
 }

@@ -32,8 +32,11 @@ static inline unsigned pixels_sample_bytes(const struct fftd_pixel_format *layou
  */
 uint32_t pixels_row_bytes(const struct pixels *pixels, unsigned component);
 
-/* Describes a frame of this format in memory. -EPROTO: the format contradicts itself or reaches
- * beyond `size` bytes; -EOPNOTSUPP: libfftd does not know the format. */
+/* Describes frames of this format, of `size` bytes, without their memory. -EPROTO: the format
+ * contradicts itself or reaches beyond them; -EOPNOTSUPP: libfftd does not know the format. */
+int pixels_describe(struct pixels *ret, const struct fftd_format *format, size_t size);
+
+/* Describes a frame in memory in the same way. */
 int pixels_from_memory(struct pixels *ret, const struct fftd_format *format, const uint8_t *memory,
                        size_t size);
 

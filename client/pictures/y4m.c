@@ -2,14 +2,16 @@
 
 #include <stdbool.h>
 
-void y4m_write_header(FILE *file, const struct fftd_pixel_format *layout,
-                      const struct fftd_format *format)
+size_t y4m_write_header(FILE *file, const struct fftd_pixel_format *layout,
+                        const struct fftd_format *format)
 {
     /* 0:0 would mean an unknown rate, but few readers accept that. */
     bool known = format->rate_num > 0 && format->rate_den > 0;
-    fprintf(file, "YUV4MPEG2 W%u H%u F%u:%u Ip A1:1 C%s XCOLORRANGE=%s\n", format->width,
-            format->height, known ? format->rate_num : 30, known ? format->rate_den : 1,
-            layout->y4m, format->full_range ? "FULL" : "LIMITED");
+    const int bytes =
+        fprintf(file, "YUV4MPEG2 W%u H%u F%u:%u Ip A1:1 C%s XCOLORRANGE=%s\n", format->width,
+                format->height, known ? format->rate_num : 30, known ? format->rate_den : 1,
+                layout->y4m, format->full_range ? "FULL" : "LIMITED");
+    return bytes > 0 ? (size_t)bytes : 0;
 }
 
 size_t y4m_row_bytes(const struct fftd_pixel_format *layout, const struct fftd_format *format)

@@ -7,9 +7,10 @@
 
 #include "pixels.h"
 
-/* Writes the stream header, for formats that have a Y4M colour space (layout->y4m is not NULL). */
-void y4m_write_header(FILE *file, const struct fftd_pixel_format *layout,
-                      const struct fftd_format *format);
+/* Writes the stream header, for formats that have a Y4M colour space (layout->y4m is not NULL).
+ * Returns its bytes. */
+size_t y4m_write_header(FILE *file, const struct fftd_pixel_format *layout,
+                        const struct fftd_format *format);
 
 /* Writes Y, U and V in this order, whatever their order in the format. `row` is scratch memory of
  * y4m_row_bytes() bytes. */

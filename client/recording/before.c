@@ -38,16 +38,18 @@ int before_open(struct before *ret, const char *path, const struct input_request
     int r = input_open(input, path, request);
     if (r < 0)
         return r;
-    if (layout == NULL || layout != input->layout || format->width % layout->sub_x != 0) {
+    if (layout == NULL || format->fourcc != input->format.fourcc ||
+        format->width % layout->sub_x != 0) {
         snprintf(input->why, sizeof input->why,
                  "%s of %u columns becomes %s: expected the same format, and an even width",
-                 input->layout->name, input->width, layout != NULL ? layout->name : "another");
+                 fftd_pixel_format(input->format.fourcc)->name, input->format.width,
+                 layout != NULL ? layout->name : "another");
         return -EINVAL;
     }
     ret->wide = twice(format);
-    if (input->frame_bytes == 0 || ret->wide.frame_bytes == 0)
+    if (input->format.frame_bytes == 0 || ret->wide.frame_bytes == 0)
         return -EINVAL;
-    ret->frame = malloc(input->frame_bytes);
+    ret->frame = malloc(input->format.frame_bytes);
     ret->both = malloc(ret->wide.frame_bytes);
     if (ret->frame == NULL || ret->both == NULL) {
         snprintf(input->why, sizeof input->why, "out of memory");

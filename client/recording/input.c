@@ -5,6 +5,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
+#include <poll.h>
 #include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
@@ -13,11 +14,11 @@
 
 #include <fftd/fftd.h>
 
-#include "pictures/pixels.h"
+#include "capture/y4m.h"
+#include "core/clock.h"
 #include "program.h"
 #include "sequence.h"
 
-#define MAGIC "YUV4MPEG2 "
 #define FRAME "FRAME"
 
 /* What ffprobe is asked for. */
@@ -37,50 +38,51 @@ static __attribute__((format(printf, 3, 4))) int fail(struct input *input, int e
     return -err;
 }
 
-static const struct fftd_pixel_format *find_format(const char *y4m)
+/* ---- reading ---- */
+
+/* For fopencookie. A mute pipe ends the patience, and so does one that drips. */
+static ssize_t read_patiently(void *cookie, char *bytes, size_t size)
 {
-    static const char *const sitings[] = {"420", "420mpeg2", "420paldv"};
-    for (unsigned i = 0; i < sizeof sitings / sizeof sitings[0]; i++)
-        if (strcmp(y4m, sitings[i]) == 0)
-            y4m = "420jpeg";
-    /* Of several formats with these samples, the planar one has them in the same order. */
-    for (unsigned i = 0; fftd_pixel_format_at(i) != NULL; i++) {
-        const struct fftd_pixel_format *f = fftd_pixel_format_at(i);
-        const bool is_planar = f->plane_count == (f->family == FFTD_FAMILY_GREY ? 1 : 3);
-        if (f->y4m != NULL && strcmp(f->y4m, y4m) == 0 && is_planar && f->component[1].plane <= 1)
-            return f;
+    const struct input *input = cookie;
+    struct pollfd poller = {.fd = input->fd, .events = POLLIN};
+    for (;;) {
+        const int64_t left_ns = input->deadline_ns - clock_now_ns();
+        const int ready = left_ns > 0 ? poll(&poller, 1, (int)(left_ns / 1000000) + 1) : 0;
+        const ssize_t got = ready > 0 ? read(input->fd, bytes, size) : -1;
+        if (ready == 0)
+            errno = ETIMEDOUT;
+        if (got >= 0 || (errno != EINTR && errno != EAGAIN))
+            return got;
     }
-    return NULL;
 }
 
-/* Components whose samples are packed or interleaved take the same number of bytes. */
-static size_t count_bytes(const struct fftd_pixel_format *f, uint32_t width, uint32_t height)
+static int close_patiently(void *cookie)
 {
-    const size_t sample = pixels_sample_bytes(f);
-    const size_t pixels = (size_t)width * height;
-    if (f->family == FFTD_FAMILY_GREY)
-        return pixels * sample;
-    if (f->family == FFTD_FAMILY_RGB)
-        return pixels * f->component[0].step;
-    const size_t columns = (width + f->sub_x - 1u) / f->sub_x;
-    const size_t rows = (height + f->sub_y - 1u) / f->sub_y;
-    return f->plane_count == 1 ? columns * f->sub_x * 2 * height : pixels + 2 * columns * rows;
+    return close(((const struct input *)cookie)->fd);
 }
 
-/* Reads a line without its end. Returns its length, 0 at the end of the file, or -1. */
-static int read_line(FILE *file, char line[INPUT_LINE])
+static void begin_patience(struct input *input)
 {
-    int length = 0;
-    for (int c; length < INPUT_LINE - 1; line[length++] = (char)c) {
-        c = getc(file);
-        if (c == EOF)
-            return length == 0 && !ferror(file) ? 0 : -1;
-        if (c == '\n') {
-            line[length] = '\0';
-            return length;
-        }
-    }
-    return -1;
+    input->deadline_ns = clock_now_ns() + input->patience_ms * (int64_t)1000000;
+}
+
+static int fail_reading(struct input *input)
+{
+    const int error = errno;
+    return error == ETIMEDOUT
+               ? fail(input, error, "it delivered no whole frame within %d seconds",
+                      input->patience_ms / 1000)
+               : fail(input, error, "frame %" PRIu64 ": %s", input->count, strerror(error));
+}
+
+/* Reads a line with its end, or as much of it as there is. Returns its length; 0 at the end of the
+ * file, or after an error. */
+static size_t read_line(FILE *file, char line[INPUT_LINE])
+{
+    size_t length = 0;
+    for (int c = 0; c != '\n' && length < INPUT_LINE && (c = getc(file)) != EOF;)
+        line[length++] = (char)c;
+    return ferror(file) ? 0 : length;
 }
 
 bool input_parse_pair(const char *text, char between, uint32_t *ret_first, uint32_t *ret_second)
@@ -98,35 +100,16 @@ bool input_parse_pair(const char *text, char between, uint32_t *ret_first, uint3
     return true;
 }
 
-static int parse_header(struct input *input)
+static int set_format(struct input *input, const struct fftd_pixel_format *layout, uint32_t width,
+                      uint32_t height, uint32_t rate_num, uint32_t rate_den)
 {
-    char words[INPUT_LINE], *rest = NULL;
-    const char *colour = "420jpeg";
-    memcpy(words, input->header, sizeof words);
-    input->rate_den = 1;
-    for (char *word = strtok_r(words, " ", &rest); word != NULL;
-         word = strtok_r(NULL, " ", &rest)) {
-        if (word[0] == 'W')
-            input->width = (uint32_t)strtoul(word + 1, NULL, 10);
-        else if (word[0] == 'H')
-            input->height = (uint32_t)strtoul(word + 1, NULL, 10);
-        else if (word[0] == 'F')
-            input_parse_pair(word + 1, ':', &input->rate_num, &input->rate_den);
-        else if (word[0] == 'C')
-            colour = word + 1;
-    }
-    if (input->width == 0 || input->height == 0 || input->width > FFTD_MAX_SIDE ||
-        input->height > FFTD_MAX_SIDE)
-        return fail(input, EINVAL, "%ux%u pixels: expected 16x16 to %ux%u", input->width,
-                    input->height, FFTD_MAX_SIDE, FFTD_MAX_SIDE);
-    input->layout = find_format(colour);
-    if (input->layout == NULL)
-        return fail(input, EOPNOTSUPP,
-                    "the colour space %.20s is not supported: expected 420jpeg or mono to mono16; "
-                    "`ffmpeg -i IN -pix_fmt yuv420p OUT.y4m` converts it",
-                    colour);
-    if (input->rate_num == 0 || input->rate_den == 0)
-        input->rate_num = 0, input->rate_den = 1;
+    struct error why;
+    const int r = format_layout(&input->format, layout->fourcc, width, height, 1, &why);
+    if (r < 0)
+        return fail(input, -r, "%s", why.text);
+    const bool is_known = rate_num > 0 && rate_den > 0;
+    input->format.rate_num = is_known ? rate_num : 0;
+    input->format.rate_den = is_known ? rate_den : 1;
     return 0;
 }
 
@@ -304,49 +287,41 @@ static int open_with_ffmpeg(struct input *input)
         input->total = probe.frames > 0 ? probe.frames
                        : has_rate ? (uint64_t)(probe.seconds * probe.rate_num / probe.rate_den)
                                   : 0;
-    if (raw == NULL)
-        return 0;
-    input->layout = raw;
-    input->width = probe.width;
-    input->height = probe.height;
-    input->rate_num = has_rate ? probe.rate_num : 0;
-    input->rate_den = has_rate ? probe.rate_den : 1;
-    return 0;
+    return raw == NULL
+               ? 0
+               : set_format(input, raw, probe.width, probe.height, probe.rate_num, probe.rate_den);
 }
 
 /* ---- opening ---- */
 
-static void take_request(struct input *input, const struct input_request *request)
-{
-    input->layout = request->layout;
-    input->width = request->width;
-    input->height = request->height;
-    input->rate_num = request->rate_num;
-    input->rate_den = request->rate_num > 0 ? request->rate_den : 1;
-}
-
 /* Opens a file, or looks at what comes from a pipe. Whether it is Y4M shows in its first bytes. */
 static int open_path(struct input *input, const struct input_request *request)
 {
-    const bool is_stdin = strcmp(input->path, "-") == 0;
+    const bool is_stdin = strcmp(input->path, "-") == 0, waits = request->patience_ms == 0;
     const bool is_pattern = strchr(input->path, '%') != NULL || strstr(input->path, "://") != NULL;
-    if (!is_pattern || is_stdin) {
-        const int fd = is_stdin ? fcntl(STDIN_FILENO, F_DUPFD_CLOEXEC, 3)
-                                : open(input->path, O_RDONLY | O_CLOEXEC);
-        input->file = fd >= 0 ? fdopen(fd, "rb") : NULL;
+    if (!is_pattern || is_stdin || !waits) {
+        /* A pipe without a writer is opened at once, and then waited for like a mute one. */
+        const int flags = O_RDONLY | O_CLOEXEC | (waits ? 0 : O_NONBLOCK);
+        input->fd = is_stdin ? fcntl(STDIN_FILENO, F_DUPFD_CLOEXEC, 3) : open(input->path, flags);
+        if (input->fd >= 0)
+            input->file = waits ? fdopen(input->fd, "rb")
+                                : fopencookie(input, "rb",
+                                              (cookie_io_functions_t){.read = read_patiently,
+                                                                      .close = close_patiently});
         if (input->file == NULL)
             return fail(input, errno, "%s", strerror(errno));
     }
-    if (request->width != 0) {
-        take_request(input, request);
+    if (request->width != 0)
+        return set_format(input, request->layout, request->width, request->height,
+                          request->rate_num, request->rate_den);
+    if (is_stdin || !waits)
         return 0;
-    }
     const int first = input->file != NULL ? getc(input->file) : EOF;
     if (first == EOF && input->file != NULL && ferror(input->file))
         return fail(input, errno, "%s", strerror(errno));
     if (first != EOF)
         ungetc(first, input->file);
-    if (first == MAGIC[0] || is_stdin)
+    if (first == 'Y') /* of YUV4MPEG2 */
         return 0;
     if (input->file != NULL)
         fclose(input->file);
@@ -359,62 +334,70 @@ static void count_frames(struct input *input)
     struct stat about;
     const size_t extra = input->header[0] != '\0' ? sizeof FRAME : 0;
     if (input->decoder == 0 && fstat(fileno(input->file), &about) == 0 && S_ISREG(about.st_mode))
-        input->total = (uint64_t)about.st_size / (input->frame_bytes + extra);
+        input->total = (uint64_t)about.st_size / (input->format.frame_bytes + extra);
 }
 
 static int read_header(struct input *input)
 {
-    const int length = read_line(input->file, input->header);
+    struct error why;
+    size_t length = read_line(input->file, input->header);
+    if (ferror(input->file))
+        return fail_reading(input);
     if (length == 0)
         return fail(input, EINVAL, "is empty");
-    if (length < 0 || !begins(input->header, MAGIC))
-        return fail(input, EINVAL,
-                    "is not Y4M; `ffmpeg -i FILE -f yuv4mpegpipe -` makes it of a video, and "
-                    "--size and --pixel-format describe raw frames");
-    return parse_header(input);
+    const int r =
+        y4m_parse_header((const uint8_t *)input->header, length, &input->format, &length, &why);
+    if (r < 0)
+        return fail(input, -r,
+                    "%s; `ffmpeg -i IN -pix_fmt yuv420p OUT.y4m` makes Y4M of a video, "
+                    "and --size and --pixel-format describe raw frames",
+                    why.text);
+    input->header[length - 1] = '\0';
+    return 0;
 }
 
 int input_open(struct input *ret, const char *path, const struct input_request *request)
 {
-    *ret = (struct input){.path = path};
+    *ret = (struct input){.path = path, .patience_ms = request->patience_ms};
+    begin_patience(ret);
     int r = open_path(ret, request);
-    if (r < 0)
-        return r;
-    if (ret->layout == NULL)
+    if (r == 0 && ret->format.fourcc == 0)
         r = read_header(ret);
     /* What Y4M has and fftd has not, ffmpeg converts; the notice says to what. */
-    if (r == -EOPNOTSUPP && strcmp(path, "-") != 0 && ret->decoder == 0) {
+    if (r == -EOPNOTSUPP && strcmp(path, "-") != 0 && ret->decoder == 0 &&
+        request->patience_ms == 0) {
         fclose(ret->file);
         ret->file = NULL;
         r = open_with_ffmpeg(ret);
-        if (r == 0 && ret->layout == NULL)
+        if (r == 0 && ret->format.fourcc == 0)
             r = read_header(ret);
     }
-    if (r < 0)
-        return r;
-    ret->frame_bytes = count_bytes(ret->layout, ret->width, ret->height);
-    count_frames(ret);
-    return 0;
+    if (r == 0)
+        count_frames(ret);
+    return r;
 }
 
 int input_read(struct input *input, uint8_t *frame)
 {
     char line[INPUT_LINE];
-    const int length = input->header[0] != '\0' ? read_line(input->file, line) : 1;
-    if (length == 0)
+    struct error why;
+    const bool is_y4m = input->header[0] != '\0';
+    begin_patience(input);
+    size_t length = is_y4m ? read_line(input->file, line) : 0;
+    if (is_y4m && length == 0 && !ferror(input->file))
         return 0;
-    if (length < 0 && !ferror(input->file))
-        return fail(input, EINVAL, "frame %" PRIu64 " is truncated", input->count);
-    if (input->header[0] != '\0' && length > 0 && !begins(line, FRAME))
-        return fail(input, EINVAL, "frame %" PRIu64 " does not begin with FRAME", input->count);
-    const size_t got = fread(frame, 1, input->frame_bytes, input->file);
+    if (length > 0 && y4m_parse_frame((const uint8_t *)line, length, &length, &why) < 0)
+        return feof(input->file)
+                   ? fail(input, ENODATA, "frame %" PRIu64 " is truncated", input->count)
+                   : fail(input, EINVAL, "frame %" PRIu64 ": %s", input->count, why.text);
+    const size_t bytes = input->format.frame_bytes, got = fread(frame, 1, bytes, input->file);
     if (ferror(input->file))
-        return fail(input, errno, "frame %" PRIu64 ": %s", input->count, strerror(errno));
-    if (got == 0 && input->header[0] == '\0')
+        return fail_reading(input);
+    if (got == 0 && !is_y4m)
         return 0;
-    if (got < input->frame_bytes)
-        return fail(input, EINVAL, "frame %" PRIu64 " is truncated: %zu bytes of %zu", input->count,
-                    got, input->frame_bytes);
+    if (got < bytes)
+        return fail(input, ENODATA, "frame %" PRIu64 " is truncated: %zu bytes of %zu",
+                    input->count, got, bytes);
     input->count++;
     return 1;
 }

@@ -9,19 +9,20 @@
 #include <sys/types.h>
 
 #include <fftd/formats.h>
+#include <fftd/ring.h>
 
-#define INPUT_WHY_BYTES 400
+#define INPUT_WHY_BYTES 640
 #define INPUT_LINE      1024
 
 struct input {
     const char *path; /* the caller's; "-" is standard input */
     FILE *file;
-    pid_t decoder;                          /* ffmpeg; 0: none */
-    char header[INPUT_LINE];                /* the line of a Y4M stream; empty: raw frames */
-    const struct fftd_pixel_format *layout; /* NULL: of a Y4M stream that fftd does not read */
-    uint32_t width, height;
-    uint32_t rate_num, rate_den; /* 0/1: unknown */
-    size_t frame_bytes;
+    int fd;                    /* of the file, while its deadlines are watched */
+    int patience_ms;           /* see struct input_request */
+    int64_t deadline_ns;       /* for the header, or the frame, that is being read */
+    pid_t decoder;             /* ffmpeg; 0: none */
+    char header[INPUT_LINE];   /* the line of a Y4M stream; empty: raw frames */
+    struct fftd_format format; /* of frames, which have no gaps; rate 0/1: unknown */
     uint64_t total;            /* frames, as far as it is known; 0: it is not */
     uint64_t count;            /* frames read */
     uint64_t first_number;     /* of pictures; otherwise 0 */
@@ -34,6 +35,7 @@ struct input_request {
     uint32_t width, height;
     const struct fftd_pixel_format *layout;
     uint32_t rate_num, rate_den; /* of raw frames; 0/1: unknown */
+    int patience_ms; /* for each frame of a recording that must be Y4M; 0: waits for ever */
 };
 
 /* Reads two numbers with a character between them, as in 640x480. False: the text is something
@@ -45,8 +47,8 @@ bool input_parse_pair(const char *text, char between, uint32_t *ret_first, uint3
  * both cases. */
 int input_open(struct input *ret, const char *path, const struct input_request *request);
 
-/* Reads the next frame of frame_bytes bytes. 1, 0 at the end, -EINVAL: damaged or truncated, or
- * another error, with the reason in why. */
+/* Reads the next frame of format.frame_bytes bytes. 1, 0 at the end, -ENODATA: truncated, -EINVAL:
+ * damaged, -ETIMEDOUT, or another error, with the reason in why. */
 int input_read(struct input *input, uint8_t *frame);
 
 /* Closes the file, and ends the decoder. */

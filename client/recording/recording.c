@@ -14,18 +14,23 @@
 #include "pictures/y4m.h"
 #include "program.h"
 
-/* Matroska and AVI get FFV1, which keeps all bits. The others get what ffmpeg chooses for them, in
- * the pixel format that every player knows. */
+/* The kinds of files by the ends of their names. Matroska and AVI get FFV1, which keeps all bits.
+ * Other videos get what ffmpeg chooses for them, in the pixel format that every player knows. */
 static const struct {
-    const char *ending, *muxer;
+    const char *ending;
+    enum recording_kind kind;
+    const char *muxer;
     bool exact;
-} videos[] = {
-    {".mkv", "matroska", true}, {".avi", "avi", true},    {".mp4", "mp4", false},
-    {".mov", "mov", false},     {".webm", "webm", false},
+} kinds[] = {
+    {".y4m", RECORDING_Y4M, NULL, true},         {".raw", RECORDING_RAW, NULL, true},
+    {".mkv", RECORDING_VIDEO, "matroska", true}, {".avi", RECORDING_VIDEO, "avi", true},
+    {".mp4", RECORDING_VIDEO, "mp4", false},     {".mov", RECORDING_VIDEO, "mov", false},
+    {".webm", RECORDING_VIDEO, "webm", false},   {".png", RECORDING_PICTURES, NULL, true},
+    {".pgm", RECORDING_PICTURES, NULL, true},    {".ppm", RECORDING_PICTURES, NULL, true},
+    {".tif", RECORDING_PICTURES, NULL, true},    {".tiff", RECORDING_PICTURES, NULL, true},
+    {".bmp", RECORDING_PICTURES, NULL, true},
 };
-#define VIDEO_COUNT (sizeof videos / sizeof videos[0])
-
-static const char *const pictures[] = {".png", ".pgm", ".ppm", ".tif", ".tiff", ".bmp"};
+#define KIND_COUNT (sizeof kinds / sizeof kinds[0])
 
 static __attribute__((format(printf, 3, 4))) int fail(struct recording_writer *recording, int err,
                                                       const char *format, ...)
@@ -57,29 +62,23 @@ static bool is_stream(const struct recording_writer *recording)
 static int find_kind(struct recording_writer *recording, bool raw)
 {
     const char *path = recording->path;
-    recording->kind = raw || ends(path, ".raw") ? RECORDING_RAW : RECORDING_Y4M;
-    if (is_stream(recording) || raw || ends(path, ".y4m") || ends(path, ".raw"))
+    unsigned i = 0;
+    recording->kind = raw ? RECORDING_RAW : RECORDING_Y4M;
+    if (is_stream(recording) || raw)
         return 0;
-    for (unsigned i = 0; i < sizeof pictures / sizeof pictures[0]; i++)
-        if (ends(path, pictures[i])) {
-            recording->kind = RECORDING_PICTURES;
-            recording->is_exact = true;
-            return strchr(path, '%') != NULL
-                       ? 0
-                       : fail(recording, EINVAL, "expected a number in the name, as in out-%%05d%s",
-                              pictures[i]);
-        }
-    recording->kind = RECORDING_VIDEO;
-    for (unsigned i = 0; i < VIDEO_COUNT; i++)
-        if (ends(path, videos[i].ending)) {
-            recording->muxer = videos[i].muxer;
-            recording->is_exact = videos[i].exact;
-        }
-    return recording->muxer != NULL ? 0
-                                    : fail(recording, EINVAL,
-                                           "expected a name that ends in .y4m, .raw, .mkv, .avi, "
-                                           ".mp4, .mov, .webm, .png, "
-                                           ".pgm, .ppm, .tif or .bmp, or - with --raw or for Y4M");
+    while (i < KIND_COUNT && !ends(path, kinds[i].ending))
+        i++;
+    if (i == KIND_COUNT)
+        return fail(recording, EINVAL,
+                    "expected a name that ends in .y4m, .raw, .mkv, .avi, .mp4, .mov, .webm, .png, "
+                    ".pgm, .ppm, .tif or .bmp, or - with --raw or for Y4M");
+    recording->kind = kinds[i].kind;
+    recording->muxer = kinds[i].muxer;
+    recording->is_exact = kinds[i].exact;
+    if (recording->kind == RECORDING_PICTURES && strchr(path, '%') == NULL)
+        return fail(recording, EINVAL, "expected a number in the name, as in out-%%05d%s",
+                    kinds[i].ending);
+    return 0;
 }
 
 int recording_init(struct recording_writer *ret, const char *path, bool raw, bool resume)
@@ -115,19 +114,6 @@ static size_t count_bytes(const struct recording_writer *recording)
     return bytes;
 }
 
-static size_t header_bytes(const struct recording_writer *recording,
-                           const struct fftd_pixel_format *layout)
-{
-    char header[512];
-    FILE *file = recording->kind == RECORDING_Y4M ? fmemopen(header, sizeof header, "wb") : NULL;
-    if (file == NULL)
-        return 0;
-    y4m_write_header(file, layout, &recording->format);
-    const long bytes = ftell(file);
-    fclose(file);
-    return bytes > 0 ? (size_t)bytes : 0;
-}
-
 int recording_resume(struct recording_writer *recording, size_t header, size_t frame)
 {
     struct stat about;
@@ -147,10 +133,12 @@ int recording_resume(struct recording_writer *recording, size_t header, size_t f
 }
 
 /* Cuts off a frame that was written in part, and continues behind the last whole one. */
-static int continue_file(struct recording_writer *recording, size_t header, size_t frame)
+static int continue_file(struct recording_writer *recording, size_t frame)
 {
-    const off_t end = recording->finished == 0 ? 0 : (off_t)(header + recording->finished * frame);
-    if (header != recording->header_bytes || frame != recording->frame_bytes)
+    const off_t end = recording->finished == 0
+                          ? 0
+                          : (off_t)(recording->header_bytes + recording->finished * frame);
+    if (frame != recording->frame_bytes)
         return fail(recording, EINVAL,
                     "cannot continue %s: its frames have %zu bytes, expected %zu", recording->part,
                     recording->frame_bytes, frame);
@@ -239,9 +227,9 @@ int recording_begin(struct recording_writer *recording, const struct fftd_format
     recording->row = malloc(y4m_row_bytes(layout, format));
     if (recording->row == NULL)
         return fail(recording, ENOMEM, "out of memory");
-    const size_t header = header_bytes(recording, layout), frame = count_bytes(recording);
+    const size_t frame = count_bytes(recording);
     if (recording->frame_bytes != 0) {
-        const int r = continue_file(recording, header, frame);
+        const int r = continue_file(recording, frame);
         if (r < 0 || recording->finished > 0)
             return r;
     } else if (recording->kind != RECORDING_PICTURES) {
@@ -251,12 +239,11 @@ int recording_begin(struct recording_writer *recording, const struct fftd_format
             return fail(recording, -r, "cannot create it: %s", recording->to.why);
         recording->file = recording->to.file;
     }
-    recording->header_bytes = header;
     recording->frame_bytes = frame;
     if (recording->kind >= RECORDING_VIDEO)
         return start_ffmpeg(recording, layout);
     if (recording->kind == RECORDING_Y4M)
-        y4m_write_header(recording->file, layout, format);
+        recording->header_bytes = y4m_write_header(recording->file, layout, format);
     return 0;
 }
 

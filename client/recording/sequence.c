@@ -4,11 +4,12 @@
 
 #include <dirent.h>
 #include <errno.h>
+#include <inttypes.h>
 #include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/types.h>
+#include <unistd.h>
 
 #define MAX_DIGITS 18
 
@@ -51,38 +52,33 @@ static bool read_number(uint64_t *ret, const char *name, const struct pattern *p
     return true;
 }
 
-static int compare(const void *a, const void *b)
+/* Finds the least and the greatest number of a directory. Returns how many there are, or -errno. */
+static int64_t count_numbers(struct sequence *ret, const char *directory,
+                             const struct pattern *pattern)
 {
-    const uint64_t left = *(const uint64_t *)a, right = *(const uint64_t *)b;
-    return left < right ? -1 : left > right;
-}
-
-/* Collects the numbers of a directory. Returns how many, or -errno. */
-static ssize_t list(uint64_t **ret, const char *directory, const struct pattern *pattern)
-{
-    uint64_t *numbers = NULL, number;
-    size_t count = 0, size = 0;
+    uint64_t number;
+    int64_t count = 0;
     DIR *dir = opendir(directory);
     if (dir == NULL)
         return -errno;
+    *ret = (struct sequence){.first = UINT64_MAX};
     for (const struct dirent *entry; (entry = readdir(dir)) != NULL;) {
         if (!read_number(&number, entry->d_name, pattern))
             continue;
-        if (count == size) {
-            size = 2 * size + 256;
-            uint64_t *more = realloc(numbers, size * sizeof *numbers);
-            if (more == NULL) {
-                free(numbers);
-                closedir(dir);
-                return -ENOMEM;
-            }
-            numbers = more;
-        }
-        numbers[count++] = number;
+        ret->first = number < ret->first ? number : ret->first;
+        ret->last = number > ret->last ? number : ret->last;
+        count++;
     }
     closedir(dir);
-    *ret = numbers;
-    return (ssize_t)count;
+    return count;
+}
+
+static bool has_picture(const char *directory, const struct pattern *pattern, uint64_t number)
+{
+    char path[PATH_MAX + NAME_MAX];
+    snprintf(path, sizeof path, "%s/%.*s%0*" PRIu64 "%s", directory, (int)pattern->begin_length,
+             pattern->begin, (int)pattern->digits, number, pattern->end);
+    return access(path, F_OK) == 0;
 }
 
 int sequence_find(struct sequence *ret, const char *path)
@@ -90,7 +86,7 @@ int sequence_find(struct sequence *ret, const char *path)
     const char *slash = strrchr(path, '/');
     char directory[PATH_MAX] = ".";
     struct pattern pattern;
-    uint64_t *numbers = NULL;
+    struct sequence found;
     if (split(&pattern, slash != NULL ? slash + 1 : path) < 0)
         return -EINVAL;
     if (slash != NULL && (size_t)snprintf(directory, sizeof directory, "%.*s",
@@ -98,16 +94,13 @@ int sequence_find(struct sequence *ret, const char *path)
         return -ENAMETOOLONG;
     if (strchr(directory, '%') != NULL)
         return -EINVAL;
-    const ssize_t count = list(&numbers, directory, &pattern);
+    const int64_t count = count_numbers(&found, directory, &pattern);
     if (count <= 0)
         return count < 0 ? (int)count : -ENOENT;
-    qsort(numbers, (size_t)count, sizeof *numbers, compare);
-    *ret = (struct sequence){.first = numbers[0], .last = numbers[count - 1]};
-    for (ssize_t i = 1; i < count && !ret->has_gap; i++)
-        if (numbers[i] != numbers[i - 1] + 1) {
-            ret->has_gap = true;
-            ret->missing = numbers[i - 1] + 1;
-        }
-    free(numbers);
+    found.has_gap = found.last - found.first != (uint64_t)count - 1;
+    for (found.missing = found.first; found.has_gap && found.missing < found.last; found.missing++)
+        if (!has_picture(directory, &pattern, found.missing))
+            break;
+    *ret = found;
     return 0;
 }

@@ -123,7 +123,7 @@ static int refuse_colour(const char *colour, struct error *why)
     for (unsigned i = 0, shown = 0; i < count; i++)
         if (has_y4m_planes(&table[i]))
             text_append(known, sizeof known, "%s%s", shown++ == 0 ? "" : ", ", table[i].y4m);
-    return error_set(why, EINVAL, "Y4M colour space %s is not supported: expected one of %s",
+    return error_set(why, EOPNOTSUPP, "Y4M colour space %s is not supported: expected one of %s",
                      text_quote(quoted, colour), known);
 }
 

@@ -18,8 +18,8 @@
 bool y4m_is_y4m(const uint8_t *bytes, size_t count);
 
 /* Reads the file's header from its first `count` bytes. *ret_bytes is the header's length, newline
- * included. The rate is 0/1 if the file has none. -EINVAL: damaged, or a colour space that fftd
- * does not support; the text lists those that it does. */
+ * included. The rate is 0/1 if the file has none. -EINVAL: damaged; -EOPNOTSUPP: a
+ * colour space that fftd does not support; the text lists those that it does. */
 int y4m_parse_header(const uint8_t *bytes, size_t count, struct fftd_format *ret, size_t *ret_bytes,
                      struct error *why);
 

@@ -1,5 +1,5 @@
 /* Every limit on what clients may take from the daemon, and what happens at it. docs/SECURITY.md,
- * fftd(8), client/fftd-ctl/daemon.c and client/fftd-view/change_request.h repeat some figures. */
+ * fftd(8) and client/fftd-view/change_request.h repeat some figures. */
 #ifndef FFTD_CORE_CLIENT_LIMITS_H
 #define FFTD_CORE_CLIENT_LIMITS_H
 
@@ -23,8 +23,8 @@
 /* Bytes of a line of the handshake, and of a message with its header. A peer that sends a longer
  * one is disconnected. Ceiling: LIMIT_MESSAGE_CEILING, the least default of net.core.wmem_max (of
  * 32-bit kernels), because a socket has to hold a whole message; the start checks the real one.
- * Least: the text of any chain (bus/peer.c checks both). fftd(8), docs/SECURITY.md and
- * tests/integration/test_bus_budget.py repeat LIMIT_MESSAGE_BYTES. */
+ * Least: the text of any chain (bus/peer.c checks both). fftd(8) and docs/SECURITY.md say 64 KiB.
+ */
 #define LIMIT_LINE_BYTES         1024u
 #define LIMIT_MESSAGE_BYTES      65536u
 #define LIMIT_MESSAGE_CEILING    163840u

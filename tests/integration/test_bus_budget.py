@@ -18,7 +18,8 @@ from large_images import CHAINS, forget_images, write_images
 BUDGET_MS = 50 if SANITIZED else 5  # the main thread's own processor time for one call
 TICK_MS = 1000 / os.sysconf("SC_CLK_TCK")
 OTHERS = 30  # peers of each socket who get every signal
-MESSAGE_BYTES = 65536  # LIMIT_MESSAGE_BYTES
+LIMITS = (pathlib.Path(__file__).parents[2] / "daemon/core/client_limits.h").read_text()
+MESSAGE_BYTES = int(re.search(r"define LIMIT_MESSAGE_BYTES +(\d+)u", LIMITS)[1])
 CHAIN_BYTES = 32767  # FILTER_TEXT_BYTES without its end
 PROPERTIES, BUS = "org.freedesktop.DBus.Properties", "org.freedesktop.DBus"
 CAMERA_PATH, BUS_PATH = "/org/fftd/camera", "/org/freedesktop/DBus"

@@ -75,11 +75,33 @@ def test_help_teaches():
 
 def test_manual_and_completion_know_every_command():
     manual = (ROOT / "docs/man/fftd-ctl.1").read_text()
-    completion = (ROOT / "client/fftd-ctl/completion/fftd-ctl").read_text()
-    listed = re.search(r"'(list [a-z ]*)'", completion)[1].split()
-    assert listed == COMMANDS
+    assert complete("") == sorted(COMMANDS)
     for command in COMMANDS:
         assert f".It Cm {command}" in manual
+
+
+def complete(*words):
+    """What bash offers for the last of these words."""
+    script = ('source "$1"; shift; COMP_WORDS=("$@"); COMP_CWORD=$(($# - 1)); _fftd_ctl; '
+              'printf "%s\\n" "${COMPREPLY[@]}"')
+    done = subprocess.run(
+        ["bash", "-c", script, "bash", ROOT / "client/fftd-ctl/completion/fftd-ctl", CTL, *words],
+        capture_output=True, text=True, timeout=PATIENCE, check=True)
+    return sorted(done.stdout.split())
+
+
+@pytest.mark.parametrize("command, options", [
+    ("status", set()), ("view", {"no-wait", "timeout"}),
+    ("stats", {"watch", "count", "csv", "openmetrics", "prometheus", "output"}),
+    ("filter", {"raw", "if-serial", "fade", "no-wait", "timeout", "all", "config"}),
+    ("set", {"if-serial", "fade", "no-wait", "timeout"}), ("frames", {"count", "output", "raw"}),
+    ("diagnose", {"count", "apply", "report"}), ("calibrate", {"count", "output"}),
+    ("convert", {"filter", "size", "pixel-format", "fps", "raw", "two-pass", "compare", "resume",
+                 "set"})])
+def test_completion_knows_the_options(command, options):
+    assert set(complete(command, "--")) == \
+        {f"--{each}" for each in options | {"name", "runtime-dir", "json", "help"}}
+    assert "--version" in complete("--")
 
 
 def test_manual_and_help_list_the_same_exit_codes():

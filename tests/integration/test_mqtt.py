@@ -65,17 +65,22 @@ class Subscriber:
     def __init__(self, port, *arguments):
         self.process = subprocess.Popen(
             ["stdbuf", "-oL", "mosquitto_sub", "-p", str(port), "-q", "1", "-c", "-i", "test",
-             "-t", "#", "-F", f"%t{MARK}%p", *arguments], stdout=subprocess.PIPE, text=True,
+             "-d", "-t", "#", "-F", f"%t{MARK}%p", *arguments], stdout=subprocess.PIPE, text=True,
             encoding="latin-1", bufsize=1)
         self.came = queue.Queue()
         self.seen = []
-        threading.Thread(target=self.read, daemon=True).start()
+        subscribed = threading.Event()
+        threading.Thread(target=self.read, args=(subscribed,), daemon=True).start()
+        assert subscribed.wait(PATIENCE)  # what is published before is not seen
 
-    def read(self):
+
+    def read(self, subscribed):
         for line in self.process.stdout:
             topic, mark, text = line.rstrip("\n").partition(MARK)
-            if mark:  # other lines are the rest of a picture
+            if mark:  # other lines are the rest of a picture, and what -d says
                 self.came.put((topic, text))
+            elif line.startswith("Subscribed"):
+                subscribed.set()
 
     def until(self, condition, what):
         """Waits for a message on which condition(topic, text) holds, and returns its text."""

@@ -239,4 +239,4 @@ def test_it_goes_to_a_file(report, tmp_path):
     assert [path.name for path in tmp_path.glob("report*")] == ["report.txt"]
     done = subprocess.run([BUILD / "fftd-ctl", "report", "-o", tmp_path / "none/x"], check=False,
                           capture_output=True, text=True)
-    assert done.returncode == 73 and "cannot write" in done.stderr
+    assert done.returncode == 73 and "cannot create" in done.stderr

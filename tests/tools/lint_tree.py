@@ -47,14 +47,16 @@ LIBRARIES = {
 # What the daemon includes of client/.
 SHARED = {"client/include/fftd/ring", "client/include/fftd/formats"}
 # What its clients include of daemon/.
-SHARED_BY_DAEMON = {f"daemon/core/{name}" for name in ("clock", "dft", "secret", "text")}
+SHARED_BY_DAEMON = {f"daemon/core/{name}" for name in ("client_limits", "clock", "dft", "secret",
+                                                    "text")}
 # What one file or folder alone includes in addition: estimators and filters only compute, and so
 # does the parser of Y4M.
 SHARED_WITH = {
     "client/diagnosis": {f"daemon/estimators/{name}" for name in
                          ("flicker", "flicker_frame", "measures", "motion", "periodic",
                           "wave_fit")} | {"daemon/filters/filter"},
-    "client/fftd-ctl/diagnose_source": {"daemon/capture/y4m"},
+    "client/calibration/average": {"daemon/core/format"},
+    "client/recording/input": {"daemon/capture/y4m"},
 }
 # These only compute: they make no system call.
 PURE = ["daemon/core", "daemon/filters", "daemon/estimators", "client/diagnosis"]

@@ -234,7 +234,7 @@ static size_t written_bytes;
 
 static struct metrics begin(enum metrics_format format)
 {
-    return (struct metrics){open_memstream(&written, &written_bytes), format};
+    return (struct metrics){open_memstream(&written, &written_bytes), format, "front"};
 }
 
 static void end(const struct metrics *out)
@@ -243,10 +243,6 @@ static void end(const struct metrics *out)
     fclose(out->file);
 }
 
-static const struct metric_label nothing[] = {{NULL, NULL}};
-static const struct metric_label front[] = {{"name", "front"}, {NULL, NULL}};
-static const struct metric_label rear[] = {{"name", "rear"}, {NULL, NULL}};
-
 static void write_every_type(enum metrics_format format)
 {
     const uint64_t edges[] = {1000000, 500000000, 2000000000};
@@ -254,14 +250,14 @@ static void write_every_type(enum metrics_format format)
     const struct metric_histogram histogram = {9, 12000000345, 3, edges, counts};
     const struct metrics out = begin(format);
     metrics_family(&out, "a_clients", METRIC_GAUGE, NULL, "Clients.");
-    metrics_gauge(&out, "a_clients", front, 3);
-    metrics_gauge(&out, "a_clients", rear, 0.1);
+    metrics_gauge(&out, "a_clients", NULL, NULL, 3);
+    metrics_gauge(&out, "a_clients", "side", "rear", 0.1);
     metrics_family(&out, "a_frames", METRIC_COUNTER, NULL, "Frames.");
-    metrics_counter(&out, "a_frames", nothing, UINT64_MAX);
+    metrics_counter(&out, "a_frames", NULL, NULL, UINT64_MAX);
     metrics_family(&out, "a_step_seconds", METRIC_SUMMARY, "seconds", "Steps.");
-    metrics_summary(&out, "a_step_seconds", rear, 3, 2000000001);
+    metrics_summary(&out, "a_step_seconds", "side", "rear", 3, 2000000001);
     metrics_family(&out, "a_time_seconds", METRIC_HISTOGRAM, "seconds", "Time.");
-    metrics_histogram(&out, "a_time_seconds", front, &histogram);
+    metrics_histogram(&out, "a_time_seconds", NULL, NULL, &histogram);
     end(&out);
 }
 
@@ -272,15 +268,15 @@ static void every_type_is_written_as_openmetrics_says(void **state)
     assert_string_equal(written, "# TYPE a_clients gauge\n"
                                  "# HELP a_clients Clients.\n"
                                  "a_clients{name=\"front\"} 3\n"
-                                 "a_clients{name=\"rear\"} 0.1\n"
+                                 "a_clients{name=\"front\",side=\"rear\"} 0.1\n"
                                  "# TYPE a_frames counter\n"
                                  "# HELP a_frames Frames.\n"
-                                 "a_frames_total 18446744073709551615\n"
+                                 "a_frames_total{name=\"front\"} 18446744073709551615\n"
                                  "# TYPE a_step_seconds summary\n"
                                  "# UNIT a_step_seconds seconds\n"
                                  "# HELP a_step_seconds Steps.\n"
-                                 "a_step_seconds_count{name=\"rear\"} 3\n"
-                                 "a_step_seconds_sum{name=\"rear\"} 2.000000001\n"
+                                 "a_step_seconds_count{name=\"front\",side=\"rear\"} 3\n"
+                                 "a_step_seconds_sum{name=\"front\",side=\"rear\"} 2.000000001\n"
                                  "# TYPE a_time_seconds histogram\n"
                                  "# UNIT a_time_seconds seconds\n"
                                  "# HELP a_time_seconds Time.\n"
@@ -303,14 +299,14 @@ static void every_type_is_written_as_the_text_format_says(void **state)
     assert_string_equal(written, "# TYPE a_clients gauge\n"
                                  "# HELP a_clients Clients.\n"
                                  "a_clients{name=\"front\"} 3\n"
-                                 "a_clients{name=\"rear\"} 0.1\n"
+                                 "a_clients{name=\"front\",side=\"rear\"} 0.1\n"
                                  "# TYPE a_frames_total counter\n"
                                  "# HELP a_frames_total Frames.\n"
-                                 "a_frames_total 18446744073709551615\n"
+                                 "a_frames_total{name=\"front\"} 18446744073709551615\n"
                                  "# TYPE a_step_seconds summary\n"
                                  "# HELP a_step_seconds Steps.\n"
-                                 "a_step_seconds_count{name=\"rear\"} 3\n"
-                                 "a_step_seconds_sum{name=\"rear\"} 2.000000001\n"
+                                 "a_step_seconds_count{name=\"front\",side=\"rear\"} 3\n"
+                                 "a_step_seconds_sum{name=\"front\",side=\"rear\"} 2.000000001\n"
                                  "# TYPE a_time_seconds histogram\n"
                                  "# HELP a_time_seconds Time.\n"
                                  "a_time_seconds_bucket{name=\"front\",le=\"0.001\"} 0\n"
@@ -325,14 +321,13 @@ static void every_type_is_written_as_the_text_format_says(void **state)
 static void texts_are_escaped(void **state)
 {
     (void)state;
-    const struct metric_label odd[] = {{"name", "a\"b\\c\nd\xc3\xa9,}"}, {NULL, NULL}};
     const struct metrics out = begin(METRICS_OPENMETRICS);
     metrics_family(&out, "a", METRIC_GAUGE, NULL, "\"Two\"\nlines \\ one.");
-    metrics_gauge(&out, "a", odd, 1);
+    metrics_gauge(&out, "a", "odd", "a\"b\\c\nd\xc3\xa9,}", 1);
     end(&out);
     assert_string_equal(written, "# TYPE a gauge\n"
                                  "# HELP a \\\"Two\\\"\\nlines \\\\ one.\n"
-                                 "a{name=\"a\\\"b\\\\c\\nd\xc3\xa9,}\"} 1\n"
+                                 "a{name=\"front\",odd=\"a\\\"b\\\\c\\nd\xc3\xa9,}\"} 1\n"
                                  "# EOF\n");
     assert_null(find_fault(written));
     free(written);
@@ -341,14 +336,13 @@ static void texts_are_escaped(void **state)
 static void quotes_in_help_are_not_escaped_in_the_text_format(void **state)
 {
     (void)state;
-    const struct metric_label odd[] = {{"name", "a\"b\\c\nd\xc3\xa9,}"}, {NULL, NULL}};
     const struct metrics text = begin(METRICS_PROMETHEUS);
     metrics_family(&text, "a", METRIC_GAUGE, NULL, "\"Two\"\nlines \\ one.");
-    metrics_gauge(&text, "a", odd, 1);
+    metrics_gauge(&text, "a", "odd", "a\"b\\c\nd\xc3\xa9,}", 1);
     end(&text);
     assert_string_equal(written, "# TYPE a gauge\n"
                                  "# HELP a \"Two\"\\nlines \\\\ one.\n"
-                                 "a{name=\"a\\\"b\\\\c\\nd\xc3\xa9,}\"} 1\n");
+                                 "a{name=\"front\",odd=\"a\\\"b\\\\c\\nd\xc3\xa9,}\"} 1\n");
     free(written);
 }
 
@@ -359,15 +353,15 @@ static void numbers_come_back_exactly(void **state)
                                      8e-06, 5e-324, 1e21, INFINITY, -INFINITY};
     for (unsigned i = 0; i < sizeof numbers / sizeof numbers[0]; i++) {
         const struct metrics out = begin(METRICS_OPENMETRICS);
-        metrics_gauge(&out, "a", nothing, numbers[i]);
+        metrics_gauge(&out, "a", NULL, NULL, numbers[i]);
         fclose(out.file);
-        assert_true(strtod(written + 2, NULL) == numbers[i]);
+        assert_true(strtod(strchr(written, ' '), NULL) == numbers[i]);
         free(written);
     }
     const struct metrics out = begin(METRICS_OPENMETRICS);
-    metrics_gauge(&out, "a", nothing, NAN);
+    metrics_gauge(&out, "a", NULL, NULL, NAN);
     fclose(out.file);
-    assert_string_equal(written, "a NaN\n");
+    assert_string_equal(written, "a{name=\"front\"} NaN\n");
     free(written);
 }
 

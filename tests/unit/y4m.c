@@ -76,7 +76,8 @@ static void bad_headers(void **state)
     for (unsigned i = 0; i < sizeof cases / sizeof cases[0]; i++) {
         struct fftd_format format = {.width = 77};
         struct error why = {""};
-        assert_int_equal(parse(cases[i].text, &format, &why), -EINVAL);
+        const bool has_colour = strstr(cases[i].text, " C") != NULL;
+        assert_int_equal(parse(cases[i].text, &format, &why), has_colour ? -EOPNOTSUPP : -EINVAL);
         if (strstr(why.text, cases[i].reason) == NULL)
             fail_msg("%s: \"%s\" does not say \"%s\"", cases[i].text, why.text, cases[i].reason);
         assert_int_equal(format.width, 77);

@@ -2,9 +2,10 @@
 
 #include <math.h>
 
-/* The transforms are 2 J1(2 pi r f) / (2 pi r f) for a disk of radius r, and sin(pi l f) / (pi l f)
- * for a straight line of length l, where f is along the line (Gonzalez and Woods, Digital Image
- * Processing, chapter 5). */
+/* A lens blurs before the picture is sampled, so these are the transforms of functions and not of
+ * their samples: exp(-2 (pi s f)^2) for a Gaussian, 2 J1(2 pi r f) / (2 pi r f) for a disk of
+ * radius r, and sin(pi l f) / (pi l f) for a straight line of length l, where f is along the line
+ * (Gonzalez and Woods, Digital Image Processing, chapter 5). */
 double blur_response(const struct blur *blur, double fx, double fy)
 {
     const double size = blur->size_px, f2 = fx * fx + fy * fy;

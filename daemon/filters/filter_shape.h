@@ -22,9 +22,20 @@ double filter_stop(enum filter_shape shape, double order, double d2);
 /* Returns the radius in pixels of the impulse response of filter_pass or filter_stop. */
 double filter_cutoff_support(enum filter_shape shape, double order, double cutoff);
 
-/* Return the transform of a Gaussian (not of its samples), given f^2, and the radius of the
- * Gaussian. sigma is its standard deviation in pixels. */
-double filter_gaussian(double sigma, double f2);
+/* What the formulas of the kinds below mean by G, D and w. */
+#define FILTER_GAUSSIAN_G "G(f) = sum of w(n) * cos(2 * pi * n * f) / sum of w(n)"
+#define FILTER_GAUSSIAN_D "D(f) = sum of n * w(n) * sin(2 * pi * n * f) / sum of n^2 * w(n)"
+#define FILTER_GAUSSIAN_W "w(n) = exp(-(n / sigma)^2 / 2)"
+
+/* Returns the transform of the samples of a Gaussian with the sum 1: G(fx) * G(fy). sigma is its
+ * standard deviation in pixels, 0.05 or more. */
+double filter_gaussian(double sigma, double fx, double fy);
+
+/* Returns the transform of the samples of its slope along one axis, D(f) * G(across), with which a
+ * ramp has its own slope. sigma is at least 0.5. */
+double filter_gaussian_slope(double sigma, double f, double across);
+
+/* Returns the radius of the Gaussian. */
 double filter_gaussian_support(double sigma);
 
 static inline double number(const struct filter_stage *stage, unsigned param)

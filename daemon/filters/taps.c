@@ -3,9 +3,7 @@
  * is estimated: h decays at least with the square of the distance, if it does, and then what is
  * outside the grid is no more than what is beyond a quarter of it. A filter whose H has details
  * that the grid could miss has a large support (filter_chain_support).
- *
- * The Gaussians of the filters are functions of the frequency that end at half the sampling rate. A
- * narrow one has not decayed there, so its taps have a long tail of changing signs. */
+ */
 #include "filters/taps.h"
 
 #include <complex.h>

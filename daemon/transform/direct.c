@@ -342,6 +342,7 @@ static void put_source(FILE *out, const struct transform *transform)
     if (products_of(transform) == 0) {
         transform_put_file(out, "direct_cached.cl");
         transform_put_file(out, "direct_taps.cl");
+        transform_put_file(out, "direct_whole.cl");
     } else if (tuning->column_group > 1) {
         transform_put_file(out, "direct_shared.cl");
     } else {

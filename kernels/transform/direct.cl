@@ -24,6 +24,7 @@
  *   direct_load.cl      loads and stores
  *   direct_cached.cl    IS_CACHED: without products and local memory
  *   direct_taps.cl      elsewhere without products
+ *   direct_whole.cl     IN_WHOLES: with whole taps these are faster
  *   direct_shared.cl    with products, several items
  *   direct_lines.cl     with products, one item: what these share
  *   direct_equal.cl     EQUAL: running sums
@@ -48,6 +49,10 @@ direct(global const uchar *restrict image, global uchar *restrict result,
 #elif RADIUS == 0
     block_make(result, block, memory, false, taps);
 #else
+#if IN_WHOLES
+    if (whole_block_make(result, block, taps, memory))
+        return;
+#endif
 #if CHEAP_LOAD
     if (block.x >= RADIUS && block.x + BLOCK_X + RADIUS <= IMAGE_WIDTH) {
         block_make(result, block, memory, false, taps);

@@ -9,39 +9,6 @@
 #define SET           (4 * (RADIUS + 1))     /* floats of a product's taps */
 #define ALWAYS_INLINE static inline __attribute__((always_inline))
 
-#define AHEAD         4 /* rows */
-#define CACHE_LINE    64
-
-/* Only where kernels are compiled for a processor: SPIR-V, through which rusticl compiles, has no
- * word for it, and its translator ends the process. */
-#if defined(__x86_64__) || defined(__i386__) || defined(__aarch64__) || defined(__arm__)
-#define PREFETCH(at, for_store) __builtin_prefetch((const void *)(size_t)(at), for_store)
-#else
-#define PREFETCH(at, for_store)
-#endif
-
-/* Asks for the place of some samples of the result that are stored AHEAD rows later. A processor
- * does not look so far ahead, and a store waits for the line of its place. */
-static inline void place_await(global uchar *result, int x, int y, int samples)
-{
-#if !SAMPLE_BAYER && !GREY_RESULT
-    global uchar *row = result + (size_t)(y + AHEAD) * IMAGE_STRIDE + IMAGE_OFFSET;
-    for (int i = 0; i < samples * IMAGE_STEP; i += CACHE_LINE)
-        PREFETCH(row + (size_t)x * IMAGE_STEP + i, 1);
-#endif
-}
-
-/* Asks for samples that are loaded soon. */
-static inline void samples_await(struct block block, int x, int y, int samples)
-{
-#if !DENOISED
-    global const uchar *row = BYTES(block.image) + (size_t)y * IMAGE_STRIDE + IMAGE_OFFSET;
-    x = max(x, 0);
-    for (int i = 0; y >= 0 && i < samples * IMAGE_STEP; i += CACHE_LINE)
-        PREFETCH(row + (size_t)x * IMAGE_STEP + i, 0);
-#endif
-}
-
 /* Returns the row of the image for row i of a block, which counts from its first one on. What is
  * loaded and stored some rows later is asked for. */
 static inline int row_begin(global uchar *result, struct block block, int i, int radius)

@@ -17,6 +17,12 @@
     (SMALL && !EQUAL && GROUP == 1 && SAMPLE_U8 && !CHANGES_SAMPLES && !DENOISED &&                \
      !VIEW_DIFFERENCE && !VIEW_EDGES && !BINARISES)
 
+/* direct_whole.cl */
+#define IN_WHOLES                                                                                  \
+    (PRODUCTS == 0 && RADIUS > 0 && RADIUS <= 2 && GROUP == 1 && SAMPLE_U8 && IMAGE_STEP == 1 &&   \
+     ROWS == 1 && !CHANGES_SAMPLES && !DENOISED && !GREY_RESULT && !VIEW_DIFFERENCE &&             \
+     !VIEW_EDGES && !BINARISES)
+
 /* A GPU reads and writes several bytes at once only where their type says that it may. */
 #define ALIGNED_BYTES                                                                              \
     (GROUP > 1 && SAMPLE_U8 && IMAGE_STEP == 1 && IMAGE_STRIDE % LANES == 0 &&                     \
@@ -106,5 +112,40 @@ static inline void tile_load(struct block block, local float *tile)
     }
 #if GROUP > 1
     barrier(CLK_LOCAL_MEM_FENCE);
+#endif
+}
+
+/* ---- rows that are loaded and stored soon ---- */
+
+#define AHEAD      4 /* rows */
+#define CACHE_LINE 64
+
+/* Only where kernels are compiled for a processor: SPIR-V, through which rusticl compiles, has no
+ * word for it, and its translator ends the process. */
+#if defined(__x86_64__) || defined(__i386__) || defined(__aarch64__) || defined(__arm__)
+#define PREFETCH(at, for_store) __builtin_prefetch((const void *)(size_t)(at), for_store)
+#else
+#define PREFETCH(at, for_store)
+#endif
+
+/* Asks for the place of some samples of the result that are stored AHEAD rows later. A processor
+ * does not look so far ahead, and a store waits for the line of its place. */
+static inline void place_await(global uchar *result, int x, int y, int samples)
+{
+#if !SAMPLE_BAYER && !GREY_RESULT
+    global uchar *row = result + (size_t)(y + AHEAD) * IMAGE_STRIDE + IMAGE_OFFSET;
+    for (int i = 0; i < samples * IMAGE_STEP; i += CACHE_LINE)
+        PREFETCH(row + (size_t)x * IMAGE_STEP + i, 1);
+#endif
+}
+
+/* Asks for samples that are loaded soon. */
+static inline void samples_await(struct block block, int x, int y, int samples)
+{
+#if !DENOISED
+    global const uchar *row = BYTES(block.image) + (size_t)y * IMAGE_STRIDE + IMAGE_OFFSET;
+    x = max(x, 0);
+    for (int i = 0; y >= 0 && i < samples * IMAGE_STEP; i += CACHE_LINE)
+        PREFETCH(row + (size_t)x * IMAGE_STEP + i, 0);
 #endif
 }

@@ -13,8 +13,10 @@ OpenCV  A loop in Python takes the same frames from memory, calls the function o
         A call takes Python less than 2 us.
 
 Both take turns, since other guests of a host change its speed within seconds. Times are of a frame,
-medians over the rounds; the ratio is the median of those of the rounds, with the least and the
-greatest. fftd is stopped (SIGSTOP) while OpenCV is measured.
+medians over the rounds: of the clock, and in brackets of all processors, which is what to compare
+while others use the machine. fftd's has what reading the recording takes, OpenCV's has not. The
+ratios of both are medians of those of the rounds; that of the clock has the least and the greatest
+beside it. fftd is stopped (SIGSTOP) while OpenCV is measured.
 """
 
 import argparse
@@ -33,6 +35,7 @@ import time
 from path import Daemon, Sample, make_clip
 
 WARM_UP_S = 0.3
+TIMES = "fftd_ms", "fftd_processor_ms", "kernels_ms", "opencv_ms", "opencv_processor_ms"
 
 
 def kernel_of(size):
@@ -95,13 +98,14 @@ class Peer:
         self.result = self.result.reshape(4, height, width)
 
     def frame_ms(self, function, seconds):
+        """Time of a frame, by the clock and of all processors."""
         for i in range(3):
             function(self.frames[i])
-        count, start = 0, time.monotonic()
+        count, start, begun = 0, time.monotonic(), time.process_time()
         while (now := time.monotonic()) - start < seconds:
             self.np.copyto(self.result[count % 4], function(self.frames[count % len(self.frames)]))
             count += 1
-        return 1e3 * (now - start) / count
+        return 1e3 * (now - start) / count, 1e3 * (time.process_time() - begun) / count
 
 
 class Filtered(Daemon):
@@ -114,14 +118,14 @@ class Filtered(Daemon):
             sys.exit(f"filters.py: {chain}: {done.stderr}")
 
     def frame_ms(self, seconds):
-        """Time of a frame, and that of its kernels."""
+        """Time of a frame, by the clock and of all processors, and that of its kernels."""
         time.sleep(WARM_UP_S)
         first, before = Sample(self), self.stats()["StepTimes"]
         time.sleep(seconds)
         last, after = Sample(self), self.stats()["StepTimes"]
         kernels_ms = sum((after[step][1] - before.get(step, [0, 0])[1]) / 1e6
                          / max(1, after[step][0] - before.get(step, [0, 0])[0]) for step in after)
-        return 1e3 / last.rate_since(first), kernels_ms
+        return 1e3 / last.rate_since(first), last.processor_ms_since(first), kernels_ms
 
     def pause(self):
         self.process.send_signal(signal.SIGSTOP)
@@ -142,38 +146,43 @@ def measure(options, size, clip, directory):
     chains = list(filters(peer))
     os.environ["FFTD_IMAGE_DIR"] = str(directory)
     rows = {name: {"bench": "filters", "size": size, "filter": name, "chain": chain,
-                   "fftd_ms": [], "kernels_ms": [], "opencv_ms": []} for name, chain, _ in chains}
+                   **{times: [] for times in TIMES}} for name, chain, _ in chains}
     extra = ("camera.format=GREY", *options.set)
     with Filtered(options, options.device, f"file:{clip}", size, "max", extra) as daemon:
         daemon.wait()
         for _ in range(options.rounds):
-            for name, chain, function in chains:
-                row = rows[name]
+            for title, chain, function in chains:
+                row = rows[title]
                 daemon.set(chain)
-                frame_ms, kernels_ms = daemon.frame_ms(options.seconds)
-                row["fftd_ms"].append(frame_ms)
-                row["kernels_ms"].append(kernels_ms)
-                row["technique"] = daemon.technique() if kernels_ms > 0 else "copied"
+                times = daemon.frame_ms(options.seconds)
+                row["technique"] = daemon.technique() if times[-1] > 0 else "copied"
                 if peer:
                     daemon.pause()
-                    row["opencv_ms"].append(peer.frame_ms(function, options.seconds))
+                    times += peer.frame_ms(function, options.seconds)
                     daemon.resume()
+                for name, each in zip(TIMES, times):
+                    row[name].append(each)
     return list(rows.values())
 
 
+def ratios(row, what):
+    return [its / ours for ours, its in zip(row[f"fftd{what}"], row[f"opencv{what}"])]
+
+
 def report(size, rows):
-    print(f"\n{size} GREY\n{'filter':16} {'fftd, ms':>9} {'kernels':>9} {'OpenCV':>9} "
-          f"{'OpenCV / fftd':>24}   technique")
+    print(f"\n{size} GREY\n{'filter':16} {'fftd, ms':>15} {'kernels':>8} {'OpenCV':>15} "
+          f"{'OpenCV / fftd':>22} {'processor':>10}   technique")
     for row in rows:
-        fftd, kernels = (statistics.median(row[key]) for key in ("fftd_ms", "kernels_ms"))
-        beside = f"{'':9} {'':24}"
+        ms = {times: statistics.median(row[times]) for times in TIMES if row[times]}
+        beside = " " * 49
         if row["opencv_ms"]:
-            ratios = [its / ours for ours, its in zip(row["fftd_ms"], row["opencv_ms"])]
-            beside = (f"{statistics.median(row['opencv_ms']):9.3f} "
-                      f"{statistics.median(ratios):8.2f}  of {min(ratios):.2f} to "
-                      f"{max(ratios):.2f}").ljust(34)
-        print(f"{row['filter']:16} {fftd:9.3f} {kernels:9.3f} {beside}   {row['technique']}",
-              flush=True)
+            by_clock = ratios(row, "_ms")
+            beside = (f"{ms['opencv_ms']:7.3f} ({ms['opencv_processor_ms']:.3f}) "
+                      f"{statistics.median(by_clock):7.2f} of {min(by_clock):5.2f} to "
+                      f"{max(by_clock):5.2f} "
+                      f"{statistics.median(ratios(row, '_processor_ms')):10.2f}")
+        print(f"{row['filter']:16} {ms['fftd_ms']:7.3f} ({ms['fftd_processor_ms']:.3f}) "
+              f"{ms['kernels_ms']:8.3f} {beside}   {row['technique']}", flush=True)
 
 
 def main():

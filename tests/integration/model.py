@@ -1,5 +1,6 @@
 """The filter in double precision, from its definition: it shares no code with the daemon."""
 
+import math
 import re
 
 import numpy
@@ -23,6 +24,14 @@ def write_scene(path, seed=12):
     return frame
 
 
+def gaussian(f, sigma):
+    """The transform of the samples of a Gaussian of the sum 1."""
+    n = numpy.arange(1, math.ceil(9 * sigma) + 1)
+    weight = numpy.exp(-(n / sigma) ** 2 / 2)
+    return ((1 + 2 * numpy.tensordot(numpy.cos(2 * numpy.pi * f[..., None] * n), weight, 1))
+            / (1 + 2 * weight.sum()))
+
+
 class Model:
     """A picture, and what a blur and a gain make of it."""
 
@@ -37,12 +46,16 @@ class Model:
         self.near = near_x, near_y
         self.spectrum = numpy.fft.fft2(padded)
         fx, fy = numpy.meshgrid(numpy.fft.fftfreq(padded_x), numpy.fft.fftfreq(padded_y))
-        self.squared = fx * fx + fy * fy
+        self.fx, self.fy = fx, fy
         self.shift = numpy.exp(-2j * numpy.pi * fx)  # by a pixel to the right
+
+    def blur(self, sigma):
+        """gaussian-blur:sigma=..."""
+        return gaussian(self.fx, sigma) * gaussian(self.fy, sigma)
 
     def response(self, sigma, gain):
         """gaussian-blur:sigma=... | gain:dc=1,ac=..."""
-        response = gain * numpy.exp(-2 * numpy.pi ** 2 * sigma ** 2 * self.squared)
+        response = gain * self.blur(sigma)
         response[0, 0] = 1
         return response
 

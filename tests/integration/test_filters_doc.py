@@ -111,9 +111,16 @@ def convolved(summand, parameters, names):
                            for y, row in enumerate(rows) for x, weight in enumerate(row)))
 
 
+def ratio(summand, divisor, names):
+    """A sum over taps divided by another one, as a function of f."""
+    def total(text, f):
+        return sum(evaluate(text, {**names, "n": n, "f": f}) for n in range(-40, 41))
+    return lambda f: total(summand, f) / total(divisor, 0)
+
+
 def computed(formula, parameters, fx, fy):
     """|H| as the formula has it. Phases are checked by test_filters.py, which sees frames."""
-    first, *rest = re.split(r", (?=stop|\w+ at f = 0|\w+(?:\(f\))? = )",
+    first, *rest = re.split(r", (?=stop|\w+ at f = 0|\w+(?:\([fn]\))? = )",
                             formula.removeprefix("H = ").partition("; ")[0])
     f, shape = math.hypot(fx, fy), SHAPES[parameters.get("shape", "ideal")]
     names = {"f": f, "fx": fx, "fy": fy, "pi": math.pi, "i": 1j, "floor": math.floor, **parameters,
@@ -130,7 +137,7 @@ def computed(formula, parameters, fx, fy):
     if "by" in parameters:
         names["x"], names["y"] = parameters["by"]
     if "along" in parameters:
-        names["g"] = {"x": fx, "y": fy}[parameters["along"]]
+        names["g"], names["h"] = {"x": (fx, fy), "y": (fy, fx)}[parameters["along"]]
     if "blur" in parameters:
         names["angle"] = math.radians(parameters["angle"])
         names["noise"] = parameters["noise"] or 0.007   # drawn responses have no estimate
@@ -152,6 +159,10 @@ def computed(formula, parameters, fx, fy):
             names["B"] = blur(named[1], parameters, names)
         elif named := re.fullmatch(r"g = (.*angle.*)", each):
             names["g"] = evaluate(named[1], names).real
+        elif named := re.fullmatch(r"w\(n\) = (.*)", each):
+            names["w"] = lambda n, named=named: evaluate(named[1], {**names, "n": n})
+        elif named := re.fullmatch(r"([DG])\(f\) = sum of (.*) / sum of (.*)", each):
+            names[named[1]] = ratio(named[2], named[3], names)
         elif named := re.fullmatch(r"B\(f\) = (.*)", each):
             # The limit of sin(n x) / sin(x) at 0 is n, which a small number comes close to.
             names["B"] = lambda x, named=named: evaluate(named[1], {**names, "f": x or 1e-6})
@@ -178,7 +189,8 @@ MORE = ["lowpass:cutoff=0.2,shape=butterworth,order=3", "highpass:cutoff=0.1,sha
         "convolve:image=lens-blur.txt,normalise=sum", "mask:image=corner.txt,gain=0.5",
         "wiener:blur=motion,size=7,angle=30,noise=0.007", "wiener:size=2,noise=0.1,falloff=1.5",
         "directional:angle=-70,width=50,keep=outside,shape=butterworth,above=0.1",
-        "box-blur:radius=2.3"]
+        "box-blur:radius=2.3", "gaussian-blur:sigma=0.7", "sharpen:sigma=0.3",
+        "gradient:sigma=0.5"]
 
 
 @pytest.mark.parametrize("chain", [docs["example"].partition(" | ")[0] for docs in DOCS.values()] +

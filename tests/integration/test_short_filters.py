@@ -29,15 +29,15 @@ def response(model, text):
     fx = numpy.fft.fftfreq(256)[None, :]
     fy = numpy.fft.fftfreq(216)[:, None]
     if text == NONE:
-        return numpy.ones(model.squared.shape)
+        return numpy.ones(model.fx.shape)
     if text == KERNEL:
         return (4 + 2 * numpy.cos(2 * numpy.pi * fx) + 2 * numpy.cos(2 * numpy.pi * fy)) / 8
     if text == GAIN:
-        return numpy.full(model.squared.shape, 0.8)
+        return numpy.full(model.fx.shape, 0.8)
     if text == BOX:
         return numpy.multiply(*(sum(numpy.cos(2 * numpy.pi * i * f) for i in range(-3, 4)) / 7
                                 for f in (fx, fy)))
-    blur = numpy.exp(-2 * numpy.pi ** 2 * float(text.split("=")[1]) ** 2 * model.squared)
+    blur = model.blur(float(text.split("=")[1]))
     return 2 - blur if text.startswith("sharpen") else blur
 
 

@@ -50,26 +50,39 @@ static void test_kernels_are_their_taps(void **state)
     free(taps);
 }
 
-/* A Gaussian is sampled where nothing folds over: its taps are those of the function. */
-static void test_a_gaussian(void **state)
+/* The taps of a Gaussian are its samples, with the sum 1. */
+static void check_gaussian(double sigma)
 {
-    (void)state;
+    char text[64];
+    double all = 0;
+    for (int x = -40; x <= 40; x++)
+        all += exp(-x * x / (2 * sigma * sigma));
+    snprintf(text, sizeof text, "gaussian-blur:sigma=%g", sigma);
     for (int bits = 8; bits <= 16; bits += 4) {
         const struct taps_samples samples = {.sub_x = 1, .sub_y = 1, .bits = (unsigned)bits};
-        const double sigma = 1.5, step = 1 / (double)((1u << bits) - 1);
-        struct taps *taps = find("gaussian-blur:sigma=1.5", &samples);
+        const double step = 1 / (double)((1u << bits) - 1);
+        struct taps *taps = find(text, &samples);
         double sum = 0;
         assert_int_equal(taps->products, 1);
+        /* Beyond four times sigma are 0.00006 of it. */
+        assert_true(taps->radius <= 5 * sigma);
         for (int y = -(int)taps->radius; y <= (int)taps->radius; y++)
             for (int x = -(int)taps->radius; x <= (int)taps->radius; x++) {
-                const double expected =
-                    exp(-(x * x + y * y) / (2 * sigma * sigma)) / (2 * M_PI * sigma * sigma);
+                const double expected = exp(-(x * x + y * y) / (2 * sigma * sigma)) / (all * all);
                 assert_true(fabs(at(taps, x, y) - expected) < step);
                 sum += at(taps, x, y);
             }
         assert_true(fabs(sum - 1) < 1e-12);
         free(taps);
     }
+}
+
+static void test_a_gaussian(void **state)
+{
+    static const double sigmas[] = {0.3, 0.5, 0.7, 1, 1.5, 2, 2.9};
+    (void)state;
+    for (size_t i = 0; i < sizeof sigmas / sizeof sigmas[0]; i++)
+        check_gaussian(sigmas[i]);
 }
 
 static void test_products_make_the_taps(void **state)
@@ -123,8 +136,8 @@ static void test_reaches(void **state)
         {"convolve:kernel=1 2 1/2 4 2/1 2 1,normalise=sum", 1, 16, 1, 0},
         {"box-blur:radius=4", 1, 8, 4, 1}, /* equal taps have a radius of their own */
         {"box-blur:radius=4.5", 1, 8, 7, 1},
-        {"gaussian-blur:sigma=1", 1, 8, 10, 1}, /* a tail from half the sampling rate */
-        {"gaussian-blur:sigma=1", 1, 16, -1, 0},
+        {"gaussian-blur:sigma=1", 1, 8, 7, 1},
+        {"gaussian-blur:sigma=1", 1, 16, 7, 1},
         {"gaussian-blur:sigma=1.2", 1, 8, 7, 1},
         {"gaussian-blur:sigma=2", 1, 8, 7, 1},
         {"gaussian-blur:sigma=2", 1, 12, 10, 1},
@@ -132,7 +145,10 @@ static void test_reaches(void **state)
         {"gaussian-blur:sigma=3", 1, 8, 10, 1},
         {"gaussian-blur:sigma=3.5", 1, 8, -1, 0},
         {"gaussian-blur:sigma=2 | homomorphic", 1, 8, 10, 1},
-        {"gaussian-blur:sigma=0.5", 1, 8, -1, 0},
+        {"gaussian-blur:sigma=0.5", 1, 8, 1, 0},
+        {"gaussian-blur:sigma=0.5", 1, 16, 7, 1},
+        {"gaussian-blur:sigma=0.5", 2, 8, -1, 0}, /* it has not decayed at half that of chroma */
+        {"sharpen", 1, 8, 7, 2},
         {"sharpen:amount=2,sigma=2", 1, 8, 7, 2},
         {"notch:at=0.25/0.1,width=0.02", 1, 8, -1, 0},
         {"notch:at=0.2003/0.1,width=0.0005", 1, 8, -1, 0}, /* between the samples of the grid */
@@ -263,7 +279,8 @@ static void test_lines_of_taps(void **state)
         {"gaussian-blur:sigma=2", 8, TAPS_SMALL},
         {"gaussian-blur:sigma=3", 8, TAPS_SMALL},
         {"gaussian-blur:sigma=2", 12, TAPS_EVEN}, /* more than 16 bits would be needed */
-        {"gaussian-blur:sigma=1", 8, TAPS_EVEN},  /* what is left out is half a step already */
+        {"gaussian-blur:sigma=1", 8, TAPS_SMALL},
+        {"gaussian-blur:sigma=0.7", 8, TAPS_EVEN}, /* taps along columns of more than a half */
         {"gaussian-blur:sigma=2 | gain:dc=3,ac=3", 8, TAPS_EVEN},
         {"gaussian-blur:sigma=2 | gain:dc=1.2,ac=1.2", 8, TAPS_SMALL},
         {"gaussian-blur:sigma=2 | homomorphic", 8, TAPS_EVEN},

@@ -1,11 +1,12 @@
-/* gaussian-blur: blurs without ringing. */
+/* gaussian-blur: blurs without ringing. Its taps are samples of a Gaussian, divided by their sum
+ * (filter_shape.c), so it makes the pixels of other programs that blur by taps. */
 #include "filters/filter_shape.h"
 
 enum { BLUR_SIGMA };
 
 static double gaussian_blur_response(const struct filter_stage *stage, double fx, double fy)
 {
-    return filter_gaussian(number(stage, BLUR_SIGMA), square(fx) + square(fy));
+    return filter_gaussian(number(stage, BLUR_SIGMA), fx, fy);
 }
 
 static double gaussian_blur_support(const struct filter_stage *stage)
@@ -16,7 +17,7 @@ static double gaussian_blur_support(const struct filter_stage *stage)
 const struct filter_kind filter_gaussian_blur = {
     .name = "gaussian-blur",
     .summary = "blurs without ringing",
-    .formula = "H = exp(-2 * (pi * sigma * f)^2)",
+    .formula = "H = G(fx) * G(fy), " FILTER_GAUSSIAN_G ", " FILTER_GAUSSIAN_W,
     .param =
         {
             [BLUR_SIGMA] =

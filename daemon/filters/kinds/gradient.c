@@ -7,15 +7,16 @@ enum { GRADIENT_ALONG, GRADIENT_SIGMA, GRADIENT_GAIN, GRADIENT_DC };
 enum along { ALONG_X, ALONG_Y };
 static const char *const along_names[] = {"x", "y", NULL};
 
-/* Differentiating exp(2 pi i f x) along x multiplies it by 2 pi i f. The Gaussian limits the noise.
- */
+/* The samples of a Gaussian's slope, -x exp(-x^2 / 2 s^2): the slope of what a Gaussian blur makes,
+ * whose noise is limited (filter_shape.c). */
 static double complex gradient_response(const struct filter_stage *stage, double fx, double fy)
 {
     if (fx == 0 && fy == 0)
         return number(stage, GRADIENT_DC);
-    const double f = number(stage, GRADIENT_ALONG) == ALONG_X ? fx : fy;
-    const double blur = filter_gaussian(number(stage, GRADIENT_SIGMA), square(fx) + square(fy));
-    return I * (number(stage, GRADIENT_GAIN) * 2 * M_PI * f * blur);
+    const bool is_along_x = number(stage, GRADIENT_ALONG) == ALONG_X;
+    return I * (number(stage, GRADIENT_GAIN) * filter_gaussian_slope(number(stage, GRADIENT_SIGMA),
+                                                                     is_along_x ? fx : fy,
+                                                                     is_along_x ? fy : fx));
 }
 
 /* The impulse response is x exp(-x^2 / 2 s^2). The share of its energy beyond r is (1 + r^2 / s^2)
@@ -28,8 +29,8 @@ static double gradient_support(const struct filter_stage *stage)
 const struct filter_kind filter_gradient = {
     .name = "gradient",
     .summary = "slope of the brightness along one axis: a relief lit from one side",
-    .formula = "H = gain * 2 * pi * i * g * exp(-2 * (pi * sigma * f)^2), dc at f = 0, g = fx or "
-               "fy",
+    .formula = "H = gain * i * D(g) * G(h), dc at f = 0, g = fx and h = fy, or g = fy and h = "
+               "fx, " FILTER_GAUSSIAN_D ", " FILTER_GAUSSIAN_G ", " FILTER_GAUSSIAN_W,
     .param =
         {
             [GRADIENT_ALONG] =

@@ -1,11 +1,12 @@
-/* sharpen: adds `amount` times what a blur would remove (unsharp mask). */
+/* sharpen: adds `amount` times what a blur would remove (unsharp mask). The blur is that of
+ * gaussian-blur. */
 #include "filters/filter_shape.h"
 
 enum { SHARPEN_AMOUNT, SHARPEN_SIGMA };
 
 static double sharpen_response(const struct filter_stage *stage, double fx, double fy)
 {
-    double blurred = filter_gaussian(number(stage, SHARPEN_SIGMA), square(fx) + square(fy));
+    double blurred = filter_gaussian(number(stage, SHARPEN_SIGMA), fx, fy);
     return 1 + number(stage, SHARPEN_AMOUNT) * (1 - blurred);
 }
 
@@ -17,7 +18,7 @@ static double sharpen_support(const struct filter_stage *stage)
 const struct filter_kind filter_sharpen = {
     .name = "sharpen",
     .summary = "unsharp mask: adds what a blur would take away",
-    .formula = "H = 1 + amount * (1 - exp(-2 * (pi * sigma * f)^2))",
+    .formula = "H = 1 + amount * (1 - G(fx) * G(fy)), " FILTER_GAUSSIAN_G ", " FILTER_GAUSSIAN_W,
     .param =
         {
             [SHARPEN_AMOUNT] =

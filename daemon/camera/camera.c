@@ -121,8 +121,9 @@ int camera_start(struct camera **ret, const struct config *config, struct ring *
     }
     camera->config = *config;
     camera->output_count = config_output_count(config);
-    memory_shares_init(&camera->shares);
     int r = mailbox_init(&camera->mailbox, config, why);
+    const int shared = memory_shares_init(&camera->shares, config, r < 0 ? NULL : why);
+    r = r < 0 ? r : shared;
     for (unsigned i = 0; i < camera->output_count; i++)
         camera->newest_serial[i] = camera->mailbox.desired.output[i].filter_serial;
     if (r < 0)

@@ -307,6 +307,7 @@ bool output_submit(struct output *output, const struct output_frame *taken)
                              .is_first = output->is_first ||
                                          output->last_start != output->recovery->start_count,
                              .correction = take_correction(output, taken->correction, &correction),
+                             .number = taken->number,
                              .tag = flight};
     output->is_first = false;
     output->last_start = output->recovery->start_count;

@@ -15,6 +15,14 @@
 #include "observer/observer.h"
 #include "service/memory.h"
 
+static int open_device(struct builder *builder, enum builder_place place, struct error *why)
+{
+    struct gpu_device **opened = &builder->device[place].opened;
+    return place == BUILDER_CPU
+               ? gpu_device_open(opened, "cpu", why)
+               : memory_share_open_device(&builder->memory.share, builder->selector, opened, why);
+}
+
 int builder_init(struct builder *ret, const struct config *config, const struct memory_share *share,
                  const struct engine_observer *observer, struct error *why)
 {
@@ -22,9 +30,13 @@ int builder_init(struct builder *ret, const struct config *config, const struct 
     *ret = (struct builder){.options = engine->options, .observer = *observer};
     memcpy(ret->selector, engine->device, sizeof ret->selector);
     memcpy(ret->cache_dir, engine->cache_dir, sizeof ret->cache_dir);
-    const int r = gpu_device_open(&ret->device[BUILDER_SELECTED].opened, ret->selector, why);
+    if (share != NULL)
+        ret->memory.share = *share;
+    const int r = open_device(ret, BUILDER_SELECTED, why);
     if (r < 0)
         return r;
+    ret->options.loads = share != NULL && share->shares != NULL ? share->shares->loads : NULL;
+    ret->options.output = ret->memory.share.output;
     const struct gpu_device *device = ret->device[BUILDER_SELECTED].opened;
     engine_set_reach(&ret->options, device);
     const unsigned buffers = config->camera.source.buffers;
@@ -35,9 +47,8 @@ int builder_init(struct builder *ret, const struct config *config, const struct 
         .options = ret->options,
         .slots = config->output.slots,
         .buffers = buffers > 0 ? buffers : CAPTURE_DEFAULT_BUFFERS,
-        .measures = config->output.measures};
-    if (share != NULL)
-        ret->memory.share = *share;
+        .measures = config->output.measures,
+        .share = ret->memory.share};
     if (ret->memory.outline != NULL)
         return 0;
     builder_finish(ret);
@@ -234,6 +245,7 @@ static int refresh_device(struct builder *builder, enum builder_place place, str
         struct builder_device *device = &builder->device[i];
         if (!device->is_suspect || device->engine_count > 0)
             continue;
+        memory_share_forget_device(&builder->memory.share, device->opened);
         if (!has_stuck_engine(builder, device->opened))
             gpu_device_close(device->opened);
         device->opened = NULL;
@@ -242,7 +254,7 @@ static int refresh_device(struct builder *builder, enum builder_place place, str
     struct builder_device *device = &builder->device[place];
     if (device->opened != NULL)
         return 0;
-    return gpu_device_open(&device->opened, place == BUILDER_CPU ? "cpu" : builder->selector, why);
+    return open_device(builder, place, why);
 }
 
 /* Chooses where an engine is built. */
@@ -426,8 +438,9 @@ int builder_design(struct builder *builder, const struct engine_frames *frames,
     struct budget_use use;
     int r = 0;
 
-    const bool is_kept =
-        frames == NULL && !is_too_small && recipe_equal(&options.recipe, &builder->built);
+    const bool is_kept = frames == NULL && !is_too_small &&
+                         recipe_equal(&options.recipe, &builder->built) &&
+                         !engine_has_better_load(builder->engine);
     if (is_kept && builder->support_px > support_px)
         support_px = builder->support_px;
     /* Another engine is made for this chain alone, whatever came before, so that there are no more

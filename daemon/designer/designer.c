@@ -78,9 +78,8 @@ static void on_build(void *context, unsigned done, unsigned total)
 {
     struct designer *designer = context;
     pthread_mutex_lock(&designer->lock);
-    struct build_progress *progress = &designer->progress;
-    *progress = (struct build_progress){
-        .number = progress->number + (done == 0), .done = done, .total = total};
+    designer->progress = (struct build_progress){
+        .number = designer->progress.number + (done == 0), .done = done, .total = total};
     pthread_mutex_unlock(&designer->lock);
     eventfd_write(designer->wake_fd, 1);
 }
@@ -437,9 +436,11 @@ bool designer_take(struct designer *designer, bool is_fading, struct design *ret
 {
     pthread_mutex_lock(&designer->lock);
     const bool is_taken = handover_take(&designer->handover, is_fading, ret);
-    const uint64_t fade_serial = designer->fade_serial;
-    if (!is_taken && !is_fading && fade_serial != 0 && fade_serial == designer->wanted.serial &&
-        fade_serial == designer->handover.taken_serial) { /* the fade has ended */
+    const uint64_t serial = designer->handover.taken_serial;
+    const bool is_settled = !is_taken && !is_fading && serial == designer->wanted.serial;
+    if (is_settled &&
+        ((serial != 0 && serial == designer->fade_serial) || /* the fade has ended */
+         handover_has_better_load(&designer->handover, designer->builder.options.loads))) {
         designer->fade_serial = designer->done_serial = 0;
         pthread_cond_signal(&designer->change);
     }
@@ -459,9 +460,8 @@ void designer_return_engine(struct designer *designer, struct engine *engine, bo
 int designer_tune(struct designer *designer, bool exhaustive, struct error *why)
 {
     pthread_mutex_lock(&designer->lock);
-    int r = tuning_begin(&designer->tuning, exhaustive, why);
-    if (r == 0)
-        pthread_cond_signal(&designer->change);
+    const int r = tuning_begin(&designer->tuning, exhaustive, why);
+    pthread_cond_signal(&designer->change);
     pthread_mutex_unlock(&designer->lock);
     return r;
 }

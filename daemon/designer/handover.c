@@ -77,6 +77,15 @@ bool handover_take(struct handover *handover, bool is_fading, struct design *ret
     return true;
 }
 
+bool handover_has_better_load(struct handover *handover, struct engine_loads *loads)
+{
+    const unsigned changes = loads != NULL ? engine_loads_changes(loads) : 0;
+    if (handover->borrowed == NULL || changes == handover->load_changes)
+        return false;
+    handover->load_changes = changes;
+    return engine_has_better_load(handover->borrowed);
+}
+
 void handover_return(struct handover *handover, struct engine *engine)
 {
     handover_add_closing(handover, engine);

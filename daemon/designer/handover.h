@@ -39,6 +39,7 @@ struct handover {
     struct filter_chain chain; /* the chain that was designed */
 
     struct engine *borrowed; /* the newest engine that the camera's thread has; NULL: none */
+    unsigned load_changes;   /* engine_loads_changes when it was last compared with others */
     /* The chain that was taken last, and its response's other properties. */
     struct filter_chain taken_chain;
     enum view_kind taken_view;
@@ -61,6 +62,11 @@ bool handover_take(struct handover *handover, bool is_fading, struct design *ret
 
 /* Discards what waits to be applied; a failure still has to be reported. */
 void handover_drop(struct handover *handover);
+
+/* Returns whether the borrowed engine would share another load now (engine_has_better_load), if
+ * anything has changed since the last call. loads: NULL: it shares none. The camera's thread only.
+ */
+bool handover_has_better_load(struct handover *handover, struct engine_loads *loads);
 
 /* Takes an engine back. */
 void handover_return(struct handover *handover, struct engine *engine);

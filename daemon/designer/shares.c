@@ -1,16 +1,61 @@
 #include "designer/shares.h"
 
+#include <errno.h>
 #include <stddef.h>
 
-void memory_shares_init(struct memory_shares *ret)
+int memory_shares_init(struct memory_shares *ret, const struct config *config, struct error *why)
 {
+    uint32_t sizes[CONFIG_MAX_OUTPUTS][2];
+    const unsigned count = config_output_count(config);
     *ret = (struct memory_shares){.built = {{0, 0}}};
     pthread_mutex_init(&ret->lock, NULL);
+    if (count == 1)
+        return 0;
+    sizes[0][0] = config->output.width;
+    sizes[0][1] = config->output.height;
+    for (unsigned i = 1; i < count; i++) {
+        sizes[i][0] = config->outputs.output[i - 1].width;
+        sizes[i][1] = config->outputs.output[i - 1].height;
+    }
+    return engine_loads_create(&ret->loads, sizes, count, why);
 }
 
 void memory_shares_finish(struct memory_shares *shares)
 {
+    gpu_device_close(shares->device);
+    engine_loads_destroy(shares->loads);
     pthread_mutex_destroy(&shares->lock);
+}
+
+int memory_share_open_device(const struct memory_share *share, const char *selector,
+                             struct gpu_device **ret, struct error *why)
+{
+    struct memory_shares *shares = share->shares;
+    int r = 0;
+    if (shares == NULL || shares->loads == NULL)
+        return gpu_device_open(ret, selector, why);
+    pthread_mutex_lock(&shares->lock);
+    if (shares->device == NULL)
+        r = gpu_device_open(&shares->device, selector, why);
+    struct gpu_device *twin = r == 0 ? gpu_device_twin(shares->device) : NULL;
+    pthread_mutex_unlock(&shares->lock);
+    if (r == 0 && twin == NULL)
+        return error_set(why, ENOMEM, "out of memory while opening the OpenCL device");
+    *ret = twin;
+    return r;
+}
+
+void memory_share_forget_device(const struct memory_share *share, const struct gpu_device *failed)
+{
+    struct memory_shares *shares = share->shares;
+    if (shares == NULL || shares->loads == NULL)
+        return;
+    pthread_mutex_lock(&shares->lock);
+    if (shares->device != NULL && gpu_device_is_twin(shares->device, failed)) {
+        gpu_device_close(shares->device);
+        shares->device = NULL;
+    }
+    pthread_mutex_unlock(&shares->lock);
 }
 
 int memory_share_check(const struct memory_share *share, const struct budget *budget,

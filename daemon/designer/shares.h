@@ -1,7 +1,8 @@
-/* What the outputs of a camera take of one budget of memory. Each has a designer of its own, and
- * none may build an engine that does not fit beside what the others have.
+/* What the designers of a camera's outputs share. Each builds engines of its own, and none may
+ * build one that does not fit into the budget of memory beside what the others have. Their engines
+ * are on one device, so that they can share loads (engine/load.h).
  *
- * Threads: any. */
+ * Threads: any, but for init and finish. */
 #ifndef FFTD_DESIGNER_SHARES_H
 #define FFTD_DESIGNER_SHARES_H
 
@@ -9,11 +10,15 @@
 
 #include "config/config.h"
 #include "core/budget.h"
+#include "engine/engine.h"
+#include "gpu/device.h"
 
 struct memory_shares {
     pthread_mutex_t lock;
     struct budget_use built[CONFIG_MAX_OUTPUTS];    /* what is in use */
     struct budget_use reserved[CONFIG_MAX_OUTPUTS]; /* that, or what is to replace it */
+    struct engine_loads *loads;                     /* NULL: there is one output only */
+    struct gpu_device *device; /* opened last, for engines that share loads; NULL: none */
 };
 
 /* One output's place among them. shares NULL: the output is alone. */
@@ -22,8 +27,17 @@ struct memory_share {
     unsigned output;
 };
 
-void memory_shares_init(struct memory_shares *ret);
+/* -ENOMEM; then it has to be finished, too. Engines must be destroyed before it is finished. */
+int memory_shares_init(struct memory_shares *ret, const struct config *config, struct error *why);
 void memory_shares_finish(struct memory_shares *shares);
+
+/* Opens the device for an output's engines: the one that another output has opened, unless it has
+ * failed since. The caller closes what it gets. */
+int memory_share_open_device(const struct memory_share *share, const char *selector,
+                             struct gpu_device **ret, struct error *why);
+
+/* A device has failed, and is opened again for those who ask from now on. */
+void memory_share_forget_device(const struct memory_share *share, const struct gpu_device *failed);
 
 /* Checks a need of this output beside what the others take; reserves it if that is wanted. Errors
  * as budget_check, with a part "other outputs". */

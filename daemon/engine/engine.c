@@ -23,6 +23,12 @@ static int clear(struct slot *slot, cl_mem buffer, struct error *why)
     return code == CL_SUCCESS ? 0 : opencl_fail(why, code, "clEnqueueFillBuffer");
 }
 
+/* Engines whose components all have loads never upload. */
+static size_t upload_bytes(const struct engine *engine)
+{
+    return engine_uploads(engine) ? engine->source_bytes : 1;
+}
+
 static int make_slot(struct slot *slot, struct engine *engine, struct error *why)
 {
     const bool unified = engine->device->unified_memory;
@@ -30,16 +36,12 @@ static int make_slot(struct slot *slot, struct engine *engine, struct error *why
     slot->engine = engine;
     int r = opencl_make_queue(&slot->queue, engine->device, CL_QUEUE_PROFILING_ENABLE, why);
     if (r == 0)
-        r = opencl_make_buffer(&slot->in, engine->device->context, CL_MEM_READ_ONLY | host,
-                               engine->source_bytes, NULL, why);
+        r = upload_init(&slot->upload, engine->device, slot->queue, upload_bytes(engine), why);
     if (r == 0)
         r = opencl_make_buffer(&slot->out, engine->device->context, CL_MEM_READ_WRITE | host,
                                engine->frame_bytes, NULL, why);
     if (r == 0)
         r = clear(slot, slot->out, why);
-    if (r == 0 && !unified)
-        r = opencl_make_pinned(&slot->host_in, &slot->host_in_at, engine->device->context,
-                               slot->queue, CL_MAP_WRITE, engine->source_bytes, why);
     if (r == 0 && !unified)
         r = opencl_make_pinned(&slot->host_out, &slot->host_out_at, engine->device->context,
                                slot->queue, CL_MAP_READ, engine->frame_bytes, why);
@@ -52,13 +54,12 @@ static void release_slot(struct slot *slot)
 {
     if (slot->queue == NULL)
         return;
-    if (slot->host_in_at != NULL)
-        clEnqueueUnmapMemObject(slot->queue, slot->host_in, slot->host_in_at, 0, NULL, NULL);
     if (slot->host_out_at != NULL)
         clEnqueueUnmapMemObject(slot->queue, slot->host_out, slot->host_out_at, 0, NULL, NULL);
     clFinish(slot->queue);
     engine_destroy_frame(slot);
-    const cl_mem buffers[] = {slot->in, slot->out, slot->host_in, slot->host_out};
+    upload_finish(&slot->upload);
+    const cl_mem buffers[] = {slot->out, slot->host_out};
     for (size_t i = 0; i < sizeof buffers / sizeof buffers[0]; i++)
         opencl_release_buffer(buffers[i]);
     clReleaseCommandQueue(slot->queue);
@@ -123,17 +124,19 @@ static void describe(struct engine *engine)
     const struct plan *plan = transform_plan(transform);
     const struct transform_tuning *tuning = transform_tuning(transform);
     const struct step_cost cost = engine_cost(engine);
-    char form[64], reach[40], needs[128];
+    char form[64], reach[40], needs[128], load[24] = "";
     recipe_describe(&c->recipe, needs, sizeof needs);
     transform_describe(transform, form, sizeof form);
     snprintf(reach, sizeof reach, ", for filters up to %u pixels", c->recipe.reach.radius);
+    if (c->use.load != NULL)
+        snprintf(load, sizeof load, ", load %u", load_number(c->use.load));
     snprintf(engine->description, sizeof engine->description,
              "%s%s, %ux%u in %ux%u, %u dispatches, %.1f bytes a pixel, lanes %u, "
-             "groups %u and %u%s, %s",
+             "groups %u and %u%s%s, %s",
              form, taps_reach_is_far(c->recipe.reach) ? "" : reach, plan->width, plan->height,
              plan->x.length, plan->y.length, cost.dispatches,
              cost.bytes / plan->width / plan->height, tuning->lanes, tuning->column_group,
-             tuning->row_group, needs, engine_is_tuned(engine) ? "tuned" : "not tuned");
+             tuning->row_group, needs, load, engine_is_tuned(engine) ? "tuned" : "not tuned");
 }
 
 /* Whether the result has every byte of the frame if nothing changes it. Kernels keep 10 and 12 bits
@@ -244,6 +247,14 @@ const char *engine_warning(const struct engine *engine)
 const struct gpu_device *engine_device(const struct engine *engine)
 {
     return engine->device;
+}
+
+bool engine_has_better_load(const struct engine *engine)
+{
+    bool has = false;
+    for (unsigned i = 0; i < engine->component_count; i++)
+        has |= load_has_better(&engine->component[i]);
+    return has;
 }
 
 double engine_support(const struct engine *engine)

@@ -75,6 +75,22 @@ int engine_create(struct engine **ret, struct gpu_device *device, const struct f
 /* Waits for the device and drops frames in flight. NULL is allowed. */
 void engine_destroy(struct engine *engine);
 
+/* The loads that the engines of a camera's outputs share (options->loads; engine/load.h): what all
+ * of them would do for a frame alike is done once. Engines share loads if they are on devices of
+ * one context (gpu_device_twin). `sizes`: those of the results that are smaller than captured
+ * frames; a width of 0 does not count. All engines must be destroyed before. */
+#define ENGINE_MAX_LOAD_SIZES 16
+int engine_loads_create(struct engine_loads **ret, const uint32_t (*sizes)[2], unsigned count,
+                        struct error *why);
+void engine_loads_destroy(struct engine_loads *loads);
+
+/* Goes up whenever engines join loads or leave them. */
+unsigned engine_loads_changes(struct engine_loads *loads);
+
+/* Whether an engine like this one would share a load with an output of a lower number, which was
+ * not there when this one was created. Any thread. */
+bool engine_has_better_load(const struct engine *engine);
+
 /* "fused float, rows first, 640x480 in 672x512, 3 dispatches ..." */
 const char *engine_description(const struct engine *engine);
 
@@ -179,6 +195,8 @@ struct engine_job {
                         the padded size, for an engine with options->recipe.shifts; 0: it is not */
     struct view_mark mark[VIEW_MAX_MARKS]; /* drawn into a VIEW_PEAKS */
     unsigned mark_count;
+    uint64_t number; /* of the captured frame, from which engines with options->loads know that they
+                        were given the same one; 0: it is loaded for this engine alone */
     bool is_dispatched; /* it goes through the device even if nothing changes it, because kernels
                            are to be measured or loaded */
     void *tag;          /* returned with the result */

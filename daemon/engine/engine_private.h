@@ -11,7 +11,9 @@
 #include "core/clock.h"
 #include "engine/engine.h"
 #include "engine/factor.h"
+#include "engine/load.h"
 #include "engine/step.h"
+#include "engine/upload.h"
 #include "gpu/device_private.h"
 #include "transform/transform.h"
 #include "transform/tuner.h"
@@ -32,6 +34,7 @@ struct component {
         struct transform_response data; /* for new frames */
     } step[ENGINE_MAX_STEPS];           /* in the order of engine_steps */
     unsigned response_step; /* the index of the one that filters: its data is the response */
+    struct load_use use;    /* of a load that other engines may use */
 };
 
 /* The part of the step that filters, of whose plan others need to know. */
@@ -46,18 +49,18 @@ struct step_times {
 };
 
 /* A frame in flight. Each slot has its own in-order queue, so that the device can overlap frames.
- * With unified memory the host maps `in` and `out`; otherwise it copies through pinned memory.
+ * With unified memory the host maps `out`; otherwise it copies through pinned memory.
  * (fields: the device's and the host's memory of a frame, its commands, its job and result.) */
 struct slot {
     struct engine *engine;
     cl_command_queue queue;
     void *frame[MAX_COMPONENTS][ENGINE_MAX_STEPS];
     struct step_times time[MAX_COMPONENTS][ENGINE_MAX_STEPS];
-    cl_mem in, out; /* read and written by kernels; `in` is unused for frames that are read where
-                       they are */
-    cl_mem host_in, host_out; /* pinned memory; NULL on unified memory */
-    cl_mem sent; /* keeps the memory from which the frame is sent; NULL: the slot's own */
-    void *host_in_at, *host_out_at;
+    struct upload upload;                   /* unused if every component has a load */
+    struct load_slot *load[MAX_COMPONENTS]; /* NULL: none */
+    cl_mem out;                             /* written by kernels */
+    cl_mem host_out;                        /* pinned memory; NULL on unified memory */
+    void *host_out_at;
     void *mapped_out; /* the result, if the host has it elsewhere than at host_out_at */
     cl_event first, last, done;
     cl_event dispatch[MAX_COMPONENTS * TRANSFORM_MAX_DISPATCHES]; /* if they are timed one by one */
@@ -140,6 +143,15 @@ int engine_describe_frames(struct engine *ret, struct gpu_device *device,
 
 /* Lists the components that are filtered, without their steps. */
 void engine_list_components(struct engine *engine, double support_px);
+
+/* Whether frames are uploaded for this engine alone: not if all its components have loads. */
+static inline bool engine_uploads(const struct engine *engine)
+{
+    bool uploads = false;
+    for (unsigned i = 0; i < engine->component_count; i++)
+        uploads |= engine->component[i].use.load == NULL;
+    return uploads;
+}
 
 /* Plans and builds every component. */
 int engine_make_components(struct engine *engine, double support_px, const char *cache_dir,

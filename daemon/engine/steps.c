@@ -64,6 +64,7 @@ void component_release(struct component *component)
         if (step->part != NULL)
             engine_steps[i]->destroy(step->part);
     }
+    load_leave(&component->use);
 }
 
 /* ---- compiling ---- */
@@ -75,17 +76,36 @@ static unsigned count_missing(const struct component *component, unsigned step)
                                                                : 0;
 }
 
+/* Compiles the load before the steps that use it. Returns how many programs were missing. */
+static int build_load(struct component *component, const char *cache_dir, struct error *why)
+{
+    struct load *load = component->use.load;
+    return load == NULL ? 0 : load_build(load, cache_dir, &component->engine->warning, why);
+}
+
+static unsigned missing_of_load(const struct component *component)
+{
+    return component->use.load == NULL ? 0 : load_missing(component->use.load);
+}
+
 int engine_build_steps(struct engine *engine, const char *cache_dir,
                        const struct engine_observer *observer, struct error *why)
 {
     unsigned total = 0, done = 0;
-    for (unsigned i = 0; i < engine->component_count; i++)
+    for (unsigned i = 0; i < engine->component_count; i++) {
+        total += missing_of_load(&engine->component[i]);
         for (unsigned k = 0; engine_steps[k] != NULL; k++)
             total += count_missing(&engine->component[i], k);
+    }
     const bool report = total > 0 && observer != NULL && observer->on_build != NULL;
     if (report)
         observer->on_build(observer->context, 0, total);
-    for (unsigned i = 0; i < engine->component_count; i++)
+    for (unsigned i = 0; i < engine->component_count; i++) {
+        const unsigned missing_before = missing_of_load(&engine->component[i]);
+        const int built = build_load(&engine->component[i], cache_dir, why);
+        if (built < 0)
+            return built;
+        done += missing_before;
         for (unsigned k = 0; engine_steps[k] != NULL; k++) {
             void *part = engine->component[i].step[k].part;
             const unsigned missing = count_missing(&engine->component[i], k);
@@ -98,6 +118,7 @@ int engine_build_steps(struct engine *engine, const char *cache_dir,
             if (report && missing > 0)
                 observer->on_build(observer->context, done, total);
         }
+    }
     return 0;
 }
 
@@ -129,14 +150,20 @@ void engine_destroy_frame(struct slot *slot)
 struct step_cost engine_cost(const struct engine *engine)
 {
     struct step_cost cost = {0, 0};
-    for (unsigned i = 0; i < engine->component_count; i++)
+    for (unsigned i = 0; i < engine->component_count; i++) {
+        const struct component *component = &engine->component[i];
+        if (component->use.load != NULL) {
+            const struct transform *load = load_transform(component->use.load);
+            cost.dispatches += transform_dispatches(load);
+            cost.bytes += transform_traffic(load);
+        }
         for (unsigned k = 0; engine_steps[k] != NULL; k++) {
-            const struct component *component = &engine->component[i];
             if (!component_has(component, k) || engine_steps[k]->cost == NULL)
                 continue;
             const struct step_cost part = engine_steps[k]->cost(component->step[k].part);
             cost.dispatches += part.dispatches;
             cost.bytes += part.bytes;
         }
+    }
     return cost;
 }

@@ -24,73 +24,19 @@ static void account_memory(struct slot *slot, enum overhead_step step)
     slot_account(slot, slot->engine->device->unified_memory ? step : OVERHEAD_ENQUEUE);
 }
 
-static void copy_rows(uint8_t *to, size_t to_stride, const uint8_t *from, size_t from_stride,
-                      size_t row_bytes, unsigned rows)
-{
-    if (to_stride == from_stride && to_stride == row_bytes) {
-        memcpy(to, from, row_bytes * rows);
-        return;
-    }
-    for (unsigned i = 0; i < rows; i++)
-        memcpy(to + i * to_stride, from + i * from_stride, row_bytes);
-}
-
-/* Copies planes first .. end - 1 of the input into a frame with the layout of the format. Returns
- * the number of bytes. */
-static uint64_t take_planes(const struct fftd_format *format, const struct engine_job *job,
-                            uint8_t *frame, unsigned first, unsigned end)
-{
-    uint64_t bytes = 0;
-    for (unsigned i = first; i < end; i++) {
-        const struct fftd_plane *plane = &format->plane[i];
-        copy_rows(frame + plane->offset, plane->stride, job->in[i], job->in_stride[i],
-                  plane->row_bytes, plane->rows);
-        bytes += (uint64_t)plane->row_bytes * plane->rows;
-    }
-    return bytes;
-}
-
 /* Copies the planes that are not filtered into the result. Beside a view they are neutral. Returns
  * the number of bytes that were copied. */
 static uint64_t pass_planes(const struct engine *engine, const struct engine_job *job)
 {
     const struct fftd_format *format = &engine->format;
     if (engine->options.recipe.view == VIEW_PICTURE)
-        return take_planes(format, job, job->out, engine->filtered_planes, format->plane_count);
+        return upload_copy_planes(
+            &(struct upload_planes){format, engine->filtered_planes, format->plane_count}, job,
+            job->out);
     for (unsigned i = engine->filtered_planes; i < format->plane_count; i++)
         memset(job->out + format->plane[i].offset, NEUTRAL_CHROMA,
                (size_t)format->plane[i].stride * format->plane[i].rows);
     return 0;
-}
-
-/* Uploads the planes to be filtered and returns the buffer that kernels read. The slot's queue must
- * be empty, because the map blocks. */
-static int upload_frame(struct slot *slot, const struct engine_job *job, cl_mem *ret,
-                        struct error *why)
-{
-    struct engine *engine = slot->engine;
-    cl_int code;
-    *ret = slot->in;
-    if (job->memory != NULL)
-        return engine_memory_lend(job->memory, job->frame, slot->queue, &slot->sent, ret, why);
-    if (!engine->device->unified_memory) {
-        slot->result.copies.in_bytes =
-            take_planes(&engine->source, job, slot->host_in_at, 0, engine->filtered_planes);
-        slot_account(slot, OVERHEAD_COPY);
-        code = clEnqueueWriteBuffer(slot->queue, slot->in, CL_FALSE, 0, engine->source_bytes,
-                                    slot->host_in_at, 0, NULL, NULL);
-        return code == CL_SUCCESS ? 0 : opencl_fail(why, code, "clEnqueueWriteBuffer");
-    }
-    uint8_t *at = clEnqueueMapBuffer(slot->queue, slot->in, CL_TRUE, CL_MAP_WRITE_INVALIDATE_REGION,
-                                     0, engine->source_bytes, 0, NULL, NULL, &code);
-    if (code != CL_SUCCESS)
-        return opencl_fail(why, code, "clEnqueueMapBuffer");
-    slot_account(slot, OVERHEAD_MAP);
-    slot->result.copies.in_bytes =
-        take_planes(&engine->source, job, at, 0, engine->filtered_planes);
-    slot_account(slot, OVERHEAD_COPY);
-    code = clEnqueueUnmapMemObject(slot->queue, slot->in, at, 0, NULL, NULL);
-    return code == CL_SUCCESS ? 0 : opencl_fail(why, code, "clEnqueueUnmapMemObject");
 }
 
 /* Enqueues one step of a component. Its events are kept if its time is measured, or if it is the
@@ -122,9 +68,43 @@ static int enqueue_step(struct slot *slot, unsigned component, unsigned step, bo
     return r;
 }
 
+/* Has the components' loads load the frame, and sets what the kernels of each of them read. */
+static int take_loads(struct slot *slot, struct transform_buffers ret[MAX_COMPONENTS],
+                      struct error *why)
+{
+    struct engine *engine = slot->engine;
+    int r = 0;
+    for (unsigned i = 0; i < engine->component_count && r == 0; i++) {
+        struct component *c = &engine->component[i];
+        const uint32_t band = c->step[c->response_step].data.band;
+        if (c->use.load != NULL)
+            r = load_take(&slot->load[i], &c->use, slot,
+                          engine->filter.fade == NULL ? band : load_wider(band, c->use.band),
+                          &ret[i].image, &ret[i].spectrum, why);
+    }
+    return r;
+}
+
+/* Gives the device the planes to be filtered, for which a load may have done that. */
+static int upload(struct slot *slot, struct transform_buffers ret[MAX_COMPONENTS],
+                  struct error *why)
+{
+    struct engine *engine = slot->engine;
+    const struct upload_planes planes = {&engine->source, 0, engine->filtered_planes};
+    cl_mem image = NULL;
+    int r = take_loads(slot, ret, why);
+    if (r == 0 && engine_uploads(engine))
+        r = upload_frame(&slot->upload, &planes, slot, &image, why);
+    for (unsigned i = 0; i < engine->component_count; i++)
+        if (slot->load[i] == NULL)
+            ret[i].image = image;
+    return r;
+}
+
 /* With an output, the result is stored there if the device can. *ret_stores: whether a dispatch
  * that stores a part of the result was enqueued, on failure too. */
-static int run_kernels(struct slot *slot, cl_mem image, bool *ret_stores, struct error *why)
+static int run_kernels(struct slot *slot, struct transform_buffers of[MAX_COMPONENTS],
+                       bool *ret_stores, struct error *why)
 {
     const struct engine_job *job = &slot->job;
     struct engine *engine = slot->engine;
@@ -136,12 +116,13 @@ static int run_kernels(struct slot *slot, cl_mem image, bool *ret_stores, struct
         return r;
     account_memory(slot, OVERHEAD_UNMAP);
     const bool is_timed = engine->waiter.submitted % TIMED_FRAMES == TIMED_FRAMES - 1;
-    engine->filter.fade = fade_next(engine->filter.fade);
     slot->result.blended = engine->filter.fade != NULL;
     for (unsigned i = 0; i < engine->component_count; i++) {
         const struct component *c = &engine->component[i];
-        struct transform_buffers buffers = {
-            .image = image, .result = result, .response = c->step[c->response_step].data};
+        struct transform_buffers buffers = {.image = of[i].image,
+                                            .spectrum = of[i].spectrum,
+                                            .result = result,
+                                            .response = c->step[c->response_step].data};
         for (unsigned k = 0; engine_steps[k] != NULL && r == 0; k++)
             if (component_has(c, k))
                 r = enqueue_step(slot, i, k, is_timed, &buffers, why);
@@ -213,8 +194,9 @@ static void pass_frame(struct slot *slot)
     const bool is_same = engine->filter.is_none;
     if (!is_same)
         multiply_plane(engine, &slot->job);
-    slot->result.copies.passed_bytes = take_planes(&engine->format, &slot->job, slot->job.out,
-                                                   is_same ? 0 : 1, engine->format.plane_count);
+    const struct upload_planes planes = {&engine->format, is_same ? 0 : 1,
+                                         engine->format.plane_count};
+    slot->result.copies.passed_bytes = upload_copy_planes(&planes, &slot->job, slot->job.out);
     slot_account(slot, OVERHEAD_COPY);
     slot->passed = true;
     slot->job.memory = NULL;
@@ -289,10 +271,13 @@ static void give_back_output(struct slot *slot)
 /* Releases the references of a finished frame to memory that does not belong to the engine. */
 static void drop_borrowed(struct slot *slot)
 {
-    if (slot->job.memory != NULL && slot->sent == NULL)
+    if (slot->job.memory != NULL && slot->upload.sent == NULL)
         drop(slot, true);
-    opencl_release_buffer(slot->sent);
-    slot->sent = NULL;
+    upload_release(&slot->upload);
+    for (unsigned i = 0; i < MAX_COMPONENTS; i++) {
+        load_give_back(slot->load[i]);
+        slot->load[i] = NULL;
+    }
     give_back_output(slot);
 }
 
@@ -345,15 +330,16 @@ int engine_submit(struct engine *engine, const struct engine_job *job, struct er
         engine_output_take(job->output, job->output_frame);
     slot->result.copies.passed_bytes = pass_planes(engine, job);
     slot_account(slot, OVERHEAD_COPY);
-    cl_mem image;
+    struct transform_buffers buffers[MAX_COMPONENTS] = {{.image = NULL}};
     bool stores = false;
-    r = upload_frame(slot, job, &image, why);
+    engine->filter.fade = fade_next(engine->filter.fade);
+    r = upload(slot, buffers, why);
     account_memory(slot, OVERHEAD_UNMAP);
     slot->result.submitted_ns = slot->accounted_ns;
     slot->result.upload_ns = slot->result.submitted_ns - begun_ns;
     if (r == 0)
-        r = run_kernels(slot, image, &stores, why);
-    if (r == 0 && job->memory != NULL)
+        r = run_kernels(slot, buffers, &stores, why);
+    if (r == 0 && job->memory != NULL && engine_uploads(engine))
         r = engine_memory_return(job->memory, job->frame, slot->queue, why);
     if (r == 0)
         r = fetch_result(slot, why);

@@ -34,9 +34,17 @@ int component_sketch(struct transform **ret, struct component *component, const 
 static int prepare(void **ret_part, struct component *component, const char *cache_dir,
                    struct error *why)
 {
-    struct transform *transform = NULL;
-    const int r = component_sketch(&transform, component, cache_dir, why);
+    struct transform *transform = NULL, *result;
+    int r = component_sketch(&transform, component, cache_dir, why);
     *ret_part = transform;
+    if (r == 0 && load_is_shared(component, transform)) {
+        r = load_join(&result, component, transform, cache_dir, why);
+        if (r == 0) {
+            transform_destroy(transform);
+            *ret_part = transform = result;
+        } else if (r == -ERANGE || r == -EINVAL)
+            r = 0; /* it has a load of its own */
+    }
     return r < 0 ? r : transform_equip(transform, cache_dir, &component->engine->warning, why);
 }
 
@@ -118,6 +126,23 @@ static struct step_cost cost(const void *part)
     return (struct step_cost){transform_dispatches(part), transform_traffic(part)};
 }
 
+/* What a load takes that no other engine uses. */
+static void add_load(struct step_memory *ret, const struct component *component,
+                     const struct transform *own)
+{
+    const uint64_t frame = component->engine->source_bytes;
+    struct transform *load, *result;
+    if (!load_is_shared(component, own) || load_sketch(&load, &result, component, own) < 0)
+        return;
+    ret->part.device = transform_part_bytes(load) + transform_part_bytes(result);
+    ret->frame.device = transform_frame_bytes(load) + transform_frame_bytes(result) +
+                        (component->engine->device->unified_memory ? 0 : frame);
+    ret->frame.pinned = frame;
+    ret->data = transform_response_bytes(result);
+    transform_destroy(result);
+    transform_destroy(load);
+}
+
 static struct step_memory memory(const struct component *component,
                                  const struct filter_chain *chain)
 {
@@ -126,10 +151,12 @@ static struct step_memory memory(const struct component *component,
     const uint64_t making = transform_making_bytes(transform);
     const uint64_t filling =
         response + transform_filling_bytes(transform, chain, component->sub_x, component->sub_y);
-    return (struct step_memory){.part.device = transform_part_bytes(transform),
-                                .frame.device = transform_frame_bytes(transform),
-                                .data = response,
-                                .scratch = making > filling ? making : filling};
+    struct step_memory ret = {.part.device = transform_part_bytes(transform),
+                              .frame.device = transform_frame_bytes(transform),
+                              .data = response,
+                              .scratch = making > filling ? making : filling};
+    add_load(&ret, component, transform);
+    return ret;
 }
 
 const struct step step_transform = {.name = "transform",

@@ -323,6 +323,21 @@ struct gpu_device *gpu_device_outline(const struct gpu_device *device)
     return outline;
 }
 
+struct gpu_device *gpu_device_twin(const struct gpu_device *device)
+{
+    struct gpu_device *twin = gpu_device_outline(device);
+    if (twin == NULL)
+        return NULL;
+    twin->context = device->context;
+    clRetainContext(twin->context);
+    return twin;
+}
+
+bool gpu_device_is_twin(const struct gpu_device *a, const struct gpu_device *b)
+{
+    return a->context == b->context;
+}
+
 uint64_t gpu_device_bytes(const struct gpu_device *device)
 {
     return device->global_bytes;

@@ -21,6 +21,11 @@ void gpu_device_close(struct gpu_device *device);
  */
 struct gpu_device *gpu_device_outline(const struct gpu_device *device);
 
+/* Returns a device with the same context, for another thread: a gpu_device may be used by one that
+ * builds at a time, a context by all. NULL: out of memory. */
+struct gpu_device *gpu_device_twin(const struct gpu_device *device);
+bool gpu_device_is_twin(const struct gpu_device *a, const struct gpu_device *b);
+
 /* "pthread-cpu (Portable Computing Language, OpenCL 2.0 pocl)", for logs and tables. */
 const char *gpu_device_name(const struct gpu_device *device);
 

@@ -14,6 +14,8 @@
 enum engine_technique { ENGINE_AUTO, ENGINE_FUSED, ENGINE_STAGED, ENGINE_DIRECT, ENGINE_TILES };
 enum engine_tune { ENGINE_TUNE_OFF, ENGINE_TUNE_AUTO, ENGINE_TUNE_EXHAUSTIVE };
 
+struct engine_loads; /* engine/engine.h */
+
 struct engine_options {
     struct recipe recipe; /* the configuration has its settings, and recipe_of what a chain needs */
     enum engine_technique technique;
@@ -22,6 +24,10 @@ struct engine_options {
     double border_value; /* PLAN_CONSTANT: sample value outside the image, 0 .. 1 of full scale */
     int margin;          /* pixels added to each axis at least; -1: from the filter's support */
     unsigned in_flight;  /* frames in flight at once, 1 .. ENGINE_MAX_IN_FLIGHT */
+    /* The loads that engines of a camera share, and the number of the engine's output among them.
+     * NULL: the engine loads frames for itself. */
+    struct engine_loads *loads;
+    unsigned output;
 };
 
 #define ENGINE_MAX_IN_FLIGHT 3

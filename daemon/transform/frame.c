@@ -146,6 +146,11 @@ void transform_frame_destroy(struct transform_frame *frame)
     free(frame);
 }
 
+cl_mem transform_frame_spectrum(const struct transform_frame *frame)
+{
+    return frame->buffer[ARGUMENT_SPECTRUM];
+}
+
 /* A kernel's argument does not keep a buffer alive. */
 void transform_frame_drop(struct transform_frame *frame, bool image)
 {
@@ -162,7 +167,8 @@ int transform_frame_bind(struct transform_frame *frame, const struct transform_b
                             [ARGUMENT_RESPONSE] = buffers->response.numbers,
                             [ARGUMENT_CORRECTION] = buffers->correction,
                             [ARGUMENT_CALIBRATION] = buffers->calibration,
-                            [ARGUMENT_DENOISED] = buffers->denoised};
+                            [ARGUMENT_DENOISED] = buffers->denoised,
+                            [ARGUMENT_LARGER] = buffers->spectrum};
     int r = bind_band(frame, buffers->response.band, why);
     for (unsigned i = 0; r == 0 && i < sizeof bound / sizeof bound[0]; i++)
         if (bound[i] != NULL)

@@ -64,12 +64,14 @@ static int fit_local_memory(struct transform *transform, struct error *why)
 }
 
 /* Reduces the lines of the dispatch in the middle until those of the larger transform fit beside
- * those of the smaller picture (fused_larger.cl). Those along the other axis are shorter than the
- * larger transform's, which fit. */
-static int fit_smaller(struct transform *transform, struct error *why)
+ * those of a smaller picture (fused_larger.cl). Those along the other axis are shorter than the
+ * larger transform's, which fit, and so do those of a result of the same size. */
+static int fit_result(struct transform *transform, struct error *why)
 {
     struct transform_tuning *tuning = &transform->tuning;
-    transform_choose_plan(transform, why);
+    const int r = transform_choose_plan(transform, why);
+    if (r < 0 || !transform_is_smaller(transform))
+        return r;
     const bool along_rows = plan_second(&transform->plan) == &transform->plan.x;
     unsigned *lines = along_rows ? &tuning->rows : &tuning->columns;
     *(along_rows ? &tuning->rows_held : &tuning->columns_held) = false;
@@ -97,7 +99,7 @@ static int fit(struct transform *transform, struct error *why)
 {
     struct transform_tuning *tuning = &transform->tuning;
     if (transform->larger != NULL)
-        return fit_smaller(transform, why);
+        return fit_result(transform, why);
     if (tuning->lanes > 1) {
         tuning->columns_held = tuning->rows_held = false;
         tuning->order = PLAN_COLUMNS_FIRST;
@@ -237,18 +239,18 @@ static void add_fused(struct transform *transform, struct dispatch dispatch, siz
     transform_add_dispatch(transform, dispatch);
 }
 
-/* The dispatch in the middle of a smaller picture has the arguments of another one behind those of
- * the larger transform. */
-static struct dispatch smaller_middle(const struct transform *transform,
-                                      const struct dispatch *middle)
+/* The dispatch in the middle has the arguments of another one behind those of the transform whose
+ * spectrum it reads. */
+static struct dispatch middle_of_result(const struct transform *transform,
+                                        const struct dispatch *middle)
 {
     const struct line_layout lines = transform_larger_lines(transform);
     const struct argument larger[] = {
         ARGUMENT(LARGER), ARGUMENT_OF_TABLE(transform->origins), ARGUMENT_OF_TABLE(lines.twiddle),
         ARGUMENT_OF_TABLE(transform->crop), ARGUMENT_OF_LOCAL(lines.work_bytes)};
-    const size_t count = sizeof larger / sizeof larger[0];
+    const size_t count = transform_is_smaller(transform) ? sizeof larger / sizeof larger[0] : 1;
     struct dispatch ret = *middle;
-    memcpy(ret.argument, larger, sizeof larger);
+    memcpy(ret.argument, larger, count * sizeof larger[0]);
     memcpy(ret.argument + count, middle->argument, (MAX_ARGUMENTS - count) * sizeof larger[0]);
     return ret;
 }
@@ -290,9 +292,9 @@ static void list_dispatches(struct transform *transform)
     };
     if (transform->larger == NULL)
         add_fused(transform, forward, u.group, divide_up(lines, lanes * u.lines));
-    if (transform->smaller != NULL)
+    if (transform_only_loads(transform))
         return;
-    add_fused(transform, transform->larger != NULL ? smaller_middle(transform, &middle) : middle,
+    add_fused(transform, transform->larger != NULL ? middle_of_result(transform, &middle) : middle,
               v.group, divide_up(pairs, lanes * v.lines));
     if (!view_is_spectrum(transform->tuning.recipe.view))
         add_fused(transform, inverse, u.group, divide_up(lines, lanes * u.lines));
@@ -333,17 +335,17 @@ static void put_source(FILE *out, const struct transform *transform)
 {
     const struct line_layout u = transform_line_layout(transform, plan_first(&transform->plan));
     const struct line_layout v = transform_line_layout(transform, plan_second(&transform->plan));
-    if (transform->larger != NULL)
+    if (transform_is_smaller(transform))
         put_larger(out, transform);
     transform_put_file(out, "fused.cl");
     transform_put_file(out, "transpose.cl");
     transform_put_file(out, "fused_lanes.cl");
     put_fused_axis(out, "u_", &u, "fused_u.cl");
-    if (transform->larger != NULL) {
+    if (transform_is_smaller(transform)) {
         const struct line_layout lines = transform_larger_lines(transform);
         put_fused_axis(out, "l_", &lines, "fused_larger.cl");
     }
-    if (transform->smaller == NULL)
+    if (!transform_only_loads(transform))
         put_fused_axis(out, "v_", &v, "fused_v.cl");
     transform_put_file(out, "fused_kernels.cl");
 }

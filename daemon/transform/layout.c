@@ -94,15 +94,31 @@ struct plan_limits transform_limits(const struct gpu_device *device,
                                 .half = tuning->recipe.precision == RECIPE_HALF};
 }
 
-int transform_choose_plan(struct transform *transform, struct error *why)
+/* In lengths that are in the ratio of both images' sides. */
+static int choose_plan_of_result(struct transform *transform, struct error *why)
 {
-    if (transform->larger != NULL) {
-        const struct transform *larger = transform->larger;
-        const struct plan_limits limits =
-            transform_limits(larger->device, &larger->image, &larger->border, &larger->tuning);
-        plan_smaller(&transform->plan, &larger->plan, &limits);
+    const struct transform *larger = transform->larger;
+    const struct transform_image *image = &transform->image;
+    struct plan_limits limits =
+        transform_limits(larger->device, &larger->image, &larger->border, &larger->tuning);
+    limits.smaller_width = image->width;
+    limits.smaller_height = image->height;
+    if (!transform_is_smaller(transform)) {
+        transform->plan = larger->plan;
         return 0;
     }
+    return plan_smaller(&transform->plan, &larger->plan, &limits) == 0
+               ? 0
+               : error_set(why, EINVAL,
+                           "no lengths of %ux%u are in the ratio of %ux%u to a transform of %ux%u",
+                           image->width, image->height, limits.width, limits.height,
+                           larger->plan.x.length, larger->plan.y.length);
+}
+
+int transform_choose_plan(struct transform *transform, struct error *why)
+{
+    if (transform->larger != NULL)
+        return choose_plan_of_result(transform, why);
     const struct plan_limits limits = transform_limits(transform->device, &transform->image,
                                                        &transform->border, &transform->tuning);
     const int r = plan_choose(&transform->plan, &limits, why);

@@ -228,6 +228,7 @@ static uint32_t search_end(uint32_t need)
 }
 
 #define RANKED 4 /* lengths of an axis that are combined with those of the other */
+_Static_assert(RANKED *RANKED == PLAN_MAX_RANKED, "all combinations are ranked");
 
 struct ranked_axis {
     struct plan_axis axis;
@@ -323,12 +324,12 @@ unsigned plan_rank(struct plan *ret, unsigned max, const struct plan_limits *lim
     return count;
 }
 
-void plan_smaller(struct plan *ret, const struct plan *plan, const struct plan_limits *limits)
+int plan_smaller(struct plan *ret, const struct plan *plan, const struct plan_limits *limits)
 {
     *ret = (struct plan){
         .width = limits->smaller_width, .height = limits->smaller_height, .order = plan->order};
-    make_smaller_axis(&ret->x, plan->x.length, limits, true);
-    make_smaller_axis(&ret->y, plan->y.length, limits, false);
+    const int r = make_smaller_axis(&ret->x, plan->x.length, limits, true);
+    return r < 0 ? r : make_smaller_axis(&ret->y, plan->y.length, limits, false);
 }
 
 int plan_choose(struct plan *ret, const struct plan_limits *limits, struct error *why)

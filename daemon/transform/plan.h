@@ -69,11 +69,13 @@ int plan_choose(struct plan *ret, const struct plan_limits *limits, struct error
  * that have (plan_sides.c). */
 int plan_check_smaller(const struct plan_limits *limits, struct error *why);
 
-/* The plan of the smaller plane that belongs to a plan within these limits. */
-void plan_smaller(struct plan *ret, const struct plan *plan, const struct plan_limits *limits);
+/* The plan of the smaller plane that belongs to a plan with these limits. -EINVAL: it has no
+ * lengths for that plane, and *ret is of no use. */
+int plan_smaller(struct plan *ret, const struct plan *plan, const struct plan_limits *limits);
 
 /* Fills ret with the cheapest padded sizes in the order of their cost, at most `max`. Returns their
- * number. The first one is what plan_choose picks. */
+ * number, which is never more than PLAN_MAX_RANKED. The first one is what plan_choose picks. */
+#define PLAN_MAX_RANKED 16
 unsigned plan_rank(struct plan *ret, unsigned max, const struct plan_limits *limits);
 
 /* What plan_choose minimizes: cycles on Midgard, otherwise work in an arbitrary unit. */

@@ -4,7 +4,7 @@
 
 uint64_t transform_crop_bytes(const struct transform *transform)
 {
-    return transform->larger == NULL
+    return !transform_is_smaller(transform)
                ? 0
                : (uint64_t)plan_pair_count(&transform->plan) * 2 * sizeof(cl_uint) +
                      (uint64_t)plan_second(&transform->larger->plan)->length * sizeof(cl_ushort);
@@ -49,7 +49,7 @@ static int make_places(struct transform *transform, struct error *why)
 
 int transform_make_crop(struct transform *transform, struct error *why)
 {
-    if (transform->larger == NULL)
+    if (!transform_is_smaller(transform))
         return 0;
     const int r = make_origins(transform, why);
     return r < 0 ? r : make_places(transform, why);

@@ -9,76 +9,6 @@
 #include "core/text.h"
 #include "transform/response.h"
 
-const struct technique *const transform_techniques[TRANSFORM_TECHNIQUES] = {
-    [TRANSFORM_FUSED] = &technique_fused,
-    [TRANSFORM_STAGED] = &technique_staged,
-    [TRANSFORM_DIRECT] = &technique_direct,
-    [TRANSFORM_TILES] = &technique_tiles,
-};
-
-static void limit(unsigned *group, size_t most)
-{
-    if (*group > most)
-        *group = (unsigned)most;
-}
-
-/* The image of a smaller picture's transform: the result. */
-static struct transform_image result_image(const struct transform_image *image)
-{
-    const bool is_grey =
-        image->grey_result || image->kind == SAMPLE_RGB8 || image->kind == SAMPLE_BAYER;
-    return (struct transform_image){.count = image->count,
-                                    .apart = image->smaller.apart,
-                                    .width = image->smaller.width,
-                                    .height = image->smaller.height,
-                                    .stride = image->smaller.stride,
-                                    .offset = image->smaller.offset,
-                                    .step = image->smaller.step,
-                                    .kind = is_grey ? SAMPLE_U8 : image->kind,
-                                    .bits = image->bits};
-}
-
-/* The recipe without what is done where captured samples are loaded. */
-static struct recipe result_recipe(const struct recipe *recipe)
-{
-    struct recipe ret = *recipe;
-    for (unsigned i = 0; i < recipe_table.count; i++)
-        if (recipe_table.member[i].is_load)
-            memset((char *)&ret + recipe_table.member[i].offset, 0, recipe_table.member[i].size);
-    ret.denoise = (struct denoise_settings){.block = 0};
-    return ret;
-}
-
-/* H is complex, because the samples are between those of the image. */
-static int sketch_smaller(struct transform *transform, struct error *why)
-{
-    struct transform *smaller = calloc(1, sizeof *smaller);
-    if (smaller == NULL)
-        return error_set(why, ENOMEM, "out of memory while creating a transform");
-    transform->smaller = smaller;
-    smaller->device = transform->device;
-    smaller->image = result_image(&transform->image);
-    smaller->border = transform->border;
-    smaller->tuning = transform->tuning;
-    smaller->tuning.recipe = result_recipe(&transform->tuning.recipe);
-    smaller->tuning.recipe.complex_response = true;
-    smaller->larger = transform;
-    return transform_fit(smaller, why);
-}
-
-int transform_fit(struct transform *transform, struct error *why)
-{
-    transform->technique = transform_techniques[transform->tuning.technique];
-    if (transform->image.smaller.width > 0 && !transform->technique->makes_smaller)
-        return error_set(why, ERANGE,
-                         "engine.technique = %s makes no smaller pictures: expected auto or fused",
-                         transform->technique->name);
-    const int r = transform->technique->fit(transform, why);
-    limit(&transform->tuning.column_group, transform->device->max_group);
-    limit(&transform->tuning.row_group, transform->device->max_group);
-    return r < 0 || transform->image.smaller.width == 0 ? r : sketch_smaller(transform, why);
-}
-
 /* ---- life ---------------------------------------------------------------------------------- */
 
 int transform_sketch(struct transform **ret, const struct gpu_device *device,
@@ -170,7 +100,7 @@ void transform_destroy(struct transform *transform)
 
 const struct plan *transform_plan(const struct transform *transform)
 {
-    return &transform->plan;
+    return transform_loaded(transform);
 }
 
 const struct transform_tuning *transform_tuning(const struct transform *transform)
@@ -188,9 +118,9 @@ void transform_describe(const struct transform *transform, char *text, size_t si
         text_append(text, size, "%s, %s",
                     tuning->recipe.precision == RECIPE_HALF ? "half" : "float",
                     tuning->order == PLAN_ROWS_FIRST ? "rows first" : "columns first");
-    if (transform->smaller != NULL)
-        text_append(text, size, ", made %ux%u", transform->image.smaller.width,
-                    transform->image.smaller.height);
+    const struct transform_image *result = &transform_of_result(transform)->image;
+    if (transform_is_smaller(transform_of_result(transform)))
+        text_append(text, size, ", made %ux%u", result->width, result->height);
 }
 
 bool transform_is_direct(const struct transform *transform)
@@ -236,20 +166,24 @@ static double spectrum_bytes(const struct transform *transform)
     return lines * second * (double)transform_stored_bytes(transform) * transform->image.count;
 }
 
-/* Of a smaller picture: the middle one reads the spectrum of the larger transform and writes its
- * own, which the last one reads. */
-static double smaller_traffic(const struct transform *smaller, unsigned dispatch)
+/* Of a result of another transform's spectrum: the middle one reads the lines of that spectrum that
+ * it keeps and writes its own, which the last one reads. */
+static double result_traffic(const struct transform *result, unsigned dispatch)
 {
-    const double own = spectrum_bytes(smaller);
-    return dispatch == 0
-               ? spectrum_bytes(smaller->larger) + own + (double)transform_response_bytes(smaller)
-               : own + image_bytes(&smaller->image, true);
+    const double own = spectrum_bytes(result);
+    const double longer =
+        (double)plan_second(&result->larger->plan)->length / plan_second(&result->plan)->length;
+    return dispatch == 0 ? longer * own + own + (double)transform_response_bytes(result)
+                         : own + image_bytes(&result->image, true) +
+                               (result->image.keep_others ? image_bytes(&result->image, false) : 0);
 }
 
 double transform_dispatch_traffic(const struct transform *transform, unsigned dispatch)
 {
     if (transform->smaller != NULL && dispatch > 0)
-        return smaller_traffic(transform->smaller, dispatch - 1);
+        return result_traffic(transform->smaller, dispatch - 1);
+    if (transform->larger != NULL)
+        return result_traffic(transform, dispatch);
     const struct transform_image *image = &transform->image;
     const enum view_kind view = transform->tuning.recipe.view;
     const bool has_edges = view == VIEW_EDGES, has_spectrum = view_is_spectrum(view);
@@ -257,7 +191,7 @@ double transform_dispatch_traffic(const struct transform *transform, unsigned di
     /* Without those that draw edges. */
     const unsigned count = transform->dispatch_count - transform_edge_dispatches(transform);
     const bool is_first = dispatch == 0;
-    const bool is_last = dispatch + 1 == count && transform->smaller == NULL;
+    const bool is_last = dispatch + 1 == count && !transform_only_loads(transform);
     if (dispatch >= count)
         return drawn + (dispatch + 1 == transform->dispatch_count ? image_bytes(image, true) : 0);
     const double spectra = spectrum_bytes(transform); /* if any */
@@ -277,7 +211,7 @@ double transform_dispatch_traffic(const struct transform *transform, unsigned di
     const bool loads_again = reads_again && (recolours || view == VIEW_DIFFERENCE);
     const double table = is_first || loads_again ? (double)transform_table_bytes(transform) : 0;
     /* The dispatches after the middle one are the inverses of those before it, or the view. */
-    const bool is_middle = transform->smaller == NULL &&
+    const bool is_middle = !transform_only_loads(transform) &&
                            (has_spectrum ? dispatch + 2 == count : dispatch == count / 2);
     const double middle = (double)transform_response_bytes(transform) + (has_spectrum ? drawn : 0);
     return in + out + kept + table + (is_middle ? middle : 0);
@@ -335,7 +269,7 @@ static int fill(const struct transform *transform, float *values, double scale,
                 struct error *why)
 {
     const struct response_layout layout = transform_response_layout(transform_of_result(transform));
-    const struct plan *plan = &transform->plan;
+    const struct plan *plan = transform_loaded(transform);
     const double white = (1u << transform->image.bits) - 1;
     if (transform->tuning.recipe.thresholds)
         values[response_count(&layout)] = (float)(filter_chain_threshold(chain) * white / 255 /
@@ -353,7 +287,7 @@ int transform_response_fill(const struct transform *transform, void *response,
                             const struct filter_chain *chain, double sub_x, double sub_y,
                             uint32_t *ret_band, struct error *why)
 {
-    const struct plan *plan = &transform->plan;
+    const struct plan *plan = transform_loaded(transform);
     if (transform->technique->is_direct) {
         if (ret_band != NULL)
             *ret_band = 0;

@@ -116,6 +116,40 @@ int transform_sketch(struct transform **ret, const struct gpu_device *device,
                      const struct transform_image *image, const struct transform_border *border,
                      const struct transform_tuning *tuning, struct error *why);
 
+/* One transform for several results. A load reads the captured image and transforms it along the
+ * first axis; each of its results, which may be smaller pictures, has a response, an inverse and
+ * frames in flight of its own. No result writes what another one reads, so they may be enqueued in
+ * any order, after the load's frame.
+ *
+ * Plans a load, with the fused technique. `sizes`: those that its results should be able to have,
+ * for which the lengths are chosen if that costs at most a tenth more; the recipe is that of the
+ * result that comes first. -ERANGE: recipes with more than a plain load have none, nor do other
+ * techniques. */
+struct transform_size {
+    uint32_t width, height;
+};
+int transform_sketch_load(struct transform **ret, const struct gpu_device *device,
+                          const struct transform_image *image,
+                          const struct transform_border *border,
+                          const struct transform_tuning *tuning, const struct transform_size *sizes,
+                          unsigned size_count, struct error *why);
+
+/* Plans a result, whose image and recipe are those of a transform of its own. The load must outlive
+ * it. -ERANGE: its image, its recipe or its size are not those of this load
+ * (transform_load_suits), or local memory does not suffice. */
+int transform_sketch_result(struct transform **ret, const struct transform *load,
+                            const struct transform_image *image, const struct recipe *recipe,
+                            struct error *why);
+
+/* Whether a transform could be the result of a load: it is fused, and captured samples are loaded
+ * as they are, so that other results can be made of the same spectrum. */
+bool transform_loads_plainly(const struct transform *transform);
+
+/* Whether a load can serve such a result, without a technique of its own: same captured samples,
+ * same border, at least this margin, and lengths in the ratio of its sides. */
+bool transform_load_suits(const struct transform *load, const struct transform_image *image,
+                          const struct transform_border *border, const struct recipe *recipe);
+
 /* Makes the tables of a planned transform, and loads its kernels if they are in the cache.
  * `warning` is as in program.h. After a failure the transform can only be destroyed; otherwise it
  * must be built before frames are created. */
@@ -136,7 +170,7 @@ int transform_create(struct transform **ret, const struct gpu_device *device,
                      struct error *warning, struct error *why);
 void transform_destroy(struct transform *transform);
 
-/* The plan of the image; that of a smaller picture follows from it. */
+/* The plan of the image that is loaded; that of a smaller picture follows from it. */
 const struct plan *transform_plan(const struct transform *transform);
 const struct transform_tuning *transform_tuning(const struct transform *transform);
 /* Writes the technique and its form: "fused float, columns first"; "direct with up to 7x7 taps". */
@@ -209,6 +243,7 @@ struct transform_buffers {
     cl_mem correction;  /* if the recipe has corrections (corrector.h); otherwise NULL */
     cl_mem calibration; /* transform_table_bytes; NULL if there are none */
     cl_mem denoised;    /* planes of floats (denoiser.h); NULL if noise is not reduced */
+    cl_mem spectrum;    /* of a load, for a result of it; otherwise NULL */
 };
 
 #define TRANSFORM_MAX_DISPATCHES (4 * PLAN_MAX_STAGES) /* staged: two axes, forward and inverse */
@@ -229,6 +264,9 @@ int transform_frame_enqueue_each(struct transform_frame *frame, cl_command_queue
 int transform_frame_enqueue(struct transform_frame *frame, cl_command_queue queue,
                             const struct transform_buffers *buffers, cl_event *first,
                             cl_event *last, struct error *why);
+
+/* The spectrum that the frame of a load computes. */
+cl_mem transform_frame_spectrum(const struct transform_frame *frame);
 
 /* Releases the image, or the result, that was enqueued last. The frame must have ended. */
 void transform_frame_drop(struct transform_frame *frame, bool image);

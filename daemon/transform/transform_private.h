@@ -1,7 +1,8 @@
 /* Declarations shared by the files behind transform.h. Each file calls only those below it:
  *
- *     transform.c        creation and destruction, the table of techniques, response, traffic
+ *     transform.c        creation and destruction, response, traffic
  *     frame.c            a frame in flight
+ *     load.c             planning, the table of techniques, loads that have several results
  *     fused.c, staged.c  a technique each, which transforms
  *     tiles.c            one that transforms tiles
  *     direct.c           one that does not
@@ -28,7 +29,7 @@ enum argument_kind {
     ARGUMENT_CORRECTION,  /* transform_buffers */
     ARGUMENT_CALIBRATION, /* transform_buffers */
     ARGUMENT_DENOISED,    /* transform_buffers */
-    ARGUMENT_LARGER,      /* transform_frame: the spectrum of the larger picture */
+    ARGUMENT_LARGER,      /* transform_frame, or transform_buffers: the spectrum that was loaded */
     ARGUMENT_SPECTRUM,    /* transform_frame */
     ARGUMENT_LINES,       /* transform_frame */
     ARGUMENT_DRAWN,       /* transform_frame: what a view is drawn from */
@@ -58,6 +59,7 @@ struct dispatch {
     struct argument argument[MAX_ARGUMENTS];
 };
 
+/* (fields: the settings, the tables and kernels that follow from them, and its parts.) */
 struct transform {
     const struct gpu_device *device;
     struct transform_image image;
@@ -75,7 +77,22 @@ struct transform {
      * only the dispatch that computes the spectrum. NULL: the result has the size of the image. */
     struct transform *smaller;
     const struct transform *larger; /* whose spectrum it reads; NULL: it has its own */
+    bool is_load; /* it computes a spectrum for results that have transforms of their own */
 };
+
+/* Whether it makes a smaller picture of another one's spectrum. */
+static inline bool transform_is_smaller(const struct transform *transform)
+{
+    const struct transform *larger = transform->larger;
+    return larger != NULL && (transform->image.width != larger->image.width ||
+                              transform->image.height != larger->image.height);
+}
+
+/* Whether it only computes a spectrum. */
+static inline bool transform_only_loads(const struct transform *transform)
+{
+    return transform->is_load || transform->smaller != NULL;
+}
 
 /* ---- techniques ---------------------------------------------------------------------------- */
 
@@ -159,7 +176,7 @@ extern const struct technique technique_staged; /* staged.c */
 extern const struct technique technique_direct; /* direct.c */
 extern const struct technique technique_tiles;  /* tiles.c */
 
-/* ---- transform.c --------------------------------------------------------------------------- */
+/* ---- load.c -------------------------------------------------------------------------------- */
 
 /* The techniques in the order of enum transform_technique. */
 extern const struct technique *const transform_techniques[TRANSFORM_TECHNIQUES];

@@ -21,7 +21,9 @@
  * A smaller picture is made by two programs. That of the larger transform (IS_LARGER) has only
  * `forward`. That of the smaller one (IS_SMALLER), whose image is the result, has the other
  * kernels: `middle` transforms pairs of lines of the larger spectrum along V, keeps their lowest
- * frequencies and goes on with these in the lengths of the smaller picture.
+ * frequencies and goes on with these in the lengths of the smaller picture. Where several results
+ * are made of one spectrum, a result of the same size has a program like that (IS_APART), whose
+ * `middle` reads one spectrum and writes another.
  *
  * Data:
  *   spectrum, pairs, frequencies: pack.cl.

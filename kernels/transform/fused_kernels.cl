@@ -7,7 +7,7 @@
 #define LAST_V(function) PASTE(function, PASTE(v_, V_LAST))
 #define LAST_L(function) PASTE(function, PASTE(l_, L_LAST))
 
-#if !IS_SMALLER
+#if !IS_SMALLER && !IS_APART
 
 kernel __attribute__((reqd_work_group_size(U_GROUP, 1, 1))) void
 forward(global const uchar *restrict image, global stored *restrict spectrum,
@@ -30,6 +30,8 @@ forward(global const uchar *restrict image, global stored *restrict spectrum,
     global const stored *restrict larger, global const uint2 *restrict origins,                    \
         global const float2 *restrict larger_twiddle, global const ushort *restrict crop,          \
         local work_l_t *lines,
+#elif IS_APART
+#define LARGER_PARAMETERS global const stored *restrict loaded,
 #else
 #define LARGER_PARAMETERS
 #endif
@@ -50,10 +52,16 @@ middle(LARGER_PARAMETERS global stored *restrict spectrum, global const uint2 *r
 #endif
     LAST_L(forward_to_)(held, larger, from, larger_twiddle, crop, lines, work);
     sync_group();
-#elif LANES > 1
-    lines_load(spectrum, pairs, work);
 #endif
-    LAST_V(forward_to_)(held, spectrum, pairs, WEIGHTS, twiddle, work);
+#if IS_APART
+    loaded += spectrum_offset();
+#else
+    global const stored *const loaded = spectrum;
+#endif
+#if LANES > 1 && !IS_SMALLER
+    lines_load(loaded, pairs, work);
+#endif
+    LAST_V(forward_to_)(held, spectrum, loaded, pairs, WEIGHTS, twiddle, work);
     LAST_V(inverse_from_)(held, spectrum, pairs, twiddle, work);
 #if LANES > 1
     lines_store(spectrum, pairs, work);

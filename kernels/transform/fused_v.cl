@@ -101,11 +101,12 @@ static inline bool NAME(is_own_)(struct butterfly place)
 
 /* Transforms forward, multiplies by H and transforms back. */
 static inline void NAME(forward_one_)(cplx *x, uint item, global stored *spectrum,
-                                      struct pairs pairs, weights response,
-                                      global const float2 *twiddle, local work_v_t *work)
+                                      global const stored *from, struct pairs pairs,
+                                      weights response, global const float2 *twiddle,
+                                      local work_v_t *work)
 {
     const struct butterfly place = NAME(butterfly_)(item);
-    NAME(get_)(x, place, spectrum, pairs, work);
+    NAME(get_)(x, place, from, pairs, work);
 #if !IS_SMALLER
     DFT(x);
 #endif
@@ -123,11 +124,12 @@ static inline void NAME(forward_one_)(cplx *x, uint item, global stored *spectru
 #else
 
 static inline void NAME(forward_one_)(cplx *x, uint item, global stored *spectrum,
-                                      struct pairs pairs, weights response,
-                                      global const float2 *twiddle, local work_v_t *work)
+                                      global const stored *from, struct pairs pairs,
+                                      weights response, global const float2 *twiddle,
+                                      local work_v_t *work)
 {
     const struct butterfly place = NAME(butterfly_)(item);
-    NAME(get_)(x, place, spectrum, pairs, work);
+    NAME(get_)(x, place, from, pairs, work);
     DFT(x);
 #pragma unroll
     for (uint j = 0; j < RADIX; j++)
@@ -154,16 +156,17 @@ static inline void NAME(inverse_one_)(cplx *x, uint item, global stored *spectru
 
 #endif
 
-/* Computes stages 0 to this one. The last stage includes the product with H and its own inverse. */
-static inline void NAME(forward_to_)(cplx *held, global stored *spectrum, struct pairs pairs,
-                                     weights response, global const float2 *twiddle,
-                                     local work_v_t *work)
+/* Computes stages 0 to this one, of the lines in `from`. The last stage includes the product with H
+ * and its own inverse. */
+static inline void NAME(forward_to_)(cplx *held, global stored *spectrum, global const stored *from,
+                                     struct pairs pairs, weights response,
+                                     global const float2 *twiddle, local work_v_t *work)
 {
 #if STAGE > 0 && !IS_SMALLER
-    NAME_PREVIOUS(forward_to_)(held, spectrum, pairs, response, twiddle, work);
+    NAME_PREVIOUS(forward_to_)(held, spectrum, from, pairs, response, twiddle, work);
     NAME(pass_to_)(held, work);
 #endif
-    EACH_ITEM(NAME(forward_one_)(x, item, spectrum, pairs, response, twiddle, work))
+    EACH_ITEM(NAME(forward_one_)(x, item, spectrum, from, pairs, response, twiddle, work))
 }
 
 /* Computes the inverse of the stages from this one to 0, except the last stage, whose forward

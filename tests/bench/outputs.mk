@@ -1,10 +1,13 @@
 # What further outputs of one camera cost.
 #
 #   OUTPUT_FRAMES=60      of each turn; there are three
+#   OUTPUT_PLANES=luma    planes of every output; luma-only: no chroma is made smaller
 
 OUTPUT_FRAMES ?= 60
+OUTPUT_PLANES ?= luma
 
 .PHONY: bench-outputs ## measures the processor time of a second, third and eighth output of a camera
 
 bench-outputs: all
-	@FFTD_BUILD=$(abspath $(BUILD)) FFTD_DEVICE=$(DEVICE) tests/bench/outputs.py $(OUTPUT_FRAMES)
+	@FFTD_BUILD=$(abspath $(BUILD)) FFTD_DEVICE=$(DEVICE) OUTPUT_PLANES=$(OUTPUT_PLANES) \
+	    tests/bench/outputs.py $(OUTPUT_FRAMES)

@@ -358,6 +358,60 @@ def test_pixels_are_those_of_a_daemon_of_its_own(start, tmp_path):
         assert daemon.stop() == 0
 
 
+def load_of(daemon, output=None):
+    """The number of the load that an output's engine uses; None: it has one of its own."""
+    status = ctl_json(daemon, output, "status") if output else daemon.ctl_json("status")
+    found = re.search(r", load (\d+),", status["Engine"])
+    return found and found.group(1)
+
+
+def test_outputs_that_transform_share_a_load(start, tmp_path):
+    """Whatever main does, the pixels of the smaller pictures stay the same, as long as they share
+    its load; and they join another one if main begins it."""
+    width, height = 320, 240
+    path = tmp_path / "picture.raw"
+    path.write_bytes(numpy.random.default_rng(29).integers(0, 256, width * height,
+                                                           numpy.uint8).tobytes())
+    daemon = start("--set", "camera.format=GREY", "--set", "camera.loop=true",
+                   "--set", 'outputs=( { name = "half"; size = "160x120"; },'
+                   ' { name = "half-again"; size = "160x120"; filter = "gradient"; },'
+                   ' { name = "own"; filter = "median"; } )', "--filter", "gaussian-blur:sigma=8",
+                   source=f"file:{path}", size=f"{width}x{height}", fps="20")
+
+    def is_shared():
+        return load_of(daemon) is not None and \
+            load_of(daemon) == load_of(daemon, "half") == load_of(daemon, "half-again")
+
+    with Reader(of(daemon, "half")) as half, Reader(of(daemon, "half-again")) as again:
+        daemon.wait_until(is_shared, "one load for three outputs")
+        assert load_of(daemon, "own") is None
+        readers = (half, again)
+        for reader in readers:
+            reader.take_rest()
+        first = [reader.next() for reader in readers]
+        planes = [frame.planes for frame in first]
+        shared = load_of(daemon)
+        for i in range(6):
+            daemon.change("filter", "set", f"gaussian-blur:sigma={6 + i % 2}")
+            for reader, expected in zip(readers, planes):
+                for frame in reader.take_until(
+                        lambda frame, last=reader.next().sequence: frame.sequence > last + 2):
+                    assert frame.planes == expected
+        assert load_of(daemon) == shared and is_shared()
+        daemon.change("filter", "set", "gaussian-blur:sigma=30")
+        daemon.wait_until(lambda: load_of(daemon) != shared and is_shared(), "main's next load")
+        for reader, expected in zip(readers, planes):
+            # Other padded lengths, with which the border goes on differently.
+            reader.take_rest()
+            found, wanted = (numpy.frombuffer(each[0], numpy.uint8).astype(int)
+                             for each in (reader.next().planes, expected))
+            assert numpy.abs(found - wanted).mean() < 0.5
+        daemon.change("filter", "set", "median")
+        daemon.wait_until(lambda: load_of(daemon) is None, "a load of main's own")
+        for reader in readers:
+            reader.take_until(lambda frame, last=reader.next().sequence: frame.sequence > last + 5)
+
+
 def test_what_adapts_is_found_once_for_the_outputs_that_ask_for_it(start):
     """Both see the same frames, of which one removes nothing."""
     daemon = start("--set", 'outputs=( { name = "clean"; filter = "auto-notch"; } )',

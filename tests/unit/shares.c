@@ -24,7 +24,8 @@ static int check(unsigned output, uint64_t host_mib, uint64_t device_mib, bool r
 static int setup(void **state)
 {
     (void)state;
-    memory_shares_init(&shares);
+    static const struct config alone;
+    assert_int_equal(memory_shares_init(&shares, &alone, NULL), 0);
     return 0;
 }
 

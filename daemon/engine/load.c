@@ -1,0 +1,462 @@
+#include "engine/load.h"
+
+#include <errno.h>
+#include <pthread.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "engine/engine_private.h"
+
+/* A frame that was loaded. (fields under the lock: next, number, band, users.) */
+struct load_slot {
+    struct load *load;
+    struct load_slot *next;
+    struct upload upload; /* with a queue of its own */
+    struct transform_frame *frame;
+    cl_event loaded;
+    cl_mem image;
+    bool is_lent;    /* the image is memory of the source */
+    uint64_t number; /* of the frame; 0: nobody else may use it */
+    uint32_t band;   /* pairs that were stored; 0: all */
+    unsigned users;  /* results that are not finished */
+};
+
+struct load {
+    struct engine_loads *all;
+    struct load *next;
+    unsigned number;
+    struct gpu_device *device; /* its own, of the engines' context */
+    struct transform *transform;
+    struct fftd_format source;
+    unsigned first_plane, end_plane;
+    pthread_mutex_t building; /* held while programs are compiled */
+    struct load_use *uses;
+    struct load_slot *slots;
+};
+
+struct engine_loads {
+    pthread_mutex_t lock;
+    struct transform_size size[ENGINE_MAX_LOAD_SIZES];
+    unsigned size_count;
+    struct load *first;
+    unsigned made;    /* loads so far */
+    unsigned changes; /* of their uses */
+};
+
+int engine_loads_create(struct engine_loads **ret, const uint32_t (*sizes)[2], unsigned count,
+                        struct error *why)
+{
+    struct engine_loads *loads = calloc(1, sizeof *loads);
+    if (loads == NULL)
+        return error_set(why, ENOMEM, "out of memory while preparing the outputs");
+    pthread_mutex_init(&loads->lock, NULL);
+    for (unsigned i = 0; i < count && i < ENGINE_MAX_LOAD_SIZES; i++)
+        if (sizes[i][0] > 0)
+            loads->size[loads->size_count++] = (struct transform_size){sizes[i][0], sizes[i][1]};
+    *ret = loads;
+    return 0;
+}
+
+void engine_loads_destroy(struct engine_loads *loads)
+{
+    if (loads == NULL)
+        return;
+    pthread_mutex_destroy(&loads->lock);
+    free(loads);
+}
+
+unsigned engine_loads_changes(struct engine_loads *loads)
+{
+    pthread_mutex_lock(&loads->lock);
+    const unsigned changes = loads->changes;
+    pthread_mutex_unlock(&loads->lock);
+    return changes;
+}
+
+/* ---- which load ---------------------------------------------------------------------------- */
+
+bool load_is_shared(const struct component *component, const struct transform *own)
+{
+    return component->engine->options.loads != NULL && transform_loads_plainly(own);
+}
+
+/* The lowest number of an output that uses it. With the lock held. */
+static unsigned rank_of(const struct load *load)
+{
+    unsigned rank = UINT32_MAX;
+    for (const struct load_use *use = load->uses; use != NULL; use = use->next)
+        rank = use->output < rank ? use->output : rank;
+    return rank;
+}
+
+/* A smaller picture can have other lengths than those that suit its filter best. */
+static bool has_lengths(const struct load *load, const struct component *component)
+{
+    const struct plan *plan = transform_plan(load->transform);
+    const struct load_use *use = &component->use;
+    return component->subject.image.smaller.width > 0 ||
+           (plan->x.length == use->length_x && plan->y.length == use->length_y);
+}
+
+/* Returns the load that a component should use; NULL: there is none. With the lock held. */
+static struct load *find(const struct component *component)
+{
+    const struct engine *engine = component->engine;
+    struct load *best = NULL;
+    for (struct load *load = engine->options.loads->first; load != NULL; load = load->next)
+        if (load->device->context == engine->device->context &&
+            load->source.fourcc == engine->source.fourcc && has_lengths(load, component) &&
+            transform_load_suits(load->transform, &component->subject.image,
+                                 &component->subject.border, &component->recipe) &&
+            (best == NULL || rank_of(load) < rank_of(best)))
+            best = load;
+    return best;
+}
+
+bool load_has_better(const struct component *component)
+{
+    const struct load *used = component->use.load;
+    bool ret = false;
+    if (used == NULL)
+        return false;
+    pthread_mutex_lock(&used->all->lock);
+    const struct load *best = find(component);
+    ret = best != NULL && rank_of(best) < rank_of(used);
+    pthread_mutex_unlock(&used->all->lock);
+    return ret;
+}
+
+unsigned load_number(const struct load *load)
+{
+    return load->number;
+}
+
+const struct transform *load_transform(const struct load *load)
+{
+    return load->transform;
+}
+
+/* ---- life ---------------------------------------------------------------------------------- */
+
+static void destroy_slot(struct load_slot *slot)
+{
+    if (slot->upload.queue != NULL)
+        clFinish(slot->upload.queue);
+    transform_frame_destroy(slot->frame);
+    opencl_release_event(slot->loaded);
+    if (slot->upload.queue != NULL) {
+        upload_finish(&slot->upload);
+        clReleaseCommandQueue(slot->upload.queue);
+    }
+    free(slot);
+}
+
+static void destroy(struct load *load)
+{
+    while (load->slots != NULL) {
+        struct load_slot *slot = load->slots;
+        load->slots = slot->next;
+        destroy_slot(slot);
+    }
+    transform_destroy(load->transform);
+    gpu_device_close(load->device);
+    pthread_mutex_destroy(&load->building);
+    free(load);
+}
+
+/* The planes in which a component has samples. */
+static void find_planes(struct load *load, const struct transform_image *image)
+{
+    const uint64_t last = image->offset + (uint64_t)(image->count - 1) * image->apart;
+    for (unsigned p = 0; p < load->source.plane_count; p++) {
+        const uint32_t offset = load->source.plane[p].offset;
+        if (offset <= image->offset)
+            load->first_plane = p;
+        if (offset <= last)
+            load->end_plane = p + 1;
+    }
+}
+
+/* With the settings of the component's own transform. */
+static int sketch(struct transform **ret, const struct component *component,
+                  const struct gpu_device *device, const struct transform *own, struct error *why)
+{
+    const struct engine_loads *all = component->engine->options.loads;
+    const struct tuner_subject *subject = &component->subject;
+    struct transform_size size[ENGINE_MAX_LOAD_SIZES];
+    struct transform_tuning tuning = *transform_tuning(own);
+    for (unsigned i = 0; i < all->size_count; i++)
+        size[i] = (struct transform_size){
+            (uint32_t)((all->size[i].width + component->sub_x - 1) / component->sub_x),
+            (uint32_t)((all->size[i].height + component->sub_y - 1) / component->sub_y)};
+    tuning.recipe = component->recipe;
+    return transform_sketch_load(ret, device, &subject->image, &subject->border, &tuning, size,
+                                 all->size_count, why);
+}
+
+static int make(struct load **ret, const struct component *component, const struct transform *own,
+                const char *cache_dir, struct error *why)
+{
+    const struct engine *engine = component->engine;
+    struct error warning = {""};
+    struct load *load = calloc(1, sizeof *load);
+    if (load == NULL)
+        return error_set(why, ENOMEM, "out of memory while creating a load");
+    pthread_mutex_init(&load->building, NULL);
+    load->all = engine->options.loads;
+    load->source = engine->source;
+    find_planes(load, &component->subject.image);
+    load->device = gpu_device_twin(engine->device);
+    int r = load->device == NULL ? error_set(why, ENOMEM, "out of memory while creating a load")
+                                 : sketch(&load->transform, component, load->device, own, why);
+    if (r == 0)
+        r = transform_equip(load->transform, cache_dir, &warning, why);
+    if (r < 0) {
+        destroy(load);
+        return r;
+    }
+    *ret = load;
+    return 0;
+}
+
+/* With the lock held. */
+static void add_use(struct load *load, struct component *component)
+{
+    struct load_use *use = &component->use;
+    use->load = load;
+    use->output = component->engine->options.output;
+    use->band = 0;
+    use->next = load->uses;
+    load->uses = use;
+    load->all->changes++;
+}
+
+int load_join(struct transform **ret, struct component *component, const struct transform *own,
+              const char *cache_dir, struct error *why)
+{
+    struct engine_loads *all = component->engine->options.loads;
+    struct transform *planned;
+    struct load *made;
+    int r = sketch(&planned, component, component->engine->device, own, why);
+    if (r < 0)
+        return r;
+    component->use.length_x = transform_plan(planned)->x.length;
+    component->use.length_y = transform_plan(planned)->y.length;
+    transform_destroy(planned);
+    pthread_mutex_lock(&all->lock);
+    struct load *load = find(component);
+    if (load != NULL)
+        add_use(load, component);
+    pthread_mutex_unlock(&all->lock);
+    if (load == NULL) {
+        r = make(&made, component, own, cache_dir, why);
+        if (r < 0)
+            return r;
+        pthread_mutex_lock(&all->lock);
+        made->number = ++all->made;
+        made->next = all->first;
+        all->first = load = made;
+        add_use(load, component);
+        pthread_mutex_unlock(&all->lock);
+    }
+    r = transform_sketch_result(ret, load->transform, &component->subject.image, &component->recipe,
+                                why);
+    if (r < 0)
+        load_leave(&component->use);
+    return r;
+}
+
+void load_leave(struct load_use *use)
+{
+    struct load *load = use->load;
+    if (load == NULL)
+        return;
+    pthread_mutex_lock(&load->all->lock);
+    struct load_use **at = &load->uses;
+    while (*at != use)
+        at = &(*at)->next;
+    *at = use->next;
+    load->all->changes++;
+    const bool is_unused = load->uses == NULL;
+    if (is_unused) {
+        struct load **place = &load->all->first;
+        while (*place != load)
+            place = &(*place)->next;
+        *place = load->next;
+    }
+    pthread_mutex_unlock(&load->all->lock);
+    use->load = NULL;
+    if (is_unused)
+        destroy(load);
+}
+
+unsigned load_missing(struct load *load)
+{
+    pthread_mutex_lock(&load->building);
+    const unsigned missing = transform_missing(load->transform);
+    pthread_mutex_unlock(&load->building);
+    return missing;
+}
+
+int load_build(struct load *load, const char *cache_dir, struct error *warning, struct error *why)
+{
+    pthread_mutex_lock(&load->building);
+    const int r = transform_build(load->transform, cache_dir, warning, why);
+    pthread_mutex_unlock(&load->building);
+    return r;
+}
+
+int load_sketch(struct transform **ret, struct transform **ret_result,
+                const struct component *component, const struct transform *own)
+{
+    int r = sketch(ret, component, component->engine->device, own, NULL);
+    if (r < 0)
+        return r;
+    r = transform_sketch_result(ret_result, *ret, &component->subject.image, &component->recipe,
+                                NULL);
+    if (r < 0)
+        transform_destroy(*ret);
+    return r;
+}
+
+/* ---- frames -------------------------------------------------------------------------------- */
+
+static int make_slot(struct load_slot *slot, struct load *load, size_t bytes, struct error *why)
+{
+    slot->load = load;
+    int r = opencl_make_queue(&slot->upload.queue, load->device, CL_QUEUE_PROFILING_ENABLE, why);
+    if (r == 0)
+        r = upload_init(&slot->upload, load->device, slot->upload.queue, bytes, why);
+    if (r == 0)
+        r = transform_frame_create(&slot->frame, load->transform, why);
+    return r;
+}
+
+/* Returns whether lines beyond what was stored are needed. */
+static bool has_band(uint32_t stored, uint32_t needed)
+{
+    return stored == 0 || (needed != 0 && needed <= stored);
+}
+
+/* The widest band that the newest frames of all results needed. With the lock held. */
+static uint32_t widest_band(const struct load *load)
+{
+    uint32_t band = 1;
+    for (const struct load_use *use = load->uses; use != NULL; use = use->next)
+        band = load_wider(band, use->band);
+    return band;
+}
+
+/* Returns a slot that has the frame already, or one that is free; NULL: there is neither. With the
+ * lock held. */
+static struct load_slot *find_slot(struct load *load, uint64_t number, uint32_t band,
+                                   bool *ret_is_loaded)
+{
+    struct load_slot *free_slot = NULL;
+    *ret_is_loaded = false;
+    for (struct load_slot *slot = load->slots; slot != NULL; slot = slot->next) {
+        if (slot->users == 0)
+            free_slot = slot;
+        else if (number != 0 && slot->number == number && has_band(slot->band, band)) {
+            *ret_is_loaded = true;
+            return slot;
+        }
+    }
+    return free_slot;
+}
+
+/* Uploads and transforms. The slot belongs to the caller alone. */
+static int load_frame(struct load_slot *load_slot, struct slot *slot, uint32_t band,
+                      struct error *why)
+{
+    struct load *load = load_slot->load;
+    struct engine_job *job = &slot->job;
+    struct frame_memory *memory = job->memory;
+    const struct upload_planes planes = {&load->source, load->first_plane, load->end_plane};
+    struct transform_buffers buffers = {.response.band = band};
+    cl_command_queue queue = load_slot->upload.queue;
+    /* Only one load may have memory of the source. */
+    if (slot->engine->component_count > 1)
+        job->memory = NULL;
+    load_slot->is_lent = job->memory != NULL;
+    int r = upload_frame(&load_slot->upload, &planes, slot, &load_slot->image, why);
+    buffers.image = load_slot->image;
+    if (r == 0)
+        r = transform_frame_enqueue(load_slot->frame, queue, &buffers, NULL, NULL, why);
+    if (r == 0 && job->memory != NULL)
+        r = engine_memory_return(job->memory, job->frame, queue, why);
+    job->memory = memory;
+    opencl_release_event(load_slot->loaded);
+    load_slot->loaded = NULL;
+    const cl_int code =
+        r < 0 ? CL_SUCCESS : clEnqueueMarkerWithWaitList(queue, 0, NULL, &load_slot->loaded);
+    clFlush(queue);
+    return r < 0 || code == CL_SUCCESS ? r : opencl_fail(why, code, "clEnqueueMarkerWithWaitList");
+}
+
+int load_take(struct load_slot **ret, struct load_use *use, struct slot *slot, uint32_t band,
+              cl_mem *ret_image, cl_mem *ret_spectrum, struct error *why)
+{
+    struct load *load = use->load;
+    const uint64_t number = slot->job.number;
+    bool is_loaded;
+    int r = 0;
+    pthread_mutex_lock(&load->all->lock);
+    use->band = band;
+    struct load_slot *load_slot = find_slot(load, number, band, &is_loaded);
+    if (load_slot != NULL) {
+        load_slot->users++;
+        if (!is_loaded)
+            load_slot->number = 0;
+    }
+    const uint32_t widest = widest_band(load);
+    pthread_mutex_unlock(&load->all->lock);
+    if (load_slot == NULL) {
+        load_slot = calloc(1, sizeof *load_slot);
+        if (load_slot == NULL)
+            return error_set(why, ENOMEM, "out of memory while loading a frame");
+        r = make_slot(load_slot, load, slot->engine->source_bytes, why);
+        if (r < 0) {
+            destroy_slot(load_slot);
+            return r;
+        }
+        load_slot->users = 1;
+        pthread_mutex_lock(&load->all->lock);
+        load_slot->next = load->slots;
+        load->slots = load_slot;
+        pthread_mutex_unlock(&load->all->lock);
+    }
+    if (!is_loaded)
+        r = load_frame(load_slot, slot, widest, why);
+    if (r == 0) {
+        const cl_int code = clEnqueueBarrierWithWaitList(slot->queue, 1, &load_slot->loaded, NULL);
+        if (code != CL_SUCCESS)
+            r = opencl_fail(why, code, "clEnqueueBarrierWithWaitList");
+    }
+    if (r < 0) {
+        load_give_back(load_slot);
+        return r;
+    }
+    if (!is_loaded) {
+        pthread_mutex_lock(&load->all->lock);
+        load_slot->number = number;
+        load_slot->band = widest;
+        pthread_mutex_unlock(&load->all->lock);
+    }
+    *ret_image = load_slot->image;
+    *ret_spectrum = transform_frame_spectrum(load_slot->frame);
+    *ret = load_slot;
+    return 0;
+}
+
+void load_give_back(struct load_slot *slot)
+{
+    if (slot == NULL)
+        return;
+    pthread_mutex_lock(&slot->load->all->lock);
+    if (--slot->users == 0 && slot->is_lent) {
+        transform_frame_drop(slot->frame, true);
+        upload_release(&slot->upload);
+    }
+    pthread_mutex_unlock(&slot->load->all->lock);
+}

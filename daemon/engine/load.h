@@ -1,0 +1,85 @@
+/* Loads that engines of several outputs of a camera share: the upload of captured samples and their
+ * transform along the first axis (transform_sketch_load). Each engine then has only the rest to do,
+ * for its own result.
+ *
+ * A component whose samples are loaded as they are, and that is transformed as a whole by the fused
+ * technique, joins a load that suits it, or begins one. Everything else has a load of its own
+ * inside its transform. Of several loads the one is joined whose first output has the lowest
+ * number, so that all follow the first output that transforms. A result of the captured size joins
+ * only a load of the lengths that it would begin, so that its pixels do not depend on the others.
+ *
+ * A frame is loaded by the engine that submits it first; those to which the same frame is submitted
+ * later use what it has loaded. No engine waits for another one's result: each only waits, on the
+ * device, for the load.
+ *
+ * Threads: engines are made in any thread; of all engines that share loads only one thread submits
+ * frames with a number (engine_job.number). */
+#ifndef FFTD_ENGINE_LOAD_H
+#define FFTD_ENGINE_LOAD_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "core/error.h"
+#include "core/format.h"
+#include "transform/transform.h"
+
+struct component;
+struct load;
+struct load_slot;
+struct slot;
+
+/* A component's part in a load. */
+struct load_use {
+    struct load *load;           /* NULL: none */
+    unsigned output;             /* engine_options.output */
+    uint32_t band;               /* that its newest frame needed; 0: all */
+    uint32_t length_x, length_y; /* of the load that it would begin */
+    struct load_use *next;
+};
+
+/* Whether a component would use a load, by its recipe, with this transform of its own. */
+bool load_is_shared(const struct component *component, const struct transform *own);
+
+/* Lets a component use a load, in place of a transform of its own, and plans its result. On failure
+ * the component uses none. */
+int load_join(struct transform **ret, struct component *component, const struct transform *own,
+              const char *cache_dir, struct error *why);
+
+/* Ends the use, after the result was destroyed. NULL load is allowed. */
+void load_leave(struct load_use *use);
+
+/* Whether another load would be joined now. */
+bool load_has_better(const struct component *component);
+
+/* The wider one of two bands. */
+static inline uint32_t load_wider(uint32_t a, uint32_t b)
+{
+    return a == 0 || b == 0 ? 0 : a > b ? a : b;
+}
+
+/* How many programs are not compiled yet; compiles them. Both wait for another engine that does. */
+unsigned load_missing(struct load *load);
+int load_build(struct load *load, const char *cache_dir, struct error *warning, struct error *why);
+
+/* The number of a load among those of a camera, from 1 on; and its transform. */
+unsigned load_number(const struct load *load);
+const struct transform *load_transform(const struct load *load);
+
+/* Plans the load that a component would begin, and its result, which the caller destroys, the
+ * result first. -errno: it would share none. */
+int load_sketch(struct transform **ret, struct transform **ret_result,
+                const struct component *component, const struct transform *own);
+
+/* Loads the frame of a slot for a component whose result has this band, unless that has been done.
+ * The commands that follow in the slot's queue read *ret_image and *ret_spectrum until
+ * load_give_back.
+ */
+int load_take(struct load_slot **ret, struct load_use *use, struct slot *slot, uint32_t band,
+              cl_mem *ret_image, cl_mem *ret_spectrum, struct error *why);
+
+/* The frame's result is finished. NULL is allowed. */
+void load_give_back(struct load_slot *slot);
+
+#endif

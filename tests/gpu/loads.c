@@ -1,0 +1,408 @@
+/* Engines that share loads: each makes what it would make alone, whatever the others do. */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "support/cmocka.h"
+#include "support/device.h"
+#include "support/reference.h"
+
+#include "core/format.h"
+#include "engine/engine.h"
+#include "gpu/device.h"
+
+#define WIDTH       320
+#define HEIGHT      240
+#define MAX_ENGINES 4
+#define MARGIN      24
+
+/* An output, and how often it gets a frame. */
+struct wanted {
+    uint32_t width, height;
+    const char *chain;
+    enum recipe_planes planes;
+    unsigned every; /* nth frame */
+    int margin;     /* 0: MARGIN */
+};
+
+/* An engine with the frames that it has made. */
+struct made {
+    const struct wanted *wanted;
+    struct gpu_device *device;
+    struct engine *engine;
+    struct fftd_format format;
+    uint8_t *out;
+    struct engine_done done;
+};
+
+static struct fftd_format captured;
+static uint8_t *frame;
+
+static struct filter_chain parse(const char *text)
+{
+    struct filter_chain chain;
+    struct error why;
+    if (filter_chain_parse(&chain, text, &why) < 0)
+        fail_msg("%s", why.text);
+    return chain;
+}
+
+static void capture(uint32_t fourcc)
+{
+    struct error why;
+    if (format_layout(&captured, fourcc, WIDTH, HEIGHT, 64, &why) < 0)
+        fail_msg("%s", why.text);
+    free(frame);
+    frame = malloc(captured.frame_bytes);
+}
+
+static void draw(uint64_t seed)
+{
+    for (uint32_t i = 0; i < captured.frame_bytes; i++)
+        frame[i] = (uint8_t)(255 * reference_noise(&seed));
+}
+
+static void design(struct made *made, const char *text, unsigned fade, uint64_t serial)
+{
+    const struct filter_chain chain = parse(text);
+    struct engine_response *response;
+    struct error why = {""};
+    if (engine_design(made->engine, &chain, &response, &why) < 0 ||
+        (fade > 0 && engine_design_fade(made->engine, response, fade, NULL, &why) < 0))
+        fail_msg("%s: %s", text, why.text);
+    engine_apply(made->engine, response, serial);
+}
+
+/* Makes the engine of an output. */
+static void make(struct made *ret, const struct wanted *wanted, struct engine_loads *loads,
+                 unsigned output)
+{
+    const struct filter_chain chain = parse(wanted->chain);
+    const bool is_smaller = wanted->width != WIDTH || wanted->height != HEIGHT;
+    struct engine_options options = {.technique = ENGINE_FUSED,
+                                     .margin = wanted->margin > 0 ? wanted->margin : MARGIN,
+                                     .in_flight = 3,
+                                     .loads = loads,
+                                     .output = output};
+    struct error why = {""};
+    options.recipe = (struct recipe){.planes = wanted->planes,
+                                     .captured = captured.fourcc,
+                                     .captured_width = is_smaller ? WIDTH : 0,
+                                     .captured_height = is_smaller ? HEIGHT : 0};
+    *ret = (struct made){.wanted = wanted, .device = gpu_device_twin(device)};
+    options.recipe = recipe_of(&chain, &options.recipe);
+    if (format_layout(&ret->format, engine_published(wanted->planes, captured.fourcc),
+                      wanted->width, wanted->height, 64, &why) < 0 ||
+        engine_create(&ret->engine, ret->device, &ret->format, &options, 12, NULL, NULL, &why) < 0)
+        fail_msg("%s", why.text);
+    ret->out = calloc(1, ret->format.frame_bytes);
+    design(ret, wanted->chain, 0, 1);
+}
+
+static void finish(struct made *made)
+{
+    engine_destroy(made->engine);
+    gpu_device_close(made->device);
+    free(made->out);
+}
+
+static void submit(struct made *made, uint64_t number)
+{
+    struct engine_job job = {.out = made->out, .is_dispatched = true, .number = number};
+    struct error why = {""};
+    for (unsigned p = 0; p < captured.plane_count; p++) {
+        job.in[p] = frame + captured.plane[p].offset;
+        job.in_stride[p] = captured.plane[p].stride;
+    }
+    if (engine_submit(made->engine, &job, &why) < 0)
+        fail_msg("%s", why.text);
+}
+
+static void collect(struct made *made)
+{
+    struct error why = {""};
+    if (engine_collect(made->engine, true, &made->done, &why) < 0)
+        fail_msg("%s", why.text);
+}
+
+static unsigned count(const struct wanted wanted[MAX_ENGINES])
+{
+    unsigned ret = 0;
+    while (ret < MAX_ENGINES && wanted[ret].chain != NULL)
+        ret++;
+    return ret;
+}
+
+static struct engine_loads *loads_for(const struct wanted wanted[MAX_ENGINES])
+{
+    uint32_t sizes[MAX_ENGINES][2];
+    struct engine_loads *ret;
+    for (unsigned i = 0; i < count(wanted); i++) {
+        sizes[i][0] = wanted[i].width;
+        sizes[i][1] = wanted[i].height;
+    }
+    assert_int_equal(engine_loads_create(&ret, sizes, count(wanted), NULL), 0);
+    return ret;
+}
+
+/* The engines that are compared: one set shares loads, and each of the other is alone with the
+ * same sizes. */
+struct sets {
+    struct made shared[MAX_ENGINES], alone[MAX_ENGINES];
+    struct engine_loads *loads, *own[MAX_ENGINES];
+    unsigned count;
+};
+
+static void make_sets(struct sets *ret, const struct wanted wanted[MAX_ENGINES])
+{
+    ret->loads = loads_for(wanted);
+    ret->count = count(wanted);
+    for (unsigned i = 0; i < ret->count; i++) {
+        make(&ret->shared[i], &wanted[i], ret->loads, i);
+        ret->own[i] = loads_for(wanted);
+        make(&ret->alone[i], &wanted[i], ret->own[i], i);
+    }
+}
+
+static void finish_sets(struct sets *sets)
+{
+    for (unsigned i = 0; i < sets->count; i++) {
+        finish(&sets->shared[i]);
+        finish(&sets->alone[i]);
+        engine_loads_destroy(sets->own[i]);
+    }
+    engine_loads_destroy(sets->loads);
+}
+
+/* Gives a frame to the outputs that are due, in this order or the other. Returns the bytes that
+ * were copied to the device for the engines that share. */
+static uint64_t run(struct sets *sets, uint64_t number, bool backwards)
+{
+    uint64_t copied = 0;
+    draw(number);
+    for (unsigned k = 0; k < sets->count; k++) {
+        const unsigned i = backwards ? sets->count - 1 - k : k;
+        if (number % sets->shared[i].wanted->every == 0)
+            submit(&sets->shared[i], number);
+    }
+    for (unsigned i = 0; i < sets->count; i++) {
+        struct made *shared = &sets->shared[i], *alone = &sets->alone[i];
+        if (number % shared->wanted->every != 0)
+            continue;
+        collect(shared);
+        submit(alone, number);
+        collect(alone);
+        copied += shared->done.copies.in_bytes;
+        if (memcmp(shared->out, alone->out, shared->format.frame_bytes) != 0)
+            fail_msg("frame %u of output %u differs from what its engine makes alone",
+                     (unsigned)number, i);
+    }
+    return copied;
+}
+
+/* Main, which is filtered as luma, two smaller pictures, and one of main's size. */
+static const struct wanted nv12[MAX_ENGINES] = {
+    {WIDTH, HEIGHT, "gaussian-blur:sigma=6", RECIPE_LUMA, 1, 0},
+    {WIDTH / 2, HEIGHT / 2, "none", RECIPE_LUMA, 1, 0},
+    {WIDTH / 4, HEIGHT / 4, "gradient:sigma=1,dc=0.5", RECIPE_LUMA_ONLY, 2, 0},
+    {WIDTH, HEIGHT, "sharpen:sigma=2", RECIPE_LUMA, 3, 0}};
+
+static void test_frames(void **state)
+{
+    (void)state;
+    struct sets sets;
+    uint64_t copied = 0;
+    capture(FFTD_FOURCC('N', 'V', '1', '2'));
+    make_sets(&sets, nv12);
+    for (unsigned i = 0; i < sets.count; i++)
+        if (strstr(engine_description(sets.shared[i].engine), ", load 1,") == NULL)
+            fail_msg("%s", engine_description(sets.shared[i].engine));
+    for (uint64_t number = 1; number <= 12; number++)
+        copied += run(&sets, number, number % 2 == 0);
+    /* Each plane of each frame once. */
+    assert_int_equal(copied, 12 * (WIDTH * HEIGHT + WIDTH * HEIGHT / 2));
+    finish_sets(&sets);
+}
+
+/* Filters that change and fade, in one output after the other; the others' frames are as before. */
+static void test_changes(void **state)
+{
+    (void)state;
+    static const char *const chains[] = {"lowpass:shape=ideal,cutoff=0.1", "none",
+                                         "gaussian-blur:sigma=10"};
+    struct sets sets;
+    capture(FFTD_FOURCC('N', 'V', '1', '2'));
+    make_sets(&sets, nv12);
+    uint64_t number = 0;
+    for (unsigned i = 0; i < sets.count; i++)
+        for (unsigned k = 0; k < sizeof chains / sizeof chains[0]; k++) {
+            const unsigned fade = k == 1 ? 0 : 4;
+            if (i == 2)
+                continue; /* complex, as these are not: its engine filters them as well */
+            design(&sets.shared[i], chains[k], fade, k + 2);
+            design(&sets.alone[i], chains[k], fade, k + 2);
+            for (unsigned n = 0; n < 5; n++)
+                run(&sets, ++number, n % 2 == 0);
+        }
+    finish_sets(&sets);
+}
+
+/* Frames that one output keeps, or of which nobody takes the result, stop no other. */
+static void test_a_stuck_output(void **state)
+{
+    (void)state;
+    struct sets sets;
+    capture(FFTD_FOURCC('N', 'V', '1', '2'));
+    make_sets(&sets, nv12);
+    struct made stuck;
+    make(&stuck, &nv12[1], sets.loads, 7);
+    for (uint64_t number = 1; number <= 12; number++) {
+        draw(number);
+        if (number <= 3)
+            submit(&stuck, number);
+        run(&sets, number, false);
+    }
+    for (unsigned i = 0; i < 3; i++)
+        collect(&stuck);
+    finish(&stuck);
+    finish_sets(&sets);
+}
+
+/* An engine that began the load may end before the others. */
+static void test_the_first_engine_ends_first(void **state)
+{
+    (void)state;
+    struct sets sets;
+    struct made late;
+    capture(FFTD_FOURCC('N', 'V', '1', '2'));
+    make_sets(&sets, nv12);
+    run(&sets, 1, false);
+    finish(&sets.shared[0]);
+    make(&sets.shared[0], &nv12[0], sets.loads, 0);
+    run(&sets, 2, false);
+    make(&late, &nv12[1], sets.loads, 5);
+    submit(&late, 3);
+    collect(&late);
+    finish(&late);
+    finish_sets(&sets);
+}
+
+/* Layouts whose store reads captured colours again, or whose luma shares a plane with chroma. */
+static void test_formats(void **state)
+{
+    (void)state;
+    static const struct {
+        uint32_t fourcc;
+        struct wanted wanted[MAX_ENGINES];
+    } cases[] = {
+        {FFTD_FOURCC('Y', 'U', 'Y', 'V'),
+         {{WIDTH, HEIGHT, "gaussian-blur:sigma=6", RECIPE_LUMA, 1, 0},
+          {WIDTH / 2, HEIGHT / 2, "none", RECIPE_LUMA_ONLY, 1, 0}}},
+        {FFTD_FOURCC('Y', 'U', '1', '2'),
+         {{WIDTH, HEIGHT, "gaussian-blur:sigma=6", RECIPE_ALL, 1, 0},
+          {WIDTH / 2, HEIGHT / 2, "none", RECIPE_LUMA, 1, 0}}},
+        {FFTD_FOURCC('R', 'G', '2', '4'),
+         {{WIDTH, HEIGHT, "gaussian-blur:sigma=6", RECIPE_LUMA, 1, 0},
+          {WIDTH / 2, HEIGHT / 2, "none", RECIPE_LUMA_ONLY, 1, 0},
+          {WIDTH, HEIGHT, "none", RECIPE_ALL, 1, 0}}},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        struct sets sets;
+        capture(cases[i].fourcc);
+        make_sets(&sets, cases[i].wanted);
+        for (uint64_t number = 1; number <= 4; number++)
+            run(&sets, number, number % 2 == 0);
+        finish_sets(&sets);
+    }
+}
+
+static bool has_load(const struct made *made, const char *number)
+{
+    char text[32];
+    snprintf(text, sizeof text, ", load %s", number);
+    return strstr(engine_description(made->engine), text) != NULL;
+}
+
+/* Of several loads a smaller picture has that of the output with the lowest number, and learns when
+ * there is another one; a result of the captured size has only one of its own lengths. */
+static void test_which_load(void **state)
+{
+    (void)state;
+    static const struct wanted half = {WIDTH / 2, HEIGHT / 2, "none", RECIPE_LUMA_ONLY, 1, 0};
+    static const struct wanted near = {WIDTH, HEIGHT, "none", RECIPE_LUMA_ONLY, 1, 0};
+    static const struct wanted far = {WIDTH, HEIGHT, "none", RECIPE_LUMA_ONLY, 1, 2 * WIDTH / 3};
+    static const struct wanted own = {WIDTH, HEIGHT, "median", RECIPE_LUMA_ONLY, 1, 0};
+    static const uint32_t sizes[][2] = {{0, 0}, {WIDTH / 2, HEIGHT / 2}};
+    struct engine_loads *loads;
+    struct made made[5];
+    capture(FFTD_FOURCC('N', 'V', '1', '2'));
+    assert_int_equal(engine_loads_create(&loads, sizes, 2, NULL), 0);
+    make(&made[0], &half, loads, 2);
+    assert_true(has_load(&made[0], "1,"));
+    make(&made[1], &near, loads, 1);
+    assert_true(has_load(&made[1], "1,"));
+    make(&made[2], &own, loads, 3);
+    assert_false(has_load(&made[2], ""));
+    assert_false(engine_has_better_load(made[0].engine));
+    const unsigned changes = engine_loads_changes(loads);
+    make(&made[3], &far, loads, 0);
+    assert_true(has_load(&made[3], "2,"));
+    assert_true(engine_loads_changes(loads) != changes);
+    assert_true(engine_has_better_load(made[0].engine));
+    assert_false(engine_has_better_load(made[1].engine));
+    assert_false(engine_has_better_load(made[2].engine));
+    make(&made[4], &half, loads, 4);
+    assert_true(has_load(&made[4], "2,"));
+    finish(&made[3]);
+    assert_true(engine_has_better_load(made[4].engine));
+    assert_false(engine_has_better_load(made[0].engine));
+    for (unsigned i = 0; i < 5; i++)
+        if (i != 3)
+            finish(&made[i]);
+    engine_loads_destroy(loads);
+}
+
+/* Engines on other contexts, as after a failure, have loads of their own. */
+static void test_another_context(void **state)
+{
+    (void)state;
+    const char *selector = getenv("FFTD_DEVICE");
+    struct gpu_device *const before = device;
+    struct engine_loads *loads = loads_for(nv12);
+    struct made first, second;
+    struct error why = {""};
+    capture(FFTD_FOURCC('N', 'V', '1', '2'));
+    make(&first, &nv12[0], loads, 0);
+    if (gpu_device_open(&device, selector != NULL ? selector : "auto", &why) < 0)
+        fail_msg("%s", why.text);
+    make(&second, &nv12[1], loads, 1);
+    assert_true(has_load(&first, "1,"));
+    assert_true(has_load(&second, "2,"));
+    draw(1);
+    submit(&first, 1);
+    submit(&second, 1);
+    collect(&first);
+    collect(&second);
+    finish(&first);
+    finish(&second);
+    gpu_device_close(device);
+    device = before;
+    engine_loads_destroy(loads);
+}
+
+static int teardown(void **state)
+{
+    free(frame);
+    return device_teardown(state);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_frames),          cmocka_unit_test(test_changes),
+        cmocka_unit_test(test_a_stuck_output),  cmocka_unit_test(test_the_first_engine_ends_first),
+        cmocka_unit_test(test_formats),         cmocka_unit_test(test_which_load),
+        cmocka_unit_test(test_another_context),
+    };
+    return cmocka_run_group_tests_name("engines that share loads", tests, device_setup, teardown);
+}

@@ -162,6 +162,7 @@ int transform_frame_bind(struct transform_frame *frame, const struct transform_b
                             [ARGUMENT_RESPONSE] = buffers->response.numbers,
                             [ARGUMENT_CORRECTION] = buffers->correction,
                             [ARGUMENT_CALIBRATION] = buffers->calibration,
+                            [ARGUMENT_SIMILARITY] = buffers->similarity,
                             [ARGUMENT_DENOISED] = buffers->denoised};
     int r = bind_band(frame, buffers->response.band, why);
     for (unsigned i = 0; r == 0 && i < sizeof bound / sizeof bound[0]; i++)

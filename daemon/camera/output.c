@@ -318,7 +318,7 @@ bool output_submit(struct output *output, const struct output_frame *taken)
         job.frame = (unsigned)frame->memory;
     }
     observer_label(output->observer, flight->number, &flight->meta);
-    steady_take(&output->steady, &output->frames, frame, job.shift);
+    steady_take(&output->steady, &output->frames, frame, &job);
     if (engine_view(output->engine) == VIEW_PEAKS)
         put_marks(&job, output->observer);
     flight->snapshots = output->snapshots;

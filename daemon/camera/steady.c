@@ -20,29 +20,37 @@ void steady_finish(struct steady *steady)
     steady->stabiliser = NULL;
 }
 
-/* Replaces the stabiliser by one for other frames. */
+/* Replaces the stabiliser by one for other frames, or of another model. */
 static void replace(struct steady *steady, const struct engine_frames *frames)
 {
     struct error why;
     steady_finish(steady);
     steady->frames = *frames;
-    if (stabiliser_create(&steady->stabiliser, format_by_fourcc(frames->captured), frames->width,
-                          frames->height, &why) < 0)
+    steady->model = steady->options.model;
+    if (stabiliser_create(&steady->stabiliser, steady->model, format_by_fourcc(frames->captured),
+                          frames->width, frames->height, &why) < 0)
         log_warning("stabilise does nothing: %s", why.text);
 }
 
 void steady_take(struct steady *steady, const struct engine_frames *frames,
-                 const struct capture_frame *frame, double ret[2])
+                 const struct capture_frame *frame, struct engine_job *job)
 {
-    ret[0] = ret[1] = 0;
+    struct similarity moved;
     if (!steady->is_on)
         return;
-    if (!engine_frames_equal(&steady->frames, frames))
+    if (steady->model != steady->options.model || !engine_frames_equal(&steady->frames, frames))
         replace(steady, frames);
     else if (steady->start != frame->start && steady->stabiliser != NULL)
         stabiliser_reset(steady->stabiliser);
     steady->start = frame->start;
-    if (steady->stabiliser != NULL)
-        stabiliser_observe(steady->stabiliser, &steady->options, frame->plane[0], frame->stride[0],
-                           frame->recorded_ns != 0 ? frame->recorded_ns : frame->captured_ns, ret);
+    if (steady->stabiliser == NULL)
+        return;
+    stabiliser_observe(steady->stabiliser, &steady->options, frame->plane[0], frame->stride[0],
+                       frame->recorded_ns != 0 ? frame->recorded_ns : frame->captured_ns, &moved);
+    if (steady->model == STABILISER_SIMILARITY) {
+        job->similarity = moved;
+    } else {
+        job->shift[0] = moved.dx;
+        job->shift[1] = moved.dy;
+    }
 }

@@ -1,9 +1,9 @@
 /* Measures by how much each frame has to be moved so that the picture does not shake
  * (estimators/stabiliser.h). Camera's thread only.
  *
- * The shift has to be that of the frame itself, so it is measured in the path of the frame, before
+ * The motion has to be that of the frame itself, so it is measured in the path of the frame, before
  * the frame is submitted. This adds some milliseconds of latency, but only if the applied chain has
- * a stage that needs the shift. */
+ * a stage that needs it. */
 #ifndef FFTD_CAMERA_STEADY_H
 #define FFTD_CAMERA_STEADY_H
 
@@ -18,7 +18,8 @@ struct steady {
     bool is_on;
     struct stabiliser_options options;
     struct stabiliser *stabiliser; /* NULL: not needed yet, or these frames are too small */
-    struct engine_frames frames;   /* the frames that the stabiliser was made for */
+    struct engine_frames frames;   /* the frames that the stabiliser was made for, */
+    enum stabiliser_model model;   /* and its model */
     unsigned start;                /* the start of the source that delivered the frame before */
 };
 
@@ -26,9 +27,8 @@ struct steady {
 void steady_configure(struct steady *steady, const struct filter_adaptation *wanted);
 void steady_finish(struct steady *steady);
 
-/* Measures a frame that is about to be submitted. ret: the shift of its picture, in pixels to the
- * right and down; 0 if it is not moved. */
+/* Measures a frame that is about to be submitted, and sets by what the job moves its picture. */
 void steady_take(struct steady *steady, const struct engine_frames *frames,
-                 const struct capture_frame *frame, double ret[2]);
+                 const struct capture_frame *frame, struct engine_job *job);
 
 #endif

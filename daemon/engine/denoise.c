@@ -89,8 +89,9 @@ static int enqueue(struct step_run *run, struct error *why)
         denoiser_past_forget(part->past);
     part->change = change;
     return denoiser_frame_enqueue(run->frame, run->slot->queue, buffers->image,
-                                  buffers->calibration, buffers->correction, run->data.numbers,
-                                  part->past, &buffers->denoised, run->first, run->last, why);
+                                  buffers->calibration, buffers->similarity, buffers->correction,
+                                  run->data.numbers, part->past, &buffers->denoised, run->first,
+                                  run->last, why);
 }
 
 static struct step_cost cost(const void *part)

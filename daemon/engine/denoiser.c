@@ -362,15 +362,15 @@ static size_t row_group(const struct denoiser *denoiser)
 }
 
 static int enqueue_load(struct denoiser_frame *frame, cl_command_queue queue, cl_mem image,
-                        cl_mem table, cl_mem correction, cl_mem samples, cl_event *event,
-                        struct error *why)
+                        cl_mem table, cl_mem similarity, cl_mem correction, cl_mem samples,
+                        cl_event *event, struct error *why)
 {
     const struct denoiser *denoiser = frame->denoiser;
     const size_t group = row_group(denoiser);
     const size_t global[3] = {group, denoiser->image.height, denoiser->image.count};
     const size_t local[3] = {group, 1, 1};
-    const cl_mem buffers[] = {image, samples, table, correction};
-    const int r = set_arguments(frame->load, 0, buffers, 4, NULL, 0, why);
+    const cl_mem buffers[] = {image, samples, table, similarity, correction};
+    const int r = set_arguments(frame->load, 0, buffers, 5, NULL, 0, why);
     return r < 0 ? r : enqueue(queue, frame->load, global, local, event, why);
 }
 
@@ -444,14 +444,15 @@ static int enqueue_join(struct denoiser_frame *frame, cl_command_queue queue,
 }
 
 int denoiser_frame_enqueue(struct denoiser_frame *frame, cl_command_queue queue, cl_mem image,
-                           cl_mem table, cl_mem correction, cl_mem noise,
+                           cl_mem table, cl_mem similarity, cl_mem correction, cl_mem noise,
                            struct denoiser_past *past, cl_mem *ret, cl_event *first, cl_event *last,
                            struct error *why)
 {
     const unsigned passes = frame->denoiser->pass_count;
     const bool estimated = frame->denoiser->recipe.denoise.estimated;
     struct inputs inputs = {.samples = frame->samples, .noise = estimated ? frame->noise : noise};
-    int r = enqueue_load(frame, queue, image, table, correction, frame->samples, first, why);
+    int r = enqueue_load(frame, queue, image, table, similarity, correction, frame->samples, first,
+                         why);
     if (r == 0 && estimated)
         r = enqueue_estimate(frame, queue, frame->samples, noise, why);
     if (r == 0 && past != NULL)

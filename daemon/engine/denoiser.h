@@ -59,13 +59,13 @@ int denoiser_frame_create(struct denoiser_frame **ret, const struct denoiser *de
 void denoiser_frame_destroy(struct denoiser_frame *frame); /* NULL is allowed */
 
 /* Enqueues one frame in an in-order queue, whose planes are in *ret until the next one: those of
- * the images after each other, denoiser_plane_size floats apart (transform.h). table, correction:
- * `calibration` and `correction` of transform_buffers; both are applied, so that the result needs
- * neither. past: the frames before, to which this one is added; NULL unless the
- * settings join past frames. `first` and `last`, if not NULL, receive the events of the first and
- * the last dispatch; the caller releases them. */
+ * the images after each other, denoiser_plane_size floats apart (transform.h). table,
+ * similarity, correction: `calibration`, `similarity` and `correction` of transform_buffers; they
+ * are applied, so that the result needs none of them. past: the frames before, to which this one is
+ * added; NULL unless the settings join past frames. `first` and `last`, if not NULL, receive the
+ * events of the first and the last dispatch; the caller releases them. */
 int denoiser_frame_enqueue(struct denoiser_frame *frame, cl_command_queue queue, cl_mem image,
-                           cl_mem table, cl_mem correction, cl_mem noise,
+                           cl_mem table, cl_mem similarity, cl_mem correction, cl_mem noise,
                            struct denoiser_past *past, cl_mem *ret, cl_event *first, cl_event *last,
                            struct error *why);
 

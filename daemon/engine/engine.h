@@ -39,6 +39,7 @@
 #include "filters/filter.h"
 #include "core/format.h"
 #include "core/frame_memory.h"
+#include "core/similarity.h"
 #include "transform/plan.h"
 #include "core/stats.h"
 #include "gpu/device.h"
@@ -193,6 +194,8 @@ struct engine_job {
     bool is_first;   /* after a start of the source: no frame before it is joined to it */
     double shift[2]; /* pixels by which the picture is moved to the right and down, cyclically in
                         the padded size, for an engine with options->recipe.shifts; 0: it is not */
+    struct similarity similarity; /* by which the picture is moved, about its middle, for an engine
+                                     with options->recipe.similarities; all 0: it is not */
     struct view_mark mark[VIEW_MAX_MARKS]; /* drawn into a VIEW_PEAKS */
     unsigned mark_count;
     uint64_t number; /* of the captured frame, from which engines with options->loads know that they
@@ -233,9 +236,9 @@ struct engine_done {
  * collected. One that nothing changes may be copied, and is then finished when those before it are.
  * -EBUSY: in_flight frames are in flight already; -EIO: the device refused a command,
  * which the text names; -EINVAL: the correction has too many waves, or the engine was built without
- * corrections or shifts. If the device refused only a part, the frame stays in flight as an
- * abandoned one: engine_collect returns -ECANCELED for it once the device has finished the other
- * part. */
+ * corrections, shifts or similarities. If the device refused only a part, the frame stays in flight
+ * as an abandoned one: engine_collect returns -ECANCELED for it once the device has finished the
+ * other part. */
 int engine_submit(struct engine *engine, const struct engine_job *job, struct error *why);
 
 /* Returns an eventfd that is readable while the oldest frame in flight is finished. Valid as long

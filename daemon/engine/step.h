@@ -115,11 +115,12 @@ struct step {
 /* The steps in the order of a frame, ended by NULL. */
 extern const struct step *const engine_steps[];
 
-extern const struct step step_table;     /* table.c: the table with which samples are loaded */
-extern const struct step step_correct;   /* corrector.c: periodic noise and flicker of a frame */
-extern const struct step step_denoise;   /* denoise.c */
-extern const struct step step_blend;     /* fade.c: blends two responses */
-extern const struct step step_shift;     /* ramp.c: moves a frame */
-extern const struct step step_transform; /* transform_step.c: load, FFT, response, view, store */
+extern const struct step step_table;      /* table.c: the table with which samples are loaded */
+extern const struct step step_similarity; /* similarity.c: where the samples of a frame come from */
+extern const struct step step_correct;    /* corrector.c: periodic noise and flicker of a frame */
+extern const struct step step_denoise;    /* denoise.c */
+extern const struct step step_blend;      /* fade.c: blends two responses */
+extern const struct step step_shift;      /* ramp.c: moves a frame */
+extern const struct step step_transform;  /* transform_step.c: load, FFT, response, view, store */
 
 #endif

@@ -310,6 +310,9 @@ int engine_submit(struct engine *engine, const struct engine_job *job, struct er
     int r = corrector_check(job->correction, engine->options.recipe.corrections, why);
     if (r == 0 && job_is_shifted(job) && !engine->options.recipe.shifts)
         r = error_set(why, EINVAL, "a frame has a shift: expected an engine with shifts");
+    if (r == 0 && !similarity_is_none(&job->similarity) && !engine->options.recipe.similarities)
+        r = error_set(why, EINVAL,
+                      "a frame has a similarity: expected an engine with similarities");
     if (r < 0)
         return r;
     struct slot *slot =

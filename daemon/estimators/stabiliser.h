@@ -1,15 +1,17 @@
 /* How to move each frame so that the picture does not shake. Pure.
  *
- * The motion since the frame before is measured (motion.h) in a reduced picture, whose pixels are
- * means of squares, so that its smaller side has less than 256 pixels. The sum of these motions is
- * the path of the camera. What is wanted is a smooth path: a filter with two states, place and
- * speed, predicts the next place and takes a part of the error into both (a critically damped g-h
- * filter). It follows a steady pan without lagging behind, and removes what is much faster than
+ * The motion since the frame before is measured in a reduced picture, whose pixels are means of
+ * squares, so that its smaller side has less than 256 pixels: one shift (motion.h), or a similarity
+ * (motion/motion_similarity.h). These motions together are the path of the camera. What is wanted
+ * is a smooth path: a filter with two states, place and speed, predicts the next place and takes a
+ * part of the error into both (a critically damped g-h filter, for each of the similarity's
+ * numbers). It follows a steady pan without lagging behind, and removes what is much faster than
  * its time constant. A frame is moved from the path to the smooth one, by at most a limit; at the
  * limit the smooth path is dragged along.
  *
- * Where the motion is unsure (a cut, a rotation, a wall), the frame is taken to move as the smooth
- * path does, and the distance between both paths shrinks with the time constant: no frame jumps.
+ * Where the motion is unsure (a cut, a wall; for a shift, a rotation), the frame is taken to move
+ * as the smooth path does, and the distance between both paths shrinks with the time constant: no
+ * frame jumps.
  *
  * Source of the maths: Morrison, Introduction to Sequential Smoothing and Prediction (1969), the
  * fading-memory filter of the first degree.
@@ -23,20 +25,24 @@
 #include "filters/filter_adapt.h"
 #include "core/error.h"
 #include "core/format.h"
+#include "core/similarity.h"
 
 struct stabiliser;
 
 /* For captured frames of that format and size. -EINVAL: they are too small for an estimate of
- * motion (motion.h); -ENOMEM. */
-int stabiliser_create(struct stabiliser **ret, const struct format_info *format, uint32_t width,
-                      uint32_t height, struct error *why);
+ * motion (motion.h, motion_field.h); -ENOMEM. */
+int stabiliser_create(struct stabiliser **ret, enum stabiliser_model model,
+                      const struct format_info *format, uint32_t width, uint32_t height,
+                      struct error *why);
 void stabiliser_destroy(struct stabiliser *stabiliser); /* NULL is allowed */
 
-/* Looks at a frame, from its first plane, whose rows are `stride` bytes apart. Sets by how many
- * pixels to move it to the right and down. The frames come in the order of their times. Takes
- * milliseconds: about as long as two transforms of 128 x 128 for each of a few steps. */
+/* Looks at a frame, from its first plane, whose rows are `stride` bytes apart. Sets by what to move
+ * it, about its middle. The model of the options is the stabiliser's. The frames come in the order
+ * of their times. Takes milliseconds: for a shift about as long as two transforms of 128 x 128 for
+ * each of a few steps. */
 void stabiliser_observe(struct stabiliser *stabiliser, const struct stabiliser_options *options,
-                        const uint8_t *plane, uint32_t stride, int64_t captured_ns, double ret[2]);
+                        const uint8_t *plane, uint32_t stride, int64_t captured_ns,
+                        struct similarity *ret);
 
 /* Forgets the frames before. */
 void stabiliser_reset(struct stabiliser *stabiliser);

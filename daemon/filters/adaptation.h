@@ -30,9 +30,17 @@ struct flicker_options {
                             are preferred */
 };
 
+/* What a frame is moved by. */
+enum stabiliser_model {
+    STABILISER_SHIFT,      /* in the spectrum */
+    STABILISER_SIMILARITY, /* with rotation and zoom, as its samples are loaded */
+};
+
 struct stabiliser_options {
+    enum stabiliser_model model;
     double time_s;   /* time constant of the smooth path, more than 0 */
-    double limit_px; /* the most by which a frame is moved along each axis */
+    double limit_px; /* the most by which a frame is moved along each axis; rotation and zoom
+                        together move a corner by at most this, too */
 };
 
 struct blur_noise_options {

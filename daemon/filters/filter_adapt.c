@@ -43,10 +43,33 @@ bool filter_chain_adapts(const struct filter_chain *chain)
     return false;
 }
 
-bool filter_chain_stabilises(const struct filter_chain *chain)
+/* Returns whether a stage moves frames as the model says. */
+static bool moves(const struct filter_stage *stage, enum stabiliser_model model)
+{
+    struct filter_adaptation wanted = {.stabilises = false};
+    if (stage->kind->adapts != FILTER_ADAPTS_SHAKE)
+        return false;
+    stage->kind->adapt(stage, &wanted);
+    return wanted.shake.model == model;
+}
+
+bool filter_chain_shifts(const struct filter_chain *chain)
 {
     for (unsigned i = 0; i < chain->count; i++)
-        if (chain->stage[i].kind->adapts == FILTER_ADAPTS_SHAKE)
+        if (moves(&chain->stage[i], STABILISER_SHIFT))
+            return true;
+    return false;
+}
+
+bool filter_stage_has_similarity(const struct filter_stage *stage)
+{
+    return moves(stage, STABILISER_SIMILARITY);
+}
+
+bool filter_chain_has_similarity(const struct filter_chain *chain)
+{
+    for (unsigned i = 0; i < chain->count; i++)
+        if (filter_stage_has_similarity(&chain->stage[i]))
             return true;
     return false;
 }

@@ -22,6 +22,11 @@ bool filter_chain_adapts(const struct filter_chain *chain);
 
 /* Returns whether a chain moves each frame by a distance of its own, so that it needs an engine
  * with shifts. */
-bool filter_chain_stabilises(const struct filter_chain *chain);
+bool filter_chain_shifts(const struct filter_chain *chain);
+
+/* Returns whether a stage or a chain moves each frame by a similarity of its own, so that it needs
+ * an engine with similarities. */
+bool filter_stage_has_similarity(const struct filter_stage *stage);
+bool filter_chain_has_similarity(const struct filter_chain *chain);
 
 #endif

@@ -2,22 +2,29 @@
 #include <errno.h>
 
 #include "filters/filter.h"
+#include "filters/filter_adapt.h"
 
 /* A chain does not move pixels if it also finds rows or waves, because these are corrected at their
  * captured places (correct.cl). */
 static int check_moves(const struct filter_chain *chain, struct error *why)
 {
-    const struct filter_kind *moves = NULL, *adapts = NULL;
+    const struct filter_kind *moves = NULL, *adapts = NULL, *similar = NULL;
     for (unsigned i = 0; i < chain->count; i++) {
         const struct filter_kind *kind = chain->stage[i].kind;
         moves = kind->origin != NULL ? kind : moves;
         adapts = filter_kind_corrects(kind) ? kind : adapts;
+        similar = filter_stage_has_similarity(&chain->stage[i]) ? kind : similar;
     }
-    if (moves != NULL && adapts != NULL)
+    if (adapts != NULL && moves != NULL)
         return error_set(why, EINVAL,
                          "%s corrects pixels where they are captured, but %s moves them: expected "
                          "one of both in a chain",
                          adapts->name, moves->name);
+    if (adapts != NULL && similar != NULL)
+        return error_set(why, EINVAL,
+                         "%s corrects pixels where they are captured, but %s with model = "
+                         "similarity turns them: expected one of both in a chain, or model = shift",
+                         adapts->name, similar->name);
     return 0;
 }
 

@@ -157,16 +157,9 @@ static void get_denoise(void *ret, const struct filter_chain *chain, const struc
     *(struct denoise_settings *)ret = filter_chain_denoise(chain).settings;
 }
 
-static void get_median(void *ret, const struct filter_chain *chain, const struct recipe *settings)
+static bool is_cubic(const struct filter_chain *chain)
 {
-    (void)settings;
-    *(bool *)ret = filter_chain_takes_median(chain);
-}
-
-static void get_cubic(void *ret, const struct filter_chain *chain, const struct recipe *settings)
-{
-    (void)settings;
-    *(bool *)ret = warp_is_cubic(chain);
+    return warp_is_cubic(chain) || filter_chain_has_similarity(chain);
 }
 
 static void get_binarise(void *ret, const struct filter_chain *chain, const struct recipe *settings)
@@ -184,7 +177,7 @@ static void get_curve(void *ret, const struct filter_chain *chain, const struct 
 /* What changes, crops or shows the spectrum needs a transform. */
 static bool may_be_short(const struct filter_chain *chain, const struct recipe *settings)
 {
-    return !has_threshold(chain) && !filter_chain_stabilises(chain) &&
+    return !has_threshold(chain) && !filter_chain_shifts(chain) &&
            !view_is_spectrum(settings->view) && !recipe_is_smaller(settings);
 }
 
@@ -263,21 +256,28 @@ static const struct recipe_member members[ROW_COUNT] = {
     [row_warped] = {.name = "warped",
                     FLAG(warped),
                     .is_needed = warp_is_needed,
-                    .constant = "WARPED",
+                    .constant = "WARP_TABLE",
                     .is_load = true,
                     .table_bytes = 2 * sizeof(int16_t),
                     .refusal = "the filter moves pixels: expected a warped engine"},
+    [row_similarities] = {.name = "similarities",
+                          FLAG(similarities),
+                          .is_needed = filter_chain_has_similarity,
+                          .constant = "SIMILARITIES",
+                          .is_load = true,
+                          .refusal =
+                              "the filter turns frames: expected an engine with similarities"},
     [row_cubic] = {.name = "bicubic",
                    MEMBER(cubic),
                    .type = &exact,
-                   .get = get_cubic,
+                   .is_needed = is_cubic,
                    .constant = "CUBIC",
                    .is_load = true,
                    .refusal = "the filter and the engine interpolate moved pixels in another way: "
                               "expected an engine like the filter"},
     [row_shifts] = {.name = "shifts",
                     FLAG(shifts),
-                    .is_needed = filter_chain_stabilises,
+                    .is_needed = filter_chain_shifts,
                     .refusal = "the filter moves frames: expected an engine with shifts"},
     [row_thresholds] = {.name = "thresholds",
                         FLAG(thresholds),
@@ -289,7 +289,7 @@ static const struct recipe_member members[ROW_COUNT] = {
         {.name = "median",
          MEMBER(median),
          .type = &exact,
-         .get = get_median,
+         .is_needed = filter_chain_takes_median,
          .constant = "MEDIAN",
          .is_load = true,
          .refusal = "the filter and the engine differ in a median of captured samples: expected "

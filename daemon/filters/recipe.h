@@ -48,13 +48,14 @@ enum recipe_planes { RECIPE_LUMA, RECIPE_ALL, RECIPE_LUMA_ONLY };
     DECLARE(enum demosaic, demosaic)                                                               \
     /* What the chain needs. H has an imaginary part, which costs more memory traffic; frames have \
      * a correction (correction.h), which costs time in every load; captured samples are corrected \
-     * by a table (calibration.h); pixels are moved by a table, and made by cubic convolution      \
-     * (warp.h); frames are moved by a shift, with complex_response, which costs memory; the       \
-     * spectrum has a threshold (filter_kind.h). */                                                \
+     * by a table (calibration.h); pixels are moved by a table, or by a similarity of the frame,   \
+     * and made by cubic convolution (warp.h); frames are moved by a shift, with complex_response, \
+     * which costs memory; the spectrum has a threshold (filter_kind.h). */                        \
     DECLARE(bool, complex_response)                                                                \
     DECLARE(bool, corrections)                                                                     \
     DECLARE(bool, calibrated)                                                                      \
     DECLARE(bool, warped)                                                                          \
+    DECLARE(bool, similarities)                                                                    \
     DECLARE(bool, cubic)                                                                           \
     DECLARE(bool, shifts)                                                                          \
     DECLARE(bool, thresholds)                                                                      \
@@ -97,8 +98,8 @@ struct recipe_member {
     const char *name;
     size_t offset, size; /* in the record */
     const struct recipe_type *type;
-    bool (*is_needed)(const struct filter_chain *chain); /* a flag's value for a chain */
-    /* the same for other types */
+    bool (*is_needed)(const struct filter_chain *chain); /* the value of a bool for a chain */
+    /* that of other types */
     void (*get)(void *ret, const struct filter_chain *chain, const struct recipe *settings);
     const char *refusal;  /* what recipe_check says; NULL: it does not check the member */
     const char *constant; /* a flag's name in kernels; NULL: it has none */

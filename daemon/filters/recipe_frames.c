@@ -2,6 +2,7 @@
 #include <errno.h>
 
 #include "filters/calibration.h"
+#include "filters/filter_adapt.h"
 #include "filters/recipe.h"
 #include "filters/warp.h"
 
@@ -12,10 +13,11 @@ static const struct filter_kind *find_mover(const struct filter_chain *chain,
                                             enum pixel_family family)
 {
     for (unsigned i = 0; i < chain->count; i++) {
-        const struct filter_kind *kind = chain->stage[i].kind;
-        if ((kind->origin != NULL && family == FAMILY_YUV) ||
-            (kind->adapts == FILTER_ADAPTS_SHAKE && family != FAMILY_GREY))
-            return kind;
+        const struct filter_stage *stage = &chain->stage[i];
+        const bool is_load = stage->kind->origin != NULL || filter_stage_has_similarity(stage);
+        if ((is_load && family == FAMILY_YUV) ||
+            (!is_load && stage->kind->adapts == FILTER_ADAPTS_SHAKE && family != FAMILY_GREY))
+            return stage->kind;
     }
     return NULL;
 }

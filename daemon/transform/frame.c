@@ -168,7 +168,8 @@ int transform_frame_bind(struct transform_frame *frame, const struct transform_b
                             [ARGUMENT_CORRECTION] = buffers->correction,
                             [ARGUMENT_CALIBRATION] = buffers->calibration,
                             [ARGUMENT_DENOISED] = buffers->denoised,
-                            [ARGUMENT_LARGER] = buffers->spectrum};
+                            [ARGUMENT_LARGER] = buffers->spectrum,
+                            [ARGUMENT_SIMILARITY] = buffers->similarity};
     int r = bind_band(frame, buffers->response.band, why);
     for (unsigned i = 0; r == 0 && i < sizeof bound / sizeof bound[0]; i++)
         if (bound[i] != NULL)

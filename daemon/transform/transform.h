@@ -234,6 +234,10 @@ int transform_frame_create(struct transform_frame **ret, const struct transform 
                            struct error *why);
 void transform_frame_destroy(struct transform_frame *frame);
 
+/* Where the samples of a frame come from (kernels/transform/warp.cl): sample (x, y) of the result
+ * is at the captured place (n[0] x + n[1] y + n[2], n[3] x + n[4] y + n[5]). */
+#define TRANSFORM_SIMILARITY_FLOATS 6
+
 /* The buffers of a frame that the caller owns. The frame retains them until it is enqueued with
  * others; it releases the image earlier if that is dropped. */
 struct transform_buffers {
@@ -242,6 +246,7 @@ struct transform_buffers {
     struct transform_response response;
     cl_mem correction;  /* if the recipe has corrections (corrector.h); otherwise NULL */
     cl_mem calibration; /* transform_table_bytes; NULL if there are none */
+    cl_mem similarity;  /* TRANSFORM_SIMILARITY_FLOATS, if the recipe has similarities; else NULL */
     cl_mem denoised;    /* planes of floats (denoiser.h); NULL if noise is not reduced */
     cl_mem spectrum;    /* of a load, for a result of it; otherwise NULL */
 };

@@ -28,6 +28,7 @@ enum argument_kind {
     ARGUMENT_RESPONSE,    /* transform_buffers */
     ARGUMENT_CORRECTION,  /* transform_buffers */
     ARGUMENT_CALIBRATION, /* transform_buffers */
+    ARGUMENT_SIMILARITY,  /* transform_buffers */
     ARGUMENT_DENOISED,    /* transform_buffers */
     ARGUMENT_LARGER,      /* transform_frame, or transform_buffers: the spectrum that was loaded */
     ARGUMENT_SPECTRUM,    /* transform_frame */
@@ -45,7 +46,7 @@ struct argument {
     size_t local_bytes;
 };
 
-#define MAX_ARGUMENTS 11 /* `forward` with corrections, a table and a denoiser */
+#define MAX_ARGUMENTS 12 /* `forward` with corrections, a table, a similarity and a denoiser */
 
 struct dispatch {
     char kernel[32];

@@ -12,7 +12,7 @@
 #define LUMA(r, g, b) (0.299f * (r) + 0.587f * (g) + 0.114f * (b))
 
 #define OFFSETS       (IMAGE_WIDTH * IMAGE_HEIGHT) /* where the table's offsets begin */
-#define WARP_TABLE(image)                                                                          \
+#define WARP_TABLE_OF(image)                                                                       \
     ((global const short2 *)((image).table + (CALIBRATED ? 2 * IMAGE_WIDTH * IMAGE_HEIGHT : 0)))
 
 #define ALL_COLOURS (-1)

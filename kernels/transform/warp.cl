@@ -1,10 +1,12 @@
 /* Moves pixels (daemon/filters/warp.h): a sample of the image is interpolated between the four
- * captured ones around the place that the table gives for it, with CUBIC between sixteen. Kernels
+ * captured ones around its place, with CUBIC between sixteen. With WARP_TABLE a table gives the
+ * place, with SIMILARITIES a map of the whole frame moves it (daemon/engine/similarity.c). Kernels
  * without WARPED have nothing of this.
  *
  * Data: the table has two short numbers for each of IMAGE_WIDTH x IMAGE_HEIGHT samples, row by row:
  * how far to the right and down its place is, in units of 1 / WARP_UNIT. The place is in the image.
- * All images of a batch share the table (batch.cl).
+ * The map has six numbers: place (x, y) is moved to (m[0] x + m[1] y + m[2], m[3] x + m[4] y +
+ * m[5]), and from beyond the image to its edge. All images of a batch share both (batch.cl).
  * Work-items: as those of the kernels that load and store (fused.cl, staged.cl). */
 
 #if WARPED
@@ -19,9 +21,32 @@ struct origin {
     float x, y;
 };
 
+#if SIMILARITIES
+
 static inline struct origin origin_at(captured image, int x, int y)
 {
-    const short2 moved = WARP_TABLE(image)[y * IMAGE_WIDTH + x];
+    global const float *m = image.similarity;
+#if WARP_TABLE
+    const short2 moved = WARP_TABLE_OF(image)[y * IMAGE_WIDTH + x];
+    const float u = x + (float)moved.x / WARP_UNIT, v = y + (float)moved.y / WARP_UNIT;
+#else
+    const float u = x, v = y;
+#endif
+    const float column = clamp(m[0] * u + m[1] * v + m[2], 0.0f, IMAGE_WIDTH - 1.0f);
+    const float row = clamp(m[3] * u + m[4] * v + m[5], 0.0f, IMAGE_HEIGHT - 1.0f);
+    struct origin from;
+    from.left = min((int)column, IMAGE_WIDTH - 2);
+    from.above = min((int)row, IMAGE_HEIGHT - 2);
+    from.x = column - from.left;
+    from.y = row - from.above;
+    return from;
+}
+
+#else
+
+static inline struct origin origin_at(captured image, int x, int y)
+{
+    const short2 moved = WARP_TABLE_OF(image)[y * IMAGE_WIDTH + x];
     const int column = WARP_UNIT * x + moved.x, row = WARP_UNIT * y + moved.y;
     struct origin from;
     from.left = min(column >> WARP_SHIFT, IMAGE_WIDTH - 2);
@@ -30,6 +55,8 @@ static inline struct origin origin_at(captured image, int x, int y)
     from.y = (float)(row - WARP_UNIT * from.above) / WARP_UNIT;
     return from;
 }
+
+#endif
 
 #if CUBIC
 

@@ -73,13 +73,14 @@ in the chain does not matter, because every frame takes these steps in this orde
 | --- | --- | --- |
 | correct captured samples | `dark`, `flat`, `vignette` | any number |
 | move pixels | `undistort`, `remap` | one of both, and none beside `auto-notch` or `deflicker` |
+| move and turn the frame | `stabilise:model=similarity` | one; none beside these two, either |
 | replace samples by medians | `median` | one |
 | subtract waves, then even out rows | `auto-notch`, `deflicker` | one of each |
 | reduce noise in blocks | `denoise` | one |
 | apply a curve to the samples | `homomorphic`, `linear-light` | one of both |
 | reduce the magnitudes of the spectrum | `soft-threshold` | one |
 | multiply the spectrum by H | all others | any number |
-| move the frame | `stabilise` | one |
+| move the frame | `stabilise`, with its default `model=shift` | one |
 | undo the curve | | |
 | make samples black and white | `binarise` | one |
 

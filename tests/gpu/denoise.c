@@ -494,8 +494,8 @@ static void run_frames(const struct denoise *denoise, unsigned lanes, struct pic
         assert_int_equal(clEnqueueWriteBuffer(queue, captured, CL_TRUE, 0,
                                               count * pixels * sizeof *in, in, 0, NULL, NULL),
                          CL_SUCCESS);
-        if (denoiser_frame_enqueue(frame, queue, captured, NULL, NULL, wanted, before, &result,
-                                   NULL, NULL, &why) < 0)
+        if (denoiser_frame_enqueue(frame, queue, captured, NULL, NULL, NULL, wanted, before,
+                                   &result, NULL, NULL, &why) < 0)
             fail_msg("%s", why.text);
         assert_int_equal(clEnqueueReadBuffer(queue, result, CL_TRUE, 0, floats * sizeof *out, out,
                                              0, NULL, NULL),

@@ -44,6 +44,9 @@ static const struct check checks[] = {
     {"SRGGB8", 32, 24, RECIPE_LUMA, VIEW_PICTURE, LENS, 0, NULL},
     {"GREY", 32, 24, RECIPE_LUMA, VIEW_PICTURE, "stabilise | " LENS, 0, NULL},
     {"NV12", 32, 24, RECIPE_ALL, VIEW_PICTURE, "stabilise", 0, NULL},
+    {"NV12", 32, 24, RECIPE_LUMA, VIEW_PICTURE, "stabilise:model=similarity", -EINVAL,
+     "stabilise moves pixels"},
+    {"XBGR32", 32, 24, RECIPE_LUMA, VIEW_PICTURE, "stabilise:model=similarity", 0, NULL},
     {"NV12", 32, 24, RECIPE_LUMA_ONLY, VIEW_PICTURE, LENS, 0, NULL},
     {"NV12", 32, 24, RECIPE_LUMA, VIEW_DIFFERENCE, "stabilise", 0, NULL},
 

@@ -37,6 +37,7 @@ struct scene {
     const char *chain;
     bool has_vignette; /* of a = 0.4, b = 0.5 */
     bool is_cubic;
+    const struct similarity *similarity; /* NULL: the engine has none */
 };
 
 /* Samples of one kind: luma, or one colour. */
@@ -45,6 +46,11 @@ struct channel {
     unsigned plane, sub_x, sub_y;
     bool is_luma;
 };
+
+static bool scene_has_lens(const struct scene *scene)
+{
+    return scene->chain == NULL || strstr(scene->chain, "undistort") != NULL;
+}
 
 static struct engine *make_engine(const struct fftd_format *format, const struct scene *scene,
                                   uint32_t source)
@@ -59,7 +65,8 @@ static struct engine *make_engine(const struct fftd_format *format, const struct
                                            .margin = 16,
                                            .in_flight = 2,
                                            .recipe.calibrated = scene->has_vignette,
-                                           .recipe.warped = true,
+                                           .recipe.warped = scene_has_lens(scene),
+                                           .recipe.similarities = scene->similarity != NULL,
                                            .recipe.cubic = scene->is_cubic};
     struct engine *engine;
     struct error why;
@@ -69,13 +76,15 @@ static struct engine *make_engine(const struct fftd_format *format, const struct
 }
 
 static void filter(struct engine *engine, const struct fftd_format *layout, const char *chain,
-                   const uint8_t *in, uint8_t *out)
+                   const struct similarity *similarity, const uint8_t *in, uint8_t *out)
 {
     const struct filter_chain parsed = chain_of(chain);
     struct engine_response *response;
     struct engine_job job = {0};
     struct error why;
     job.out = out;
+    if (similarity != NULL)
+        job.similarity = *similarity;
     if (engine_design(engine, &parsed, &response, &why) < 0)
         fail_msg("%s", why.text);
     engine_apply(engine, response, 1);
@@ -148,18 +157,49 @@ static double sample_by_cubic(const double *samples, long width, long height, do
     return sum;
 }
 
-static void move(const double *from, double *to, const struct channel *channel, bool is_cubic)
+/* Where a place of a frame was before it was turned and enlarged about the middle, and moved. */
+static void undo(const struct similarity *s, double *x, double *y)
+{
+    const double u = *x + 0.5 - 0.5 * WIDTH - s->dx, v = *y + 0.5 - 0.5 * HEIGHT - s->dy;
+    const double c = cos(s->angle_rad) / exp(s->log_zoom), d = sin(s->angle_rad) / exp(s->log_zoom);
+    *x = c * u + d * v + 0.5 * WIDTH - 0.5;
+    *y = c * v - d * u + 0.5 * HEIGHT - 0.5;
+}
+
+/* Where a sample of a channel comes from, in samples. */
+static void find_place(const struct scene *scene, const struct channel *c, long x, long y,
+                       double ret[2])
+{
+    const long width = (WIDTH + c->sub_x - 1) / c->sub_x,
+               height = (HEIGHT + c->sub_y - 1) / c->sub_y;
+    double at_x = ((double)x + 0.5) * c->sub_x - 0.5, at_y = ((double)y + 0.5) * c->sub_y - 0.5;
+    ret[0] = (double)x;
+    ret[1] = (double)y;
+    if (scene_has_lens(scene)) {
+        distort(at_x, at_y, &at_x, &at_y);
+        ret[0] = place_of(at_x, c->sub_x, width);
+        ret[1] = place_of(at_y, c->sub_y, height);
+    }
+    if (scene->similarity != NULL) {
+        at_x = (ret[0] + 0.5) * c->sub_x - 0.5;
+        at_y = (ret[1] + 0.5) * c->sub_y - 0.5;
+        undo(scene->similarity, &at_x, &at_y);
+        ret[0] = fmin(fmax((at_x + 0.5) / c->sub_x - 0.5, 0), (double)width - 1);
+        ret[1] = fmin(fmax((at_y + 0.5) / c->sub_y - 0.5, 0), (double)height - 1);
+    }
+}
+
+static void move(const double *from, double *to, const struct channel *channel,
+                 const struct scene *scene)
 {
     const long width = (WIDTH + channel->sub_x - 1) / channel->sub_x;
     const long height = (HEIGHT + channel->sub_y - 1) / channel->sub_y;
     for (long y = 0; y < height; y++)
         for (long x = 0; x < width; x++) {
-            double at_x, at_y;
-            distort(((double)x + 0.5) * channel->sub_x - 0.5,
-                    ((double)y + 0.5) * channel->sub_y - 0.5, &at_x, &at_y);
-            to[y * width + x] = (is_cubic ? sample_by_cubic : sample)(
-                from, width, height, place_of(at_x, channel->sub_x, width),
-                place_of(at_y, channel->sub_y, height));
+            double at[2];
+            find_place(scene, channel, x, y, at);
+            to[y * width + x] =
+                (scene->is_cubic ? sample_by_cubic : sample)(from, width, height, at[0], at[1]);
         }
 }
 
@@ -227,7 +267,7 @@ static void load(const struct scene *scene, const struct fftd_format *layout, co
         for (long i = 0; i < WIDTH * HEIGHT; i++)
             full[i] = reference_mosaic(scene->source, scene->demosaic, raw, WIDTH, HEIGHT,
                                        i % WIDTH, i / WIDTH, colour);
-    move(info->kind == SAMPLE_BAYER ? full : raw, ret, channel, scene->is_cubic);
+    move(info->kind == SAMPLE_BAYER ? full : raw, ret, channel, scene);
 }
 
 static void filter_model(const struct scene *scene, const struct engine *engine, unsigned index,
@@ -298,9 +338,10 @@ static void check(const struct scene *scene)
     const struct format_info *info = format_by_fourcc(layout.fourcc);
     struct engine *engine = make_engine(&format, scene, scene->source != NULL ? layout.fourcc : 0);
     uint8_t *in = malloc(layout.frame_bytes), *out = calloc(1, format.frame_bytes);
-    assert_non_null(strstr(engine_description(engine), ", warped"));
+    assert_non_null(strstr(engine_description(engine),
+                           scene->similarity != NULL ? ", similarities" : ", warped"));
     draw(in, &layout, info->bits);
-    filter(engine, &layout, scene->chain, in, out);
+    filter(engine, &layout, scene->chain, scene->similarity, in, out);
     const double worst = compare(scene, engine, &layout, in, &format, out);
     printf("# figures: %s%s%s %s, %s: at most %.3f from the model\n", scene->format,
            scene->source != NULL ? " of " : "", scene->source != NULL ? scene->source : "",
@@ -389,6 +430,99 @@ static void test_staged(void **state)
         check(&scenes[i]);
 }
 
+#define SIMILAR "stabilise:model=similarity"
+
+/* As stabilise moves frames: by numbers of each frame, with and without a table of the chain. */
+static void test_similarities(void **state)
+{
+    static const struct similarity turned = {
+        .dx = 2.3, .dy = -1.6, .angle_rad = 0.06, .log_zoom = 0.03};
+    static const struct similarity moved = {.dx = -3.25, .dy = 0.75};
+    static const struct similarity smaller = {.angle_rad = -0.04, .log_zoom = -0.05};
+    static const struct scene scenes[] = {
+        {.format = "GREY", .chain = SIMILAR BLUR, .is_cubic = true, .similarity = &turned},
+        {.format = "GREY", .chain = SIMILAR, .is_cubic = true, .similarity = &moved},
+        {.format = "NV12",
+         .planes = RECIPE_ALL,
+         .chain = SIMILAR BLUR,
+         .is_cubic = true,
+         .similarity = &turned},
+        {.format = "YUYV",
+         .planes = RECIPE_ALL,
+         .technique = ENGINE_STAGED,
+         .chain = SIMILAR,
+         .is_cubic = true,
+         .similarity = &smaller},
+        {.format = "GREY",
+         .technique = ENGINE_STAGED,
+         .chain = SIMILAR " | " LENS,
+         .is_cubic = true,
+         .similarity = &turned},
+        {.format = "RGB24",
+         .chain = SIMILAR " | vignette:a=0.4,b=0.5" BLUR,
+         .has_vignette = true,
+         .is_cubic = true,
+         .similarity = &turned},
+        {.format = "XBGR32",
+         .source = "SGRBG10",
+         .chain = SIMILAR " | " CUBIC_LENS,
+         .is_cubic = true,
+         .similarity = &smaller},
+        {.format = "Y12",
+         .precision = RECIPE_HALF,
+         .border = PLAN_CONSTANT,
+         .chain = SIMILAR BLUR,
+         .is_cubic = true,
+         .similarity = &turned},
+    };
+    (void)state;
+    for (size_t i = 0; i < (device_takes_every_layout() ? sizeof scenes / sizeof scenes[0] : 5);
+         i++)
+        check(&scenes[i]);
+}
+
+/* Frames in flight have their own numbers; the third one has none and stays as it is. */
+static void test_each_frame_has_its_similarity(void **state)
+{
+    static const struct similarity both[3] = {
+        {.dx = 1.5, .angle_rad = 0.05}, {.dy = -2.25, .log_zoom = 0.02}, {.dx = 0}};
+    const struct fftd_format format = layout_of("GREY");
+    const struct filter_chain chain = chain_of(SIMILAR);
+    struct scene scene = {
+        .format = "GREY", .chain = SIMILAR, .is_cubic = true, .similarity = &both[0]};
+    struct engine *engine = make_engine(&format, &scene, 0);
+    struct engine_response *response;
+    uint8_t *in = malloc(format.frame_bytes), *out[3];
+    struct engine_done done;
+    struct error why;
+    (void)state;
+    assert_int_equal(engine_design(engine, &chain, &response, &why), 0);
+    engine_apply(engine, response, 1);
+    draw(in, &format, 8);
+    for (unsigned i = 0; i < 3; i++) {
+        const struct engine_job job = {.in = {in},
+                                       .in_stride = {format.plane[0].stride},
+                                       .out = out[i] = calloc(1, format.frame_bytes),
+                                       .similarity = both[i]};
+        if (i == 2)
+            assert_int_equal(engine_collect(engine, true, &done, &why), 0);
+        assert_int_equal(engine_submit(engine, &job, &why), 0);
+    }
+    while (engine_in_flight(engine) > 0)
+        assert_int_equal(engine_collect(engine, true, &done, &why), 0);
+    for (unsigned i = 0; i < 3; i++) {
+        scene.similarity = &both[i];
+        assert_true(compare(&scene, engine, &format, in, &format, out[i]) <= 0.51);
+    }
+    for (unsigned y = 0; y < HEIGHT; y++)
+        assert_memory_equal(in + (size_t)y * format.plane[0].stride,
+                            out[2] + (size_t)y * format.plane[0].stride, WIDTH);
+    for (unsigned i = 0; i < 3; i++)
+        free(out[i]);
+    free(in);
+    engine_destroy(engine);
+}
+
 /* Without a stage that moves pixels, such an engine leaves a frame as it is. */
 static void test_no_stage(void **state)
 {
@@ -399,7 +533,7 @@ static void test_no_stage(void **state)
     (void)state;
     draw(in, &format, 8);
     memcpy(out, in, format.frame_bytes); /* with what is between rows */
-    filter(engine, &format, "none", in, out);
+    filter(engine, &format, "none", NULL, in, out);
     for (unsigned p = 0; p < format.plane_count; p++)
         for (unsigned y = 0; y < format.plane[p].rows; y++) {
             const size_t at = format.plane[p].offset + (size_t)y * format.plane[p].stride;
@@ -434,13 +568,30 @@ static void test_refusals(void **state)
     refuse("NV12", &all, "undistort:fx=50,fy=50,cx=30,cy=17,size=64/48", -EINVAL,
            "size = 64/48 does not have the proportions of the frames, 62x34");
     refuse("GREY", &luma, "undistort:fx=50,fy=50,cx=30,cy=17,k4=-100", -EINVAL, "to no place");
+    refuse("GREY", &luma, SIMILAR, -EINVAL, "expected an engine with similarities");
+    static const struct similarity none = {.dx = 0}, turned = {.angle_rad = 0.1};
+    static const struct scene similar = {.chain = "none", .is_cubic = true, .similarity = &none};
+    refuse("NV12", &similar, SIMILAR, -EINVAL, "engine.planes = all");
+    const struct fftd_format format = layout_of("GREY");
+    struct engine *engine = make_engine(&format, &luma, 0);
+    uint8_t *frame = calloc(2, format.frame_bytes);
+    const struct engine_job job = {.in = {frame},
+                                   .in_stride = {format.plane[0].stride},
+                                   .out = frame + format.frame_bytes,
+                                   .similarity = turned};
+    struct error why = {""};
+    assert_int_equal(engine_submit(engine, &job, &why), -EINVAL);
+    assert_non_null(strstr(why.text, "expected an engine with similarities"));
+    free(frame);
+    engine_destroy(engine);
 }
 
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_formats),  cmocka_unit_test(test_cubic_convolution),
-        cmocka_unit_test(test_staged),   cmocka_unit_test(test_no_stage),
+        cmocka_unit_test(test_formats),      cmocka_unit_test(test_cubic_convolution),
+        cmocka_unit_test(test_staged),       cmocka_unit_test(test_no_stage),
+        cmocka_unit_test(test_similarities), cmocka_unit_test(test_each_frame_has_its_similarity),
         cmocka_unit_test(test_refusals),
     };
     return cmocka_run_group_tests(tests, device_setup, device_teardown);

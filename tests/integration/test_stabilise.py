@@ -30,6 +30,28 @@ def draw_path(random):
         numpy.sin(numpy.multiply.outer(turns, wave) + random.uniform(0, 6, 2)) for wave in waves)
 
 
+def enlarge(picture, factor):
+    """The same periodic picture with `factor` samples for each pixel along both axes."""
+    spectrum = numpy.fft.fftshift(numpy.fft.fft2(picture))
+    margins = [((factor - 1) * length // 2,) * 2 for length in picture.shape]
+    large = numpy.fft.ifft2(numpy.fft.ifftshift(numpy.pad(spectrum, margins)))
+    return large.real * factor ** 2
+
+
+def draw_turning_frames(random):
+    """As draw_frames, but the frame also turns by up to two degrees about its middle."""
+    large, path = enlarge(draw_scene(random), 4), draw_path(random)
+    angles = numpy.radians(draw_path(random)[:, 0] / 3)
+    y, x = numpy.mgrid[:HEIGHT, :WIDTH] - numpy.array([HEIGHT / 2, WIDTH / 2])[:, None, None]
+    for (right, down), angle in zip(path, angles):
+        cos, sin = numpy.cos(angle), numpy.sin(angle)
+        u = LEFT + WIDTH / 2 + cos * (x - right) + sin * (y - down)
+        v = TOP + HEIGHT / 2 + cos * (y - down) - sin * (x - right)
+        moved = large[numpy.rint(4 * v).astype(int) % large.shape[0],
+                      numpy.rint(4 * u).astype(int) % large.shape[1]]
+        yield moved + random.normal(0, 2, (HEIGHT, WIDTH))
+
+
 def draw_frames(random):
     scene, path = draw_scene(random), draw_path(random)
     fy, fx = numpy.meshgrid(*map(numpy.fft.fftfreq, scene.shape), indexing="ij")
@@ -65,8 +87,15 @@ def motion(last, new):
     return at
 
 
-def rms_motion(reader, count):
-    """Between frames that follow each other in the recording, in pixels."""
+def turn(last, new):
+    """The motion of the right half less that of the left one, across; in degrees."""
+    half = last.shape[1] // 2
+    left, right = motion(last[:, :half], new[:, :half]), motion(last[:, half:], new[:, half:])
+    return numpy.degrees((right - left)[1:] / half)
+
+
+def rms_motion(reader, count, motion=motion):
+    """Between frames that follow each other in the recording, in pixels; with `turn`, degrees."""
     moved, last = [], None
     while len(moved) < count:
         frame = reader.next()
@@ -77,13 +106,13 @@ def rms_motion(reader, count):
     return numpy.sqrt(numpy.mean(numpy.sum(numpy.square(moved), 1)))
 
 
-def wait_for_rms_motion(reader, most):
+def wait_for_rms_motion(reader, most, motion=motion):
     """Waits for frames with so little motion, and returns it. On a busy machine the recording's
     next frame may be taken late, and then it counts as captured late."""
     deadline, found = time.monotonic() + PATIENCE, []
     while not found or found[-1] >= most:
-        assert time.monotonic() < deadline, f"{found}, expected less than {most:.2f} px"
-        found.append(rms_motion(reader, 20))
+        assert time.monotonic() < deadline, f"{found}, expected less than {most:.2f}"
+        found.append(rms_motion(reader, 20, motion))
     return found[-1]
 
 
@@ -112,7 +141,34 @@ def test_a_shaken_recording_stands_still(start, tmp_path):
         assert rms_motion(reader, 15) > before / 2
 
 
+@needs_every_frame
+def test_a_turning_recording_stands_still(start, tmp_path):
+    frames = list(draw_turning_frames(numpy.random.default_rng(5)))
+    write_recording(tmp_path / "recording.y4m", frames)
+    daemon = start("--set", "camera.loop=true", "--set", "output.slots=16",
+                   "--filter", "none", source=f"file:{tmp_path}/recording.y4m", size=None,
+                   fps="10")
+    daemon.wait_for_log("online")
+    with Reader(daemon) as reader:
+        before = rms_motion(reader, 20, turn)
+        for change in ("stabilise:time=1.5", "stabilise:time=1.5,limit=32,model=similarity"):
+            serial = daemon.change("filter", "set", change)
+            while reader.next().filter_serial != serial:
+                pass
+            for _ in range(30):
+                reader.next()
+            if "similarity" not in change:  # a shift leaves rotation as it is
+                assert rms_motion(reader, 20, turn) > before / 2
+        after = wait_for_rms_motion(reader, before / 4, turn)
+        moved = wait_for_rms_motion(reader, 0.7)
+        print(f"# figures: turns from frame to frame {before:.3f} degrees before, {after:.3f} "
+              f"after, and {moved:.2f} px of motion")
+        assert before > 0.3
+
+
 @pytest.mark.parametrize("chain, message", [
+    ("stabilise:model=turn", "expected shift or similarity"),
+    ("stabilise:model=similarity | deflicker", "expected one of both in a chain, or model = shift"),
     ("stabilise:limit=0.5", "limit = 0.5 is out of range: expected 1 .. 64 px"),
     ("stabilise | stabilise", "stage 2: the chain has stabilise already"),
 ])

@@ -283,6 +283,31 @@ void flow_make_pan(struct flow *ret, unsigned width, unsigned height, double dx,
     render(ret, false, sigma, seed);
 }
 
+void flow_make_similarity(struct flow *ret, unsigned width, unsigned height,
+                          const struct similarity *moved, double share, const double thing[2],
+                          double sigma, uint64_t seed)
+{
+    const struct similarity back = similarity_inverse(moved);
+    const double zoom = exp(back.log_zoom);
+    const double cosine = zoom * cos(back.angle_rad), sine = zoom * sin(back.angle_rad);
+    *ret = (struct flow){.width = width, .height = height, .layers = share > 0 ? 2 : 1};
+    ret->motion[0] = (struct flow_motion){.dx = -back.dx,
+                                          .dy = -back.dy,
+                                          .xx = 1 - cosine,
+                                          .xy = sine,
+                                          .yx = -sine,
+                                          .yy = 1 - cosine,
+                                          .x0 = 0.5 * (width - 1),
+                                          .y0 = 0.5 * (height - 1)};
+    ret->motion[1] = (struct flow_motion){.dx = thing[0], .dy = thing[1]};
+    const double part = fmin(share * between(&seed, 1.2, 2.5), 1); /* of the width */
+    ret->size[1][0] = part * width;
+    ret->size[1][1] = fmin(share / part, 1) * height;
+    ret->left[1] = between(&seed, 0, 1) * (width - ret->size[1][0]);
+    ret->top[1] = between(&seed, 0, 1) * (height - ret->size[1][1]);
+    render(ret, false, sigma, seed);
+}
+
 void flow_clear(struct flow *flow)
 {
     free(flow->last);

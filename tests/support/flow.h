@@ -8,6 +8,8 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "core/similarity.h"
+
 enum flow_kind {
     FLOW_STILL,
     FLOW_PAN,       /* by up to `most` pixels */
@@ -48,6 +50,11 @@ void flow_make(struct flow *ret, enum flow_kind kind, bool has_particles, unsign
 /* Leaves that pan by that many pixels. */
 void flow_make_pan(struct flow *ret, unsigned width, unsigned height, double dx, double dy,
                    double sigma, uint64_t seed);
+/* Leaves moved by a similarity about the middle, and before them a thing that covers that share of
+ * the picture (0: there is none) and moves by `thing` pixels. */
+void flow_make_similarity(struct flow *ret, unsigned width, unsigned height,
+                          const struct similarity *moved, double share, const double thing[2],
+                          double sigma, uint64_t seed);
 void flow_clear(struct flow *flow);
 
 /* Pixels by which what is at a place of the second picture has moved. */

@@ -84,6 +84,7 @@ static const struct recipe variants[] = {
     {.calibrated = true},
     {.warped = true},
     {.cubic = true},
+    {.similarities = true},
     {.shifts = true},
     {.thresholds = true},
     {.median = true},
@@ -138,6 +139,8 @@ static const struct {
     {"remap:image=even,interpolation=bicubic", ", warped, bicubic", true},
     {"soft-threshold:sigma=10", ", thresholds", true},
     {"stabilise", ", complex response, shifts", true},
+    {"stabilise:model=similarity", ", similarities, bicubic", true},
+    {"stabilise:model=similarity | remap:image=even", ", warped, similarities, bicubic", true},
     {"denoise:sigma=5", ", denoised", true},
     {"homomorphic", ", logarithmic", true},
     {"median", ", median", true},
@@ -235,6 +238,10 @@ static void test_short_filters_have_a_reach(void **state)
     for (unsigned i = 0; i < sizeof chains / sizeof chains[0]; i++)
         assert_false(short_recipe(chains[i], "GREY", RECIPE_LUMA, VIEW_PICTURE).reach.is_short);
     assert_true(short_recipe("none", "GREY", RECIPE_LUMA, VIEW_PICTURE).reach.is_short);
+    /* A similarity is in the load. */
+    assert_true(
+        short_recipe("stabilise:model=similarity | sharpen", "GREY", RECIPE_LUMA, VIEW_PICTURE)
+            .reach.is_short);
     assert_false(short_recipe("none", "GREY", RECIPE_LUMA, VIEW_SPECTRUM).reach.is_short);
     assert_false(short_recipe("none", "GREY", RECIPE_LUMA, VIEW_PEAKS).reach.is_short);
     assert_false(recipe_for("none", VIEW_PICTURE).reach.is_short); /* without the setting */
@@ -273,11 +280,11 @@ static void test_kernels_get_their_constants(void **state)
     (void)state;
     recipe_constants(&recipe, false, all);
     recipe_constants(&recipe, true, load);
-    assert_non_null(strstr(all, "#define WARPED 1\n"));
+    assert_non_null(strstr(all, "#define WARP_TABLE 1\n"));
     assert_non_null(strstr(all, "#define THRESHOLDS 1\n"));
     assert_non_null(strstr(all, "#define CALIBRATED 0\n"));
-    assert_string_equal(load, "#define CORRECTIONS 0\n#define CALIBRATED 0\n#define WARPED 1\n"
-                              "#define CUBIC 0\n#define MEDIAN 0\n");
+    assert_string_equal(load, "#define CORRECTIONS 0\n#define CALIBRATED 0\n#define WARP_TABLE 1\n"
+                              "#define SIMILARITIES 0\n#define CUBIC 0\n#define MEDIAN 0\n");
 }
 
 /* ---- what suits frames ---- */
@@ -286,6 +293,16 @@ static bool has_kind(const struct filter_chain *chain, const char *name)
 {
     for (unsigned i = 0; i < chain->count; i++)
         if (strcmp(chain->stage[i].kind->name, name) == 0)
+            return true;
+    return false;
+}
+
+/* Whether a chain stabilises with that model: 0 shift, 1 similarity. */
+static bool stabilises(const struct filter_chain *chain, double model)
+{
+    for (unsigned i = 0; i < chain->count; i++)
+        if (strcmp(chain->stage[i].kind->name, "stabilise") == 0 &&
+            chain->stage[i].value[2].number == model)
             return true;
     return false;
 }
@@ -299,9 +316,10 @@ static const char *expected_refusal(const struct recipe *recipe, const struct ff
     const bool leaves_colour = recipe->planes == RECIPE_LUMA && recipe->view == VIEW_PICTURE;
     if (format->width < 16 || format->height < 16 || format->width > 8192 || format->height > 8192)
         return "cannot be filtered: expected 16x16 .. 8192x8192";
-    const bool moves = has_kind(chain, "undistort") || has_kind(chain, "remap");
-    if (leaves_colour && ((moves && family == FAMILY_YUV) ||
-                          (has_kind(chain, "stabilise") && family != FAMILY_GREY)))
+    const bool turns = stabilises(chain, 1);
+    const bool moves = has_kind(chain, "undistort") || has_kind(chain, "remap") || turns;
+    if (leaves_colour &&
+        ((moves && family == FAMILY_YUV) || (stabilises(chain, 0) && family != FAMILY_GREY)))
         return "moves pixels, but engine.planes = luma";
     if (has_kind(chain, "dark") || has_kind(chain, "flat"))
         return "as the camera's frames";

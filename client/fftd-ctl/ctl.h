@@ -11,6 +11,16 @@
 #include <sysexits.h>
 
 #define CTL_MAX_SETTINGS 32
+#define CTL_MAX_REGIONS  8
+
+/* The options of `motion`. */
+struct ctl_motion {
+    double seconds;                      /* 0: not given */
+    const char *region[CTL_MAX_REGIONS]; /* [NAME=]X,Y,WxH */
+    unsigned region_count;
+    const char *plot, *picture; /* files; NULL: none */
+    double at_hz;               /* 0: not given */
+};
 
 struct ctl {
     const char *name;        /* the value of --name; "default" without it */
@@ -31,6 +41,7 @@ struct ctl {
     double timeout_s;   /* how long to wait for that; 0: AWAIT_DEFAULT_S */
     bool all;           /* save the camera's controls, too */
     const char *config; /* the configuration to save into; NULL: the daemon's */
+    struct ctl_motion motion;
     /* For `convert`. */
     const char *filter;                    /* a chain; "none" without the option */
     const char *size;                      /* of raw frames; NULL: not given */

@@ -98,6 +98,11 @@ enum {
     OPTION_CONFIG,
     OPTION_APPLY,
     OPTION_REPORT,
+    OPTION_SECONDS,
+    OPTION_REGION,
+    OPTION_PLOT,
+    OPTION_PICTURE,
+    OPTION_AT,
 };
 
 static const struct option options[] = {
@@ -121,6 +126,11 @@ static const struct option options[] = {
     {"config", required_argument, NULL, OPTION_CONFIG},
     {"apply", no_argument, NULL, OPTION_APPLY},
     {"report", required_argument, NULL, OPTION_REPORT},
+    {"seconds", required_argument, NULL, OPTION_SECONDS},
+    {"region", required_argument, NULL, OPTION_REGION},
+    {"plot", required_argument, NULL, OPTION_PLOT},
+    {"picture", required_argument, NULL, OPTION_PICTURE},
+    {"at", required_argument, NULL, OPTION_AT},
     {0},
 };
 
@@ -145,6 +155,11 @@ static const struct {
     {OPTION_APPLY, TAKES_APPLY, "--apply"},
     {OPTION_REPORT, TAKES_REPORT, "--report"},
     {OPTION_RAW, TAKES_RAW, "--raw"},
+    {OPTION_SECONDS, TAKES_MOTION, "--seconds"},
+    {OPTION_REGION, TAKES_MOTION, "--region"},
+    {OPTION_PLOT, TAKES_MOTION, "--plot"},
+    {OPTION_PICTURE, TAKES_MOTION, "--picture"},
+    {OPTION_AT, TAKES_MOTION, "--at"},
 };
 #define TAKEN_COUNT (sizeof taken / sizeof taken[0])
 
@@ -230,6 +245,27 @@ static void parse_options(struct ctl *ctl, struct command_line *line, int argc, 
             break;
         case OPTION_REPORT:
             ctl->report = optarg;
+            break;
+        case OPTION_SECONDS:
+            if (!parse_seconds(optarg, &ctl->motion.seconds))
+                set_problem(line, "motion", "--seconds: expected 0.5 .. 120 seconds");
+            break;
+        case OPTION_REGION:
+            if (ctl->motion.region_count == CTL_MAX_REGIONS)
+                set_problem(line, "motion", "--region: expected at most %d of them",
+                            CTL_MAX_REGIONS);
+            else
+                ctl->motion.region[ctl->motion.region_count++] = optarg;
+            break;
+        case OPTION_PLOT:
+            ctl->motion.plot = optarg;
+            break;
+        case OPTION_PICTURE:
+            ctl->motion.picture = optarg;
+            break;
+        case OPTION_AT:
+            if (!parse_seconds(optarg, &ctl->motion.at_hz)) /* the same range */
+                set_problem(line, "motion", "--at: expected 0.01 .. 86400 Hz");
             break;
         case 'h':
             line->help = true;

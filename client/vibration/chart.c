@@ -98,7 +98,7 @@ static void walk(struct picture *picture, const struct axes *axes, const struct 
         const double from_s = series_seconds_to(series, series->step[i].from_ns);
         const double to_s = series_seconds_to(series, series->step[i].to_ns);
         for (unsigned k = 2; k-- > 0;) {
-            if (picture != NULL)
+            if (axes != NULL)
                 line(picture, along(axes, from_s), upward(axes, at[k]), along(axes, to_s),
                      upward(axes, at[k] + moved[k]), 2, k == 0 ? blue : orange);
             at[k] += moved[k];
@@ -240,7 +240,8 @@ int chart_draw_mode(struct picture *ret, const struct picture *under, uint32_t c
         for (unsigned i = 0; i < blocks; i++) {
             if (!survey_is_moving(&mode[i]))
                 continue;
-            const double x = hop * (1 + i % series->columns), y = hop * (1 + i / series->columns);
+            const unsigned column = i % series->columns, row = i / series->columns;
+            const double x = hop * (1 + column), y = hop * (1 + row);
             const double share = mode[i].px / most, angle = mode[i].angle_deg * (acos(-1) / 180);
             const double dx = 0.5 * share * hop * cos(angle), dy = 0.5 * share * hop * sin(angle);
             if (pass == 0)

@@ -92,10 +92,11 @@ static int make_room(struct series *series)
         return 0;
     const unsigned capacity = series->capacity == 0 ? 256 : 2 * series->capacity;
     struct series_step *step = realloc(series->step, capacity * sizeof *step);
-    series->step = step != NULL ? step : series->step;
+    if (step == NULL)
+        return -ENOMEM;
+    series->step = step;
     struct series_shift *shift =
-        step != NULL ? realloc(series->shift, (size_t)capacity * series->places * sizeof *shift)
-                     : NULL;
+        realloc(series->shift, (size_t)capacity * series->places * sizeof *shift);
     if (shift == NULL)
         return -ENOMEM;
     series->shift = shift;

@@ -127,8 +127,8 @@ void waves_turn_to(struct waves *waves, double hz, double step_hz)
 static double complex product(double complex a, double complex b)
 {
     /* C's own product also looks for infinities. */
-    return CMPLX(creal(a) * creal(b) - cimag(a) * cimag(b),
-                 creal(a) * cimag(b) + cimag(a) * creal(b));
+    return creal(a) * creal(b) - cimag(a) * cimag(b) +
+           I * (creal(a) * cimag(b) + cimag(a) * creal(b));
 }
 
 /* Fits a wave of the frequency that the waves have reached to their shifts, and lets them turn on.
@@ -169,7 +169,7 @@ struct waves_wave waves_fit(struct waves *waves)
         const double *with = with_moved[axis];
         const double a = (ss * with[0] - cs * with[1]) / determinant;
         const double b = (cc * with[1] - cs * with[0]) / determinant;
-        ret.axis[axis] = CMPLX(a, -b);
+        ret.axis[axis] = a - I * b;
         ret.power += a * with[0] + b * with[1];
     }
     return ret;

@@ -197,6 +197,8 @@ const struct command command_table[] = {
      TAKES_COUNT | TAKES_OUTPUT, 1, 2, command_calibrate},
     {"diagnose", "[FILE]", "find what is wrong with the picture, and what helps", diagnose_help,
      TAKES_COUNT | TAKES_APPLY | TAKES_REPORT, 0, 1, command_diagnose},
+    {"motion", "", "measure vibrations: frequency, amplitude, phase", motion_help,
+     TAKES_MOTION | TAKES_CSV | TAKES_OUTPUT, 0, 0, command_motion},
     {"tune", "[quick | exhaustive | stop]", "search for the fastest settings on the device",
      "Builds and measures the engine with about thirty settings (quick, the default)\n"
      "or several hundred (exhaustive). Frames continue, more slowly. The best\n"

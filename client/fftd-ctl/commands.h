@@ -19,6 +19,7 @@ enum {
     TAKES_APPLY = 1024,
     TAKES_REPORT = 2048,
     TAKES_CSV = 4096,
+    TAKES_MOTION = 8192,   /* what only `motion` takes */
     TAKES_CONVERT = 16384, /* what only `convert` takes */
 };
 
@@ -76,6 +77,10 @@ int command_calibrate(const struct ctl *ctl);
 /* diagnose.c */
 int command_diagnose(const struct ctl *ctl);
 extern const char diagnose_help[];
+
+/* motion.c */
+int command_motion(const struct ctl *ctl);
+extern const char motion_help[];
 
 /* tune.c */
 int command_tune(const struct ctl *ctl);

@@ -11,10 +11,10 @@
 #include <stdint.h>
 #include <sysexits.h>
 
-#define CTL_MAX_SETTINGS 32
-
-struct ctl_settings {
-    const char *text[CTL_MAX_SETTINGS]; /* KEY=VALUE, for the daemon */
+/* The values of an option that may be repeated. */
+#define CTL_MAX_TEXTS 32
+struct ctl_texts {
+    const char *text[CTL_MAX_TEXTS];
     unsigned count;
 };
 
@@ -37,12 +37,17 @@ struct ctl {
     double timeout_s;   /* how long to wait for that; 0: AWAIT_DEFAULT_S */
     bool all;           /* save the camera's controls, too */
     const char *config; /* the configuration to save into; NULL: the daemon's */
+    /* For `motion`. */
+    double seconds;             /* 0: not given */
+    struct ctl_texts regions;   /* [NAME=]X,Y,WxH */
+    const char *plot, *picture; /* files; NULL: none */
+    double at_hz;               /* 0: not given */
     /* For `convert`. */
     const char *filter;       /* a chain; "none" without the option */
     const char *size;         /* of raw frames; NULL: not given */
     const char *pixel_format; /* of raw frames; NULL: not given */
     double fps;               /* of raw frames; 0: not given */
-    struct ctl_settings settings;
+    struct ctl_texts settings; /* KEY=VALUE, for the daemon */
     bool resume, two_pass, compare;
     uint64_t given; /* which options were given (options.h) */
     int argc;       /* operands after the command's name */

@@ -25,12 +25,12 @@ static bool take_rate(void *member, const char *text)
     return text_to_number(rate, text) == 0 && *rate >= 0.1 && *rate <= 1000.0;
 }
 
-static bool take_setting(void *member, const char *text)
+static bool take_one(void *member, const char *text)
 {
-    struct ctl_settings *settings = member;
-    if (settings->count == CTL_MAX_SETTINGS)
+    struct ctl_texts *texts = member;
+    if (texts->count == CTL_MAX_TEXTS)
         return false;
-    settings->text[settings->count++] = text;
+    texts->text[texts->count++] = text;
     return true;
 }
 
@@ -39,6 +39,7 @@ static bool take_setting(void *member, const char *text)
 #define AT(member) offsetof(struct ctl, member)
 #define NUMBER     "a number of at least 1"
 #define SECONDS    "0.01 .. 86400 seconds"
+#define TEXTS      "at most 32 of them"
 
 static const struct usage_option options[] = {
     {"name", 0, required_argument, AT(name), NULL, NULL, 0},
@@ -59,6 +60,11 @@ static const struct usage_option options[] = {
     {"config", 0, required_argument, AT(config), NULL, NULL, TAKES_SAVE},
     {"apply", 0, no_argument, AT(apply), NULL, NULL, TAKES_APPLY},
     {"report", 0, required_argument, AT(report), NULL, NULL, TAKES_REPORT},
+    {"seconds", 0, required_argument, AT(seconds), usage_take_seconds, SECONDS, TAKES_MOTION},
+    {"region", 0, required_argument, AT(regions), take_one, TEXTS, TAKES_MOTION},
+    {"plot", 0, required_argument, AT(plot), NULL, NULL, TAKES_MOTION},
+    {"picture", 0, required_argument, AT(picture), NULL, NULL, TAKES_MOTION},
+    {"at", 0, required_argument, AT(at_hz), usage_take_seconds, "0.01 .. 86400 Hz", TAKES_MOTION},
     {"filter", 'f', required_argument, AT(filter), NULL, NULL, TAKES_CONVERT},
     {"size", 0, required_argument, AT(size), NULL, NULL, TAKES_CONVERT},
     {"pixel-format", 0, required_argument, AT(pixel_format), NULL, NULL, TAKES_CONVERT},
@@ -66,7 +72,7 @@ static const struct usage_option options[] = {
     {"two-pass", 0, no_argument, AT(two_pass), NULL, NULL, TAKES_CONVERT},
     {"compare", 0, no_argument, AT(compare), NULL, NULL, TAKES_CONVERT},
     {"resume", 0, no_argument, AT(resume), NULL, NULL, TAKES_CONVERT},
-    {"set", 0, required_argument, AT(settings), take_setting, "at most 32 of them", TAKES_CONVERT},
+    {"set", 0, required_argument, AT(settings), take_one, TEXTS, TAKES_CONVERT},
 };
 #define OPTION_COUNT (sizeof options / sizeof options[0])
 

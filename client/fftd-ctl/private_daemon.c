@@ -105,7 +105,7 @@ static unsigned describe_frames(const struct input *input, char *arguments[], un
 static void exec_daemon(const struct private_daemon *daemon, const struct ctl *ctl,
                         const struct input *input, const char *filter)
 {
-    char *arguments[16 + 2 * CTL_MAX_SETTINGS] = {
+    char *arguments[16 + 2 * CTL_MAX_TEXTS] = {
         "fftd",     "-q",          "--source=pipe:-", "--runtime-dir", (char *)daemon->dir,
         "--filter", (char *)filter};
     char text[3][48];

@@ -18,8 +18,8 @@ from png import Png
 CTL = BUILD / "fftd-ctl"
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 COMMANDS = ["list", "status", "output", "stats", "watch", "filter", "set", "view", "camera",
-            "reload", "snapshot", "frames", "convert", "calibrate", "diagnose", "tune", "check",
-            "devices", "report"]
+            "reload", "snapshot", "frames", "convert", "calibrate", "diagnose", "motion", "tune",
+            "check", "devices", "report"]
 FORMATS = {"Y10": 2, "YUYV": 2, "NV12": 1.5, "RGB24": 3}
 
 
@@ -153,6 +153,24 @@ def test_manual_knows_every_key(fftd):
     (["diagnose", "--apply", "clip.y4m"], ["--apply", "clip.y4m"]),
     (["diagnose", "a.y4m", "b.y4m"], ["FILE"]),
     (["snapshot", "--report", "x"], ["snapshot", "--report"]),
+    (["motion", "x"], ["no operand"]),
+    (["motion", "--seconds", "0.4"], ["--seconds", "0.5 .. 120"]),
+    (["motion", "--seconds", "121"], ["--seconds", "0.5 .. 120"]),
+    (["motion", "--csv", "--json"], ["--csv", "--json"]),
+    (["motion", "--csv", "-o", "x"], ["--csv", "--output"]),
+    (["motion", "--at", "5"], ["--at", "--picture"]),
+    (["motion", "--at", "0", "--picture", "x"], ["--at", "0.01"]),
+    (["motion", "--region", "1,2,3"], ["1,2,3", "X,Y,WxH"]),
+    (["motion", "--region", "1,2,3x0"], ["1,2,3x0", "X,Y,WxH"]),
+    (["motion", "--region", "-1,2,3x4"], ["-1,2,3x4", "X,Y,WxH"]),
+    (["motion", "--region", "1,2,3x4,5"], ["1,2,3x4,5", "X,Y,WxH"]),
+    (["motion", "--region", "1,2,3x99999999999999999999"], ["X,Y,WxH"]),
+    (["motion", "--region", "a b=1,2,3x4"], ["a b=", "name"]),
+    (["motion", "--region", "=1,2,3x4"], ["=1,2,3x4", "name"]),
+    (["motion", "--region", "a" * 32 + "=1,2,3x4"], ["31 letters"]),
+    (["motion", "--region", "a=1,2,3x4", "--region", "a=5,6,7x8"], ["two regions a"]),
+    (["motion", *["--region", "1,2,3x4"] * 9], ["at most 8"]),
+    (["status", "--seconds", "5"], ["status", "--seconds"]),
     (["frames", "-n", "-1"], ["--count"]),
     (["stats", "--watch=0"], ["--watch"]),
     (["--name", "a/b", "status"], ["a/b"]),
@@ -164,7 +182,7 @@ def test_wrong_usage(arguments, texts):
 def test_no_daemon(tmp_path):
     env = dict(os.environ, XDG_RUNTIME_DIR=str(tmp_path))
     for command in (["status"], ["stats"], ["filter", "show"], ["filter", "set", "none"],
-                    ["snapshot"], ["diagnose"], ["frames", "-o", str(tmp_path / "x")]):
+                    ["snapshot"], ["diagnose"], ["motion"], ["frames", "-o", str(tmp_path / "x")]):
         assert_refused(run("--name", "nobody", *command, env=env), 69, "nobody", "/run/fftd/nobody",
                        "systemctl start fftd@nobody", "fftd --name nobody")
     assert_refused(run("--runtime-dir", "/none", "status"), 69, "/none", "fftd --runtime-dir /none")
@@ -234,7 +252,8 @@ def test_every_command_prints_one_json_value(start, tmp_path):
     daemon = start("--config", config)
     daemon.wait_for_log("online")
     daemon.wait_for_socket()
-    no_json = {"camera", "convert", "frames", "report", "watch"}  # convert: see test_convert.py
+    # For convert and motion see test_convert.py and test_vibration.py.
+    no_json = {"camera", "convert", "frames", "motion", "report", "watch"}
     assert {command[0] for command in JSON_COMMANDS} == set(COMMANDS) - no_json
     for command in JSON_COMMANDS:
         done = run("--runtime-dir", daemon.runtime_dir, *command, "--json", cwd=tmp_path)

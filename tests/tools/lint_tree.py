@@ -27,7 +27,7 @@ LAYERS = [
     {"client/fftd-ctl", "client/fftd-view", "client/fftd-pipewire", "client/fftd-mqtt",
      "client/gstreamer", "client/examples"},
     {"client/fftd-view/http"},
-    {"client/recording", "client/diagnosis"},
+    {"client/recording", "client/diagnosis", "client/vibration"},
     {"client/common", "client/calibration"},
     {"client/pictures"},
     {"client/libfftd"},

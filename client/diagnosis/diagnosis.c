@@ -293,7 +293,12 @@ static int compare(struct diagnosis *diagnosis, unsigned index)
     if (farthest != NULL)
         shading_compare(diagnosis->shading,
                         diagnosis->near[(size_t)(farthest - diagnosis->place) % diagnosis->nears],
-                        diagnosis->luma, own.x - farthest->x, own.y - farthest->y);
+                        diagnosis->luma,
+                        &(struct shading_pair){.dx = own.x - farthest->x,
+                                               .dy = own.y - farthest->y,
+                                               .bands = diagnosis->flicker_model.is_valid
+                                                            ? diagnosis->flicker_model.rows_cycles
+                                                            : 0});
     return nearest == NULL
                ? 0
                : noise_compare(least < MOST_PART ? &diagnosis->noise : &diagnosis->loose, nearest,

@@ -23,6 +23,7 @@
 #define LEAST_CORNER    0.63  /* brighter corners are no shading */
 #define MEASURED_CORNER 0.75  /* the same where the picture moves */
 #define AGREEMENT       0.4   /* how far the half with the least shading agrees with the whole */
+#define WHITE_AGREEMENT 0.7   /* the same beside white areas, which have no slopes */
 #define LEAST_CLIPPED   0.12  /* share of the samples that are black or white */
 #define DARK            40.   /* mean level */
 #define BRIGHT          215.
@@ -56,11 +57,6 @@ static double mean_level(const struct diagnosis *diagnosis)
 static double clipped_share(const struct diagnosis *diagnosis)
 {
     return diagnosis->measured.clipped / diagnosis->measured.count;
-}
-
-static bool is_badly_exposed(const struct diagnosis *diagnosis)
-{
-    return clipped_share(diagnosis) >= LEAST_CLIPPED || mean_level(diagnosis) < DARK;
 }
 
 /* ---- what changes from frame to frame ---- */
@@ -165,8 +161,7 @@ static bool judge_flicker(const struct diagnosis *diagnosis, struct diagnosis_fi
           "flickering light: bands at %.1f Hz, as of %s, %.1f %% deep; a row takes %.1f us", hz,
           is_mains ? "the mains" : "a dimmed lamp (PWM)", 100 * flicker->depth,
           flicker->line_time_ns / 1e3);
-    /* Other frequencies are known but for multiples of the frame rate: no reason to insist on one.
-     */
+    /* Other frequencies are known but for multiples of the frame rate. */
     WRITE(ret->stage, "deflicker");
     if (is_mains)
         WRITE(ret->advice,
@@ -201,7 +196,7 @@ static bool judge_noise(const struct diagnosis *diagnosis, struct diagnosis_find
     const bool is_known = noise_solve(&diagnosis->noise).sigma > 0;
     ret->annoyance = model.sigma;
     if (model.sigma < (is_known ? LEAST_NOISE : UNSURE_NOISE) ||
-        (!is_known && is_badly_exposed(diagnosis)))
+        (!is_known && (clipped_share(diagnosis) >= LEAST_CLIPPED || mean_level(diagnosis) < DARK)))
         return false;
     if (model.shot > 0) {
         WRITE(ret->text,
@@ -367,14 +362,15 @@ static bool judge_shading(const struct diagnosis *diagnosis, struct diagnosis_fi
     if (!shading_solve(diagnosis->shading, &gain))
         return false;
     ret->annoyance = 0.3 * (1 - gain.corner) * mean_level(diagnosis);
-    /* Clipped areas have no gradients, and in the dark each grey level is a visible step. */
+    /* In the dark, each grey level is a visible step. */
+    const bool is_white = clipped_share(diagnosis) >= LEAST_CLIPPED;
     if (gain.is_measured ? gain.corner > MEASURED_CORNER
-                         : gain.corner > LEAST_CORNER || gain.agreement < AGREEMENT ||
-                               is_badly_exposed(diagnosis))
+                         : gain.corner > LEAST_CORNER || mean_level(diagnosis) < DARK ||
+                               gain.agreement < (is_white ? WHITE_AGREEMENT : AGREEMENT))
         return false;
     WRITE(ret->text, "dark corners: they have %.0f %% of the light of the middle",
           100 * gain.corner);
-    WRITE(ret->stage, "vignette:a=%.2f,b=%.2f", gain.a, gain.b);
+    WRITE(ret->stage, "vignette:a=%.3f,b=%.3f", gain.a, gain.b);
     WRITE(ret->advice, "`fftd-ctl calibrate flat` before an evenly lit surface is more exact");
     add_figure(ret, "corner", gain.corner);
     add_figure(ret, "a", gain.a);

@@ -16,6 +16,7 @@
 #define FEWEST      40u  /* gradients of a ring in a quarter; fewer have no median */
 #define INNERMOST   2u   /* rings that are so small that they say nothing */
 #define POWERS      3u   /* r^2, r^4 and r^6, which the logarithm of a vignette is a sum of */
+#define HARMONICS   2u   /* of flicker */
 #define EDGE        0.4  /* a greater change of the logarithm is an edge, or moves otherwise */
 #define PLAIN       0.03 /* the change of the logarithm from a cell to the next in a plain area */
 #define LEAST_MOVED 2.   /* pixels between frames that are compared */
@@ -182,113 +183,161 @@ static double level_between(const struct shading *shading, const float *luma, do
     return log((double)sum / (shading->cell * shading->cell));
 }
 
-struct cells_pair {
-    double count, weight;
-    double change, power[POWERS]; /* means */
+/* What a cell's change between two frames is a sum of: the gain; a change of the light; the cell's
+ * own slopes, where the shift is known a little wrong; and bands of flicker, as far as they were
+ * not taken out. Only the gain is wanted, so each pair's equations are solved for the rest. */
+enum {
+    TERM_LIGHT = POWERS,
+    TERM_RIGHT,
+    TERM_BELOW,
+    TERM_BANDS, /* a cosine and a sine for each harmonic */
+    TERMS = TERM_BANDS + 2 * HARMONICS
 };
 
-/* An edge changes by far more than the lens does if its shift is known a little wrong, so cells
- * count by how plain they are. NaN: it is cut off. */
-static double weight_of(const struct shading *shading, const float *luma, double x, double y)
+struct equations {
+    double product[TERMS][TERMS + 1]; /* and the target */
+    unsigned terms, cells;
+};
+
+/* Writes a cell's slopes to the next ones. Returns what it counts: an edge changes by far more than
+ * the lens does if its shift is known a little wrong. NaN: it is cut off. */
+static double weight_of(const struct shading *shading, const float *luma, double x, double y,
+                        double slope[2])
 {
     const double cell = shading->cell, own = level_between(shading, luma, x, y);
-    const bool has_right = x + 2 * cell + 1 < shading->width;
-    const bool has_below = y + 2 * cell + 1 < shading->height;
-    const double right = level_between(shading, luma, has_right ? x + cell : x - cell, y) - own;
-    const double below = level_between(shading, luma, x, has_below ? y + cell : y - cell) - own;
-    return 1 / (1 + (right * right + below * below) / (PLAIN * PLAIN));
+    const double right = x + 2 * cell + 1 < shading->width ? cell : -cell;
+    const double below = y + 2 * cell + 1 < shading->height ? cell : -cell;
+    slope[0] = (level_between(shading, luma, x + right, y) - own) * cell / right;
+    slope[1] = (level_between(shading, luma, x, y + below) - own) * cell / below;
+    return 1 / (1 + (slope[0] * slope[0] + slope[1] * slope[1]) / (PLAIN * PLAIN));
 }
 
-/* Calls for each cell that both frames show. The first turn finds the means, the second adds what
- * differs from them to the equations. */
-static void compare_cells(struct shading *shading, const float *before, const float *luma,
-                          double dx, double dy, struct cells_pair *mean, bool is_second)
+static void add_cell(struct equations *equations, const double term[TERMS], double change,
+                     double weight)
 {
-    struct cells_pair sum = {.count = 0};
+    const unsigned terms = equations->terms;
+    for (unsigned k = 0; k < terms; k++) {
+        for (unsigned n = 0; n < terms; n++)
+            equations->product[k][n] += weight * term[k] * term[n];
+        equations->product[k][TERMS] += weight * term[k] * change;
+    }
+    equations->cells++;
+}
+
+/* Adds each cell that both frames show. */
+static void compare_cells(const struct shading *shading, const float *before, const float *luma,
+                          const struct shading_pair *pair, struct equations *equations)
+{
+    const double dx = pair->dx, dy = pair->dy, reach = shading->cell + 1;
+    equations->terms = pair->bands > 0 ? TERMS : TERM_BANDS;
     for (unsigned j = 0; j < shading->rows; j++)
         for (unsigned i = 0; i < shading->columns; i++) {
             const double x = (double)i * shading->cell, y = (double)j * shading->cell;
-            const double reach = shading->cell + 1;
             if (x + dx < 0 || y + dy < 0 || x + fmax(dx, 0) + reach > shading->width ||
                 y + fmax(dy, 0) + reach > shading->height)
                 continue;
             const double change =
                 level_between(shading, luma, x + dx, y + dy) - level_between(shading, before, x, y);
-            double own[POWERS], other[POWERS];
-            const double weight = weight_of(shading, before, x, y);
-            if (!(fabs(change - mean->change) < EDGE) || !(weight > 0))
+            double term[TERMS] = {[TERM_LIGHT] = 1}, other[POWERS];
+            const double weight = weight_of(shading, before, x, y, term + TERM_RIGHT);
+            if (!(fabs(change) < EDGE) || !(weight > 0))
                 continue;
-            powers_at(shading, x + shading->cell / 2., y + shading->cell / 2., own);
+            powers_at(shading, x + shading->cell / 2., y + shading->cell / 2., term);
             powers_at(shading, x + dx + shading->cell / 2., y + dy + shading->cell / 2., other);
-            sum.count++;
-            sum.weight += weight;
-            sum.change += weight * change;
-            for (unsigned k = 0; k < POWERS; k++) {
-                const double power = own[k] - other[k];
-                sum.power[k] += weight * power;
-                for (unsigned m = 0; m < POWERS && is_second; m++)
-                    shading->product[k][m] +=
-                        weight * (power - mean->power[k]) * (own[m] - other[m] - mean->power[m]);
-                if (is_second)
-                    shading->target[k] +=
-                        weight * (power - mean->power[k]) * (change - mean->change);
+            for (unsigned k = 0; k < POWERS; k++)
+                term[k] -= other[k];
+            for (unsigned h = 0; h < HARMONICS && pair->bands > 0; h++) {
+                const double phase = 2 * M_PI * (h + 1) * pair->bands * y;
+                term[TERM_BANDS + 2 * h] = cos(phase);
+                term[TERM_BANDS + 2 * h + 1] = sin(phase);
             }
+            add_cell(equations, term, change, weight);
         }
-    for (unsigned k = 0; k < POWERS && sum.weight > 0; k++)
-        mean->power[k] = sum.power[k] / sum.weight;
-    mean->change = sum.weight > 0 ? sum.change / sum.weight : 0;
-    mean->count = sum.count;
 }
 
-void shading_compare(struct shading *shading, const float *before, const float *luma, double dx,
-                     double dy)
+void shading_compare(struct shading *shading, const float *before, const float *luma,
+                     const struct shading_pair *pair)
 {
-    struct cells_pair mean = {.count = 0};
-    if (hypot(dx, dy) < LEAST_MOVED)
+    struct equations equations = {.cells = 0};
+    if (hypot(pair->dx, pair->dy) < LEAST_MOVED)
         return;
-    compare_cells(shading, before, luma, dx, dy, &mean, false);
-    if (mean.count < shading->columns * shading->rows / 8.)
+    compare_cells(shading, before, luma, pair, &equations);
+    if (equations.cells < shading->columns * shading->rows / 8.)
         return;
-    compare_cells(shading, before, luma, dx, dy, &mean, true);
-    shading->moved += dx * dx + dy * dy;
-}
-
-/* Solves the equations, and fits the gain to the sum of powers along the radius. */
-static bool solve_moved(const struct shading *shading, struct shading_gain *ret)
-{
-    double m[POWERS][POWERS + 1], best = INFINITY;
-    if (shading->moved < LEAST_SEEN)
-        return false;
+    for (unsigned i = equations.terms; i-- > POWERS;)
+        for (unsigned k = 0; k < i && equations.product[i][i] > 0; k++) {
+            const double factor = equations.product[k][i] / equations.product[i][i];
+            for (unsigned n = 0; n < i; n++)
+                equations.product[k][n] -= factor * equations.product[i][n];
+            equations.product[k][TERMS] -= factor * equations.product[i][TERMS];
+        }
     for (unsigned i = 0; i < POWERS; i++) {
         for (unsigned k = 0; k < POWERS; k++)
-            m[i][k] = shading->product[i][k];
-        m[i][i] *= 1 + 1e-4;
-        m[i][POWERS] = shading->target[i];
+            shading->product[i][k] += equations.product[i][k];
+        shading->target[i] += equations.product[i][TERMS];
+    }
+    shading->moved += pair->dx * pair->dx + pair->dy * pair->dy;
+}
+
+/* The powers of the radius whose sum is nearest to the logarithm of the gain 1 + a r^2 + b r^4,
+ * over the area of the picture. */
+static void powers_of(double a, double b, double ret[POWERS])
+{
+    double m[POWERS][POWERS + 1] = {{0}};
+    for (unsigned ring = 1; ring <= RINGS; ring++) {
+        const double r = (double)ring / RINGS, r2 = r * r;
+        const double wanted = log(fmax(1 + a * r2 + b * r2 * r2, 0.1));
+        const double power[POWERS] = {r2, r2 * r2, r2 * r2 * r2};
+        for (unsigned i = 0; i < POWERS; i++) {
+            for (unsigned k = 0; k < POWERS; k++)
+                m[i][k] += r * power[i] * power[k];
+            m[i][POWERS] += r * power[i] * wanted;
+        }
     }
     for (unsigned i = 0; i < POWERS; i++)
         for (unsigned k = 0; k < POWERS; k++) {
-            if (m[i][i] <= 0)
-                return false;
             const double factor = k == i ? 0 : m[k][i] / m[i][i];
             for (unsigned n = i; n <= POWERS; n++)
                 m[k][n] -= factor * m[i][n];
         }
-    for (int i = -12; i <= 100; i++)
-        for (int k = -12; k <= 100; k++) {
-            const double a = 0.025 * i, b = 0.025 * k;
-            double cost = 0;
-            for (unsigned ring = 1; ring <= RINGS; ring++) {
-                const double r2 = (double)(ring * ring) / (RINGS * RINGS);
-                const double wanted = r2 * (m[0][POWERS] / m[0][0] + r2 * m[1][POWERS] / m[1][1] +
-                                            r2 * r2 * m[2][POWERS] / m[2][2]);
-                cost += fabs(log(fmax(1 + a * r2 + b * r2 * r2, 0.1)) - wanted);
+    for (unsigned i = 0; i < POWERS; i++)
+        ret[i] = m[i][POWERS] / m[i][i];
+}
+
+/* The sum of squares that a gain leaves of all changes, but for a constant. */
+static double left_by(const struct shading *shading, double a, double b)
+{
+    double power[POWERS], left = 0;
+    powers_of(a, b, power);
+    for (unsigned i = 0; i < POWERS; i++) {
+        left -= 2 * power[i] * shading->target[i];
+        for (unsigned k = 0; k < POWERS; k++)
+            left += power[i] * power[k] * shading->product[i][k];
+    }
+    return left;
+}
+
+/* Finds the gain that leaves least of the changes, in steps that become smaller. */
+static bool solve_moved(const struct shading *shading, struct shading_gain *ret)
+{
+    if (shading->moved < LEAST_SEEN)
+        return false;
+    double best = INFINITY;
+    ret->a = ret->b = 1;
+    for (double step = 0.1; step > 0.004; step /= 2.5) {
+        const double a = ret->a, b = ret->b;
+        const int reach = best < INFINITY ? 6 : 14;
+        for (int i = -reach; i <= reach; i++)
+            for (int k = -reach; k <= reach; k++) {
+                const double at_a = a + i * step, at_b = b + k * step;
+                const double left = left_by(shading, at_a, at_b);
+                if (left < best && at_a >= -0.3 && at_b >= -0.3) {
+                    best = left;
+                    ret->a = at_a;
+                    ret->b = at_b;
+                }
             }
-            if (cost < best) {
-                best = cost;
-                ret->a = a;
-                ret->b = b;
-            }
-        }
+    }
     ret->corner = 1 / (1 + ret->a + ret->b);
     ret->agreement = 1;
     ret->is_measured = true;

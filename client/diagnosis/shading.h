@@ -36,10 +36,16 @@ void shading_destroy(struct shading *shading); /* NULL is allowed */
 /* Adds a frame of 0 .. 255. */
 void shading_add(struct shading *shading, const float *luma);
 
-/* Compares two frames of 0 .. 255: what is at (x, y) in `before` is at (x + dx, y + dy) in `luma`.
- */
-void shading_compare(struct shading *shading, const float *before, const float *luma, double dx,
-                     double dy);
+/* How two frames differ: what is at (x, y) in the first is at (x + dx, y + dy) in the second, but
+ * for a part of a pixel. */
+struct shading_pair {
+    double dx, dy; /* pixels */
+    double bands;  /* of flicker, cycles a row; 0: none */
+};
+
+/* Compares two frames of 0 .. 255. */
+void shading_compare(struct shading *shading, const float *before, const float *luma,
+                     const struct shading_pair *pair);
 
 /* Returns whether the frames determine a gain. */
 bool shading_solve(const struct shading *shading, struct shading_gain *ret);

@@ -98,6 +98,8 @@ def filtered(path, chain):
         done = subprocess.run([CTL, "convert", path, output, "--filter", chain,
                                *(["--two-pass"] if adapts else [])],
                               capture_output=True, text=True, check=False)
+        if "nothing has been found yet" in done.stderr:
+            return filtered(path, "")  # flicker or waves that only diagnose has seen
         if done.returncode != 0:
             raise RuntimeError(f"{chain}: {done.stderr}")
         samples = output.read_bytes()

@@ -147,9 +147,53 @@ static void diagnose(struct faulty *faulty, struct diagnosis_result *ret)
 /* What a lens does to a scene, under which light, and the noise of the sensor. */
 struct seen {
     double corner; /* the light of the corners */
+    double radius; /* pixels of a disk */
     double light, sigma;
+    double depth, hertz; /* of flicker; a row takes LINE_S */
     bool is_panning;
 };
+#define LINE_S 80e-6
+
+/* Returns the scene as a lens that is out of focus sees it. */
+static void blur(struct clip *clip, double radius)
+{
+    const int width = (int)clip->canvas_width, height = (int)clip->canvas_height;
+    const int reach = (int)ceil(radius) + 1;
+    double share[17][17], sum = 0;
+    float *sharp = malloc((size_t)width * (size_t)height * sizeof *sharp);
+    assert_non_null(sharp);
+    assert_true(reach <= 8);
+    memcpy(sharp, clip->canvas, (size_t)width * (size_t)height * sizeof *sharp);
+    for (int v = -reach; v <= reach; v++)
+        for (int u = -reach; u <= reach; u++) {
+            unsigned inside = 0;
+            for (unsigned k = 0; k < 64; k++)
+                inside += hypot(u + (k % 8 + 0.5) / 8 - 0.5, v + (k / 8 + 0.5) / 8 - 0.5) < radius;
+            sum += share[v + 8][u + 8] = inside;
+        }
+    for (int y = reach; y + reach < height; y++)
+        for (int x = reach; x + reach < width; x++) {
+            double level = 0;
+            for (int v = -reach; v <= reach; v++)
+                for (int u = -reach; u <= reach; u++)
+                    level += share[v + 8][u + 8] * (double)sharp[(y + v) * width + x + u];
+            clip->canvas[y * width + x] = (float)(level / sum);
+        }
+    free(sharp);
+}
+
+static float level_of(const struct seen *seen, double scene, unsigned index, unsigned at,
+                      uint64_t *seed)
+{
+    const unsigned row = at / WIDTH;
+    const double u = 2. * (at % WIDTH) - WIDTH, v = 2. * row - HEIGHT;
+    const double r2 = (u * u + v * v) / ((double)WIDTH * WIDTH + (double)HEIGHT * HEIGHT);
+    const double seconds = index * INTERVAL * 1e-9 + LINE_S * row;
+    const double light = seen->light * (1 + seen->depth * sin(2 * M_PI * seen->hertz * seconds));
+    const double level =
+        light * scene / (1 + (1 / seen->corner - 1) * r2) + seen->sigma * clip_normal(seed);
+    return (float)rint(fmin(fmax(level, 0), 255));
+}
 
 static void see(const struct seen *seen, struct diagnosis_result *ret)
 {
@@ -160,18 +204,13 @@ static void see(const struct seen *seen, struct diagnosis_result *ret)
     struct clip clip;
     uint64_t seed = 77;
     clip_make(&clip, CLIP_NATURAL, WIDTH, HEIGHT, seen->is_panning, 0, 31);
+    if (seen->radius > 0)
+        blur(&clip, seen->radius);
     assert_int_equal(diagnosis_create(&diagnosis, &format), 0);
     for (unsigned i = 0; i < FRAMES; i++) {
         clip_frame(&clip, i, scene);
-        for (unsigned k = 0; k < PIXELS; k++) {
-            const unsigned row = k / WIDTH;
-            const double u = 2. * (k % WIDTH) - WIDTH, v = 2. * row - HEIGHT;
-            const double r2 = (u * u + v * v) / ((double)WIDTH * WIDTH + (double)HEIGHT * HEIGHT);
-            const double level =
-                seen->light * (double)scene[k] / (1 + (1 / seen->corner - 1) * r2) +
-                seen->sigma * clip_normal(&seed);
-            luma[k] = (float)rint(fmin(fmax(level, 0), 255));
-        }
+        for (unsigned k = 0; k < PIXELS; k++)
+            luma[k] = level_of(seen, (double)scene[k], i, k, &seed);
         assert_int_equal(diagnosis_add(diagnosis, luma, 1 + (int64_t)i * INTERVAL), 0);
     }
     assert_int_equal(diagnosis_finish(diagnosis, ret, NULL, NULL), 0);
@@ -273,6 +312,32 @@ static void shading_is_measured_in_a_pan(void **state)
     see(&(struct seen){.corner = 0.66, .light = 1, .sigma = 1, .is_panning = true}, &result);
     assert_int_equal(result.count, 1);
     assert_true(fabs(figure_of(&result, DIAGNOSIS_SHADING) - 0.66) < 0.04);
+}
+
+/* What is left of bands is not taken for light. */
+static void shading_is_measured_under_flicker(void **state)
+{
+    (void)state;
+    struct diagnosis_result result;
+    see(&(struct seen){.corner = 0.55,
+                       .light = 1,
+                       .sigma = 1,
+                       .depth = 0.25,
+                       .hertz = 100,
+                       .is_panning = true},
+        &result);
+    assert_true(figure_of(&result, DIAGNOSIS_FLICKER) > 0);
+    assert_true(fabs(figure_of(&result, DIAGNOSIS_SHADING) - 0.55) < 0.01);
+}
+
+/* Where the picture stands still, what all frames have in common has less noise than each. */
+static void blur_is_seen_through_noise(void **state)
+{
+    (void)state;
+    struct diagnosis_result result;
+    see(&(struct seen){.corner = 1, .radius = 4, .light = 1, .sigma = 6}, &result);
+    assert_true(figure_of(&result, DIAGNOSIS_NOISE) > 0);
+    assert_true(fabs(figure_of(&result, DIAGNOSIS_DEFOCUS) / 4 - 1) < 0.15);
 }
 
 /* Noise that reaches black is no clipping: the picture lacks light. */
@@ -406,6 +471,8 @@ int main(void)
         cmocka_unit_test(faults_are_found),
         cmocka_unit_test(clean_clips_are_silent),
         cmocka_unit_test(shading_is_measured_in_a_pan),
+        cmocka_unit_test(shading_is_measured_under_flicker),
+        cmocka_unit_test(blur_is_seen_through_noise),
         cmocka_unit_test(a_dark_picture_with_noise_is_too_dark),
         cmocka_unit_test(a_pan_is_no_shake),
         cmocka_unit_test(noise_and_its_shot_part_are_measured),

@@ -30,6 +30,8 @@ static const char *replace(const char *path)
     return path;
 }
 
+/* The C library's headers name these parameters in a way that programs must not.
+ * NOLINTBEGIN(readability-inconsistent-declaration-parameter-name) */
 #define NEXT(name, ...) ((int (*)(__VA_ARGS__))dlsym(RTLD_NEXT, name))
 
 int open(const char *path, int flags, ...)
@@ -72,3 +74,4 @@ int ioctl(int fd, unsigned long request, ...)
         return 0; /* only the processor writes and reads it */
     return NEXT("ioctl", int, unsigned long, ...)(fd, request, argument);
 }
+/* NOLINTEND(readability-inconsistent-declaration-parameter-name) */

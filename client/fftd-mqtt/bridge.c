@@ -23,12 +23,12 @@
 #define CALL_US     2000000 /* for a reply of the daemon */
 #define TICK_MS     1000
 #define TOPIC_BYTES 384
-#define MAX_TOPICS  4 /* filter and preset, of the camera and of its group */
+#define PRESET      "preset:"
+#define MAX_TOPICS  2 /* of the camera's group, and of the camera */
 
 /* A topic by which the filter is changed. */
 struct request_topic {
     char name[TOPIC_BYTES];
-    bool is_preset;
     char *last; /* the last message, because a retained one comes with each connection; or NULL */
 };
 
@@ -316,8 +316,9 @@ static void answer(struct bridge *bridge, const char *chain, uint64_t serial, co
     publish(bridge, "filter/result", &text, false);
 }
 
-/* Returns -ENOTCONN if there is no daemon, which has been answered, too. */
-static int change_filter(struct bridge *bridge, const char *chain)
+/* Returns -ENOTCONN if the daemon did not run, did not answer in time, or ended before it had
+ * answered. That is told unless `is_retry`. */
+static int change_filter(struct bridge *bridge, const char *chain, bool is_retry)
 {
     sd_bus *bus = NULL;
     sd_bus_message *reply = NULL;
@@ -325,11 +326,7 @@ static int change_filter(struct bridge *bridge, const char *chain)
     uint64_t serial = 0;
     char *before = NULL;
     int r = open_bus(bridge, &bus, "control");
-    if (r == -ENOENT || r == -ECONNREFUSED) {
-        answer(bridge, chain, 0, NULL,
-               "the camera's daemon does not run; it gets this when it is back");
-        return -ENOTCONN;
-    }
+    const bool is_absent = r == -ENOENT || r == -ECONNREFUSED;
     if (r == 0)
         r = sd_bus_get_property_string(bus, NULL, bus_path(bus), BUS_INTERFACE, "Filter", &error,
                                        &before);
@@ -338,27 +335,32 @@ static int change_filter(struct bridge *bridge, const char *chain)
                                "s", chain);
     if (r >= 0)
         r = sd_bus_message_read(reply, "t", &serial);
-    answer(bridge, chain, serial, before,
-           r >= 0                  ? NULL
-           : error.message != NULL ? error.message
-                                   : strerror(-r));
+    const bool is_mute = r == -ETIMEDOUT || r == -ECONNRESET || r == -EPIPE || r == -ENOTCONN;
+    if (!is_absent && !is_mute)
+        answer(bridge, chain, serial, before,
+               r >= 0                  ? NULL
+               : error.message != NULL ? error.message
+                                       : strerror(-r));
+    else if (!is_retry)
+        answer(bridge, chain, 0, NULL,
+               is_absent ? "the camera's daemon does not run; it gets this when it is back"
+                         : "the camera's daemon does not answer; it gets this when it does");
     sd_bus_message_unref(reply);
     sd_bus_error_free(&error);
     sd_bus_flush_close_unref(bus);
     free(before);
-    return r;
+    return is_absent || is_mute ? -ENOTCONN : r;
 }
 
 /* Does what the topic's last message says. */
 static void change(struct bridge *bridge, struct request_topic *topic)
 {
-    static char chain[BROKER_TEXT_BYTES + sizeof "preset:"];
-    snprintf(chain, sizeof chain, "%s%s", topic->is_preset ? "preset:" : "", topic->last);
-    const int r = change_filter(bridge, chain);
+    const int r = change_filter(bridge, topic->last, bridge->missed == topic);
     /* A daemon that starts on a busy machine may not answer in time. */
-    bridge->missed = r == -ENOTCONN || r == -ETIMEDOUT ? topic : NULL;
-    if (r >= 0 && topic->is_preset)
-        publish_text(bridge, "preset", topic->last);
+    bridge->missed = r == -ENOTCONN ? topic : NULL;
+    if (r >= 0 && strncmp(topic->last, PRESET, strlen(PRESET)) == 0 &&
+        strchr(topic->last, '|') == NULL)
+        publish_text(bridge, "preset", topic->last + strlen(PRESET));
 }
 
 static void obey(struct bridge *bridge, struct request_topic *topic,
@@ -371,6 +373,7 @@ static void obey(struct bridge *bridge, struct request_topic *topic,
         return;
     free(topic->last);
     topic->last = strdup(text);
+    bridge->missed = NULL; /* this one comes after it */
     if (topic->last != NULL)
         change(bridge, topic);
 }
@@ -387,19 +390,19 @@ static void take_requests(struct bridge *bridge)
         change(bridge, bridge->missed);
 }
 
+/* The broker sends retained messages in this order, so that the camera's own is obeyed last. */
 static void name_topics(struct bridge *bridge)
 {
     const struct bridge_options *options = bridge->options;
-    const char *const names[] = {options->id, options->group};
+    const char *const names[MAX_TOPICS] = {options->group, options->id};
     unsigned count = 0;
-    for (unsigned i = 0; i < 2 && names[i] != NULL && options->allows_changes; i++)
-        for (unsigned preset = 0; preset < 2; preset++, count++) {
-            struct request_topic *topic = &bridge->topic[count];
-            topic->is_preset = preset;
-            snprintf(topic->name, sizeof topic->name, "%s/%s/%s/set", options->prefix, names[i],
-                     preset ? "preset" : "filter");
-            bridge->subscribed[count] = topic->name;
-        }
+    for (unsigned i = 0; i < MAX_TOPICS && options->allows_changes; i++) {
+        if (names[i] == NULL)
+            continue;
+        struct request_topic *topic = &bridge->topic[count];
+        snprintf(topic->name, sizeof topic->name, "%s/%s/filter/set", options->prefix, names[i]);
+        bridge->subscribed[count++] = topic->name;
+    }
 }
 
 /* ---- the loop ---- */

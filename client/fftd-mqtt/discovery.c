@@ -133,7 +133,8 @@ static void offer_presets(struct broker *broker, const struct bridge_options *op
                            "") >= 0 &&
         sd_bus_message_enter_container(reply, 'a', "s") > 0 &&
         begin(&message, options, "select", "preset", "Preset")) {
-        put(&message.json, "command_topic", options, "preset/set");
+        put(&message.json, "command_topic", options, "filter/set");
+        json_text(&message.json, "command_template", "preset:{{ value }}");
         put(&message.json, "state_topic", options, "preset");
         json_open(&message.json, "options", '[');
         while (sd_bus_message_read(reply, "s", &preset) > 0)

@@ -1,5 +1,5 @@
-# Libraries that make OpenCL, memory imports, allocations or the clock fail under the real program. They are built beside the
-# programs that tests run, and are copied with them.
+# Libraries that make OpenCL, memory imports, allocations or the clock fail under the real program, and one that stands in for a
+# device of the kernel. They are built beside the programs that tests run, and are copied with them.
 
 FAULTS := $(patsubst tests/faults/%.c,$(BUILD)/tests/tools/faulty_%.so,$(wildcard tests/faults/*.c))
 

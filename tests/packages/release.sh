@@ -9,7 +9,7 @@ here=$(cd "$(dirname "$0")" && pwd)
 make_tree() {
     release=$1
     tree=$(realpath -m "$2")
-    packages=$("$here/../tools/deps.sh" --list build run test gst out view pipewire mqtt deb)
+    packages=$("$here/../tools/deps.sh" --list build run test gst out view pipewire mqtt libcamera deb)
     key=$(echo "$release $packages" | cat - "$0" | sha256sum)
     if [ -f "$tree.key" ] && [ "$(cat "$tree.key")" = "$key" ]; then
         return

@@ -60,6 +60,8 @@ packages_of() {
     mqtt) echo libmosquitto-dev mosquitto mosquitto-clients openssl ;;
     # The proxy of a recipe. Debian starts it when it is installed, so make test does without.
     proxy) echo nginx-light ;;
+    # A camera of a recipe. Only Debian 13's has virtual cameras.
+    libcamera) echo gstreamer1.0-libcamera ;;
     # A node of a recipe.
     ros) echo python3-rosmaster python3-rospy python3-sensor-msgs ;;
     # The browser of make test-view-browser.

@@ -13,6 +13,7 @@
 #include "config/key.h"
 #include "core/clock.h"
 #include "core/format.h"
+#include "core/text.h"
 #include "service/log.h"
 
 /* A user who tries filters makes the next change sooner than that, and most daemons of tests have
@@ -144,13 +145,26 @@ static int spawn(pid_t *ret, char *const *arguments)
     return r;
 }
 
-static void start(struct ahead *ahead)
+/* Appends the sizes of outputs, for engines that share loads. */
+static void put_sizes(char *text, size_t size, const struct engine_loads *loads)
+{
+    uint32_t sizes[ENGINE_MAX_LOAD_SIZES][2] = {{0, 0}};
+    unsigned count = loads != NULL ? engine_loads_sizes(loads, sizes) : 0;
+    if (loads != NULL && count == 0)
+        count = 1; /* none is smaller */
+    for (unsigned i = 0; i < count; i++)
+        text_append(text, size, "+%ux%u", sizes[i][0], sizes[i][1]);
+}
+
+static void start(struct ahead *ahead, const struct engine_loads *loads)
 {
     const struct engine_frames *frames = &ahead->frames;
-    char name[] = "fftd", what[120], view[60];
+    char name[] = "fftd", what[300], view[60];
     char *arguments[AHEAD_MAX_OPTIONS + 4] = {name, what, view};
-    snprintf(what, sizeof what, "--compile-ahead=%ux%u:%s@%d", frames->width, frames->height,
-             format_by_fourcc(frames->captured)->name, (int)getpid());
+    snprintf(what, sizeof what, "--compile-ahead=%ux%u:%s", frames->width, frames->height,
+             format_by_fourcc(frames->captured)->name);
+    put_sizes(what, sizeof what, loads);
+    text_append(what, sizeof what, "@%d", (int)getpid());
     snprintf(view, sizeof view, "--set=engine.view=%s", view_names[ahead->view]);
     memcpy(arguments + 3, ahead->option, ahead->option_count * sizeof *arguments);
     const int r = spawn(&ahead->pid, arguments);
@@ -191,6 +205,6 @@ int64_t ahead_step(struct ahead *ahead, const struct builder *builder)
     ahead->is_done = ahead->is_interrupted = false;
     ahead->frames = builder->frames;
     ahead->view = builder->built.view;
-    start(ahead);
+    start(ahead, builder->options.loads);
     return clock_now_ns() + LOOK_NS;
 }

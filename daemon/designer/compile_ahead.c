@@ -25,7 +25,9 @@ struct work {
     struct builder builder;
     struct fftd_format captured;
     struct engine_frames frames;
-    int parent; /* the daemon; 0: it was started by hand */
+    uint32_t size[ENGINE_MAX_LOAD_SIZES][2]; /* of the outputs */
+    unsigned size_count;                     /* 0: there is one output */
+    int parent;                              /* the daemon; 0: it was started by hand */
     struct {
         struct recipe recipe;
         double support_px;
@@ -55,11 +57,18 @@ static bool parse(struct work *work, const char *what)
 {
     char name[20];
     unsigned width, height;
-    int length = 0;
+    int length = 0, part = 0;
     /* The daemon has written it. NOLINTNEXTLINE(cert-err34-c) */
-    if (sscanf(what, "%5ux%5u:%19[A-Za-z0-9]%n@%d", &width, &height, name, &length, &work->parent) <
-            3 ||
-        (what[length] != '\0' && what[length] != '@'))
+    if (sscanf(what, "%5ux%5u:%19[A-Za-z0-9]%n", &width, &height, name, &length) < 3)
+        return false;
+    for (; what[length] == '+' && work->size_count < ENGINE_MAX_LOAD_SIZES; length += part) {
+        uint32_t *size = work->size[work->size_count++];
+        /* NOLINTNEXTLINE(cert-err34-c) */
+        if (sscanf(what + length, "+%5ux%5u%n", &size[0], &size[1], &part) < 2)
+            return false;
+    }
+    /* NOLINTNEXTLINE(cert-err34-c) */
+    if (what[length] != '\0' && sscanf(what + length, "@%d", &work->parent) < 1)
         return false;
     const struct format_info *info = format_by_name(name);
     return info != NULL &&
@@ -158,11 +167,15 @@ int compile_ahead(const struct config *config, const char *what)
         log_error("%s", why.text);
         return EX_UNAVAILABLE;
     }
+    struct engine_loads *loads = NULL;
+    if (work.size_count > 0 && engine_loads_create(&loads, work.size, work.size_count, &why) == 0)
+        work.builder.options.loads = work.builder.memory.options.loads = loads;
     const uint64_t key = key_of(&work, config, what);
     if (cache_read(cache_dir, CACHE_KIND, key, &size, &why) == NULL) {
         compile_all(&work);
         cache_write(cache_dir, CACHE_KIND, key, what, strlen(what), &why);
     }
     builder_finish(&work.builder);
+    engine_loads_destroy(loads);
     return EX_OK;
 }

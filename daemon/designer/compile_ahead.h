@@ -6,9 +6,10 @@
 
 /* Builds an engine for each chain that is likely, runs a frame through it and destroys it.
  *
- * what: "1280x720:NV12@4711", the size and the format of captured frames, and the daemon's process,
- * with which this one ends; without the last it goes on, and has the priority that it was started
- * with. A chain that these frames do not suit is left out. Returns an exit code. */
+ * what: "1280x720:NV12+640x360@4711", the size and the format of captured frames; the sizes of the
+ * outputs of a camera that has several, 0x0 if none is smaller; and the daemon's process, with
+ * which this one ends; without the last it goes on, and has the priority that it was started with.
+ * A chain that these frames do not suit is left out. Returns an exit code. */
 int compile_ahead(const struct config *config, const char *what);
 
 #endif

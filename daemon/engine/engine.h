@@ -85,6 +85,10 @@ int engine_loads_create(struct engine_loads **ret, const uint32_t (*sizes)[2], u
                         struct error *why);
 void engine_loads_destroy(struct engine_loads *loads);
 
+/* Returns the number of those sizes, and sets them. */
+unsigned engine_loads_sizes(const struct engine_loads *loads,
+                            uint32_t ret[ENGINE_MAX_LOAD_SIZES][2]);
+
 /* Goes up whenever engines join loads or leave them. */
 unsigned engine_loads_changes(struct engine_loads *loads);
 

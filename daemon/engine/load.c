@@ -65,6 +65,16 @@ void engine_loads_destroy(struct engine_loads *loads)
     free(loads);
 }
 
+unsigned engine_loads_sizes(const struct engine_loads *loads,
+                            uint32_t ret[ENGINE_MAX_LOAD_SIZES][2])
+{
+    for (unsigned i = 0; i < loads->size_count; i++) {
+        ret[i][0] = loads->size[i].width;
+        ret[i][1] = loads->size[i].height;
+    }
+    return loads->size_count;
+}
+
 unsigned engine_loads_changes(struct engine_loads *loads)
 {
     pthread_mutex_lock(&loads->lock);

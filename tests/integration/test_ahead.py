@@ -70,6 +70,18 @@ def test_a_crash_of_the_compiler_is_not_repeated(compiling):
     assert daemon.ctl_json("status")["State"] == "online"
 
 
+def test_it_knows_the_sizes_of_outputs(start, tmp_path):
+    """Engines of a camera with several outputs may share loads, and have other programs then."""
+    for outputs, sizes in (('{ name = "a"; size = "80x60"; }, { name = "b"; size = "40x30"; }',
+                            b"+80x60+40x30@"), ('{ name = "a"; }', b"+0x0@")):
+        daemon = start(*AHEAD, "--set", f"engine.cache_dir={tmp_path / 'cache'}", "--set",
+                       f"outputs=( {outputs} )")
+        pid = daemon.wait_until(lambda found=daemon: children(found), "a process that compiles")[0]
+        assert sizes in pathlib.Path(f"/proc/{pid}/cmdline").read_bytes()
+        daemon.signal(signal.SIGKILL)
+        daemon.wait()
+
+
 def test_it_ends_with_the_daemon(compiling):
     daemon, pid = compiling
     daemon.signal(signal.SIGKILL)
@@ -138,7 +150,8 @@ def test_whatever_comes_next_was_compiled(start, tmp_path, planes, not_for_them)
 
 
 @pytest.mark.parametrize("what", ["", "64x48", "64x48:NV12:0", "64x48:XYZ", "4x4:NV12",
-                                  "99999x2:NV12", "64x48:NV12x"])
+                                  "99999x2:NV12", "64x48:NV12x", "64x48:NV12+",
+                                  "64x48:NV12+32", "64x48:NV12+32x24x"])
 def test_frames_that_it_does_not_know(fftd, what):
     done = fftd(f"--compile-ahead={what}")
     assert done.returncode in (64, 69) and done.stderr.count("\n") == 1

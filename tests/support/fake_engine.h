@@ -150,6 +150,22 @@ struct gpu_device *gpu_device_outline(const struct gpu_device *device)
     return outline;
 }
 
+/* Each is a device of its own. */
+struct gpu_device *gpu_device_twin(const struct gpu_device *device)
+{
+    struct gpu_device *twin = gpu_device_outline(device);
+    pthread_mutex_lock(&fake_engine.lock);
+    twin->is_outline = false;
+    fake_engine.devices++;
+    pthread_mutex_unlock(&fake_engine.lock);
+    return twin;
+}
+
+bool gpu_device_is_twin(const struct gpu_device *a, const struct gpu_device *b)
+{
+    return a == b;
+}
+
 uint64_t gpu_device_bytes(const struct gpu_device *device)
 {
     (void)device;
@@ -614,6 +630,43 @@ bool engine_abandon(struct engine *engine)
 unsigned engine_in_flight(const struct engine *engine)
 {
     return engine->in_flight;
+}
+
+/* ---- loads: these engines share none ---- */
+
+int engine_loads_create(struct engine_loads **ret, const uint32_t (*sizes)[2], unsigned count,
+                        struct error *why)
+{
+    (void)sizes;
+    (void)count;
+    (void)why;
+    *ret = NULL;
+    return 0;
+}
+
+void engine_loads_destroy(struct engine_loads *loads)
+{
+    (void)loads;
+}
+
+unsigned engine_loads_sizes(const struct engine_loads *loads,
+                            uint32_t ret[ENGINE_MAX_LOAD_SIZES][2])
+{
+    (void)loads;
+    (void)ret;
+    return 0;
+}
+
+unsigned engine_loads_changes(struct engine_loads *loads)
+{
+    (void)loads;
+    return 0;
+}
+
+bool engine_has_better_load(const struct engine *engine)
+{
+    (void)engine;
+    return false;
 }
 
 #endif

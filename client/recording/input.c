@@ -188,7 +188,6 @@ static int look_at(struct input *input, const char *first, struct probe *ret)
     char line[INPUT_LINE];
     FILE *answer;
     pid_t pid;
-    *ret = (struct probe){.rate_den = 1};
     const int r = program_start(arguments, true, -1, &answer, &pid);
     if (r == -ENOENT)
         return fail(input, ENOPKG,
@@ -255,7 +254,7 @@ static const struct fftd_pixel_format *find_raw(const char *pixels)
 
 static int open_with_ffmpeg(struct input *input)
 {
-    struct probe probe;
+    struct probe probe = {.rate_den = 1};
     char first[24];
     int r = find_first(input, first);
     if (r == 0)

@@ -220,8 +220,9 @@ static const char *choose_pixels(struct input *input, const struct probe *probe)
         {"yuv420p", "yuv420p"}, {"yuvj420p", "yuvj420p"}, {"rgb24", "rgb24"},
         {"bgr24", "rgb24"},     {"rgb0", "rgb24"},        {"bgr0", "rgb24"},
         {"pal8", "rgb24"},      {"gbrp1", NULL},          {"gbrp9", NULL},
-        {"gbrp", "rgb24"},      {"yuyv422", "yuyv422"},   {"uyvy422", "uyvy422"},
-        {"yuv422p1", NULL},     {"yuv422p9", NULL},       {"yuv422p", "yuyv422"},
+        {"gbrpf", NULL},        {"gbrp", "rgb24"},        {"yuyv422", "yuyv422"},
+        {"uyvy422", "uyvy422"}, {"yuv422p1", NULL},       {"yuv422p9", NULL},
+        {"yuv422p", "yuyv422"},
     };
     const char *to = NULL;
     unsigned i = 0;

@@ -114,11 +114,12 @@ static int read_frames(const struct ctl *ctl, struct intake *intake, struct inpu
         format->rate_num > 0 ? 1e9 * format->rate_den / format->rate_num : 1e9 / RATE;
     struct pixels pixels;
     uint8_t *memory = malloc(format->frame_bytes);
-    int code = 0, r = 1;
-    if (memory == NULL || pixels_from_memory(&pixels, format, memory, format->frame_bytes) < 0)
-        code = ctl_fail(ctl, EX_OSERR, "diagnose: out of memory");
-    if (code == 0)
-        code = begin(ctl, intake, &pixels, NULL);
+    int r = 1;
+    if (memory == NULL || pixels_from_memory(&pixels, format, memory, format->frame_bytes) < 0) {
+        free(memory);
+        return ctl_fail(ctl, EX_OSERR, "diagnose: out of memory");
+    }
+    int code = begin(ctl, intake, &pixels, NULL);
     while (code == 0 && intake->got < intake->wanted && (r = input_read(input, memory)) > 0)
         code =
             take_in(ctl, intake, &pixels, intake->got + 1, 1 + llround(interval_ns * intake->got));

@@ -188,7 +188,6 @@ static int look_at(struct input *input, const char *first, struct probe *ret)
     char line[INPUT_LINE];
     FILE *answer;
     pid_t pid;
-    *ret = (struct probe){.rate_den = 1};
     const int r = program_start(arguments, true, -1, &answer, &pid);
     if (r == -ENOENT)
         return fail(input, ENOPKG,
@@ -221,8 +220,9 @@ static const char *choose_pixels(struct input *input, const struct probe *probe)
         {"yuv420p", "yuv420p"}, {"yuvj420p", "yuvj420p"}, {"rgb24", "rgb24"},
         {"bgr24", "rgb24"},     {"rgb0", "rgb24"},        {"bgr0", "rgb24"},
         {"pal8", "rgb24"},      {"gbrp1", NULL},          {"gbrp9", NULL},
-        {"gbrp", "rgb24"},      {"yuyv422", "yuyv422"},   {"uyvy422", "uyvy422"},
-        {"yuv422p1", NULL},     {"yuv422p9", NULL},       {"yuv422p", "yuyv422"},
+        {"gbrpf", NULL},        {"gbrp", "rgb24"},        {"yuyv422", "yuyv422"},
+        {"uyvy422", "uyvy422"}, {"yuv422p1", NULL},       {"yuv422p9", NULL},
+        {"yuv422p", "yuyv422"},
     };
     const char *to = NULL;
     unsigned i = 0;
@@ -255,7 +255,7 @@ static const struct fftd_pixel_format *find_raw(const char *pixels)
 
 static int open_with_ffmpeg(struct input *input)
 {
-    struct probe probe;
+    struct probe probe = {.rate_den = 1};
     char first[24];
     int r = find_first(input, first);
     if (r == 0)

@@ -52,7 +52,8 @@ static bool read_number(uint64_t *ret, const char *name, const struct pattern *p
     return true;
 }
 
-/* Finds the least and the greatest number of a directory. Returns how many there are, or -errno. */
+/* Finds the least and the greatest number of a directory; *ret has neither before. Returns how many
+ * there are, or -errno. */
 static int64_t count_numbers(struct sequence *ret, const char *directory,
                              const struct pattern *pattern)
 {
@@ -61,7 +62,6 @@ static int64_t count_numbers(struct sequence *ret, const char *directory,
     DIR *dir = opendir(directory);
     if (dir == NULL)
         return -errno;
-    *ret = (struct sequence){.first = UINT64_MAX};
     for (const struct dirent *entry; (entry = readdir(dir)) != NULL;) {
         if (!read_number(&number, entry->d_name, pattern))
             continue;
@@ -86,7 +86,7 @@ int sequence_find(struct sequence *ret, const char *path)
     const char *slash = strrchr(path, '/');
     char directory[PATH_MAX] = ".";
     struct pattern pattern;
-    struct sequence found;
+    struct sequence found = {.first = UINT64_MAX};
     if (split(&pattern, slash != NULL ? slash + 1 : path) < 0)
         return -EINVAL;
     if (slash != NULL && (size_t)snprintf(directory, sizeof directory, "%.*s",

@@ -113,12 +113,15 @@ def test_no_bit_is_lost(tmp_path, pixels, name, other):
     assert (wanted == found).all()
 
 
-@pytest.mark.parametrize("pixels, text", (("yuv420p10le", b"yuv420p10le is read as yuv420p"),
-                                          ("yuv444p", b"yuv444p is read as yuv420p"),
-                                          ("bgra", b"bgra is read as rgb24")))
-def test_what_is_changed_is_said(tmp_path, pixels, text):
-    ffmpeg(*SCENE, "-c:v", "ffv1", "-pix_fmt", pixels, tmp_path / "in.mkv")
-    assert text in convert(tmp_path / "in.mkv", tmp_path / "out.mkv").stderr
+@pytest.mark.parametrize("pixels, name, text", (
+    ("yuv420p10le", "in.mkv", b"yuv420p10le is read as yuv420p"),
+    ("yuv444p", "in.mkv", b"yuv444p is read as yuv420p"),
+    ("bgra", "in.mkv", b"bgra is read as rgb24"),
+    ("gbrpf32le", "in-%02d.pfm", b"gbrpf32le is read as rgb24")))
+def test_what_is_changed_is_said(tmp_path, pixels, name, text):
+    codec = ("-c:v", "ffv1") if name == "in.mkv" else ()
+    ffmpeg(*SCENE, *codec, "-pix_fmt", pixels, tmp_path / name)
+    assert text in convert(tmp_path / name, tmp_path / "out.mkv").stderr
 
 
 def test_a_sequence_with_a_gap(tmp_path):

@@ -1,6 +1,7 @@
-"""`fftd-ctl motion` on a running daemon beside OpenCV's optical flow and OpenPIV (if it is installed)
-on clips of a known vibration: what each measures of frequency and amplitude, and its processor time
-for a frame. Peers see all frames, as numbers in memory, and get the same window and fit."""
+"""`fftd-ctl motion` on a running daemon beside OpenCV's optical flow and OpenPIV (if it is
+installed) on clips of a known vibration: what each measures of frequency and amplitude, and its
+processor time for a field. Peers see all frames, as numbers in memory, and get the same window and
+fit."""
 
 import argparse
 import json

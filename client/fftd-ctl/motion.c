@@ -337,6 +337,7 @@ static int save_mode(const struct ctl *ctl, const struct vibration *vibration, s
 {
     const double hz =
         ctl->at_hz != 0 ? ctl->at_hz : vibration_strongest_hz(vibration);
+    const struct modes *modes = vibration_known(vibration);
     struct picture frame = {0}, picture = {0};
     struct mode *mode = NULL;
     if (hz == 0)
@@ -344,6 +345,9 @@ static int save_mode(const struct ctl *ctl, const struct vibration *vibration, s
                         "motion: nothing vibrates, so that %s is not drawn; --at HZ chooses a "
                         "frequency",
                         ctl->picture);
+    if (hz < modes->least_hz || hz > modes->most_hz)
+        return ctl_fail(ctl, EX_USAGE, "motion: --at %g: these fields show %.2f to %.2f Hz", hz,
+                        modes->least_hz, modes->most_hz);
     int code = take_picture(ctl, camera, &frame);
     int r = code == 0 ? survey_fit(&mode, &vibration->series, hz) : 0;
     if (code == 0 && r == 0) {
@@ -368,8 +372,8 @@ static void note_rate(const struct ctl *ctl, const struct vibration *vibration)
 {
     const double seconds = series_seconds(&vibration->series);
     const double frames_hz = (double)vibration->frames / seconds;
-    const double most_hz = vibration->modes[0].most_hz;
-    if (!ctl->json && most_hz > 0 && most_hz < SLOW * frames_hz / 2)
+    const double most_hz = vibration_known(vibration)->most_hz;
+    if (!ctl->json && most_hz < SLOW * frames_hz / 2)
         fprintf(stderr,
                 "fftd-ctl: motion: of %.1f frames a second %.1f had a new field: smaller pictures "
                 "or larger blocks show frequencies beyond %.2f Hz\n",

@@ -194,6 +194,7 @@ int chart_draw(struct picture *ret, const struct series *series, const struct ch
 /* ---- modes ---- */
 
 #define LEAST_WIDTH 480u /* of the picture of a mode, so that its text fits */
+#define MOST_ZOOM   4u
 
 /* Reddens the square around the middle of a block. */
 static void redden(struct picture *picture, double x, double y, double side, double share)
@@ -227,7 +228,8 @@ static int enlarge(struct picture *ret, const struct picture *picture, uint32_t 
 int chart_draw_mode(struct picture *ret, const struct picture *under, uint32_t captured_width,
                     const struct series *series, const struct mode *mode, double hz)
 {
-    const uint32_t zoom = (LEAST_WIDTH + under->width - 1) / under->width;
+    const uint32_t enough = (LEAST_WIDTH + under->width - 1) / under->width;
+    const uint32_t zoom = enough < MOST_ZOOM ? enough : MOST_ZOOM;
     const int r = enlarge(ret, under, zoom, 2 * CANVAS_GLYPH_HEIGHT);
     if (r < 0)
         return r;

@@ -67,6 +67,14 @@ int vibration_find(struct vibration *vibration, void (*progress)(void *, unsigne
     return r == -ENODATA ? 0 : r;
 }
 
+const struct modes *vibration_known(const struct vibration *vibration)
+{
+    unsigned i = 0;
+    while (i + 1 < vibration->regions && vibration->spectrum[i].px == NULL)
+        i++;
+    return &vibration->modes[i];
+}
+
 double vibration_strongest_hz(const struct vibration *vibration)
 {
     const struct mode *most = NULL;

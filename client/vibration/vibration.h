@@ -40,6 +40,10 @@ int vibration_take(struct vibration *vibration, const struct fftd *camera,
 int vibration_find(struct vibration *vibration, void (*progress)(void *, unsigned, unsigned),
                    void *context);
 
+/* Returns the modes of a region of which enough is known, after vibration_find has returned 0: its
+ * limits are those of all. */
+const struct modes *vibration_known(const struct vibration *vibration);
+
 /* Returns the frequency with the greatest amplitude; 0: there is none. */
 double vibration_strongest_hz(const struct vibration *vibration);
 

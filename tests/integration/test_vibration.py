@@ -191,4 +191,7 @@ def test_it_says_what_is_missing(start, clip):
     assert_refused(run(*ask, "-o", "/none/x.csv", "--region", "0,0,64x64"), 73, "/none/x.csv")
     done = run(*ask, "--region", "0,0,64x64", "--picture", "x.png")
     assert done.returncode == 65 and "--at" in done.stderr and "region1" in done.stdout
+    for hz in "0.5", "40":  # within a second, and with 60 fields
+        done = run(*ask, "--region", "0,0,64x64", "--picture", "x.png", "--at", hz)
+        assert_refused(done, 64, f"--at {hz}", "Hz")
     assert daemon.stop() == 0

@@ -15,7 +15,7 @@
 #include "support/trials.h"
 
 #include "estimators/motion/motion_field.h"
-#include "vibration/survey.h"
+#include "vibration/vibration.h"
 
 #define RATE   60.0
 #define SIDE   128u
@@ -556,6 +556,72 @@ static void bad_fields_pass_by(void **state)
     series_finish(&series);
 }
 
+/* Mostly a little later, and seldom anything. */
+static int64_t next_time(int64_t ns, uint64_t *seed)
+{
+    const double kind = scene_uniform(seed);
+    if (kind > 0.98 || ns > INT64_MAX / 2)
+        return (int64_t)between(seed, -9e18, 9e18);
+    return ns + (int64_t)(kind < 0.6 ? 16666667 : between(seed, -1, 3) * 1e8);
+}
+
+/* Random fields, some of which have impossible times, go through everything. */
+static void anything_is_searched_and_drawn(void **state)
+{
+    (void)state;
+    unsigned drawn = 0;
+    uint64_t seed = first_seed() + 8000;
+    FILE *nowhere = fopen("/dev/null", "w");
+    assert_non_null(nowhere);
+    for (unsigned n = 0; n < trials_count(200, 20); n++) {
+        struct vibration vibration = {.region = {{.name = "a Z", .width = 40, .height = 40},
+                                                 {.name = "b", .left = 9, .width = 1, .height = 1}},
+                                      .regions = 2,
+                                      .with_blocks = true,
+                                      .is_surveyed = true};
+        struct fftd_motion field = {.columns = (uint16_t)between(&seed, 1, 4),
+                                    .rows = (uint16_t)between(&seed, 1, 4),
+                                    .block = (uint16_t)between(&seed, 2, 70)};
+        const unsigned blocks = (unsigned)field.columns * field.rows;
+        int16_t vectors[32];
+        uint8_t confidences[16];
+        const int r =
+            series_begin(&vibration.series, vibration.region, 2, true, &field, &vibration.wrong);
+        assert_true(r == 0 || r == -ERANGE);
+        for (unsigned i = 0; i < 200 && r == 0; i++) {
+            field.since_ns = scene_uniform(&seed) < 0.8 ? field.captured_ns
+                                                        : next_time(field.captured_ns, &seed);
+            field.captured_ns = next_time(field.since_ns, &seed);
+            for (unsigned k = 0; k < blocks; k++) {
+                vectors[2 * k] = (int16_t)between(&seed, INT16_MIN, INT16_MAX);
+                vectors[2 * k + 1] = (int16_t)between(&seed, -3, 3);
+                confidences[k] = (uint8_t)between(&seed, 150, 255);
+            }
+            assert_in_range(series_add(&vibration.series, &field, vectors, confidences), 0, 1);
+        }
+        if (r == 0 && vibration_find(&vibration, NULL, NULL) == 0) {
+            struct picture chart, mode_chart, under;
+            struct mode *mode;
+            vibration_write_text(&vibration, nowhere);
+            vibration_write_json(&vibration, nowhere);
+            vibration_write_csv(&vibration, nowhere);
+            assert_int_equal(vibration_draw(&vibration, &chart), 0);
+            assert_int_equal(survey_fit(&mode, &vibration.series, between(&seed, 0.01, 30)), 0);
+            assert_int_equal(picture_create(&under, 1 + n % 50, 1 + n % 7), 0);
+            assert_int_equal(
+                chart_draw_mode(&mode_chart, &under, 1 + n % 99, &vibration.series, mode, 5), 0);
+            drawn++;
+            free(mode);
+            picture_free(&chart);
+            picture_free(&mode_chart);
+            picture_free(&under);
+        }
+        vibration_finish(&vibration);
+    }
+    fclose(nowhere);
+    assert_true(drawn >= trials_count(100, 10) / 2);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -569,6 +635,7 @@ int main(void)
         cmocka_unit_test(uneven_fields_are_used_as_they_are),
         cmocka_unit_test(places_have_the_blocks_within_them),
         cmocka_unit_test(bad_fields_pass_by),
+        cmocka_unit_test(anything_is_searched_and_drawn),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

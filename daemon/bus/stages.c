@@ -4,6 +4,7 @@
 
 #include "bus/value.h"
 #include "filters/filter.h"
+#include "filters/filter_value.h"
 
 static int append_kernel(sd_bus_message *reply, const char *name,
                          const struct filter_kernel *kernel)
@@ -47,7 +48,7 @@ static int append_stage(sd_bus_message *reply, const struct filter_stage *stage)
     sd_bus_message_append(reply, "{sv}", "kind", "s", stage->kind->name);
     value_open_array(reply, "parameters", "{sv}");
     for (unsigned i = 0; i < filter_param_count(stage->kind); i++)
-        if (filter_stage_has(stage, i))
+        if (filter_value_is_set(stage, i))
             append_parameter(reply, stage, i);
     return value_close_containers(reply, 4);
 }

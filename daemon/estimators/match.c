@@ -103,18 +103,11 @@ int matcher_create(struct matcher **ret, unsigned width, unsigned height,
         r = error_set(why, ENOMEM, "out of memory for matches in %ux%u", width, height);
     if (r == 0)
         r = fft_create(&m->fft, m->side, why);
-    if (r == 0) {
-        transform_template(m, image);
-        if (!(m->image_variation > 0))
-            r = error_set(why, EINVAL,
-                          "match: image %s is of one brightness: expected a template with "
-                          "differences",
-                          image->name);
-    }
     if (r < 0) {
         matcher_destroy(m);
         return r;
     }
+    transform_template(m, image);
     *ret = m;
     return 0;
 }

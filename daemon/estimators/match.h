@@ -34,8 +34,8 @@ struct match {
 };
 
 /* For pictures of this size in pixels; the image has at most FILTER_IMAGE_KERNEL_SIDE columns and
- * rows, and is not used afterwards. -EINVAL: it is larger than the picture, or of one brightness;
- * -ENOMEM. */
+ * rows, is not of one brightness, and is not used afterwards. -EINVAL: it is larger than the
+ * picture; -ENOMEM. */
 int matcher_create(struct matcher **ret, unsigned width, unsigned height,
                    const struct filter_image *image, struct error *why);
 void matcher_destroy(struct matcher *matcher); /* NULL is allowed */

@@ -374,9 +374,6 @@ int measurer_create(struct measurer **ret, uint32_t width, uint32_t height, stru
 {
     const uint32_t least = width < height ? width : height;
     int r = 0;
-    if (least == 0)
-        return error_set(why, EINVAL, "a picture of %ux%u cannot be measured: expected 1x1 or more",
-                         width, height);
     struct measurer *measurer = calloc(1, sizeof *measurer);
     if (measurer == NULL)
         return error_set(why, ENOMEM, "out of memory for measures of frames");

@@ -53,7 +53,7 @@ struct measures_picture {
 
 struct measurer;
 
-/* For pictures of this size, in pixels, at least 1x1. -EINVAL, -ENOMEM. */
+/* For pictures of this size, in pixels, at least 1x1. -ENOMEM. */
 int measurer_create(struct measurer **ret, uint32_t width, uint32_t height, struct error *why);
 void measurer_destroy(struct measurer *measurer); /* NULL is allowed */
 

@@ -43,9 +43,6 @@ void filter_stage_init(struct filter_stage *ret, const struct filter_kind *kind)
 int filter_stage_set(struct filter_stage *stage, const char *param, const char *text,
                      struct error *why);
 
-/* Returns whether a parameter, given by its index, is set. */
-bool filter_stage_has(const struct filter_stage *stage, unsigned param);
-
 /* Checks that all required parameters are set and agree with each other, and that an image is not
  * too large to be summed. */
 int filter_stage_check(const struct filter_stage *stage, struct error *why);
@@ -54,9 +51,8 @@ int filter_stage_check(const struct filter_stage *stage, struct error *why);
 int filter_chain_parse(struct filter_chain *ret, const char *text, struct error *why);
 int filter_stage_parse(struct filter_stage *ret, const char *text, struct error *why);
 
-/* Write the text form, with every parameter. It parses back to exactly the same chain. */
+/* Writes the text form, with every parameter. It parses back to exactly the same chain. */
 void filter_chain_print(const struct filter_chain *chain, char *text, size_t size);
-void filter_stage_print(const struct filter_stage *stage, char *text, size_t size);
 
 /* Returns whether both have the same stages, with the same parameters, in the same order. */
 bool filter_chain_equal(const struct filter_chain *a, const struct filter_chain *b);

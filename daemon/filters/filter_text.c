@@ -103,11 +103,6 @@ int filter_stage_set(struct filter_stage *stage, const char *param, const char *
     return 0;
 }
 
-bool filter_stage_has(const struct filter_stage *stage, unsigned param)
-{
-    return filter_value_is_set(stage, param);
-}
-
 /* Checks that the stage's image is small enough to be summed pixel by pixel. */
 static int check_summed_image(const struct filter_stage *stage, struct error *why)
 {
@@ -263,12 +258,6 @@ static void append_stage(char *text, size_t size, const struct filter_stage *sta
         filter_value_append(text, size, stage, i);
         separator = ',';
     }
-}
-
-void filter_stage_print(const struct filter_stage *stage, char *text, size_t size)
-{
-    text[0] = '\0';
-    append_stage(text, size, stage);
 }
 
 void filter_chain_print(const struct filter_chain *chain, char *text, size_t size)

@@ -33,6 +33,7 @@ int filter_value_read(struct filter_stage *stage, unsigned index, const char *te
  * range". */
 const char *filter_value_fault(const struct filter_param *param, int r);
 
+/* Returns whether a parameter, given by its index, is set. */
 bool filter_value_is_set(const struct filter_stage *stage, unsigned index);
 
 /* Appends the text from which filter_value_read makes exactly the same value. */

@@ -15,6 +15,13 @@ struct filter_chain chain_of(const char *text)
     return chain;
 }
 
+void print_stage(const struct filter_stage *stage, char *text, size_t size)
+{
+    struct filter_chain chain = {.count = 1};
+    chain.stage[0] = *stage;
+    filter_chain_print(&chain, text, size);
+}
+
 uint64_t random_bits(uint64_t *state)
 {
     *state ^= *state << 13;

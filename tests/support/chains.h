@@ -9,6 +9,9 @@
 /* Parses a chain. The test fails, with the reason, if the text is no chain. */
 struct filter_chain chain_of(const char *text);
 
+/* Writes a chain of this stage alone. */
+void print_stage(const struct filter_stage *stage, char *text, size_t size);
+
 /* Returns the next bits of xorshift64. The seed must not be 0. */
 uint64_t random_bits(uint64_t *state);
 double random_between(uint64_t *state, double low, double high);

@@ -117,7 +117,7 @@ static void chains_come_back_from_their_text(void **state)
             assert_memory_equal(back.stage[s].value, chain.stage[s].value,
                                 sizeof chain.stage[s].value);
             struct filter_stage stage;
-            filter_stage_print(&chain.stage[s], text, sizeof text);
+            print_stage(&chain.stage[s], text, sizeof text);
             assert_int_equal(filter_stage_parse(&stage, text, NULL), 0);
             assert_memory_equal(stage.value, chain.stage[s].value, sizeof stage.value);
         }
@@ -485,12 +485,12 @@ static void any_kind_can_be_described(void **state)
     char text[128];
     filter_stage_init(&stage, &kind);
     assert_int_equal(filter_stage_check(&stage, NULL), 0);
-    filter_stage_print(&stage, text, sizeof text);
+    print_stage(&stage, text, sizeof text);
     assert_string_equal(text, "made-up:on=true,side=left,at=0/0");
     assert_int_equal(filter_stage_set(&stage, "on", "false", NULL), 0);
     assert_int_equal(filter_stage_set(&stage, "side", "right", NULL), 0);
     assert_int_equal(filter_stage_set(&stage, "at", "-1/2", NULL), 0);
-    filter_stage_print(&stage, text, sizeof text);
+    print_stage(&stage, text, sizeof text);
     assert_string_equal(text, "made-up:on=false,side=right,at=-1/2");
     assert_int_equal(filter_stage_set(&stage, "on", "1", &why), -EINVAL);
     assert_string_equal(why.text, "made-up: on = 1 is not known: expected true or false");

@@ -181,7 +181,7 @@ static void kernels_are_read_and_printed(void **state)
         assert_int_equal(filter_stage_check(&stage, NULL), -EINVAL);
         assert_int_equal(filter_stage_set(&stage, "kernel", good[i].text, NULL), 0);
         assert_int_equal(filter_stage_check(&stage, NULL), 0);
-        filter_stage_print(&stage, printed, sizeof printed);
+        print_stage(&stage, printed, sizeof printed);
         snprintf(expected, sizeof expected,
                  "convolve:kernel=%s,anchor=0/0,normalise=none,correlate=false", good[i].printed);
         assert_string_equal(printed, expected);

@@ -18,7 +18,7 @@ struct direct_cost {
 };
 
 /* Measured on a CPU with registers of 512 bits. Of Midgard only counts are known. */
-static const struct direct_cost cpu_cost = {.fixed = 0.06, .tap = 0.0085, .product_taps = 2.4};
+static const struct direct_cost cpu_cost = {.fixed = 0.06, .tap = 0.0085, .product_taps = 1.6};
 /* Measured on an H100: up to GPU_SUMS an item has the sums of a strip in registers. */
 static const struct direct_cost gpu_cost = {.fixed = 0.125, .tap = 0.0029, .product_taps = 4};
 static const struct direct_cost gpu_far_cost = {.fixed = 0.125, .tap = 0.01, .product_taps = 4};

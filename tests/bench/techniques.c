@@ -6,8 +6,8 @@
  *
  * The device is FFTD_DEVICE, or `auto`. Filters: `kernel`, random numbers, no sum of few products;
  * `symmetric`, the same on opposite sides of its middle; `blur`, a Gaussian whose sigma is a third
- * of the radius. All techniques take turns in each round. With --tune each is measured with the
- * settings that a quick search finds for it.
+ * of the radius; `sharpen`, what that blur removes is added. All techniques take turns in each
+ * round. With --tune each is measured with the settings that a quick search finds for it.
  *
  * On a GPU times are from the start of the first kernel to the end of the last one. On a CPU they
  * are processor time of all threads, which other programs on the machine hardly change. */
@@ -37,7 +37,7 @@ static struct {
     const char *filters;
     bool half, tune;
     FILE *json;
-} options = {.seconds = 0.2, .rounds = 5, .filters = "kernel,symmetric,blur"};
+} options = {.seconds = 0.2, .rounds = 5, .filters = "kernel,symmetric,blur,sharpen"};
 
 static struct gpu_device *device;
 static unsigned choices, slow_choices;
@@ -88,8 +88,11 @@ static struct filter_chain make_chain(const char *filter, unsigned radius)
     struct filter_chain chain;
     struct error why;
     char text[128];
+    const double sigma = fmax(radius / 3., 0.5);
     if (strcmp(filter, "blur") == 0)
-        snprintf(text, sizeof text, "gaussian-blur:sigma=%g", fmax(radius / 3., 0.5));
+        snprintf(text, sizeof text, "gaussian-blur:sigma=%g", sigma);
+    else if (strcmp(filter, "sharpen") == 0)
+        snprintf(text, sizeof text, "sharpen:sigma=%g", sigma);
     else
         snprintf(text, sizeof text, "convolve:image=%s-%u,normalise=sum", filter, radius);
     if (filter_chain_parse(&chain, text, &why) < 0)
@@ -303,7 +306,7 @@ static void measure(const struct place *place, const char *filter, unsigned radi
 
 static void measure_size(uint32_t width, uint32_t height)
 {
-    static const char *const filters[] = {"kernel", "symmetric", "blur"};
+    static const char *const filters[] = {"kernel", "symmetric", "blur", "sharpen"};
     struct place place = {.image = {.count = 1,
                                     .width = width,
                                     .height = height,

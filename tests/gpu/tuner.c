@@ -236,7 +236,7 @@ static void test_techniques_fall_back(void **state)
 static void test_short_filters_begin_directly(void **state)
 {
     static const struct taps_reach few = {.is_short = true, .radius = 1};
-    static const struct taps_reach many = {.is_short = true, .radius = 10, .products = 3};
+    static const struct taps_reach many = {.is_short = true, .radius = TAPS_MAX_PLAIN_RADIUS};
     (void)state;
     struct engine *engine = make_engine();
     struct tuner_subject subject = engine->component[0].subject;

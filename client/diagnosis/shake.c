@@ -38,6 +38,16 @@ static bool find_distance(const struct shake_shift *shift, unsigned first, unsig
     return true;
 }
 
+/* Writes how much each shift differs from the one before. Returns the number. */
+static unsigned list_changes(const struct shake_shift *shift, unsigned count, double *ret)
+{
+    unsigned used = 0;
+    for (unsigned i = 1; i < count; i++)
+        if (shift[i].is_sure && shift[i - 1].is_sure)
+            ret[used++] = hypot(shift[i].dx - shift[i - 1].dx, shift[i].dy - shift[i - 1].dy);
+    return used;
+}
+
 static int by_value(const void *a, const void *b)
 {
     const double x = *(const double *)a, y = *(const double *)b;
@@ -60,10 +70,18 @@ int shake_judge(struct shake *ret, const struct shake_shift *shift, unsigned cou
             used += find_distance(shift, first, end, i, &distance[used]);
         first = end;
     }
+    /* A path that breaks again and again has no smooth one. The change of a shift adds up a place
+     * twice and two others once, whose variances make six of it; a pan has none. */
+    const bool is_broken = used < FEWEST && count > 0;
+    if (is_broken)
+        used = list_changes(shift, count, distance);
+    const double scale = is_broken ? 1 / sqrt(6) : 1;
+    if (is_broken && used < 2 * FEWEST)
+        used = 0;
     qsort(distance, used, sizeof *distance, by_value);
     if (used > 0) {
-        ret->rms_px = RMS_OF_MEDIAN * distance[used / 2];
-        ret->most_px = distance[used - 1];
+        ret->rms_px = scale * RMS_OF_MEDIAN * distance[used / 2];
+        ret->most_px = scale * distance[used - 1];
     }
     ret->sure = count > 1 ? (double)sure / (count - 1) : 0;
     free(distance);

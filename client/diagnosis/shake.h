@@ -1,7 +1,8 @@
 /* How much a camera shakes, from the shifts between its frames. Pure.
  *
  * The path of the picture is the sum of its shifts. What a mean over a third of a second leaves of
- * it is shake; a pan, also one that begins and ends, leaves little. */
+ * it is shake; a pan, also one that begins and ends, leaves little. Where the path breaks too often
+ * for a mean, shake is what differs from each shift to the next. */
 #ifndef FFTD_DIAGNOSIS_SHAKE_H
 #define FFTD_DIAGNOSIS_SHAKE_H
 

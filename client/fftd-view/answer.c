@@ -193,6 +193,12 @@ enum MHD_Result answer_save(struct server *server, struct request *request)
     return ask_daemon(server, request, CHANGER_SAVE);
 }
 
+enum MHD_Result answer_controls(struct server *server, struct request *request)
+{
+    return request->target.route->is_change ? ask_with_words(server, request, CHANGER_SET)
+                                            : ask_daemon(server, request, CHANGER_CONTROLS);
+}
+
 enum MHD_Result answer_problems(struct server *server, struct request *request)
 {
     const char *place = camera_place(camera_of(server, request));

@@ -209,6 +209,37 @@ static int write_saved(struct changer *changer, struct json *json, sd_bus_error 
     return r;
 }
 
+/* Appends the pairs of words as an a{ss}. */
+static int append_controls(sd_bus_message *message, const struct change_request *words,
+                           sd_bus_error *error)
+{
+    const char *name;
+    int r = sd_bus_message_open_container(message, 'a', "{ss}");
+    for (size_t i = 0; r >= 0 && (name = change_request_word(words, i, 0)) != NULL; i++) {
+        const char *value = change_request_word(words, i, 1);
+        r = value == NULL || change_request_word(words, i, 2) != NULL
+                ? sd_bus_error_setf(error, DAEMON_BUS_INVALID_CONTROL,
+                                    "change %zu: expected a control and its value, such as "
+                                    "[\"brightness\", \"128\"]",
+                                    i + 1)
+                : sd_bus_message_append(message, "{ss}", name, value);
+    }
+    return r < 0 ? r : sd_bus_message_close_container(message);
+}
+
+static int write_controls_set(struct changer *changer, const struct changer_call *call,
+                              struct json *json, sd_bus_error *error)
+{
+    sd_bus_message *message = NULL;
+    int r = bus_new_call(changer->bus.bus, &message, "SetControls");
+    if (r >= 0)
+        r = append_controls(message, &call->words, error);
+    if (r >= 0)
+        r = sd_bus_call(changer->bus.bus, message, 0, error, NULL);
+    sd_bus_message_unref(message);
+    return r < 0 ? r : write_reply(changer, json, "controls", "ListControls", error);
+}
+
 static int ask(struct changer *changer, struct changer_call *call, struct json *json,
                sd_bus_error *error)
 {
@@ -225,6 +256,10 @@ static int ask(struct changer *changer, struct changer_call *call, struct json *
         return write_change(changer, call, json, error);
     case CHANGER_SAVE:
         return write_saved(changer, json, error);
+    case CHANGER_CONTROLS:
+        return write_reply(changer, json, "controls", "ListControls", error);
+    case CHANGER_SET:
+        return write_controls_set(changer, call, json, error);
     }
     return -EINVAL;
 }

@@ -23,7 +23,9 @@ struct changer_call {
         CHANGER_RESPONSES, /* tells those of chains, the first words of `words` */
         CHANGER_VIEW,      /* publishes a view, the first word of `words` */
         CHANGER_CHANGE,    /* changes the filter as `words` says */
-        CHANGER_SAVE       /* saves the filter for every start, and tells the file */
+        CHANGER_SAVE,      /* saves the filter for every start, and tells the file */
+        CHANGER_CONTROLS,  /* lists the camera's own controls: not to watchers */
+        CHANGER_SET        /* sets those that `words` names, each with its value, and lists all */
     } question;
     struct change_request words; /* of those that name them */
     struct image *answer;        /* JSON, or what is wrong; the caller unrefs it */

@@ -105,6 +105,7 @@ static unsigned status_of(int error, const sd_bus_error *said)
         {"org.fftd.Error.InvalidFilter", MHD_HTTP_UNPROCESSABLE_CONTENT},
         {"org.fftd.Error.NoSuchStage", MHD_HTTP_UNPROCESSABLE_CONTENT},
         {"org.fftd.Error.InvalidView", MHD_HTTP_UNPROCESSABLE_CONTENT},
+        {DAEMON_BUS_INVALID_CONTROL, MHD_HTTP_UNPROCESSABLE_CONTENT},
         {"org.fftd.Error.FilterChanged", MHD_HTTP_CONFLICT},
         {SD_BUS_ERROR_NOT_SUPPORTED, MHD_HTTP_UNPROCESSABLE_CONTENT},
         {SD_BUS_ERROR_UNKNOWN_METHOD, MHD_HTTP_BAD_GATEWAY},

@@ -12,6 +12,8 @@
 
 #include "image.h"
 
+#define DAEMON_BUS_INVALID_CONTROL "org.fftd.Error.InvalidControl"
+
 struct daemon_bus {
     const char *place;  /* where the daemon is; see camera_options */
     const char *name;   /* the camera's name */

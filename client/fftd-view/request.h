@@ -122,6 +122,7 @@ enum MHD_Result answer_found(struct server *server, struct request *request);
 enum MHD_Result answer_change(struct server *server, struct request *request);
 /* The file in which the running filter is saved for every start. */
 enum MHD_Result answer_save(struct server *server, struct request *request);
+enum MHD_Result answer_controls(struct server *server, struct request *request);
 /* The state of the search for problems, and after a POST that of a new one. */
 enum MHD_Result answer_problems(struct server *server, struct request *request);
 

@@ -2,7 +2,7 @@
 """What `fftd-ctl diagnose` finds in clips of photographs with one to three known faults, and in
 clean ones.
 
-    tests/bench/diagnose.py [--seed N] [--clips 40] [--clean 100] [--show]
+    tests/bench/diagnose.py [--seed N] [--clips 40] [--clean 100] [--first 0] [--show]
 
 Prints how many of the faults were found and correctly named, what was reported that was not there,
 and how near the figures came. diagnose_clips.py makes the clips, and states the ranges of the
@@ -54,11 +54,12 @@ def main():
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--clips", type=int, default=40)
     parser.add_argument("--clean", type=int, default=100)
+    parser.add_argument("--first", type=int, default=0, help="leaves out the clips before it")
     parser.add_argument("--show", action="store_true", help="prints each clip that went wrong")
     options = parser.parse_args()
     wanted, named, extra, alarms, errors, missed = 0, 0, 0, 0, {}, {}
     with tempfile.TemporaryDirectory() as folder:
-        for index in range(options.clips):
+        for index in range(options.first, options.first + options.clips):
             random = np.random.default_rng([options.seed, index])
             name, truth, found = trial(folder, random, draw_faults(random))
             wanted += len(truth)
@@ -69,7 +70,7 @@ def main():
             compare(truth, found, errors)
             if options.show and truth.keys() != found.keys():
                 print(f"{index} {name}: {truth}: found {sorted(found)}", flush=True)
-        for index in range(options.clean):
+        for index in range(options.first, options.first + options.clean):
             random = np.random.default_rng([options.seed, 1000000 + index])
             name, _, found = trial(folder, random, [])
             alarms += bool(found)

@@ -633,6 +633,96 @@ def test_a_filter_is_saved_where_the_daemon_allows_it(start, view, browser, tmp_
     assert not audit(driver)[0]
 
 
+FAKE_CONTROLS = """
+    const list = [
+        {name: "brightness", label: "Brightness", type: "integer", minimum: 0, maximum: 255,
+         step: 1, default: 128, value: 100},
+        {name: "auto_exposure", label: "Auto exposure", type: "menu", value: 1,
+         menu: [[0, "Auto"], [1, "Manual"]]},
+        {name: "exposure_time", label: "Exposure time", type: "integer", minimum: 1, maximum: 5000,
+         step: 1, default: 156, value: 156},
+        {name: "horizontal_flip", label: "Horizontal flip", type: "boolean", value: false},
+        {name: "focus", label: "Focus once", type: "button"}];
+    window.sent = [];
+    const real = window.fetch;
+    window.fetch = async (target, options) => {
+        if (!String(target).includes("/controls"))
+            return real(target, options);
+        for (const [name, value] of options.body ? JSON.parse(options.body).changes : []) {
+            window.sent.push([name, value]);
+            if (value === "7")
+                return new Response("7 is not good\\n", {status: 422});
+            const control = list.find((each) => each.name === name);
+            control.value = control.type === "boolean" ? value === "true" : Number(value);
+        }
+        list[2].inactive = list[1].value === 0;
+        return new Response(JSON.stringify({controls: list}));
+    };"""
+
+
+def test_controls_of_the_camera(start, view, browser):
+    """The daemon's scene has none, which the page says. Then a camera that has some is played by a
+    fetch() of the page; test_view_control.py has what fftd-view answers."""
+    daemon = start("--filter", "none", size="512x512", fps="15")
+    daemon.wait_for_log("online")
+    driver = browser(1400)
+    open_page(driver, view("--control"))
+
+    def unfold(name):
+        summary = driver.find_element(By.CSS_SELECTOR, f"#{name} > summary")
+        driver.execute_script("arguments[0].scrollIntoView({block: 'center'})", summary)
+        summary.click()
+        return summary
+
+    def part(name):
+        return driver.find_element(By.ID, f"control-{name}-0")
+
+    def sent():
+        return driver.execute_script("return window.sent")
+    summary = unfold("controls")
+    wait_until(lambda: "has no controls" in text_of(driver, "controls-said"), "why there are none")
+    summary.click()
+    driver.execute_script(FAKE_CONTROLS)
+    summary.click()
+    wait_until(lambda: driver.find_elements(By.ID, "control-focus-0"), "the controls")
+    assert text_of(driver, "controls-said") == ""
+    assert part("brightness").get_attribute("value") == "100"
+    driver.execute_script("""
+        const slider = document.getElementById("control-brightness-0");
+        for (const value of [110, 120, 130]) {
+            slider.value = value;
+            slider.dispatchEvent(new Event("input", {bubbles: true}));
+        }""")
+    wait_until(lambda: sent() == [["brightness", "130"]], "the newest value alone")
+    Select(part("auto_exposure")).select_by_visible_text("Auto")
+    wait_until(lambda: not part("exposure_time").is_enabled(), "a control that another one rules")
+    part("horizontal_flip").click()
+    part("focus").click()
+    wait_until(lambda: sent()[1:] == [["auto_exposure", "0"], ["horizontal_flip", "true"],
+                                      ["focus", "true"]], "what was set")
+    number = driver.find_element(By.ID, "control-brightness-1")
+    number.send_keys(Keys.CONTROL, "a", Keys.NULL, "7", Keys.TAB)
+    wait_until(lambda: "7 is not good" in text_of(driver, "controls-said"), "the reason")
+    wait_until(lambda: number.get_attribute("value") == "130", "the value that is in force")
+    unfold("calibrate")
+    assert "fftd-ctl --name front calibrate stripes" in text_of(driver, "calibrations")
+    assert not audit(driver)[0]
+    save_page(driver, "controls-", 1400, False)
+    show_as(driver, 1400, False, 900)
+    driver.execute_script("document.getElementById('controls').scrollIntoView()")
+    driver.save_screenshot(str(SHOTS / "controls-1400x900.png"))
+    show_as(driver, 390, False, 844)
+    assert not audit(driver)[0]
+    driver.execute_script("document.getElementById('controls').scrollIntoView()")
+    driver.save_screenshot(str(SHOTS / "controls-390x844.png"))
+    # Nothing is recorded yet.
+    driver.find_element(By.CSS_SELECTOR, "#calibrations button").click()
+    wait_until(lambda: "dark.pfm" in text_of(driver, "filter-error"), "the daemon's reason")
+    assert chain_of(daemon) == "none"
+    # The refusals that were asked for are in the browser's log.
+    assert all("422" in each for each in complaints(driver))
+
+
 def test_nothing_is_saved_where_the_daemon_does_not_allow_it(moire, view, browser):
     driver = browser(800)
     open_page(driver, view("--control"))

@@ -41,6 +41,7 @@ class HostileControl(Peer):
     def __init__(self, directory, answers, fds=()):  # pylint: disable=super-init-not-called
         self.answers = answers
         self.fds = fds
+        self.calls = []  # (member, body), in their order
         self.socket = None
         self.listener = socket.socket(socket.AF_UNIX)
         self.listener.bind(str(directory / "control"))
@@ -73,6 +74,7 @@ class HostileControl(Peer):
             self.send(answers.get(line, b"OK " + b"0" * 32) + b"\r\n")
         while True:
             call = self.receive()
+            self.calls.append((call.fields[MEMBER], call.data))
             self.answer(call.fields[MEMBER], call.serial)
 
     def answer(self, member, serial):

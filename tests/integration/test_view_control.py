@@ -11,12 +11,14 @@ import signal
 import stat
 import subprocess
 import time
+from pathlib import Path
 from unittest.mock import ANY
 
 import pytest
 
 from conftest import BUILD, PATIENCE, SANITIZED, needs_root, wait_until
 from dbus_peer import Peer
+from hostile_control import Failure, HostileControl
 from test_view_http import QUIET, View, runtime_dir, view  # noqa: F401 (fixtures)
 
 pytestmark = pytest.mark.skipif(not (BUILD / "fftd-view").exists(),
@@ -246,6 +248,87 @@ def test_without_the_option_nothing_is_saved(saver, view):
     control.port = web.port
     assert control.post({}, SAVE).status == 403
     assert front.ctl_json("status")["SavedKeys"] == []
+
+
+# ---- controls of the camera ----
+
+CONTROLS = "/camera/front/controls"
+BRIGHTNESS = {"name": ("s", "brightness"), "label": ("s", "Brightness"), "type": ("s", "integer"),
+              "minimum": ("x", 0), "maximum": ("x", 255), "step": ("x", 1), "default": ("x", 128),
+              "read_only": ("b", False), "inactive": ("b", False), "value": ("x", 130)}
+LINES = {"name": ("s", "power_line_frequency"), "type": ("s", "menu"), "value": ("x", 1),
+         "menu": ("a(xs)", [(0, "Disabled"), (1, "50 Hz")])}
+
+
+@pytest.fixture
+def played(runtime_dir):
+    """Where the test plays the daemon `front`, which is found by its socket of frames."""
+    runtime_dir.mkdir()
+    (runtime_dir / "frames").touch()
+    return runtime_dir
+
+
+def get_controls(control, web):
+    return web.get(CONTROLS, Authorization=f"Bearer {control.token}")
+
+
+def test_controls_are_listed_and_set(played, view):
+    web = view("--control")
+    control = Control(web)
+    answers = {"ListControls": ("aa{sv}", [BRIGHTNESS, LINES]), "SetControls": ("",)}
+    with HostileControl(played, answers) as daemon:
+        answer = get_controls(control, web)
+        assert answer.status == 200, answer.body
+        brightness, lines = json.loads(answer.body)["controls"]
+        assert brightness == {name: value for name, (_, value) in BRIGHTNESS.items()}
+        assert (lines["value"], lines["menu"]) == (1, [[0, "Disabled"], [1, "50 Hz"]])
+        daemon.calls.clear()
+        answer = control.post({"changes": [["brightness", "130"], ["power_line_frequency", "1"]]},
+                              CONTROLS + "/set")
+        assert answer.status == 200, answer.text
+        assert json.loads(answer.text)["controls"][0] == brightness
+        (first, body), (second, _) = daemon.calls
+        assert (first, second) == ("SetControls", "ListControls")
+        assert body.index(b"brightness\0") < body.index(b"130\0") < \
+            body.index(b"power_line_frequency\0") < body.index(b"1\0", body.index(b"_freq"))
+        answers["SetControls"] = Failure("org.fftd.Error.InvalidControl", "brightness: 300 is more")
+        answer = control.post({"changes": [["brightness", "300"]]}, CONTROLS + "/set")
+        assert (answer.status, answer.text) == (422, "brightness: 300 is more\n")
+
+
+def test_controls_that_are_no_pairs_are_refused(played, view):
+    control = Control(view("--control"))
+    with HostileControl(played, {"SetControls": ("",)}) as daemon:
+        for changes in ([["brightness"]], [["a", "1"], ["b", "2", "3"]]):
+            answer = control.post({"changes": changes}, CONTROLS + "/set")
+            assert answer.status == 422 and f"change {len(changes)}: expected a control" in \
+                answer.text
+        assert not daemon.calls, "a part of them was set"
+
+
+def test_who_may_see_and_set_controls(front, view):
+    web = view("--control")
+    control = Control(web)
+    assert web.get(CONTROLS).status == 401
+    assert web.get(CONTROLS + "/set").status == 405
+    for headers, status in OTHER_REQUESTS:
+        answer = control.post({"changes": [["brightness", "1"]]}, CONTROLS + "/set", **headers)
+        assert answer.status == status, headers
+    answer = get_controls(control, web)
+    assert answer.status == 422 and b"has no controls" in answer.body
+    plain = view()
+    assert plain.get(CONTROLS, Authorization=f"Bearer {control.token}").status == 403
+
+
+def test_the_service_may_start_the_threads_of_16_cameras(view):
+    unit = (Path(__file__).parents[2] / "systemd/fftd-view.service").read_text()
+    web = view("--control", *[word for i in range(15) for word in ("--name", f"camera{i}")])
+    control = Control(web)
+    assert len(web.cameras()) == 16
+    control.post({}, "/camera/camera3/problems/search")  # one more thread, until it has failed
+    threads, _ = web.threads_and_memory()
+    print(f"{threads} threads")
+    assert 64 < threads + 1 < int(re.search("^TasksMax=([0-9]+)$", unit, re.M)[1])
 
 
 # ---- problems ----

@@ -374,6 +374,29 @@ static void a_pan_is_no_shake(void **state)
     assert_true(shake.rms_px == 0 && shake.sure == 0);
 }
 
+/* Every fourth shift is not known, as beside white areas. */
+static void shake_is_seen_in_a_broken_path(void **state)
+{
+    (void)state;
+    struct shake_shift shift[60] = {{0}};
+    struct shake shake;
+    uint64_t seed = 4;
+    double x = 0, y = 0;
+    for (unsigned turn = 0; turn < 2; turn++) {
+        for (unsigned i = 0; i < 60; i++) {
+            const double next_x = turn * 2 * clip_normal(&seed);
+            const double next_y = turn * 2 * clip_normal(&seed);
+            shift[i] = (struct shake_shift){3 + next_x - x, -1 + next_y - y, (int64_t)i * INTERVAL,
+                                            i % 4 != 0};
+            x = next_x;
+            y = next_y;
+        }
+        assert_int_equal(shake_judge(&shake, shift, 60), 0);
+        print_message("# %.2f pixels (RMS), at most %.2f\n", shake.rms_px, shake.most_px);
+        assert_true(turn == 0 ? shake.rms_px < 0.01 : fabs(shake.rms_px / sqrt(8) - 1) < 0.3);
+    }
+}
+
 static void noise_and_its_shot_part_are_measured(void **state)
 {
     (void)state;
@@ -475,6 +498,7 @@ int main(void)
         cmocka_unit_test(blur_is_seen_through_noise),
         cmocka_unit_test(a_dark_picture_with_noise_is_too_dark),
         cmocka_unit_test(a_pan_is_no_shake),
+        cmocka_unit_test(shake_is_seen_in_a_broken_path),
         cmocka_unit_test(noise_and_its_shot_part_are_measured),
         cmocka_unit_test(lines_of_a_sensor_are_everywhere),
         cmocka_unit_test(bad_input_is_refused),

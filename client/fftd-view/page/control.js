@@ -1,5 +1,6 @@
 // The part of the page that changes the filter, where fftd-view was started with --control.
 import * as cards from "./cards.js";
+import * as controls from "./controls.js";
 import * as filter from "./filter.js";
 import * as plane from "./plane.js";
 import * as problems from "./problems.js";
@@ -101,6 +102,7 @@ export function update(camera, isOn) {
         problems.clear();
     }
     filter.update(camera);
+    controls.update(camera);
     if (document.activeElement !== element("view"))
         element("view").value = camera.view || "picture";
     if (isOn && tableOf === null && filter.hasToken() && filter.current())

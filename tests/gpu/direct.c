@@ -49,6 +49,7 @@ static void test_factors(void **state)
         {.captured = "GREY", .chain = "linear-light"},
         {.captured = "GREY", .chain = "deflicker", .is_corrected = true},
         {.captured = "NV16", .chain = LENS, .planes = RECIPE_ALL},
+        {.captured = "NV12", .chain = TURNED " | " KERNEL, .planes = RECIPE_ALL},
         {.captured = "GREY", .chain = "vignette:a=0.5,b=0.1", .border = PLAN_CONSTANT},
         {.captured = "GREY", .chain = "denoise:sigma=5,passes=1"},
     };
@@ -172,6 +173,7 @@ static void test_products(void **state)
          .chain = "deflicker | homomorphic | box-blur:radius=2",
          .is_corrected = true},
         {.captured = "GREY", .chain = LENS " | gaussian-blur:sigma=2", .border = PLAN_REPLICATE},
+        {.captured = "GREY", .chain = TURNED " | gaussian-blur:sigma=2"},
         {.captured = "BGR24", .chain = "gradient:sigma=2,dc=0", .planes = RECIPE_ALL},
         {.captured = "YUYV", .chain = "gaussian-blur:sigma=2", .planes = RECIPE_ALL},
         {.captured = "UYVY", .chain = "gaussian-blur:sigma=1.3", .planes = RECIPE_LUMA_ONLY},

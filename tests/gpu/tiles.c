@@ -79,6 +79,7 @@ static void test_what_the_load_and_the_store_do(void **state)
         {.captured = "GREY", .chain = "homomorphic | " FAR},
         {.captured = "Y12", .chain = "linear-light | " SLANTED, .border = PLAN_CONSTANT},
         {.captured = "GREY", .chain = "vignette:a=0.5,b=0.1 | " LENS " | " FAR},
+        {.captured = "GREY", .chain = TURNED " | " FAR},
         {.captured = "GREY", .chain = "median | " FAR},
         {.captured = "SRGGB8", .chain = "vignette:a=0.5,b=0.1 | " EVEN},
         {.captured = "GREY", .chain = "denoise:sigma=5,passes=1 | " FAR, .border = PLAN_WRAP},

@@ -76,6 +76,9 @@ void beside_run(struct engine *engine, const struct scene *scene,
         .wave_count = 2,
         .wave = {{.fx = 0.21, .fy = 0.13, .re = 9, .im = 4}, {.fx = -0.03, .fy = 0.4, .re = -3}}};
     struct engine_job job = {.out = out, .correction = scene->is_corrected ? &correction : NULL};
+    if (strstr(scene->chain, TURNED) != NULL)
+        job.similarity =
+            (struct similarity){.dx = 2.3, .dy = -1.7, .angle_rad = 0.03, .log_zoom = 0.02};
     for (unsigned i = 0; i < BESIDE_HEIGHT; i++)
         gain[i] = 0.8f + 0.4f * (float)(i % 7) / 7;
     engine_frame(engine, job, captured, in, scene->chain);

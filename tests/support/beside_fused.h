@@ -10,6 +10,7 @@
 #define BESIDE_HEIGHT 70
 
 #define LENS          "undistort:fx=140,fy=140,cx=75,cy=35,k1=-0.2"
+#define TURNED        "stabilise:model=similarity" /* by a few pixels and degrees */
 #define SLANTED                                                                                    \
     "convolve:kernel=1 0 0 0 0 0 2/0 2 0 0 0 1 0/0 0 3 0 1 0 0/0 0 0 4 0 0 0/0 2 0 0 5 0 0/"       \
     "0 0 0 0 0 6 0/1 0 0 0 0 0 7,normalise=sum"

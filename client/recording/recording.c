@@ -169,6 +169,11 @@ static int start_ffmpeg(struct recording_writer *recording, const struct fftd_pi
     const bool pictures_follow = recording->kind == RECORDING_PICTURES;
     const char *pixels = ffmpeg_name(layout);
     const bool known = format->rate_num > 0;
+    /* A player that is not told takes 16 for black. AVI has no place for it. */
+    const bool is_full_range =
+        !pictures_follow && format->full_range && layout->family == FFTD_FAMILY_YUV;
+    /* FFmpeg 7 converts the samples if only the output's range is given. */
+    char *const range = is_full_range ? "pc" : "unknown";
     char size[32], rate[32], target[64], first[24];
     if (pixels == NULL)
         return fail(recording, EINVAL, "ffmpeg does not know the pixel format %s", layout->name);
@@ -183,11 +188,16 @@ static int start_ffmpeg(struct recording_writer *recording, const struct fftd_pi
              known ? format->rate_den : 1);
     const int fd = pictures_follow ? -1 : fileno(recording->to.file);
     snprintf(target, sizeof target, "/dev/fd/%d", fd);
-    char *arguments[32] = {"ffmpeg",       "-v",          "error",      "-nostdin",
-                           "-y",           "-f",          "rawvideo",   "-pixel_format",
-                           (char *)pixels, "-video_size", size,         "-framerate",
-                           rate,           "-i",          "/dev/stdin", NULL};
-    unsigned n = 15;
+    char *arguments[32] = {"ffmpeg",       "-v",
+                           "error",        "-nostdin",
+                           "-y",           "-f",
+                           "rawvideo",     "-pixel_format",
+                           (char *)pixels, "-video_size",
+                           size,           "-framerate",
+                           rate,           "-color_range",
+                           range,          "-i",
+                           "/dev/stdin",   NULL};
+    unsigned n = 17;
     if (pictures_follow) {
         arguments[n++] = "-f";
         arguments[n++] = "image2";
@@ -199,8 +209,7 @@ static int start_ffmpeg(struct recording_writer *recording, const struct fftd_pi
         arguments[n++] = (char *)recording->muxer;
         arguments[n++] = recording->is_exact ? "-c:v" : "-pix_fmt";
         arguments[n++] = recording->is_exact ? "ffv1" : "yuv420p";
-        /* A player that is not told takes 16 for black. AVI has no place for it. */
-        if (format->full_range && layout->family == FFTD_FAMILY_YUV) {
+        if (is_full_range) {
             arguments[n++] = "-color_range";
             arguments[n++] = "pc";
         }

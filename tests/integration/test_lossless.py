@@ -124,6 +124,7 @@ def start_reader(daemon, script):
             "reader = Reader(Running(), lossless=True)\n"
             "assert reader.wait() == 1 and reader.take() is not None\n"
             f"print('reads', flush=True)\n{script}\n")
+    daemon.wait_for_socket("frames")
     process = subprocess.Popen([sys.executable, "-c", code], stdout=subprocess.PIPE, text=True,
                                env=dict(os.environ, FFTD_BUILD=str(BUILD)))
     assert process.stdout.readline() == "reads\n"

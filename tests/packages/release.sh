@@ -24,7 +24,8 @@ make_tree() {
 }
 
 # $0 of the inner shell is the tree, and $1 the command. The tree becomes a mount of its own, without
-# which programs inside cannot have mounts of their own.
+# which programs inside cannot have mounts of their own. sd-bus ends a connection that asks for a
+# machine id where there is none.
 # shellcheck disable=SC2016
 inside='
 mount --bind "$0" "$0"
@@ -32,6 +33,7 @@ mount -t proc proc "$0/proc"
 mount --rbind /sys "$0/sys"
 mount --rbind /dev "$0/dev"
 mount -t tmpfs tmpfs "$0/run"
+[ -s "$0/etc/machine-id" ] || od -An -N16 -tx1 /dev/urandom | tr -d " \n" >"$0/etc/machine-id"
 exec chroot "$0" env -i HOME=/root PATH=/usr/sbin:/usr/bin:/sbin:/bin LC_ALL=C.UTF-8 \
     FFTD_INSTALL=no sh -c "cd /src && $1"'
 

@@ -203,7 +203,8 @@ struct engine_job {
     struct view_mark mark[VIEW_MAX_MARKS]; /* drawn into a VIEW_PEAKS */
     unsigned mark_count;
     uint64_t number; /* of the captured frame, from which engines with options->loads know that they
-                        were given the same one; 0: it is loaded for this engine alone */
+                        were given the same one; 0: it is loaded for this engine alone. Output 0
+                        should be the last one to which it is submitted. */
     bool is_dispatched; /* it goes through the device even if nothing changes it, because kernels
                            are to be measured or loaded */
     void *tag;          /* returned with the result */

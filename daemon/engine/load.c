@@ -7,6 +7,8 @@
 
 #include "engine/engine_private.h"
 
+#define MAX_RESULTS 16 /* of a frame; those after them load it again */
+
 /* A frame that was loaded. (fields under the lock: next, number, band, users.) */
 struct load_slot {
     struct load *load;
@@ -15,10 +17,12 @@ struct load_slot {
     struct transform_frame *frame;
     cl_event loaded;
     cl_mem image;
-    bool is_lent;    /* the image is memory of the source */
-    uint64_t number; /* of the frame; 0: nobody else may use it */
-    uint32_t band;   /* pairs that were stored; 0: all */
-    unsigned users;  /* results that are not finished */
+    bool is_lent;               /* the image is memory of the source */
+    uint64_t number;            /* of the frame; 0: nobody else may use it */
+    uint32_t band;              /* pairs that were stored; 0: all */
+    unsigned users;             /* results that are not finished */
+    cl_event read[MAX_RESULTS]; /* by the results so far */
+    unsigned read_count;
 };
 
 struct load {
@@ -367,7 +371,8 @@ static struct load_slot *find_slot(struct load *load, uint64_t number, uint32_t 
     for (struct load_slot *slot = load->slots; slot != NULL; slot = slot->next) {
         if (slot->users == 0)
             free_slot = slot;
-        else if (number != 0 && slot->number == number && has_band(slot->band, band)) {
+        else if (number != 0 && slot->number == number && has_band(slot->band, band) &&
+                 slot->users < MAX_RESULTS) {
             *ret_is_loaded = true;
             return slot;
         }
@@ -404,9 +409,22 @@ static int load_frame(struct load_slot *load_slot, struct slot *slot, uint32_t b
     return r < 0 || code == CL_SUCCESS ? r : opencl_fail(why, code, "clEnqueueMarkerWithWaitList");
 }
 
-int load_take(struct load_slot **ret, struct load_use *use, struct slot *slot, uint32_t band,
-              cl_mem *ret_image, cl_mem *ret_spectrum, struct error *why)
+/* Makes the commands that follow wait for the load; and, in place, for the results that read it. */
+static int wait_for_load(const struct load_slot *load_slot, cl_command_queue queue, bool in_place,
+                         struct error *why)
 {
+    cl_event events[MAX_RESULTS + 1] = {load_slot->loaded};
+    cl_uint count = 1;
+    for (unsigned i = 0; in_place && i < load_slot->read_count; i++)
+        events[count++] = load_slot->read[i];
+    const cl_int code = clEnqueueBarrierWithWaitList(queue, count, events, NULL);
+    return code == CL_SUCCESS ? 0 : opencl_fail(why, code, "clEnqueueBarrierWithWaitList");
+}
+
+int load_take(struct load_slot **ret, struct load_use *use, struct slot *slot, uint32_t band,
+              bool may_write, struct transform_buffers *buffers, struct error *why)
+{
+    const bool in_place = may_write && use->output == 0;
     struct load *load = use->load;
     const uint64_t number = slot->job.number;
     bool is_loaded;
@@ -438,25 +456,30 @@ int load_take(struct load_slot **ret, struct load_use *use, struct slot *slot, u
     }
     if (!is_loaded)
         r = load_frame(load_slot, slot, widest, why);
-    if (r == 0) {
-        const cl_int code = clEnqueueBarrierWithWaitList(slot->queue, 1, &load_slot->loaded, NULL);
-        if (code != CL_SUCCESS)
-            r = opencl_fail(why, code, "clEnqueueBarrierWithWaitList");
-    }
+    if (r == 0)
+        r = wait_for_load(load_slot, slot->queue, in_place, why);
     if (r < 0) {
         load_give_back(load_slot);
         return r;
     }
-    if (!is_loaded) {
-        pthread_mutex_lock(&load->all->lock);
-        load_slot->number = number;
+    pthread_mutex_lock(&load->all->lock);
+    load_slot->number = in_place ? 0 : number;
+    if (!is_loaded)
         load_slot->band = widest;
-        pthread_mutex_unlock(&load->all->lock);
-    }
-    *ret_image = load_slot->image;
-    *ret_spectrum = transform_frame_spectrum(load_slot->frame);
+    pthread_mutex_unlock(&load->all->lock);
+    buffers->image = load_slot->image;
+    buffers->spectrum = transform_frame_spectrum(load_slot->frame);
+    buffers->in_place = in_place;
     *ret = load_slot;
     return 0;
+}
+
+void load_note_read(struct load_slot *slot, cl_event event)
+{
+    if (slot->read_count == MAX_RESULTS)
+        return; /* it has as many users, so none is made in place any more */
+    clRetainEvent(event);
+    slot->read[slot->read_count++] = event;
 }
 
 void load_give_back(struct load_slot *slot)
@@ -464,8 +487,11 @@ void load_give_back(struct load_slot *slot)
     if (slot == NULL)
         return;
     pthread_mutex_lock(&slot->load->all->lock);
-    if (--slot->users == 0 && slot->is_lent) {
-        transform_frame_drop(slot->frame, true);
+    if (--slot->users == 0) {
+        while (slot->read_count > 0)
+            clReleaseEvent(slot->read[--slot->read_count]);
+        if (slot->is_lent)
+            transform_frame_drop(slot->frame, true);
         upload_release(&slot->upload);
     }
     pthread_mutex_unlock(&slot->load->all->lock);

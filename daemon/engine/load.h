@@ -10,7 +10,8 @@
  *
  * A frame is loaded by the engine that submits it first; those to which the same frame is submitted
  * later use what it has loaded. No engine waits for another one's result: each only waits, on the
- * device, for the load.
+ * device, for the load. A result of the captured size of output 0, which is submitted last, is made
+ * in place, where the spectrum is in the caches: it waits until the others have read that.
  *
  * Threads: engines are made in any thread; of all engines that share loads only one thread submits
  * frames with a number (engine_job.number). */
@@ -73,11 +74,13 @@ int load_sketch(struct transform **ret, struct transform **ret_result,
                 const struct component *component, const struct transform *own);
 
 /* Loads the frame of a slot for a component whose result has this band, unless that has been done.
- * The commands that follow in the slot's queue read *ret_image and *ret_spectrum until
- * load_give_back.
- */
+ * The commands that follow in the slot's queue read the image and the spectrum of the buffers until
+ * load_give_back. may_write: the result may be made in place. */
 int load_take(struct load_slot **ret, struct load_use *use, struct slot *slot, uint32_t band,
-              cl_mem *ret_image, cl_mem *ret_spectrum, struct error *why);
+              bool may_write, struct transform_buffers *buffers, struct error *why);
+
+/* After this event no dispatch of a result reads the spectrum. */
+void load_note_read(struct load_slot *slot, cl_event event);
 
 /* The frame's result is finished. NULL is allowed. */
 void load_give_back(struct load_slot *slot);

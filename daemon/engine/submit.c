@@ -56,7 +56,8 @@ static int enqueue_step(struct slot *slot, unsigned component, unsigned step, bo
                            .data = c->step[step].data,
                            .buffers = buffers,
                            .times_each = is_timed};
-    if (is_timed || slot->first == NULL || is_last) {
+    const bool reads_load = slot->load[component] != NULL && engine_steps[step]->filters;
+    if (is_timed || slot->first == NULL || is_last || reads_load) {
         run.first = &times->first;
         run.last = &times->last;
     }
@@ -65,6 +66,8 @@ static int enqueue_step(struct slot *slot, unsigned component, unsigned step, bo
         clRetainEvent(slot->first = times->first);
     if (is_last && times->last != NULL)
         clRetainEvent(slot->last = times->last);
+    if (reads_load && times->first != NULL)
+        load_note_read(slot->load[component], times->first);
     return r;
 }
 
@@ -80,7 +83,7 @@ static int take_loads(struct slot *slot, struct transform_buffers ret[MAX_COMPON
         if (c->use.load != NULL)
             r = load_take(&slot->load[i], &c->use, slot,
                           engine->filter.fade == NULL ? band : load_wider(band, c->use.band),
-                          &ret[i].image, &ret[i].spectrum, why);
+                          c->subject.image.smaller.width == 0, &ret[i], why);
     }
     return r;
 }
@@ -119,10 +122,9 @@ static int run_kernels(struct slot *slot, struct transform_buffers of[MAX_COMPON
     slot->result.blended = engine->filter.fade != NULL;
     for (unsigned i = 0; i < engine->component_count; i++) {
         const struct component *c = &engine->component[i];
-        struct transform_buffers buffers = {.image = of[i].image,
-                                            .spectrum = of[i].spectrum,
-                                            .result = result,
-                                            .response = c->step[c->response_step].data};
+        struct transform_buffers buffers = of[i];
+        buffers.result = result;
+        buffers.response = c->step[c->response_step].data;
         for (unsigned k = 0; engine_steps[k] != NULL && r == 0; k++)
             if (component_has(c, k))
                 r = enqueue_step(slot, i, k, is_timed, &buffers, why);

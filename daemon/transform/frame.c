@@ -11,6 +11,7 @@ struct transform_frame {
     /* By kind of argument. Those of the caller are retained, so that no new buffer gets the same
      * address. */
     cl_mem buffer[ARGUMENT_BUFFERS];
+    cl_mem own_spectrum; /* which is bound unless a result is made in place */
     cl_uint band;
     cl_kernel kernel[TRANSFORM_MAX_DISPATCHES];
     struct transform_frame *smaller; /* of the transform's; NULL: it has none */
@@ -113,6 +114,9 @@ static int create(struct transform_frame **ret, const struct transform *transfor
     int r = make_buffers(frame, why);
     if (r == 0)
         r = make_kernels(frame, why);
+    frame->own_spectrum = frame->buffer[ARGUMENT_SPECTRUM];
+    if (frame->own_spectrum != NULL)
+        clRetainMemObject(frame->own_spectrum);
     for (size_t i = 0; r == 0 && i < sizeof constant / sizeof constant[0]; i++)
         r = set_arguments(frame, constant[i], why);
     return r < 0 || larger == NULL ? r : bind(frame, ARGUMENT_LARGER, larger, why);
@@ -143,6 +147,7 @@ void transform_frame_destroy(struct transform_frame *frame)
             clReleaseKernel(frame->kernel[i]);
     for (unsigned i = 0; i < ARGUMENT_BUFFERS; i++)
         drop(frame, i);
+    opencl_release_buffer(frame->own_spectrum);
     free(frame);
 }
 
@@ -171,6 +176,9 @@ int transform_frame_bind(struct transform_frame *frame, const struct transform_b
                             [ARGUMENT_LARGER] = buffers->spectrum,
                             [ARGUMENT_SIMILARITY] = buffers->similarity};
     int r = bind_band(frame, buffers->response.band, why);
+    if (r == 0 && frame->own_spectrum != NULL)
+        r = bind(frame, ARGUMENT_SPECTRUM,
+                 buffers->in_place ? buffers->spectrum : frame->own_spectrum, why);
     for (unsigned i = 0; r == 0 && i < sizeof bound / sizeof bound[0]; i++)
         if (bound[i] != NULL)
             r = bind(frame, i, bound[i], why);

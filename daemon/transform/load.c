@@ -207,6 +207,7 @@ int transform_sketch_load(struct transform **ret, const struct gpu_device *devic
         return error_set(why, ENOMEM, "out of memory while creating a transform");
     load->device = device;
     load->image = captured_image(image);
+    load->image.smaller = image->smaller; /* whose lengths it has in any case */
     load->border = *border;
     load->tuning = *tuning;
     load->tuning.recipe = (struct recipe){.precision = tuning->recipe.precision};
@@ -218,6 +219,7 @@ int transform_sketch_load(struct transform **ret, const struct gpu_device *devic
         free(load);
         return r;
     }
+    load->image = captured_image(image);
     *ret = load;
     return 0;
 }

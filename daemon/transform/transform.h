@@ -119,7 +119,8 @@ int transform_sketch(struct transform **ret, const struct gpu_device *device,
 /* One transform for several results. A load reads the captured image and transforms it along the
  * first axis; each of its results, which may be smaller pictures, has a response, an inverse and
  * frames in flight of its own. No result writes what another one reads, so they may be enqueued in
- * any order, after the load's frame.
+ * any order, after the load's frame; unless one is made in place, whose dispatches have to begin
+ * when the first dispatch of every other one has ended.
  *
  * Plans a load, with the fused technique. `sizes`: those that its results should be able to have,
  * for which the lengths are chosen if that costs at most a tenth more; the recipe is that of the
@@ -249,6 +250,7 @@ struct transform_buffers {
     cl_mem similarity;  /* TRANSFORM_SIMILARITY_FLOATS, if the recipe has similarities; else NULL */
     cl_mem denoised;    /* planes of floats (denoiser.h); NULL if noise is not reduced */
     cl_mem spectrum;    /* of a load, for a result of it; otherwise NULL */
+    bool in_place;      /* a result of the captured size may overwrite that spectrum */
 };
 
 #define TRANSFORM_MAX_DISPATCHES (4 * PLAN_MAX_STAGES) /* staged: two axes, forward and inverse */

@@ -25,19 +25,26 @@ forward(global const uchar *restrict image, global stored *restrict spectrum,
 
 #if !IS_LARGER
 
+/* Where IS_APART, both may be one buffer. */
+#if IS_APART
+#define OWN_RESTRICT
+#else
+#define OWN_RESTRICT restrict
+#endif
+
 #if IS_SMALLER
 #define LARGER_PARAMETERS                                                                          \
     global const stored *restrict larger, global const uint2 *restrict origins,                    \
         global const float2 *restrict larger_twiddle, global const ushort *restrict crop,          \
         local work_l_t *lines,
 #elif IS_APART
-#define LARGER_PARAMETERS global const stored *restrict loaded,
+#define LARGER_PARAMETERS global const stored *loaded,
 #else
 #define LARGER_PARAMETERS
 #endif
 
 kernel __attribute__((reqd_work_group_size(V_GROUP, 1, 1))) void
-middle(LARGER_PARAMETERS global stored *restrict spectrum, global const uint2 *restrict places,
+middle(LARGER_PARAMETERS global stored *OWN_RESTRICT spectrum, global const uint2 *restrict places,
        uint band, global const stored *restrict response, global const float2 *restrict twiddle,
        local work_v_t *work POWERS_PARAMETER)
 {

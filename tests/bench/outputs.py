@@ -18,7 +18,7 @@ BUILD = pathlib.Path(os.environ.get("FFTD_BUILD", "build")).resolve()
 DEVICE = os.environ.get("FFTD_DEVICE", "auto")
 PLANES = os.environ.get("OUTPUT_PLANES", "luma")
 WIDTH, HEIGHT, FPS = 1280, 720, 15
-# Two that are transformed, of which a wide blur has a narrow band, and one that is not at full size.
+# Two that are transformed (a wide blur has a narrow band), and one that is not at full size.
 FILTERS = ("lowpass:shape=ideal,cutoff=0.3", "gaussian-blur:sigma=20", "gaussian-blur:sigma=3")
 HALF, QUARTER = (WIDTH // 2, HEIGHT // 2), (WIDTH // 4, HEIGHT // 4)
 # Name, size of main, size of each further output, and whether they are read. Each case is compared

@@ -174,14 +174,15 @@ static void finish_sets(struct sets *sets)
     engine_loads_destroy(sets->loads);
 }
 
-/* Gives a frame to the outputs that are due, in this order or the other. Returns the bytes that
- * were copied to the device for the engines that share. */
+/* Gives a frame to the outputs that are due, in this order or the other; the first output is the
+ * last one, as in a camera. Returns the bytes that were copied to the device for the engines that
+ * share. */
 static uint64_t run(struct sets *sets, uint64_t number, bool backwards)
 {
     uint64_t copied = 0;
     draw(number);
-    for (unsigned k = 0; k < sets->count; k++) {
-        const unsigned i = backwards ? sets->count - 1 - k : k;
+    for (unsigned k = 1; k <= sets->count; k++) {
+        const unsigned i = k == sets->count ? 0 : backwards ? sets->count - k : k;
         if (number % sets->shared[i].wanted->every == 0)
             submit(&sets->shared[i], number);
     }
@@ -265,6 +266,29 @@ static void test_a_stuck_output(void **state)
     for (unsigned i = 0; i < 3; i++)
         collect(&stuck);
     finish(&stuck);
+    finish_sets(&sets);
+}
+
+/* An output that is submitted after the first one, which has overwritten the spectrum, loads the
+ * frame again. */
+static void test_another_order(void **state)
+{
+    (void)state;
+    struct sets sets;
+    capture(FFTD_FOURCC('N', 'V', '1', '2'));
+    make_sets(&sets, nv12);
+    for (uint64_t number = 2; number <= 8; number += 2) {
+        draw(number);
+        submit(&sets.shared[0], number);
+        submit(&sets.shared[2], number);
+        submit(&sets.alone[2], number);
+        collect(&sets.shared[0]);
+        collect(&sets.shared[2]);
+        collect(&sets.alone[2]);
+        assert_int_equal(sets.shared[2].done.copies.in_bytes, WIDTH * HEIGHT);
+        assert_memory_equal(sets.shared[2].out, sets.alone[2].out,
+                            sets.alone[2].format.frame_bytes);
+    }
     finish_sets(&sets);
 }
 
@@ -399,9 +423,13 @@ static int teardown(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_frames),          cmocka_unit_test(test_changes),
-        cmocka_unit_test(test_a_stuck_output),  cmocka_unit_test(test_the_first_engine_ends_first),
-        cmocka_unit_test(test_formats),         cmocka_unit_test(test_which_load),
+        cmocka_unit_test(test_frames),
+        cmocka_unit_test(test_changes),
+        cmocka_unit_test(test_a_stuck_output),
+        cmocka_unit_test(test_another_order),
+        cmocka_unit_test(test_the_first_engine_ends_first),
+        cmocka_unit_test(test_formats),
+        cmocka_unit_test(test_which_load),
         cmocka_unit_test(test_another_context),
     };
     return cmocka_run_group_tests_name("engines that share loads", tests, device_setup, teardown);

@@ -193,6 +193,20 @@ static void check_order(struct run *load, struct run result[MAX_RESULTS], unsign
     }
 }
 
+/* Overwrites the spectrum with the lines of a result of the same size. */
+static void check_in_place(struct run *load, struct run *result, const float *expected)
+{
+    clear(result);
+    enqueue(load);
+    result->buffers.in_place = true;
+    enqueue(result);
+    result->buffers.in_place = false;
+    float *found = read_result(result);
+    if (memcmp(found, expected, result->count * sizeof *found) != 0)
+        fail_msg("a result made in place differs from that of a transform of its own");
+    free(found);
+}
+
 static void check(const struct transform_tuning *tuning, const struct shape *shape)
 {
     const struct transform_border border = border_of(shape);
@@ -241,6 +255,9 @@ static void check(const struct transform_tuning *tuning, const struct shape *sha
     assert_int_equal(transform_frame_create(&load.frame, load.transform, &why), 0);
     for (unsigned turn = 0; turn < 2; turn++) {
         check_order(&load, result, count, expected, turn == 1);
+        for (unsigned i = 0; i < count; i++)
+            if (shape->result[i].width == shape->width && shape->result[i].height == shape->height)
+                check_in_place(&load, &result[i], expected[i]);
         transform_frame_destroy(load.frame); /* another spectrum */
         assert_int_equal(transform_frame_create(&load.frame, load.transform, &why), 0);
     }
@@ -334,6 +351,36 @@ static void test_frames(void **state)
     tuning.technique = TRANSFORM_FUSED;
     if (device_takes(shape.width, shape.height))
         check(&tuning, &shape);
+}
+
+/* A smaller picture that begins a load has its lengths there, whatever they cost more than those of
+ * the captured size. */
+static void test_a_smaller_picture_begins(void **state)
+{
+    (void)state;
+    static const struct shape shape = {1280,        720, 40,
+                                       PLAN_MIRROR, 0,   {{320, 180, "none"}, {320, 180, "none"}}};
+    const struct transform_image image = image_of(&shape, &shape.result[0]);
+    const struct transform_border border = border_of(&shape);
+    const struct transform_size size = {320, 180};
+    struct transform_tuning tuning;
+    transform_default_tuning(&tuning, device);
+    tuning.technique = TRANSFORM_FUSED;
+    for (tuning.lanes = 4; tuning.lanes <= 16; tuning.lanes *= 2) {
+        struct transform *load, *result, *own;
+        struct error why = {""};
+        tuning.order = PLAN_COLUMNS_FIRST;
+        if (transform_sketch_load(&load, device, &image, &border, &tuning, &size, 1, &why) < 0 ||
+            transform_sketch_result(&result, load, &image, &tuning.recipe, &why) < 0 ||
+            transform_sketch(&own, device, &image, &border, &tuning, &why) < 0)
+            fail_msg("lanes %u: %s", tuning.lanes, why.text);
+        assert_true(transform_load_suits(load, &image, &border, &tuning.recipe));
+        assert_int_equal(transform_plan(load)->x.length, transform_plan(own)->x.length);
+        assert_int_equal(transform_plan(load)->y.length, transform_plan(own)->y.length);
+        transform_destroy(own);
+        transform_destroy(result);
+        transform_destroy(load);
+    }
 }
 
 /* ---- what has a load of its own ------------------------------------------------------------ */
@@ -433,6 +480,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_forms),
         cmocka_unit_test(test_frames),
+        cmocka_unit_test(test_a_smaller_picture_begins),
         cmocka_unit_test(test_filters_with_a_load_of_their_own),
         cmocka_unit_test(test_other_loads),
     };

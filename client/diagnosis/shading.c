@@ -322,10 +322,11 @@ static bool solve_moved(const struct shading *shading, struct shading_gain *ret)
 {
     if (shading->moved < LEAST_SEEN)
         return false;
+    static const double steps[] = {0.1, 0.04, 0.016, 0.0064};
     double best = INFINITY;
     ret->a = ret->b = 1;
-    for (double step = 0.1; step > 0.004; step /= 2.5) {
-        const double a = ret->a, b = ret->b;
+    for (unsigned n = 0; n < sizeof steps / sizeof steps[0]; n++) {
+        const double a = ret->a, b = ret->b, step = steps[n];
         const int reach = best < INFINITY ? 6 : 14;
         for (int i = -reach; i <= reach; i++)
             for (int k = -reach; k <= reach; k++) {

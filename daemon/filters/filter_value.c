@@ -287,11 +287,22 @@ void filter_value_append(char *text, size_t size, const struct filter_stage *sta
 
 /* ---- comparing ---- */
 
+static bool equal_kernels(const struct filter_kernel *a, const struct filter_kernel *b)
+{
+    if (a->rows != b->rows || a->columns != b->columns)
+        return false;
+    for (unsigned row = 0; row < a->rows; row++)
+        for (unsigned column = 0; column < a->columns; column++)
+            if (a->value[row][column] != b->value[row][column])
+                return false;
+    return true;
+}
+
 bool filter_value_equal(const struct filter_stage *a, const struct filter_stage *b, unsigned index)
 {
     const enum filter_type type = a->kind->param[index].type;
     if (type == FILTER_KERNEL)
-        return memcmp(&a->kernel, &b->kernel, sizeof a->kernel) == 0; /* numbers beyond are 0 */
+        return equal_kernels(&a->kernel, &b->kernel);
     if (type == FILTER_IMAGE)
         return filter_image_equal(a->image, b->image);
     if (!filter_value_is_set(a, index) || !filter_value_is_set(b, index))

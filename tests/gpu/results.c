@@ -367,7 +367,7 @@ static void test_a_smaller_picture_begins(void **state)
     transform_default_tuning(&tuning, device);
     tuning.technique = TRANSFORM_FUSED;
     for (tuning.lanes = 4; tuning.lanes <= 16; tuning.lanes *= 2) {
-        struct transform *load, *result, *own;
+        struct transform *load = NULL, *result = NULL, *own = NULL;
         struct error why = {""};
         tuning.order = PLAN_COLUMNS_FIRST;
         if (transform_sketch_load(&load, device, &image, &border, &tuning, &size, 1, &why) < 0 ||

@@ -167,8 +167,9 @@ static void blur(struct clip *clip, double radius)
     for (int v = -reach; v <= reach; v++)
         for (int u = -reach; u <= reach; u++) {
             unsigned inside = 0;
-            for (unsigned k = 0; k < 64; k++)
-                inside += hypot(u + (k % 8 + 0.5) / 8 - 0.5, v + (k / 8 + 0.5) / 8 - 0.5) < radius;
+            for (unsigned y = 0; y < 8; y++)
+                for (unsigned x = 0; x < 8; x++)
+                    inside += hypot(u + (x + 0.5) / 8 - 0.5, v + (y + 0.5) / 8 - 0.5) < radius;
             sum += share[v + 8][u + 8] = inside;
         }
     for (int y = reach; y + reach < height; y++)

@@ -106,9 +106,9 @@ static void make_field(const struct motion_grid *grid, double width, double heig
 {
     const struct similarity back = similarity_inverse(moved);
     for (unsigned i = 0; i < grid->columns * grid->rows; i++) {
-        const double to[2] = {0.5 * grid->block + i % grid->columns * grid->hop - 0.5 * width,
-                              0.5 * grid->block + (double)(i / grid->columns) * grid->hop -
-                                  0.5 * height};
+        const unsigned column = i % grid->columns, row = i / grid->columns;
+        const double to[2] = {0.5 * grid->block + column * grid->hop - 0.5 * width,
+                              0.5 * grid->block + row * grid->hop - 0.5 * height};
         double from[2] = {to[0], to[1]};
         similarity_move(&back, from);
         const bool is_other = i % grid->columns < other_share * grid->columns;

@@ -214,7 +214,8 @@ static void draw_behind(const struct scene *scene, const struct scene *thing,
     scene_draw(scene, back.dx, back.dy, -camera->angle_rad, WIDE, HIGH, samples);
     scene_draw(thing, -at[0], -at[1], 0, WIDE, HIGH, before);
     for (unsigned i = 0; i < WIDE * HIGH; i++) {
-        const double x = i % WIDE - at[0], y = (double)(i / WIDE) - at[1];
+        const unsigned column = i % WIDE, row = i / WIDE;
+        const double x = column - at[0], y = row - at[1];
         const bool is_thing = x > 40 && x < 40 + 0.6 * WIDE && y > 30 && y < 30 + 0.55 * HIGH;
         const double level = (double)(is_thing ? before[i] : samples[i]);
         ret[i] = (uint8_t)fmin(fmax(rint(level + 2 * scene_normal(seed)), 0), 255);

@@ -358,6 +358,7 @@ static void test_frames(void **state)
 static void test_a_smaller_picture_begins(void **state)
 {
     (void)state;
+    unsigned begun = 0;
     static const struct shape shape = {1280,        720, 40,
                                        PLAN_MIRROR, 0,   {{320, 180, "none"}, {320, 180, "none"}}};
     const struct transform_image image = image_of(&shape, &shape.result[0]);
@@ -370,10 +371,16 @@ static void test_a_smaller_picture_begins(void **state)
         struct transform *load = NULL, *result = NULL, *own = NULL;
         struct error why = {""};
         tuning.order = PLAN_COLUMNS_FIRST;
-        if (transform_sketch_load(&load, device, &image, &border, &tuning, &size, 1, &why) < 0 ||
-            transform_sketch_result(&result, load, &image, &tuning.recipe, &why) < 0 ||
-            transform_sketch(&own, device, &image, &border, &tuning, &why) < 0)
+        int r = transform_sketch_load(&load, device, &image, &border, &tuning, &size, 1, &why);
+        if (r == 0)
+            r = transform_sketch_result(&result, load, &image, &tuning.recipe, &why);
+        if (r == -ERANGE) { /* the device has too little local memory for these lanes */
+            transform_destroy(load);
+            break;
+        }
+        if (r < 0 || transform_sketch(&own, device, &image, &border, &tuning, &why) < 0)
             fail_msg("lanes %u: %s", tuning.lanes, why.text);
+        begun++;
         assert_true(transform_load_suits(load, &image, &border, &tuning.recipe));
         assert_int_equal(transform_plan(load)->x.length, transform_plan(own)->x.length);
         assert_int_equal(transform_plan(load)->y.length, transform_plan(own)->y.length);
@@ -381,6 +388,8 @@ static void test_a_smaller_picture_begins(void **state)
         transform_destroy(result);
         transform_destroy(load);
     }
+    if (begun == 0)
+        skip();
 }
 
 /* ---- what has a load of its own ------------------------------------------------------------ */

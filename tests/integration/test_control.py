@@ -100,8 +100,8 @@ def test_a_response_is_that_of_the_chain_in_the_call(daemon):
     fx, fy = [0.0, 0.125, 0.25, -0.3, 0.5], [0.0, 0.0, -0.25, 0.4, 0.5]
     with Peer(daemon) as peer:
         before = peer.call("SetFilter", "gaussian-blur:sigma=2").number
-        answer = peer.call("GetResponse", "gaussian-blur:sigma=0.7 | gain:dc=-2,ac=-3", fx, fy)
-        expected = [(-3 if x or y else -2) * math.exp(-2 * (math.pi * 0.7) ** 2 * (x * x + y * y))
+        answer = peer.call("GetResponse", "gaussian-blur:sigma=3 | gain:dc=-2,ac=-3", fx, fy)
+        expected = [(-3 if x or y else -2) * math.exp(-2 * (math.pi * 3) ** 2 * (x * x + y * y))
                     for x, y in zip(fx, fy)]
         assert answer.numbers == pytest.approx([abs(value) for value in expected], rel=1e-12)
         assert peer.call("GetResponse", "none", [], []).numbers == []

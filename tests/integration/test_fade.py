@@ -12,7 +12,8 @@ from model import ARGUMENTS, Model, chain, distance, pixels, write_scene
 BLENDED = 4
 # The frames of two seconds, so that a busy machine misses none.
 FPS = "30"
-SLOTS = ("--set", "output.slots=64")
+# One technique, so that the model's padding is that of every filter.
+SLOTS = ("--set", "output.slots=64", "--set", "engine.technique=fused")
 OLD, NEW, NEWER = (0.5, 1), (2.5, 0.4), (1, 0.7)
 
 

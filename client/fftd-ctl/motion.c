@@ -335,8 +335,7 @@ static int take_picture(const struct ctl *ctl, struct fftd *camera, struct pictu
 
 static int save_mode(const struct ctl *ctl, const struct vibration *vibration, struct fftd *camera)
 {
-    const double hz =
-        ctl->at_hz != 0 ? ctl->at_hz : vibration_strongest_hz(vibration);
+    const double hz = ctl->at_hz != 0 ? ctl->at_hz : vibration_strongest_hz(vibration);
     const struct modes *modes = vibration_known(vibration);
     struct picture frame = {0}, picture = {0};
     struct mode *mode = NULL;

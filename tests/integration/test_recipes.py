@@ -132,8 +132,8 @@ def test_two_streams_of_one_camera(start, plugin_dir, runtime_dir,  # noqa: F811
                           XDG_RUNTIME_DIR=str(runtime_dir.parents[1])), tmp_path / "stream.log")
     try:
         size, seconds = wait_until(lambda: frames_of(large.url), "the large stream")
-        # A busy machine leaves frames out, and never adds some. The sender may move the times of the
-        # first ones a little.
+        # A busy machine leaves frames out, and never adds some. The sender may move the times of
+        # the first ones a little.
         assert size == "640x360" and seconds > 0.8 * FRAMES / 30
         size, seconds = wait_until(lambda: frames_of(small.url), "the small stream")
         assert size == "320x180" and seconds > 0.8 * FRAMES / 5

@@ -59,7 +59,7 @@ static void destroy(struct camera *camera)
     observer_destroy(camera->observer, 0);
     desired_drop(&camera->reconciler.desired);
     mailbox_finish(&camera->mailbox);
-    memory_shares_finish(&camera->shares);
+    designer_shares_finish(&camera->shares);
     free(camera);
 }
 
@@ -69,7 +69,7 @@ static int create_designer(struct camera *camera, unsigned output, struct error 
     struct camera_status *status = &camera->mailbox.output[output].status;
     config_of_output(&created->config, &camera->config, output);
     const int r = designer_create(&created->designer, &created->config, camera->mailbox.wake_fd,
-                                  &(struct memory_share){&camera->shares, output}, why);
+                                  &(struct designer_share){&camera->shares, output}, why);
     if (r < 0)
         return r;
     secret_hide(status->uri, sizeof status->uri, camera->config.camera.source.uri);
@@ -122,7 +122,7 @@ int camera_start(struct camera **ret, const struct config *config, struct ring *
     camera->config = *config;
     camera->output_count = config_output_count(config);
     int r = mailbox_init(&camera->mailbox, config, why);
-    const int shared = memory_shares_init(&camera->shares, config, r < 0 ? NULL : why);
+    const int shared = designer_shares_init(&camera->shares, config, r < 0 ? NULL : why);
     r = r < 0 ? r : shared;
     for (unsigned i = 0; i < camera->output_count; i++)
         camera->newest_serial[i] = camera->mailbox.desired.output[i].filter_serial;

@@ -20,8 +20,8 @@ struct camera {
     struct reconciler_output output[CONFIG_MAX_OUTPUTS];
     unsigned output_count;
     struct observer *observer;
-    struct memory_shares shares;  /* of the outputs' designers */
-    struct reconciler reconciler; /* belongs to the camera's thread while that runs */
+    struct designer_shares shares; /* of the outputs' designers */
+    struct reconciler reconciler;  /* belongs to the camera's thread while that runs */
     pthread_t thread;
     bool joined;
 };

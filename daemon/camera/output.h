@@ -62,7 +62,7 @@ struct output {
     char prefix[CONFIG_OUTPUT_NAME + 16]; /* of messages in the log; empty for the first output */
     const struct config *config;          /* of a camera whose only output is this one */
     struct designer *designer;
-    struct memory_share share; /* its part of the budget of memory */
+    struct designer_share share; /* its part of the budget of memory */
     struct observer *observer;
     struct recovery *recovery;
     struct lent_memory *lent; /* the engine reads frames there; NULL: they are copied for it */
@@ -98,7 +98,7 @@ struct output {
 /* The threads and the source that an output uses. All of it outlives the output. */
 struct output_parts {
     struct designer *designer;
-    struct memory_shares *shares;
+    struct designer_shares *shares;
     struct observer *observer;
     struct recovery *recovery;
     struct lent_memory *lent;

@@ -96,7 +96,7 @@ static int adopt_format(struct reconciler *reconciler, uint64_t source_number, s
     for (unsigned i = 0; r == 0 && i < path->output_count; i++)
         r = output_change_reserve(&path->output[i], &reconciler->desired, &frames[i], why);
     for (unsigned i = 0; r < 0 && i < path->output_count; i++)
-        memory_share_forget(&path->output[i].share);
+        designer_share_forget(&path->output[i].share);
     for (unsigned i = 0; r == 0 && i < path->output_count; i++)
         r = output_change_adopt(&path->output[i], &frames[i], captured, why);
     if (r == 0)
@@ -400,7 +400,7 @@ int64_t reconcile_deadline_ns(const struct reconciler *reconciler)
 }
 
 void reconciler_init(struct reconciler *ret, const struct config *config, struct mailbox *mailbox,
-                     const struct reconciler_output *outputs, struct memory_shares *shares,
+                     const struct reconciler_output *outputs, struct designer_shares *shares,
                      struct observer *observer, struct ring *const *continued)
 {
     ret->config = config;

@@ -45,7 +45,7 @@ struct reconciler_output {
 /* Everything must outlive it, and it must not be moved. outputs: one for each of the configuration.
  * continued: as for camera_start. */
 void reconciler_init(struct reconciler *ret, const struct config *config, struct mailbox *mailbox,
-                     const struct reconciler_output *outputs, struct memory_shares *shares,
+                     const struct reconciler_output *outputs, struct designer_shares *shares,
                      struct observer *observer, struct ring *const *continued);
 
 /* Opens the source for the first time, or begins to. wait: a source that cannot be opened is a

@@ -20,11 +20,12 @@ static int open_device(struct builder *builder, enum builder_place place, struct
     struct gpu_device **opened = &builder->device[place].opened;
     return place == BUILDER_CPU
                ? gpu_device_open(opened, "cpu", why)
-               : memory_share_open_device(&builder->memory.share, builder->selector, opened, why);
+               : designer_share_open_device(&builder->memory.share, builder->selector, opened, why);
 }
 
-int builder_init(struct builder *ret, const struct config *config, const struct memory_share *share,
-                 const struct engine_observer *observer, struct error *why)
+int builder_init(struct builder *ret, const struct config *config,
+                 const struct designer_share *share, const struct engine_observer *observer,
+                 struct error *why)
 {
     const struct config_engine *engine = &config->engine;
     *ret = (struct builder){.options = engine->options, .observer = *observer};
@@ -213,7 +214,7 @@ int builder_check_memory(const struct builder_memory *memory, const struct engin
     budget_add(&need, "computing it", forecast.scratch, 0);
     snprintf(what, sizeof what, "this filter with frames of %ux%u %s", frames->width,
              frames->height, format_by_fourcc(frames->captured)->name);
-    r = memory_share_check(&memory->share, &memory->budget, &need, reserves, what, why);
+    r = designer_share_check(&memory->share, &memory->budget, &need, reserves, what, why);
     if (r < 0)
         advise(options, why);
     else if (ret != NULL)
@@ -245,7 +246,7 @@ static int refresh_device(struct builder *builder, enum builder_place place, str
         struct builder_device *device = &builder->device[i];
         if (!device->is_suspect || device->engine_count > 0)
             continue;
-        memory_share_forget_device(&builder->memory.share, device->opened);
+        designer_share_forget_device(&builder->memory.share, device->opened);
         if (!has_stuck_engine(builder, device->opened))
             gpu_device_close(device->opened);
         device->opened = NULL;
@@ -466,9 +467,9 @@ int builder_design(struct builder *builder, const struct engine_frames *frames,
     if (r == 0)
         r = design(engine, chain, fade, ret, why);
     if (r == 0)
-        memory_share_take(&builder->memory.share);
+        designer_share_take(&builder->memory.share);
     else
-        memory_share_forget(&builder->memory.share);
+        designer_share_forget(&builder->memory.share);
     if (r == 0)
         builder->use = use;
     if (engine == builder->engine)

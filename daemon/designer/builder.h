@@ -48,7 +48,7 @@ struct builder_memory {
     struct engine_options options; /* as configured */
     unsigned slots, buffers;       /* frames of the ring; frames that the source has for itself */
     bool measures;                 /* frames are observed for measures, whatever the chain is */
-    struct memory_share share;     /* the first output's counts what all outputs have together */
+    struct designer_share share;   /* the first output's counts what all outputs have together */
 };
 
 /* Where engines are built. */
@@ -82,8 +82,9 @@ struct builder {
 };
 
 /* Opens config->engine.device. share: NULL, or the output's part of the budget. -ENODEV. */
-int builder_init(struct builder *ret, const struct config *config, const struct memory_share *share,
-                 const struct engine_observer *observer, struct error *why);
+int builder_init(struct builder *ret, const struct config *config,
+                 const struct designer_share *share, const struct engine_observer *observer,
+                 struct error *why);
 
 /* Checks that the memory for a chain and its frames is within the budget, before anything is
  * allocated: two engines, because the old one filters until the new one is built, and what

@@ -285,7 +285,7 @@ static void destroy(struct designer *designer)
 }
 
 int designer_create(struct designer **ret, const struct config *config, int wake_fd,
-                    const struct memory_share *share, struct error *why)
+                    const struct designer_share *share, struct error *why)
 {
     struct designer *designer = calloc(1, sizeof *designer);
     int r;

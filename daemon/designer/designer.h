@@ -33,7 +33,7 @@ struct designer;
  * readable when designer_take has something; it stays the caller's. The first chain is
  * config->filter, with serial 1. Nothing is built before designer_request_engine. */
 int designer_create(struct designer **ret, const struct config *config, int wake_fd,
-                    const struct memory_share *share, struct error *why);
+                    const struct designer_share *share, struct error *why);
 
 /* Ends the thread, destroys every engine, closes the device. Engines must have been returned.
  * -EBUSY: the thread was in the OpenCL driver until deadline_ns (a compilation cannot be

@@ -3,11 +3,12 @@
 #include <errno.h>
 #include <stddef.h>
 
-int memory_shares_init(struct memory_shares *ret, const struct config *config, struct error *why)
+int designer_shares_init(struct designer_shares *ret, const struct config *config,
+                         struct error *why)
 {
     uint32_t sizes[CONFIG_MAX_OUTPUTS][2];
     const unsigned count = config_output_count(config);
-    *ret = (struct memory_shares){.built = {{0, 0}}};
+    *ret = (struct designer_shares){.built = {{0, 0}}};
     pthread_mutex_init(&ret->lock, NULL);
     if (count == 1)
         return 0;
@@ -20,17 +21,17 @@ int memory_shares_init(struct memory_shares *ret, const struct config *config, s
     return engine_loads_create(&ret->loads, sizes, count, why);
 }
 
-void memory_shares_finish(struct memory_shares *shares)
+void designer_shares_finish(struct designer_shares *shares)
 {
     gpu_device_close(shares->device);
     engine_loads_destroy(shares->loads);
     pthread_mutex_destroy(&shares->lock);
 }
 
-int memory_share_open_device(const struct memory_share *share, const char *selector,
-                             struct gpu_device **ret, struct error *why)
+int designer_share_open_device(const struct designer_share *share, const char *selector,
+                               struct gpu_device **ret, struct error *why)
 {
-    struct memory_shares *shares = share->shares;
+    struct designer_shares *shares = share->shares;
     int r = 0;
     if (shares == NULL || shares->loads == NULL)
         return gpu_device_open(ret, selector, why);
@@ -45,9 +46,10 @@ int memory_share_open_device(const struct memory_share *share, const char *selec
     return r;
 }
 
-void memory_share_forget_device(const struct memory_share *share, const struct gpu_device *failed)
+void designer_share_forget_device(const struct designer_share *share,
+                                  const struct gpu_device *failed)
 {
-    struct memory_shares *shares = share->shares;
+    struct designer_shares *shares = share->shares;
     if (shares == NULL || shares->loads == NULL)
         return;
     pthread_mutex_lock(&shares->lock);
@@ -58,11 +60,11 @@ void memory_share_forget_device(const struct memory_share *share, const struct g
     pthread_mutex_unlock(&shares->lock);
 }
 
-int memory_share_check(const struct memory_share *share, const struct budget *budget,
-                       const struct budget_need *need, bool reserves, const char *what,
-                       struct error *why)
+int designer_share_check(const struct designer_share *share, const struct budget *budget,
+                         const struct budget_need *need, bool reserves, const char *what,
+                         struct error *why)
 {
-    struct memory_shares *shares = share->shares;
+    struct designer_shares *shares = share->shares;
     struct budget_need all = *need;
     if (shares == NULL)
         return budget_check(budget, need, what, why);
@@ -77,7 +79,7 @@ int memory_share_check(const struct memory_share *share, const struct budget *bu
     return r;
 }
 
-static void copy(const struct memory_share *share, const struct budget_use *from,
+static void copy(const struct designer_share *share, const struct budget_use *from,
                  struct budget_use *to)
 {
     pthread_mutex_lock(&share->shares->lock);
@@ -85,13 +87,13 @@ static void copy(const struct memory_share *share, const struct budget_use *from
     pthread_mutex_unlock(&share->shares->lock);
 }
 
-void memory_share_take(const struct memory_share *share)
+void designer_share_take(const struct designer_share *share)
 {
     if (share->shares != NULL)
         copy(share, share->shares->reserved, share->shares->built);
 }
 
-void memory_share_forget(const struct memory_share *share)
+void designer_share_forget(const struct designer_share *share)
 {
     if (share->shares != NULL)
         copy(share, share->shares->built, share->shares->reserved);

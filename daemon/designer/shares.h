@@ -13,7 +13,7 @@
 #include "engine/engine.h"
 #include "gpu/device.h"
 
-struct memory_shares {
+struct designer_shares {
     pthread_mutex_t lock;
     struct budget_use built[CONFIG_MAX_OUTPUTS];    /* what is in use */
     struct budget_use reserved[CONFIG_MAX_OUTPUTS]; /* that, or what is to replace it */
@@ -22,31 +22,33 @@ struct memory_shares {
 };
 
 /* One output's place among them. shares NULL: the output is alone. */
-struct memory_share {
-    struct memory_shares *shares;
+struct designer_share {
+    struct designer_shares *shares;
     unsigned output;
 };
 
 /* -ENOMEM; then it has to be finished, too. Engines must be destroyed before it is finished. */
-int memory_shares_init(struct memory_shares *ret, const struct config *config, struct error *why);
-void memory_shares_finish(struct memory_shares *shares);
+int designer_shares_init(struct designer_shares *ret, const struct config *config,
+                         struct error *why);
+void designer_shares_finish(struct designer_shares *shares);
 
 /* Opens the device for an output's engines: the one that another output has opened, unless it has
  * failed since. The caller closes what it gets. */
-int memory_share_open_device(const struct memory_share *share, const char *selector,
-                             struct gpu_device **ret, struct error *why);
+int designer_share_open_device(const struct designer_share *share, const char *selector,
+                               struct gpu_device **ret, struct error *why);
 
 /* A device has failed, and is opened again for those who ask from now on. */
-void memory_share_forget_device(const struct memory_share *share, const struct gpu_device *failed);
+void designer_share_forget_device(const struct designer_share *share,
+                                  const struct gpu_device *failed);
 
 /* Checks a need of this output beside what the others take; reserves it if that is wanted. Errors
  * as budget_check, with a part "other outputs". */
-int memory_share_check(const struct memory_share *share, const struct budget *budget,
-                       const struct budget_need *need, bool reserves, const char *what,
-                       struct error *why);
+int designer_share_check(const struct designer_share *share, const struct budget *budget,
+                         const struct budget_need *need, bool reserves, const char *what,
+                         struct error *why);
 
 /* What was reserved has come into use, or will not. */
-void memory_share_take(const struct memory_share *share);
-void memory_share_forget(const struct memory_share *share);
+void designer_share_take(const struct designer_share *share);
+void designer_share_forget(const struct designer_share *share);
 
 #endif

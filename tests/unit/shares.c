@@ -8,31 +8,31 @@
 
 #define MIB ((uint64_t)1 << 20)
 
-static struct memory_shares shares;
+static struct designer_shares shares;
 static const struct budget budget = {.host = 100 * MIB, .device = 50 * MIB};
 
 static int check(unsigned output, uint64_t host_mib, uint64_t device_mib, bool reserves,
                  struct error *why)
 {
-    const struct memory_share share = {.shares = &shares, .output = output};
+    const struct designer_share share = {.shares = &shares, .output = output};
     struct budget_need need = {.count = 0};
     budget_add(&need, "ring", host_mib * MIB, 0);
     budget_add(&need, "engine", 0, device_mib * MIB);
-    return memory_share_check(&share, &budget, &need, reserves, "this filter", why);
+    return designer_share_check(&share, &budget, &need, reserves, "this filter", why);
 }
 
 static int setup(void **state)
 {
     (void)state;
     static const struct config alone;
-    assert_int_equal(memory_shares_init(&shares, &alone, NULL), 0);
+    assert_int_equal(designer_shares_init(&shares, &alone, NULL), 0);
     return 0;
 }
 
 static int teardown(void **state)
 {
     (void)state;
-    memory_shares_finish(&shares);
+    designer_shares_finish(&shares);
     return 0;
 }
 
@@ -56,13 +56,13 @@ static void test_what_others_reserve_counts(void **state)
 static void test_what_is_not_built_is_forgotten(void **state)
 {
     (void)state;
-    const struct memory_share first = {.shares = &shares, .output = 0};
+    const struct designer_share first = {.shares = &shares, .output = 0};
     struct error why;
     assert_int_equal(check(0, 20, 0, true, &why), 0);
-    memory_share_take(&first);
+    designer_share_take(&first);
     assert_int_equal(check(0, 90, 0, true, &why), 0);
     assert_int_equal(check(1, 50, 0, true, &why), -EINVAL);
-    memory_share_forget(&first);
+    designer_share_forget(&first);
     assert_int_equal(check(1, 90, 0, true, &why), -EINVAL);
     assert_int_equal(check(1, 80, 0, true, &why), 0);
 }
@@ -70,12 +70,12 @@ static void test_what_is_not_built_is_forgotten(void **state)
 static void test_an_output_may_be_alone(void **state)
 {
     (void)state;
-    const struct memory_share alone = {.shares = NULL};
+    const struct designer_share alone = {.shares = NULL};
     struct budget_need need = {.count = 0};
     budget_add(&need, "ring", 101 * MIB, 0);
-    assert_int_equal(memory_share_check(&alone, &budget, &need, true, "it", NULL), -EINVAL);
-    memory_share_take(&alone);
-    memory_share_forget(&alone);
+    assert_int_equal(designer_share_check(&alone, &budget, &need, true, "it", NULL), -EINVAL);
+    designer_share_take(&alone);
+    designer_share_forget(&alone);
 }
 
 int main(void)

@@ -89,7 +89,7 @@ int waves_create(struct waves *ret, const struct series *series, const unsigned 
         return -ENOMEM;
     for (unsigned i = 0; i < series->count; i++)
         ret->count += fill_row(&ret->row[ret->count], series, i, place, count);
-    if (ret->count < fewest)
+    if (ret->count == 0 || ret->count < fewest)
         return -ENODATA;
     const double begin_s = ret->row[0].from_s, end_s = ret->row[ret->count - 1].to_s;
     const double middle_s = (begin_s + end_s) / 2;

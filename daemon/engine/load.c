@@ -240,6 +240,7 @@ static void add_use(struct load *load, struct component *component)
     use->load = load;
     use->output = component->engine->options.output;
     use->band = 0;
+    use->has_frames = false;
     use->next = load->uses;
     load->uses = use;
     load->all->changes++;
@@ -352,12 +353,11 @@ static bool has_band(uint32_t stored, uint32_t needed)
     return stored == 0 || (needed != 0 && needed <= stored);
 }
 
-/* The widest band that the newest frames of all results needed. With the lock held. */
-static uint32_t widest_band(const struct load *load)
+uint32_t load_band(const struct load *load)
 {
     uint32_t band = 1;
     for (const struct load_use *use = load->uses; use != NULL; use = use->next)
-        band = load_wider(band, use->band);
+        band = use->has_frames ? load_wider(band, use->band) : band;
     return band;
 }
 
@@ -431,13 +431,14 @@ int load_take(struct load_slot **ret, struct load_use *use, struct slot *slot, u
     int r = 0;
     pthread_mutex_lock(&load->all->lock);
     use->band = band;
+    use->has_frames = true;
     struct load_slot *load_slot = find_slot(load, number, band, &is_loaded);
     if (load_slot != NULL) {
         load_slot->users++;
         if (!is_loaded)
             load_slot->number = 0;
     }
-    const uint32_t widest = widest_band(load);
+    const uint32_t widest = load_band(load);
     pthread_mutex_unlock(&load->all->lock);
     if (load_slot == NULL) {
         load_slot = calloc(1, sizeof *load_slot);

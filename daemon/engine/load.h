@@ -36,6 +36,7 @@ struct load_use {
     struct load *load;           /* NULL: none */
     unsigned output;             /* engine_options.output */
     uint32_t band;               /* that its newest frame needed; 0: all */
+    bool has_frames;             /* it has had one: an output that nobody reads has none */
     uint32_t length_x, length_y; /* of the load that it would begin */
     struct load_use *next;
 };
@@ -78,6 +79,10 @@ int load_sketch(struct transform **ret, struct transform **ret_result,
  * load_give_back. may_write: the result may be made in place. */
 int load_take(struct load_slot **ret, struct load_use *use, struct slot *slot, uint32_t band,
               bool may_write, struct transform_buffers *buffers, struct error *why);
+
+/* The band with which a frame is loaded: the widest that the newest frames of all results needed.
+ * With the lock held, or in the thread that submits. */
+uint32_t load_band(const struct load *load);
 
 /* After this event no dispatch of a result reads the spectrum. */
 void load_note_read(struct load_slot *slot, cl_event event);

@@ -9,6 +9,7 @@
 #include "support/chains.h"
 #include "support/cmocka.h"
 #include "support/device.h"
+#include "support/floats.h"
 #include "support/reference.h"
 
 #include "engine/corrector.h"
@@ -81,16 +82,6 @@ struct fixture {
     cl_command_queue queue;
 };
 
-static cl_mem make_buffer(size_t size, void *data)
-{
-    cl_int code;
-    cl_mem buffer =
-        clCreateBuffer(device->context, data != NULL ? CL_MEM_COPY_HOST_PTR : CL_MEM_READ_WRITE,
-                       size, data, &code);
-    assert_int_equal(code, CL_SUCCESS);
-    return buffer;
-}
-
 static void run(struct fixture *f, const struct transform *t, const struct filter_chain *chain,
                 const struct correction *correction, float *in, float *out, size_t bytes)
 {
@@ -102,9 +93,9 @@ static void run(struct fixture *f, const struct transform *t, const struct filte
     uint32_t band;
     assert_int_equal(transform_response_fill(t, values, chain, 1, 1, &band, &why), 0);
     struct transform_buffers buffers = {
-        .image = make_buffer(bytes, in),
-        .result = make_buffer(bytes, NULL),
-        .response = {make_buffer(transform_response_bytes(t), values), band}};
+        .image = device_buffer(bytes, in),
+        .result = device_buffer(bytes, NULL),
+        .response = {device_buffer(transform_response_bytes(t), values), band}};
     if (transform_frame_create(&frame, t, &why) < 0 ||
         corrector_create(&corrector, t, f->queue, &why) < 0 ||
         corrector_set(corrector, correction, &buffers.correction, &why) < 0 ||
@@ -129,14 +120,7 @@ static void check_transform(struct fixture *f, const struct transform_tuning *tu
 {
     /* With gains, a constant border would be beyond the limits, and there are none. */
     const bool has_gains = mode != PLAN_CONSTANT || !has_limits;
-    const struct transform_image image = {.count = 2,
-                                          .apart = 4 * PIXELS,
-                                          .width = WIDTH,
-                                          .height = HEIGHT,
-                                          .stride = 4 * WIDTH,
-                                          .step = 4,
-                                          .kind = SAMPLE_F32,
-                                          .bits = 8};
+    const struct transform_image image = floats_image(WIDTH, HEIGHT, 2);
     const struct transform_border border = {
         .mode = mode, .value = 100, .margin_x = 7, .margin_y = 7};
     struct sample_correction sample;

@@ -12,6 +12,7 @@
 #include "support/cmocka.h"
 #include "support/chains.h"
 #include "support/device.h"
+#include "support/floats.h"
 #include "support/leaves.h"
 #include "support/reference.h"
 #include "support/scene.h"
@@ -445,15 +446,6 @@ static struct picture model(const struct picture *in, const struct denoise *deno
 
 /* ---- the denoiser alone ---- */
 
-static cl_mem buffer_of(size_t size, void *data)
-{
-    cl_int code;
-    const cl_mem_flags flags = CL_MEM_READ_WRITE | (data != NULL ? CL_MEM_COPY_HOST_PTR : 0);
-    const cl_mem ret = clCreateBuffer(device->context, flags, size, data, &code);
-    assert_int_equal(code, CL_SUCCESS);
-    return ret;
-}
-
 /* Runs the denoiser over `frames` frames of `count` pictures of the same size, which it replaces.
  * ret_noise: NULL, or the numbers of the model that it has estimated for the last one. ret_field:
  * NULL, or for each frame where to store the motion of its first picture. */
@@ -461,14 +453,8 @@ static void run_frames(const struct denoise *denoise, unsigned lanes, struct pic
                        unsigned count, unsigned frames, float *ret_noise, struct field *ret_field)
 {
     const size_t pixels = (size_t)(picture->width * picture->height);
-    const struct transform_image image = {.count = count,
-                                          .apart = (uint32_t)pixels * 4,
-                                          .width = (uint32_t)picture->width,
-                                          .height = (uint32_t)picture->height,
-                                          .stride = (uint32_t)picture->width * 4,
-                                          .step = 4,
-                                          .kind = SAMPLE_F32,
-                                          .bits = 8};
+    const struct transform_image image =
+        floats_image((uint32_t)picture->width, (uint32_t)picture->height, count);
     const struct recipe recipe = {.denoise = denoise->settings};
     const size_t floats = denoiser_plane_size(&image) * count;
     float *in = malloc(count * pixels * sizeof *in), *out = malloc(floats * sizeof *out);
@@ -478,7 +464,7 @@ static void run_frames(const struct denoise *denoise, unsigned lanes, struct pic
     struct error why = {""}, warning = {""};
     cl_mem wanted = NULL, result = NULL;
     cl_int code;
-    const cl_mem captured = buffer_of(count * pixels * sizeof *in, NULL);
+    const cl_mem captured = device_buffer(count * pixels * sizeof *in, NULL);
     const cl_command_queue queue = clCreateCommandQueue(device->context, device->id, 0, &code);
     assert_int_equal(code, CL_SUCCESS);
     if (denoiser_prepare(&denoiser, device, &image, &recipe, lanes, NULL, &warning, &why) < 0 ||

@@ -8,6 +8,8 @@
 
 #include "support/cmocka.h"
 #include "support/device.h"
+#include "support/floats.h"
+#include "support/queue.h"
 #include "support/reference.h"
 
 #include "transform/transform.h"
@@ -20,8 +22,6 @@
 #define SHARPEN     "sharpen:amount=0.7,sigma=1.5"
 #define KINDS       3
 #define RANDOM_SIZE 6
-
-static cl_command_queue queue;
 
 /* Returns one of several settings: the device's defaults; staged; a GPU's, with numbers held in
  * registers. */
@@ -49,27 +49,11 @@ struct shape {
 
 static const struct shape wrapping = {WIDTH, HEIGHT, 0, PLAN_WRAP};
 
-static cl_mem make_buffer(size_t size, const void *data)
-{
-    const cl_mem_flags copy = data != NULL ? CL_MEM_COPY_HOST_PTR : 0;
-    cl_int code;
-    cl_mem buffer =
-        clCreateBuffer(device->context, CL_MEM_READ_WRITE | copy, size, (void *)data, &code);
-    assert_int_equal(code, CL_SUCCESS);
-    return buffer;
-}
-
 /* Filters `count` images of one shape, one after another, in place. */
 static struct plan filter(unsigned kind, const struct shape *shape, const char *text, float *images,
                           unsigned count)
 {
-    const struct transform_image image = {.count = 1,
-                                          .width = shape->width,
-                                          .height = shape->height,
-                                          .stride = shape->width * 4,
-                                          .step = 4,
-                                          .kind = SAMPLE_F32,
-                                          .bits = 8};
+    const struct transform_image image = floats_image(shape->width, shape->height, 1);
     const struct transform_border border = {
         .mode = shape->border, .margin_x = shape->margin, .margin_y = shape->margin};
     struct transform_tuning tuning = tuning_of(kind);
@@ -90,9 +74,9 @@ static struct plan filter(unsigned kind, const struct shape *shape, const char *
     uint32_t band;
     assert_int_equal(transform_response_fill(transform, values, &chain, 1, 1, &band, &why), 0);
     const struct transform_buffers buffers = {
-        .image = make_buffer(bytes, NULL),
-        .result = make_buffer(bytes, NULL),
-        .response = {make_buffer(transform_response_bytes(transform), values), band}};
+        .image = device_buffer(bytes, NULL),
+        .result = device_buffer(bytes, NULL),
+        .response = {device_buffer(transform_response_bytes(transform), values), band}};
     for (unsigned i = 0; i < count; i++) {
         float *at = images + i * (bytes / sizeof *images);
         assert_int_equal(
@@ -280,25 +264,11 @@ static void test_sizes_at_random(void **state)
     }
 }
 
-static int setup(void **state)
-{
-    cl_int code;
-    device_setup(state);
-    queue = clCreateCommandQueue(device->context, device->id, 0, &code);
-    return code == CL_SUCCESS ? 0 : -1;
-}
-
-static int teardown(void **state)
-{
-    clReleaseCommandQueue(queue);
-    return device_teardown(state);
-}
-
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_linearity), cmocka_unit_test(test_shifted_image_shifted_result),
         cmocka_unit_test(test_impulse), cmocka_unit_test(test_parseval),
         cmocka_unit_test(test_sizes_at_random)};
-    return cmocka_run_group_tests(tests, setup, teardown);
+    return cmocka_run_group_tests(tests, queue_setup, queue_teardown);
 }

@@ -7,6 +7,8 @@
 
 #include "support/cmocka.h"
 #include "support/device.h"
+#include "support/floats.h"
+#include "support/queue.h"
 #include "support/reference.h"
 
 #include "transform/transform.h"
@@ -34,35 +36,11 @@ struct run {
     size_t count; /* floats of the result */
 };
 
-static cl_command_queue queue;
-
-static cl_mem buffer_of(size_t size, const void *data)
-{
-    cl_int code;
-    cl_mem buffer = clCreateBuffer(device->context,
-                                   CL_MEM_READ_WRITE | (data != NULL ? CL_MEM_COPY_HOST_PTR : 0),
-                                   size, (void *)data, &code);
-    assert_int_equal(code, CL_SUCCESS);
-    return buffer;
-}
-
 static struct transform_image image_of(const struct shape *shape, const struct wanted *wanted)
 {
-    struct transform_image image = {.count = shape->more + 1,
-                                    .apart = shape->width * shape->height * 4,
-                                    .width = shape->width,
-                                    .height = shape->height,
-                                    .stride = shape->width * 4,
-                                    .step = 4,
-                                    .kind = SAMPLE_F32,
-                                    .bits = 8};
-    if (wanted->width == shape->width && wanted->height == shape->height)
-        return image;
-    image.smaller.width = wanted->width;
-    image.smaller.height = wanted->height;
-    image.smaller.stride = wanted->width * 4;
-    image.smaller.step = 4;
-    image.smaller.apart = wanted->width * wanted->height * 4;
+    struct transform_image image = floats_image(shape->width, shape->height, shape->more + 1);
+    if (wanted->width != shape->width || wanted->height != shape->height)
+        floats_make_smaller(&image, wanted->width, wanted->height);
     return image;
 }
 
@@ -106,9 +84,9 @@ static void prepare(struct run *run, const struct shape *shape, const struct wan
     assert_int_equal(transform_response_fill(run->transform, response, &chain, 1, 1, &band, &why),
                      0);
     run->count = (size_t)(shape->more + 1) * wanted->width * wanted->height;
-    run->buffers.result = buffer_of(run->count * sizeof(float), NULL);
+    run->buffers.result = device_buffer(run->count * sizeof(float), NULL);
     run->buffers.response = (struct transform_response){
-        buffer_of(transform_response_bytes(run->transform), response), band};
+        device_buffer(transform_response_bytes(run->transform), response), band};
     assert_int_equal(transform_frame_create(&run->frame, run->transform, &why), 0);
     free(response);
 }
@@ -231,7 +209,7 @@ static void check(const struct transform_tuning *tuning, const struct shape *sha
         fail_msg("%s", why.text);
     equip(load.transform);
     const struct plan plan = *transform_plan(load.transform);
-    load.buffers.image = buffer_of(in_count * sizeof *in, in);
+    load.buffers.image = device_buffer(in_count * sizeof *in, in);
     assert_int_equal(transform_dispatches(load.transform), 1);
     together = transform_traffic(load.transform);
     load.buffers.response.band = 1;
@@ -270,37 +248,6 @@ static void check(const struct transform_tuning *tuning, const struct shape *sha
     free(in);
 }
 
-/* One lane with rows first and with columns first, and several lanes; in groups of one and of more
- * items, with and without gaps, held in registers and not. */
-static unsigned list_tunings(struct transform_tuning ret[6])
-{
-    struct transform_tuning tuning;
-    transform_default_tuning(&tuning, device);
-    tuning.technique = TRANSFORM_FUSED;
-    if (tuning.lanes > 4)
-        tuning.lanes = 4; /* more suit few sizes of images as small as these */
-    for (unsigned i = 0; i < 6; i++)
-        ret[i] = tuning;
-    for (unsigned i = 1; i < 4; i++) {
-        ret[i].lanes = 1;
-        ret[i].order = i == 1 ? PLAN_COLUMNS_FIRST : PLAN_ROWS_FIRST;
-        ret[i].columns = i == 3 ? 2 : 4;
-        ret[i].rows = i == 1 ? 2 : 1;
-        ret[i].column_group = ret[i].row_group = 16;
-        ret[i].skew = i != 2;
-        ret[i].columns_held = ret[i].rows_held = i == 2;
-        ret[i].twiddles = i == 1 ? TWIDDLES_COMBINED : TWIDDLES_READ;
-    }
-    ret[4].lanes = 4;
-    ret[4].order = PLAN_COLUMNS_FIRST;
-    ret[4].column_group = ret[4].row_group = 1;
-    ret[4].columns = ret[4].rows = 2;
-    ret[4].recipe.precision = RECIPE_HALF;
-    ret[5] = ret[3];
-    ret[5].recipe.precision = RECIPE_HALF;
-    return 6;
-}
-
 /* Filters with wide and narrow bands, complex ones and one with a threshold. The smallest image has
  * lines of one stage. */
 static const struct shape shapes[] = {
@@ -331,9 +278,13 @@ static const struct shape shapes[] = {
 static void test_forms(void **state)
 {
     (void)state;
-    struct transform_tuning tuning[6];
-    const unsigned count = list_tunings(tuning);
-    for (unsigned i = 0; i < count; i++)
+    struct transform_tuning common, tuning[FLOATS_FORMS];
+    transform_default_tuning(&common, device);
+    common.technique = TRANSFORM_FUSED;
+    if (common.lanes > 4)
+        common.lanes = 4; /* more suit few sizes of images as small as these */
+    floats_forms(tuning, &common);
+    for (unsigned i = 0; i < FLOATS_FORMS; i++)
         for (size_t k = 0; k < sizeof shapes / sizeof shapes[0]; k++)
             if (device_takes_every_layout() || k == i % 4 || k == (i + 1) % 4)
                 check(&tuning[i], &shapes[k]);
@@ -470,20 +421,6 @@ static void test_other_loads(void **state)
     transform_destroy(load);
 }
 
-static int setup(void **state)
-{
-    device_setup(state);
-    cl_int code;
-    queue = clCreateCommandQueue(device->context, device->id, 0, &code);
-    return code == CL_SUCCESS ? 0 : -1;
-}
-
-static int teardown(void **state)
-{
-    clReleaseCommandQueue(queue);
-    return device_teardown(state);
-}
-
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -493,5 +430,5 @@ int main(void)
         cmocka_unit_test(test_filters_with_a_load_of_their_own),
         cmocka_unit_test(test_other_loads),
     };
-    return cmocka_run_group_tests_name("results of one load", tests, setup, teardown);
+    return cmocka_run_group_tests_name("results of one load", tests, queue_setup, queue_teardown);
 }

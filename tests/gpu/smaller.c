@@ -9,6 +9,8 @@
 #include "support/cmocka.h"
 #include "support/device.h"
 #include "support/engine_frame.h"
+#include "support/floats.h"
+#include "support/queue.h"
 #include "support/reference.h"
 
 #include "core/format.h"
@@ -27,38 +29,14 @@ struct shape {
     unsigned more; /* images besides the first, in the same dispatches */
 };
 
-static cl_command_queue queue;
-
-static cl_mem buffer_of(size_t size, const void *data)
-{
-    cl_int code;
-    cl_mem buffer = clCreateBuffer(device->context,
-                                   CL_MEM_READ_WRITE | (data != NULL ? CL_MEM_COPY_HOST_PTR : 0),
-                                   size, (void *)data, &code);
-    assert_int_equal(code, CL_SUCCESS);
-    return buffer;
-}
-
 static int try_to_make(struct transform **ret, const struct transform_tuning *tuning,
                        const struct shape *shape, struct error *why)
 {
-    const struct transform_image image = {
-        .count = shape->more + 1,
-        .apart = shape->width * shape->height * 4,
-        .width = shape->width,
-        .height = shape->height,
-        .stride = shape->width * 4,
-        .step = 4,
-        .kind = SAMPLE_F32,
-        .bits = 8,
-        .smaller = {.width = shape->smaller_width,
-                    .height = shape->smaller_height,
-                    .stride = shape->smaller_width * 4,
-                    .step = 4,
-                    .apart = shape->smaller_width * shape->smaller_height * 4}};
+    struct transform_image image = floats_image(shape->width, shape->height, shape->more + 1);
     const struct transform_border border = {
         .mode = shape->border, .value = 100, .margin_x = shape->margin, .margin_y = shape->margin};
     struct error warning = {""};
+    floats_make_smaller(&image, shape->smaller_width, shape->smaller_height);
     return transform_create(ret, device, &image, &border, tuning, NULL, &warning, why);
 }
 
@@ -80,9 +58,9 @@ static void run(const struct transform_tuning *tuning, const struct shape *shape
     uint32_t band;
     assert_int_equal(transform_response_fill(t, response, chain, 1, 1, &band, &why), 0);
     struct transform_buffers buffers = {
-        .image = buffer_of(in_count * sizeof *in, in),
-        .result = buffer_of(out_count * sizeof *out, NULL),
-        .response = {buffer_of(transform_response_bytes(t), response), band}};
+        .image = device_buffer(in_count * sizeof *in, in),
+        .result = device_buffer(out_count * sizeof *out, NULL),
+        .response = {device_buffer(transform_response_bytes(t), response), band}};
     assert_int_equal(transform_frame_create(&frame, t, &why), 0);
     if (transform_frame_enqueue(frame, queue, &buffers, &first, &last, &why) < 0)
         fail_msg("%s", why.text);
@@ -159,34 +137,6 @@ static void check(const struct transform_tuning *tuning, const struct shape *sha
                  (int)tuning->order, shape->chain, psnr_db);
 }
 
-/* One lane with rows first and with columns first, and several lanes; in groups of one and of more
- * items, with and without gaps, held in registers and not. */
-static unsigned list_tunings(struct transform_tuning ret[6])
-{
-    struct transform_tuning tuning;
-    transform_default_tuning(&tuning, device);
-    for (unsigned i = 0; i < 6; i++)
-        ret[i] = tuning;
-    for (unsigned i = 1; i < 4; i++) {
-        ret[i].lanes = 1;
-        ret[i].order = i == 1 ? PLAN_COLUMNS_FIRST : PLAN_ROWS_FIRST;
-        ret[i].columns = i == 3 ? 2 : 4;
-        ret[i].rows = i == 1 ? 2 : 1;
-        ret[i].column_group = ret[i].row_group = 16;
-        ret[i].skew = i != 2;
-        ret[i].columns_held = ret[i].rows_held = i == 2;
-        ret[i].twiddles = i == 1 ? TWIDDLES_COMBINED : TWIDDLES_READ;
-    }
-    ret[4].lanes = 4;
-    ret[4].order = PLAN_COLUMNS_FIRST;
-    ret[4].column_group = ret[4].row_group = 1;
-    ret[4].columns = ret[4].rows = 2;
-    ret[4].recipe.precision = RECIPE_HALF;
-    ret[5] = ret[3];
-    ret[5].recipe.precision = RECIPE_HALF;
-    return 6;
-}
-
 static void test_forms(void **state)
 {
     (void)state;
@@ -196,9 +146,10 @@ static void test_forms(void **state)
         {90, 120, 60, 120, 7, PLAN_CONSTANT, "gradient:sigma=1,dc=0.5", 0},
         {91, 77, 52, 44, 0, PLAN_WRAP, "soft-threshold:sigma=3", 0},
     };
-    struct transform_tuning tuning[6];
-    const unsigned count = list_tunings(tuning);
-    for (unsigned i = 0; i < count; i++)
+    struct transform_tuning common, tuning[FLOATS_FORMS];
+    transform_default_tuning(&common, device);
+    floats_forms(tuning, &common);
+    for (unsigned i = 0; i < FLOATS_FORMS; i++)
         for (size_t k = 0; k < sizeof shapes / sizeof shapes[0]; k++)
             if (device_takes_every_layout() || k == i % 4 || k == (i + 1) % 4)
                 check(&tuning[i], &shapes[k]);
@@ -652,9 +603,9 @@ static void begin_timed(struct timed *ret, uint32_t width, uint32_t height, unsi
     assert_int_equal(transform_response_fill(ret->transform, response, &none, 1, 1, &band, &why),
                      0);
     ret->buffers = (struct transform_buffers){
-        .image = buffer_of((size_t)width * height, grey),
-        .result = buffer_of((size_t)width * height, NULL),
-        .response = {buffer_of(transform_response_bytes(ret->transform), response), band}};
+        .image = device_buffer((size_t)width * height, grey),
+        .result = device_buffer((size_t)width * height, NULL),
+        .response = {device_buffer(transform_response_bytes(ret->transform), response), band}};
     assert_int_equal(transform_frame_create(&ret->frame, ret->transform, &why), 0);
     ret->least_ms = HUGE_VAL;
     free(response);
@@ -716,20 +667,6 @@ static void test_cost(void **state)
     }
 }
 
-static int setup(void **state)
-{
-    device_setup(state);
-    cl_int code;
-    queue = clCreateCommandQueue(device->context, device->id, CL_QUEUE_PROFILING_ENABLE, &code);
-    return code == CL_SUCCESS ? 0 : -1;
-}
-
-static int teardown(void **state)
-{
-    clReleaseCommandQueue(queue);
-    return device_teardown(state);
-}
-
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -744,5 +681,5 @@ int main(void)
         cmocka_unit_test(test_tuning),
         cmocka_unit_test(test_cost),
     };
-    return cmocka_run_group_tests_name("smaller pictures", tests, setup, teardown);
+    return cmocka_run_group_tests_name("smaller pictures", tests, queue_setup, queue_teardown);
 }

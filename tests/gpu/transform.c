@@ -8,6 +8,7 @@
 
 #include "support/cmocka.h"
 #include "support/device.h"
+#include "support/floats.h"
 #include "support/reference.h"
 
 #include "transform/transform.h"
@@ -41,27 +42,10 @@ static const char *const chains[] = {
     "gaussian-blur:sigma=3 | sharpen:amount=1.5,sigma=2",
 };
 
-static cl_mem buffer_of(struct fixture *f, size_t size, const void *data)
-{
-    cl_int code;
-    cl_mem buffer = clCreateBuffer(f->device->context,
-                                   CL_MEM_READ_WRITE | (data != NULL ? CL_MEM_COPY_HOST_PTR : 0),
-                                   size, (void *)data, &code);
-    assert_int_equal(code, CL_SUCCESS);
-    return buffer;
-}
-
 static struct transform *make(struct fixture *f, const struct transform_tuning *tuning,
                               const struct shape *shape)
 {
-    const struct transform_image image = {.count = shape->more + 1,
-                                          .apart = (uint32_t)pixel_count(shape) * 4,
-                                          .width = shape->width,
-                                          .height = shape->height,
-                                          .stride = shape->width * 4,
-                                          .step = 4,
-                                          .kind = SAMPLE_F32,
-                                          .bits = 8};
+    const struct transform_image image = floats_image(shape->width, shape->height, shape->more + 1);
     const struct transform_border border = {
         .mode = shape->border, .value = 100, .margin_x = shape->margin, .margin_y = shape->margin};
     struct transform *t;
@@ -81,7 +65,7 @@ static void spoil_spectrum(struct fixture *f, struct transform_frame *frame, siz
     for (size_t i = 0; i < count; i++)
         values[i] = NAN;
     struct transform_buffers buffers = *like;
-    buffers.image = buffer_of(f, count * sizeof *values, values);
+    buffers.image = device_buffer(count * sizeof *values, values);
     buffers.response.band = 0;
     if (transform_frame_enqueue(frame, f->queue, &buffers, NULL, NULL, &why) < 0)
         fail_msg("%s", why.text);
@@ -97,9 +81,9 @@ static void run_response(struct fixture *f, const struct transform *t, const voi
     cl_event first = NULL, last = NULL;
     struct transform_frame *frame;
     const struct transform_buffers buffers = {
-        .image = buffer_of(f, count * sizeof *in, in),
-        .result = buffer_of(f, count * sizeof *out, NULL),
-        .response = {buffer_of(f, transform_response_bytes(t), response), band}};
+        .image = device_buffer(count * sizeof *in, in),
+        .result = device_buffer(count * sizeof *out, NULL),
+        .response = {device_buffer(transform_response_bytes(t), response), band}};
     if (transform_frame_create(&frame, t, &why) < 0)
         fail_msg("%s", why.text);
     if (band < plan_pair_count(transform_plan(t)))
@@ -445,13 +429,7 @@ static void test_lengths_that_fail_elsewhere(void **state)
     static const uint32_t sizes[][2] = {{1024, 16}, {16, 2048}, {4096, 16}};
     for (size_t i = 0; i < sizeof sizes / sizeof sizes[0]; i++) {
         const struct tuner_subject subject = {.device = f->device,
-                                              .image = {.count = 1,
-                                                        .width = sizes[i][0],
-                                                        .height = sizes[i][1],
-                                                        .stride = sizes[i][0] * 4,
-                                                        .step = 4,
-                                                        .kind = SAMPLE_F32,
-                                                        .bits = 8},
+                                              .image = floats_image(sizes[i][0], sizes[i][1], 1),
                                               .technique = TRANSFORM_STAGED};
         const struct shape shape = {sizes[i][0], sizes[i][1], 0, PLAN_MIRROR, chains[1], 0};
         struct transform_tuning tuning;

@@ -9,6 +9,7 @@
 #include "support/cmocka.h"
 #include "support/chains.h"
 #include "support/device.h"
+#include "support/floats.h"
 #include "support/reference.h"
 #include "support/store.h"
 
@@ -642,13 +643,7 @@ static void test_layouts(void **state)
         {PLAN_COLUMNS_FIRST, 1, 4, 2, 32, true},
     };
     const struct filter_chain chain = chain_of(CHAIN);
-    const struct transform_image image = {.count = 1,
-                                          .width = WIDTH,
-                                          .height = HEIGHT,
-                                          .stride = WIDTH * 4,
-                                          .step = 4,
-                                          .kind = SAMPLE_F32,
-                                          .bits = 8};
+    const struct transform_image image = floats_image(WIDTH, HEIGHT, 1);
     const struct transform_border border = {.mode = PLAN_REPLICATE, .margin_x = 3, .margin_y = 3};
     float in[PIXELS], out[PIXELS];
     double samples[PIXELS], level[PIXELS];

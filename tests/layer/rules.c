@@ -11,6 +11,7 @@
 
 #include "support/cmocka.h"
 #include "support/device.h"
+#include "support/queue.h"
 
 #include "transform/tuner.h"
 
@@ -25,7 +26,6 @@ static const char twice[] =
     "    out[get_global_id(0)] = 2 * in[get_global_id(0)]; /* no double is used here */\n"
     "}\n";
 
-static cl_command_queue queue;
 static import_memory_fn *import_memory;
 
 static size_t group_limit(void)
@@ -336,18 +336,9 @@ static void groups_shrink_to_the_registers(void **state)
 
 static int setup(void **state)
 {
-    cl_int code;
-    if (device_setup(state) != 0)
-        return -1;
-    queue = clCreateCommandQueue(device->context, device->id, 0, &code);
+    const int r = queue_setup(state);
     import_memory = device->import_host;
-    return code == CL_SUCCESS ? 0 : -1;
-}
-
-static int teardown(void **state)
-{
-    clReleaseCommandQueue(queue);
-    return device_teardown(state);
+    return r;
 }
 
 int main(void)
@@ -363,5 +354,5 @@ int main(void)
         cmocka_unit_test(the_engine_starts_as_planned),
         cmocka_unit_test(groups_shrink_to_the_registers),
     };
-    return cmocka_run_group_tests_name("rules", tests, setup, teardown);
+    return cmocka_run_group_tests_name("rules", tests, setup, queue_teardown);
 }

@@ -154,16 +154,6 @@ const struct transform_image beside_floats = {.count = 1,
                                               .kind = SAMPLE_F32,
                                               .bits = 8};
 
-static cl_mem buffer_of(size_t size, const void *data)
-{
-    cl_int code;
-    cl_mem buffer = clCreateBuffer(device->context,
-                                   CL_MEM_READ_WRITE | (data != NULL ? CL_MEM_COPY_HOST_PTR : 0),
-                                   size, (void *)data, &code);
-    assert_int_equal(code, CL_SUCCESS);
-    return buffer;
-}
-
 /* Runs a transform once on floats. */
 static void filter(struct transform *transform, const struct filter_chain *chain, const float *in,
                    float *out)
@@ -177,9 +167,9 @@ static void filter(struct transform *transform, const struct filter_chain *chain
         transform_frame_create(&frame, transform, &why) < 0)
         fail_msg("%s", why.text);
     const struct transform_buffers buffers = {
-        .image = buffer_of(size, in),
-        .result = buffer_of(size, NULL),
-        .response.numbers = buffer_of(transform_response_bytes(transform), values)};
+        .image = device_buffer(size, in),
+        .result = device_buffer(size, NULL),
+        .response.numbers = device_buffer(transform_response_bytes(transform), values)};
     cl_command_queue queue = clCreateCommandQueue(device->context, device->id, 0, &code);
     if (transform_frame_enqueue(frame, queue, &buffers, NULL, NULL, &why) < 0)
         fail_msg("%s", why.text);

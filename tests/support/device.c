@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "gpu/device_private.h"
+#include "support/cmocka.h"
 
 struct gpu_device *device;
 
@@ -27,6 +27,16 @@ int device_teardown(void **state)
     (void)state;
     gpu_device_close(device);
     return 0;
+}
+
+cl_mem device_buffer(size_t size, const void *data)
+{
+    const cl_mem_flags copy = data != NULL ? CL_MEM_COPY_HOST_PTR : 0;
+    cl_int code;
+    const cl_mem buffer =
+        clCreateBuffer(device->context, CL_MEM_READ_WRITE | copy, size, (void *)data, &code);
+    assert_int_equal(code, CL_SUCCESS);
+    return buffer;
 }
 
 bool device_takes(uint32_t width, uint32_t height)

@@ -7,15 +7,20 @@
 #define FFTD_TESTS_DEVICE_H
 
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 
-#include "gpu/device.h"
+#include "gpu/device_private.h"
 
 extern struct gpu_device *device;
 
 /* Set up and tear down a group of tests. Without a device the program exits with 77 (skipped). */
 int device_setup(void **state);
 int device_teardown(void **state);
+
+/* Returns a buffer with a copy of the data, or with anything if that is NULL. The caller releases
+ * it. */
+cl_mem device_buffer(size_t size, const void *data);
 
 /* Whether to test this device with frames of that size. */
 bool device_takes(uint32_t width, uint32_t height);

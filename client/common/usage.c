@@ -15,7 +15,7 @@
 #include "core/text.h"
 
 #define MAX_OPTIONS 48
-/* What getopt_long returns for the option at an index, beyond all letters. */
+/* getopt_long returns this plus the option's index, which no letter reaches. */
 #define FIRST_VALUE 256
 
 int usage_error(const char *program, const char *format, ...)
@@ -34,7 +34,7 @@ static void describe(const struct usage_option *options, unsigned count,
                      struct option ret[MAX_OPTIONS + 3], char letters[2 * MAX_OPTIONS + 3])
 {
     unsigned used = 0;
-    letters[used++] = ':'; /* a missing value is told from an unknown option */
+    letters[used++] = ':'; /* getopt_long then tells a missing value from an unknown option */
     letters[used++] = 'h';
     for (unsigned i = 0; i < count; i++) {
         ret[i] = (struct option){options[i].name, options[i].has_arg, NULL, FIRST_VALUE + (int)i};

@@ -23,7 +23,7 @@ struct usage_option {
     unsigned kind; /* the program's */
 };
 
-/* What was found beside the values. */
+/* What a command line has apart from the values of its options. */
 struct usage {
     uint64_t given;    /* the bits of the options, by their index */
     bool help;         /* -h or --help */

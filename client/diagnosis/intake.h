@@ -20,7 +20,7 @@ struct intake {
     unsigned got;
     struct average average;
     float *level;
-    uint64_t *sequence; /* of each frame that was taken */
+    uint64_t *sequence; /* the number of each frame taken */
 };
 
 /* Begins with the format of the first frame, of which the struct is {0} but for `wanted`. captured:

@@ -16,7 +16,7 @@
 #define FEWEST      40u  /* gradients of a ring in a quarter; fewer have no median */
 #define INNERMOST   2u   /* rings that are so small that they say nothing */
 #define POWERS      3u   /* r^2, r^4 and r^6, which the logarithm of a vignette is a sum of */
-#define HARMONICS   2u   /* of flicker */
+#define HARMONICS   2u   /* of the flicker's frequency that the model has */
 #define EDGE        0.4  /* a greater change of the logarithm is an edge, or moves otherwise */
 #define PLAIN       0.03 /* the change of the logarithm from a cell to the next in a plain area */
 #define LEAST_MOVED 2.   /* pixels between frames that are compared */
@@ -183,9 +183,9 @@ static double level_between(const struct shading *shading, const float *luma, do
     return log((double)sum / (shading->cell * shading->cell));
 }
 
-/* What a cell's change between two frames is a sum of: the gain; a change of the light; the cell's
- * own slopes, where the shift is known a little wrong; and bands of flicker, as far as they were
- * not taken out. Only the gain is wanted, so each pair's equations are solved for the rest. */
+/* The change of a cell between two frames is modelled as a sum: the gain; a change of the light;
+ * the slopes of the scene there, because the measured shift is a little wrong; and what is left of
+ * the flicker's bands. Only the gain is wanted, so the other terms are eliminated for each pair. */
 enum {
     TERM_LIGHT = POWERS,
     TERM_RIGHT,

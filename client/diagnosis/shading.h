@@ -40,7 +40,7 @@ void shading_add(struct shading *shading, const float *luma);
  * for a part of a pixel. */
 struct shading_pair {
     double dx, dy; /* pixels */
-    double bands;  /* of flicker, cycles a row; 0: none */
+    double bands;  /* the frequency of the flicker's bands, cycles a row; 0: there are none */
 };
 
 /* Compares two frames of 0 .. 255. */

@@ -38,7 +38,7 @@ static bool find_distance(const struct shake_shift *shift, unsigned first, unsig
     return true;
 }
 
-/* Writes how much each shift differs from the one before. Returns the number. */
+/* Lists by how many pixels successive shifts differ. Returns the length of the list. */
 static unsigned list_changes(const struct shake_shift *shift, unsigned count, double *ret)
 {
     unsigned used = 0;

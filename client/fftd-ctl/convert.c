@@ -204,13 +204,14 @@ static int begin_comparison(struct conversion *c, const struct fftd_format *form
 static int write_frame(struct conversion *c, const struct fftd_frame *frame)
 {
     struct fftd_format format = *frame->format;
-    struct pixels pixels = {.layout = fftd_pixel_format(format.fourcc), .format = &format};
+    struct pixels pixels;
     const bool is_first = c->to.format.fourcc == 0;
     int code = 0;
+    if (pixels_from_frame(&pixels, frame) < 0)
+        return ctl_fail(c->ctl, EX_PROTOCOL, "the daemon describes an impossible frame");
     format.rate_num = c->rate_num;
     format.rate_den = c->rate_den;
-    memcpy(pixels.plane, frame->plane, sizeof pixels.plane);
-    memcpy(pixels.stride, frame->stride, sizeof pixels.stride);
+    pixels.format = &format;
     if (is_first && c->ctl->compare)
         code = begin_comparison(c, &format);
     if (is_first && code == 0)

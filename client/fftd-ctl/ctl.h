@@ -43,11 +43,10 @@ struct ctl {
     const char *plot, *picture; /* files; NULL: none */
     double at_hz;               /* 0: not given */
     /* For `convert`. */
-    const char *filter;        /* a chain; "none" without the option */
-    const char *size;          /* of raw frames; NULL: not given */
-    const char *pixel_format;  /* of raw frames; NULL: not given */
-    double fps;                /* of raw frames; 0: not given */
-    struct ctl_texts settings; /* KEY=VALUE, for the daemon */
+    const char *filter;              /* a chain; "none" without the option */
+    const char *size, *pixel_format; /* the layout of raw frames; NULL: not given */
+    double fps;                      /* their rate; 0: not given */
+    struct ctl_texts settings;       /* KEY=VALUE, for the daemon */
     bool resume, two_pass, compare;
     uint64_t given; /* which options were given (options.h) */
     int argc;       /* operands after the command's name */

@@ -2,7 +2,6 @@
  * at which frequencies regions or blocks of the picture move, and how far. The maths is
  * client/vibration; this reads frames and prints. */
 #include <errno.h>
-#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -58,22 +57,6 @@ struct motion_arrivals {
     int64_t first_frame_ns; /* 0: none has come */
     int64_t last_field_ns;  /* before there is one: when reading began */
 };
-
-static volatile sig_atomic_t interrupted;
-
-static void on_signal(int number)
-{
-    (void)number;
-    interrupted = 1;
-}
-
-static void catch_signals(void)
-{
-    /* SA_RESTART is not set, so that a signal ends fftd_wait. */
-    const struct sigaction action = {.sa_handler = on_signal};
-    sigaction(SIGINT, &action, NULL);
-    sigaction(SIGTERM, &action, NULL);
-}
 
 static bool shows_progress(const struct ctl *ctl)
 {
@@ -238,7 +221,7 @@ static int read_fields(const struct ctl *ctl, struct vibration *vibration, struc
     struct fftd_frame frame;
     int code = 0;
     frames_skip_old(camera);
-    while (code == 0 && !interrupted && series_seconds(&vibration->series) < seconds) {
+    while (code == 0 && !ctl_interrupted && series_seconds(&vibration->series) < seconds) {
         const int r = fftd_wait(camera, WAIT_MS);
         if (r < 0 && r != -EPIPE)
             return ctl_no_daemon(ctl, dir, r);
@@ -276,12 +259,11 @@ static int find(const struct ctl *ctl, struct vibration *vibration)
 static int save_csv(const struct ctl *ctl, const struct vibration *vibration)
 {
     struct output_file output;
-    int r = output_open(&output, ctl->output, OUTPUT_WHOLE);
-    if (r < 0)
-        return ctl_fail(ctl, EX_CANTCREAT, "cannot create %s: %s", ctl->output, output.why);
+    const int code = save_begin(ctl, &output, ctl->output, OUTPUT_WHOLE);
+    if (code != 0)
+        return code;
     vibration_write_csv(vibration, output.file);
-    r = output_close(&output);
-    return r == 0 ? 0 : ctl_fail(ctl, EX_IOERR, "%s: %s", ctl->output, strerror(-r));
+    return save_end(ctl, &output, ctl->output, 0);
 }
 
 static int save_plot(const struct ctl *ctl, const struct vibration *vibration)
@@ -317,13 +299,13 @@ static int take_picture(const struct ctl *ctl, struct fftd *camera, struct pictu
         struct fftd_frame frame;
         if (fftd_wait(camera, WAIT_MS) <= 0 || fftd_frame(camera, &frame) < 0)
             continue;
-        struct pixels pixels = {.layout = fftd_pixel_format(frame.format->fourcc),
-                                .format = frame.format};
-        if (pixels.layout == NULL)
+        struct pixels pixels;
+        const int r = pixels_from_frame(&pixels, &frame);
+        if (r < 0)
             return ctl_fail(ctl, EX_PROTOCOL,
-                            "motion: this fftd-ctl does not know the camera's pixel format");
-        memcpy(pixels.plane, frame.plane, sizeof pixels.plane);
-        memcpy(pixels.stride, frame.stride, sizeof pixels.stride);
+                            r == -EOPNOTSUPP
+                                ? "motion: this fftd-ctl does not know the camera's pixel format"
+                                : "motion: the daemon describes an impossible picture");
         if (picture_from_pixels(ret, &pixels) < 0)
             return ctl_fail(ctl, EX_OSERR, "motion: out of memory");
         if (fftd_frame_valid(camera, &frame))
@@ -411,7 +393,7 @@ int command_motion(const struct ctl *ctl)
     if (r < 0)
         code = ctl_no_daemon(ctl, dir, r);
     if (code == 0) {
-        catch_signals();
+        ctl_catch_signals();
         code = read_fields(ctl, &vibration, camera, dir);
     }
     if (code == 0)

@@ -11,8 +11,8 @@
 int save_begin(const struct ctl *ctl, struct output_file *ret, const char *path,
                enum output_kind kind);
 
-/* Completes the file, or removes it if r, what writing it has returned, is negative. A closed pipe
- * of stdout is left to ctl_finish. */
+/* Completes the file. A negative r, which says why writing it failed, removes it instead. If stdout
+ * is a closed pipe, that is no failure here: ctl_finish handles it. */
 int save_end(const struct ctl *ctl, struct output_file *output, const char *path, int r);
 
 /* Writes a PNG file. */

@@ -24,7 +24,7 @@
 #define TICK_MS     1000
 #define TOPIC_BYTES 384
 #define PRESET      "preset:"
-#define MAX_TOPICS  2 /* of the camera's group, and of the camera */
+#define MAX_TOPICS  2 /* one for the camera's group, and its own */
 
 /* A topic by which the filter is changed. */
 struct request_topic {
@@ -317,7 +317,7 @@ static void answer(struct bridge *bridge, const char *chain, uint64_t serial, co
 }
 
 /* Returns -ENOTCONN if the daemon did not run, did not answer in time, or ended before it had
- * answered. That is told unless `is_retry`. */
+ * answered. The broker is told so, except about a retry. */
 static int change_filter(struct bridge *bridge, const char *chain, bool is_retry)
 {
     sd_bus *bus = NULL;

@@ -1,6 +1,7 @@
 #include "pixels.h"
 
 #include <errno.h>
+#include <string.h>
 
 #include <fftd/fftd.h>
 
@@ -67,4 +68,14 @@ int pixels_from_memory(struct pixels *ret, const struct fftd_format *format, con
         ret->stride[i] = format->plane[i].stride;
     }
     return r;
+}
+
+int pixels_from_frame(struct pixels *ret, const struct fftd_frame *frame)
+{
+    const int r = pixels_describe(ret, frame->format, frame->format->frame_bytes);
+    if (r < 0)
+        return r;
+    memcpy(ret->plane, frame->plane, sizeof ret->plane);
+    memcpy(ret->stride, frame->stride, sizeof ret->stride);
+    return 0;
 }

@@ -9,6 +9,8 @@
 #include <fftd/formats.h>
 #include <fftd/ring.h>
 
+struct fftd_frame;
+
 /* A frame in memory. */
 struct pixels {
     const struct fftd_pixel_format *layout;
@@ -39,6 +41,9 @@ int pixels_describe(struct pixels *ret, const struct fftd_format *format, size_t
 /* Describes a frame in memory in the same way. */
 int pixels_from_memory(struct pixels *ret, const struct fftd_format *format, const uint8_t *memory,
                        size_t size);
+
+/* The same of a frame in the ring, which may be overwritten at any time. */
+int pixels_from_frame(struct pixels *ret, const struct fftd_frame *frame);
 
 /* Returns one sample, in its own units. x and y count samples of the component. */
 static inline unsigned pixels_sample(const struct pixels *pixels, unsigned component, uint32_t x,

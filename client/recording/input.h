@@ -34,7 +34,7 @@ struct input {
 struct input_request {
     uint32_t width, height;
     const struct fftd_pixel_format *layout;
-    uint32_t rate_num, rate_den; /* of raw frames; 0/1: unknown */
+    uint32_t rate_num, rate_den; /* frames a second; 0/1: unknown */
     int patience_ms; /* for each frame of a recording that must be Y4M; 0: waits for ever */
 };
 

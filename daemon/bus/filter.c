@@ -42,23 +42,6 @@ int method_answer_change(struct peer *peer, sd_bus_message *call, uint64_t seria
     return 1;
 }
 
-/* Passes a checked chain to the camera and answers with its serial. */
-static int change_filter(struct peer *peer, const struct filter_chain *chain, unsigned fade_frames,
-                         sd_bus_message *call, sd_bus_error *error)
-{
-    struct error why;
-    uint64_t serial;
-    char text[FILTER_TEXT_BYTES];
-
-    const unsigned output = peer_output_of(peer, call);
-    if (camera_set_filter(peer->services->hooks.camera, output, chain, fade_frames, &serial, &why) <
-        0)
-        return peer_fail(error, BUS_ERROR_INVALID_FILTER, why.text);
-    filter_chain_print(chain, text, sizeof text);
-    method_log_change(peer, output, serial, text);
-    return method_answer_change(peer, call, serial);
-}
-
 /* One change, as words: "set", "1", "cutoff", "0.2". */
 struct filter_change {
     const char *word[MAX_WORDS];
@@ -76,6 +59,7 @@ struct filter_call {
     uint64_t serial; /* the serial of `before` */
     /* Both hold their images. */
     struct filter_chain before, after;
+    char after_text[FILTER_TEXT_BYTES];
     int result; /* 0, or why `after` could not be made: -errno */
     struct error why;
 };
@@ -87,6 +71,31 @@ static void finish(struct slow_call *slow)
     filter_chain_drop(&call->after);
 }
 
+/* Called by the worker, because printing a long chain takes milliseconds. */
+static void keep_result(struct filter_call *call, const struct filter_chain *chain)
+{
+    filter_chain_assign(&call->after, chain);
+    filter_chain_print(chain, call->after_text, sizeof call->after_text);
+}
+
+/* Passes the checked chain to the camera and answers with its serial. */
+static int change_filter(const struct filter_call *call, sd_bus_error *error)
+{
+    struct peer *peer = call->call.peer;
+    sd_bus_message *message = call->call.message;
+    struct error why;
+    uint64_t serial;
+
+    if (call->result < 0)
+        return peer_fail(error, BUS_ERROR_INVALID_FILTER, call->why.text);
+    const unsigned output = peer_output_of(peer, message);
+    if (camera_set_filter(peer->services->hooks.camera, output, &call->after, call->fade_frames,
+                          &serial, &why) < 0)
+        return peer_fail(error, BUS_ERROR_INVALID_FILTER, why.text);
+    method_log_change(peer, output, serial, call->after_text);
+    return method_answer_change(peer, message, serial);
+}
+
 /* ---- SetFilter ---- */
 
 static void run_set(struct slow_call *slow)
@@ -95,15 +104,12 @@ static void run_set(struct slow_call *slow)
     struct filter_chain chain;
     call->result = config_filter(&chain, call->text, &call->why);
     if (call->result == 0)
-        filter_chain_assign(&call->after, &chain);
+        keep_result(call, &chain);
 }
 
 static int answer_set(struct slow_call *slow, sd_bus_error *error)
 {
-    const struct filter_call *call = (const struct filter_call *)slow;
-    if (call->result < 0)
-        return peer_fail(error, BUS_ERROR_INVALID_FILTER, call->why.text);
-    return change_filter(slow->peer, &call->after, 0, slow->message, error);
+    return change_filter((const struct filter_call *)slow, error);
 }
 
 int method_set_filter(sd_bus_message *message, void *userdata, sd_bus_error *error)
@@ -287,7 +293,7 @@ static void run_edit(struct slow_call *slow)
     struct filter_chain chain = call->before;
     call->result = apply_changes(&chain, call->change, call->change_count, &call->why);
     if (call->result == 0)
-        filter_chain_assign(&call->after, &chain);
+        keep_result(call, &chain);
 }
 
 static int answer_edit(struct slow_call *slow, sd_bus_error *error)
@@ -299,11 +305,9 @@ static int answer_edit(struct slow_call *slow, sd_bus_error *error)
     if (serial != call->serial &&
         (call->based_on != 0 || !filter_chain_equal(&newest, &call->before)))
         return SLOW_CALL_REPEAT;
-    if (call->result < 0)
-        return peer_fail(
-            error, call->result == -ENOENT ? BUS_ERROR_NO_SUCH_STAGE : BUS_ERROR_INVALID_FILTER,
-            call->why.text);
-    return change_filter(slow->peer, &call->after, call->fade_frames, slow->message, error);
+    if (call->result == -ENOENT)
+        return peer_fail(error, BUS_ERROR_NO_SUCH_STAGE, call->why.text);
+    return change_filter(call, error);
 }
 
 int method_edit_filter(sd_bus_message *message, void *userdata, sd_bus_error *error)

@@ -4,6 +4,7 @@
 #include "core/text.h"
 
 #include <errno.h>
+#include <float.h>
 #include <locale.h>
 #include <math.h>
 #include <stdarg.h>
@@ -64,19 +65,32 @@ int text_to_number(double *ret, const char *text)
     return 0;
 }
 
-void text_from_number(double number, char *text, size_t size)
+static void print_shortest(double number, bool is_float, char *text, size_t size)
 {
+    /* So many digits always survive decimal -> binary -> decimal, and so many more the other way. */
+    const int fewest = is_float ? FLT_DIG : DBL_DIG;
+    const int most = is_float ? FLT_DECIMAL_DIG : DBL_DECIMAL_DIG;
     locale_t c_locale = newlocale(LC_ALL_MASK, "C", (locale_t)0);
     locale_t before = uselocale(c_locale);
-    /* 15 digits always survive decimal -> double -> decimal, 17 the other way round. */
-    for (int digits = 15; digits <= 17; digits++) {
+    for (int digits = fewest; digits <= most; digits++) {
         snprintf(text, size, "%.*g", digits, number);
-        if (strtod(text, NULL) == number)
+        const double read = strtod(text, NULL);
+        if (is_float ? (float)read == (float)number : read == number)
             break;
     }
     uselocale(before);
     if (c_locale != (locale_t)0)
         freelocale(c_locale);
+}
+
+void text_from_number(double number, char *text, size_t size)
+{
+    print_shortest(number, false, text, size);
+}
+
+void text_from_float(float number, char *text, size_t size)
+{
+    print_shortest((double)number, true, text, size);
 }
 
 static bool is_plain(const char *text, size_t length)

@@ -17,6 +17,9 @@ int text_to_number(double *ret, const char *text);
 /* The shortest decimal form that text_to_number reads back to the same (finite) number. */
 void text_from_number(double number, char *text, size_t size);
 
+/* The shortest one that becomes the same float: 0.1, not 0.10000000149011612. */
+void text_from_float(float number, char *text, size_t size);
+
 /* Writes a number of bytes in the largest unit of which there is one, rounded down: "35.2 MiB",
  * "100 GiB". Returns its first argument. */
 char *text_from_bytes(char text[TEXT_NUMBER_BYTES], uint64_t bytes);

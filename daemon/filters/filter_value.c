@@ -231,28 +231,18 @@ bool filter_value_is_set(const struct filter_stage *stage, unsigned index)
 
 /* ---- to text ---- */
 
-/* A float needs at most 9 digits, and few numbers need more than 6. */
-static void append_float(char *text, size_t size, float number)
-{
-    char digits[TEXT_NUMBER_BYTES];
-    double rounded = 0;
-    for (int precision = 6; precision <= 9; precision++) {
-        snprintf(digits, sizeof digits, "%.*g", precision, (double)number);
-        rounded = strtod(digits, NULL); /* in the same locale */
-        if ((float)rounded == number)
-            break;
-    }
-    text_from_number(rounded, digits, sizeof digits);
-    text_append(text, size, "%s", digits);
-}
-
 static void append_kernel(char *text, size_t size, const struct filter_kernel *kernel)
 {
+    /* Into a text of its own, because text_append looks for the end of its text each time. */
+    char numbers[KERNEL_TEXT_BYTES] = "", *end = numbers;
     for (unsigned row = 0; row < kernel->rows; row++)
         for (unsigned column = 0; column < kernel->columns; column++) {
-            text_append(text, size, "%s", column > 0 ? " " : row > 0 ? "/" : "");
-            append_float(text, size, kernel->value[row][column]);
+            if (end > numbers)
+                *end++ = column > 0 ? ' ' : '/';
+            text_from_float(kernel->value[row][column], end, TEXT_NUMBER_BYTES);
+            end += strlen(end);
         }
+    text_append(text, size, "%s", numbers);
 }
 
 void filter_value_append(char *text, size_t size, const struct filter_stage *stage, unsigned index)

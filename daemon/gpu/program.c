@@ -28,10 +28,14 @@ const char *program_file(const char *name)
 
 uint64_t program_sources_hash(void)
 {
-    uint64_t hash = CACHE_HASH_START;
+    static _Atomic uint64_t known; /* 0: not yet; threads that meet here find the same */
+    uint64_t hash = known;
+    if (hash != 0)
+        return hash;
+    hash = CACHE_HASH_START;
     for (size_t i = 0; i < sizeof sources / sizeof sources[0]; i++)
         hash = cache_hash(hash, sources[i].text, strlen(sources[i].text));
-    return hash;
+    return known = hash;
 }
 
 static void keep(const char *dir, uint64_t key, const void *bytes, size_t size,

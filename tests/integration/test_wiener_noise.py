@@ -1,5 +1,7 @@
 """Tests of wiener without `noise`, with the real daemon: it finds how strong the noise is."""
 
+import time
+
 import numpy
 import pytest
 
@@ -45,6 +47,18 @@ def found_noise(daemon):
     return daemon.wait_until(lambda: adaptation(daemon).get("noise"), "an estimate of the noise")
 
 
+def settled_noise(daemon):
+    """The estimate, once all frames of the recording have been observed."""
+    latest = [found_noise(daemon)]
+
+    def has_settled():
+        time.sleep(0.5)
+        latest.append(found_noise(daemon))
+        return abs(latest[-1] - latest[-2]) < 0.02 * latest[-1]
+    daemon.wait_until(has_settled, "an estimate that no longer changes")
+    return latest[-1]
+
+
 def test_noise_is_estimated_shown_and_kept(launch, scene):
     daemon = launch(f"wiener:blur=disk,size={RADIUS},noise=0.007")
     with Reader(daemon) as reader:
@@ -61,6 +75,7 @@ def test_noise_is_estimated_shown_and_kept(launch, scene):
         stage = daemon.ctl_json("filter", "show")["FilterStages"][0]
         assert stage["parameters"].get("noise", 0) == 0     # the chain stays as it was given
 
+        noise = settled_noise(daemon)
         serial = daemon.ctl_json("filter", "keep")["Serial"]
         frame = reader.take_until(lambda frame: frame.filter_serial >= serial)[-1]
         assert psnr_db(frame, scene) > fixed + 2

@@ -61,6 +61,27 @@ static void numbers_come_back_exactly(void **state)
     }
 }
 
+static void floats_come_back_exactly(void **state)
+{
+    (void)state;
+    uint32_t random = 2463534242u;
+    for (int i = 0; i < 20000; i++) {
+        random ^= random << 13;
+        random ^= random >> 17;
+        random ^= random << 5;
+        float number;
+        memcpy(&number, &random, sizeof number);
+        if (!isfinite(number))
+            continue;
+        double back = 0;
+        char text[TEXT_NUMBER_BYTES];
+        text_from_float(number, text, sizeof text);
+        assert_in_range(strlen(text), 1, strlen("-1.23456789e-38"));
+        assert_int_equal(text_to_number(&back, text), 0);
+        assert_true((float)back == number);
+    }
+}
+
 static void numbers_are_short(void **state)
 {
     (void)state;
@@ -74,6 +95,11 @@ static void numbers_are_short(void **state)
         text_from_number(cases[i].number, text, sizeof text);
         assert_string_equal(text, cases[i].text);
     }
+    char text[TEXT_NUMBER_BYTES];
+    text_from_float(0.1f, text, sizeof text);
+    assert_string_equal(text, "0.1");
+    text_from_float(16777216.0f / 3, text, sizeof text);
+    assert_string_equal(text, "5592405.5");
 }
 
 /* Under a locale with a decimal comma nothing changes. */
@@ -94,6 +120,8 @@ static void the_locale_does_not_matter(void **state)
     assert_string_equal(text, "0,5"); /* or this test would say nothing */
     text_from_number(0.5, text, sizeof text);
     assert_string_equal(text, "0.5");
+    text_from_float(0.1f, text, sizeof text);
+    assert_string_equal(text, "0.1");
     assert_int_equal(text_to_number(&number, "0.25"), 0);
     assert_true(number == 0.25);
     assert_int_equal(text_to_number(&number, "0,25"), -EINVAL);
@@ -237,6 +265,7 @@ int main(void)
         cmocka_unit_test(numbers_are_read),
         cmocka_unit_test(what_is_no_number_is_refused),
         cmocka_unit_test(numbers_come_back_exactly),
+        cmocka_unit_test(floats_come_back_exactly),
         cmocka_unit_test(numbers_are_short),
         cmocka_unit_test(the_locale_does_not_matter),
         cmocka_unit_test(quotes_make_it_safe),

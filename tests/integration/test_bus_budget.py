@@ -8,8 +8,6 @@ import selectors
 import threading
 import time
 
-import pytest
-
 from conftest import FAST_KERNELS, SANITIZED
 from dbus_peer import CAMERA, RETURN, Keeper, Peer
 from large_images import CHAINS, forget_images, write_images

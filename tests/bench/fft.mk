@@ -5,6 +5,7 @@
 #   BENCH_ONLY=VkFFT             only subjects with that in their name, beside fftd's first
 #   BENCH_CACHE=DIR              keeps the tuner's results (build/bench/cache); the first run searches
 #                                for half a minute at each size
+#   FFTW=FILE                    a library with FFTW's interface in its place, such as MKL's libmkl_rt.so
 #   PEERS=DIR                    packages that are unpacked there (dpkg -x) and not installed
 #
 # The bench needs a C compiler and OpenCL, and measures the peers that the compiler finds. Debian's
@@ -92,7 +93,7 @@ bench-fft:
 
 _bench-fft: $(BUILD)/tests/bench/fft
 	@mkdir -p $(BENCH_DIR)
-	@FFTD_DEVICE=$(DEVICE) BENCH_CACHE=$(BENCH_CACHE) OMP_WAIT_POLICY=passive \
+	@FFTD_DEVICE=$(DEVICE) BENCH_CACHE=$(BENCH_CACHE) OMP_WAIT_POLICY=passive $(if $(FFTW),LD_PRELOAD=$(FFTW)) \
 	    $< --seconds $(BENCH_SECONDS) $(if $(BENCH_ONLY),--only "$(BENCH_ONLY)") \
 	    --json $(BENCH_DIR)/fft.jsonl $(BENCH_SIZES)
 

@@ -28,7 +28,7 @@ pkg-cflags = $(shell $(PKG_CONFIG) --cflags $(1) 2>/dev/null)
 pkg-libs = $(shell $(PKG_CONFIG) --libs $(1) 2>/dev/null)
 
 # The daemon's folders, those above others first. A folder inside one of them belongs to it.
-ROOMS   := bus camera designer observer config service capture ring engine estimators transform filters gpu core
+ROOMS   := bus camera designer observer config capture ring service engine estimators transform filters gpu core
 # The folders that programs of client/ share, those above others first.
 SHARED  := diagnosis vibration calibration recording common pictures
 LIBFFTD := $(wildcard client/libfftd/*.c)

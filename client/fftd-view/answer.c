@@ -132,71 +132,28 @@ enum MHD_Result answer_list(struct server *server, struct request *request)
                          request->target.route->type);
 }
 
-/* Asks the daemon, and is called again with its answer. */
-static enum MHD_Result ask_daemon(struct server *server, struct request *request,
-                                  enum changer_question question)
+/* Asks the daemon, and is called again with its answer. The body of a change has words. */
+enum MHD_Result answer_asked(struct server *server, struct request *request)
 {
     struct changer_call *call = &request->call;
-    if (!request->is_asked) {
-        request->is_asked = true;
-        call->question = question;
-        call->connection = request->waiter.connection;
-        changer_begin(server->changer[request->target.camera], call);
-        return MHD_YES;
-    }
-    struct image *answer = call->answer;
-    call->answer = NULL;
-    return respond_image(call->connection, answer, request->target.route->type);
-}
-
-/* Reads the words of the body first. */
-static enum MHD_Result ask_with_words(struct server *server, struct request *request,
-                                      enum changer_question question)
-{
+    const struct route *route = request->target.route;
     char why[256];
-    if (!request->is_asked &&
-        change_request_parse(&request->call.words, request->body != NULL ? request->body : "",
+    if (request->is_asked) {
+        struct image *answer = call->answer;
+        call->answer = NULL;
+        return respond_image(call->connection, answer, route->type);
+    }
+    if (route->has_words &&
+        change_request_parse(&call->words, request->body != NULL ? request->body : "",
                              request->body_bytes, why, sizeof why - 1) < 0) {
         strcat(why, "\n");
         return respond_error(request->waiter.connection, MHD_HTTP_BAD_REQUEST, why);
     }
-    return ask_daemon(server, request, question);
-}
-
-enum MHD_Result answer_kinds(struct server *server, struct request *request)
-{
-    return ask_daemon(server, request, CHANGER_KINDS);
-}
-
-enum MHD_Result answer_found(struct server *server, struct request *request)
-{
-    return ask_daemon(server, request, CHANGER_FOUND);
-}
-
-enum MHD_Result answer_responses(struct server *server, struct request *request)
-{
-    return ask_with_words(server, request, CHANGER_RESPONSES);
-}
-
-enum MHD_Result answer_view(struct server *server, struct request *request)
-{
-    return ask_with_words(server, request, CHANGER_VIEW);
-}
-
-enum MHD_Result answer_change(struct server *server, struct request *request)
-{
-    return ask_with_words(server, request, CHANGER_CHANGE);
-}
-
-enum MHD_Result answer_save(struct server *server, struct request *request)
-{
-    return ask_daemon(server, request, CHANGER_SAVE);
-}
-
-enum MHD_Result answer_controls(struct server *server, struct request *request)
-{
-    return request->target.route->is_change ? ask_with_words(server, request, CHANGER_SET)
-                                            : ask_daemon(server, request, CHANGER_CONTROLS);
+    request->is_asked = true;
+    call->question = route->question;
+    call->connection = request->waiter.connection;
+    changer_begin(server->changer[request->target.camera], call);
+    return MHD_YES;
 }
 
 enum MHD_Result answer_problems(struct server *server, struct request *request)

@@ -27,8 +27,10 @@ struct route {
     const char *path; /* segments, of which some stand for several (router.c) */
     const char *type; /* the answer's Content-Type; NULL: that of the file */
     enum MHD_Result (*answer)(struct server *server, struct request *request);
-    enum waiter_kind waits_for; /* what a request needs from its camera first */
+    enum waiter_kind waits_for;     /* what a request needs from its camera first */
+    enum changer_question question; /* answer_asked: what the daemon is asked */
     enum route_token token;
+    bool has_words; /* answer_asked: the body has those of the question */
     bool is_stream;
     bool is_clip;   /* it is a stream with an end */
     bool is_change; /* it is a POST request that access_check_change accepts */
@@ -110,19 +112,8 @@ enum MHD_Result answer_comparison(struct server *server, struct request *request
 enum MHD_Result answer_stream(struct server *server, struct request *request);
 /* The list of cameras with their states. */
 enum MHD_Result answer_list(struct server *server, struct request *request);
-/* The kinds of filters with their parameters. */
-enum MHD_Result answer_kinds(struct server *server, struct request *request);
-/* The serial of the view that the body names, in the only change. */
-enum MHD_Result answer_view(struct server *server, struct request *request);
-/* The responses of the chains that are the changes in the body. */
-enum MHD_Result answer_responses(struct server *server, struct request *request);
-/* The filter, with what its stages have found. */
-enum MHD_Result answer_found(struct server *server, struct request *request);
-/* The result of the change of the filter that the body describes. */
-enum MHD_Result answer_change(struct server *server, struct request *request);
-/* The file in which the running filter is saved for every start. */
-enum MHD_Result answer_save(struct server *server, struct request *request);
-enum MHD_Result answer_controls(struct server *server, struct request *request);
+/* What the daemon answers to the route's question. */
+enum MHD_Result answer_asked(struct server *server, struct request *request);
 /* The state of the search for problems, and after a POST that of a new one. */
 enum MHD_Result answer_problems(struct server *server, struct request *request);
 

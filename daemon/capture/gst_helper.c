@@ -1,11 +1,9 @@
 #include "capture/gst_helper.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <limits.h>
 #include <pthread.h>
 #include <signal.h>
-#include <spawn.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -16,6 +14,7 @@
 
 #include "core/clock.h"
 #include "core/text.h"
+#include "service/child.h"
 
 /* ---- starting ---- */
 
@@ -44,64 +43,10 @@ static int find_program(char path[PATH_MAX], struct error *why)
                      "the program fftd-gst is not installed: it is in the Debian package fftd-gst");
 }
 
-/* The helper gets its socket, an empty standard input, and the daemon's stderr. Its copy of the
- * socket is made first, since the socket itself may have any number. */
-static int set_descriptors(posix_spawn_file_actions_t *actions, int end)
-{
-    int r = posix_spawn_file_actions_adddup2(actions, end, GST_LINK_FD);
-    if (r == 0)
-        r = posix_spawn_file_actions_addopen(actions, STDIN_FILENO, "/dev/null", O_RDONLY, 0);
-    if (r == 0)
-        r = posix_spawn_file_actions_addopen(actions, STDOUT_FILENO, "/dev/null", O_WRONLY, 0);
-    if (r == 0)
-        r = posix_spawn_file_actions_addclosefrom_np(actions, GST_LINK_FD + 1);
-    return r;
-}
-
-/* The daemon blocks and ignores signals, which its children would inherit. */
-static int set_attributes(posix_spawnattr_t *attributes)
-{
-    sigset_t none, ignored;
-    sigemptyset(&none);
-    sigemptyset(&ignored);
-    sigaddset(&ignored, SIGPIPE);
-    int r = posix_spawnattr_setsigmask(attributes, &none);
-    if (r == 0)
-        r = posix_spawnattr_setsigdefault(attributes, &ignored);
-    if (r == 0)
-        r = posix_spawnattr_setpgroup(attributes, 0);
-    if (r == 0)
-        r = posix_spawnattr_setflags(attributes, POSIX_SPAWN_SETSIGMASK | POSIX_SPAWN_SETSIGDEF |
-                                                     POSIX_SPAWN_SETPGROUP);
-    return r;
-}
-
-/* Returns 0 or an errno, as posix_spawn. */
-static int spawn(pid_t *ret, const char *path, int end)
-{
-    char name[] = "fftd-gst";
-    char *arguments[] = {name, NULL};
-    posix_spawn_file_actions_t actions;
-    posix_spawnattr_t attributes;
-    int r = posix_spawn_file_actions_init(&actions);
-    if (r != 0)
-        return r;
-    r = posix_spawnattr_init(&attributes);
-    if (r == 0) {
-        r = set_descriptors(&actions, end);
-        if (r == 0)
-            r = set_attributes(&attributes);
-        if (r == 0)
-            r = posix_spawn(ret, path, &actions, &attributes, arguments, environ);
-        posix_spawnattr_destroy(&attributes);
-    }
-    posix_spawn_file_actions_destroy(&actions);
-    return r;
-}
-
 int gst_helper_start(struct gst_helper *ret, struct error *why)
 {
-    char path[PATH_MAX];
+    char path[PATH_MAX], name[] = "fftd-gst";
+    char *arguments[] = {name, NULL};
     int ends[2];
     int r = find_program(path, why);
     if (r < 0)
@@ -109,7 +54,13 @@ int gst_helper_start(struct gst_helper *ret, struct error *why)
     if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, ends) < 0)
         return error_set(why, errno, "socketpair: %s", strerror(errno));
     pid_t pid;
-    r = spawn(&pid, path, ends[1]);
+    const struct child_options options = {.path = path,
+                                          .arguments = arguments,
+                                          .passed = ends[1],
+                                          .as = GST_LINK_FD,
+                                          .keeps_error = true,
+                                          .has_group = true};
+    r = child_start(&pid, &options);
     close(ends[1]);
     if (r != 0) {
         close(ends[0]);

@@ -1,9 +1,7 @@
 #include "designer/ahead.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <signal.h>
-#include <spawn.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -14,6 +12,7 @@
 #include "core/clock.h"
 #include "core/format.h"
 #include "core/text.h"
+#include "service/child.h"
 #include "service/log.h"
 
 /* A user who tries filters makes the next change sooner than that, and most daemons of tests have
@@ -98,53 +97,6 @@ void ahead_finish(struct ahead *ahead)
 
 /* ---- starting ---- */
 
-/* The daemon blocks and ignores signals, which its children would inherit. */
-static int set_attributes(posix_spawnattr_t *attributes)
-{
-    sigset_t unblocked, ignored;
-    sigemptyset(&unblocked);
-    sigemptyset(&ignored);
-    sigaddset(&ignored, SIGPIPE);
-    int r = posix_spawnattr_setsigmask(attributes, &unblocked);
-    if (r == 0)
-        r = posix_spawnattr_setsigdefault(attributes, &ignored);
-    if (r == 0)
-        r = posix_spawnattr_setflags(attributes, POSIX_SPAWN_SETSIGMASK | POSIX_SPAWN_SETSIGDEF);
-    return r;
-}
-
-/* Discards what compilers print. */
-static int set_descriptors(posix_spawn_file_actions_t *actions)
-{
-    int r = posix_spawn_file_actions_addopen(actions, STDIN_FILENO, "/dev/null", O_RDWR, 0);
-    for (int fd = STDOUT_FILENO; fd <= STDERR_FILENO && r == 0; fd++)
-        r = posix_spawn_file_actions_adddup2(actions, STDIN_FILENO, fd);
-    if (r == 0)
-        r = posix_spawn_file_actions_addclosefrom_np(actions, STDERR_FILENO + 1);
-    return r;
-}
-
-/* Returns 0 or an errno, as posix_spawn. */
-static int spawn(pid_t *ret, char *const *arguments)
-{
-    posix_spawn_file_actions_t actions;
-    posix_spawnattr_t attributes;
-    int r = posix_spawn_file_actions_init(&actions);
-    if (r != 0)
-        return r;
-    r = posix_spawnattr_init(&attributes);
-    if (r == 0) {
-        r = set_descriptors(&actions);
-        if (r == 0)
-            r = set_attributes(&attributes);
-        if (r == 0)
-            r = posix_spawn(ret, "/proc/self/exe", &actions, &attributes, arguments, environ);
-        posix_spawnattr_destroy(&attributes);
-    }
-    posix_spawn_file_actions_destroy(&actions);
-    return r;
-}
-
 /* Appends the sizes of outputs, for engines that share loads. */
 static void put_sizes(char *text, size_t size, const struct engine_loads *loads)
 {
@@ -167,7 +119,9 @@ static void start(struct ahead *ahead, const struct engine_loads *loads)
     text_append(what, sizeof what, "@%d", (int)getpid());
     snprintf(view, sizeof view, "--set=engine.view=%s", view_names[ahead->view]);
     memcpy(arguments + 3, ahead->option, ahead->option_count * sizeof *arguments);
-    const int r = spawn(&ahead->pid, arguments);
+    /* What compilers print is discarded. */
+    const struct child_options options = {.path = "/proc/self/exe", .arguments = arguments};
+    const int r = child_start(&ahead->pid, &options);
     if (r == 0)
         return;
     ahead->pid = 0;

@@ -436,6 +436,32 @@ static void waves_before_textures_are_found(void **state)
     assert_true(found * 10 >= trials * 8);
 }
 
+/* Two weak waves beside a strong one that another disturbs: what is refused because it cannot be
+ * told from its neighbours is tried again when one of them is followed. */
+static void disturbed_waves_are_found(void **state)
+{
+    (void)state;
+    struct trial t = {.width = 320,
+                      .height = 240,
+                      .components = 4,
+                      .component = {{0.1949, 0.4237, 19, 1, 0.1, 0, 0, false},
+                                    {0.0251, -0.1546, 34, 2, 0, 0, 0, false},
+                                    {-0.0085, 0.1348, 19, 3, -0.2, 0, 0, false},
+                                    {0.0531, -0.0792, 12, 4, 0, 0, 0, false}},
+                      .ahead = 1,
+                      .sigma = 2,
+                      .contrast = 1,
+                      .corners = 1};
+    for (unsigned i = 0; i < trials_count(4, 2); i++) {
+        t.seed = first_seed() + i;
+        const struct result r = run_trial(&t, 15);
+        printf("# figures: of 4 waves close together %u are found, PSNR %.1f -> %.1f dB\n", r.found,
+               r.before, r.after);
+        assert_int_equal(r.found, 4);
+        assert_int_equal(r.reports, 4);
+    }
+}
+
 /* A clear wave is known after two observed frames, and gone with the first that does not have it.
  */
 static void waves_begin_and_end(void **state)
@@ -695,6 +721,7 @@ int main(void)
         cmocka_unit_test(difficult_waves_are_found),
         cmocka_unit_test(drifting_frequencies_are_followed),
         cmocka_unit_test(waves_before_textures_are_found),
+        cmocka_unit_test(disturbed_waves_are_found),
         cmocka_unit_test(waves_begin_and_end),
         cmocka_unit_test(waves_of_large_frames_are_measured),
         cmocka_unit_test(what_is_cut_off_leaves_little),

@@ -269,6 +269,14 @@ static void refuse_textures(struct periodic *p)
             refuse(p, i, TEXTURE_AGE);
 }
 
+/* What a close wave disturbed may be even now that this one is followed. */
+static void forgive(struct periodic *p)
+{
+    for (unsigned i = 0; i < MAX_REFUSED; i++)
+        if (!p->refused[i].is_even)
+            p->refused[i].left = 0;
+}
+
 static void decide(struct periodic *p)
 {
     if (!p->is_frozen)
@@ -285,6 +293,7 @@ static void decide(struct periodic *p)
             refuse(p, i, REFUSED_AGE);
         } else if (is_ready(p, t)) {
             t->is_confirmed = true;
+            forgive(p);
         }
     }
     for (unsigned i = 0; i < MAX_REFUSED; i++)

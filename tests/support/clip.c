@@ -26,6 +26,12 @@ double clip_normal(uint64_t *state)
     return sqrt(-2 * log(u)) * cos(2 * M_PI * clip_uniform(state, 0, 1));
 }
 
+double clip_corners(uint64_t *state)
+{
+    const bool has_some = clip_uniform(state, 0, 1) < 0.5;
+    return has_some ? clip_uniform(state, 0.55, 1) : 1;
+}
+
 /* Adds noise with a period of about `cell` pixels, smooth between its points. */
 static void add_octave(struct clip *clip, uint64_t *state, double cell, double amplitude)
 {
@@ -63,10 +69,11 @@ static void add_shapes(struct clip *clip, uint64_t *state, unsigned count)
         const double angle = clip_uniform(state, 0, M_PI);
         const double level = clip_uniform(state, -40, 40);
         const bool is_round = clip_uniform(state, 0, 1) < 0.5;
+        const double cosine = cos(angle), sine = sin(angle);
         for (unsigned y = 0; y < clip->canvas_height; y++)
             for (unsigned x = 0; x < clip->canvas_width; x++) {
-                const double u = ((x - x0) * cos(angle) + (y - y0) * sin(angle)) / a;
-                const double v = ((y - y0) * cos(angle) - (x - x0) * sin(angle)) / b;
+                const double u = ((x - x0) * cosine + (y - y0) * sine) / a;
+                const double v = ((y - y0) * cosine - (x - x0) * sine) / b;
                 if (is_round ? u * u + v * v < 1 : fabs(u) < 1 && fabs(v) < 1)
                     clip->canvas[(size_t)y * clip->canvas_width + x] += (float)level;
             }
@@ -81,14 +88,14 @@ static double stripe(double phase, double share)
 /* The texture's level in pixels, averaged over each pixel's area. */
 struct texture {
     enum clip_scene scene;
-    double period, other, angle, share, contrast, jitter;
+    double period, other, cosine, sine, share, contrast, jitter;
     uint64_t seed;
 };
 
 static double texture_at(const struct texture *t, double x, double y)
 {
-    const double u = x * cos(t->angle) + y * sin(t->angle);
-    const double v = y * cos(t->angle) - x * sin(t->angle);
+    const double u = x * t->cosine + y * t->sine;
+    const double v = y * t->cosine - x * t->sine;
     switch (t->scene) {
     case CLIP_BLINDS:
         return t->contrast * stripe(v / t->period, t->share);
@@ -126,7 +133,9 @@ static void add_texture(struct clip *clip, uint64_t *state, enum clip_scene scen
     t.period = clip_uniform(state, 3.5, 20);
     t.other = scene == CLIP_BRICKS ? t.period * clip_uniform(state, 2, 3.5)
                                    : clip_uniform(state, 3.5, 20);
-    t.angle = clip_uniform(state, 0, 1) < 0.5 ? 0 : clip_uniform(state, -0.6, 0.6);
+    const double angle = clip_uniform(state, 0, 1) < 0.5 ? 0 : clip_uniform(state, -0.6, 0.6);
+    t.cosine = cos(angle);
+    t.sine = sin(angle);
     t.share = clip_uniform(state, 0.2, 0.8);
     t.contrast = clip_uniform(state, 8, 45);
     t.jitter = clip_uniform(state, 0, 4);
@@ -154,7 +163,9 @@ void clip_make(struct clip *ret, enum clip_scene scene, unsigned width, unsigned
                bool is_panning, double sigma, uint64_t seed)
 {
     uint64_t state = seed;
-    struct clip clip = {.width = width, .height = height, .sigma = sigma, .seed = seed};
+    struct clip clip = {.width = width, .height = height, .sigma = sigma};
+    clip.seed = seed;
+    clip.corners = 1;
     clip.canvas_width = width + 2 * MARGIN;
     clip.canvas_height = height + 2 * MARGIN;
     clip.canvas = calloc((size_t)clip.canvas_width * clip.canvas_height, sizeof *clip.canvas);
@@ -178,7 +189,8 @@ void clip_make(struct clip *ret, enum clip_scene scene, unsigned width, unsigned
     } else {
         add_shapes(&clip, &state, 3);
     }
-    add_texture(&clip, &state, scene);
+    if (scene != CLIP_NATURAL && scene != CLIP_SMOOTH)
+        add_texture(&clip, &state, scene);
     *ret = clip;
 }
 
@@ -186,6 +198,14 @@ void clip_clear(struct clip *clip)
 {
     free(clip->canvas);
     memset(clip, 0, sizeof *clip);
+}
+
+/* The light falls with the square of the distance from the centre, which moves with the frame. */
+static float shading(const struct clip *clip, unsigned x, unsigned y)
+{
+    const double u = 2.0 * x / (clip->width - 1) - 1;
+    const double v = 2.0 * y / (clip->height - 1) - 1;
+    return (float)(1 - (1 - clip->corners) * (u * u + v * v) / 2);
 }
 
 void clip_frame(const struct clip *clip, unsigned index, float *ret)
@@ -209,7 +229,7 @@ void clip_frame(const struct clip *clip, unsigned index, float *ret)
                                  2;
             const float level =
                 (1 - b) * ((1 - a) * p[x] + a * p[x + 1]) + b * ((1 - a) * q[x] + a * q[x + 1]);
-            const float sum = level + (float)(noise * sqrt(3) * clip->sigma);
+            const float sum = shading(clip, x, y) * level + (float)(noise * sqrt(3) * clip->sigma);
             ret[(size_t)y * clip->width + x] = sum < 0 ? 0 : sum > 255 ? 255 : sum;
         }
     }

@@ -25,12 +25,16 @@ struct clip {
     float *canvas;       /* the scene, larger than a frame */
     double pan_x, pan_y; /* pixels per frame */
     double sigma;        /* of the sensor noise */
+    double corners;      /* what the lens leaves of the light there, 0 .. 1; clip_make() sets 1 */
     uint64_t seed;
 };
 
 /* Random numbers, the same on all machines. */
 double clip_uniform(uint64_t *state, double from, double to);
 double clip_normal(uint64_t *state);
+
+/* Dark corners as lenses have them: of 55 to 100 % in half of the clips, and 1 in the others. */
+double clip_corners(uint64_t *state);
 
 void clip_make(struct clip *ret, enum clip_scene scene, unsigned width, unsigned height,
                bool is_panning, double sigma, uint64_t seed);

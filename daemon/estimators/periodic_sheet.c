@@ -20,8 +20,8 @@
 #define UNKNOWNS     (2 * SHEET_MAX_WAVES)
 #define MOST_CELLS   (16384 / SHEET_LANES)
 #define LEAST_PART   0.02 /* of the squares of a wave, in its sine or cosine part */
-#define LEAST_SEEN   0.1 /* of the window, in cells that are not cut off */
-#define LEAST_MOVED  0.1 /* grey levels: of weaker waves the frequency is not moved */
+#define LEAST_SEEN   0.1  /* of the window, in cells that are not cut off */
+#define LEAST_MOVED  0.1  /* grey levels: of weaker waves the frequency is not moved */
 
 int sheet_init(struct sheet *ret, unsigned width, unsigned height, unsigned least_rows,
                struct error *why)

@@ -722,7 +722,7 @@ def test_frames_until_interrupted(daemon, tmp_path):
     assert (size - size % (160 * 120 * 3 // 2 + 6)) // (160 * 120 * 3 // 2 + 6) == written
 
 
-# The program waits for a reader of the pipe, with frames that are smaller and larger than its buffer.
+# A write that waits for a reader of the pipe ends with the signal, in both forms of the stream.
 @pytest.mark.parametrize("options", [[], ["--raw"]])
 def test_frames_end_while_the_pipe_is_full(daemon, options):
     with subprocess.Popen([CTL, "--runtime-dir", daemon.runtime_dir, "frames", *options],

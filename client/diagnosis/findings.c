@@ -12,6 +12,7 @@
 #define LEAST_SCREEN    1.0   /* grey levels, RMS */
 #define UPRIGHT         0.02  /* cycles/pixel from an axis */
 #define LEAST_DEPTH     0.035 /* the least depth of flicker that is reported */
+#define OFF_MAINS       0.006 /* of its frequency, by the camera's clock and its nominal rate */
 #define LEAST_STRIPES   0.6   /* grey levels, RMS */
 #define STANDS_STILL    0.3   /* stripes_stillness of a scene that hardly moves */
 #define STILL_STRIPES   0.8   /* the same as LEAST_STRIPES for such a scene */
@@ -20,9 +21,10 @@
 #define STILL_EXCESS    3.    /* times the mean range of samples around a pixel */
 #define LEAST_NOISE     3.0   /* grey levels */
 #define UNSURE_NOISE    8.5   /* the same where texture may be taken for noise */
-#define LEAST_CORNER    0.63  /* brighter corners are no shading */
+#define LEAST_CORNER    0.66  /* brighter corners are no shading */
 #define MEASURED_CORNER 0.75  /* the same where the picture moves */
-#define AGREEMENT       0.4   /* how far the half with the least shading agrees with the whole */
+#define AGREEMENT       0.2   /* how far the half with the least shading agrees with the whole */
+#define BALANCE         0.6   /* the same for two opposite halves together */
 #define WHITE_AGREEMENT 0.7   /* the same beside white areas, which have no slopes */
 #define LEAST_CLIPPED   0.12  /* share of the samples that are black or white */
 #define DARK            40.   /* mean level */
@@ -155,22 +157,32 @@ static bool judge_flicker(const struct diagnosis *diagnosis, struct diagnosis_fi
     if (bands < 1 && shading_solve(diagnosis->shading, &gain) && gain.is_measured &&
         gain.corner < MEASURED_CORNER)
         return false;
-    const bool is_mains = fabs(hz - 100) < 2 || fabs(hz - 120) < 2.4;
+    const bool is_mains = fabs(hz / 100 - 1) < OFF_MAINS || fabs(hz / 120 - 1) < OFF_MAINS;
     ret->annoyance = flicker->depth * mean_level(diagnosis) / sqrt(2);
-    WRITE(ret->text,
-          "flickering light: bands at %.1f Hz, as of %s, %.1f %% deep; a row takes %.1f us", hz,
-          is_mains ? "the mains" : "a dimmed lamp (PWM)", 100 * flicker->depth,
-          flicker->line_time_ns / 1e3);
-    /* Other frequencies are known but for multiples of the frame rate. */
+    const bool is_known = is_mains || flicker->repeats_hz == 0;
+    const double period_rows = 1e9 / (hz * flicker->line_time_ns);
+    if (is_known)
+        WRITE(ret->text,
+              "flickering light: bands at %.1f Hz, as of %s, %.1f %% deep; a row takes %.1f us", hz,
+              is_mains ? "the mains" : "a dimmed lamp (PWM)", 100 * flicker->depth,
+              flicker->line_time_ns / 1e3);
+    else
+        WRITE(ret->text,
+              "flickering light: bands of %.0f rows, as of a dimmed lamp (PWM), %.1f %% deep, at "
+              "%.1f Hz, or multiples of %.1f Hz more",
+              period_rows, 100 * flicker->depth, hz, flicker->repeats_hz);
     WRITE(ret->stage, "deflicker");
     if (is_mains)
         WRITE(ret->advice,
               "better, if the camera can: an exposure of a multiple of %.2f ms, or its "
               "control power_line_frequency",
-              1000 / (fabs(hz - 100) < 2 ? 100. : 120.));
+              1000 / (hz < 110 ? 100. : 120.));
     add_figure(ret, "frequency_hz", hz);
+    add_figure(ret, "repeats_hz", is_known ? 0 : flicker->repeats_hz);
+    add_figure(ret, "period_rows", period_rows);
     add_figure(ret, "depth", flicker->depth);
-    add_figure(ret, "line_time_us", flicker->line_time_ns / 1e3);
+    if (is_known)
+        add_figure(ret, "line_time_us", flicker->line_time_ns / 1e3);
     return true;
 }
 
@@ -366,7 +378,8 @@ static bool judge_shading(const struct diagnosis *diagnosis, struct diagnosis_fi
     const bool is_white = clipped_share(diagnosis) >= LEAST_CLIPPED;
     if (gain.is_measured ? gain.corner > MEASURED_CORNER
                          : gain.corner > LEAST_CORNER || mean_level(diagnosis) < DARK ||
-                               gain.agreement < (is_white ? WHITE_AGREEMENT : AGREEMENT))
+                               gain.agreement < (is_white ? WHITE_AGREEMENT : AGREEMENT) ||
+                               gain.balance < BALANCE)
         return false;
     WRITE(ret->text, "dark corners: they have %.0f %% of the light of the middle",
           100 * gain.corner);

@@ -10,10 +10,12 @@ const struct command command_table[] = {
      "units starts it.\n",
      0, 0, 0, command_list},
     {"status", "", "show the camera, engine, filter and frame rate",
+     "      --timeout SECONDS  wait no longer for an answer (default: 25); then the\n"
+     "                         command ends with 75\n\n"
      "Examples:\n"
      "  fftd-ctl --name front status\n"
      "  fftd-ctl status --json | jq .State\n",
-     0, 0, 0, command_status},
+     TAKES_TIMEOUT, 0, 0, command_status},
     {"output", "list", "show the pictures that the camera offers",
      "A camera has the output main, and those that its configuration names in\n"
      "`outputs`. Every command shows or changes one of them if its name follows that\n"

@@ -14,13 +14,15 @@ enum {
     TAKES_PROMETHEUS = 32,
     TAKES_IF_SERIAL = 64,
     TAKES_FADE = 128,
-    TAKES_WAIT = 256,
+    TAKES_NO_WAIT = 256,
     TAKES_SAVE = 512,
     TAKES_APPLY = 1024,
     TAKES_REPORT = 2048,
     TAKES_CSV = 4096,
     TAKES_MOTION = 8192,   /* what only `motion` takes */
     TAKES_CONVERT = 16384, /* what only `convert` takes */
+    TAKES_TIMEOUT = 32768,
+    TAKES_WAIT = TAKES_NO_WAIT | TAKES_TIMEOUT,
 };
 
 struct command {

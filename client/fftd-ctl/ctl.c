@@ -105,6 +105,8 @@ int ctl_no_daemon(const struct ctl *ctl, const char *dir, int negative_errno)
                         "permission denied for the daemon in %s: only the owner and the groups "
                         "that `ls -l %s` shows may use its sockets",
                         dir, dir);
+    if (negative_errno == -ETIMEDOUT)
+        return ctl_fail(ctl, EX_TEMPFAIL, "the daemon in %s does not answer: try again later", dir);
     if (negative_errno != -ENOENT && negative_errno != -ECONNREFUSED)
         return ctl_fail(ctl, exit_code_of_errno(negative_errno),
                         "cannot connect to the daemon in %s: %s", dir, strerror(-negative_errno));

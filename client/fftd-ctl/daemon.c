@@ -42,15 +42,20 @@ static int fail_closed(const struct ctl *ctl)
                     LIMIT_PEERS_OF_USER, LIMIT_PEERS);
 }
 
-int daemon_open(const struct ctl *ctl, sd_bus **ret)
+static int open_within(const struct ctl *ctl, sd_bus **ret, uint64_t patience_us)
 {
     char dir[PATH_MAX];
     int code = ctl_runtime_dir(ctl, dir);
     if (code != 0)
         return code;
 
-    int r = daemon_connect(ret, dir, 0);
+    int r = daemon_connect(ret, dir, patience_us);
     return r >= 0 ? 0 : is_closed(r) ? fail_closed(ctl) : ctl_no_daemon(ctl, dir, r);
+}
+
+int daemon_open(const struct ctl *ctl, sd_bus **ret)
+{
+    return open_within(ctl, ret, 0);
 }
 
 int daemon_try_open(const struct ctl *ctl, sd_bus **ret)
@@ -231,7 +236,7 @@ int daemon_read_captured(const struct ctl *ctl, sd_bus *bus, char captured[16])
 int daemon_ask(const struct ctl *ctl, sd_bus_message **ret, const char *method)
 {
     sd_bus *bus = NULL;
-    int code = daemon_open(ctl, &bus);
+    int code = open_within(ctl, &bus, (uint64_t)(ctl->timeout_s * 1e6));
     if (code == 0)
         code = method != NULL ? daemon_call(ctl, bus, ret, method, NULL)
                               : daemon_get_all(ctl, bus, ret);

@@ -43,7 +43,8 @@ int daemon_try_get_all(const struct ctl *ctl, sd_bus *bus, sd_bus_message **ret)
 /* Reads the name of the format of captured frames; "" if the daemon does not say. */
 int daemon_read_captured(const struct ctl *ctl, sd_bus *bus, char captured[16]);
 
-/* Connects for a single call without arguments; method NULL: gets all properties. */
+/* Connects for a single call without arguments; method NULL: gets all properties. Waits for
+ * --timeout, where a command takes it. */
 int daemon_ask(const struct ctl *ctl, sd_bus_message **ret, const char *method);
 
 /* Takes the next frame, as shot_read says. */

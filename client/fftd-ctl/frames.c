@@ -3,6 +3,7 @@
 #include <errno.h>
 #include <inttypes.h>
 #include <stdio.h>
+#include <stdio_ext.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -25,6 +26,7 @@ struct output {
     uint8_t *copy, *row;
     struct pixels pixels; /* describes `copy` */
     uint64_t written, missed;
+    int error; /* -errno of the write that failed */
 };
 
 /* Allocates the copy and writes the stream header, for frames of this format. */
@@ -82,14 +84,16 @@ static int write_frame(const struct ctl *ctl, struct output *output, const struc
         y4m_write_raw(output->to.file, &output->pixels);
     else
         y4m_write_frame(output->to.file, &output->pixels, output->row);
-    fflush(output->to.file); /* so that the reader gets each frame at once */
-    output->written++;
+    if (ferror(output->to.file) || fflush(output->to.file) != 0) /* the reader gets it at once */
+        output->error = -errno;
+    else
+        output->written++;
     return 0;
 }
 
 static bool is_done(const struct ctl *ctl, const struct output *output)
 {
-    return ctl_interrupted || ferror(output->to.file) ||
+    return ctl_interrupted || output->error < 0 ||
            (ctl->count > 0 && output->written >= ctl->count);
 }
 
@@ -138,10 +142,16 @@ static void report(const struct ctl *ctl, const struct output *output)
 
 static int finish(const struct ctl *ctl, struct output *output, int code)
 {
-    const int error = ferror(output->to.file) ? -errno : 0;
+    /* The signal that ends the stream has also ended the wait for a pipe that is full. What has not
+     * gone into it would be waited for again. */
+    if (output->error == -EINTR && ctl_interrupted) {
+        __fpurge(output->to.file);
+        clearerr(output->to.file);
+        output->error = 0;
+    }
     int r = output_close(&output->to);
-    if (error != 0)
-        r = error;
+    if (output->error < 0)
+        r = output->error;
     if (code == 0 && r < 0 && r != -EPIPE)
         code = ctl_fail(ctl, EX_IOERR, "%s: %s", ctl->output != NULL ? ctl->output : "stdout",
                         strerror(-r));

@@ -1,9 +1,11 @@
 #include "changer.h"
 
 #include <errno.h>
+#include <limits.h>
 #include <math.h>
 #include <pthread.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "core/clock.h"
 #include "daemon_bus.h"
@@ -59,10 +61,19 @@ static int write_preset(struct changer *changer, struct json *json, const char *
     return r == -ETIMEDOUT ? r : 0;
 }
 
+/* Writes what commands need to find a daemon without a name. The path is for changers alone. */
+static void write_directory(const struct daemon_bus *bus, struct json *json)
+{
+    char path[PATH_MAX];
+    if (strchr(bus->place, '/') != NULL && realpath(bus->place, path) != NULL)
+        json_text(json, "runtime_dir", path);
+}
+
 static int write_kinds(struct changer *changer, struct json *json, sd_bus_error *error)
 {
     sd_bus_message *reply = NULL;
     const char *name;
+    write_directory(&changer->bus, json);
     int r = write_reply(changer, json, "kinds", "ListFilters", error);
     if (r >= 0)
         r = sd_bus_call_method(changer->bus.bus, NULL, bus_path(changer->bus.bus), BUS_INTERFACE,

@@ -38,7 +38,7 @@ void y4m_write_frame(FILE *file, const struct pixels *pixels, uint8_t *row)
     for (unsigned c = 0; c < pixels_components(pixels); c++) {
         const struct fftd_pixel_component *component = &pixels->layout->component[c];
         uint32_t width = pixels_width(pixels, c), height = pixels_height(pixels, c);
-        for (uint32_t y = 0; y < height; y++) {
+        for (uint32_t y = 0; y < height && !ferror(file); y++) {
             const uint8_t *samples = row;
             if (component->step == sample_bytes) /* adjacent in memory */
                 samples = pixels->plane[component->plane] +
@@ -53,7 +53,7 @@ void y4m_write_frame(FILE *file, const struct pixels *pixels, uint8_t *row)
 void y4m_write_raw(FILE *file, const struct pixels *pixels)
 {
     for (unsigned p = 0; p < pixels->format->plane_count; p++)
-        for (uint32_t y = 0; y < pixels->format->plane[p].rows; y++)
+        for (uint32_t y = 0; y < pixels->format->plane[p].rows && !ferror(file); y++)
             fwrite(pixels->plane[p] + (size_t)y * pixels->stride[p], 1,
                    pixels->format->plane[p].row_bytes, file);
 }

@@ -1,5 +1,5 @@
 /* Writes frames as YUV4MPEG2, the uncompressed video that most tools read from a pipe, or without
- * headers. The caller checks ferror(file) and errno. */
+ * headers. Nothing is written after the first error; the caller checks ferror(file) and errno. */
 #ifndef FFTD_PICTURES_Y4M_H
 #define FFTD_PICTURES_Y4M_H
 

@@ -37,6 +37,8 @@
 #define STEP_HZ      0.1
 #define WIDE_HZ      0.25
 #define MAX_HZ       1000.0
+#define TOO_LONG     0.1 /* of a frame: how inexact a row period of mains may be */
+#define ALIKE        0.9 /* of the agreement of a frequency, at one that cannot be told from it */
 #define DEPTH_STEPS  64u /* of a cycle */
 
 struct flicker {
@@ -149,6 +151,25 @@ static double best_near(const struct flicker *f, double from, double to, double 
     return found;
 }
 
+/* Frames that are whole numbers of intervals apart tell a frequency only up to multiples of their
+ * rate. */
+static double find_repeats(const struct flicker *f)
+{
+    const struct rows *rows = f->rows;
+    double least_ns = INFINITY, intervals = 0;
+    for (unsigned i = 1; i < rows->count; i++)
+        least_ns =
+            fmin(least_ns, (double)(rows->frame[i].captured_ns - rows->frame[i - 1].captured_ns));
+    for (unsigned i = 1; i < rows->count; i++)
+        intervals +=
+            round((double)(rows->frame[i].captured_ns - rows->frame[i - 1].captured_ns) / least_ns);
+    const double passed_ns =
+        (double)(rows->frame[rows->count - 1].captured_ns - rows->frame[0].captured_ns);
+    const double rate_hz = NS_PER_S * intervals / passed_ns;
+    return agreement(f, f->frequency_hz + rate_hz) > ALIKE * agreement(f, f->frequency_hz) ? rate_hz
+                                                                                           : 0;
+}
+
 /* The frequency of the light from the phases of the fundamental; false if it is not the one that is
  * wanted. Frames at regular times leave many frequencies, of which mains are the most probable. */
 static bool find_frequency(struct flicker *f)
@@ -167,9 +188,15 @@ static bool find_frequency(struct flicker *f)
         f->frequency_hz = best_near(f, hz * (1 - DEVIATION), hz * (1 + DEVIATION), STEP_HZ, &sure);
         return sure >= SURE_HZ;
     }
+    /* The rows of a frame are exposed before the next frame begins. */
+    const double passed_s =
+        (double)(rows->frame[rows->count - 1].captured_ns - rows->frame[0].captured_ns) / NS_PER_S;
+    const double least = f->fit.rows_cycles * rows->height * (rows->count - 1) / passed_s;
     double best = 0;
     for (unsigned i = 0; i < 2; i++) {
         const double nominal = i == 0 ? 100 : 120;
+        if (nominal < least * (1 - TOO_LONG))
+            continue;
         hz = best_near(f, nominal * (1 - DEVIATION), nominal * (1 + DEVIATION), STEP_HZ, &sure);
         if (sure > best) {
             best = sure;
@@ -178,13 +205,13 @@ static bool find_frequency(struct flicker *f)
     }
     if (best >= SURE_HZ)
         return true;
-    /* The rows of a frame are exposed before the next frame begins. */
-    const double passed_s =
-        (double)(rows->frame[rows->count - 1].captured_ns - rows->frame[0].captured_ns) / NS_PER_S;
-    const double least = f->fit.rows_cycles * rows->height * (rows->count - 1) / passed_s;
     hz = best_near(f, least, fmax(MAX_HZ, least), WIDE_HZ, &sure);
-    if (sure > best)
-        f->frequency_hz = hz;
+    if (sure <= best)
+        return true;
+    f->frequency_hz = hz;
+    const double repeats_hz = find_repeats(f);
+    if (repeats_hz > 0)
+        f->frequency_hz -= repeats_hz * floor((hz - least) / repeats_hz);
     return true;
 }
 
@@ -297,6 +324,7 @@ bool flicker_report(const struct flicker *f, struct flicker_report *ret)
     }
     *ret = (struct flicker_report){
         .frequency_hz = f->frequency_hz,
+        .repeats_hz = find_repeats(f),
         .depth = tanh(0.5 * (most - least)),
         .line_time_ns = NS_PER_S * model.rows_cycles / f->frequency_hz,
     };

@@ -27,7 +27,8 @@
 struct flicker;
 
 struct flicker_report {
-    double frequency_hz; /* by the frames' times; one of several that they allow, if regular */
+    double frequency_hz; /* by the frames' times; the lowest but mains that they allow */
+    double repeats_hz;   /* that, and multiples of this away, are others; 0: there are none */
     double depth;        /* (brightest - darkest) / (brightest + darkest), of samples */
     double line_time_ns;
 };

@@ -19,8 +19,9 @@
 #define TOGETHER     8u /* rows that are summed up at once */
 #define UNKNOWNS     (2 * SHEET_MAX_WAVES)
 #define MOST_CELLS   (16384 / SHEET_LANES)
-#define LEAST_SEEN   0.1 /* of the window, in cells that are not cut off */
-#define LEAST_MOVED  0.1 /* grey levels: of weaker waves the frequency is not moved */
+#define LEAST_PART   0.02 /* of the squares of a wave, in its sine or cosine part */
+#define LEAST_SEEN   0.1  /* of the window, in cells that are not cut off */
+#define LEAST_MOVED  0.1  /* grey levels: of weaker waves the frequency is not moved */
 
 int sheet_init(struct sheet *ret, unsigned width, unsigned height, unsigned least_rows,
                struct error *why)
@@ -107,12 +108,15 @@ static double window_transform(unsigned length, double f, double *ret_moment)
 }
 
 /* Solves a symmetric positive system. An unknown that the equations leave open becomes 0, such as
- * the sine part of a wave of exactly half a cycle per pixel. */
+ * the sine part of a wave of half a cycle per pixel, exactly or nearly: the little of it that is in
+ * the frame would make an amplitude out of noise. */
 static void solve(double a[UNKNOWNS][UNKNOWNS], double *b, unsigned n)
 {
-    double least[UNKNOWNS] = {0};
+    double least[UNKNOWNS] = {0}, most = 0;
     for (unsigned i = 0; i < n; i++)
-        least[i] = fabs(a[i][i]) * 1e-6 + 1e-12;
+        most = fmax(most, a[i][i]);
+    for (unsigned i = 0; i < n; i++)
+        least[i] = a[i][i] > LEAST_PART * most ? a[i][i] * 1e-6 + 1e-12 : INFINITY;
     for (unsigned i = 0; i < n; i++) {
         const double pivot = a[i][i];
         for (unsigned j = i + 1; j < n && pivot > least[i]; j++) {

@@ -70,8 +70,8 @@ def best_by_hand(truth, judge):
     best = (0, "")
     tried = set()
     for at, each in enumerate(ways):
-        for stage in each:
-            chain = " | ".join(stages[:at] + [stage] + stages[at + 1:])
+        for stage in [*each, ""]:  # without it, too
+            chain = " | ".join(filter(None, stages[:at] + [stage] + stages[at + 1:]))
             result = (judge(chain), chain) if chain not in tried else best
             tried.add(chain)
             if result > best:

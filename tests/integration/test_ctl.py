@@ -91,7 +91,7 @@ def complete(*words):
 
 
 @pytest.mark.parametrize("command, options", [
-    ("status", set()), ("view", {"no-wait", "timeout"}),
+    ("status", {"timeout"}), ("view", {"no-wait", "timeout"}),
     ("stats", {"watch", "count", "csv", "openmetrics", "prometheus", "output"}),
     ("filter", {"raw", "if-serial", "fade", "no-wait", "timeout", "all", "config"}),
     ("set", {"if-serial", "fade", "no-wait", "timeout"}), ("frames", {"count", "output", "raw"}),
@@ -299,6 +299,15 @@ def test_list_says_that_a_daemon_is_silent_only_in_its_table(tmp_path, options):
 
 
 # ---- showing ----
+
+@pytest.mark.parametrize("options", [[], ["--json"]])
+def test_a_daemon_that_does_not_answer_is_named(tmp_path, options):
+    with socket.socket(socket.AF_UNIX) as listening:
+        listening.bind(str(tmp_path / "control"))
+        listening.listen()
+        done = run("--runtime-dir", tmp_path, "status", "--timeout", "0.3", *options)
+    assert_refused(done, 75, f"the daemon in {tmp_path} does not answer")
+
 
 def test_list(daemon, tmp_path):
     assert daemon.ctl("list").stdout.splitlines()[1].split()[1:4] == ["online", "NV12", "160x120"]
@@ -711,6 +720,18 @@ def test_frames_until_interrupted(daemon, tmp_path):
         assert streaming.wait(PATIENCE) == 0
     size = (tmp_path / "x.y4m").stat().st_size
     assert (size - size % (160 * 120 * 3 // 2 + 6)) // (160 * 120 * 3 // 2 + 6) == written
+
+
+# A write that waits for a reader of the pipe ends with the signal, in both forms of the stream.
+@pytest.mark.parametrize("options", [[], ["--raw"]])
+def test_frames_end_while_the_pipe_is_full(daemon, options):
+    with subprocess.Popen([CTL, "--runtime-dir", daemon.runtime_dir, "frames", *options],
+                          stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as streaming:
+        stack = pathlib.Path(f"/proc/{streaming.pid}/syscall")
+        daemon.wait_until(lambda: stack.read_text().startswith("1 0x1 "), "a write that waits")
+        streaming.terminate()
+        assert streaming.wait(PATIENCE) == 0
+        assert re.fullmatch(r"fftd-ctl: \d+ frames, \d+ missed\n", streaming.stderr.read())
 
 
 def test_frames_are_counted_if_their_format_changes(start, tmp_path):

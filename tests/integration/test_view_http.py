@@ -400,6 +400,9 @@ def test_a_camera_of_a_directory(start, view, runtime_dir, tmp_path, monkeypatch
     token = re.search("token=([0-9a-f]+)", web.log_path.read_text())[1]
     kinds = web.get("/camera/elsewhere/filters", Authorization=f"Bearer {token}")
     assert kinds.status == 200 and b"gaussian-blur" in kinds.body
+    # Commands that the page shows name the directory, which only changers are told.
+    assert json.loads(kinds.body)["runtime_dir"] == str(daemon.runtime_dir.resolve())
+    assert str(daemon.runtime_dir).encode() not in web.get("/api/cameras").body
 
 
 @pytest.mark.parametrize("arguments, code, named", [

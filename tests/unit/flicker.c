@@ -501,6 +501,10 @@ static void a_dimmed_lamp_has_many_bands(void **state)
         assert_true(r.after > r.oracle - 1.5);
         assert_int_equal(r.dropouts, 0);
         assert_true(fabs(r.report.depth / t.depth - 1) < 0.1);
+        /* The least that the rows allow, and how often others follow. */
+        const double turns = (t.frequency_hz - r.report.frequency_hz) / t.rate_hz;
+        assert_true(fabs(r.report.repeats_hz / t.rate_hz - 1) < 1e-6);
+        assert_true(turns > -0.5 && fabs(turns - round(turns)) < 0.03);
     }
 }
 

@@ -671,6 +671,28 @@ static double run_clean(const struct trial *t, unsigned frames, unsigned *ret_re
     return worst;
 }
 
+/* Of a wave of nearly half a cycle per pixel, rows have hardly more than the sine part. What little
+ * they have of the other one must not make a large wave out of noise. */
+static void noise_is_no_wave_of_half_a_cycle(void **state)
+{
+    (void)state;
+    enum { WIDTH = 400, HEIGHT = 300 };
+    const struct wave_model model = {.count = 1, .wave = {{.f = {1e-5, -0.499995}}}};
+    float *luma = malloc(sizeof *luma * WIDTH * HEIGHT);
+    struct correction correction = {0};
+    struct wave_fit *fit;
+    uint64_t seed = 5;
+    assert_non_null(luma);
+    for (unsigned i = 0; i < WIDTH * HEIGHT; i++)
+        luma[i] = 120 + 3 * (float)clip_normal(&seed);
+    assert_int_equal(wave_fit_create(&fit, WIDTH, HEIGHT, NULL), 0);
+    wave_fit_frame(fit, &model, luma, &correction);
+    for (unsigned i = 0; i < correction.wave_count; i++)
+        assert_true(hypot(correction.wave[i].re, correction.wave[i].im) < 0.1);
+    wave_fit_destroy(fit);
+    free(luma);
+}
+
 static void clean_clips_are_not_changed(void **state)
 {
     (void)state;
@@ -726,6 +748,7 @@ int main(void)
         cmocka_unit_test(waves_of_large_frames_are_measured),
         cmocka_unit_test(what_is_cut_off_leaves_little),
         cmocka_unit_test(steady_frequencies_are_averaged),
+        cmocka_unit_test(noise_is_no_wave_of_half_a_cycle),
         cmocka_unit_test(clean_clips_are_not_changed),
         cmocka_unit_test(hard_textures_are_not_changed),
     };

@@ -34,7 +34,9 @@ async function fetchTable(name) {
         return;
     isFetching = true;
     try {
-        stages.setTable(await filter.fetchTable());
+        const table = await filter.fetchTable();
+        stages.setTable(table);
+        controls.showCalibrations(name, table.runtime_dir);
         tableOf = name;
         showPresets();
         show();

@@ -130,13 +130,17 @@ async function refresh(isSaid = true) {
     }
 }
 
-function showCalibrations(name) {
+const quote = (word) => /^[\w./:-]+$/.test(word) ? word : `'${word.replaceAll("'", "'\\''")}'`;
+
+// directory: of the daemon's sockets, if it has no name.
+export function showCalibrations(name, directory) {
+    const daemon = directory ? `--runtime-dir ${quote(directory)}` : `--name ${name}`;
     element("calibrations").replaceChildren(...CALIBRATIONS.map(([kind, line, stage]) => {
         const button = make("button", {type: "button", textContent: "Use it"});
         button.setAttribute("aria-label", `Add ${stage}`);
         button.addEventListener("click", () => filter.change([["add", stage, "1"]]));
         return make("li", {}, make("p", {textContent: line}),
-                    make("code", {textContent: `fftd-ctl --name ${name} calibrate ${kind}`}), " ",
+                    make("code", {textContent: `fftd-ctl ${daemon} calibrate ${kind}`}), " ",
                     button);
     }));
 }
@@ -150,7 +154,7 @@ export function update({name}) {
     shown = "";
     element("controls-list").replaceChildren();
     said("");
-    showCalibrations(name);
+    element("calibrations").replaceChildren();
     if (element("controls").open)
         refresh();
 }

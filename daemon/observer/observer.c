@@ -386,6 +386,7 @@ void observer_label(struct observer *observer, uint64_t number, struct ring_meta
         observer->motion.number = 0;
     }
     pthread_mutex_unlock(&observer->lock);
+    meta->motion = NULL; /* an older label's memory may have another field by now */
     if (measured < observer->camera.first || measured > number)
         return;
     const uint64_t age = number - measured;

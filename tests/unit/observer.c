@@ -188,6 +188,29 @@ static void every_frame_of_an_unpaced_source_is_observed(void **state)
     end(&f);
 }
 
+/* A label keeps no field whose memory the next one may overwrite. */
+static void a_label_has_the_field_of_its_measures_or_none(void **state)
+{
+    struct fixture f;
+    (void)state;
+    start(&f, "GREY", true);
+    observer_take_motion(f.observer, 32);
+    f.is_unpaced = true;
+    draw(&f);
+    configure(&f, &on); /* then each frame is observed before it is labelled */
+    for (unsigned i = 0; i < 4; i++) {
+        struct ring_meta before = f.label;
+        f.captured_ns += INTERVAL_NS;
+        offer(&f);
+        assert_int_equal(f.label.measures.age, 0);
+        assert_non_null(f.label.motion);
+        assert_int_equal(((const struct fftd_motion *)f.label.motion)->captured_ns, f.captured_ns);
+        observer_label(f.observer, f.number - 1, &before); /* what is measured is newer */
+        assert_null(before.motion);
+    }
+    end(&f);
+}
+
 static void only_a_chain_that_adapts_observes(void **state)
 {
     struct fixture f;
@@ -436,6 +459,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(waves_are_in_units_of_samples),
         cmocka_unit_test(every_frame_of_an_unpaced_source_is_observed),
+        cmocka_unit_test(a_label_has_the_field_of_its_measures_or_none),
         cmocka_unit_test(only_a_chain_that_adapts_observes),
         cmocka_unit_test(what_makes_it_forget),
         cmocka_unit_test(measures_include_what_the_chain_looks_for),

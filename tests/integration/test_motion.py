@@ -118,16 +118,41 @@ def arrow(vector, block):
     return [numpy.floor(end * i / max(steps, 1) + 0.5).astype(int) for i in range(steps + 1)]
 
 
+def test_the_scene_pans(start, fftd_module, clip):
+    """What stands still before it covers a fifth of the picture, and changes nothing."""
+    daemon = play(start, clip, "--set", "output.motion=32")
+    found = []
+    with fftd_module.Camera(str(daemon.runtime_dir)) as camera:
+        for frame in camera:
+            motion, scene = frame.motion, frame.similarity
+            if motion is None or scene is None:
+                assert scene is None or frame.measures is not None
+                continue
+            if 1 <= round((motion.captured_ns - motion.since_ns) * 25e-9) <= 4:
+                found.append((scene.x, scene.y, scene.angle, scene.zoom))
+            if len(found) == 9:
+                break
+        daemon.wait_until(lambda: daemon.ctl_json("stats")["Measures"].keys() >= {
+            "scene_x", "scene_y", "scene_angle", "scene_zoom", "scene_agreement"}, "the scene")
+    # Where the clip begins again, another motion may be found.
+    x, y, angle, zoom = numpy.median(found, 0)
+    assert math.hypot(x - PAN[0], y - PAN[1]) < 0.1
+    assert abs(angle) < 0.05 and abs(zoom - 1) < 1e-3
+    assert daemon.stop() == 0
+
+
 def test_the_view_draws_the_field_of_its_frame(start, fftd_module, clip):
     daemon = play(start, clip, "--set", "output.motion=32", "--filter", "gaussian-blur:sigma=1")
     serial = daemon.change("view", "motion")
     checked = 0
     with fftd_module.Camera(str(daemon.runtime_dir)) as camera:
         for frame in camera:
-            motion = frame.motion
+            motion, planes = frame.motion, frame.copy()
             if frame.filter_serial < serial or motion is None or not motion.confidence.any():
                 continue
-            picture = frame.image
+            if planes is None:
+                continue  # it was overwritten before it was copied
+            picture = planes[0]
             sure = numpy.argwhere(motion.confidence >= motion.SURE)
             shafts = {tuple(BLOCK // 2 * (place[::-1] + 1) + point) for place in sure
                       for point in arrow(motion.vectors[tuple(place)], BLOCK)}

@@ -13,8 +13,10 @@
 #include <unistd.h>
 
 #include "support/cmocka.h"
+#include "support/flow.h"
 
 #include "observer/estimators.h"
+#include "observer/moving.h"
 #include "observer/turn.h"
 #include "core/clock.h"
 #include "core/format.h"
@@ -209,6 +211,36 @@ static void a_label_has_the_field_of_its_measures_or_none(void **state)
         assert_null(before.motion);
     }
     end(&f);
+}
+
+/* Half a degree clockwise, 1 % larger, 3 pixels right and 1.5 up within three frames. */
+static void the_scene_moves_as_a_whole(void **state)
+{
+    static const struct similarity moved = {
+        .dx = 3, .dy = -1.5, .angle_rad = 0.5 * M_PI / 180, .log_zoom = 0.01};
+    const double still[2] = {0};
+    struct fftd_similarity found;
+    struct moving *moving;
+    struct error why;
+    struct flow flow;
+    (void)state;
+    flow_make_similarity(&flow, 320, 240, &moved, 0, still, 3, 1);
+    assert_int_equal(moving_create(&moving, 320, 240, 32, &why), 0);
+    struct observed_frame frame = {.number = 1, .start = 1, .captured_ns = INTERVAL_NS};
+    moving_observe(moving, &frame, flow.last);
+    assert_false(moving_similarity(moving, &found)); /* there is none before it */
+    frame.number = 4;
+    moving_observe(moving, &frame, flow.next);
+    assert_true(moving_similarity(moving, &found));
+    printf("# figures: off by %.4f, %.4f px, %.5f degrees, %.6f times\n", (double)found.x - 1,
+           (double)found.y + 0.5, (double)found.angle - 0.5 / 3,
+           (double)found.zoom - exp(0.01 / 3));
+    assert_true(fabs((double)found.x - 1) < 0.02 && fabs((double)found.y + 0.5) < 0.02);
+    assert_true(fabs((double)found.angle - 0.5 / 3) < 0.01);
+    assert_true(fabs((double)found.zoom - exp(0.01 / 3)) < 1e-4);
+    assert_true(found.agreement > 0.5F && found.agreement <= 1);
+    moving_destroy(moving);
+    flow_clear(&flow);
 }
 
 static void only_a_chain_that_adapts_observes(void **state)
@@ -460,6 +492,7 @@ int main(void)
         cmocka_unit_test(waves_are_in_units_of_samples),
         cmocka_unit_test(every_frame_of_an_unpaced_source_is_observed),
         cmocka_unit_test(a_label_has_the_field_of_its_measures_or_none),
+        cmocka_unit_test(the_scene_moves_as_a_whole),
         cmocka_unit_test(only_a_chain_that_adapts_observes),
         cmocka_unit_test(what_makes_it_forget),
         cmocka_unit_test(measures_include_what_the_chain_looks_for),

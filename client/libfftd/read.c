@@ -184,6 +184,13 @@ int fftd_frame_match(const struct fftd *camera, const struct fftd_frame *frame,
     return copy_from_slot(camera, frame, FFTD_FLAG_MATCH, FFTD_MATCH_OFFSET, ret, sizeof *ret);
 }
 
+int fftd_frame_similarity(const struct fftd *camera, const struct fftd_frame *frame,
+                          struct fftd_similarity *ret)
+{
+    return copy_from_slot(camera, frame, FFTD_FLAG_SIMILARITY, FFTD_SIMILARITY_OFFSET, ret,
+                          sizeof *ret);
+}
+
 int fftd_frame_motion(const struct fftd *camera, const struct fftd_frame *frame,
                       struct fftd_motion *ret, int16_t *vectors, uint8_t *confidences,
                       uint32_t capacity)

@@ -139,6 +139,18 @@ class Match(ctypes.Structure):
         return f"<fftd.Match x={self.x:g}, y={self.y:g}, score={self.score:g}>"
 
 
+class Similarity(ctypes.Structure):
+    """How the scene has moved as a whole in that picture: struct fftd_similarity of fftd/ring.h. x
+    and y are in pixels a frame, angle in degrees a frame clockwise, zoom is a factor a frame."""
+    _fields_ = [("x", ctypes.c_float), ("y", ctypes.c_float), ("angle", ctypes.c_float),
+                ("zoom", ctypes.c_float), ("agreement", ctypes.c_float),
+                ("reserved", ctypes.c_uint32)]
+
+    def __repr__(self):
+        return (f"<fftd.Similarity x={self.x:g}, y={self.y:g}, angle={self.angle:g}, "
+                f"zoom={self.zoom:g}>")
+
+
 class _Motion(ctypes.Structure):
     _fields_ = [("captured_ns", ctypes.c_int64), ("since_ns", ctypes.c_int64),
                 ("columns", ctypes.c_uint16), ("rows", ctypes.c_uint16),
@@ -198,6 +210,7 @@ def _load():
                               ctypes.c_uint32], ctypes.c_int),
             ("frame_measures", [camera, frame, ctypes.POINTER(Measures)], ctypes.c_int),
             ("frame_match", [camera, frame, ctypes.POINTER(Match)], ctypes.c_int),
+            ("frame_similarity", [camera, frame, ctypes.POINTER(Similarity)], ctypes.c_int),
             ("hold", [camera, frame], ctypes.c_int),
             ("release", [camera, frame], ctypes.c_int),
             ("pin", [camera, frame], ctypes.c_int),
@@ -295,8 +308,8 @@ class _Handle:
 
 
 class Frame:
-    """One frame in the ring. `measures` is a Measures, `match` a Match and `motion` a Motion, or
-    None if the frame has none."""
+    """One frame in the ring. `measures` is a Measures, `match` a Match, `motion` a Motion and
+    `similarity` a Similarity, or None if the frame has none."""
 
     def __init__(self, camera, raw):
         self._camera = camera  # keeps it from being collected, and closed, during a call
@@ -310,6 +323,9 @@ class Frame:
         match = Match()
         result = _library.fftd_frame_match(self._handle.pointer, raw, match)
         self.match = match if result == 0 else None
+        similarity = Similarity()
+        result = _library.fftd_frame_similarity(self._handle.pointer, raw, similarity)
+        self.similarity = similarity if result == 0 else None
         self.motion = self._read_motion() if raw.flags & _FLAG_MOTION else None
         self.format = Format.from_buffer_copy(raw.format.contents)
 

@@ -311,6 +311,9 @@ static int append_measures(sd_bus_message *reply, const void *value)
     const struct fftd_measures *m = &camera->measures;
     static const struct fftd_match none = {.x = NAN, .y = NAN, .score = NAN};
     const struct fftd_match *match = camera->has_match ? &camera->match : &none;
+    static const struct fftd_similarity unsure = {
+        .x = NAN, .y = NAN, .angle = NAN, .zoom = NAN, .agreement = NAN};
+    const struct fftd_similarity *scene = camera->has_similarity ? &camera->similarity : &unsure;
     const struct {
         const char *name;
         double value;
@@ -331,6 +334,11 @@ static int append_measures(sd_bus_message *reply, const void *value)
         {"match_x", (double)match->x},
         {"match_y", (double)match->y},
         {"match_score", (double)match->score},
+        {"scene_x", (double)scene->x},
+        {"scene_y", (double)scene->y},
+        {"scene_angle", (double)scene->angle},
+        {"scene_zoom", (double)scene->zoom},
+        {"scene_agreement", (double)scene->agreement},
         {"age", m->age},
     };
     sd_bus_message_open_container(reply, 'a', "{sd}");

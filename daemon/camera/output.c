@@ -80,6 +80,30 @@ static struct flight *pop_flight(struct output *output)
     return flight;
 }
 
+/* Marks what filters that adapt have found. */
+static void draw_marks(uint8_t *frame, const struct fftd_format *format, struct observer *observer)
+{
+    struct observer_status status;
+    observer_get_status(observer, &status);
+    const struct findings *found = &status.found;
+    for (unsigned i = 0; status.wanted.removes_waves && i < found->wave_count; i++) {
+        const struct periodic_report *wave = &found->wave[i];
+        const struct view_mark mark = {
+            .fx = wave->fx, .fy = wave->fy, .is_removed = wave->is_removed};
+        view_mark(frame, format, &mark, 1);
+    }
+}
+
+/* The newest measures are drawn, which the frame also carries. */
+static void draw_over(struct output *output, struct flight *flight, enum view_kind view)
+{
+    uint8_t *frame = flight->write.data;
+    if (view == VIEW_PEAKS)
+        draw_marks(frame, ring_format(output->ring), output->observer);
+    if (view == VIEW_MOTION && flight->meta.motion != NULL)
+        view_arrows(frame, ring_format(output->ring), flight->meta.motion);
+}
+
 static void publish(struct output *output, struct flight *flight, const struct engine_done *done)
 {
     flight->meta.filter_serial = done->filter_serial;
@@ -89,6 +113,7 @@ static void publish(struct output *output, struct flight *flight, const struct e
     flight->meta.finished_ns = done->finished_ns;
     observer_label(output->observer, flight->number,
                    &flight->meta); /* newer measures than at submission */
+    draw_over(output, flight, done->view);
     int64_t published_ns = ring_publish(output->ring, &flight->write, &flight->meta);
     output->published++;
     /* The slot does not change until this thread writes it again. */
@@ -250,21 +275,6 @@ bool output_is_unread(const struct output *output)
            (output->flights > 0 || !ring_is_read(output->ring));
 }
 
-_Static_assert(VIEW_MAX_MARKS >= PERIODIC_MAX_REPORTS, "a job has a mark for each wave");
-
-/* Marks what filters that adapt have found. */
-static void put_marks(struct engine_job *job, struct observer *observer)
-{
-    struct observer_status status;
-    observer_get_status(observer, &status);
-    const struct findings *found = &status.found;
-    for (unsigned i = 0; status.wanted.removes_waves && i < found->wave_count; i++) {
-        const struct periodic_report *wave = &found->wave[i];
-        job->mark[job->mark_count++] =
-            (struct view_mark){.fx = wave->fx, .fy = wave->fy, .is_removed = wave->is_removed};
-    }
-}
-
 /* Takes what this output's chain asks for from what was found for all of them. Returns NULL, or
  * *ret. */
 static const struct correction *
@@ -319,8 +329,6 @@ bool output_submit(struct output *output, const struct output_frame *taken)
     }
     observer_label(output->observer, flight->number, &flight->meta);
     steady_take(&output->steady, &output->frames, frame, &job);
-    if (engine_view(output->engine) == VIEW_PEAKS)
-        put_marks(&job, output->observer);
     flight->snapshots = output->snapshots;
     output->snapshots = NULL;
     snapshot_take_before(flight->snapshots, &output->frames.format, output->frames.captured,

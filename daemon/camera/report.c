@@ -364,6 +364,8 @@ void report_frame(struct report *report, const struct ring_meta *meta,
     status->picture_state = FFTD_PICTURE_STATE(meta->flags);
     status->has_match = (meta->flags & FFTD_FLAG_MATCH) != 0;
     status->match = meta->match;
+    status->has_similarity = (meta->flags & FFTD_FLAG_SIMILARITY) != 0;
+    status->similarity = meta->similarity;
     update_counters(status, recovery);
     report->box->published_ns = published_ns;
     count_rate(report, status, published_ns);

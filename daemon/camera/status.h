@@ -99,6 +99,8 @@ struct camera_status {
     enum fftd_picture_state picture_state;
     bool has_match; /* the newest frame carries a match */
     struct fftd_match match;
+    bool has_similarity; /* the newest frame carries one */
+    struct fftd_similarity similarity;
     uint32_t generation;
     double rate; /* frames published a second, over the last second or so */
     struct histogram latency[STAGE_COUNT];

@@ -98,6 +98,10 @@ int config_check_view(const struct config *config, unsigned output, enum view_ki
     const struct config_named_output *named = &config->outputs.output[is_main ? 0 : output - 1];
     const uint32_t width = is_main ? config->output.width : named->width;
     const uint32_t height = is_main ? config->output.height : named->height;
+    if (view == VIEW_MOTION && config->output.motion == CONFIG_MOTION_OFF)
+        return error_set(why, EINVAL,
+                         "engine.view = motion: expected output.motion = 16, 32 or 64, without "
+                         "which there is no field of motion to show");
     if (width == 0 || view == VIEW_PICTURE)
         return 0;
     return error_set(why, EINVAL,

@@ -181,7 +181,8 @@ static uint32_t margin(const struct engine *engine, double support_px, uint32_t 
 }
 
 /* The recipe of the next component. Chroma that only becomes smaller needs what no chain needs. A
- * view of what was captured shows it without corrections. */
+ * view of what was captured shows it without corrections, and one with the picture has the same
+ * kernels as the picture. */
 static struct recipe component_recipe(const struct engine *engine, bool passes)
 {
     const struct filter_chain none = {.count = 0};
@@ -190,6 +191,8 @@ static struct recipe component_recipe(const struct engine *engine, bool passes)
     if (passes)
         ret = recipe_of(&none, &ret);
     ret.corrections &= recipe->view != VIEW_PEAKS;
+    if (view_has_picture(recipe->view))
+        ret.view = VIEW_PICTURE;
     return ret;
 }
 

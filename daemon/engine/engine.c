@@ -148,7 +148,7 @@ static bool may_pass(const struct engine *engine)
     const bool drops_byte =
         info->kind == SAMPLE_RGB8 && info->step == 4 && engine->options.recipe.planes == RECIPE_ALL;
     return engine->source.fourcc == engine->format.fourcc && info->bits % 8 == 0 && !drops_byte &&
-           engine->options.recipe.view == VIEW_PICTURE &&
+           view_has_picture(engine->options.recipe.view) &&
            !recipe_is_smaller(&engine->options.recipe);
 }
 
@@ -173,7 +173,7 @@ int engine_describe_frames(struct engine *ret, struct gpu_device *device,
                            .source = source,
                            .info = format_by_fourcc(source.fourcc),
                            .event_fd = -1};
-    if (options->recipe.view != VIEW_PICTURE && options->recipe.planes == RECIPE_ALL)
+    if (!view_has_picture(options->recipe.view) && options->recipe.planes == RECIPE_ALL)
         ret->options.recipe.planes = RECIPE_LUMA;
     const bool takes_all =
         ret->options.recipe.planes == RECIPE_ALL || recipe_is_smaller(&options->recipe);
@@ -260,11 +260,6 @@ bool engine_has_better_load(const struct engine *engine)
 double engine_support(const struct engine *engine)
 {
     return engine->support_px;
-}
-
-enum view_kind engine_view(const struct engine *engine)
-{
-    return engine->options.recipe.view;
 }
 
 int engine_fd(const struct engine *engine)

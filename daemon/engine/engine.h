@@ -99,9 +99,6 @@ bool engine_has_better_load(const struct engine *engine);
 /* "fused float, rows first, 640x480 in 672x512, 3 dispatches ..." */
 const char *engine_description(const struct engine *engine);
 
-/* What it makes of frames. */
-enum view_kind engine_view(const struct engine *engine);
-
 /* The plan of filtered image `index` (0: luma, or the first colour), NULL past the last. */
 const struct plan *engine_plan(const struct engine *engine, unsigned index);
 
@@ -200,8 +197,6 @@ struct engine_job {
                         the padded size, for an engine with options->recipe.shifts; 0: it is not */
     struct similarity similarity; /* by which the picture is moved, about its middle, for an engine
                                      with options->recipe.similarities; all 0: it is not */
-    struct view_mark mark[VIEW_MAX_MARKS]; /* drawn into a VIEW_PEAKS */
-    unsigned mark_count;
     uint64_t number; /* of the captured frame, from which engines with options->loads know that they
                         were given the same one; 0: it is loaded for this engine alone. Output 0
                         should be the last one to which it is submitted. */
@@ -252,7 +247,8 @@ int engine_fd(const struct engine *engine);
 
 /* Collects the oldest frame in flight if it is finished; with `wait`, waits for it. -EAGAIN: it is
  * not finished; -EIO: the device failed and the frame (tag is set) is lost; -ECANCELED: the frame
- * was abandoned. */
+ * was abandoned. The caller may write into the result of a view that is drawn over
+ * (view_is_drawn_over) until it submits another frame with that memory. */
 int engine_collect(struct engine *engine, bool wait, struct engine_done *ret, struct error *why);
 
 /* Abandons the frames in flight: the engine no longer accesses the memory of their jobs. They stay

@@ -29,7 +29,7 @@ static void account_memory(struct slot *slot, enum overhead_step step)
 static uint64_t pass_planes(const struct engine *engine, const struct engine_job *job)
 {
     const struct fftd_format *format = &engine->format;
-    if (engine->options.recipe.view == VIEW_PICTURE)
+    if (view_has_picture(engine->options.recipe.view))
         return upload_copy_planes(
             &(struct upload_planes){format, engine->filtered_planes, format->plane_count}, job,
             job->out);
@@ -141,8 +141,8 @@ static int fetch_result(struct slot *slot, struct error *why)
     struct engine *engine = slot->engine;
     cl_int code;
     if (slot->job.output != NULL) {
-        const cl_map_flags marks = engine->options.recipe.view == VIEW_PEAKS ? CL_MAP_WRITE : 0;
-        return engine_output_fetch(slot, CL_MAP_READ | marks, why);
+        const bool is_drawn_over = view_is_drawn_over(engine->options.recipe.view);
+        return engine_output_fetch(slot, CL_MAP_READ | (is_drawn_over ? CL_MAP_WRITE : 0), why);
     }
     if (engine->device->unified_memory) {
         slot->mapped_out = clEnqueueMapBuffer(slot->queue, slot->out, CL_FALSE, CL_MAP_READ, 0,
@@ -441,8 +441,6 @@ int engine_collect(struct engine *engine, bool wait, struct engine_done *ret, st
             memcpy(slot->job.out, from, engine->frame_bytes);
             slot->result.copies.out_bytes = engine->frame_bytes;
         }
-        if (engine->options.recipe.view == VIEW_PEAKS)
-            view_mark(slot->job.out, &engine->format, slot->job.mark, slot->job.mark_count);
         slot_account(slot, OVERHEAD_COPY);
         slot->result.download_ns = slot->accounted_ns - begun_ns;
     }

@@ -89,7 +89,7 @@ int recipe_check_frames(const struct recipe *recipe, const struct fftd_format *f
     if (r < 0)
         return r;
     const struct filter_kind *mover = find_mover(chain, info->family);
-    if (mover != NULL && recipe->planes == RECIPE_LUMA && recipe->view == VIEW_PICTURE)
+    if (mover != NULL && recipe->planes == RECIPE_LUMA && view_has_picture(recipe->view))
         return error_set(why, EINVAL,
                          "%s moves pixels, but engine.planes = luma leaves the colour of %s where "
                          "it was captured: expected engine.planes = all or luma-only",

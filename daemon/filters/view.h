@@ -1,6 +1,7 @@
 /* Views are published instead of the filtered picture, to show what the filter does. A view is a
  * grey picture with the size and the pixel format of the frames. It shows luma, also if colour is
- * filtered; chroma is neutral. Pure.
+ * filtered; chroma is neutral. Only VIEW_MOTION keeps the filtered picture and its colour, and the
+ * host draws over it. Pure.
  *
  * Let c be a captured sample, o the same sample of the filtered picture, rounded and limited to 0
  * .. M, and M = 2^bits - 1. For RGB, both are luma (engine/engine.h); for mosaics, luma of the
@@ -37,7 +38,13 @@
  * With limits, these edges are tracked as J. Canny does (A Computational Approach to Edge
  * Detection, IEEE Trans. PAMI 8(6), 1986): a pixel that has an edge keeps it if its level before
  * rounding is at least `low`, and a path of such pixels, each of them one of the eight neighbours
- * of the next, leads to one whose level is at least `high`. */
+ * of the next, leads to one whose level is at least `high`.
+ *
+ * VIEW_MOTION is the filtered picture with the field of motion that its slot carries (struct
+ * fftd_motion of fftd/ring.h). From the middle of each block with a confidence of FFTD_MOTION_SURE
+ * or more, an arrow of VIEW_ARROW_GAIN times the vector's length, but at most a block's side,
+ * points to where the content moves. A block that has moved by less than VIEW_ARROW_MIN_PX has a
+ * dot. Arrows are white with a black border, so that they show on any picture. */
 #ifndef FFTD_FILTERS_VIEW_H
 #define FFTD_FILTERS_VIEW_H
 
@@ -47,12 +54,23 @@
 #include "core/error.h"
 #include "fftd/ring.h"
 
-enum view_kind { VIEW_PICTURE, VIEW_DIFFERENCE, VIEW_SPECTRUM, VIEW_PEAKS, VIEW_EDGES, VIEW_COUNT };
+enum view_kind {
+    VIEW_PICTURE,
+    VIEW_DIFFERENCE,
+    VIEW_SPECTRUM,
+    VIEW_PEAKS,
+    VIEW_EDGES,
+    VIEW_MOTION,
+    VIEW_COUNT
+};
 
-#define VIEW_GAIN     2
-#define VIEW_BLACK_DB (-120)
-#define VIEW_WHITE_DB (-20)
-#define VIEW_EDGE_MAX 20 /* gx = 4 M and gy = 2 M */
+#define VIEW_GAIN         2
+#define VIEW_BLACK_DB     (-120)
+#define VIEW_WHITE_DB     (-20)
+#define VIEW_EDGE_MAX     20 /* gx = 4 M and gy = 2 M */
+
+#define VIEW_ARROW_GAIN   4
+#define VIEW_ARROW_MIN_PX 0.25
 
 /* Of full scale, 0 .. 1. A `high` below `low` counts as `low`. */
 struct view_limits {
@@ -74,7 +92,17 @@ static inline bool view_is_spectrum(enum view_kind view)
     return view == VIEW_SPECTRUM || view == VIEW_PEAKS;
 }
 
-#define VIEW_MAX_MARKS 16
+/* Returns whether devices make the filtered picture for it. */
+static inline bool view_has_picture(enum view_kind view)
+{
+    return view == VIEW_PICTURE || view == VIEW_MOTION;
+}
+
+/* Returns whether the host draws over what the device made. */
+static inline bool view_is_drawn_over(enum view_kind view)
+{
+    return view == VIEW_PEAKS || view == VIEW_MOTION;
+}
 
 /* A wave to mark. */
 struct view_mark {
@@ -85,6 +113,11 @@ struct view_mark {
 /* Draws squares around frequencies into a view with this format, white, 9 pixels wide. */
 void view_mark(uint8_t *frame, const struct fftd_format *format, const struct view_mark *mark,
                unsigned count);
+
+/* Draws the arrows of a field of motion, with its vectors and confidences behind it, into a frame.
+ */
+void view_arrows(uint8_t *frame, const struct fftd_format *format,
+                 const struct fftd_motion *motion);
 
 /* -EINVAL: there is no view of that name. */
 int view_from_name(enum view_kind *ret, const char *name, struct error *why);

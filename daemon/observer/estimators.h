@@ -55,6 +55,9 @@ struct findings {
     bool has_match;
     struct fftd_match match;
 
+    bool has_similarity;
+    struct fftd_similarity similarity;
+
     /* The field of motion of the measured frame (moving.h), valid until the next observation; NULL:
      * none. */
     const void *motion;

@@ -6,13 +6,17 @@
 #include <string.h>
 
 #include "estimators/motion/motion_field.h"
-#include "fftd/ring.h"
+#include "estimators/motion/motion_similarity.h"
 
 struct moving {
     struct motion_field *field;
     struct motion_grid grid;
     unsigned start; /* of the source that delivered the last picture */
     int64_t last_ns;
+    uint64_t last_number; /* of that picture; 0: none */
+    uint64_t frames;      /* from the one before to it */
+    struct motion_similarity similarity;
+    double width, height;
     uint8_t *record;
 };
 
@@ -33,6 +37,8 @@ int moving_create(struct moving **ret, uint32_t width, uint32_t height, unsigned
     struct moving *moving = calloc(1, sizeof *moving);
     if (moving == NULL)
         return error_set(why, ENOMEM, "out of memory for a field of motion");
+    moving->width = width;
+    moving->height = height;
     int r = motion_grid_make(&moving->grid, width, height, block, why);
     if (r == 0)
         r = motion_field_create(&moving->field, width, height, block, why);
@@ -71,6 +77,7 @@ const void *moving_observe(struct moving *moving, const struct observed_frame *f
     if (frame->start != moving->start)
         motion_field_reset(moving->field);
     const struct motion_vector *vector = motion_field_observe(moving->field, luma);
+    motion_similarity_fit(grid, vector, moving->width, moving->height, &moving->similarity);
     *header = (struct fftd_motion){.captured_ns = frame->captured_ns,
                                    .since_ns = moving->last_ns,
                                    .columns = (uint16_t)grid->columns,
@@ -83,7 +90,23 @@ const void *moving_observe(struct moving *moving, const struct observed_frame *f
     }
     moving->start = frame->start;
     moving->last_ns = frame->captured_ns;
+    moving->frames = frame->number - moving->last_number;
+    moving->last_number = frame->number;
     return moving->record;
+}
+
+bool moving_similarity(const struct moving *moving, struct fftd_similarity *ret)
+{
+    const struct motion_similarity *found = &moving->similarity;
+    const double part = 1 / (double)moving->frames;
+    if (!found->is_sure)
+        return false;
+    *ret = (struct fftd_similarity){.x = (float)(part * found->moved.dx),
+                                    .y = (float)(part * found->moved.dy),
+                                    .angle = (float)(part * found->moved.angle_rad * 180 / M_PI),
+                                    .zoom = (float)exp(part * found->moved.log_zoom),
+                                    .agreement = (float)found->agreement};
+    return true;
 }
 
 void moving_copy_set(struct moving_copy *copy, uint64_t number, const void *bytes, uint32_t size)

@@ -6,10 +6,12 @@
 #ifndef FFTD_OBSERVER_MOVING_H
 #define FFTD_OBSERVER_MOVING_H
 
+#include <stdbool.h>
 #include <stdint.h>
 
 #include "observer/observed.h"
 #include "core/error.h"
+#include "fftd/ring.h"
 
 struct moving;
 
@@ -25,6 +27,10 @@ uint32_t moving_bytes(uint32_t width, uint32_t height, unsigned block);
  * moving_bytes(), valid until the next call. */
 const void *moving_observe(struct moving *moving, const struct observed_frame *frame,
                            const float *luma);
+
+/* How the scene has moved as a whole in the frame that was observed last, a frame. Returns false if
+ * that is not sure, and then leaves *ret alone. */
+bool moving_similarity(const struct moving *moving, struct fftd_similarity *ret);
 
 /* A copy of a field, as it goes from thread to thread; {0} is empty. The owner frees the bytes. */
 struct moving_copy {

@@ -378,6 +378,8 @@ void observer_label(struct observer *observer, uint64_t number, struct ring_meta
     const enum fftd_picture_state picture_state = observer->status.found.picture_state;
     const struct fftd_match match = observer->status.found.match;
     const bool has_match = observer->status.found.has_match;
+    const struct fftd_similarity similarity = observer->status.found.similarity;
+    const bool has_similarity = observer->status.found.has_similarity;
     struct moving_copy *motion = &observer->camera.motion;
     if (observer->camera.takes_motion && observer->motion.number != 0) {
         const struct moving_copy old = *motion;
@@ -386,6 +388,7 @@ void observer_label(struct observer *observer, uint64_t number, struct ring_meta
         observer->motion.number = 0;
     }
     pthread_mutex_unlock(&observer->lock);
+    meta->motion = NULL; /* an older label's memory may have another field by now */
     if (measured < observer->camera.first || measured > number)
         return;
     const uint64_t age = number - measured;
@@ -400,6 +403,11 @@ void observer_label(struct observer *observer, uint64_t number, struct ring_meta
     if (has_match) {
         meta->match = match;
         meta->flags |= FFTD_FLAG_MATCH;
+    }
+    meta->flags &= ~FFTD_FLAG_SIMILARITY; /* that of older measures */
+    if (has_similarity) {
+        meta->similarity = similarity;
+        meta->flags |= FFTD_FLAG_SIMILARITY;
     }
 }
 

@@ -80,8 +80,8 @@ uint64_t observer_offer(struct observer *observer, const struct capture_frame *f
 const struct correction *observer_correct(struct observer *observer,
                                           const struct capture_frame *frame);
 
-/* Gives the frame with this number the newest measures; leaves *meta alone if there are none that
- * belong to it. What meta->motion points to is valid until the next call. */
+/* Gives the frame with this number the newest measures; if there are none that belong to it, only
+ * meta->motion changes, to NULL. What meta->motion points to is valid until the next call. */
 void observer_label(struct observer *observer, uint64_t number, struct ring_meta *meta);
 
 /* Any thread: counts the copies that observer_offer has made. */

@@ -273,6 +273,8 @@ int64_t ring_publish(struct ring *ring, const struct ring_write *write,
     slot_store(slot->checksum, sum);
     slot_store_words(&slot->measures, &meta->measures, sizeof meta->measures);
     slot_store_words((uint8_t *)slot + FFTD_MATCH_OFFSET, &meta->match, sizeof meta->match);
+    slot_store_words((uint8_t *)slot + FFTD_SIMILARITY_OFFSET, &meta->similarity,
+                     sizeof meta->similarity);
     if (has_motion)
         slot_store_words((uint8_t *)slot + FFTD_MOTION_OFFSET, meta->motion, meta->motion_bytes);
     slot_store(ring->sequence[write->slot], sequence);

@@ -2,6 +2,8 @@
 # what it gains by past frames where something moves.
 #
 #   DENOISE_MOTION_OPTIONS="--seed 9003 --kinds cut --sigmas 25,50 --frames 12"
+#   DENOISE_PEERS_OPTIONS="--videos a.mp4,b.mp4 --vapoursynth VENV/bin/python"
+#   DENOISE_PYTHON=                           a Python with scikit-image, SciPy and OpenCV
 
 ##@ Measurements
 .PHONY: bench-denoise ## compares denoise's error and time with those of ffmpeg's and OpenCV's filters
@@ -23,3 +25,15 @@ bench-denoise-motion:
 _bench-denoise-motion: all
 	@FFTD_BUILD=$(BUILD) /usr/bin/python3 tests/bench/denoise_motion.py --device $(DEVICE) \
 	    $(DENOISE_MOTION_OPTIONS)
+
+DENOISE_PYTHON ?= /usr/bin/python3
+
+.PHONY: bench-denoise-peers ## compares denoise along motion with V-BM3D, MVTools, filters of ffmpeg ...
+.PHONY: _bench-denoise-peers
+bench-denoise-peers:
+	@$(call bench-deps,build run bench bench-restore bench-clip)
+	@$(MAKE) -s _bench-denoise-peers
+
+_bench-denoise-peers: all
+	@FFTD_BUILD=$(BUILD) $(DENOISE_PYTHON) tests/bench/denoise_peers.py --device $(DEVICE) \
+	    $(DENOISE_PEERS_OPTIONS)

@@ -117,9 +117,10 @@ def make_clip(kind, frames, random):
     return np.array([np.clip(scene.frame(kind, t), 0, 255) for t in range(frames)])
 
 
-def add_noise(clip, sigma, random):
-    """The clip in 8 bits, and the variance at black and its rise with each grey level."""
-    floor, shot = sigma ** 2 / 2, sigma ** 2 / 2 / 128
+def add_noise(clip, sigma, random, share=0.5):
+    """The clip in 8 bits, and the variance at black and its rise with each grey level. `share` of
+    the variance at mid grey is shot noise."""
+    floor, shot = (1 - share) * sigma ** 2, share * sigma ** 2 / 128
     noisy = clip + np.sqrt(floor + shot * clip) * random.normal(size=clip.shape)
     return np.clip(np.rint(noisy), 0, 255).astype(np.uint8), floor, shot
 

@@ -90,9 +90,16 @@ static struct engine *make(const struct scene *scene, enum view_kind view,
     return engine;
 }
 
+/* As the camera's thread does before it publishes a frame. */
+static void draw_over(enum view_kind view, const struct fftd_format *format, uint8_t *frame)
+{
+    if (view == VIEW_PEAKS)
+        view_mark(frame, format, &mark, 1);
+}
+
 /* A device that works in the host's memory stores the same frame into it. */
-static void check_is_stored_alike(struct engine *engine, const struct fftd_format *format,
-                                  const struct engine_job *job)
+static void check_is_stored_alike(struct engine *engine, enum view_kind view,
+                                  const struct fftd_format *format, const struct engine_job *job)
 {
     struct engine_job stored = *job;
     struct engine_done done = {0};
@@ -109,6 +116,7 @@ static void check_is_stored_alike(struct engine *engine, const struct fftd_forma
     if (engine_submit(engine, &stored, &why) < 0 || engine_collect(engine, true, &done, &why) < 0)
         fail_msg("%s", why.text);
     assert_int_equal(done.copies.out_bytes, 0);
+    draw_over(view, format, store->frame[0]);
     assert_true(store_holds(store, 0, format, job->out));
     engine_output_destroy(store->output);
 }
@@ -126,10 +134,7 @@ static void filter(struct engine *engine, enum view_kind view, const char *chain
         fail_msg("%s", why.text);
     engine_apply(engine, response, 7);
     job.out = out;
-    if (view == VIEW_PEAKS) {
-        job.correction = &correction;
-        job.mark[job.mark_count++] = mark;
-    }
+    job.correction = view == VIEW_PEAKS ? &correction : NULL;
     for (unsigned i = 0; i < layout->plane_count; i++) {
         job.in[i] = in + layout->plane[i].offset;
         job.in_stride[i] = layout->plane[i].stride;
@@ -138,7 +143,8 @@ static void filter(struct engine *engine, enum view_kind view, const char *chain
         fail_msg("%s", why.text);
     assert_int_equal(done.view, view);
     assert_int_equal(done.filter_serial, 7);
-    check_is_stored_alike(engine, format, &job);
+    draw_over(view, format, out);
+    check_is_stored_alike(engine, view, format, &job);
 }
 
 static unsigned code_at(const uint8_t *at, unsigned bits)
@@ -210,6 +216,10 @@ static void check_difference(const struct scene *scene)
     for (uint32_t i = 0; i < format.width * HEIGHT; i++)
         captured[i] = luma_at(&format, picture, i % format.width, i / format.width);
     filter(engine, VIEW_PICTURE, CHAIN, &format, &layout, in, picture);
+    engine_destroy(engine);
+    engine = make(scene, VIEW_MOTION, &format, &layout);
+    filter(engine, VIEW_MOTION, CHAIN, &format, &layout, in, view);
+    assert_memory_equal(view, picture, format.frame_bytes); /* its arrows are the host's */
     engine_destroy(engine);
     engine = make(scene, VIEW_DIFFERENCE, &format, &layout);
     filter(engine, VIEW_DIFFERENCE, CHAIN, &format, &layout, in, view);

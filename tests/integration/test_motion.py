@@ -110,6 +110,72 @@ def test_it_costs_nothing_when_off(start, fftd_module, clip):
     assert daemon.stop() == 0
 
 
+def arrow(vector, block):
+    """The pixels of an arrow's shaft, from the middle of its block; a dot for small motion."""
+    length = math.hypot(*vector)
+    end = vector * (min(4, block / length) if length >= 0.25 else 0)
+    steps = int(numpy.abs(end).max() + 0.5)
+    return [numpy.floor(end * i / max(steps, 1) + 0.5).astype(int) for i in range(steps + 1)]
+
+
+def test_the_scene_pans(start, fftd_module, clip):
+    """What stands still before it covers a fifth of the picture, and changes nothing."""
+    daemon = play(start, clip, "--set", "output.motion=32")
+    found = []
+    with fftd_module.Camera(str(daemon.runtime_dir)) as camera:
+        for frame in camera:
+            motion, scene = frame.motion, frame.similarity
+            if motion is None or scene is None:
+                assert scene is None or frame.measures is not None
+                continue
+            if 1 <= round((motion.captured_ns - motion.since_ns) * 25e-9) <= 4:
+                found.append((scene.x, scene.y, scene.angle, scene.zoom))
+            if len(found) == 9:
+                break
+        daemon.wait_until(lambda: daemon.ctl_json("stats")["Measures"].keys() >= {
+            "scene_x", "scene_y", "scene_angle", "scene_zoom", "scene_agreement"}, "the scene")
+    # Where the clip begins again, another motion may be found.
+    x, y, angle, zoom = numpy.median(found, 0)
+    assert math.hypot(x - PAN[0], y - PAN[1]) < 0.1
+    assert abs(angle) < 0.05 and abs(zoom - 1) < 1e-3
+    assert daemon.stop() == 0
+
+
+def test_the_view_draws_the_field_of_its_frame(start, fftd_module, clip):
+    daemon = play(start, clip, "--set", "output.motion=32", "--filter", "gaussian-blur:sigma=1")
+    serial = daemon.change("view", "motion")
+    checked = 0
+    with fftd_module.Camera(str(daemon.runtime_dir)) as camera:
+        for frame in camera:
+            motion, planes = frame.motion, frame.copy()
+            if frame.filter_serial < serial or motion is None or not motion.confidence.any():
+                continue
+            if planes is None:
+                continue  # it was overwritten before it was copied
+            picture = planes[0]
+            sure = numpy.argwhere(motion.confidence >= motion.SURE)
+            shafts = {tuple(BLOCK // 2 * (place[::-1] + 1) + point) for place in sure
+                      for point in arrow(motion.vectors[tuple(place)], BLOCK)}
+            inside = [(x, y) for x, y in shafts if 0 <= x < WIDTH and 0 <= y < HEIGHT]
+            # Halves of a pixel may be rounded otherwise.
+            white = numpy.mean([picture[y, x] == 255 for x, y in inside]) if inside else 1
+            assert white > 0.95, white
+            assert len(sure) == 0 or (picture == 0).sum() > 4 * len(sure)  # borders
+            checked += len(sure) > 10
+            if checked == 5:
+                break
+    assert daemon.ctl("view").stdout == "motion\n"
+    assert daemon.stop() == 0
+
+
+def test_a_view_of_motion_needs_fields(start, clip):
+    daemon = play(start, clip)
+    refused = daemon.ctl("view", "motion", check=False)
+    assert refused.returncode == 65 and "expected output.motion = 16, 32 or 64" in refused.stderr
+    assert daemon.ctl("view").stdout == "picture\n"
+    assert daemon.stop() == 0
+
+
 def test_a_block_must_fit(start, fftd_module):
     """Of pictures that are smaller than a block, frames and measures go on without fields."""
     daemon = start(*FAST_KERNELS, "--set", "output.motion=64", source="pattern:scene", size="80x48")

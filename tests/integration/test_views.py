@@ -133,7 +133,7 @@ def test_the_view_is_shown_and_changed_by_those_who_may(daemon, clip, tmp_path):
     serial = daemon.ctl_json("filter", "show")["Serial"]
     refused = daemon.ctl("view", "differnce", check=False)
     assert refused.returncode == 65
-    for word in ("differnce", "picture", "difference", "spectrum", "peaks", "edges"):
+    for word in ("differnce", "picture", "difference", "spectrum", "peaks", "edges", "motion"):
         assert word in refused.stderr
     assert daemon.ctl_json("filter", "show")["Serial"] == serial
 

@@ -580,11 +580,6 @@ int engine_submit(struct engine *engine, const struct engine_job *job, struct er
     return 0;
 }
 
-enum view_kind engine_view(const struct engine *engine)
-{
-    return engine->recipe.view;
-}
-
 int engine_fd(const struct engine *engine)
 {
     return engine->fd;

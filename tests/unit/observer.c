@@ -13,8 +13,10 @@
 #include <unistd.h>
 
 #include "support/cmocka.h"
+#include "support/flow.h"
 
 #include "observer/estimators.h"
+#include "observer/moving.h"
 #include "observer/turn.h"
 #include "core/clock.h"
 #include "core/format.h"
@@ -186,6 +188,59 @@ static void every_frame_of_an_unpaced_source_is_observed(void **state)
     }
     assert_true(is_corrected);
     end(&f);
+}
+
+/* A label keeps no field whose memory the next one may overwrite. */
+static void a_label_has_the_field_of_its_measures_or_none(void **state)
+{
+    struct fixture f;
+    (void)state;
+    start(&f, "GREY", true);
+    observer_take_motion(f.observer, 32);
+    f.is_unpaced = true;
+    draw(&f);
+    configure(&f, &on); /* then each frame is observed before it is labelled */
+    for (unsigned i = 0; i < 4; i++) {
+        struct ring_meta before = f.label;
+        f.captured_ns += INTERVAL_NS;
+        offer(&f);
+        assert_int_equal(f.label.measures.age, 0);
+        assert_non_null(f.label.motion);
+        assert_int_equal(((const struct fftd_motion *)f.label.motion)->captured_ns, f.captured_ns);
+        observer_label(f.observer, f.number - 1, &before); /* what is measured is newer */
+        assert_null(before.motion);
+    }
+    end(&f);
+}
+
+/* Half a degree clockwise, 1 % larger, 3 pixels right and 1.5 up within three frames. */
+static void the_scene_moves_as_a_whole(void **state)
+{
+    static const struct similarity moved = {
+        .dx = 3, .dy = -1.5, .angle_rad = 0.5 * M_PI / 180, .log_zoom = 0.01};
+    const double still[2] = {0};
+    struct fftd_similarity found;
+    struct moving *moving;
+    struct error why;
+    struct flow flow;
+    (void)state;
+    flow_make_similarity(&flow, 320, 240, &moved, 0, still, 3, 1);
+    assert_int_equal(moving_create(&moving, 320, 240, 32, &why), 0);
+    struct observed_frame frame = {.number = 1, .start = 1, .captured_ns = INTERVAL_NS};
+    moving_observe(moving, &frame, flow.last);
+    assert_false(moving_similarity(moving, &found)); /* there is none before it */
+    frame.number = 4;
+    moving_observe(moving, &frame, flow.next);
+    assert_true(moving_similarity(moving, &found));
+    printf("# figures: off by %.4f, %.4f px, %.5f degrees, %.6f times\n", (double)found.x - 1,
+           (double)found.y + 0.5, (double)found.angle - 0.5 / 3,
+           (double)found.zoom - exp(0.01 / 3));
+    assert_true(fabs((double)found.x - 1) < 0.02 && fabs((double)found.y + 0.5) < 0.02);
+    assert_true(fabs((double)found.angle - 0.5 / 3) < 0.01);
+    assert_true(fabs((double)found.zoom - exp(0.01 / 3)) < 1e-4);
+    assert_true(found.agreement > 0.5F && found.agreement <= 1);
+    moving_destroy(moving);
+    flow_clear(&flow);
 }
 
 static void only_a_chain_that_adapts_observes(void **state)
@@ -436,6 +491,8 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(waves_are_in_units_of_samples),
         cmocka_unit_test(every_frame_of_an_unpaced_source_is_observed),
+        cmocka_unit_test(a_label_has_the_field_of_its_measures_or_none),
+        cmocka_unit_test(the_scene_moves_as_a_whole),
         cmocka_unit_test(only_a_chain_that_adapts_observes),
         cmocka_unit_test(what_makes_it_forget),
         cmocka_unit_test(measures_include_what_the_chain_looks_for),

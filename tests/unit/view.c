@@ -31,7 +31,7 @@ static void an_unknown_name_changes_nothing(void **state)
         assert_int_equal(view, VIEW_DIFFERENCE);
         assert_non_null(strstr(why.text, names[i]));
         assert_non_null(strstr(why.text, ": expected picture, difference, spectrum, "
-                                         "peaks or edges"));
+                                         "peaks, edges or motion"));
     }
 }
 
@@ -89,6 +89,91 @@ static void marks_end_at_the_edge(void **state)
     free(frame);
 }
 
+/* ---- arrows ---- */
+
+#define BLOCK   32
+#define COLUMNS 3
+#define ROWS    2
+
+static struct fftd_format format_of(const char *name, uint32_t width, uint32_t height)
+{
+    struct fftd_format format;
+    assert_int_equal(format_layout(&format, format_by_name(name)->fourcc, width, height, 4, NULL),
+                     0);
+    return format;
+}
+
+/* A field as frames carry it. */
+struct field {
+    struct fftd_motion header;
+    int16_t vector[COLUMNS * ROWS][2];
+    uint8_t confidence[COLUMNS * ROWS];
+};
+
+static const struct field empty = {.header = {.columns = COLUMNS, .rows = ROWS, .block = BLOCK}};
+
+static bool is_level(const struct fftd_format *format, const uint8_t *frame, unsigned x, unsigned y,
+                     unsigned level)
+{
+    return *pixel(format, frame, x, y) == level;
+}
+
+/* Block (1, 0) has moved right by 2 pixels, (0, 1) up by 32, of which a block's side is shown;
+ * (2, 1) has not moved, and (1, 1) is not sure. */
+static void arrows_are_where_blocks_are(void **state)
+{
+    const struct fftd_format format = format_of("GREY", 64, 48);
+    struct field field = empty;
+    uint8_t *frame = malloc(format.frame_bytes);
+    (void)state;
+    field.vector[1][0] = 2 * FFTD_MOTION_UNIT;
+    field.vector[COLUMNS][1] = -32 * FFTD_MOTION_UNIT;
+    field.vector[COLUMNS + 1][0] = 2 * FFTD_MOTION_UNIT;
+    field.vector[COLUMNS + 2][0] = 1;
+    for (unsigned i = 0; i < COLUMNS * ROWS; i++)
+        field.confidence[i] = FFTD_MOTION_SURE;
+    field.confidence[0] = field.confidence[2] = 0;
+    field.confidence[COLUMNS + 1] = FFTD_MOTION_SURE - 1;
+    memset(frame, 100, format.frame_bytes);
+    view_arrows(frame, &format, &field.header);
+    for (unsigned x = 32; x <= 32 + 2 * VIEW_ARROW_GAIN; x++)
+        assert_true(is_level(&format, frame, x, 16, 255));
+    assert_true(is_level(&format, frame, 31, 16, 0));
+    assert_true(is_level(&format, frame, 33, 15, 0));
+    assert_true(is_level(&format, frame, 30, 16, 100));
+    assert_true(is_level(&format, frame, 38, 15, 255)); /* both strokes of its head */
+    assert_true(is_level(&format, frame, 38, 17, 255));
+    for (unsigned y = 0; y <= BLOCK; y++)
+        assert_true(is_level(&format, frame, 16, y, 255));
+    assert_true(is_level(&format, frame, 16, 34, 100));
+    assert_true(is_level(&format, frame, 48, 32, 255)); /* a dot */
+    assert_true(is_level(&format, frame, 49, 32, 0));
+    assert_true(is_level(&format, frame, 50, 32, 100));
+    for (unsigned x = 24; x < 44; x++)
+        assert_true(is_level(&format, frame, x, 32, 100));
+    free(frame);
+}
+
+/* Arrows of any length and direction stay in the frame, whatever its format. */
+static void arrows_end_at_the_edge(void **state)
+{
+    static const char *const names[] = {"GREY", "Y10", "YUYV", "RGB24", "NV12"};
+    static const int16_t ends[][2] = {{INT16_MAX, INT16_MIN}, {INT16_MIN, INT16_MAX},
+                                      {INT16_MIN, 0},         {0, INT16_MAX},
+                                      {0, INT16_MIN},         {INT16_MAX, INT16_MAX}};
+    (void)state;
+    for (size_t i = 0; i < sizeof names / sizeof names[0]; i++) {
+        const struct fftd_format format = format_of(names[i], 34, 20);
+        struct field field = empty;
+        uint8_t *frame = calloc(1, format.frame_bytes);
+        memcpy(field.vector, ends, sizeof ends);
+        memset(field.confidence, 255, sizeof field.confidence);
+        view_arrows(frame, &format, &field.header);
+        assert_int_not_equal(pixel(&format, frame, 16, 16)[0], 0);
+        free(frame);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -96,6 +181,8 @@ int main(void)
         cmocka_unit_test(an_unknown_name_changes_nothing),
         cmocka_unit_test(marks_are_squares),
         cmocka_unit_test(marks_end_at_the_edge),
+        cmocka_unit_test(arrows_are_where_blocks_are),
+        cmocka_unit_test(arrows_end_at_the_edge),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

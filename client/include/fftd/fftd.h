@@ -132,6 +132,12 @@ int fftd_frame_measures(const struct fftd *camera, const struct fftd_frame *fram
 int fftd_frame_match(const struct fftd *camera, const struct fftd_frame *frame,
                      struct fftd_match *ret);
 
+/* Copies how the scene has moved as a whole in that picture; see struct fftd_similarity in ring.h.
+ * -ENODATA: the frame has none (output.motion is not set, no motion is sure, or as above); -ENOENT:
+ * the frame has been overwritten. */
+int fftd_frame_similarity(const struct fftd *camera, const struct fftd_frame *frame,
+                          struct fftd_similarity *ret);
+
 /* Copies the field of motion of that picture; see struct fftd_motion in ring.h. `vectors` has room
  * for 2 * capacity numbers and `confidences` for capacity, row by row. -ENODATA: the frame has none
  * (output.motion is not set, or as above); -ENOBUFS: the field has more than `capacity` blocks,

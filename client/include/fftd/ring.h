@@ -117,13 +117,14 @@ FFTD_STATIC_ASSERT(sizeof(struct fftd_ring_header) == 320, "fftd_ring_header is 
 #define FFTD_NEWEST_SEQUENCE(newest) ((newest) >> 6)
 #define FFTD_NEWEST_SLOT(newest)     ((unsigned)(63u & (newest)))
 
-#define FFTD_FLAG_CHECKSUM           1u  /* slot.checksum is valid */
-#define FFTD_FLAG_DISCONTINUITY      2u  /* the source lost frames just before this one */
-#define FFTD_FLAG_BLENDED            4u  /* a fade: the previous filter also contributes */
-#define FFTD_FLAG_MEASURES           8u  /* slot.measures is valid */
-#define FFTD_FLAG_MATCH              16u /* the slot has a struct fftd_match, which is valid */
-#define FFTD_FLAG_VIEW               32u /* shows what the filter does, and not the picture */
-#define FFTD_FLAG_MOTION             64u /* the slot has a struct fftd_motion, which is valid */
+#define FFTD_FLAG_CHECKSUM           1u   /* slot.checksum is valid */
+#define FFTD_FLAG_DISCONTINUITY      2u   /* the source lost frames just before this one */
+#define FFTD_FLAG_BLENDED            4u   /* a fade: the previous filter also contributes */
+#define FFTD_FLAG_MEASURES           8u   /* slot.measures is valid */
+#define FFTD_FLAG_MATCH              16u  /* the slot has a struct fftd_match, which is valid */
+#define FFTD_FLAG_VIEW               32u  /* shows what the filter does, and not the picture */
+#define FFTD_FLAG_MOTION             64u  /* the slot has a struct fftd_motion, which is valid */
+#define FFTD_FLAG_SIMILARITY         128u /* the slot has a struct fftd_similarity, which is valid */
 
 /* The state of the measured picture, in bits 8 to 10 of the flags; with FFTD_FLAG_MEASURES.
  * Older daemons leave it unknown. */
@@ -195,11 +196,25 @@ struct fftd_match {
 };
 FFTD_STATIC_ASSERT(sizeof(struct fftd_match) == 16, "fftd_match is ABI");
 
+/* How the scene has moved as a whole in the picture before the filter, on average a frame since the
+ * picture that was measured before: it turns and grows about the middle of the picture, and then
+ * shifts. It is what most of the field of motion agrees on (output.motion), whatever moves
+ * otherwise. */
+struct fftd_similarity {
+    float x, y;        /* pixels to the right and down, of the middle of the picture */
+    float angle;       /* degrees, clockwise */
+    float zoom;        /* factor by which distances grow */
+    float agreement;   /* 0 .. 1: the share of the field's confidence that agrees */
+    uint32_t reserved; /* 0 */
+};
+FFTD_STATIC_ASSERT(sizeof(struct fftd_similarity) == 24, "fftd_similarity is ABI");
+
 /* Additions to slots are stored between struct fftd_slot and the frame, at a fixed offset from the
  * slot's first byte. A flag says that an addition is present; older daemons leave no room for it,
  * and never set the flag. */
-#define FFTD_MATCH_OFFSET  128u
-#define FFTD_MOTION_OFFSET 256u
+#define FFTD_MATCH_OFFSET      128u
+#define FFTD_SIMILARITY_OFFSET 144u
+#define FFTD_MOTION_OFFSET     256u
 
 /* The field of motion between two pictures before the filter: that of slot.measures, and the one
  * that was measured before. Blocks overlap by half. The middle of block (column, row) is at

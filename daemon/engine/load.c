@@ -8,8 +8,7 @@
 #include "engine/engine_private.h"
 
 #define MAX_RESULTS 16 /* of a frame; those after them load it again */
-#define SHARED_BY                                                                                  \
-    3 /* results for which pairs are completed: for two that takes as long as it saves */
+#define SHARED_BY   3  /* results for which pairs are completed; for two that saves no time */
 
 /* A frame that was loaded. (fields under the lock: next, number, band, users.) */
 struct load_slot {

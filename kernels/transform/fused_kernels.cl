@@ -60,8 +60,6 @@ middle(LARGER_PARAMETERS COMPLETE_PARAMETERS global stored *OWN_RESTRICT spectru
 #if COMPLETES
     completed += complete_offset();
     const bool is_complete = is_group_complete(band, completed_count);
-#else
-    const bool is_complete = false;
 #endif
 #if IS_SMALLER
     const struct pairs from = {origins, band};
@@ -69,8 +67,9 @@ middle(LARGER_PARAMETERS COMPLETE_PARAMETERS global stored *OWN_RESTRICT spectru
 #if COMPLETES
     if (is_complete)
         complete_load(completed, band, crop, work);
+    else
 #endif
-    if (!is_complete) {
+    {
 #if LANES > 1
         lines_load(larger, from, lines);
 #endif
@@ -86,8 +85,9 @@ middle(LARGER_PARAMETERS COMPLETE_PARAMETERS global stored *OWN_RESTRICT spectru
 #if COMPLETES && !IS_SMALLER
     if (is_complete)
         LAST_V(weigh_completed_)(held, spectrum, completed, pairs, WEIGHTS, work);
+    else
 #endif
-    if (IS_SMALLER || !is_complete) {
+    {
 #if LANES > 1 && !IS_SMALLER
         lines_load(loaded, pairs, work);
 #endif

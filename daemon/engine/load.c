@@ -8,6 +8,7 @@
 #include "engine/engine_private.h"
 
 #define MAX_RESULTS 16 /* of a frame; those after them load it again */
+#define SHARED_BY   3  /* results for which pairs are completed; for two that saves no time */
 
 /* A frame that was loaded. (fields under the lock: next, number, band, users.) */
 struct load_slot {
@@ -20,6 +21,7 @@ struct load_slot {
     bool is_lent;               /* the image is memory of the source */
     uint64_t number;            /* of the frame; 0: nobody else may use it */
     uint32_t band;              /* pairs that were stored; 0: all */
+    uint32_t completed;         /* pairs that were transformed along both axes */
     unsigned users;             /* results that are not finished */
     cl_event read[MAX_RESULTS]; /* by the results so far */
     unsigned read_count;
@@ -32,8 +34,8 @@ struct load {
     struct gpu_device *device; /* its own, of the engines' context */
     struct transform *transform;
     struct fftd_format source;
-    unsigned first_plane, end_plane;
-    pthread_mutex_t building; /* held while programs are compiled */
+    struct upload_planes planes; /* in which the component has samples */
+    pthread_mutex_t building;    /* held while programs are compiled */
     struct load_use *uses;
     struct load_slot *slots;
 };
@@ -178,19 +180,6 @@ static void destroy(struct load *load)
     free(load);
 }
 
-/* The planes in which a component has samples. */
-static void find_planes(struct load *load, const struct transform_image *image)
-{
-    const uint64_t last = image->offset + (uint64_t)(image->count - 1) * image->apart;
-    for (unsigned p = 0; p < load->source.plane_count; p++) {
-        const uint32_t offset = load->source.plane[p].offset;
-        if (offset <= image->offset)
-            load->first_plane = p;
-        if (offset <= last)
-            load->end_plane = p + 1;
-    }
-}
-
 /* With the settings of the component's own transform. */
 static int sketch(struct transform **ret, const struct component *component,
                   const struct gpu_device *device, const struct transform *own, struct error *why)
@@ -212,6 +201,7 @@ static int make(struct load **ret, const struct component *component, const stru
                 const char *cache_dir, struct error *why)
 {
     const struct engine *engine = component->engine;
+    const struct transform_image *image = &component->subject.image;
     struct error warning = {""};
     struct load *load = calloc(1, sizeof *load);
     if (load == NULL)
@@ -219,7 +209,8 @@ static int make(struct load **ret, const struct component *component, const stru
     pthread_mutex_init(&load->building, NULL);
     load->all = engine->options.loads;
     load->source = engine->source;
-    find_planes(load, &component->subject.image);
+    load->planes = upload_planes_of(&load->source, image->offset,
+                                    image->offset + (image->count - 1) * image->apart);
     load->device = gpu_device_twin(engine->device);
     int r = load->device == NULL ? error_set(why, ENOMEM, "out of memory while creating a load")
                                  : sketch(&load->transform, component, load->device, own, why);
@@ -347,18 +338,26 @@ static int make_slot(struct load_slot *slot, struct load *load, size_t bytes, st
     return r;
 }
 
-/* Returns whether lines beyond what was stored are needed. */
-static bool has_band(uint32_t stored, uint32_t needed)
-{
-    return stored == 0 || (needed != 0 && needed <= stored);
-}
-
 uint32_t load_band(const struct load *load)
 {
     uint32_t band = 1;
     for (const struct load_use *use = load->uses; use != NULL; use = use->next)
         band = use->has_frames ? load_wider(band, use->band) : band;
     return band;
+}
+
+uint32_t load_shared_pairs(const struct load *load)
+{
+    uint32_t widest[SHARED_BY] = {0};
+    for (const struct load_use *use = load->uses; use != NULL; use = use->next) {
+        uint32_t pairs = !use->has_frames ? 0 : use->band == 0 ? UINT32_MAX : use->band;
+        for (unsigned i = 0; i < SHARED_BY; i++) {
+            const uint32_t before = widest[i];
+            widest[i] = pairs > before ? pairs : before;
+            pairs = pairs > before ? before : pairs;
+        }
+    }
+    return transform_whole_groups(load->transform, widest[SHARED_BY - 1], widest[0]);
 }
 
 /* Returns a slot that has the frame already, or one that is free; NULL: there is neither. With the
@@ -371,8 +370,8 @@ static struct load_slot *find_slot(struct load *load, uint64_t number, uint32_t 
     for (struct load_slot *slot = load->slots; slot != NULL; slot = slot->next) {
         if (slot->users == 0)
             free_slot = slot;
-        else if (number != 0 && slot->number == number && has_band(slot->band, band) &&
-                 slot->users < MAX_RESULTS) {
+        else if (number != 0 && slot->number == number &&
+                 load_wider(slot->band, band) == slot->band && slot->users < MAX_RESULTS) {
             *ret_is_loaded = true;
             return slot;
         }
@@ -381,20 +380,19 @@ static struct load_slot *find_slot(struct load *load, uint64_t number, uint32_t 
 }
 
 /* Uploads and transforms. The slot belongs to the caller alone. */
-static int load_frame(struct load_slot *load_slot, struct slot *slot, uint32_t band,
-                      struct error *why)
+static int load_frame(struct load_slot *load_slot, struct slot *slot, struct error *why)
 {
     struct load *load = load_slot->load;
     struct engine_job *job = &slot->job;
     struct frame_memory *memory = job->memory;
-    const struct upload_planes planes = {&load->source, load->first_plane, load->end_plane};
-    struct transform_buffers buffers = {.response.band = band};
+    struct transform_buffers buffers = {.response.band = load_slot->band,
+                                        .completed = load_slot->completed};
     cl_command_queue queue = load_slot->upload.queue;
     /* Only one load may have memory of the source. */
     if (slot->engine->component_count > 1)
         job->memory = NULL;
     load_slot->is_lent = job->memory != NULL;
-    int r = upload_frame(&load_slot->upload, &planes, slot, &load_slot->image, why);
+    int r = upload_frame(&load_slot->upload, &load->planes, slot, &load_slot->image, why);
     buffers.image = load_slot->image;
     if (r == 0)
         r = transform_frame_enqueue(load_slot->frame, queue, &buffers, NULL, NULL, why);
@@ -438,7 +436,7 @@ int load_take(struct load_slot **ret, struct load_use *use, struct slot *slot, u
         if (!is_loaded)
             load_slot->number = 0;
     }
-    const uint32_t widest = load_band(load);
+    const uint32_t widest = load_band(load), shared = load_shared_pairs(load);
     pthread_mutex_unlock(&load->all->lock);
     if (load_slot == NULL) {
         load_slot = calloc(1, sizeof *load_slot);
@@ -455,8 +453,11 @@ int load_take(struct load_slot **ret, struct load_use *use, struct slot *slot, u
         load->slots = load_slot;
         pthread_mutex_unlock(&load->all->lock);
     }
-    if (!is_loaded)
-        r = load_frame(load_slot, slot, widest, why);
+    if (!is_loaded) {
+        load_slot->band = widest;
+        load_slot->completed = shared;
+        r = load_frame(load_slot, slot, why);
+    }
     if (r == 0)
         r = wait_for_load(load_slot, slot->queue, in_place, why);
     if (r < 0) {
@@ -465,11 +466,11 @@ int load_take(struct load_slot **ret, struct load_use *use, struct slot *slot, u
     }
     pthread_mutex_lock(&load->all->lock);
     load_slot->number = in_place ? 0 : number;
-    if (!is_loaded)
-        load_slot->band = widest;
     pthread_mutex_unlock(&load->all->lock);
     buffers->image = load_slot->image;
     buffers->spectrum = transform_frame_spectrum(load_slot->frame);
+    buffers->complete = transform_frame_complete(load_slot->frame);
+    buffers->completed = load_slot->completed;
     buffers->in_place = in_place;
     *ret = load_slot;
     return 0;

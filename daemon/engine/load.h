@@ -84,6 +84,10 @@ int load_take(struct load_slot **ret, struct load_use *use, struct slot *slot, u
  * With the lock held, or in the thread that submits. */
 uint32_t load_band(const struct load *load);
 
+/* How many pairs are transformed along both axes when a frame is loaded: those that the newest
+ * frames of three results or more needed. Likewise. */
+uint32_t load_shared_pairs(const struct load *load);
+
 /* After this event no dispatch of a result reads the spectrum. */
 void load_note_read(struct load_slot *slot, cl_event event);
 

@@ -35,6 +35,19 @@ void upload_release(struct upload *upload)
     upload->sent = NULL;
 }
 
+struct upload_planes upload_planes_of(const struct fftd_format *format, uint64_t first,
+                                      uint64_t last)
+{
+    struct upload_planes ret = {.format = format};
+    for (unsigned p = 0; p < format->plane_count; p++) {
+        if (format->plane[p].offset <= first)
+            ret.first = p;
+        if (format->plane[p].offset <= last)
+            ret.end = p + 1;
+    }
+    return ret;
+}
+
 static void copy_rows(uint8_t *to, size_t to_stride, const uint8_t *from, size_t from_stride,
                       size_t row_bytes, unsigned rows)
 {

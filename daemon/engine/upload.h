@@ -32,6 +32,10 @@ struct upload_planes {
     unsigned first, end;
 };
 
+/* The planes that have the bytes from one place of a frame to another one. */
+struct upload_planes upload_planes_of(const struct fftd_format *format, uint64_t first,
+                                      uint64_t last);
+
 /* Makes the buffers. On failure the place can only be finished. */
 int upload_init(struct upload *ret, const struct gpu_device *device, cl_command_queue queue,
                 size_t bytes, struct error *why);

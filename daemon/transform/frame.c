@@ -12,7 +12,7 @@ struct transform_frame {
      * address. */
     cl_mem buffer[ARGUMENT_BUFFERS];
     cl_mem own_spectrum; /* which is bound unless a result is made in place */
-    cl_uint band;
+    cl_uint band, completed;
     cl_kernel kernel[TRANSFORM_MAX_DISPATCHES];
     struct transform_frame *smaller; /* of the transform's; NULL: it has none */
 };
@@ -27,6 +27,9 @@ static int set_argument(const struct transform_frame *frame, unsigned dispatch, 
     if (argument->kind == ARGUMENT_BAND) {
         value = &frame->band;
         size = sizeof frame->band;
+    } else if (argument->kind == ARGUMENT_COMPLETED) {
+        value = &frame->completed;
+        size = sizeof frame->completed;
     } else if (argument->kind != ARGUMENT_LOCAL) {
         value =
             argument->kind == ARGUMENT_TABLE ? &argument->table : &frame->buffer[argument->kind];
@@ -76,6 +79,14 @@ static int bind_band(struct transform_frame *frame, uint32_t band, struct error 
     return set_arguments(frame, ARGUMENT_BAND, why);
 }
 
+static int bind_completed(struct transform_frame *frame, uint32_t completed, struct error *why)
+{
+    if (frame->completed == completed)
+        return 0;
+    frame->completed = completed;
+    return set_arguments(frame, ARGUMENT_COMPLETED, why);
+}
+
 static int make_kernels(struct transform_frame *frame, struct error *why)
 {
     const struct transform *transform = frame->transform;
@@ -104,8 +115,9 @@ static int make_buffers(struct transform_frame *frame, struct error *why)
 static int create(struct transform_frame **ret, const struct transform *transform, cl_mem larger,
                   struct error *why)
 {
-    static const enum argument_kind constant[] = {ARGUMENT_SPECTRUM, ARGUMENT_LINES, ARGUMENT_DRAWN,
-                                                  ARGUMENT_TABLE, ARGUMENT_LOCAL};
+    static const enum argument_kind constant[] = {ARGUMENT_SPECTRUM, ARGUMENT_LINES,
+                                                  ARGUMENT_DRAWN,    ARGUMENT_TABLE,
+                                                  ARGUMENT_LOCAL,    ARGUMENT_COMPLETED};
     struct transform_frame *frame = calloc(1, sizeof *frame);
     *ret = frame;
     if (frame == NULL)
@@ -156,6 +168,11 @@ cl_mem transform_frame_spectrum(const struct transform_frame *frame)
     return frame->buffer[ARGUMENT_SPECTRUM];
 }
 
+cl_mem transform_frame_complete(const struct transform_frame *frame)
+{
+    return frame->buffer[ARGUMENT_LINES];
+}
+
 /* A kernel's argument does not keep a buffer alive. */
 void transform_frame_drop(struct transform_frame *frame, bool image)
 {
@@ -174,8 +191,11 @@ int transform_frame_bind(struct transform_frame *frame, const struct transform_b
                             [ARGUMENT_CALIBRATION] = buffers->calibration,
                             [ARGUMENT_DENOISED] = buffers->denoised,
                             [ARGUMENT_LARGER] = buffers->spectrum,
+                            [ARGUMENT_COMPLETE] = buffers->complete,
                             [ARGUMENT_SIMILARITY] = buffers->similarity};
     int r = bind_band(frame, buffers->response.band, why);
+    if (r == 0)
+        r = bind_completed(frame, buffers->completed, why);
     if (r == 0 && frame->own_spectrum != NULL)
         r = bind(frame, ARGUMENT_SPECTRUM,
                  buffers->in_place ? buffers->spectrum : frame->own_spectrum, why);
@@ -194,7 +214,8 @@ static int enqueue(const struct transform_frame *frame, cl_command_queue queue, 
     size_t global[3];
     memcpy(global, dispatch->global, sizeof global);
     if (per_group > 0)
-        global[along] = (frame->band + per_group - 1) / per_group * dispatch->local[along];
+        global[along] = ((dispatch->completes ? frame->completed : frame->band) + per_group - 1) /
+                        per_group * dispatch->local[along];
     const cl_int code = clEnqueueNDRangeKernel(queue, frame->kernel[index], dispatch->dimensions,
                                                NULL, global, dispatch->local, 0, NULL, ret_event);
     return code == CL_SUCCESS ? 0 : opencl_fail(why, code, "clEnqueueNDRangeKernel");
@@ -209,12 +230,20 @@ static int enqueue_of(const struct transform_frame *frame, cl_command_queue queu
                        : enqueue(frame->smaller, queue, index - own, ret_event, why);
 }
 
+/* The dispatch that completes lines comes last, and only if there are any. */
+static unsigned count_dispatches(const struct transform_frame *frame)
+{
+    const bool is_idle =
+        frame->transform->is_load && transform_completes(frame->transform) && frame->completed == 0;
+    return transform_dispatches(frame->transform) - is_idle;
+}
+
 int transform_frame_enqueue(struct transform_frame *frame, cl_command_queue queue,
                             const struct transform_buffers *buffers, cl_event *first,
                             cl_event *last, struct error *why)
 {
-    const unsigned count = transform_dispatches(frame->transform);
     int r = transform_frame_bind(frame, buffers, why);
+    const unsigned count = count_dispatches(frame);
     for (unsigned i = 0; i < count && r == 0; i++)
         r = enqueue_of(frame, queue, i, i == 0 ? first : i + 1 == count ? last : NULL, why);
     if (r == 0 && count == 1 && first != NULL && last != NULL)
@@ -228,7 +257,7 @@ int transform_frame_enqueue_each(struct transform_frame *frame, cl_command_queue
 {
     int r = 0;
     *ret_count = 0;
-    for (unsigned i = 0; i < transform_dispatches(frame->transform) && r == 0; i++) {
+    for (unsigned i = 0; i < count_dispatches(frame) && r == 0; i++) {
         r = enqueue_of(frame, queue, i, &ret_event[i], why);
         *ret_count += r == 0;
     }

@@ -142,9 +142,10 @@ static struct technique_bytes memory(const struct transform *transform)
                             ((uint64_t)plan->x.length + plan->y.length) * sizeof(cl_int) +
                             (uint64_t)plan_pair_count(plan) * 2 * sizeof(cl_uint) +
                             (uint64_t)plan_first(plan)->length * sizeof(cl_ushort);
+    const uint64_t numbers =
+        spectrum_size(transform) + (transform->is_load ? transform_complete_size(transform) : 0);
     return (struct technique_bytes){.tables = tables,
-                                    .frame = (uint64_t)transform->image.count *
-                                             spectrum_size(transform) *
+                                    .frame = transform->image.count * numbers *
                                              transform_stored_bytes(transform),
                                     .making = tables};
 }
@@ -213,11 +214,14 @@ static int make_tables(struct transform *transform, struct error *why)
 static int make_buffers(cl_mem *ret_spectra, cl_mem *ret_lines, const struct transform *transform,
                         struct error *why)
 {
-    (void)ret_lines;
-    return opencl_make_buffer(ret_spectra, transform->device->context, CL_MEM_READ_WRITE,
-                              transform->image.count * spectrum_size(transform) *
-                                  transform_stored_bytes(transform),
-                              NULL, why);
+    const size_t all = transform->image.count * transform_stored_bytes(transform);
+    const size_t complete_bytes = transform->is_load ? all * transform_complete_size(transform) : 0;
+    const int r = opencl_make_buffer(ret_spectra, transform->device->context, CL_MEM_READ_WRITE,
+                                     all * spectrum_size(transform), NULL, why);
+    return r < 0 || complete_bytes == 0
+               ? r
+               : opencl_make_buffer(ret_lines, transform->device->context, CL_MEM_READ_WRITE,
+                                    complete_bytes, NULL, why);
 }
 
 /* ---- dispatches ---------------------------------------------------------------------------- */
@@ -248,9 +252,14 @@ static struct dispatch middle_of_result(const struct transform *transform,
     const struct argument larger[] = {
         ARGUMENT(LARGER), ARGUMENT_OF_TABLE(transform->origins), ARGUMENT_OF_TABLE(lines.twiddle),
         ARGUMENT_OF_TABLE(transform->crop), ARGUMENT_OF_LOCAL(lines.work_bytes)};
-    const size_t count = transform_is_smaller(transform) ? sizeof larger / sizeof larger[0] : 1;
+    static const struct argument complete[] = {ARGUMENT(COMPLETE), ARGUMENT(COMPLETED)};
+    size_t count = transform_is_smaller(transform) ? sizeof larger / sizeof larger[0] : 1;
     struct dispatch ret = *middle;
     memcpy(ret.argument, larger, count * sizeof larger[0]);
+    if (transform_completes(transform)) {
+        memcpy(ret.argument + count, complete, sizeof complete);
+        count += sizeof complete / sizeof complete[0];
+    }
     memcpy(ret.argument + count, middle->argument, (MAX_ARGUMENTS - count) * sizeof larger[0]);
     return ret;
 }
@@ -290,8 +299,19 @@ static void list_dispatches(struct transform *transform)
                      ARGUMENT(BAND),
                      ARGUMENT_OF_LOCAL(u.work_bytes)},
     };
+    const struct dispatch complete = {
+        .kernel = "complete",
+        .along_rows = v.along_rows,
+        .pairs_per_group = v.lines * transform->tuning.lanes,
+        .completes = true,
+        .argument = {ARGUMENT(SPECTRUM), ARGUMENT_OF_TABLE(transform->pairs), ARGUMENT(COMPLETED),
+                     ARGUMENT_OF_TABLE(v.twiddle), ARGUMENT(LINES),
+                     ARGUMENT_OF_LOCAL(v.work_bytes)},
+    };
     if (transform->larger == NULL)
         add_fused(transform, forward, u.group, divide_up(lines, lanes * u.lines));
+    if (transform->is_load && transform_completes(transform))
+        add_fused(transform, complete, v.group, divide_up(pairs, lanes * v.lines));
     if (transform_only_loads(transform))
         return;
     add_fused(transform, transform->larger != NULL ? middle_of_result(transform, &middle) : middle,
@@ -335,18 +355,27 @@ static void put_source(FILE *out, const struct transform *transform)
 {
     const struct line_layout u = transform_line_layout(transform, plan_first(&transform->plan));
     const struct line_layout v = transform_line_layout(transform, plan_second(&transform->plan));
-    if (transform_is_smaller(transform))
+    const bool is_smaller = transform_is_smaller(transform);
+    const bool completes = transform_completes(transform);
+    const bool has_larger = is_smaller || (completes && transform->is_load);
+    if (is_smaller)
         put_larger(out, transform);
+    else if (has_larger)
+        transform_put_axis(out, 'L', &v);
     transform_put_file(out, "fused.cl");
     transform_put_file(out, "transpose.cl");
     transform_put_file(out, "fused_lanes.cl");
+    if (completes)
+        transform_put_file(out, "fused_complete.cl");
     put_fused_axis(out, "u_", &u, "fused_u.cl");
-    if (transform_is_smaller(transform)) {
-        const struct line_layout lines = transform_larger_lines(transform);
+    if (has_larger) {
+        const struct line_layout lines = is_smaller ? transform_larger_lines(transform) : v;
         put_fused_axis(out, "l_", &lines, "fused_larger.cl");
     }
     if (!transform_only_loads(transform))
         put_fused_axis(out, "v_", &v, "fused_v.cl");
+    if (completes)
+        transform_put_file(out, "fused_weigh.cl");
     transform_put_file(out, "fused_kernels.cl");
 }
 

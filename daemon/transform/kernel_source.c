@@ -150,19 +150,21 @@ static void put_transform(FILE *out, const struct transform *transform)
     const struct plan *loaded = transform_loaded(transform);
     const uint32_t loaded_u = plan_first(loaded)->length, loaded_v = plan_second(loaded)->length;
     const double load = 8192. / (((1u << transform->image.bits) - 1) * (double)loaded_u);
-    fprintf(
-        out,
-        "#define HALF_STORAGE %d\n"
-        "#define ROWS_FIRST %d\n#define SKEW %d\n#define SPECTRUM_PITCH %u\n"
-        "#define SPECTRUM_SIZE %zu\n#define %s 1\n"
-        "#define RESPONSE_PART %zu\n#define RESPONSE_COUNT %zu\n"
-        "#define IS_LARGER %d\n#define IS_SMALLER %d\n#define IS_APART %d\n"
-        "#define PADDED_SIZE %.9ef\n",
-        tuning->recipe.precision == RECIPE_HALF, tuning->order == PLAN_ROWS_FIRST, tuning->skew,
-        transform_pitch(transform), transform->technique->spectrum_size(transform),
-        twiddle_names[tuning->twiddles], response_part_count(&response), response_count(&response),
-        transform_only_loads(transform), transform_is_smaller(transform),
-        transform->larger != NULL && !transform_is_smaller(transform), (double)loaded_u * loaded_v);
+    fprintf(out,
+            "#define HALF_STORAGE %d\n"
+            "#define ROWS_FIRST %d\n#define SKEW %d\n#define SPECTRUM_PITCH %u\n"
+            "#define SPECTRUM_SIZE %zu\n#define %s 1\n"
+            "#define RESPONSE_PART %zu\n#define RESPONSE_COUNT %zu\n"
+            "#define IS_LARGER %d\n#define IS_SMALLER %d\n#define IS_APART %d\n"
+            "#define COMPLETES %d\n#define COMPLETE_SIZE %zu\n#define PADDED_SIZE %.9ef\n",
+            tuning->recipe.precision == RECIPE_HALF, tuning->order == PLAN_ROWS_FIRST, tuning->skew,
+            transform_pitch(transform), transform->technique->spectrum_size(transform),
+            twiddle_names[tuning->twiddles], response_part_count(&response),
+            response_count(&response), transform_only_loads(transform),
+            transform_is_smaller(transform),
+            transform->larger != NULL && !transform_is_smaller(transform),
+            transform_completes(transform), transform_complete_size(transform),
+            (double)loaded_u * loaded_v);
     fprintf(out,
             "#define LOAD_SCALE %.9ef\n#define PRODUCT_SCALE %.9ef\n#define STORE_SCALE %.9ef\n",
             load, 0.5 / (staged ? last_radix(v.axis) : loaded_v), 1 / (load * loaded_u));

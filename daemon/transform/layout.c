@@ -46,6 +46,29 @@ struct line_layout transform_larger_lines(const struct transform *transform)
     return layout;
 }
 
+size_t transform_complete_size(const struct transform *transform)
+{
+    if (!transform_completes(transform))
+        return 0;
+    const struct transform *load = transform->larger != NULL ? transform->larger : transform;
+    const struct line_layout lines = transform_line_layout(load, plan_second(&load->plan));
+    const size_t per_group = (size_t)lines.lines * load->tuning.lanes;
+    const size_t groups = (plan_pair_count(&load->plan) + per_group - 1) / per_group;
+    return groups * per_group * lines.axis->length * 2;
+}
+
+uint32_t transform_whole_groups(const struct transform *load, uint32_t shared, uint32_t band)
+{
+    const struct plan *plan = &load->plan;
+    const uint32_t pairs = plan_pair_count(plan), most = band == 0 || band > pairs ? pairs : band;
+    const uint32_t per_group =
+        transform_line_layout(load, plan_second(plan)).lines * load->tuning.lanes;
+    if (!transform_completes(load) || shared >= most)
+        return transform_completes(load) ? most : 0;
+    const uint32_t whole = (shared + per_group - 1) / per_group * per_group;
+    return whole < most ? whole : most;
+}
+
 /* Rows or panels that are a multiple of 4 KiB apart would share a few cache sets, so one step is
  * added to such a pitch. With few lanes, a few neighbours are accessed at a time, so each row
  * begins at a memory sector. */

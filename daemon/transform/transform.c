@@ -191,6 +191,8 @@ double transform_dispatch_traffic(const struct transform *transform, unsigned di
     /* Without those that draw edges. */
     const unsigned count = transform->dispatch_count - transform_edge_dispatches(transform);
     const bool is_first = dispatch == 0;
+    if (transform->is_load && dispatch > 0)
+        return 0; /* results read what it completes instead of what they are said to read */
     const bool is_last = dispatch + 1 == count && !transform_only_loads(transform);
     if (dispatch >= count)
         return drawn + (dispatch + 1 == transform->dispatch_count ? image_bytes(image, true) : 0);

@@ -117,10 +117,11 @@ int transform_sketch(struct transform **ret, const struct gpu_device *device,
                      const struct transform_tuning *tuning, struct error *why);
 
 /* One transform for several results. A load reads the captured image and transforms it along the
- * first axis; each of its results, which may be smaller pictures, has a response, an inverse and
- * frames in flight of its own. No result writes what another one reads, so they may be enqueued in
- * any order, after the load's frame; unless one is made in place, whose dispatches have to begin
- * when the first dispatch of every other one has ended.
+ * first axis, and those lines along the second one that it is told to complete; each of its
+ * results, which may be smaller pictures, has a response, an inverse and frames in flight of its
+ * own. No result writes what another one reads, so they may be enqueued in any order, after the
+ * load's frame; unless one is made in place, whose dispatches have to begin when the first dispatch
+ * of every other one has ended.
  *
  * Plans a load, with the fused technique. `sizes`: those that its results should be able to have,
  * for which the lengths are chosen if that costs at most a tenth more; the recipe is that of the
@@ -250,6 +251,8 @@ struct transform_buffers {
     cl_mem similarity;  /* TRANSFORM_SIMILARITY_FLOATS, if the recipe has similarities; else NULL */
     cl_mem denoised;    /* planes of floats (denoiser.h); NULL if noise is not reduced */
     cl_mem spectrum;    /* of a load, for a result of it; otherwise NULL */
+    cl_mem complete;    /* of a load, for a result of it: pairs that were transformed completely */
+    uint32_t completed; /* how many; in a load: how many to complete; 0: none */
     bool in_place;      /* a result of the captured size may overwrite that spectrum */
 };
 
@@ -274,6 +277,14 @@ int transform_frame_enqueue(struct transform_frame *frame, cl_command_queue queu
 
 /* The spectrum that the frame of a load computes. */
 cl_mem transform_frame_spectrum(const struct transform_frame *frame);
+
+/* The pairs that the frame of a load completes (buffers.completed); NULL: it completes none, and
+ * the number is ignored. */
+cl_mem transform_frame_complete(const struct transform_frame *frame);
+
+/* The number of pairs that a load should complete where results need `shared` of those that it
+ * stores, `band` (0: all): whole work-groups. */
+uint32_t transform_whole_groups(const struct transform *load, uint32_t shared, uint32_t band);
 
 /* Releases the image, or the result, that was enqueued last. The frame must have ended. */
 void transform_frame_drop(struct transform_frame *frame, bool image);

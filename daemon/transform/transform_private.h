@@ -31,11 +31,13 @@ enum argument_kind {
     ARGUMENT_SIMILARITY,  /* transform_buffers */
     ARGUMENT_DENOISED,    /* transform_buffers */
     ARGUMENT_LARGER,      /* transform_frame, or transform_buffers: the spectrum that was loaded */
+    ARGUMENT_COMPLETE,    /* transform_buffers: lines that the load has completed */
     ARGUMENT_SPECTRUM,    /* transform_frame */
     ARGUMENT_LINES,       /* transform_frame */
     ARGUMENT_DRAWN,       /* transform_frame: what a view is drawn from */
     ARGUMENT_BUFFERS,     /* the number of those before it, which are buffers of a frame */
     ARGUMENT_BAND,        /* transform_buffers: a number of pairs */
+    ARGUMENT_COMPLETED,   /* transform_buffers: a number of pairs */
     ARGUMENT_TABLE,       /* transform */
     ARGUMENT_LOCAL,       /* local memory */
 };
@@ -46,7 +48,7 @@ struct argument {
     size_t local_bytes;
 };
 
-#define MAX_ARGUMENTS 12 /* `forward` with corrections, a table, a similarity and a denoiser */
+#define MAX_ARGUMENTS 13 /* `middle` of a smaller picture, with completed lines */
 
 struct dispatch {
     char kernel[32];
@@ -56,6 +58,7 @@ struct dispatch {
     /* How many pairs a group has, and along which dimension there are only as many groups as the
      * band needs. 0 pairs: the number of groups does not depend on the band. */
     unsigned pairs_per_group, band_dimension;
+    bool completes; /* it has the pairs that a load completes, instead of the band */
     unsigned argument_count;
     struct argument argument[MAX_ARGUMENTS];
 };
@@ -93,6 +96,14 @@ static inline bool transform_is_smaller(const struct transform *transform)
 static inline bool transform_only_loads(const struct transform *transform)
 {
     return transform->is_load || transform->smaller != NULL;
+}
+
+/* Whether a load completes lines for its results, or this is a result of such a load. In half
+ * precision what is completed would be rounded once more. */
+static inline bool transform_completes(const struct transform *transform)
+{
+    const struct transform *load = transform->larger != NULL ? transform->larger : transform;
+    return load->is_load && load->tuning.lanes > 1 && load->tuning.recipe.precision != RECIPE_HALF;
 }
 
 /* ---- techniques ---------------------------------------------------------------------------- */
@@ -333,6 +344,9 @@ struct line_layout transform_line_layout(const struct transform *transform,
 /* The layout of the larger transform's lines along its second axis, which a work-group of the
  * dispatch that makes a smaller picture transforms forward (kernels/transform/fused_larger.cl). */
 struct line_layout transform_larger_lines(const struct transform *transform);
+
+/* The distance between the completed lines of two images, in stored numbers; 0: there are none. */
+size_t transform_complete_size(const struct transform *transform);
 
 /* Returns the butterflies of a stage in all lines of a group, and the rounds in which the group
  * computes them. */

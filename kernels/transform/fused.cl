@@ -16,6 +16,8 @@
  *   fused_u.cl          template, once for each stage along U
  *   fused_larger.cl     template, once for each stage along V of a larger transform
  *   fused_v.cl          template, once for each stage along V
+ *   fused_complete.cl   lines that a load completes: where they are
+ *   fused_weigh.cl      template, for the last stage along V: what completes them, or begins there
  *   fused_kernels.cl    the three kernels
  *
  * A smaller picture is made by two programs. That of the larger transform (IS_LARGER) has only
@@ -25,6 +27,11 @@
  * are made of one spectrum, a result of the same size has a program like that (IS_APART), whose
  * `middle` reads one spectrum and writes another.
  *
+ * With several lanes the load of several results also completes lines for them (COMPLETES): its
+ * `complete` transforms along V the pairs that several results need, and their `middle`
+ * begins with these where it has them. Numbers are stored as they are held, so results do not
+ * depend on it.
+ *
  * Data:
  *   spectrum, pairs, frequencies: pack.cl.
  *   response: H for pair k at element e of a line along V, which is leg j of butterfly b of the
@@ -33,6 +40,7 @@
  *     LANES == 1    [k][j][b], because neighbouring items have neighbouring butterflies
  *     ROWS_FIRST    [k / V_LINES][j][b][k % V_LINES], because they have neighbouring pairs
  *   twiddle: stage.cl.
+ *   completed[k / LANES][e][k % LANES]: element e of pair k of the load, transformed along V.
  *
  * Work-items: a group of U_GROUP or V_GROUP items shares `work` in local memory. It transforms
  * U_LINES groups of LANES lines, or V_LINES groups of LANES pairs of lines. Group g begins with
@@ -67,8 +75,11 @@ typedef float work_v_t;
 typedef work_t work_v_t;
 #endif
 
-#if IS_SMALLER
+#if IS_SMALLER || (IS_LARGER && COMPLETES)
 typedef work_t work_l_t;
+#endif
+
+#if IS_SMALLER
 
 /* As spectrum_at, in the spectrum of the larger transform. */
 static inline uint larger_at(uint place, uint across)

@@ -43,32 +43,56 @@ forward(global const uchar *restrict image, global stored *restrict spectrum,
 #define LARGER_PARAMETERS
 #endif
 
+#if COMPLETES
+#define COMPLETE_PARAMETERS global const stored *restrict completed, uint completed_count,
+#else
+#define COMPLETE_PARAMETERS
+#endif
+
 kernel __attribute__((reqd_work_group_size(V_GROUP, 1, 1))) void
-middle(LARGER_PARAMETERS global stored *OWN_RESTRICT spectrum, global const uint2 *restrict places,
-       uint band, global const stored *restrict response, global const float2 *restrict twiddle,
-       local work_v_t *work POWERS_PARAMETER)
+middle(LARGER_PARAMETERS COMPLETE_PARAMETERS global stored *OWN_RESTRICT spectrum,
+       global const uint2 *restrict places, uint band, global const stored *restrict response,
+       global const float2 *restrict twiddle, local work_v_t *work POWERS_PARAMETER)
 {
     const struct pairs pairs = {places, band};
     cplx held[V_LEGS_HELD];
     spectrum += spectrum_offset();
+#if COMPLETES
+    completed += complete_offset();
+    const bool is_complete = is_group_complete(band, completed_count);
+#endif
 #if IS_SMALLER
     const struct pairs from = {origins, band};
     larger += image_number() * (size_t)LARGER_SIZE;
-#if LANES > 1
-    lines_load(larger, from, lines);
+#if COMPLETES
+    if (is_complete)
+        complete_load(completed, band, crop, work);
+    else
 #endif
-    LAST_L(forward_to_)(held, larger, from, larger_twiddle, crop, lines, work);
-    sync_group();
+    {
+#if LANES > 1
+        lines_load(larger, from, lines);
+#endif
+        LAST_L(forward_to_)(held, larger, from, larger_twiddle, crop, lines, work);
+        sync_group();
+    }
 #endif
 #if IS_APART
     loaded += spectrum_offset();
 #else
     global const stored *const loaded = spectrum;
 #endif
-#if LANES > 1 && !IS_SMALLER
-    lines_load(loaded, pairs, work);
+#if COMPLETES && !IS_SMALLER
+    if (is_complete)
+        LAST_V(weigh_completed_)(held, spectrum, completed, pairs, WEIGHTS, work);
+    else
 #endif
-    LAST_V(forward_to_)(held, spectrum, loaded, pairs, WEIGHTS, twiddle, work);
+    {
+#if LANES > 1 && !IS_SMALLER
+        lines_load(loaded, pairs, work);
+#endif
+        LAST_V(forward_to_)(held, spectrum, loaded, pairs, WEIGHTS, twiddle, work);
+    }
     LAST_V(inverse_from_)(held, spectrum, pairs, twiddle, work);
 #if LANES > 1
     lines_store(spectrum, pairs, work);

@@ -8,7 +8,18 @@
  *   picture, or V_LENGTH if that lacks it.
  *
  * The last stage puts what remains into `work`, where the stages along V of the smaller picture
- * (fused_v.cl) begin. */
+ * (fused_v.cl) begin. In a load (IS_LARGER) that completes lines for its results, it stores all of
+ * them, in the order of `complete_at`. */
+
+#if STAGE == 0
+#if IS_LARGER
+#define KEPT_PARAMETERS global stored *completed, local work_l_t *lines
+#define KEPT            completed, lines
+#else
+#define KEPT_PARAMETERS global const ushort *crop, local work_l_t *lines, local work_v_t *work
+#define KEPT            crop, lines, work
+#endif
+#endif
 
 static inline void NAME(get_)(cplx *x, struct butterfly place, global const stored *larger,
                               struct pairs origins, local const work_l_t *lines)
@@ -33,15 +44,17 @@ static inline void NAME(get_)(cplx *x, struct butterfly place, global const stor
 
 static inline void NAME(forward_one_)(cplx *x, uint item, global const stored *larger,
                                       struct pairs origins, global const float2 *twiddle,
-                                      global const ushort *crop, local work_l_t *lines,
-                                      local work_v_t *work)
+                                      KEPT_PARAMETERS)
 {
     const struct butterfly place = NAME(butterfly_)(item);
     NAME(get_)(x, place, larger, origins, lines);
     DFT(x);
 #pragma unroll
     for (uint j = 0; j < RADIX; j++) {
-#if IS_LAST
+#if IS_LAST && IS_LARGER
+        c_store(x[j], completed,
+                complete_at((uint)get_group_id(0) * V_LINES + place.line, place.element + j));
+#elif IS_LAST
         const uint e = crop[place.element + j];
         if (e < V_LENGTH)
             work_put(work, skewed(e, V_UNIT) * V_LINES + place.line, x[j]);
@@ -54,12 +67,11 @@ static inline void NAME(forward_one_)(cplx *x, uint item, global const stored *l
 
 /* Computes stages 0 to this one. */
 static inline void NAME(forward_to_)(cplx *held, global const stored *larger, struct pairs origins,
-                                     global const float2 *twiddle, global const ushort *crop,
-                                     local work_l_t *lines, local work_v_t *work)
+                                     global const float2 *twiddle, KEPT_PARAMETERS)
 {
 #if STAGE > 0
-    NAME_PREVIOUS(forward_to_)(held, larger, origins, twiddle, crop, lines, work);
+    NAME_PREVIOUS(forward_to_)(held, larger, origins, twiddle, KEPT);
     NAME(pass_to_)(held, lines);
 #endif
-    EACH_ITEM(NAME(forward_one_)(x, item, larger, origins, twiddle, crop, lines, work))
+    EACH_ITEM(NAME(forward_one_)(x, item, larger, origins, twiddle, KEPT))
 }

@@ -99,6 +99,21 @@ static inline bool NAME(is_own_)(struct butterfly place)
     return (uint)get_group_id(0) * V_LINES + place.line <= (uint)(PAIRS - 1) / LANES;
 }
 
+/* Multiplies by H and transforms back. */
+static inline void NAME(weigh_)(cplx *x, struct butterfly place, global stored *spectrum,
+                                struct pairs pairs, weights response, local work_v_t *work)
+{
+#pragma unroll
+    for (uint j = 0; j < RADIX; j++) {
+        const uint at = NAME(response_)(place, j);
+        const cplx y = product(x[j], response, at);
+        view_observe(response, at, NAME(is_own_)(place), x[j], y);
+        x[j] = c_swap(y);
+    }
+    DFT(x);
+    NAME(put_)(x, place, spectrum, pairs, work);
+}
+
 /* Transforms forward, multiplies by H and transforms back. */
 static inline void NAME(forward_one_)(cplx *x, uint item, global stored *spectrum,
                                       global const stored *from, struct pairs pairs,
@@ -110,15 +125,7 @@ static inline void NAME(forward_one_)(cplx *x, uint item, global stored *spectru
 #if !IS_SMALLER
     DFT(x);
 #endif
-#pragma unroll
-    for (uint j = 0; j < RADIX; j++) {
-        const uint at = NAME(response_)(place, j);
-        const cplx y = product(x[j], response, at);
-        view_observe(response, at, NAME(is_own_)(place), x[j], y);
-        x[j] = c_swap(y);
-    }
-    DFT(x);
-    NAME(put_)(x, place, spectrum, pairs, work);
+    NAME(weigh_)(x, place, spectrum, pairs, response, work);
 }
 
 #else

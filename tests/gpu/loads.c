@@ -417,15 +417,16 @@ static void test_another_context(void **state)
 }
 
 /* An output that has had no frame does not have a frame loaded with frequencies that only it would
- * need. */
+ * need, and nothing is completed for it. */
 static void test_an_unread_output_widens_nothing(void **state)
 {
     (void)state;
     struct engine_loads *loads = loads_for(nv12);
-    struct made read, unread;
+    struct made read, unread, third;
     capture(FFTD_FOURCC('N', 'V', '1', '2'));
     make(&read, &nv12[0], loads, 0);
     make(&unread, &nv12[1], loads, 1);
+    make(&third, &nv12[3], loads, 3);
     const struct load *load = read.engine->component[0].use.load;
     assert_non_null(load);
     assert_ptr_equal(unread.engine->component[0].use.load, load);
@@ -434,11 +435,18 @@ static void test_an_unread_output_widens_nothing(void **state)
     collect(&read);
     const uint32_t narrow = load_band(load);
     assert_int_not_equal(narrow, 0);
+    assert_int_equal(load_shared_pairs(load), 0);
     submit(&unread, 2);
     collect(&unread);
     assert_true(load_band(load) == 0 || load_band(load) > narrow);
+    assert_int_equal(load_shared_pairs(load), 0);
+    submit(&third, 3);
+    collect(&third);
+    if (transform_tuning(load_transform(load))->lanes > 1)
+        assert_true(load_shared_pairs(load) >= narrow);
     finish(&read);
     finish(&unread);
+    finish(&third);
     engine_loads_destroy(loads);
 }
 

@@ -200,6 +200,7 @@ struct engine_job {
                         the padded size, for an engine with options->recipe.shifts; 0: it is not */
     struct similarity similarity; /* by which the picture is moved, about its middle, for an engine
                                      with options->recipe.similarities; all 0: it is not */
+    enum stack_place stack; /* what becomes of the frame in a stack, if the chain has one */
     struct view_mark mark[VIEW_MAX_MARKS]; /* drawn into a VIEW_PEAKS */
     unsigned mark_count;
     uint64_t number; /* of the captured frame, from which engines with options->loads know that they

@@ -157,6 +157,11 @@ static void get_denoise(void *ret, const struct filter_chain *chain, const struc
     *(struct denoise_settings *)ret = filter_chain_denoise(chain).settings;
 }
 
+static bool stacks_frames(const struct filter_chain *chain)
+{
+    return filter_chain_stack(chain).frames > 0;
+}
+
 static bool is_cubic(const struct filter_chain *chain)
 {
     return warp_is_cubic(chain) || filter_chain_has_similarity(chain);
@@ -321,6 +326,13 @@ static const struct recipe_member members[ROW_COUNT] = {
          .refusal =
              "the filter reduces noise in another way than the engine: expected an engine with "
              "the same settings"},
+    [row_stacks] =
+        {.name = "stacked",
+         MEMBER(stacks),
+         .type = &exact,
+         .is_needed = stacks_frames,
+         .refusal = "the filter and the engine differ in a stack of frames: expected an engine like "
+                    "the filter"},
     [row_curve] =
         {.name = "curve",
          MEMBER(curve),

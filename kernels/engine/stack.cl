@@ -1,0 +1,157 @@
+/* Joins a frame to the stack of those before it (daemon/filters/stack.h).
+ *
+ * Data: `samples` are those of the captured frame (load_plane.cl), in planes as there. Sample (x, y)
+ * of the stack is at the place (m[0] x + m[1] y + m[2], m[3] x + m[4] y + m[5]) of them; the six
+ * numbers m are `similarity`, which all images of a batch share. A stack has a part of STATE_PLANES
+ * planes for each image: the means, and of how many samples they are. `settings` has the number of
+ * frames that count alike. `result` receives the means.
+ *
+ * Work-items: an item makes LANES samples of a row at a time; the second dimension counts rows, the
+ * third one images (batch.cl). Launched by daemon/engine/stack.c. */
+
+#define TAPS     8
+#define BEFORE   3 /* samples before the last one up to a place */
+#define BEGINS   1 /* enum stack_place */
+#define LEFT_OUT 2
+
+/* The weights of Lanczos' sinc of four lobes, divided by their sum, for samples -3 .. 0 at a place t
+ * after sample 0: t (1 - t) times a polynomial, and 1 - t in addition for sample 0. They are within
+ * 2e-5 of it, and add up to 1. Those after a place are the same, mirrored. */
+constant float lanczos[TAPS / 2][4] = {
+    {-0.10057945f, 0.05058860f, 0.14854985f, -0.09954869f},
+    {0.31829894f, 0.00310866f, -0.42548485f, 0.20494636f},
+    {-0.90019804f, 0.18745540f, 0.74552289f, -0.35205717f},
+    {1.00056055f, -0.78299816f, -0.75154342f, 0.43529652f},
+};
+
+/* Sets the weights of samples -3 .. 4. */
+static inline void find_taps(real *tap, real t)
+{
+    const real u = 1 - t, both = t * u;
+#pragma unroll
+    for (int i = 0; i < TAPS / 2; i++) {
+        constant float *c = lanczos[i];
+        tap[i] = both * (((c[3] * t + c[2]) * t + c[1]) * t + c[0]);
+        tap[TAPS - 1 - i] = both * (((c[3] * u + c[2]) * u + c[1]) * u + c[0]);
+    }
+    tap[BEFORE] += u;
+    tap[BEFORE + 1] += t;
+}
+
+#if LANES > 1
+
+#define LOAD(from)      PASTE(vload, LANES)(0, from)
+#define STORE(z, to)    PASTE(vstore, LANES)(z, 0, to)
+
+constant float lane_numbers[16] = {0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15};
+
+#else
+
+#define LOAD(from)   (*(from))
+#define STORE(z, to) (*(to) = (z))
+
+#endif
+
+/* Beyond the image the outermost samples are repeated. */
+static inline real fetch(global const float *plane, real column, real row)
+{
+    const real left = floor(column), above = floor(row);
+    real across[TAPS], down[TAPS], sum = 0;
+    find_taps(across, column - left);
+    find_taps(down, row - above);
+#if LANES > 1
+    float lefts[LANES], tops[LANES];
+    STORE(left, lefts);
+    STORE(above, tops);
+    const int x = (int)lefts[0] - BEFORE, y = (int)tops[0] - BEFORE;
+    /* Places are on a line, so that what is between the first and the last lane is as they are. */
+    const bool is_row = tops[0] == tops[LANES - 1] && lefts[LANES - 1] - lefts[0] == LANES - 1;
+    if (is_row && x >= 0 && y >= 0 && x + LANES + TAPS <= IMAGE_WIDTH && y + TAPS <= IMAGE_HEIGHT) {
+#pragma unroll
+        for (int j = 0; j < TAPS; j++) {
+            global const float *line = plane + (y + j) * PLANE_PITCH + x;
+            real part = across[0] * LOAD(line);
+#pragma unroll
+            for (int i = 1; i < TAPS; i++)
+                part += across[i] * LOAD(line + i);
+            sum += down[j] * part;
+        }
+        return sum;
+    }
+    int from_x[LANES], from_y[LANES];
+    for (int l = 0; l < LANES; l++) {
+        from_x[l] = (int)lefts[l] - BEFORE;
+        from_y[l] = (int)tops[l] - BEFORE;
+    }
+    for (int j = 0; j < TAPS; j++) {
+        real part = 0;
+        for (int i = 0; i < TAPS; i++) {
+            float gathered[LANES];
+            for (int l = 0; l < LANES; l++)
+                gathered[l] = plane[clamp(from_y[l] + j, 0, IMAGE_HEIGHT - 1) * PLANE_PITCH +
+                                    clamp(from_x[l] + i, 0, IMAGE_WIDTH - 1)];
+            part += across[i] * LOAD(gathered);
+        }
+        sum += down[j] * part;
+    }
+#else
+    const int x = (int)left - BEFORE, y = (int)above - BEFORE;
+    for (int j = 0; j < TAPS; j++) {
+        global const float *line = plane + clamp(y + j, 0, IMAGE_HEIGHT - 1) * PLANE_PITCH;
+        float part = 0;
+        for (int i = 0; i < TAPS; i++)
+            part += across[i] * line[clamp(x + i, 0, IMAGE_WIDTH - 1)];
+        sum += down[j] * part;
+    }
+#endif
+    return sum;
+}
+
+/* Whether a place is in the frame: 1 or 0. */
+static inline real is_inside(real column, real row)
+{
+    const real zero = 0, right = IMAGE_WIDTH - 1.0f, bottom = IMAGE_HEIGHT - 1.0f;
+    return step(zero, column) * step(column, right) * step(zero, row) * step(row, bottom);
+}
+
+kernel void stack_join(global const float *restrict samples,
+                       global const float *restrict similarity,
+                       global const float *restrict settings, global const float *restrict before,
+                       global float *restrict after, global float *restrict result, int place)
+{
+    global const float *m = similarity;
+    const uint y = get_global_id(1), image = get_global_id(2);
+    const size_t row = (size_t)y * PLANE_PITCH;
+    const size_t state = (size_t)image * STATE_PLANES * PLANE_SIZE + row;
+    global const float *plane = samples + (size_t)image * PLANE_SIZE;
+    const float most = settings[0];
+    /* Rows are padded to whole cache lines, so the last lanes may be beyond the image. */
+    for (uint x = get_global_id(0) * LANES; x < IMAGE_WIDTH; x += get_global_size(0) * LANES) {
+#if LANES > 1
+        const real at = x + PASTE(vload, LANES)(0, lane_numbers);
+#else
+        const real at = x;
+#endif
+        real mean = LOAD(before + state + x);
+        if (place != LEFT_OUT) {
+            const real u = m[0] * at + (m[1] * y + m[2]), v = m[3] * at + (m[4] * y + m[5]);
+            const real inside = is_inside(u, v);
+            const real limit_x = IMAGE_WIDTH + TAPS, limit_y = IMAGE_HEIGHT + TAPS;
+            const real sample = fetch(plane, clamp(u, (real)-TAPS, limit_x),
+                                      clamp(v, (real)-TAPS, limit_y));
+            real count = LOAD(before + state + PLANE_SIZE + x);
+            if (place == BEGINS) {
+                count = inside;
+                mean = sample;
+            } else {
+                /* Nothing is known of a pixel that no frame has shown. */
+                const real unknown = 1 - min(count, (real)1);
+                count = min(count + inside, (real)most);
+                mean += max(inside / max(count, (real)1), unknown) * (sample - mean);
+            }
+            STORE(mean, after + state + x);
+            STORE(count, after + state + PLANE_SIZE + x);
+        }
+        STORE(mean, result + (size_t)image * PLANE_SIZE + row + x);
+    }
+}

@@ -361,7 +361,7 @@ static int run_pass(struct conversion *c)
 static bool remembers(const char *chain)
 {
     static const char *const kinds[] = {"auto-notch", "deflicker", "denoise", "stabilise",
-                                        "preset:"};
+                                        "stack",      "preset:"};
     for (unsigned i = 0; i < sizeof kinds / sizeof kinds[0]; i++)
         if (strstr(chain, kinds[i]) != NULL)
             return true;

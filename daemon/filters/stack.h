@@ -2,12 +2,16 @@
  *
  * The maths. Each frame is moved onto the first one of its stack by a similarity that was measured
  * against the stack's reference (estimators/motion/motion_aligner.h). The sample of a place is
- * interpolated between 6 x 6 captured ones by Lanczos' sinc of three lobes, whose weights add up to
- * 1. Their response, the mean over all parts of a pixel, is within 1.3 % of 1 up to 0.3 cycles a
- * sample along each axis, 0.93 at 0.35 and 0.82 at 0.4: that is what a stack loses. Each pixel has
- * a mean m of its n samples. A sample x of a frame that shows the pixel changes them to n' =
- * min(n + 1, frames) and m' = m + (x - m) / n'. So the first `frames` frames count alike; then each
- * new one counts 1 / frames, and those before it exponentially less.
+ * interpolated between 8 x 8 captured ones. Over many frames places are at all parts of a sample:
+ * then aliases of a single frame vanish in the mean, and what stays is the interpolation's mean
+ * response. The weights, cubic polynomials in the part of a sample, are the least squares fit of
+ * this response to 1 for pictures whose power falls with the square of the frequency, under a lens
+ * of sigma 0.5 samples: along each axis it is 0.98 .. 1.00 up to 0.4 cycles a sample, 0.92 at 0.45
+ * and 0.76 at 0.5. That is what a stack loses. Noise keeps 1.03 of its variance.
+ *
+ * Each pixel has a mean m of its n samples. A sample x of a frame that shows the pixel changes them
+ * to n' = min(n + 1, frames) and m' = m + (x - m) / n'. So the first `frames` frames count alike;
+ * then each new one counts 1 / frames, and those before it exponentially less.
  *
  * Frames are stacked after calibration (calibration.h) and after lenses are undone (warp.h), and
  * before everything else: the curve (curve.h) and the chain's response. */

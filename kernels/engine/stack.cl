@@ -14,14 +14,14 @@
 #define BEGINS   1 /* enum stack_place */
 #define LEFT_OUT 2
 
-/* The weights of Lanczos' sinc of four lobes, divided by their sum, for samples -3 .. 0 at a place t
- * after sample 0: t (1 - t) times a polynomial, and 1 - t in addition for sample 0. They are within
- * 2e-5 of it, and add up to 1. Those after a place are the same, mirrored. */
-constant float lanczos[TAPS / 2][4] = {
-    {-0.10057945f, 0.05058860f, 0.14854985f, -0.09954869f},
-    {0.31829894f, 0.00310866f, -0.42548485f, 0.20494636f},
-    {-0.90019804f, 0.18745540f, 0.74552289f, -0.35205717f},
-    {1.00056055f, -0.78299816f, -0.75154342f, 0.43529652f},
+/* The weights for samples -3 .. 0 at a place t after sample 0: t (1 - t) times a polynomial, and 1 -
+ * t in addition for sample 0. All weights add up to 1, and those after a place are the same,
+ * mirrored. daemon/filters/stack.h says what they are chosen for. */
+constant float weights[TAPS / 2][4] = {
+    {-0.65201720f, 3.14110371f, -5.84661378f, 3.99313785f},
+    {1.72926200f, -7.73355789f, 14.35017050f, -9.82404822f},
+    {-2.69647515f, 9.99382049f, -17.98039889f, 12.32687341f},
+    {2.92171585f, -11.16250806f, 18.94535446f, -12.80830458f},
 };
 
 /* Sets the weights of samples -3 .. 4. */
@@ -30,7 +30,7 @@ static inline void find_taps(real *tap, real t)
     const real u = 1 - t, both = t * u;
 #pragma unroll
     for (int i = 0; i < TAPS / 2; i++) {
-        constant float *c = lanczos[i];
+        constant float *c = weights[i];
         tap[i] = both * (((c[3] * t + c[2]) * t + c[1]) * t + c[0]);
         tap[TAPS - 1 - i] = both * (((c[3] * u + c[2]) * u + c[1]) * u + c[0]);
     }

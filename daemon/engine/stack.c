@@ -13,8 +13,10 @@
 #include "gpu/program.h"
 #include "transform/transform_private.h"
 
-#define STATE_PLANES 2  /* kernels/engine/stack.cl */
-#define ROW_GROUP    64 /* work-items that share a row, with one lane */
+#define ROW_GROUP         64 /* work-items that share a row, with one lane */
+#define DIFFERENCE_LEVELS 8  /* kernels/engine/stack.cl */
+#define DIFFERENCE_BINS   256
+#define COUNTED_ROWS      4 /* one in so many */
 
 struct stack_part {
     const struct gpu_device *device;
@@ -23,6 +25,7 @@ struct stack_part {
     unsigned lanes;
     cl_program program; /* NULL: not built yet */
     cl_mem state[2];
+    cl_mem counts, deviations; /* of the frame that is joined; NULL: samples are not clipped */
     unsigned newest;   /* the one that was written last */
     cl_event joined;   /* of the frame before; NULL: there is none */
     bool is_known;     /* state[newest] has a stack */
@@ -32,6 +35,7 @@ struct stack_part {
 struct stack_frame {
     cl_mem samples, result;
     cl_kernel load, join;
+    cl_kernel count, deviate; /* NULL: samples are not clipped */
 };
 
 static bool applies(const struct recipe *recipe)
@@ -42,6 +46,16 @@ static bool applies(const struct recipe *recipe)
 static size_t plane_bytes(const struct transform_image *image)
 {
     return image->count * denoiser_plane_size(image) * sizeof(float);
+}
+
+static unsigned state_planes(const struct recipe *recipe)
+{
+    return recipe->clips ? 4 : 2;
+}
+
+static size_t levels_of(const struct transform_image *image)
+{
+    return (size_t)image->count * DIFFERENCE_LEVELS;
 }
 
 /* A CPU's driver that names no vectors makes them of work-items (denoiser.c). */
@@ -59,12 +73,32 @@ static char *source(const struct stack_part *part)
     if (out == NULL)
         return NULL;
     denoiser_put_load(out, &part->image, &part->recipe, part->lanes);
-    fprintf(out, "#define STATE_PLANES %d\n", STATE_PLANES);
+    fprintf(out,
+            "#define STATE_PLANES %u\n#define CLIPS %d\n#define TOP_SAMPLE %u\n"
+            "#define DIFFERENCE_LEVELS %d\n#define DIFFERENCE_BINS %d\n",
+            state_planes(&part->recipe), part->recipe.clips, (1u << part->image.bits) - 1,
+            DIFFERENCE_LEVELS, DIFFERENCE_BINS);
     transform_put_file(out, "stack.cl");
     if (fclose(out) == 0)
         return text;
     free(text);
     return NULL;
+}
+
+/* The counts begin with zeros. */
+static int make_counts(struct stack_part *part, struct error *why)
+{
+    const size_t levels = levels_of(&part->image);
+    cl_uint *zeros = calloc(levels * DIFFERENCE_BINS, sizeof *zeros);
+    if (zeros == NULL)
+        return error_set(why, ENOMEM, "out of memory while preparing a stack");
+    int r = opencl_make_buffer(&part->counts, part->device->context,
+                               CL_MEM_READ_WRITE | CL_MEM_COPY_HOST_PTR,
+                               levels * DIFFERENCE_BINS * sizeof *zeros, zeros, why);
+    free(zeros);
+    return r < 0 ? r
+                 : opencl_make_buffer(&part->deviations, part->device->context, CL_MEM_READ_WRITE,
+                                      levels * sizeof(cl_float), NULL, why);
 }
 
 static int prepare(void **ret_part, struct component *component, const char *cache_dir,
@@ -83,7 +117,9 @@ static int prepare(void **ret_part, struct component *component, const char *cac
     part->lanes = lanes_for(engine->device);
     for (unsigned i = 0; i < 2 && r == 0; i++)
         r = opencl_make_buffer(&part->state[i], part->device->context, CL_MEM_READ_WRITE,
-                               STATE_PLANES * plane_bytes(&part->image), NULL, why);
+                               state_planes(&part->recipe) * plane_bytes(&part->image), NULL, why);
+    if (r == 0 && part->recipe.clips)
+        r = make_counts(part, why);
     return r < 0 ? r
                  : program_get(&part->program, part->device, source(part), false, cache_dir,
                                &engine->warning, why);
@@ -94,6 +130,8 @@ static void destroy(void *part)
     struct stack_part *stack = part;
     opencl_release_buffer(stack->state[0]);
     opencl_release_buffer(stack->state[1]);
+    opencl_release_buffer(stack->counts);
+    opencl_release_buffer(stack->deviations);
     opencl_release_event(stack->joined);
     if (stack->program != NULL)
         clReleaseProgram(stack->program);
@@ -118,7 +156,7 @@ static int design(struct transform_response *ret, const void *part,
                   struct error *why)
 {
     const struct stack stack = filter_chain_stack(chain);
-    const cl_float settings[] = {(cl_float)stack.frames};
+    const cl_float settings[] = {(cl_float)stack.frames, (cl_float)stack.clip};
     (void)component;
     return opencl_make_table(&ret->numbers, ((const struct stack_part *)part)->device->context,
                              settings, sizeof settings, why);
@@ -129,10 +167,10 @@ static void destroy_frame(void *frame)
     struct stack_frame *stack = frame;
     opencl_release_buffer(stack->samples);
     opencl_release_buffer(stack->result);
-    if (stack->load != NULL)
-        clReleaseKernel(stack->load);
-    if (stack->join != NULL)
-        clReleaseKernel(stack->join);
+    const cl_kernel kernels[] = {stack->load, stack->join, stack->count, stack->deviate};
+    for (size_t i = 0; i < sizeof kernels / sizeof kernels[0]; i++)
+        if (kernels[i] != NULL)
+            clReleaseKernel(kernels[i]);
     free(stack);
 }
 
@@ -152,6 +190,10 @@ static int create_frame(void **ret_frame, const void *part, const struct compone
         r = opencl_make_buffer(&frame->result, context, CL_MEM_READ_WRITE, bytes, NULL, why);
     if (r == 0)
         r = opencl_make_kernel(&frame->load, stack->program, "load_plane", why);
+    if (r == 0 && stack->recipe.clips)
+        r = opencl_make_kernel(&frame->count, stack->program, "stack_count", why);
+    if (r == 0 && stack->recipe.clips)
+        r = opencl_make_kernel(&frame->deviate, stack->program, "stack_deviate", why);
     return r < 0 ? r : opencl_make_kernel(&frame->join, stack->program, "stack_join", why);
 }
 
@@ -167,11 +209,11 @@ static int set_buffers(cl_kernel kernel, cl_uint *at, const cl_mem *buffers, uns
 }
 
 static int launch(const struct stack_part *part, cl_command_queue queue, cl_kernel kernel,
-                  cl_event after, cl_event *event, struct error *why)
+                  size_t rows, cl_event after, cl_event *event, struct error *why)
 {
     const size_t most = part->device->max_group;
     const size_t group = part->lanes > 1 ? 1 : most < ROW_GROUP ? most : ROW_GROUP;
-    const size_t global[3] = {group, part->image.height, part->image.count};
+    const size_t global[3] = {group, rows, part->image.count};
     const size_t local[3] = {group, 1, 1};
     const cl_int code =
         clEnqueueNDRangeKernel(queue, kernel, 3, NULL, global, local, after != NULL,
@@ -181,13 +223,39 @@ static int launch(const struct stack_part *part, cl_command_queue queue, cl_kern
 
 static int enqueue_load(const struct step_run *run, struct error *why)
 {
+    const struct stack_part *part = run->part;
     const struct stack_frame *frame = run->frame;
     const struct transform_buffers *buffers = run->buffers;
     const cl_mem arguments[] = {buffers->image, frame->samples, buffers->calibration,
                                 buffers->correction};
     cl_uint at = 0;
     const int r = set_buffers(frame->load, &at, arguments, 4, why);
-    return r < 0 ? r : launch(run->part, run->slot->queue, frame->load, NULL, run->first, why);
+    return r < 0 ? r : launch(part, run->slot->queue, frame->load, part->image.height, NULL,
+                              run->first, why);
+}
+
+/* Finds how much the frame differs from the stack, after the frame before has joined it. */
+static int enqueue_count(const struct step_run *run, struct error *why)
+{
+    const struct stack_part *part = run->part;
+    const struct stack_frame *frame = run->frame;
+    const cl_mem counted[] = {frame->samples, run->buffers->similarity, part->state[part->newest],
+                              part->counts};
+    const cl_mem deviated[] = {part->counts, part->deviations};
+    const size_t single[3] = {1, 1, 1}, images[3] = {1, 1, part->image.count};
+    const size_t rows = (part->image.height + COUNTED_ROWS - 1) / COUNTED_ROWS;
+    cl_uint at = 0;
+    int r = set_buffers(frame->count, &at, counted, 4, why);
+    at = 0;
+    if (r == 0)
+        r = set_buffers(frame->deviate, &at, deviated, 2, why);
+    if (r == 0)
+        r = launch(part, run->slot->queue, frame->count, rows, part->joined, NULL, why);
+    if (r < 0)
+        return r;
+    const cl_int code = clEnqueueNDRangeKernel(run->slot->queue, frame->deviate, 3, NULL, images,
+                                               single, 0, NULL, NULL);
+    return code == CL_SUCCESS ? 0 : opencl_fail(why, code, "clEnqueueNDRangeKernel");
 }
 
 static int enqueue_join(struct step_run *run, enum stack_place place, struct error *why)
@@ -201,16 +269,20 @@ static int enqueue_join(struct step_run *run, enum stack_place place, struct err
                                 run->data.numbers,
                                 part->state[part->newest],
                                 part->state[!part->newest],
-                                frame->result};
+                                frame->result,
+                                part->deviations};
     cl_event joined;
     cl_uint at = 0;
-    int r = set_buffers(frame->join, &at, arguments, 6, why);
+    int r = set_buffers(frame->join, &at, arguments, 7, why);
+    if (r == 0 && part->recipe.clips && place == STACK_JOINS)
+        r = enqueue_count(run, why);
     if (r < 0)
         return r;
     const cl_int code = clSetKernelArg(frame->join, at, sizeof place_number, &place_number);
     r = code != CL_SUCCESS
             ? opencl_fail(why, code, "clSetKernelArg")
-            : launch(part, run->slot->queue, frame->join, part->joined, &joined, why);
+            : launch(part, run->slot->queue, frame->join, part->image.height, part->joined,
+                     &joined, why);
     if (r < 0)
         return r;
     opencl_release_event(part->joined);
@@ -245,23 +317,28 @@ static int enqueue(struct step_run *run, struct error *why)
 }
 
 /* The load reads samples and writes a plane. The join reads it and a stack, and writes a stack and
- * a plane. */
+ * a plane. Differences are counted for few pixels. */
 static struct step_cost cost(const void *part)
 {
+    const struct recipe *recipe = &((const struct stack_part *)part)->recipe;
     const struct transform_image *image = &((const struct stack_part *)part)->image;
     const double samples = (double)image->count * image->width * image->height;
     return (struct step_cost){
-        2, samples * (image->step + (3 + 2 * STATE_PLANES) * sizeof(float))};
+        recipe->clips ? 4 : 2,
+        samples * (image->step + (3 + 2 * state_planes(recipe)) * sizeof(float))};
 }
 
 static struct step_memory memory(const struct component *component,
                                  const struct filter_chain *chain)
 {
+    const struct recipe *recipe = &component->recipe;
     const uint64_t bytes = plane_bytes(&component->subject.image);
+    const uint64_t levels = recipe->clips ? levels_of(&component->subject.image) : 0;
     (void)chain;
-    return (struct step_memory){.part.device = 2 * STATE_PLANES * bytes,
+    return (struct step_memory){.part.device = 2 * state_planes(recipe) * bytes +
+                                               levels * (DIFFERENCE_BINS + 1) * sizeof(cl_uint),
                                 .frame.device = 2 * bytes,
-                                .data = sizeof(cl_float)};
+                                .data = 2 * sizeof(cl_float)};
 }
 
 const struct step step_stack = {.name = "stack",

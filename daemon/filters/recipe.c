@@ -162,6 +162,11 @@ static bool stacks_frames(const struct filter_chain *chain)
     return filter_chain_stack(chain).frames > 0;
 }
 
+static bool clips_samples(const struct filter_chain *chain)
+{
+    return filter_chain_stack(chain).clip > 0;
+}
+
 static bool is_cubic(const struct filter_chain *chain)
 {
     return warp_is_cubic(chain) || filter_chain_has_similarity(chain);
@@ -333,6 +338,13 @@ static const struct recipe_member members[ROW_COUNT] = {
          .is_needed = stacks_frames,
          .refusal = "the filter and the engine differ in a stack of frames: expected an engine like "
                     "the filter"},
+    [row_clips] =
+        {.name = "clipped",
+         MEMBER(clips),
+         .type = &exact,
+         .is_needed = clips_samples,
+         .refusal = "the filter and the engine differ in what a stack leaves out: expected an "
+                    "engine like the filter"},
     [row_curve] =
         {.name = "curve",
          MEMBER(curve),

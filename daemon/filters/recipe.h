@@ -70,8 +70,10 @@ enum recipe_planes { RECIPE_LUMA, RECIPE_ALL, RECIPE_LUMA_ONLY };
     DECLARE(struct taps_reach, reach)                                                              \
     DECLARE(struct taps_reach, chroma_reach)                                                       \
     DECLARE(struct denoise_settings, denoise)                                                      \
-    /* Frames are joined to those before them (stack.h), with similarities. */                     \
+    /* Frames are joined to those before them (stack.h), with similarities; samples that differ    \
+     * are left out. */                                                                            \
     DECLARE(bool, stacks)                                                                          \
+    DECLARE(bool, clips)                                                                           \
     DECLARE(struct curve, curve)                                                                   \
     /* Settings, too, of which the view is the last word of a description. */                      \
     DECLARE(struct view_limits, edges)                                                             \

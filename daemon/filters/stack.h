@@ -13,6 +13,15 @@
  * to n' = min(n + 1, frames) and m' = m + (x - m) / n'. So the first `frames` frames count alike;
  * then each new one counts 1 / frames, and those before it exponentially less.
  *
+ * With `clip` a pixel has two such means, of samples that differ. A sample joins the first one if
+ * it differs from it by at most clip s + g / 4, or else the second one, if it differs from that by
+ * no more; a sample that joins neither takes one from the second one's count, and replaces it if
+ * none is left (the vote of Boyer and Moore). If the second count is greater than the first, both
+ * change places. So what passes through a few frames is not seen, the first frame included, and
+ * what stays is. s is the deviation of the frame from the means, 1.4826 times the median of their
+ * differences at samples of an eighth of all levels; g, the sum of the differences from the pixel
+ * to the right and from that below, is for edges that a frame shows a part of a pixel beside.
+ *
  * Frames are stacked after calibration (calibration.h) and after lenses are undone (warp.h), and
  * before everything else: the curve (curve.h) and the chain's response. */
 #ifndef FFTD_FILTERS_STACK_H
@@ -22,6 +31,7 @@
 
 struct stack {
     unsigned frames; /* that count alike; 0: frames are not stacked */
+    double clip;     /* deviations by which a sample may differ; 0: any */
 };
 
 /* What becomes of a frame. */

@@ -3,8 +3,11 @@
  * Data: `samples` are those of the captured frame (load_plane.cl), in planes as there. Sample (x, y)
  * of the stack is at the place (m[0] x + m[1] y + m[2], m[3] x + m[4] y + m[5]) of them; the six
  * numbers m are `similarity`, which all images of a batch share. A stack has a part of STATE_PLANES
- * planes for each image: the means, and of how many samples they are. `settings` has the number of
- * frames that count alike. `result` receives the means.
+ * planes for each image: the means, and of how many samples they are; with CLIPS the same of the
+ * samples that were clipped. `settings` has the number of frames that count alike, and how many
+ * standard deviations a sample may differ. `result` receives the means. Their differences from a
+ * frame are counted in DIFFERENCE_BINS bins for each of DIFFERENCE_LEVELS levels and each image, of
+ * which `deviations` gets one number.
  *
  * Work-items: an item makes LANES samples of a row at a time; the second dimension counts rows, the
  * third one images (batch.cl). Launched by daemon/engine/stack.c. */
@@ -114,10 +117,112 @@ static inline real is_inside(real column, real row)
     return step(zero, column) * step(column, right) * step(zero, row) * step(row, bottom);
 }
 
+#if CLIPS
+
+#define UNIT       ((float)TOP_SAMPLE / 255) /* a grey level */
+#define LEVEL      (256 * UNIT / DIFFERENCE_LEVELS)
+#define BIN        (0.25f * UNIT)
+#define TO_SIGMA   1.4826f /* times the median of a normal distribution's absolute values */
+#define SPARSE     4       /* rows and columns: one in so many is counted */
+#define LEAST      100     /* differences of a level from which its own median is used */
+#define TOLERANCE  0.25f   /* pixels, by which what is seen may be beside the mean */
+
+static inline int level_of(float mean)
+{
+    return clamp((int)(mean / LEVEL), 0, DIFFERENCE_LEVELS - 1);
+}
+
+/* Counts the differences of some pixels; `counts` are 0 before. An item has a row. */
+kernel void stack_count(global const float *restrict samples,
+                        global const float *restrict similarity,
+                        global const float *restrict before, global uint *restrict counts)
+{
+    global const float *m = similarity;
+    const uint y = get_global_id(1) * SPARSE, image = get_global_id(2);
+    const size_t state = (size_t)image * STATE_PLANES * PLANE_SIZE + (size_t)y * PLANE_PITCH;
+    global const float *plane = samples + (size_t)image * PLANE_SIZE;
+    for (uint x = get_global_id(0) * SPARSE * LANES; x + LANES <= IMAGE_WIDTH;
+         x += get_global_size(0) * SPARSE * LANES) {
+#if LANES > 1
+        const real at = x + PASTE(vload, LANES)(0, lane_numbers);
+#else
+        const real at = x;
+#endif
+        const real mean = LOAD(before + state + x);
+        const real u = m[0] * at + (m[1] * y + m[2]), v = m[3] * at + (m[4] * y + m[5]);
+        const real is_seen = is_inside(u, v) * min(LOAD(before + state + PLANE_SIZE + x), (real)1);
+        const real limit_x = IMAGE_WIDTH + TAPS, limit_y = IMAGE_HEIGHT + TAPS;
+        const real sample =
+            fetch(plane, clamp(u, (real)-TAPS, limit_x), clamp(v, (real)-TAPS, limit_y));
+        const real bin = fabs(sample - mean) / BIN;
+        float bins[LANES], means[LANES], seen[LANES];
+        STORE(bin, bins);
+        STORE(mean, means);
+        STORE(is_seen, seen);
+        for (int l = 0; l < LANES; l++)
+            if (seen[l] > 0)
+                atomic_inc(counts + (image * DIFFERENCE_LEVELS + level_of(means[l])) *
+                                        DIFFERENCE_BINS +
+                           (int)min(bins[l], DIFFERENCE_BINS - 1.0f));
+    }
+}
+
+/* The median's place in bins. */
+static inline float median_of(global const uint *counts, uint sum)
+{
+    uint below = 0;
+    int bin = 0;
+    while (bin < DIFFERENCE_BINS - 1 && 2 * (below + counts[bin]) < sum)
+        below += counts[bin++];
+    return bin + (0.5f * sum - below) / max(counts[bin], 1u);
+}
+
+/* Turns the counts of an image into deviations, and clears them. An item has an image. */
+kernel void stack_deviate(global uint *restrict counts, global float *restrict deviations)
+{
+    const uint image = get_global_id(2);
+    global uint *of = counts + image * DIFFERENCE_LEVELS * DIFFERENCE_BINS;
+    global float *to = deviations + image * DIFFERENCE_LEVELS;
+    float last = 0;
+    for (int level = 0; level < DIFFERENCE_LEVELS; level++) {
+        global uint *counted = of + level * DIFFERENCE_BINS;
+        uint sum = 0;
+        for (int i = 0; i < DIFFERENCE_BINS; i++)
+            sum += counted[i];
+        to[level] = sum < LEAST ? -1 : max(median_of(counted, sum), 0.5f) * BIN * TO_SIGMA;
+        last = max(last, to[level]);
+        for (int i = 0; i < DIFFERENCE_BINS; i++)
+            counted[i] = 0;
+    }
+    /* A level of few pixels has the most of the others. */
+    for (int level = 0; level < DIFFERENCE_LEVELS; level++)
+        to[level] = to[level] < 0 ? last : to[level];
+}
+
+/* By how much samples may differ from the means. */
+static inline real limit_at(global const float *means, uint x, uint y, float clip,
+                            global const float *deviations)
+{
+    const real mean = LOAD(means);
+    const real right = LOAD(means + (x + LANES < IMAGE_WIDTH ? 1 : 0));
+    const real below = LOAD(means + (y + 1 < IMAGE_HEIGHT ? PLANE_PITCH : 0));
+    float deviation[LANES], levels[LANES];
+    STORE(mean, levels);
+    for (int l = 0; l < LANES; l++)
+        deviation[l] = deviations[level_of(levels[l])];
+    return clip * LOAD(deviation) + TOLERANCE * (fabs(right - mean) + fabs(below - mean));
+}
+
+#endif
+
 kernel void stack_join(global const float *restrict samples,
                        global const float *restrict similarity,
                        global const float *restrict settings, global const float *restrict before,
-                       global float *restrict after, global float *restrict result, int place)
+                       global float *restrict after, global float *restrict result,
+#if CLIPS
+                       global const float *restrict deviations,
+#endif
+                       int place)
 {
     global const float *m = similarity;
     const uint y = get_global_id(1), image = get_global_id(2);
@@ -140,15 +245,42 @@ kernel void stack_join(global const float *restrict samples,
             const real sample = fetch(plane, clamp(u, (real)-TAPS, limit_x),
                                       clamp(v, (real)-TAPS, limit_y));
             real count = LOAD(before + state + PLANE_SIZE + x);
+            /* Nothing is known of a pixel that no frame has shown. */
+            const real unknown = 1 - min(count, (real)1);
+            real joins = inside;
+#if CLIPS
+            real other = place == BEGINS ? sample : LOAD(before + state + 2 * PLANE_SIZE + x);
+            real other_count = place == BEGINS ? 0 : LOAD(before + state + 3 * PLANE_SIZE + x);
+            if (place != BEGINS) {
+                const real limit = limit_at(before + state + x, x, y, settings[1],
+                                            deviations + image * DIFFERENCE_LEVELS);
+                joins = inside * max(unknown, step(fabs(sample - mean), limit));
+                const real clipped = inside - joins;
+                const real agrees =
+                    clipped * min(other_count, (real)1) * step(fabs(sample - other), limit);
+                const real differs = clipped - agrees;
+                const real replaces = differs * step(other_count, (real)1);
+                other_count = min(other_count + agrees - differs, (real)most);
+                other_count += replaces * (1 - other_count);
+                other += max(replaces, agrees / max(other_count, (real)1)) * (sample - other);
+            }
+#endif
             if (place == BEGINS) {
                 count = inside;
                 mean = sample;
             } else {
-                /* Nothing is known of a pixel that no frame has shown. */
-                const real unknown = 1 - min(count, (real)1);
-                count = min(count + inside, (real)most);
-                mean += max(inside / max(count, (real)1), unknown) * (sample - mean);
+                count = min(count + joins, (real)most);
+                mean += max(joins / max(count, (real)1), unknown) * (sample - mean);
             }
+#if CLIPS
+            /* The samples that were clipped are more than those that were not. */
+            const real swaps = step(count + 0.5f, other_count);
+            const real apart = swaps * (other - mean), more = swaps * (other_count - count);
+            STORE(other - apart, after + state + 2 * PLANE_SIZE + x);
+            STORE(other_count - more, after + state + 3 * PLANE_SIZE + x);
+            mean += apart;
+            count += more;
+#endif
             STORE(mean, after + state + x);
             STORE(count, after + state + PLANE_SIZE + x);
         }

@@ -121,7 +121,11 @@ def measure(options, seed, with_trail, folder):
     # On a clean frame, the noise of one is all of its error.
     one = psnr_db(single[area], clip.clean[area])
     all_ = psnr_db(stack[area], clip.clean[area])
-    return {"seed": seed, "photograph": clip.name, "trail": with_trail, "one_db": one,
+    y, x = np.mgrid[:clip.height, :clip.width]
+    first, last = clip.line * clip.height
+    on_trail = np.abs(y - first - (last - first) * x / clip.width) < 1.5
+    trail = np.sqrt(np.mean(((stack - clip.clean)[area])[on_trail[area]] ** 2))
+    return {"seed": seed, "on_trail_rms": trail, "photograph": clip.name, "trail": with_trail, "one_db": one,
             "stack_db": all_, "gain_db": all_ - one}
 
 
@@ -173,7 +177,8 @@ def main():
                     row = measure(options, seed, with_trail, folder)
                     rows.append(row)
                     print("{seed} {photograph:22} trail {trail:d}: one frame {one_db:.2f} dB, "
-                          "stack {stack_db:.2f} dB, gain {gain_db:.2f} dB".format(**row),
+                          "stack {stack_db:.2f} dB, gain {gain_db:.2f} dB, on the line rms "
+                          "{on_trail_rms:.2f}".format(**row),
                           flush=True)
     if options.json:
         with open(options.json, "a", encoding="utf-8") as file:

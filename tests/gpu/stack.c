@@ -220,11 +220,80 @@ static void stacks_begin_again(void **state)
     engine_destroy(engine);
 }
 
+/* Some pixels are bright in one frame, one of them in the first. The result is the mean of the
+ * others, as if these samples had not been there. */
+static void passing_things_are_clipped(void **state)
+{
+    (void)state;
+    struct fftd_format format;
+    struct model model[2];
+    static uint16_t in[FRAMES][WIDTH * HEIGHT];
+    struct error why;
+    assert_int_equal(
+        format_layout(&format, format_by_name("Y16")->fourcc, WIDTH, HEIGHT, 4, &why), 0);
+    struct fftd_format layout = format;
+    layout.plane[0].stride = 2 * WIDTH;
+    struct engine *engine = make_engine(&format, "stack:frames=64,clip=12");
+    uint8_t *out = calloc(1, format.frame_bytes);
+    memset(model, 0, sizeof model);
+    uint64_t noise = 11;
+    for (unsigned i = 0; i < FRAMES; i++) {
+        for (unsigned p = 0; p < WIDTH * HEIGHT; p++) {
+            const bool is_bright = p % WIDTH == 12 * i + 5;
+            in[i][p] = (uint16_t)(12000 + 60 * (p % WIDTH) + 800 * reference_noise(&noise));
+            double *mean = &model[0].mean[p / WIDTH][p % WIDTH];
+            double *count = &model[0].count[p / WIDTH][p % WIDTH];
+            if (!is_bright)
+                *mean += (in[i][p] - *mean) / ++*count;
+            if (is_bright)
+                in[i][p] = (uint16_t)(in[i][p] + 30000);
+        }
+        const struct engine_job job = {.out = out,
+                                       .stack = i == 0 ? STACK_BEGINS : STACK_JOINS};
+        engine_frame(engine, job, &layout, (const uint8_t *)in[i], "clipped");
+    }
+    assert_true(compare(&model[0], &format, out) <= 1);
+    free(out);
+    engine_destroy(engine);
+}
+
+/* What comes and stays is seen when it has been seen more often than what was there. */
+static void what_stays_is_seen(void **state)
+{
+    (void)state;
+    struct fftd_format format;
+    struct error why;
+    static struct model model;
+    static uint16_t in[2][WIDTH * HEIGHT];
+    assert_int_equal(
+        format_layout(&format, format_by_name("Y16")->fourcc, WIDTH, HEIGHT, 4, &why), 0);
+    struct fftd_format layout = format;
+    layout.plane[0].stride = 2 * WIDTH;
+    struct engine *engine = make_engine(&format, "stack:frames=64,clip=12");
+    uint8_t *out = calloc(1, format.frame_bytes);
+    for (unsigned p = 0; p < WIDTH * HEIGHT; p++) {
+        in[0][p] = 12000;
+        in[1][p] = p % WIDTH < 20 ? 40000 : 12000;
+    }
+    for (unsigned i = 0; i < 7; i++) {
+        const unsigned shown = i >= 3;
+        const struct engine_job job = {.out = out,
+                                       .stack = i == 0 ? STACK_BEGINS : STACK_JOINS};
+        engine_frame(engine, job, &layout, (const uint8_t *)in[shown], "a change");
+        join(&model, in[i == 6], &moved[0], STACK_BEGINS, 64);
+        assert_true(compare(&model, &format, out) <= 1);
+    }
+    free(out);
+    engine_destroy(engine);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(frames_are_joined_where_they_are),
         cmocka_unit_test(stacks_begin_again),
+        cmocka_unit_test(passing_things_are_clipped),
+        cmocka_unit_test(what_stays_is_seen),
     };
     return cmocka_run_group_tests(tests, device_setup, device_teardown);
 }

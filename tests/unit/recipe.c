@@ -143,6 +143,7 @@ static const struct {
     {"stabilise:model=similarity | remap:image=even", ", warped, similarities, bicubic", true},
     {"denoise:sigma=5", ", denoised", true},
     {"stack", ", similarities, bicubic, stacked", true},
+    {"stack:clip=3", ", similarities, bicubic, stacked, clipped", true},
     {"homomorphic", ", logarithmic", true},
     {"median", ", median", true},
     {"binarise:level=128", ", binarised", true},

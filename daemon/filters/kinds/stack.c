@@ -4,11 +4,12 @@
 
 #include "filters/filter_shape.h"
 
-enum { STACK_FRAMES };
+enum { STACK_FRAMES, STACK_CLIP };
 
 static struct stack stack_of(const struct filter_stage *stage)
 {
-    return (struct stack){.frames = (unsigned)number(stage, STACK_FRAMES)};
+    return (struct stack){.frames = (unsigned)number(stage, STACK_FRAMES),
+                          .clip = number(stage, STACK_CLIP)};
 }
 
 static int stack_check(const struct filter_stage *stage, struct error *why)
@@ -45,6 +46,13 @@ const struct filter_kind filter_stack = {
                     .min = 2,
                     .max = STACK_MAX_FRAMES,
                     .initial = 64,
+                },
+            [STACK_CLIP] =
+                {
+                    .name = "clip",
+                    .unit = "standard deviations",
+                    .summary = "samples that differ more are left out; 0: none are",
+                    .max = 100,
                 },
         },
     .check = stack_check,

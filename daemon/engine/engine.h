@@ -40,6 +40,7 @@
 #include "core/format.h"
 #include "core/frame_memory.h"
 #include "core/similarity.h"
+#include "core/stack_place.h"
 #include "transform/plan.h"
 #include "core/stats.h"
 #include "gpu/device.h"

@@ -26,10 +26,10 @@ struct stack_part {
     cl_program program; /* NULL: not built yet */
     cl_mem state[2];
     cl_mem counts, deviations; /* of the frame that is joined; NULL: samples are not clipped */
-    unsigned newest;   /* the one that was written last */
-    cl_event joined;   /* of the frame before; NULL: there is none */
-    bool is_known;     /* state[newest] has a stack */
-    uint64_t change;   /* engine->filter.change of the frame before */
+    unsigned newest;           /* the one that was written last */
+    cl_event joined;           /* of the frame before; NULL: there is none */
+    bool is_known;             /* state[newest] has a stack */
+    uint64_t change;           /* engine->filter.change of the frame before */
 };
 
 struct stack_frame {
@@ -215,9 +215,8 @@ static int launch(const struct stack_part *part, cl_command_queue queue, cl_kern
     const size_t group = part->lanes > 1 ? 1 : most < ROW_GROUP ? most : ROW_GROUP;
     const size_t global[3] = {group, rows, part->image.count};
     const size_t local[3] = {group, 1, 1};
-    const cl_int code =
-        clEnqueueNDRangeKernel(queue, kernel, 3, NULL, global, local, after != NULL,
-                               after != NULL ? &after : NULL, event);
+    const cl_int code = clEnqueueNDRangeKernel(queue, kernel, 3, NULL, global, local, after != NULL,
+                                               after != NULL ? &after : NULL, event);
     return code == CL_SUCCESS ? 0 : opencl_fail(why, code, "clEnqueueNDRangeKernel");
 }
 
@@ -230,8 +229,9 @@ static int enqueue_load(const struct step_run *run, struct error *why)
                                 buffers->correction};
     cl_uint at = 0;
     const int r = set_buffers(frame->load, &at, arguments, 4, why);
-    return r < 0 ? r : launch(part, run->slot->queue, frame->load, part->image.height, NULL,
-                              run->first, why);
+    return r < 0 ? r
+                 : launch(part, run->slot->queue, frame->load, part->image.height, NULL, run->first,
+                          why);
 }
 
 /* Finds how much the frame differs from the stack, after the frame before has joined it. */
@@ -279,10 +279,9 @@ static int enqueue_join(struct step_run *run, enum stack_place place, struct err
     if (r < 0)
         return r;
     const cl_int code = clSetKernelArg(frame->join, at, sizeof place_number, &place_number);
-    r = code != CL_SUCCESS
-            ? opencl_fail(why, code, "clSetKernelArg")
-            : launch(part, run->slot->queue, frame->join, part->image.height, part->joined,
-                     &joined, why);
+    r = code != CL_SUCCESS ? opencl_fail(why, code, "clSetKernelArg")
+                           : launch(part, run->slot->queue, frame->join, part->image.height,
+                                    part->joined, &joined, why);
     if (r < 0)
         return r;
     opencl_release_event(part->joined);
@@ -323,9 +322,9 @@ static struct step_cost cost(const void *part)
     const struct recipe *recipe = &((const struct stack_part *)part)->recipe;
     const struct transform_image *image = &((const struct stack_part *)part)->image;
     const double samples = (double)image->count * image->width * image->height;
-    return (struct step_cost){
-        recipe->clips ? 4 : 2,
-        samples * (image->step + (3 + 2 * state_planes(recipe)) * sizeof(float))};
+    return (struct step_cost){recipe->clips ? 4 : 2,
+                              samples *
+                                  (image->step + (3 + 2 * state_planes(recipe)) * sizeof(float))};
 }
 
 static struct step_memory memory(const struct component *component,

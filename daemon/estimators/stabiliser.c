@@ -25,9 +25,9 @@ struct stabiliser {
     struct motion_field *field;
     struct motion_grid grid;
     struct motion_aligner *aligner; /* not NULL: frames are aligned, and have no path */
-    int64_t last_ns;            /* when the frame before was captured; 0: there is none */
-    struct similarity distance; /* from the camera's path to the smooth one */
-    struct similarity speed;    /* of the smooth path, per second */
+    int64_t last_ns;                /* when the frame before was captured; 0: there is none */
+    struct similarity distance;     /* from the camera's path to the smooth one */
+    struct similarity speed;        /* of the smooth path, per second */
 };
 
 /* Mosaics have cells of 2 x 2 pixels, and luma is read in strips of whole cells. */

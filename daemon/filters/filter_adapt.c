@@ -4,8 +4,8 @@
  * tell how strong it is there. */
 static bool changes_noise(const struct filter_kind *kind)
 {
-    return kind->denoise != NULL || kind->stack != NULL || kind->threshold != NULL || kind->takes_median ||
-           kind->curve != NULL;
+    return kind->denoise != NULL || kind->stack != NULL || kind->threshold != NULL ||
+           kind->takes_median || kind->curve != NULL;
 }
 
 struct filter_adaptation filter_chain_adaptation(const struct filter_chain *chain)

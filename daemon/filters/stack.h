@@ -34,11 +34,4 @@ struct stack {
     double clip;     /* deviations by which a sample may differ; 0: any */
 };
 
-/* What becomes of a frame. */
-enum stack_place {
-    STACK_JOINS,
-    STACK_BEGINS,   /* a new stack, of which it is the first */
-    STACK_LEFT_OUT, /* it is not seen; the stack is shown as it is */
-};
-
 #endif

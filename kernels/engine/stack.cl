@@ -1,7 +1,7 @@
 /* Joins a frame to the stack of those before it (daemon/filters/stack.h).
  *
- * Data: `samples` are those of the captured frame (load_plane.cl), in planes as there. Sample (x, y)
- * of the stack is at the place (m[0] x + m[1] y + m[2], m[3] x + m[4] y + m[5]) of them; the six
+ * Data: `samples` are those of the captured frame (load_plane.cl), in planes as there. Sample (x,
+ * y) of the stack is at the place (m[0] x + m[1] y + m[2], m[3] x + m[4] y + m[5]) of them; the six
  * numbers m are `similarity`, which all images of a batch share. A stack has a part of STATE_PLANES
  * planes for each image: the means, and of how many samples they are; with CLIPS the same of the
  * samples that were clipped. `settings` has the number of frames that count alike, and how many
@@ -17,8 +17,8 @@
 #define BEGINS   1 /* enum stack_place */
 #define LEFT_OUT 2
 
-/* The weights for samples -3 .. 0 at a place t after sample 0: t (1 - t) times a polynomial, and 1 -
- * t in addition for sample 0. All weights add up to 1, and those after a place are the same,
+/* The weights for samples -3 .. 0 at a place t after sample 0: t (1 - t) times a polynomial, and 1
+ * - t in addition for sample 0. All weights add up to 1, and those after a place are the same,
  * mirrored. daemon/filters/stack.h says what they are chosen for. */
 constant float weights[TAPS / 2][4] = {
     {-0.65201720f, 3.14110371f, -5.84661378f, 3.99313785f},
@@ -43,8 +43,8 @@ static inline void find_taps(real *tap, real t)
 
 #if LANES > 1
 
-#define LOAD(from)      PASTE(vload, LANES)(0, from)
-#define STORE(z, to)    PASTE(vstore, LANES)(z, 0, to)
+#define LOAD(from)   PASTE(vload, LANES)(0, from)
+#define STORE(z, to) PASTE(vstore, LANES)(z, 0, to)
 
 constant float lane_numbers[16] = {0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15};
 
@@ -119,13 +119,13 @@ static inline real is_inside(real column, real row)
 
 #if CLIPS
 
-#define UNIT       ((float)TOP_SAMPLE / 255) /* a grey level */
-#define LEVEL      (256 * UNIT / DIFFERENCE_LEVELS)
-#define BIN        (0.25f * UNIT)
-#define TO_SIGMA   1.4826f /* times the median of a normal distribution's absolute values */
-#define SPARSE     4       /* rows and columns: one in so many is counted */
-#define LEAST      100     /* differences of a level from which its own median is used */
-#define TOLERANCE  0.25f   /* pixels, by which what is seen may be beside the mean */
+#define UNIT      ((float)TOP_SAMPLE / 255) /* a grey level */
+#define LEVEL     (256 * UNIT / DIFFERENCE_LEVELS)
+#define BIN       (0.25f * UNIT)
+#define TO_SIGMA  1.4826f /* times the median of a normal distribution's absolute values */
+#define SPARSE    4       /* rows and columns: one in so many is counted */
+#define LEAST     100     /* differences of a level from which its own median is used */
+#define TOLERANCE 0.25f   /* pixels, by which what is seen may be beside the mean */
 
 static inline int level_of(float mean)
 {
@@ -161,8 +161,8 @@ kernel void stack_count(global const float *restrict samples,
         STORE(is_seen, seen);
         for (int l = 0; l < LANES; l++)
             if (seen[l] > 0)
-                atomic_inc(counts + (image * DIFFERENCE_LEVELS + level_of(means[l])) *
-                                        DIFFERENCE_BINS +
+                atomic_inc(counts +
+                           (image * DIFFERENCE_LEVELS + level_of(means[l])) * DIFFERENCE_BINS +
                            (int)min(bins[l], DIFFERENCE_BINS - 1.0f));
     }
 }
@@ -242,8 +242,8 @@ kernel void stack_join(global const float *restrict samples,
             const real u = m[0] * at + (m[1] * y + m[2]), v = m[3] * at + (m[4] * y + m[5]);
             const real inside = is_inside(u, v);
             const real limit_x = IMAGE_WIDTH + TAPS, limit_y = IMAGE_HEIGHT + TAPS;
-            const real sample = fetch(plane, clamp(u, (real)-TAPS, limit_x),
-                                      clamp(v, (real)-TAPS, limit_y));
+            const real sample =
+                fetch(plane, clamp(u, (real)-TAPS, limit_x), clamp(v, (real)-TAPS, limit_y));
             real count = LOAD(before + state + PLANE_SIZE + x);
             /* Nothing is known of a pixel that no frame has shown. */
             const real unknown = 1 - min(count, (real)1);

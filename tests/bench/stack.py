@@ -10,8 +10,9 @@ pixels and 0.05 degrees a frame, with a jitter of 0.5 pixels and 0.05 degrees. F
 from the photograph at twice their size, blurred as by a lens and by pixels. Noise is that of the
 light and of a sensor, of sigma at a level of 128, and samples are rounded to 8 bits. They are given
 to the daemon as Y16, so that what was gained is not rounded away. In half of the clips a satellite
-passes: in a third of the frames, in each another piece of a straight line, is a trail. The error is that of the
-middle, which all frames show: 32 pixels from the edges, and as far as the camera has drifted.
+passes: in a third of the frames there is a trail, in each another piece of a straight line. The
+error is that of the middle, which all frames show: 32 pixels from the edges, and as far as the
+camera has drifted.
 """
 import argparse
 import json
@@ -125,7 +126,8 @@ def measure(options, seed, with_trail, folder):
     first, last = clip.line * clip.height
     on_trail = np.abs(y - first - (last - first) * x / clip.width) < 1.5
     trail = np.sqrt(np.mean(((stack - clip.clean)[area])[on_trail[area]] ** 2))
-    return {"seed": seed, "on_trail_rms": trail, "photograph": clip.name, "trail": with_trail, "one_db": one,
+    return {"seed": seed, "photograph": clip.name, "trail": with_trail, "on_trail_rms": trail,
+            "one_db": one,
             "stack_db": all_, "gain_db": all_ - one}
 
 

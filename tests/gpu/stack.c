@@ -31,9 +31,8 @@ static const struct similarity moved[FRAMES] = {
     {.dx = -3.2, .dy = 2.7, .angle_rad = 0.7},
     {.dx = 0.1, .dy = 0.9, .angle_rad = -0.001},
 };
-static const enum stack_place places[FRAMES] = {STACK_BEGINS, STACK_JOINS,    STACK_JOINS,
-                                                STACK_JOINS,  STACK_LEFT_OUT, STACK_JOINS,
-                                                STACK_JOINS};
+static const enum stack_place places[FRAMES] = {
+    STACK_BEGINS, STACK_JOINS, STACK_JOINS, STACK_JOINS, STACK_LEFT_OUT, STACK_JOINS, STACK_JOINS};
 
 static void find_taps(double ret[TAPS], double t)
 {
@@ -146,8 +145,8 @@ static void frames_are_joined_where_they_are(void **state)
     uint8_t *out[FRAMES];
     struct engine_done done;
     struct error why;
-    assert_int_equal(
-        format_layout(&format, format_by_name("Y16")->fourcc, WIDTH, HEIGHT, 4, &why), 0);
+    assert_int_equal(format_layout(&format, format_by_name("Y16")->fourcc, WIDTH, HEIGHT, 4, &why),
+                     0);
     struct engine *engine = make_engine(&format, "stack:frames=3");
     for (unsigned i = 0; i < FRAMES; i++) {
         draw(in[i], i);
@@ -185,8 +184,8 @@ static void stacks_begin_again(void **state)
     static uint16_t in[2][WIDTH * HEIGHT];
     const struct filter_chain chain = chain_of("stack:frames=3");
     struct error why;
-    assert_int_equal(
-        format_layout(&format, format_by_name("Y16")->fourcc, WIDTH, HEIGHT, 4, &why), 0);
+    assert_int_equal(format_layout(&format, format_by_name("Y16")->fourcc, WIDTH, HEIGHT, 4, &why),
+                     0);
     struct fftd_format layout = format;
     layout.plane[0].stride = 2 * WIDTH;
     struct engine *engine = make_engine(&format, "stack:frames=3");
@@ -229,8 +228,8 @@ static void passing_things_are_clipped(void **state)
     struct model model[2];
     static uint16_t in[FRAMES][WIDTH * HEIGHT];
     struct error why;
-    assert_int_equal(
-        format_layout(&format, format_by_name("Y16")->fourcc, WIDTH, HEIGHT, 4, &why), 0);
+    assert_int_equal(format_layout(&format, format_by_name("Y16")->fourcc, WIDTH, HEIGHT, 4, &why),
+                     0);
     struct fftd_format layout = format;
     layout.plane[0].stride = 2 * WIDTH;
     struct engine *engine = make_engine(&format, "stack:frames=64,clip=12");
@@ -248,8 +247,7 @@ static void passing_things_are_clipped(void **state)
             if (is_bright)
                 in[i][p] = (uint16_t)(in[i][p] + 30000);
         }
-        const struct engine_job job = {.out = out,
-                                       .stack = i == 0 ? STACK_BEGINS : STACK_JOINS};
+        const struct engine_job job = {.out = out, .stack = i == 0 ? STACK_BEGINS : STACK_JOINS};
         engine_frame(engine, job, &layout, (const uint8_t *)in[i], "clipped");
     }
     assert_true(compare(&model[0], &format, out) <= 1);
@@ -265,8 +263,8 @@ static void what_stays_is_seen(void **state)
     struct error why;
     static struct model model;
     static uint16_t in[2][WIDTH * HEIGHT];
-    assert_int_equal(
-        format_layout(&format, format_by_name("Y16")->fourcc, WIDTH, HEIGHT, 4, &why), 0);
+    assert_int_equal(format_layout(&format, format_by_name("Y16")->fourcc, WIDTH, HEIGHT, 4, &why),
+                     0);
     struct fftd_format layout = format;
     layout.plane[0].stride = 2 * WIDTH;
     struct engine *engine = make_engine(&format, "stack:frames=64,clip=12");
@@ -277,8 +275,7 @@ static void what_stays_is_seen(void **state)
     }
     for (unsigned i = 0; i < 7; i++) {
         const unsigned shown = i >= 3;
-        const struct engine_job job = {.out = out,
-                                       .stack = i == 0 ? STACK_BEGINS : STACK_JOINS};
+        const struct engine_job job = {.out = out, .stack = i == 0 ? STACK_BEGINS : STACK_JOINS};
         engine_frame(engine, job, &layout, (const uint8_t *)in[shown], "a change");
         join(&model, in[i == 6], &moved[0], STACK_BEGINS, 64);
         assert_true(compare(&model, &format, out) <= 1);

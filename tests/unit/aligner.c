@@ -39,8 +39,7 @@ static void draw(const struct leaves *leaves, const struct similarity *camera, u
         .x = back.dx, .y = back.dy, .angle_rad = -camera->angle_rad, .blur_px = 0.7};
     leaves_draw(leaves, &view, WIDTH, HEIGHT, samples);
     for (unsigned i = 0; i < WIDTH * HEIGHT; i++)
-        ret[i] = (uint8_t)fmin(
-            fmax(rint((double)samples[i] + SIGMA * scene_normal(seed)), 0), 255);
+        ret[i] = (uint8_t)fmin(fmax(rint((double)samples[i] + SIGMA * scene_normal(seed)), 0), 255);
 }
 
 /* The mean square over a frame of the distance by which it is beside the first one. */
@@ -84,10 +83,10 @@ static void drift_and_rotation_are_undone(void **state)
         leaves_make(&leaves, 2 * WIDTH, 0.5, &seed);
         for (unsigned i = 0; i < FRAMES; i++) {
             const double jitter = i == 0 ? 0 : 1;
-            const struct similarity camera = {
-                .dx = i * speed[0] + jitter * scene_normal(&seed),
-                .dy = i * speed[1] + jitter * scene_normal(&seed),
-                .angle_rad = i * speed[2] + jitter * 0.002 * scene_normal(&seed)};
+            const struct similarity camera = {.dx = i * speed[0] + jitter * scene_normal(&seed),
+                                              .dy = i * speed[1] + jitter * scene_normal(&seed),
+                                              .angle_rad = i * speed[2] +
+                                                           jitter * 0.002 * scene_normal(&seed)};
             struct similarity moved;
             draw(&leaves, &camera, &seed, picture);
             const enum stack_place place = stabiliser_align(stabiliser, picture, WIDTH, &moved);

@@ -20,9 +20,9 @@ struct motion_aligner {
     struct motion_grid grid;
     struct motion_vector *vector; /* those of blocks that the moved picture shows */
     float *reference, *moved;
-    unsigned count;           /* pictures of the reference; 0: the next one begins a stack */
-    unsigned left_out;        /* in a row */
-    struct similarity place;  /* of the last picture that was not left out */
+    unsigned count;          /* pictures of the reference; 0: the next one begins a stack */
+    unsigned left_out;       /* in a row */
+    struct similarity place; /* of the last picture that was not left out */
 };
 
 int motion_aligner_create(struct motion_aligner **ret, unsigned width, unsigned height,
@@ -118,7 +118,8 @@ static float sample_at(const struct motion_aligner *aligner, const float *pictur
         const float *line = picture + (size_t)row * aligner->width;
         float part = 0;
         for (int i = 0; i < TAPS; i++)
-            part += across[i] * line[is_inside ? left + i - 1 : limited(left + i - 1, aligner->width)];
+            part +=
+                across[i] * line[is_inside ? left + i - 1 : limited(left + i - 1, aligner->width)];
         sum += down[j] * part;
     }
     return sum;

@@ -15,7 +15,7 @@
 
 #include "core/error.h"
 #include "core/similarity.h"
-#include "filters/stack.h"
+#include "core/stack_place.h"
 
 #define ALIGNER_REFERENCES   16u /* pictures of which a reference is the mean */
 #define ALIGNER_MAX_LEFT_OUT 15u /* in a row: the next one begins a new stack */

@@ -360,8 +360,8 @@ static int run_pass(struct conversion *c)
 /* Filters that use more than one frame also need the frames already written. */
 static bool remembers(const char *chain)
 {
-    static const char *const kinds[] = {"auto-notch", "deflicker", "denoise", "stabilise",
-                                        "preset:"};
+    static const char *const kinds[] = {"auto-notch", "deflicker", "denoise",
+                                        "stabilise",  "stack",     "preset:"};
     for (unsigned i = 0; i < sizeof kinds / sizeof kinds[0]; i++)
         if (strstr(chain, kinds[i]) != NULL)
             return true;

@@ -8,7 +8,8 @@
 
 void steady_configure(struct steady *steady, const struct filter_adaptation *wanted)
 {
-    if (wanted->stabilises && !steady->is_on && steady->stabiliser != NULL)
+    const bool stacks = wanted->shake.model == STABILISER_REFERENCE;
+    if (wanted->stabilises && (!steady->is_on || stacks) && steady->stabiliser != NULL)
         stabiliser_reset(steady->stabiliser);
     steady->is_on = wanted->stabilises;
     steady->options = wanted->shake;
@@ -29,7 +30,7 @@ static void replace(struct steady *steady, const struct engine_frames *frames)
     steady->model = steady->options.model;
     if (stabiliser_create(&steady->stabiliser, steady->model, format_by_fourcc(frames->captured),
                           frames->width, frames->height, &why) < 0)
-        log_warning("stabilise does nothing: %s", why.text);
+        log_warning("frames are not moved: %s", why.text);
 }
 
 void steady_take(struct steady *steady, const struct engine_frames *frames,
@@ -45,6 +46,11 @@ void steady_take(struct steady *steady, const struct engine_frames *frames,
     steady->start = frame->start;
     if (steady->stabiliser == NULL)
         return;
+    if (steady->model == STABILISER_REFERENCE) {
+        job->stack = stabiliser_align(steady->stabiliser, frame->plane[0], frame->stride[0],
+                                      &job->similarity);
+        return;
+    }
     stabiliser_observe(steady->stabiliser, &steady->options, frame->plane[0], frame->stride[0],
                        frame->recorded_ns != 0 ? frame->recorded_ns : frame->captured_ns, &moved);
     if (steady->model == STABILISER_SIMILARITY) {

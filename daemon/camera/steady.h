@@ -1,5 +1,5 @@
-/* Measures by how much each frame has to be moved so that the picture does not shake
- * (estimators/stabiliser.h). Camera's thread only.
+/* Measures by how much each frame has to be moved so that the picture does not shake, or so that it
+ * is where the first one of its stack is (estimators/stabiliser.h). Camera's thread only.
  *
  * The motion has to be that of the frame itself, so it is measured in the path of the frame, before
  * the frame is submitted. This adds some milliseconds of latency, but only if the applied chain has
@@ -23,7 +23,7 @@ struct steady {
     unsigned start;                /* the start of the source that delivered the frame before */
 };
 
-/* Sets what the applied chain asks for. */
+/* Sets what the applied chain asks for. Frames from now on are a new stack. */
 void steady_configure(struct steady *steady, const struct filter_adaptation *wanted);
 void steady_finish(struct steady *steady);
 

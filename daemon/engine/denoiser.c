@@ -284,7 +284,7 @@ int denoiser_frame_create(struct denoiser_frame **ret, const struct denoiser *de
     frame->denoiser = denoiser;
     int r = make_plane(&frame->samples, denoiser, why);
     if (r == 0)
-        r = opencl_make_kernel(&frame->load, denoiser->pass[0].program, "denoise_load", why);
+        r = opencl_make_kernel(&frame->load, denoiser->pass[0].program, "load_plane", why);
     for (unsigned i = 0; i < denoiser->pass_count && r == 0; i++) {
         r = make_plane(&frame->result[i], denoiser, why);
         if (r == 0)

@@ -136,40 +136,48 @@ size_t denoiser_scratch_bytes(const struct denoiser_layout *layout)
            sizeof(float);
 }
 
-static void put_constants(FILE *out, const struct transform_image *image,
-                          const struct recipe *recipe, const struct denoiser_layout *layout)
+void denoiser_put_load(FILE *out, const struct transform_image *image, const struct recipe *recipe,
+                       unsigned lanes)
 {
+    static const char *const files[] = {"complex.cl", "batch.cl",     "captured.cl", "calibrate.cl",
+                                        "warp.cl",    "mosaic.cl",    "median.cl",   "pixel.cl",
+                                        "correct.cl", "load_plane.cl"};
     const struct transform_border none = {.mode = PLAN_MIRROR};
     char load[RECIPE_CONSTANT_BYTES];
     recipe_constants(recipe, true, load);
     fprintf(out,
             "#line 1 \"constants\"\n#define LANES %u\n#define HALF_STORAGE 0\n#define STAGED 1\n"
             "#define BATCH %u\n#define SPECTRUM_SIZE 0\n%s"
-            "#define DENOISED 0\n#define PLANE_PITCH %u\n#define PLANE_SIZE %zu\n"
+            "#define DENOISED 0\n#define PLANE_PITCH %u\n#define PLANE_SIZE %zu\n",
+            lanes, image->count, load, denoiser_pitch(image), denoiser_plane_size(image));
+    transform_put_image(out, image, &none);
+    for (size_t i = 0; i < sizeof files / sizeof files[0]; i++)
+        transform_put_file(out, files[i]);
+}
+
+static void put_constants(FILE *out, const struct recipe *recipe,
+                          const struct denoiser_layout *layout)
+{
+    fprintf(out,
             "#define BLOCK %u\n#define HOP %u\n#define TILE_X %u\n#define TILE_Y %u\n"
             "#define GROUP %zu\n#define NOISE_NUMBERS %d\n#define NOISE_LEVELS %d\n"
             "#define NOISE_BINS %d\n#define PAST %u\n",
-            layout->lanes, image->count, load, denoiser_pitch(image), denoiser_plane_size(image),
             layout->block, layout->hop, layout->tile_x, layout->tile_y, denoiser_group(layout),
             DENOISER_NOISE_NUMBERS, DENOISER_NOISE_LEVELS, DENOISER_NOISE_BINS,
             recipe->denoise.past);
-    transform_put_image(out, image, &none);
 }
 
 char *denoiser_source(const struct transform_image *image, const struct recipe *recipe,
                       const struct denoiser_layout *layout, enum denoiser_program program)
 {
-    static const char *const shared[] = {"complex.cl", "batch.cl",    "captured.cl", "calibrate.cl",
-                                         "warp.cl",    "mosaic.cl",   "median.cl",   "pixel.cl",
-                                         "correct.cl", "transpose.cl"};
     char *text = NULL;
     size_t size;
     FILE *out = open_memstream(&text, &size);
     if (out == NULL)
         return NULL;
-    put_constants(out, image, recipe, layout);
-    for (size_t i = 0; i < sizeof shared / sizeof shared[0]; i++)
-        transform_put_file(out, shared[i]);
+    denoiser_put_load(out, image, recipe, layout->lanes);
+    put_constants(out, recipe, layout);
+    transform_put_file(out, "transpose.cl");
     put_tables(out, layout, program);
     if (recipe->denoise.past > 0)
         put_levels(out, image);

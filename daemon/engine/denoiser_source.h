@@ -4,6 +4,7 @@
 #define FFTD_ENGINE_DENOISER_SOURCE_H
 
 #include <stddef.h>
+#include <stdio.h>
 
 #include "transform/transform.h"
 
@@ -56,6 +57,12 @@ void denoiser_levels_for(struct denoiser_levels *ret, const struct transform_ima
 /* The programs of noise reduction: the load and the first pass, the second pass, and what joins
  * frames to those before them. */
 enum denoiser_program { DENOISER_FIRST, DENOISER_SECOND, DENOISER_JOIN, DENOISER_PROGRAMS };
+
+/* Writes what kernels that load captured samples into planes consist of, for other steps, too: the
+ * constants of the image and of the load, and the kernel load_plane (kernels/engine/load_plane.cl).
+ */
+void denoiser_put_load(FILE *out, const struct transform_image *image, const struct recipe *recipe,
+                       unsigned lanes);
 
 /* Returns the source of a program; NULL if out of memory. The caller frees it. */
 char *denoiser_source(const struct transform_image *image, const struct recipe *recipe,

@@ -119,6 +119,7 @@ extern const struct step step_table;      /* table.c: the table with which sampl
 extern const struct step step_similarity; /* similarity.c: where the samples of a frame come from */
 extern const struct step step_correct;    /* corrector.c: periodic noise and flicker of a frame */
 extern const struct step step_denoise;    /* denoise.c */
+extern const struct step step_stack;      /* stack.c */
 extern const struct step step_blend;      /* fade.c: blends two responses */
 extern const struct step step_shift;      /* ramp.c: moves a frame */
 extern const struct step step_transform;  /* transform_step.c: load, FFT, response, view, store */

@@ -22,8 +22,8 @@ int component_sketch(struct transform **ret, struct component *component, const 
     if (engine->options.tune != ENGINE_TUNE_OFF)
         component->tuned = tuner_find(&tuning, subject, cache_dir, &engine->warning);
     tuning.recipe = component->recipe;
-    if (component->recipe.denoise.block > 0)
-        tuning.recipe.corrections = false; /* the denoiser's load makes them (denoise_first.cl) */
+    if (recipe_loads_before(&component->recipe))
+        tuning.recipe.corrections = false; /* the load before makes them (load_plane.cl) */
     int r;
     do
         r = transform_sketch(ret, subject->device, &subject->image, &subject->border, &tuning, why);

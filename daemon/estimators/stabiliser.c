@@ -6,6 +6,7 @@
 
 #include "estimators/luma.h"
 #include "estimators/motion.h"
+#include "estimators/motion/motion_aligner.h"
 #include "estimators/motion/motion_field.h"
 #include "estimators/motion/motion_similarity.h"
 
@@ -23,9 +24,10 @@ struct stabiliser {
     struct motion_estimator *motion; /* NULL: a similarity is measured: */
     struct motion_field *field;
     struct motion_grid grid;
-    int64_t last_ns;            /* when the frame before was captured; 0: there is none */
-    struct similarity distance; /* from the camera's path to the smooth one */
-    struct similarity speed;    /* of the smooth path, per second */
+    struct motion_aligner *aligner; /* not NULL: frames are aligned, and have no path */
+    int64_t last_ns;                /* when the frame before was captured; 0: there is none */
+    struct similarity distance;     /* from the camera's path to the smooth one */
+    struct similarity speed;        /* of the smooth path, per second */
 };
 
 /* Mosaics have cells of 2 x 2 pixels, and luma is read in strips of whole cells. */
@@ -40,6 +42,9 @@ static int create_estimator(struct stabiliser *s, enum stabiliser_model model, s
 {
     if (model == STABILISER_SHIFT)
         return motion_create(&s->motion, s->reduced_width, s->reduced_height, why);
+    const double middle[2] = {0.5 * s->width / s->factor, 0.5 * s->height / s->factor};
+    if (model == STABILISER_REFERENCE)
+        return motion_aligner_create(&s->aligner, s->reduced_width, s->reduced_height, middle, why);
     const int r = motion_grid_make(&s->grid, s->reduced_width, s->reduced_height, BLOCK, why);
     return r < 0 ? r
                  : motion_field_create(&s->field, s->reduced_width, s->reduced_height, BLOCK, why);
@@ -80,6 +85,7 @@ void stabiliser_destroy(struct stabiliser *stabiliser)
         return;
     motion_destroy(stabiliser->motion);
     motion_field_destroy(stabiliser->field);
+    motion_aligner_destroy(stabiliser->aligner);
     free(stabiliser->rows);
     free(stabiliser->reduced);
     free(stabiliser);
@@ -91,6 +97,8 @@ void stabiliser_reset(struct stabiliser *stabiliser)
     stabiliser->distance = stabiliser->speed = (struct similarity){.dx = 0};
     if (stabiliser->motion != NULL)
         motion_reset(stabiliser->motion);
+    else if (stabiliser->aligner != NULL)
+        motion_aligner_reset(stabiliser->aligner);
     else
         motion_field_reset(stabiliser->field);
 }
@@ -186,4 +194,16 @@ void stabiliser_observe(struct stabiliser *s, const struct stabiliser_options *o
     else if (is_known)
         s->distance = scale(&s->distance, exp(-seconds / options->time_s));
     *ret = s->distance;
+}
+
+enum stack_place stabiliser_align(struct stabiliser *s, const uint8_t *plane, uint32_t stride,
+                                  struct similarity *ret)
+{
+    struct similarity moved;
+    reduce(s, plane, stride);
+    const enum stack_place place = motion_aligner_observe(s->aligner, s->reduced, &moved);
+    moved.dx *= s->factor;
+    moved.dy *= s->factor;
+    *ret = similarity_inverse(&moved);
+    return place;
 }

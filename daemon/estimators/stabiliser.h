@@ -13,6 +13,8 @@
  * as the smooth path does, and the distance between both paths shrinks with the time constant: no
  * frame jumps.
  *
+ * Frames of a stack have no path: each is moved onto the first one.
+ *
  * Source of the maths: Morrison, Introduction to Sequential Smoothing and Prediction (1969), the
  * fading-memory filter of the first degree.
  *
@@ -26,6 +28,7 @@
 #include "core/error.h"
 #include "core/format.h"
 #include "core/similarity.h"
+#include "core/stack_place.h"
 
 struct stabiliser;
 
@@ -43,6 +46,11 @@ void stabiliser_destroy(struct stabiliser *stabiliser); /* NULL is allowed */
 void stabiliser_observe(struct stabiliser *stabiliser, const struct stabiliser_options *options,
                         const uint8_t *plane, uint32_t stride, int64_t captured_ns,
                         struct similarity *ret);
+
+/* For a stabiliser with STABILISER_REFERENCE: looks at a frame, and sets by what to move it onto
+ * the first frame of its stack. Returns what becomes of it there (motion/motion_aligner.h). */
+enum stack_place stabiliser_align(struct stabiliser *stabiliser, const uint8_t *plane,
+                                  uint32_t stride, struct similarity *ret);
 
 /* Forgets the frames before. */
 void stabiliser_reset(struct stabiliser *stabiliser);

@@ -34,6 +34,7 @@ struct flicker_options {
 enum stabiliser_model {
     STABILISER_SHIFT,      /* in the spectrum */
     STABILISER_SIMILARITY, /* with rotation and zoom, as its samples are loaded */
+    STABILISER_REFERENCE,  /* the same, onto the first frame of a stack; without a path */
 };
 
 struct stabiliser_options {
@@ -55,7 +56,7 @@ struct filter_adaptation {
     bool is_frozen;
     bool removes_flicker; /* deflicker */
     struct flicker_options flicker;
-    bool stabilises; /* stabilise */
+    bool stabilises; /* stabilise, stack */
     struct stabiliser_options shake;
     bool estimates_noise; /* wiener */
     struct blur_noise_options noise;

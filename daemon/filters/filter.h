@@ -91,6 +91,9 @@ struct curve filter_chain_curve(const struct filter_chain *chain);
 /* Returns how the chain reduces noise before its response; settings.block is 0 if no stage does. */
 struct denoise filter_chain_denoise(const struct filter_chain *chain);
 
+/* Returns how the chain joins frames before its response; frames is 0 if no stage does. */
+struct stack filter_chain_stack(const struct filter_chain *chain);
+
 /* Returns the threshold of the chain's spectrum (filter_kind.h), or 0 for none. */
 double filter_chain_threshold(const struct filter_chain *chain);
 

@@ -4,8 +4,8 @@
  * tell how strong it is there. */
 static bool changes_noise(const struct filter_kind *kind)
 {
-    return kind->denoise != NULL || kind->threshold != NULL || kind->takes_median ||
-           kind->curve != NULL;
+    return kind->denoise != NULL || kind->stack != NULL || kind->threshold != NULL ||
+           kind->takes_median || kind->curve != NULL;
 }
 
 struct filter_adaptation filter_chain_adaptation(const struct filter_chain *chain)
@@ -63,7 +63,7 @@ bool filter_chain_shifts(const struct filter_chain *chain)
 
 bool filter_stage_has_similarity(const struct filter_stage *stage)
 {
-    return moves(stage, STABILISER_SIMILARITY);
+    return moves(stage, STABILISER_SIMILARITY) || moves(stage, STABILISER_REFERENCE);
 }
 
 bool filter_chain_has_similarity(const struct filter_chain *chain)

@@ -22,21 +22,23 @@ static int check_moves(const struct filter_chain *chain, struct error *why)
                          adapts->name, moves->name);
     if (adapts != NULL && similar != NULL)
         return error_set(why, EINVAL,
-                         "%s corrects pixels where they are captured, but %s with model = "
-                         "similarity turns them: expected one of both in a chain, or model = shift",
+                         "%s corrects pixels where they are captured, but %s turns them: expected "
+                         "one of both in a chain, or stabilise with model = shift",
                          adapts->name, similar->name);
     return 0;
 }
 
 /* Returns a bit for each thing that a stage of the kind does and a chain does at most once. Each
- * estimator serves one stage; noise is reduced once in blocks and once in the spectrum; samples
- * become a median once, and black or white once; pixels move once, and pass one curve. */
+ * estimator serves one stage; noise is reduced once in blocks or by a stack, and once in the
+ * spectrum; samples become a median once, and black or white once; pixels move once, and pass one
+ * curve. */
 static unsigned done_once(const struct filter_kind *kind)
 {
     const unsigned adapts = kind->adapts != FILTER_ADAPTS_NOT ? 64u << kind->adapts : 0;
-    return adapts | (kind->denoise != NULL ? 1u : 0) | (kind->threshold != NULL ? 2u : 0) |
-           (kind->takes_median ? 4u : 0) | (kind->binarise != NULL ? 8u : 0) |
-           (kind->origin != NULL ? 16u : 0) | (kind->curve != NULL ? 32u : 0);
+    return adapts | (kind->denoise != NULL || kind->stack != NULL ? 1u : 0) |
+           (kind->threshold != NULL ? 2u : 0) | (kind->takes_median ? 4u : 0) |
+           (kind->binarise != NULL ? 8u : 0) | (kind->origin != NULL ? 16u : 0) |
+           (kind->curve != NULL ? 32u : 0);
 }
 
 static int check_done_once(const struct filter_chain *chain, struct error *why)

@@ -21,6 +21,7 @@
 #include "filters/denoise.h"
 #include "core/error.h"
 #include "filters/filter_image.h"
+#include "filters/stack.h"
 
 #define FILTER_MAX_PARAMS  16
 #define FILTER_KERNEL_SIDE 7 /* rows and columns of a kernel in a chain's text, at most */
@@ -103,6 +104,9 @@ struct filter_kind {
     struct curve (*curve)(const struct filter_stage *stage);
     /* Returns how noise is reduced before the chain's response. NULL: it is not. */
     struct denoise (*denoise)(const struct filter_stage *stage);
+    /* Returns how frames are joined before the chain's response. NULL: they are not. A kind with it
+     * adapts to shake. */
+    struct stack (*stack)(const struct filter_stage *stage);
     /* Returns a threshold in grey levels of 255. This times the square root of the number of
      * samples of the padded frame is subtracted from the magnitude of each number of the spectrum,
      * down to 0, before the chain's response multiplies it. NULL: none. A kind with it has H = 1.

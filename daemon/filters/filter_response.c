@@ -108,6 +108,16 @@ struct denoise filter_chain_denoise(const struct filter_chain *chain)
     return (struct denoise){.settings = {.block = 0}};
 }
 
+/* ---- the stack ---- */
+
+struct stack filter_chain_stack(const struct filter_chain *chain)
+{
+    for (unsigned i = 0; i < chain->count; i++)
+        if (chain->stage[i].kind->stack != NULL)
+            return chain->stage[i].kind->stack(&chain->stage[i]);
+    return (struct stack){.frames = 0};
+}
+
 double filter_chain_threshold(const struct filter_chain *chain)
 {
     for (unsigned i = 0; i < chain->count; i++)

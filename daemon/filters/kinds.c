@@ -37,7 +37,8 @@
     KIND(median)         \
     KIND(denoise)        \
     KIND(soft_threshold) \
-    KIND(stabilise)
+    KIND(stabilise)      \
+    KIND(stack)
 /* clang-format on */
 
 #define DECLARE(name) extern const struct filter_kind filter_##name;

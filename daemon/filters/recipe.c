@@ -157,6 +157,16 @@ static void get_denoise(void *ret, const struct filter_chain *chain, const struc
     *(struct denoise_settings *)ret = filter_chain_denoise(chain).settings;
 }
 
+static bool stacks_frames(const struct filter_chain *chain)
+{
+    return filter_chain_stack(chain).frames > 0;
+}
+
+static bool clips_samples(const struct filter_chain *chain)
+{
+    return filter_chain_stack(chain).clip > 0;
+}
+
 static bool is_cubic(const struct filter_chain *chain)
 {
     return warp_is_cubic(chain) || filter_chain_has_similarity(chain);
@@ -321,6 +331,21 @@ static const struct recipe_member members[ROW_COUNT] = {
          .refusal =
              "the filter reduces noise in another way than the engine: expected an engine with "
              "the same settings"},
+    [row_stacks] =
+        {.name = "stacked",
+         MEMBER(stacks),
+         .type = &exact,
+         .is_needed = stacks_frames,
+         .refusal =
+             "the filter and the engine differ in a stack of frames: expected an engine like "
+             "the filter"},
+    [row_clips] = {.name = "clipped",
+                   MEMBER(clips),
+                   .type = &exact,
+                   .is_needed = clips_samples,
+                   .refusal =
+                       "the filter and the engine differ in what a stack leaves out: expected an "
+                       "engine like the filter"},
     [row_curve] =
         {.name = "curve",
          MEMBER(curve),
@@ -433,26 +458,6 @@ struct recipe recipe_of(const struct filter_chain *chain, const struct recipe *s
     return ret;
 }
 
-struct recipe recipe_of_chroma(const struct recipe *recipe)
-{
-    struct recipe ret = *recipe;
-    for (unsigned i = 0; i < recipe_table.count; i++)
-        if (recipe_table.member[i].is_luma)
-            memset((char *)&ret + recipe_table.member[i].offset, 0, recipe_table.member[i].size);
-    ret.reach = recipe->chroma_reach;
-    return ret;
-}
-
-bool recipe_equal(const struct recipe *a, const struct recipe *b)
-{
-    return recipe_table_equal(&recipe_table, a, b);
-}
-
-bool recipe_unite(struct recipe *a, const struct recipe *b)
-{
-    return recipe_table_unite(&recipe_table, a, b);
-}
-
 int recipe_check(const struct recipe *recipe, const struct filter_chain *chain, struct error *why)
 {
     const struct recipe needed = recipe_of(chain, recipe);
@@ -467,16 +472,6 @@ int recipe_check(const struct recipe *recipe, const struct filter_chain *chain, 
             return error_set(why, EINVAL, "%s", member->refusal);
     }
     return 0;
-}
-
-void recipe_describe(const struct recipe *recipe, char *text, size_t size)
-{
-    recipe_table_describe(&recipe_table, recipe, text, size);
-}
-
-void recipe_key(const struct recipe *recipe, char text[RECIPE_KEY_BYTES])
-{
-    recipe_table_key(&recipe_table, recipe, text);
 }
 
 void recipe_constants(const struct recipe *recipe, bool is_load, char text[RECIPE_CONSTANT_BYTES])

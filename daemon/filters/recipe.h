@@ -70,6 +70,10 @@ enum recipe_planes { RECIPE_LUMA, RECIPE_ALL, RECIPE_LUMA_ONLY };
     DECLARE(struct taps_reach, reach)                                                              \
     DECLARE(struct taps_reach, chroma_reach)                                                       \
     DECLARE(struct denoise_settings, denoise)                                                      \
+    /* Frames are joined to those before them (stack.h), with similarities; samples that differ    \
+     * are left out. */                                                                            \
+    DECLARE(bool, stacks)                                                                          \
+    DECLARE(bool, clips)                                                                           \
     DECLARE(struct curve, curve)                                                                   \
     /* Settings, too, of which the view is the last word of a description. */                      \
     DECLARE(struct view_limits, edges)                                                             \
@@ -115,6 +119,12 @@ struct recipe_table {
 
 extern const struct recipe_type recipe_flag;   /* a bool */
 extern const struct recipe_table recipe_table; /* of struct recipe */
+
+/* Whether a step before the transform loads captured samples, and the transform its planes. */
+static inline bool recipe_loads_before(const struct recipe *recipe)
+{
+    return recipe->denoise.block > 0 || recipe->stacks;
+}
 
 /* Whether published frames are smaller than captured ones. */
 static inline bool recipe_is_smaller(const struct recipe *recipe)

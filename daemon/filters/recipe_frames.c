@@ -1,10 +1,42 @@
-/* Whether frames suit a recipe and a chain. */
+/* What follows from a recipe and its table: the recipe of chroma, comparisons and texts; and
+ * whether frames suit a recipe and a chain. */
 #include <errno.h>
+#include <string.h>
 
 #include "filters/calibration.h"
 #include "filters/filter_adapt.h"
 #include "filters/recipe.h"
 #include "filters/warp.h"
+
+struct recipe recipe_of_chroma(const struct recipe *recipe)
+{
+    struct recipe ret = *recipe;
+    for (unsigned i = 0; i < recipe_table.count; i++)
+        if (recipe_table.member[i].is_luma)
+            memset((char *)&ret + recipe_table.member[i].offset, 0, recipe_table.member[i].size);
+    ret.reach = recipe->chroma_reach;
+    return ret;
+}
+
+bool recipe_equal(const struct recipe *a, const struct recipe *b)
+{
+    return recipe_table_equal(&recipe_table, a, b);
+}
+
+bool recipe_unite(struct recipe *a, const struct recipe *b)
+{
+    return recipe_table_unite(&recipe_table, a, b);
+}
+
+void recipe_describe(const struct recipe *recipe, char *text, size_t size)
+{
+    recipe_table_describe(&recipe_table, recipe, text, size);
+}
+
+void recipe_key(const struct recipe *recipe, char text[RECIPE_KEY_BYTES])
+{
+    recipe_table_key(&recipe_table, recipe, text);
+}
 
 /* Returns the first stage that moves pixels so that colours which are not filtered would stay
  * behind; NULL: none does. A load that moves pixels (warp.h) moves the colours of RGB and of

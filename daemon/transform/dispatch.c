@@ -22,7 +22,7 @@ void transform_add_dispatch(struct transform *transform, struct dispatch dispatc
         dispatch.argument[dispatch.argument_count++].kind = ARGUMENT_CALIBRATION;
     if (recipe->similarities && reads(&dispatch, ARGUMENT_IMAGE))
         dispatch.argument[dispatch.argument_count++].kind = ARGUMENT_SIMILARITY;
-    if (recipe->denoise.block > 0 && reads(&dispatch, ARGUMENT_IMAGE))
+    if (recipe_loads_before(recipe) && reads(&dispatch, ARGUMENT_IMAGE))
         dispatch.argument[dispatch.argument_count++].kind = ARGUMENT_DENOISED;
     if (view_is_spectrum(recipe->view) && reads(&dispatch, ARGUMENT_RESPONSE))
         dispatch.argument[dispatch.argument_count++].kind = ARGUMENT_DRAWN;

@@ -194,7 +194,7 @@ static void put_constants(FILE *out, const struct transform *transform)
             "#define VIEW_WHITE_DB %d\n",
             transform->tuning.lanes, transform->device->half_vectors, transform->image.count,
             transform->technique->by_stages, transform->technique->is_direct, needs,
-            recipe->denoise.block > 0, denoiser_pitch(&transform->image),
+            recipe_loads_before(recipe), denoiser_pitch(&transform->image),
             denoiser_plane_size(&transform->image), recipe->view == VIEW_DIFFERENCE,
             view_is_spectrum(recipe->view), recipe->view == VIEW_SPECTRUM, VIEW_GAIN, VIEW_BLACK_DB,
             VIEW_WHITE_DB);

@@ -60,6 +60,7 @@ static struct recipe smaller_recipe(const struct recipe *recipe)
         if (recipe_table.member[i].is_load)
             memset((char *)&ret + recipe_table.member[i].offset, 0, recipe_table.member[i].size);
     ret.denoise = (struct denoise_settings){.block = 0};
+    ret.stacks = ret.clips = false;
     ret.complex_response = true;
     return ret;
 }
@@ -107,7 +108,7 @@ int transform_fit(struct transform *transform, struct error *why)
 /* Whether captured samples are loaded as they are. */
 static bool loads_plainly(const struct recipe *recipe)
 {
-    bool is_plain = recipe->denoise.block == 0 && recipe->curve.kind == CURVE_NONE &&
+    bool is_plain = !recipe_loads_before(recipe) && recipe->curve.kind == CURVE_NONE &&
                     recipe->view == VIEW_PICTURE;
     for (unsigned i = 0; i < recipe_table.count; i++) {
         const struct recipe_member *member = &recipe_table.member[i];

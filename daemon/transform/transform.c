@@ -198,7 +198,7 @@ double transform_dispatch_traffic(const struct transform *transform, unsigned di
         return drawn + (dispatch + 1 == transform->dispatch_count ? image_bytes(image, true) : 0);
     const double spectra = spectrum_bytes(transform); /* if any */
     const double captured =
-        transform->tuning.recipe.denoise.block > 0
+        recipe_loads_before(&transform->tuning.recipe)
             ? (double)image->count * image->width * image->height * sizeof(float)
             : image_bytes(image, false);
     const double in = is_first ? captured : is_last && has_spectrum ? drawn : spectra;

@@ -1,7 +1,7 @@
 /* Noise reduction in overlapping blocks (daemon/filters/denoise.h), before the whole-frame
  * transform: what the files of both passes share.
  *
- *   denoise_load     image -> samples          converts and calibrates (denoise_first.cl)
+ *   load_plane       image -> samples          converts and calibrates (load_plane.cl)
  *   noise_count, noise_fit           estimate the noise, if it is not given (denoise_noise.cl)
  *   denoise_first    samples -> first          weighs each block's Fourier transform
  *   denoise_second   samples, first -> second  weighs its cosine transform by the first result

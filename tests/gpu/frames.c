@@ -46,6 +46,7 @@ static const struct check checks[] = {
     {"NV12", 32, 24, RECIPE_ALL, VIEW_PICTURE, "stabilise", 0, NULL},
     {"NV12", 32, 24, RECIPE_LUMA, VIEW_PICTURE, "stabilise:model=similarity", -EINVAL,
      "stabilise moves pixels"},
+    {"NV12", 32, 24, RECIPE_LUMA, VIEW_PICTURE, "stack", -EINVAL, "stack moves pixels"},
     {"XBGR32", 32, 24, RECIPE_LUMA, VIEW_PICTURE, "stabilise:model=similarity", 0, NULL},
     {"NV12", 32, 24, RECIPE_LUMA_ONLY, VIEW_PICTURE, LENS, 0, NULL},
     {"NV12", 32, 24, RECIPE_LUMA, VIEW_DIFFERENCE, "stabilise", 0, NULL},

@@ -121,8 +121,8 @@ def examples():
     return list(dict.fromkeys(re.findall(r"^Example: `([^`]*)`", text, re.M)))
 
 
-@pytest.mark.parametrize("planes, not_for_them", [("luma", {"stabilise", "undistort", "remap"}),
-                                                  ("all", set())])
+@pytest.mark.parametrize("planes, not_for_them",
+                         [("luma", {"stabilise", "stack", "undistort", "remap"}), ("all", set())])
 def test_whatever_comes_next_was_compiled(start, tmp_path, planes, not_for_them):
     """The kinds in turn, there and back: an engine that was once wide for a filter made those after
     it wide, too, in sizes that nothing had been compiled for."""

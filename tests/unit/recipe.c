@@ -142,6 +142,8 @@ static const struct {
     {"stabilise:model=similarity", ", similarities, bicubic", true},
     {"stabilise:model=similarity | remap:image=even", ", warped, similarities, bicubic", true},
     {"denoise:sigma=5", ", denoised", true},
+    {"stack", ", similarities, bicubic, stacked", true},
+    {"stack:clip=3", ", similarities, bicubic, stacked, clipped", true},
     {"homomorphic", ", logarithmic", true},
     {"median", ", median", true},
     {"binarise:level=128", ", binarised", true},
@@ -316,7 +318,7 @@ static const char *expected_refusal(const struct recipe *recipe, const struct ff
     const bool leaves_colour = recipe->planes == RECIPE_LUMA && recipe->view == VIEW_PICTURE;
     if (format->width < 16 || format->height < 16 || format->width > 8192 || format->height > 8192)
         return "cannot be filtered: expected 16x16 .. 8192x8192";
-    const bool turns = stabilises(chain, 1);
+    const bool turns = stabilises(chain, 1) || has_kind(chain, "stack");
     const bool moves = has_kind(chain, "undistort") || has_kind(chain, "remap") || turns;
     if (leaves_colour &&
         ((moves && family == FAMILY_YUV) || (stabilises(chain, 0) && family != FAMILY_GREY)))

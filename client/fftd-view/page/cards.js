@@ -15,7 +15,7 @@ const GROUPS = {
     "Light, lens and sensor": ["homomorphic", "linear-light", "deflicker", "vignette", "undistort",
                                "dark", "flat", "gain"],
     "Edges and fine detail": ["highpass", "bandpass", "laplacian", "gradient", "convolve"],
-    "Motion and place": ["stabilise", "shift", "remap"],
+    "Motion and place": ["stabilise", "stack", "shift", "remap"],
     "For programs that look": ["match", "binarise"],
 };
 export const groupOf = (kind) =>

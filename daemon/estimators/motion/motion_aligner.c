@@ -1,0 +1,233 @@
+#include "estimators/motion/motion_aligner.h"
+
+#include <errno.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "estimators/motion/motion_field.h"
+#include "estimators/motion/motion_similarity.h"
+
+#define BLOCK 32
+#define FITS  3u   /* of a picture, at most */
+#define NEAR  0.25 /* pixels in a corner: a fit that moves less is the last one */
+#define TAPS  4
+
+struct motion_aligner {
+    unsigned width, height;
+    double middle[2];
+    struct motion_field *field;
+    struct motion_grid grid;
+    struct motion_vector *vector; /* those of blocks that the moved picture shows */
+    float *reference, *moved;
+    unsigned count;          /* pictures of the reference; 0: the next one begins a stack */
+    unsigned left_out;       /* in a row */
+    struct similarity place; /* of the last picture that was not left out */
+};
+
+int motion_aligner_create(struct motion_aligner **ret, unsigned width, unsigned height,
+                          const double middle[2], struct error *why)
+{
+    struct motion_grid grid;
+    int r = motion_grid_make(&grid, width, height, BLOCK, why);
+    if (r < 0)
+        return r;
+    struct motion_aligner *aligner = calloc(1, sizeof *aligner);
+    if (aligner == NULL)
+        return error_set(why, ENOMEM, "out of memory for aligning frames");
+    const size_t count = (size_t)width * height;
+    *aligner = (struct motion_aligner){
+        .width = width, .height = height, .middle = {middle[0], middle[1]}, .grid = grid};
+    aligner->vector = calloc((size_t)grid.columns * grid.rows, sizeof *aligner->vector);
+    aligner->reference = calloc(count, sizeof *aligner->reference);
+    aligner->moved = calloc(count, sizeof *aligner->moved);
+    if (aligner->vector == NULL || aligner->reference == NULL || aligner->moved == NULL)
+        r = error_set(why, ENOMEM, "out of memory for aligning frames");
+    else
+        r = motion_field_create(&aligner->field, width, height, BLOCK, why);
+    if (r < 0) {
+        motion_aligner_destroy(aligner);
+        return r;
+    }
+    *ret = aligner;
+    return 0;
+}
+
+void motion_aligner_destroy(struct motion_aligner *aligner)
+{
+    if (aligner == NULL)
+        return;
+    motion_field_destroy(aligner->field);
+    free(aligner->vector);
+    free(aligner->reference);
+    free(aligner->moved);
+    free(aligner);
+}
+
+void motion_aligner_reset(struct motion_aligner *aligner)
+{
+    aligner->count = aligner->left_out = 0;
+    aligner->place = (struct similarity){.dx = 0};
+}
+
+/* The place in a picture of a pixel of the reference, as a linear map: x' = m[0] x + m[1] y + m[2],
+ * and y' likewise from m[3] on. Middles of pixels are whole numbers. */
+static void map_of(const struct motion_aligner *aligner, const struct similarity *place,
+                   double ret[6])
+{
+    double at[3][2] = {{1, 0}, {0, 1}, {0, 0}};
+    for (unsigned i = 0; i < 3; i++) {
+        for (unsigned axis = 0; axis < 2; axis++)
+            at[i][axis] += 0.5 - aligner->middle[axis];
+        similarity_move(place, at[i]);
+        for (unsigned axis = 0; axis < 2; axis++)
+            at[i][axis] += aligner->middle[axis] - 0.5;
+    }
+    for (unsigned axis = 0; axis < 2; axis++) {
+        ret[3 * axis] = at[0][axis] - at[2][axis];
+        ret[3 * axis + 1] = at[1][axis] - at[2][axis];
+        ret[3 * axis + 2] = at[2][axis];
+    }
+}
+
+/* Keys' cubic convolution. */
+static void find_taps(float ret[TAPS], float t)
+{
+    ret[0] = ((-0.5F * t + 1) * t - 0.5F) * t;
+    ret[1] = (1.5F * t - 2.5F) * t * t + 1;
+    ret[2] = ((-1.5F * t + 2) * t + 0.5F) * t;
+    ret[3] = (0.5F * t - 0.5F) * t * t;
+}
+
+static int limited(int i, unsigned length)
+{
+    return i < 0 ? 0 : i >= (int)length ? (int)length - 1 : i;
+}
+
+/* A sample of a picture, whose outermost ones are repeated beyond it. */
+static float sample_at(const struct motion_aligner *aligner, const float *picture, float x, float y)
+{
+    const int left = (int)floorf(x), above = (int)floorf(y);
+    const bool is_inside = left >= 1 && above >= 1 && left + 3 <= (int)aligner->width &&
+                           above + 3 <= (int)aligner->height;
+    float across[TAPS], down[TAPS], sum = 0;
+    find_taps(across, x - (float)left);
+    find_taps(down, y - (float)above);
+    for (int j = 0; j < TAPS; j++) {
+        const int row = is_inside ? above + j - 1 : limited(above + j - 1, aligner->height);
+        const float *line = picture + (size_t)row * aligner->width;
+        float part = 0;
+        for (int i = 0; i < TAPS; i++)
+            part +=
+                across[i] * line[is_inside ? left + i - 1 : limited(left + i - 1, aligner->width)];
+        sum += down[j] * part;
+    }
+    return sum;
+}
+
+static float between(double value, double least, double most)
+{
+    return (float)fmin(fmax(value, least), most);
+}
+
+static void move_back(struct motion_aligner *aligner, const float *picture,
+                      const struct similarity *place)
+{
+    double m[6];
+    float *to = aligner->moved;
+    map_of(aligner, place, m);
+    for (unsigned y = 0; y < aligner->height; y++)
+        for (unsigned x = 0; x < aligner->width; x++)
+            *to++ = sample_at(aligner, picture,
+                              between(m[0] * x + m[1] * y + m[2], -TAPS, aligner->width + TAPS),
+                              between(m[3] * x + m[4] * y + m[5], -TAPS, aligner->height + TAPS));
+}
+
+static bool is_shown(const struct motion_aligner *aligner, const double m[6], double x, double y)
+{
+    const double u = m[0] * x + m[1] * y + m[2], v = m[3] * x + m[4] * y + m[5];
+    return u >= 0 && v >= 0 && u <= aligner->width - 1 && v <= aligner->height - 1;
+}
+
+/* Keeps the vectors of blocks of which the moved picture has every pixel. */
+static void keep_shown(struct motion_aligner *aligner, const struct motion_vector *found,
+                       const struct similarity *place)
+{
+    const struct motion_grid *grid = &aligner->grid;
+    double m[6];
+    map_of(aligner, place, m);
+    for (unsigned i = 0; i < grid->columns * grid->rows; i++) {
+        const double x = i % grid->columns * grid->hop, y = i / grid->columns * grid->hop;
+        const double right = x + grid->block - 1, below = y + grid->block - 1;
+        aligner->vector[i] = found[i];
+        if (!is_shown(aligner, m, x, y) || !is_shown(aligner, m, right, y) ||
+            !is_shown(aligner, m, x, below) || !is_shown(aligner, m, right, below))
+            aligner->vector[i].confidence = 0;
+    }
+}
+
+/* By how much a similarity moves the farthest corner, at most. */
+static double distance_of(const struct motion_aligner *aligner, const struct similarity *s)
+{
+    return hypot(s->dx, s->dy) +
+           0.5 * hypot(aligner->width, aligner->height) * hypot(s->angle_rad, s->log_zoom);
+}
+
+/* Improves a place. Returns false if it is unsure. */
+static bool find_place(struct motion_aligner *aligner, const float *picture,
+                       struct similarity *place)
+{
+    struct motion_similarity found;
+    for (unsigned fit = 0; fit < FITS; fit++) {
+        move_back(aligner, picture, place);
+        motion_field_reset(aligner->field);
+        motion_field_observe(aligner->field, aligner->reference);
+        keep_shown(aligner, motion_field_observe(aligner->field, aligner->moved), place);
+        motion_similarity_fit(&aligner->grid, aligner->vector, 2 * aligner->middle[0],
+                              2 * aligner->middle[1], &found);
+        if (!found.is_sure)
+            return false;
+        *place = similarity_join(&found.moved, place);
+        if (distance_of(aligner, &found.moved) < NEAR)
+            break;
+    }
+    return true;
+}
+
+/* Where a picture shows nothing, the reference stays as it is. */
+static void add_to_reference(struct motion_aligner *aligner, const float *picture)
+{
+    const float part = 1 / (float)++aligner->count;
+    double m[6];
+    float *to = aligner->reference;
+    move_back(aligner, picture, &aligner->place);
+    map_of(aligner, &aligner->place, m);
+    for (unsigned y = 0; y < aligner->height; y++)
+        for (unsigned x = 0; x < aligner->width; x++, to++)
+            if (is_shown(aligner, m, x, y))
+                *to += part * (aligner->moved[to - aligner->reference] - *to);
+}
+
+enum stack_place motion_aligner_observe(struct motion_aligner *aligner, const float *picture,
+                                        struct similarity *ret)
+{
+    struct similarity place = aligner->place;
+    *ret = (struct similarity){.dx = 0};
+    if (aligner->left_out >= ALIGNER_MAX_LEFT_OUT)
+        motion_aligner_reset(aligner);
+    if (aligner->count == 0) {
+        memcpy(aligner->reference, picture,
+               (size_t)aligner->width * aligner->height * sizeof *picture);
+        aligner->count = 1;
+        return STACK_BEGINS;
+    }
+    if (!find_place(aligner, picture, &place)) {
+        aligner->left_out++;
+        return STACK_LEFT_OUT;
+    }
+    aligner->left_out = 0;
+    aligner->place = *ret = place;
+    if (aligner->count < ALIGNER_REFERENCES)
+        add_to_reference(aligner, picture);
+    return STACK_JOINS;
+}

@@ -1,0 +1,61 @@
+/* stack: joins frames that an estimator registers (filters/stack.h). */
+#include <errno.h>
+#include <math.h>
+
+#include "filters/filter_shape.h"
+
+enum { STACK_FRAMES, STACK_CLIP };
+
+static struct stack stack_of(const struct filter_stage *stage)
+{
+    return (struct stack){.frames = (unsigned)number(stage, STACK_FRAMES),
+                          .clip = number(stage, STACK_CLIP)};
+}
+
+static int stack_check(const struct filter_stage *stage, struct error *why)
+{
+    if (number(stage, STACK_FRAMES) != floor(number(stage, STACK_FRAMES)))
+        return error_set(why, EINVAL,
+                         "stack: frames = %g: expected a whole number of frames from 2 to %d",
+                         number(stage, STACK_FRAMES), STACK_MAX_FRAMES);
+    return 0;
+}
+
+static void stack_adapt(const struct filter_stage *stage, struct filter_adaptation *ret)
+{
+    (void)stage;
+    ret->stabilises = true;
+    ret->shake.model = STABILISER_REFERENCE;
+}
+
+const struct filter_kind filter_stack = {
+    .name = "stack",
+    .summary = "joins frames, each moved and turned onto the first one of the stack",
+    .formula = "H = 1; n' = min(n + 1, frames), mean' = mean + (moved - mean) / n' for each pixel "
+               "of a moved frame; moved(p) = captured(c + R (p - c) + (x, y)), c: the middle of "
+               "the frame, R: rotation and zoom since the stack's first frame",
+    .adapts = FILTER_ADAPTS_SHAKE,
+    .adapt = stack_adapt,
+    .param =
+        {
+            [STACK_FRAMES] =
+                {
+                    .name = "frames",
+                    .unit = "frames",
+                    .summary = "that count alike; beyond them the oldest ones fade",
+                    .min = 2,
+                    .max = STACK_MAX_FRAMES,
+                    .initial = 64,
+                },
+            [STACK_CLIP] =
+                {
+                    .name = "clip",
+                    .unit = "standard deviations",
+                    .summary = "samples that differ more are left out; 0: none are",
+                    .max = 100,
+                },
+        },
+    .check = stack_check,
+    .stack = stack_of,
+    .example = "stack",
+};

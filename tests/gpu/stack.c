@@ -1,0 +1,296 @@
+/* Stacks of frames that are moved and turned, against a model in double precision that is written
+ * from daemon/filters/stack.h: the mean, frames that are left out, and what begins a new stack. */
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "support/chains.h"
+#include "support/cmocka.h"
+#include "support/device.h"
+#include "support/engine_frame.h"
+#include "support/reference.h"
+
+#include "engine/engine.h"
+
+#define WIDTH  90
+#define HEIGHT 70
+#define TAPS   8
+#define FRAMES 7
+
+struct model {
+    double mean[HEIGHT][WIDTH], count[HEIGHT][WIDTH];
+};
+
+static const struct similarity moved[FRAMES] = {
+    {.dx = 0},
+    {.dx = 1.3, .dy = -0.6, .angle_rad = 0.02},
+    {.dx = -40, .dy = 3},
+    {.dx = 8.5, .dy = 4.25, .angle_rad = -0.3, .log_zoom = 0.05},
+    {.dx = 0.5},
+    {.dx = -3.2, .dy = 2.7, .angle_rad = 0.7},
+    {.dx = 0.1, .dy = 0.9, .angle_rad = -0.001},
+};
+static const enum stack_place places[FRAMES] = {
+    STACK_BEGINS, STACK_JOINS, STACK_JOINS, STACK_JOINS, STACK_LEFT_OUT, STACK_JOINS, STACK_JOINS};
+
+static void find_taps(double ret[TAPS], double t)
+{
+    static const double weights[TAPS / 2][4] = {
+        {-0.65201720, 3.14110371, -5.84661378, 3.99313785},
+        {1.72926200, -7.73355789, 14.35017050, -9.82404822},
+        {-2.69647515, 9.99382049, -17.98039889, 12.32687341},
+        {2.92171585, -11.16250806, 18.94535446, -12.80830458}};
+    for (unsigned i = 0; i < TAPS / 2; i++) {
+        const double u = 1 - t, *w = weights[i];
+        ret[i] = t * u * (w[0] + w[1] * t + w[2] * t * t + w[3] * t * t * t);
+        ret[TAPS - 1 - i] = t * u * (w[0] + w[1] * u + w[2] * u * u + w[3] * u * u * u);
+    }
+    ret[TAPS / 2 - 1] += 1 - t;
+    ret[TAPS / 2] += t;
+}
+
+static long limited(long i, long length)
+{
+    return i < 0 ? 0 : i >= length ? length - 1 : i;
+}
+
+static double sample_at(const uint16_t *in, double x, double y)
+{
+    double across[TAPS], down[TAPS], sum = 0;
+    find_taps(across, x - floor(x));
+    find_taps(down, y - floor(y));
+    for (long j = 0; j < TAPS; j++)
+        for (long i = 0; i < TAPS; i++)
+            sum += down[j] * across[i] *
+                   in[limited((long)floor(y) + j - 3, HEIGHT) * WIDTH +
+                      limited((long)floor(x) + i - 3, WIDTH)];
+    return sum;
+}
+
+static void join(struct model *model, const uint16_t *in, const struct similarity *by,
+                 enum stack_place place, double frames)
+{
+    const struct similarity back = similarity_inverse(by);
+    if (place == STACK_BEGINS)
+        memset(model, 0, sizeof *model);
+    for (long y = 0; y < HEIGHT && place != STACK_LEFT_OUT; y++)
+        for (long x = 0; x < WIDTH; x++) {
+            double at[2] = {x + 0.5 - 0.5 * WIDTH, y + 0.5 - 0.5 * HEIGHT};
+            double *mean = &model->mean[y][x], *count = &model->count[y][x];
+            similarity_move(&back, at);
+            at[0] += 0.5 * WIDTH - 0.5;
+            at[1] += 0.5 * HEIGHT - 0.5;
+            /* The device's numbers are floats. */
+            const double edge = 1e-4;
+            const bool inside = at[0] > -edge && at[1] > -edge && at[0] < WIDTH - 1 + edge &&
+                                at[1] < HEIGHT - 1 + edge;
+            const double sample = sample_at(in, at[0], at[1]);
+            if (inside)
+                *count = fmin(*count + 1, frames);
+            if (inside)
+                *mean += (sample - *mean) / *count;
+            else if (*count == 0)
+                *mean = sample;
+        }
+}
+
+static struct engine *make_engine(const struct fftd_format *format, const char *chain)
+{
+    const struct filter_chain parsed = chain_of(chain);
+    const struct recipe settings = {.planes = RECIPE_LUMA};
+    const struct engine_options options = {
+        .recipe = recipe_of(&parsed, &settings), .margin = 16, .in_flight = 3};
+    struct engine_response *response;
+    struct engine *engine;
+    struct error why;
+    if (engine_create(&engine, device, format, &options, 0, NULL, NULL, &why) < 0 ||
+        engine_design(engine, &parsed, &response, &why) < 0)
+        fail_msg("%s", why.text);
+    engine_apply(engine, response, 1);
+    return engine;
+}
+
+/* A smooth scene with noise; each frame another one, so that every frame counts in the result. */
+static void draw(uint16_t *ret, unsigned frame)
+{
+    uint64_t state = 7 + frame;
+    for (unsigned i = 0; i < WIDTH * HEIGHT; i++)
+        ret[i] = (uint16_t)(32768 + 9000 * sin(i % WIDTH * 0.2 + frame) +
+                            9000 * cos((unsigned)(i / WIDTH) * 0.13) +
+                            8000 * (reference_noise(&state) - 0.5));
+}
+
+static double compare(const struct model *model, const struct fftd_format *format,
+                      const uint8_t *out)
+{
+    double most = 0;
+    for (unsigned y = 0; y < HEIGHT; y++)
+        for (unsigned x = 0; x < WIDTH; x++) {
+            uint16_t sample;
+            memcpy(&sample, out + (size_t)y * format->plane[0].stride + 2 * x, 2);
+            const double expected = fmin(fmax(model->mean[y][x], 0), 65535);
+            most = fmax(most, fabs(sample - expected));
+        }
+    return most;
+}
+
+/* Three frames are in flight at once, and each is joined to the one before it. */
+static void frames_are_joined_where_they_are(void **state)
+{
+    (void)state;
+    struct fftd_format format;
+    static struct model model[FRAMES];
+    static uint16_t in[FRAMES][WIDTH * HEIGHT];
+    uint8_t *out[FRAMES];
+    struct engine_done done;
+    struct error why;
+    assert_int_equal(format_layout(&format, format_by_name("Y16")->fourcc, WIDTH, HEIGHT, 4, &why),
+                     0);
+    struct engine *engine = make_engine(&format, "stack:frames=3");
+    for (unsigned i = 0; i < FRAMES; i++) {
+        draw(in[i], i);
+        const struct engine_job job = {.in = {(const uint8_t *)in[i]},
+                                       .in_stride = {2 * WIDTH},
+                                       .out = out[i] = calloc(1, format.frame_bytes),
+                                       .similarity = moved[i],
+                                       .stack = places[i]};
+        if (engine_in_flight(engine) == 3)
+            assert_int_equal(engine_collect(engine, true, &done, &why), 0);
+        if (engine_submit(engine, &job, &why) < 0)
+            fail_msg("%s", why.text);
+    }
+    while (engine_in_flight(engine) > 0)
+        assert_int_equal(engine_collect(engine, true, &done, &why), 0);
+    for (unsigned i = 0; i < FRAMES; i++) {
+        if (i > 0)
+            model[i] = model[i - 1];
+        join(&model[i], in[i], &moved[i], places[i], 3);
+        const double most = compare(&model[i], &format, out[i]);
+        printf("# figures: frame %u: at most %.2f of 65535 from the model\n", i, most);
+        assert_true(most <= 1);
+        free(out[i]);
+    }
+    engine_destroy(engine);
+}
+
+/* A change of the filter, a start of the source, and the job itself; but a frame that is left out
+ * does not begin one: it is shown alone. */
+static void stacks_begin_again(void **state)
+{
+    (void)state;
+    struct fftd_format format;
+    static struct model model;
+    static uint16_t in[2][WIDTH * HEIGHT];
+    const struct filter_chain chain = chain_of("stack:frames=3");
+    struct error why;
+    assert_int_equal(format_layout(&format, format_by_name("Y16")->fourcc, WIDTH, HEIGHT, 4, &why),
+                     0);
+    struct fftd_format layout = format;
+    layout.plane[0].stride = 2 * WIDTH;
+    struct engine *engine = make_engine(&format, "stack:frames=3");
+    uint8_t *out = calloc(1, format.frame_bytes);
+    draw(in[0], 0);
+    draw(in[1], 1);
+    for (unsigned how = 0; how < 4; how++) {
+        const enum stack_place place = how == 2   ? STACK_BEGINS
+                                       : how == 3 ? STACK_LEFT_OUT
+                                                  : STACK_JOINS;
+        struct engine_job job = {.out = out};
+        engine_frame(engine, job, &layout, (const uint8_t *)in[0], "before");
+        job.is_first = how == 1;
+        job.stack = place;
+        if (how == 0 || how == 3) {
+            struct engine_response *response;
+            assert_int_equal(engine_design(engine, &chain, &response, &why), 0);
+            engine_apply(engine, response, 2 + how);
+        }
+        engine_frame(engine, job, &layout, (const uint8_t *)in[1], "begins");
+        join(&model, in[1], &moved[0], STACK_BEGINS, 3);
+        assert_true(compare(&model, &format, out) <= 1);
+        if (how == 3) {
+            job.stack = STACK_JOINS;
+            engine_frame(engine, job, &layout, (const uint8_t *)in[0], "after it was left out");
+            join(&model, in[0], &moved[0], STACK_BEGINS, 3);
+            assert_true(compare(&model, &format, out) <= 1);
+        }
+    }
+    free(out);
+    engine_destroy(engine);
+}
+
+/* Some pixels are bright in one frame, one of them in the first. The result is the mean of the
+ * others, as if these samples had not been there. */
+static void passing_things_are_clipped(void **state)
+{
+    (void)state;
+    struct fftd_format format;
+    struct model model[2];
+    static uint16_t in[FRAMES][WIDTH * HEIGHT];
+    struct error why;
+    assert_int_equal(format_layout(&format, format_by_name("Y16")->fourcc, WIDTH, HEIGHT, 4, &why),
+                     0);
+    struct fftd_format layout = format;
+    layout.plane[0].stride = 2 * WIDTH;
+    struct engine *engine = make_engine(&format, "stack:frames=64,clip=12");
+    uint8_t *out = calloc(1, format.frame_bytes);
+    memset(model, 0, sizeof model);
+    uint64_t noise = 11;
+    for (unsigned i = 0; i < FRAMES; i++) {
+        for (unsigned p = 0; p < WIDTH * HEIGHT; p++) {
+            const bool is_bright = p % WIDTH == 12 * i + 5;
+            in[i][p] = (uint16_t)(12000 + 60 * (p % WIDTH) + 800 * reference_noise(&noise));
+            double *mean = &model[0].mean[p / WIDTH][p % WIDTH];
+            double *count = &model[0].count[p / WIDTH][p % WIDTH];
+            if (!is_bright)
+                *mean += (in[i][p] - *mean) / ++*count;
+            if (is_bright)
+                in[i][p] = (uint16_t)(in[i][p] + 30000);
+        }
+        const struct engine_job job = {.out = out, .stack = i == 0 ? STACK_BEGINS : STACK_JOINS};
+        engine_frame(engine, job, &layout, (const uint8_t *)in[i], "clipped");
+    }
+    assert_true(compare(&model[0], &format, out) <= 1);
+    free(out);
+    engine_destroy(engine);
+}
+
+/* What comes and stays is seen when it has been seen more often than what was there. */
+static void what_stays_is_seen(void **state)
+{
+    (void)state;
+    struct fftd_format format;
+    struct error why;
+    static struct model model;
+    static uint16_t in[2][WIDTH * HEIGHT];
+    assert_int_equal(format_layout(&format, format_by_name("Y16")->fourcc, WIDTH, HEIGHT, 4, &why),
+                     0);
+    struct fftd_format layout = format;
+    layout.plane[0].stride = 2 * WIDTH;
+    struct engine *engine = make_engine(&format, "stack:frames=64,clip=12");
+    uint8_t *out = calloc(1, format.frame_bytes);
+    for (unsigned p = 0; p < WIDTH * HEIGHT; p++) {
+        in[0][p] = 12000;
+        in[1][p] = p % WIDTH < 20 ? 40000 : 12000;
+    }
+    for (unsigned i = 0; i < 7; i++) {
+        const unsigned shown = i >= 3;
+        const struct engine_job job = {.out = out, .stack = i == 0 ? STACK_BEGINS : STACK_JOINS};
+        engine_frame(engine, job, &layout, (const uint8_t *)in[shown], "a change");
+        join(&model, in[i == 6], &moved[0], STACK_BEGINS, 64);
+        assert_true(compare(&model, &format, out) <= 1);
+    }
+    free(out);
+    engine_destroy(engine);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(frames_are_joined_where_they_are),
+        cmocka_unit_test(stacks_begin_again),
+        cmocka_unit_test(passing_things_are_clipped),
+        cmocka_unit_test(what_stays_is_seen),
+    };
+    return cmocka_run_group_tests(tests, device_setup, device_teardown);
+}

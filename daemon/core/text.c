@@ -67,7 +67,7 @@ int text_to_number(double *ret, const char *text)
 
 static void print_shortest(double number, bool is_float, char *text, size_t size)
 {
-    /* So many digits always survive decimal -> binary -> decimal, and so many more the other way. */
+    /* Fewest survive decimal -> binary -> decimal; most, binary -> decimal -> binary. */
     const int fewest = is_float ? FLT_DIG : DBL_DIG;
     const int most = is_float ? FLT_DECIMAL_DIG : DBL_DECIMAL_DIG;
     locale_t c_locale = newlocale(LC_ALL_MASK, "C", (locale_t)0);

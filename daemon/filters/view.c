@@ -114,14 +114,14 @@ void view_arrows(uint8_t *frame, const struct fftd_format *format, const struct 
     const double hop = motion->block / 2.;
     for (int is_border = 1; is_border >= 0; is_border--) /* all borders are below all arrows */
         for (size_t i = 0; i < blocks; i++) {
+            const size_t row = i / motion->columns, column = i % motion->columns;
             const double dx = vector[2 * i] / (double)FFTD_MOTION_UNIT;
             const double dy = vector[2 * i + 1] / (double)FFTD_MOTION_UNIT;
             const double length = hypot(dx, dy);
             const double gain =
                 length < VIEW_ARROW_MIN_PX ? 0 : fmin(VIEW_ARROW_GAIN, motion->block / length);
             if (confidence[i] >= FFTD_MOTION_SURE)
-                draw_arrow(frame, format, hop * (double)(1 + i % motion->columns),
-                           hop * (double)(1 + i / motion->columns), gain * dx, gain * dy,
-                           is_border != 0);
+                draw_arrow(frame, format, hop * (double)(1 + column), hop * (double)(1 + row),
+                           gain * dx, gain * dy, is_border != 0);
         }
 }

@@ -35,7 +35,8 @@ uint64_t program_sources_hash(void)
     hash = CACHE_HASH_START;
     for (size_t i = 0; i < sizeof sources / sizeof sources[0]; i++)
         hash = cache_hash(hash, sources[i].text, strlen(sources[i].text));
-    return known = hash;
+    known = hash;
+    return hash;
 }
 
 static void keep(const char *dir, uint64_t key, const void *bytes, size_t size,

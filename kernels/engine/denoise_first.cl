@@ -1,4 +1,5 @@
-/* The first pass of noise reduction: a Wiener filter in the Fourier transform of each block. Data and work-items: denoise.cl. */
+/* The first pass of noise reduction: a Wiener filter in the Fourier transform of each block. Data
+ * and work-items: denoise.cl. */
 
 /* ---- the gain ----
  *

@@ -3,7 +3,8 @@ key of the configuration. A value is invalid if no context can make it valid."""
 
 import math
 
-NOT_EXACT = {"auto-notch", "deflicker", "denoise", "stabilise", "stack"}  # these depend on earlier frames
+# These depend on earlier frames.
+NOT_EXACT = {"auto-notch", "deflicker", "denoise", "stabilise", "stack"}
 STILL_PATTERNS = ("pattern:bars", "pattern:zoneplate", "pattern:moire")
 IMAGES = ("good.pgm", "mask.pgm", "large.pgm", "kernel.txt", "emboss.txt")
 BAD_IMAGES = ("absent.pgm", "../secret", "cut.pgm", "empty.txt", "folder", "endless")

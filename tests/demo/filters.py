@@ -77,7 +77,7 @@ in the chain does not matter, because every frame takes these steps in this orde
 | replace samples by medians | `median` | one |
 | subtract waves, then even out rows | `auto-notch`, `deflicker` | one of each |
 | reduce noise in blocks | `denoise` | one |
-| join registered frames | `stack` | one; none beside `denoise`, `stabilise`, `auto-notch` and `deflicker` |
+| join frames | `stack` | one; none beside `denoise`, `stabilise`, `auto-notch`, `deflicker` |
 | apply a curve to the samples | `homomorphic`, `linear-light` | one of both |
 | reduce the magnitudes of the spectrum | `soft-threshold` | one |
 | multiply the spectrum by H | all others | any number |

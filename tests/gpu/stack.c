@@ -101,7 +101,7 @@ static struct engine *make_engine(const struct fftd_format *format, const char *
     const struct recipe settings = {.planes = RECIPE_LUMA};
     const struct engine_options options = {
         .recipe = recipe_of(&parsed, &settings), .margin = 16, .in_flight = 3};
-    struct engine_response *response;
+    struct engine_response *response = NULL;
     struct engine *engine;
     struct error why;
     if (engine_create(&engine, device, format, &options, 0, NULL, NULL, &why) < 0 ||

@@ -12,8 +12,8 @@ from conftest import FAST_KERNELS, SANITIZED
 from dbus_peer import CAMERA, RETURN, Keeper, Peer
 from large_images import CHAINS, forget_images, write_images
 
-# The main thread's own processor time for one call: 5 ms, and as much again where other programs keep
-# the caches and the processor's other half busy.
+# The main thread's own processor time for one call: 5 ms, and as much again where other programs
+# keep the caches and the processor's other half busy.
 BUDGET_MS = 100 if SANITIZED else 10
 OTHERS = 30  # peers of each socket who get every signal
 LIMITS = (pathlib.Path(__file__).parents[2] / "daemon/core/client_limits.h").read_text()

@@ -95,7 +95,7 @@ static void drift_and_rotation_are_undone(void **state)
             sum += last;
             most = fmax(most, last);
         }
-        printf("# figures: clip %u: %u frames, noise of sigma %d: rms distance from the first one "
+        printf("# figures: clip %u: %d frames, noise of sigma %d: rms distance from the first one "
                "%.4f px, at most %.4f px, the last one %.4f px\n",
                clip, FRAMES, SIGMA, sqrt(sum / (FRAMES - 1)), sqrt(most), sqrt(last));
         all += sum;

@@ -262,18 +262,12 @@ static void texts_are_safe_to_print(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(numbers_are_read),
-        cmocka_unit_test(what_is_no_number_is_refused),
-        cmocka_unit_test(numbers_come_back_exactly),
-        cmocka_unit_test(floats_come_back_exactly),
-        cmocka_unit_test(numbers_are_short),
-        cmocka_unit_test(the_locale_does_not_matter),
-        cmocka_unit_test(quotes_make_it_safe),
-        cmocka_unit_test(json_strings_are_valid),
-        cmocka_unit_test(the_nearest_name_is_found),
-        cmocka_unit_test(text_is_cut_apart),
-        cmocka_unit_test(append_never_overruns),
-        cmocka_unit_test(texts_are_safe_to_print),
+        cmocka_unit_test(numbers_are_read),          cmocka_unit_test(what_is_no_number_is_refused),
+        cmocka_unit_test(numbers_come_back_exactly), cmocka_unit_test(floats_come_back_exactly),
+        cmocka_unit_test(numbers_are_short),         cmocka_unit_test(the_locale_does_not_matter),
+        cmocka_unit_test(quotes_make_it_safe),       cmocka_unit_test(json_strings_are_valid),
+        cmocka_unit_test(the_nearest_name_is_found), cmocka_unit_test(text_is_cut_apart),
+        cmocka_unit_test(append_never_overruns),     cmocka_unit_test(texts_are_safe_to_print),
     };
     return cmocka_run_group_tests_name("text", tests, NULL, NULL);
 }

@@ -157,7 +157,8 @@ static void keep_shown(struct motion_aligner *aligner, const struct motion_vecto
     double m[6];
     map_of(aligner, place, m);
     for (unsigned i = 0; i < grid->columns * grid->rows; i++) {
-        const double x = i % grid->columns * grid->hop, y = i / grid->columns * grid->hop;
+        const unsigned row = i / grid->columns, column = i % grid->columns;
+        const double x = column * grid->hop, y = row * grid->hop;
         const double right = x + grid->block - 1, below = y + grid->block - 1;
         aligner->vector[i] = found[i];
         if (!is_shown(aligner, m, x, y) || !is_shown(aligner, m, right, y) ||

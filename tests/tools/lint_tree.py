@@ -64,8 +64,8 @@ SHARED_WITH = {
 PURE = ["daemon/core", "daemon/filters", "daemon/estimators", "client/diagnosis"]
 # What they may include of the C library, and which of its functions they may not call: none of them
 # reads or writes anything but memory. The clock is core/clock.h's alone.
-PURE_HEADERS = {"complex", "errno", "float", "limits", "locale", "math", "stdarg", "stdatomic", "stdbool",
-                "stddef", "stdint", "stdio", "stdlib", "string", "strings"}
+PURE_HEADERS = {"complex", "errno", "float", "limits", "locale", "math", "stdarg", "stdatomic",
+                "stdbool", "stddef", "stdint", "stdio", "stdlib", "string", "strings"}
 CLOCK_HEADERS = PURE_HEADERS | {"pthread", "time"}
 PURE_FORBIDDEN = (r"\b(FILE|stdin|stdout|stderr)\b|\b(v?f?printf|f?puts|putchar|perror|fopen|"
                   r"fdopen|tmpfile|open_memstream|remove|rename|getenv|secure_getenv|setenv|putenv|"

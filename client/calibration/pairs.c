@@ -8,6 +8,7 @@
 
 #define MAX_PAIRS  1024
 #define MAX_EACH   2     /* pairs that a frame makes with others */
+#define MIN_SCORE  0.5   /* the least score of a usable shift */
 #define MIN_SHIFT  1.    /* px; a smaller shift says little about any offset */
 #define SHORT_SIDE 240   /* px; larger pictures are aligned by means of cells, about this many */
 #define ROUNDS     4     /* iterations of the means; the first two weight all differences alike */
@@ -56,13 +57,12 @@ int pairs_init(struct pairs *ret, uint32_t width, uint32_t height, unsigned step
         pairs.kept[i].level = malloc(count * sizeof *pairs.kept[i].level);
         is_complete = is_complete && pairs.kept[i].level != NULL;
     }
-    const int r =
-        is_complete ? align_create(&pairs.align, width, height, step * pairs.scale) : -ENOMEM;
-    if (r < 0)
+    if (!is_complete) {
         pairs_finish(&pairs);
-    else
-        *ret = pairs;
-    return r;
+        return -ENOMEM;
+    }
+    *ret = pairs;
+    return 0;
 }
 
 static void finish_pair(struct pair *pair)
@@ -77,9 +77,8 @@ void pairs_finish(struct pairs *pairs)
         finish_pair(&pairs->pair[i]);
     for (unsigned i = 0; i < PAIRS_KEPT; i++) {
         free(pairs->kept[i].level);
-        free(pairs->kept[i].picture);
+        align_destroy(pairs->kept[i].picture);
     }
-    align_destroy(pairs->align);
     free(pairs->pair);
     free(pairs->difference);
     free(pairs->effect);
@@ -249,13 +248,13 @@ static int split(double cells, unsigned scale, double *ret_part)
 static int compare(struct pairs *pairs, const struct kept_frame *frame,
                    const struct kept_frame *other)
 {
-    struct motion shift;
+    struct align_shift shift;
     struct pair pair = {0};
     double part_x, part_y;
-    align_find(pairs->align, frame->picture, other->picture, &shift);
-    if (!shift.is_sure)
+    align_find(frame->picture, other->picture, &shift);
+    if (shift.score < MIN_SCORE)
         return 0;
-    const double x = shift.dx, y = shift.dy;
+    const double x = shift.whole_x + shift.part_x, y = shift.whole_y + shift.part_y;
     const int whole_x = split(x, pairs->scale, &part_x), whole_y = split(y, pairs->scale, &part_y);
     pairs->alike++;
     if (fabs(x) * pairs->scale < MIN_SHIFT && fabs(y) * pairs->scale < MIN_SHIFT) {
@@ -279,11 +278,12 @@ static int compare(struct pairs *pairs, const struct kept_frame *frame,
 
 static int keep(const struct pairs *pairs, struct kept_frame *frame, const float *level)
 {
-    free(frame->picture);
+    align_destroy(frame->picture);
+    frame->picture = NULL;
     for (size_t i = 0; i < (size_t)pairs->width * pairs->height; i++)
         frame->level[i] = pairs_is_cut(level[i]) ? NAN : level[i];
-    frame->picture = align_prepare(pairs->align, level);
-    return frame->picture != NULL ? 0 : -ENOMEM;
+    return align_create(&frame->picture, level, pairs->width, pairs->height,
+                        pairs->step * pairs->scale);
 }
 
 int pairs_add(struct pairs *pairs, const float *level)

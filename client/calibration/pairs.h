@@ -29,15 +29,14 @@ struct pair {
 };
 
 struct kept_frame {
-    float *level;   /* NaN where the pattern may be clipped */
-    float *picture; /* prepared by align.h */
+    float *level; /* NaN where the pattern may be clipped */
+    struct align_picture *picture;
 };
 
 struct pairs {
     uint32_t width, height;
     unsigned step;  /* samples between those that are compared; 2 in a mosaic */
     unsigned scale; /* such samples to a cell of align.h */
-    struct align *align;
     struct pair *pair;
     unsigned count, frames;
     unsigned alike;                     /* comparisons that found the same scene */

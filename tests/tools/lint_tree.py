@@ -22,8 +22,7 @@ LAYERS = [
     {"daemon/engine", "daemon/config", "daemon/observer"},
     {"daemon/transform", "daemon/estimators", "daemon/filters/kinds"},
     {"daemon/estimators/motion", "daemon/filters", "daemon/gpu", "daemon/capture", "daemon/ring",
-     "daemon/gstreamer"},
-    {"daemon/service"},
+     "daemon/service", "daemon/gstreamer"},
     {"daemon/core"},
     {"client/fftd-ctl", "client/fftd-view", "client/fftd-pipewire", "client/fftd-mqtt",
      "client/gstreamer", "client/examples"},
@@ -56,7 +55,6 @@ SHARED_WITH = {
     "client/diagnosis": {f"daemon/estimators/{name}" for name in
                          ("flicker", "flicker_frame", "measures", "motion", "periodic",
                           "wave_fit")} | {"daemon/filters/filter"},
-    "client/calibration/align": {"daemon/estimators/motion"},
     "client/calibration/average": {"daemon/core/format"},
     "client/recording/input": {"daemon/capture/y4m"},
 }

@@ -315,7 +315,7 @@ static const char *expected_refusal(const struct recipe *recipe, const struct ff
                                     const struct filter_chain *chain)
 {
     const enum pixel_family family = format_by_fourcc(format->fourcc)->family;
-    const bool leaves_colour = recipe->planes == RECIPE_LUMA && recipe->view == VIEW_PICTURE;
+    const bool leaves_colour = recipe->planes == RECIPE_LUMA && view_has_picture(recipe->view);
     if (format->width < 16 || format->height < 16 || format->width > 8192 || format->height > 8192)
         return "cannot be filtered: expected 16x16 .. 8192x8192";
     const bool turns = stabilises(chain, 1) || has_kind(chain, "stack");

@@ -20,14 +20,14 @@
 #define MARGIN 160 /* px by which the scene is larger than a frame */
 
 enum scene { TEXTURE, BLOCKS, WALL, PLAIN, DISCS, FOLIAGE, SCENES };
-enum movement { PAN, ACROSS, DOWN, SHAKE, ZOOM, STILL, MOTIONS };
+enum motion { PAN, ACROSS, DOWN, SHAKE, ZOOM, STILL, MOTIONS };
 static const char *const scene_names[] = {"texture", "blocks", "wall", "plain", "discs", "foliage"};
 static const char *const motion_names[] = {"pan", "across", "down", "shake", "zoom", "still"};
 
 struct clip {
     unsigned width, height;
     enum scene scene;
-    enum movement motion;
+    enum motion motion;
     unsigned scene_width, scene_height;
     float *light;        /* of the scene */
     float *column, *row; /* grey levels */
@@ -157,7 +157,7 @@ static void make_clip(struct clip *clip, uint64_t seed, unsigned number, unsigne
 {
     *clip = (struct clip){.seed = seed + 1000003 * (uint64_t)number};
     clip->scene = (enum scene)(number % SCENES);
-    clip->motion = (enum movement)((number / SCENES + number) % MOTIONS);
+    clip->motion = (enum motion)((number / SCENES + number) % MOTIONS);
     clip->width = (unsigned)uniform(clip, widest / 2., widest);
     clip->height = (unsigned)(clip->width * uniform(clip, 0.5, 0.8));
     clip->scene_width = clip->width + MARGIN;

@@ -12,8 +12,7 @@
 #define PRIOR         0.1    /* expected error of a light that is known */
 #define PREDICTED     0.02   /* expected error of a predicted phase, cycles */
 #define LEAST_NOISE   3e-4
-#define CORNERS       0.05 /* tried at once */
-#define MAX_STEP      0.1  /* cycles, and cycles per height of the frame */
+#define MAX_STEP      0.1 /* cycles, and cycles per height of the frame */
 
 /* Expected, of the fundamental. */
 static const double harmonic[FLICKER_HARMONICS] = {1, 0.3, 0.12, 0.05};
@@ -30,28 +29,16 @@ struct view {
     double attenuation[FLICKER_HARMONICS];
 };
 
-static double row_of(const struct rows *rows, const struct rows_frame *frame, int bin)
-{
-    return (bin + 0.5) * rows->bin_px + frame->offset_px - 0.5;
-}
-
 static struct view view_of(const struct light_fit *fit, const struct rows *rows,
                            const struct rows_frame *frame, double phase)
 {
     struct view view;
-    const double row = row_of(rows, frame, frame->first_bin);
+    const double row = (frame->first_bin + 0.5) * rows->bin_px + frame->offset_px - 0.5;
     view.first = rows_phasor(phase + fit->rows_cycles * row);
     view.step = rows_phasor(fit->rows_cycles * rows->bin_px);
     for (unsigned h = 0; h < FLICKER_HARMONICS; h++)
         view.attenuation[h] = rows_attenuation(rows, (h + 1) * fit->rows_cycles);
     return view;
-}
-
-static double corners_at(const struct light_fit *fit, const struct rows *rows,
-                         const struct rows_frame *frame, int bin)
-{
-    const double v = 2 * row_of(rows, frame, bin) / rows->height - 1;
-    return fit->corners * v * v;
 }
 
 static double complex times(double complex a, double complex b)
@@ -67,8 +54,8 @@ static struct shine shine_of(const struct light_fit *fit, const struct view *vie
     double complex power = 1;
     for (unsigned h = 0; h < FLICKER_HARMONICS; h++) {
         power = times(power, phasor);
-        const double c = view->attenuation[h] * creal(power);
-        const double s = view->attenuation[h] * cimag(power);
+        const double c = view->attenuation[h] * creal(power),
+                     s = view->attenuation[h] * cimag(power);
         shine.re[h] = c;
         shine.im[h] = -s;
         shine.value += creal(fit->light[h]) * c - cimag(fit->light[h]) * s;
@@ -93,22 +80,23 @@ static void add_to_scene(const struct light_fit *fit, const struct rows *rows, u
                          struct scene *scene)
 {
     const struct rows_frame *frame = frame_of(fit, rows, i);
-    const struct view view = view_of(fit, rows, frame, fit->frame[i].phase);
+    const struct lit_frame *lit = &fit->frame[i];
+    const struct view view = view_of(fit, rows, frame, lit->phase);
     double complex phasor = view.first;
     for (unsigned k = 0; k < frame->bins; k++, phasor = times(phasor, view.step)) {
         const int bin = frame->first_bin + (int)k;
         const unsigned at = (unsigned)bin % ROWS_RING;
         if (!rows_is_valid(rows, frame, bin))
             continue;
-        const double shade = corners_at(fit, rows, frame, bin) + fit->frame[i].offset;
-        const double rest = (double)frame->value[k] - shine_of(fit, &view, phasor).value - shade;
+        const double rest =
+            (double)frame->value[k] - lit->offset - shine_of(fit, &view, phasor).value;
         scene->own[at] += (rest - scene->own[at]) / ++scene->count[at];
     }
 }
 
 /* How a frame fits the scene with that phase. */
 struct match {
-    double with, phase, offset, scale;
+    double without, with, phase, offset, scale;
     unsigned count;
 };
 
@@ -125,8 +113,7 @@ static void match_frame(const struct light_fit *fit, const struct rows *rows,
         const unsigned at = (unsigned)bin % ROWS_RING;
         if (scene->count[at] == 0 || !rows_is_valid(rows, frame, bin))
             continue;
-        const double own = scene->own[at] + corners_at(fit, rows, frame, bin);
-        const double value = (double)frame->value[k] - own;
+        const double value = (double)frame->value[k] - scene->own[at];
         const struct shine shine = shine_of(fit, &view, phasor);
         v += value;
         vv += value * value;
@@ -144,11 +131,18 @@ static void match_frame(const struct light_fit *fit, const struct rows *rows,
         return;
     /* The offset is held, so that light of a small part of a period is not taken for it. */
     const double m = n + hold;
+    const double offset = (v - w) / m;
+    ret->without = vv - v * v / n;
     ret->with = vv - 2 * vw + ww - (v - w) * (v - w) / m;
     ret->scale = (vw - w * v / m) / fmax(ww - w * w / m, 1e-12);
-    ret->offset = (v - w) / m;
+    ret->offset = offset;
     const double step = ((vs - ws) - s * (v - w) / m) / fmax(ss - s * s / m, 1e-12);
     ret->phase += fmax(-MAX_STEP, fmin(MAX_STEP, step));
+}
+
+static double offset_hold(const struct light_fit *fit)
+{
+    return fit->noise * fit->noise / (OFFSET * OFFSET);
 }
 
 /* The best phase of the newest frame. */
@@ -157,7 +151,7 @@ static struct match find_phase(const struct light_fit *fit, const struct rows *r
                                double phase)
 {
     const unsigned starts = isfinite(phase) ? 1 : PHASES;
-    const double hold = fit->noise * fit->noise / (OFFSET * OFFSET);
+    const double hold = offset_hold(fit);
     struct match best = {.with = INFINITY};
     for (unsigned i = 0; i < starts; i++) {
         struct match match = {.phase = isfinite(phase) ? phase : (double)i / PHASES};
@@ -177,11 +171,11 @@ static struct match find_phase(const struct light_fit *fit, const struct rows *r
 
 static void align(struct light_fit *fit, const struct rows *rows)
 {
-    const unsigned room = rows->count > ROWS_FRAMES ? ROWS_FRAMES : rows->count;
-    unsigned kept = 0;
+    unsigned kept = 0, room = rows->count;
     for (unsigned i = 0; i < fit->count; i++)
         if (fit->frame[i].serial >= rows->frame[0].serial)
             fit->frame[kept++] = fit->frame[i];
+    room = room > ROWS_FRAMES ? ROWS_FRAMES : room;
     if (kept > room)
         memmove(fit->frame, fit->frame + kept - room, room * sizeof *fit->frame);
     fit->count = kept > room ? room : kept;
@@ -244,7 +238,7 @@ static unsigned add_bin(struct equations *e, const struct light_fit *fit, const 
         double column[SHARED + 3];
         if (!fit->frame[i].is_lit || !rows_is_valid(rows, frame, bin))
             continue;
-        const double row = row_of(rows, frame, bin);
+        const double row = (bin + 0.5) * rows->bin_px + frame->offset_px - 0.5;
         const double complex phasor = rows_phasor(fit->frame[i].phase + fit->rows_cycles * row);
         const struct shine shine = shine_of(fit, view, phasor);
         column[0] = shine.re[0];
@@ -255,8 +249,8 @@ static unsigned add_bin(struct equations *e, const struct light_fit *fit, const 
         column[SHARED - 1] = shine.slope * (row - 0.5 * rows->height);
         column[SHARED] = shine.slope;
         column[SHARED + 1] = 1;
-        column[SHARED + 2] = (double)frame->value[bin - frame->first_bin] - fit->frame[i].offset -
-                             shine.value - corners_at(fit, rows, frame, bin);
+        column[SHARED + 2] =
+            (double)frame->value[bin - frame->first_bin] - fit->frame[i].offset - shine.value;
         for (unsigned j = 0; j < SHARED + 3; j++) {
             const unsigned to = j < SHARED ? j : j < SHARED + 2 ? own + j - SHARED : n;
             sum[to] += column[j];
@@ -299,7 +293,8 @@ static unsigned add_all(struct equations *e, const struct light_fit *fit, const 
 static void hold(struct equations *e, const struct light_fit *fit,
                  const struct light_options *options)
 {
-    const double noise2 = fit->noise * fit->noise, radius2 = pow(creal(fit->light[0]), 2);
+    const double noise2 = fit->noise * fit->noise;
+    const double radius2 = creal(fit->light[0]) * creal(fit->light[0]);
     double *value = e->product[e->columns];
     for (unsigned i = 0; i < SHARED - 1; i++) {
         const unsigned h = (i + 1) / 2;
@@ -357,6 +352,7 @@ static void solve(struct equations *e)
     }
 }
 
+/* The variance of a solution, for values with errors of 1. Infinite: it is not determined. */
 static double variance_of(const struct equations *e, unsigned column)
 {
     double first[MAX_COLUMNS] = {0}, variance = 0;
@@ -400,8 +396,9 @@ static double squares_left(const struct light_fit *fit, const struct rows *rows,
                            unsigned *ret_samples)
 {
     static _Thread_local struct scene scene;
-    double squares = *ret_samples = 0;
+    double squares = 0;
     memset(&scene, 0, sizeof scene);
+    *ret_samples = 0;
     for (unsigned i = 0; i < fit->count; i++)
         if (fit->frame[i].is_lit)
             add_to_scene(fit, rows, i, &scene);
@@ -415,39 +412,23 @@ static double squares_left(const struct light_fit *fit, const struct rows *rows,
     return squares;
 }
 
-/* Sets the corners to what leaves the least squares, if the scene moves enough to tell them. */
-static void fit_corners(struct light_fit *fit, const struct rows *rows)
-{
-    unsigned samples;
-    double squares[3];
-    const double now = fit->corners;
-    for (int i = 0; i < 3; i++) {
-        fit->corners = now + (i - 1) * CORNERS;
-        squares[i] = squares_left(fit, rows, &samples);
-    }
-    const double bend = squares[0] + squares[2] - 2 * squares[1], step = squares[0] - squares[2];
-    /* Their error is to be at most half of CORNERS. */
-    fit->corners = now + (bend > 8 * fit->noise * fit->noise ? CORNERS * 0.5 * step / bend : 0);
-}
-
 /* How probable the light is. */
 static void judge(struct light_fit *fit, const struct rows *rows)
 {
     const double radius = fmax(creal(fit->light[0]), 1e-9);
     unsigned lit = 0, samples;
-    double offsets = 0;
     for (unsigned i = 0; i < fit->count; i++)
-        if (fit->frame[i].is_lit) {
-            offsets += pow(fit->frame[i].offset / OFFSET, 2);
-            lit++;
-        }
+        lit += fit->frame[i].is_lit;
     fit->with = squares_left(fit, rows, &samples);
     const double known = 2.0 * lit + SHARED + (lit > 0 ? (double)samples / lit : 0);
     const double free = fmax(1, samples - known);
     fit->noise = fmax(LEAST_NOISE, sqrt(fit->with / free));
-    fit->cost = free * log(fit->with + 1e-9) + offsets;
+    fit->cost = free * log(fit->with + 1e-9);
     for (unsigned h = 1; h < FLICKER_HARMONICS; h++)
         fit->cost += pow(cabs(fit->light[h]) / (harmonic[h] * radius), 2);
+    for (unsigned i = 0; i < fit->count; i++)
+        if (fit->frame[i].is_lit)
+            fit->cost += pow(fit->frame[i].offset / OFFSET, 2);
 }
 
 /* How well the light is known. */
@@ -457,7 +438,6 @@ static void find_errors(struct light_fit *fit, const struct rows *rows, const st
     struct light_fit without = *fit;
     unsigned samples, newest = fit->count - 1;
     memset(without.light, 0, sizeof without.light);
-    fit_corners(&without, rows);
     fit->without = squares_left(&without, rows, &samples);
     fit->swing = fit->without / fmax(1e-12, 0.5 * samples * radius * radius);
     while (newest > 0 && !fit->frame[newest].is_lit)
@@ -483,14 +463,14 @@ void light_improve(struct light_fit *fit, const struct rows *rows,
                 e.product[i > SHARED - 1 ? i : SHARED - 1][i > SHARED - 1 ? SHARED - 1 : i] = 0;
         hold(&e, fit, options);
         solve(&e);
-        fit_corners(fit, rows);
         const struct light_fit before = *fit;
         if (step == 0)
             judge(fit, rows);
         const double cost = fit->cost;
         for (unsigned i = 0; i < 4; i++) {
+            const double share = 1. / (1u << i);
             *fit = before;
-            move(fit, rows, e.solution, 1. / (1u << i));
+            move(fit, rows, e.solution, share);
             judge(fit, rows);
             if (fit->cost <= cost + 1)
                 break;

@@ -1,10 +1,8 @@
 /* Fits one light to a history of rows; for flicker.h and flicker_frame.h alone. Pure.
  *
- * A value of bin b in frame n is p[b] + offset[n] + light(phase[n] + c r) + corners v^2 + error,
- * where v is -1 at the upper edge of the frame and 1 at the lower one. The light (flicker_model.h),
- * c and the dark corners of a lens are common to all frames, and the phase of each is free, so time
- * stamps do not matter. What is constant in a bin of the scene is taken out by subtracting means.
- * If the scene moves, dark corners change its rows, as light of a long wave does.
+ * A value of bin b in frame n is p[b] + offset[n] + light(phase[n] + c r) + error. The light
+ * (flicker_model.h) and c are common to all frames, and the phase of each is free, so time stamps
+ * do not matter. What is constant in a bin of the scene is taken out by subtracting means.
  *
  * Frames that the light is absent from stay out. Threads: one at a time. */
 #ifndef FFTD_ESTIMATORS_FLICKER_LIGHT_H
@@ -30,13 +28,11 @@ struct light_fit {
     struct lit_frame frame[ROWS_FRAMES];
     double rows_cycles;
     double complex light[FLICKER_HARMONICS]; /* light[0] is real */
-    double corners; /* by which a row at an edge is darker or, if above 0, brighter */
-    double without,
-        with;     /* squares that offsets and corners leave, and that light leaves as well */
-    double swing; /* the share of the light's squares that changes */
-    double cost;  /* of this light: the lower, the more probable */
-    double noise; /* of a value, standard deviation */
-    double error; /* of the light in the newest lit frame, relative; standard deviation */
+    double without, with; /* squares that offsets leave, and that the light leaves */
+    double swing;         /* the share of the light's squares that changes */
+    double cost;          /* of this light: the lower, the more probable */
+    double noise;         /* of a value, standard deviation */
+    double error;         /* of the light in the newest lit frame, relative; standard deviation */
 };
 
 struct light_options {

@@ -40,7 +40,7 @@ struct trial {
     unsigned width, height;
     enum clip_scene scene;
     bool is_panning, has_cut;
-    double sigma, contrast, corners;
+    double sigma, contrast;
     enum light light;
     double rate_hz, frequency_hz, periods; /* per height of the frame */
     double depth, second, third;           /* of the light; of its harmonics, relative */
@@ -132,9 +132,6 @@ static struct trial random_trial(uint64_t seed, bool is_small)
     t.jitter_ns = clip_uniform(&state, 0, 1) < 0.5 ? 0 : 1e6 * clip_uniform(&state, 0, 1);
     t.every = 1u << (unsigned)clip_uniform(&state, 0, 3);
     t.ahead = 1 + (unsigned)clip_uniform(&state, 0, 2);
-    /* Bands that hardly move before dark corners that pan are not told apart yet, so the few clips
-     * have none. */
-    t.corners = is_small ? 1 : clip_corners(&state);
     return t;
 }
 
@@ -148,7 +145,6 @@ static struct trial plain_trial(unsigned number)
                           .is_panning = number % 2 == 1,
                           .sigma = 2,
                           .contrast = 1,
-                          .corners = 1,
                           .rate_hz = 30,
                           .frequency_hz = 100.1,
                           .periods = 1.7,
@@ -219,11 +215,9 @@ static struct result run_trial(const struct trial *t, unsigned frames,
     unsigned good = 0, seen = 0, count = 0;
     assert_int_equal(flicker_create(&flicker, t->width, t->height, options, NULL), 0);
     assert_int_equal(flicker_frame_create(&fit, t->width, t->height, NULL), 0);
-    for (unsigned i = 0; i < 2; i++) {
+    for (unsigned i = 0; i < 2; i++)
         clip_make(&clip[i], t->scene, t->width, t->height, t->is_panning, t->sigma,
                   t->seed + 7777 * i);
-        clip[i].corners = t->corners;
-    }
     for (unsigned frame = 0; frame < frames; frame++) {
         clip_frame(&clip[t->has_cut && frame >= CUT], frame, want);
         draw_light(t, frame, light);
@@ -338,10 +332,10 @@ static void class_print(struct class *c)
 static void flicker_is_found_and_removed(void **state)
 {
     static struct class classes[] = {
-        {.name = "all"},           {.name = "mains"},     {.name = "PWM"},
-        {.name = "near multiple"}, {.name = "still"},     {.name = "panning"},
-        {.name = "cut"},           {.name = "clipped"},   {.name = "depth < 2 %"},
-        {.name = "P < 0.5"},       {.name = "every 4th"}, {.name = "dark corners"}};
+        {.name = "all"},           {.name = "mains"},    {.name = "PWM"},
+        {.name = "near multiple"}, {.name = "still"},    {.name = "panning"},
+        {.name = "cut"},           {.name = "clipped"},  {.name = "depth < 2 %"},
+        {.name = "P < 0.5"},       {.name = "every 4th"}};
     (void)state;
     const unsigned trials = trials_count(MOST_TRIALS, 3);
     for (unsigned i = 0; i < trials; i++) {
@@ -350,15 +344,14 @@ static void flicker_is_found_and_removed(void **state)
         const struct trial t = random_trial(first_seed() + i, !trials_are_all());
         const struct result r = run_trial(&t, FRAMES, NULL);
         if (getenv("FFTD_TEST_VERBOSE") != NULL)
-            printf("# %u: %ux%u scene %u pan %d cut %d corners %.2f sigma %.1f clipped %.3f light "
-                   "%u %.2f Hz at "
+            printf("# %u: %ux%u scene %u pan %d cut %d sigma %.1f clipped %.3f light %u %.2f Hz at "
                    "%.2f, %.2f periods, depth %.3f %.2f %.2f, every %u ahead %u: %.1f -> %.1f "
                    "(%.1f) dB, locked %u, observed %u, dropouts %u worse %u; %.2f and %.2f ms; "
                    "%.2f Hz %.3f\n",
-                   i, t.width, t.height, (unsigned)t.scene, t.is_panning, t.has_cut, t.corners,
-                   t.sigma, r.clipped, (unsigned)t.light, t.frequency_hz, t.rate_hz, t.periods,
-                   t.depth, t.second, t.third, t.every, t.ahead, r.before, r.after, r.oracle,
-                   r.locked, r.observed, r.dropouts, r.worse, r.observe_ms, r.fit_ms,
+                   i, t.width, t.height, (unsigned)t.scene, t.is_panning, t.has_cut, t.sigma,
+                   r.clipped, (unsigned)t.light, t.frequency_hz, t.rate_hz, t.periods, t.depth,
+                   t.second, t.third, t.every, t.ahead, r.before, r.after, r.oracle, r.locked,
+                   r.observed, r.dropouts, r.worse, r.observe_ms, r.fit_ms,
                    r.has_report ? r.report.frequency_hz : 0, r.has_report ? r.report.depth : 0);
         class_add(&classes[0], &r);
         class_add(&classes[1 + t.light], &r);
@@ -373,8 +366,6 @@ static void flicker_is_found_and_removed(void **state)
             class_add(&classes[9], &r);
         if (t.every == 4)
             class_add(&classes[10], &r);
-        if (t.corners < 1)
-            class_add(&classes[11], &r);
     }
     for (unsigned i = 0; i < sizeof classes / sizeof classes[0]; i++)
         if (classes[i].count > 0)
@@ -400,26 +391,13 @@ static void clean_clips_stay(void **state)
         changed += r.least_change < 99;
         suspected += r.suspected;
         if (getenv("FFTD_TEST_VERBOSE") != NULL && r.least_change < 99)
-            printf("# clean %u: %ux%u scene %u pan %d cut %d sigma %.1f corners %.2f every %u: "
-                   "%.1f dB\n",
-                   i, t.width, t.height, (unsigned)t.scene, t.is_panning, t.has_cut, t.sigma,
-                   t.corners, t.every, r.least_change);
+            printf("# clean %u: %ux%u scene %u pan %d cut %d sigma %.1f every %u: %.1f dB\n", i,
+                   t.width, t.height, (unsigned)t.scene, t.is_panning, t.has_cut, t.sigma, t.every,
+                   r.least_change);
     }
     printf("# figures: %u clean clips, %u changed; flicker is suspected in %.1f %% of the frames\n",
            trials, changed, 100. * suspected / (trials * frames));
     assert_int_equal(changed, 0);
-}
-
-/* Every lens darkens the corners. Under a pan, rows of the scene change by that as by light of a
- * long wave, for which this clip of clean_clips_stay() was taken. */
-static void dark_corners_are_not_flicker(void **state)
-{
-    (void)state;
-    struct trial t = random_trial(1000500, false);
-    t.depth = 0;
-    t.scene = CLIP_NATURAL;
-    assert_true(t.is_panning && t.corners < 0.8);
-    assert_true(run_trial(&t, FRAMES, NULL).least_change == 99);
 }
 
 /* The time from its beginning to the correction, and from its end to the first frame that is not
@@ -562,7 +540,6 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(flicker_is_found_and_removed),
         cmocka_unit_test(clean_clips_stay),
-        cmocka_unit_test(dark_corners_are_not_flicker),
         cmocka_unit_test(it_begins_and_ends),
         cmocka_unit_test(it_is_found_under_difficulties),
         cmocka_unit_test(a_dimmed_lamp_has_many_bands),

@@ -311,8 +311,9 @@ static struct recipe recipe_for(const struct builder *builder, const struct engi
     return engine_true_recipe(memory.outline, &frames->format, &options, builder->cache_dir);
 }
 
-/* Filters one black frame, because some drivers compile a kernel only when it first runs, and that
- * must not happen in the frame path. */
+/* Filters two black frames, because some drivers compile a kernel only when it first runs, and that
+ * must not happen in the frame path. Kernels that join a frame to those before it run for the
+ * second one first. */
 static int warm_up(struct engine *engine, const struct engine_frames *frames, struct error *why)
 {
     const struct fftd_format *format = &frames->format;
@@ -331,9 +332,11 @@ static int warm_up(struct engine *engine, const struct engine_frames *frames, st
         job.in[p] = in + captured.plane[p].offset;
         job.in_stride[p] = captured.plane[p].stride;
     }
-    r = engine_submit(engine, &job, why);
-    if (r == 0)
-        r = engine_collect(engine, true, &done, why);
+    for (unsigned frame = 0; frame < 2 && r == 0; frame++) {
+        r = engine_submit(engine, &job, why);
+        if (r == 0)
+            r = engine_collect(engine, true, &done, why);
+    }
     free(in);
     return r;
 }

@@ -161,9 +161,9 @@ kernel void stack_count(global const float *restrict samples,
         STORE(is_seen, seen);
         for (int l = 0; l < LANES; l++)
             if (seen[l] > 0)
-                atomic_inc(counts +
-                           (image * DIFFERENCE_LEVELS + level_of(means[l])) * DIFFERENCE_BINS +
-                           (int)min(bins[l], DIFFERENCE_BINS - 1.0f));
+                atomic_inc(
+                    counts + (image * DIFFERENCE_LEVELS + level_of(means[l])) * DIFFERENCE_BINS +
+                    clamp((int)min(bins[l], DIFFERENCE_BINS - 1.0f), 0, DIFFERENCE_BINS - 1));
     }
 }
 

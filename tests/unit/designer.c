@@ -182,6 +182,15 @@ static void an_engine_that_convolves_serves_its_reach(void **state)
     check_reuse(false, 4);
 }
 
+/* Kernels that join a frame to those before it first run, and are compiled, for the second one. */
+static void an_engine_has_filtered_two_frames(void **state)
+{
+    (void)state;
+    create("fake");
+    apply();
+    assert_int_equal(fake_engine_get(&fake_engine.submitted), 2);
+}
+
 static void a_faster_cpu_device_is_used(void **state)
 {
     struct design design;
@@ -399,6 +408,7 @@ int main(void)
         TEST(a_filter_beyond_the_budget_leaves_the_one_before),
         TEST(an_engine_that_transforms_serves_short_and_long_filters),
         TEST(an_engine_that_convolves_serves_its_reach),
+        TEST(an_engine_has_filtered_two_frames),
         TEST(a_faster_cpu_device_is_used),
         TEST(a_device_that_is_named_is_used),
         TEST(times_that_are_ignored_choose_nothing),

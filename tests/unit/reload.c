@@ -570,7 +570,7 @@ static void test_an_engine_fails_while_a_source_is_prepared(void **state)
     start_and_publish();
     FAKE_ENGINE_SET(hold, true);
     fake_capture_offer();
-    WAIT_FOR(fake_engine_get(&fake_engine.submitted) == 3); /* with the one of the warm-up */
+    WAIT_FOR(fake_engine_get(&fake_engine.submitted) == 4); /* with the two of the warm-up */
     FAKE_ENGINE_SET(gate_closed, true);
     assert_int_equal(reload_all("fake:b", "none", "gain:ac=0.5"), 1);
     WAIT_FOR(fake_engine_get(&fake_engine.waiting_at_gate) == 1);

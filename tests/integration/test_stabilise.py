@@ -168,7 +168,8 @@ def test_a_turning_recording_stands_still(start, tmp_path):
 
 @pytest.mark.parametrize("chain, message", [
     ("stabilise:model=turn", "expected shift or similarity"),
-    ("stabilise:model=similarity | deflicker", "expected one of both in a chain, or model = shift"),
+    ("stabilise:model=similarity | deflicker", "expected one of both in a chain, "
+     "or stabilise with model = shift"),
     ("stabilise:limit=0.5", "limit = 0.5 is out of range: expected 1 .. 64 px"),
     ("stabilise | stabilise", "stage 2: the chain has stabilise already"),
 ])

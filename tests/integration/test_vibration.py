@@ -186,13 +186,13 @@ def test_it_says_what_is_missing(start, clip):
     assert daemon.stop() == 0
 
     daemon = play(start, clip)
-    ask = "--runtime-dir", daemon.runtime_dir, "motion", "--seconds", "1"
+    ask = "--runtime-dir", daemon.runtime_dir, "motion", "--seconds", "3"
     assert_refused(run(*ask, "--region", "far=160,0,32x32"), 64, "far", "160,0", "160,128")
     done = run(*ask, "-o", "/none/x.csv", "--region", "0,0,64x64")
     assert done.returncode == 73 and "/none/x.csv" in done.stderr  # on a busy machine after a note
     done = run(*ask, "--region", "0,0,64x64", "--picture", "x.png")
     assert done.returncode == 65 and "--at" in done.stderr and "region1" in done.stdout
-    for hz in "0.5", "40":  # within a second, and with 60 fields
+    for hz in "0.1", "40":  # within three seconds, and with 60 fields a second
         done = run(*ask, "--region", "0,0,64x64", "--picture", "x.png", "--at", hz)
         assert done.returncode == 64 and f"--at {hz}" in done.stderr and "Hz" in done.stderr
     assert daemon.stop() == 0

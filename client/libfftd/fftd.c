@@ -166,8 +166,11 @@ int fftd_wait(struct fftd *camera, int timeout_ms)
             int64_t left = deadline_ms - link_now_ms();
             left_ms = left > 0 ? (int)left : 0;
         }
-        if (left_ms == 0)
+        if (left_ms == 0) {
+            /* wait_step has not come so far if its time was over when the word's sleep ended. */
+            link_tell_read(camera, camera->last);
             return nothing_came(camera);
+        }
     }
 }
 

@@ -12,7 +12,7 @@
 #define LEAST_SCREEN    1.0   /* grey levels, RMS */
 #define UPRIGHT         0.02  /* cycles/pixel from an axis */
 #define LEAST_DEPTH     0.035 /* the least depth of flicker that is reported */
-#define OFF_MAINS       0.006 /* of its frequency, by the camera's clock and its nominal rate */
+#define OFF_MAINS       0.006 /* relative error that the frequency of mains may have */
 #define LEAST_STRIPES   0.6   /* grey levels, RMS */
 #define STANDS_STILL    0.3   /* stripes_stillness of a scene that hardly moves */
 #define STILL_STRIPES   0.8   /* the same as LEAST_STRIPES for such a scene */

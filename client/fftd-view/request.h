@@ -112,7 +112,7 @@ enum MHD_Result answer_comparison(struct server *server, struct request *request
 enum MHD_Result answer_stream(struct server *server, struct request *request);
 /* The list of cameras with their states. */
 enum MHD_Result answer_list(struct server *server, struct request *request);
-/* What the daemon answers to the route's question. */
+/* The daemon's answer to the question that the route asks. */
 enum MHD_Result answer_asked(struct server *server, struct request *request);
 /* The state of the search for problems, and after a POST that of a new one. */
 enum MHD_Result answer_problems(struct server *server, struct request *request);

@@ -167,7 +167,7 @@ int fftd_wait(struct fftd *camera, int timeout_ms)
             left_ms = left > 0 ? (int)left : 0;
         }
         if (left_ms == 0) {
-            /* wait_step has not come so far if its time was over when the word's sleep ended. */
+            /* If the time ran out in the sleep on the word, wait_step has not told the daemon. */
             link_tell_read(camera, camera->last);
             return nothing_came(camera);
         }

@@ -1,4 +1,4 @@
-/* What becomes of a frame in a stack (filters/stack.h). */
+/* How a frame takes part in a stack (filters/stack.h). */
 #ifndef FFTD_CORE_STACK_PLACE_H
 #define FFTD_CORE_STACK_PLACE_H
 

@@ -119,7 +119,7 @@ static void start(struct ahead *ahead, const struct engine_loads *loads)
     text_append(what, sizeof what, "@%d", (int)getpid());
     snprintf(view, sizeof view, "--set=engine.view=%s", view_names[ahead->view]);
     memcpy(arguments + 3, ahead->option, ahead->option_count * sizeof *arguments);
-    /* What compilers print is discarded. */
+    /* The child's output, which is that of compilers, is discarded. */
     const struct child_options options = {.path = "/proc/self/exe", .arguments = arguments};
     const int r = child_start(&ahead->pid, &options);
     if (r == 0)

@@ -88,15 +88,6 @@ static int lay_out(struct denoiser_layout *ret, const struct denoiser *denoiser,
 
 /* ---- programs ---- */
 
-/* A CPU's driver that names no vectors, as llvmpipe, makes them of work-items like a GPU's, and
- * takes those in kernels apart. */
-static unsigned lanes_for(const struct gpu_device *device)
-{
-    if (!(device->type & CL_DEVICE_TYPE_CPU) || device->vector_width <= 1)
-        return 1;
-    return device->vector_width >= 16 ? 16 : device->vector_width >= 8 ? 8 : 4;
-}
-
 static int get_program(struct denoiser *denoiser, enum denoiser_program pass, bool compile,
                        const char *cache_dir, struct error *warning, struct error *why)
 {
@@ -128,7 +119,7 @@ int denoiser_prepare(struct denoiser **ret, const struct gpu_device *device,
             continue;
         r = lay_out(&denoiser->pass[i].layout, denoiser, block,
                     i == DENOISER_JOIN ? 2 : settings->overlap,
-                    lanes > 0 ? lanes : lanes_for(device), why);
+                    lanes > 0 ? lanes : gpu_device_lanes(device), why);
         if (r == 0)
             r = get_program(denoiser, i, false, cache_dir, warning, why);
     }
@@ -332,20 +323,6 @@ cl_mem denoiser_frame_vectors(const struct denoiser_frame *frame)
     return denoiser_motion_vectors(frame->motion);
 }
 
-/* Sets a kernel's arguments from `at` on: buffers, of which those that are NULL are left out, in
- * their order; then its local memory. */
-static int set_arguments(cl_kernel kernel, cl_uint at, const cl_mem *buffers, unsigned count,
-                         const size_t *local, unsigned local_count, struct error *why)
-{
-    cl_int code = CL_SUCCESS;
-    for (unsigned i = 0; i < count && code == CL_SUCCESS; i++)
-        if (buffers[i] != NULL)
-            code = clSetKernelArg(kernel, at++, sizeof buffers[i], &buffers[i]);
-    for (unsigned i = 0; i < local_count && code == CL_SUCCESS; i++)
-        code = clSetKernelArg(kernel, at++, local[i], NULL);
-    return code == CL_SUCCESS ? 0 : opencl_fail(why, code, "clSetKernelArg");
-}
-
 static int enqueue(cl_command_queue queue, cl_kernel kernel, const size_t global[3],
                    const size_t local[3], cl_event *event, struct error *why)
 {
@@ -370,7 +347,8 @@ static int enqueue_load(struct denoiser_frame *frame, cl_command_queue queue, cl
     const size_t global[3] = {group, denoiser->image.height, denoiser->image.count};
     const size_t local[3] = {group, 1, 1};
     const cl_mem buffers[] = {image, samples, table, similarity, correction};
-    const int r = set_arguments(frame->load, 0, buffers, 5, NULL, 0, why);
+    cl_uint at = 0;
+    const int r = opencl_set_buffers(frame->load, &at, buffers, 5, why);
     return r < 0 ? r : enqueue(queue, frame->load, global, local, event, why);
 }
 
@@ -386,9 +364,11 @@ static int enqueue_estimate(struct denoiser_frame *frame, cl_command_queue queue
     const size_t local[3] = {group, 1, 1}, single[3] = {1, 1, 1};
     const cl_mem counted[] = {samples, frame->counts};
     const cl_mem fitted[] = {frame->counts, wanted, frame->noise};
-    int r = set_arguments(frame->count, 0, counted, 2, NULL, 0, why);
+    cl_uint at = 0;
+    int r = opencl_set_buffers(frame->count, &at, counted, 2, why);
+    at = 0;
     if (r == 0)
-        r = set_arguments(frame->fit, 0, fitted, 3, NULL, 0, why);
+        r = opencl_set_buffers(frame->fit, &at, fitted, 3, why);
     if (r == 0)
         r = enqueue(queue, frame->count, rows, local, NULL, why);
     return r < 0 ? r : enqueue(queue, frame->fit, images, single, NULL, why);
@@ -405,12 +385,16 @@ static int set_pass_arguments(struct denoiser_frame *frame, unsigned pass,
 {
     const struct denoiser_layout *layout = &frame->denoiser->pass[pass].layout;
     const size_t local_memory[] = {denoiser_sums_bytes(layout), denoiser_scratch_bytes(layout)};
-    const cl_uint buffer_count = (pass == 1 ? 4 : 3) + (inputs->history != NULL ? 1 : 0);
     const cl_mem buffers[] = {inputs->samples, pass == 1 ? frame->result[0] : NULL,
                               frame->result[pass], inputs->noise, inputs->history};
-    const int r = set_arguments(frame->kernel[pass], 0, buffers, 5, NULL, 0, why);
-    return r < 0 ? r
-                 : set_arguments(frame->kernel[pass], buffer_count, NULL, 0, local_memory, 2, why);
+    cl_int code = CL_SUCCESS;
+    cl_uint at = 0;
+    const int r = opencl_set_buffers(frame->kernel[pass], &at, buffers, 5, why);
+    if (r < 0)
+        return r;
+    for (unsigned i = 0; i < 2 && code == CL_SUCCESS; i++)
+        code = clSetKernelArg(frame->kernel[pass], at++, local_memory[i], NULL);
+    return code == CL_SUCCESS ? 0 : opencl_fail(why, code, "clSetKernelArg");
 }
 
 static int enqueue_pass(struct denoiser_frame *frame, cl_command_queue queue, unsigned pass,

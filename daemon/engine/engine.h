@@ -198,7 +198,7 @@ struct engine_job {
                         the padded size, for an engine with options->recipe.shifts; 0: it is not */
     struct similarity similarity; /* by which the picture is moved, about its middle, for an engine
                                      with options->recipe.similarities; all 0: it is not */
-    enum stack_place stack;       /* what becomes of the frame in a stack, if the chain has one */
+    enum stack_place stack;       /* how the frame takes part in a stack, if the chain has one */
     uint64_t number; /* of the captured frame, from which engines with options->loads know that they
                         were given the same one; 0: it is loaded for this engine alone. Output 0
                         should be the last one to which it is submitted. */

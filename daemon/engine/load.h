@@ -85,7 +85,7 @@ int load_take(struct load_slot **ret, struct load_use *use, struct slot *slot, u
 uint32_t load_band(const struct load *load);
 
 /* How many pairs are transformed along both axes when a frame is loaded: those that the newest
- * frames of three results or more needed. Likewise. */
+ * frames of three results or more needed. With the lock held, or in the thread that submits. */
 uint32_t load_shared_pairs(const struct load *load);
 
 /* After this event no dispatch of a result reads the spectrum. */

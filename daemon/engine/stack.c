@@ -2,8 +2,8 @@
  * is known of the frames before.
  *
  * A stack is kept in two buffers: a frame's join reads one and writes the other. Frames in flight
- * are in different queues, so each join waits by an event for the one before it, and so for all of
- * them. The transform reads planes that belong to the frame. */
+ * are in different queues, so each join waits for the event of the join before it, and thereby for
+ * all of them. The transform reads planes that belong to the frame. */
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -16,18 +16,18 @@
 #define ROW_GROUP         64 /* work-items that share a row, with one lane */
 #define DIFFERENCE_LEVELS 8  /* kernels/engine/stack.cl */
 #define DIFFERENCE_BINS   256
-#define COUNTED_ROWS      4 /* one in so many */
+#define COUNTED_ROWS      4 /* every fourth row is counted */
 
 struct stack_part {
     const struct gpu_device *device;
     struct transform_image image;
-    struct recipe recipe; /* of the load, which does not move samples */
+    struct recipe recipe; /* as the load needs it: the join, not the load, moves samples */
     unsigned lanes;
     cl_program program; /* NULL: not built yet */
     cl_mem state[2];
-    cl_mem counts, deviations; /* of the frame that is joined; NULL: samples are not clipped */
+    cl_mem counts, deviations; /* for the frame that joins; NULL if samples are not clipped */
     unsigned newest;           /* the one that was written last */
-    cl_event joined;           /* of the frame before; NULL: there is none */
+    cl_event joined;           /* the join of the frame before; NULL if there was none */
     bool is_known;             /* state[newest] has a stack */
     uint64_t change;           /* engine->filter.change of the frame before */
 };
@@ -56,13 +56,6 @@ static unsigned state_planes(const struct recipe *recipe)
 static size_t levels_of(const struct transform_image *image)
 {
     return (size_t)image->count * DIFFERENCE_LEVELS;
-}
-
-/* A CPU's driver that names no vectors makes them of work-items (denoiser.c). */
-static unsigned lanes_for(const struct gpu_device *device)
-{
-    const bool has_vectors = (device->type & CL_DEVICE_TYPE_CPU) && device->vector_width > 1;
-    return !has_vectors ? 1 : device->vector_width >= 16 ? 16 : device->vector_width >= 8 ? 8 : 4;
 }
 
 static char *source(const struct stack_part *part)
@@ -114,7 +107,7 @@ static int prepare(void **ret_part, struct component *component, const char *cac
     part->image = component->subject.image;
     part->recipe = component->recipe;
     part->recipe.similarities = false;
-    part->lanes = lanes_for(engine->device);
+    part->lanes = gpu_device_lanes(engine->device);
     for (unsigned i = 0; i < 2 && r == 0; i++)
         r = opencl_make_buffer(&part->state[i], part->device->context, CL_MEM_READ_WRITE,
                                state_planes(&part->recipe) * plane_bytes(&part->image), NULL, why);
@@ -197,17 +190,6 @@ static int create_frame(void **ret_frame, const void *part, const struct compone
     return r < 0 ? r : opencl_make_kernel(&frame->join, stack->program, "stack_join", why);
 }
 
-/* Sets a kernel's arguments from `at` on, without those that are NULL. */
-static int set_buffers(cl_kernel kernel, cl_uint *at, const cl_mem *buffers, unsigned count,
-                       struct error *why)
-{
-    cl_int code = CL_SUCCESS;
-    for (unsigned i = 0; i < count && code == CL_SUCCESS; i++)
-        if (buffers[i] != NULL)
-            code = clSetKernelArg(kernel, (*at)++, sizeof buffers[i], &buffers[i]);
-    return code == CL_SUCCESS ? 0 : opencl_fail(why, code, "clSetKernelArg");
-}
-
 static int launch(const struct stack_part *part, cl_command_queue queue, cl_kernel kernel,
                   size_t rows, cl_event after, cl_event *event, struct error *why)
 {
@@ -228,7 +210,7 @@ static int enqueue_load(const struct step_run *run, struct error *why)
     const cl_mem arguments[] = {buffers->image, frame->samples, buffers->calibration,
                                 buffers->correction};
     cl_uint at = 0;
-    const int r = set_buffers(frame->load, &at, arguments, 4, why);
+    const int r = opencl_set_buffers(frame->load, &at, arguments, 4, why);
     return r < 0 ? r
                  : launch(part, run->slot->queue, frame->load, part->image.height, NULL, run->first,
                           why);
@@ -245,10 +227,10 @@ static int enqueue_count(const struct step_run *run, struct error *why)
     const size_t single[3] = {1, 1, 1}, images[3] = {1, 1, part->image.count};
     const size_t rows = (part->image.height + COUNTED_ROWS - 1) / COUNTED_ROWS;
     cl_uint at = 0;
-    int r = set_buffers(frame->count, &at, counted, 4, why);
+    int r = opencl_set_buffers(frame->count, &at, counted, 4, why);
     at = 0;
     if (r == 0)
-        r = set_buffers(frame->deviate, &at, deviated, 2, why);
+        r = opencl_set_buffers(frame->deviate, &at, deviated, 2, why);
     if (r == 0)
         r = launch(part, run->slot->queue, frame->count, rows, part->joined, NULL, why);
     if (r < 0)
@@ -273,7 +255,7 @@ static int enqueue_join(struct step_run *run, enum stack_place place, struct err
                                 part->deviations};
     cl_event joined;
     cl_uint at = 0;
-    int r = set_buffers(frame->join, &at, arguments, 7, why);
+    int r = opencl_set_buffers(frame->join, &at, arguments, 7, why);
     if (r == 0 && part->recipe.clips && place == STACK_JOINS)
         r = enqueue_count(run, why);
     if (r < 0)

@@ -37,8 +37,8 @@
 #define STEP_HZ      0.1
 #define WIDE_HZ      0.25
 #define MAX_HZ       1000.0
-#define TOO_LONG     0.1 /* of a frame: how inexact a row period of mains may be */
-#define ALIKE        0.9 /* of the agreement of a frequency, at one that cannot be told from it */
+#define TOO_LONG     0.1 /* share of a frame by which the rows of mains may seem to last too long */
+#define ALIKE        0.9 /* a frequency that agrees to this share of the best cannot be told from it */
 #define DEPTH_STEPS  64u /* of a cycle */
 
 struct flicker {

@@ -120,6 +120,15 @@ struct recipe_table {
 extern const struct recipe_type recipe_flag;   /* a bool */
 extern const struct recipe_table recipe_table; /* of struct recipe */
 
+/* Functions for the records of any table, of which those below are for struct recipe. Tests call
+ * them with a table of their own. */
+bool recipe_table_equal(const struct recipe_table *table, const void *a, const void *b);
+bool recipe_table_unite(const struct recipe_table *table, void *a, const void *b);
+void recipe_table_describe(const struct recipe_table *table, const void *recipe, char *text,
+                           size_t size);
+void recipe_table_key(const struct recipe_table *table, const void *recipe,
+                      char text[RECIPE_KEY_BYTES]);
+
 /* Whether a step before the transform loads captured samples, and the transform its planes. */
 static inline bool recipe_loads_before(const struct recipe *recipe)
 {
@@ -138,11 +147,17 @@ struct recipe recipe_of(const struct filter_chain *chain, const struct recipe *s
 /* The recipe of a component other than the first. */
 struct recipe recipe_of_chroma(const struct recipe *recipe);
 
-bool recipe_equal(const struct recipe *a, const struct recipe *b);
+static inline bool recipe_equal(const struct recipe *a, const struct recipe *b)
+{
+    return recipe_table_equal(&recipe_table, a, b);
+}
 
 /* Sets in a every flag that is set in b, and makes a reach as far as both. Returns false if the two
  * differ in anything else, such as a curve: then no engine can filter both, and a is of no use. */
-bool recipe_unite(struct recipe *a, const struct recipe *b);
+static inline bool recipe_unite(struct recipe *a, const struct recipe *b)
+{
+    return recipe_table_unite(&recipe_table, a, b);
+}
 
 /* Whether an engine with this recipe can filter a chain. The empty chain needs nothing. -EINVAL
  * with a text that says what the chain does and which engine is expected. */
@@ -162,10 +177,16 @@ int recipe_check_frames(const struct recipe *recipe, const struct fftd_format *f
 
 /* Writes what a recipe needs beyond a plain recipe, each preceded by a comma: ", corrections,
  * denoised, view peaks". */
-void recipe_describe(const struct recipe *recipe, char *text, size_t size);
+static inline void recipe_describe(const struct recipe *recipe, char *text, size_t size)
+{
+    recipe_table_describe(&recipe_table, recipe, text, size);
+}
 
 /* Writes all members with their values, from which the names of cached files are made. */
-void recipe_key(const struct recipe *recipe, char text[RECIPE_KEY_BYTES]);
+static inline void recipe_key(const struct recipe *recipe, char text[RECIPE_KEY_BYTES])
+{
+    recipe_table_key(&recipe_table, recipe, text);
+}
 
 /* Writes the #define lines of kernels: of all members, or of those that a load needs. */
 #define RECIPE_CONSTANT_BYTES 512
@@ -174,13 +195,5 @@ void recipe_constants(const struct recipe *recipe, bool is_load, char text[RECIP
 /* Returns the bytes for each sample in the table with which captured samples are loaded; 0: there
  * is no such table. */
 size_t recipe_load_bytes(const struct recipe *recipe);
-
-/* The functions above for the records of any table. Tests call them with a table of their own. */
-bool recipe_table_equal(const struct recipe_table *table, const void *a, const void *b);
-bool recipe_table_unite(const struct recipe_table *table, void *a, const void *b);
-void recipe_table_describe(const struct recipe_table *table, const void *recipe, char *text,
-                           size_t size);
-void recipe_table_key(const struct recipe_table *table, const void *recipe,
-                      char text[RECIPE_KEY_BYTES]);
 
 #endif

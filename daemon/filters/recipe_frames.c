@@ -1,5 +1,4 @@
-/* What follows from a recipe and its table: the recipe of chroma, comparisons and texts; and
- * whether frames suit a recipe and a chain. */
+/* Whether frames suit a recipe and a chain, and the recipe of their chroma. */
 #include <errno.h>
 #include <string.h>
 
@@ -16,26 +15,6 @@ struct recipe recipe_of_chroma(const struct recipe *recipe)
             memset((char *)&ret + recipe_table.member[i].offset, 0, recipe_table.member[i].size);
     ret.reach = recipe->chroma_reach;
     return ret;
-}
-
-bool recipe_equal(const struct recipe *a, const struct recipe *b)
-{
-    return recipe_table_equal(&recipe_table, a, b);
-}
-
-bool recipe_unite(struct recipe *a, const struct recipe *b)
-{
-    return recipe_table_unite(&recipe_table, a, b);
-}
-
-void recipe_describe(const struct recipe *recipe, char *text, size_t size)
-{
-    recipe_table_describe(&recipe_table, recipe, text, size);
-}
-
-void recipe_key(const struct recipe *recipe, char text[RECIPE_KEY_BYTES])
-{
-    recipe_table_key(&recipe_table, recipe, text);
 }
 
 /* Returns the first stage that moves pixels so that colours which are not filtered would stay

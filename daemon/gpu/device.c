@@ -115,6 +115,16 @@ int opencl_make_kernel(cl_kernel *ret, cl_program program, const char *name, str
     return 0;
 }
 
+int opencl_set_buffers(cl_kernel kernel, cl_uint *at, const cl_mem *buffers, unsigned count,
+                       struct error *why)
+{
+    cl_int code = CL_SUCCESS;
+    for (unsigned i = 0; i < count && code == CL_SUCCESS; i++)
+        if (buffers[i] != NULL)
+            code = clSetKernelArg(kernel, (*at)++, sizeof buffers[i], &buffers[i]);
+    return code == CL_SUCCESS ? 0 : opencl_fail(why, code, "clSetKernelArg");
+}
+
 /* Lists all devices of all platforms in the loader's order. Platforms without devices, such as
  * Mesa's Clover in many cases, are skipped. */
 static unsigned find_devices(struct candidate *found, unsigned capacity)

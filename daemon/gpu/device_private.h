@@ -68,6 +68,21 @@ int opencl_make_queue(cl_command_queue *ret, const struct gpu_device *device,
                       cl_command_queue_properties properties, struct error *why);
 int opencl_make_kernel(cl_kernel *ret, cl_program program, const char *name, struct error *why);
 
+/* Sets the arguments of a kernel from *at on to buffers, of which those that are NULL are left out,
+ * and *at to the number of the next argument. */
+int opencl_set_buffers(cl_kernel kernel, cl_uint *at, const cl_mem *buffers, unsigned count,
+                       struct error *why);
+
+/* How many numbers an item of a kernel that works on rows computes at a time. A CPU's driver that
+ * names no vectors, as llvmpipe, makes them of work-items like a GPU's, and takes those in kernels
+ * apart. */
+static inline unsigned gpu_device_lanes(const struct gpu_device *device)
+{
+    if (!(device->type & CL_DEVICE_TYPE_CPU) || device->vector_width <= 1)
+        return 1;
+    return device->vector_width >= 16 ? 16 : device->vector_width >= 8 ? 8 : 4;
+}
+
 /* Release what is not NULL. */
 static inline void opencl_release_buffer(cl_mem buffer)
 {

@@ -325,8 +325,8 @@ motion_search(global const float *samples, global const float *history,
     if (level == 0 && turn == 1) {
         const float texture = max(block_variance(&s) - variance, 0.0f);
         const float excess = best.cost - expected_cost;
-        const bool counts = is_in(&s, s.top, s.left) && max(texture, excess) > CLEAR * unit;
-        if (get_local_id(0) == 0 && counts) {
+        if (get_local_id(0) == 0 && is_in(&s, s.top, s.left) &&
+            max(texture, excess) > CLEAR * unit) {
             atomic_inc(failed + 2 * image + 1);
             if (excess > FAILED_PART * texture)
                 atomic_inc(failed + 2 * image);

@@ -13,7 +13,6 @@ import contextlib
 import json
 import os
 import pathlib
-import resource
 import subprocess
 import sys
 import tempfile
@@ -24,7 +23,7 @@ ROOT = pathlib.Path(__file__).resolve().parents[2]
 sys.path[:0] = [str(ROOT / "tests/tools"), str(ROOT / "tests/integration")]
 # pylint: disable=wrong-import-position
 from conftest import BUILD, wait_until  # noqa: E402
-from path import processor_s  # noqa: E402
+from path import children_s, processor_s  # noqa: E402
 from pipewire import Desktop  # noqa: E402
 from guides import FRAMES, command, guides  # noqa: E402
 from unit import command_of  # noqa: E402
@@ -35,11 +34,10 @@ WARM_UP_S, SECONDS = 2, 6
 
 def seconds(language, text, env):
     """Returns the processor time of a guide with all its processes."""
-    before = resource.getrusage(resource.RUSAGE_CHILDREN)
+    before = children_s()
     subprocess.run(command(language, text), env=env, check=True, stdout=subprocess.DEVNULL,
                    stderr=subprocess.DEVNULL, timeout=120)
-    after = resource.getrusage(resource.RUSAGE_CHILDREN)
-    return after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
+    return children_s() - before
 
 
 @contextlib.contextmanager

@@ -14,7 +14,6 @@ the settings. A program that is not there is named.
 
 import argparse
 import pathlib
-import resource
 import shlex
 import shutil
 import subprocess
@@ -26,6 +25,7 @@ import numpy as np
 
 import denoise_motion as motion
 from denoise_motion import HEIGHT, KINDS, PAST, WIDTH
+from path import children_s
 
 try:
     import cv2
@@ -41,11 +41,6 @@ KINDS_HERE = ("still", "pan3", "rotate", "occluded")
 
 
 # ---- programs: (frames, setting, options) -> result, processor seconds or None ----
-
-def children_s():
-    used = resource.getrusage(resource.RUSAGE_CHILDREN)
-    return used.ru_utime + used.ru_stime
-
 
 def run_fftd(frames, setting, options):
     begun = children_s()

@@ -14,13 +14,14 @@ neither shows the thing. All get settings for a camera that stands still: fftd a
 import argparse
 import json
 import pathlib
-import resource
 import subprocess
 import sys
 import tempfile
 
 import cv2
 import numpy
+
+from path import children_s
 
 WIDTH, HEIGHT, RATE = 640, 360, 30
 SETTLED = 30  # frames
@@ -110,11 +111,10 @@ def left_motion(path, hidden):
 
 def run(*command):
     """Returns the seconds of a processor that it took."""
-    before = resource.getrusage(resource.RUSAGE_CHILDREN)
+    before = children_s()
     subprocess.run(command, check=True, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL,
                    stderr=subprocess.DEVNULL)
-    after = resource.getrusage(resource.RUSAGE_CHILDREN)
-    return after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
+    return children_s() - before
 
 
 def ffmpeg(clip, out, filters):

@@ -17,7 +17,6 @@ camera has drifted.
 import argparse
 import json
 import pathlib
-import resource
 import subprocess
 import sys
 import tempfile
@@ -25,6 +24,8 @@ import tempfile
 import numpy as np
 import scipy.ndimage
 import skimage.io
+
+from path import children_s
 
 PHOTOGRAPHS = ("astronaut.png", "rocket.jpg", "hubble_deep_field.jpg", "moon.png", "camera.png",
                "retina.jpg")
@@ -95,11 +96,10 @@ class Clip:
 
 def run(*command):
     """Returns the seconds of a processor that it took."""
-    before = resource.getrusage(resource.RUSAGE_CHILDREN)
+    before = children_s()
     subprocess.run(command, check=True, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL,
                    stderr=subprocess.PIPE)
-    after = resource.getrusage(resource.RUSAGE_CHILDREN)
-    return after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
+    return children_s() - before
 
 
 def measure(options, seed, with_trail, folder):

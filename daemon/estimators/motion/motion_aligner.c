@@ -9,7 +9,7 @@
 #include "estimators/motion/motion_similarity.h"
 
 #define BLOCK 32
-#define FITS  3u   /* of a picture, at most */
+#define FITS  3u   /* at most, for each picture */
 #define NEAR  0.25 /* pixels in a corner: a fit that moves less is the last one */
 #define TAPS  4
 
@@ -22,7 +22,7 @@ struct motion_aligner {
     float *reference, *moved;
     unsigned count;          /* pictures of the reference; 0: the next one begins a stack */
     unsigned left_out;       /* in a row */
-    struct similarity place; /* of the last picture that was not left out */
+    struct similarity place; /* of the last picture that joined */
 };
 
 int motion_aligner_create(struct motion_aligner **ret, unsigned width, unsigned height,

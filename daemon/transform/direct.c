@@ -30,6 +30,7 @@ static const struct direct_cost gpu_far_cost = {.fixed = 0.125, .tap = 0.01, .pr
 #define GPU_LANES      4
 #define GPU_COLUMNS    32
 #define GPU_ROWS       4
+#define GPU_TALL       2 /* with products: as many times the rows, and fewer columns */
 #define GPU_STRIP      8
 #define GPU_PRODUCTS   2 /* an item has the results of all of them in registers */
 #define MIDGARD_RADIUS 2 /* with more a transform takes less, by the counts of its compiler */
@@ -119,8 +120,10 @@ static void start(struct transform_tuning *ret, const struct tuner_subject *subj
     const uint32_t products = subject->reach.products;
     ret->order = PLAN_COLUMNS_FIRST;
     ret->lanes = is_cpu ? ret->lanes : GPU_LANES;
-    ret->columns = is_cpu ? products > 0 ? CPU_SUMS / products : CPU_COLUMNS : GPU_COLUMNS;
-    ret->rows = is_cpu ? 1 : GPU_ROWS / (products > 1 ? products : 1);
+    ret->columns = is_cpu         ? products > 0 ? CPU_SUMS / products : CPU_COLUMNS
+                   : products > 0 ? GPU_COLUMNS / GPU_TALL
+                                  : GPU_COLUMNS;
+    ret->rows = is_cpu ? 1 : products > 0 ? GPU_ROWS * GPU_TALL / products : GPU_ROWS;
     ret->column_group = is_cpu ? 1 : ret->columns * ret->rows;
     ret->row_group = is_cpu ? products > 0 ? PRODUCT_STRIP : CPU_STRIP : GPU_STRIP;
 }

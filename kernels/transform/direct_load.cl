@@ -100,9 +100,49 @@ static inline void group_store(global uchar *result, struct block block, int x, 
     samples_store(result, block.image, x, 0, is_inside, y, to_result(value));
 }
 
+/* Loads a tile that is all in the image, with several loads on their way at a time: a GPU has too
+ * few groups at once to hide that each load waits for the one before. */
+#if ALIGNED_LOAD && !CHANGES_SAMPLES
+#define TILE_VECTORS (TILE_GROUPS * TILE_ROWS)
+#define TILE_ROUNDS  ((TILE_VECTORS + GROUP - 1) / GROUP)
+#define TILE_AHEAD   12
+
+static inline void inner_tile_load(struct block block, local float *tile)
+{
+    global const uchar *from =
+        BYTES(block.image) + PLACE(block.x - TILE_MARGIN, block.y - RADIUS);
+#pragma unroll
+    for (int round = 0; round < TILE_ROUNDS; round += TILE_AHEAD) {
+        bytes taken[TILE_AHEAD];
+#pragma unroll
+        for (int k = 0; k < TILE_AHEAD; k++) {
+            const int i = get_local_id(0) + (round + k) * GROUP;
+            if (round + k < TILE_ROUNDS && i < TILE_VECTORS)
+                taken[k] = *(global const bytes *)(from + i / TILE_GROUPS * IMAGE_STRIDE +
+                                                   i % TILE_GROUPS * LANES);
+        }
+#pragma unroll
+        for (int k = 0; k < TILE_AHEAD; k++) {
+            const int i = get_local_id(0) + (round + k) * GROUP;
+            if (round + k < TILE_ROUNDS && i < TILE_VECTORS)
+                VSTORE(TO_REAL(taken[k]), i, tile);
+        }
+    }
+    barrier(CLK_LOCAL_MEM_FENCE);
+}
+#endif
+
 /* Loads all samples that a block needs, each once. */
 static inline void tile_load(struct block block, local float *tile)
 {
+#if ALIGNED_LOAD && !CHANGES_SAMPLES
+    const int left = block.x - TILE_MARGIN, top = block.y - RADIUS;
+    if (left >= 0 && left + TILE_PITCH <= IMAGE_WIDTH && top >= 0 &&
+        top + TILE_ROWS <= IMAGE_HEIGHT) {
+        inner_tile_load(block, tile);
+        return;
+    }
+#endif
     for (int i = get_local_id(0); i < TILE_GROUPS * TILE_ROWS; i += GROUP) {
         const int group = i % TILE_GROUPS, row = i / TILE_GROUPS;
         const int y = row_of(block.map_y, block.y - RADIUS + row);

@@ -2,10 +2,12 @@
  *
  *     build/tests/bench/direct [-1] [DEVICE [WIDTHxHEIGHT [FILTER ...]]]
  *
- * A line is a filter with settings: microseconds of the fastest of some frames by the device's own
- * clock; the mean of the processor's time, which is what to compare on a CPU
- * with other load; and the greatest difference of a sample from what the first settings make. The
- * first ones are those that an engine has which is not tuned; -1 leaves the others out. */
+ * The first line is a copy of a frame within the device. Another one is a filter with settings:
+ * microseconds of the fastest of some frames by the device's own clock, each alone; microseconds
+ * of a frame where IN_FLIGHT of them overlap, as in the daemon; the mean of the processor's time,
+ * which is what to compare on a CPU with other load; and the greatest difference of a sample from
+ * what the first settings make. The first ones are those that an engine has which is not tuned; -1
+ * leaves the others out. */
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -17,8 +19,10 @@
 #include "transform/transform_private.h"
 #include "transform/tuner.h"
 
-#define FRAMES 200
-#define PLACES 8 /* frames in turn, which are then in no near cache, as in the daemon */
+#define FRAMES    200
+#define PLACES    8 /* frames in turn, which are then in no near cache, as in the daemon */
+#define IN_FLIGHT 3
+#define ROUNDS    4 /* of FRAMES that overlap */
 
 /* 0: as it is. */
 struct variant {
@@ -79,6 +83,53 @@ static double processor_us(void)
     struct timespec now;
     clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &now);
     return 1e6 * (double)now.tv_sec + (double)now.tv_nsec / 1e3;
+}
+
+static double now_us(void)
+{
+    struct timespec now;
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    return 1e6 * (double)now.tv_sec + (double)now.tv_nsec / 1e3;
+}
+
+/* NULL: copies of an image. */
+static double time_flight(const struct bench *bench, struct transform *transform,
+                          struct transform_buffers *buffers)
+{
+    cl_command_queue queue[IN_FLIGHT];
+    struct transform_frame *frame[IN_FLIGHT];
+    double best_us = HUGE_VAL;
+    struct error why;
+    for (unsigned i = 0; i < IN_FLIGHT; i++) {
+        check(opencl_make_queue(&queue[i], bench->device, 0, &why), &why);
+        if (transform != NULL)
+            check(transform_frame_create(&frame[i], transform, &why), &why);
+    }
+    for (unsigned round = 0; round < ROUNDS; round++) {
+        const double begun_us = now_us();
+        for (unsigned i = 0; i < FRAMES; i++) {
+            const cl_command_queue own = queue[i % IN_FLIGHT];
+            buffers->image = bench->in[i % PLACES];
+            buffers->result = bench->out[i % PLACES];
+            if (transform != NULL)
+                check(transform_frame_enqueue(frame[i % IN_FLIGHT], own, buffers, NULL, NULL, &why),
+                      &why);
+            else
+                check_call(clEnqueueCopyBuffer(own, buffers->image, buffers->result, 0, 0,
+                                               (size_t)bench->width * bench->height, 0, NULL, NULL),
+                           "clEnqueueCopyBuffer");
+            check_call(clFlush(own), "clFlush");
+        }
+        for (unsigned i = 0; i < IN_FLIGHT; i++)
+            check_call(clFinish(queue[i]), "clFinish");
+        best_us = fmin(best_us, (now_us() - begun_us) / FRAMES);
+    }
+    for (unsigned i = 0; i < IN_FLIGHT; i++) {
+        if (transform != NULL)
+            transform_frame_destroy(frame[i]);
+        clReleaseCommandQueue(queue[i]);
+    }
+    return best_us;
 }
 
 static double time_frames(const struct bench *bench, struct transform_frame *frame,
@@ -166,13 +217,14 @@ static void measure(const struct bench *bench, const struct filter_chain *chain,
     check(transform_frame_create(&frame, transform, &why), &why);
     double busy_us;
     const double us = time_frames(bench, frame, &buffers, &busy_us);
+    const double flight_us = time_flight(bench, transform, &buffers);
     const struct transform_tuning *fitted = transform_tuning(transform);
     char form[64];
     transform_describe(transform, form, sizeof form);
-    printf("%-28.28s %9.1f us, processor %9.1f us, %u off  %s, lanes %u, columns %u, rows %u, "
-           "strip %u\n",
-           text, us, busy_us, read_result(bench, is_first), form, fitted->lanes, fitted->columns,
-           fitted->rows, fitted->row_group);
+    printf("%-28.28s %9.1f us, in flight %9.1f us, processor %9.1f us, %u off  %s, lanes %u, "
+           "columns %u, rows %u, strip %u\n",
+           text, us, flight_us, busy_us, read_result(bench, is_first), form, fitted->lanes,
+           fitted->columns, fitted->rows, fitted->row_group);
     fflush(stdout);
     transform_frame_destroy(frame);
     opencl_release_buffer(buffers.response.numbers);
@@ -209,7 +261,9 @@ int main(int argc, char **argv)
                                  NULL, &why),
               &why);
     }
-    printf("%s, %ux%u\n", bench.device->name, bench.width, bench.height);
+    struct transform_buffers any = {0};
+    printf("%s, %ux%u\n%-28s %22.1f us in flight\n", bench.device->name, bench.width, bench.height,
+           "a copy", time_flight(&bench, NULL, &any));
     const char *const *texts = argc > 3 ? (const char *const *)argv + 3 : filters;
     const size_t texts_count = argc > 3 ? (size_t)argc - 3 : sizeof filters / sizeof *filters;
     for (size_t i = 0; i < texts_count; i++) {

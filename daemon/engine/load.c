@@ -38,6 +38,7 @@ struct load {
     pthread_mutex_t building;    /* held while programs are compiled */
     struct load_use *uses;
     struct load_slot *slots;
+    uint64_t newest; /* frame's number */
 };
 
 struct engine_loads {
@@ -132,12 +133,11 @@ static struct load *find(const struct component *component)
 bool load_has_better(const struct component *component)
 {
     const struct load *used = component->use.load;
-    bool ret = false;
     if (used == NULL)
         return false;
     pthread_mutex_lock(&used->all->lock);
     const struct load *best = find(component);
-    ret = best != NULL && rank_of(best) < rank_of(used);
+    const bool ret = best != NULL && rank_of(best) < rank_of(used);
     pthread_mutex_unlock(&used->all->lock);
     return ret;
 }
@@ -169,11 +169,8 @@ static void destroy_slot(struct load_slot *slot)
 
 static void destroy(struct load *load)
 {
-    while (load->slots != NULL) {
-        struct load_slot *slot = load->slots;
-        load->slots = slot->next;
-        destroy_slot(slot);
-    }
+    for (struct load_slot *slot, *next = load->slots; (slot = next) != NULL; destroy_slot(slot))
+        next = slot->next;
     transform_destroy(load->transform);
     gpu_device_close(load->device);
     pthread_mutex_destroy(&load->building);
@@ -230,8 +227,7 @@ static void add_use(struct load *load, struct component *component)
     struct load_use *use = &component->use;
     use->load = load;
     use->output = component->engine->options.output;
-    use->band = 0;
-    use->has_frames = false;
+    use->newest = 0;
     use->next = load->uses;
     load->uses = use;
     load->all->changes++;
@@ -327,22 +323,33 @@ int load_sketch(struct transform **ret, struct transform **ret_result,
 
 /* ---- frames -------------------------------------------------------------------------------- */
 
-static int make_slot(struct load_slot *slot, struct load *load, size_t bytes, struct error *why)
+static int make_slot(struct load_slot **ret, struct load *load, size_t bytes, struct error *why)
 {
-    slot->load = load;
+    struct load_slot *slot = calloc(1, sizeof *slot);
+    if (slot == NULL)
+        return error_set(why, ENOMEM, "out of memory while loading a frame");
+    *slot = (struct load_slot){.load = load, .users = 1};
     int r = opencl_make_queue(&slot->upload.queue, load->device, CL_QUEUE_PROFILING_ENABLE, why);
     if (r == 0)
         r = upload_init(&slot->upload, load->device, slot->upload.queue, bytes, why);
     if (r == 0)
         r = transform_frame_create(&slot->frame, load->transform, why);
-    return r;
+    if (r < 0) {
+        destroy_slot(slot);
+        return r;
+    }
+    pthread_mutex_lock(&load->all->lock);
+    slot->next = load->slots;
+    load->slots = *ret = slot;
+    pthread_mutex_unlock(&load->all->lock);
+    return 0;
 }
 
 uint32_t load_band(const struct load *load)
 {
     uint32_t band = 1;
     for (const struct load_use *use = load->uses; use != NULL; use = use->next)
-        band = use->has_frames ? load_wider(band, use->band) : band;
+        band = load_use_has_frames(use, load->newest) ? load_wider(band, use->band) : band;
     return band;
 }
 
@@ -350,7 +357,9 @@ uint32_t load_shared_pairs(const struct load *load)
 {
     uint32_t widest[SHARED_BY] = {0};
     for (const struct load_use *use = load->uses; use != NULL; use = use->next) {
-        uint32_t pairs = !use->has_frames ? 0 : use->band == 0 ? UINT32_MAX : use->band;
+        uint32_t pairs = !load_use_has_frames(use, load->newest) ? 0
+                         : use->band == 0                        ? UINT32_MAX
+                                                                 : use->band;
         for (unsigned i = 0; i < SHARED_BY; i++) {
             const uint32_t before = widest[i];
             widest[i] = pairs > before ? pairs : before;
@@ -429,30 +438,20 @@ int load_take(struct load_slot **ret, struct load_use *use, struct slot *slot, u
     int r = 0;
     pthread_mutex_lock(&load->all->lock);
     use->band = band;
-    use->has_frames = true;
+    if (number > 0)
+        use->newest = load->newest = number;
     struct load_slot *load_slot = find_slot(load, number, band, &is_loaded);
     if (load_slot != NULL) {
         load_slot->users++;
         if (!is_loaded)
             load_slot->number = 0;
     }
-    const uint32_t widest = load_band(load), shared = load_shared_pairs(load);
+    const uint32_t widest = load_wider(load_band(load), band), shared = load_shared_pairs(load);
     pthread_mutex_unlock(&load->all->lock);
-    if (load_slot == NULL) {
-        load_slot = calloc(1, sizeof *load_slot);
-        if (load_slot == NULL)
-            return error_set(why, ENOMEM, "out of memory while loading a frame");
-        r = make_slot(load_slot, load, slot->engine->source_bytes, why);
-        if (r < 0) {
-            destroy_slot(load_slot);
-            return r;
-        }
-        load_slot->users = 1;
-        pthread_mutex_lock(&load->all->lock);
-        load_slot->next = load->slots;
-        load->slots = load_slot;
-        pthread_mutex_unlock(&load->all->lock);
-    }
+    if (load_slot == NULL)
+        r = make_slot(&load_slot, load, slot->engine->source_bytes, why);
+    if (r < 0)
+        return r;
     if (!is_loaded) {
         load_slot->band = widest;
         load_slot->completed = shared;

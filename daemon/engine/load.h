@@ -36,10 +36,17 @@ struct load_use {
     struct load *load;           /* NULL: none */
     unsigned output;             /* engine_options.output */
     uint32_t band;               /* that its newest frame needed; 0: all */
-    bool has_frames;             /* it has had one: an output that nobody reads has none */
+    uint64_t newest;             /* its newest frame's number; 0: it has had none */
     uint32_t length_x, length_y; /* of the load that it would begin */
     struct load_use *next;
 };
+
+/* Whether it has lately had a frame, when `newest` is the number of the load's newest one. A result
+ * that has one more seldom than this loads it by itself, if it needs more of it than the others. */
+static inline bool load_use_has_frames(const struct load_use *use, uint64_t newest)
+{
+    return use->newest != 0 && newest - use->newest < 8;
+}
 
 /* Whether a component would use a load, by its recipe, with this transform of its own. */
 bool load_is_shared(const struct component *component, const struct transform *own);
@@ -80,12 +87,14 @@ int load_sketch(struct transform **ret, struct transform **ret_result,
 int load_take(struct load_slot **ret, struct load_use *use, struct slot *slot, uint32_t band,
               bool may_write, struct transform_buffers *buffers, struct error *why);
 
-/* The band with which a frame is loaded: the widest that the newest frames of all results needed.
- * With the lock held, or in the thread that submits. */
+/* The band with which a frame is loaded: the widest that the newest frames of all results needed
+ * that have lately had one. An output that nobody reads has none, but those with which its engine
+ * was warmed up. With the lock held, or in the thread that submits. */
 uint32_t load_band(const struct load *load);
 
 /* How many pairs are transformed along both axes when a frame is loaded: those that the newest
- * frames of three results or more needed. With the lock held, or in the thread that submits. */
+ * frames of three such results or more needed. With the lock held, or in the thread that submits.
+ */
 uint32_t load_shared_pairs(const struct load *load);
 
 /* After this event no dispatch of a result reads the spectrum. */

@@ -416,8 +416,9 @@ static void test_another_context(void **state)
     engine_loads_destroy(loads);
 }
 
-/* An output that has had no frame does not have a frame loaded with frequencies that only it would
- * need, and nothing is completed for it. */
+/* An output that has lately had no frame of the camera does not have a frame loaded with frequencies
+ * that only it would need, and nothing is completed for it. Frames that its engine is warmed up with
+ * have no number. */
 static void test_an_unread_output_widens_nothing(void **state)
 {
     (void)state;
@@ -435,6 +436,11 @@ static void test_an_unread_output_widens_nothing(void **state)
     collect(&read);
     const uint32_t narrow = load_band(load);
     assert_int_not_equal(narrow, 0);
+    for (unsigned i = 0; i < 2; i++) {
+        submit(i == 0 ? &unread : &third, 0);
+        collect(i == 0 ? &unread : &third);
+    }
+    assert_int_equal(load_band(load), narrow);
     assert_int_equal(load_shared_pairs(load), 0);
     submit(&unread, 2);
     collect(&unread);
@@ -444,6 +450,12 @@ static void test_an_unread_output_widens_nothing(void **state)
     collect(&third);
     if (transform_tuning(load_transform(load))->lanes > 1)
         assert_true(load_shared_pairs(load) >= narrow);
+    for (unsigned i = 4; i < 16; i++) {
+        submit(&read, i);
+        collect(&read);
+    }
+    assert_int_equal(load_band(load), narrow);
+    assert_int_equal(load_shared_pairs(load), 0);
     finish(&read);
     finish(&unread);
     finish(&third);

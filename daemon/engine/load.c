@@ -38,7 +38,6 @@ struct load {
     pthread_mutex_t building;    /* held while programs are compiled */
     struct load_use *uses;
     struct load_slot *slots;
-    uint64_t newest; /* frame's number */
 };
 
 struct engine_loads {
@@ -227,6 +226,7 @@ static void add_use(struct load *load, struct component *component)
     struct load_use *use = &component->use;
     use->load = load;
     use->output = component->engine->options.output;
+    use->band = 0;
     use->newest = 0;
     use->next = load->uses;
     load->uses = use;
@@ -345,21 +345,21 @@ static int make_slot(struct load_slot **ret, struct load *load, size_t bytes, st
     return 0;
 }
 
-uint32_t load_band(const struct load *load)
+uint32_t load_band(const struct load *load, uint64_t number)
 {
     uint32_t band = 1;
     for (const struct load_use *use = load->uses; use != NULL; use = use->next)
-        band = load_use_has_frames(use, load->newest) ? load_wider(band, use->band) : band;
+        band = load_use_has_frames(use, number) ? load_wider(band, use->band) : band;
     return band;
 }
 
-uint32_t load_shared_pairs(const struct load *load)
+uint32_t load_shared_pairs(const struct load *load, uint64_t number)
 {
     uint32_t widest[SHARED_BY] = {0};
     for (const struct load_use *use = load->uses; use != NULL; use = use->next) {
-        uint32_t pairs = !load_use_has_frames(use, load->newest) ? 0
-                         : use->band == 0                        ? UINT32_MAX
-                                                                 : use->band;
+        uint32_t pairs = !load_use_has_frames(use, number) ? 0
+                         : use->band == 0                  ? UINT32_MAX
+                                                           : use->band;
         for (unsigned i = 0; i < SHARED_BY; i++) {
             const uint32_t before = widest[i];
             widest[i] = pairs > before ? pairs : before;
@@ -438,15 +438,15 @@ int load_take(struct load_slot **ret, struct load_use *use, struct slot *slot, u
     int r = 0;
     pthread_mutex_lock(&load->all->lock);
     use->band = band;
-    if (number > 0)
-        use->newest = load->newest = number;
+    use->newest = number > 0 ? number : use->newest;
     struct load_slot *load_slot = find_slot(load, number, band, &is_loaded);
     if (load_slot != NULL) {
         load_slot->users++;
         if (!is_loaded)
             load_slot->number = 0;
     }
-    const uint32_t widest = load_wider(load_band(load), band), shared = load_shared_pairs(load);
+    const uint32_t widest = load_wider(load_band(load, number), band);
+    const uint32_t shared = load_shared_pairs(load, number);
     pthread_mutex_unlock(&load->all->lock);
     if (load_slot == NULL)
         r = make_slot(&load_slot, load, slot->engine->source_bytes, why);

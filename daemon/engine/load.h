@@ -41,11 +41,12 @@ struct load_use {
     struct load_use *next;
 };
 
-/* Whether it has lately had a frame, when `newest` is the number of the load's newest one. A result
- * that has one more seldom than this loads it by itself, if it needs more of it than the others. */
-static inline bool load_use_has_frames(const struct load_use *use, uint64_t newest)
+/* Whether it has lately had a frame, at frame `number`; 0: a frame with which an engine is warmed
+ * up, which uses all kernels. A result that has one more seldom than this loads it by itself, if it
+ * needs more of it than the others. */
+static inline bool load_use_has_frames(const struct load_use *use, uint64_t number)
 {
-    return use->newest != 0 && newest - use->newest < 8;
+    return number == 0 || (use->newest != 0 && number < use->newest + 8);
 }
 
 /* Whether a component would use a load, by its recipe, with this transform of its own. */
@@ -88,14 +89,14 @@ int load_take(struct load_slot **ret, struct load_use *use, struct slot *slot, u
               bool may_write, struct transform_buffers *buffers, struct error *why);
 
 /* The band with which a frame is loaded: the widest that the newest frames of all results needed
- * that have lately had one. An output that nobody reads has none, but those with which its engine
- * was warmed up. With the lock held, or in the thread that submits. */
-uint32_t load_band(const struct load *load);
+ * that have lately had one of the camera's frames. An output that nobody reads has none. With the
+ * lock held, or in the thread that submits. */
+uint32_t load_band(const struct load *load, uint64_t number);
 
 /* How many pairs are transformed along both axes when a frame is loaded: those that the newest
  * frames of three such results or more needed. With the lock held, or in the thread that submits.
  */
-uint32_t load_shared_pairs(const struct load *load);
+uint32_t load_shared_pairs(const struct load *load, uint64_t number);
 
 /* After this event no dispatch of a result reads the spectrum. */
 void load_note_read(struct load_slot *slot, cl_event event);

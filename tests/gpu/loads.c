@@ -416,9 +416,9 @@ static void test_another_context(void **state)
     engine_loads_destroy(loads);
 }
 
-/* An output that has lately had no frame of the camera does not have a frame loaded with frequencies
- * that only it would need, and nothing is completed for it. Frames that its engine is warmed up with
- * have no number. */
+/* An output that has lately had no frame of the camera does not have a frame loaded with
+ * frequencies that only it would need, and nothing is completed for it. Frames that its engine is
+ * warmed up with have no number. */
 static void test_an_unread_output_widens_nothing(void **state)
 {
     (void)state;
@@ -434,28 +434,30 @@ static void test_an_unread_output_widens_nothing(void **state)
     draw(1);
     submit(&read, 1);
     collect(&read);
-    const uint32_t narrow = load_band(load);
+    const uint32_t narrow = load_band(load, 1);
     assert_int_not_equal(narrow, 0);
     for (unsigned i = 0; i < 2; i++) {
         submit(i == 0 ? &unread : &third, 0);
         collect(i == 0 ? &unread : &third);
     }
-    assert_int_equal(load_band(load), narrow);
-    assert_int_equal(load_shared_pairs(load), 0);
+    assert_int_equal(load_band(load, 1), narrow);
+    assert_int_equal(load_shared_pairs(load, 1), 0);
+    if (transform_tuning(load_transform(load))->lanes > 1) /* a warm-up uses all kernels */
+        assert_true(load_shared_pairs(load, 0) >= narrow);
     submit(&unread, 2);
     collect(&unread);
-    assert_true(load_band(load) == 0 || load_band(load) > narrow);
-    assert_int_equal(load_shared_pairs(load), 0);
+    assert_true(load_band(load, 2) == 0 || load_band(load, 2) > narrow);
+    assert_int_equal(load_shared_pairs(load, 2), 0);
     submit(&third, 3);
     collect(&third);
     if (transform_tuning(load_transform(load))->lanes > 1)
-        assert_true(load_shared_pairs(load) >= narrow);
+        assert_true(load_shared_pairs(load, 3) >= narrow);
     for (unsigned i = 4; i < 16; i++) {
         submit(&read, i);
         collect(&read);
     }
-    assert_int_equal(load_band(load), narrow);
-    assert_int_equal(load_shared_pairs(load), 0);
+    assert_int_equal(load_band(load, 15), narrow);
+    assert_int_equal(load_shared_pairs(load, 15), 0);
     finish(&read);
     finish(&unread);
     finish(&third);

@@ -254,7 +254,7 @@ def test_the_service_has_its_file_by_name(start, path, tmp_path):
                        fps=None, wrapper=mounting)
         daemon.wait_for_log("online")
         daemon.ctl("filter", "set", "gain:ac=0.5")
-        inside = ["nsenter", "-m", "-t", str(daemon.pid)]
+        inside = ["nsenter", "-m", "-r", "-t", str(daemon.pid)]
         name = daemon.runtime_dir.name
         link = f"mkdir -p /run/fftd && ln -s {daemon.runtime_dir} /run/fftd/door"
         subprocess.run([*inside, "sh", "-c", link], check=True)

@@ -107,7 +107,7 @@ static int limited(int i, unsigned length)
 /* A sample of a picture, whose outermost ones are repeated beyond it. */
 static float sample_at(const struct motion_aligner *aligner, const float *picture, float x, float y)
 {
-    const int left = (int)floorf(x), above = (int)floorf(y);
+    const int left = (int)(x + TAPS) - TAPS, above = (int)(y + TAPS) - TAPS; /* at least -TAPS */
     const bool is_inside = left >= 1 && above >= 1 && left + 3 <= (int)aligner->width &&
                            above + 3 <= (int)aligner->height;
     float across[TAPS], down[TAPS], sum = 0;
@@ -125,9 +125,10 @@ static float sample_at(const struct motion_aligner *aligner, const float *pictur
     return sum;
 }
 
+/* fmin and fmax are calls. */
 static float between(double value, double least, double most)
 {
-    return (float)fmin(fmax(value, least), most);
+    return (float)(value > least ? value < most ? value : most : least);
 }
 
 static void move_back(struct motion_aligner *aligner, const float *picture,
@@ -181,9 +182,7 @@ static bool find_place(struct motion_aligner *aligner, const float *picture,
     struct motion_similarity found;
     for (unsigned fit = 0; fit < FITS; fit++) {
         move_back(aligner, picture, place);
-        motion_field_reset(aligner->field);
-        motion_field_observe(aligner->field, aligner->reference);
-        keep_shown(aligner, motion_field_observe(aligner->field, aligner->moved), place);
+        keep_shown(aligner, motion_field_compare(aligner->field, aligner->moved), place);
         motion_similarity_fit(&aligner->grid, aligner->vector, 2 * aligner->middle[0],
                               2 * aligner->middle[1], &found);
         if (!found.is_sure)
@@ -207,6 +206,7 @@ static void add_to_reference(struct motion_aligner *aligner, const float *pictur
         for (unsigned x = 0; x < aligner->width; x++, to++)
             if (is_shown(aligner, m, x, y))
                 *to += part * (aligner->moved[to - aligner->reference] - *to);
+    motion_field_keep(aligner->field, aligner->reference);
 }
 
 enum stack_place motion_aligner_observe(struct motion_aligner *aligner, const float *picture,
@@ -219,6 +219,7 @@ enum stack_place motion_aligner_observe(struct motion_aligner *aligner, const fl
     if (aligner->count == 0) {
         memcpy(aligner->reference, picture,
                (size_t)aligner->width * aligner->height * sizeof *picture);
+        motion_field_keep(aligner->field, aligner->reference);
         aligner->count = 1;
         return STACK_BEGINS;
     }

@@ -13,6 +13,11 @@
 #define NEAR  0.25 /* pixels in a corner: a fit that moves less is the last one */
 #define TAPS  4
 
+/* Frames that are blurred in different ways are less sure of their motion than others, but nearly
+ * all that they are sure of agrees. */
+#define AGREEMENT 0.9
+#define DEVIATION 0.2 /* pixels, in a corner */
+
 struct motion_aligner {
     unsigned width, height;
     double middle[2];
@@ -185,7 +190,7 @@ static bool find_place(struct motion_aligner *aligner, const float *picture,
         keep_shown(aligner, motion_field_compare(aligner->field, aligner->moved), place);
         motion_similarity_fit(&aligner->grid, aligner->vector, 2 * aligner->middle[0],
                               2 * aligner->middle[1], &found);
-        if (!found.is_sure)
+        if (!found.is_sure && !(found.agreement >= AGREEMENT && found.deviation <= DEVIATION))
             return false;
         *place = similarity_join(&found.moved, place);
         if (distance_of(aligner, &found.moved) < NEAR)

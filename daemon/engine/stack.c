@@ -421,6 +421,7 @@ static int enqueue(struct step_run *run, struct error *why)
         r = part->recipe.stack == STACK_WEIGHS ? enqueue_weigh(run, place, why)
                                                : enqueue_join(run, place, why);
     part->count = begins ? 1 : part->count + (place == STACK_JOINS);
+    run->slot->result.stacked = part->count;
     part->is_known = r == 0 && !(begins && job->stack == STACK_LEFT_OUT);
     if (r < 0)
         return r;

@@ -1,11 +1,13 @@
 """Tests of stack with the real daemon: what a recording gains that drifts and turns, what becomes
-of a cut, of a satellite's trail and of blurred frames."""
+of a cut, of a satellite's trail and of blurred frames, and how a stack is counted and begun again.
+"""
 
+import json
 import subprocess
 
 import numpy
 
-from conftest import BUILD
+from conftest import BUILD, wait_until
 from test_auto_notch import HEIGHT, WIDTH
 from test_stabilise import LEFT, TOP, draw_scene, enlarge
 
@@ -102,3 +104,22 @@ def test_blurred_frames_make_a_sharp_one(tmp_path):
     sharp = psnr_db(convert(tmp_path, frames, "stack:frames=12,power=16")[-1], clean)
     print(f"# figures: the best frame {best:.2f} dB, the stack {sharp:.2f} dB")
     assert sharp > best + 3
+
+
+def stacked(daemon):
+    """The frames in the stack, and those with the filter in use: all of one moment."""
+    status = json.loads(daemon.ctl("status", "--json").stdout)
+    return status["Measures"].get("stacked", 0), status["Sequence"] - status["FirstSequence"] + 1
+
+
+def test_a_stack_is_counted_and_begins_again(start):
+    daemon = start("--set", "engine.planes=luma-only", "--filter", "stack:frames=4096",
+                   source="pattern:scene", size="320x240")
+    wait_until(lambda: stacked(daemon)[0] >= 30, "a stack of 30 frames")
+    assert "frames; `filter restart` begins another one" in daemon.ctl("status").stdout
+    daemon.ctl("filter", "restart")
+    frames, of_filter = stacked(daemon)
+    assert 1 <= frames <= of_filter
+    daemon.ctl("filter", "set", "none")
+    assert stacked(daemon)[0] == 0
+    assert "fftd_stacked_frames" not in daemon.ctl("stats", "--openmetrics").stdout

@@ -8,10 +8,10 @@
 #include "estimators/motion/motion_field.h"
 #include "estimators/motion/motion_similarity.h"
 
-#define BLOCK 32
-#define FITS  3u   /* at most, for each picture */
-#define NEAR  0.25 /* pixels in a corner: a fit that moves less is the last one */
-#define TAPS  4
+#define BLOCK     32
+#define FITS      3u   /* at most, for each picture */
+#define NEAR      0.25 /* pixels in a corner: a fit that moves less is the last one */
+#define TAPS      4
 
 /* Frames that are blurred in different ways are less sure of their motion than others, but nearly
  * all that they are sure of agrees. */

@@ -147,6 +147,8 @@ const struct reading_measure *reading_measures(unsigned *ret_count)
          "Factor by which the scene has grown since that picture."},
         {"scene_agreement", "", "fftd_scene_agreement_ratio", "ratio", NULL, 1,
          "Share of the field of motion that agrees with this motion of the scene."},
+        {"stacked", " frames", "fftd_stacked_frames", "frames", NULL, 1,
+         "Frames that have joined the stack that is shown."},
         {"age", " frames", "fftd_measures_age_frames", "frames", NULL, 1,
          "Frames taken from the camera since the one that was measured."},
     };

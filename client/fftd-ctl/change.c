@@ -132,6 +132,11 @@ int change_remove(const struct ctl *ctl)
     return send_one(ctl, "remove", ctl->argv[1], NULL, NULL);
 }
 
+int change_restart(const struct ctl *ctl)
+{
+    return send_one(ctl, "restart", NULL, NULL, NULL);
+}
+
 /* Splits STAGE.PARAMETER[=VALUE]. *ret_value is NULL if the operand has no value. */
 static bool split_key(char key[KEY_BYTES], const char **ret_param, const char **ret_value,
                       const char *operand)

@@ -21,6 +21,7 @@ int change_replace(const struct ctl *ctl); /* filter set CHAIN... */
 int change_preset(const struct ctl *ctl);  /* filter preset NAME */
 int change_add(const struct ctl *ctl);     /* filter add STAGE [NUMBER] */
 int change_remove(const struct ctl *ctl);  /* filter remove STAGE */
+int change_restart(const struct ctl *ctl); /* filter restart */
 int change_edit(const struct ctl *ctl);    /* filter edit CHANGE... */
 
 /* One call of EditFilter with several changes. */

@@ -100,6 +100,7 @@ int command_filter(const struct ctl *ctl)
         {"add", " STAGE [NUMBER]", 2, 3, change_add, CHANGES},
         {"remove", " STAGE", 2, 2, change_remove, CHANGES},
         {"edit", " CHANGE...", 2, -1, change_edit, CHANGES},
+        {"restart", "", 1, 1, change_restart, TAKES_IF_SERIAL | TAKES_WAIT},
         {"preset", " NAME", 2, 2, change_preset, CHANGES},
         {"keep", "", 1, 1, adaptation_keep, CHANGES},
         {"save", " [FILE [SUMMARY]]", 1, 3, filter_save, TAKES_SAVE},
@@ -122,8 +123,8 @@ int command_filter(const struct ctl *ctl)
     }
     return ctl_fail(
         ctl, EX_USAGE,
-        "filter %s: expected show, set, add, remove, edit, preset, keep, save, kinds, presets or "
-        "plot",
+        "filter %s: expected show, set, add, remove, edit, restart, preset, keep, save, kinds, "
+        "presets or plot",
         ctl->argv[0]);
 }
 

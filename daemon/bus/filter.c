@@ -177,6 +177,14 @@ static int apply_set(struct filter_chain *chain, const struct filter_change *cha
     return filter_edit_set(chain, change->word[1], change->word[2], change->word[3], why);
 }
 
+/* The chain is the same, but comes into use again. */
+static int apply_restart(struct filter_chain *chain, const struct filter_change *change,
+                         struct error *why)
+{
+    (void)chain, (void)change, (void)why;
+    return 0;
+}
+
 static int apply_change(struct filter_chain *chain, const struct filter_change *change,
                         struct error *why)
 {
@@ -191,6 +199,7 @@ static int apply_change(struct filter_chain *chain, const struct filter_change *
         {"remove", "remove STAGE", 2, 2, apply_remove},
         {"move", "move STAGE NUMBER", 3, 3, apply_move},
         {"set", "set STAGE PARAMETER VALUE", 4, 4, apply_set},
+        {"restart", "restart", 1, 1, apply_restart},
     };
     char quoted[TEXT_QUOTE_BYTES];
     for (unsigned i = 0; change->count > 0 && i < sizeof known / sizeof known[0]; i++) {
@@ -200,7 +209,8 @@ static int apply_change(struct filter_chain *chain, const struct filter_change *
             return error_set(why, EINVAL, "%u words: expected %s", change->count, known[i].usage);
         return known[i].apply(chain, change, why);
     }
-    return error_set(why, EINVAL, "unknown change %s: expected replace, add, remove, move or set",
+    return error_set(why, EINVAL,
+                     "unknown change %s: expected replace, add, remove, move, set or restart",
                      text_quote(quoted, change->count > 0 ? change->word[0] : ""));
 }
 

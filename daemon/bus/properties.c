@@ -304,7 +304,7 @@ static int append_histograms(sd_bus_message *reply, const void *value)
     return sd_bus_message_close_container(reply);
 }
 
-/* A measure that was not taken is left out. */
+/* A measure that was not taken is left out. The first one needs no output.measures. */
 static int append_measures(sd_bus_message *reply, const void *value)
 {
     const struct camera_status *camera = value;
@@ -318,6 +318,7 @@ static int append_measures(sd_bus_message *reply, const void *value)
         const char *name;
         double value;
     } values[] = {
+        {"stacked", camera->stacked > 0 ? camera->stacked : (double)NAN},
         {"sharpness", (double)m->sharpness},
         {"picture_state",
          camera->picture_state != FFTD_PICTURE_UNKNOWN ? camera->picture_state : (double)NAN},
@@ -342,7 +343,7 @@ static int append_measures(sd_bus_message *reply, const void *value)
         {"age", m->age},
     };
     sd_bus_message_open_container(reply, 'a', "{sd}");
-    for (size_t i = 0; camera->has_measures && i < sizeof values / sizeof *values; i++)
+    for (size_t i = 0; i < (camera->has_measures ? sizeof values / sizeof *values : 1); i++)
         if (isfinite(values[i].value))
             sd_bus_message_append(reply, "{sd}", values[i].name, values[i].value);
     return sd_bus_message_close_container(reply);

@@ -358,6 +358,7 @@ void report_frame(struct report *report, const struct ring_meta *meta,
         status->first_sequence = sequence;
     status->filter_serial = meta->filter_serial;
     status->view = done->view;
+    status->stacked = done->stacked;
     status->newest_sequence = sequence;
     status->has_measures = (meta->flags & FFTD_FLAG_MEASURES) != 0;
     status->measures = meta->measures;

@@ -101,6 +101,7 @@ struct camera_status {
     struct fftd_match match;
     bool has_similarity; /* the newest frame carries one */
     struct fftd_similarity similarity;
+    unsigned stacked; /* frames in the stack that the newest frame shows; 0: there is none */
     uint32_t generation;
     double rate; /* frames published a second, over the last second or so */
     struct histogram latency[STAGE_COUNT];

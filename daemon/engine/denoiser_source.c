@@ -167,6 +167,22 @@ static void put_constants(FILE *out, const struct recipe *recipe,
             recipe->denoise.past);
 }
 
+void denoiser_put_blocks(FILE *out, const struct recipe *recipe,
+                         const struct denoiser_layout *layout, enum denoiser_program program)
+{
+    put_constants(out, recipe, layout);
+    transform_put_file(out, "transpose.cl");
+    put_tables(out, layout, program);
+    for (unsigned n = 2; n <= layout->block; n *= 2) {
+        fprintf(out, "#undef N\n#define N %u\n#undef HALF_N\n#define HALF_N %u\n", n, n / 2);
+        transform_put_file(out, "denoise_dft.cl");
+    }
+    fprintf(out, "#define SECOND %d\n", program != DENOISER_FIRST);
+    if (program != DENOISER_FIRST)
+        transform_put_file(out, "denoise_cosine.cl");
+    transform_put_file(out, "denoise.cl");
+}
+
 char *denoiser_source(const struct transform_image *image, const struct recipe *recipe,
                       const struct denoiser_layout *layout, enum denoiser_program program)
 {
@@ -176,20 +192,10 @@ char *denoiser_source(const struct transform_image *image, const struct recipe *
     if (out == NULL)
         return NULL;
     denoiser_put_load(out, image, recipe, layout->lanes);
-    put_constants(out, recipe, layout);
-    transform_put_file(out, "transpose.cl");
-    put_tables(out, layout, program);
+    denoiser_put_blocks(out, recipe, layout, program);
     if (recipe->denoise.past > 0)
         put_levels(out, image);
-    for (unsigned n = 2; n <= layout->block; n *= 2) {
-        fprintf(out, "#undef N\n#define N %u\n#undef HALF_N\n#define HALF_N %u\n", n, n / 2);
-        transform_put_file(out, "denoise_dft.cl");
-    }
-    fprintf(out, "#define SECOND %d\n#define SEARCH_GROUP %zu\n", program != DENOISER_FIRST,
-            denoiser_search_group(layout));
-    if (program != DENOISER_FIRST)
-        transform_put_file(out, "denoise_cosine.cl");
-    transform_put_file(out, "denoise.cl");
+    fprintf(out, "#define SEARCH_GROUP %zu\n", denoiser_search_group(layout));
     transform_put_file(out, "denoise_remaining.cl");
     if (recipe->denoise.estimated && program == DENOISER_FIRST)
         transform_put_file(out, "denoise_noise.cl");

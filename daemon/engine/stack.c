@@ -1,9 +1,10 @@
 /* The step that stacks frames (filters/stack.h): it loads captured samples, and joins them to what
  * is known of the frames before.
  *
- * A stack is kept in two buffers: a frame's join reads one and writes the other. Frames in flight
- * are in different queues, so each join waits for the event of the join before it, and thereby for
- * all of them. The transform reads planes that belong to the frame. */
+ * A stack is kept in two buffers: a frame's join reads one and writes the other. Spectra are kept
+ * in one, which a join changes. Frames in flight are in different queues, so each join waits for
+ * the event of the join before it, and thereby for all of them. The transform reads planes that
+ * belong to the frame. */
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -16,7 +17,13 @@
 #define ROW_GROUP         64 /* work-items that share a row, with one lane */
 #define DIFFERENCE_LEVELS 8  /* kernels/engine/stack.cl */
 #define DIFFERENCE_BINS   256
-#define COUNTED_ROWS      4 /* every fourth row is counted */
+#define COUNTED_ROWS      4  /* every fourth row is counted */
+#define BLOCK             32 /* samples of a side, if spectra are weighed */
+#define HOP               (BLOCK / 2)
+#define SPREAD            1 /* frequencies over which powers are smoothed, on each side */
+#define POWER_FLOATS      ((HOP + 1) * 2 * (HOP + 1 + 2 * SPREAD))
+/* kernels/engine/stack_spectrum.cl */
+#define SPECTRUM_FLOATS   (BLOCK * BLOCK + (HOP + 1) * BLOCK + 16)
 
 struct stack_part {
     const struct gpu_device *device;
@@ -30,17 +37,21 @@ struct stack_part {
     cl_event joined;           /* the join of the frame before; NULL if there was none */
     bool is_known;             /* state[newest] has a stack */
     uint64_t change;           /* engine->filter.change of the frame before */
+    cl_uint count;             /* frames that have joined the stack */
 };
 
+/* Kernels that the chain does not need are NULL. */
 struct stack_frame {
     cl_mem samples, result;
+    cl_mem blocks; /* NULL: spectra are not weighed */
     cl_kernel load, join;
-    cl_kernel count, deviate; /* NULL: samples are not clipped */
+    cl_kernel count, deviate;
+    cl_kernel move, gather;
 };
 
 static bool applies(const struct recipe *recipe)
 {
-    return recipe->stacks;
+    return recipe->stack != STACK_NOT;
 }
 
 static size_t plane_bytes(const struct transform_image *image)
@@ -50,7 +61,40 @@ static size_t plane_bytes(const struct transform_image *image)
 
 static unsigned state_planes(const struct recipe *recipe)
 {
-    return recipe->clips ? 4 : 2;
+    return recipe->stack == STACK_CLIPS ? 4 : 2;
+}
+
+/* Blocks along an axis: the first one begins half of it before the image. */
+static uint32_t blocks_along(uint32_t length)
+{
+    return (length - 1) / HOP + 2;
+}
+
+static size_t block_count(const struct transform_image *image)
+{
+    return (size_t)image->count * blocks_along(image->width) * blocks_along(image->height);
+}
+
+static size_t block_bytes(const struct transform_image *image)
+{
+    return block_count(image) * BLOCK * BLOCK * sizeof(cl_float);
+}
+
+static struct denoiser_layout block_layout(unsigned lanes)
+{
+    return (struct denoiser_layout){
+        .block = BLOCK, .hop = HOP, .lanes = lanes, .tile_x = HOP, .tile_y = HOP};
+}
+
+static unsigned state_buffers(const struct recipe *recipe)
+{
+    return recipe->stack == STACK_WEIGHS ? 1 : 2;
+}
+
+static size_t state_bytes(const struct transform_image *image, const struct recipe *recipe)
+{
+    return recipe->stack == STACK_WEIGHS ? block_count(image) * SPECTRUM_FLOATS * sizeof(cl_float)
+                                         : state_planes(recipe) * plane_bytes(image);
 }
 
 static size_t levels_of(const struct transform_image *image)
@@ -69,9 +113,16 @@ static char *source(const struct stack_part *part)
     fprintf(out,
             "#define STATE_PLANES %u\n#define CLIPS %d\n#define TOP_SAMPLE %u\n"
             "#define DIFFERENCE_LEVELS %d\n#define DIFFERENCE_BINS %d\n",
-            state_planes(&part->recipe), part->recipe.clips, (1u << part->image.bits) - 1,
-            DIFFERENCE_LEVELS, DIFFERENCE_BINS);
+            state_planes(&part->recipe), part->recipe.stack == STACK_CLIPS,
+            (1u << part->image.bits) - 1, DIFFERENCE_LEVELS, DIFFERENCE_BINS);
     transform_put_file(out, "stack.cl");
+    if (part->recipe.stack == STACK_WEIGHS) {
+        const struct denoiser_layout layout = block_layout(part->lanes);
+        denoiser_put_blocks(out, &part->recipe, &layout, DENOISER_FIRST);
+        fprintf(out, "#define SPREAD %d\n#define BLOCK_COLUMNS %u\n#define BLOCK_ROWS %u\n", SPREAD,
+                blocks_along(part->image.width), blocks_along(part->image.height));
+        transform_put_file(out, "stack_spectrum.cl");
+    }
     if (fclose(out) == 0)
         return text;
     free(text);
@@ -108,10 +159,10 @@ static int prepare(void **ret_part, struct component *component, const char *cac
     part->recipe = component->recipe;
     part->recipe.similarities = false;
     part->lanes = gpu_device_lanes(engine->device);
-    for (unsigned i = 0; i < 2 && r == 0; i++)
+    for (unsigned i = 0; i < state_buffers(&part->recipe) && r == 0; i++)
         r = opencl_make_buffer(&part->state[i], part->device->context, CL_MEM_READ_WRITE,
-                               state_planes(&part->recipe) * plane_bytes(&part->image), NULL, why);
-    if (r == 0 && part->recipe.clips)
+                               state_bytes(&part->image, &part->recipe), NULL, why);
+    if (r == 0 && part->recipe.stack == STACK_CLIPS)
         r = make_counts(part, why);
     return r < 0 ? r
                  : program_get(&part->program, part->device, source(part), false, cache_dir,
@@ -149,7 +200,8 @@ static int design(struct transform_response *ret, const void *part,
                   struct error *why)
 {
     const struct stack stack = filter_chain_stack(chain);
-    const cl_float settings[] = {(cl_float)stack.frames, (cl_float)stack.clip};
+    const cl_float settings[] = {(cl_float)stack.frames, (cl_float)stack.clip,
+                                 (cl_float)stack.power};
     (void)component;
     return opencl_make_table(&ret->numbers, ((const struct stack_part *)part)->device->context,
                              settings, sizeof settings, why);
@@ -160,7 +212,9 @@ static void destroy_frame(void *frame)
     struct stack_frame *stack = frame;
     opencl_release_buffer(stack->samples);
     opencl_release_buffer(stack->result);
-    const cl_kernel kernels[] = {stack->load, stack->join, stack->count, stack->deviate};
+    opencl_release_buffer(stack->blocks);
+    const cl_kernel kernels[] = {stack->load,    stack->join, stack->count,
+                                 stack->deviate, stack->move, stack->gather};
     for (size_t i = 0; i < sizeof kernels / sizeof kernels[0]; i++)
         if (kernels[i] != NULL)
             clReleaseKernel(kernels[i]);
@@ -181,13 +235,25 @@ static int create_frame(void **ret_frame, const void *part, const struct compone
     int r = opencl_make_buffer(&frame->samples, context, CL_MEM_READ_WRITE, bytes, NULL, why);
     if (r == 0)
         r = opencl_make_buffer(&frame->result, context, CL_MEM_READ_WRITE, bytes, NULL, why);
-    if (r == 0)
-        r = opencl_make_kernel(&frame->load, stack->program, "load_plane", why);
-    if (r == 0 && stack->recipe.clips)
-        r = opencl_make_kernel(&frame->count, stack->program, "stack_count", why);
-    if (r == 0 && stack->recipe.clips)
-        r = opencl_make_kernel(&frame->deviate, stack->program, "stack_deviate", why);
-    return r < 0 ? r : opencl_make_kernel(&frame->join, stack->program, "stack_join", why);
+    if (r == 0 && stack->recipe.stack == STACK_WEIGHS)
+        r = opencl_make_buffer(&frame->blocks, context, CL_MEM_READ_WRITE,
+                               block_bytes(&stack->image), NULL, why);
+    const struct {
+        cl_kernel *kernel;
+        const char *name;
+        bool is_needed;
+    } kernels[] = {
+        {&frame->load, "load_plane", true},
+        {&frame->join, stack->recipe.stack == STACK_WEIGHS ? "stack_weigh" : "stack_join", true},
+        {&frame->count, "stack_count", stack->recipe.stack == STACK_CLIPS},
+        {&frame->deviate, "stack_deviate", stack->recipe.stack == STACK_CLIPS},
+        {&frame->move, "stack_move", stack->recipe.stack == STACK_WEIGHS},
+        {&frame->gather, "stack_gather", stack->recipe.stack == STACK_WEIGHS},
+    };
+    for (size_t i = 0; i < sizeof kernels / sizeof kernels[0] && r == 0; i++)
+        if (kernels[i].is_needed)
+            r = opencl_make_kernel(kernels[i].kernel, stack->program, kernels[i].name, why);
+    return r;
 }
 
 static int launch(const struct stack_part *part, cl_command_queue queue, cl_kernel kernel,
@@ -256,7 +322,7 @@ static int enqueue_join(struct step_run *run, enum stack_place place, struct err
     cl_event joined;
     cl_uint at = 0;
     int r = opencl_set_buffers(frame->join, &at, arguments, 7, why);
-    if (r == 0 && part->recipe.clips && place == STACK_JOINS)
+    if (r == 0 && part->recipe.stack == STACK_CLIPS && place == STACK_JOINS)
         r = enqueue_count(run, why);
     if (r < 0)
         return r;
@@ -276,6 +342,68 @@ static int enqueue_join(struct step_run *run, enum stack_place place, struct err
     return 0;
 }
 
+/* Sets the arguments of stack_weigh, and launches it. */
+static int weigh(const struct step_run *run, enum stack_place place, cl_event *ret_joined,
+                 struct error *why)
+{
+    const struct stack_part *part = run->part;
+    const struct stack_frame *frame = run->frame;
+    const struct denoiser_layout layout = block_layout(part->lanes);
+    const cl_int place_number = place;
+    const cl_mem buffers[] = {frame->result, run->buffers->similarity, run->data.numbers,
+                              part->state[0], frame->blocks};
+    const struct {
+        size_t size;
+        const void *value;
+    } others[] = {
+        {sizeof place_number, &place_number},
+        {sizeof part->count, &part->count},
+        {denoiser_scratch_bytes(&layout), NULL},
+        {POWER_FLOATS * sizeof(cl_float), NULL},
+    };
+    const size_t group[3] = {denoiser_group(&layout), 1, 1};
+    const size_t items[3] = {group[0] * blocks_along(part->image.width),
+                             blocks_along(part->image.height), part->image.count};
+    cl_uint at = 0;
+    const int r = opencl_set_buffers(frame->join, &at, buffers, 5, why);
+    cl_int code = CL_SUCCESS;
+    if (r < 0)
+        return r;
+    for (size_t i = 0; i < sizeof others / sizeof others[0] && code == CL_SUCCESS; i++)
+        code = clSetKernelArg(frame->join, at++, others[i].size, others[i].value);
+    if (code != CL_SUCCESS)
+        return opencl_fail(why, code, "clSetKernelArg");
+    code = clEnqueueNDRangeKernel(run->slot->queue, frame->join, 3, NULL, items, group,
+                                  part->joined != NULL, part->joined != NULL ? &part->joined : NULL,
+                                  ret_joined);
+    return code == CL_SUCCESS ? 0 : opencl_fail(why, code, "clEnqueueNDRangeKernel");
+}
+
+/* The result first has the moved samples, and then those of the stack. */
+static int enqueue_weigh(struct step_run *run, enum stack_place place, struct error *why)
+{
+    struct stack_part *part = run->part;
+    const struct stack_frame *frame = run->frame;
+    const cl_mem moved[] = {frame->samples, run->buffers->similarity, frame->result};
+    const cl_mem gathered[] = {frame->blocks, frame->result};
+    const uint32_t rows = part->image.height;
+    cl_event joined = NULL;
+    cl_uint at = 0;
+    int r = opencl_set_buffers(frame->move, &at, moved, 3, why);
+    at = 0;
+    if (r == 0)
+        r = opencl_set_buffers(frame->gather, &at, gathered, 2, why);
+    if (r == 0 && place != STACK_LEFT_OUT)
+        r = launch(part, run->slot->queue, frame->move, rows, NULL, NULL, why);
+    if (r == 0)
+        r = weigh(run, place, &joined, why);
+    if (r < 0)
+        return r;
+    opencl_release_event(part->joined);
+    part->joined = joined;
+    return launch(part, run->slot->queue, frame->gather, rows, NULL, run->last, why);
+}
+
 /* A stack begins with the first frame that an engine gets, with a start of the source and with a
  * change of the filter, whatever the job says. A frame that the stack's reference says nothing
  * about is then shown alone. */
@@ -287,9 +415,13 @@ static int enqueue(struct step_run *run, struct error *why)
     bool begins = !part->is_known || job->is_first || change != part->change;
     part->change = change;
     begins |= job->stack == STACK_BEGINS;
+    const enum stack_place place = begins ? STACK_BEGINS : job->stack;
     int r = enqueue_load(run, why);
     if (r == 0)
-        r = enqueue_join(run, begins ? STACK_BEGINS : job->stack, why);
+        r = part->recipe.stack == STACK_WEIGHS ? enqueue_weigh(run, place, why)
+                                               : enqueue_join(run, place, why);
+    part->count = begins ? 1 : part->count + (place == STACK_JOINS);
+    run->slot->result.stacked = part->count;
     part->is_known = r == 0 && !(begins && job->stack == STACK_LEFT_OUT);
     if (r < 0)
         return r;
@@ -298,28 +430,35 @@ static int enqueue(struct step_run *run, struct error *why)
 }
 
 /* The load reads samples and writes a plane. The join reads it and a stack, and writes a stack and
- * a plane. Differences are counted for few pixels. */
+ * a plane. Differences are counted for few pixels. With spectra the plane is moved before, and the
+ * join writes blocks, which are gathered. */
 static struct step_cost cost(const void *part)
 {
     const struct recipe *recipe = &((const struct stack_part *)part)->recipe;
     const struct transform_image *image = &((const struct stack_part *)part)->image;
     const double samples = (double)image->count * image->width * image->height;
-    return (struct step_cost){recipe->clips ? 4 : 2,
-                              samples *
-                                  (image->step + (3 + 2 * state_planes(recipe)) * sizeof(float))};
+    const double planes = samples * sizeof(float);
+    const double state = 2 * (double)state_bytes(image, recipe);
+    return (struct step_cost){recipe->stack == STACK_CLIPS || recipe->stack == STACK_WEIGHS ? 4 : 2,
+                              samples * image->step + state +
+                                  (recipe->stack == STACK_WEIGHS
+                                       ? 5 * planes + 2 * (double)block_bytes(image)
+                                       : 3 * planes)};
 }
 
 static struct step_memory memory(const struct component *component,
                                  const struct filter_chain *chain)
 {
     const struct recipe *recipe = &component->recipe;
-    const uint64_t bytes = plane_bytes(&component->subject.image);
-    const uint64_t levels = recipe->clips ? levels_of(&component->subject.image) : 0;
+    const struct transform_image *image = &component->subject.image;
+    const uint64_t levels = recipe->stack == STACK_CLIPS ? levels_of(image) : 0;
     (void)chain;
-    return (struct step_memory){.part.device = 2 * state_planes(recipe) * bytes +
-                                               levels * (DIFFERENCE_BINS + 1) * sizeof(cl_uint),
-                                .frame.device = 2 * bytes,
-                                .data = 2 * sizeof(cl_float)};
+    return (struct step_memory){
+        .part.device = state_buffers(recipe) * (uint64_t)state_bytes(image, recipe) +
+                       levels * (DIFFERENCE_BINS + 1) * sizeof(cl_uint),
+        .frame.device = 2 * (uint64_t)plane_bytes(image) +
+                        (recipe->stack == STACK_WEIGHS ? block_bytes(image) : 0),
+        .data = 3 * sizeof(cl_float)};
 }
 
 const struct step step_stack = {.name = "stack",

@@ -43,6 +43,15 @@ static const char *describe_view(const void *value, const char *name)
     return texts[*(const enum view_kind *)value];
 }
 
+static const char *describe_stack(const void *value, const char *name)
+{
+    static const char *const texts[] = {[STACK_MEANS] = "stacked",
+                                        [STACK_CLIPS] = "stacked, clipped",
+                                        [STACK_WEIGHS] = "stacked by spectra"};
+    (void)name;
+    return texts[*(const enum stack_model *)value];
+}
+
 static unsigned level_numbers(double *ret, const void *value)
 {
     ret[0] = *(const double *)value;
@@ -128,6 +137,7 @@ static const struct recipe_type exact = {.numbers = flag_numbers, /* must be equ
                                          .describe = describe_flag};
 static const struct recipe_type level = {.numbers = level_numbers, .describe = describe_level};
 static const struct recipe_type choice = {.numbers = choice_numbers, .describe = describe_nothing};
+static const struct recipe_type stacking = {.numbers = choice_numbers, .describe = describe_stack};
 static const struct recipe_type view = {.numbers = choice_numbers, .describe = describe_view};
 static const struct recipe_type limits = {.numbers = limits_numbers, .describe = describe_nothing};
 static const struct recipe_type denoise = {.numbers = denoise_numbers,
@@ -141,6 +151,7 @@ static const struct recipe_type reach_type = {.numbers = reach_numbers,
 _Static_assert(sizeof(enum recipe_precision) == sizeof(uint32_t) &&
                    sizeof(enum recipe_planes) == sizeof(uint32_t) &&
                    sizeof(enum demosaic) == sizeof(uint32_t) &&
+                   sizeof(enum stack_model) == sizeof(uint32_t) &&
                    sizeof(enum view_kind) == sizeof(uint32_t),
                "choice_numbers reads enumerations as uint32_t");
 
@@ -157,14 +168,11 @@ static void get_denoise(void *ret, const struct filter_chain *chain, const struc
     *(struct denoise_settings *)ret = filter_chain_denoise(chain).settings;
 }
 
-static bool stacks_frames(const struct filter_chain *chain)
+static void get_stack(void *ret, const struct filter_chain *chain, const struct recipe *settings)
 {
-    return filter_chain_stack(chain).frames > 0;
-}
-
-static bool clips_samples(const struct filter_chain *chain)
-{
-    return filter_chain_stack(chain).clip > 0;
+    const struct stack stack = filter_chain_stack(chain);
+    (void)settings;
+    *(enum stack_model *)ret = stack_model(&stack);
 }
 
 static bool is_cubic(const struct filter_chain *chain)
@@ -331,20 +339,12 @@ static const struct recipe_member members[ROW_COUNT] = {
          .refusal =
              "the filter reduces noise in another way than the engine: expected an engine with "
              "the same settings"},
-    [row_stacks] =
-        {.name = "stacked",
-         MEMBER(stacks),
-         .type = &exact,
-         .is_needed = stacks_frames,
-         .refusal =
-             "the filter and the engine differ in a stack of frames: expected an engine like "
-             "the filter"},
-    [row_clips] = {.name = "clipped",
-                   MEMBER(clips),
-                   .type = &exact,
-                   .is_needed = clips_samples,
+    [row_stack] = {.name = "stacked",
+                   MEMBER(stack),
+                   .type = &stacking,
+                   .get = get_stack,
                    .refusal =
-                       "the filter and the engine differ in what a stack leaves out: expected an "
+                       "the filter and the engine differ in how frames are stacked: expected an "
                        "engine like the filter"},
     [row_curve] =
         {.name = "curve",

@@ -18,6 +18,7 @@
 #include "filters/denoise.h"
 #include "filters/filter.h"
 #include "filters/mosaic.h"
+#include "filters/stack.h"
 #include "filters/taps.h"
 #include "filters/view.h"
 
@@ -70,10 +71,8 @@ enum recipe_planes { RECIPE_LUMA, RECIPE_ALL, RECIPE_LUMA_ONLY };
     DECLARE(struct taps_reach, reach)                                                              \
     DECLARE(struct taps_reach, chroma_reach)                                                       \
     DECLARE(struct denoise_settings, denoise)                                                      \
-    /* Frames are joined to those before them (stack.h), with similarities; samples that differ    \
-     * are left out. */                                                                            \
-    DECLARE(bool, stacks)                                                                          \
-    DECLARE(bool, clips)                                                                           \
+    /* How frames are joined to those before them (stack.h), with similarities. */                 \
+    DECLARE(enum stack_model, stack)                                                               \
     DECLARE(struct curve, curve)                                                                   \
     /* Settings, too, of which the view is the last word of a description. */                      \
     DECLARE(struct view_limits, edges)                                                             \
@@ -132,7 +131,7 @@ void recipe_table_key(const struct recipe_table *table, const void *recipe,
 /* Whether a step before the transform loads captured samples, and the transform its planes. */
 static inline bool recipe_loads_before(const struct recipe *recipe)
 {
-    return recipe->denoise.block > 0 || recipe->stacks;
+    return recipe->denoise.block > 0 || recipe->stack != STACK_NOT;
 }
 
 /* Whether published frames are smaller than captured ones. */

@@ -60,7 +60,7 @@ static struct recipe smaller_recipe(const struct recipe *recipe)
         if (recipe_table.member[i].is_load)
             memset((char *)&ret + recipe_table.member[i].offset, 0, recipe_table.member[i].size);
     ret.denoise = (struct denoise_settings){.block = 0};
-    ret.stacks = ret.clips = false;
+    ret.stack = STACK_NOT;
     ret.complex_response = true;
     return ret;
 }

@@ -5,9 +5,9 @@
  * numbers m are `similarity`, which all images of a batch share. A stack has a part of STATE_PLANES
  * planes for each image: the means, and of how many samples they are; with CLIPS the same of the
  * samples that were clipped. `settings` has the number of frames that count alike, and how many
- * standard deviations a sample may differ. `result` receives the means. Their differences from a
- * frame are counted in DIFFERENCE_BINS bins for each of DIFFERENCE_LEVELS levels and each image, of
- * which `deviations` gets one number.
+ * standard deviations a sample may differ (and a number for stack_spectrum.cl). `result` receives
+ * the means. Their differences from a frame are counted in DIFFERENCE_BINS bins for each of
+ * DIFFERENCE_LEVELS levels and each image, of which `deviations` gets one number.
  *
  * Work-items: an item makes LANES samples of a row at a time; the second dimension counts rows, the
  * third one images (batch.cl). Launched by daemon/engine/stack.c. */
@@ -117,6 +117,22 @@ static inline real is_inside(real column, real row)
     return step(zero, column) * step(column, right) * step(zero, row) * step(row, bottom);
 }
 
+/* The frame's samples for places (x, y) of the stack, next to each other; and whether it shows
+ * them. */
+static inline real sample_for(global const float *plane, global const float *m, uint x, uint y,
+                              real *ret_inside)
+{
+#if LANES > 1
+    const real at = x + PASTE(vload, LANES)(0, lane_numbers);
+#else
+    const real at = x;
+#endif
+    const real u = m[0] * at + (m[1] * y + m[2]), v = m[3] * at + (m[4] * y + m[5]);
+    const real limit_x = IMAGE_WIDTH + TAPS, limit_y = IMAGE_HEIGHT + TAPS;
+    *ret_inside = is_inside(u, v);
+    return fetch(plane, clamp(u, (real)-TAPS, limit_x), clamp(v, (real)-TAPS, limit_y));
+}
+
 #if CLIPS
 
 #define UNIT      ((float)TOP_SAMPLE / 255) /* a grey level */
@@ -137,23 +153,15 @@ kernel void stack_count(global const float *restrict samples,
                         global const float *restrict similarity,
                         global const float *restrict before, global uint *restrict counts)
 {
-    global const float *m = similarity;
     const uint y = get_global_id(1) * SPARSE, image = get_global_id(2);
     const size_t state = (size_t)image * STATE_PLANES * PLANE_SIZE + (size_t)y * PLANE_PITCH;
     global const float *plane = samples + (size_t)image * PLANE_SIZE;
     for (uint x = get_global_id(0) * SPARSE * LANES; x + LANES <= IMAGE_WIDTH;
          x += get_global_size(0) * SPARSE * LANES) {
-#if LANES > 1
-        const real at = x + PASTE(vload, LANES)(0, lane_numbers);
-#else
-        const real at = x;
-#endif
+        real is_seen;
         const real mean = LOAD(before + state + x);
-        const real u = m[0] * at + (m[1] * y + m[2]), v = m[3] * at + (m[4] * y + m[5]);
-        const real is_seen = is_inside(u, v) * min(LOAD(before + state + PLANE_SIZE + x), (real)1);
-        const real limit_x = IMAGE_WIDTH + TAPS, limit_y = IMAGE_HEIGHT + TAPS;
-        const real sample =
-            fetch(plane, clamp(u, (real)-TAPS, limit_x), clamp(v, (real)-TAPS, limit_y));
+        const real sample = sample_for(plane, similarity, x, y, &is_seen);
+        is_seen *= min(LOAD(before + state + PLANE_SIZE + x), (real)1);
         const real bin = fabs(sample - mean) / BIN;
         float bins[LANES], means[LANES], seen[LANES];
         STORE(bin, bins);
@@ -224,7 +232,6 @@ kernel void stack_join(global const float *restrict samples,
 #endif
                        int place)
 {
-    global const float *m = similarity;
     const uint y = get_global_id(1), image = get_global_id(2);
     const size_t row = (size_t)y * PLANE_PITCH;
     const size_t state = (size_t)image * STATE_PLANES * PLANE_SIZE + row;
@@ -232,18 +239,10 @@ kernel void stack_join(global const float *restrict samples,
     const float most = settings[0];
     /* Rows are padded to whole cache lines, so the last lanes may be beyond the image. */
     for (uint x = get_global_id(0) * LANES; x < IMAGE_WIDTH; x += get_global_size(0) * LANES) {
-#if LANES > 1
-        const real at = x + PASTE(vload, LANES)(0, lane_numbers);
-#else
-        const real at = x;
-#endif
         real mean = LOAD(before + state + x);
         if (place != LEFT_OUT) {
-            const real u = m[0] * at + (m[1] * y + m[2]), v = m[3] * at + (m[4] * y + m[5]);
-            const real inside = is_inside(u, v);
-            const real limit_x = IMAGE_WIDTH + TAPS, limit_y = IMAGE_HEIGHT + TAPS;
-            const real sample =
-                fetch(plane, clamp(u, (real)-TAPS, limit_x), clamp(v, (real)-TAPS, limit_y));
+            real inside;
+            const real sample = sample_for(plane, similarity, x, y, &inside);
             real count = LOAD(before + state + PLANE_SIZE + x);
             /* Nothing is known of a pixel that no frame has shown. */
             const real unknown = 1 - min(count, (real)1);

@@ -131,7 +131,7 @@ def choose_edit(rng, facts):
         changes.append(rng.choice((
             ["replace", rng.choice(values.EXACT)], ["replace", stage], ["add", stage],
             ["add", stage, position], ["remove", position], ["remove", kind["name"]],
-            ["move", position, "1"],
+            ["move", position, "1"], ["restart"],
             ["set", rng.choice((position, kind["name"])), param["name"],
              values.valid_value(rng, param)],
             ["set", "1", param["name"], values.invalid_value(rng, param)])))

@@ -1,5 +1,7 @@
 /* Stacks of frames that are moved and turned, against a model in double precision that is written
- * from daemon/filters/stack.h: the mean, frames that are left out, and what begins a new stack. */
+ * from daemon/filters/stack.h: the mean, weights by spectra, frames that are left out, and what
+ * begins a new stack. */
+#include <complex.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -68,6 +70,16 @@ static double sample_at(const uint16_t *in, double x, double y)
     return sum;
 }
 
+/* Where a frame shows a place of the stack. */
+static void place_of(double at[2], const struct similarity *back, long x, long y)
+{
+    at[0] = (double)x + 0.5 - 0.5 * WIDTH;
+    at[1] = (double)y + 0.5 - 0.5 * HEIGHT;
+    similarity_move(back, at);
+    at[0] += 0.5 * WIDTH - 0.5;
+    at[1] += 0.5 * HEIGHT - 0.5;
+}
+
 static void join(struct model *model, const uint16_t *in, const struct similarity *by,
                  enum stack_place place, double frames)
 {
@@ -76,11 +88,9 @@ static void join(struct model *model, const uint16_t *in, const struct similarit
         memset(model, 0, sizeof *model);
     for (long y = 0; y < HEIGHT && place != STACK_LEFT_OUT; y++)
         for (long x = 0; x < WIDTH; x++) {
-            double at[2] = {x + 0.5 - 0.5 * WIDTH, y + 0.5 - 0.5 * HEIGHT};
+            double at[2];
             double *mean = &model->mean[y][x], *count = &model->count[y][x];
-            similarity_move(&back, at);
-            at[0] += 0.5 * WIDTH - 0.5;
-            at[1] += 0.5 * HEIGHT - 0.5;
+            place_of(at, &back, x, y);
             /* The device's numbers are floats. */
             const double edge = 1e-4;
             const bool inside = at[0] > -edge && at[1] > -edge && at[0] < WIDTH - 1 + edge &&
@@ -135,24 +145,18 @@ static double compare(const struct model *model, const struct fftd_format *forma
     return most;
 }
 
-/* Three frames are in flight at once, and each is joined to the one before it. */
-static void frames_are_joined_where_they_are(void **state)
+/* Filters frames of which three are in flight at once, and each is joined to the one before it. The
+ * caller frees the results. */
+static void filter_frames(uint8_t *out[FRAMES], const uint16_t in[FRAMES][WIDTH * HEIGHT],
+                          const struct fftd_format *format, const char *chain)
 {
-    (void)state;
-    struct fftd_format format;
-    static struct model model[FRAMES];
-    static uint16_t in[FRAMES][WIDTH * HEIGHT];
-    uint8_t *out[FRAMES];
     struct engine_done done;
     struct error why;
-    assert_int_equal(format_layout(&format, format_by_name("Y16")->fourcc, WIDTH, HEIGHT, 4, &why),
-                     0);
-    struct engine *engine = make_engine(&format, "stack:frames=3");
+    struct engine *engine = make_engine(format, chain);
     for (unsigned i = 0; i < FRAMES; i++) {
-        draw(in[i], i);
         const struct engine_job job = {.in = {(const uint8_t *)in[i]},
                                        .in_stride = {2 * WIDTH},
-                                       .out = out[i] = calloc(1, format.frame_bytes),
+                                       .out = out[i] = calloc(1, format->frame_bytes),
                                        .similarity = moved[i],
                                        .stack = places[i]};
         if (engine_in_flight(engine) == 3)
@@ -162,16 +166,196 @@ static void frames_are_joined_where_they_are(void **state)
     }
     while (engine_in_flight(engine) > 0)
         assert_int_equal(engine_collect(engine, true, &done, &why), 0);
+    engine_destroy(engine);
+}
+
+static void frames_are_joined_where_they_are(void **state)
+{
+    (void)state;
+    struct fftd_format format;
+    static struct model model;
+    static uint16_t in[FRAMES][WIDTH * HEIGHT];
+    uint8_t *out[FRAMES];
+    struct error why;
+    assert_int_equal(format_layout(&format, format_by_name("Y16")->fourcc, WIDTH, HEIGHT, 4, &why),
+                     0);
+    for (unsigned i = 0; i < FRAMES; i++)
+        draw(in[i], i);
+    filter_frames(out, (const void *)in, &format, "stack:frames=3");
     for (unsigned i = 0; i < FRAMES; i++) {
-        if (i > 0)
-            model[i] = model[i - 1];
-        join(&model[i], in[i], &moved[i], places[i], 3);
-        const double most = compare(&model[i], &format, out[i]);
+        join(&model, in[i], &moved[i], places[i], 3);
+        const double most = compare(&model, &format, out[i]);
         printf("# figures: frame %u: at most %.2f of 65535 from the model\n", i, most);
         assert_true(most <= 1);
         free(out[i]);
     }
-    engine_destroy(engine);
+}
+
+/* ---- weights by spectra ---- */
+
+#define BLOCK   32
+#define HOP     16
+#define COLUMNS ((WIDTH - 1) / HOP + 2)
+#define ROWS    ((HEIGHT - 1) / HOP + 2)
+
+struct spectra {
+    double complex mean[ROWS][COLUMNS][BLOCK][BLOCK];
+    double weight[ROWS][COLUMNS][BLOCK][BLOCK]; /* the logarithm; -HUGE_VAL: none */
+    double high[ROWS][COLUMNS];                 /* power of the highest frequencies */
+    unsigned count;
+};
+
+static double window_at(long n)
+{
+    return sin(M_PI * ((double)n + 0.5) / BLOCK);
+}
+
+/* sum of z(y, x) exp(sign 2 pi i (kx x + ky y) / BLOCK) */
+static void fourier(double complex z[BLOCK][BLOCK], double sign)
+{
+    static double complex rows[BLOCK][BLOCK];
+    double complex turn[BLOCK];
+    for (unsigned k = 0; k < BLOCK; k++)
+        turn[k] = cexp(sign * 2 * M_PI * I * k / BLOCK);
+    for (unsigned y = 0; y < BLOCK; y++)
+        for (unsigned k = 0; k < BLOCK; k++) {
+            rows[y][k] = 0;
+            for (unsigned x = 0; x < BLOCK; x++)
+                rows[y][k] += z[y][x] * turn[k * x % BLOCK];
+        }
+    for (unsigned k = 0; k < BLOCK; k++)
+        for (unsigned x = 0; x < BLOCK; x++) {
+            z[k][x] = 0;
+            for (unsigned y = 0; y < BLOCK; y++)
+                z[k][x] += rows[y][x] * turn[k * y % BLOCK];
+        }
+}
+
+static long mirror(long i, long length)
+{
+    return i < 0 ? -i : i >= length ? 2 * length - 2 - i : i;
+}
+
+static bool is_block_shown(const struct similarity *back, long left, long top)
+{
+    for (long corner = 0; corner < 4; corner++) {
+        const long x = left + (corner % 2) * (BLOCK - 1), y = top + (corner / 2) * (BLOCK - 1);
+        double at[2];
+        place_of(at, back, limited(x, WIDTH), limited(y, HEIGHT));
+        if (at[0] < -0.5 || at[1] < -0.5 || at[0] > WIDTH - 0.5 || at[1] > HEIGHT - 0.5)
+            return false;
+    }
+    return true;
+}
+
+/* The logarithms of the weights of a block of spectrum f: smoothed powers, without the level. A
+ * part of its power of high frequencies counts in the mean of that. */
+static void weigh(double ret[BLOCK][BLOCK], double complex f[BLOCK][BLOCK], double power,
+                  double *high, double part)
+{
+    static const double spread[3] = {0.25, 0.5, 0.25};
+    static double complex level[BLOCK][BLOCK];
+    static double squares[BLOCK][BLOCK];
+    double sum = 0;
+    for (unsigned i = 0; i < BLOCK * BLOCK; i++)
+        level[i / BLOCK][i % BLOCK] = window_at(i / BLOCK) * window_at(i % BLOCK);
+    for (unsigned i = 0; i < BLOCK; i++)
+        sum += window_at(i);
+    fourier(level, -1);
+    for (unsigned i = 0; i < BLOCK * BLOCK; i++) {
+        const double complex *at = &f[i / BLOCK][i % BLOCK];
+        squares[i / BLOCK][i % BLOCK] =
+            pow(cabs(*at - creal(f[0][0]) / (sum * sum) * level[i / BLOCK][i % BLOCK]), 2);
+    }
+    double mean = 0;
+    for (unsigned y = 12; y <= 20; y++)
+        for (unsigned x = 12; x <= 16; x++)
+            mean += squares[y][x] / 45;
+    *high += part * (mean - *high);
+    for (unsigned i = 0; i < BLOCK * BLOCK; i++) {
+        double smoothed = 0;
+        for (unsigned j = 0; j < 3; j++)
+            for (unsigned k = 0; k < 3; k++)
+                smoothed += spread[j] * spread[k] *
+                            squares[(i / BLOCK + j + BLOCK - 1) % BLOCK]
+                                   [(i % BLOCK + k + BLOCK - 1) % BLOCK];
+        ret[i / BLOCK][i % BLOCK] = power / 2 * log(smoothed + 8 * *high + 1e-6);
+    }
+}
+
+/* Joins a frame, and adds up the stack's blocks in ret. */
+static void join_spectra(struct spectra *stack, struct model *ret, const uint16_t *in,
+                         const struct similarity *by, enum stack_place place, double frames,
+                         double power)
+{
+    static double shown[HEIGHT][WIDTH], weight[BLOCK][BLOCK];
+    static double complex f[BLOCK][BLOCK];
+    const struct similarity back = similarity_inverse(by);
+    const double faded = stack->count >= frames ? log(1 - 1 / frames) : 0;
+    memset(ret, 0, sizeof *ret);
+    for (long i = 0; i < WIDTH * HEIGHT; i++) {
+        double at[2];
+        place_of(at, &back, i % WIDTH, i / WIDTH);
+        shown[i / WIDTH][i % WIDTH] = sample_at(in, at[0], at[1]);
+    }
+    for (long b = 0; b < ROWS * COLUMNS; b++) {
+        const long row = b / COLUMNS, column = b % COLUMNS;
+        const long left = column * HOP - HOP, top = row * HOP - HOP;
+        const bool is_shown = is_block_shown(&back, left, top);
+        for (long i = 0; i < BLOCK * BLOCK; i++)
+            f[i / BLOCK][i % BLOCK] =
+                window_at(i / BLOCK) * window_at(i % BLOCK) *
+                shown[mirror(top + i / BLOCK, HEIGHT)][mirror(left + i % BLOCK, WIDTH)];
+        fourier(f, -1);
+        if (place != STACK_LEFT_OUT && (is_shown || place == STACK_BEGINS))
+            weigh(weight, f, power, &stack->high[row][column],
+                  place == STACK_BEGINS ? 1 : 1 / fmin(stack->count + 1, frames));
+        for (long i = 0; i < BLOCK * BLOCK; i++) {
+            double complex *mean = &stack->mean[row][column][i / BLOCK][i % BLOCK];
+            double *sum = &stack->weight[row][column][i / BLOCK][i % BLOCK];
+            const double own = weight[i / BLOCK][i % BLOCK];
+            if (place == STACK_BEGINS) {
+                *mean = f[i / BLOCK][i % BLOCK];
+                *sum = is_shown ? own : -HUGE_VAL;
+            } else if (place == STACK_JOINS && is_shown) {
+                const double before = *sum + faded, most = fmax(before, own);
+                *sum = most + log(exp(before - most) + exp(own - most));
+                *mean += exp(own - *sum) * (f[i / BLOCK][i % BLOCK] - *mean);
+            }
+        }
+        memcpy(f, stack->mean[row][column], sizeof f);
+        fourier(f, 1);
+        for (long i = 0; i < BLOCK * BLOCK; i++) {
+            const long x = left + i % BLOCK, y = top + i / BLOCK;
+            if (x >= 0 && y >= 0 && x < WIDTH && y < HEIGHT)
+                ret->mean[y][x] += creal(f[i / BLOCK][i % BLOCK]) / (BLOCK * BLOCK) *
+                                   window_at(i / BLOCK) * window_at(i % BLOCK);
+        }
+    }
+    stack->count = place == STACK_BEGINS ? 1 : stack->count + (place == STACK_JOINS);
+}
+
+static void spectra_are_weighed(void **state)
+{
+    (void)state;
+    struct fftd_format format;
+    static struct spectra stack;
+    static struct model model;
+    static uint16_t in[FRAMES][WIDTH * HEIGHT];
+    uint8_t *out[FRAMES];
+    struct error why;
+    assert_int_equal(format_layout(&format, format_by_name("Y16")->fourcc, WIDTH, HEIGHT, 4, &why),
+                     0);
+    for (unsigned i = 0; i < FRAMES; i++)
+        draw(in[i], i);
+    filter_frames(out, (const void *)in, &format, "stack:frames=3,power=7");
+    for (unsigned i = 0; i < FRAMES; i++) {
+        join_spectra(&stack, &model, in[i], &moved[i], places[i], 3, 7);
+        const double most = compare(&model, &format, out[i]);
+        printf("# figures: frame %u, by spectra: at most %.2f of 65535 from the model\n", i, most);
+        assert_true(most <= 2);
+        free(out[i]);
+    }
 }
 
 /* A change of the filter, a start of the source, and the job itself; but a frame that is left out
@@ -288,6 +472,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(frames_are_joined_where_they_are),
+        cmocka_unit_test(spectra_are_weighed),
         cmocka_unit_test(stacks_begin_again),
         cmocka_unit_test(passing_things_are_clipped),
         cmocka_unit_test(what_stays_is_seen),

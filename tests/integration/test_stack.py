@@ -1,11 +1,13 @@
-"""Tests of stack with the real daemon: what a recording gains that drifts and turns, and what
-becomes of a cut."""
+"""Tests of stack with the real daemon: what a recording gains that drifts and turns, what becomes
+of a cut, of a satellite's trail and of blurred frames, and how a stack is counted and begun again.
+"""
 
+import json
 import subprocess
 
 import numpy
 
-from conftest import BUILD
+from conftest import BUILD, wait_until
 from test_auto_notch import HEIGHT, WIDTH
 from test_stabilise import LEFT, TOP, draw_scene, enlarge
 
@@ -61,3 +63,63 @@ def test_noise_falls_and_a_cut_begins_again(tmp_path):
     assert numpy.abs(out[COUNT + 15] - begins).max() < 0.01
     # The first frame counts as one of nine in the last result: what differs is its noise.
     assert 0.8 * SIGMA < error(out[-1], begins) < 1.1 * SIGMA
+
+
+def test_a_trail_is_clipped(tmp_path):
+    """In a third of the frames there is a piece of a line, in each another one."""
+    random = numpy.random.default_rng(6)
+    frames, clean = draw(draw_scene(random), numpy.zeros((COUNT, 3)), random)
+    x = numpy.arange(WIDTH)
+    row = HEIGHT // 3 + x // 8
+    for number in range(COUNT // 3):
+        piece = x * (COUNT // 3) // WIDTH == number
+        frames[COUNT // 3 + number][row[piece], x[piece]] += 90
+
+    def contrast_left(chain):
+        out = convert(tmp_path, frames, chain)[-1]
+        beside = (out - clean)[row + 6, x][30:-30].mean()
+        return (out - clean)[row, x][30:-30].mean() - beside
+    seen = contrast_left("stack:frames=64")
+    assert 0.8 * 90 / COUNT < seen < 1.2 * 90 / COUNT
+    assert abs(contrast_left("stack:frames=64,clip=3")) < seen / 8
+
+
+def blurred(picture, length, angle):
+    """A picture as a camera sees it that moves in a line while it is exposed."""
+    fy, fx = numpy.meshgrid(*map(numpy.fft.fftfreq, picture.shape), indexing="ij")
+    response = numpy.sinc(length * (fx * numpy.cos(angle) + fy * numpy.sin(angle)))
+    return numpy.fft.ifft2(numpy.fft.fft2(picture) * response).real
+
+
+def psnr_db(picture, clean):
+    return 20 * numpy.log10(255 / error(picture, clean))
+
+
+def test_blurred_frames_make_a_sharp_one(tmp_path):
+    random = numpy.random.default_rng(7)
+    frames, clean = draw(draw_scene(random), numpy.zeros((1, 3)), random)
+    frames = [blurred(clean, random.uniform(3, 12), random.uniform(0, numpy.pi)) +
+              random.normal(0, 3, clean.shape) for _ in range(12)]
+    best = max(psnr_db(numpy.rint(frame), clean) for frame in frames)
+    sharp = psnr_db(convert(tmp_path, frames, "stack:frames=12,power=16")[-1], clean)
+    print(f"# figures: the best frame {best:.2f} dB, the stack {sharp:.2f} dB")
+    assert sharp > best + 3
+
+
+def stacked(daemon):
+    """The frames in the stack, and those with the filter in use: all of one moment."""
+    status = json.loads(daemon.ctl("status", "--json").stdout)
+    return status["Measures"].get("stacked", 0), status["Sequence"] - status["FirstSequence"] + 1
+
+
+def test_a_stack_is_counted_and_begins_again(start):
+    daemon = start("--set", "engine.planes=luma-only", "--filter", "stack:frames=4096",
+                   source="pattern:scene", size="320x240")
+    wait_until(lambda: stacked(daemon)[0] >= 30, "a stack of 30 frames")
+    assert "frames; `filter restart` begins another one" in daemon.ctl("status").stdout
+    daemon.ctl("filter", "restart")
+    frames, of_filter = stacked(daemon)
+    assert 1 <= frames <= of_filter
+    daemon.ctl("filter", "set", "none")
+    assert stacked(daemon)[0] == 0
+    assert "fftd_stacked_frames" not in daemon.ctl("stats", "--openmetrics").stdout

@@ -219,9 +219,26 @@ static void similarities_are_joined_and_undone(void **state)
     }
 }
 
+/* A blurred picture may have no vector that is sure, though all of them agree. */
+static void doubtful_vectors_that_agree_are_sure(void **state)
+{
+    struct motion_grid grid;
+    struct motion_vector vector[400];
+    struct motion_similarity found;
+    (void)state;
+    assert_int_equal(motion_grid_make(&grid, 320, 212, 32, NULL), 0);
+    assert_true(grid.columns * grid.rows <= 400);
+    for (unsigned i = 0; i < grid.columns * grid.rows; i++)
+        vector[i] = (struct motion_vector){.dx = 1.25F, .dy = -0.5F, .confidence = 0.7F};
+    motion_similarity_fit(&grid, vector, 320, 212, &found);
+    assert_true(found.is_sure);
+    assert_true(fabs(found.moved.dx - 1.25) < 1e-3 && fabs(found.moved.dy + 0.5) < 1e-3);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(doubtful_vectors_that_agree_are_sure),
         cmocka_unit_test(rendered_shakes_are_found),
         cmocka_unit_test(a_field_gives_its_similarity),
         cmocka_unit_test(no_majority_is_unsure),

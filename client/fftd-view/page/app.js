@@ -63,12 +63,14 @@ function describeState(camera) {
 
 function showAbout(camera) {
     const format = camera.format;
+    const stacked = (camera.measures || []).find(({name}) => name === "stacked");
     const rows = [
         ["Source", camera.source],
         ["Format", format && format.width ? `${format.name} ${format.width}x${format.height}` : ""],
         ["Filter", camera.filter],
         ["Problem", camera.filter_problem],
         ["View", camera.view && camera.view !== "picture" ? camera.view : ""],
+        ["Stack", stacked ? `${stacked.value} frames` : ""],
         ["Rate", camera.rate === undefined ? "" : `${camera.rate.toFixed(1)} frames per second`],
         ["Latency", camera.latency_p50_ms === undefined ? "" :
             `half below ${camera.latency_p50_ms.toFixed(1)} ms, ` +

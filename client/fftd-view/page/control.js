@@ -87,6 +87,8 @@ function show() {
     element("undo").disabled = !filter.canUndo();
     element("redo").disabled = !filter.canRedo();
     element("keep").hidden = !isReady || changesToKeep(filter.current()).length === 0;
+    element("restart").hidden = !isReady || !filter.current().stages.some(({kind}) =>
+        kind === "stack");
     element("save").hidden = !isReady || !filter.current().can_save;
     if (!filter.current() || filter.current().filter !== savedChain)
         setText("save-said", "");
@@ -125,6 +127,7 @@ element("undo").addEventListener("click", filter.undo);
 element("redo").addEventListener("click", filter.redo);
 element("view").addEventListener("change", () => filter.setView(element("view").value));
 element("keep").addEventListener("click", () => filter.change(changesToKeep(filter.current())));
+element("restart").addEventListener("click", () => filter.change([["restart"]]));
 element("save").addEventListener("click", save);
 
 document.addEventListener("keydown", (event) => {

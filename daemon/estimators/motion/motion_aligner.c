@@ -8,10 +8,15 @@
 #include "estimators/motion/motion_field.h"
 #include "estimators/motion/motion_similarity.h"
 
-#define BLOCK 32
-#define FITS  3u   /* at most, for each picture */
-#define NEAR  0.25 /* pixels in a corner: a fit that moves less is the last one */
-#define TAPS  4
+#define BLOCK     32
+#define FITS      3u   /* at most, for each picture */
+#define NEAR      0.25 /* pixels in a corner: a fit that moves less is the last one */
+#define TAPS      4
+
+/* Frames that are blurred in different ways are less sure of their motion than others, but nearly
+ * all that they are sure of agrees. */
+#define AGREEMENT 0.9
+#define DEVIATION 0.2 /* pixels, in a corner */
 
 struct motion_aligner {
     unsigned width, height;
@@ -107,7 +112,7 @@ static int limited(int i, unsigned length)
 /* A sample of a picture, whose outermost ones are repeated beyond it. */
 static float sample_at(const struct motion_aligner *aligner, const float *picture, float x, float y)
 {
-    const int left = (int)floorf(x), above = (int)floorf(y);
+    const int left = (int)(x + TAPS) - TAPS, above = (int)(y + TAPS) - TAPS; /* at least -TAPS */
     const bool is_inside = left >= 1 && above >= 1 && left + 3 <= (int)aligner->width &&
                            above + 3 <= (int)aligner->height;
     float across[TAPS], down[TAPS], sum = 0;
@@ -125,9 +130,10 @@ static float sample_at(const struct motion_aligner *aligner, const float *pictur
     return sum;
 }
 
+/* fmin and fmax are calls. */
 static float between(double value, double least, double most)
 {
-    return (float)fmin(fmax(value, least), most);
+    return (float)(value > least ? value < most ? value : most : least);
 }
 
 static void move_back(struct motion_aligner *aligner, const float *picture,
@@ -181,12 +187,10 @@ static bool find_place(struct motion_aligner *aligner, const float *picture,
     struct motion_similarity found;
     for (unsigned fit = 0; fit < FITS; fit++) {
         move_back(aligner, picture, place);
-        motion_field_reset(aligner->field);
-        motion_field_observe(aligner->field, aligner->reference);
-        keep_shown(aligner, motion_field_observe(aligner->field, aligner->moved), place);
+        keep_shown(aligner, motion_field_compare(aligner->field, aligner->moved), place);
         motion_similarity_fit(&aligner->grid, aligner->vector, 2 * aligner->middle[0],
                               2 * aligner->middle[1], &found);
-        if (!found.is_sure)
+        if (!found.is_sure && !(found.agreement >= AGREEMENT && found.deviation <= DEVIATION))
             return false;
         *place = similarity_join(&found.moved, place);
         if (distance_of(aligner, &found.moved) < NEAR)
@@ -207,6 +211,7 @@ static void add_to_reference(struct motion_aligner *aligner, const float *pictur
         for (unsigned x = 0; x < aligner->width; x++, to++)
             if (is_shown(aligner, m, x, y))
                 *to += part * (aligner->moved[to - aligner->reference] - *to);
+    motion_field_keep(aligner->field, aligner->reference);
 }
 
 enum stack_place motion_aligner_observe(struct motion_aligner *aligner, const float *picture,
@@ -219,6 +224,7 @@ enum stack_place motion_aligner_observe(struct motion_aligner *aligner, const fl
     if (aligner->count == 0) {
         memcpy(aligner->reference, picture,
                (size_t)aligner->width * aligner->height * sizeof *picture);
+        motion_field_keep(aligner->field, aligner->reference);
         aligner->count = 1;
         return STACK_BEGINS;
     }

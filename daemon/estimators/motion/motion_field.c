@@ -26,7 +26,7 @@ struct motion_field {
     struct motion_search *search;
     struct motion_peak *peak; /* of the blocks of the smallest size */
     struct motion_vector *vector;
-    unsigned pictures;
+    bool has_observed;
 };
 
 int motion_grid_make(struct motion_grid *ret, unsigned width, unsigned height, unsigned block,
@@ -103,14 +103,21 @@ void motion_field_destroy(struct motion_field *field)
 
 void motion_field_reset(struct motion_field *field)
 {
-    field->pictures = 0;
+    field->has_observed = false;
 }
 
-static void keep_picture(struct motion_field *field, const float *luma)
+/* The new picture becomes the last one. */
+static void turn(struct motion_field *field)
+{
+    for (unsigned k = 0; k < field->scales; k++)
+        motion_level_turn(&field->scale[k].pictures);
+}
+
+/* Makes all sizes of the new picture. */
+static void take_picture(struct motion_field *field, const float *luma)
 {
     for (unsigned k = 0; k < field->scales; k++) {
-        struct motion_level *level = &field->scale[k].pictures;
-        motion_level_turn(level);
+        const struct motion_level *level = &field->scale[k].pictures;
         float *to = level->next;
         if (k == 0)
             for (size_t i = 0; i < (size_t)level->width * level->height; i++)
@@ -122,7 +129,6 @@ static void keep_picture(struct motion_field *field, const float *luma)
                 *to++ = 0.25F * (from[2 * x] + from[2 * x + 1] + from[2 * x + stride] +
                                  from[2 * x + stride + 1]);
         }
-        motion_level_prepare(level);
     }
 }
 
@@ -132,19 +138,20 @@ static float confidence(const struct motion_block *block)
     return block->is_ambiguous ? 0.5F * close : close / fmaxf(block->misfit / MISFIT, 1);
 }
 
-const struct motion_vector *motion_field_observe(struct motion_field *field, const float *luma)
+void motion_field_keep(struct motion_field *field, const float *luma)
+{
+    take_picture(field, luma);
+    turn(field);
+}
+
+const struct motion_vector *motion_field_compare(struct motion_field *field, const float *luma)
 {
     const struct motion_scale *first = field->scale;
     const unsigned count = first->columns * first->rows;
-    keep_picture(field, luma);
-    if (field->pictures < 2)
-        field->pictures++;
-    for (unsigned i = 0; i < count; i++)
-        field->vector[i] = (struct motion_vector){0};
-    if (field->pictures < 2)
-        return field->vector;
+    take_picture(field, luma);
     for (unsigned k = field->scales; k-- > 0;) {
         struct motion_scale *scale = &field->scale[k];
+        motion_level_prepare(&scale->pictures);
         if (k == field->scales - 1)
             motion_start_search(field->search, field->peak, scale);
         else
@@ -156,5 +163,19 @@ const struct motion_vector *motion_field_observe(struct motion_field *field, con
         const struct motion_block *block = &first->block[i];
         field->vector[i] = (struct motion_vector){block->dx, block->dy, confidence(block)};
     }
+    return field->vector;
+}
+
+const struct motion_vector *motion_field_observe(struct motion_field *field, const float *luma)
+{
+    const struct motion_scale *first = field->scale;
+    if (field->has_observed) {
+        turn(field);
+        return motion_field_compare(field, luma);
+    }
+    take_picture(field, luma);
+    field->has_observed = true;
+    for (unsigned i = 0; i < first->columns * first->rows; i++)
+        field->vector[i] = (struct motion_vector){0};
     return field->vector;
 }

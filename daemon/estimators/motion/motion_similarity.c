@@ -106,12 +106,12 @@ static uint32_t draw(uint32_t *state)
     return *state >> 8;
 }
 
-/* Returns a vector that is sure, or `count`. */
-static unsigned draw_sure(const struct field *f, uint32_t *state)
+/* Returns a vector of such confidence, or `count`. */
+static unsigned draw_vector(const struct field *f, float confidence, uint32_t *state)
 {
     for (unsigned i = 0; i < DRAWS; i++) {
         const unsigned at = draw(state) % f->count;
-        if (f->vector[at].confidence >= MOTION_FIELD_SURE)
+        if (f->vector[at].confidence >= confidence)
             return at;
     }
     return f->count;
@@ -125,13 +125,15 @@ static double score_of(const struct field *f, const struct origin *origin)
     return sum;
 }
 
-/* The best of the similarities through two vectors. Returns false if there are no two. */
-static bool try_pairs(const struct field *f, struct origin *ret)
+/* The best of the similarities through two vectors of such confidence. Returns false if there are
+ * no two. */
+static bool try_pairs(const struct field *f, float confidence, struct origin *ret)
 {
     uint32_t state = 1;
     double best = 0;
     for (unsigned trial = 0; trial < TRIALS; trial++) {
-        const unsigned a = draw_sure(f, &state), b = draw_sure(f, &state);
+        const unsigned a = draw_vector(f, confidence, &state);
+        const unsigned b = draw_vector(f, confidence, &state);
         if (a == f->count || b == f->count)
             continue;
         const double complex apart = place(f, b) - place(f, a);
@@ -220,7 +222,8 @@ void motion_similarity_fit(const struct motion_grid *grid, const struct motion_v
     struct fit fit = {.weight = 0};
     *ret = (struct motion_similarity){.deviation = INFINITY};
     share_out(&f);
-    if (!try_pairs(&f, &origin))
+    /* Blurred pictures may have hardly a vector that is sure. */
+    if (!try_pairs(&f, MOTION_FIELD_SURE, &origin) && !try_pairs(&f, LEAST_CONFIDENCE, &origin))
         return;
     for (unsigned step = 0; step < STEPS; step++) {
         const double part = (double)step / (STEPS - 1);

@@ -4,12 +4,13 @@
 
 #include "filters/filter_shape.h"
 
-enum { STACK_FRAMES, STACK_CLIP };
+enum { STACK_FRAMES, STACK_CLIP, STACK_POWER };
 
 static struct stack stack_of(const struct filter_stage *stage)
 {
     return (struct stack){.frames = (unsigned)number(stage, STACK_FRAMES),
-                          .clip = number(stage, STACK_CLIP)};
+                          .clip = number(stage, STACK_CLIP),
+                          .power = number(stage, STACK_POWER)};
 }
 
 static int stack_check(const struct filter_stage *stage, struct error *why)
@@ -18,6 +19,11 @@ static int stack_check(const struct filter_stage *stage, struct error *why)
         return error_set(why, EINVAL,
                          "stack: frames = %g: expected a whole number of frames from 2 to %d",
                          number(stage, STACK_FRAMES), STACK_MAX_FRAMES);
+    if (number(stage, STACK_CLIP) > 0 && number(stage, STACK_POWER) > 0)
+        return error_set(why, EINVAL,
+                         "stack: clip = %g and power = %g: expected one of both, and 0 for the "
+                         "other, because samples are not known where spectra are weighed",
+                         number(stage, STACK_CLIP), number(stage, STACK_POWER));
     return 0;
 }
 
@@ -53,6 +59,13 @@ const struct filter_kind filter_stack = {
                     .unit = "standard deviations",
                     .summary = "samples that differ more are left out; 0: none are",
                     .max = 100,
+                },
+            [STACK_POWER] =
+                {
+                    .name = "power",
+                    .summary = "frequencies of a frame count by their magnitude to this power, "
+                               "for frames that are blurred; 0: all count alike",
+                    .max = 32,
                 },
         },
     .check = stack_check,

@@ -1,6 +1,6 @@
-"""Clients as they were built at the beginning of version 0.1.0 read today's daemon, whose camera has
-outputs, templates, measures and motion. What they know of the interface is written down here, and is
-never changed: a test that fails says that older clients fail."""
+"""Clients as they were built at the beginning of version 0.1.0 read today's daemon, whose camera
+has outputs, templates, measures and motion. What they know of the interface is written down here,
+and is never changed: a test that fails says that older clients fail."""
 
 import mmap
 import os

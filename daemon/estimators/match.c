@@ -298,8 +298,9 @@ static void find_template(struct matcher *m, const struct template *t, struct ma
     if (isnan(best.score))
         return;
     ret->score = fmax(-1, fmin(best.score, 1));
-    ret->x = x + shape->image.columns / 2;
-    ret->y = y + shape->image.rows / 2;
+    const unsigned middle_x = x + shape->image.columns / 2, middle_y = y + shape->image.rows / 2;
+    ret->x = middle_x;
+    ret->y = middle_y;
     if (x > 0 && x + 1 < shape->places.columns)
         ret->x +=
             peak_between(score_at(sheet, t, x - 1, y), best.score, score_at(sheet, t, x + 1, y));

@@ -92,6 +92,7 @@ gpu-tests = $(filter $(long-gpu-tests),$(call test-programs,gpu)) \
 .PHONY: test-gpu ## compares the engine on the OpenCL device DEVICE with a double-precision reference
 .PHONY: test-integration ## tests the real daemon, fftd-ctl and the clients with pytest
 .PHONY: test-changes ## changes the filter 30 times a second for CHANGE_SECONDS=60 while clients check every frame
+.PHONY: test-pairs ## compares PAIR_FRAMES=10000 frames of three outputs while filters change and daemons end
 .PHONY: lint-quick ## checks format, rules of the tree, headers, scripts and kernels
 .PHONY: lint ## runs lint-quick, all warnings of gcc and clang, clang-tidy and cppcheck
 .PHONY: lint-analyzer ## runs clang's analyzer over daemon/ and client/
@@ -140,6 +141,13 @@ test-integration: all $(BUILD)/tests/mali/plan $(KIND_WRITER)
 	    $(if $(HAVE_PIPEWIRE),build/fftd-pipewire))
 	@FFTD_BUILD=$(abspath $(BUILD)) FFTD_LIBRARY=$(abspath build/libfftd.so.0) FFTD_DEVICE=$(DEVICE) \
 	    $(call run-suite,integration,7200) --jobs $$(($$(nproc) * 3)) --pytest $(integration-tests)
+
+PAIR_FRAMES ?= 10000
+test-pairs: all
+	$(if $(SAN),@$(MAKE) -s SAN= BUILD=build build/libfftd.so.0)
+	@FFTD_BUILD=$(abspath $(BUILD)) FFTD_LIBRARY=$(abspath build/libfftd.so.0) FFTD_DEVICE=$(DEVICE) \
+	    PAIR_FRAMES=$(PAIR_FRAMES) $(call run-suite,pairs,$$(($(PAIR_FRAMES) / 10 + 900))) \
+	    --pytest tests/integration/test_pairs.py
 
 CHANGE_SECONDS ?= 60
 test-changes: all

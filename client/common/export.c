@@ -6,10 +6,12 @@
 #include <string.h>
 
 #include "core/clock.h"
+#include "fftd/ring.h"
 #include "reading.h"
 
 #define MAX_NAME_BYTES 64
 #define MAX_BUCKETS    64
+#define MAX_TEMPLATES  FFTD_MAX_MATCHES
 
 #define HELD_SLOTS     "held_slots" /* a number that also falls: a gauge */
 
@@ -212,6 +214,45 @@ static void write_measures(const struct exporter *out)
     }
 }
 
+/* A chain may look for one template twice, which is one series. */
+static bool is_new_name(const char *name, const char *last[MAX_TEMPLATES], unsigned *count)
+{
+    for (unsigned i = 0; i < *count; i++)
+        if (strcmp(last[i], name) == 0)
+            return false;
+    if (*count == MAX_TEMPLATES)
+        return false;
+    last[(*count)++] = name;
+    return true;
+}
+
+/* Each axis has a family: the label of a series is its template. */
+static void write_matches(const struct exporter *out)
+{
+    static const struct {
+        const char *family, *unit, *help;
+    } families[] = {
+        {"fftd_template_x_pixels", "pixels", "Where a template of match is found, to the right."},
+        {"fftd_template_y_pixels", "pixels", "Where a template of match is found, down."},
+        {"fftd_template_score_ratio", "ratio",
+         "Correlation coefficient of a template and the picture at that place."},
+    };
+    for (unsigned i = 0; i < sizeof families / sizeof families[0]; i++) {
+        const char *name, *last[MAX_TEMPLATES];
+        unsigned count = 0;
+        double value[3];
+        if (!bus_find_entries(out->stats, "Matches", "a(sddd)") ||
+            sd_bus_message_at_end(out->stats, false) != 0)
+            return;
+        metrics_family(&out->metrics, families[i].family, METRIC_GAUGE, families[i].unit,
+                       families[i].help);
+        while (sd_bus_message_read(out->stats, "(sddd)", &name, &value[0], &value[1], &value[2]) >
+               0)
+            if (isfinite(value[i]) && is_new_name(name, last, &count))
+                metrics_gauge(&out->metrics, families[i].family, "template", name, value[i]);
+    }
+}
+
 void export_stats(sd_bus_message *stats, enum metrics_format format, FILE *file)
 {
     const struct exporter out = {{file, format, bus_text(stats, "Name")}, stats};
@@ -241,6 +282,7 @@ void export_stats(sd_bus_message *stats, enum metrics_format format, FILE *file)
     write_steps(&out, "StepTimes", STEP_DURATIONS, "fftd_step_seconds", "seconds",
                 "Time of the device in the kernels of each step, in a sample of the frames.");
     write_measures(&out);
+    write_matches(&out);
     write_latency(&out);
     metrics_end(&out.metrics);
 }

@@ -124,6 +124,20 @@ static void print_measures(sd_bus_message *stats)
         putchar('\n');
 }
 
+/* Prints nothing unless the chain has `match`. */
+static void print_matches(sd_bus_message *stats)
+{
+    const char *name;
+    double x, y, score;
+    if (!bus_find_entries(stats, "Matches", "a(sddd)"))
+        return;
+    while (sd_bus_message_read(stats, "(sddd)", &name, &x, &y, &score) > 0)
+        if (isfinite(x))
+            printf("template %s: at %.2f, %.2f, score %.3f\n", name, x, y, score);
+        else
+            printf("template %s: not found\n", name);
+}
+
 /* Prints a line for each reading, of the newest frame: what was not measured is empty. */
 static void print_csv(sd_bus_message *stats, bool with_header)
 {
@@ -213,6 +227,7 @@ static int print_once(const struct ctl *ctl, sd_bus *bus, bool is_first)
         print_times(stats, "StepTimes", "us a frame in the kernels of each step: ");
         print_latency(stats);
         print_measures(stats);
+        print_matches(stats);
     }
     sd_bus_message_unref(stats);
     return code == 0 ? ctl_finish(ctl) : code;

@@ -137,6 +137,18 @@ static void publish_measures(struct bridge *bridge, sd_bus_message *properties)
     publish(bridge, "measures", &text, true);
 }
 
+static void publish_matches(struct bridge *bridge, sd_bus_message *properties)
+{
+    struct text text;
+    struct json json;
+    if (!bus_find_entries(properties, "Matches", "a(sddd)") ||
+        sd_bus_message_at_end(properties, false) != 0 ||
+        !bus_find(properties, "Matches", "a(sddd)") || !begin(&text, &json))
+        return;
+    bus_to_json(properties, &json, NULL);
+    publish(bridge, "matches", &text, true);
+}
+
 /* filter NULL: it is left out; serial 0: so is that. */
 static void tell(struct bridge *bridge, const char *event, const char *detail, const char *filter,
                  uint64_t serial)
@@ -279,6 +291,7 @@ static void update(struct bridge *bridge)
     publish_state(bridge, properties);
     if (is_due) {
         publish_measures(bridge, properties);
+        publish_matches(bridge, properties);
         bridge->measures_ns = now_ns + options->period_s * NS_PER_S;
     }
     if (bridge->is_new && options->discovery[0] != '\0')

@@ -379,15 +379,31 @@ static GstClockTime running_time_of(FftdSrc *self, const struct fftd_frame *fram
     return captured > start ? captured - start : 0;
 }
 
-/* The measures and the match of one frame. */
+/* The measures and the matches of one frame. */
 struct known {
-    gboolean is_measured, is_matched;
+    gboolean is_measured;
     struct fftd_measures measures;
-    struct fftd_match match;
+    int matches; /* negative: there are none */
+    struct fftd_match match[FFTD_MAX_MATCHES];
 };
 
+static void set_match(GstStructure *fields, int index, const struct fftd_match *match)
+{
+    static const char *const names[] = {"x", "y", "score"};
+    const float values[] = {match->x, match->y, match->score};
+    for (unsigned i = 0; i < G_N_ELEMENTS(names); i++) {
+        char name[32];
+        if (index == 0)
+            g_snprintf(name, sizeof name, "match-%s", names[i]);
+        else
+            g_snprintf(name, sizeof name, "match-%d-%s", index + 1, names[i]);
+        gst_structure_set(fields, name, G_TYPE_DOUBLE, (gdouble)values[i], NULL);
+    }
+}
+
 /* Posts the measures of a frame: an element message "fftd-measures" with the frame's number and
- * timestamp, the fields of struct fftd_measures, and the position and score of a match. */
+ * timestamp, the fields of struct fftd_measures, and the positions and scores of matches:
+ * match-x, match-y and match-score of the first template, match-2-x and so on of the others. */
 static void post_measures(FftdSrc *self, const struct known *known, guint64 sequence,
                           GstClockTime timestamp)
 {
@@ -402,10 +418,8 @@ static void post_measures(FftdSrc *self, const struct known *known, guint64 sequ
         "flicker-depth", G_TYPE_DOUBLE, (gdouble)m->flicker_depth, "peak-strength", G_TYPE_DOUBLE,
         (gdouble)m->peak_strength, "peaks", G_TYPE_UINT, (guint)m->peaks, "age", G_TYPE_UINT,
         (guint)m->age, NULL);
-    if (known->is_matched)
-        gst_structure_set(fields, "match-x", G_TYPE_DOUBLE, (gdouble)known->match.x, "match-y",
-                          G_TYPE_DOUBLE, (gdouble)known->match.y, "match-score", G_TYPE_DOUBLE,
-                          (gdouble)known->match.score, NULL);
+    for (int i = 0; i < known->matches; i++)
+        set_match(fields, i, &known->match[i]);
     gst_element_post_message(GST_ELEMENT(self), gst_message_new_element(GST_OBJECT(self), fields));
 }
 
@@ -450,7 +464,8 @@ static int take_frame(FftdSrc *self, GstBuffer **ret_buffer, struct fftd_frame *
         else if (held == -EBUSY)
             buffer = copy_frame(self, ret_frame);
         ret_known->is_measured = fftd_frame_measures(camera, ret_frame, &ret_known->measures) == 0;
-        ret_known->is_matched = fftd_frame_match(camera, ret_frame, &ret_known->match) == 0;
+        ret_known->matches =
+            fftd_frame_matches(camera, ret_frame, ret_known->match, FFTD_MAX_MATCHES);
     }
     g_mutex_unlock(&self->shared->lock);
     *ret_buffer = buffer;

@@ -156,12 +156,12 @@ static int copy_from_slot(const struct fftd *camera, const struct fftd_frame *fr
                           uint32_t offset, void *ret, size_t bytes)
 {
     const struct map *map = read_find_map((struct fftd *)camera, frame);
-    slot_word copy[sizeof(struct fftd_measures) / sizeof(slot_word)]; /* the largest */
+    slot_word copy[FFTD_MAX_MATCHES * sizeof(struct fftd_match) / sizeof(slot_word)]; /* the most */
     if ((frame->flags & flag) == 0)
         return -ENODATA;
     if (map == NULL)
         return -ENOENT;
-    if (map->data_offset < offset + bytes)
+    if (offset > map->data_offset || bytes > map->data_offset - offset)
         return -ENODATA;
     const struct fftd_slot *slot = map_slot(map, frame->slot);
     slot_load_words(copy, (const uint8_t *)slot + offset, bytes);
@@ -182,6 +182,29 @@ int fftd_frame_match(const struct fftd *camera, const struct fftd_frame *frame,
                      struct fftd_match *ret)
 {
     return copy_from_slot(camera, frame, FFTD_FLAG_MATCH, FFTD_MATCH_OFFSET, ret, sizeof *ret);
+}
+
+int fftd_frame_matches(const struct fftd *camera, const struct fftd_frame *frame,
+                       struct fftd_match *ret, uint32_t capacity)
+{
+    struct fftd_match match[FFTD_MAX_MATCHES];
+    struct fftd_matches matches = {.count = 1, .offset = FFTD_MATCH_OFFSET};
+    uint32_t flag = FFTD_FLAG_MATCH;
+    int r = 0;
+    if ((frame->flags & FFTD_FLAG_MATCHES) != 0) { /* not set by older daemons */
+        flag = FFTD_FLAG_MATCHES;
+        r = copy_from_slot(camera, frame, flag, FFTD_MATCHES_OFFSET, &matches, sizeof matches);
+    }
+    if (r == 0 && (matches.count == 0 || matches.count > FFTD_MAX_MATCHES ||
+                   matches.offset % sizeof(slot_word) != 0))
+        return -ENODATA; /* not what the daemon writes */
+    if (r == 0)
+        r = copy_from_slot(camera, frame, flag, matches.offset, match,
+                           matches.count * sizeof match[0]);
+    if (r < 0)
+        return r;
+    memcpy(ret, match, (matches.count < capacity ? matches.count : capacity) * sizeof match[0]);
+    return (int)matches.count;
 }
 
 int fftd_frame_similarity(const struct fftd *camera, const struct fftd_frame *frame,

@@ -43,6 +43,7 @@ GREY, YUV, RGB = range(3)  # PixelFormat.family
 FLAG_CHECKSUM, FLAG_DISCONTINUITY, FLAG_BLENDED, FLAG_MEASURES = 1, 2, 4, 8
 FLAG_MATCH, FLAG_VIEW = 16, 32
 _MAX_PLANES = 4
+_MAX_MATCHES = 16
 _LONGEST_WAIT = (2**31 - 1) / 1000  # seconds; milliseconds are a C int
 
 
@@ -209,7 +210,8 @@ def _load():
                               ctypes.POINTER(ctypes.c_int16), ctypes.POINTER(ctypes.c_uint8),
                               ctypes.c_uint32], ctypes.c_int),
             ("frame_measures", [camera, frame, ctypes.POINTER(Measures)], ctypes.c_int),
-            ("frame_match", [camera, frame, ctypes.POINTER(Match)], ctypes.c_int),
+            ("frame_matches", [camera, frame, ctypes.POINTER(Match), ctypes.c_uint32],
+             ctypes.c_int),
             ("frame_similarity", [camera, frame, ctypes.POINTER(Similarity)], ctypes.c_int),
             ("hold", [camera, frame], ctypes.c_int),
             ("release", [camera, frame], ctypes.c_int),
@@ -309,7 +311,8 @@ class _Handle:
 
 class Frame:
     """One frame in the ring. `measures` is a Measures, `match` a Match, `motion` a Motion and
-    `similarity` a Similarity, or None if the frame has none."""
+    `similarity` a Similarity, or None if the frame has none. `matches` is a list with a Match
+    for each filter match of the chain, in their order; `match` is the first of them."""
 
     def __init__(self, camera, raw):
         self._camera = camera  # keeps it from being collected, and closed, during a call
@@ -320,9 +323,10 @@ class Frame:
         # Copied at once, so that they outlast the frame.
         result = _library.fftd_frame_measures(self._handle.pointer, raw, measures)
         self.measures = measures if result == 0 else None
-        match = Match()
-        result = _library.fftd_frame_match(self._handle.pointer, raw, match)
-        self.match = match if result == 0 else None
+        matches = (Match * _MAX_MATCHES)()
+        count = _library.fftd_frame_matches(self._handle.pointer, raw, matches, _MAX_MATCHES)
+        self.matches = list(matches[:max(count, 0)])
+        self.match = self.matches[0] if self.matches else None
         similarity = Similarity()
         result = _library.fftd_frame_similarity(self._handle.pointer, raw, similarity)
         self.similarity = similarity if result == 0 else None

@@ -231,33 +231,30 @@ static int append_counters(sd_bus_message *reply, const void *reading)
 
 static int append_copies(sd_bus_message *reply, const void *value)
 {
-    const struct copy_count *copied = value;
+    const struct copy_count *sum = value;
     sd_bus_message_open_container(reply, 'a', "{s(tt)}");
     for (unsigned i = 0; i < COPY_COUNT; i++)
-        sd_bus_message_append(reply, "{s(tt)}", camera_copy_names[i], copied[i].times,
-                              copied[i].bytes);
+        sd_bus_message_append(reply, "{s(tt)}", camera_copy_names[i], sum[i].times, sum[i].bytes);
     return sd_bus_message_close_container(reply);
 }
 
 static int append_overhead(sd_bus_message *reply, const void *value)
 {
-    const struct time_sum *overhead = value;
+    const struct time_sum *sum = value;
     sd_bus_message_open_container(reply, 'a', "{s(tt)}");
     for (unsigned i = 0; i < OVERHEAD_COUNT; i++)
-        sd_bus_message_append(reply, "{s(tt)}", overhead_names[i], overhead[i].frames,
-                              overhead[i].ns);
+        sd_bus_message_append(reply, "{s(tt)}", overhead_names[i], sum[i].frames, sum[i].ns);
     return sd_bus_message_close_container(reply);
 }
 
 /* Steps that have taken no time in any frame, or whose device does not report it, are left out. */
 static int append_step_times(sd_bus_message *reply, const void *value)
 {
-    const struct time_sum *step = value;
+    const struct time_sum *sum = value;
     sd_bus_message_open_container(reply, 'a', "{s(tt)}");
     for (unsigned i = 0; engine_step_name(i) != NULL; i++)
-        if (step[i].ns > 0)
-            sd_bus_message_append(reply, "{s(tt)}", engine_step_name(i), step[i].frames,
-                                  step[i].ns);
+        if (sum[i].ns > 0)
+            sd_bus_message_append(reply, "{s(tt)}", engine_step_name(i), sum[i].frames, sum[i].ns);
     return sd_bus_message_close_container(reply);
 }
 
@@ -309,10 +306,7 @@ static int append_measures(sd_bus_message *reply, const void *value)
 {
     const struct camera_status *camera = value;
     const struct fftd_measures *m = &camera->measures;
-    static const struct fftd_match none = {.x = NAN, .y = NAN, .score = NAN};
-    const struct fftd_match *match = camera->has_match ? &camera->match : &none;
-    static const struct fftd_similarity unsure = {
-        .x = NAN, .y = NAN, .angle = NAN, .zoom = NAN, .agreement = NAN};
+    static const struct fftd_similarity unsure = {NAN, NAN, NAN, NAN, NAN};
     const struct fftd_similarity *scene = camera->has_similarity ? &camera->similarity : &unsure;
     const struct {
         const char *name;
@@ -332,9 +326,9 @@ static int append_measures(sd_bus_message *reply, const void *value)
         {"flicker_depth", (double)m->flicker_depth},
         {"peak_strength", (double)m->peak_strength},
         {"peaks", isnan(m->peak_strength) ? (double)NAN : m->peaks},
-        {"match_x", (double)match->x},
-        {"match_y", (double)match->y},
-        {"match_score", (double)match->score},
+        {"match_x", camera->match_count > 0 ? (double)camera->match[0].x : (double)NAN},
+        {"match_y", camera->match_count > 0 ? (double)camera->match[0].y : (double)NAN},
+        {"match_score", camera->match_count > 0 ? (double)camera->match[0].score : (double)NAN},
         {"scene_x", (double)scene->x},
         {"scene_y", (double)scene->y},
         {"scene_angle", (double)scene->angle},
@@ -347,6 +341,12 @@ static int append_measures(sd_bus_message *reply, const void *value)
         if (isfinite(values[i].value))
             sd_bus_message_append(reply, "{sd}", values[i].name, values[i].value);
     return sd_bus_message_close_container(reply);
+}
+
+static int append_matches(sd_bus_message *reply, const void *value)
+{
+    const struct reading *now = value;
+    return stages_append_matches(reply, &now->chain, now->camera.match, now->camera.match_count);
 }
 
 /* ---- the table ---- */
@@ -409,6 +409,7 @@ static const struct property {
     {"StepTimes", "a{s(tt)}", 0, true, AT(camera.step), append_step_times},
     {"Latency", "a{sa{st}}", 0, true, AT(camera.latency), append_latency},
     {"Measures", "a{sd}", 0, true, AT(camera), append_measures},
+    {"Matches", "a(sddd)", 0, true, 0, append_matches},
     {"LatencyHistograms", "a{s(tta(tt))}", 0, true, AT(camera.latency), append_histograms},
     {"Comparison", "a{sv}", CHANGES, false, AT(camera), append_comparison},
 };

@@ -3,7 +3,7 @@
 #include <errno.h>
 
 #include "bus/value.h"
-#include "filters/filter.h"
+#include "filters/filter_adapt.h"
 #include "filters/filter_value.h"
 
 static int append_kernel(sd_bus_message *reply, const char *name,
@@ -59,5 +59,16 @@ int stages_append(sd_bus_message *reply, const void *value)
     sd_bus_message_open_container(reply, 'a', "a{sv}");
     for (unsigned i = 0; i < chain->count; i++)
         append_stage(reply, &chain->stage[i]);
+    return sd_bus_message_close_container(reply);
+}
+
+int stages_append_matches(sd_bus_message *reply, const struct filter_chain *chain,
+                          const struct fftd_match *match, unsigned count)
+{
+    const struct filter_adaptation adapts = filter_chain_adaptation(chain);
+    sd_bus_message_open_container(reply, 'a', "(sddd)");
+    for (unsigned i = 0; i < count && adapts.match_count == count; i++)
+        sd_bus_message_append(reply, "(sddd)", adapts.match_image[i]->name, (double)match[i].x,
+                              (double)match[i].y, (double)match[i].score);
     return sd_bus_message_close_container(reply);
 }

@@ -4,7 +4,15 @@
 
 #include <systemd/sd-bus.h>
 
+#include "filters/filter.h"
+#include "fftd/ring.h"
+
 /* Appends the stages of a struct filter_chain. Returns what sd-bus returns. */
 int stages_append(sd_bus_message *reply, const void *value);
+
+/* Appends an a(sddd): the name, the column, the row and the score of each template that the chain
+ * looks for. It is empty if the matches are those of a chain with more of them, or fewer. */
+int stages_append_matches(sd_bus_message *reply, const struct filter_chain *chain,
+                          const struct fftd_match *match, unsigned count);
 
 #endif

@@ -111,7 +111,7 @@ static void publish(struct output *output, struct flight *flight, const struct e
     flight->meta.flags |= done->view != VIEW_PICTURE ? FFTD_FLAG_VIEW : 0;
     flight->meta.submitted_ns = done->submitted_ns;
     flight->meta.finished_ns = done->finished_ns;
-    observer_label(output->observer, flight->number,
+    observer_label(output->observer, flight->number, &output->applied.adapts,
                    &flight->meta); /* newer measures than at submission */
     draw_over(output, flight, done->view);
     int64_t published_ns = ring_publish(output->ring, &flight->write, &flight->meta);
@@ -327,7 +327,7 @@ bool output_submit(struct output *output, const struct output_frame *taken)
         job.memory = memory;
         job.frame = (unsigned)frame->memory;
     }
-    observer_label(output->observer, flight->number, &flight->meta);
+    observer_label(output->observer, flight->number, &output->applied.adapts, &flight->meta);
     steady_take(&output->steady, &output->frames, frame, &job);
     flight->snapshots = output->snapshots;
     output->snapshots = NULL;

@@ -23,6 +23,14 @@ static bool is_preparing(const struct reconciler *reconciler)
 
 /* ---- what all outputs share ---- */
 
+static bool looks_for(const struct filter_adaptation *adapts, const struct filter_image *image)
+{
+    for (unsigned i = 0; i < adapts->match_count; i++)
+        if (adapts->match_image[i] == image)
+            return true;
+    return false;
+}
+
 /* Combines what two chains ask of the estimators, which look for each thing once: as the first of
  * them says that asks for it. */
 static struct filter_adaptation unite(const struct filter_adaptation *a,
@@ -46,8 +54,9 @@ static struct filter_adaptation unite(const struct filter_adaptation *a,
         ret.estimates_noise = b->estimates_noise;
         ret.noise = b->noise;
     }
-    if (a->match_image == NULL)
-        ret.match_image = b->match_image;
+    for (unsigned i = 0; i < b->match_count && ret.match_count < FILTER_MAX_MATCHES; i++)
+        if (!looks_for(a, b->match_image[i]))
+            ret.match_image[ret.match_count++] = b->match_image[i];
     return ret;
 }
 

@@ -363,8 +363,8 @@ void report_frame(struct report *report, const struct ring_meta *meta,
     status->has_measures = (meta->flags & FFTD_FLAG_MEASURES) != 0;
     status->measures = meta->measures;
     status->picture_state = FFTD_PICTURE_STATE(meta->flags);
-    status->has_match = (meta->flags & FFTD_FLAG_MATCH) != 0;
-    status->match = meta->match;
+    status->match_count = meta->match_count;
+    memcpy(status->match, meta->match, sizeof status->match);
     status->has_similarity = (meta->flags & FFTD_FLAG_SIMILARITY) != 0;
     status->similarity = meta->similarity;
     update_counters(status, recovery);

@@ -97,8 +97,8 @@ struct camera_status {
     bool has_measures; /* the newest frame carries measures */
     struct fftd_measures measures;
     enum fftd_picture_state picture_state;
-    bool has_match; /* the newest frame carries a match */
-    struct fftd_match match;
+    unsigned match_count; /* that the newest frame carries */
+    struct fftd_match match[FFTD_MAX_MATCHES];
     bool has_similarity; /* the newest frame carries one */
     struct fftd_similarity similarity;
     unsigned stacked; /* frames in the stack that the newest frame shows; 0: there is none */

@@ -1,32 +1,33 @@
 #include "estimators/match.h"
 
-#include <complex.h>
 #include <errno.h>
+#include <limits.h>
 #include <math.h>
+#include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "core/fft.h"
+#include "estimators/match_sheet.h"
 
-#define MIN_SIDE 64u /* of a square */
-#define MAX_SIDE 1024u
+#define LEVELS     4u  /* blocks of 1, 2, 4 and 8 pixels a side */
+#define CANDIDATES 12u /* places that are followed from the level at which all are compared */
+#define FOLLOWED   4u  /* and of these, from the next one on */
+#define FINALISTS  2u  /* and at full size */
+#define MOVES      4u  /* of a place at one level, each to its best neighbour */
 
-/* Columns and rows of numbers. */
-struct extent {
-    unsigned columns, rows;
+struct template
+{
+    struct match_shape shape[LEVELS]; /* up to `level` */
+    unsigned level;                   /* at which all places are compared; LEVELS: at none */
+    float complex *kernel;            /* conjugate spectrum of that shape, over side^2 */
 };
 
 struct matcher {
-    struct extent picture, image;
-    struct extent places;   /* at which the template is inside of the picture */
-    struct extent step;     /* places that one square yields */
-    double image_variation; /* sum of (t - mean t)^2 */
-    unsigned side;          /* of a square */
-    struct fft *fft;
-    float complex *kernel;    /* conjugate spectrum of the template without its mean, over side^2 */
-    float complex *square;    /* of two parts of the picture, the second one times i */
-    float *score;             /* of each place; the sums of products before */
-    double *sum, *square_sum; /* of columns of the picture, as high as the template */
+    struct match_sheet sheet[LEVELS]; /* the picture in blocks of each size */
+    float *blocks[LEVELS];            /* the memory of their luma; NULL at level 0 */
+    unsigned levels;                  /* that some template needs, at least 1 */
+    unsigned count;
+    struct template template[MATCH_MAX_TEMPLATES];
 };
 
 static unsigned lesser(unsigned a, unsigned b)
@@ -34,80 +35,158 @@ static unsigned lesser(unsigned a, unsigned b)
     return a < b ? a : b;
 }
 
-static unsigned parts(unsigned length, unsigned step)
+static unsigned greater(unsigned a, unsigned b)
 {
-    return (length + step - 1) / step;
+    return a > b ? a : b;
+}
+
+/* ---- life: templates ---- */
+
+/* Writes the means of 2 x 2 pixels. A last odd column or row is left out. */
+static void halve(float *to, const float *from, struct match_extent size)
+{
+    for (unsigned y = 0; y < size.rows / 2; y++) {
+        const float *upper = from + (size_t)2 * y * size.columns, *lower = upper + size.columns;
+        for (unsigned x = 0; x < size.columns / 2; x++)
+            *to++ = (upper[2 * x] + upper[2 * x + 1] + lower[2 * x] + lower[2 * x + 1]) / 4;
+    }
+}
+
+/* Takes the mean off. */
+static void complete_shape(struct match_shape *shape, struct match_extent picture)
+{
+    const size_t count = match_area(shape->image);
+    double sum = 0;
+    for (size_t i = 0; i < count; i++)
+        sum += (double)shape->pixel[i];
+    for (size_t i = 0; i < count; i++) {
+        const double rest = (double)shape->pixel[i] - sum / (double)count;
+        shape->pixel[i] = (float)rest;
+        shape->variation += rest * rest;
+    }
+    shape->places = (struct match_extent){picture.columns - shape->image.columns + 1,
+                                          picture.rows - shape->image.rows + 1};
+}
+
+static bool is_coarse_enough(const struct match_shape *shape, const struct match_shape *finest,
+                             unsigned blocks)
+{
+    return match_area(shape->image) >= MATCH_LEAST_BLOCKS &&
+           shape->variation * blocks * blocks >= MATCH_LEAST_SHARE * finest->variation;
+}
+
+/* Makes the shapes of a template, up to the level at which it is looked for. */
+static int shape_template(struct template *t, const struct filter_image *image,
+                          const struct match_sheet *sheets, unsigned levels)
+{
+    for (unsigned k = 0; k < levels; k++) {
+        struct match_shape *shape = &t->shape[k];
+        shape->image = (struct match_extent){image->columns >> k, image->rows >> k};
+        if (match_area(shape->image) == 0)
+            return 0;
+        shape->pixel = calloc(match_area(shape->image), sizeof *shape->pixel);
+        if (shape->pixel == NULL)
+            return -ENOMEM;
+        if (k == 0)
+            memcpy(shape->pixel, image->pixel, match_area(shape->image) * sizeof *shape->pixel);
+        else
+            halve(shape->pixel, t->shape[k - 1].pixel, t->shape[k - 1].image);
+        complete_shape(shape, sheets[k].picture);
+        if (k > 0 && !is_coarse_enough(shape, &t->shape[0], 1u << k))
+            return 0;
+        t->level = k;
+    }
+    return 0;
+}
+
+/* ---- life: sheets ---- */
+
+/* The templates that are looked for at one level. */
+struct group {
+    unsigned count;
+    struct match_extent largest, smallest;
+};
+
+static struct group group_at(const struct matcher *m, unsigned level)
+{
+    struct group group = {.smallest = {UINT_MAX, UINT_MAX}};
+    for (unsigned i = 0; i < m->count; i++) {
+        const struct template *t = &m->template[i];
+        if (t->level != level)
+            continue;
+        const struct match_extent image = t->shape[level].image;
+        group.count++;
+        group.largest.columns = greater(group.largest.columns, image.columns);
+        group.largest.rows = greater(group.largest.rows, image.rows);
+        group.smallest.columns = lesser(group.smallest.columns, image.columns);
+        group.smallest.rows = lesser(group.smallest.rows, image.rows);
+    }
+    return group;
+}
+
+static int create_sheet(struct matcher *m, unsigned level, struct error *why)
+{
+    const struct group group = group_at(m, level);
+    struct match_sheet *sheet = &m->sheet[level];
+    if (level > 0 && level < m->levels) {
+        m->blocks[level] = malloc((match_area(sheet->picture) + 1) * sizeof(float));
+        if (m->blocks[level] == NULL)
+            return -ENOMEM;
+        sheet->luma = m->blocks[level];
+    }
+    return group.count > 0 ? match_sheet_init(sheet, group.smallest, group.largest, why) : 0;
 }
 
 /* ---- life ---- */
 
-/* The sides of squares for which the transforms cost least, and what they yield. */
-static void choose_side(struct matcher *m)
+static int take_templates(struct matcher *m, const struct filter_image *const *images,
+                          unsigned count, unsigned levels, struct error *why)
 {
-    double least = INFINITY;
-    for (unsigned side = MIN_SIDE; side <= MAX_SIDE; side *= 2) {
-        if (side < m->image.columns || side < m->image.rows)
+    const struct match_extent picture = m->sheet[0].picture;
+    for (m->count = 0; m->count < count; m->count++) {
+        const struct filter_image *image = images[m->count];
+        struct template *t = &m->template[m->count];
+        t->level = LEVELS;
+        if (image->columns > picture.columns || image->rows > picture.rows) {
+            error_set(why, EINVAL,
+                      "match: image %s has %u x %u pixels, frames %u x %u: expected a template "
+                      "that fits in",
+                      image->name, image->columns, image->rows, picture.columns, picture.rows);
             continue;
-        const struct extent step = {side - m->image.columns + 1, side - m->image.rows + 1};
-        const unsigned squares =
-            parts(m->places.columns, step.columns) * parts(m->places.rows, step.rows);
-        const double cost = parts(squares, 2) * pow(side, 2) * log2(side);
-        if (cost < least) {
-            least = cost;
-            m->side = side;
-            m->step = step;
         }
+        if (shape_template(t, image, m->sheet, levels) < 0) {
+            m->count++;
+            return -ENOMEM;
+        }
+        m->levels = greater(m->levels, t->level + 1);
     }
-}
-
-static void transform_template(struct matcher *m, const struct filter_image *image)
-{
-    const double count = (double)image->columns * image->rows, mean = image->sum / count;
-    const size_t numbers = (size_t)m->side * m->side;
-    memset(m->kernel, 0, numbers * sizeof *m->kernel);
-    for (unsigned y = 0; y < image->rows; y++)
-        for (unsigned x = 0; x < image->columns; x++) {
-            const double rest = (double)image->pixel[(size_t)y * image->columns + x] - mean;
-            m->image_variation += rest * rest;
-            m->kernel[(size_t)y * m->side + x] = (float)rest;
-        }
-    fft_square(m->fft, m->kernel, false);
-    for (size_t i = 0; i < numbers; i++)
-        m->kernel[i] = conjf(m->kernel[i]) / (float)numbers;
+    return 0;
 }
 
 int matcher_create(struct matcher **ret, unsigned width, unsigned height,
-                   const struct filter_image *image, struct error *why)
+                   const struct filter_image *const *images, unsigned count, struct error *why)
 {
-    if (image->columns > width || image->rows > height)
-        return error_set(why, EINVAL,
-                         "match: image %s has %u x %u pixels, frames %u x %u: expected a template "
-                         "that fits in",
-                         image->name, image->columns, image->rows, width, height);
+    const unsigned levels = count > 1 ? LEVELS : 1;
     struct matcher *m = calloc(1, sizeof *m);
     if (m == NULL)
         return error_set(why, ENOMEM, "out of memory for a matcher");
-    m->picture = (struct extent){width, height};
-    m->image = (struct extent){image->columns, image->rows};
-    m->places = (struct extent){width - image->columns + 1, height - image->rows + 1};
-    choose_side(m);
-    const size_t numbers = (size_t)m->side * m->side;
-    m->kernel = malloc(numbers * sizeof *m->kernel);
-    m->square = malloc(numbers * sizeof *m->square);
-    m->score = malloc((size_t)m->places.columns * m->places.rows * sizeof *m->score);
-    m->sum = calloc(width, sizeof *m->sum);
-    m->square_sum = calloc(width, sizeof *m->square_sum);
-    int r = 0;
-    if (m->kernel == NULL || m->square == NULL || m->score == NULL || m->sum == NULL ||
-        m->square_sum == NULL)
-        r = error_set(why, ENOMEM, "out of memory for matches in %ux%u", width, height);
-    if (r == 0)
-        r = fft_create(&m->fft, m->side, why);
+    m->levels = 1;
+    for (unsigned k = 0; k < LEVELS; k++)
+        m->sheet[k].picture = (struct match_extent){width >> k, height >> k};
+    int r = take_templates(m, images, count, levels, why);
+    for (unsigned k = 0; r == 0 && k < m->levels; k++)
+        r = create_sheet(m, k, why);
+    for (unsigned i = 0; r == 0 && i < count; i++) {
+        struct template *t = &m->template[i];
+        if (t->level == LEVELS)
+            continue;
+        t->kernel = match_sheet_kernel(&m->sheet[t->level], &t->shape[t->level]);
+        r = t->kernel == NULL ? -ENOMEM : 0;
+    }
     if (r < 0) {
         matcher_destroy(m);
-        return r;
+        return error_set(why, -r, "out of memory for matches in %ux%u", width, height);
     }
-    transform_template(m, image);
     *ret = m;
     return 0;
 }
@@ -116,155 +195,139 @@ void matcher_destroy(struct matcher *m)
 {
     if (m == NULL)
         return;
-    fft_destroy(m->fft);
-    free(m->kernel);
-    free(m->square);
-    free(m->score);
-    free(m->sum);
-    free(m->square_sum);
+    for (unsigned i = 0; i < m->count; i++) {
+        for (unsigned k = 0; k < LEVELS; k++)
+            free(m->template[i].shape[k].pixel);
+        free(m->template[i].kernel);
+    }
+    for (unsigned k = 0; k < LEVELS; k++) {
+        match_sheet_finish(&m->sheet[k]);
+        free(m->blocks[k]);
+    }
     free(m);
 }
 
-/* ---- sums of products ---- */
+/* ---- from level to level ---- */
 
-/* The first place of a square; false: there is no such square. */
-static bool place_of(const struct matcher *m, unsigned index, struct extent *ret)
+/* Moves a place to its best neighbour, and on from there. */
+static void climb(const struct match_sheet *sheet, const struct match_shape *shape,
+                  struct match_place *place)
 {
-    const unsigned across = parts(m->places.columns, m->step.columns);
-    *ret = (struct extent){index % across * m->step.columns, index / across * m->step.rows};
-    return ret->rows < m->places.rows;
-}
-
-/* Adds the part of the picture that begins at a place, times a factor of 1 or i. The mean is taken
- * off, which loses less of the floats and changes no sum, since the template has none. */
-static void load(struct matcher *m, const float *luma, float mean, const struct extent *from,
-                 float complex factor)
-{
-    const unsigned columns = lesser(m->side, m->picture.columns - from->columns);
-    const unsigned rows = lesser(m->side, m->picture.rows - from->rows);
-    for (unsigned y = 0; y < rows; y++) {
-        const float *row = luma + (size_t)(from->rows + y) * m->picture.columns + from->columns;
-        for (unsigned x = 0; x < columns; x++)
-            m->square[(size_t)y * m->side + x] += factor * (row[x] - mean);
+    place->score = match_sheet_score(sheet, shape, place->x, place->y);
+    for (unsigned move = 0; move < MOVES; move++) {
+        struct match_place best = *place;
+        for (unsigned y = place->y > 0 ? place->y - 1 : 0;
+             y <= place->y + 1 && y < shape->places.rows; y++)
+            for (unsigned x = place->x > 0 ? place->x - 1 : 0;
+                 x <= place->x + 1 && x < shape->places.columns; x++) {
+                if (x == place->x && y == place->y)
+                    continue;
+                const double score = match_sheet_score(sheet, shape, x, y);
+                if (score > best.score || (isnan(best.score) && !isnan(score)))
+                    best = (struct match_place){x, y, score};
+            }
+        if (best.x == place->x && best.y == place->y)
+            return;
+        *place = best;
     }
 }
 
-static void store(struct matcher *m, const struct extent *to, bool second)
+/* Orders places by their scores, the best one first, and those without a score last. */
+static int compare(const void *a, const void *b)
 {
-    const unsigned columns = lesser(m->step.columns, m->places.columns - to->columns);
-    const unsigned rows = lesser(m->step.rows, m->places.rows - to->rows);
-    for (unsigned y = 0; y < rows; y++)
-        for (unsigned x = 0; x < columns; x++) {
-            const float complex value = m->square[(size_t)y * m->side + x];
-            m->score[(size_t)(to->rows + y) * m->places.columns + to->columns + x] =
-                second ? cimagf(value) : crealf(value);
+    const double first = ((const struct match_place *)a)->score;
+    const double second = ((const struct match_place *)b)->score;
+    if (isnan(first) || isnan(second))
+        return isnan(first) - isnan(second);
+    return (first < second) - (first > second);
+}
+
+/* Returns the best place at full size that one of these leads to. */
+static struct match_place follow(const struct matcher *m, const struct template *t,
+                                 struct match_place *places, unsigned count)
+{
+    for (unsigned level = t->level; level-- > 0;) {
+        const struct match_extent within = t->shape[level].places;
+        if (level + 1 < t->level)
+            count = lesser(count, FOLLOWED);
+        if (level == 0 && t->level > 1)
+            count = lesser(count, FINALISTS);
+        for (unsigned i = 0; i < count; i++) {
+            places[i].x = lesser(2 * places[i].x, within.columns - 1);
+            places[i].y = lesser(2 * places[i].y, within.rows - 1);
+            climb(&m->sheet[level], &t->shape[level], &places[i]);
         }
+        qsort(places, count, sizeof *places, compare);
+    }
+    return places[0];
 }
 
-/* The template is real, so the real and the imaginary part of a square do not mix. */
-static void correlate(struct matcher *m, const float *luma, float mean)
+/* ---- the best place ---- */
+
+/* Returns where a parabola through three neighbouring scores has its peak, from the middle one,
+ * which is the greatest: -0.5 .. 0.5. */
+static double peak_between(double before, double middle, double after)
 {
-    const size_t numbers = (size_t)m->side * m->side;
-    struct extent first, second;
-    for (unsigned i = 0; place_of(m, i, &first); i += 2) {
-        const bool has_second = place_of(m, i + 1, &second);
-        memset(m->square, 0, numbers * sizeof *m->square);
-        load(m, luma, mean, &first, 1);
-        if (has_second)
-            load(m, luma, mean, &second, I);
-        fft_square(m->fft, m->square, false);
-        for (size_t k = 0; k < numbers; k++) {
-            const float complex a = m->square[k], b = m->kernel[k];
-            m->square[k] = (crealf(a) * crealf(b) - cimagf(a) * cimagf(b)) +
-                           (crealf(a) * cimagf(b) + cimagf(a) * crealf(b)) * I;
-        }
-        fft_square(m->fft, m->square, true);
-        store(m, &first, false);
-        if (has_second)
-            store(m, &second, true);
-    }
+    const double bend = before - 2 * middle + after;
+    return bend < 0 ? fmax(-0.5, fmin(0.5 * (before - after) / bend, 0.5)) : 0; /* NaN: 0, too */
 }
 
-/* ---- scores ---- */
-
-/* Adds a row of the picture to the sums of columns, or takes it off again. */
-static void add_row(struct matcher *m, const float *row, float mean, double sign)
+/* Returns the score at a place of the level at which all were compared, or of the first one. */
+static double score_at(const struct match_sheet *sheet, const struct template *t, unsigned x,
+                       unsigned y)
 {
-    for (unsigned x = 0; x < m->picture.columns; x++) {
-        const double value = (double)(row[x] - mean);
-        m->sum[x] += sign * value;
-        m->square_sum[x] += sign * value * value;
-    }
+    if (t->level == 0)
+        return (double)sheet->score[(size_t)y * t->shape[0].places.columns + x];
+    return match_sheet_score(sheet, &t->shape[0], x, y);
 }
 
-/* Divides one row of sums of products by what a perfect match would have. */
-static void normalise_row(struct matcher *m, float *score)
+static void find_template(struct matcher *m, const struct template *t, struct match *ret)
 {
-    const double count = (double)m->image.columns * m->image.rows;
-    const double least = count * MATCH_MIN_DEVIATION * MATCH_MIN_DEVIATION;
-    double sum = 0, square_sum = 0;
-    for (unsigned x = 0; x < m->image.columns - 1; x++) {
-        sum += m->sum[x];
-        square_sum += m->square_sum[x];
-    }
-    for (unsigned x = 0; x < m->places.columns; x++) {
-        sum += m->sum[x + m->image.columns - 1];
-        square_sum += m->square_sum[x + m->image.columns - 1];
-        const double variation = square_sum - sum * sum / count;
-        const double value = (double)score[x] / sqrt(variation * m->image_variation);
-        score[x] = variation >= least ? (float)fmax(-1, fmin(value, 1)) : NAN;
-        sum -= m->sum[x];
-        square_sum -= m->square_sum[x];
-    }
+    struct match_place places[CANDIDATES];
+    const struct match_sheet *sheet = &m->sheet[0];
+    *ret = (struct match){.x = NAN, .y = NAN, .score = 0};
+    if (t->level == LEVELS)
+        return;
+    const struct match_shape *shape = &t->shape[0];
+    const unsigned count = match_sheet_search(&m->sheet[t->level], &t->shape[t->level], t->kernel,
+                                              places, t->level > 0 ? CANDIDATES : 1);
+    if (count == 0)
+        return;
+    const struct match_place best = follow(m, t, places, count);
+    const unsigned x = best.x, y = best.y;
+    if (isnan(best.score))
+        return;
+    ret->score = fmax(-1, fmin(best.score, 1));
+    const unsigned middle_x = x + shape->image.columns / 2, middle_y = y + shape->image.rows / 2;
+    ret->x = middle_x;
+    ret->y = middle_y;
+    if (x > 0 && x + 1 < shape->places.columns)
+        ret->x +=
+            peak_between(score_at(sheet, t, x - 1, y), best.score, score_at(sheet, t, x + 1, y));
+    if (y > 0 && y + 1 < shape->places.rows)
+        ret->y +=
+            peak_between(score_at(sheet, t, x, y - 1), best.score, score_at(sheet, t, x, y + 1));
 }
 
-static void normalise(struct matcher *m, const float *luma, float mean)
+static float mean_of(const float *luma, size_t count)
 {
-    const size_t columns = m->picture.columns;
-    memset(m->sum, 0, columns * sizeof *m->sum);
-    memset(m->square_sum, 0, columns * sizeof *m->square_sum);
-    for (unsigned y = 0; y < m->image.rows - 1; y++)
-        add_row(m, luma + y * columns, mean, 1);
-    for (unsigned y = 0; y < m->places.rows; y++) {
-        add_row(m, luma + (y + m->image.rows - 1) * columns, mean, 1);
-        normalise_row(m, m->score + (size_t)y * m->places.columns);
-        add_row(m, luma + y * columns, mean, -1);
-    }
-}
-
-/* Where a parabola through three neighbouring scores has its peak, from the middle one, which is
- * the greatest: -0.5 .. 0.5. */
-static double peak_between(float before, float middle, float after)
-{
-    const double bend = (double)before - 2 * (double)middle + (double)after;
-    return bend < 0 ? 0.5 * ((double)before - (double)after) / bend : 0; /* false: NaN, too */
+    double sum = 0;
+    for (size_t i = 0; i < count; i++)
+        sum += (double)luma[i];
+    return (float)(sum / (double)count);
 }
 
 void matcher_find(struct matcher *m, const float *luma, struct match *ret)
 {
-    const size_t columns = m->places.columns, count = columns * m->places.rows;
-    const size_t pixels = (size_t)m->picture.columns * m->picture.rows;
-    double sum = 0;
-    size_t best = count;
-    for (size_t i = 0; i < pixels; i++)
-        sum += (double)luma[i];
-    const float mean = (float)(sum / (double)pixels);
-    correlate(m, luma, mean);
-    normalise(m, luma, mean);
-    for (size_t i = 0; i < count; i++)
-        if (!isnan(m->score[i]) && (best == count || m->score[i] > m->score[best]))
-            best = i;
-    *ret = (struct match){.x = NAN, .y = NAN, .score = 0};
-    if (best == count)
-        return;
-    const size_t x = best % columns, y = best / columns;
-    const size_t middle_x = x + m->image.columns / 2, middle_y = y + m->image.rows / 2;
-    const float *score = m->score + best;
-    ret->score = (double)*score;
-    ret->x = (double)middle_x;
-    ret->y = (double)middle_y;
-    if (x > 0 && x + 1 < columns)
-        ret->x += peak_between(score[-1], score[0], score[1]);
-    if (y > 0 && y + 1 < m->places.rows)
-        ret->y += peak_between(*(score - columns), score[0], score[columns]);
+    m->sheet[0].luma = luma;
+    for (unsigned k = 0; k < m->levels; k++) {
+        struct match_sheet *sheet = &m->sheet[k];
+        if (k > 0)
+            halve(m->blocks[k], m->sheet[k - 1].luma, m->sheet[k - 1].picture);
+        sheet->mean = mean_of(sheet->luma, match_area(sheet->picture));
+        if (sheet->side > 0)
+            match_sheet_transform(sheet);
+    }
+    for (unsigned i = 0; i < m->count; i++)
+        find_template(m, &m->template[i], &ret[i]);
 }

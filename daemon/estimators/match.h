@@ -1,4 +1,4 @@
-/* Finds the place in a picture that resembles a template most. Pure.
+/* Finds the places in a picture that resemble templates most. Pure.
  *
  * The score of a place is the correlation coefficient of the template t and the window w of the
  * picture that it covers there, each without its mean:
@@ -6,11 +6,17 @@
  *     sum of (t - mean t)(w - mean w) / sqrt(sum of (t - mean t)^2 * sum of (w - mean w)^2)
  *
  * It is 1 for the template in any brightness and contrast, -1 for its negative, and about 0 for
- * other things. Windows whose standard deviation is below MATCH_MIN_DEVIATION have no score. The
- * template is compared at its own size and angle.
+ * other things. Windows whose standard deviation is below MATCH_MIN_DEVIATION (match_sheet.h) have
+ * no score. The template is compared at its own size and angle. A parabola through the best score
+ * and its neighbours along each axis gives the fractions of a pixel.
  *
- * All places at which the template is wholly inside of the picture are compared. A parabola through
- * the best score and its neighbours along each axis gives the fractions of a pixel.
+ * One template is compared with all places at which it is wholly inside of the picture. Several are
+ * compared with the means of blocks of 2, 4 or 8 pixels a side first, all of them with one
+ * transform of the picture in such blocks. The best few places are then followed to the best score
+ * around them at full size. So place and score are exact where a template is in the picture; where
+ * it is not, a place with a slightly better score may be missed. Each template has the largest
+ * blocks that leave at least MATCH_LEAST_BLOCKS of them and MATCH_LEAST_SHARE of its variation; the
+ * smallest have one pixel, and then all places are compared.
  *
  * Source of the maths: J. P. Lewis, Fast Normalized Cross-Correlation, 1995; the sums of products
  * come from transforms of overlapping squares (overlap-save).
@@ -22,25 +28,28 @@
 #include "core/error.h"
 #include "filters/filter_image.h"
 
-#define MATCH_MIN_DEVIATION 0.5 /* of samples of 0 .. 255 */
+#define MATCH_LEAST_BLOCKS  64u /* of a template */
+#define MATCH_LEAST_SHARE   0.7 /* of its squared differences from its mean */
+#define MATCH_MAX_TEMPLATES 16u
 
 struct matcher;
 
 struct match {
     double x, y;  /* pixels from the centre of the top left one to the template's middle, which is
                      its column floor(columns / 2) and row floor(rows / 2); NaN: no window has a
-                     score */
-    double score; /* -1 .. 1, at the pixel nearest to that place; 0: no window has a score */
+                     score, or the template is larger than the picture */
+    double score; /* -1 .. 1, at the pixel nearest to that place; 0: as above */
 };
 
-/* For pictures of this size in pixels; the image has at most FILTER_IMAGE_KERNEL_SIDE columns and
- * rows, is not of one brightness, and is not used afterwards. -EINVAL: it is larger than the
- * picture; -ENOMEM. */
+/* For pictures of this size in pixels, and 1 .. MATCH_MAX_TEMPLATES images, each of which has at
+ * most FILTER_IMAGE_KERNEL_SIDE columns and rows and is not of one brightness. They are not used
+ * afterwards. `why` is set, and the result is 0, if some are larger than the picture. -ENOMEM. */
 int matcher_create(struct matcher **ret, unsigned width, unsigned height,
-                   const struct filter_image *image, struct error *why);
+                   const struct filter_image *const *images, unsigned count, struct error *why);
 void matcher_destroy(struct matcher *matcher); /* NULL is allowed */
 
-/* luma: width x height finite numbers of 0 .. 255, rows side by side. */
+/* luma: width x height finite numbers of 0 .. 255, rows side by side. Writes a match for each
+ * template, in their order. */
 void matcher_find(struct matcher *matcher, const float *luma, struct match *ret);
 
 #endif

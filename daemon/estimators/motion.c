@@ -7,7 +7,7 @@
 #include <string.h>
 
 #include "core/fft.h"
-#include "estimators/motion_cells.h"
+#include "estimators/motion/motion_cells.h"
 
 /* Where a comment gives no other reason, a threshold was chosen on the pairs of
  * tests/unit/motion.c and tests/unit/motion_pairs.c. */

@@ -49,6 +49,8 @@ struct blur_noise_options {
     double falloff;   /* the power of the sharp one falls as f^-falloff */
 };
 
+#define FILTER_MAX_MATCHES 16 /* of a chain, and of all outputs together; FFTD_MAX_MATCHES */
+
 /* Everything that no stage asks for is zero. */
 struct filter_adaptation {
     bool removes_waves; /* auto-notch */
@@ -60,8 +62,10 @@ struct filter_adaptation {
     struct stabiliser_options shake;
     bool estimates_noise; /* wiener */
     struct blur_noise_options noise;
-    const struct filter_image
-        *match_image; /* the chain's image of its first `match`, for measures */
+    /* The images of the chain's `match` stages, in their order, for measures; those that do not fit
+     * are counted, too. */
+    const struct filter_image *match_image[FILTER_MAX_MATCHES];
+    unsigned match_count;
 };
 
 #endif

@@ -105,8 +105,9 @@ bool filter_chain_takes_median(const struct filter_chain *chain);
 double filter_chain_binarise(const struct filter_chain *chain);
 
 /* Checks that stages may be beside each other; filter_chain_parse also does. -EINVAL: two stages
- * have a curve, reduce noise, adapt to the same thing (filter_adapt.h) or move pixels; one moves
- * pixels and another one adapts; or the images have too many pixels. */
+ * have a curve, reduce noise, adapt to the same thing (filter_adapt.h), move pixels or show a
+ * template; one moves pixels and another one adapts; there are more than FILTER_MAX_MATCHES
+ * templates; or the images have too many pixels. */
 int filter_chain_check(const struct filter_chain *chain, struct error *why);
 
 /* Returns the radius of the whole chain in pixels, at most FILTER_MAX_SUPPORT_PX. It is the sum of

@@ -54,6 +54,28 @@ static int check_done_once(const struct filter_chain *chain, struct error *why)
     return 0;
 }
 
+/* One picture shows one template. */
+static int check_templates(const struct filter_chain *chain, struct error *why)
+{
+    unsigned first = 0;
+    for (unsigned i = 0; i < chain->count; i++) {
+        const struct filter_kind *kind = chain->stage[i].kind;
+        if (kind->has_image_response == NULL || !filter_stage_uses_image(&chain->stage[i]))
+            continue;
+        if (first > 0)
+            return error_set(why, EINVAL,
+                             "stage %u: the picture shows the template of stage %u already: "
+                             "expected %s:show=false, which only looks for it",
+                             i + 1, first, kind->name);
+        first = i + 1;
+    }
+    const unsigned count = filter_chain_adaptation(chain).match_count;
+    if (count > FILTER_MAX_MATCHES)
+        return error_set(why, EINVAL, "the chain has %u templates: expected at most %d `match`",
+                         count, FILTER_MAX_MATCHES);
+    return 0;
+}
+
 int filter_chain_check(const struct filter_chain *chain, struct error *why)
 {
     const size_t pixels = filter_chain_pixels(chain);
@@ -62,6 +84,8 @@ int filter_chain_check(const struct filter_chain *chain, struct error *why)
                          "the images of the filter's stages have %zu pixels in all: expected at "
                          "most %d, as 255x255 has",
                          pixels, FILTER_MAX_PIXELS);
-    const int r = check_done_once(chain, why);
+    int r = check_done_once(chain, why);
+    if (r == 0)
+        r = check_templates(chain, why);
     return r < 0 ? r : check_moves(chain, why);
 }

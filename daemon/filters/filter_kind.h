@@ -97,6 +97,9 @@ struct filter_kind {
      * (fx x + fy y)). filter_grid.h computes it for many frequencies at once. */
     double complex (*image_response)(const struct filter_stage *stage, double complex transform,
                                      double fx, double fy);
+    /* Returns whether the stage has that response, and not H = 1, whatever its image. A chain has
+     * at most one such stage of the kind. NULL: it has. */
+    bool (*has_image_response)(const struct filter_stage *stage);
     /* Returns whether these parameters make H real although the last two make it complex. NULL:
      * none do. */
     bool (*is_real)(const struct filter_stage *stage);
@@ -161,7 +164,8 @@ static inline unsigned filter_param_count(const struct filter_kind *kind)
 /* Returns whether the response is that of kind->image_response. */
 static inline bool filter_stage_uses_image(const struct filter_stage *stage)
 {
-    return stage->image != NULL && stage->kind->image_response != NULL;
+    return stage->image != NULL && stage->kind->image_response != NULL &&
+           (stage->kind->has_image_response == NULL || stage->kind->has_image_response(stage));
 }
 
 /* Returns whether a stage of the kind finds something in captured frames and corrects their

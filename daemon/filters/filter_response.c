@@ -82,7 +82,7 @@ bool filter_chain_has_response(const struct filter_chain *chain)
     for (unsigned i = 0; i < chain->count; i++) {
         const struct filter_kind *kind = chain->stage[i].kind;
         if (kind->response != NULL || kind->complex_response != NULL ||
-            kind->image_response != NULL)
+            filter_stage_uses_image(&chain->stage[i]))
             return true;
     }
     return false;

@@ -103,11 +103,11 @@ int filter_stage_set(struct filter_stage *stage, const char *param, const char *
     return 0;
 }
 
-/* Checks that the stage's image is small enough to be summed pixel by pixel. */
+/* Checks that the stage's image is small enough to be summed pixel by pixel, or looked for. */
 static int check_summed_image(const struct filter_stage *stage, struct error *why)
 {
     const struct filter_image *image = stage->image;
-    if (!filter_stage_uses_image(stage) ||
+    if (image == NULL || stage->kind->image_response == NULL ||
         (image->columns <= FILTER_IMAGE_KERNEL_SIDE && image->rows <= FILTER_IMAGE_KERNEL_SIDE))
         return 0;
     return error_set(why, EINVAL, "%s: image %s has %ux%u pixels: expected at most %dx%d",

@@ -30,13 +30,15 @@ struct estimators {
 
 void estimators_hold(const struct filter_adaptation *wanted)
 {
-    filter_image_hold(wanted->match_image);
+    for (unsigned i = 0; i < wanted->match_count; i++)
+        filter_image_hold(wanted->match_image[i]);
     filter_image_hold(wanted->noise.blur.image);
 }
 
 void estimators_drop(const struct filter_adaptation *wanted)
 {
-    filter_image_drop(wanted->match_image);
+    for (unsigned i = 0; i < wanted->match_count; i++)
+        filter_image_drop(wanted->match_image[i]);
     filter_image_drop(wanted->noise.blur.image);
 }
 
@@ -69,13 +71,17 @@ bool estimators_same_noise(const struct filter_adaptation *a, const struct filte
 
 static bool wants_match(const struct estimators_job *job)
 {
-    return job->takes_measures && job->wanted.match_image != NULL;
+    return job->takes_measures && job->wanted.match_count > 0;
 }
 
 /* Images never change, so two of them are the same only if they are one. */
 bool estimators_same_match(const struct estimators_job *a, const struct estimators_job *b)
 {
-    return wants_match(a) == wants_match(b) && a->wanted.match_image == b->wanted.match_image;
+    const unsigned count = a->wanted.match_count;
+    bool is_same = wants_match(a) == wants_match(b) && count == b->wanted.match_count;
+    for (unsigned i = 0; is_same && i < count; i++)
+        is_same = a->wanted.match_image[i] == b->wanted.match_image[i];
+    return is_same;
 }
 
 /* ---- life ---- */
@@ -143,7 +149,8 @@ void estimators_adopt(struct estimators *estimators, const struct estimators_job
     if (job->motion_block > 0 && estimators->moving == NULL)
         moving_create(&estimators->moving, width, height, job->motion_block, why);
     if (wants_match(job) && estimators->matcher == NULL)
-        matcher_create(&estimators->matcher, width, height, wanted->match_image, why);
+        matcher_create(&estimators->matcher, width, height, wanted->match_image,
+                       wanted->match_count, why);
     if (wanted->removes_waves && estimators->periodic == NULL) {
         estimators->waves_turn = (struct turn){0};
         periodic_create(&estimators->periodic, width, height, &wanted->waves, why);
@@ -200,15 +207,16 @@ static void observe_flicker(struct estimators *estimators, const struct observed
     measures->flicker_depth = ret->has_flicker ? (float)ret->flicker_report.depth : 0;
 }
 
-static void find_match(struct estimators *estimators, struct findings *ret)
+static void find_matches(struct estimators *estimators, struct findings *ret)
 {
-    struct match match;
+    struct match match[FILTER_MAX_MATCHES];
     if (estimators->matcher == NULL)
         return;
-    matcher_find(estimators->matcher, estimators->luma, &match);
-    ret->has_match = true;
-    ret->match =
-        (struct fftd_match){.x = (float)match.x, .y = (float)match.y, .score = (float)match.score};
+    matcher_find(estimators->matcher, estimators->luma, match);
+    ret->match_count = estimators->job.wanted.match_count;
+    for (unsigned i = 0; i < ret->match_count; i++)
+        ret->match[i] = (struct fftd_match){
+            .x = (float)match[i].x, .y = (float)match[i].y, .score = (float)match[i].score};
 }
 
 void estimators_observe(struct estimators *estimators, const struct observed_frame *frame,
@@ -232,7 +240,7 @@ void estimators_observe(struct estimators *estimators, const struct observed_fra
         ret->has_similarity = moving_similarity(estimators->moving, &ret->similarity);
         ret->motion_bytes = moving_bytes(width, frame->frames.height, estimators->job.motion_block);
     }
-    find_match(estimators, ret);
+    find_matches(estimators, ret);
     if (estimators->noise != NULL)
         ret->noise = blur_noise_observe(estimators->noise, estimators->luma);
     observe_flicker(estimators, frame, ret);

@@ -1,5 +1,5 @@
 /* The estimators that look at the captured frames of one source, and what they find: measures of
- * the picture (measuring.h), its field of motion (moving.h), the position of a template
+ * the picture (measuring.h), its field of motion (moving.h), the positions of templates
  * (estimators/match.h), the noise of blurred pictures (blur_noise.h), periodic noise
  * (estimators/periodic.h) and flickering light (estimators/flicker.h). All of them observe the same
  * frames, except waves beside flicker: looking for waves takes several times as long, and flicker
@@ -52,8 +52,8 @@ struct findings {
     uint64_t measured_number;
     struct fftd_measures measures;
     enum fftd_picture_state picture_state;
-    bool has_match;
-    struct fftd_match match;
+    unsigned match_count;
+    struct fftd_match match[FILTER_MAX_MATCHES]; /* in the order of wanted.match_image */
 
     bool has_similarity;
     struct fftd_similarity similarity;
@@ -78,7 +78,7 @@ bool estimators_same_waves(const struct filter_adaptation *a, const struct filte
 bool estimators_same_flicker(const struct filter_adaptation *a, const struct filter_adaptation *b);
 bool estimators_same_noise(const struct filter_adaptation *a, const struct filter_adaptation *b);
 
-/* Returns whether two jobs look for the same template in the same way. */
+/* Returns whether two jobs look for the same templates. */
 bool estimators_same_match(const struct estimators_job *a, const struct estimators_job *b);
 
 /* -ENOMEM. */

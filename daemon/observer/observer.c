@@ -4,6 +4,7 @@
 #include "observer/observer.h"
 
 #include <errno.h>
+#include <math.h>
 #include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
@@ -231,7 +232,7 @@ int observer_configure(struct observer *observer, const struct filter_adaptation
     observer->job.wanted = observer->status.wanted = *wanted;
     observer->status.problem.text[0] = '\0';
     if (!estimators_same_match(&before, &observer->job))
-        found->has_match = false;
+        found->match_count = 0;
     if (!estimators_same_waves(&before.wanted, wanted))
         found->waves.count = found->wave_count = 0;
     if (!estimators_same_flicker(&before.wanted, wanted))
@@ -368,16 +369,32 @@ const struct correction *observer_correct(struct observer *observer,
     return correcting_fit(&camera->correcting, &frames, &waves, &flicker, frame);
 }
 
-void observer_label(struct observer *observer, uint64_t number, struct ring_meta *meta)
+/* With the lock held. Gives the frame the matches of these templates. */
+static void label_matches(const struct observer *observer, const struct filter_adaptation *wanted,
+                          struct ring_meta *meta)
 {
+    const struct filter_adaptation *job = &observer->job.wanted;
+    const struct findings *found = &observer->status.found;
+    meta->match_count = found->match_count > 0 ? wanted->match_count : 0;
+    for (unsigned i = 0; i < meta->match_count; i++) {
+        meta->match[i] = (struct fftd_match){.x = NAN, .y = NAN};
+        for (unsigned k = 0; k < found->match_count; k++)
+            if (job->match_image[k] == wanted->match_image[i])
+                meta->match[i] = found->match[k];
+    }
+}
+
+void observer_label(struct observer *observer, uint64_t number,
+                    const struct filter_adaptation *wanted, struct ring_meta *meta)
+{
+    struct ring_meta newer = {.match_count = 0};
     if (!observer->camera.takes_measures)
         return;
     pthread_mutex_lock(&observer->lock);
     const uint64_t measured = observer->status.found.measured_number;
     const struct fftd_measures measures = observer->status.found.measures;
     const enum fftd_picture_state picture_state = observer->status.found.picture_state;
-    const struct fftd_match match = observer->status.found.match;
-    const bool has_match = observer->status.found.has_match;
+    label_matches(observer, wanted, &newer);
     const struct fftd_similarity similarity = observer->status.found.similarity;
     const bool has_similarity = observer->status.found.has_similarity;
     struct moving_copy *motion = &observer->camera.motion;
@@ -400,10 +417,8 @@ void observer_label(struct observer *observer, uint64_t number, struct ring_meta
         meta->motion = motion->bytes;
         meta->motion_bytes = motion->size;
     }
-    if (has_match) {
-        meta->match = match;
-        meta->flags |= FFTD_FLAG_MATCH;
-    }
+    memcpy(meta->match, newer.match, sizeof meta->match);
+    meta->match_count = newer.match_count;
     meta->flags &= ~FFTD_FLAG_SIMILARITY; /* that of older measures */
     if (has_similarity) {
         meta->similarity = similarity;

@@ -80,9 +80,11 @@ uint64_t observer_offer(struct observer *observer, const struct capture_frame *f
 const struct correction *observer_correct(struct observer *observer,
                                           const struct capture_frame *frame);
 
-/* Gives the frame with this number the newest measures; if there are none that belong to it, only
- * meta->motion changes, to NULL. What meta->motion points to is valid until the next call. */
-void observer_label(struct observer *observer, uint64_t number, struct ring_meta *meta);
+/* Gives the frame with this number the newest measures, and the matches of the templates that its
+ * output's chain asks for; if there are none that belong to it, only meta->motion changes, to NULL.
+ * What meta->motion points to is valid until the next call. */
+void observer_label(struct observer *observer, uint64_t number,
+                    const struct filter_adaptation *wanted, struct ring_meta *meta);
 
 /* Any thread: counts the copies that observer_offer has made. */
 void observer_get_copied(struct observer *observer, struct copy_count *ret);

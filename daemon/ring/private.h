@@ -9,6 +9,11 @@
 #include "ring/lock.h"
 #include "ring/ring.h"
 
+/* A slot ends its additions with the matches, just before the frame. What is between the field of
+ * motion and them is free. */
+#define RING_MATCHES_BYTES ((uint32_t)(FFTD_MAX_MATCHES * sizeof(struct fftd_match)))
+#define RING_LEAST_OFFSET  (FFTD_MOTION_OFFSET + RING_MATCHES_BYTES)
+
 /* ---- memory.c: the memfd ---- */
 
 /* The only mapping of the memory that can be written. It ends with its last reference. */

@@ -67,7 +67,7 @@ static size_t set_geometry(struct ring *ring, const struct fftd_format *format, 
     ring->header_bytes = (uint32_t)round_up(sizeof(struct fftd_ring_header), PAGE_BYTES);
     /* Frames begin on pages, because many devices write the host's memory only at such addresses.
      */
-    ring->data_offset = (uint32_t)round_up((uint64_t)FFTD_MOTION_OFFSET + motion_bytes, PAGE_BYTES);
+    ring->data_offset = (uint32_t)round_up((uint64_t)RING_LEAST_OFFSET + motion_bytes, PAGE_BYTES);
     ring->slot_stride = round_up((uint64_t)ring->data_offset + format->frame_bytes, PAGE_BYTES);
     uint64_t bytes = ring->header_bytes + slots * ring->slot_stride;
     return bytes > SIZE_MAX / 2 ? 0 : (size_t)bytes;
@@ -156,7 +156,7 @@ const struct fftd_format *ring_format(const struct ring *ring)
 
 uint32_t ring_motion_room(const struct ring *ring)
 {
-    return ring->data_offset - FFTD_MOTION_OFFSET;
+    return ring->data_offset - RING_LEAST_OFFSET;
 }
 
 unsigned ring_slots(const struct ring *ring)
@@ -250,6 +250,21 @@ static uint64_t frame_checksum(const struct fftd_format *format, const uint8_t *
     return sum;
 }
 
+/* Matches are the last bytes before the frame. The first one also is where clients know it that
+ * read one only. */
+static void store_matches(const struct ring *ring, struct fftd_slot *slot,
+                          const struct ring_meta *meta)
+{
+    const struct fftd_match none = {.score = 0};
+    const struct fftd_matches matches = {.count = meta->match_count,
+                                         .offset = ring->data_offset - RING_MATCHES_BYTES};
+    slot_store_words((uint8_t *)slot + FFTD_MATCH_OFFSET,
+                     meta->match_count > 0 ? &meta->match[0] : &none, sizeof none);
+    slot_store_words((uint8_t *)slot + FFTD_MATCHES_OFFSET, &matches, sizeof matches);
+    slot_store_words((uint8_t *)slot + matches.offset, meta->match,
+                     meta->match_count * sizeof meta->match[0]);
+}
+
 int64_t ring_publish(struct ring *ring, const struct ring_write *write,
                      const struct ring_meta *meta)
 {
@@ -260,8 +275,10 @@ int64_t ring_publish(struct ring *ring, const struct ring_write *write,
     int64_t published_ns = clock_now_ns();
 
     const bool has_motion = meta->motion != NULL && meta->motion_bytes <= ring_motion_room(ring);
+    const bool has_match = meta->match_count > 0;
     slot_store(slot->flags, meta->flags | (checksum ? FFTD_FLAG_CHECKSUM : 0) |
-                                (has_motion ? FFTD_FLAG_MOTION : 0));
+                                (has_motion ? FFTD_FLAG_MOTION : 0) |
+                                (has_match ? FFTD_FLAG_MATCH | FFTD_FLAG_MATCHES : 0));
     slot_store(slot->sequence, sequence);
     slot_store(slot->source_sequence, meta->source_sequence);
     slot_store(slot->filter_serial, meta->filter_serial);
@@ -272,7 +289,7 @@ int64_t ring_publish(struct ring *ring, const struct ring_write *write,
     slot_store(slot->published_ns, published_ns);
     slot_store(slot->checksum, sum);
     slot_store_words(&slot->measures, &meta->measures, sizeof meta->measures);
-    slot_store_words((uint8_t *)slot + FFTD_MATCH_OFFSET, &meta->match, sizeof meta->match);
+    store_matches(ring, slot, meta);
     slot_store_words((uint8_t *)slot + FFTD_SIMILARITY_OFFSET, &meta->similarity,
                      sizeof meta->similarity);
     if (has_motion)

@@ -63,9 +63,10 @@ struct ring_meta {
     uint64_t source_sequence;
     uint64_t filter_serial;
     int64_t captured_ns, dequeued_ns, submitted_ns, finished_ns;
-    uint32_t flags;                    /* FFTD_FLAG_...; the ring adds CHECKSUM if that is on */
-    struct fftd_measures measures;     /* zeros without FFTD_FLAG_MEASURES */
-    struct fftd_match match;           /* zeros without FFTD_FLAG_MATCH */
+    uint32_t flags;                /* FFTD_FLAG_...; the ring adds CHECKSUM if that is on */
+    struct fftd_measures measures; /* zeros without FFTD_FLAG_MEASURES */
+    struct fftd_match match[FFTD_MAX_MATCHES]; /* the chain's */
+    uint32_t match_count;              /* the ring adds FFTD_FLAG_MATCH and FFTD_FLAG_MATCHES */
     struct fftd_similarity similarity; /* zeros without FFTD_FLAG_SIMILARITY */
     const void *motion;    /* struct fftd_motion with what follows it; NULL: none. The ring
                               adds FFTD_FLAG_MOTION if it has room for it */

@@ -40,7 +40,7 @@ static int read_predecessor(int fd, struct fftd_ring_header *ret, uint64_t *ret_
 {
     if (!read_part(fd, ret, sizeof *ret, 0) || ret->magic != FFTD_RING_MAGIC ||
         ret->abi != FFTD_RING_ABI || ret->slot_count > FFTD_MAX_SLOTS || ret->first_sequence == 0 ||
-        ret->data_offset < FFTD_MOTION_OFFSET || ret->data_offset > MOST_OFFSET)
+        ret->data_offset < RING_LEAST_OFFSET || ret->data_offset > MOST_OFFSET)
         return error_set(why, EPROTO,
                          "ring: the previous process left something that is not a ring");
     uint64_t next = FFTD_NEWEST_SEQUENCE(ret->newest) + 1;
@@ -65,7 +65,7 @@ int ring_continue(struct ring **ret, int fd, struct error *why)
     close(fd);
     if (r == 0)
         r = ring_create(ret, &header.format, header.slot_count,
-                        header.data_offset - FFTD_MOTION_OFFSET, header.generation + 1,
+                        header.data_offset - RING_LEAST_OFFSET, header.generation + 1,
                         header.epoch + 1, next, why);
     if (r == 0)
         ring_set_state(*ret, FFTD_STATE_OFFLINE, clock_now_ns());

@@ -14,6 +14,7 @@ import subprocess
 import sys
 import tempfile
 import time
+import types
 
 import pytest
 
@@ -224,6 +225,85 @@ def test_one_client_cannot_hold_all_frames(daemon):
         results = [hold_newest(greedy) for _ in range(5)]
         assert results == 2 * [0] + 3 * [-errno.EBUSY]
         assert [hold_newest(modest) for _ in range(2)] == [0, 0]
+
+
+# ---- named outputs ----
+
+@pytest.fixture
+def outputs(start):
+    """The folders of a camera's three outputs, as a daemon's, which every user may read."""
+    daemon = start(*FAST_KERNELS, "--set", 'outputs=( { name = "raw"; }, { name = "edges"; '
+                   'filter = "gradient"; } )')
+    daemon.wait_for_log("online")
+    folders = [daemon.runtime_dir, *(daemon.runtime_dir / "outputs" / name
+                                     for name in ("raw", "edges"))]
+    for path in (daemon.runtime_dir.parent, daemon.runtime_dir / "outputs", *folders):
+        path.chmod(0o755)
+    found = []
+    for folder in folders:
+        place = types.SimpleNamespace(runtime_dir=folder, wait_for_socket=lambda name: None,
+                                      log=daemon.log)
+        wait_until((folder / "frames").exists, "the socket")
+        (folder / "frames").chmod(0o666)
+        with Reader(place) as reader:  # an output has frames once it is read
+            reader.next()
+        found.append(place)
+    return found
+
+
+@needs_root
+def test_one_users_clients_of_all_outputs_keep_out_nobody_else(outputs):
+    """They count as clients of one camera: three outputs are not three times as many places."""
+    with user(OTHER):
+        taken = [attach_all(place, 12) for place in outputs]
+    answers = sum((each[1] for each in taken), [])
+    assert answers[-1] == ("limit of 32 clients of user 65534 reached: output.max_clients = 64, "
+                           "one user gets half")
+    assert sum(is_ring(answer) for answer in answers) == 32
+    with user(VICTIM):
+        others = [attach_all(place, 1) for place in outputs]
+    assert all(is_ring(answer) for each in others for answer in each[1])
+    for clients, _ in taken + others:
+        for client in clients:
+            client.close()
+
+
+def test_no_output_lends_all_frames_to_one_client(outputs):
+    """Each has slots of its own: who holds those of one leaves the others' as they are."""
+    for greedy_of in outputs:
+        with Reader(greedy_of) as greedy, contextlib.ExitStack() as stack:
+            assert [hold_newest(greedy) for _ in range(4)] == 2 * [0] + 2 * [-errno.EBUSY]
+            for place in outputs:
+                modest = stack.enter_context(Reader(place))
+                assert [hold_newest(modest) for _ in range(2)] == [0, 0]
+
+
+def test_the_ring_of_no_output_can_be_written(outputs):
+    for place in outputs:
+        client = FramesClient(place)
+        ring = client.attach()
+        with pytest.raises(PermissionError):
+            mmap.mmap(ring, mmap.PAGESIZE, prot=mmap.PROT_READ | mmap.PROT_WRITE)
+        for change in (lambda fd: os.ftruncate(fd, 0), lambda fd: os.write(fd, b"x")):
+            with pytest.raises(OSError):
+                change(ring)
+        os.close(ring)
+        client.close()
+
+
+def test_garbage_at_one_output_disturbs_no_other(outputs):
+    """Nor its own readers."""
+    with contextlib.ExitStack() as stack:
+        readers = [stack.enter_context(Reader(place)) for place in outputs]
+        for i in range(60):
+            client = FramesClient(outputs[i % 3])
+            with contextlib.suppress(ConnectionError):
+                client.socket.send(os.urandom(1 + 37 * i % 200))
+                client.receive()
+            client.close()
+        for reader in readers:
+            first = reader.next().sequence
+            reader.take_until(lambda frame, first=first: frame.sequence > first + 5)
 
 
 # ---- waiting ----

@@ -208,13 +208,22 @@ def test_what_filters_find_is_measured(start, fftd_module, tmp_path):
     assert daemon.stop() == 0
 
 
+def window_sums(picture, shape):
+    """The sum of each window of that shape."""
+    total = numpy.pad(picture.cumsum(0).cumsum(1), ((1, 0), (1, 0)))
+    rows, columns = shape
+    return (total[rows:, columns:] - total[:-rows, columns:] - total[rows:, :-columns]
+            + total[:-rows, :-columns])
+
+
 def correlation(picture, template):
     """The correlation coefficient of the template and of each window of the picture."""
     rest = template - template.mean()
-    windows = numpy.lib.stride_tricks.sliding_window_view(picture, template.shape)
-    product = numpy.einsum("ijkl,kl->ij", windows, rest)
-    deviation = windows.std(axis=(2, 3)) * template.size ** 0.5
-    return product / numpy.maximum(deviation * numpy.linalg.norm(rest), 1e-9)
+    spectrum = numpy.fft.rfft2(picture) * numpy.fft.rfft2(rest, picture.shape).conj()
+    sums = window_sums(picture, template.shape)
+    product = numpy.fft.irfft2(spectrum, picture.shape)[:sums.shape[0], :sums.shape[1]]
+    variation = window_sums(picture ** 2, template.shape) - sums ** 2 / template.size
+    return product / numpy.sqrt(numpy.maximum(variation * (rest ** 2).sum(), 1e-9))
 
 
 def best_place(picture, template):
@@ -269,6 +278,95 @@ def test_the_place_of_a_template_is_measured(start, fftd_module, tmp_path):
         for frame in camera:
             if frame.filter_serial >= serial and frame.match is None:
                 break
+    assert daemon.stop() == 0
+
+
+TEMPLATES = 16
+
+
+def write_templates(folder, picture):
+    """Parts of the picture, of random sizes and from random places. Returns their chain, of which
+    the picture shows nothing, and their pixels."""
+    random = numpy.random.default_rng(16)
+    names, templates = [], []
+    for i in range(TEMPLATES):
+        columns, rows = random.integers(20, 64, 2)
+        x, y = random.integers(0, WIDTH - columns), random.integers(0, HEIGHT - rows)
+        part = picture[y:y + rows, x:x + columns] * 0.7 + 20
+        templates.append(numpy.rint(part + random.normal(0, 2, part.shape)).clip(0, 255))
+        names.append(f"t{i}.pgm")
+        (folder / names[-1]).write_bytes(b"P5 %d %d 255 " % (columns, rows)
+                                         + templates[-1].astype(numpy.uint8).tobytes())
+    return " | ".join(f"match:image={name},show=false" for name in names), names, templates
+
+
+def is_at(match, expected):
+    """Whether a match is where double precision says, and as good."""
+    return (abs(match.x - expected[0]) <= 0.5 and abs(match.y - expected[1]) <= 0.5
+            and abs(match.score - expected[2]) < 1e-4)
+
+
+def test_sixteen_templates_are_found_as_in_double_precision(start, fftd_module, tmp_path):
+    parser = pytest.importorskip("prometheus_client.openmetrics.parser",
+                                 reason="python3-prometheus-client is not installed")
+    chain, names, templates = write_templates(tmp_path, scene())
+    # Another output looks for one of the templates, and another one for none.
+    daemon = play(start, record(tmp_path / "clip.y4m", [scene()] * 3), "--filter", chain, "--set",
+                  f'outputs=( {{ name = "one"; filter = "match:image={names[5]}"; '
+                  '}, { name = "none"; } )', env={"FFTD_IMAGE_DIR": str(tmp_path)})
+    clip = numpy.frombuffer((tmp_path / "clip.y4m").read_bytes()[-3 * (WIDTH * HEIGHT + 6):], "u1")
+    pictures = [frame[6:].reshape(HEIGHT, WIDTH) for frame in clip.reshape(3, -1)]
+    expected = [[best_place(picture.astype(float), template) for template in templates]
+                for picture in pictures]
+    unseen = {0, 1, 2}
+    with fftd_module.Camera(str(daemon.runtime_dir)) as camera:
+        for frame in camera:
+            # Without a filter that changes it, the picture is the captured one.
+            planes = frame.copy()
+            if planes is None or not frame.matches:
+                continue  # overwritten meanwhile; nothing is measured yet
+            assert any((planes[0] == picture).all() for picture in pictures)
+            assert len(frame.matches) == TEMPLATES and frame.match.x == frame.matches[0].x
+            fits = [all(map(is_at, frame.matches, each)) for each in expected]
+            assert any(fits), (frame.matches, expected)
+            unseen.discard(fits.index(True))
+            if not unseen:
+                break
+    with fftd_module.Camera(str(daemon.runtime_dir / "outputs/one")) as camera:
+        for frame in camera:
+            if frame.matches:
+                assert any(is_at(frame.match, each[5]) for each in expected)
+                assert len(frame.matches) == 1
+                break
+    with fftd_module.Camera(str(daemon.runtime_dir / "outputs/none")) as camera:
+        for frame in camera:
+            if frame.measures is not None:
+                assert frame.match is None and not frame.matches
+                break
+    stats = daemon.ctl_json("stats")
+    assert [match[0] for match in stats["Matches"]] == names
+    assert stats["Measures"]["match_score"] == pytest.approx(stats["Matches"][0][3])
+    assert daemon.ctl("stats").stdout.count("template t") == TEMPLATES
+    families = {family.name: family for family in parser.text_string_to_metric_families(
+        daemon.ctl("stats", "--openmetrics").stdout)}
+    scores = families["fftd_template_score_ratio"].samples
+    assert [sample.labels["template"] for sample in scores] == names
+    assert all(0.5 < sample.value <= 1 for sample in scores)
+
+    # What is wrong with a template is said, and changes nothing.
+    (tmp_path / "large.pgm").write_bytes(b"P5 256 9 255 " + bytes(range(256)) * 9)
+    for stage, reason in (
+            ("match:image=t1.pgm,show=false",
+             "the chain has 17 templates: expected at most 16 `match`"),
+            ("match:image=absent.pgm", "absent.pgm"),
+            ("match:image=large.pgm,show=false",
+             "image large.pgm has 256x9 pixels: expected at most 255x255")):
+        refused = daemon.ctl("filter", "add", stage, check=False)
+        assert refused.returncode == os.EX_DATAERR and reason in refused.stderr, refused.stderr
+    refused = daemon.ctl("filter", "set", "match:image=t1.pgm | match:image=t2.pgm", check=False)
+    assert "stage 2: the picture shows the template of stage 1 already: expected " \
+        "match:show=false" in refused.stderr
+    assert daemon.ctl_json("status")["Serial"] == 1
     assert daemon.stop() == 0
 
 

@@ -142,7 +142,8 @@ def publish(broker, topic, text, *arguments):
 
 def test_the_camera_is_told(start, broker, begin, bridge):
     subscriber = begin(Subscriber, broker.port)
-    daemon = start("--set", "output.measures=true", "--filter", "gaussian-blur:sigma=1")
+    daemon = start("--set", "output.measures=true", "--filter",
+                   "gaussian-blur:sigma=1 | match:image=corner.txt,show=false")
     daemon.wait_for_socket("control-watch")
     bridge(broker.port, "--period", "1", "--picture", "1")
     subscriber.until_topic("fftd/front/availability", "online")
@@ -150,6 +151,8 @@ def test_the_camera_is_told(start, broker, begin, bridge):
     assert state["Filter"].startswith("gaussian-blur:sigma=1") and state["Rate"] > 0
     measures = json.loads(subscriber.until_topic("fftd/front/measures"))
     assert 0 < measures["mean"] < 255
+    (name, _, _, score), = json.loads(subscriber.until_topic("fftd/front/matches"))
+    assert name == "corner.txt" and 0 < score <= 1
     assert subscriber.until_topic("fftd/front/picture").startswith("\x89PNG")
     # A change is told when frames have it, and a daemon that ends.
     daemon.ctl("filter", "set", "box-blur:radius=2")

@@ -214,13 +214,14 @@ bool frames_measures(uint64_t sequence, struct fftd_measures *ret)
     return true;
 }
 
-bool frames_match_of(uint64_t sequence, struct fftd_match *ret)
+unsigned frames_matches_of(uint64_t sequence, struct fftd_match ret[FFTD_MAX_MATCHES])
 {
     const float value = (float)(sequence % 1000);
-    const bool has_match = sequence % 8 == 7;
-    *ret = has_match ? (struct fftd_match){.x = value + 0.25F, .y = value, .score = -0.5F}
-                     : (struct fftd_match){0};
-    return has_match;
+    const unsigned count = sequence % 8 == 7 ? FFTD_MAX_MATCHES : sequence % 8 == 5 ? 1 : 0;
+    for (unsigned i = 0; i < FFTD_MAX_MATCHES; i++)
+        ret[i] = i < count ? (struct fftd_match){.x = value + 0.25F, .y = (float)i, .score = -0.5F}
+                           : (struct fftd_match){0};
+    return count;
 }
 
 void frames_publish(struct ring *ring)
@@ -230,18 +231,16 @@ void frames_publish(struct ring *ring)
     ring_begin(ring, &write);
     frames_draw(ring_format(ring), write.data, sequence);
     struct fftd_measures measures;
-    struct fftd_match match;
-    const unsigned flags = (frames_measures(sequence, &measures) ? FFTD_FLAG_MEASURES : 0) |
-                           (frames_match_of(sequence, &match) ? FFTD_FLAG_MATCH : 0);
-    const struct ring_meta meta = {.source_sequence = sequence + 1000,
-                                   .filter_serial = sequence * 10,
-                                   .captured_ns = 1,
-                                   .dequeued_ns = 2,
-                                   .submitted_ns = 3,
-                                   .finished_ns = 4,
-                                   .flags = flags,
-                                   .measures = measures,
-                                   .match = match};
+    const unsigned flags = frames_measures(sequence, &measures) ? FFTD_FLAG_MEASURES : 0;
+    struct ring_meta meta = {.source_sequence = sequence + 1000,
+                             .filter_serial = sequence * 10,
+                             .captured_ns = 1,
+                             .dequeued_ns = 2,
+                             .submitted_ns = 3,
+                             .finished_ns = 4,
+                             .flags = flags,
+                             .measures = measures};
+    meta.match_count = frames_matches_of(sequence, meta.match);
     ring_publish(ring, &write, &meta);
 }
 

@@ -64,8 +64,8 @@ void frames_publish(struct ring *ring);
 /* The measures of the frame with that number; false: it has none. */
 bool frames_measures(uint64_t sequence, struct fftd_measures *ret);
 
-/* The match of a frame of that number; false: it has none. */
-bool frames_match_of(uint64_t sequence, struct fftd_match *ret);
+/* The matches of a frame of that number; returns how many it has: all, one or none. */
+unsigned frames_matches_of(uint64_t sequence, struct fftd_match ret[FFTD_MAX_MATCHES]);
 
 /* Whether the bytes equal the frame of a sequence number. Reads each byte once. */
 bool frames_match(const struct fftd_format *format, const uint8_t *frame, uint64_t sequence);

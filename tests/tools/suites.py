@@ -62,6 +62,7 @@ SUITES = [
     Suite("view-browser", None, "test-view-browser"),
     Suite("fleet", None, "test-fleet"),
     Suite("changes", None, "test-changes CHANGE_SECONDS=15"),
+    Suite("pairs", None, "test-pairs PAIR_FRAMES=2000"),
     Suite("stress", None, "test-stress STRESS_SECONDS=20"),
     Suite("fuzz", None, "test-fuzz FUZZ_SECONDS=30"),
     Suite("mali-256", None, "test-mali MALI_GROUP=256"),

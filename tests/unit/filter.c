@@ -217,7 +217,11 @@ static void the_longest_chain_fits(void **state)
                               kinds[i]->threshold != NULL || kinds[i]->origin != NULL ||
                               kinds[i]->takes_median || kinds[i]->binarise != NULL ||
                               kinds[i]->adapts != FILTER_ADAPTS_NOT; /* a chain has one at most */
-        struct filter_chain chain = {.count = is_alone ? 1 : FILTER_MAX_STAGES}, back;
+        const bool is_template = kinds[i]->has_image_response != NULL;
+        struct filter_chain chain = {.count = is_alone      ? 1
+                                              : is_template ? FILTER_MAX_MATCHES
+                                                            : FILTER_MAX_STAGES},
+                            back;
         for (unsigned s = 0; s < chain.count; s++)
             chain.stage[s] = stage;
         char text[4 * FILTER_TEXT_BYTES];
@@ -408,10 +412,56 @@ static void large_images_are_refused(void **state)
         if (strcmp(kinds[i], "wiener") == 0)
             assert_int_equal(filter_stage_set(&stage, "blur", "image", NULL), 0);
         stage.image = image;
+        if (strcmp(kinds[i], "match") == 0) /* also if it is only looked for */
+            assert_int_equal(filter_stage_set(&stage, "show", "false", NULL), 0);
         assert_int_equal(filter_stage_check(&stage, &why), -EINVAL);
         if (strstr(why.text, "image wide has 256x1 pixels: expected at most 255x255") == NULL)
             fail_msg("%s: %s", kinds[i], why.text);
     }
+    filter_image_destroy(image);
+}
+
+/* Chains of `match`, without a loader: the stages get the image here. */
+static void one_template_is_shown_and_sixteen_are_looked_for(void **state)
+{
+    (void)state;
+    struct filter_image *image;
+    struct filter_chain chain = {.count = 0};
+    struct error why = {""};
+    assert_int_equal(filter_image_parse(&image, "t", "1 2 3\n", 6, NULL), 0);
+    for (unsigned i = 0; i <= FILTER_MAX_MATCHES; i++) {
+        struct filter_stage *stage = &chain.stage[chain.count++];
+        filter_stage_init(stage, filter_kind_by_name("match"));
+        stage->image = image;
+        if (i > 0)
+            assert_int_equal(filter_stage_set(stage, "show", "false", NULL), 0);
+        assert_int_equal(filter_stage_check(stage, NULL), 0);
+        if (i < FILTER_MAX_MATCHES)
+            assert_int_equal(filter_chain_check(&chain, &why), 0);
+    }
+    assert_int_equal(filter_chain_check(&chain, &why), -EINVAL);
+    assert_string_equal(why.text, "the chain has 17 templates: expected at most 16 `match`");
+    chain.count = FILTER_MAX_MATCHES;
+    assert_int_equal(filter_chain_adaptation(&chain).match_count, FILTER_MAX_MATCHES);
+
+    /* Only the first one has a response, and pixels that are summed. */
+    const struct filter_chain first = {.count = 1, .stage = {chain.stage[0]}};
+    const double complex shown = filter_chain_response(&first, 0.2, 0.1);
+    assert_true(cabs(shown) > 0);
+    assert_true(cabs(filter_chain_response(&chain, 0.2, 0.1) - shown) < 1e-15);
+    assert_int_equal(filter_chain_pixels(&chain), 3);
+    assert_true(filter_chain_support(&chain) == filter_chain_support(&first));
+    assert_int_equal(filter_stage_set(&chain.stage[0], "show", "false", NULL), 0);
+    assert_false(filter_chain_has_response(&chain));
+    assert_false(filter_chain_is_complex(&chain));
+    assert_true(filter_chain_response(&chain, 0.2, 0.1) == 1);
+
+    assert_int_equal(filter_stage_set(&chain.stage[1], "show", "true", NULL), 0);
+    assert_int_equal(filter_chain_check(&chain, NULL), 0);
+    assert_int_equal(filter_stage_set(&chain.stage[4], "show", "true", NULL), 0);
+    assert_int_equal(filter_chain_check(&chain, &why), -EINVAL);
+    assert_string_equal(why.text, "stage 5: the picture shows the template of stage 2 already: "
+                                  "expected match:show=false, which only looks for it");
     filter_image_destroy(image);
 }
 
@@ -555,6 +605,7 @@ int main(void)
         cmocka_unit_test(too_much_is_refused),
         cmocka_unit_test(unknown_names_list_the_known_ones),
         cmocka_unit_test(large_images_are_refused),
+        cmocka_unit_test(one_template_is_shown_and_sixteen_are_looked_for),
         cmocka_unit_test(noise_is_estimated_where_none_is_given),
         cmocka_unit_test(setting_is_all_or_nothing),
         cmocka_unit_test(any_kind_can_be_described),

@@ -147,19 +147,56 @@ static void a_match_is_that_of_the_frame(void **state)
 {
     struct fixture *f = *state;
     struct fftd_frame frame;
-    struct fftd_match match, expected;
+    struct fftd_match match, several[FFTD_MAX_MATCHES], expected[FFTD_MAX_MATCHES];
     publish(f, 3); /* has measures, but no match */
     assert_int_equal(fftd_frame(f->camera, &frame), 0);
     assert_int_equal(fftd_frame_match(f->camera, &frame, &match), -ENODATA);
-    publish(f, 4);
+    assert_int_equal(fftd_frame_matches(f->camera, &frame, several, FFTD_MAX_MATCHES), -ENODATA);
+    publish(f, 2);
     assert_int_equal(fftd_frame(f->camera, &frame), 0);
-    assert_int_equal(frame.flags, FFTD_FLAG_MEASURES | FFTD_FLAG_MATCH);
-    assert_true(frames_match_of(7, &expected));
+    assert_int_equal(frames_matches_of(5, expected), 1);
+    assert_int_equal(fftd_frame_matches(f->camera, &frame, several, FFTD_MAX_MATCHES), 1);
+    assert_memory_equal(several, expected, sizeof match);
+    publish(f, 2);
+    assert_int_equal(fftd_frame(f->camera, &frame), 0);
+    assert_int_equal(frame.flags, FFTD_FLAG_MEASURES | FFTD_FLAG_MATCH | FFTD_FLAG_MATCHES);
+    assert_int_equal(frames_matches_of(7, expected), FFTD_MAX_MATCHES);
     assert_int_equal(fftd_frame_match(f->camera, &frame, &match), 0);
     assert_memory_equal(&match, &expected, sizeof match);
+    assert_int_equal(fftd_frame_matches(f->camera, &frame, several, FFTD_MAX_MATCHES),
+                     FFTD_MAX_MATCHES);
+    assert_memory_equal(several, expected, sizeof several);
+    memset(several, 0, sizeof several);
+    assert_int_equal(fftd_frame_matches(f->camera, &frame, several, 3), FFTD_MAX_MATCHES);
+    assert_memory_equal(several, expected, 3 * sizeof match);
+    assert_true(several[3].x == 0);
     publish(f, 20);
     assert_int_equal(fftd_frame_match(f->camera, &frame, &match), -ENOENT);
+    assert_int_equal(fftd_frame_matches(f->camera, &frame, several, FFTD_MAX_MATCHES), -ENOENT);
     assert_memory_equal(&match, &expected, sizeof match);
+}
+
+/* What a damaged or hostile ring says about matches is not believed. */
+static void matches_beyond_the_slot_are_refused(void **state)
+{
+    static const struct fftd_matches wrong[] = {
+        {.count = 0, .offset = FFTD_MATCH_OFFSET},
+        {.count = FFTD_MAX_MATCHES + 1, .offset = FFTD_MATCH_OFFSET},
+        {.count = 1, .offset = UINT32_MAX - 3},
+        {.count = 2, .offset = 4096 - 16},
+        {.count = 1, .offset = FFTD_MATCH_OFFSET + 2},
+    };
+    struct fixture *f = *state;
+    struct fftd_frame frame;
+    struct fftd_match match[FFTD_MAX_MATCHES];
+    publish(f, 7);
+    assert_int_equal(fftd_frame(f->camera, &frame), 0);
+    struct fftd_matches *matches =
+        (struct fftd_matches *)((uint8_t *)ring_slot(f->ring, frame.slot) + FFTD_MATCHES_OFFSET);
+    for (size_t i = 0; i < sizeof wrong / sizeof wrong[0]; i++) {
+        *matches = wrong[i];
+        assert_int_equal(fftd_frame_matches(f->camera, &frame, match, FFTD_MAX_MATCHES), -ENODATA);
+    }
 }
 
 #define COLUMNS 41u
@@ -1017,6 +1054,7 @@ int main(void)
         camera_test(a_frame_is_received_as_published),
         camera_test(measures_are_those_of_the_frame),
         camera_test(a_match_is_that_of_the_frame),
+        camera_test(matches_beyond_the_slot_are_refused),
         camera_test(a_field_of_motion_is_that_of_the_frame),
         camera_test(an_overtaken_reader_learns_what_it_missed),
         camera_test(a_frame_is_invalid_as_soon_as_its_slot_is_reused),

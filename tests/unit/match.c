@@ -67,7 +67,8 @@ static struct match find(unsigned width, unsigned height, const struct filter_im
     struct matcher *matcher;
     struct match match;
     struct error why;
-    assert_int_equal(matcher_create(&matcher, width, height, image, &why), 0);
+    const struct filter_image *const images[] = {image};
+    assert_int_equal(matcher_create(&matcher, width, height, images, 1, &why), 0);
     matcher_find(matcher, luma, &match);
     matcher_find(matcher, luma, &match); /* the second search does not depend on the first */
     matcher_destroy(matcher);
@@ -118,6 +119,23 @@ static void parts_of_the_picture_are_found(void **state)
     }
 }
 
+/* Returns the best place of all, of the template's first pixel. */
+static double best_score(unsigned width, unsigned height, const struct filter_image *image,
+                         unsigned *ret_left, unsigned *ret_top)
+{
+    double best = -2;
+    for (unsigned y = 0; y + image->rows <= height; y++)
+        for (unsigned x = 0; x + image->columns <= width; x++) {
+            const double score = score_at(width, image, x, y);
+            if (score > best) {
+                best = score;
+                *ret_left = x;
+                *ret_top = y;
+            }
+        }
+    return best;
+}
+
 /* Of a template that is not in the picture, nor its negative. */
 static void the_best_place_is_that_of_the_definition(void **state)
 {
@@ -130,22 +148,105 @@ static void the_best_place_is_that_of_the_definition(void **state)
         for (unsigned k = 0; k < 13 * 16; k++)
             image->pixel[k] += (float)(0.2 * uniform());
         complete(image);
-        double best = -2;
         unsigned left = 0, top = 0;
-        for (unsigned y = 0; y + 16 <= height; y++)
-            for (unsigned x = 0; x + 13 <= width; x++) {
-                const double score = score_at(width, image, x, y);
-                if (score > best) {
-                    best = score;
-                    left = x;
-                    top = y;
-                }
-            }
+        const double best = best_score(width, height, image, &left, &top);
         const struct match match = find(width, height, image);
         assert_true(best < 0.9);
         assert_true(fabs(match.score - best) < 1e-5);
         assert_true(fabs(match.x - (left + 6)) <= 0.5 && fabs(match.y - (top + 8)) <= 0.5);
         free(image);
+    }
+}
+
+/* Plain rectangles of random sizes that hide each other, with some noise. */
+static void draw_rectangles(unsigned width, unsigned height, uint32_t seed)
+{
+    random_state = seed;
+    for (unsigned i = 0; i < 150; i++) {
+        const unsigned left = (unsigned)(uniform() * width), top = (unsigned)(uniform() * height);
+        const unsigned columns = i == 0 ? width : 8 + (unsigned)(uniform() * 40);
+        const unsigned rows = i == 0 ? height : 8 + (unsigned)(uniform() * 40);
+        const float level = (float)(40 + 180 * uniform());
+        for (unsigned y = i == 0 ? 0 : top; y < top + rows && y < height; y++)
+            for (unsigned x = i == 0 ? 0 : left; x < left + columns && x < width; x++)
+                luma[y * width + x] = level;
+    }
+    for (unsigned i = 0; i < width * height; i++)
+        luma[i] += (float)(12 * uniform());
+}
+
+/* Templates of random sizes from random places, with noise of their own. In the first two pictures
+ * they are looked for in blocks of 2 and 4 pixels, and in the third one, whose texture is fine,
+ * pixel by pixel. */
+static void sixteen_templates_are_where_the_definition_says(void **state)
+{
+    const unsigned width = 180, height = 130, count = MATCH_MAX_TEMPLATES;
+    (void)state;
+    for (uint32_t seed = 1; seed <= 3; seed++) {
+        struct filter_image *image[MATCH_MAX_TEMPLATES];
+        struct match match[MATCH_MAX_TEMPLATES], again[MATCH_MAX_TEMPLATES];
+        struct matcher *matcher;
+        struct error why = {""};
+        if (seed < 3)
+            draw_rectangles(width, height, seed);
+        else
+            draw(width, height, seed);
+        for (unsigned i = 0; i < count; i++) {
+            const unsigned columns = 16 + (unsigned)(uniform() * 40);
+            const unsigned rows = 16 + (unsigned)(uniform() * 40);
+            image[i] = cut(width, (unsigned)(uniform() * (width - columns)),
+                           (unsigned)(uniform() * (height - rows)), columns, rows, 0.3);
+            for (unsigned k = 0; k < columns * rows; k++)
+                image[i]->pixel[k] += (float)(0.02 * uniform());
+            complete(image[i]);
+        }
+        const struct filter_image *const *images = (const struct filter_image *const *)image;
+        assert_int_equal(matcher_create(&matcher, width, height, images, count, &why), 0);
+        matcher_find(matcher, luma, match);
+        matcher_find(matcher, luma, again);
+        matcher_destroy(matcher);
+        assert_memory_equal(match, again, sizeof match);
+        for (unsigned i = 0; i < count; i++) {
+            unsigned left = 0, top = 0;
+            const double best = best_score(width, height, image[i], &left, &top);
+            const double x = left + image[i]->columns / 2, y = top + image[i]->rows / 2;
+            if (!(fabs(match[i].x - x) <= 0.5 && fabs(match[i].y - y) <= 0.5 &&
+                  fabs(match[i].score - best) < 1e-5))
+                fail_msg("seed %u, template %u of %ux%u: %g at %g, %g instead of %g at %g, %g",
+                         seed, i, image[i]->columns, image[i]->rows, match[i].score, match[i].x,
+                         match[i].y, best, x, y);
+            const struct match alone = find(width, height, image[i]);
+            assert_true(fabs(alone.x - match[i].x) < 1e-3 && fabs(alone.y - match[i].y) < 1e-3);
+            free(image[i]);
+        }
+    }
+}
+
+/* At the edges of the picture, of which the last blocks are not whole. */
+static void places_at_the_edges_are_found(void **state)
+{
+    const unsigned width = 163, height = 127;
+    static const unsigned sizes[] = {32, 33, 35, 38, 39};
+    (void)state;
+    draw_rectangles(width, height, 9);
+    for (size_t k = 0; k < sizeof sizes / sizeof sizes[0]; k++) {
+        const unsigned side = sizes[k], right = width - side, bottom = height - side;
+        const unsigned place[4][2] = {{0, 0}, {right, 0}, {0, bottom}, {right, bottom}};
+        const struct filter_image *image[4];
+        struct match match[4];
+        struct matcher *matcher;
+        struct error why;
+        for (unsigned i = 0; i < 4; i++)
+            image[i] = cut(width, place[i][0], place[i][1], side, side, 0.5);
+        assert_int_equal(matcher_create(&matcher, width, height, image, 4, &why), 0);
+        matcher_find(matcher, luma, match);
+        matcher_destroy(matcher);
+        for (unsigned i = 0; i < 4; i++) {
+            assert_true(fabs(match[i].x - (place[i][0] + side / 2)) < 0.5);
+            assert_true(fabs(match[i].y - (place[i][1] + side / 2)) < 0.5);
+            assert_true(match[i].score > 0.99999);
+            free((void *)image[i]);
+        }
     }
 }
 
@@ -190,11 +291,22 @@ static void a_picture_without_contrast_has_no_place(void **state)
     const struct match match = find(60, 40, image);
     assert_true(isnan(match.x) && isnan(match.y) && match.score == 0);
 
-    assert_int_equal(matcher_create(&matcher, 7, 40, image, &why), -EINVAL);
+    /* One that is too large hides no other. */
+    struct filter_image *slim = make_image(3, 20);
+    struct match both[2];
+    const struct filter_image *const images[] = {image, slim};
+    for (unsigned i = 0; i < 60; i++)
+        slim->pixel[i] = luma[i] = (float)(i * i % 17 * 10);
+    complete(slim);
+    assert_int_equal(matcher_create(&matcher, 7, 40, images, 2, &why), 0);
     assert_string_equal(why.text, "match: image t.txt has 8 x 8 pixels, frames 7 x 40: expected a "
                                   "template that fits in");
-    assert_null(matcher);
+    matcher_find(matcher, luma, both);
+    assert_true(isnan(both[0].x) && isnan(both[0].y) && both[0].score == 0);
+    assert_true(isfinite(both[1].x) && both[1].score > 0);
+    matcher_destroy(matcher);
     free(image);
+    free(slim);
 }
 
 int main(void)
@@ -202,6 +314,8 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(parts_of_the_picture_are_found),
         cmocka_unit_test(the_best_place_is_that_of_the_definition),
+        cmocka_unit_test(sixteen_templates_are_where_the_definition_says),
+        cmocka_unit_test(places_at_the_edges_are_found),
         cmocka_unit_test(places_are_found_between_pixels),
         cmocka_unit_test(a_picture_without_contrast_has_no_place),
     };

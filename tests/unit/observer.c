@@ -111,7 +111,7 @@ static const struct correction *offer(struct fixture *f)
     const struct capture_frame frame = frame_of(f);
     f->number = observer_offer(f->observer, &frame, f->is_unpaced);
     f->label = (struct ring_meta){.flags = 0};
-    observer_label(f->observer, f->number, &f->label);
+    observer_label(f->observer, f->number, &off, &f->label);
     return correct(f);
 }
 
@@ -190,6 +190,63 @@ static void every_frame_of_an_unpaced_source_is_observed(void **state)
     end(&f);
 }
 
+static struct filter_image *read_template(const char *name, const char *text)
+{
+    struct filter_image *image;
+    assert_int_equal(filter_image_parse(&image, name, text, strlen(text), NULL), 0);
+    return image;
+}
+
+/* All outputs together look for two templates. The one of a third is not looked for. */
+static void a_frame_has_the_matches_of_its_own_chain(void **state)
+{
+    static const struct {
+        unsigned count, first;
+    } chains[] = {{2, 0}, {1, 0}, {1, 1}, {0, 0}, {2, 1}, {1, 2}};
+    struct filter_image *image[] = {read_template("a", "9 1 9 1 9\n1 5 1 5 1\n9 1 9 1 9"),
+                                    read_template("b", "1 2 3 4\n2 3 4 5\n3 4 5 6\n9 9 9 0"),
+                                    read_template("c", "1 2\n3 4\n")};
+    struct filter_adaptation all = on;
+    struct fixture f;
+    (void)state;
+    all.match_image[0] = image[0];
+    all.match_image[1] = image[1];
+    all.match_count = 2;
+    start(&f, "GREY", true);
+    f.is_unpaced = true;
+    draw(&f);
+    configure(&f, &all);
+    f.captured_ns += INTERVAL_NS;
+    offer(&f);
+    const struct findings findings = status_of(&f).found;
+    assert_int_equal(findings.match_count, 2);
+    assert_true(findings.match[0].score > 0 && findings.match[1].score > 0 &&
+                findings.match[0].x != findings.match[1].x);
+    for (size_t i = 0; i < sizeof chains / sizeof chains[0]; i++) {
+        struct filter_adaptation wanted = off;
+        struct ring_meta label = {.flags = 0};
+        for (unsigned k = 0; k < chains[i].count; k++)
+            wanted.match_image[wanted.match_count++] = image[chains[i].first + k];
+        observer_label(f.observer, f.number, &wanted, &label);
+        assert_int_equal(label.match_count, chains[i].count);
+        for (unsigned k = 0; k < chains[i].count; k++) {
+            const unsigned number = chains[i].first + k;
+            if (number < 2)
+                assert_memory_equal(&label.match[k], &findings.match[number], sizeof *label.match);
+            else
+                assert_true(isnan(label.match[k].x) && isnan(label.match[k].y) &&
+                            label.match[k].score == 0);
+        }
+    }
+    configure(&f, &off); /* then none are of its job */
+    struct ring_meta label = {.flags = 0};
+    observer_label(f.observer, f.number, &all, &label);
+    assert_int_equal(label.match_count, 0);
+    end(&f);
+    for (unsigned i = 0; i < 3; i++)
+        filter_image_destroy(image[i]);
+}
+
 /* A label keeps no field whose memory the next one may overwrite. */
 static void a_label_has_the_field_of_its_measures_or_none(void **state)
 {
@@ -207,7 +264,7 @@ static void a_label_has_the_field_of_its_measures_or_none(void **state)
         assert_int_equal(f.label.measures.age, 0);
         assert_non_null(f.label.motion);
         assert_int_equal(((const struct fftd_motion *)f.label.motion)->captured_ns, f.captured_ns);
-        observer_label(f.observer, f.number - 1, &before); /* what is measured is newer */
+        observer_label(f.observer, f.number - 1, &off, &before); /* what is measured is newer */
         assert_null(before.motion);
     }
     end(&f);
@@ -491,6 +548,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(waves_are_in_units_of_samples),
         cmocka_unit_test(every_frame_of_an_unpaced_source_is_observed),
+        cmocka_unit_test(a_frame_has_the_matches_of_its_own_chain),
         cmocka_unit_test(a_label_has_the_field_of_its_measures_or_none),
         cmocka_unit_test(the_scene_moves_as_a_whole),
         cmocka_unit_test(only_a_chain_that_adapts_observes),

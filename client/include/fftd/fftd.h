@@ -132,6 +132,12 @@ int fftd_frame_measures(const struct fftd *camera, const struct fftd_frame *fram
 int fftd_frame_match(const struct fftd *camera, const struct fftd_frame *frame,
                      struct fftd_match *ret);
 
+/* Copies the places of all templates of the chain, in the order of its filters `match`, of which
+ * `ret` has room for `capacity`. Returns their number, 1 .. FFTD_MAX_MATCHES, also if it is larger.
+ * A daemon that looks for one template only has one. -ENODATA, -ENOENT: as above. */
+int fftd_frame_matches(const struct fftd *camera, const struct fftd_frame *frame,
+                       struct fftd_match *ret, uint32_t capacity);
+
 /* Copies how the scene has moved as a whole in that picture; see struct fftd_similarity in ring.h.
  * -ENODATA: the frame has none (output.motion is not set, no motion is sure, or as above); -ENOENT:
  * the frame has been overwritten. */

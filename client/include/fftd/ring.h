@@ -125,6 +125,7 @@ FFTD_STATIC_ASSERT(sizeof(struct fftd_ring_header) == 320, "fftd_ring_header is 
 #define FFTD_FLAG_VIEW               32u  /* shows what the filter does, and not the picture */
 #define FFTD_FLAG_MOTION             64u  /* the slot has a struct fftd_motion, which is valid */
 #define FFTD_FLAG_SIMILARITY         128u /* the slot has a struct fftd_similarity, which is valid */
+#define FFTD_FLAG_MATCHES            2048u /* the slot has a struct fftd_matches, which is valid */
 
 /* The state of the measured picture, in bits 8 to 10 of the flags; with FFTD_FLAG_MEASURES.
  * Older daemons leave it unknown. */
@@ -196,6 +197,17 @@ struct fftd_match {
 };
 FFTD_STATIC_ASSERT(sizeof(struct fftd_match) == 16, "fftd_match is ABI");
 
+/* The matches of all `match` filters of the chain, in their order: `count` of struct fftd_match,
+ * `offset` bytes from the slot's first byte. The first one is also where FFTD_FLAG_MATCH says. All
+ * outputs of a camera together look for at most FFTD_MAX_MATCHES templates; those of later outputs
+ * have NaN as x and y, and the score 0. */
+#define FFTD_MAX_MATCHES 16
+struct fftd_matches {
+    uint32_t count;  /* 1 .. FFTD_MAX_MATCHES */
+    uint32_t offset; /* a multiple of 4; the last match ends before the frame */
+};
+FFTD_STATIC_ASSERT(sizeof(struct fftd_matches) == 8, "fftd_matches is ABI");
+
 /* How the scene has moved as a whole in the picture before the filter, on average a frame since the
  * picture that was measured before: it turns and grows about the middle of the picture, and then
  * shifts. It is what most of the field of motion agrees on (output.motion), whatever moves
@@ -214,6 +226,7 @@ FFTD_STATIC_ASSERT(sizeof(struct fftd_similarity) == 24, "fftd_similarity is ABI
  * and never set the flag. */
 #define FFTD_MATCH_OFFSET      128u
 #define FFTD_SIMILARITY_OFFSET 144u
+#define FFTD_MATCHES_OFFSET    168u
 #define FFTD_MOTION_OFFSET     256u
 
 /* The field of motion between two pictures before the filter: that of slot.measures, and the one

@@ -10,7 +10,7 @@
 
 #include "filters/filter_shape.h"
 
-enum { MATCH_IMAGE, MATCH_GAIN, MATCH_DC };
+enum { MATCH_IMAGE, MATCH_GAIN, MATCH_DC, MATCH_SHOW };
 
 static size_t count_of(const struct filter_image *image)
 {
@@ -51,6 +51,11 @@ static bool match_is_real(const struct filter_stage *stage)
            filter_image_is_symmetric(stage->image);
 }
 
+static bool match_shows(const struct filter_stage *stage)
+{
+    return number(stage, MATCH_SHOW) != 0;
+}
+
 static int match_check(const struct filter_stage *stage, struct error *why)
 {
     const struct filter_image *image = stage->image;
@@ -64,14 +69,15 @@ static int match_check(const struct filter_stage *stage, struct error *why)
 
 static double match_support(const struct filter_stage *stage)
 {
-    return hypot(stage->image->columns, stage->image->rows) / 2;
+    return match_shows(stage) ? hypot(stage->image->columns, stage->image->rows) / 2 : 0;
 }
 
-/* Measures tell the place of the template of a chain's first `match` (estimators/match.h). */
+/* Measures tell the places of the templates (estimators/match.h). */
 static void match_adapt(const struct filter_stage *stage, struct filter_adaptation *ret)
 {
-    if (ret->match_image == NULL)
-        ret->match_image = stage->image;
+    if (ret->match_count < FILTER_MAX_MATCHES)
+        ret->match_image[ret->match_count] = stage->image;
+    ret->match_count++;
 }
 
 const struct filter_kind filter_match = {
@@ -94,10 +100,20 @@ const struct filter_kind filter_match = {
                                       "deviation of the picture there",
                                       2),
             [MATCH_DC] = DC_PARAM(0),
+            [MATCH_SHOW] =
+                {
+                    .name = "show",
+                    .summary = "whether the picture becomes that of the resemblance; false: the "
+                               "template is only looked for, and H = 1",
+                    .type = FILTER_BOOL,
+                    .max = true,
+                    .initial = true,
+                },
         },
     .adapt = match_adapt,
     .check = match_check,
     .image_response = match_response,
+    .has_image_response = match_shows,
     .is_real = match_is_real,
     .support = match_support,
     .example = "match:image=corner.txt",

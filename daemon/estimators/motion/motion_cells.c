@@ -1,4 +1,4 @@
-#include "estimators/motion_cells.h"
+#include "estimators/motion/motion_cells.h"
 
 #include <errno.h>
 #include <math.h>

@@ -1,0 +1,79 @@
+/* A picture of which all places are compared with templates: the sums of products come from
+ * transforms of overlapping squares, of which those of the picture are made once for all templates.
+ * Pure. match.h, above this, says what is computed.
+ *
+ * Threads: as match.h. */
+#ifndef FFTD_ESTIMATORS_MATCH_SHEET_H
+#define FFTD_ESTIMATORS_MATCH_SHEET_H
+
+#include <complex.h>
+#include <stddef.h>
+
+#include "core/error.h"
+
+#define MATCH_MIN_DEVIATION 0.5 /* of samples of 0 .. 255 */
+
+/* Columns and rows of numbers. */
+struct match_extent {
+    unsigned columns, rows;
+};
+
+static inline size_t match_area(struct match_extent extent)
+{
+    return (size_t)extent.columns * extent.rows;
+}
+
+/* A template. */
+struct match_shape {
+    struct match_extent image, places; /* places: at which it is inside of the picture */
+    float *pixel;                      /* without their mean */
+    double variation;                  /* the sum of their squares */
+};
+
+struct fft;
+
+/* fields: one buffer for each step of a search */
+struct match_sheet {
+    struct match_extent picture;
+    const float *luma; /* set by the caller, with its mean, before each search */
+    float mean;
+
+    unsigned side;              /* of a square; 0: no template is looked for */
+    struct match_extent places; /* of the smallest template */
+    struct match_extent step;   /* places of the largest one that a square yields */
+    struct fft *fft;
+    float complex *spectrum;  /* of all pairs of squares, the second one times i */
+    float complex *square;    /* work for one pair */
+    float *score;             /* of each place of one template; the sums of products before */
+    double *sum, *square_sum; /* of columns of the picture, as high as the template */
+};
+
+/* A place, of a template's first pixel, and its score. */
+struct match_place {
+    unsigned x, y;
+    double score;
+};
+
+/* Allocates what templates of these sizes need; sheet->picture is set, and everything else zero.
+ * -ENOMEM. */
+int match_sheet_init(struct match_sheet *sheet, struct match_extent smallest,
+                     struct match_extent largest, struct error *why);
+void match_sheet_finish(struct match_sheet *sheet);
+
+/* Allocates and returns the conjugate spectrum of a template. NULL: out of memory. */
+float complex *match_sheet_kernel(const struct match_sheet *sheet, const struct match_shape *shape);
+
+/* Transforms the picture. */
+void match_sheet_transform(struct match_sheet *sheet);
+
+/* Compares all places. Returns the number of peaks that were found, at most `capacity`, the best
+ * one first. sheet->score has the scores afterwards, NaN where a window has none. */
+unsigned match_sheet_search(struct match_sheet *sheet, const struct match_shape *shape,
+                            const float complex *kernel, struct match_place *ret,
+                            unsigned capacity);
+
+/* Returns the score of one place, by its definition. NaN: the window has none. */
+double match_sheet_score(const struct match_sheet *sheet, const struct match_shape *shape,
+                         unsigned left, unsigned top);
+
+#endif

@@ -306,7 +306,7 @@ static int append_measures(sd_bus_message *reply, const void *value)
 {
     const struct camera_status *camera = value;
     const struct fftd_measures *m = &camera->measures;
-    static const struct fftd_similarity unsure = {NAN, NAN, NAN, NAN, NAN};
+    static const struct fftd_similarity unsure = {NAN, NAN, NAN, NAN, NAN, 0};
     const struct fftd_similarity *scene = camera->has_similarity ? &camera->similarity : &unsure;
     const struct {
         const char *name;

@@ -15,22 +15,14 @@
 #define MOST_PART       0.16 /* pixels between frames that are compared, beyond whole ones */
 #define NEAR_BYTES      (64u << 20)
 
-static const char *const names[DIAGNOSIS_KINDS] = {[DIAGNOSIS_PERIODIC] = "periodic-noise",
-                                                   [DIAGNOSIS_SCREEN] = "screen",
-                                                   [DIAGNOSIS_FLICKER] = "flicker",
-                                                   [DIAGNOSIS_STRIPES] = "stripes",
-                                                   [DIAGNOSIS_HOT] = "hot-pixels",
-                                                   [DIAGNOSIS_SHADING] = "shading",
-                                                   [DIAGNOSIS_DEFOCUS] = "defocus",
-                                                   [DIAGNOSIS_MOTION] = "motion-blur",
-                                                   [DIAGNOSIS_NOISE] = "noise",
-                                                   [DIAGNOSIS_SHAKE] = "shake",
-                                                   [DIAGNOSIS_CLIPPING] = "clipping",
-                                                   [DIAGNOSIS_EXPOSURE] = "exposure"};
-
 const char *diagnosis_name(enum diagnosis_kind kind)
 {
-    return names[kind];
+    return diagnosis_faults[kind].name;
+}
+
+bool diagnosis_is_of_all(enum diagnosis_kind kind)
+{
+    return diagnosis_faults[kind].is_of_all;
 }
 
 /* ---- memory ---- */
@@ -476,7 +468,7 @@ int diagnosis_finish(struct diagnosis *diagnosis, struct diagnosis_result *ret,
         r = look_again(diagnosis, progress, context);
     for (enum diagnosis_kind kind = 0; kind < DIAGNOSIS_KINDS && r == 0; kind++) {
         struct diagnosis_finding finding = {.kind = kind};
-        if (findings_judge[kind](diagnosis, &finding))
+        if (diagnosis_faults[kind].judge(diagnosis, &finding))
             result.finding[result.count++] = finding;
     }
     if (r < 0)

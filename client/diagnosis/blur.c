@@ -7,22 +7,44 @@
 #define PROFILE        64u  /* places from frequency 0 to 0.5 */
 #define LOWEST         0.03 /* cycles/pixel; below it is the scene's composition */
 #define HIGHEST        0.47
-#define ACROSS         0.1   /* cycles/pixel */
+#define ACROSS         0.1   /* cycles/pixel to each side of a direction */
+#define FAR_ACROSS     0.15  /* the same, to tell the direction */
 #define BETWEEN        0.008 /* cycles/pixel: windowed squares mix frequencies that close */
 #define FEWEST         4u    /* frequencies at a place of a profile */
-#define FEWEST_SQUARES 6u
+#define CELLS          8u    /* at each place */
+#define CORRELATED     2.25  /* times the variance of a mean, as windows mix frequencies */
+#define TEXTURE        0.3   /* the relative variance of a scene's own power at a frequency */
+#define NOTHING        1.3   /* errors by which a power of nothing seems greater, on average */
+#define DOUBT          3.    /* errors of a power that counts by half */
+#define LEAST_BLUR     2e-4  /* power that passes at the zeros of any blur */
+#define USUAL          0.1   /* the weight of what terms usually are, beside errors of a profile */
+#define TURNS          8u    /* of Gauss and Newton's method */
+#define FEWEST_SQUARES 4u
+#define SHORTEST       5.2  /* pixels of a line; the first zero of a shorter one is too far out */
 #define LONGEST        28.  /* pixels of a line; longer ones are the scene's own edges */
+#define FIRST_ZERO     0.61 /* cycles/pixel times the radius of a disk */
+#define LEAST_BEYOND   3.   /* places of a profile beyond a zero, by their weights */
 #define LEAST_COST     0.01 /* mean square; a profile that fits better needs no blur */
 /* Sharp photographs fit a law without blur several times better than one with any. */
-#define LEAST_DISK     0.35 /* the share of the squares that a blur explains */
-#define LEAST_LINE     0.15
-#define MOST_ACROSS    0.1 /* what a line leaves of the squares, of what one across it leaves */
+#define LEAST_DISK     0.3 /* the share of the squares that a blur explains */
+#define LEAST_LINE     0.5
+#define MOST_ACROSS    0.15 /* what a line leaves of the squares, of what one across it leaves */
 
-/* Logarithms of power by one coordinate of the frequency. */
+/* Power by one coordinate of the frequency. Noise that is not quite averaged out makes a mean power
+ * uncertain by its standard error, and where there is no more than that, a logarithm means nothing.
+ * So the logarithm is that of the power and its error together, and the same is asked of a law. */
 struct profile {
-    double level[PROFILE];
-    double weight[PROFILE]; /* 1; 0: not known */
+    double level[PROFILE];  /* the logarithm */
+    double error[PROFILE];  /* what is added to a law before its logarithm is taken */
+    double weight[PROFILE]; /* 0 .. 1; 0: not known */
     double across;          /* cycles/pixel: what its frequencies have across it, on average */
+};
+
+/* Sums of power at each place of a profile, in cells which differ in the other coordinate: a scene
+ * has more in some directions than in others, of which no one may decide alone. */
+struct profile_cells {
+    double power[PROFILE][CELLS], error[PROFILE][CELLS];
+    unsigned count[PROFILE][CELLS];
 };
 
 static double frequency_of(unsigned place)
@@ -30,26 +52,69 @@ static double frequency_of(unsigned place)
     return (place + 0.5) * 0.5 / PROFILE;
 }
 
-/* Returns the logarithm of the power, which is taken to be at least its own standard error. */
-static double level_at(const struct detail *detail, size_t at)
-{
-    return log(fmax(detail->power[at], sqrt(detail->error[at])) + 1e-9);
-}
-
-static void add_to_profile(const struct detail *detail, struct profile *ret, size_t at, double f)
+/* other: 0 .. 1 */
+static void add_to_cell(const struct detail *detail, struct profile_cells *cells, size_t at,
+                        double f, double other)
 {
     const unsigned place = (unsigned)(f * 2 * PROFILE);
+    const unsigned cell = (unsigned)fmin(other * CELLS, CELLS - 1);
     if (f < LOWEST || f > HIGHEST || place >= PROFILE)
         return;
-    ret->level[place] += level_at(detail, at);
-    ret->weight[place] += 1;
+    cells->power[place][cell] += detail->power[at];
+    cells->error[place][cell] += detail->error[at];
+    cells->count[place][cell]++;
 }
 
-static void finish_profile(struct profile *ret)
+/* Returns how much power a cell has in relation to all of them, where it is known well. */
+static double share_of(const struct profile_cells *cells, const double mean[PROFILE], unsigned cell)
 {
+    double sum = 0, count = 0;
     for (unsigned at = 0; at < PROFILE; at++) {
-        ret->level[at] /= ret->weight[at] > 0 ? ret->weight[at] : 1;
-        ret->weight[at] = ret->weight[at] >= FEWEST ? 1 : 0;
+        const double own = cells->count[at][cell];
+        const double power = cells->power[at][cell];
+        if (own == 0 || power < 3 * sqrt(CORRELATED * cells->error[at][cell]) || mean[at] <= 0)
+            continue;
+        sum += log(power / own / mean[at]);
+        count++;
+    }
+    return count > 0 ? exp(sum / count) : 1;
+}
+
+static void draw_profile(const struct profile_cells *cells, double across, struct profile *ret)
+{
+    double mean[PROFILE] = {0}, count[PROFILE] = {0}, share[CELLS], most = 0;
+    *ret = (struct profile){.across = across};
+    for (unsigned at = 0; at < PROFILE; at++) {
+        for (unsigned i = 0; i < CELLS; i++) {
+            mean[at] += cells->power[at][i];
+            count[at] += cells->count[at][i];
+        }
+        mean[at] /= fmax(count[at], 1);
+    }
+    for (unsigned i = 0; i < CELLS; i++)
+        share[i] = share_of(cells, mean, i);
+    for (unsigned at = PROFILE; at-- > 0;) {
+        double power = 0, weights = 0, error = 0;
+        if (count[at] < FEWEST)
+            continue;
+        for (unsigned i = 0; i < CELLS; i++) {
+            const double own = cells->count[at][i];
+            if (own == 0)
+                continue;
+            const double noise = CORRELATED * cells->error[at][i] / own / own / share[i] / share[i];
+            const double weight = 1 / (noise + (TEXTURE * mean[at] * mean[at] + 1e-12) / own);
+            power += weight * cells->power[at][i] / own / share[i];
+            weights += weight;
+            error += weight * weight * noise;
+        }
+        const double sigma = sqrt(error) / weights + 1e-9;
+        power /= weights;
+        ret->level[at] = log(fmax(power, 0) + sigma);
+        ret->error[at] = NOTHING * sigma;
+        /* A zero of a blur counts if there is something beyond it. */
+        most = fmax(most, power);
+        const double doubt = DOUBT * sigma / fmax(most, 1e-9);
+        ret->weight[at] = 1 / (1 + doubt * doubt);
     }
 }
 
@@ -61,38 +126,70 @@ static void finish_profile(struct profile *ret)
 
 static void draw_radial(const struct detail *detail, struct profile *ret)
 {
-    *ret = (struct profile){.across = 0};
-    FOR_FREQUENCIES(detail, x, y)
-    add_to_profile(detail, ret, (size_t)y * detail->side + x,
-                   hypot(frequency_at(detail, x), frequency_at(detail, y)));
-    finish_profile(ret);
-}
-
-/* By the frequency along a direction, of those that have little across it. */
-static void draw_directed(const struct detail *detail, double degrees, struct profile *ret)
-{
-    const double c = cos(degrees * M_PI / 180), s = sin(degrees * M_PI / 180);
-    *ret = (struct profile){.across = ACROSS / 2};
+    struct profile_cells cells = {0};
     FOR_FREQUENCIES(detail, x, y)
     {
         const double fx = frequency_at(detail, x), fy = frequency_at(detail, y);
-        if (fabs(fy * c - fx * s) < ACROSS)
-            add_to_profile(detail, ret, (size_t)y * detail->side + x, fabs(fx * c + fy * s));
+        add_to_cell(detail, &cells, (size_t)y * detail->side + x, hypot(fx, fy),
+                    atan2(fy, fx) / M_PI + 0.5);
     }
-    finish_profile(ret);
+    draw_profile(&cells, 0, ret);
+}
+
+/* By the frequency along a direction, of those that have little across it. */
+static void draw_directed(const struct detail *detail, double degrees, double most_across,
+                          struct profile *ret)
+{
+    const double c = cos(degrees * M_PI / 180), s = sin(degrees * M_PI / 180);
+    struct profile_cells cells = {0};
+    FOR_FREQUENCIES(detail, x, y)
+    {
+        const double fx = frequency_at(detail, x), fy = frequency_at(detail, y);
+        const double along = fx * c + fy * s, across = fy * c - fx * s;
+        if (fabs(across) < most_across)
+            add_to_cell(detail, &cells, (size_t)y * detail->side + x, fabs(along),
+                        (along > 0 ? across : -across) / most_across / 2 + 0.5);
+    }
+    draw_profile(&cells, most_across / 2, ret);
 }
 
 /* ---- shapes ---- */
 
-/* The transform of a Gaussian, of a disk (an Airy function) or of a line. */
+/* The transform of a disk (an Airy function) or of a line. */
 static double shape_at(enum detail_blur blur, double size, double f)
 {
     const double x = 2 * M_PI * size * f;
-    if (blur == DETAIL_SHARP)
-        return exp(-x * x / 2);
-    if (x < 1e-6)
+    if (x < 1e-6 || blur == DETAIL_SHARP)
         return 1;
     return blur == DETAIL_DISK ? 2 * j1(x) / x : sin(x / 2) / (x / 2);
+}
+
+/* What a scene's power may be, before the blur: its logarithm is a sum of a factor, a slope and a
+ * bend over the logarithm of the frequency, and what falls with its square, as a lens that is a
+ * little soft makes it. */
+enum { TERMS = 4 };
+
+struct law {
+    double blur[PROFILE];        /* the power of the blur at each place */
+    double term[PROFILE][TERMS]; /* what each term is there */
+};
+
+/* What terms are without a reason to differ, and how far they do. */
+static const double usual[TERMS] = {0, -2.2, -15, 0}, spread[TERMS] = {20, 0.7, 20, 0.3};
+
+static void draw_law(struct law *ret, enum detail_blur blur, double size, double across)
+{
+    for (unsigned at = 0; at < PROFILE; at++) {
+        const double f = frequency_of(at), r = hypot(f, across), logarithm = log(r / 0.1);
+        const double b = shape_at(blur, size, f);
+        const double below = shape_at(blur, size, fabs(f - BETWEEN));
+        const double above = shape_at(blur, size, f + BETWEEN);
+        ret->blur[at] = b * b / 2 + below * below / 4 + above * above / 4 + LEAST_BLUR;
+        ret->term[at][0] = 1;
+        ret->term[at][1] = logarithm;
+        ret->term[at][2] = r * r - 0.01;
+        ret->term[at][3] = logarithm * logarithm;
+    }
 }
 
 struct fit {
@@ -100,122 +197,173 @@ struct fit {
     double power; /* at 0.1 cycles/pixel, before the blur */
 };
 
-/* Returns what a law with noise leaves of a profile: the mean of squared errors of its logarithm.
- * The factor of the law is found by itself. */
-static double residual(const struct profile *profile, const double *law, double noise,
-                       double *ret_power)
+/* Solves equations of TERMS unknowns, of which the last column is the other side. */
+static void solve(double m[TERMS][TERMS + 1], double ret[TERMS])
 {
-    double factor = 0, cost = 0, places = 0;
-    for (unsigned turn = 0; turn < 4; turn++) {
-        const double scale = exp(factor);
-        double sum = 0, weights = 0;
-        cost = places = 0;
-        for (unsigned at = 0; at < PROFILE; at++) {
-            if (profile->weight[at] == 0)
-                continue;
-            const double error = profile->level[at] - log(scale * law[at] + noise);
-            /* Where noise is most of it, the factor hardly matters. */
-            const double share = scale * law[at] / (scale * law[at] + noise);
-            sum += share * error;
-            weights += share;
-            cost += error * error;
-            places++;
+    for (unsigned i = 0; i < TERMS; i++)
+        for (unsigned k = 0; k < TERMS; k++) {
+            const double factor = k == i ? 0 : m[k][i] / m[i][i];
+            for (unsigned n = i; n <= TERMS; n++)
+                m[k][n] -= factor * m[i][n];
         }
-        factor += weights > 0 ? sum / weights : 0;
-    }
-    *ret_power = exp(factor);
-    return places > 0 ? cost / places : 0;
+    for (unsigned i = 0; i < TERMS; i++)
+        ret[i] = m[i][TERMS] / m[i][i];
 }
 
-static double least_level(const struct profile *profile)
+/* Returns what a law with noise leaves of a profile: the mean of squared errors of its logarithm.
+ * Its terms are found by Gauss and Newton's method. */
+static double residual(const struct profile *profile, const struct law *law, double noise,
+                       double *ret_power)
+{
+    double value[TERMS] = {profile->level[PROFILE / 5], usual[1], usual[2], usual[3]};
+    double cost = 0, weight = 0;
+    for (unsigned turn = 0; turn < TURNS; turn++) {
+        double m[TERMS][TERMS + 1] = {{0}}, step[TERMS];
+        cost = weight = 0;
+        for (unsigned at = 0; at < PROFILE; at++) {
+            double logarithm = 0;
+            if (profile->weight[at] == 0)
+                continue;
+            for (unsigned i = 0; i < TERMS; i++)
+                logarithm += value[i] * law->term[at][i];
+            const double own = exp(fmin(logarithm, 60)) * law->blur[at];
+            const double floor = noise + profile->error[at], all = own + floor + 1e-12;
+            const double error = profile->level[at] - log(all);
+            /* Where noise is most of it, the terms hardly matter. */
+            const double share = own / all, w = profile->weight[at];
+            for (unsigned i = 0; i < TERMS; i++) {
+                for (unsigned k = 0; k < TERMS; k++)
+                    m[i][k] += w * share * share * law->term[at][i] * law->term[at][k];
+                m[i][TERMS] += w * share * law->term[at][i] * error;
+            }
+            cost += w * error * error;
+            weight += w;
+        }
+        for (unsigned i = 0; i < TERMS; i++) {
+            const double least = USUAL / spread[i] / spread[i];
+            const double away = value[i] - (i > 0 ? usual[i] : value[i]);
+            m[i][i] += least;
+            m[i][TERMS] -= least * away;
+            cost += least * away * away;
+        }
+        solve(m, step);
+        for (unsigned i = 0; i < TERMS && turn + 1 < TURNS; i++)
+            value[i] += fmin(fmax(step[i], -spread[i]), spread[i]);
+    }
+    *ret_power = exp(value[0]);
+    return weight > 0 ? cost / weight : 0;
+}
+
+static double least_power(const struct profile *profile)
 {
     double least = INFINITY;
     for (unsigned at = PROFILE / 2; at < PROFILE; at++)
         if (profile->weight[at] > 0)
-            least = fmin(least, profile->level[at]);
-    return least;
+            least = fmin(least, exp(profile->level[at]) - profile->error[at]);
+    return fmax(least, 0);
 }
 
 static void try_size(const struct profile *profile, enum detail_blur blur, double size,
                      struct fit *best)
 {
-    static const double shares[] = {0, 0.5, 0.8, 0.95, 1.05};
-    const double least = exp(least_level(profile));
-    double b2[PROFILE], law[PROFILE], power;
-    for (unsigned at = 0; at < PROFILE; at++) {
-        const double f = frequency_of(at), b = shape_at(blur, size, f);
-        const double below = shape_at(blur, size, f - BETWEEN);
-        const double above = shape_at(blur, size, f + BETWEEN);
-        b2[at] = b * b / 2 + below * below / 4 + above * above / 4 + 2e-4;
+    static const double shares[] = {0, 0.5, 0.9};
+    const double least = least_power(profile);
+    struct law law;
+    double power;
+    draw_law(&law, blur, size, profile->across);
+    for (unsigned i = 0; i < sizeof shares / sizeof shares[0] && (i == 0 || least > 0); i++) {
+        const double cost = residual(profile, &law, shares[i] * least, &power);
+        if (cost < best->cost)
+            *best = (struct fit){size, cost, power};
     }
-    for (unsigned step = 0; step <= 5; step++)
-        for (unsigned i = 0; i < sizeof shares / sizeof shares[0]; i++) {
-            for (unsigned at = 0; at < PROFILE && i == 0; at++) {
-                const double f = hypot(frequency_of(at), profile->across);
-                law[at] = pow(f / 0.1, -1.6 - 0.4 * step) * b2[at];
-            }
-            const double cost = residual(profile, law, shares[i] * least, &power);
-            if (cost < best->cost)
-                *best = (struct fit){size, cost, power};
-        }
 }
 
 static struct fit find_sharp(const struct profile *profile)
 {
     struct fit fit = {.cost = INFINITY};
-    for (unsigned i = 0; i <= 8; i++)
-        try_size(profile, DETAIL_SHARP, 0.25 * i, &fit);
+    try_size(profile, DETAIL_SHARP, 0, &fit);
     return fit;
 }
 
-/* Tries sizes from least to most, each greater than the last by a factor. */
-static struct fit find_size(const struct profile *profile, enum detail_blur blur, double least,
-                            double most, double factor)
+/* Sizes that are tried, each greater than the last by a factor. */
+struct sizes {
+    double least, most, factor;
+};
+static const struct sizes lines = {4, LONGEST, 1.08};
+
+static struct fit find_size(const struct profile *profile, enum detail_blur blur,
+                            const struct sizes *sizes)
 {
     struct fit fit = {.cost = INFINITY};
-    double size = least;
-    while (size <= most) {
+    for (double size = sizes->least; size <= sizes->most; size *= sizes->factor)
         try_size(profile, blur, size, &fit);
-        size *= factor;
-    }
     return fit;
+}
+
+/* Returns the share of the squares that a blur explains beyond none. A spectrum that only falls
+ * says nothing of its shape: there has to be power beyond the first zero. */
+static double gain_of(const struct profile *profile, const struct fit *fit, double zero)
+{
+    double seen = 0;
+    for (unsigned at = 0; at < PROFILE; at++)
+        seen += frequency_of(at) > zero + BETWEEN ? profile->weight[at] : 0;
+    return seen < LEAST_BEYOND ? 0 : 1 - fit->cost / fmax(find_sharp(profile).cost, LEAST_COST);
 }
 
 /* The share of the squares that a line in that direction explains beyond no blur. */
-static double gain_of_line(const struct detail *detail, double degrees, double least, double most,
-                           double factor, struct fit *ret)
+static double gain_of_line(const struct detail *detail, double degrees, double most_across,
+                           const struct sizes *sizes, struct fit *ret)
 {
     struct profile profile;
-    draw_directed(detail, degrees, &profile);
-    *ret = find_size(&profile, DETAIL_LINE, least, most, factor);
-    return 1 - ret->cost / fmax(find_sharp(&profile).cost, LEAST_COST);
+    draw_directed(detail, degrees, most_across, &profile);
+    *ret = find_size(&profile, DETAIL_LINE, sizes);
+    return gain_of(&profile, ret, 1 / ret->size);
 }
 
-static void try_line(const struct detail *detail, double degrees, double least, double most,
-                     double factor, struct detail_shape *best)
+/* Returns the best of some directions, one degree or more apart. */
+static struct detail_shape find_direction(const struct detail *detail, double first, double step,
+                                          unsigned count, double most_across,
+                                          const struct sizes *sizes)
 {
-    struct fit fit;
-    const double gain = gain_of_line(detail, degrees, least, most, factor, &fit);
-    if (gain > best->gain)
-        *best = (struct detail_shape){DETAIL_LINE, fit.size, fmod(degrees + 180, 180),
-                                      gain,        0,        fit.power};
+    struct detail_shape ret = {.gain = 0};
+    for (unsigned i = 0; i < count; i++) {
+        const double degrees = first + i * step;
+        struct fit fit;
+        const double gain = gain_of_line(detail, degrees, most_across, sizes, &fit);
+        if (gain > ret.gain)
+            ret = (struct detail_shape){DETAIL_LINE, fit.size, fmod(degrees + 180, 180),
+                                        gain,        0,        fit.power};
+    }
+    return ret;
 }
 
 static void find_line(const struct detail *detail, struct detail_shape *ret)
 {
+    const struct detail_shape coarse = find_direction(detail, 0, 6, 30, ACROSS, &lines);
     struct fit fit;
-    ret->gain = 0;
-    for (unsigned degrees = 0; degrees < 180; degrees += 6)
-        try_line(detail, degrees, 4, LONGEST, 1.08, ret);
-    if (ret->gain <= 0)
+    *ret = coarse;
+    if (coarse.gain <= 0)
         return;
-    const struct detail_shape coarse = *ret;
-    for (int i = -5; i <= 5; i++)
-        try_line(detail, coarse.angle_deg + i, coarse.size_px * 0.9, coarse.size_px * 1.1, 1.02,
-                 ret);
+    /* What is farther across tells the direction better, once it is known about. */
+    const struct sizes near = {coarse.size_px * 0.9, coarse.size_px * 1.1, 1.02};
+    const struct detail_shape fine =
+        find_direction(detail, coarse.angle_deg - 9, 1, 19, FAR_ACROSS, &near);
+    if (fine.gain > 0)
+        *ret = fine;
+    ret->gain = gain_of_line(detail, ret->angle_deg, ACROSS, &near, &fit);
+    ret->size_px = fit.size;
+    ret->power = fit.power;
     /* A disk has zeros in all directions, and squares of one size, such as those of a codec or of a
      * mosaic of tiles, have them along both of their sides. */
-    ret->across = gain_of_line(detail, ret->angle_deg + 90, 4, LONGEST, 1.08, &fit);
+    ret->across = gain_of_line(detail, ret->angle_deg + 90, ACROSS, &lines, &fit);
+}
+
+/* A disk of the size that explains most. */
+static struct fit find_disk(const struct profile *radial)
+{
+    const struct fit coarse = find_size(radial, DETAIL_DISK, &(struct sizes){1.5, 12, 1.04});
+    return find_size(radial, DETAIL_DISK,
+                     &(struct sizes){coarse.size / 1.03, coarse.size * 1.031, 1.01});
 }
 
 void detail_find_blur(const struct detail *detail, struct detail_shape *ret)
@@ -226,18 +374,17 @@ void detail_find_blur(const struct detail *detail, struct detail_shape *ret)
     if (detail->squares < FEWEST_SQUARES)
         return;
     draw_radial(detail, &radial);
-    const struct fit sharp = find_sharp(&radial);
-    const struct fit disk = find_size(&radial, DETAIL_DISK, 1.5, 12, 1.04);
-    const double gain = 1 - disk.cost / fmax(sharp.cost, LEAST_COST);
+    const struct fit disk = find_disk(&radial);
+    const double gain = gain_of(&radial, &disk, FIRST_ZERO / disk.size);
     find_line(detail, &line);
-    if (line.gain > LEAST_LINE && line.size_px < LONGEST &&
-        1 - line.gain < MOST_ACROSS * (1 - line.across)) {
+    if (gain < LEAST_DISK && line.gain > LEAST_LINE && line.size_px > SHORTEST &&
+        line.size_px < LONGEST && 1 - line.gain < MOST_ACROSS * (1 - line.across)) {
         *ret = line;
     } else if (gain > LEAST_DISK) {
         *ret = (struct detail_shape){DETAIL_DISK, disk.size, 0, gain, 0, disk.power};
     } else {
-        ret->power = sharp.power;
+        ret->power = find_sharp(&radial).power;
         ret->gain = fmax(gain, line.gain);
     }
-    ret->power *= detail->contrast / detail->squares / detail->squares / window_power(detail);
+    ret->power *= detail->contrast / detail->weights / detail->weights / window_power(detail);
 }

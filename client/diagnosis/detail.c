@@ -3,17 +3,27 @@
 #include <errno.h>
 #include <math.h>
 #include <stdlib.h>
+#include <string.h>
 
-#define LARGE      128u /* pixels of a square's side */
-#define SMALL      64u  /* in small frames */
-#define PEAK       8.   /* times the power around it */
-#define MAX_PEAKS  24u
-#define LOWEST     0.07 /* cycles/pixel of a screen; below it is the scene */
-#define NEAR       1.f  /* grey levels; samples this close to black or white are cut off */
-#define REACH      20.f /* pixels from what is cut off, over which samples count less */
-#define LEAST_LEFT 0.25 /* a square is left out if clipping leaves less of its weight */
-#define COLUMNS    12u  /* squares side by side, at most */
-#define ROWS       8u
+#define LARGE          128u /* pixels of a square's side */
+#define SMALL          64u  /* in small frames */
+#define PEAK           8.   /* times the power around it */
+#define MAX_PEAKS      24u
+#define LOWEST         0.07 /* cycles/pixel of a screen; below it is the scene */
+#define NEAR           1.f  /* grey levels; samples this close to black or white are cut off */
+#define REACH          20.f /* pixels from what is cut off, over which samples count less */
+#define LEAST_LEFT     0.25 /* a square is left out if clipping leaves less of its weight */
+#define LEAST_VARIANCE 4.   /* a square of less is left out */
+#define STANDS_OUT     2. /* times the root mean square of what a view and a scene have in common */
+#define COLUMNS        12u /* squares side by side, at most */
+#define ROWS           8u
+
+/* Returns how many squares are side by side: they overlap by half, unless there are too many. */
+static unsigned squares_along(uint32_t length, unsigned side, unsigned most)
+{
+    const unsigned count = 1 + (length - side) / (side / 2);
+    return count < most ? count : most;
+}
 
 int detail_create(struct detail **ret, uint32_t width, uint32_t height)
 {
@@ -21,23 +31,31 @@ int detail_create(struct detail **ret, uint32_t width, uint32_t height)
     if (detail == NULL)
         return -ENOMEM;
     const unsigned side = width >= 2 * LARGE && height >= 3 * SMALL ? LARGE : SMALL;
-    const size_t count = (size_t)side * side;
+    const unsigned columns = squares_along(width, side, COLUMNS);
+    const unsigned rows = squares_along(height, side, ROWS);
+    const size_t count = (size_t)side * side, places = (size_t)columns * rows;
     *detail = (struct detail){.width = width,
                               .height = height,
                               .side = side,
                               .window = malloc(side * sizeof *detail->window),
                               .square = malloc(count * sizeof *detail->square),
+                              .cross = malloc(count * sizeof *detail->cross),
                               .line = malloc(side * sizeof *detail->line),
                               .sum = calloc((size_t)(side + 1) * (side + 1), sizeof *detail->sum),
-                              .spectrum = malloc(count * sizeof *detail->spectrum),
-                              .noise = malloc(count * sizeof *detail->noise),
                               .mask = malloc((size_t)width * height * sizeof *detail->mask),
+                              .columns = columns,
+                              .rows = rows,
+                              .place = malloc(places * sizeof *detail->place),
+                              .spectrum = malloc(places * count * sizeof *detail->spectrum),
+                              .view = malloc(places * count * sizeof *detail->view),
+                              .own = malloc(places * count * sizeof *detail->own),
                               .power = calloc(count, sizeof *detail->power),
                               .error = calloc(count, sizeof *detail->error),
                               .peaks = calloc(count, sizeof *detail->peaks)};
-    if (detail->window == NULL || detail->square == NULL || detail->line == NULL ||
-        detail->sum == NULL || detail->spectrum == NULL || detail->noise == NULL ||
-        detail->mask == NULL || detail->power == NULL || detail->error == NULL ||
+    if (detail->window == NULL || detail->square == NULL || detail->cross == NULL ||
+        detail->line == NULL || detail->sum == NULL || detail->mask == NULL ||
+        detail->place == NULL || detail->spectrum == NULL || detail->view == NULL ||
+        detail->own == NULL || detail->power == NULL || detail->error == NULL ||
         detail->peaks == NULL || dft_create(&detail->dft, side, NULL) < 0) {
         detail_destroy(detail);
         return -ENOMEM;
@@ -54,11 +72,14 @@ void detail_destroy(struct detail *detail)
         return;
     free(detail->window);
     free(detail->square);
+    free(detail->cross);
     free(detail->line);
     free(detail->sum);
-    free(detail->spectrum);
-    free(detail->noise);
     free(detail->mask);
+    free(detail->place);
+    free(detail->spectrum);
+    free(detail->view);
+    free(detail->own);
     free(detail->power);
     free(detail->error);
     free(detail->peaks);
@@ -80,14 +101,14 @@ static double box(const struct detail *detail, unsigned x, unsigned y, unsigned 
 
 /* Counts the frequencies that stand out from those around them. Frequency 0 is in the middle of
  * `sum`, so that only the edges of the spectrum are left out. */
-static void count_peaks(struct detail *detail)
+static void count_peaks(struct detail *detail, const float complex *spectrum)
 {
     const unsigned side = detail->side, half = side / 2;
     for (unsigned y = 0; y < side; y++) {
         double line = 0;
         for (unsigned x = 0; x < side; x++) {
             const double complex f =
-                detail->spectrum[(size_t)((y + half) % side) * side + (x + half) % side];
+                spectrum[(size_t)((y + half) % side) * side + (x + half) % side];
             line += creal(f) * creal(f) + cimag(f) * cimag(f);
             detail->sum[(size_t)(y + 1) * (side + 1) + x + 1] =
                 detail->sum[(size_t)y * (side + 1) + x + 1] + line;
@@ -172,76 +193,212 @@ static double transform(struct detail *detail, const float *luma, const float *m
     return variance / window_power(detail);
 }
 
-/* Adds the transform of a square that is parts of a pixel to the right of and below the others. */
-static void add_transform(struct detail *detail, double right, double below)
+/* Turns the transform of a square that is some pixels to the right of and below the others. */
+static void turn(const struct detail *detail, float complex *view, double right, double below)
 {
     const unsigned side = detail->side, half = side / 2;
-    for (unsigned y = 0; y < side; y++)
-        for (unsigned x = 0; x < side; x++) {
-            const size_t at = (size_t)y * side + x;
-            const double fx = x < half ? x : x - (double)side, fy = y < half ? y : y - (double)side;
-            const double complex f =
-                detail->square[at] * cexp(2 * M_PI * I * (fx * right + fy * below) / side);
-            detail->spectrum[at] += f;
-            detail->noise[at] += creal(f) * creal(f) + cimag(f) * cimag(f);
-        }
+    const double complex step = cexp(2 * M_PI * I * right / side);
+    for (unsigned y = 0; y < side; y++) {
+        const double fy = y < half ? y : y - (double)side;
+        double complex at = cexp(2 * M_PI * I * (fy * below - half * right) / side);
+        for (unsigned k = 0; k < side; k++, at *= step)
+            view[(size_t)y * side + (k + half) % side] *= (float complex)at;
+    }
 }
 
-/* Adds the square at (left, top) of the first view. Each counts by its own contrast, so that one
- * edge does not outweigh the rest of a picture. */
-static void add_square(struct detail *detail, const struct detail_view *view, unsigned views,
-                       unsigned left, unsigned top)
+void detail_begin(struct detail *detail, const float *luma, float black, float white)
+{
+    const size_t places = (size_t)detail->columns * detail->rows;
+    const size_t count = places * detail->side * detail->side;
+    draw_mask(detail, luma, black, white);
+    detail->views = 0;
+    memset(detail->place, 0, places * sizeof *detail->place);
+    for (size_t i = 0; i < count; i++) {
+        detail->spectrum[i] = 0;
+        detail->own[i] = 0;
+    }
+}
+
+/* Writes where a square of the scene begins. */
+static void locate(const struct detail *detail, size_t place, unsigned *ret_left, unsigned *ret_top)
+{
+    const unsigned across = detail->width - detail->side, down = detail->height - detail->side;
+    const unsigned column = (unsigned)(place % detail->columns);
+    const unsigned row = (unsigned)(place / detail->columns);
+    *ret_left = detail->columns > 1 ? column * across / (detail->columns - 1) : 0;
+    *ret_top = detail->rows > 1 ? row * down / (detail->rows - 1) : 0;
+}
+
+/* Transforms the squares of a view where they are expected, in whole pixels. */
+static void transform_view(struct detail *detail, const struct detail_view *view)
+{
+    const long side = detail->side, width = detail->width, height = detail->height;
+    const size_t count = (size_t)side * side;
+    for (size_t place = 0; place < (size_t)detail->columns * detail->rows; place++) {
+        struct detail_square *square = &detail->place[place];
+        unsigned left, top;
+        locate(detail, place, &left, &top);
+        const double x = left + view->dx, y = top + view->dy;
+        const long u = lround(x), v = lround(y);
+        square->is_seen =
+            !square->is_left_out && u >= 0 && v >= 0 && u + side <= width && v + side <= height;
+        if (!square->is_seen)
+            continue;
+        const double variance = transform(detail, view->luma + v * width + u,
+                                          detail->mask + (size_t)top * detail->width + left);
+        square->is_left_out = variance < LEAST_VARIANCE;
+        square->is_seen = !square->is_left_out;
+        square->added = variance;
+        for (size_t i = 0; i < count; i++)
+            detail->view[place * count + i] = (float complex)detail->square[i];
+        turn(detail, detail->view + place * count, x - (double)u, y - (double)v);
+    }
+}
+
+/* Writes what the view and the scene have in common at each shift, and at each frequency. */
+static void correlate(struct detail *detail)
+{
+    const size_t side = detail->side, count = side * side;
+    for (size_t i = 0; i < count; i++)
+        detail->cross[i] = 0;
+    for (size_t place = 0; place < (size_t)detail->columns * detail->rows; place++)
+        for (size_t i = 0; i < count && detail->place[place].is_seen; i++)
+            detail->cross[i] +=
+                detail->spectrum[place * count + i] * conjf(detail->view[place * count + i]);
+    for (size_t i = 0; i < count; i++)
+        detail->square[i] = detail->cross[i];
+    dft_axis(detail->dft, detail->square, detail->line, side, side, 1, side);
+    dft_axis(detail->dft, detail->square, detail->line, side, side, side, 1);
+}
+
+/* Finds the shift at which they have most in common, in whole pixels. False: it does not stand out
+ * from all other shifts. */
+static bool find_whole(const struct detail *detail, long reach, long *ret_dx, long *ret_dy)
+{
+    const long side = detail->side;
+    double most = -INFINITY, squares = 0;
+    for (long i = 0; i < side * side; i++)
+        squares += pow(creal(detail->square[i]), 2);
+    for (long v = -reach; v <= reach; v++)
+        for (long u = -reach; u <= reach; u++) {
+            const long at = (v + side) % side * side + (u + side) % side;
+            if (creal(detail->square[at]) <= most)
+                continue;
+            most = creal(detail->square[at]);
+            *ret_dx = u;
+            *ret_dy = v;
+        }
+    return most > STANDS_OUT * sqrt(squares / (double)(side * side));
+}
+
+/* Improves a shift by parts of a pixel: by Newton's method, where they have most in common. */
+static void find_part(const struct detail *detail, double *dx, double *dy)
 {
     const unsigned side = detail->side, half = side / 2;
-    const float *mask = detail->mask + (size_t)top * detail->width + left;
-    double variance = 0;
-    unsigned count = 0;
-    for (size_t i = 0; i < (size_t)side * side; i++)
-        detail->spectrum[i] = detail->noise[i] = 0;
-    for (unsigned i = 0; i < views; i++) {
-        const double x = left + view[i].dx, y = top + view[i].dy;
-        const long u = lround(x), v = lround(y);
-        if (u < 0 || v < 0 || u + (long)side > (long)detail->width ||
-            v + (long)side > (long)detail->height)
-            continue;
-        const double own =
-            transform(detail, view[i].luma + (size_t)v * detail->width + (size_t)u, mask);
-        if (own < 4)
+    for (unsigned i = 0; i < 3; i++) {
+        double gx = 0, gy = 0, xx = 0, xy = 0, yy = 0;
+        for (unsigned y = 0; y < side; y++)
+            for (unsigned x = 0; x < side; x++) {
+                const double fx = 2 * M_PI * (x < half ? x : x - (double)side) / side;
+                const double fy = 2 * M_PI * (y < half ? y : y - (double)side) / side;
+                const double complex f =
+                    detail->cross[(size_t)y * side + x] * cexp(-I * (fx * *dx + fy * *dy));
+                gx += fx * cimag(f);
+                gy += fy * cimag(f);
+                xx += fx * fx * creal(f);
+                xy += fx * fy * creal(f);
+                yy += fy * fy * creal(f);
+            }
+        const double det = xx * yy - xy * xy;
+        if (!(det > 1e-3 * xx * yy) || xx <= 0)
             return;
-        add_transform(detail, x - (double)u, y - (double)v);
-        variance += own;
-        count++;
+        *dx += fmin(fmax((yy * gx - xy * gy) / det, -0.5), 0.5);
+        *dy += fmin(fmax((xx * gy - xy * gx) / det, -0.5), 0.5);
     }
-    variance /= count;
-    count_peaks(detail);
+}
+
+bool detail_add(struct detail *detail, const struct detail_view *view, double *ret_dx,
+                double *ret_dy)
+{
+    const size_t count = (size_t)detail->side * detail->side;
+    double dx = 0, dy = 0;
+    transform_view(detail, view);
+    if (detail->views > 0 && view->reach > 0) {
+        long u = 0, v = 0;
+        correlate(detail);
+        const bool is_found = find_whole(detail, (long)ceil(view->reach), &u, &v);
+        if (!is_found && view->reach > 1)
+            return false;
+        dx = (double)u;
+        dy = (double)v;
+        find_part(detail, &dx, &dy);
+    }
+    for (size_t place = 0; place < (size_t)detail->columns * detail->rows; place++) {
+        struct detail_square *square = &detail->place[place];
+        float complex *f = detail->view + place * count;
+        if (!square->is_seen)
+            continue;
+        turn(detail, f, dx, dy);
+        for (size_t i = 0; i < count; i++) {
+            detail->spectrum[place * count + i] += f[i];
+            detail->own[place * count + i] +=
+                crealf(f[i]) * crealf(f[i]) + cimagf(f[i]) * cimagf(f[i]);
+        }
+        square->variance += square->added;
+        square->views++;
+    }
+    detail->views++;
+    *ret_dx = view->dx + dx;
+    *ret_dy = view->dy + dy;
+    return true;
+}
+
+/* Returns the power that all views of a square have in common. Noise differs from view to view, so
+ * products of two of them are free of it. */
+static double common_power(double complex sum, double own, unsigned views)
+{
+    const double all = creal(sum) * creal(sum) + cimag(sum) * cimag(sum);
+    return views > 1 ? (all - own) / ((double)views * (views - 1)) : all;
+}
+
+/* Adds a square. Each counts by its own contrast, so that one edge does not outweigh the rest of a
+ * picture, and by how much of its contrast is no noise. */
+static void end_square(struct detail *detail, size_t place)
+{
+    const unsigned side = detail->side, half = side / 2;
+    const struct detail_square *square = &detail->place[place];
+    const float complex *spectrum = detail->spectrum + place * side * side;
+    const float *own = detail->own + place * side * side;
+    const double views = square->views, variance = square->variance / views;
+    double common = 0, all = 0;
+    count_peaks(detail, spectrum);
+    for (size_t i = 0; i < (size_t)side * side; i++) {
+        common += common_power(spectrum[i], (double)own[i], square->views);
+        all += (double)own[i] / views;
+    }
+    const double weight = fmax(common / all, 0);
     for (unsigned y = 0; y < side; y++)
         for (unsigned x = 0; x < side; x++) {
             const size_t from = (size_t)((y + half) % side) * side + (x + half) % side;
             const size_t at = (size_t)y * side + x;
-            const double complex f = detail->spectrum[from];
-            const double all = creal(f) * creal(f) + cimag(f) * cimag(f);
-            const double own = detail->noise[from], pairs = (double)count * (count - 1);
-            /* Noise differs from frame to frame, so products of two frames are free of it. */
-            detail->power[at] += (count > 1 ? (all - own) / pairs : all) / variance;
-            if (count > 1)
-                detail->error[at] += own * own / count / count / pairs / variance / variance;
+            const double scale = weight / variance, mean = (double)own[from] / views;
+            const double power = common_power(spectrum[from], (double)own[from], square->views);
+            const double noise = fmax(mean - fmax(power, 0), 0);
+            detail->power[at] += scale * power;
+            if (square->views > 1)
+                detail->error[at] +=
+                    scale * scale * noise * (noise / (views - 1) + 2 * fmax(power, 0)) / views;
         }
-    detail->contrast += variance;
+    detail->contrast += weight * variance;
+    detail->weights += weight;
     detail->squares++;
 }
 
-void detail_add(struct detail *detail, const struct detail_view *view, unsigned views, float black,
-                float white)
+void detail_end(struct detail *detail)
 {
-    const unsigned side = detail->side, across = detail->width - side, down = detail->height - side;
-    unsigned columns = 1 + across / (side / 2), rows = 1 + down / (side / 2);
-    columns = columns < COLUMNS ? columns : COLUMNS;
-    rows = rows < ROWS ? rows : ROWS;
-    draw_mask(detail, view[0].luma, black, white);
-    for (unsigned j = 0; j < rows; j++)
-        for (unsigned i = 0; i < columns; i++)
-            add_square(detail, view, views, columns > 1 ? i * across / (columns - 1) : 0,
-                       rows > 1 ? j * down / (rows - 1) : 0);
+    for (size_t place = 0; place < (size_t)detail->columns * detail->rows; place++)
+        if (4 * detail->place[place].views > detail->views && !detail->place[place].is_left_out)
+            end_square(detail, place);
 }
 
 /* ---- screens ---- */
@@ -328,7 +485,7 @@ bool detail_find_screen(const struct detail *detail, struct detail_screen *ret)
             if (hypot(b->fx + a->fy, b->fy - a->fx) > 0.04 * f || a->fx < 0 || a->fy < 0)
                 continue;
             const double power =
-                (a->power + b->power) / detail->squares * (detail->contrast / detail->squares);
+                (a->power + b->power) / detail->weights * (detail->contrast / detail->weights);
             const struct detail_screen screen = {
                 .fx = (a->fx + b->fy) / 2,
                 .fy = (a->fy - b->fx) / 2,

@@ -1,18 +1,20 @@
 /* The spectrum of a picture's details: how it is blurred, and whether it was printed. Pure.
  *
- * Periodograms of overlapping windowed squares, averaged over squares and frames, give the power at
- * each frequency. In a photograph, it falls as a power of the frequency in all directions. A blur
- * multiplies it by |B|^2, whose zeros are rings for a disk and parallel lines for a motion; noise
- * adds the same to all of it. The shape of B that, with a power law and noise, explains the
+ * Periodograms of overlapping windowed squares, averaged over squares and scenes, give the power at
+ * each frequency. The frames of a scene are brought to one place, to parts of a pixel, by what they
+ * have in common; products of two of them have no noise. A photograph's power falls smoothly with
+ * the frequency. A blur multiplies it by |B|^2, whose zeros are rings for a disk and parallel lines
+ * for a motion. The shape of B that, with a smooth law and an error that is known, explains the
  * logarithm of the power best, is that of the blur. It counts only if it explains much more than no
- * blur does.
+ * blur does, and if there is power beyond its first zero.
  *
  * A halftone screen adds a lattice of narrow peaks which are at the same place in nearly all
  * squares: two frequencies of one magnitude at right angles.
  *
  * Sources of the maths: Welch, IEEE Trans. Audio Electroacoust. 15 (1967) for the spectrum;
  * Cannon, IEEE Trans. Acoustics, Speech and Signal Processing 24 (1976) for finding a blur by the
- * zeros of averaged log spectra; Field, J. Optical Society of America A 4 (1987) for the power law.
+ * zeros of averaged log spectra; Guizar-Sicairos, Thurman and Fienup, Optics Letters 33 (2008), for
+ * shifts by parts of a pixel; Field, J. Optical Society of America A 4 (1987) for the power law.
  */
 #ifndef FFTD_DIAGNOSIS_DETAIL_H
 #define FFTD_DIAGNOSIS_DETAIL_H
@@ -48,16 +50,25 @@ struct detail_screen {
 int detail_create(struct detail **ret, uint32_t width, uint32_t height);
 void detail_destroy(struct detail *detail); /* NULL is allowed */
 
+/* Begins a scene. Samples that reach black or white are left out: what is cut off has edges that no
+ * lens has blurred. */
+void detail_begin(struct detail *detail, const float *luma, float black, float white);
+
 struct detail_view {
     const float *luma; /* width x height numbers, rows side by side */
-    double dx, dy;     /* pixels to the right and down since the first view; that has 0 */
+    double dx, dy;     /* pixels to the right and down since the scene began, about */
+    double reach;      /* how far that may be wrong, along each axis */
 };
 
-/* Adds what `views` frames of one scene have in common. Those of other noise tell the details
- * without it, wherever in the scene they are; a single one has its noise as well. Samples that
- * reach black or white are left out: what is cut off has edges that no lens has blurred. */
-void detail_add(struct detail *detail, const struct detail_view *view, unsigned views, float black,
-                float white);
+/* Adds a view of the scene, also the one that it began with. Where the scene is in it, is found
+ * within `reach`, and written to *ret_dx and *ret_dy. False: it is not the same scene, and nothing
+ * is added. */
+bool detail_add(struct detail *detail, const struct detail_view *view, double *ret_dx,
+                double *ret_dy);
+
+/* Adds the scene to the spectrum. Views of other noise tell the details without it, wherever in the
+ * scene they are; a single one has its noise as well. */
+void detail_end(struct detail *detail);
 
 /* Finds the most likely blur. */
 void detail_find_blur(const struct detail *detail, struct detail_shape *ret);

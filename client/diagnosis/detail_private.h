@@ -8,20 +8,36 @@
 #include "core/dft.h"
 #include "detail.h"
 
+/* One square of a scene, in the views that show it. */
+struct detail_square {
+    unsigned views;
+    bool is_seen; /* in the view that is being added */
+    bool is_left_out;
+    double variance; /* added up */
+    double added;    /* the variance in that view */
+};
+
+/* fields: a spectrum, and the scratch memory to add to it */
 struct detail {
     uint32_t width, height;
     unsigned side, squares;
     float *window;
     double complex *square; /* side x side: scratch memory, as are line and sum */
+    double complex *cross;  /* the same */
     double complex *line;
-    double *sum;              /* (side + 1) x (side + 1): powers, added up from the corner on */
-    double complex *spectrum; /* side x side: of one square in all views, added up */
-    double *noise;            /* side x side: the power of each of them, added up */
-    float *mask;              /* width x height: the weight of each sample */
+    double *sum; /* (side + 1) x (side + 1): powers, added up from the corner on */
+    float *mask; /* width x height: the weight of each sample of the scene */
+    unsigned columns, rows;
+    struct detail_square *place; /* columns x rows: of the scene that is being added */
+    float complex *spectrum;     /* side x side for each: of all views, added up */
+    float complex *view;         /* the same: of the view that is being added */
+    float *own;                  /* the same: the power of each view, added up */
+    unsigned views;              /* of the scene */
     double *power;   /* side x side: added over squares, relative to the contrast of each */
     double *error;   /* side x side: the variance of that */
+    double weights;  /* how much all squares count together */
+    double contrast; /* the squares' variance, each by what it counts, added up */
     uint32_t *peaks; /* in how many squares a frequency stood out */
-    double contrast; /* mean variance of the squares */
     struct dft *dft;
 };
 

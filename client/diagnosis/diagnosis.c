@@ -12,25 +12,19 @@
 #define DETAIL_FRAMES   6u
 #define BLUR_FRAMES     48u
 #define BEYOND          4.f  /* grey levels; filters and codecs overshoot by less */
+#define MOST_PATH       0.15 /* of the smaller side; beyond it, a scene begins again */
+#define NEAR_PATH       8.   /* pixels between frames whose shift is not known, at most */
 #define MOST_PART       0.16 /* pixels between frames that are compared, beyond whole ones */
 #define NEAR_BYTES      (64u << 20)
 
-static const char *const names[DIAGNOSIS_KINDS] = {[DIAGNOSIS_PERIODIC] = "periodic-noise",
-                                                   [DIAGNOSIS_SCREEN] = "screen",
-                                                   [DIAGNOSIS_FLICKER] = "flicker",
-                                                   [DIAGNOSIS_STRIPES] = "stripes",
-                                                   [DIAGNOSIS_HOT] = "hot-pixels",
-                                                   [DIAGNOSIS_SHADING] = "shading",
-                                                   [DIAGNOSIS_DEFOCUS] = "defocus",
-                                                   [DIAGNOSIS_MOTION] = "motion-blur",
-                                                   [DIAGNOSIS_NOISE] = "noise",
-                                                   [DIAGNOSIS_SHAKE] = "shake",
-                                                   [DIAGNOSIS_CLIPPING] = "clipping",
-                                                   [DIAGNOSIS_EXPOSURE] = "exposure"};
-
 const char *diagnosis_name(enum diagnosis_kind kind)
 {
-    return names[kind];
+    return diagnosis_faults[kind].name;
+}
+
+bool diagnosis_is_of_all(enum diagnosis_kind kind)
+{
+    return diagnosis_faults[kind].is_of_all;
 }
 
 /* ---- memory ---- */
@@ -244,14 +238,16 @@ static int look_at_details(struct diagnosis *diagnosis, const struct second *sec
     const float *luma = diagnosis->near[index % diagnosis->nears];
     struct measured *sum = &diagnosis->measured;
     struct measures measures;
+    double x, y;
     diagnosis_load(diagnosis, index, diagnosis->scratch);
     measure(diagnosis, second, diagnosis->scratch, &measures);
     sum->count++;
     sum->mean += (double)measures.mean;
     sum->clipped += (double)measures.clipped;
     sum->burnt_out += (double)measures.burnt_out;
-    detail_add(diagnosis->captured, &(struct detail_view){.luma = diagnosis->scratch}, 1,
-               format->black, format->white);
+    detail_begin(diagnosis->captured, diagnosis->scratch, format->black, format->white);
+    detail_add(diagnosis->captured, &(struct detail_view){.luma = diagnosis->scratch}, &x, &y);
+    detail_end(diagnosis->captured);
     measure(diagnosis, second, luma, &measures);
     if (isfinite(measures.noise)) {
         sum->noisy++;
@@ -385,33 +381,34 @@ static void repair(void *context, size_t at, double off)
     *p = (p[-1] + p[1] + *(p - width) + p[width]) / 4;
 }
 
-/* Adds up what the kept frames have in common that are on the path of the newest. */
-static void look_at_common(struct diagnosis *diagnosis, unsigned newest)
-{
-    const struct path_place own = diagnosis->place[newest];
-    struct detail_view view[NEAR_FRAMES] = {{.luma = diagnosis->near[newest % diagnosis->nears]}};
-    unsigned views = 1;
-    for (unsigned i = newest; i-- > 0 && newest - i < diagnosis->nears;) {
-        const struct path_place *place = &diagnosis->place[i];
-        if (place->path == own.path)
-            view[views++] = (struct detail_view){diagnosis->near[i % diagnosis->nears],
-                                                 place->x - own.x, place->y - own.y};
-    }
-    detail_add(diagnosis->corrected, view, views, diagnosis->format.black, diagnosis->format.white);
-}
-
+/* Adds up what frames have in common, for as long as each shows most of the first one. */
 static void look_at_blur(struct diagnosis *diagnosis, struct second *second)
 {
+    const struct diagnosis_format *format = &diagnosis->format;
+    struct detail *detail = diagnosis->corrected;
+    const double most = MOST_PATH * fmin(format->width, format->height);
     const unsigned first = diagnosis->frames > BLUR_FRAMES ? diagnosis->frames - BLUR_FRAMES : 0;
+    double x = 0, y = 0;
     for (unsigned i = first; i < diagnosis->frames; i++) {
+        const struct path_place *own = &diagnosis->place[i];
+        const struct path_place *last = &diagnosis->place[i > first ? i - 1 : i];
+        const bool is_same = own->path == last->path;
+        struct detail_view view = {.reach = is_same ? 1 : NEAR_PATH};
+        view.dx = x + (is_same ? own->x - last->x : 0);
+        view.dy = y + (is_same ? own->y - last->y : 0);
         correct(diagnosis, second, i);
         findings_list_hot(diagnosis, repair, diagnosis);
-        keep_near(diagnosis, i);
-        const unsigned left = diagnosis->frames - 1 - i;
-        if (left % diagnosis->nears == 0 && (left == 0 || i + 1 >= first + diagnosis->nears))
-            look_at_common(diagnosis, i);
+        view.luma = diagnosis->luma;
+        if (i > first && hypot(view.dx, view.dy) < most && detail_add(detail, &view, &x, &y))
+            continue;
+        if (i > first)
+            detail_end(detail);
+        detail_begin(detail, diagnosis->luma, format->black, format->white);
+        view.dx = view.dy = 0;
+        detail_add(detail, &view, &x, &y);
     }
-    detail_find_blur(diagnosis->corrected, &diagnosis->blur);
+    detail_end(detail);
+    detail_find_blur(detail, &diagnosis->blur);
 }
 
 static int look_again(struct diagnosis *diagnosis, diagnosis_progress progress, void *context)
@@ -476,7 +473,7 @@ int diagnosis_finish(struct diagnosis *diagnosis, struct diagnosis_result *ret,
         r = look_again(diagnosis, progress, context);
     for (enum diagnosis_kind kind = 0; kind < DIAGNOSIS_KINDS && r == 0; kind++) {
         struct diagnosis_finding finding = {.kind = kind};
-        if (findings_judge[kind](diagnosis, &finding))
+        if (diagnosis_faults[kind].judge(diagnosis, &finding))
             result.finding[result.count++] = finding;
     }
     if (r < 0)

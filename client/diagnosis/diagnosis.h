@@ -76,6 +76,9 @@ typedef void (*diagnosis_progress)(void *context, unsigned done, unsigned total)
 /* Returns the name of a kind, as in JSON: "periodic-noise". */
 const char *diagnosis_name(enum diagnosis_kind kind);
 
+/* Returns whether only the whole picture shows it, so that no part of it at full size would do. */
+bool diagnosis_is_of_all(enum diagnosis_kind kind);
+
 /* -EINVAL: the format is out of range; -ENOMEM. */
 int diagnosis_create(struct diagnosis **ret, const struct diagnosis_format *format);
 void diagnosis_destroy(struct diagnosis *diagnosis); /* NULL is allowed */

@@ -499,11 +499,17 @@ static bool judge_exposure(const struct diagnosis *diagnosis, struct diagnosis_f
     return true;
 }
 
-const findings_judge_kind findings_judge[DIAGNOSIS_KINDS] = {
-    [DIAGNOSIS_PERIODIC] = judge_periodic, [DIAGNOSIS_SCREEN] = judge_screen,
-    [DIAGNOSIS_FLICKER] = judge_flicker,   [DIAGNOSIS_STRIPES] = judge_stripes,
-    [DIAGNOSIS_HOT] = judge_hot,           [DIAGNOSIS_SHADING] = judge_shading,
-    [DIAGNOSIS_DEFOCUS] = judge_defocus,   [DIAGNOSIS_MOTION] = judge_motion,
-    [DIAGNOSIS_NOISE] = judge_noise,       [DIAGNOSIS_SHAKE] = judge_shake,
-    [DIAGNOSIS_CLIPPING] = judge_clipping, [DIAGNOSIS_EXPOSURE] = judge_exposure,
+const struct diagnosis_fault diagnosis_faults[DIAGNOSIS_KINDS] = {
+    [DIAGNOSIS_PERIODIC] = {"periodic-noise", judge_periodic, false},
+    [DIAGNOSIS_SCREEN] = {"screen", judge_screen, false},
+    [DIAGNOSIS_FLICKER] = {"flicker", judge_flicker, true},
+    [DIAGNOSIS_STRIPES] = {"stripes", judge_stripes, false},
+    [DIAGNOSIS_HOT] = {"hot-pixels", judge_hot, false},
+    [DIAGNOSIS_SHADING] = {"shading", judge_shading, true},
+    [DIAGNOSIS_DEFOCUS] = {"defocus", judge_defocus, false},
+    [DIAGNOSIS_MOTION] = {"motion-blur", judge_motion, false},
+    [DIAGNOSIS_NOISE] = {"noise", judge_noise, false},
+    [DIAGNOSIS_SHAKE] = {"shake", judge_shake, false},
+    [DIAGNOSIS_CLIPPING] = {"clipping", judge_clipping, true},
+    [DIAGNOSIS_EXPOSURE] = {"exposure", judge_exposure, true},
 };

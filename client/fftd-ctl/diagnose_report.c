@@ -63,12 +63,6 @@ static int write_picture(FILE *file, const float *luma, uint32_t width, uint32_t
     return r;
 }
 
-static bool concerns_whole(enum diagnosis_kind kind)
-{
-    return kind == DIAGNOSIS_FLICKER || kind == DIAGNOSIS_SHADING || kind == DIAGNOSIS_CLIPPING ||
-           kind == DIAGNOSIS_EXPOSURE;
-}
-
 static int write_finding(FILE *file, struct diagnosis *diagnosis,
                          const struct diagnosis_finding *finding)
 {
@@ -82,7 +76,7 @@ static int write_finding(FILE *file, struct diagnosis *diagnosis,
     fputs(".</p>\n", file);
     if (r == 0) {
         const bool has_after = diagnosis_preview(diagnosis, finding, before, after);
-        const bool is_whole = concerns_whole(finding->kind);
+        const bool is_whole = diagnosis_is_of_all(finding->kind);
         r = write_picture(file, before, width, height, is_whole, "before");
         if (r == 0 && has_after)
             r = write_picture(file, after, width, height, is_whole, "after, about");

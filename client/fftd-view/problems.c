@@ -133,12 +133,6 @@ static void begin_part(FILE *file, const char *name, unsigned number, const char
                 number, type);
 }
 
-static bool concerns_whole(enum diagnosis_kind kind)
-{
-    return kind == DIAGNOSIS_FLICKER || kind == DIAGNOSIS_SHADING || kind == DIAGNOSIS_CLIPPING ||
-           kind == DIAGNOSIS_EXPOSURE;
-}
-
 static int write_picture(FILE *file, const float *luma, uint32_t width, uint32_t height,
                          bool is_whole)
 {
@@ -161,10 +155,10 @@ static int write_pictures(FILE *file, struct diagnosis *diagnosis,
     int r = before == NULL || after == NULL ? -ENOMEM : 0;
     if (r == 0 && diagnosis_preview(diagnosis, finding, before, after)) {
         begin_part(file, "before", number, "image/png");
-        r = write_picture(file, before, width, height, concerns_whole(finding->kind));
+        r = write_picture(file, before, width, height, diagnosis_is_of_all(finding->kind));
         begin_part(file, "after", number, "image/png");
         if (r == 0)
-            r = write_picture(file, after, width, height, concerns_whole(finding->kind));
+            r = write_picture(file, after, width, height, diagnosis_is_of_all(finding->kind));
     }
     free(before);
     free(after);

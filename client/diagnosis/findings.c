@@ -259,6 +259,10 @@ static bool judge_stripes(const struct diagnosis *diagnosis, struct diagnosis_fi
     if (is_still) {
         columns = fmax(columns, line_rms(diagnosis, false));
         rows = fmax(rows, line_rms(diagnosis, true));
+    } else {
+        /* What varies slowly is the lens's: stripes are also in what the frames have in common. */
+        columns = fmin(columns, 2 * line_rms(diagnosis, false));
+        rows = fmin(rows, 2 * line_rms(diagnosis, true));
     }
     ret->annoyance = hypot(columns, rows);
     if (columns < least && rows < least)

@@ -13,7 +13,7 @@
 #define GAP_NS       (1000 * NS_PER_MS) /* between frames, after which the history is useless */
 /* Where a comment gives no other reason, a threshold was chosen on the clips of
  * tests/unit/flicker.c, by its figures with FFTD_TEST_CLIPS=all. */
-#define MIN_FRAMES   4u
+#define MIN_FRAMES   3u
 #define START_STEPS  10u
 #define STEPS        4u
 #define DEVIATION    0.01 /* relative error of the light's frequency, due to mains and clock */
@@ -25,14 +25,16 @@
 #define FOUND        0.8  /* begins if this share of the squares is explained */
 #define FOUND_FEW    0.9  /* by fewer than FEW_FRAMES */
 #define FOUND_SLOW   0.95
-#define SUSPECTED    0.6 /* of the squares explained, without any other condition */
+#define FOUND_ROUGH  0.97 /* of a slow one that stands and is known to ERROR_ROUGH only */
+#define SUSPECTED    0.6  /* of the squares explained, without any other condition */
 #define FEW_FRAMES   7u
 #define LOST         0.3  /* ends if less than this share of the squares is explained */
-#define SLOW         0.15 /* of the light's squares change, as of bands that hardly move */
 #define ERROR_ON     0.05 /* of the light in the newest frame, relative, to begin and to end */
+#define ERROR_ROUGH  0.2  /* to begin with bands that hardly move */
 #define ERROR_OFF    0.3
 #define MIN_RADIUS   0.0015 /* of the fundamental */
 #define PATIENCE     4u     /* frames without flicker until it has ended */
+#define PATIENCE_NEW 12u    /* in a new scene, where slow bands take as many to show */
 #define SURE_HZ      0.7    /* least length of the mean phasor at a frequency that is known */
 #define STEP_HZ      0.1
 #define WIDE_HZ      0.25
@@ -49,7 +51,7 @@ struct flicker {
     bool is_on;
     bool is_new;     /* the scene is, and the light was not fitted to it yet */
     unsigned misses; /* frames in a row that show no flicker */
-    double frequency_hz;
+    double frequency_hz, repeats_hz;
 };
 
 int flicker_create(struct flicker **ret, unsigned width, unsigned height,
@@ -99,7 +101,7 @@ static double search(const struct flicker *f, double *ret_share)
     double best = 0, found = MIN_PERIODS;
     for (unsigned i = 0; i < PERIODS; i++) {
         const double periods = MIN_PERIODS + (MAX_PERIODS - MIN_PERIODS) * i / (PERIODS - 1);
-        const double score = fit_explained(f->rows, periods / height);
+        const double score = fit_explained(f->rows, periods / height, f->model.still);
         if (score > best) {
             best = score;
             found = periods;
@@ -109,7 +111,7 @@ static double search(const struct flicker *f, double *ret_share)
         const double before = found, step = 0.1 / (1u << i);
         for (int side = -1; side <= 1; side += 2) {
             const double tried = fmax(before + side * step, 0.8 * MIN_PERIODS);
-            const double score = fit_explained(f->rows, tried / height);
+            const double score = fit_explained(f->rows, tried / height, f->model.still);
             if (score > best) {
                 best = score;
                 found = tried;
@@ -215,21 +217,36 @@ static bool find_frequency(struct flicker *f)
     return true;
 }
 
+/* The share of the squares that the light explains. */
+static double share_explained(const struct light_fit *fit)
+{
+    return fit->without > 0 ? 1 - fit->with / fit->without : 0;
+}
+
+/* Whether the scene moved under what is fixed to the rows of the sensor, so that this may be taken
+ * for light that hardly moves. */
+static bool has_panned(const struct flicker *f)
+{
+    const struct rows *rows = f->rows;
+    return rows->frame[0].offset_px != rows->frame[rows->count - 1].offset_px;
+}
+
 /* Whether the history shows flickering light. */
 static bool is_flicker(struct flicker *f)
 {
     const struct light_fit *fit = &f->fit;
-    const double share = fit->without > 0 ? 1 - fit->with / fit->without : 0;
+    const double share = share_explained(fit);
     const double periods = fit->rows_cycles * f->rows->height;
     if (creal(fit->light[0]) < MIN_RADIUS || periods < 0.8 * MIN_PERIODS ||
-        periods > 1.1 * MAX_PERIODS)
+        periods > 1.1 * MAX_PERIODS || light_is_strained(fit))
         return false;
     if (f->is_on && !f->is_new)
         return share >= LOST && fit->error <= ERROR_OFF && find_frequency(f);
-    const double enough = fit->swing < SLOW         ? FOUND_SLOW
-                          : fit->count < FEW_FRAMES ? FOUND_FEW
-                                                    : FOUND;
-    return share >= enough && fit->error <= ERROR_ON && find_frequency(f);
+    const bool is_slow = fit->swing < LIGHT_SLOW;
+    const double enough = is_slow ? FOUND_SLOW : fit->count < FEW_FRAMES ? FOUND_FEW : FOUND;
+    const bool is_rough = is_slow && share >= FOUND_ROUGH && !has_panned(f);
+    const double error = is_rough ? ERROR_ROUGH : ERROR_ON;
+    return share >= enough && fit->error <= error && find_frequency(f);
 }
 
 /* Fits the light from a row period on. Where the frame shows a part of a period, this says little,
@@ -241,7 +258,7 @@ static bool start(struct flicker *f, double rows_cycles, const struct light_opti
     f->fit.cost = INFINITY;
     for (unsigned i = 0; i < (is_long ? 3 : 1); i++) {
         struct light_fit fit;
-        if (!fit_start(f->rows, factors[i] * rows_cycles, &fit))
+        if (!fit_start(f->rows, factors[i] * rows_cycles, f->model.still, &fit))
             continue;
         light_improve(&fit, f->rows, options, START_STEPS);
         if (fit.cost < f->fit.cost)
@@ -252,9 +269,13 @@ static bool start(struct flicker *f, double rows_cycles, const struct light_opti
 
 static void keep_model(struct flicker *f)
 {
-    f->model = (struct flicker_model){
-        .is_valid = true, .rows_cycles = f->fit.rows_cycles, .rest = f->fit.with / f->fit.without};
+    f->model = (struct flicker_model){.is_valid = true,
+                                      .rows_cycles = f->fit.rows_cycles,
+                                      .error = f->fit.error,
+                                      .rest = f->fit.with / f->fit.without};
+    f->repeats_hz = find_repeats(f);
     memcpy(f->model.light, f->fit.light, sizeof f->model.light);
+    memcpy(f->model.still, f->fit.still, sizeof f->model.still);
 }
 
 static void follow(struct flicker *f)
@@ -274,18 +295,21 @@ static void follow(struct flicker *f)
         if (!is_given && !f->is_on)
             rows_cycles = search(f, &share);
         else if (!f->is_on)
-            share = fit_explained(f->rows, rows_cycles);
+            share = fit_explained(f->rows, rows_cycles, f->model.still);
         f->model.is_suspected = share >= SUSPECTED;
         if (f->rows->count < MIN_FRAMES)
             return;
         is_lit = start(f, rows_cycles, &options);
+        /* A pan under dark corners looks like a wave until what is fixed to the rows is known. */
+        f->model.is_suspected &=
+            !has_panned(f) || (is_lit && share_explained(&f->fit) >= SUSPECTED);
     }
     if (is_lit && is_flicker(f)) {
         f->is_on = true;
         f->is_new = false;
         f->misses = 0;
         keep_model(f);
-    } else if (f->is_on && ++f->misses >= PATIENCE) {
+    } else if (f->is_on && ++f->misses >= (f->is_new ? PATIENCE_NEW : PATIENCE)) {
         give_up(f);
     }
 }
@@ -324,7 +348,7 @@ bool flicker_report(const struct flicker *f, struct flicker_report *ret)
     }
     *ret = (struct flicker_report){
         .frequency_hz = f->frequency_hz,
-        .repeats_hz = find_repeats(f),
+        .repeats_hz = f->repeats_hz,
         .depth = tanh(0.5 * (most - least)),
         .line_time_ns = NS_PER_S * model.rows_cycles / f->frequency_hz,
     };

@@ -3,6 +3,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "core/normal.h"
+
 #define COLUMNS     3u /* both parts of an amplitude, and an offset */
 /* Holds the offset, which is hardly told from a wave of which the frame shows a part of a period,
  * relative to one sample. */
@@ -13,6 +15,7 @@
 
 /* One history, bin by bin. */
 struct scene {
+    const double *still;
     double own[ROWS_RING]; /* p, by bin */
     unsigned count[ROWS_RING];
     double column[ROWS_RING][COLUMNS];
@@ -32,33 +35,13 @@ static void fill_columns(struct scene *scene, const struct rows *rows, double ro
     }
 }
 
-/* Solves the normal equations by Cholesky's method, in place. */
-static void solve(double a[COLUMNS][COLUMNS], double *x)
-{
-    for (unsigned j = 0; j < COLUMNS; j++)
-        for (unsigned i = j; i < COLUMNS; i++) {
-            double rest = a[i][j];
-            for (unsigned k = 0; k < j; k++)
-                rest -= a[i][k] * a[j][k];
-            a[i][j] = i == j ? sqrt(fmax(rest, 1e-12)) : rest / a[j][j];
-        }
-    for (unsigned i = 0; i < COLUMNS; i++) {
-        for (unsigned k = 0; k < i; k++)
-            x[i] -= a[i][k] * x[k];
-        x[i] /= a[i][i];
-    }
-    for (unsigned i = COLUMNS; i-- > 0;) {
-        for (unsigned k = i + 1; k < COLUMNS; k++)
-            x[i] -= a[k][i] * x[k];
-        x[i] /= a[i][i];
-    }
-}
-
-static bool value_of(const struct rows *rows, const struct rows_frame *frame, int bin, double *ret)
+static bool value_of(const struct scene *scene, const struct rows *rows,
+                     const struct rows_frame *frame, int bin, double *ret)
 {
     if (!rows_is_valid(rows, frame, bin))
         return false;
-    *ret = (double)frame->value[bin - frame->first_bin];
+    *ret = (double)frame->value[bin - frame->first_bin] -
+           flicker_model_still(scene->still, rows_place(rows, frame, bin));
     return true;
 }
 
@@ -68,19 +51,19 @@ static void fit_frame(const struct scene *scene, const struct rows *rows, unsign
                       const struct rows_frame *frame, double *x, double squares[3])
 {
     const unsigned n = COLUMNS;
-    double a[COLUMNS][COLUMNS] = {{0}}, sum = 0, sum2 = 0, rest2 = 0;
+    double a[COLUMNS + 1][COLUMNS] = {{0}}, sum = 0, sum2 = 0, rest2 = 0;
     double value;
     unsigned count = 0;
     memset(x, 0, COLUMNS * sizeof *x);
     for (int bin = frame->first_bin; bin < frame->first_bin + (int)frame->bins;
          bin += (int)bin_step) {
         const unsigned at = (unsigned)bin % ROWS_RING;
-        if (scene->count[at] == 0 || !value_of(rows, frame, bin, &value))
+        if (scene->count[at] == 0 || !value_of(scene, rows, frame, bin, &value))
             continue;
         value -= scene->own[at];
         const double *column = scene->column[at];
         for (unsigned i = 0; i < n; i++) {
-            x[i] += column[i] * value;
+            a[n][i] += column[i] * value;
             for (unsigned j = 0; j <= i; j++)
                 a[i][j] += column[i] * column[j];
         }
@@ -91,11 +74,11 @@ static void fit_frame(const struct scene *scene, const struct rows *rows, unsign
     if (count < FEWEST_BINS)
         return;
     a[2][2] += HOLD_OFFSET;
-    solve(a, x);
+    normal_solve(a[0], n, n, x);
     for (int bin = frame->first_bin; bin < frame->first_bin + (int)frame->bins;
          bin += (int)bin_step) {
         const unsigned at = (unsigned)bin % ROWS_RING;
-        if (scene->count[at] == 0 || !value_of(rows, frame, bin, &value))
+        if (scene->count[at] == 0 || !value_of(scene, rows, frame, bin, &value))
             continue;
         value -= scene->own[at];
         for (unsigned i = 0; i < n; i++)
@@ -114,7 +97,7 @@ static void add_frame(struct scene *scene, const struct rows *rows, const struct
     double value;
     for (int bin = frame->first_bin; bin < frame->first_bin + (int)frame->bins; bin++) {
         const unsigned at = (unsigned)bin % ROWS_RING;
-        if (!value_of(rows, frame, bin, &value))
+        if (!value_of(scene, rows, frame, bin, &value))
             continue;
         for (unsigned i = 0; i < COLUMNS; i++)
             value -= scene->column[at][i] * x[i];
@@ -131,8 +114,9 @@ struct fit {
 };
 
 /* passes: 1, the scene is what earlier frames show; more, what all of them do. */
-static void fit_history(const struct rows *rows, double rows_cycles, unsigned frames,
-                        unsigned bin_step, unsigned passes, struct fit *ret)
+static void fit_history(const struct rows *rows, double rows_cycles,
+                        const double still[FLICKER_STILL], unsigned frames, unsigned bin_step,
+                        unsigned passes, struct fit *ret)
 {
     static _Thread_local struct scene scene;
     const unsigned newest = rows->count - 1;
@@ -150,6 +134,7 @@ static void fit_history(const struct rows *rows, double rows_cycles, unsigned fr
     }
     double squares[3] = {0};
     memset(&scene, 0, sizeof scene);
+    scene.still = still;
     fill_columns(&scene, rows, rows_cycles, first, end);
     for (unsigned pass = 0; pass < passes; pass++) {
         if (pass > 0) {
@@ -174,10 +159,10 @@ static void fit_history(const struct rows *rows, double rows_cycles, unsigned fr
         ret->amplitude[i] = scene.solution[i][0] + scene.solution[i][1] * I;
 }
 
-double fit_explained(const struct rows *rows, double rows_cycles)
+double fit_explained(const struct rows *rows, double rows_cycles, const double still[FLICKER_STILL])
 {
     struct fit fit;
-    fit_history(rows, rows_cycles, TRIED, 2, 1, &fit);
+    fit_history(rows, rows_cycles, still, TRIED, 2, 1, &fit);
     return fit.without > 0 ? 1 - fit.with / fit.without : 0;
 }
 
@@ -223,13 +208,14 @@ static bool circle_once(const struct fit *fit, const bool *is_used, double compl
     return true;
 }
 
-bool fit_start(const struct rows *rows, double rows_cycles, struct light_fit *ret)
+bool fit_start(const struct rows *rows, double rows_cycles, const double still[FLICKER_STILL],
+               struct light_fit *ret)
 {
     bool is_used[ROWS_FRAMES];
     struct fit fit;
     double complex centre;
     double radius = 0;
-    fit_history(rows, rows_cycles, ROWS_FRAMES, 1, 3, &fit);
+    fit_history(rows, rows_cycles, still, ROWS_FRAMES, 1, 3, &fit);
     for (unsigned i = 0; i < fit.frames; i++)
         is_used[i] = true;
     for (unsigned pass = 0; pass < 3; pass++) {
@@ -247,6 +233,7 @@ bool fit_start(const struct rows *rows, double rows_cycles, struct light_fit *re
             is_used[i] = fabs(cabs(fit.amplitude[i] - centre) - radius) <= OUTLIER * radius;
     }
     *ret = (struct light_fit){.count = fit.frames, .rows_cycles = rows_cycles};
+    memcpy(ret->still, still, sizeof ret->still);
     ret->light[0] = radius;
     ret->noise = fit.noise * sqrt(rows->frame[rows->count - 1].bins / 2.0);
     for (unsigned i = 0; i < fit.frames; i++) {

@@ -15,10 +15,12 @@
 #include "estimators/flicker_rows.h"
 
 /* Returns the share of the squares that waves of that row period explain in every second bin of the
- * newest frames. */
-double fit_explained(const struct rows *rows, double rows_cycles);
+ * newest frames. still: what is known of the sensor's rows (flicker_model.h). */
+double fit_explained(const struct rows *rows, double rows_cycles,
+                     const double still[FLICKER_STILL]);
 
 /* Fills the light and the phases of all frames. False if they do not determine a circle. */
-bool fit_start(const struct rows *rows, double rows_cycles, struct light_fit *ret);
+bool fit_start(const struct rows *rows, double rows_cycles, const double still[FLICKER_STILL],
+               struct light_fit *ret);
 
 #endif

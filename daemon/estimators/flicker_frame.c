@@ -11,7 +11,7 @@
 /* Thresholds were chosen on the clips of tests/unit/flicker.c. */
 #define MIN_FRAMES  3u
 #define START_STEPS 10u
-#define ERROR_ON    0.1 /* of the light in the newest frame, relative, to begin and to end */
+#define ERROR_ON    0.1 /* of the light in the newest frame, relative, to begin, and to end */
 #define ERROR_OFF   0.3
 /* What the light leaves may be so much more than the observer has seen. */
 #define MORE_REST   2.0
@@ -77,12 +77,14 @@ static void follow_phase(struct flicker_frame *f, double phase)
 
 static void start(struct flicker_frame *f, const struct light_options *options)
 {
-    if (f->rows->count < MIN_FRAMES || !fit_start(f->rows, options->prior->rows_cycles, &f->fit))
+    const struct flicker_model *prior = options->prior;
+    if (f->rows->count < MIN_FRAMES ||
+        !fit_start(f->rows, prior->rows_cycles, prior->still, &f->fit))
         return;
-    memcpy(f->fit.light, options->prior->light, sizeof f->fit.light);
+    memcpy(f->fit.light, prior->light, sizeof f->fit.light);
     light_improve(&f->fit, f->rows, options, START_STEPS);
-    f->is_on = f->fit.error <= ERROR_ON &&
-               f->fit.with <= (MORE_REST * options->prior->rest + REST) * f->fit.without;
+    f->is_on = f->fit.error <= fmax(ERROR_ON, prior->error) &&
+               f->fit.with <= (MORE_REST * prior->rest + REST) * f->fit.without;
     f->step = 0;
     if (!f->is_on)
         return;
@@ -109,7 +111,7 @@ static bool follow(struct flicker_frame *f, const struct flicker_model *model)
             light_predict(&f->fit, f->rows, phase);
     } else if (light_add(&f->fit, f->rows, phase)) {
         light_improve(&f->fit, f->rows, &options, 2);
-        f->is_on = f->fit.error <= ERROR_OFF;
+        f->is_on = f->fit.error <= ERROR_OFF && !light_is_strained(&f->fit);
     } else {
         return false;
     }

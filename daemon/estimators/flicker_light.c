@@ -2,20 +2,27 @@
 
 #include <string.h>
 
-#define SHARED        (2 * FLICKER_HARMONICS) /* light without the phase of light[0], and c */
+#include "core/normal.h"
+
+/* Columns: the light without the phase of light[0], c, and the sensor's rows. */
+#define CYCLES        (2 * FLICKER_HARMONICS - 1)
+#define STILL         (2 * FLICKER_HARMONICS)
+#define SHARED        (STILL + FLICKER_STILL)
 #define MAX_COLUMNS   (SHARED + 2 * ROWS_FRAMES + 1)
 #define PHASES        16u /* tried */
 #define PHASE_STEPS   4u
 #define LEAST_SCALE   0.5 /* of a lit frame */
 #define LARGEST_SCALE 1.6
 #define OFFSET        0.0005 /* expected change of exposure */
-#define PRIOR         0.1    /* expected error of a light that is known */
+#define PRIOR         0.1    /* least expected error of a light that is known */
 #define PREDICTED     0.02   /* expected error of a predicted phase, cycles */
 #define LEAST_NOISE   3e-4
 #define MAX_STEP      0.1 /* cycles, and cycles per height of the frame */
 
 /* Expected, of the fundamental. */
 static const double harmonic[FLICKER_HARMONICS] = {1, 0.3, 0.12, 0.05};
+/* Expected of the sensor's rows: most lenses are darkest in the corners, and nearly centred. */
+static const double expected_still[FLICKER_STILL] = {0.05, 0.2, 0.05, 0.1};
 
 /* The light in a bin: the values of its waves, their sum and its slope per cycle. */
 struct shine {
@@ -88,8 +95,9 @@ static void add_to_scene(const struct light_fit *fit, const struct rows *rows, u
         const unsigned at = (unsigned)bin % ROWS_RING;
         if (!rows_is_valid(rows, frame, bin))
             continue;
-        const double rest =
-            (double)frame->value[k] - lit->offset - shine_of(fit, &view, phasor).value;
+        const double rest = (double)frame->value[k] - lit->offset -
+                            flicker_model_still(fit->still, rows_place(rows, frame, bin)) -
+                            shine_of(fit, &view, phasor).value;
         scene->own[at] += (rest - scene->own[at]) / ++scene->count[at];
     }
 }
@@ -113,7 +121,8 @@ static void match_frame(const struct light_fit *fit, const struct rows *rows,
         const unsigned at = (unsigned)bin % ROWS_RING;
         if (scene->count[at] == 0 || !rows_is_valid(rows, frame, bin))
             continue;
-        const double value = (double)frame->value[k] - scene->own[at];
+        const double value = (double)frame->value[k] - scene->own[at] -
+                             flicker_model_still(fit->still, rows_place(rows, frame, bin));
         const struct shine shine = shine_of(fit, &view, phasor);
         v += value;
         vv += value * value;
@@ -246,11 +255,14 @@ static unsigned add_bin(struct equations *e, const struct light_fit *fit, const 
             column[2 * h - 1] = shine.re[h];
             column[2 * h] = shine.im[h];
         }
-        column[SHARED - 1] = shine.slope * (row - 0.5 * rows->height);
+        column[CYCLES] = shine.slope * (row - 0.5 * rows->height);
+        const double place = rows_place(rows, frame, bin);
+        for (unsigned j = 0; j < FLICKER_STILL; j++)
+            column[STILL + j] = place * (j == 0 ? 1 : column[STILL + j - 1]);
         column[SHARED] = shine.slope;
         column[SHARED + 1] = 1;
-        column[SHARED + 2] =
-            (double)frame->value[bin - frame->first_bin] - fit->frame[i].offset - shine.value;
+        column[SHARED + 2] = (double)frame->value[bin - frame->first_bin] - fit->frame[i].offset -
+                             flicker_model_still(fit->still, place) - shine.value;
         for (unsigned j = 0; j < SHARED + 3; j++) {
             const unsigned to = j < SHARED ? j : j < SHARED + 2 ? own + j - SHARED : n;
             sum[to] += column[j];
@@ -296,7 +308,7 @@ static void hold(struct equations *e, const struct light_fit *fit,
     const double noise2 = fit->noise * fit->noise;
     const double radius2 = creal(fit->light[0]) * creal(fit->light[0]);
     double *value = e->product[e->columns];
-    for (unsigned i = 0; i < SHARED - 1; i++) {
+    for (unsigned i = 0; i < CYCLES; i++) {
         const unsigned h = (i + 1) / 2;
         const double complex own = fit->light[h];
         const double now = i == 0 || i % 2 == 1 ? creal(own) : cimag(own);
@@ -304,12 +316,18 @@ static void hold(struct equations *e, const struct light_fit *fit,
         if (options->prior != NULL) {
             const double complex known = options->prior->light[h];
             expected = i == 0 || i % 2 == 1 ? creal(known) : cimag(known);
-            error2 = PRIOR * PRIOR * radius2;
+            error2 = pow(fmax(PRIOR, options->prior->error), 2) * radius2;
         } else if (i == 0) {
             continue;
         }
         e->product[i][i] += noise2 / error2;
         value[i] += noise2 / error2 * (expected - now);
+    }
+    for (unsigned i = 0; i < FLICKER_STILL; i++) {
+        const double weight = noise2 / (expected_still[i] * expected_still[i]);
+        const double expected = options->prior != NULL ? options->prior->still[i] : 0;
+        e->product[STILL + i][STILL + i] += weight;
+        value[STILL + i] += weight * (expected - fit->still[i]);
     }
     for (unsigned i = 0; i < fit->count; i++) {
         unsigned at = SHARED + 2 * i;
@@ -324,49 +342,22 @@ static void hold(struct equations *e, const struct light_fit *fit,
     }
 }
 
-/* Solves the normal equations by Cholesky's method; the values are the last row. Columns that are
- * not determined stay out. */
-static void solve(struct equations *e)
+/* Leaves a column as it is. */
+static void leave(struct equations *e, unsigned column)
 {
-    const unsigned n = e->columns;
-    double(*l)[MAX_COLUMNS] = e->product;
-    for (unsigned j = 0; j < n; j++) {
-        const double whole = l[j][j];
-        double pivot = whole;
-        for (unsigned k = 0; k < j; k++)
-            pivot -= l[j][k] * l[j][k];
-        const bool is_used = pivot > 1e-9 * whole && pivot > 1e-12;
-        l[j][j] = is_used ? sqrt(pivot) : 0;
-        for (unsigned i = j + 1; i <= n; i++) {
-            double rest = l[i][j];
-            for (unsigned k = 0; k < j; k++)
-                rest -= l[i][k] * l[j][k];
-            l[i][j] = is_used ? rest / l[j][j] : 0;
-        }
-    }
-    for (unsigned j = n; j-- > 0;) {
-        double rest = l[n][j];
-        for (unsigned i = j + 1; i < n; i++)
-            rest -= l[i][j] * e->solution[i];
-        e->solution[j] = l[j][j] > 0 ? rest / l[j][j] : 0;
-    }
+    for (unsigned i = 0; i <= e->columns; i++)
+        e->product[i > column ? i : column][i > column ? column : i] = 0;
 }
 
-/* The variance of a solution, for values with errors of 1. Infinite: it is not determined. */
+static void solve(struct equations *e)
+{
+    normal_solve(e->product[0], MAX_COLUMNS, e->columns, e->solution);
+}
+
 static double variance_of(const struct equations *e, unsigned column)
 {
-    double first[MAX_COLUMNS] = {0}, variance = 0;
-    for (unsigned i = column; i < e->columns; i++) {
-        const double pivot = e->product[i][i];
-        double rest = i == column;
-        for (unsigned k = column; k < i; k++)
-            rest -= e->product[i][k] * first[k];
-        if (i == column && pivot <= 0)
-            return INFINITY;
-        first[i] = pivot > 0 ? rest / pivot : 0;
-        variance += first[i] * first[i];
-    }
-    return variance;
+    double work[MAX_COLUMNS];
+    return normal_variance(e->product[0], MAX_COLUMNS, e->columns, column, work);
 }
 
 static double limited(double value, double limit)
@@ -378,12 +369,14 @@ static void move(struct light_fit *fit, const struct rows *rows, const double *s
                  double share)
 {
     const double radius = creal(fit->light[0]);
-    const double turn = share * limited(solution[SHARED - 1], MAX_STEP / rows->height);
+    const double turn = share * limited(solution[CYCLES], MAX_STEP / rows->height);
     fit->rows_cycles += turn;
     fit->light[0] = fmax(0.3 * radius, radius + share * limited(solution[0], 0.5 * radius));
     for (unsigned h = 1; h < FLICKER_HARMONICS; h++)
         fit->light[h] += share * (limited(solution[2 * h - 1], 0.3 * radius) +
                                   limited(solution[2 * h], 0.3 * radius) * I);
+    for (unsigned i = 0; i < FLICKER_STILL; i++)
+        fit->still[i] += share * limited(solution[STILL + i], expected_still[i]);
     for (unsigned i = 0; i < fit->count; i++) {
         fit->frame[i].phase +=
             share * limited(solution[SHARED + 2 * i], MAX_STEP) - turn * 0.5 * rows->height;
@@ -426,24 +419,49 @@ static void judge(struct light_fit *fit, const struct rows *rows)
     fit->cost = free * log(fit->with + 1e-9);
     for (unsigned h = 1; h < FLICKER_HARMONICS; h++)
         fit->cost += pow(cabs(fit->light[h]) / (harmonic[h] * radius), 2);
+    fit->strain = 0;
+    for (unsigned i = 0; i < FLICKER_STILL; i++) {
+        fit->strain = fmax(fit->strain, fabs(fit->still[i]) / expected_still[i]);
+        fit->cost += pow(fit->still[i] / expected_still[i], 2);
+    }
     for (unsigned i = 0; i < fit->count; i++)
         if (fit->frame[i].is_lit)
             fit->cost += pow(fit->frame[i].offset / OFFSET, 2);
 }
 
+/* The squares that are left without the light. What belongs to the sensor's rows is fitted anew,
+ * since it may have taken up a part of the light, or the light one of it. */
+static double squares_without(const struct light_fit *fit, const struct rows *rows,
+                              struct equations *e, unsigned *ret_samples)
+{
+    static const struct light_options options;
+    struct light_fit without = *fit;
+    memset(without.light, 0, sizeof without.light);
+    memset(e, 0, sizeof *e);
+    e->columns = SHARED + 2 * fit->count;
+    add_all(e, &without, rows);
+    hold(e, &without, &options);
+    for (unsigned i = 0; i <= CYCLES; i++)
+        leave(e, i);
+    solve(e);
+    for (unsigned i = 0; i < FLICKER_STILL; i++)
+        without.still[i] += e->solution[STILL + i];
+    for (unsigned i = 0; i < fit->count; i++)
+        without.frame[i].offset += e->solution[SHARED + 2 * i + 1];
+    return squares_left(&without, rows, ret_samples);
+}
+
 /* How well the light is known. */
-static void find_errors(struct light_fit *fit, const struct rows *rows, const struct equations *e)
+static void find_errors(struct light_fit *fit, const struct rows *rows, struct equations *e)
 {
     const double radius = fmax(creal(fit->light[0]), 1e-9);
-    struct light_fit without = *fit;
     unsigned samples, newest = fit->count - 1;
-    memset(without.light, 0, sizeof without.light);
-    fit->without = squares_left(&without, rows, &samples);
-    fit->swing = fit->without / fmax(1e-12, 0.5 * samples * radius * radius);
     while (newest > 0 && !fit->frame[newest].is_lit)
         newest--;
     fit->error = fit->noise * sqrt(variance_of(e, 0) / radius / radius +
                                    4 * M_PI * M_PI * variance_of(e, SHARED + 2 * newest));
+    fit->without = squares_without(fit, rows, e, &samples);
+    fit->swing = fit->without / fmax(1e-12, 0.5 * samples * radius * radius);
 }
 
 void light_improve(struct light_fit *fit, const struct rows *rows,
@@ -458,10 +476,9 @@ void light_improve(struct light_fit *fit, const struct rows *rows,
         e.columns = SHARED + 2 * fit->count;
         if (add_all(&e, fit, rows) == 0)
             return;
-        if (!options->moves_rows_cycles)
-            for (unsigned i = 0; i <= e.columns; i++)
-                e.product[i > SHARED - 1 ? i : SHARED - 1][i > SHARED - 1 ? SHARED - 1 : i] = 0;
         hold(&e, fit, options);
+        if (!options->moves_rows_cycles)
+            leave(&e, CYCLES);
         solve(&e);
         const struct light_fit before = *fit;
         if (step == 0)

@@ -1,8 +1,9 @@
 /* Fits one light to a history of rows; for flicker.h and flicker_frame.h alone. Pure.
  *
- * A value of bin b in frame n is p[b] + offset[n] + light(phase[n] + c r) + error. The light
- * (flicker_model.h) and c are common to all frames, and the phase of each is free, so time stamps
- * do not matter. What is constant in a bin of the scene is taken out by subtracting means.
+ * A value of bin b in frame n is p[b] + offset[n] + still(r) + light(phase[n] + c r) + error. The
+ * light (flicker_model.h) and c are common to all frames, and the phase of each is free, so time
+ * stamps do not matter. What is constant in a bin of the scene is taken out by subtracting means.
+ * still() belongs to the rows of the sensor: a scene that pans under dark corners changes, too.
  *
  * Frames that the light is absent from stay out. Threads: one at a time. */
 #ifndef FFTD_ESTIMATORS_FLICKER_LIGHT_H
@@ -28,12 +29,24 @@ struct light_fit {
     struct lit_frame frame[ROWS_FRAMES];
     double rows_cycles;
     double complex light[FLICKER_HARMONICS]; /* light[0] is real */
-    double without, with; /* squares that offsets leave, and that the light leaves */
+    double still[FLICKER_STILL];
+    double strain;        /* the largest of these, relative to what lenses have */
+    double without, with; /* squares left by offsets and still() alone, and with the light */
     double swing;         /* the share of the light's squares that changes */
     double cost;          /* of this light: the lower, the more probable */
     double noise;         /* of a value, standard deviation */
     double error;         /* of the light in the newest lit frame, relative; standard deviation */
 };
+
+/* Bands that hardly move change less than this share of the light's squares. */
+#define LIGHT_SLOW     0.15
+#define LIGHT_STRAINED 3.0
+
+/* Whether still() and a light that hardly moves seem to cancel each other. */
+static inline bool light_is_strained(const struct light_fit *fit)
+{
+    return fit->swing < LIGHT_SLOW && fit->strain > LIGHT_STRAINED;
+}
 
 struct light_options {
     bool moves_rows_cycles;

@@ -14,6 +14,14 @@ double flicker_model_light(const struct flicker_model *model, double cycles)
     return light;
 }
 
+double flicker_model_still(const double still[FLICKER_STILL], double place)
+{
+    double sum = 0;
+    for (unsigned i = FLICKER_STILL; i-- > 0;)
+        sum = (sum + still[i]) * place;
+    return sum;
+}
+
 /* The logarithm of the mean over a cycle. */
 static double mean_light(const struct flicker_model *model)
 {

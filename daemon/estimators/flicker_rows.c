@@ -17,6 +17,11 @@
  * unless they add up to three times this. */
 #define STILL_PX      0.05
 #define DRIFT_PX      0.15
+/* A bin is compared block by block, of which so many are made, and so large ones at least. A bin
+ * can be used if that share of its blocks can. */
+#define MOST_BLOCKS   16u
+#define BLOCK_PX      16u
+#define USABLE        0.25
 /* The shift is estimated in a reduced frame, whose shorter side has so many samples at least. A bin
  * has more than two of them there, and all thresholds are about them. */
 #define LEAST_REDUCED 180u
@@ -35,16 +40,23 @@ static float row_sum(const float *row, unsigned width)
     return sum[0];
 }
 
-/* Makes all rows as bright, so that flicker is not taken for motion. */
-static void flatten(const struct rows *rows, const float *luma, float *ret)
+/* Makes all rows as bright, so that flicker is not taken for motion. The brightness is that of the
+ * rows around, since single ones that are brighter belong to the scene and move with it. */
+static void flatten(struct rows *rows, const float *luma, float *ret)
 {
-    const unsigned reduction = rows->reduction;
-    for (unsigned y = 0; y < rows->flat_height * reduction; y++) {
+    const unsigned reduction = rows->reduction, height = rows->flat_height * reduction;
+    const unsigned around = (unsigned)lround(rows->bin_px);
+    double *above = rows->above;
+    for (unsigned y = 0; y < height; y++)
+        above[y + 1] = above[y] + (double)row_sum(luma + (size_t)y * rows->width, rows->width);
+    for (unsigned y = 0; y < height; y++) {
         const float *row = luma + (size_t)y * rows->width;
         float *flat = ret + (size_t)(y / reduction) * rows->flat_width;
-        const float sum = row_sum(row, rows->width);
-        const float factor =
-            (sum > 0 ? MIDDLE * (float)rows->width / sum : 1) / (float)(reduction * reduction);
+        const unsigned first = y < around ? 0 : y - around;
+        const unsigned end = y + around + 1 > height ? height : y + around + 1;
+        const double sum = (above[end] - above[first]) / (end - first);
+        const float factor = (float)((sum > 0 ? (double)MIDDLE * rows->width / sum : 1) /
+                                     (double)(reduction * reduction));
         if (y % reduction == 0)
             memset(flat, 0, rows->flat_width * sizeof *flat);
         for (unsigned x = 0; x < rows->flat_width; x++, row += reduction) {
@@ -69,10 +81,15 @@ int rows_create(struct rows **ret, unsigned width, unsigned height, struct error
     rows->flat_width = width / rows->reduction;
     rows->flat_height = height / rows->reduction;
     rows->last = calloc((size_t)width * height, sizeof *rows->last);
+    rows->blocks = width / BLOCK_PX < 1             ? 1
+                   : width / BLOCK_PX < MOST_BLOCKS ? width / BLOCK_PX
+                                                    : MOST_BLOCKS;
+    const size_t sums = rows->blocks * ((size_t)height + 1);
     for (unsigned i = 0; i < 2; i++) {
-        rows->sum[i] = calloc((size_t)height + 1, sizeof *rows->sum[i]);
-        rows->bad[i] = calloc((size_t)height + 1, sizeof *rows->bad[i]);
+        rows->sum[i] = calloc(sums, sizeof *rows->sum[i]);
+        rows->bad[i] = calloc(sums, sizeof *rows->bad[i]);
     }
+    rows->above = calloc((size_t)height + 1, sizeof *rows->above);
     for (unsigned i = 0; i < 2; i++)
         rows->flat[i] = calloc((size_t)rows->flat_width * rows->flat_height, sizeof *rows->flat[i]);
     const int r = motion_create(&rows->motion, rows->flat_width, rows->flat_height, why);
@@ -80,9 +97,9 @@ int rows_create(struct rows **ret, unsigned width, unsigned height, struct error
         rows_destroy(rows);
         return r;
     }
-    if (rows->last == NULL || rows->flat[0] == NULL || rows->flat[1] == NULL ||
-        rows->sum[0] == NULL || rows->sum[1] == NULL || rows->bad[0] == NULL ||
-        rows->bad[1] == NULL) {
+    if (rows->last == NULL || rows->above == NULL || rows->flat[0] == NULL ||
+        rows->flat[1] == NULL || rows->sum[0] == NULL || rows->sum[1] == NULL ||
+        rows->bad[0] == NULL || rows->bad[1] == NULL) {
         rows_destroy(rows);
         return error_set(why, ENOMEM, "out of memory for the means of %u rows", height);
     }
@@ -100,6 +117,7 @@ void rows_destroy(struct rows *rows)
         free(rows->flat[i]);
     }
     motion_destroy(rows->motion);
+    free(rows->above);
     free(rows->last);
     free(rows);
 }
@@ -140,18 +158,25 @@ static float row_mean(const float *row, double first, double end, unsigned *brig
     return (float)(total / (end - first));
 }
 
-/* Adds up the logarithms of the rows' means over the columns from `first` to `end`. */
+/* Adds up the logarithms of the rows' means in each block of the columns from `first` to `end`. */
 static void add_up_rows(struct rows *rows, unsigned which, const float *luma, double first,
                         double end)
 {
-    for (unsigned y = 0; y < rows->height; y++) {
-        unsigned bright;
-        const float mean = row_mean(luma + (size_t)y * rows->width, first, end, &bright);
-        /* Numbers that are no numbers are not in this range either. */
-        const bool is_good =
-            mean >= DARK && mean <= 255 && (float)bright <= BRIGHT_MAX * (float)(end - first);
-        rows->sum[which][y + 1] = rows->sum[which][y] + (is_good ? log((double)mean) : 0);
-        rows->bad[which][y + 1] = rows->bad[which][y] + !is_good;
+    const double block_px = (end - first) / rows->blocks;
+    for (unsigned k = 0; k < rows->blocks; k++) {
+        double *sum = rows->sum[which] + k * ((size_t)rows->height + 1);
+        unsigned *bad = rows->bad[which] + k * ((size_t)rows->height + 1);
+        const double begin = first + k * block_px;
+        const double stop = k + 1 < rows->blocks ? begin + block_px : end;
+        for (unsigned y = 0; y < rows->height; y++) {
+            unsigned bright;
+            const float mean = row_mean(luma + (size_t)y * rows->width, begin, stop, &bright);
+            /* Numbers that are no numbers are not in this range either. */
+            const bool is_good =
+                mean >= DARK && mean <= 255 && (float)bright <= BRIGHT_MAX * (float)(stop - begin);
+            sum[y + 1] = sum[y] + (is_good ? log((double)mean) : 0);
+            bad[y + 1] = bad[y] + !is_good;
+        }
     }
 }
 
@@ -178,19 +203,55 @@ static double sum_above(const double *sum, unsigned height, double at)
                     (p2 - p0 + t * (2 * p0 - 5 * p1 + 4 * p2 - p3 + t * (3 * (p1 - p2) + p3 - p0)));
 }
 
-/* The mean over the rows from `at` on; false if one of them cannot be used. */
-static bool bin_mean(const struct rows *rows, unsigned which, double at, double *ret)
+/* The mean over the rows from `at` on of a block; false if one of them cannot be used. */
+static bool block_mean(const struct rows *rows, unsigned which, unsigned block, double at,
+                       double *ret)
 {
+    const double *sum = rows->sum[which] + block * ((size_t)rows->height + 1);
+    const unsigned *bad = rows->bad[which] + block * ((size_t)rows->height + 1);
     const double end = at + rows->bin_px;
-    if (at < 0 || end > rows->height)
-        return false;
     const unsigned first = at < 1 ? 0 : (unsigned)at - 1;
     const unsigned last = end + 2 > rows->height ? rows->height : (unsigned)end + 2;
-    if (rows->bad[which][last] != rows->bad[which][first])
+    if (bad[last] != bad[first])
         return false;
-    *ret = (sum_above(rows->sum[which], rows->height, end) -
-            sum_above(rows->sum[which], rows->height, at)) /
-           rows->bin_px;
+    *ret = (sum_above(sum, rows->height, end) - sum_above(sum, rows->height, at)) / rows->bin_px;
+    return true;
+}
+
+/* Whether the bin that begins there can be used in the new frame alone. */
+static bool is_usable(const struct rows *rows, double at)
+{
+    unsigned usable = 0;
+    double mean;
+    for (unsigned k = 0; k < rows->blocks; k++)
+        usable += block_mean(rows, 1, k, at, &mean);
+    return usable >= USABLE * rows->blocks;
+}
+
+/* By how much a bin has changed. The blocks are means of logarithms, so that what a lens leaves of
+ * the light in each of them does not depend on the scene, but dark ones have more noise and count
+ * less. False if too few can be used. */
+static bool bin_change(const struct rows *rows, double at, double now, double *ret)
+{
+    double change[MOST_BLOCKS], level[MOST_BLOCKS], mean = 0, sum = 0, weights = 0;
+    unsigned count = 0;
+    for (unsigned k = 0; k < rows->blocks; k++) {
+        double last, next;
+        if (!block_mean(rows, 0, k, at, &last) || !block_mean(rows, 1, k, now, &next))
+            continue;
+        change[count] = next - last;
+        level[count] = exp(0.5 * (last + next));
+        mean += level[count++];
+    }
+    if (count == 0 || count < USABLE * rows->blocks)
+        return false;
+    mean /= count;
+    for (unsigned i = 0; i < count; i++) {
+        const double weight = fmin(1, level[i] * level[i] / (mean * mean));
+        sum += weight * change[i];
+        weights += weight;
+    }
+    *ret = sum / weights;
     return true;
 }
 
@@ -338,15 +399,16 @@ static void fill_bin(struct rows *rows, struct rows_frame *frame, const struct r
 {
     const int bin = frame->first_bin + (int)i;
     uint64_t *since = &rows->since[(unsigned)bin % ROWS_RING];
-    double value, value_before;
+    const double at = bin_place(rows, frame, bin);
+    double change;
     frame->value[i] = 0;
-    if (!bin_mean(rows, 1, bin_place(rows, frame, bin), &value))
+    if (!is_usable(rows, at))
         *since = frame->serial + 1;
     else if (before == NULL || !rows_is_valid(rows, before, bin) ||
-             !bin_mean(rows, 0, bin_place(rows, before, bin), &value_before))
+             !bin_change(rows, bin_place(rows, before, bin), at, &change))
         *since = frame->serial;
     else
-        frame->value[i] = before->value[bin - before->first_bin] + (float)(value - value_before);
+        frame->value[i] = before->value[bin - before->first_bin] + (float)change;
 }
 
 void rows_add(struct rows *rows, const float *luma, int64_t captured_ns)

@@ -1,9 +1,9 @@
 /* The history of the means of rows, along the motion of the scene; for flicker.h alone. Pure.
  *
  * Rows are gathered in bins that belong to the scene: bin b of frame n holds the rows from
- * b * bin_px + offset_px[n] on. A value is the mean of the logarithms of its rows' means, minus
- * that in the frame before over the same columns of the scene, summed up since the bin came into
- * view. Without flicker a bin's values are constant. */
+ * b * bin_px + offset_px[n] on. Its columns are divided into blocks. A value is the mean of the
+ * logarithms of these blocks' rows, minus that in the frame before over the same columns of the
+ * scene, summed up since the bin came into view. Without flicker a bin's values are constant. */
 #ifndef FFTD_ESTIMATORS_FLICKER_ROWS_H
 #define FFTD_ESTIMATORS_FLICKER_ROWS_H
 
@@ -28,6 +28,7 @@ struct rows_frame {
     float value[ROWS_BINS];
 };
 
+/* (fields: the history, what is kept of the last frame for its successor, and memory.) */
 struct rows {
     unsigned width, height;
     double bin_px;
@@ -44,9 +45,11 @@ struct rows {
      * reduction x reduction. */
     float *flat[2];
     unsigned reduction, flat_width, flat_height;
+    double *above;    /* sums over the samples of the rows above each row: height + 1 */
     float *last;      /* the last frame's samples */
     bool is_whole;    /* the newest sums are over all columns */
-    double *sum[2];   /* over the logarithms of rows, last and new: height + 1 */
+    unsigned blocks;  /* of columns */
+    double *sum[2];   /* over the logarithms of rows, last and new: height + 1 for each block */
     unsigned *bad[2]; /* for the same sums: how many rows are too dark or too bright */
 };
 
@@ -68,6 +71,12 @@ static inline bool rows_is_valid(const struct rows *rows, const struct rows_fram
 {
     return bin >= frame->first_bin && bin < frame->first_bin + (int)frame->bins &&
            frame->serial >= rows->since[(unsigned)bin % ROWS_RING];
+}
+
+/* The place of a bin on the sensor: -1 (top) .. 1. */
+static inline double rows_place(const struct rows *rows, const struct rows_frame *frame, int bin)
+{
+    return 2 * ((bin + 0.5) * rows->bin_px + frame->offset_px) / rows->height - 1;
 }
 
 static inline double complex rows_phasor(double cycles)

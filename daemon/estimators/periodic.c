@@ -26,6 +26,7 @@
 #define LOST_AGE       15u  /* frames without support to give up [-] */
 #define MOST_WAVES     6u   /* a picture with more is texture [found, false] */
 #define COUNTED        0.02 /* of the strongest; weaker ones may be left by saturation [false] */
+#define LEFT           0.01 /* of the strongest; saturation may leave as much in a line of its own */
 #define AGREE_CONFIRM  0.9  /* of the patches [false, changed] */
 #define AGREE_REFUSE   0.8  /* [-] */
 #define AGREE_EARLY    0.2  /* close waves disturb each other until both are followed [false] */
@@ -277,6 +278,16 @@ static void forgive(struct periodic *p)
             p->refused[i].left = 0;
 }
 
+/* Of the waves that are confirmed. */
+static double most_amplitude(const struct periodic *p)
+{
+    double most = 0;
+    for (unsigned i = 0; i < p->tracks; i++)
+        if (p->track[i].is_confirmed)
+            most = fmax(most, cabs(p->track[i].amplitude));
+    return most;
+}
+
 static void decide(struct periodic *p)
 {
     if (!p->is_frozen)
@@ -291,7 +302,7 @@ static void decide(struct periodic *p)
         } else if (p->is_frozen || (t->age >= LEAST_AGE && t->agree < AGREE_EARLY) ||
                    (t->age >= LATE_AGE && t->agree < AGREE_REFUSE) || t->age >= MOST_AGE) {
             refuse(p, i, REFUSED_AGE);
-        } else if (is_ready(p, t)) {
+        } else if (is_ready(p, t) && cabs(t->amplitude) > LEFT * most_amplitude(p)) {
             t->is_confirmed = true;
             forgive(p);
         }

@@ -29,7 +29,7 @@ double clip_normal(uint64_t *state)
 double clip_corners(uint64_t *state)
 {
     const bool has_some = clip_uniform(state, 0, 1) < 0.5;
-    return has_some ? clip_uniform(state, 0.55, 1) : 1;
+    return has_some ? clip_uniform(state, 0.5, 1) : 1;
 }
 
 /* Adds noise with a period of about `cell` pixels, smooth between its points. */
@@ -165,7 +165,8 @@ void clip_make(struct clip *ret, enum clip_scene scene, unsigned width, unsigned
     uint64_t state = seed;
     struct clip clip = {.width = width, .height = height, .sigma = sigma};
     clip.seed = seed;
-    clip.corners = 1;
+    clip.sensor = seed;
+    clip.corners = clip.contrast = 1;
     clip.canvas_width = width + 2 * MARGIN;
     clip.canvas_height = height + 2 * MARGIN;
     clip.canvas = calloc((size_t)clip.canvas_width * clip.canvas_height, sizeof *clip.canvas);
@@ -208,9 +209,21 @@ static float shading(const struct clip *clip, unsigned x, unsigned y)
     return (float)(1 - (1 - clip->corners) * (u * u + v * v) / 2);
 }
 
+/* The sum of four uniform numbers is near enough to a normal one, and fast. Deviation: sqrt(1/3).
+ */
+static double quick_normal(uint64_t *state)
+{
+    const uint64_t bits = next(state);
+    return ((double)(bits & 0xffff) + (double)(bits >> 16 & 0xffff) +
+            (double)(bits >> 32 & 0xffff) + (double)(bits >> 48)) /
+               65536 -
+           2;
+}
+
 void clip_frame(const struct clip *clip, unsigned index, float *ret)
 {
-    uint64_t state = clip->seed * 1000003 + index;
+    uint64_t state = clip->seed * 1000003 + index, sensor = clip->sensor + 0x5eed;
+    const float contrast = (float)clip->contrast;
     const double x0 = fmin(fmax(MARGIN + clip->pan_x * ((double)index - 32), 0), 2 * MARGIN - 2);
     const double y0 = fmin(fmax(MARGIN + clip->pan_y * ((double)index - 32), 0), 2 * MARGIN - 2);
     const unsigned ix = (unsigned)x0;
@@ -221,15 +234,14 @@ void clip_frame(const struct clip *clip, unsigned index, float *ret)
         const float *p = clip->canvas + (size_t)(iy + y) * clip->canvas_width + ix;
         const float *q = p + clip->canvas_width;
         for (unsigned x = 0; x < clip->width; x++) {
-            /* The sum of four uniform numbers is near enough to a normal one, and fast. */
-            const uint64_t bits = next(&state);
-            const double noise = ((double)(bits & 0xffff) + (double)(bits >> 16 & 0xffff) +
-                                  (double)(bits >> 32 & 0xffff) + (double)(bits >> 48)) /
-                                     65536 -
-                                 2;
-            const float level =
+            const double noise = quick_normal(&state) * sqrt(3) * clip->sigma;
+            float level =
                 (1 - b) * ((1 - a) * p[x] + a * p[x + 1]) + b * ((1 - a) * q[x] + a * q[x + 1]);
-            const float sum = shading(clip, x, y) * level + (float)(noise * sqrt(3) * clip->sigma);
+            if (contrast != 1)
+                level = fmaxf(120 + contrast * (level - 120), 0);
+            if (clip->uneven > 0)
+                level *= (float)(1 + quick_normal(&sensor) * sqrt(3) * clip->uneven);
+            const float sum = shading(clip, x, y) * level + (float)noise;
             ret[(size_t)y * clip->width + x] = sum < 0 ? 0 : sum > 255 ? 255 : sum;
         }
     }

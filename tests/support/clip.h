@@ -26,6 +26,9 @@ struct clip {
     double pan_x, pan_y; /* pixels per frame */
     double sigma;        /* of the sensor noise */
     double corners;      /* what the lens leaves of the light there, 0 .. 1; clip_make() sets 1 */
+    double uneven;       /* of the pixels' gains, standard deviation; clip_make() sets 0 */
+    double contrast;     /* of the scene, whose middle is 120; clip_make() sets 1 */
+    uint64_t sensor;     /* chooses the pixels' gains; clip_make() sets the seed */
     uint64_t seed;
 };
 
@@ -33,7 +36,7 @@ struct clip {
 double clip_uniform(uint64_t *state, double from, double to);
 double clip_normal(uint64_t *state);
 
-/* Dark corners as lenses have them: of 55 to 100 % in half of the clips, and 1 in the others. */
+/* Dark corners as lenses have them: of 50 to 100 % in half of the clips, and 1 in the others. */
 double clip_corners(uint64_t *state);
 
 void clip_make(struct clip *ret, enum clip_scene scene, unsigned width, unsigned height,

@@ -19,6 +19,7 @@
 #include "core/clock.h"
 #include "estimators/flicker.h"
 #include "estimators/flicker_frame.h"
+#include "estimators/flicker_rows.h"
 
 enum {
     FRAMES = 60,
@@ -40,7 +41,7 @@ struct trial {
     unsigned width, height;
     enum clip_scene scene;
     bool is_panning, has_cut;
-    double sigma, contrast;
+    double sigma, contrast, corners, uneven; /* as in clip.h */
     enum light light;
     double rate_hz, frequency_hz, periods; /* per height of the frame */
     double depth, second, third;           /* of the light; of its harmonics, relative */
@@ -132,6 +133,13 @@ static struct trial random_trial(uint64_t seed, bool is_small)
     t.jitter_ns = clip_uniform(&state, 0, 1) < 0.5 ? 0 : 1e6 * clip_uniform(&state, 0, 1);
     t.every = 1u << (unsigned)clip_uniform(&state, 0, 3);
     t.ahead = 1 + (unsigned)clip_uniform(&state, 0, 2);
+    t.corners = clip_corners(&state);
+    t.uneven = clip_uniform(&state, 0, 1) < 0.5 ? 0 : clip_uniform(&state, 0, 0.02);
+    /* Of few clips the median would say more of the draw: a_pan_under_dark_corners() has such. */
+    if (is_small) {
+        t.corners = 1;
+        t.uneven = 0;
+    }
     return t;
 }
 
@@ -145,6 +153,7 @@ static struct trial plain_trial(unsigned number)
                           .is_panning = number % 2 == 1,
                           .sigma = 2,
                           .contrast = 1,
+                          .corners = 1,
                           .rate_hz = 30,
                           .frequency_hz = 100.1,
                           .periods = 1.7,
@@ -215,14 +224,18 @@ static struct result run_trial(const struct trial *t, unsigned frames,
     unsigned good = 0, seen = 0, count = 0;
     assert_int_equal(flicker_create(&flicker, t->width, t->height, options, NULL), 0);
     assert_int_equal(flicker_frame_create(&fit, t->width, t->height, NULL), 0);
-    for (unsigned i = 0; i < 2; i++)
+    for (unsigned i = 0; i < 2; i++) {
         clip_make(&clip[i], t->scene, t->width, t->height, t->is_panning, t->sigma,
                   t->seed + 7777 * i);
+        clip[i].contrast = t->contrast;
+        clip[i].corners = t->corners;
+        clip[i].uneven = t->uneven;
+        clip[i].sensor = t->seed;
+    }
     for (unsigned frame = 0; frame < frames; frame++) {
         clip_frame(&clip[t->has_cut && frame >= CUT], frame, want);
         draw_light(t, frame, light);
         for (unsigned i = 0; i < size; i++) {
-            want[i] = fmaxf(0, fminf(255, 120 + (float)t->contrast * (want[i] - 120)));
             captured[i] = sample(want[i] * light[i / t->width]);
             r.clipped += (captured[i] < 0.5F || captured[i] > 254.5F) / ((double)size * frames);
         }
@@ -332,10 +345,10 @@ static void class_print(struct class *c)
 static void flicker_is_found_and_removed(void **state)
 {
     static struct class classes[] = {
-        {.name = "all"},           {.name = "mains"},    {.name = "PWM"},
-        {.name = "near multiple"}, {.name = "still"},    {.name = "panning"},
-        {.name = "cut"},           {.name = "clipped"},  {.name = "depth < 2 %"},
-        {.name = "P < 0.5"},       {.name = "every 4th"}};
+        {.name = "all"},           {.name = "mains"},     {.name = "PWM"},
+        {.name = "near multiple"}, {.name = "still"},     {.name = "panning"},
+        {.name = "cut"},           {.name = "clipped"},   {.name = "depth < 2 %"},
+        {.name = "P < 0.5"},       {.name = "every 4th"}, {.name = "corners < 85 %"}};
     (void)state;
     const unsigned trials = trials_count(MOST_TRIALS, 3);
     for (unsigned i = 0; i < trials; i++) {
@@ -344,14 +357,15 @@ static void flicker_is_found_and_removed(void **state)
         const struct trial t = random_trial(first_seed() + i, !trials_are_all());
         const struct result r = run_trial(&t, FRAMES, NULL);
         if (getenv("FFTD_TEST_VERBOSE") != NULL)
-            printf("# %u: %ux%u scene %u pan %d cut %d sigma %.1f clipped %.3f light %u %.2f Hz at "
-                   "%.2f, %.2f periods, depth %.3f %.2f %.2f, every %u ahead %u: %.1f -> %.1f "
+            printf("# %u: %ux%u scene %u pan %d cut %d sigma %.1f corners %.2f uneven %.3f clipped "
+                   "%.3f light %u %.2f Hz at %.2f, %.2f periods, depth %.3f %.2f %.2f, every %u "
+                   "ahead %u: %.1f -> %.1f "
                    "(%.1f) dB, locked %u, observed %u, dropouts %u worse %u; %.2f and %.2f ms; "
                    "%.2f Hz %.3f\n",
                    i, t.width, t.height, (unsigned)t.scene, t.is_panning, t.has_cut, t.sigma,
-                   r.clipped, (unsigned)t.light, t.frequency_hz, t.rate_hz, t.periods, t.depth,
-                   t.second, t.third, t.every, t.ahead, r.before, r.after, r.oracle, r.locked,
-                   r.observed, r.dropouts, r.worse, r.observe_ms, r.fit_ms,
+                   t.corners, t.uneven, r.clipped, (unsigned)t.light, t.frequency_hz, t.rate_hz,
+                   t.periods, t.depth, t.second, t.third, t.every, t.ahead, r.before, r.after,
+                   r.oracle, r.locked, r.observed, r.dropouts, r.worse, r.observe_ms, r.fit_ms,
                    r.has_report ? r.report.frequency_hz : 0, r.has_report ? r.report.depth : 0);
         class_add(&classes[0], &r);
         class_add(&classes[1 + t.light], &r);
@@ -366,6 +380,8 @@ static void flicker_is_found_and_removed(void **state)
             class_add(&classes[9], &r);
         if (t.every == 4)
             class_add(&classes[10], &r);
+        if (t.corners < 0.85)
+            class_add(&classes[11], &r);
     }
     for (unsigned i = 0; i < sizeof classes / sizeof classes[0]; i++)
         if (classes[i].count > 0)
@@ -391,13 +407,91 @@ static void clean_clips_stay(void **state)
         changed += r.least_change < 99;
         suspected += r.suspected;
         if (getenv("FFTD_TEST_VERBOSE") != NULL && r.least_change < 99)
-            printf("# clean %u: %ux%u scene %u pan %d cut %d sigma %.1f every %u: %.1f dB\n", i,
-                   t.width, t.height, (unsigned)t.scene, t.is_panning, t.has_cut, t.sigma, t.every,
-                   r.least_change);
+            printf("# clean %u: %ux%u scene %u pan %d cut %d sigma %.1f corners %.2f uneven %.3f "
+                   "every %u: %.1f dB\n",
+                   i, t.width, t.height, (unsigned)t.scene, t.is_panning, t.has_cut, t.sigma,
+                   t.corners, t.uneven, t.every, r.least_change);
     }
     printf("# figures: %u clean clips, %u changed; flicker is suspected in %.1f %% of the frames\n",
            trials, changed, 100. * suspected / (trials * frames));
     assert_int_equal(changed, 0);
+}
+
+/* A lens with dark corners: what moves under them is no flicker, and does not hide it. */
+static void a_pan_under_dark_corners(void **state)
+{
+    (void)state;
+    struct trial t = random_trial(1000500, false);
+    t.depth = 0;
+    struct result r = run_trial(&t, FRAMES, NULL);
+    printf("# figures: corners of %.0f %%: %.1f dB of change, flicker is suspected in %u of %u "
+           "frames\n",
+           100 * t.corners, r.least_change, r.suspected, FRAMES);
+    assert_true(t.is_panning && t.corners < 0.8);
+    assert_true(r.least_change == 99);
+    assert_true(r.suspected <= FRAMES / 10);
+    /* The bands of the last one hardly move, so that they may be taken for the corners. */
+    static const uint64_t seeds[] = {1000019, 1000015, 20261155};
+    for (unsigned i = 0; i < sizeof seeds / sizeof seeds[0]; i++) {
+        t = random_trial(seeds[i], false);
+        r = run_trial(&t, 40, NULL);
+        printf("# figures: corners of %.0f %%: %.1f dB before, %.1f after, oracle %.1f\n",
+               100 * t.corners, r.before, r.after, r.oracle);
+        assert_true(t.is_panning && t.corners < 0.8);
+        assert_int_equal(r.worse, 0);
+        assert_true(r.after > (i == 0 ? 55 : r.before - 0.1));
+    }
+}
+
+/* Rows of bricks are brighter and darker than others, as by flicker, but move with the scene. */
+static void bricks_that_pan_are_followed(void **state)
+{
+    enum { WIDTH = 333, HEIGHT = 251, PAIRS = 20 };
+    static float luma[WIDTH * HEIGHT];
+    struct rows *rows;
+    struct clip clip;
+    (void)state;
+    clip_make(&clip, CLIP_BRICKS, WIDTH, HEIGHT, true, 2.5, 1000017);
+    assert_int_equal(rows_create(&rows, WIDTH, HEIGHT, NULL), 0);
+    for (unsigned frame = 0; frame <= PAIRS; frame++) {
+        clip_frame(&clip, frame, luma);
+        rows_add(rows, luma, frame);
+    }
+    assert_int_equal(rows->count, PAIRS + 1);
+    const double off = rows->frame[PAIRS].offset_px / PAIRS + clip.pan_y;
+    printf("# figures: bricks: the shift is %.3f px off in each frame, mean\n", off);
+    assert_true(fabs(off) < 0.03);
+    rows_destroy(rows);
+    clip_clear(&clip);
+}
+
+/* 100.1 Hz at 50 frames/s: a period takes ten seconds. A new scene does not interrupt it. */
+static void bands_that_hardly_move(void **state)
+{
+    (void)state;
+    for (unsigned i = 0; i < 2; i++) {
+        struct trial t = plain_trial(2 * i);
+        t.rate_hz = 50;
+        t.has_cut = i == 1;
+        t.frequency_hz = i == 1 ? 100.3 : 100.1;
+        const struct result r = run_trial(&t, FRAMES, NULL);
+        printf("# figures: %.2f Hz at 50 frames/s: %.1f dB before, %.1f after; locked after %u "
+               "frames, %u lost again\n",
+               t.frequency_hz, r.before, r.after, r.locked, r.dropouts);
+        assert_true(r.locked <= 20);
+        assert_int_equal(r.dropouts, 0);
+    }
+}
+
+/* The first frame of a new scene has no history, but the report is asked for. */
+static void a_report_survives_a_cut(void **state)
+{
+    (void)state;
+    struct trial t = plain_trial(0);
+    t.has_cut = true;
+    const struct result r = run_trial(&t, CUT + 1, NULL);
+    assert_true(r.has_report);
+    assert_true(fabs(r.report.repeats_hz / t.rate_hz - 1) < 1e-6);
 }
 
 /* The time from its beginning to the correction, and from its end to the first frame that is not
@@ -540,6 +634,10 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(flicker_is_found_and_removed),
         cmocka_unit_test(clean_clips_stay),
+        cmocka_unit_test(a_pan_under_dark_corners),
+        cmocka_unit_test(bricks_that_pan_are_followed),
+        cmocka_unit_test(bands_that_hardly_move),
+        cmocka_unit_test(a_report_survives_a_cut),
         cmocka_unit_test(it_begins_and_ends),
         cmocka_unit_test(it_is_found_under_difficulties),
         cmocka_unit_test(a_dimmed_lamp_has_many_bands),

@@ -40,7 +40,8 @@ test-deb-foreign:
 	        tests/packages/foreign.py; \
 	fi
 
-# TRIXIE_SUITES="unit gpu integration deb": as many suites as one likes.
+# TRIXIE_SUITES="unit gpu integration deb": as many suites as one likes. PoCL 6 compiles a kernel of
+# denoise wrongly without optimisation (docs/results/2026-11-26-debian-13.md), so gpu has it.
 TRIXIE_SUITES ?= unit deb
 .PHONY: test-trixie ## builds fftd on Debian 13 in build/trixie, with its unit tests and packages
 test-trixie:
@@ -55,7 +56,8 @@ test-trixie:
 	    skip "the packages of Debian 13 cannot be had"; \
 	else \
 	    tests/packages/release.sh run build/trixie "make -s -j$$(nproc) test-programs; \
-	        make -s -k $(TRIXIE_SUITES:%=test-%)"; \
+	        make -s -k $(patsubst %,test-%,$(filter-out gpu,$(TRIXIE_SUITES))); \
+	        $(if $(filter gpu,$(TRIXIE_SUITES)),make -s -k OPTIMISE=yes test-gpu)"; \
 	    for each in $(TRIXIE_SUITES); do \
 	        cp build/trixie/src/build/results/$$each.json $(RESULTS)/trixie-$$each.json; done; \
 	fi

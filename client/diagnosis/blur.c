@@ -295,8 +295,11 @@ static struct fit find_size(const struct profile *profile, enum detail_blur blur
                             const struct sizes *sizes)
 {
     struct fit fit = {.cost = INFINITY};
-    for (double size = sizes->least; size <= sizes->most; size *= sizes->factor)
+    double size = sizes->least;
+    while (size <= sizes->most) {
         try_size(profile, blur, size, &fit);
+        size *= sizes->factor;
+    }
     return fit;
 }
 

@@ -128,7 +128,7 @@ static int create_sheet(struct matcher *m, unsigned level, struct error *why)
 {
     const struct group group = group_at(m, level);
     struct match_sheet *sheet = &m->sheet[level];
-    if (level > 0 && level < m->levels) {
+    if (level > 0) {
         m->blocks[level] = malloc((match_area(sheet->picture) + 1) * sizeof(float));
         if (m->blocks[level] == NULL)
             return -ENOMEM;

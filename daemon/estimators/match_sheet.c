@@ -230,8 +230,9 @@ static bool is_peak(const struct match_sheet *sheet, struct match_extent places,
                     unsigned y)
 {
     const float *score = sheet->score + (size_t)y * places.columns + x;
-    for (int dy = y > 0 ? -1 : 0; dy <= (y + 1 < places.rows); dy++)
-        for (int dx = x > 0 ? -1 : 0; dx <= (x + 1 < places.columns); dx++) {
+    const int bottom = y + 1 < places.rows ? 1 : 0, right = x + 1 < places.columns ? 1 : 0;
+    for (int dy = y > 0 ? -1 : 0; dy <= bottom; dy++)
+        for (int dx = x > 0 ? -1 : 0; dx <= right; dx++) {
             const float other = score[dy * (ptrdiff_t)places.columns + dx];
             if (other > *score || (other == *score && (dy > 0 || (dy == 0 && dx > 0))))
                 return false;

@@ -109,8 +109,7 @@ static inline void group_store(global uchar *result, struct block block, int x, 
 
 static inline void inner_tile_load(struct block block, local float *tile)
 {
-    global const uchar *from =
-        BYTES(block.image) + PLACE(block.x - TILE_MARGIN, block.y - RADIUS);
+    global const uchar *from = BYTES(block.image) + PLACE(block.x - TILE_MARGIN, block.y - RADIUS);
 #pragma unroll
     for (int round = 0; round < TILE_ROUNDS; round += TILE_AHEAD) {
         bytes taken[TILE_AHEAD];

@@ -424,7 +424,7 @@ static void a_pan_under_dark_corners(void **state)
     struct trial t = random_trial(1000500, false);
     t.depth = 0;
     struct result r = run_trial(&t, FRAMES, NULL);
-    printf("# figures: corners of %.0f %%: %.1f dB of change, flicker is suspected in %u of %u "
+    printf("# figures: corners of %.0f %%: %.1f dB of change, flicker is suspected in %u of %d "
            "frames\n",
            100 * t.corners, r.least_change, r.suspected, FRAMES);
     assert_true(t.is_panning && t.corners < 0.8);

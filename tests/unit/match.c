@@ -209,7 +209,7 @@ static void sixteen_templates_are_where_the_definition_says(void **state)
         for (unsigned i = 0; i < count; i++) {
             unsigned left = 0, top = 0;
             const double best = best_score(width, height, image[i], &left, &top);
-            const double x = left + image[i]->columns / 2, y = top + image[i]->rows / 2;
+            const unsigned x = left + image[i]->columns / 2, y = top + image[i]->rows / 2;
             if (!(fabs(match[i].x - x) <= 0.5 && fabs(match[i].y - y) <= 0.5 &&
                   fabs(match[i].score - best) < 1e-5))
                 fail_msg("seed %u, template %u of %ux%u: %g at %g, %g instead of %g at %g, %g",
@@ -242,8 +242,9 @@ static void places_at_the_edges_are_found(void **state)
         matcher_find(matcher, luma, match);
         matcher_destroy(matcher);
         for (unsigned i = 0; i < 4; i++) {
-            assert_true(fabs(match[i].x - (place[i][0] + side / 2)) < 0.5);
-            assert_true(fabs(match[i].y - (place[i][1] + side / 2)) < 0.5);
+            const unsigned x = place[i][0] + side / 2, y = place[i][1] + side / 2;
+            assert_true(fabs(match[i].x - x) < 0.5);
+            assert_true(fabs(match[i].y - y) < 0.5);
             assert_true(match[i].score > 0.99999);
             free((void *)image[i]);
         }

@@ -25,7 +25,7 @@
 #define FOUND        0.8  /* begins if this share of the squares is explained */
 #define FOUND_FEW    0.9  /* by fewer than FEW_FRAMES */
 #define FOUND_SLOW   0.95
-#define FOUND_ROUGH  0.97 /* of a slow one that stands and is known to ERROR_ROUGH only */
+#define FOUND_ROUGH  0.97 /* of slow bands in a scene that stands still, with ERROR_ROUGH */
 #define SUSPECTED    0.6  /* of the squares explained, without any other condition */
 #define FEW_FRAMES   7u
 #define LOST         0.3  /* ends if less than this share of the squares is explained */
@@ -300,7 +300,8 @@ static void follow(struct flicker *f)
         if (f->rows->count < MIN_FRAMES)
             return;
         is_lit = start(f, rows_cycles, &options);
-        /* A pan under dark corners looks like a wave until what is fixed to the rows is known. */
+        /* A pan under dark corners looks like a wave until the effect of the sensor's rows is
+         * known. */
         f->model.is_suspected &=
             !has_panned(f) || (is_lit && share_explained(&f->fit) >= SUSPECTED);
     }

@@ -429,8 +429,8 @@ static void judge(struct light_fit *fit, const struct rows *rows)
             fit->cost += pow(fit->frame[i].offset / OFFSET, 2);
 }
 
-/* The squares that are left without the light. What belongs to the sensor's rows is fitted anew,
- * since it may have taken up a part of the light, or the light one of it. */
+/* The squares that are left without the light. The part of the sensor's rows is fitted again, since
+ * it and the light may have taken a part of each other. */
 static double squares_without(const struct light_fit *fit, const struct rows *rows,
                               struct equations *e, unsigned *ret_samples)
 {

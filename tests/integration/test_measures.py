@@ -209,7 +209,7 @@ def test_what_filters_find_is_measured(start, fftd_module, tmp_path):
 
 
 def window_sums(picture, shape):
-    """The sum of each window of that shape."""
+    """Returns the sum of each window of that shape."""
     total = numpy.pad(picture.cumsum(0).cumsum(1), ((1, 0), (1, 0)))
     rows, columns = shape
     return (total[rows:, columns:] - total[:-rows, columns:] - total[rows:, :-columns]
@@ -301,7 +301,7 @@ def write_templates(folder, picture):
 
 
 def is_at(match, expected):
-    """Whether a match is where double precision says, and as good."""
+    """Returns whether place and score of a match are those that double precision gives."""
     return (abs(match.x - expected[0]) <= 0.5 and abs(match.y - expected[1]) <= 0.5
             and abs(match.score - expected[2]) < 1e-4)
 

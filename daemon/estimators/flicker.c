@@ -30,11 +30,11 @@
 #define FEW_FRAMES   7u
 #define LOST         0.3  /* ends if less than this share of the squares is explained */
 #define ERROR_ON     0.05 /* of the light in the newest frame, relative, to begin and to end */
-#define ERROR_ROUGH  0.2  /* to begin with bands that hardly move */
+#define ERROR_ROUGH  0.2  /* enough to begin to correct bands that hardly move */
 #define ERROR_OFF    0.3
 #define MIN_RADIUS   0.0015 /* of the fundamental */
 #define PATIENCE     4u     /* frames without flicker until it has ended */
-#define PATIENCE_NEW 12u    /* in a new scene, where slow bands take as many to show */
+#define PATIENCE_NEW 12u    /* in a new scene, where slow bands need that many to show */
 #define SURE_HZ      0.7    /* least length of the mean phasor at a frequency that is known */
 #define STEP_HZ      0.1
 #define WIDE_HZ      0.25
@@ -217,14 +217,14 @@ static bool find_frequency(struct flicker *f)
     return true;
 }
 
-/* The share of the squares that the light explains. */
+/* Returns the share of the squares that the light explains. */
 static double share_explained(const struct light_fit *fit)
 {
     return fit->without > 0 ? 1 - fit->with / fit->without : 0;
 }
 
-/* Whether the scene moved under what is fixed to the rows of the sensor, so that this may be taken
- * for light that hardly moves. */
+/* Returns whether the scene moved under what is fixed to the rows of the sensor, which may then be
+ * taken for light that hardly moves. */
 static bool has_panned(const struct flicker *f)
 {
     const struct rows *rows = f->rows;

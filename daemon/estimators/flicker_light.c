@@ -14,14 +14,14 @@
 #define LEAST_SCALE   0.5 /* of a lit frame */
 #define LARGEST_SCALE 1.6
 #define OFFSET        0.0005 /* expected change of exposure */
-#define PRIOR         0.1    /* least expected error of a light that is known */
+#define PRIOR         0.1    /* least expected error of a known light */
 #define PREDICTED     0.02   /* expected error of a predicted phase, cycles */
 #define LEAST_NOISE   3e-4
 #define MAX_STEP      0.1 /* cycles, and cycles per height of the frame */
 
 /* Expected, of the fundamental. */
 static const double harmonic[FLICKER_HARMONICS] = {1, 0.3, 0.12, 0.05};
-/* Expected of the sensor's rows: most lenses are darkest in the corners, and nearly centred. */
+/* The expected effect of the sensor's rows: most lenses are nearly centred, with dark corners. */
 static const double expected_still[FLICKER_STILL] = {0.05, 0.2, 0.05, 0.1};
 
 /* The light in a bin: the values of its waves, their sum and its slope per cycle. */

@@ -310,7 +310,7 @@ def test_sixteen_templates_are_found_as_in_double_precision(start, fftd_module, 
     parser = pytest.importorskip("prometheus_client.openmetrics.parser",
                                  reason="python3-prometheus-client is not installed")
     chain, names, templates = write_templates(tmp_path, scene())
-    # Another output looks for one of the templates, and another one for none.
+    # A second output looks for one of the templates, and a third one for none.
     daemon = play(start, record(tmp_path / "clip.y4m", [scene()] * 3), "--filter", chain, "--set",
                   f'outputs=( {{ name = "one"; filter = "match:image={names[5]}"; '
                   '}, { name = "none"; } )', env={"FFTD_IMAGE_DIR": str(tmp_path)})
@@ -353,7 +353,7 @@ def test_sixteen_templates_are_found_as_in_double_precision(start, fftd_module, 
     assert [sample.labels["template"] for sample in scores] == names
     assert all(0.5 < sample.value <= 1 for sample in scores)
 
-    # What is wrong with a template is said, and changes nothing.
+    # An error in a template is reported, and changes nothing.
     (tmp_path / "large.pgm").write_bytes(b"P5 256 9 255 " + bytes(range(256)) * 9)
     for stage, reason in (
             ("match:image=t1.pgm,show=false",

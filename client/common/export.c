@@ -214,7 +214,7 @@ static void write_measures(const struct exporter *out)
     }
 }
 
-/* A chain may look for one template twice, which is one series. */
+/* A chain may name a template twice, but a series may only appear once. */
 static bool is_new_name(const char *name, const char *last[MAX_TEMPLATES], unsigned *count)
 {
     for (unsigned i = 0; i < *count; i++)
@@ -226,14 +226,15 @@ static bool is_new_name(const char *name, const char *last[MAX_TEMPLATES], unsig
     return true;
 }
 
-/* Each axis has a family: the label of a series is its template. */
+/* Column, row and score are a family each, with the template as their label. */
 static void write_matches(const struct exporter *out)
 {
     static const struct {
         const char *family, *unit, *help;
     } families[] = {
-        {"fftd_template_x_pixels", "pixels", "Where a template of match is found, to the right."},
-        {"fftd_template_y_pixels", "pixels", "Where a template of match is found, down."},
+        {"fftd_template_x_pixels", "pixels",
+         "Column at which the picture resembles a template most."},
+        {"fftd_template_y_pixels", "pixels", "Row at which the picture resembles a template most."},
         {"fftd_template_score_ratio", "ratio",
          "Correlation coefficient of a template and the picture at that place."},
     };

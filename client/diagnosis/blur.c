@@ -8,7 +8,7 @@
 #define LOWEST         0.03 /* cycles/pixel; below it is the scene's composition */
 #define HIGHEST        0.47
 #define ACROSS         0.1   /* cycles/pixel to each side of a direction */
-#define FAR_ACROSS     0.15  /* the same, to tell the direction */
+#define FAR_ACROSS     0.15  /* cycles/pixel to each side, to find the direction */
 #define BETWEEN        0.008 /* cycles/pixel: windowed squares mix frequencies that close */
 #define FEWEST         4u    /* frequencies at a place of a profile */
 #define CELLS          8u    /* at each place */
@@ -18,7 +18,7 @@
 #define DOUBT          3.    /* errors of a power that counts by half */
 #define LEAST_BLUR     2e-4  /* power that passes at the zeros of any blur */
 #define USUAL          0.1   /* the weight of what terms usually are, beside errors of a profile */
-#define TURNS          8u    /* of Gauss and Newton's method */
+#define TURNS          8u    /* iterations of the Gauss-Newton method */
 #define FEWEST_SQUARES 4u
 #define SHORTEST       5.2  /* pixels of a line; the first zero of a shorter one is too far out */
 #define LONGEST        28.  /* pixels of a line; longer ones are the scene's own edges */
@@ -31,8 +31,8 @@
 #define MOST_ACROSS    0.15 /* what a line leaves of the squares, of what one across it leaves */
 
 /* Power by one coordinate of the frequency. Noise that is not quite averaged out makes a mean power
- * uncertain by its standard error, and where there is no more than that, a logarithm means nothing.
- * So the logarithm is that of the power and its error together, and the same is asked of a law. */
+ * uncertain by its standard error, and a logarithm of less power than that means nothing. So the
+ * error is added to the power, and to the power of a law, before the logarithm. */
 struct profile {
     double level[PROFILE];  /* the logarithm */
     double error[PROFILE];  /* what is added to a law before its logarithm is taken */
@@ -40,8 +40,8 @@ struct profile {
     double across;          /* cycles/pixel: what its frequencies have across it, on average */
 };
 
-/* Sums of power at each place of a profile, in cells which differ in the other coordinate: a scene
- * has more in some directions than in others, of which no one may decide alone. */
+/* Sums of power at each place of a profile, in cells that differ in the other coordinate. A scene
+ * has more power in some directions, and no direction may decide alone. */
 struct profile_cells {
     double power[PROFILE][CELLS], error[PROFILE][CELLS];
     unsigned count[PROFILE][CELLS];
@@ -65,7 +65,7 @@ static void add_to_cell(const struct detail *detail, struct profile_cells *cells
     cells->count[place][cell]++;
 }
 
-/* Returns how much power a cell has in relation to all of them, where it is known well. */
+/* Returns the power of a cell relative to the mean of all, where it is known well. */
 static double share_of(const struct profile_cells *cells, const double mean[PROFILE], unsigned cell)
 {
     double sum = 0, count = 0;
@@ -164,9 +164,9 @@ static double shape_at(enum detail_blur blur, double size, double f)
     return blur == DETAIL_DISK ? 2 * j1(x) / x : sin(x / 2) / (x / 2);
 }
 
-/* What a scene's power may be, before the blur: its logarithm is a sum of a factor, a slope and a
- * bend over the logarithm of the frequency, and what falls with its square, as a lens that is a
- * little soft makes it. */
+/* The law of a scene's power before the blur. Its logarithm is a sum of a constant, a slope and a
+ * bend over the logarithm of the frequency, and a term in the square of the frequency, which stands
+ * for a slightly soft lens. */
 enum { TERMS = 4 };
 
 struct law {
@@ -211,7 +211,7 @@ static void solve(double m[TERMS][TERMS + 1], double ret[TERMS])
 }
 
 /* Returns what a law with noise leaves of a profile: the mean of squared errors of its logarithm.
- * Its terms are found by Gauss and Newton's method. */
+ * Its terms are found by the Gauss-Newton method. */
 static double residual(const struct profile *profile, const struct law *law, double noise,
                        double *ret_power)
 {
@@ -303,8 +303,9 @@ static struct fit find_size(const struct profile *profile, enum detail_blur blur
     return fit;
 }
 
-/* Returns the share of the squares that a blur explains beyond none. A spectrum that only falls
- * says nothing of its shape: there has to be power beyond the first zero. */
+/* Returns the share of the squares that a blur explains beyond what no blur does. There has to be
+ * power beyond the first zero, because a spectrum that only falls does not show the blur's shape.
+ */
 static double gain_of(const struct profile *profile, const struct fit *fit, double zero)
 {
     double seen = 0;
@@ -347,7 +348,7 @@ static void find_line(const struct detail *detail, struct detail_shape *ret)
     *ret = coarse;
     if (coarse.gain <= 0)
         return;
-    /* What is farther across tells the direction better, once it is known about. */
+    /* Frequencies farther to each side refine a direction that is roughly known. */
     const struct sizes near = {coarse.size_px * 0.9, coarse.size_px * 1.1, 1.02};
     const struct detail_shape fine =
         find_direction(detail, coarse.angle_deg - 9, 1, 19, FAR_ACROSS, &near);

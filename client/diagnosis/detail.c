@@ -271,8 +271,8 @@ static void correlate(struct detail *detail)
     dft_axis(detail->dft, detail->square, detail->line, side, side, side, 1);
 }
 
-/* Finds the shift at which they have most in common, in whole pixels. False: it does not stand out
- * from all other shifts. */
+/* Finds the shift at which they have most in common, in whole pixels. Returns false if it does not
+ * stand out from all other shifts. */
 static bool find_whole(const struct detail *detail, long reach, long *ret_dx, long *ret_dy)
 {
     const long side = detail->side;
@@ -291,7 +291,8 @@ static bool find_whole(const struct detail *detail, long reach, long *ret_dx, lo
     return most > STANDS_OUT * sqrt(squares / (double)(side * side));
 }
 
-/* Improves a shift by parts of a pixel: by Newton's method, where they have most in common. */
+/* Refines a shift to parts of a pixel, by Newton's method for the maximum of what they have in
+ * common. */
 static void find_part(const struct detail *detail, double *dx, double *dy)
 {
     const unsigned side = detail->side, half = side / 2;
@@ -361,8 +362,8 @@ static double common_power(double complex sum, double own, unsigned views)
     return views > 1 ? (all - own) / ((double)views * (views - 1)) : all;
 }
 
-/* Adds a square. Each counts by its own contrast, so that one edge does not outweigh the rest of a
- * picture, and by how much of its contrast is no noise. */
+/* Adds a square. Each is divided by its contrast, so that one edge does not outweigh the rest of a
+ * picture, and weighted by the share of its contrast that is not noise. */
 static void end_square(struct detail *detail, size_t place)
 {
     const unsigned side = detail->side, half = side / 2;

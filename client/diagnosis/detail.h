@@ -4,9 +4,9 @@
  * each frequency. The frames of a scene are brought to one place, to parts of a pixel, by what they
  * have in common; products of two of them have no noise. A photograph's power falls smoothly with
  * the frequency. A blur multiplies it by |B|^2, whose zeros are rings for a disk and parallel lines
- * for a motion. The shape of B that, with a smooth law and an error that is known, explains the
- * logarithm of the power best, is that of the blur. It counts only if it explains much more than no
- * blur does, and if there is power beyond its first zero.
+ * for a motion. The blur has the shape B that, with a smooth law and a known error, best explains
+ * the logarithm of the power. It counts only if it explains much more than no blur does, and if
+ * there is power beyond its first zero.
  *
  * A halftone screen adds a lattice of narrow peaks which are at the same place in nearly all
  * squares: two frequencies of one magnitude at right angles.
@@ -50,24 +50,24 @@ struct detail_screen {
 int detail_create(struct detail **ret, uint32_t width, uint32_t height);
 void detail_destroy(struct detail *detail); /* NULL is allowed */
 
-/* Begins a scene. Samples that reach black or white are left out: what is cut off has edges that no
- * lens has blurred. */
+/* Begins a scene. Samples that reach black or white are left out, because clipped areas have edges
+ * that no lens has blurred. */
 void detail_begin(struct detail *detail, const float *luma, float black, float white);
 
 struct detail_view {
     const float *luma; /* width x height numbers, rows side by side */
-    double dx, dy;     /* pixels to the right and down since the scene began, about */
-    double reach;      /* how far that may be wrong, along each axis */
+    double dx, dy;     /* approximate pixels to the right and down since the scene began */
+    double reach;      /* their greatest error along each axis */
 };
 
-/* Adds a view of the scene, also the one that it began with. Where the scene is in it, is found
- * within `reach`, and written to *ret_dx and *ret_dy. False: it is not the same scene, and nothing
- * is added. */
+/* Adds a view of the scene; the one that it began with also has to be added. Finds the exact shift
+ * within `reach`, and writes it to *ret_dx and *ret_dy. Returns false, and adds nothing, if the
+ * view is not of the same scene. */
 bool detail_add(struct detail *detail, const struct detail_view *view, double *ret_dx,
                 double *ret_dy);
 
-/* Adds the scene to the spectrum. Views of other noise tell the details without it, wherever in the
- * scene they are; a single one has its noise as well. */
+/* Adds the scene to the spectrum. Several views show its details without their noise; a single view
+ * adds its noise as well. */
 void detail_end(struct detail *detail);
 
 /* Finds the most likely blur. */

@@ -13,30 +13,30 @@ struct detail_square {
     unsigned views;
     bool is_seen; /* in the view that is being added */
     bool is_left_out;
-    double variance; /* added up */
+    double variance; /* added up over views */
     double added;    /* the variance in that view */
 };
 
-/* fields: a spectrum, and the scratch memory to add to it */
+/* fields: a spectrum, the scene that is being added, and scratch memory */
 struct detail {
     uint32_t width, height;
     unsigned side, squares;
     float *window;
-    double complex *square; /* side x side: scratch memory, as are line and sum */
-    double complex *cross;  /* the same */
+    double complex *square; /* side x side: scratch memory, as are cross, line and sum */
+    double complex *cross;  /* side x side */
     double complex *line;
     double *sum; /* (side + 1) x (side + 1): powers, added up from the corner on */
     float *mask; /* width x height: the weight of each sample of the scene */
     unsigned columns, rows;
     struct detail_square *place; /* columns x rows: of the scene that is being added */
     float complex *spectrum;     /* side x side for each: of all views, added up */
-    float complex *view;         /* the same: of the view that is being added */
-    float *own;                  /* the same: the power of each view, added up */
+    float complex *view;         /* side x side for each: of the view that is being added */
+    float *own;                  /* side x side for each: the power of each view, added up */
     unsigned views;              /* of the scene */
     double *power;   /* side x side: added over squares, relative to the contrast of each */
     double *error;   /* side x side: the variance of that */
-    double weights;  /* how much all squares count together */
-    double contrast; /* the squares' variance, each by what it counts, added up */
+    double weights;  /* the sum of the squares' weights */
+    double contrast; /* the weighted sum of the squares' variances */
     uint32_t *peaks; /* in how many squares a frequency stood out */
     struct dft *dft;
 };

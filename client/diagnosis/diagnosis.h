@@ -76,7 +76,7 @@ typedef void (*diagnosis_progress)(void *context, unsigned done, unsigned total)
 /* Returns the name of a kind, as in JSON: "periodic-noise". */
 const char *diagnosis_name(enum diagnosis_kind kind);
 
-/* Returns whether only the whole picture shows it, so that no part of it at full size would do. */
+/* Returns whether only the whole picture shows that kind, and not a part of it at full size. */
 bool diagnosis_is_of_all(enum diagnosis_kind kind);
 
 /* -EINVAL: the format is out of range; -ENOMEM. */

@@ -77,13 +77,12 @@ void diagnosis_subtract_waves(const struct diagnosis *diagnosis,
 typedef void (*findings_hot_pixel)(void *context, size_t at, double off);
 void findings_list_hot(const struct diagnosis *diagnosis, findings_hot_pixel call, void *context);
 
-/* What is known of a kind of fault wherever it is told: as text, as JSON, in a report or on the
- * page. */
+/* A kind of fault, for all that report it: text, JSON, reports and the page. */
 struct diagnosis_fault {
     const char *name;
     /* Fills *ret but its kind, and returns whether there is something to say. */
     bool (*judge)(const struct diagnosis *diagnosis, struct diagnosis_finding *ret);
-    bool is_of_all; /* a part of the picture does not show it */
+    bool is_of_all; /* diagnosis_is_of_all() */
 };
 extern const struct diagnosis_fault diagnosis_faults[DIAGNOSIS_KINDS];
 

@@ -63,7 +63,7 @@ const struct command command_table[] = {
      "  filter add STAGE [N]     add a stage at the end, or as number N\n"
      "  filter remove STAGE      remove a stage, by its number or an unambiguous kind\n"
      "  filter edit CHANGE...    make several changes at once (see below)\n"
-     "  filter restart           begin again: a stack has no frames then\n"
+     "  filter restart           begin again with the same chain and an empty stack\n"
      "  filter preset NAME       replace the chain by a preset\n"
      "  filter keep              replace what adapts by what it has found, to save it\n"
      "  filter save              save the chain in the configuration, for every start\n"

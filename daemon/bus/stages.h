@@ -11,7 +11,8 @@
 int stages_append(sd_bus_message *reply, const void *value);
 
 /* Appends an a(sddd): the name, the column, the row and the score of each template that the chain
- * looks for. It is empty if the matches are those of a chain with more of them, or fewer. */
+ * looks for. It is empty if the chain has another number of templates than there are matches, which
+ * then belong to another chain. */
 int stages_append_matches(sd_bus_message *reply, const struct filter_chain *chain,
                           const struct fftd_match *match, unsigned count);
 

@@ -55,7 +55,7 @@ static struct filter_adaptation unite(const struct filter_adaptation *a,
         ret.noise = b->noise;
     }
     for (unsigned i = 0; i < b->match_count && ret.match_count < FILTER_MAX_MATCHES; i++)
-        if (!looks_for(a, b->match_image[i]))
+        if (!looks_for(&ret, b->match_image[i]))
             ret.match_image[ret.match_count++] = b->match_image[i];
     return ret;
 }

@@ -64,8 +64,8 @@ enum denoiser_program { DENOISER_FIRST, DENOISER_SECOND, DENOISER_JOIN, DENOISER
 void denoiser_put_load(FILE *out, const struct transform_image *image, const struct recipe *recipe,
                        unsigned lanes);
 
-/* Writes the functions for blocks (kernels/engine/denoise.cl), for other steps, too, with the
- * transform of that program: the DFT of the first, or the DCT of the others. */
+/* Writes the functions for blocks (kernels/engine/denoise.cl), which other steps also use, with the
+ * transform of that program: the DFT of the first one, or the DCT of the others. */
 void denoiser_put_blocks(FILE *out, const struct recipe *recipe,
                          const struct denoiser_layout *layout, enum denoiser_program program);
 

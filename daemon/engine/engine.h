@@ -224,8 +224,8 @@ struct engine_done {
     uint64_t filter_serial;
     bool blended;                      /* with the response before, by a fade */
     enum view_kind view;               /* what the result is: options->recipe.view */
-    unsigned stacked;                  /* frames that have joined the stack, this one included if
-                                          it has; 0: there is no stack */
+    unsigned stacked;                  /* frames in the stack, with this one if it has joined;
+                                          0: there is no stack */
     int64_t submitted_ns, finished_ns; /* CLOCK_MONOTONIC */
     /* Duration of each part; 0 if the device does not report it. */
     int64_t upload_ns, kernel_ns, download_ns;

@@ -41,12 +41,14 @@ struct load_use {
     struct load_use *next;
 };
 
-/* Whether it has lately had a frame, at frame `number`; 0: a frame with which an engine is warmed
- * up, which uses all kernels. A result that has one more seldom than this loads it by itself, if it
- * needs more of it than the others. */
+#define LOAD_LATELY 8 /* frames; as many as hardly any output leaves out */
+
+/* Returns whether its newest frame is one of the last LOAD_LATELY before `number`. Number 0 is that
+ * of frames that warm up an engine; they use all kernels, so each result counts. A result that has
+ * frames less often loads one again if it needs a wider band of it than the others. */
 static inline bool load_use_has_frames(const struct load_use *use, uint64_t number)
 {
-    return number == 0 || (use->newest != 0 && number < use->newest + 8);
+    return number == 0 || (use->newest != 0 && number < use->newest + LOAD_LATELY);
 }
 
 /* Whether a component would use a load, by its recipe, with this transform of its own. */
@@ -88,14 +90,14 @@ int load_sketch(struct transform **ret, struct transform **ret_result,
 int load_take(struct load_slot **ret, struct load_use *use, struct slot *slot, uint32_t band,
               bool may_write, struct transform_buffers *buffers, struct error *why);
 
-/* The band with which a frame is loaded: the widest that the newest frames of all results needed
- * that have lately had one of the camera's frames. An output that nobody reads has none. With the
- * lock held, or in the thread that submits. */
+/* The band with which frame `number` is loaded: the widest that the newest frames of all results
+ * needed, except those that have had no frame lately (load_use_has_frames), as of an output that
+ * nobody reads. With the lock held, or in the thread that submits. */
 uint32_t load_band(const struct load *load, uint64_t number);
 
-/* How many pairs are transformed along both axes when a frame is loaded: those that the newest
- * frames of three such results or more needed. With the lock held, or in the thread that submits.
- */
+/* How many pairs are transformed along both axes when frame `number` is loaded: those that the
+ * newest frames of at least three such results needed. With the lock held, or in the thread that
+ * submits. */
 uint32_t load_shared_pairs(const struct load *load, uint64_t number);
 
 /* After this event no dispatch of a result reads the spectrum. */

@@ -379,7 +379,7 @@ static int weigh(const struct step_run *run, enum stack_place place, cl_event *r
     return code == CL_SUCCESS ? 0 : opencl_fail(why, code, "clEnqueueNDRangeKernel");
 }
 
-/* The result first has the moved samples, and then those of the stack. */
+/* frame->result first holds the moved samples, and then those of the stack. */
 static int enqueue_weigh(struct step_run *run, enum stack_place place, struct error *why)
 {
     struct stack_part *part = run->part;

@@ -25,16 +25,16 @@
 #define FOUND        0.8  /* begins if this share of the squares is explained */
 #define FOUND_FEW    0.9  /* by fewer than FEW_FRAMES */
 #define FOUND_SLOW   0.95
-#define FOUND_ROUGH  0.97 /* of a slow one that stands and is known to ERROR_ROUGH only */
+#define FOUND_ROUGH  0.97 /* of slow bands in a scene that stands still, with ERROR_ROUGH */
 #define SUSPECTED    0.6  /* of the squares explained, without any other condition */
 #define FEW_FRAMES   7u
 #define LOST         0.3  /* ends if less than this share of the squares is explained */
 #define ERROR_ON     0.05 /* of the light in the newest frame, relative, to begin and to end */
-#define ERROR_ROUGH  0.2  /* to begin with bands that hardly move */
+#define ERROR_ROUGH  0.2  /* enough to begin to correct bands that hardly move */
 #define ERROR_OFF    0.3
 #define MIN_RADIUS   0.0015 /* of the fundamental */
 #define PATIENCE     4u     /* frames without flicker until it has ended */
-#define PATIENCE_NEW 12u    /* in a new scene, where slow bands take as many to show */
+#define PATIENCE_NEW 12u    /* in a new scene, where slow bands need that many to show */
 #define SURE_HZ      0.7    /* least length of the mean phasor at a frequency that is known */
 #define STEP_HZ      0.1
 #define WIDE_HZ      0.25
@@ -217,14 +217,14 @@ static bool find_frequency(struct flicker *f)
     return true;
 }
 
-/* The share of the squares that the light explains. */
+/* Returns the share of the squares that the light explains. */
 static double share_explained(const struct light_fit *fit)
 {
     return fit->without > 0 ? 1 - fit->with / fit->without : 0;
 }
 
-/* Whether the scene moved under what is fixed to the rows of the sensor, so that this may be taken
- * for light that hardly moves. */
+/* Returns whether the scene moved under what is fixed to the rows of the sensor, which may then be
+ * taken for light that hardly moves. */
 static bool has_panned(const struct flicker *f)
 {
     const struct rows *rows = f->rows;
@@ -300,7 +300,8 @@ static void follow(struct flicker *f)
         if (f->rows->count < MIN_FRAMES)
             return;
         is_lit = start(f, rows_cycles, &options);
-        /* A pan under dark corners looks like a wave until what is fixed to the rows is known. */
+        /* A pan under dark corners looks like a wave until the effect of the sensor's rows is
+         * known. */
         f->model.is_suspected &=
             !has_panned(f) || (is_lit && share_explained(&f->fit) >= SUSPECTED);
     }

@@ -15,7 +15,7 @@
 #include "estimators/flicker_rows.h"
 
 /* Returns the share of the squares that waves of that row period explain in every second bin of the
- * newest frames. still: what is known of the sensor's rows (flicker_model.h). */
+ * newest frames. still: the known effect of the sensor's rows (flicker_model.h). */
 double fit_explained(const struct rows *rows, double rows_cycles,
                      const double still[FLICKER_STILL]);
 

@@ -14,14 +14,14 @@
 #define LEAST_SCALE   0.5 /* of a lit frame */
 #define LARGEST_SCALE 1.6
 #define OFFSET        0.0005 /* expected change of exposure */
-#define PRIOR         0.1    /* least expected error of a light that is known */
+#define PRIOR         0.1    /* least expected error of a known light */
 #define PREDICTED     0.02   /* expected error of a predicted phase, cycles */
 #define LEAST_NOISE   3e-4
 #define MAX_STEP      0.1 /* cycles, and cycles per height of the frame */
 
 /* Expected, of the fundamental. */
 static const double harmonic[FLICKER_HARMONICS] = {1, 0.3, 0.12, 0.05};
-/* Expected of the sensor's rows: most lenses are darkest in the corners, and nearly centred. */
+/* The expected effect of the sensor's rows: most lenses are nearly centred, with dark corners. */
 static const double expected_still[FLICKER_STILL] = {0.05, 0.2, 0.05, 0.1};
 
 /* The light in a bin: the values of its waves, their sum and its slope per cycle. */
@@ -429,8 +429,8 @@ static void judge(struct light_fit *fit, const struct rows *rows)
             fit->cost += pow(fit->frame[i].offset / OFFSET, 2);
 }
 
-/* The squares that are left without the light. What belongs to the sensor's rows is fitted anew,
- * since it may have taken up a part of the light, or the light one of it. */
+/* The squares that are left without the light. The part of the sensor's rows is fitted again, since
+ * it and the light may have taken a part of each other. */
 static double squares_without(const struct light_fit *fit, const struct rows *rows,
                               struct equations *e, unsigned *ret_samples)
 {

@@ -3,7 +3,7 @@
  * A value of bin b in frame n is p[b] + offset[n] + still(r) + light(phase[n] + c r) + error. The
  * light (flicker_model.h) and c are common to all frames, and the phase of each is free, so time
  * stamps do not matter. What is constant in a bin of the scene is taken out by subtracting means.
- * still() belongs to the rows of the sensor: a scene that pans under dark corners changes, too.
+ * still() is fixed to the rows of the sensor: a pan under dark corners also changes the bins.
  *
  * Frames that the light is absent from stay out. Threads: one at a time. */
 #ifndef FFTD_ESTIMATORS_FLICKER_LIGHT_H
@@ -30,7 +30,7 @@ struct light_fit {
     double rows_cycles;
     double complex light[FLICKER_HARMONICS]; /* light[0] is real */
     double still[FLICKER_STILL];
-    double strain;        /* the largest of these, relative to what lenses have */
+    double strain;        /* the largest of still[], relative to what lenses have */
     double without, with; /* squares left by offsets and still() alone, and with the light */
     double swing;         /* the share of the light's squares that changes */
     double cost;          /* of this light: the lower, the more probable */
@@ -38,11 +38,10 @@ struct light_fit {
     double error;         /* of the light in the newest lit frame, relative; standard deviation */
 };
 
-/* Bands that hardly move change less than this share of the light's squares. */
-#define LIGHT_SLOW     0.15
-#define LIGHT_STRAINED 3.0
+#define LIGHT_SLOW     0.15 /* less than this swing: bands that hardly move */
+#define LIGHT_STRAINED 3.0  /* more than this strain: no lens has it */
 
-/* Whether still() and a light that hardly moves seem to cancel each other. */
+/* Returns whether still() and a light that hardly moves seem to cancel each other. */
 static inline bool light_is_strained(const struct light_fit *fit)
 {
     return fit->swing < LIGHT_SLOW && fit->strain > LIGHT_STRAINED;

@@ -24,7 +24,7 @@ struct flicker_model {
     bool is_suspected;  /* there may be some soon: frames are remembered for its fit */
     double rows_cycles; /* c, cycles per row */
     double complex light[FLICKER_HARMONICS];
-    double still[FLICKER_STILL]; /* of the rows of the sensor, as far as it was seen */
+    double still[FLICKER_STILL]; /* flicker_model_still(), as far as it was seen */
     double error;                /* of the light, relative; standard deviation */
     double rest; /* 0 .. 1, of the squares of what changes; the light does not explain them */
 };
@@ -32,8 +32,8 @@ struct flicker_model {
 /* The logarithm of the light at a place in its cycle. */
 double flicker_model_light(const struct flicker_model *model, double cycles);
 
-/* The logarithm of what the rows of the sensor get of any light, as through a lens that leaves less
- * of it in the corners; 0 in the middle. place: of the row, -1 (top) .. 1. */
+/* Returns the logarithm of the share of any light that a row of the sensor gets, for example
+ * through a lens with dark corners; 0 in the middle. place: of the row, -1 (top) .. 1. */
 double flicker_model_still(const double still[FLICKER_STILL], double place);
 
 /* Fills the factors that take the flicker out of a frame: 0.5 .. 2. The mean brightness over a

@@ -17,8 +17,8 @@
  * unless they add up to three times this. */
 #define STILL_PX      0.05
 #define DRIFT_PX      0.15
-/* A bin is compared block by block, of which so many are made, and so large ones at least. A bin
- * can be used if that share of its blocks can. */
+/* A bin is compared in at most this many blocks of at least this width. It can be used if this
+ * share of its blocks can be. */
 #define MOST_BLOCKS   16u
 #define BLOCK_PX      16u
 #define USABLE        0.25
@@ -40,8 +40,8 @@ static float row_sum(const float *row, unsigned width)
     return sum[0];
 }
 
-/* Makes all rows as bright, so that flicker is not taken for motion. The brightness is that of the
- * rows around, since single ones that are brighter belong to the scene and move with it. */
+/* Makes all rows equally bright, so that flicker is not taken for motion. Divides by the brightness
+ * of the rows around each, since single brighter rows belong to the scene and move with it. */
 static void flatten(struct rows *rows, const float *luma, float *ret)
 {
     const unsigned reduction = rows->reduction, height = rows->flat_height * reduction;
@@ -171,7 +171,7 @@ static void add_up_rows(struct rows *rows, unsigned which, const float *luma, do
         for (unsigned y = 0; y < rows->height; y++) {
             unsigned bright;
             const float mean = row_mean(luma + (size_t)y * rows->width, begin, stop, &bright);
-            /* Numbers that are no numbers are not in this range either. */
+            /* NaN is not in this range either. */
             const bool is_good =
                 mean >= DARK && mean <= 255 && (float)bright <= BRIGHT_MAX * (float)(stop - begin);
             sum[y + 1] = sum[y] + (is_good ? log((double)mean) : 0);
@@ -228,9 +228,9 @@ static bool is_usable(const struct rows *rows, double at)
     return usable >= USABLE * rows->blocks;
 }
 
-/* By how much a bin has changed. The blocks are means of logarithms, so that what a lens leaves of
- * the light in each of them does not depend on the scene, but dark ones have more noise and count
- * less. False if too few can be used. */
+/* Computes by how much a bin has changed. Blocks are means of logarithms, so the effect of the lens
+ * on each does not depend on the scene. Dark blocks have more noise and count less. Returns false
+ * if too few can be used. */
 static bool bin_change(const struct rows *rows, double at, double now, double *ret)
 {
     double change[MOST_BLOCKS], level[MOST_BLOCKS], mean = 0, sum = 0, weights = 0;

@@ -11,8 +11,8 @@
 
 #define LEVELS     4u  /* blocks of 1, 2, 4 and 8 pixels a side */
 #define CANDIDATES 12u /* places that are followed from the level at which all are compared */
-#define FOLLOWED   4u  /* and of these, from the next one on */
-#define FINALISTS  2u  /* and at full size */
+#define FOLLOWED   4u  /* of these, that are followed from the next level on */
+#define FINALISTS  2u  /* of these, that are followed at full size */
 #define MOVES      4u  /* of a place at one level, each to its best neighbour */
 
 struct template
@@ -52,7 +52,7 @@ static void halve(float *to, const float *from, struct match_extent size)
     }
 }
 
-/* Takes the mean off. */
+/* Subtracts the mean. */
 static void complete_shape(struct match_shape *shape, struct match_extent picture)
 {
     const size_t count = match_area(shape->image);
@@ -209,7 +209,7 @@ void matcher_destroy(struct matcher *m)
 
 /* ---- from level to level ---- */
 
-/* Moves a place to its best neighbour, and on from there. */
+/* Moves a place to its best neighbour, and repeats this from there. */
 static void climb(const struct match_sheet *sheet, const struct match_shape *shape,
                   struct match_place *place)
 {

@@ -10,13 +10,13 @@
  * no score. The template is compared at its own size and angle. A parabola through the best score
  * and its neighbours along each axis gives the fractions of a pixel.
  *
- * One template is compared with all places at which it is wholly inside of the picture. Several are
- * compared with the means of blocks of 2, 4 or 8 pixels a side first, all of them with one
- * transform of the picture in such blocks. The best few places are then followed to the best score
+ * A single template is compared with all places at which it is wholly inside the picture. Several
+ * are first compared with the means of blocks of 2, 4 or 8 pixels a side; the picture is
+ * transformed once for each size of block. The best few places are then followed to the best score
  * around them at full size. So place and score are exact where a template is in the picture; where
  * it is not, a place with a slightly better score may be missed. Each template has the largest
- * blocks that leave at least MATCH_LEAST_BLOCKS of them and MATCH_LEAST_SHARE of its variation; the
- * smallest have one pixel, and then all places are compared.
+ * blocks that leave at least MATCH_LEAST_BLOCKS of them and MATCH_LEAST_SHARE of its variation. If
+ * none do, it is compared with all places at full size.
  *
  * Source of the maths: J. P. Lewis, Fast Normalized Cross-Correlation, 1995; the sums of products
  * come from transforms of overlapping squares (overlap-save).
@@ -43,7 +43,8 @@ struct match {
 
 /* For pictures of this size in pixels, and 1 .. MATCH_MAX_TEMPLATES images, each of which has at
  * most FILTER_IMAGE_KERNEL_SIDE columns and rows and is not of one brightness. They are not used
- * afterwards. `why` is set, and the result is 0, if some are larger than the picture. -ENOMEM. */
+ * afterwards. An image that is larger than the picture is never found: then `why` says so, and the
+ * result is 0. -ENOMEM. */
 int matcher_create(struct matcher **ret, unsigned width, unsigned height,
                    const struct filter_image *const *images, unsigned count, struct error *why);
 void matcher_destroy(struct matcher *matcher); /* NULL is allowed */

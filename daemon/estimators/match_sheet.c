@@ -105,8 +105,8 @@ static bool place_of(const struct match_sheet *sheet, unsigned index, struct mat
     return ret->rows < sheet->places.rows;
 }
 
-/* Adds the part of the picture that begins at a place, times a factor of 1 or i. The mean is taken
- * off, which loses less of the floats and changes no sum, since the template has none. */
+/* Adds the part of the picture that begins at a place, times a factor of 1 or i. Subtracting the
+ * mean keeps more precision, and changes no sum, since the template has no mean. */
 static void load(const struct match_sheet *sheet, float complex *square,
                  const struct match_extent *from, float complex factor)
 {
@@ -172,7 +172,7 @@ static void correlate(struct match_sheet *sheet, const struct match_shape *shape
 
 /* ---- scores of all places ---- */
 
-/* Adds a row of the picture to the sums of columns, or takes it off again. */
+/* Adds a row of the picture to the sums of columns, or subtracts it again. */
 static void add_row(struct match_sheet *sheet, unsigned y, double sign)
 {
     const float *row = sheet->luma + (size_t)y * sheet->picture.columns;
@@ -240,7 +240,7 @@ static bool is_peak(const struct match_sheet *sheet, struct match_extent places,
     return true;
 }
 
-/* Puts a place where it belongs in a list whose best one is first. */
+/* Inserts a place into a list with the best one first. */
 static unsigned insert(struct match_place *list, unsigned count, unsigned capacity,
                        struct match_place found)
 {
@@ -253,7 +253,6 @@ static unsigned insert(struct match_place *list, unsigned count, unsigned capaci
     return count < capacity ? count + 1 : count;
 }
 
-/* Returns the number of peaks that were found, the best ones. */
 static unsigned find_peaks(const struct match_sheet *sheet, struct match_extent places,
                            struct match_place *ret, unsigned capacity)
 {
@@ -279,7 +278,7 @@ unsigned match_sheet_search(struct match_sheet *sheet, const struct match_shape 
 
 /* ---- the score of one place ---- */
 
-/* Adds up a window in lanes, which compilers make vectors of. */
+/* Adds up a window in lanes, which compilers vectorise. */
 static double window_mean(const struct match_sheet *sheet, const struct match_shape *shape,
                           const float *first)
 {

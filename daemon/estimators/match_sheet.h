@@ -1,6 +1,6 @@
-/* A picture of which all places are compared with templates: the sums of products come from
- * transforms of overlapping squares, of which those of the picture are made once for all templates.
- * Pure. match.h, above this, says what is computed.
+/* Compares templates with all places of a picture. The sums of products come from transforms of
+ * overlapping squares, and those of the picture are made once for all templates. Pure. match.h, the
+ * layer above, defines the score.
  *
  * Threads: as match.h. */
 #ifndef FFTD_ESTIMATORS_MATCH_SHEET_H
@@ -23,10 +23,9 @@ static inline size_t match_area(struct match_extent extent)
     return (size_t)extent.columns * extent.rows;
 }
 
-/* A template. */
 struct match_shape {
-    struct match_extent image, places; /* places: at which it is inside of the picture */
-    float *pixel;                      /* without their mean */
+    struct match_extent image, places; /* places: at which it is inside the picture */
+    float *pixel;                      /* of the template, without their mean */
     double variation;                  /* the sum of their squares */
 };
 
@@ -48,14 +47,14 @@ struct match_sheet {
     double *sum, *square_sum; /* of columns of the picture, as high as the template */
 };
 
-/* A place, of a template's first pixel, and its score. */
+/* Where a template's first pixel is in the picture, and the score there. */
 struct match_place {
     unsigned x, y;
     double score;
 };
 
-/* Allocates what templates of these sizes need; sheet->picture is set, and everything else zero.
- * -ENOMEM. */
+/* Allocates what templates of these sizes need. The caller has set sheet->picture, and everything
+ * else to zero. -ENOMEM. */
 int match_sheet_init(struct match_sheet *sheet, struct match_extent smallest,
                      struct match_extent largest, struct error *why);
 void match_sheet_finish(struct match_sheet *sheet);
@@ -66,8 +65,8 @@ float complex *match_sheet_kernel(const struct match_sheet *sheet, const struct 
 /* Transforms the picture. */
 void match_sheet_transform(struct match_sheet *sheet);
 
-/* Compares all places. Returns the number of peaks that were found, at most `capacity`, the best
- * one first. sheet->score has the scores afterwards, NaN where a window has none. */
+/* Compares all places. Writes the best peaks, at most `capacity`, with the best one first, and
+ * returns their number. Leaves all scores in sheet->score, NaN where a window has none. */
 unsigned match_sheet_search(struct match_sheet *sheet, const struct match_shape *shape,
                             const float complex *kernel, struct match_place *ret,
                             unsigned capacity);

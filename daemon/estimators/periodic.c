@@ -26,7 +26,7 @@
 #define LOST_AGE       15u  /* frames without support to give up [-] */
 #define MOST_WAVES     6u   /* a picture with more is texture [found, false] */
 #define COUNTED        0.02 /* of the strongest; weaker ones may be left by saturation [false] */
-#define LEFT           0.01 /* of the strongest; saturation may leave as much in a line of its own */
+#define LEFT           0.01 /* of the strongest; saturation may leave a line as strong as this */
 #define AGREE_CONFIRM  0.9  /* of the patches [false, changed] */
 #define AGREE_REFUSE   0.8  /* [-] */
 #define AGREE_EARLY    0.2  /* close waves disturb each other until both are followed [false] */

@@ -62,8 +62,8 @@ struct filter_adaptation {
     struct stabiliser_options shake;
     bool estimates_noise; /* wiener */
     struct blur_noise_options noise;
-    /* The images of the chain's `match` stages, in their order, for measures; those that do not fit
-     * are counted, too. */
+    /* The images of the chain's `match` stages, in their order. match_count also counts those that
+     * there is no room for, which filter_chain_check() refuses. */
     const struct filter_image *match_image[FILTER_MAX_MATCHES];
     unsigned match_count;
 };

@@ -97,8 +97,8 @@ struct filter_kind {
      * (fx x + fy y)). filter_grid.h computes it for many frequencies at once. */
     double complex (*image_response)(const struct filter_stage *stage, double complex transform,
                                      double fx, double fy);
-    /* Returns whether the stage has that response, and not H = 1, whatever its image. A chain has
-     * at most one such stage of the kind. NULL: it has. */
+    /* Returns whether the stage has that response, and not H = 1. A chain has at most one stage for
+     * which this returns true. NULL: each stage has the response. */
     bool (*has_image_response)(const struct filter_stage *stage);
     /* Returns whether these parameters make H real although the last two make it complex. NULL:
      * none do. */

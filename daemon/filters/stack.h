@@ -23,16 +23,16 @@
  * to the right and from that below, is for edges that a frame shows a part of a pixel beside.
  *
  * With `power` frames are joined by their spectra (Delbracio and Sapiro, Removing camera shake via
- * weighted Fourier burst accumulation, IEEE Trans. Image Processing 24, 2015). What a shake blurs
- * it blurs along its path only: of each frequency the frames in which it is strong tell most. Moved
- * frames are cut into blocks of 32 x 32 samples with hop 16 and the sine window of denoise.h, at
- * their edges mirrored. F is a block's two-dimensional DFT, and P = |F - level|^2 its power without
- * that of its level, smoothed by (1/4, 1/2, 1/4) along both axes. The weight of a frequency is w =
- * (P + 8 N)^(power / 2): N is the mean of P where both frequencies are 3/8 or more, and the mean of
- * that over frames, so that frequencies with nothing but noise count alike. M' = M + w / W' (F - M)
- * and W' = W + w; from frame number `frames` on W is multiplied by 1 - 1 / frames before. A frame
- * that does not show all of a block leaves it as it is. The result is what the inverse of M makes,
- * windowed again and added up. Frames count by their weights, so nothing is clipped.
+ * weighted Fourier burst accumulation, IEEE Trans. Image Processing 24, 2015). A shake blurs only
+ * along its path, so at each frequency the frames in which it is strong are the sharpest. Moved
+ * frames are cut into blocks of 32 x 32 samples with hop 16 and the sine window of denoise.h, and
+ * mirrored at their edges. F is a block's two-dimensional DFT, and P = |F - level|^2 its power
+ * without that of its level, smoothed by (1/4, 1/2, 1/4) along both axes. The weight of a frequency
+ * is w = (P + 8 N)^(power / 2). N is the mean of P where both frequencies are 3/8 or more, averaged
+ * over frames, so that frequencies with only noise count alike. M' = M + w / W' (F - M) and W' = W
+ * + w; from frame number `frames` on, W is first multiplied by 1 - 1 / frames. A frame that does
+ * not show all of a block leaves it as it is. The result is the inverse DFT of M, windowed again
+ * and added up. Weighted spectra have no samples to compare, so nothing is clipped.
  *
  * Frames are stacked after calibration (calibration.h) and after lenses are undone (warp.h), and
  * before everything else: the curve (curve.h) and the chain's response. */
@@ -43,9 +43,9 @@
 
 enum stack_model {
     STACK_NOT,   /* frames are not stacked */
-    STACK_MEANS, /* all samples count alike */
+    STACK_MEANS, /* all frames count alike */
     STACK_CLIPS, /* samples that differ are left out */
-    STACK_WEIGHS /* frequencies count by their magnitude */
+    STACK_WEIGHS /* frequencies are weighed by their magnitude */
 };
 
 struct stack {

@@ -12,6 +12,9 @@
 #include "estimators/luma.h"
 #include "estimators/match.h"
 
+_Static_assert(FILTER_MAX_MATCHES == FFTD_MAX_MATCHES && FILTER_MAX_MATCHES == MATCH_MAX_TEMPLATES,
+               "as many templates as a frame has places for");
+
 struct estimators {
     struct estimators_job job; /* the job that was adopted */
     float *luma;

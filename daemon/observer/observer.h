@@ -80,8 +80,9 @@ uint64_t observer_offer(struct observer *observer, const struct capture_frame *f
 const struct correction *observer_correct(struct observer *observer,
                                           const struct capture_frame *frame);
 
-/* Gives the frame with this number the newest measures, and the matches of the templates that its
- * output's chain asks for; if there are none that belong to it, only meta->motion changes, to NULL.
+/* Gives the frame with this number the newest measures, and the matches of the templates in
+ * `wanted`, what its output's chain asks for. If no measures belong to it, only meta->motion
+ * changes, to NULL.
  * What meta->motion points to is valid until the next call. */
 void observer_label(struct observer *observer, uint64_t number,
                     const struct filter_adaptation *wanted, struct ring_meta *meta);

@@ -9,8 +9,8 @@
 #include "ring/lock.h"
 #include "ring/ring.h"
 
-/* A slot ends its additions with the matches, just before the frame. What is between the field of
- * motion and them is free. */
+/* The matches are the last bytes of a slot before the frame. The bytes between the field of motion
+ * and them are free. */
 #define RING_MATCHES_BYTES ((uint32_t)(FFTD_MAX_MATCHES * sizeof(struct fftd_match)))
 #define RING_LEAST_OFFSET  (FFTD_MOTION_OFFSET + RING_MATCHES_BYTES)
 

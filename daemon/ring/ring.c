@@ -250,8 +250,7 @@ static uint64_t frame_checksum(const struct fftd_format *format, const uint8_t *
     return sum;
 }
 
-/* Matches are the last bytes before the frame. The first one also is where clients know it that
- * read one only. */
+/* The first match is also stored where clients look that know only one. */
 static void store_matches(const struct ring *ring, struct fftd_slot *slot,
                           const struct ring_meta *meta)
 {

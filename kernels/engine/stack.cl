@@ -5,9 +5,9 @@
  * numbers m are `similarity`, which all images of a batch share. A stack has a part of STATE_PLANES
  * planes for each image: the means, and of how many samples they are; with CLIPS the same of the
  * samples that were clipped. `settings` has the number of frames that count alike, and how many
- * standard deviations a sample may differ (and a number for stack_spectrum.cl). `result` receives
- * the means. Their differences from a frame are counted in DIFFERENCE_BINS bins for each of
- * DIFFERENCE_LEVELS levels and each image, of which `deviations` gets one number.
+ * standard deviations a sample may differ; its third number is for stack_spectrum.cl. `result`
+ * receives the means. Their differences from a frame are counted in DIFFERENCE_BINS bins for each
+ * of DIFFERENCE_LEVELS levels and each image, of which `deviations` gets one number.
  *
  * Work-items: an item makes LANES samples of a row at a time; the second dimension counts rows, the
  * third one images (batch.cl). Launched by daemon/engine/stack.c. */
@@ -117,8 +117,8 @@ static inline real is_inside(real column, real row)
     return step(zero, column) * step(column, right) * step(zero, row) * step(row, bottom);
 }
 
-/* The frame's samples for places (x, y) of the stack, next to each other; and whether it shows
- * them. */
+/* Returns the frame's samples for adjacent places of the stack from (x, y) on, and writes whether
+ * the frame shows them. */
 static inline real sample_for(global const float *plane, global const float *m, uint x, uint y,
                               real *ret_inside)
 {

@@ -7,11 +7,10 @@
  * Blocks have BLOCK x BLOCK samples, overlap by half, and begin EDGE samples before the image. They
  * are windowed as those of denoise.cl.
  *
- * Data: `state` has for each block of each image its mean spectrum, in the order of its registers,
- * then the logarithm, of base 2, of the sum of weights of each frequency, and then the mean power
- * of its highest frequencies, in a place of its own for the longest vector. `blocks` has the
- * samples of each block, row by row. `settings` and `similarity`: stack.cl. `count` frames are in
- * the stack.
+ * Data: `state` has three parts for each block of each image: its mean spectrum, in the order of
+ * its registers; the logarithm to base 2 of the sum of weights of each frequency; and the mean
+ * power of its highest frequencies, padded to the longest vector. `blocks` has the samples of each
+ * block, row by row. `settings` and `similarity`: stack.cl. `count` frames are in the stack.
  *
  * Powers, weights and logarithms have one number for each frequency: number j of lane l is that of
  * (j, l) for l = 0 .. BLOCK/2, and of (j, BLOCK/2 - l) for the lanes above, j = 0 .. BLOCK/2. The
@@ -24,17 +23,17 @@
 #define POWER_SPAN  (HALF_BLOCK + 1 + 2 * SPREAD) /* of the frequencies of one sign along y */
 #define POWER_ROW   (2 * POWER_SPAN)
 #define STATE_SIZE  (BLOCK * BLOCK + (HALF_BLOCK + 1) * BLOCK + 16)
-#define HIGH        (3 * BLOCK / 8) /* from here on frequencies are high, along both axes */
+#define HIGH        (3 * BLOCK / 8) /* frequencies from here on along both axes are high */
 #define DOUBT       8.0f            /* times the power of high frequencies is added to every one */
 #define LEAST_POWER 1e-6f
-#define NOTHING     -1e30f /* the logarithm of a weight that any other one replaces */
+#define NOTHING     -1e30f /* the logarithm of a weight of zero */
 
-/* How powers are smoothed along each axis: a number, and those at each distance. */
+/* Weights with which powers are smoothed along each axis: of a frequency, and of its neighbours. */
 constant float spread[SPREAD + 1] = {0.5f, 0.25f};
 
 /* ---- powers ---- */
 
-/* Those of number j of a part; `other` is the part with the lanes of the other sign along y, and 0
+/* Returns the powers of number j of a part. `other` is the part of the opposite sign along y, and 0
  * in lanes that have none. */
 static inline real power_at(const real *x, const real *other, uint j)
 {
@@ -49,8 +48,8 @@ static inline local float *power_row(local float *powers, uint j, bool is_negati
     return powers + j * POWER_ROW + is_negative * POWER_SPAN + SPREAD;
 }
 
-/* Adds what is around the frequencies of a row, which is periodic: place 0 of the negative ones has
- * BLOCK/2 until then. */
+/* Adds the neighbours at the ends of a row, which is periodic. Until then, place 0 of the negative
+ * frequencies has the power of BLOCK/2. */
 static inline void complete_row(local float *powers, uint j)
 {
     local float *positive = power_row(powers, j, false), *negative = power_row(powers, j, true);
@@ -64,7 +63,7 @@ static inline void complete_row(local float *powers, uint j)
     }
 }
 
-/* Row j + i of the powers, which are the same at opposite frequencies. */
+/* Returns row j + i of the powers, which are the same at opposite frequencies. */
 static inline local const float *row_beside(local float *powers, uint j, int i, bool is_negative)
 {
     const int row = (int)j + i, inside = row < 0            ? -row
@@ -73,7 +72,7 @@ static inline local const float *row_beside(local float *powers, uint j, int i, 
     return power_row(powers, (uint)inside, is_negative != (row != inside));
 }
 
-/* Smoothed powers for row j, from place `at` along y on: `SMOOTH(load)` of the rows around. */
+/* Adds the smoothed powers of row j to `ret`, from place `at` along y on. `load` reads them. */
 #define SMOOTHED(ret, load, j, is_negative, at)                                                    \
     for (int i = -SPREAD; i <= SPREAD; i++) {                                                      \
         local const float *row = row_beside(powers, j, i, is_negative) + (at);                     \
@@ -81,7 +80,7 @@ static inline local const float *row_beside(local float *powers, uint j, int i, 
             ret += spread[i < 0 ? -i : i] * spread[k < 0 ? -k : k] * load(row + k);                \
     }
 
-/* Of part p. */
+/* Returns the smoothed powers of number j of part p. */
 static inline real smoothed_power(local float *powers, uint p, uint j)
 {
 #if LANES == 1
@@ -103,7 +102,7 @@ static inline real smoothed_power(local float *powers, uint p, uint j)
 #endif
 }
 
-/* The mean of those of high frequencies. */
+/* Returns the mean power of high frequencies. */
 static inline float high_power(local float *powers)
 {
     float sum = 0;
@@ -127,12 +126,11 @@ static inline float high_power(local float *powers)
 struct join {
     bool begins;
     float half_power; /* of the exponent */
-    float faded;      /* is added to the logarithms before */
-    float floor;      /* is added to every power */
+    float faded;      /* added to the logarithms of the earlier weights */
+    float floor;      /* added to every power */
 };
 
-/* The weights of number j: changes their logarithm, and returns which part of all is the frame's.
- */
+/* Adds the frame's weights of number j to the sums, and returns its share of them. */
 static inline real gain_at(local float *powers, uint p, uint j, bool is_shown,
                            global float *weights, const struct join *join)
 {
@@ -146,7 +144,7 @@ static inline real gain_at(local float *powers, uint p, uint j, bool is_shown,
     return join->begins ? (real)1 : exp2(weight - sum);
 }
 
-/* Makes the mean of a part from the frame's numbers x, of which it has differed by d. */
+/* Turns x, a part of the frame's spectrum, into the new mean. d: x minus the mean before. */
 static inline void join_part(real *x, const real *d, const real *other_d, const real *gain,
                              const real *other_gain, real has_other)
 {
@@ -172,7 +170,7 @@ static inline void find_differences(real *d, const real *x, global const float *
 
 #if LANES == 1
 
-/* What item BLOCK/2 further has, or 0. */
+/* Gets the numbers of the item BLOCK/2 further, or 0 if there is no such item. */
 static inline void exchange(real *other, const real *x, uint count, local float *scratch)
 {
     const uint item = get_local_id(0), partner = (item + HALF_BLOCK) % BLOCK;
@@ -266,7 +264,7 @@ static inline void store_mean(const real *x, global float *mean)
             STORE(x[p * BLOCK + j], mean + MEAN_AT(p, j));
 }
 
-/* Whether a frame shows a place of the stack, but for half a sample. */
+/* Returns whether a frame shows a place of the stack, give or take half a sample. */
 static inline bool is_place_shown(global const float *m, float x, float y)
 {
     const float u = m[0] * x + m[1] * y + m[2], v = m[3] * x + m[4] * y + m[5];
@@ -346,8 +344,8 @@ stack_weigh(global const float *restrict moved, global const float *restrict sim
     }
 }
 
-/* A sample is in four blocks. Of those that are beside each other the right one begins at the last
- * multiple of HOP, EDGE samples before the image, and HOP and EDGE are the same. */
+/* A sample is in four blocks, two along each axis. The second of two begins at the last multiple of
+ * HOP up to the sample, because blocks begin EDGE samples before the image, and EDGE equals HOP. */
 kernel void stack_gather(global const float *restrict blocks, global float *restrict result)
 {
     const uint y = get_global_id(1), image = get_global_id(2);

@@ -100,8 +100,8 @@ static inline void group_store(global uchar *result, struct block block, int x, 
     samples_store(result, block.image, x, 0, is_inside, y, to_result(value));
 }
 
-/* Loads a tile that is all in the image, with several loads on their way at a time: a GPU has too
- * few groups at once to hide that each load waits for the one before. */
+/* Loads a tile that is wholly inside the image, with TILE_AHEAD loads in flight: a GPU runs too few
+ * groups at once to hide the latency of loads that wait for each other. */
 #if ALIGNED_LOAD && !CHANGES_SAMPLES
 #define TILE_VECTORS (TILE_GROUPS * TILE_ROWS)
 #define TILE_ROUNDS  ((TILE_VECTORS + GROUP - 1) / GROUP)

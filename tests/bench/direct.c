@@ -2,12 +2,11 @@
  *
  *     build/tests/bench/direct [-1] [DEVICE [WIDTHxHEIGHT [FILTER ...]]]
  *
- * The first line is a copy of a frame within the device. Another one is a filter with settings:
- * microseconds of the fastest of some frames by the device's own clock, each alone; microseconds
- * of a frame where IN_FLIGHT of them overlap, as in the daemon; the mean of the processor's time,
- * which is what to compare on a CPU with other load; and the greatest difference of a sample from
- * what the first settings make. The first ones are those that an engine has which is not tuned; -1
- * leaves the others out. */
+ * The first line is a copy of a frame within the device. Each other line is a filter with settings:
+ * microseconds of the fastest of some frames by the device's own clock, each alone; microseconds of
+ * a frame where IN_FLIGHT of them overlap, as in the daemon; the mean processor time, to compare on
+ * a CPU with other load; and the greatest difference of a sample from the result of the first
+ * settings. Those are the ones of an engine that is not tuned; -1 leaves the others out. */
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -20,7 +19,7 @@
 #include "transform/tuner.h"
 
 #define FRAMES    200
-#define PLACES    8 /* frames in turn, which are then in no near cache, as in the daemon */
+#define PLACES    8 /* frames used in turn, so that none is in a near cache, as in the daemon */
 #define IN_FLIGHT 3
 #define ROUNDS    4 /* of FRAMES that overlap */
 
@@ -92,7 +91,7 @@ static double now_us(void)
     return 1e6 * (double)now.tv_sec + (double)now.tv_nsec / 1e3;
 }
 
-/* NULL: copies of an image. */
+/* Returns microseconds a frame with IN_FLIGHT frames at once. transform NULL: copies an image. */
 static double time_flight(const struct bench *bench, struct transform *transform,
                           struct transform_buffers *buffers)
 {

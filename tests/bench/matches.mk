@@ -1,6 +1,6 @@
-# What it costs to look for 1 template and for 16.
+# Measures the time to look for 1 template and for 16.
 #
-#   MATCH_SECONDS=6      of each turn; there are three of each case
+#   MATCH_SECONDS=6      seconds of each turn; each case has three turns
 
 MATCH_SECONDS ?= 6
 

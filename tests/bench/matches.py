@@ -1,6 +1,6 @@
 #!/usr/bin/python3
-"""What it costs to look for 1 template and for 16, and how well they are found: a running daemon
-with a scene of 1280x720, in turns.
+"""Measures the time to look for 1 and for 16 templates in a running daemon with a scene of
+1280x720, and how well they are found.
 
     matches.py [SECONDS]     prints a table; FFTD_BUILD is the build folder
 
@@ -25,7 +25,7 @@ sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[2] / "client/pyt
 import fftd  # noqa: E402  pylint: disable=wrong-import-position
 
 WIDTH, HEIGHT, FPS, FRAMES, COUNT, TURNS = 1280, 720, 30, 5, 16, 3
-# What the templates are cut from, and their sides.
+# Name, scene, and the range of the sides.
 CASES = (("sides of 48 .. 96 px", "plain", 48, 97), ("32 px", "plain", 32, 33),
          ("128 .. 255 px", "plain", 128, 256), ("48 .. 96 px of fine texture", "fine", 48, 97))
 PATIENCE_S = 120
@@ -87,7 +87,7 @@ def best_place(picture, template):
 
 
 def processor_s(pid):
-    """Of the observer's thread, and of all others."""
+    """Returns the processor time of the observer's thread, and of all others."""
     observer = others = 0
     for thread in pathlib.Path(f"/proc/{pid}/task").iterdir():
         used = int((thread / "schedstat").read_text().split()[0]) / 1e9

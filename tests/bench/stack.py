@@ -15,10 +15,10 @@ passes: in a third of the frames there is a trail, in each another piece of a st
 error is that of the middle, which all frames show: 32 pixels from the edges, and as far as the
 camera has drifted.
 
-With --shaken the camera moves while each frame is exposed, by 3 to 12 pixels in a random direction,
-on a parabola that is bent at random. The stack is then compared with the best of all frames, each
-beside what it would show without blur and noise. A blurred first frame says less well where the
-picture is: a second gain is that of the stack moved back by the shift that suits it best.
+With --shaken the camera moves during each exposure, by 3 to 12 pixels in a random direction, on a
+random parabola. The stack is then compared with the best frame, each against what it would show
+without blur and noise. A blurred first frame misplaces the whole stack a little, so a second gain
+is that of the stack moved back by the best shift.
 """
 import argparse
 import json
@@ -38,7 +38,7 @@ PHOTOGRAPHS = ("astronaut.png", "rocket.jpg", "hubble_deep_field.jpg", "moon.png
 SCALE = 2  # pixels of a photograph to one of a frame
 LENS = 1.0  # sigma, pixels of a photograph
 SHAKES = 3, 12  # pixels of a frame
-BEND = 0.5  # sigma: of a path's height, as a share of its length, four times
+BEND = 0.5  # sigma of the bend: four times a path's height, as a share of its length
 MARGIN = 32  # pixels
 STEP = 257  # of a sample of 16 bits, for one of 8
 
@@ -51,7 +51,7 @@ def photograph(name):
 
 
 def shaken(photo, length, angle, bend):
-    """A photograph as a camera sees it that moves about its place while it is exposed."""
+    """Returns a photograph as seen by a camera that moves during the exposure."""
     t = np.linspace(-0.5, 0.5, 49)
     along, across = length * t, length * bend * (t * t - np.mean(t * t))
     fy, fx = np.meshgrid(*map(np.fft.fftfreq, photo.shape), indexing="ij")
@@ -63,7 +63,7 @@ def shaken(photo, length, angle, bend):
 
 
 def registered(picture, reference, area):
-    """A picture, moved as a whole to where it differs least from another one."""
+    """Returns a picture, shifted as a whole to where it differs least from another one."""
     for _ in range(4):
         dy, dx = np.gradient(picture)
         columns = np.stack([dy[area].ravel(), dx[area].ravel()], axis=1)

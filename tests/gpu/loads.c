@@ -416,9 +416,8 @@ static void test_another_context(void **state)
     engine_loads_destroy(loads);
 }
 
-/* An output that has lately had no frame of the camera does not have a frame loaded with
- * frequencies that only it would need, and nothing is completed for it. Frames that its engine is
- * warmed up with have no number. */
+/* For an output that has lately had no frame of the camera, no frequencies are loaded that only it
+ * would need, and nothing is completed. Frames that warm up its engine have no number. */
 static void test_an_unread_output_widens_nothing(void **state)
 {
     (void)state;

@@ -70,7 +70,7 @@ static double sample_at(const uint16_t *in, double x, double y)
     return sum;
 }
 
-/* Where a frame shows a place of the stack. */
+/* Finds where a frame shows a place of the stack. */
 static void place_of(double at[2], const struct similarity *back, long x, long y)
 {
     at[0] = (double)x + 0.5 - 0.5 * WIDTH;

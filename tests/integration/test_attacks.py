@@ -231,7 +231,7 @@ def test_one_client_cannot_hold_all_frames(daemon):
 
 @pytest.fixture
 def outputs(start):
-    """The folders of a camera's three outputs, as a daemon's, which every user may read."""
+    """Returns the folders of a camera's three outputs, which every user may read."""
     daemon = start(*FAST_KERNELS, "--set", 'outputs=( { name = "raw"; }, { name = "edges"; '
                    'filter = "gradient"; } )')
     daemon.wait_for_log("online")
@@ -253,7 +253,8 @@ def outputs(start):
 
 @needs_root
 def test_one_users_clients_of_all_outputs_keep_out_nobody_else(outputs):
-    """They count as clients of one camera: three outputs are not three times as many places."""
+    """They count as clients of one camera: three outputs do not give one user three times the
+    clients."""
     with user(OTHER):
         taken = [attach_all(place, 12) for place in outputs]
     answers = sum((each[1] for each in taken), [])
@@ -269,7 +270,7 @@ def test_one_users_clients_of_all_outputs_keep_out_nobody_else(outputs):
 
 
 def test_no_output_lends_all_frames_to_one_client(outputs):
-    """Each has slots of its own: who holds those of one leaves the others' as they are."""
+    """Each has slots of its own: a client that holds those of one does not affect the others."""
     for greedy_of in outputs:
         with Reader(greedy_of) as greedy, contextlib.ExitStack() as stack:
             assert [hold_newest(greedy) for _ in range(4)] == 2 * [0] + 2 * [-errno.EBUSY]
@@ -292,7 +293,7 @@ def test_the_ring_of_no_output_can_be_written(outputs):
 
 
 def test_garbage_at_one_output_disturbs_no_other(outputs):
-    """Nor its own readers."""
+    """Nor the readers of the attacked output."""
     with contextlib.ExitStack() as stack:
         readers = [stack.enter_context(Reader(place)) for place in outputs]
         for i in range(60):

@@ -209,7 +209,7 @@ def test_what_filters_find_is_measured(start, fftd_module, tmp_path):
 
 
 def window_sums(picture, shape):
-    """The sum of each window of that shape."""
+    """Returns the sum of each window of that shape."""
     total = numpy.pad(picture.cumsum(0).cumsum(1), ((1, 0), (1, 0)))
     rows, columns = shape
     return (total[rows:, columns:] - total[:-rows, columns:] - total[rows:, :-columns]
@@ -301,7 +301,7 @@ def write_templates(folder, picture):
 
 
 def is_at(match, expected):
-    """Whether a match is where double precision says, and as good."""
+    """Returns whether place and score of a match are those that double precision gives."""
     return (abs(match.x - expected[0]) <= 0.5 and abs(match.y - expected[1]) <= 0.5
             and abs(match.score - expected[2]) < 1e-4)
 
@@ -310,7 +310,7 @@ def test_sixteen_templates_are_found_as_in_double_precision(start, fftd_module, 
     parser = pytest.importorskip("prometheus_client.openmetrics.parser",
                                  reason="python3-prometheus-client is not installed")
     chain, names, templates = write_templates(tmp_path, scene())
-    # Another output looks for one of the templates, and another one for none.
+    # A second output looks for one of the templates, and a third one for none.
     daemon = play(start, record(tmp_path / "clip.y4m", [scene()] * 3), "--filter", chain, "--set",
                   f'outputs=( {{ name = "one"; filter = "match:image={names[5]}"; '
                   '}, { name = "none"; } )', env={"FFTD_IMAGE_DIR": str(tmp_path)})
@@ -353,7 +353,7 @@ def test_sixteen_templates_are_found_as_in_double_precision(start, fftd_module, 
     assert [sample.labels["template"] for sample in scores] == names
     assert all(0.5 < sample.value <= 1 for sample in scores)
 
-    # What is wrong with a template is said, and changes nothing.
+    # An error in a template is reported, and changes nothing.
     (tmp_path / "large.pgm").write_bytes(b"P5 256 9 255 " + bytes(range(256)) * 9)
     for stage, reason in (
             ("match:image=t1.pgm,show=false",

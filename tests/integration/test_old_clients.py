@@ -91,7 +91,7 @@ def daemon(start):
                    '"gradient"; } )', "--filter", chain, source="pattern:scene", fps="20")
     daemon.wait_for_socket("frames")
     with Reader(daemon) as reader:
-        # MOTION, MATCHES and SIMILARITY are of today.
+        # MOTION, MATCHES and SIMILARITY came later.
         reader.take_until(lambda frame: frame.flags & 64 and frame.flags & 2048)
     return daemon
 
@@ -107,7 +107,7 @@ def fnv(memory, offset, layout):
 
 
 def read_slot(ring):
-    """One frame by the words of the first ring.h; None: it was overwritten."""
+    """Returns one frame, read as the first ring.h says; None: it was overwritten."""
     slots, data_offset, stride = struct.unpack_from("<IIQ", ring, 24)
     header_bytes, = struct.unpack_from("<I", ring, 12)
     newest, = struct.unpack_from("<Q", ring, 256)

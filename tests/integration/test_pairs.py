@@ -1,7 +1,7 @@
 """Three programs read three outputs of one camera, while each filter changes ten times a second and
-the daemon is killed and continued. Frames of one number and one time show one captured picture, by
-the filter whose serial they carry, and none is torn. PAIR_FRAMES is how many of them are compared;
-`make test-pairs` compares 10,000."""
+the daemon is killed and continued. Frames with the same number and time show the same captured
+picture, filtered as their serial says, and none is torn. PAIR_FRAMES is how many of them are
+compared; `make test-pairs` compares 10,000."""
 
 import contextlib
 import ctypes
@@ -35,7 +35,7 @@ def limit_time():
 
 
 def gain_of(serial):
-    """Those of near serials are far apart."""
+    """Returns the gain for a serial; those of adjacent serials are far apart."""
     return 0.4 + 0.55 * (serial * 0.5698402910 % 1)
 
 
@@ -134,7 +134,7 @@ def programs(daemon, pictures, is_over):
 
 
 def stop_reading(daemon):
-    """A program that has a frame of an output and never goes on."""
+    """A program that holds a frame of an output and never continues."""
     def stop():
         with Reader(daemon) as reader:
             reader.next()
@@ -194,7 +194,7 @@ def match_frames(findings):
 
 
 def latency_ms(frames, since_ns, until_ns):
-    """The median and the 99th percentile of frames that were captured in this time."""
+    """Returns the median and the 99th percentile for frames captured in this time."""
     values = sorted(frame[2] / 1e6 for key, frame in frames.items()
                     if since_ns <= key[1] < until_ns)
     return (values[len(values) // 2], values[len(values) * 99 // 100]) if values else (0, 0)

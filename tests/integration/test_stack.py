@@ -1,6 +1,5 @@
-"""Tests of stack with the real daemon: what a recording gains that drifts and turns, what becomes
-of a cut, of a satellite's trail and of blurred frames, and how a stack is counted and begun again.
-"""
+"""Tests stack with the real daemon: the gain on a recording that drifts and turns, cuts, a
+satellite's trail, blurred frames, the number of frames in a stack, and its restart."""
 
 import json
 import subprocess
@@ -66,7 +65,7 @@ def test_noise_falls_and_a_cut_begins_again(tmp_path):
 
 
 def test_a_trail_is_clipped(tmp_path):
-    """In a third of the frames there is a piece of a line, in each another one."""
+    """A third of the frames each show another piece of a line."""
     random = numpy.random.default_rng(6)
     frames, clean = draw(draw_scene(random), numpy.zeros((COUNT, 3)), random)
     x = numpy.arange(WIDTH)
@@ -85,7 +84,7 @@ def test_a_trail_is_clipped(tmp_path):
 
 
 def blurred(picture, length, angle):
-    """A picture as a camera sees it that moves in a line while it is exposed."""
+    """Returns a picture as seen by a camera that moves in a line during the exposure."""
     fy, fx = numpy.meshgrid(*map(numpy.fft.fftfreq, picture.shape), indexing="ij")
     response = numpy.sinc(length * (fx * numpy.cos(angle) + fy * numpy.sin(angle)))
     return numpy.fft.ifft2(numpy.fft.fft2(picture) * response).real
@@ -107,7 +106,8 @@ def test_blurred_frames_make_a_sharp_one(tmp_path):
 
 
 def stacked(daemon):
-    """The frames in the stack, and those with the filter in use: all of one moment."""
+    """Returns the number of frames in the stack, and of frames with the filter in use, from one
+    status."""
     status = json.loads(daemon.ctl("status", "--json").stdout)
     return status["Measures"].get("stacked", 0), status["Sequence"] - status["FirstSequence"] + 1
 

@@ -40,8 +40,8 @@ test-deb-foreign:
 	        tests/packages/foreign.py; \
 	fi
 
-# TRIXIE_SUITES="unit gpu integration deb": as many suites as one likes. PoCL 6 compiles a kernel of
-# denoise wrongly without optimisation (docs/results/2026-11-26-debian-13.md), so gpu has it.
+# TRIXIE_SUITES="unit gpu integration deb" chooses the suites. gpu is compiled with optimisation:
+# without it PoCL 6 compiles a kernel of denoise wrongly (docs/results/2026-11-26-debian-13.md).
 TRIXIE_SUITES ?= unit deb
 .PHONY: test-trixie ## builds fftd on Debian 13 in build/trixie, with its unit tests and packages
 test-trixie:

@@ -64,7 +64,7 @@ void frames_publish(struct ring *ring);
 /* The measures of the frame with that number; false: it has none. */
 bool frames_measures(uint64_t sequence, struct fftd_measures *ret);
 
-/* The matches of a frame of that number; returns how many it has: all, one or none. */
+/* Writes the matches of the frame with that number, and returns how many it has. */
 unsigned frames_matches_of(uint64_t sequence, struct fftd_match ret[FFTD_MAX_MATCHES]);
 
 /* Whether the bytes equal the frame of a sequence number. Reads each byte once. */

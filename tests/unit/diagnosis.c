@@ -155,7 +155,7 @@ struct seen {
 };
 #define LINE_S 80e-6
 
-/* Returns whether a point of the scene is spread so far. */
+/* Returns whether the blur spreads a point of the scene so far. */
 static bool is_reached(const struct seen *seen, double x, double y)
 {
     const double c = cos(seen->tilt * M_PI / 180), s = sin(seen->tilt * M_PI / 180);
@@ -341,7 +341,7 @@ static void shading_is_measured_under_flicker(void **state)
 }
 
 /* Where the picture stands still, what all frames have in common has less noise than each. */
-/* Also where most of what the blur has left is below the noise. */
+/* Even where most of what the blur leaves is below the noise. */
 static void blur_is_seen_through_noise(void **state)
 {
     (void)state;

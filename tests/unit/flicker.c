@@ -135,7 +135,7 @@ static struct trial random_trial(uint64_t seed, bool is_small)
     t.ahead = 1 + (unsigned)clip_uniform(&state, 0, 2);
     t.corners = clip_corners(&state);
     t.uneven = clip_uniform(&state, 0, 1) < 0.5 ? 0 : clip_uniform(&state, 0, 0.02);
-    /* Of few clips the median would say more of the draw: a_pan_under_dark_corners() has such. */
+    /* With few clips the median would depend on the draw; a_pan_under_dark_corners() has these. */
     if (is_small) {
         t.corners = 1;
         t.uneven = 0;
@@ -417,7 +417,7 @@ static void clean_clips_stay(void **state)
     assert_int_equal(changed, 0);
 }
 
-/* A lens with dark corners: what moves under them is no flicker, and does not hide it. */
+/* A scene that moves under dark corners is not taken for flicker, and does not hide flicker. */
 static void a_pan_under_dark_corners(void **state)
 {
     (void)state;
@@ -483,7 +483,7 @@ static void bands_that_hardly_move(void **state)
     }
 }
 
-/* The first frame of a new scene has no history, but the report is asked for. */
+/* The report is asked for at the first frame of a new scene, which has no history. */
 static void a_report_survives_a_cut(void **state)
 {
     (void)state;

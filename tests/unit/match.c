@@ -222,7 +222,7 @@ static void sixteen_templates_are_where_the_definition_says(void **state)
     }
 }
 
-/* At the edges of the picture, of which the last blocks are not whole. */
+/* At the edges of the picture, where the last blocks are not whole. */
 static void places_at_the_edges_are_found(void **state)
 {
     const unsigned width = 163, height = 127;
@@ -292,7 +292,7 @@ static void a_picture_without_contrast_has_no_place(void **state)
     const struct match match = find(60, 40, image);
     assert_true(isnan(match.x) && isnan(match.y) && match.score == 0);
 
-    /* One that is too large hides no other. */
+    /* A template that is too large does not hide the others. */
     struct filter_image *slim = make_image(3, 20);
     struct match both[2];
     const struct filter_image *const images[] = {image, slim};

@@ -197,7 +197,7 @@ static struct filter_image *read_template(const char *name, const char *text)
     return image;
 }
 
-/* All outputs together look for two templates. The one of a third is not looked for. */
+/* All outputs together look for two templates; that of a third output is not looked for. */
 static void a_frame_has_the_matches_of_its_own_chain(void **state)
 {
     static const struct {

@@ -132,9 +132,9 @@ int fftd_frame_measures(const struct fftd *camera, const struct fftd_frame *fram
 int fftd_frame_match(const struct fftd *camera, const struct fftd_frame *frame,
                      struct fftd_match *ret);
 
-/* Copies the places of all templates of the chain, in the order of its filters `match`, of which
- * `ret` has room for `capacity`. Returns their number, 1 .. FFTD_MAX_MATCHES, also if it is larger.
- * A daemon that looks for one template only has one. -ENODATA, -ENOENT: as above. */
+/* Copies the matches of the chain's templates, in the order of its `match` filters, to `ret`, which
+ * has room for `capacity` of them. Returns the number of templates, 1 .. FFTD_MAX_MATCHES, which
+ * may exceed `capacity`. Older daemons have one at most. -ENODATA, -ENOENT: as above. */
 int fftd_frame_matches(const struct fftd *camera, const struct fftd_frame *frame,
                        struct fftd_match *ret, uint32_t capacity);
 

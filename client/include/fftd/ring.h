@@ -198,9 +198,9 @@ struct fftd_match {
 FFTD_STATIC_ASSERT(sizeof(struct fftd_match) == 16, "fftd_match is ABI");
 
 /* The matches of all `match` filters of the chain, in their order: `count` of struct fftd_match,
- * `offset` bytes from the slot's first byte. The first one is also where FFTD_FLAG_MATCH says. All
- * outputs of a camera together look for at most FFTD_MAX_MATCHES templates; those of later outputs
- * have NaN as x and y, and the score 0. */
+ * `offset` bytes from the slot's first byte. The first one is also at FFTD_MATCH_OFFSET. All
+ * outputs of a camera together look for at most FFTD_MAX_MATCHES templates; the matches of further
+ * ones have NaN as x and y, and the score 0. */
 #define FFTD_MAX_MATCHES 16
 struct fftd_matches {
     uint32_t count;  /* 1 .. FFTD_MAX_MATCHES */

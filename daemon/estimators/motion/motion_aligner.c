@@ -13,8 +13,8 @@
 #define NEAR      0.25 /* pixels in a corner: a fit that moves less is the last one */
 #define TAPS      4
 
-/* Frames that are blurred in different ways are less sure of their motion than others, but nearly
- * all that they are sure of agrees. */
+/* Frames that are blurred in different ways have fewer sure vectors, but nearly all of these
+ * agree. */
 #define AGREEMENT 0.9
 #define DEVIATION 0.2 /* pixels, in a corner */
 
@@ -130,7 +130,7 @@ static float sample_at(const struct motion_aligner *aligner, const float *pictur
     return sum;
 }
 
-/* fmin and fmax are calls. */
+/* Comparisons, because fmin and fmax are calls of libm. */
 static float between(double value, double least, double most)
 {
     return (float)(value > least ? value < most ? value : most : least);

@@ -60,8 +60,8 @@ void motion_field_destroy(struct motion_field *field); /* NULL is allowed */
  * which are valid until the next call. The first picture has only vectors without confidence. */
 const struct motion_vector *motion_field_observe(struct motion_field *field, const float *luma);
 
-/* Keeps a picture, and compares others with it, in the same way, until another one is kept. A field
- * either observes or compares. */
+/* Keeps a picture with which motion_field_compare() compares others, until another one is kept. The
+ * vectors are as those of motion_field_observe(). A field either observes or compares. */
 void motion_field_keep(struct motion_field *field, const float *luma);
 const struct motion_vector *motion_field_compare(struct motion_field *field, const float *luma);
 

@@ -222,7 +222,7 @@ void motion_similarity_fit(const struct motion_grid *grid, const struct motion_v
     struct fit fit = {.weight = 0};
     *ret = (struct motion_similarity){.deviation = INFINITY};
     share_out(&f);
-    /* Blurred pictures may have hardly a vector that is sure. */
+    /* In blurred pictures hardly a vector may be sure. */
     if (!try_pairs(&f, MOTION_FIELD_SURE, &origin) && !try_pairs(&f, LEAST_CONFIDENCE, &origin))
         return;
     for (unsigned step = 0; step < STEPS; step++) {

@@ -72,7 +72,7 @@ static double match_support(const struct filter_stage *stage)
     return match_shows(stage) ? hypot(stage->image->columns, stage->image->rows) / 2 : 0;
 }
 
-/* Measures tell the places of the templates (estimators/match.h). */
+/* Has the estimator look for the template (estimators/match.h). */
 static void match_adapt(const struct filter_stage *stage, struct filter_adaptation *ret)
 {
     if (ret->match_count < FILTER_MAX_MATCHES)
@@ -103,8 +103,8 @@ const struct filter_kind filter_match = {
             [MATCH_SHOW] =
                 {
                     .name = "show",
-                    .summary = "whether the picture becomes that of the resemblance; false: the "
-                               "template is only looked for, and H = 1",
+                    .summary = "whether the picture shows the resemblance; false: only look for "
+                               "the template, and H = 1",
                     .type = FILTER_BOOL,
                     .max = true,
                     .initial = true,

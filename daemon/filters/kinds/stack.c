@@ -21,8 +21,8 @@ static int stack_check(const struct filter_stage *stage, struct error *why)
                          number(stage, STACK_FRAMES), STACK_MAX_FRAMES);
     if (number(stage, STACK_CLIP) > 0 && number(stage, STACK_POWER) > 0)
         return error_set(why, EINVAL,
-                         "stack: clip = %g and power = %g: expected one of both, and 0 for the "
-                         "other, because samples are not known where spectra are weighed",
+                         "stack: clip = %g and power = %g: expected 0 for one of them, because "
+                         "spectra are not clipped sample by sample",
                          number(stage, STACK_CLIP), number(stage, STACK_POWER));
     return 0;
 }
@@ -63,8 +63,8 @@ const struct filter_kind filter_stack = {
             [STACK_POWER] =
                 {
                     .name = "power",
-                    .summary = "frequencies of a frame count by their magnitude to this power, "
-                               "for frames that are blurred; 0: all count alike",
+                    .summary = "exponent of a frequency's magnitude in its weight, for blurred "
+                               "frames; 0: all count alike",
                     .max = 32,
                 },
         },

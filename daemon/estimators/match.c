@@ -124,16 +124,21 @@ static struct group group_at(const struct matcher *m, unsigned level)
     return group;
 }
 
+static int create_blocks(struct matcher *m)
+{
+    for (unsigned k = 1; k < LEVELS && k < m->levels; k++) {
+        m->blocks[k] = malloc((match_area(m->sheet[k].picture) + 1) * sizeof(float));
+        if (m->blocks[k] == NULL)
+            return -ENOMEM;
+        m->sheet[k].luma = m->blocks[k];
+    }
+    return 0;
+}
+
 static int create_sheet(struct matcher *m, unsigned level, struct error *why)
 {
     const struct group group = group_at(m, level);
     struct match_sheet *sheet = &m->sheet[level];
-    if (level > 0) {
-        m->blocks[level] = malloc((match_area(sheet->picture) + 1) * sizeof(float));
-        if (m->blocks[level] == NULL)
-            return -ENOMEM;
-        sheet->luma = m->blocks[level];
-    }
     return group.count > 0 ? match_sheet_init(sheet, group.smallest, group.largest, why) : 0;
 }
 
@@ -174,6 +179,7 @@ int matcher_create(struct matcher **ret, unsigned width, unsigned height,
     for (unsigned k = 0; k < LEVELS; k++)
         m->sheet[k].picture = (struct match_extent){width >> k, height >> k};
     int r = take_templates(m, images, count, levels, why);
+    r = r < 0 ? r : create_blocks(m);
     for (unsigned k = 0; r == 0 && k < m->levels; k++)
         r = create_sheet(m, k, why);
     for (unsigned i = 0; r == 0 && i < count; i++) {

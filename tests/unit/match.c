@@ -212,7 +212,7 @@ static void sixteen_templates_are_where_the_definition_says(void **state)
             const unsigned x = left + image[i]->columns / 2, y = top + image[i]->rows / 2;
             if (!(fabs(match[i].x - x) <= 0.5 && fabs(match[i].y - y) <= 0.5 &&
                   fabs(match[i].score - best) < 1e-5))
-                fail_msg("seed %u, template %u of %ux%u: %g at %g, %g instead of %g at %g, %g",
+                fail_msg("seed %u, template %u of %ux%u: %g at %g, %g instead of %g at %u, %u",
                          seed, i, image[i]->columns, image[i]->rows, match[i].score, match[i].x,
                          match[i].y, best, x, y);
             const struct match alone = find(width, height, image[i]);

@@ -11,7 +11,6 @@
 
 #define MAX_NAME_BYTES 64
 #define MAX_BUCKETS    64
-#define MAX_TEMPLATES  FFTD_MAX_MATCHES
 
 #define HELD_SLOTS     "held_slots" /* a number that also falls: a gauge */
 
@@ -215,12 +214,12 @@ static void write_measures(const struct exporter *out)
 }
 
 /* A chain may name a template twice, but a series may only appear once. */
-static bool is_new_name(const char *name, const char *last[MAX_TEMPLATES], unsigned *count)
+static bool is_new_name(const char *name, const char *last[FFTD_MAX_MATCHES], unsigned *count)
 {
     for (unsigned i = 0; i < *count; i++)
         if (strcmp(last[i], name) == 0)
             return false;
-    if (*count == MAX_TEMPLATES)
+    if (*count == FFTD_MAX_MATCHES)
         return false;
     last[(*count)++] = name;
     return true;
@@ -239,7 +238,7 @@ static void write_matches(const struct exporter *out)
          "Correlation coefficient of a template and the picture at that place."},
     };
     for (unsigned i = 0; i < sizeof families / sizeof families[0]; i++) {
-        const char *name, *last[MAX_TEMPLATES];
+        const char *name, *last[FFTD_MAX_MATCHES];
         unsigned count = 0;
         double value[3];
         if (!bus_find_entries(out->stats, "Matches", "a(sddd)") ||

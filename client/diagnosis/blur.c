@@ -174,7 +174,7 @@ struct law {
     double term[PROFILE][TERMS]; /* what each term is there */
 };
 
-/* What terms are without a reason to differ, and how far they do. */
+/* The usual value of each term, but for the constant, and how far it strays from that. */
 static const double usual[TERMS] = {0, -2.2, -15, 0}, spread[TERMS] = {20, 0.7, 20, 0.3};
 
 static void draw_law(struct law *ret, enum detail_blur blur, double size, double across)
@@ -241,7 +241,7 @@ static double residual(const struct profile *profile, const struct law *law, dou
         }
         for (unsigned i = 0; i < TERMS; i++) {
             const double least = USUAL / spread[i] / spread[i];
-            const double away = value[i] - (i > 0 ? usual[i] : value[i]);
+            const double away = i > 0 ? value[i] - usual[i] : 0;
             m[i][i] += least;
             m[i][TERMS] -= least * away;
             cost += least * away * away;

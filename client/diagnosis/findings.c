@@ -260,7 +260,7 @@ static bool judge_stripes(const struct diagnosis *diagnosis, struct diagnosis_fi
         columns = fmax(columns, line_rms(diagnosis, false));
         rows = fmax(rows, line_rms(diagnosis, true));
     } else {
-        /* What varies slowly is the lens's: stripes are also in what the frames have in common. */
+        /* Stripes, unlike the light of the lens, are also in what the frames have in common. */
         columns = fmin(columns, 2 * line_rms(diagnosis, false));
         rows = fmin(rows, 2 * line_rms(diagnosis, true));
     }

@@ -231,10 +231,10 @@ static int append_counters(sd_bus_message *reply, const void *reading)
 
 static int append_copies(sd_bus_message *reply, const void *value)
 {
-    const struct copy_count *sum = value;
+    const struct copy_count *copy = value;
     sd_bus_message_open_container(reply, 'a', "{s(tt)}");
     for (unsigned i = 0; i < COPY_COUNT; i++)
-        sd_bus_message_append(reply, "{s(tt)}", camera_copy_names[i], sum[i].times, sum[i].bytes);
+        sd_bus_message_append(reply, "{s(tt)}", camera_copy_names[i], copy[i].times, copy[i].bytes);
     return sd_bus_message_close_container(reply);
 }
 

@@ -97,7 +97,7 @@ struct camera_status {
     bool has_measures; /* the newest frame carries measures */
     struct fftd_measures measures;
     enum fftd_picture_state picture_state;
-    unsigned match_count; /* of the newest frame; 0: it carries none */
+    unsigned match_count; /* how many matches the newest frame carries */
     struct fftd_match match[FFTD_MAX_MATCHES];
     bool has_similarity; /* the newest frame carries one */
     struct fftd_similarity similarity;

@@ -43,9 +43,9 @@ struct load_use {
 
 #define LOAD_LATELY 8 /* frames; as many as hardly any output leaves out */
 
-/* Returns whether its newest frame is one of the last LOAD_LATELY before `number`. Number 0 is that
- * of frames that warm up an engine; they use all kernels, so each result counts. A result that has
- * frames less often loads one again if it needs a wider band of it than the others. */
+/* Returns whether its newest frame is one of the last LOAD_LATELY before `number`. Number 0
+ * stands for the frames that warm up an engine: every result counts for them, so that all kernels
+ * are used. A result that has frames less often loads its own if it needs a wider band. */
 static inline bool load_use_has_frames(const struct load_use *use, uint64_t number)
 {
     return number == 0 || (use->newest != 0 && number < use->newest + LOAD_LATELY);

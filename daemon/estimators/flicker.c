@@ -25,11 +25,11 @@
 #define FOUND        0.8  /* begins if this share of the squares is explained */
 #define FOUND_FEW    0.9  /* by fewer than FEW_FRAMES */
 #define FOUND_SLOW   0.95
-#define FOUND_ROUGH  0.97 /* of slow bands in a scene that stands still, with ERROR_ROUGH */
-#define SUSPECTED    0.6  /* of the squares explained, without any other condition */
+#define FOUND_ROUGH  0.97 /* for slow bands in a scene that stands still; ERROR_ROUGH is allowed */
+#define SUSPECTED    0.6  /* enough to suspect flicker, whatever else there is */
 #define FEW_FRAMES   7u
 #define LOST         0.3  /* ends if less than this share of the squares is explained */
-#define ERROR_ON     0.05 /* of the light in the newest frame, relative, to begin and to end */
+#define ERROR_ON     0.05 /* relative error of the light in the newest frame, to begin */
 #define ERROR_ROUGH  0.2  /* enough to begin to correct bands that hardly move */
 #define ERROR_OFF    0.3
 #define MIN_RADIUS   0.0015 /* of the fundamental */

@@ -11,8 +11,8 @@
 /* Thresholds were chosen on the clips of tests/unit/flicker.c. */
 #define MIN_FRAMES  3u
 #define START_STEPS 10u
-#define ERROR_ON    0.1 /* of the light in the newest frame, relative, to begin, and to end */
-#define ERROR_OFF   0.3
+#define ERROR_ON    0.1 /* relative error of the light in the newest frame, to begin */
+#define ERROR_OFF   0.3 /* to end */
 /* What the light leaves may be so much more than the observer has seen. */
 #define MORE_REST   2.0
 #define REST        0.05

@@ -25,7 +25,7 @@ struct flicker_model {
     double rows_cycles; /* c, cycles per row */
     double complex light[FLICKER_HARMONICS];
     double still[FLICKER_STILL]; /* flicker_model_still(), as far as it was seen */
-    double error;                /* of the light, relative; standard deviation */
+    double error;                /* relative standard deviation of the light */
     double rest; /* 0 .. 1, of the squares of what changes; the light does not explain them */
 };
 

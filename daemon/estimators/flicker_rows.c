@@ -40,8 +40,8 @@ static float row_sum(const float *row, unsigned width)
     return sum[0];
 }
 
-/* Makes all rows equally bright, so that flicker is not taken for motion. Divides by the brightness
- * of the rows around each, since single brighter rows belong to the scene and move with it. */
+/* Makes all rows equally bright, so that flicker is not taken for motion. Each is divided
+ * by the brightness of the rows around it: a single bright row belongs to the scene, and moves. */
 static void flatten(struct rows *rows, const float *luma, float *ret)
 {
     const unsigned reduction = rows->reduction, height = rows->flat_height * reduction;
@@ -218,7 +218,7 @@ static bool block_mean(const struct rows *rows, unsigned which, unsigned block, 
     return true;
 }
 
-/* Whether the bin that begins there can be used in the new frame alone. */
+/* Returns whether the new frame, looked at alone, shows enough of the bin that begins there. */
 static bool is_usable(const struct rows *rows, double at)
 {
     unsigned usable = 0;

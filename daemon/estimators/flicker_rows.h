@@ -48,7 +48,7 @@ struct rows {
     double *above;    /* sums over the samples of the rows above each row: height + 1 */
     float *last;      /* the last frame's samples */
     bool is_whole;    /* the newest sums are over all columns */
-    unsigned blocks;  /* of columns */
+    unsigned blocks;  /* into which the columns are divided */
     double *sum[2];   /* over the logarithms of rows, last and new: height + 1 for each block */
     unsigned *bad[2]; /* for the same sums: how many rows are too dark or too bright */
 };

@@ -11,8 +11,8 @@
 
 #define LEVELS     4u  /* blocks of 1, 2, 4 and 8 pixels a side */
 #define CANDIDATES 12u /* places that are followed from the level at which all are compared */
-#define FOLLOWED   4u  /* of these, that are followed from the next level on */
-#define FINALISTS  2u  /* of these, that are followed at full size */
+#define FOLLOWED   4u  /* as many of these are followed from the next level on */
+#define FINALISTS  2u  /* and as many of those at full size */
 #define MOVES      4u  /* of a place at one level, each to its best neighbour */
 
 struct template
@@ -27,13 +27,8 @@ struct matcher {
     float *blocks[LEVELS];            /* the memory of their luma; NULL at level 0 */
     unsigned levels;                  /* that some template needs, at least 1 */
     unsigned count;
-    struct template template[MATCH_MAX_TEMPLATES];
+    struct template template[FILTER_MAX_MATCHES];
 };
-
-static unsigned lesser(unsigned a, unsigned b)
-{
-    return a < b ? a : b;
-}
 
 static unsigned greater(unsigned a, unsigned b)
 {
@@ -118,8 +113,8 @@ static struct group group_at(const struct matcher *m, unsigned level)
         group.count++;
         group.largest.columns = greater(group.largest.columns, image.columns);
         group.largest.rows = greater(group.largest.rows, image.rows);
-        group.smallest.columns = lesser(group.smallest.columns, image.columns);
-        group.smallest.rows = lesser(group.smallest.rows, image.rows);
+        group.smallest.columns = match_lesser(group.smallest.columns, image.columns);
+        group.smallest.rows = match_lesser(group.smallest.rows, image.rows);
     }
     return group;
 }
@@ -255,12 +250,12 @@ static struct match_place follow(const struct matcher *m, const struct template 
     for (unsigned level = t->level; level-- > 0;) {
         const struct match_extent within = t->shape[level].places;
         if (level + 1 < t->level)
-            count = lesser(count, FOLLOWED);
+            count = match_lesser(count, FOLLOWED);
         if (level == 0 && t->level > 1)
-            count = lesser(count, FINALISTS);
+            count = match_lesser(count, FINALISTS);
         for (unsigned i = 0; i < count; i++) {
-            places[i].x = lesser(2 * places[i].x, within.columns - 1);
-            places[i].y = lesser(2 * places[i].y, within.rows - 1);
+            places[i].x = match_lesser(2 * places[i].x, within.columns - 1);
+            places[i].y = match_lesser(2 * places[i].y, within.rows - 1);
             climb(&m->sheet[level], &t->shape[level], &places[i]);
         }
         qsort(places, count, sizeof *places, compare);

@@ -26,11 +26,11 @@
 #define FFTD_ESTIMATORS_MATCH_H
 
 #include "core/error.h"
+#include "filters/adaptation.h"
 #include "filters/filter_image.h"
 
-#define MATCH_LEAST_BLOCKS  64u /* of a template */
-#define MATCH_LEAST_SHARE   0.7 /* of its squared differences from its mean */
-#define MATCH_MAX_TEMPLATES 16u
+#define MATCH_LEAST_BLOCKS 64u /* of a template */
+#define MATCH_LEAST_SHARE  0.7 /* of its squared differences from its mean */
 
 struct matcher;
 
@@ -41,7 +41,7 @@ struct match {
     double score; /* -1 .. 1, at the pixel nearest to that place; 0: as above */
 };
 
-/* For pictures of this size in pixels, and 1 .. MATCH_MAX_TEMPLATES images, each of which has at
+/* For pictures of this size in pixels, and 1 .. FILTER_MAX_MATCHES images, each of which has at
  * most FILTER_IMAGE_KERNEL_SIDE columns and rows and is not of one brightness. They are not used
  * afterwards. An image that is larger than the picture is never found: then `why` says so, and the
  * result is 0. -ENOMEM. */

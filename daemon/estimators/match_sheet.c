@@ -12,11 +12,6 @@
 #define MAX_SIDE 1024u
 #define LANES    8u
 
-static unsigned lesser(unsigned a, unsigned b)
-{
-    return a < b ? a : b;
-}
-
 static unsigned parts(unsigned length, unsigned step)
 {
     return (length + step - 1) / step;
@@ -110,8 +105,8 @@ static bool place_of(const struct match_sheet *sheet, unsigned index, struct mat
 static void load(const struct match_sheet *sheet, float complex *square,
                  const struct match_extent *from, float complex factor)
 {
-    const unsigned columns = lesser(sheet->side, sheet->picture.columns - from->columns);
-    const unsigned rows = lesser(sheet->side, sheet->picture.rows - from->rows);
+    const unsigned columns = match_lesser(sheet->side, sheet->picture.columns - from->columns);
+    const unsigned rows = match_lesser(sheet->side, sheet->picture.rows - from->rows);
     for (unsigned y = 0; y < rows; y++) {
         const float *row =
             sheet->luma + (size_t)(from->rows + y) * sheet->picture.columns + from->columns;
@@ -139,8 +134,8 @@ static void store(struct match_sheet *sheet, const struct match_extent *places,
 {
     if (to->columns >= places->columns || to->rows >= places->rows)
         return;
-    const unsigned columns = lesser(sheet->step.columns, places->columns - to->columns);
-    const unsigned rows = lesser(sheet->step.rows, places->rows - to->rows);
+    const unsigned columns = match_lesser(sheet->step.columns, places->columns - to->columns);
+    const unsigned rows = match_lesser(sheet->step.rows, places->rows - to->rows);
     for (unsigned y = 0; y < rows; y++)
         for (unsigned x = 0; x < columns; x++) {
             const float complex value = sheet->square[(size_t)y * sheet->side + x];
@@ -240,12 +235,10 @@ static bool is_peak(const struct match_sheet *sheet, struct match_extent places,
     return true;
 }
 
-/* Inserts a place into a list with the best one first. */
+/* Inserts a place into a list with the best one first. It belongs there. */
 static unsigned insert(struct match_place *list, unsigned count, unsigned capacity,
                        struct match_place found)
 {
-    if (count == capacity && !(found.score > list[count - 1].score))
-        return count;
     unsigned i = count < capacity ? count : count - 1;
     for (; i > 0 && list[i - 1].score < found.score; i--)
         list[i] = list[i - 1];

@@ -23,6 +23,11 @@ static inline size_t match_area(struct match_extent extent)
     return (size_t)extent.columns * extent.rows;
 }
 
+static inline unsigned match_lesser(unsigned a, unsigned b)
+{
+    return a < b ? a : b;
+}
+
 struct match_shape {
     struct match_extent image, places; /* places: at which it is inside the picture */
     float *pixel;                      /* of the template, without their mean */

@@ -12,8 +12,7 @@
 #include "estimators/luma.h"
 #include "estimators/match.h"
 
-_Static_assert(FILTER_MAX_MATCHES == FFTD_MAX_MATCHES && FILTER_MAX_MATCHES == MATCH_MAX_TEMPLATES,
-               "as many templates as a frame has places for");
+_Static_assert(FILTER_MAX_MATCHES == FFTD_MAX_MATCHES, "a frame has a place for each template");
 
 struct estimators {
     struct estimators_job job; /* the job that was adopted */

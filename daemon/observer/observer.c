@@ -384,19 +384,34 @@ static void label_matches(const struct observer *observer, const struct filter_a
     }
 }
 
+/* With the lock held. Gives the frame everything but the field of motion. */
+static void label_findings(const struct observer *observer, uint64_t number,
+                           const struct filter_adaptation *wanted, struct ring_meta *meta)
+{
+    const struct findings *found = &observer->status.found;
+    const uint64_t age = number - found->measured_number;
+    meta->measures = found->measures;
+    meta->measures.age = age < UINT32_MAX ? (uint32_t)age : UINT32_MAX;
+    /* The flags of older measures. */
+    meta->flags &= ~(FFTD_FLAG_PICTURE_STATE(7) | FFTD_FLAG_SIMILARITY);
+    meta->flags |= FFTD_FLAG_MEASURES | FFTD_FLAG_PICTURE_STATE(found->picture_state);
+    label_matches(observer, wanted, meta);
+    if (found->has_similarity) {
+        meta->similarity = found->similarity;
+        meta->flags |= FFTD_FLAG_SIMILARITY;
+    }
+}
+
 void observer_label(struct observer *observer, uint64_t number,
                     const struct filter_adaptation *wanted, struct ring_meta *meta)
 {
-    struct ring_meta newer = {.match_count = 0};
     if (!observer->camera.takes_measures)
         return;
     pthread_mutex_lock(&observer->lock);
     const uint64_t measured = observer->status.found.measured_number;
-    const struct fftd_measures measures = observer->status.found.measures;
-    const enum fftd_picture_state picture_state = observer->status.found.picture_state;
-    label_matches(observer, wanted, &newer);
-    const struct fftd_similarity similarity = observer->status.found.similarity;
-    const bool has_similarity = observer->status.found.has_similarity;
+    const bool belongs = measured >= observer->camera.first && measured <= number;
+    if (belongs)
+        label_findings(observer, number, wanted, meta);
     struct moving_copy *motion = &observer->camera.motion;
     if (observer->camera.takes_motion && observer->motion.number != 0) {
         const struct moving_copy old = *motion;
@@ -406,23 +421,9 @@ void observer_label(struct observer *observer, uint64_t number,
     }
     pthread_mutex_unlock(&observer->lock);
     meta->motion = NULL; /* an older label's memory may have another field by now */
-    if (measured < observer->camera.first || measured > number)
-        return;
-    const uint64_t age = number - measured;
-    meta->measures = measures;
-    meta->measures.age = age < UINT32_MAX ? (uint32_t)age : UINT32_MAX;
-    meta->flags &= ~FFTD_FLAG_PICTURE_STATE(7); /* the one of older measures */
-    meta->flags |= FFTD_FLAG_MEASURES | FFTD_FLAG_PICTURE_STATE(picture_state);
-    if (motion->number == measured) {
+    if (belongs && motion->number == measured) {
         meta->motion = motion->bytes;
         meta->motion_bytes = motion->size;
-    }
-    memcpy(meta->match, newer.match, sizeof meta->match);
-    meta->match_count = newer.match_count;
-    meta->flags &= ~FFTD_FLAG_SIMILARITY; /* that of older measures */
-    if (has_similarity) {
-        meta->similarity = similarity;
-        meta->flags |= FFTD_FLAG_SIMILARITY;
     }
 }
 

@@ -169,6 +169,15 @@ static void filter_frames(uint8_t *out[FRAMES], const uint16_t in[FRAMES][WIDTH 
     engine_destroy(engine);
 }
 
+static void capture(struct fftd_format *format, uint16_t in[FRAMES][WIDTH * HEIGHT])
+{
+    struct error why;
+    assert_int_equal(format_layout(format, format_by_name("Y16")->fourcc, WIDTH, HEIGHT, 4, &why),
+                     0);
+    for (unsigned i = 0; i < FRAMES; i++)
+        draw(in[i], i);
+}
+
 static void frames_are_joined_where_they_are(void **state)
 {
     (void)state;
@@ -176,11 +185,7 @@ static void frames_are_joined_where_they_are(void **state)
     static struct model model;
     static uint16_t in[FRAMES][WIDTH * HEIGHT];
     uint8_t *out[FRAMES];
-    struct error why;
-    assert_int_equal(format_layout(&format, format_by_name("Y16")->fourcc, WIDTH, HEIGHT, 4, &why),
-                     0);
-    for (unsigned i = 0; i < FRAMES; i++)
-        draw(in[i], i);
+    capture(&format, in);
     filter_frames(out, (const void *)in, &format, "stack:frames=3");
     for (unsigned i = 0; i < FRAMES; i++) {
         join(&model, in[i], &moved[i], places[i], 3);
@@ -343,11 +348,7 @@ static void spectra_are_weighed(void **state)
     static struct model model;
     static uint16_t in[FRAMES][WIDTH * HEIGHT];
     uint8_t *out[FRAMES];
-    struct error why;
-    assert_int_equal(format_layout(&format, format_by_name("Y16")->fourcc, WIDTH, HEIGHT, 4, &why),
-                     0);
-    for (unsigned i = 0; i < FRAMES; i++)
-        draw(in[i], i);
+    capture(&format, in);
     filter_frames(out, (const void *)in, &format, "stack:frames=3,power=7");
     for (unsigned i = 0; i < FRAMES; i++) {
         join_spectra(&stack, &model, in[i], &moved[i], places[i], 3, 7);

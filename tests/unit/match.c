@@ -180,11 +180,11 @@ static void draw_rectangles(unsigned width, unsigned height, uint32_t seed)
  * pixel by pixel. */
 static void sixteen_templates_are_where_the_definition_says(void **state)
 {
-    const unsigned width = 180, height = 130, count = MATCH_MAX_TEMPLATES;
+    const unsigned width = 180, height = 130, count = FILTER_MAX_MATCHES;
     (void)state;
     for (uint32_t seed = 1; seed <= 3; seed++) {
-        struct filter_image *image[MATCH_MAX_TEMPLATES];
-        struct match match[MATCH_MAX_TEMPLATES], again[MATCH_MAX_TEMPLATES];
+        struct filter_image *image[FILTER_MAX_MATCHES];
+        struct match match[FILTER_MAX_MATCHES], again[FILTER_MAX_MATCHES];
         struct matcher *matcher;
         struct error why = {""};
         if (seed < 3)

@@ -185,23 +185,28 @@ def test_what_filters_find_is_measured(start, fftd_module, tmp_path):
         random.normal(0, 1, picture.shape) for i in range(test_auto_notch.FRAMES)])
     daemon = play(start, tmp_path / "clip.y4m", "--filter", "auto-notch:threshold=1 | deflicker")
     strongest = test_auto_notch.WAVES[0][2]
-    frame = measured(fftd_module, daemon, lambda found: found.peaks == 2 and
-                     abs(found.flicker_depth - test_deflicker.DEPTH) < 0.03)
-    assert frame.measures.flicker_hz == pytest.approx(test_deflicker.LIGHT_HZ, abs=0.3)
-    assert frame.measures.peak_strength == pytest.approx(strongest, rel=0.1)
+    measured(fftd_module, daemon, lambda found: found.peaks == 2 and
+             found.flicker_hz == pytest.approx(test_deflicker.LIGHT_HZ, abs=0.3) and
+             found.flicker_depth == pytest.approx(test_deflicker.DEPTH, abs=0.03) and
+             found.peak_strength == pytest.approx(strongest, rel=0.1))
 
-    stats = daemon.ctl_json("stats")["Measures"]
-    assert stats["flicker_hz"] == pytest.approx(test_deflicker.LIGHT_HZ, abs=0.3)
-    assert stats["flicker_depth"] == pytest.approx(test_deflicker.DEPTH, abs=0.05)
-    assert stats["peaks"] == 2
-    assert stats["peak_strength"] == pytest.approx(strongest, rel=0.1)
-    families = {family.name: family for family in parser.text_string_to_metric_families(
-        daemon.ctl("stats", "--openmetrics").stdout)}
-    for name, value in (("fftd_flicker_hertz", test_deflicker.LIGHT_HZ),
-                        ("fftd_flicker_depth_ratio", test_deflicker.DEPTH),
-                        ("fftd_interference_peaks", 2),
-                        ("fftd_interference_amplitude_ratio", strongest / 255)):
-        assert families[name].samples[0].value == pytest.approx(value, rel=0.1)
+    def is_measured():
+        """Whether both ways to read measures have these. Frames that a busy machine delivers late
+        disturb the estimate for a while."""
+        stats = daemon.ctl_json("stats")["Measures"]
+        families = {family.name: family.samples[0].value
+                    for family in parser.text_string_to_metric_families(
+                        daemon.ctl("stats", "--openmetrics").stdout) if family.samples}
+        return all(key in stats and family in families and
+                   stats[key] == pytest.approx(value, rel=0.1) and
+                   families[family] == pytest.approx(value / unit, rel=0.1)
+                   for key, family, value, unit in (
+                       ("flicker_hz", "fftd_flicker_hertz", test_deflicker.LIGHT_HZ, 1),
+                       ("flicker_depth", "fftd_flicker_depth_ratio", test_deflicker.DEPTH, 1),
+                       ("peaks", "fftd_interference_peaks", 2, 1),
+                       ("peak_strength", "fftd_interference_amplitude_ratio", strongest, 255)))
+
+    daemon.wait_until(is_measured, "flicker and waves are in stats")
     threads = [path.read_text().strip()
                for path in pathlib.Path(f"/proc/{daemon.pid}/task").glob("*/comm")]
     assert threads.count("observer") == 1

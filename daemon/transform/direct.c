@@ -23,6 +23,7 @@ static const struct direct_cost cpu_cost = {.fixed = 0.06, .tap = 0.0085, .produ
 static const struct direct_cost gpu_cost = {.fixed = 0.125, .tap = 0.0029, .product_taps = 4};
 static const struct direct_cost gpu_far_cost = {.fixed = 0.125, .tap = 0.01, .product_taps = 4};
 
+#define CPU_LANES      16 /* at most */
 #define CPU_COLUMNS    4
 #define CPU_STRIP      64
 #define CPU_SUMS       8 /* vectors that are added to at once: columns of all products */
@@ -114,12 +115,21 @@ static void describe(const struct transform *transform, char *text, size_t size)
         text_append(text, size, "with a factor");
 }
 
+/* A processor's register holds twice as many integers of 16 bits as floats. Plain taps of floats
+ * take less time so, too, but not products: sums and taps of all of them have no registers left. */
+static unsigned cpu_lanes(unsigned floats, const struct taps_reach *reach)
+{
+    const bool in_floats = reach->products > 0 && reach->line < TAPS_SMALL;
+    const unsigned lanes = in_floats ? floats : 2 * floats;
+    return lanes < CPU_LANES ? lanes : CPU_LANES;
+}
+
 static void start(struct transform_tuning *ret, const struct tuner_subject *subject)
 {
     const bool is_cpu = gpu_device_is_cpu(subject->device);
     const uint32_t products = subject->reach.products;
     ret->order = PLAN_COLUMNS_FIRST;
-    ret->lanes = is_cpu ? ret->lanes : GPU_LANES;
+    ret->lanes = is_cpu ? cpu_lanes(ret->lanes, &subject->reach) : GPU_LANES;
     ret->columns = is_cpu         ? products > 0 ? CPU_SUMS / products : CPU_COLUMNS
                    : products > 0 ? GPU_COLUMNS / GPU_TALL
                                   : GPU_COLUMNS;

@@ -22,6 +22,9 @@
 #define MOST_BLOCKS   16u
 #define BLOCK_PX      16u
 #define USABLE        0.25
+/* Blocks whose changes are so many ranges between the quartiles beyond these are left out: "far
+ * out" in Tukey, Exploratory Data Analysis (1977). Normal noise has hardly any. */
+#define FENCE         3.0
 /* The shift is estimated in a reduced frame, whose shorter side has so many samples at least. A bin
  * has more than two of them there, and all thresholds are about them. */
 #define LEAST_REDUCED 180u
@@ -228,27 +231,44 @@ static bool is_usable(const struct rows *rows, double at)
     return usable >= USABLE * rows->blocks;
 }
 
+struct block_change {
+    double change, level;
+};
+
+static int by_change(const void *a, const void *b)
+{
+    const double p = ((const struct block_change *)a)->change;
+    const double q = ((const struct block_change *)b)->change;
+    return (p > q) - (p < q);
+}
+
 /* Computes by how much a bin has changed. Blocks are means of logarithms, so the effect of the lens
- * on each does not depend on the scene. Dark blocks have more noise and count less. Returns false
- * if too few can be used. */
+ * on each does not depend on the scene. Light changes all blocks of a bin alike, and what moves
+ * changes some of them more: these do not count. Dark blocks have more noise and count less.
+ * Returns false if too few can be used. */
 static bool bin_change(const struct rows *rows, double at, double now, double *ret)
 {
-    double change[MOST_BLOCKS], level[MOST_BLOCKS], mean = 0, sum = 0, weights = 0;
+    struct block_change block[MOST_BLOCKS];
+    double mean = 0, sum = 0, weights = 0;
     unsigned count = 0;
     for (unsigned k = 0; k < rows->blocks; k++) {
         double last, next;
         if (!block_mean(rows, 0, k, at, &last) || !block_mean(rows, 1, k, now, &next))
             continue;
-        change[count] = next - last;
-        level[count] = exp(0.5 * (last + next));
-        mean += level[count++];
+        block[count] = (struct block_change){next - last, exp(0.5 * (last + next))};
+        mean += block[count++].level;
     }
     if (count == 0 || count < USABLE * rows->blocks)
         return false;
     mean /= count;
+    qsort(block, count, sizeof *block, by_change);
+    const double low = block[count / 4].change, high = block[count - 1 - count / 4].change;
+    const double fence = FENCE * (high - low);
     for (unsigned i = 0; i < count; i++) {
-        const double weight = fmin(1, level[i] * level[i] / (mean * mean));
-        sum += weight * change[i];
+        if (block[i].change < low - fence || block[i].change > high + fence)
+            continue;
+        const double weight = fmin(1, block[i].level * block[i].level / (mean * mean));
+        sum += weight * block[i].change;
         weights += weight;
     }
     *ret = sum / weights;
@@ -278,36 +298,41 @@ static struct rows_frame *next_frame(struct rows *rows)
     return &rows->frame[rows->count++];
 }
 
-static float block_sum(const float *luma, unsigned width)
+/* The sum over a block of the last frame (0) or the new one (1). */
+static double block_sum(const struct rows *rows, unsigned which, int at_x, int at_y)
 {
+    const float *luma = rows->flat[which] + (size_t)at_y * rows->flat_width + at_x;
     float sum = 0;
     for (unsigned y = 0; y < BLOCK; y++)
         for (unsigned x = 0; x < BLOCK; x++)
-            sum += luma[(size_t)y * width + x];
-    return sum;
+            sum += luma[(size_t)y * rows->flat_width + x];
+    return (double)sum;
 }
 
 /* The squares of differences between blocks of the last frame and of the new one, which has moved
- * by that many pixels, relative to those of the scene. */
-static double difference(const struct rows *rows, int dx, int dy)
+ * by that many pixels, relative to those of the scene. *ret_nearer, unless NULL: by how much less
+ * blocks differ than if they stood still; not squared, so that something bright that moves before a
+ * scene which stands still does not outweigh it. */
+static double difference(const struct rows *rows, int dx, int dy, double *ret_nearer)
 {
     const int width = (int)rows->flat_width, height = (int)rows->flat_height, block = (int)BLOCK;
-    double sum = 0, squares = 0, differences = 0;
+    double sum = 0, squares = 0, differences = 0, nearer = 0;
     unsigned count = 0;
     for (int y = block; y + 2 * block <= height; y += 2 * block)
         for (int x = block; x + 2 * block <= width; x += 2 * block) {
             const int to_x = x + dx, to_y = y + dy;
             if (to_x < 0 || to_y < 0 || to_x + block > width || to_y + block > height)
                 continue;
-            const double p = (double)block_sum(rows->flat[0] + (size_t)y * rows->flat_width + x,
-                                               rows->flat_width);
-            const double q = (double)block_sum(
-                rows->flat[1] + (size_t)to_y * rows->flat_width + to_x, rows->flat_width);
+            const double p = block_sum(rows, 0, x, y), q = block_sum(rows, 1, to_x, to_y);
+            if (ret_nearer != NULL)
+                nearer += fabs(block_sum(rows, 1, x, y) - p) - fabs(q - p);
             differences += (p - q) * (p - q);
             sum += p;
             squares += p * p;
             count++;
         }
+    if (ret_nearer != NULL)
+        *ret_nearer = nearer;
     return count == 0 ? INFINITY : differences / fmax(squares - sum * sum / count, 1e-9);
 }
 
@@ -317,11 +342,11 @@ static bool search_shift(const struct rows *rows, struct motion *motion)
 {
     static const int side_x[] = {1, -1, 0, 0}, side_y[] = {0, 0, 1, -1};
     int x = (int)lround(rows->moved_x), y = (int)lround(rows->moved_y), step = 4;
-    double best = difference(rows, x, y), side[4] = {0};
+    double best = difference(rows, x, y, NULL), side[4] = {0};
     for (unsigned tries = 0; step > 0 && tries < SEARCHES; tries++) {
         unsigned least = 0;
         for (unsigned i = 0; i < 4; i++) {
-            side[i] = difference(rows, x + step * side_x[i], y + step * side_y[i]);
+            side[i] = difference(rows, x + step * side_x[i], y + step * side_y[i], NULL);
             least = side[i] < side[least] ? i : least;
         }
         if (side[least] < best) {
@@ -335,7 +360,7 @@ static bool search_shift(const struct rows *rows, struct motion *motion)
     const double bend_x = side[0] + side[1] - 2 * best, bend_y = side[2] + side[3] - 2 * best;
     if (step > 0 || !(best < DIFFERENT) || !(bend_x > 0) || !(bend_y > 0))
         return false;
-    if (difference(rows, 0, 0) < AS_GOOD * best) {
+    if (difference(rows, 0, 0, NULL) < AS_GOOD * best) {
         motion->dx = motion->dy = 0;
         return true;
     }
@@ -344,13 +369,30 @@ static bool search_shift(const struct rows *rows, struct motion *motion)
     return true;
 }
 
+/* The gains of the pixels stand still whatever the scene does, and may be the finest details that
+ * there are. They average out in blocks, which therefore have to agree that the scene stands still.
+ * Returns false if they show another scene. */
+static bool confirm_still(struct rows *rows, struct motion *motion)
+{
+    struct motion moved = {.dx = 0};
+    double nearer;
+    rows->moved_x = rows->moved_y = 0;
+    if (!search_shift(rows, &moved))
+        return difference(rows, 0, 0, NULL) < DIFFERENT;
+    difference(rows, (int)lround(moved.dx), (int)lround(moved.dy), &nearer);
+    if (nearer > 0)
+        *motion = moved;
+    return true;
+}
+
 /* Edges in one direction leave the shift along them open. If it leaps, and the frame before moved
  * in a way that suits this one better, so did this one. */
 static void steady_motion(struct rows *rows, struct motion *motion)
 {
     const double leap = hypot(motion->dx - rows->moved_x, motion->dy - rows->moved_y);
-    if (leap > LEAP_PX && difference(rows, (int)lround(rows->moved_x), (int)lround(rows->moved_y)) <
-                              difference(rows, (int)lround(motion->dx), (int)lround(motion->dy))) {
+    if (leap > LEAP_PX &&
+        difference(rows, (int)lround(rows->moved_x), (int)lround(rows->moved_y), NULL) <
+            difference(rows, (int)lround(motion->dx), (int)lround(motion->dy), NULL)) {
         motion->dx = rows->moved_x;
         motion->dy = rows->moved_y;
     }
@@ -374,6 +416,9 @@ static bool follow(struct rows *rows, const float *luma, double *ret_dx, double 
         return false;
     if (motion.is_sure && rows->count > 1)
         steady_motion(rows, &motion);
+    const bool is_still = lround(motion.dx) == 0 && lround(motion.dy) == 0;
+    if (motion.is_sure && is_still && !confirm_still(rows, &motion))
+        return false;
     rows->moved_x = motion.dx;
     rows->moved_y = motion.dy;
     double dx = motion.dx, dy = motion.dy;

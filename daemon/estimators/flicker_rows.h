@@ -3,7 +3,8 @@
  * Rows are gathered in bins that belong to the scene: bin b of frame n holds the rows from
  * b * bin_px + offset_px[n] on. Its columns are divided into blocks. A value is the mean of
  * the logarithms of these blocks' rows, minus that in the frame before over the same columns of the
- * scene, summed up since the bin came into view. Without flicker a bin's values are constant. */
+ * scene, summed up since the bin came into view. Blocks that change far more or less than the
+ * others of a bin are left out. Without flicker a bin's values are constant. */
 #ifndef FFTD_ESTIMATORS_FLICKER_ROWS_H
 #define FFTD_ESTIMATORS_FLICKER_ROWS_H
 

@@ -346,10 +346,16 @@ static void take_up(struct periodic *p, int64_t captured_ns)
     unsigned taken = 0;
     p->settled++;
     p->newest = 0;
-    for (unsigned i = 0; i < count && p->tracks < MAX_TRACKS && taken < MAX_NEW; i++) {
+    for (unsigned i = 0; i < count && taken < MAX_NEW; i++) {
         struct track t = {.f = peak[i].f, .since_ns = captured_ns};
         if (is_known(p, t.f))
             continue;
+        /* What there is no room to look at may make textures of those that are followed. */
+        if (p->tracks == MAX_TRACKS) {
+            p->settled = 0;
+            p->newest = INFINITY;
+            break;
+        }
         const double coherence =
             periodic_search(&p->spectrum, &p->sheet, p->projection, &t.f, &t.patch_amplitude);
         const bool is_old = is_tracked(p, t.f);

@@ -49,6 +49,7 @@ struct trial {
     double phase, jitter_ns;
     unsigned every, ahead; /* which frames are observed; from there to the first corrected one */
     unsigned first, end;   /* frames under flickering light */
+    double walk_px;        /* something passes before the scene at so many pixels a frame; 0: no */
 };
 
 struct result {
@@ -85,6 +86,17 @@ static void draw_light(const struct trial *t, unsigned frame, double *ret)
         if (t->gamma != 0)
             ret[y] = pow(ret[y], 1 / t->gamma);
     }
+}
+
+/* Something as wide as a third of the frame, and two thirds as high, that passes before the scene.
+ */
+static void draw_walker(const struct trial *t, unsigned frame, float *luma)
+{
+    const double left = t->walk_px * frame - t->width / 3.0 + 40;
+    for (unsigned y = t->height / 6; y < t->height * 5 / 6; y++)
+        for (unsigned x = 0; x < t->width; x++)
+            if (t->walk_px != 0 && x >= left && x < left + t->width / 3.0)
+                luma[y * t->width + x] += 40 - 0.3F * (float)(y - t->height / 6);
 }
 
 static float sample(double value)
@@ -234,6 +246,7 @@ static struct result run_trial(const struct trial *t, unsigned frames,
     }
     for (unsigned frame = 0; frame < frames; frame++) {
         clip_frame(&clip[t->has_cut && frame >= CUT], frame, want);
+        draw_walker(t, frame, want);
         draw_light(t, frame, light);
         for (unsigned i = 0; i < size; i++) {
             captured[i] = sample(want[i] * light[i / t->width]);
@@ -443,6 +456,40 @@ static void a_pan_under_dark_corners(void **state)
     }
 }
 
+/* The gains of the pixels are the finest details of a smooth scene, and stand still when it pans.
+ * Its edges then travel over the rows, as light does. */
+static void gains_do_not_hold_a_scene(void **state)
+{
+    (void)state;
+    struct trial t = random_trial(20261701, false);
+    t.scene = CLIP_SMOOTH;
+    t.depth = 0;
+    const struct result r = run_trial(&t, FRAMES, NULL);
+    printf("# figures: a smooth pan with uneven gains: %.1f dB of change\n", r.least_change);
+    assert_true(t.is_panning && t.has_cut && t.uneven > 0.015);
+    assert_true(r.least_change == 99);
+}
+
+/* What moves before a scene changes some columns of its rows, and light changes all of them. */
+static void something_moves_before_the_scene(void **state)
+{
+    static const enum clip_scene scenes[] = {CLIP_NATURAL, CLIP_SMOOTH};
+    (void)state;
+    for (unsigned i = 0; i < 4; i++) {
+        struct trial t = plain_trial(4 * (i / 2));
+        t.scene = scenes[i % 2];
+        t.uneven = 0.01;
+        t.walk_px = 4;
+        t.depth = i < 2 ? 0 : t.depth;
+        const struct result r = run_trial(&t, FRAMES, NULL);
+        printf("# figures: something moves, depth %.2f: %.1f dB before, %.1f after, %.1f dB of "
+               "change; %u dropouts, %u worse\n",
+               t.depth, r.before, r.after, r.least_change, r.dropouts, r.worse);
+        assert_int_equal(r.worse, 0);
+        assert_true(t.depth == 0 ? r.least_change == 99 : r.after > r.before + 20);
+    }
+}
+
 /* Rows of bricks are brighter and darker than others, as by flicker, but move with the scene. */
 static void bricks_that_pan_are_followed(void **state)
 {
@@ -635,6 +682,8 @@ int main(void)
         cmocka_unit_test(flicker_is_found_and_removed),
         cmocka_unit_test(clean_clips_stay),
         cmocka_unit_test(a_pan_under_dark_corners),
+        cmocka_unit_test(gains_do_not_hold_a_scene),
+        cmocka_unit_test(something_moves_before_the_scene),
         cmocka_unit_test(bricks_that_pan_are_followed),
         cmocka_unit_test(bands_that_hardly_move),
         cmocka_unit_test(a_report_survives_a_cut),

@@ -303,13 +303,56 @@ static uint64_t first_seed(void)
     return text != NULL ? strtoull(text, NULL, 10) : 1000000;
 }
 
+/* What the table shows of the clips of a class. */
+struct class
+{
+    const char *name;
+    unsigned count;
+    struct result sum;
+    double before[MOST_TRIALS], after[MOST_TRIALS];
+};
+
+static void class_add(struct class *c, const struct result *r)
+{
+    c->sum.components += r->components;
+    c->sum.found += r->found;
+    c->sum.reports += r->reports;
+    c->sum.true_reports += r->true_reports;
+    c->before[c->count] = r->before;
+    c->after[c->count++] = r->after;
+}
+
+/* Sorts: afterwards the lowest is first. */
+static void class_print(struct class *c)
+{
+    const double before = median(c->before, c->count), after = median(c->after, c->count);
+    printf("# figures: %-16s %3u clips, %u waves, %.1f %% found, %.1f %% of %u reports true, PSNR "
+           "%.1f -> %.1f dB (medians), worst tenth %.1f dB\n",
+           c->name, c->count, c->sum.components, 100.0 * c->sum.found / c->sum.components,
+           100.0 * c->sum.true_reports / c->sum.reports, c->sum.reports, before, after,
+           c->after[c->count / 10]);
+}
+
+/* 1, 2, 3: all waves of a clip stand; the phases of some drift or leap; frequencies do. */
+static unsigned class_of(const struct trial *t)
+{
+    unsigned class = 1;
+    for (unsigned k = 0; k < t->components; k++) {
+        const struct component *c = &t->component[k];
+        if (c->rate_x != 0 || c->rate_y != 0)
+            return 3;
+        if (c->drift != 0 || c->is_restless)
+            class = 2;
+    }
+    return class;
+}
+
 static void waves_are_found_and_removed(void **state)
 {
+    static struct class classes[] = {
+        {.name = "all"}, {.name = "stand"}, {.name = "phase drifts"}, {.name = "frequency drifts"}};
     (void)state;
     const unsigned trials = trials_are_all() ? MOST_TRIALS : 3;
-    double before[MOST_TRIALS];
-    double after[MOST_TRIALS];
-    struct result sum = {0};
     const char *only = getenv("FFTD_TEST_ONLY");
     for (unsigned i = 0; i < trials; i++) {
         if (only != NULL && i != strtoul(only, NULL, 10))
@@ -322,23 +365,16 @@ static void waves_are_found_and_removed(void **state)
                    i, t.width, t.height, (unsigned)t.scene, t.is_panning, t.sigma, t.pattern,
                    t.ahead, r.clipped, r.found, r.components, r.true_reports, r.reports, r.before,
                    r.after, r.cost_ms, r.fit_ms);
-        sum.components += r.components;
-        sum.found += r.found;
-        sum.reports += r.reports;
-        sum.true_reports += r.true_reports;
-        before[i] = r.before;
-        after[i] = r.after;
+        class_add(&classes[0], &r);
+        class_add(&classes[class_of(&t)], &r);
     }
-    const double found = 100.0 * sum.found / sum.components;
-    const double right = 100.0 * sum.true_reports / sum.reports;
-    const double cleaned = median(after, trials);
-    printf("# figures: %u trials, %u components, %.1f %% found, %.1f %% of %u reports true, PSNR "
-           "%.1f -> %.1f dB (medians), worst tenth %.1f dB\n",
-           trials, sum.components, found, right, sum.reports, median(before, trials), cleaned,
-           after[trials / 10]);
-    assert_true(found >= (trials_are_all() ? 95 : 70));
-    assert_true(right >= 99);
-    assert_true(cleaned >= (trials_are_all() ? 44 : 35));
+    for (unsigned i = 0; i < sizeof classes / sizeof classes[0]; i++)
+        if (classes[i].count > 0)
+            class_print(&classes[i]);
+    const struct result *sum = &classes[0].sum;
+    assert_true(sum->found * 100 >= sum->components * (trials_are_all() ? 95 : 70));
+    assert_true(sum->true_reports * 100 >= sum->reports * 99);
+    assert_true(classes[0].after[classes[0].count / 2] >= (trials_are_all() ? 44 : 35));
 }
 
 static void difficult_waves_are_found(void **state)
@@ -714,16 +750,17 @@ static void clean_clips_are_not_changed(void **state)
     assert_true(changed * 100 <= trials);
 }
 
-/* Textures that were taken for waves: gratings with narrow margins, products of bent lines, and the
- * alias of a harmonic. */
+/* Textures that were taken for waves: gratings with narrow margins, products of bent lines, the
+ * alias of a harmonic, and a line that stood out before there was room for the others. */
 static void hard_textures_are_not_changed(void **state)
 {
     (void)state;
     static const struct {
         uint64_t seed;
         enum clip_scene scene;
-    } clips[] = {{2000568, CLIP_GRATING}, {3000722, CLIP_GRATING}, {2000637, CLIP_FABRIC},
-                 {2000728, CLIP_FABRIC},  {3000777, CLIP_FABRIC},  {1000642, CLIP_BLINDS}};
+    } clips[] = {{2000568, CLIP_GRATING},      {3000722, CLIP_GRATING}, {2000637, CLIP_FABRIC},
+                 {2000728, CLIP_FABRIC},       {3000777, CLIP_FABRIC},  {1000642, CLIP_BLINDS},
+                 {20261857, CLIP_CHECKERBOARD}};
     const unsigned count =
         trials_count(sizeof clips / sizeof clips[0], sizeof clips / sizeof clips[0]);
     for (unsigned i = 0; i < count; i++) {

@@ -87,8 +87,8 @@ ENGINE := $(patsubst %,$(BUILD)/lib%.a,engine transform filters gpu core)
 # has the width that the distribution's compiler has by default. Linux before 5.6, such as 4.4 of
 # Rockchip's boards, knows only the calls with 32-bit times there.
 $(call objects,$(wildcard daemon/capture/v4l2*.c tests/unit/v4l2*.c)): CPPFLAGS += -U_TIME_BITS
-# Its loop is left to the compiler's vectors.
-$(call objects,daemon/engine/factor.c): CFLAGS += -O3
+# Their loops are left to the compiler's vectors.
+$(call objects,daemon/engine/factor.c daemon/transform/resampler.c): CFLAGS += -O3
 
 # Programs of client/ include the headers of their neighbours with the folder's name.
 $(BUILD)/obj/client/%.o: CPPFLAGS += -Iclient

@@ -56,7 +56,7 @@ static struct transform_image luma_image(const struct engine *engine)
     memcpy(image.rgb, info->rgb, sizeof image.rgb);
     if (drops_colour(engine))
         make_grey(&image);
-    image.keep_others = !image.grey_result &&
+    image.keep_others = !image.grey_result && !recipe_is_smaller(&engine->options.recipe) &&
                         (info->kind == SAMPLE_RGB8 || (info->kind == SAMPLE_U8 && info->step > 1));
     return image;
 }
@@ -153,10 +153,7 @@ static void list_chroma(struct component_list *list, const struct engine *engine
 static void list_components(struct component_list *list, const struct engine *engine)
 {
     const bool mosaic = engine->info->kind == SAMPLE_BAYER;
-    /* Smaller frames need smaller planes of chroma, whether these are filtered or not. */
-    const bool all = engine->options.recipe.planes == RECIPE_ALL ||
-                     (engine->options.recipe.planes == RECIPE_LUMA &&
-                      recipe_is_smaller(&engine->options.recipe));
+    const bool all = engine->options.recipe.planes == RECIPE_ALL;
     list->count = 0;
     if (all && engine->info->kind == SAMPLE_RGB8) {
         list_colours(list, engine);
@@ -180,16 +177,12 @@ static uint32_t margin(const struct engine *engine, double support_px, uint32_t 
     return wanted < length / 2. ? (uint32_t)wanted : length / 2;
 }
 
-/* The recipe of the next component. Chroma that only becomes smaller needs what no chain needs. A
- * view of what was captured shows it without corrections, and one with the picture has the same
- * kernels as the picture. */
-static struct recipe component_recipe(const struct engine *engine, bool passes)
+/* The recipe of the next component. A view of what was captured shows it without corrections, and
+ * one with the picture has the same kernels as the picture. */
+static struct recipe component_recipe(const struct engine *engine)
 {
-    const struct filter_chain none = {.count = 0};
     const struct recipe *recipe = &engine->options.recipe;
     struct recipe ret = engine->component_count == 0 ? *recipe : recipe_of_chroma(recipe);
-    if (passes)
-        ret = recipe_of(&none, &ret);
     ret.corrections &= recipe->view != VIEW_PEAKS;
     if (view_has_picture(recipe->view))
         ret.view = VIEW_PICTURE;
@@ -235,11 +228,28 @@ static void add_component(struct engine *engine, const struct transform_image *i
     };
     c->sub_x = sub[0];
     c->sub_y = sub[1];
-    c->passes = engine->component_count > 0 && engine->options.recipe.planes == RECIPE_LUMA;
-    c->recipe = component_recipe(engine, c->passes);
+    c->recipe = component_recipe(engine);
     c->subject.reach = c->recipe.reach;
     set_technique(&c->subject, engine->options.technique);
     engine->component_count++;
+}
+
+bool engine_resampled(const struct engine *engine, struct resampler_size *ret)
+{
+    const struct fftd_format *from = &engine->source, *to = &engine->format;
+    const struct format_info *info = engine->info;
+    const bool is_packed = info->plane_count == 1;
+    const unsigned sub_x = is_packed ? 2 : info->plane[1].sub_x;
+    const unsigned sub_y = is_packed ? 1 : info->plane[1].sub_y;
+    if (!recipe_is_smaller(&engine->options.recipe) || info->family != FAMILY_YUV ||
+        engine->options.recipe.planes != RECIPE_LUMA)
+        return false;
+    *ret = (struct resampler_size){.columns = from->width / sub_x,
+                                   .rows = from->height / sub_y,
+                                   .to_columns = to->width / sub_x,
+                                   .to_rows = to->height / sub_y,
+                                   .channels = is_packed ? 2 : info->plane[1].bytes_per_pixel};
+    return true;
 }
 
 void engine_list_components(struct engine *engine, double support_px)

@@ -36,7 +36,7 @@ int engine_design(const struct engine *engine, const struct filter_chain *chain,
         for (unsigned k = 0; engine_steps[k] != NULL && r == 0; k++)
             if (component_has(component, k) && engine_steps[k]->design != NULL)
                 r = engine_steps[k]->design(&response->data[i][k], component->step[k].part,
-                                            component, component_chain(component, chain), why);
+                                            component, chain, why);
     }
     if (r < 0) {
         engine_response_free(response);

@@ -45,6 +45,11 @@ static int make_slot(struct slot *slot, struct engine *engine, struct error *why
     if (r == 0 && !unified)
         r = opencl_make_pinned(&slot->host_out, &slot->host_out_at, engine->device->context,
                                slot->queue, CL_MAP_READ, engine->frame_bytes, why);
+    if (r == 0 && engine_chroma_bytes(engine) > 0) {
+        slot->chroma = malloc(engine_chroma_bytes(engine));
+        if (slot->chroma == NULL)
+            r = error_set(why, ENOMEM, "out of memory while creating the engine");
+    }
     if (r == 0)
         r = engine_create_frame(slot, why);
     return r;
@@ -59,6 +64,7 @@ static void release_slot(struct slot *slot)
     clFinish(slot->queue);
     engine_destroy_frame(slot);
     upload_finish(&slot->upload);
+    free(slot->chroma);
     const cl_mem buffers[] = {slot->out, slot->host_out};
     for (size_t i = 0; i < sizeof buffers / sizeof buffers[0]; i++)
         opencl_release_buffer(buffers[i]);
@@ -89,7 +95,11 @@ static int build(struct engine *engine, double support_px, const char *cache_dir
     engine->event_fd = eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC);
     if (engine->event_fd < 0)
         return error_set(why, errno, "cannot create an eventfd: %s", strerror(errno));
-    r = engine_make_components(engine, support_px, cache_dir, observer, why);
+    struct resampler_size chroma;
+    if (engine_resampled(engine, &chroma))
+        r = resampler_create(&engine->resampler, &chroma, why);
+    if (r == 0)
+        r = engine_make_components(engine, support_px, cache_dir, observer, why);
     for (unsigned i = 0; i < engine->options.in_flight && r == 0; i++)
         r = make_slot(&engine->slot[i], engine, why);
     if (r == 0)
@@ -175,9 +185,7 @@ int engine_describe_frames(struct engine *ret, struct gpu_device *device,
                            .event_fd = -1};
     if (!view_has_picture(options->recipe.view) && options->recipe.planes == RECIPE_ALL)
         ret->options.recipe.planes = RECIPE_LUMA;
-    const bool takes_all =
-        ret->options.recipe.planes == RECIPE_ALL || recipe_is_smaller(&options->recipe);
-    ret->filtered_planes = takes_all ? format->plane_count : 1;
+    ret->filtered_planes = ret->options.recipe.planes == RECIPE_ALL ? format->plane_count : 1;
     ret->source_bytes = plane_end(&source.plane[ret->filtered_planes - 1]);
     ret->frame_bytes = plane_end(&format->plane[ret->filtered_planes - 1]);
     ret->may_pass = may_pass(ret);
@@ -224,6 +232,7 @@ void engine_destroy(struct engine *engine)
     for (unsigned i = 0; i < ENGINE_MAX_IN_FLIGHT; i++)
         release_slot(&engine->slot[i]);
     fade_destroy(engine->filter.fade);
+    resampler_destroy(engine->resampler);
     for (unsigned i = 0; i < engine->component_count; i++)
         component_release(&engine->component[i]);
     if (engine->event_fd >= 0)

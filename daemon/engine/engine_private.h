@@ -15,6 +15,7 @@
 #include "engine/step.h"
 #include "engine/upload.h"
 #include "gpu/device_private.h"
+#include "transform/resampler.h"
 #include "transform/transform.h"
 #include "transform/tuner.h"
 
@@ -27,7 +28,6 @@ struct component {
     struct recipe recipe;
     struct tuner_subject subject;
     bool tuned;          /* the settings were found by measuring */
-    bool passes;         /* its samples are not filtered, but only become smaller */
     double sub_x, sub_y; /* luma pixels per sample */
     struct component_step {
         void *part;
@@ -61,6 +61,7 @@ struct slot {
     cl_mem out;                             /* written by kernels */
     cl_mem host_out;                        /* pinned memory; NULL on unified memory */
     void *host_out_at;
+    uint8_t *chroma;  /* smaller, for a result in which it alternates with luma; else NULL */
     void *mapped_out; /* the result, if the host has it elsewhere than at host_out_at */
     cl_event first, last, done;
     cl_event dispatch[MAX_COMPONENTS * TRANSFORM_MAX_DISPATCHES]; /* if they are timed one by one */
@@ -98,6 +99,7 @@ struct engine {
     bool may_multiply;        /* and the host may multiply it by a factor */
     struct component component[MAX_COMPONENTS];
     unsigned component_count;
+    struct resampler *resampler; /* of chroma that only becomes smaller; NULL: none does */
     struct slot slot[ENGINE_MAX_IN_FLIGHT];
     unsigned oldest, in_flight;
     bool has_stray; /* the device was given a frame of an output, and its end cannot be awaited */
@@ -141,6 +143,19 @@ int engine_describe_frames(struct engine *ret, struct gpu_device *device,
                            const struct fftd_format *format, const struct engine_options *options,
                            struct error *why);
 
+/* Whether chroma that is not filtered becomes smaller with luma, and its sizes. The host does that,
+ * as it copies chroma that does not. */
+bool engine_resampled(const struct engine *engine, struct resampler_size *ret);
+
+/* The bytes of smaller chroma that alternates with luma, and waits for it; 0: it does not. */
+static inline size_t engine_chroma_bytes(const struct engine *engine)
+{
+    struct resampler_size size;
+    return engine_resampled(engine, &size) && engine->info->plane_count == 1
+               ? (size_t)size.to_columns * size.channels * size.to_rows
+               : 0;
+}
+
 /* Lists the components that are filtered, without their steps. */
 void engine_list_components(struct engine *engine, double support_px);
 
@@ -165,9 +180,6 @@ int component_sketch(struct transform **ret, struct component *component, const 
  * The steps' other functions are called for all components at once. */
 bool component_has(const struct component *component, unsigned step);
 
-/* Returns the chain of a component: an empty one if its samples are not filtered. */
-const struct filter_chain *component_chain(const struct component *component,
-                                           const struct filter_chain *chain);
 int component_prepare(struct component *component, const char *cache_dir, struct error *why);
 void component_release(struct component *component);
 int engine_build_steps(struct engine *engine, const char *cache_dir,

@@ -9,15 +9,9 @@
 #include <math.h>
 #include <string.h>
 
-#define MOST_EXTRA 4
+#include "core/vectors.h"
 
-/* Longer vectors where there are any: with those of all processors it takes three times as long. */
-#if defined(__x86_64__) && !defined(__clang__) && !defined(__SANITIZE_THREAD__) &&                 \
-    !defined(__SANITIZE_ADDRESS__)
-#define VECTORS __attribute__((target_clones("avx2", "default")))
-#else
-#define VECTORS
-#endif
+#define MOST_EXTRA 4
 
 bool factor_of(struct factor *ret, double value)
 {
@@ -42,10 +36,8 @@ static inline uint16_t multiply(uint16_t sample, uint16_t multiplier, unsigned e
 }
 
 /* In its own copy for each `extra`, the shifts are constants. */
-static inline __attribute__((always_inline)) void multiply_all(uint16_t multiplier, unsigned extra,
-                                                               uint8_t *restrict to,
-                                                               const uint8_t *restrict from,
-                                                               size_t count)
+static ALWAYS_INLINE void multiply_all(uint16_t multiplier, unsigned extra, uint8_t *restrict to,
+                                       const uint8_t *restrict from, size_t count)
 {
     for (size_t i = 0; i + 1 < count; i += 2) {
         uint16_t pair;

@@ -54,8 +54,7 @@ static int add_component(struct engine_forecast *ret, struct component *componen
     for (unsigned k = 0; engine_steps[k] != NULL; k++) {
         if (!component_has(component, k) || engine_steps[k]->memory == NULL)
             continue;
-        const struct step_memory memory =
-            engine_steps[k]->memory(component, component_chain(component, chain));
+        const struct step_memory memory = engine_steps[k]->memory(component, chain);
         add_step(ret, engine_steps[k], &memory, component->engine->options.in_flight);
     }
     transform_destroy(transform);
@@ -63,16 +62,21 @@ static int add_component(struct engine_forecast *ret, struct component *componen
 }
 
 /* Where host and device share memory, frames are mapped; elsewhere they are also in pinned memory
- * (make_slot in engine.c). */
+ * (make_slot in engine.c). Chroma becomes smaller in memory of the host. */
 static void add_slots(struct engine_forecast *ret, const struct engine *engine)
 {
     const unsigned in_flight = engine->options.in_flight;
     const uint64_t frames = (uint64_t)engine->source_bytes + engine->frame_bytes;
     const bool unified = engine->device->unified_memory;
+    struct resampler_size chroma;
+    const uint64_t host = !engine_resampled(engine, &chroma)
+                              ? 0
+                              : resampler_bytes(&chroma) + in_flight * engine_chroma_bytes(engine);
+    ret->built.host += host;
     ret->built.pinned += in_flight * frames;
     if (!unified)
         ret->built.device += in_flight * frames;
-    add_part(ret, "frames", in_flight * frames, unified ? 0 : in_flight * frames);
+    add_part(ret, "frames", host + in_flight * frames, unified ? 0 : in_flight * frames);
 }
 
 int engine_forecast(struct engine_forecast *ret, struct gpu_device *device,

@@ -16,13 +16,6 @@ const char *engine_step_name(unsigned step)
                                                                    : NULL;
 }
 
-const struct filter_chain *component_chain(const struct component *component,
-                                           const struct filter_chain *chain)
-{
-    static const struct filter_chain none = {.count = 0};
-    return component->passes ? &none : chain;
-}
-
 bool component_has(const struct component *component, unsigned step)
 {
     return engine_steps[step]->applies(&component->recipe);

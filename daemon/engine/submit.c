@@ -24,11 +24,15 @@ static void account_memory(struct slot *slot, enum overhead_step step)
     slot_account(slot, slot->engine->device->unified_memory ? step : OVERHEAD_ENQUEUE);
 }
 
-/* Copies the planes that are not filtered into the result. Beside a view they are neutral. Returns
- * the number of bytes that were copied. */
-static uint64_t pass_planes(const struct engine *engine, const struct engine_job *job)
+/* Copies the planes that are not filtered into the result, or makes them smaller. Beside a view
+ * they are neutral. Returns the number of bytes that were written. */
+static uint64_t pass_planes(struct slot *slot)
 {
+    const struct engine *engine = slot->engine;
+    const struct engine_job *job = &slot->job;
     const struct fftd_format *format = &engine->format;
+    if (engine->resampler != NULL)
+        return upload_resample(slot);
     if (view_has_picture(engine->options.recipe.view))
         return upload_copy_planes(
             &(struct upload_planes){format, engine->filtered_planes, format->plane_count}, job,
@@ -141,8 +145,8 @@ static int fetch_result(struct slot *slot, struct error *why)
     struct engine *engine = slot->engine;
     cl_int code;
     if (slot->job.output != NULL) {
-        const bool is_drawn_over = view_is_drawn_over(engine->options.recipe.view);
-        return engine_output_fetch(slot, CL_MAP_READ | (is_drawn_over ? CL_MAP_WRITE : 0), why);
+        const bool writes = slot->chroma != NULL || view_is_drawn_over(engine->options.recipe.view);
+        return engine_output_fetch(slot, CL_MAP_READ | (writes ? CL_MAP_WRITE : 0), why);
     }
     if (engine->device->unified_memory) {
         slot->mapped_out = clEnqueueMapBuffer(slot->queue, slot->out, CL_FALSE, CL_MAP_READ, 0,
@@ -333,7 +337,7 @@ int engine_submit(struct engine *engine, const struct engine_job *job, struct er
     const int64_t begun_ns = slot->accounted_ns = clock_now_ns();
     if (job->output != NULL)
         engine_output_take(job->output, job->output_frame);
-    slot->result.copies.passed_bytes = pass_planes(engine, job);
+    slot->result.copies.passed_bytes = pass_planes(slot);
     slot_account(slot, OVERHEAD_COPY);
     struct transform_buffers buffers[MAX_COMPONENTS] = {{.image = NULL}};
     bool stores = false;
@@ -441,6 +445,8 @@ int engine_collect(struct engine *engine, bool wait, struct engine_done *ret, st
             memcpy(slot->job.out, from, engine->frame_bytes);
             slot->result.copies.out_bytes = engine->frame_bytes;
         }
+        if (slot->chroma != NULL)
+            upload_put_chroma(slot);
         slot_account(slot, OVERHEAD_COPY);
         slot->result.download_ns = slot->accounted_ns - begun_ns;
     }

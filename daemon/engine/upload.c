@@ -72,6 +72,39 @@ uint64_t upload_copy_planes(const struct upload_planes *planes, const struct eng
     return bytes;
 }
 
+uint64_t upload_resample(struct slot *slot)
+{
+    const struct engine *engine = slot->engine;
+    const struct engine_job *job = &slot->job;
+    const uint32_t width = engine->format.width; /* two samples of chroma for two of luma */
+    uint64_t bytes = 0;
+    if (slot->chroma != NULL) {
+        resampler_run(engine->resampler, slot->chroma, width,
+                      job->in[0] + (engine->info->offset ^ 1u), job->in_stride[0], 2);
+        bytes = (uint64_t)width * engine->format.height;
+    }
+    for (unsigned i = 1; i < engine->format.plane_count; i++) {
+        const struct fftd_plane *plane = &engine->format.plane[i];
+        resampler_run(engine->resampler, job->out + plane->offset, plane->stride, job->in[i],
+                      job->in_stride[i], 1);
+        bytes += (uint64_t)plane->row_bytes * plane->rows;
+    }
+    return bytes;
+}
+
+void upload_put_chroma(const struct slot *slot)
+{
+    const struct fftd_format *format = &slot->engine->format;
+    const struct fftd_plane *plane = &format->plane[0];
+    for (uint32_t y = 0; y < format->height; y++) {
+        uint8_t *to = slot->job.out + plane->offset + (size_t)y * plane->stride;
+        const uint8_t *from = slot->chroma + (size_t)y * format->width;
+        to += slot->engine->info->offset ^ 1u;
+        for (uint32_t x = 0; x < format->width; x++)
+            to[2 * (size_t)x] = from[x];
+    }
+}
+
 int upload_frame(struct upload *upload, const struct upload_planes *planes, struct slot *slot,
                  cl_mem *ret, struct error *why)
 {

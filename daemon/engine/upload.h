@@ -45,6 +45,12 @@ void upload_finish(struct upload *upload);
 uint64_t upload_copy_planes(const struct upload_planes *planes, const struct engine_job *job,
                             uint8_t *frame);
 
+/* Makes the chroma of a slot's job smaller, if no filter changes it: in the result, or, where it
+ * alternates with luma, beside it, until the result is there and takes it. The first returns the
+ * number of bytes that it has written. */
+uint64_t upload_resample(struct slot *slot);
+void upload_put_chroma(const struct slot *slot);
+
 /* Uploads the planes of a slot's job, and accounts for it in the slot. Returns the buffer that the
  * commands which follow in the queue read. With job.memory the frame has to be returned after them
  * (engine_memory_return). */

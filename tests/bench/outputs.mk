@@ -1,4 +1,4 @@
-# What further outputs of one camera cost.
+# What further outputs of one camera cost, and other ways to make pictures smaller.
 #
 #   OUTPUT_FRAMES=60      of each turn; there are three
 #   OUTPUT_PLANES=luma    planes of every output; luma-only: no chroma is made smaller
@@ -11,3 +11,5 @@ OUTPUT_PLANES ?= luma
 bench-outputs: all
 	@FFTD_BUILD=$(abspath $(BUILD)) FFTD_DEVICE=$(DEVICE) OUTPUT_PLANES=$(OUTPUT_PLANES) \
 	    tests/bench/outputs.py $(OUTPUT_FRAMES)
+	@tests/tools/deps.sh bench-outputs || echo "measuring without these packages" >&2
+	@FFTD_BUILD=$(abspath $(BUILD)) FFTD_DEVICE=$(DEVICE) tests/bench/outputs_peers.py

@@ -146,6 +146,7 @@ static const struct scene scenes[] = {
      .is_smaller = true},
     {"GREY", "stabilise | convolve:image=odd", RECIPE_LUMA, RECIPE_HALF, .in_flight = 2,
      .is_smaller = true},
+    {"UYVY", "gaussian-blur:sigma=2", RECIPE_LUMA, .in_flight = 3, .is_smaller = true},
     {"NV12", "sharpen:sigma=3", RECIPE_ALL, RECIPE_HALF, .technique = ENGINE_TILES, .in_flight = 2,
      .may_be_direct = true},
     {"GREY", "shift:by=9/3 | convolve:image=odd", RECIPE_LUMA, .technique = ENGINE_TILES,

@@ -201,11 +201,12 @@ static uint64_t run(struct sets *sets, uint64_t number, bool backwards)
     return copied;
 }
 
-/* Main, which is filtered as luma, two smaller pictures, and one of main's size. */
+/* Main, which is filtered as luma, two smaller pictures, of which one also transforms its chroma,
+ * and one of main's size. */
 static const struct wanted nv12[MAX_ENGINES] = {
     {WIDTH, HEIGHT, "gaussian-blur:sigma=6", RECIPE_LUMA, 1, 0},
-    {WIDTH / 2, HEIGHT / 2, "none", RECIPE_LUMA, 1, 0},
-    {WIDTH / 4, HEIGHT / 4, "gradient:sigma=1,dc=0.5", RECIPE_LUMA_ONLY, 2, 0},
+    {WIDTH / 2, HEIGHT / 2, "none", RECIPE_ALL, 1, 0},
+    {WIDTH / 4, HEIGHT / 4, "gradient:sigma=1,dc=0.5", RECIPE_LUMA, 2, 0},
     {WIDTH, HEIGHT, "sharpen:sigma=2", RECIPE_LUMA, 3, 0}};
 
 static void test_frames(void **state)

@@ -365,7 +365,7 @@ static void check_scene(const struct scene *scene, enum recipe_precision precisi
 {
     const struct format_info *info = format_by_name(scene->captured);
     struct fftd_format captured, format;
-    struct filter_chain chain, none = {.count = 0};
+    struct filter_chain chain;
     struct error why = {""};
     struct engine *engine;
     struct engine_response *response = NULL;
@@ -403,7 +403,6 @@ static void check_scene(const struct scene *scene, enum recipe_precision precisi
         const uint32_t width = WIDTH / sub_x, height = HEIGHT / sub_y;
         const uint32_t columns = SMALLER_WIDTH / sub_x, rows = SMALLER_HEIGHT / sub_y;
         const bool is_grey = scene->planes == RECIPE_LUMA_ONLY;
-        const struct plan *padded = engine_plan(engine, plan++);
         double *exact = malloc(sizeof *exact * width * height);
         double *expected = malloc(sizeof *expected * columns * rows);
         for (uint32_t y = 0; y < height; y++)
@@ -411,15 +410,20 @@ static void check_scene(const struct scene *scene, enum recipe_precision precisi
                 exact[y * width + x] =
                     sample_at(&captured, in, scene->sample[i].plane, scene->sample[i].offset,
                               scene->sample[i].step, x, y);
-        const struct reference reference = {.width = width,
-                                            .height = height,
-                                            .padded_x = padded->x.length,
-                                            .padded_y = padded->y.length,
-                                            .border = PLAN_MIRROR,
-                                            .sub_x = sub_x,
-                                            .sub_y = sub_y,
-                                            .chain = scene->sample[i].passes ? &none : &chain};
-        reference_smaller(&reference, exact, columns, rows, EDGE, expected);
+        if (scene->sample[i].passes) {
+            reference_resample(exact, width, height, expected, columns, rows);
+        } else {
+            const struct plan *padded = engine_plan(engine, plan++);
+            const struct reference reference = {.width = width,
+                                                .height = height,
+                                                .padded_x = padded->x.length,
+                                                .padded_y = padded->y.length,
+                                                .border = PLAN_MIRROR,
+                                                .sub_x = sub_x,
+                                                .sub_y = sub_y,
+                                                .chain = &chain};
+            reference_smaller(&reference, exact, columns, rows, EDGE, expected);
+        }
         const double white = (1u << info->bits) - 1;
         double worst = 0;
         for (uint32_t y = 0; y < rows; y++)
@@ -431,7 +435,10 @@ static void check_scene(const struct scene *scene, enum recipe_precision precisi
                 const double want = fmin(fmax(expected[y * columns + x], 0), white);
                 worst = fmax(worst, fabs(value - want));
             }
-        const double most = precision == RECIPE_HALF ? 0.5 + white / 512 : 0.51;
+        /* Sums of numbers of 16 bits, which are rounded twice. */
+        const double most = scene->sample[i].passes    ? 0.7
+                            : precision == RECIPE_HALF ? 0.5 + white / 512
+                                                       : 0.51;
         if (!(worst <= most))
             fail_msg("%s, samples %u, %s: off by %.2f", scene->captured, i, scene->chain, worst);
         free(exact);
@@ -473,6 +480,18 @@ static void test_formats(void **state)
          {0},
          3,
          {{0, 0, 1, 1, 1, false}, {1, 0, 1, 2, 2, false}, {2, 0, 1, 2, 2, false}}},
+        {"YVU420",
+         RECIPE_LUMA,
+         "none",
+         {0},
+         3,
+         {{0, 0, 1, 1, 1, false}, {1, 0, 1, 2, 2, true}, {2, 0, 1, 2, 2, true}}},
+        {"UYVY",
+         RECIPE_LUMA,
+         "gaussian-blur:sigma=1.5",
+         {0},
+         3,
+         {{0, 1, 2, 1, 1, false}, {0, 0, 4, 2, 1, true}, {0, 2, 4, 2, 1, true}}},
         {"UYVY", RECIPE_LUMA_ONLY, "none", {0}, 1, {{0, 1, 2, 1, 1, false}}},
         {"BGR24",
          RECIPE_ALL,

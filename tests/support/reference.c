@@ -6,6 +6,8 @@
 #include <stdbool.h>
 #include <stdlib.h>
 
+#include "transform/resampler.h"
+
 /* Returns the coordinate in 0 .. n - 1 that padded coordinate i repeats, or -1 for the constant. It
  * walks step by step from the edge, which is slow but obviously right. */
 static long extend(long i, long padded, long n, enum plan_border border)
@@ -153,6 +155,39 @@ void reference_smaller(const struct reference *r, const double *in, uint32_t wid
     free(along_y);
     free(line);
     release(&buffers);
+}
+
+/* Sample i of a line of `to` samples that are made of `from`, which are `step` apart. */
+static double resample_one(const double *in, long from, long step, long to, long i)
+{
+    const double ratio = (double)from / (double)to, middle = ((double)i + 0.5) * ratio - 0.5;
+    const long reach = (long)ceil(RESAMPLER_REACH * ratio) + 1;
+    double sum = 0, weights = 0;
+    if (from == to)
+        return in[i * step];
+    for (long k = (long)middle - reach; k <= (long)middle + reach; k++) {
+        const double weight = resampler_impulse(((double)k - middle) / ratio);
+        long at = k;
+        while (at < 0 || at >= from)
+            at = at < 0 ? -at : 2 * (from - 1) - at;
+        sum += weight * in[at * step];
+        weights += weight;
+    }
+    return sum / weights;
+}
+
+void reference_resample(const double *in, uint32_t width, uint32_t height, double *out,
+                        uint32_t to_width, uint32_t to_height)
+{
+    double *lines = malloc(sizeof *lines * width * to_height);
+    for (uint32_t y = 0; y < to_height; y++)
+        for (uint32_t x = 0; x < width; x++)
+            lines[(size_t)y * width + x] = resample_one(in + x, height, width, to_height, y);
+    for (uint32_t y = 0; y < to_height; y++)
+        for (uint32_t x = 0; x < to_width; x++)
+            out[(size_t)y * to_width + x] =
+                resample_one(lines + (size_t)y * width, width, 1, to_width, x);
+    free(lines);
 }
 
 void reference_spectrum(const struct reference *r, const double *in, double *out)

@@ -28,6 +28,11 @@ void reference_filter(const struct reference *reference, const double *in, doubl
 void reference_smaller(const struct reference *reference, const double *in, uint32_t width,
                        uint32_t height, double edge, double *out);
 
+/* A plane made smaller as daemon/transform/resampler.h says, of which only the impulse response is
+ * shared. */
+void reference_resample(const double *in, uint32_t width, uint32_t height, double *out,
+                        uint32_t to_width, uint32_t to_height);
+
 /* Fills in |F H| / (padded_x padded_y) for each frequency of the extended image, padded_y rows of
  * padded_x, where F is its DFT. */
 void reference_spectrum(const struct reference *reference, const double *in, double *out);

@@ -35,6 +35,9 @@ packages_of() {
         lomiri-wallpapers-16.04 ;;
     # The peers of make bench-clip.
     bench-clip) echo ffmpeg python3-opencv python3-skimage ;;
+    # The peers of make bench-outputs.
+    bench-outputs) echo gstreamer1.0-plugins-base gstreamer1.0-tools libswscale6 libturbojpeg0 \
+        python3-numpy python3-opencv ;;
     # The peer of make bench-view, and its photographs.
     bench-view) echo python3-numpy python3-skimage ustreamer ;;
     # What Mesa's compiler for the Mali-T760 is built with.

@@ -1,0 +1,317 @@
+/* A separable convolution of numbers of 16 bits, columns first. The compiler makes vectors, for
+ * which the Makefile has -O3 for this file. Along columns a vector has neighbouring samples of a
+ * row. Then blocks are transposed, so along rows it has the same sample of neighbouring rows.
+ *
+ * Samples are signed, in 256ths of a step, so neutral chroma stays exactly that. The sum of the
+ * magnitudes of all taps can be 1.5. Each convolution halves the unit, so no sum exceeds 2^15. */
+#include "transform/resampler.h"
+
+#include <errno.h>
+#include <math.h>
+#include <stdbool.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "core/vectors.h"
+
+/* A Kaiser window. With these two, nothing above 1 is more than -50 dB at any ratio of the sides;
+ * a lower cutoff would blur more. */
+#define BETA    5.3
+#define CUTOFF  0.715
+
+#define STRIP   128 /* columns that are convolved together: their rows stay in the first cache */
+#define GROUP   64  /* rows that are */
+#define AT_ONCE 4   /* taps */
+#define BLOCK   16  /* numbers that are transposed */
+#define NEUTRAL 128
+#define UNIT    256   /* a step */
+#define LAST    64    /* a step after two convolutions */
+#define ONE     16384 /* taps whose sum is this make half of the unit */
+
+/* Sample i of the result is the sum of `taps` samples, a multiple of AT_ONCE, from first[i] on,
+ * times tap[i * taps ...]. Taps of samples that do not exist are 0. */
+struct axis {
+    uint32_t taps, *first;
+    int16_t *tap;
+};
+
+struct resampler {
+    struct resampler_size size;
+    struct axis across, down;
+    int16_t *strip;  /* [row][STRIP], as captured */
+    int16_t *middle; /* [row / GROUP][column][GROUP], with the rows of the result; both end with
+                        room for taps of samples that do not exist */
+};
+
+/* ---- taps ---------------------------------------------------------------------------------- */
+
+static double bessel_i0(double x)
+{
+    double sum = 1, term = 1;
+    for (int k = 1; term > 1e-17 * sum; k++) {
+        term *= x * x / (4. * k * k);
+        sum += term;
+    }
+    return sum;
+}
+
+double resampler_impulse(double distance)
+{
+    const double inside = 1 - distance * distance / (RESAMPLER_REACH * RESAMPLER_REACH);
+    const double phase = M_PI * CUTOFF * distance;
+    if (inside <= 0)
+        return 0;
+    return CUTOFF * (phase == 0 ? 1 : sin(phase) / phase) * bessel_i0(BETA * sqrt(inside)) /
+           bessel_i0(BETA);
+}
+
+static uint32_t count_taps(uint32_t length, uint32_t to_length)
+{
+    const double wanted = length == to_length ? 1 : 2. * RESAMPLER_REACH * length / to_length;
+    return (uint32_t)ceil(fmin(wanted, length) / AT_ONCE) * AT_ONCE;
+}
+
+static uint32_t mirror(long at, long length)
+{
+    const long period = length > 1 ? 2 * (length - 1) : 1;
+    const long phase = (at % period + period) % period;
+    return (uint32_t)(phase < length ? phase : period - phase);
+}
+
+/* Rounds taps; the largest one takes what the sum lacks then, so constant planes stay the same. */
+static void round_taps(int16_t *ret, const double *weight, uint32_t taps)
+{
+    double sum = 0;
+    uint32_t largest = 0;
+    long rest = ONE;
+    for (uint32_t k = 0; k < taps; k++)
+        sum += weight[k];
+    for (uint32_t k = 0; k < taps; k++) {
+        ret[k] = (int16_t)lrint(weight[k] / sum * ONE);
+        rest -= ret[k];
+        largest = ret[k] > ret[largest] ? k : largest;
+    }
+    ret[largest] = (int16_t)(ret[largest] + rest);
+}
+
+static int make_axis(struct axis *ret, uint32_t length, uint32_t to_length)
+{
+    const double ratio = (double)length / to_length;
+    const bool stays = length == to_length;
+    const double reach = stays ? 0 : RESAMPLER_REACH * ratio;
+    ret->taps = count_taps(length, to_length);
+    ret->first = calloc(to_length, sizeof *ret->first);
+    ret->tap = calloc((size_t)to_length * ret->taps, sizeof *ret->tap);
+    double *weight = calloc(ret->taps, sizeof *weight);
+    if (ret->first == NULL || ret->tap == NULL || weight == NULL) {
+        free(weight);
+        return -ENOMEM;
+    }
+    for (uint32_t i = 0; i < to_length; i++) {
+        const double middle = (i + 0.5) * ratio - 0.5;
+        const long from = (long)ceil(middle - reach), to = (long)floor(middle + reach);
+        const long last = (long)length - (long)ret->taps;
+        const long most = from < last ? from : last, first = most > 0 ? most : 0;
+        memset(weight, 0, ret->taps * sizeof *weight);
+        for (long k = from; k <= to; k++) {
+            const long at = mirror(k, length) - first;
+            if (at >= 0 && at < (long)ret->taps)
+                weight[at] += stays ? 1 : resampler_impulse((k - middle) / ratio);
+        }
+        ret->first[i] = (uint32_t)first;
+        round_taps(ret->tap + (size_t)i * ret->taps, weight, ret->taps);
+    }
+    free(weight);
+    return 0;
+}
+
+/* ---- life ---------------------------------------------------------------------------------- */
+
+static size_t strip_bytes(const struct resampler_size *size)
+{
+    return ((size_t)size->rows + AT_ONCE) * STRIP * sizeof(int16_t);
+}
+
+static size_t middle_bytes(const struct resampler_size *size)
+{
+    const size_t groups = (size->to_rows + GROUP - 1) / GROUP;
+    const size_t columns = groups * size->columns + AT_ONCE;
+    return columns * size->channels * GROUP * sizeof(int16_t);
+}
+
+static uint64_t axis_bytes(uint32_t length, uint32_t to_length)
+{
+    return (uint64_t)to_length *
+           (sizeof(uint32_t) + count_taps(length, to_length) * sizeof(int16_t));
+}
+
+uint64_t resampler_bytes(const struct resampler_size *size)
+{
+    return strip_bytes(size) + middle_bytes(size) + axis_bytes(size->columns, size->to_columns) +
+           axis_bytes(size->rows, size->to_rows);
+}
+
+int resampler_create(struct resampler **ret, const struct resampler_size *size, struct error *why)
+{
+    struct resampler *resampler = calloc(1, sizeof *resampler);
+    int r = resampler == NULL ? -ENOMEM : 0;
+    if (r == 0) {
+        resampler->size = *size;
+        resampler->strip = calloc(1, strip_bytes(size));
+        resampler->middle = calloc(1, middle_bytes(size));
+        r = resampler->strip == NULL || resampler->middle == NULL ? -ENOMEM : 0;
+    }
+    if (r == 0)
+        r = make_axis(&resampler->across, size->columns, size->to_columns);
+    if (r == 0)
+        r = make_axis(&resampler->down, size->rows, size->to_rows);
+    if (r < 0) {
+        resampler_destroy(resampler);
+        return error_set(why, ENOMEM, "out of memory while preparing smaller planes of chroma");
+    }
+    *ret = resampler;
+    return 0;
+}
+
+void resampler_destroy(struct resampler *resampler)
+{
+    if (resampler == NULL)
+        return;
+    free(resampler->across.first);
+    free(resampler->across.tap);
+    free(resampler->down.first);
+    free(resampler->down.tap);
+    free(resampler->strip);
+    free(resampler->middle);
+    free(resampler);
+}
+
+/* ---- a frame ------------------------------------------------------------------------------- */
+
+/* Rounded to the nearest. Processors have an instruction for this, which the compiler finds. */
+static inline int16_t multiply(int16_t sample, int16_t tap)
+{
+    return (int16_t)((((int32_t)sample * tap >> 14) + 1) >> 1);
+}
+
+/* Adds up `count` numbers of each of the axis's taps, which are `pitch` numbers apart. */
+static ALWAYS_INLINE void convolve(int16_t *restrict sum, uint32_t count,
+                                   const int16_t *restrict from, size_t pitch,
+                                   const struct axis *axis, uint32_t i)
+{
+    const int16_t *tap = axis->tap + (size_t)i * axis->taps;
+    memset(sum, 0, count * sizeof *sum);
+    from += axis->first[i] * pitch;
+    for (uint32_t k = 0; k < axis->taps; k += AT_ONCE) {
+        const int16_t a = tap[k], b = tap[k + 1], c = tap[k + 2], d = tap[k + 3];
+        for (uint32_t x = 0; x < count; x++)
+            sum[x] = (int16_t)(sum[x] + multiply(from[x], a) + multiply(from[pitch + x], b) +
+                               multiply(from[2 * pitch + x], c) + multiply(from[3 * pitch + x], d));
+        from += AT_ONCE * pitch;
+    }
+}
+
+static ALWAYS_INLINE void widen(int16_t *restrict to, const uint8_t *restrict from, unsigned step,
+                                uint32_t count)
+{
+    for (uint32_t i = 0; i < count; i++)
+        to[i] = (int16_t)((from[(size_t)i * step] - NEUTRAL) * UNIT);
+}
+
+/* Puts the numbers of a and b, of each `count`, in turns. Compilers have vectors for that. */
+static ALWAYS_INLINE void merge(int16_t *restrict to, const int16_t *restrict a,
+                                const int16_t *restrict b, int count)
+{
+    for (int i = 0; i < count; i++) {
+        to[2 * i] = a[i];
+        to[2 * i + 1] = b[i];
+    }
+}
+
+/* Transposes BLOCK x BLOCK numbers: each step puts a row and the one half a block further in turns,
+ * and makes one row of both. */
+static ALWAYS_INLINE void transpose(int16_t *restrict to, const int16_t *restrict from,
+                                    size_t from_pitch)
+{
+    int16_t other[BLOCK * BLOCK];
+    for (size_t i = 0; i < 8; i++)
+        merge(other + 32 * i, from + i * from_pitch, from + (i + 8) * from_pitch, 16);
+    for (size_t i = 0; i < 4; i++)
+        merge(to + 64 * i, other + 32 * i, other + 32 * (i + 4), 32);
+    for (size_t i = 0; i < 2; i++)
+        merge(other + 128 * i, to + 64 * i, to + 64 * (i + 2), 64);
+    merge(to, other, other + 128, 128);
+}
+
+static ALWAYS_INLINE void convolve_strip(struct resampler *resampler, uint32_t column,
+                                         uint32_t count)
+{
+    const struct resampler_size *size = &resampler->size;
+    const size_t row_size = (size_t)size->columns * size->channels;
+    int16_t sum[BLOCK * STRIP] = {0}, block[BLOCK * BLOCK];
+    for (uint32_t y = 0; y < size->to_rows; y += BLOCK) {
+        int16_t *to = resampler->middle + (y / GROUP * row_size + column) * GROUP + y % GROUP;
+        for (uint32_t i = 0; i < BLOCK && y + i < size->to_rows; i++)
+            convolve(sum + (size_t)i * STRIP, STRIP, resampler->strip, STRIP, &resampler->down,
+                     y + i);
+        for (uint32_t x = 0; x < count; x += BLOCK) {
+            transpose(block, sum + x, STRIP);
+            for (uint32_t i = 0; i < BLOCK && x + i < count; i++)
+                memcpy(to + (size_t)(x + i) * GROUP, block + (size_t)i * BLOCK,
+                       BLOCK * sizeof *block);
+        }
+    }
+}
+
+/* Writes a block of the result, of which `columns` and `rows` are in it. */
+static ALWAYS_INLINE void store(uint8_t *to, size_t stride, int16_t *restrict block,
+                                uint32_t columns, uint32_t rows)
+{
+    uint8_t bytes[BLOCK * BLOCK];
+    for (int i = 0; i < BLOCK * BLOCK; i++) {
+        const int value = ((block[i] + LAST / 2) >> 6) + NEUTRAL;
+        bytes[i] = (uint8_t)(value < 0 ? 0 : value > 255 ? 255 : value);
+    }
+    for (uint32_t i = 0; i < rows && i < BLOCK; i++)
+        memcpy(to + i * stride, bytes + (size_t)i * BLOCK, columns < BLOCK ? columns : BLOCK);
+}
+
+/* Writes the rows from row y on that are convolved together. */
+static ALWAYS_INLINE void convolve_rows(const struct resampler *resampler, uint8_t *to,
+                                        size_t stride, uint32_t y)
+{
+    const struct resampler_size *size = &resampler->size;
+    const int16_t *rows = resampler->middle + (size_t)y * size->columns * size->channels;
+    const uint32_t columns = size->to_columns * size->channels;
+    int16_t sum[BLOCK * GROUP] = {0}, block[BLOCK * BLOCK];
+    for (uint32_t x = 0; x < columns; x += BLOCK) {
+        for (uint32_t i = 0; i < BLOCK && x + i < columns; i++)
+            convolve(sum + (size_t)i * GROUP, GROUP, rows + ((x + i) % size->channels) * GROUP,
+                     (size_t)size->channels * GROUP, &resampler->across, (x + i) / size->channels);
+        for (uint32_t i = 0; i < GROUP && y + i < size->to_rows; i += BLOCK) {
+            transpose(block, sum + i, GROUP);
+            store(to + i * stride + x, stride, block, columns - x, size->to_rows - y - i);
+        }
+    }
+}
+
+VECTORS void resampler_run(struct resampler *resampler, uint8_t *to, size_t to_stride,
+                           const uint8_t *from, size_t stride, unsigned step)
+{
+    const struct resampler_size *size = &resampler->size;
+    const uint32_t row_size = size->columns * size->channels;
+    for (uint32_t x = 0; x < row_size; x += STRIP) {
+        const uint32_t count = row_size - x < STRIP ? row_size - x : STRIP;
+        for (uint32_t y = 0; y < size->rows; y++) {
+            const uint8_t *row = from + y * stride + (size_t)x * step;
+            int16_t *wide = resampler->strip + (size_t)y * STRIP;
+            if (step == 1)
+                widen(wide, row, 1, count);
+            else
+                widen(wide, row, 2, count);
+        }
+        convolve_strip(resampler, x, count);
+    }
+    for (uint32_t y = 0; y < size->to_rows; y += GROUP)
+        convolve_rows(resampler, to + y * to_stride, to_stride, y);
+}

@@ -1,0 +1,44 @@
+/* Makes planes of bytes smaller, on the host. It serves chroma that no filter changes but that has
+ * to become smaller with luma: a transform of it takes several times as long.
+ *
+ * Each axis is a convolution with a windowed sinc, sampled for each sample of the result, whose
+ * middle is the middle of what it covers. In units of half the sampling rate of the result,
+ * frequencies up to 0.45 are kept within 1 %, 0.75 is 8 dB lower, and those above 1, which would be
+ * folded, are 50 dB lower. Luma has a steeper edge (response.h), which would take five times as
+ * many taps. Beyond its edges the plane is mirrored. An axis whose length does not change is left
+ * alone. Rounding adds a few hundredths of a step to that of the result. Constant planes stay what
+ * they are at ratios of up to 8, and change by at most 2 beyond. */
+#ifndef FFTD_TRANSFORM_RESAMPLER_H
+#define FFTD_TRANSFORM_RESAMPLER_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "core/error.h"
+
+#define RESAMPLER_REACH 6 /* samples of the result, on either side */
+
+/* The sizes of a plane and of its result, in samples of each of `channels` components (1 or 2)
+ * that alternate in a row. Each side is at least that of the result. */
+struct resampler_size {
+    uint32_t columns, rows, to_columns, to_rows;
+    unsigned channels;
+};
+
+/* The impulse response of one axis: `distance` from the middle in samples of the result. */
+double resampler_impulse(double distance);
+
+/* Creates what one thread at a time uses. -ENOMEM. */
+struct resampler;
+int resampler_create(struct resampler **ret, const struct resampler_size *size, struct error *why);
+void resampler_destroy(struct resampler *resampler); /* NULL is allowed */
+
+/* The memory that it takes. */
+uint64_t resampler_bytes(const struct resampler_size *size);
+
+/* Reads all samples of `from`, which are `step` (1 or 2) bytes apart, and writes those of `to`,
+ * which follow each other. Strides are bytes from row to row. The planes do not overlap. */
+void resampler_run(struct resampler *resampler, uint8_t *to, size_t to_stride, const uint8_t *from,
+                   size_t stride, unsigned step);
+
+#endif

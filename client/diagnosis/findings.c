@@ -33,8 +33,11 @@
 #define BRIGHT          215.
 #define LEAST_SHAKE     1.0   /* pixels, RMS */
 #define ROUNDING        0.29  /* standard deviation of the error of whole numbers */
-#define BLUR_ERROR      0.006 /* chosen by tests/bench/diagnose_chains.py */
+#define BLUR_ERROR      0.003 /* chosen by tests/bench/diagnose_chains.py */
 #define LEAST_SURE      0.5   /* share of the shifts between frames that are known well */
+
+/* Where stripes are in the spectrum; chosen by tests/bench/diagnose_chains.py. */
+#define SECTOR          ",width=1.5,keep=outside,above=0.07"
 
 static __attribute__((format(printf, 3, 4))) int write_to(char *text, size_t size,
                                                           const char *format, ...)
@@ -272,11 +275,11 @@ static bool judge_stripes(const struct diagnosis *diagnosis, struct diagnosis_fi
     WRITE(ret->text, "fixed stripes: columns differ by %.1f grey levels, rows by %.1f", columns,
           rows);
     if (columns >= least)
-        WRITE(ret->stage, "directional:angle=0,width=1.5,keep=outside,above=0.05");
+        WRITE(ret->stage, "directional:angle=0" SECTOR);
     if (rows >= least) {
         const size_t used = strlen(ret->stage);
-        write_to(ret->stage + used, sizeof ret->stage - used,
-                 "%sdirectional:angle=90,width=1.5,keep=outside,above=0.05", used > 0 ? " | " : "");
+        write_to(ret->stage + used, sizeof ret->stage - used, "%sdirectional:angle=90" SECTOR,
+                 used > 0 ? " | " : "");
     }
     WRITE(ret->advice, "`fftd-ctl calibrate stripes` while the camera pans removes exactly these "
                        "stripes, and leaves lines of the scene alone");

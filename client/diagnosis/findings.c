@@ -4,6 +4,7 @@
 #include <math.h>
 #include <stdarg.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "private.h"
@@ -19,6 +20,7 @@
 #define LEAST_HOT       8u    /* pixels */
 #define LEAST_EXCESS    15.   /* grey levels by which a hot pixel differs from its neighbours */
 #define STILL_EXCESS    3.    /* times the mean range of samples around a pixel */
+#define MEDIAN_NOISE    0.94  /* of the variance of noise: what a median of nine samples changes */
 #define LEAST_NOISE     3.0   /* grey levels */
 #define UNSURE_NOISE    8.5   /* the same where texture may be taken for noise */
 #define LEAST_CORNER    0.66  /* brighter corners are no shading */
@@ -31,8 +33,11 @@
 #define BRIGHT          215.
 #define LEAST_SHAKE     1.0   /* pixels, RMS */
 #define ROUNDING        0.29  /* standard deviation of the error of whole numbers */
-#define BLUR_ERROR      0.006 /* chosen by tests/bench/diagnose_chains.py */
+#define BLUR_ERROR      0.003 /* chosen by tests/bench/diagnose_chains.py */
 #define LEAST_SURE      0.5   /* share of the shifts between frames that are known well */
+
+/* Where stripes are in the spectrum; chosen by tests/bench/diagnose_chains.py. */
+#define SECTOR          ",width=1.5,keep=outside,above=0.07"
 
 static __attribute__((format(printf, 3, 4))) int write_to(char *text, size_t size,
                                                           const char *format, ...)
@@ -270,11 +275,11 @@ static bool judge_stripes(const struct diagnosis *diagnosis, struct diagnosis_fi
     WRITE(ret->text, "fixed stripes: columns differ by %.1f grey levels, rows by %.1f", columns,
           rows);
     if (columns >= least)
-        WRITE(ret->stage, "directional:angle=0,width=1.5,keep=outside,above=0.05");
+        WRITE(ret->stage, "directional:angle=0" SECTOR);
     if (rows >= least) {
         const size_t used = strlen(ret->stage);
-        write_to(ret->stage + used, sizeof ret->stage - used,
-                 "%sdirectional:angle=90,width=1.5,keep=outside,above=0.05", used > 0 ? " | " : "");
+        write_to(ret->stage + used, sizeof ret->stage - used, "%sdirectional:angle=90" SECTOR,
+                 used > 0 ? " | " : "");
     }
     WRITE(ret->advice, "`fftd-ctl calibrate stripes` while the camera pans removes exactly these "
                        "stripes, and leaves lines of the scene alone");
@@ -355,6 +360,45 @@ static void count_hot(void *context, size_t at, double off)
     hot->most = fmax(hot->most, fabs(off));
 }
 
+static int by_value(const void *a, const void *b)
+{
+    const float x = *(const float *)a, y = *(const float *)b;
+    return (x > y) - (x < y);
+}
+
+void findings_take_median(const struct diagnosis *diagnosis, const float *from, float *luma)
+{
+    const uint32_t width = diagnosis->format.width, height = diagnosis->format.height;
+    for (uint32_t y = 1; y + 1 < height; y++)
+        for (uint32_t x = 1; x + 1 < width; x++) {
+            float around[9];
+            for (unsigned k = 0; k < 9; k++)
+                around[k] = from[(size_t)(y + k / 3 - 1) * width + x + k % 3 - 1];
+            qsort(around, 9, sizeof around[0], by_value);
+            luma[(size_t)y * width + x] = around[4];
+        }
+}
+
+/* Returns what a median would take from the scene's details, as a mean square: what it changes in
+ * the last frame, of which hot pixels and other faults are gone, less what it changes of noise. */
+static double cost_of_median(const struct diagnosis *diagnosis)
+{
+    const size_t count = (size_t)diagnosis->format.width * diagnosis->format.height;
+    const double sigma = find_noise(diagnosis).sigma;
+    float *smooth = malloc(count * sizeof *smooth);
+    double sum = 0;
+    if (smooth == NULL)
+        return 0;
+    memcpy(smooth, diagnosis->luma, count * sizeof *smooth);
+    findings_take_median(diagnosis, diagnosis->luma, smooth);
+    for (size_t i = 0; i < count; i++) {
+        const double change = (double)smooth[i] - (double)diagnosis->luma[i];
+        sum += change * change;
+    }
+    free(smooth);
+    return sum / (double)count - MEDIAN_NOISE * sigma * sigma;
+}
+
 static bool judge_hot(const struct diagnosis *diagnosis, struct diagnosis_finding *ret)
 {
     struct hot hot = {0};
@@ -364,7 +408,8 @@ static bool judge_hot(const struct diagnosis *diagnosis, struct diagnosis_findin
     if (hot.count < LEAST_HOT)
         return false;
     WRITE(ret->text, "%u hot or dead pixels, off by up to %.0f grey levels", hot.count, hot.most);
-    WRITE(ret->stage, "median");
+    if (cost_of_median(diagnosis) < ret->annoyance * ret->annoyance)
+        WRITE(ret->stage, "median");
     WRITE(ret->advice, "`fftd-ctl calibrate stripes` while the camera pans, or `calibrate dark`, "
                        "replaces just these pixels and leaves details alone");
     add_figure(ret, "pixels", hot.count);

@@ -63,25 +63,6 @@ static bool subtract_waves(const struct diagnosis *diagnosis, float *luma)
     return true;
 }
 
-static int by_value(const void *a, const void *b)
-{
-    const float x = *(const float *)a, y = *(const float *)b;
-    return (x > y) - (x < y);
-}
-
-static void take_median(const struct diagnosis *diagnosis, const float *from, float *luma)
-{
-    const uint32_t width = diagnosis->format.width, height = diagnosis->format.height;
-    for (uint32_t y = 1; y + 1 < height; y++)
-        for (uint32_t x = 1; x + 1 < width; x++) {
-            float around[9];
-            for (unsigned k = 0; k < 9; k++)
-                around[k] = from[(size_t)(y + k / 3 - 1) * width + x + k % 3 - 1];
-            qsort(around, 9, sizeof around[0], by_value);
-            luma[(size_t)y * width + x] = around[4];
-        }
-}
-
 static void brighten(const struct diagnosis *diagnosis, float *luma)
 {
     const uint32_t width = diagnosis->format.width, height = diagnosis->format.height;
@@ -167,8 +148,8 @@ bool diagnosis_preview(struct diagnosis *diagnosis, const struct diagnosis_findi
             ret_after[i] *= diagnosis->row_gain[i / width];
         return true;
     case DIAGNOSIS_HOT:
-        take_median(diagnosis, ret_before, ret_after);
-        return true;
+        findings_take_median(diagnosis, ret_before, ret_after);
+        return finding->stage[0] != '\0';
     case DIAGNOSIS_SHADING:
         brighten(diagnosis, ret_after);
         return true;

@@ -8,7 +8,7 @@ VIEW := $(filter-out client/fftd-view/main.c,$(wildcard client/fftd-view/*.c cli
 # The files are in the order in which a browser requests them.
 VIEW_PAGE := $(addprefix client/fftd-view/page/,index.html style.css app.js compare.js control.js \
     filter.js plots.js zoom.js dom.js plane.js problems.js stages.js cards.js \
-    mask.js peaks.js tools.js controls.js icon.svg)
+    pictures.js mask.js peaks.js tools.js controls.js icon.svg)
 
 $(BUILD)/obj/client/fftd-view/%.o: CPPFLAGS += $(call pkg-cflags,$(VIEW_PACKAGES))
 

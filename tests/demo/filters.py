@@ -1,16 +1,18 @@
 #!/usr/bin/python3
 """Writes what docs/FILTERS.md says of the filters that the daemon knows, and its pictures.
 
-    filters.py BUILD      the folder of fftd, fftd-ctl and tests/tools/kinds; DEVICE chooses the
-                          OpenCL device
+    filters.py BUILD [KIND...]   the folder of fftd, fftd-ctl and tests/tools/kinds; with kinds
+                                 only their pictures; DEVICE chooses the OpenCL device
 
 tests/integration/test_filters_doc.py compares the committed text with the running program.
 """
 
+import base64
 import json
 import math
 import os
 import pathlib
+import random
 import re
 import shutil
 import struct
@@ -26,6 +28,7 @@ from png import Png  # noqa: E402, pylint: disable=wrong-import-position
 
 TEXT = ROOT / "docs/FILTERS.md"
 PICTURES = ROOT / "docs/filters"
+PAGE = ROOT / "client/fftd-view/page/pictures.js"
 PATIENCE_S = 60  # the first build of the kernels takes seconds
 
 SIZES = {"zoneplate": "200x200"}  # square: 0.5 cycles per pixel at the middle of each edge
@@ -96,7 +99,9 @@ netpbm convert other files.
 
 Each kind has one example: a test scene before and after the filter, then the magnitude of H over
 the plane of frequencies, with its mean and range over all angles. In the scene `zoneplate` the
-frequency grows with the distance from the centre, so it also shows the response.
+frequency grows with the distance from the centre, so it also shows the response. The scenes
+`striped`, `dim`, `vignetted`, `noisy`, `flickering`, `shaken` and `defocused` are recordings of
+`scene` with a fault, which tests/demo/filters.py makes.
 """
 
 
@@ -145,14 +150,21 @@ def text(kinds, docs):
 
 # ---- the pictures ----
 
+def dark_level(x, y, _):
+    """What the sensor adds, as a part of white."""
+    return 0.08 + 0.06 * math.sin(x * x % 37) + (0.5 if x * y % 997 == 5 else 0)
+
+
+def flat_level(x, _, width):
+    """What the lens lets through."""
+    return 0.7 - 0.4 * (1 - x / width) ** 2
+
+
 def write_images(directory, width, height):
     """The images of the examples: those of the source tree, and recorded ones of a frame's size."""
     shutil.copytree(ROOT / "config/images", directory)
-    recorded = {
-        "dark": lambda x, y: 0.08 + 0.06 * math.sin(x * x % 37) + (0.5 if x * y % 997 == 5 else 0),
-        "flat": lambda x, y: 0.7 - 0.4 * (1 - x / width) ** 2}
-    for name, level in recorded.items():
-        rows = [struct.pack(f"<{width}f", *(level(x, y) for x in range(width)))
+    for name, level in (("dark", dark_level), ("flat", flat_level)):
+        rows = [struct.pack(f"<{width}f", *(level(x, y, width) for x in range(width)))
                 for y in range(height)]
         (directory / f"{name}.pfm").write_bytes(
             f"Pf\n{width} {height}\n-1\n".encode() + b"".join(reversed(rows)))
@@ -175,20 +187,84 @@ def swirl(width, height):
     return halves[0] + halves[1]
 
 
+# ---- scenes with a fault ----
+
+def vignetted(level, x, y, width, height):
+    r = math.hypot(2 * x - width + 1, 2 * y - height + 1) / math.hypot(width - 1, height - 1)
+    return level / (1 + 0.8 * r ** 2 + 0.8 * r ** 4)
+
+
+# What becomes of a sample of the frame `number`, of `size` = (width, height).
+FAULTS = {
+    "striped": lambda level, x, y, size, number: level + 255 * dark_level(x, y, size[0]),
+    "dim": lambda level, x, y, size, number: level * flat_level(x, y, size[0]) / 0.7,
+    "vignetted": lambda level, x, y, size, number: vignetted(level, x, y, *size),
+    "noisy": lambda level, x, y, size, number: level + random.gauss(0, 12),
+    "flickering": lambda level, x, y, size, number:
+        level * (1 + 0.25 * math.cos(2 * math.pi * 100 * (number + y / size[1] / 3) / RATE)),
+    "shaken": lambda level, x, y, size, number: level,
+    "defocused": lambda level, x, y, size, number: level + random.gauss(0, 1)}
+RATE = 12    # frames a second, which a busy machine filters, too
+LENGTH = 60  # frames; in them 100 Hz and the shake come back to where they began
+
+
+def shake_of(name, number):
+    """Pixels, to the right and downwards."""
+    turn = 2 * math.pi * number / LENGTH
+    return (round(5 * math.sin(9 * turn)), round(7 * math.cos(8 * turn))) if name == "shaken" \
+        else (0, 0)
+
+
+def defocused(rows):
+    """Each sample is the mean of a disk of 1.5 pixels' radius, in steps of a quarter of one."""
+    weights = {}
+    for i in range(-6, 7):
+        for k in range(-6, 7):
+            if i * i + k * k <= 36:
+                at = round(i / 4), round(k / 4)
+                weights[at] = weights.get(at, 0) + 1
+    height, width, total = len(rows), len(rows[0]), sum(weights.values())
+    return [[sum(weight * rows[min(height - 1, max(0, y + down))][min(width - 1, max(0, x + right))]
+                 for (right, down), weight in weights.items()) / total for x in range(width)]
+            for y in range(height)]
+
+
+def write_recording(path, name, rows):
+    """A Y4M file of a grey picture with a fault."""
+    rows = defocused(rows) if name == "defocused" else rows
+    height, width = len(rows), len(rows[0])
+    random.seed(1)
+    with open(path, "wb") as file:
+        file.write(f"YUV4MPEG2 W{width} H{height} F{RATE}:1 Ip A1:1 Cmono "
+                   "XCOLORRANGE=FULL\n".encode())
+        for number in range(LENGTH):
+            right, down = shake_of(name, number)
+            file.write(b"FRAME\n" + bytes(
+                min(255, max(0, round(FAULTS[name](rows[min(height - 1, max(0, y - down))][
+                    min(width - 1, max(0, x - right))], x, y, (width, height), number))))
+                for y in range(height) for x in range(width)))
+
+
 class Daemon:
     """`with Daemon(build, directory, scene, chain) as ctl:` ctl(operand...) runs fftd-ctl."""
 
     def __init__(self, build, directory, scene, chain):
         self.place = ["--runtime-dir", directory]
         size = ADAPTING.get(chain, SIZES.get(scene, SIZE))
+        source = ["--source", f"pattern:{scene}", "--size", size, "--fps", "10"]
+        if scene in FAULTS:
+            recording = pathlib.Path(directory) / f"{scene}.y4m"
+            if not recording.exists():
+                with Daemon(build, directory, "scene", "none") as ctl:
+                    picture = Png(ctl("snapshot", "before", "-o", "-"))
+                write_recording(recording, scene, [row[::3] for row in picture.rows])
+            source = ["--source", f"file:{recording}", "--set", "camera.loop=true"]
         self.images = pathlib.Path(directory) / "images"
         write_images(self.images, *map(int, size.split("x")))
         self.ctl = build / "fftd-ctl"
         self.command = [build / "fftd", "--quiet", *self.place, "--device",
-                        os.environ.get("DEVICE", "auto"), "--source", f"pattern:{scene}", "--size",
-                        size, "--fps", "10",
-                        "--filter", chain, "--set", "camera.format=GREY", "--set",
-                        "engine.technique=staged"]
+                        os.environ.get("DEVICE", "auto"), *source, "--filter", chain, "--set",
+                        "camera.format=GREY", "--set", "engine.technique=staged"]
 
     def __enter__(self):
         self.process = subprocess.Popen(self.command,
@@ -211,51 +287,121 @@ class Daemon:
                               stdout=subprocess.PIPE, stderr=None if check else subprocess.DEVNULL)
 
 
-def wait_for_waves(ctl):
-    """Until they are removed from the frames that follow."""
+def wait_for(what, look):
     deadline = time.monotonic() + PATIENCE_S
-    while not (waves := json.loads(ctl("--json", "filter", "show"))["Adaptation"]["waves"]) or \
-            not all(wave["removed"] for wave in waves):
+    while not look():
         if time.monotonic() > deadline:
-            sys.exit("auto-notch finds nothing in its example")
+            sys.exit(f"{what} in its example")
         time.sleep(0.1)
+
+
+def wait_until_adapted(kind, ctl):
+    """Until the frames that follow show what the kind does."""
+    def found():
+        return json.loads(ctl("--json", "filter", "show"))["Adaptation"]
+
+    def published():
+        return json.loads(ctl("--json", "status"))["FramesPublished"]
+    if kind == "auto-notch":
+        wait_for("auto-notch finds nothing",
+                 lambda: (waves := found()["waves"]) and all(wave["removed"] for wave in waves))
+    elif kind == "deflicker":
+        wait_for("deflicker finds nothing", lambda: found()["flicker"].get("frequency", 0) > 0)
+    elif kind == "wiener":
+        wait_for("wiener finds no noise", lambda: found().get("noise", 0) > 0)
+    if kind in ("deflicker", "stack", "stabilise"):
+        first = published()
+        wait_for(f"{kind} gets no frames", lambda: published() >= first + 2 * LENGTH)
 
 
 def chunk(kind, data):
     return struct.pack(">I", len(data)) + kind + data + struct.pack(">I", zlib.crc32(kind + data))
 
 
-def in_grey(picture):
-    """The PNG of a picture whose channels are equal, at half the size."""
-    png = Png(picture)
-    rows = [row[::3] for row in png.rows]
-    assert all(row[::3] == row[1::3] == row[2::3] for row in png.rows)
-    # Each pixel as the difference from the one before it, or as it is.
-    packed = min((zlib.compress(b"".join(rows), 9) for rows in (
+def grey_png(rows, width, bits=8):
+    """A PNG of rows of packed samples, as it is smallest."""
+    packed = min((zlib.compress(b"".join(each), 9) for each in (
         [b"\0" + row for row in rows],
+        # Each byte as the difference from the one before it.
         [b"\1" + bytes((a - b) & 255 for a, b in zip(row, b"\0" + row)) for row in rows])), key=len)
     return b"\x89PNG\r\n\x1a\n" + chunk(b"IHDR", struct.pack(
-        ">IIBBBBB", png.width, png.height, 8, 0, 0, 0, 0)) + chunk(b"IDAT", packed) + \
+        ">IIBBBBB", width, len(rows), bits, 0, 0, 0, 0)) + chunk(b"IDAT", packed) + \
         chunk(b"IEND", b"")
 
 
+def in_grey(picture):
+    """The PNG of a picture whose channels are equal."""
+    png = Png(picture)
+    rows = [row[::3] for row in png.rows]
+    assert all(row[::3] == row[1::3] == row[2::3] for row in png.rows)
+    return grey_png(rows, png.width)
+
+
+# ---- small pictures for the page of fftd-view ----
+
+SIDE = 64  # pixels
+GAP = 8    # between before and after
+# Kinds of which a response would say nothing, with the left upper corner of what is shown of the
+# scene. None: all that is as wide as it is high, smaller.
+SMALL = {"auto-notch": (0, 0), "binarise": None, "convolve": None, "dark": (48, 60),
+         "deflicker": None, "denoise": (100, 60), "flat": None, "gain": None, "homomorphic": None,
+         "linear-light": (100, 60), "mask": (0, 0), "match": None, "median": (0, 0),
+         "remap": None, "shift": None, "soft-threshold": (100, 60), "stabilise": (48, 60),
+         "stack": (100, 60), "undistort": None, "vignette": None,
+         "wiener": (48, 60)}
+
+
+def small_picture(kind):
+    """The left half of the example before the filter, the right half after it, in 16 levels."""
+    png = Png((PICTURES / f"{kind}-effect.png").read_bytes())
+    width = (png.width - GAP) // 2
+    at = SMALL[kind]
+    step = 1 if at else png.height // SIDE
+    left, top = at or ((width - step * SIDE) // 2, (png.height - step * SIDE) // 2)
+    rows = []
+    for y in range(SIDE):
+        levels = []
+        for x in range(SIDE):
+            start = left + step * x + (width + GAP if x >= SIDE // 2 else 0)
+            block = [png.rows[top + step * y + k][start + i]
+                     for k in range(step) for i in range(step)]
+            levels.append(sum(block) * 15 // (255 * len(block)) if x != SIDE // 2 else 15)
+        rows.append(bytes(16 * a + b for a, b in zip(levels[::2], levels[1::2])))
+    return grey_png(rows, SIDE, bits=4)
+
+
+def page_script():
+    """The module of the page that has them."""
+    lines = ["// Small pictures of kinds: left of the line before the filter, right of it after.",
+             "// `make docs-filters` makes them of the pictures in docs/filters.",
+             "export default {"]
+    for kind in SMALL:
+        text = base64.b64encode(small_picture(kind)).decode()
+        parts = [text[at:at + 80] for at in range(0, len(text), 80)]
+        lines += [f'    "{kind}":', *(f'        "{part}" +' for part in parts[:-1]),
+                  f'        "{parts[-1]}",']
+    return "\n".join([*lines, "};"]) + "\n"
+
+
 def main():
-    if len(sys.argv) != 2:
+    if len(sys.argv) < 2:
         sys.exit(__doc__)
+    chosen = sys.argv[2:]
     build = pathlib.Path(sys.argv[1]).resolve()
     docs = read_docs(build)
     PICTURES.mkdir(exist_ok=True)
     with tempfile.TemporaryDirectory() as directory:
         for name, each in docs.items():
-            chain = each["example"]
-            with Daemon(build, directory, each["scene"], chain) as ctl:
-                if chain in ADAPTING:
-                    wait_for_waves(ctl)
+            if chosen and name not in chosen:
+                continue
+            with Daemon(build, directory, each["scene"], each["example"]) as ctl:
+                wait_until_adapted(name, ctl)
                 effect = ctl("snapshot", "side-by-side", "-o", "-")
                 (PICTURES / f"{name}-effect.png").write_bytes(in_grey(effect))
                 ctl("filter", "plot", PICTURES / f"{name}-response.png")
                 kinds = json.loads(ctl("--json", "filter", "kinds"))
     TEXT.write_text(text(kinds, docs))
+    PAGE.write_text(page_script())
 
 
 if __name__ == "__main__":

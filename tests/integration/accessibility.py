@@ -99,6 +99,9 @@ const most = document.documentElement.clientWidth + 1;
 for (const e of document.querySelectorAll("body *:not(.skip, svg *)"))
     if (e.getBoundingClientRect().right > most && !isScrolled(e))
         problems.push(`${words(e)} reaches beyond the window`);
+for (const e of document.querySelectorAll("p, li, dd, button, label, summary, figcaption"))
+    if (e.clientWidth > 0 && e.scrollWidth > e.clientWidth + 1 && !e.matches(".skip"))
+        problems.push(`what is in ${words(e)} is wider than it`);
 return {problems, texts, controls: controls.length};
 """
 

@@ -14,6 +14,7 @@ from accessibility import audit
 from browser_view import (SHOTS, browser, complaints, has_picture,  # noqa: F401 (fixtures)
                           save_page, show_as, text_of, wait_until)
 from client import Reader
+from test_stack import stacked
 from test_view_http import QUIET, runtime_dir, view  # noqa: F401 (fixtures)
 
 SIDE = 512  # px of the spectrum
@@ -331,7 +332,8 @@ def test_stages_and_presets(start, view, browser):
 
 
 def test_kinds_and_presets_are_grouped(start, view, browser, tmp_path, monkeypatch):
-    """Each has a line about it, and a picture of its response that the daemon has computed."""
+    """Each has a line about it, and a picture: of its response, as the daemon has computed it, or
+    of what its kind does."""
     daemon = start("--filter", "none")
     daemon.wait_for_log("online")
     driver = browser(1280)
@@ -355,6 +357,21 @@ def test_kinds_and_presets_are_grouped(start, view, browser, tmp_path, monkeypat
         const {data} = canvas.getContext("2d").getImageData(0, 0, 21, 21);
         return [data[4 * (10 * 21 + 10)], data[0]];""")
     assert middle == 255 and corner < 20
+    # A median has no response. Left of the middle its picture has noise, and right of it less.
+    noise, rest = driver.execute_script("""
+        const canvas = document.querySelector("#kinds [data-name=median] canvas");
+        const {data} = canvas.getContext("2d").getImageData(0, 0, canvas.width, canvas.height);
+        const x = (i) => i / 4 % canvas.width - canvas.width / 2;
+        return [(i) => x(i) < 0, (i) => x(i) > 0].map((isIn) => {
+            const levels = Array.from(data).filter((_, i) => i % 4 === 0 && isIn(i));
+            const mean = levels.reduce((a, b) => a + b) / levels.length;
+            return Math.sqrt(levels.reduce((a, b) => a + (b - mean) ** 2, 0) / levels.length);
+        });""")
+    assert rest < 0.7 * noise
+    assert driver.execute_script("""
+        return [...document.querySelectorAll("#kinds .card, #presets .card")]
+            .filter((card) => !card.querySelector("canvas.drawn"))
+            .map((card) => card.dataset.name)""") == ["fixed-pattern"], "its images are missing"
     line = driver.execute_script(
         "return document.querySelector('#presets [data-name=moire] .quiet').textContent")
     assert line.startswith("Removes nine tenths of patterns")
@@ -378,6 +395,26 @@ def test_kinds_and_presets_are_grouped(start, view, browser, tmp_path, monkeypat
     wait_until(lambda: "missing.png" in text_of(driver, "filter-error"), "the daemon's words")
     assert field.is_displayed()
     assert not [said for said in complaints(driver) if "status of 422" not in said]
+
+
+def test_a_stack_begins_again(start, view, browser):
+    daemon = start("--set", "engine.planes=luma-only", "--filter", "none", source="pattern:scene",
+                   size="320x240")
+    daemon.wait_for_log("online")
+    driver = browser(1280)
+    open_page(driver, view("--control"))
+    button = driver.find_element(By.ID, "restart")
+    assert not button.is_displayed(), "there is no stack"
+    daemon.ctl("filter", "set", "stack:frames=4096")
+    wait_until(lambda: stacked(daemon)[0] >= 30, "a stack of 30 frames")
+    wait_until(button.is_displayed, "the button")
+    serial = daemon.ctl_json("status")["Serial"]
+    button.click()
+    wait_until(lambda: daemon.ctl_json("status")["PublishedSerial"] == serial + 1, "another stack")
+    frames, of_filter = stacked(daemon)
+    assert 1 <= frames <= of_filter
+    assert chain_of(daemon).startswith("stack:frames=4096,")
+    assert not complaints(driver)
 
 
 def test_a_view_is_chosen(start, view, browser):
@@ -545,16 +582,18 @@ def test_the_page_is_accessible(start, view, browser):
     driver.execute_script("""
         document.querySelector("main").insertAdjacentHTML("beforeend", `
             <p class=bad id=state>Faint words.</p><button class=bad></button><h6>Deep</h6>
-            <label for=nothing>Of nothing</label><div id=wide>Wide</div>`);
+            <label for=nothing>Of nothing</label><div id=wide>Wide</div>
+            <p id=narrow>Anunbrokenword</p>`);
         for (const e of document.querySelectorAll(".bad")) {
             e.style.cssText = "color: #555a60; padding: 0; min-height: 0; height: 9px; " +
                               "border-color: #2a2f35";
         }
-        document.getElementById("wide").style.width = "200vw";""")
+        document.getElementById("wide").style.width = "200vw";
+        document.getElementById("narrow").style.width = "3rem";""")
     found = " ".join(audit(driver)[0])
     for words in ("of p#state", "edge of button", "smaller than 24 px", "levels below",
                   "identifier state occurs twice", "names nothing", "beyond the window",
-                  "a button has no name"):
+                  "in p#narrow is wider", "a button has no name"):
         assert words in found, found
     assert not [said for said in complaints(driver) if "status of 422" not in said]
 

@@ -5,7 +5,7 @@ import zlib
 
 
 class Png:
-    """Width, height and rows of (r, g, b) of an 8-bit RGB picture (the PNG specification)."""
+    """Width, height and rows of an 8-bit picture, of RGB or grey (the PNG specification)."""
 
     def __init__(self, data):
         assert data[:8] == b"\x89PNG\r\n\x1a\n"
@@ -16,20 +16,22 @@ class Png:
             assert zlib.crc32(kind + chunk) == struct.unpack_from(">I", data, at + 8 + length)[0]
             if kind == b"IHDR":
                 self.width, self.height, bits, colour = struct.unpack_from(">IIBB", chunk)
-                assert (bits, colour) == (8, 2)
+                assert bits == 8 and colour in (0, 2)
+                self.channels = 3 if colour == 2 else 1
             elif kind == b"IDAT":
                 packed += chunk
             at += 12 + length
         self.rows = self.unfilter(zlib.decompress(packed))
 
     def unfilter(self, data):
-        rows, above, size = [], bytes(3 * self.width), 3 * self.width
+        step = self.channels
+        rows, above, size = [], bytes(step * self.width), step * self.width
         for y in range(self.height):
             kind = data[y * (size + 1)]
             row = bytearray(data[y * (size + 1) + 1:(y + 1) * (size + 1)])
             for i in range(size) if kind > 0 else ():
-                a = row[i - 3] if i >= 3 else 0
-                b, c = above[i], above[i - 3] if i >= 3 else 0
+                a = row[i - step] if i >= step else 0
+                b, c = above[i], above[i - step] if i >= step else 0
                 row[i] = (row[i] + self.predicted(kind, a, b, c)) & 255
             rows.append(bytes(row))
             above = row

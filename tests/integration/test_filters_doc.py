@@ -43,6 +43,11 @@ def test_each_kind_has_its_pictures(daemon):
     assert sum(found.values()) < 2.5e6
 
 
+def test_the_page_has_small_ones():
+    assert filters.PAGE.read_text() == filters.page_script(), "run make docs-filters"
+    assert filters.PAGE.stat().st_size < 4e4
+
+
 # ---- formulas ----
 
 def read_image(name):

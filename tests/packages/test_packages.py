@@ -28,6 +28,18 @@ def test_all_packages_were_built():
             if "-dbgsym" not in package.name} == NAMES, "see build/deb.log"
 
 
+def test_make_deb_installs_what_it_builds_with():
+    """On a machine that has nothing yet. Two names are those of other packages."""
+    control = (ROOT / "debian/control").read_text()
+    needed = re.search(r"^Build-Depends: (.*?)^\S", control, re.DOTALL | re.MULTILINE)[1]
+    names = {re.split(r"[ :]", each.strip())[0] for each in needed.split(",")}
+    installed = subprocess.run([ROOT / "tests/tools/deps.sh", "--list", "build", "gst", "deb"],
+                               check=True, text=True, stdout=subprocess.PIPE).stdout.split()
+    same = {"debhelper-compat": "debhelper", "dh-sequence-python3": "dh-python"}
+    # dh-python brings python3.
+    assert {same.get(name, name) for name in names} - {"python3"} <= set(installed)
+
+
 def test_lintian_finds_nothing():
     """Whoever publishes packages puts an address of their own into them."""
     assert PACKAGES

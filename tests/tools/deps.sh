@@ -86,7 +86,7 @@ packages_of() {
     vm-armhf) echo qemu-system-arm qemu-user-static ;;
     # What make deb builds with, and what checks the packages.
     deb) echo build-essential debhelper dh-python dpkg-dev libgstreamer-plugins-base1.0-dev libjson-c-dev \
-        libmicrohttpd-dev libpipewire-0.3-dev libturbojpeg0-dev lintian ;;
+        libmicrohttpd-dev libmosquitto-dev libpipewire-0.3-dev libturbojpeg0-dev lintian ;;
     # What make deb builds with for another architecture, and what runs the result.
     deb-cross) echo dpkg-dev lintian mmdebstrap qemu-user-static ;;
     # What builds and runs the image of config/container.

@@ -144,6 +144,33 @@ static void diagnose(struct faulty *faulty, struct diagnosis_result *ret)
     clip_clear(&faulty->clip);
 }
 
+/* A scene that pans, with fine texture of this standard deviation, and 60 hot pixels. */
+static const char *stage_against_hot_pixels(double texture)
+{
+    static struct faulty faulty;
+    static struct diagnosis_result result;
+    faulty = (struct faulty){.seed = 11};
+    clip_make(&faulty.clip, CLIP_NATURAL, WIDTH, HEIGHT, true, 0.5, 12);
+    const size_t samples = (size_t)faulty.clip.canvas_width * faulty.clip.canvas_height;
+    for (size_t i = 0; i < samples; i++)
+        faulty.clip.canvas[i] += (float)(texture * clip_normal(&faulty.seed));
+    for (unsigned i = 0; i < 60; i++)
+        faulty.fixed[(size_t)uniform(&faulty, 0, PIXELS - 1)] = 100;
+    diagnose(&faulty, &result);
+    for (unsigned i = 0; i < result.count; i++)
+        if (result.finding[i].kind == DIAGNOSIS_HOT)
+            return result.finding[i].stage;
+    fail_msg("no hot pixels were found");
+    return NULL;
+}
+
+static void a_median_must_not_cost_more_than_hot_pixels(void **state)
+{
+    (void)state;
+    assert_string_equal(stage_against_hot_pixels(0), "median");
+    assert_string_equal(stage_against_hot_pixels(10), "");
+}
+
 /* What a lens does to a scene, under which light, and the noise of the sensor. */
 struct seen {
     double corner;       /* the light of the corners */
@@ -518,6 +545,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(faults_are_found),
         cmocka_unit_test(clean_clips_are_silent),
+        cmocka_unit_test(a_median_must_not_cost_more_than_hot_pixels),
         cmocka_unit_test(shading_is_measured_in_a_pan),
         cmocka_unit_test(shading_is_measured_under_flicker),
         cmocka_unit_test(blur_is_seen_through_noise),

@@ -1,5 +1,7 @@
 // Lists of kinds and of presets, by what they are for. Each card has a line about it, and the
 // response of its chain as the daemon computes it: zero in the middle, white is kept, black removed.
+// Where that has nothing to show, it has a picture of what the first stage's kind does.
+import pictures from "./pictures.js";
 import * as filter from "./filter.js";
 import {element, make} from "./dom.js";
 
@@ -18,15 +20,28 @@ const GROUPS = {
     "Motion and place": ["stabilise", "stack", "shift", "remap"],
     "For programs that look": ["match", "binarise"],
 };
-export const groupOf = (kind) =>
-    Object.keys(GROUPS).find((group) => GROUPS[group].includes(kind)) || "Others";
+const kindOf = (chain) => chain.split(/[: ]/)[0];
+export const groupOf = (chain) =>
+    Object.keys(GROUPS).find((group) => GROUPS[group].includes(kindOf(chain))) || "Others";
+
+async function drawPicture(canvas, kind) {
+    const bytes = Uint8Array.from(atob(pictures[kind] || ""), (each) => each.charCodeAt(0));
+    if (bytes.length === 0)
+        return;
+    const bitmap = await createImageBitmap(new Blob([bytes], {type: "image/png"}));
+    Object.assign(canvas, {width: bitmap.width, height: bitmap.height});
+    canvas.getContext("2d").drawImage(bitmap, 0, 0);
+    canvas.classList.add("drawn");
+}
 
 // The half that is missing is the other one, turned by 180 degrees.
-function draw(canvas, half) {
+async function draw(canvas, half, chain) {
     const all = [...half, ...half.slice(0, SIDE * (SIDE - 1) / 2).reverse()];
     const most = Math.max(...all), least = Math.min(...all);
-    if (all.length !== SIDE * SIDE || most - least < FLAT)
+    if (all.length !== SIDE * SIDE || most - least < FLAT) {
+        await drawPicture(canvas, kindOf(chain));
         return;
+    }
     const context = canvas.getContext("2d"), image = context.createImageData(SIDE, SIDE);
     all.forEach((value, i) => {
         image.data.fill(255 * value / Math.max(1, most), 4 * i, 4 * i + 3);
@@ -65,8 +80,8 @@ async function drawAll(cards, buttons) {
         for (let i = 0; i < cards.length; i += MOST) {
             const some = cards.slice(i, i + MOST);
             const responses = await filter.fetchResponses(some.map(({chain}) => chain));
-            responses.forEach((half, k) =>
-                draw(buttons.get(some[k]).querySelector("canvas"), half));
+            await Promise.all(responses.map((half, k) =>
+                draw(buttons.get(some[k]).querySelector("canvas"), half, some[k].chain)));
         }
     } catch {
         // The lists are useful without them.

@@ -1,0 +1,355 @@
+// Small pictures of kinds: left of the line before the filter, right of it after.
+// `make docs-filters` makes them of the pictures in docs/filters.
+export default {
+    "auto-notch":
+        "iVBORw0KGgoAAAANSUhEUgAAAEAAAABABAAAAABK8sMDAAADWElEQVR42m2UXXajOBSEWV2vYGw2MCB6" +
+        "AdbPAgbdy7w3ktzvjSAbALKCJPvx9NuUwElM1DzEnOMvqnurSi6i1JZb4a1WxtVsb+r9sZSewgp5MvIs" +
+        "hf2raYU8fwJKbUCl27OqdVX2NT7+OQA6AbXptW18EuqhoHNAnulyVkKdmvYsa3oEkkYBBZKqavqTkvpy" +
+        "zoEOChoKTlsRbJMDmOxSUq0w7EnhI5uhPbMUEgraKlm6KluzFwQF4xSp0DZOZwAGLKkStW6/kRRVczsq" +
+        "UCH8RVhtT6YVSrgDgK/ZA7AkzSBI+bbx6mGLdIAHUJX2JKSABRcMazOAL41Ttua2JEXV9/4IEBcp5y0F" +
+        "apsU/RcAW2w5p0SqUiH6DIBCjTPaEk4g2fq4RTphyzlgUxNrQ5QByHmrDP1d2hrlygAUcS+lRCn7M2dO" +
+        "mi3ntiGNyvaPW9wBtZcSlbGnFH0WVqq63i3gHr5nfUg5+5Qz1V2KPmsUirjnbE8a7+UB0KnV91K+D5tJ" +
+        "IGeWKWe1jUB5YeSecwsFgVLeAa13n6gIvXDkUBmFbmLY22dOO4CcZTPU71dc3j5MvgMSlS23K96mK77F" +
+        "TY8AimhJdYNg8q2J6qbp8BTIGSkYuJnysuY/+gIIgkf4aeALhND+DDCjJQuTPTEqozgDNJbccoabSMRm" +
+        "AG5Nn0p5KZ1UtfmRAYtlF5yeHLsuquAyIJJToYcQ8ho0qQywPKAyvFUm5ZUD19lHXnuOIappyLcgT+GX" +
+        "HslbjID3D4B9+usKmBxcskCy474Zf3vvmX16MBdu99PCY1iHbgkjP828AffHJa4IPjizOu/CjCVD/whs" +
+        "J0SNyTxH1UV2erQPwKZUvPh1XIfrqx/j89ytY35CGHiFiWE7ynUPwPYUvA48+pGuM0c/2hzo3pY1Pr36" +
+        "aXmew1sc8xNiWPswh0g4CkJHAE5OQ7f60U2zhlDfzY+AS1a/zdMChedlitc3d10yAP+HvODE1JvRR/UB" +
+        "uO17XP/u1QU/DWaFpXDz8wTe0xyuy7R4bDBeX6EQDkO6dIKHgg4Y0Cwp+myLbrEBbiIv9lC4HgFHxb/I" +
+        "GQrdMi7u54v/g1G0VcZbMys+xr0DqDpyRim76FNeGfBCaUne3eQxl0ARBe6F5Sg7vOuvwP//2FgfjM9c" +
+        "qAAAAABJRU5ErkJggg==",
+    "binarise":
+        "iVBORw0KGgoAAAANSUhEUgAAAEAAAABABAAAAABK8sMDAAADz0lEQVR42nWW32sbRxDHR4gEo1ByEDCG" +
+        "EvovuBSH0lLy1D77oVdCQoiCqz05EPR2J+fJJUQ6ORi/tTo/JZTa0olwCcUmuJj7F1KKoaSI/RdshIy4" +
+        "Y5nO7P3wndQO8u3DfvY7s3Pf3TMcOm4WXYdi+oPELGTsu3DotHOCASyEqgNAQYEBtwjgOlQZ8JLoM9Au" +
+        "zscwp9Atp4gfw2KKIvAbJAAXSfopcjU/MyBT6FEF9DcHbOt54HVplbqKKwE9fU0DvWy+qEACVXM1U+gv" +
+        "FEkVVEKMCPBcLwM4MuAngE9oeAW6vEXgmLbQovEC0ibOA1MCAh6hOMkR+X4j0NoZMEdMaGsscWQanGKy" +
+        "mOIMKkmW6CE/QTegVOQ4t0MG9HspwPsp+kWmQNLHdMS5SIChl8d/Afu+7w92fH/4PwDPD4WgIQNmG/fe" +
+        "jMtAR4hmDmgrVmWxhl8ExVaW4p12wu0C0Bc6egkQJ06qJVsF7oGdAFYC/FV9rb2UKlB/OiKNTc/zEeuJ" +
+        "AoQZ0BV5bHn7iGSzZXqX2i8aEIXgFDQX/JnnAFGKpkcOIPVpxVja5hrfENC8etcd0Y4ujMr6N8e19c+m" +
+        "gU4nnGd+HtSP6d+vvv4djpbcl7NAW9dytkrAufg8uIBQ4mSVTcPnYmfY7lK7+Xloi+g13FVAZvpQMb5C" +
+        "XGZg8N33DHz7486h5ZALb6BRw7heWb0ulQTXKQAHdLJO6rfxw6f4Fm7Bdd5m13lGgGeangbaOKmTm6M7" +
+        "HcN/zK4FJwN6GnBxUjMjvFw5r+H7pxoQmwWg7aIKD1Zbs5v+nn6ZA2rU5rDn9imF298/sPTp/lXGN/eS" +
+        "swFgi022nGmysQ6EmAWKXqMcpY57VwZ+FiK6plrR2OBz+cI074eU4klJQZFbVcQHd20b7n9sELBVAvD5" +
+        "HqcmIDKqj1YUF1kGbgVsS3ocrVeCFSyn4BqeP0wV7sWIvloEwpMUGDT1PlMr2fpHj/hlWqQ6XTuR/5zO" +
+        "WY5q6NC9QEA8+VIqtRaCPQ9gCuwqlDhShRTJoDYkZ97l26PDJytfaiXD+Y6vFDbcWCpqyB4uAruNO4Ml" +
+        "/T2hz9v7ECwWb1zVMG2iHD/BQSekEugHvNIqFqmWefllgEQcnyZAIRw8e8AbucGltjC8JMDJS2CxqcQo" +
+        "0Fb4g5DLVtoHmzjHsVmB5EcShfRRjZJW82eE52yu1+I77IsQY7m9srGx24oh6ZFebDEb0+SjF2OUHwd3" +
+        "o6PgjGrImk2Q/iSdjvHt6Cnpq+NQGSBsp7gJJ9I9UkF6mz/Qu2ANy+Y9WFZ2iSf/H2DrX8mO+d8i35OC" +
+        "AAAAAElFTkSuQmCC",
+    "convolve":
+        "iVBORw0KGgoAAAANSUhEUgAAAEAAAABABAAAAABK8sMDAAAD8klEQVR42n2VTXPbNhCG8Rs6/QNtmn5M" +
+        "b/6Q77VIHXpqKoDJ9Ghhl87VFRbKtRkR9LmTipz0akd0JvdG7bWdaTO99/PYmfwAi1J66QKiZMr2dC2B" +
+        "IvFg8e4LwBTn5NaREUdNreBn4pzshrgBEBnRyuABdw1ADxSrmHjALrYB2srgRSyy/wFu0UCNSM7fIDVl" +
+        "NzPkrIC/DbBVhBF+XKMyqKjJtgEKQL7u5wwLcpvue3d6rskwuU3kyYezCQOFK9aAjxbw+Ww2+04EebcD" +
+        "HzHws2hM3MSiWTQu/mMGvhftzgZw1gZBn66Aa0TtM9iQxgO/3DJFRo37IwZei2BAi/CLZdkZX9ts9quv" +
+        "opjkDeDrWay43Jf/9K/fS1GsfW6uywlzk9zn4EdVtQKmxSaWbZrDA2VVVc9Oq2q6AaoqNHzxU/j+KUAZ" +
+        "nnqg/PuPV3/+dpXBA2OAtAFc8eLcDqWdsvC8bDR8AxyjMMXCla9tNoiQzSjKBphAiLAtFvm3X8soit3J" +
+        "apsI74FZARiA4lXPQRw//iT0hw0zhiaOWfqy/OeBGSh5tLdaBAYy2MSoKJcXP8ZfHkL/MH4/rBED0Iqi" +
+        "ePP8q87OPuz0d98JngvYirR480P3cDemd++91U1dfvGSgfRqrcdg//0Jo57Cw6MufVHNpqkAelRtgv24" +
+        "fPK4k+zv3zmM854/IgJptAXMyYDqxl2ZQpJZ50/W6dRmbLdvzw3McSxRRxHavjdz6IFncd8D0eD0HGme" +
+        "aY0nu2CzHSMxQ+GoBZzxyTLDPTx6j4bwttSWUpHRIwYKKYsA2JpMDMME9NE+m2+soDWQB8AtM2lGhrrw" +
+        "mQaduEIQHLcA6xY62jMRRPKukdLmBRt1PM3dhKdwk/IMaenIHcUk5X2NyMdLGDj2W05Kv7HO2Adjs0zZ" +
+        "CCApysyabeAJQA0IdN90EEYXL4uJ4SkebmcAUPBgcGDAGCWBGBhtA2PuSQcdJRXIZCi9yC2g1hL0aNAx" +
+        "mGmVhAwPtzTMjSFj+wfsAmeQcBOQEtDKDncbQKT1jjLhw82cwFAiO8qRTjAz17YcZ9CA+ljeBSOVToZK" +
+        "mOsA16dS/YGONG+dAbamWF1qrcDi4AC5Wo2mNQWup+B/9+nOvlIGtVJ0A7gEqX0qvpU9Y0CgT66vNFxK" +
+        "8H+gFUkkw07iZnAjUisDyVih5n5AsdULQDX4gT4HQM94q5E2EnyyuQLyv3XKww3oxge+8e8XznCZ8MvS" +
+        "IPFakVGQcBWrd48Xzg3W3M0qFPpbbsTKozAYPVvzYipC0mwCe+Y1rM1miIF54kCZhE1UyLWyk4baRdDC" +
+        "8YnTieT5tVTYD1X4HOi9Q0Tek5bG2Cw+6f8AvSTyeFw66OoAAAAASUVORK5CYII=",
+    "dark":
+        "iVBORw0KGgoAAAANSUhEUgAAAEAAAABABAAAAABK8sMDAAABoElEQVR42uXVSU7DMBQA0BwuEhLqknIC" +
+        "aqccoCll36TtFmiabIHWwx4a+wI4vQ5FIBY4g2OnTVIxCAnxk12evodv/1gkZmTNopjFmMjAr4tqWCmQ" +
+        "r2BCfmaENAAqEkEY5YS9YRloHySbHMQZMJAGCeGUU+8F4wqxqAE4X8FtvypykBQghnALpiXIMwgNqJcC" +
+        "sJNBcDUEm7sZcMwUJniEOQCjagY1SQwVAGEt8DSABlA7uXmAGoC+XoWsVFaLp7EJsrWiApBIGuFVgZwG" +
+        "WigQoji6d3eAg4taRGscIhyMdwEYmQDBfQAmBUASeHUAanDj1gHQVyAY1ANwUQDYBEAO5s3AScHSbQZy" +
+        "ECsctAEwsYbtAFpOOwD/BVDVH+TNkk/aYUKsmkMoa8HlvRDq8qoGYoQEvACsEVCV4b0elEPoHmUCoz+0" +
+        "gM23MsQHgJwkCtBsjdFMg5XvTwLfnxbg7qTbueqdXWqwtO2jW9s+/inAfxHwg2DlD4db1x01A3gKnrvd" +
+        "888C9heA3slaQFPQ61yDXjPIj73885agemh5eSa/BD4AUaSG9x6AqwEAAAAASUVORK5CYII=",
+    "deflicker":
+        "iVBORw0KGgoAAAANSUhEUgAAAEAAAABABAAAAABK8sMDAAADTUlEQVR42nWVTXrTMBCGdaemJ4gNB8BS" +
+        "OQCW0gPEcmHdWqZdp3HKGpqEPSQua6CkJ6A5Afv87PhGkh0lgXlSNcm8Ho1G30zYn2rS2LiCrfWe5ex3" +
+        "NSKnXQjY7AOaPTqgjbA5jPBYtkA1NOVxhJmpWjOw9SEwzk1gWh8B91q37kL/G9B587jW8gAwTEoi/Ecp" +
+        "5cbsGwCLwDJ6uw9UHlDeeQhM63kTofWHObyt63rI9P+BawD3LNi+BXJ3IiqxBwKGAF+TO0SYMQfvLEjS" +
+        "AVVQRQq+xfvSXQ0Bc0Z3VFYNVprt7u5GACbMqcAbrjwArFLY5MBCgIzVezafemBYBsAC9vMDll/4sGke" +
+        "LVsAnuVzkT84AhFGw0yXxhOsJsfiEyrfAKOxlJyrYIuHxVdbervFtpoM4Jfy3APTelrPXBGnlObWBRD8" +
+        "tQfoaFfuGnoOGAgAcRI7oVMlB81NXtg69DlPkqib5La+AG53d/2egCSKOIDopdOkMSlvTVSVBUTSiaIX" +
+        "XrQ8tDOzveVJLNI4ESkV1DB8uRNDn6vNwEaMuchyEgEAtZMI8lvrvkxj7CYz5QBxpltVAVhBe2mMhFNo" +
+        "mQDqCpGSFytFkKnIElQy5VKh4wjIOicEnHQVRZCInsTwx7blCLjqdIEWnW6vL1KKIN9wyRPRAL2r066O" +
+        "It151buE7LE5xaf7kjSCANyedgsLXFxKvbYNkgpkghxs854DMFFkAAwUDZAMDwvkjlPYLc7HpRlyPjLD" +
+        "0UcLFMhbSDtWdIbmpSaecX43r2sIa6Uy5drQdmjGCv2O1Mw5yeULAOtMmvtVAK4hxkcpP+NfC0TCHgUL" +
+        "uvuG1ColxPv03egVnVLGFqCFFebm2QLfFk/PP0zuIljAGtPmZrlcErBcLlqAtyKzEZ52gCEgA6C0G25M" +
+        "Fzov3CjFmgOgYeMjKIrg5mjRiMofM8ihHVLu7wjIlJ2BtKCCWgV1cIA8MH+KECARp/QNRCDTVQArAjhp" +
+        "I9l1xkq2U1XRBGZB1yRQO4dgkKyyqdGLOUfkmgWvlZQubaX8FgAi54/xDoCf7H4n1oRuc9D7p2L8wNpT" +
+        "4LLTYyDdbdFEEK4QXAh3RRCtTe6/lXS/OFa4ijJl/lC4CGXPtve7CeAvMPzxtGItza8AAAAASUVORK5C" +
+        "YII=",
+    "denoise":
+        "iVBORw0KGgoAAAANSUhEUgAAAEAAAABABAAAAABK8sMDAAAEoUlEQVR42lWUPXbcNhSFsZYsIVZSuNXI" +
+        "OdFJF4Ljn5QCMF4AAY5TiwTp2iKASR0RYBZgUkvwfjyRq9wHzkgOXVgSPly8d+8DmB+T96MLnRuc7/z4" +
+        "6OlLwZ8+1kcf+nvrnLdYj90KhBTPQAohudi54F0bovUnhbQS0bOIHwJ2xtE5uzh3VqCPOBbD0s192Lvg" +
+        "kuuGUw1ZI38Mp82HbvSjdZ3v+pPCSYKAtKS49Mk7jzb25xqyAA53lqWIxTF2dsBv4z5+V4NrjTEsfk4H" +
+        "73BQGG0HmWcF32opJbpI/Yh2ouvuO2x9UoitkQSE5A8fserGEUYl9+SDo/0A+kOwvifx7kPXnn2A1W1e" +
+        "52zxPZ3X9T7CiW54JN9g4ZCXOWcURbARZ8bUxS5nQS7rUmCZFwxZJjgUkZb3ts8+QKIVGdgU7HOkDaO1" +
+        "1t3PsfWrQtRc4h8vCmQRkXL0XYh5bwbCIEqUQBoM659DQJ+zcy6uXaTUlPJc5Bb8hBbIG4hkq1MUKwAJ" +
+        "xt/jz5TLPjqMH5wMPg3ivM6ZKPfzbP0hhhSsjZEArzl/Anj5ao5+DB42TYFmEsMnMkA+XDFd8teLp8h8" +
+        "/Nil9IjzBqzk5XzEzY3sUEOcfVwwPd9iig1//tgVN6VC4T4EqjV9QzBVsXkGBJdClz6MrgcQfQY2m81V" +
+        "sbnCesm0kFyIOsRDxBUJ8TGlUazAhkplJcUmyg+YTSR6iI9hBThBBFRCVFu+FSgxTJOnLtwZ2GQFYKUQ" +
+        "/DWMjnGcvnk/iE1BJ6zAtuA31RUv5Z+HRMOGLHKXBZ1AgCxelbtS/iIFXdEJgMujxAtqgmrglRSK/rJN" +
+        "Edf8EUk9+wiA35QcnVC8bzB6mIcWQClXGSEwUV1yqdGaV7YbGvMv5j1nJU5OYlQmH+51VQh1Wxl9tC3l" +
+        "KJ/CWtC+TYOtTCVkJeXRGNqd0ya3cbv9X2hdG1PrLco9Gv1/IFLUqd5hNxQMAJLgVDR5galOacaN002t" +
+        "pJKyJEDLPJOCzGLpAW+VH5RRXGlp5FGZfO2fgP6AIQhDjZO11JX5Ko0+AfkMFubwcZkHU6tGC6H1kQ7C" +
+        "UeVJgrW2T0uMqippo9FfNf0vch8SmbPLy7d+mu7MTpu2tao+UqVwvyQlAl7w67g8/G0UbbfaHLUmk6kP" +
+        "nYHi4g0eykZqJW2tLXzILksooFsCfn958OFO3sr2dretGyisOUGRqmQXF9cPIQ1wyVrdapW7yIBSGfhp" +
+        "8xaPcaPV+7qjl/UoV4mSFOAEu/jxD1y6RiIsW7c7FLle69wzfkCb12l6uFNmbwwU9kezPi0EgADA380+" +
+        "NWrXamedslkhp6kIkCjytzgd7oxRyth+6I/nqFYFAC+uDyl8wnrd1N62J2C1mt7qyx9+naflVpa7Pd7K" +
+        "dndcwxS8PAGbAlYvdyWSqNWeFNa0n4CLi5fTkj5RDnao2+b4PA4ZYpvL62kOAwD4oKxZR47sXN1iP1++" +
+        "m+MyGLndt7WrM5C/NVTJis27JeLpVW2rjTLtMyBXhQMejTTBao2ZUzDqDND9IcA/TGn5ciebHZzXmMnv" +
+        "gNxFmpZ/podWlzkbpb6Sg3SCWdv5Dws1BbpvCYIkAAAAAElFTkSuQmCC",
+    "flat":
+        "iVBORw0KGgoAAAANSUhEUgAAAEAAAABABAAAAABK8sMDAAACaUlEQVR42oXV0XnbIBAAYA3TCQpfFwA0" +
+        "AYcXCOAFbKkDJCYLNPWgtvPYOw4JkOLmHvJF4tfdARIerDZA4QLHHWrQ9bAD9Md7vnDBFbAMF9AEAk71" +
+        "X9Ak+AoYaHPswAuB8A3gCtPXQGv4Bpiuxx7gM0O/Cj14v/4NA8DTdTher9e3FcAe/EbwZ4DnJd4RfAyw" +
+        "qcHgfO5BTTFlEKeplPjYlIjTg8cpZgSXvgTefUw1cJqpyzBtwJxSBq4OT6kFFAOPx/UhBPMeTNPpUG4g" +
+        "wMSXFlD2szZYkcGc3ryLPYhW65FTI7gA4EtQAYoXjXFYSpyQGzhUAF7niAUYS1djAxQDaiM90slgBa1k" +
+        "BVYw0Afs/zPR80oIFRdgxQL0kYCSgoD4xUCDqsDM6fOC14aAYSDx3xVolx4nLG+sVNrSeBxE8+FED/F+" +
+        "ynOQeBvfmwAIxmUnUnoFuHlrcFiX7wkGuQKc4xsCmhYCwK86A6wbAIg4P1MGwGcVfm58Ljj8spz/8ZOA" +
+        "VMdXFxhIHJe5N8qwAdbQ01qZBYwIAu4EATrELHWh6aNugRAhZ4h3MDaDcq4MUhXAGc50DGpjDRVwweM6" +
+        "yDE4IBDOc+4heExheBkIiJFeOQRlofgMpVNjOvM6LGBuQDldMXKJfYYM8glZS8w7QHUacGyB7EvEnCFV" +
+        "YAmYAkQBxxa0TQrafG3LHb+fxfo+8g0GuFO2ALURK6hN5lG7y1ABCw0t6HoQbQsMTP1hw5dWLCkyukEf" +
+        "mKGMa7BPQFfB1e1eS3Q97jOoHvh9CcH19TaD7RYKLzWfyTfwfYauB0egC71pcgfqbm6mucY/KYMES1lt" +
+        "dxUAAAAASUVORK5CYII=",
+    "gain":
+        "iVBORw0KGgoAAAANSUhEUgAAAEAAAABABAAAAABK8sMDAAACQ0lEQVR42pWVbXrbIAzHuVx3guUGG8Q9" +
+        "AOAeIMY5QAfe9zS4J2hzsdifJokXY5tmm57Y4Xn4If0lBGYfyiTrFNjk1sa80pmoAtfFAwKm4sHEoUVA" +
+        "14CViIfAA5HgPyI7ANPsYQBPHcB1cUwqqkCf5rcefPZgqyLfb58AOOMSgFYAw+1284zk1YHfAHywWMQa" +
+        "8A7AJysn68CGqADVECM+AIyMCrAXOYxgkCYBto8A5jPjDKwfo7EUMNV7HtfGUkndAwDjXc/j6L8AcN5z" +
+        "PmDkAHjrBvA6FMCJ82MGvAk7OCwafnGwNoWAlDSmtIi0nKyPgAkATnvHsAYyACIAVwyglQ71wIY58WgN" +
+        "1GfGCB0egKAagI5na90wjzBJJ6RNPckLwxAJ0AHgKzu62UNroobY7AAcl70+cT1ZSgLSsBFQL0tdoR53" +
+        "1EhAOA1MqHYNUP/n3Tcg8ux1Bynh+00WgCYCgeu37wg8/Ti/CTXRPaBDNQlQBXBREYgPAp16AcAdDo4A" +
+        "PRUdTiFUAnoCzFSeAgJ4UwAaurpYDhsNhWp8byyEMHa4CDrdC2ANk7zBfT8csH8usQ4mXysb4DUBXcYg" +
+        "xHPFwwpoK4AugeZvwHNFw/8BZJJ+8AqA2gHZdoCsAl0tRPj7CoBzVXow/wb0CAh0/nOrofQg8uIE9HYL" +
+        "FKZ2IbhQWQI6uxu3DiFjegKOK4yho4zdZIGfEZyTqFfcN3c3CzWixQLZXQguUrEBok9SELcAUpVJqDvM" +
+        "urUHRUGExByEmAxe7gvyBz5kZKB3vRf2AAAAAElFTkSuQmCC",
+    "homomorphic":
+        "iVBORw0KGgoAAAANSUhEUgAAAEAAAABABAAAAABK8sMDAAAC2UlEQVR42pWVUZKbMAyGfbhkpwcAeoEg" +
+        "J32P5ewB1iYHyOIcYHfhBj0ZNE+VZAMmpZ2pJksm649fv4Rs1E/0UzikGHAOoxG06tDOxBOAQKG+FgUG" +
+        "fA4YBjr0IUbLgN0CVib+CeA2wCZJPyE5wC4Vl9mQA/rbAlDxfcmluFgDOgLNtP6sQL+TQrtp8t61BAQf" +
+        "JoAjAy59CE6JvW3gSsC7Sk1cAz4CnQDZ4gxY8cNAq8ITwUAynBSeUowJ4OqTQlg6zUCmxmsMtE0CuJ4c" +
+        "aOheFaY+p++xWeeMQBfmiMBCMHDv+/7r2vfdDPTp0USA1zsA+krAvUVs/Bp4AzjOANFlqVce3nnALzFF" +
+        "CDdar+CYAS1IiL1fIbBAVX4Xo05xD0wEtAD3mzZlWRYvsRQemDdIcSL/j/4MNQG7opkAB3Ncwv3RH8o9" +
+        "HHa74ptUSgBkEcKjL/Y7qHfFrooKsIpjeHxWVCPsi8qICQKOy9N5AzveaqgrqGptZCoU4Gs/B/VjwLMA" +
+        "tCVQAE3DuwYMGsrBu4oKMGTy2llH7ebrpyEAtCsA8VyRhOONc/16KRjYH66fGgdDwIEW68po76zymAEf" +
+        "vLPo/2eNpmYTziuHrwSEsgwC2JE8WEcO6ji9CiegEYCmWhs+4Ix2CYBTBlg/OnRAy/HwI5P0iLrGt5TC" +
+        "t/cPjTzVJKGRZ5wBAyceubLkwfrgPjjLh5lDOXOegBsDHDW6tMUpxY8nBTl74iEXgcsGUEkSHYHTX4Ct" +
+        "FLf/AFIpOE2UkQ9dIlDqTGEdqcwFMNsAxgSrFPFLzqhFwS0pdK4A+KeHFRCDK1GaxetnD3HdS5l6vnkC" +
+        "pAWWRt6KB70qAofpJLbyYQWcLbDYwMvWxsN46YPhjcQvMZoo57gFNlbJVUwvOMN+9eBd/s7hPrCG3KxB" +
+        "3jh+7mLsg56aHSdojO7nV6cCg3kROFip37rZA1XBGrQV6KL1SPuNSiCAKiHgN9GdCBBXHdjiAAAAAElF" +
+        "TkSuQmCC",
+    "linear-light":
+        "iVBORw0KGgoAAAANSUhEUgAAAEAAAABABAAAAABK8sMDAAABwUlEQVR42r3UwXWDMAwAUIajl55LN0Bu" +
+        "FkDtAsXJAGlggzBgE3KqJMtgG5vcSt7LS54+kmwZqiG55uR/9Q9guj4DiciAnQzW2r0MF+vAVAAU7xHL" +
+        "GSiOuAckDlAEF4p3ICC7igvV53hb2igqwPGmqa7ZreYCfD+B/Cy0QFMCa4KmOmaBdsjA5ABVAA/gsAVU" +
+        "gePcAgH42oK+8wkYwAZY36GCD41NfCnQsANUZFrAQyoscQfgODwBZpCZjR5AkwA4uKm7HqgFDtUhgBOn" +
+        "Hz2gCnVdv4QARkkxCuhyQNc6ztrjWwr8hs40CLeIuIdlrQQwWGUI3FxnG+5jBNxc7zzqEHBjw/DNGY5D" +
+        "35m7HKYAyP5Obr78dZfHYQvQ17kJaFPwI2dwBf485YH+akvA/4ICWOJ6JlPwG2xMBLQ33ABrTw50gGAw" +
+        "AvLg1PWrL8FvHLyVgMYVNEuNFRgF7ql9T8AZIgAK2hBgBJZ1LMCgey/eEKKFekAFcgDWJv2VAIjBpy2B" +
+        "s/RIL/c+mGYMDN9P1x6wTzJYBVjqQQCWgJEO+p4B7gAUgAFae3DDsh74VvXIyTQ7hDUDpoBOHMe7IqAU" +
+        "9JEHJwJ/PZAIQ//P50UAAAAASUVORK5CYII=",
+    "mask":
+        "iVBORw0KGgoAAAANSUhEUgAAAEAAAABABAAAAABK8sMDAAAElUlEQVR42kVV353jJhCmulQQ2w3EQg0s" +
+        "oHuPGJQCBLiACLQFxPJWcLvtZCU5L/kGbN8Dp70f1sz3b0YiKWNdL4M1uvONs5s2wRIFb6IncklYqQ6d" +
+        "Oippf297qY6bktroxlitjVeGxNn0R/z/fBobPP48rppvG02k2kBai8aNZNvSaEQHszp0C6geA4WcSDTq" +
+        "SG9HLfWh7Y+qoX8lGkhjpXGk8WOBDqT0uR0PWpm3E62NJNsYIk0o5YIYRoOSyni8FG1LuwUNMi57ism7" +
+        "KAAJ7zUaYA8aj1WrRlolyWvtcER/dEoqdAAxdfLnb2MVOlSgwVsxSkKHzmvSsW+9WTV5a1AdFHzMSQDg" +
+        "ic6yMf1vpOS5XZuGlUB1CkxDyPAmrbGHrpda+nO7WdDgG098+AeWVDeBW+jbpGnDe9w/5EAxeyckChwk" +
+        "cEIvgLXfUjNIrZkGSonw1nptG9efIM25G9dy6wA0FM0F++zYZ9cXRzb7uCUX+YjqMztyPmlYv+pCA5i0" +
+        "4SPQoUGN/gReTTc2K1mlixNMg4woPsMFY7vUdJ5WOMESGJeKGwI+c2Qk/XGyaNR9N0xDQ7QKVnRTU0Op" +
+        "0Gg8uo17619ARVd87lsyoIK/N/+gAQgIVBC6hPIRGVj/DQocykIDcARLYJ6hBNiVfcL7xQ3oLV4+UzOw" +
+        "9RsT5NsaqgyaHErJHQyHckOsSLPekoMRRPMIZQVrzc4S4IACywC7nz5rdMAobGUuQiXJc2HU0RWfoRce" +
+        "fkVcEFnWu9AQccS/QQ2TJhP7Lu2IaihhciUyInoHF7QjN7bZOruX2xo5dgPTzZExHBlk05+36rN86i3+" +
+        "7rIPdJkAKtsfCzIJ+qE66TIL5fxw1QMeHTr4YeMUUCXJNAQl1SXUiyPWgVfDI3IPvWHW8OljmK80p+wv" +
+        "PyneEfX8mqsQhUsRt1cX3GKHFNIOcSpJ9sqTyHa4Qok4dhkLIU4rlcr2sR5IfIV5QYGPFBM6zGkPqOxi" +
+        "DnxCzmKJmd6vLsdl/AuNaK8knzRA83I1McRxWFA7jnIvFF40jPDvn/MSv9JlmRcutedcKPCGK1sOqXr/" +
+        "x90A+HJF4bzViXmuB7h5NXMKfgDJEL3Jm6UyOZY3Dc/F+8+45K/p8pmX8AGwd4jzWA18YHeYp+7mwxPs" +
+        "HgoFUxcu3PRmniBj0jFhbrLdile/aIiru+Wbv3wC7AfAQqjMAr1oiAk+L/A5TmZm6/eyOOpscCNh8miS" +
+        "Cxo/CA6RuT8jV9PvRHdL0RcX5mn4TPl+W0LxGW5k3nIGSUJkAHAeO4AtkXPFyUJDRGSanEUoI8ZluG4c" +
+        "RqobjmmImx/gAyITU0S4WKh5KTR4rjAXvkyN8ZTHjsHuVYaqN9wQ6GAdgQOnH/ne44sGHxLjgCyhAx7Q" +
+        "a4l7nCuFSiMIrPJhko5CX8BGngtfJairuEvKeTeaMjVJX+5lpkrc6ir+AcUJhiZM3mUJ+b+l0IjlZMwF" +
+        "PtnYjvzNQCmkfwuFBj2/KNhyA2bb5L6DVXqeNvcIY9U7CQSRJcDUEEKZwz0UGjc0uuV4uwksyWPojS6L" +
+        "Fitzr9+r1wL4H7/odpmfeU+cAAAAAElFTkSuQmCC",
+    "match":
+        "iVBORw0KGgoAAAANSUhEUgAAAEAAAABABAAAAABK8sMDAAABrklEQVR42pWVgXXCIBCGdQN1A4dpJ2g2" +
+        "aI/GASA6gCEO0AYHMIbpOkLvCCHEHNj+L8J78uW/4zheVp3So2qF+lk9qFNVIBKAjgHNAWZQS0CVdaj/" +
+        "ECKVJPp7hHVoMAP88QC957N0WbBAM64/OOy2waHlktzttxsEjDYjQIoBN7r0eGDvgdl6DGwGIFrkgQdi" +
+        "sc1MiABMlU4AbeMB2g8fgmz8zAO9CeKAq7X2frG2TwC03gPglAHOAJ9JAPUNqGOfBFpwambA2s9UAzkA" +
+        "Yu6wCR11Bq/SGMu0XA1BR3OdgPUIQKQ4xHqIATN9TsDWz/jndNZnWN5NUCcbhPVYAEId84DWl76qsdw0" +
+        "dpIF7q9vBLy8XzrBXD0VAbf4ZvlK1uqEgCkK44BqcRZqBBoH6CUAZQRUy67GI+ob3WII3V5vTJISSmq5" +
+        "oqDGujF1mAFfDABwyDtgEzwDymfA4R858ICTdA8OKSCIqcMTYAoxTOkQIu+QBgSZf+RyEOHlNBBJMYAK" +
+        "KZBZog4SOaUk6wD0GaE1SfkKBiAP97IA7rMIYiw2QiwgVbwJfhfkISTtQSxy+AVgYj10/pohQwAAAABJ" +
+        "RU5ErkJggg==",
+    "median":
+        "iVBORw0KGgoAAAANSUhEUgAAAEAAAABABAAAAABK8sMDAAAH9UlEQVR42g3Ve1BTVx7A8QMVK0vLdCu+" +
+        "xdGIKGg74k14WkfNzQUUGQo5CYjbsZKcPMCuSG5OwsNVHrk3PDqrEpIbcAdRJLlxHbFUHqGOLxQBnYKg" +
+        "LtpZFRFEujPdFQh0d2bv/59/zvx+398Bw8+vPi5fMRjR+3fJsFNZF/lbtrfTxsGD8qRYFqkhAcJO9LBG" +
+        "tNr7Uwu/Zyq9NmJG73XbsgRAxFoEIAWdK+58Mj2uGf+t+NVNl6b051nk4mwZUEsSsQw2qiE43eSlvKNd" +
+        "Q5vDPb2Vl/L/Ooc8bjtU6zgsM3E0NIJiqbmyvO1eQyppllbXOBLmUGWZmZZKaBPLcmqZGkyKJj6t1Ry9" +
+        "IbpRailKUJh9LF/GqqUS3MFoPXvDDCAqRh9Xl3h65ZmdwWXtpO0f/+McAtBLFBoWIdEyEjTQ3f6O0MjB" +
+        "1K4TzZdbL+3xcQ6WlKaHI4UKIgnGgChJceVVhS/ePjIsv9G4u8Bng5kkiRxQY7YbY7AZpEgaH0+cTVlR" +
+        "Op2lM2xKcsxzkDSiHKRGOruuXgDis4FPbIr7AaFnydLe4097BZBpQciCsCzL6UBOcDrqQtv6j9oNlyOP" +
+        "fU+fyx+dM6sJozoDKipkSOtSa0FmW+uGSE2f3fUeKoKurW2Z1+n0bAUNIZRD3oU4kF+hy1tyeOP4Rpg/" +
+        "vEGbMzWbxYkzGYZOlxsMvEvGgryB/tvg86uWoHuYSS18f20mlpchjdkE5XLSeSEMgdVVhydM35pCXrzL" +
+        "Wnbjz9M7ZjJZSq1kTTSkDeaLBAleTpy8EPZdquvJg6GohFoO+xwWPdZalCyNsdltgWBbeT8Ou/5m/86b" +
+        "m+te/fG5RQAazJZTGuxgBGEF73ZxY78M3k6OF7Vld3knRD6rXWNiKT1rdTBENG8Dnup1nkPvDGuujWS3" +
+        "W3+Q3poz2bGXS8ZIbSojiIMEyIzofG5tOzV6YbH19VDng1Afhwt5hZ6noaZATMRtAqtTtrXeWTLo6XnY" +
+        "F+Xd894804ILm8P2uXMgLWLLiHCwv9gcp/PryN5984C7tGnooQAIqED2AnW5yJFD5oLPbAFNz0u+/vJc" +
+        "yOPRq6KcjR9sBgPnJMWEoaChN4PKBT1UVVLBWf/W8NboFc7HjWUzdiOq58UkiTFXRybVA/dPZ+w/rG2Z" +
+        "8N+kC7VO6r6Yp0ktZwtRkZQA5JQFULb4V+HPxpcXj+Z+VNB4+envNIWsx0Mw0mCEEMTgDwkJE4fH7t78" +
+        "8Cb4evUVZescEU3lXpIjs5ykWIbRgPTcxD0bX2ZXvI2F7n54ZccMkUhRtJYxmxRalr+vBP5Fl+feVU6F" +
+        "3tCOp715dO7KjERjRLxFKmFZLWu1IzBGHXphaw3aVfJJ2+24VLj7PxJsRKRcSmSybo41asAS8WBKScWd" +
+        "k6mawrrA5MJ9H2RFjIklCYlEGBdCejAC589PvR858W8irP1+fLzfB1lDi5pEKghZq5ut4sGQ+9H0ccmR" +
+        "a9vNFSef/XLg2QzSYZiE4r3CcWAru91gcw3/BvUllwbeHvMu/jmqcg5rIVSocr0atUzLdreD8yIyt8xv" +
+        "3UWK+EZTnVYxLLQJ5WJpzHVyabTGmNsFytxxk7t2Lu0JKo1b9X5LXvyCm4PZRhWUE2KlhqLqAVkzfqqi" +
+        "sDNx87HgFyIqe7EAkB7TsgyRWKkkwz2gubVeU/pjSWCJ3zr6eMYyekHBWTwdrDrdhDMz2UgPOPGu6Yls" +
+        "eIv13mQ54e/ktvqyGur0pio1UdVhrbToPYCqfBT4LyLieVB5cKRLOcr4kut5O2YR29/BOY1aDlCFh9t6" +
+        "vt0RmvNf1+8hb8odPuQV0u8Si7u67BgJIGJ7yeTmh1mqFu3rhMN1BXmz4kSjwd5XRna56+h0ZREIyamf" +
+        "NBRUPMr2rHOKbCP+s0hbIZZ528gsOzaQJjN4u1i+svbqdO9b9MXIUYaWziITQ0u8HV47VBjCWCnoC27o" +
+        "6y6mlg/WFu8bPNbVvIB5B5QoWU6+V6na4iBA3+lAsJc5dOrXKZq6U9mn8pk8jvSIDmwqT0IyBYOA5szu" +
+        "yQ0lQfmdAetvDVcNGxcwC/dGUBgzJlJWd0QATUUBNWndJ9qDq16ecr/+RpimLJFjkIRlpBIkgL25f+qt" +
+        "2+M6GlidUGbn1xLzWMuaOZyIsZFMRqQDxAYv/7imsTNg9J/LbcaV52p8wqaxnD2REB5pRToHUA2sKkq/" +
+        "eiB29Q6D390VOcM+k5llzHYcjQ0052joBfNf9mSFdr0ujmCrO8I/HqV8DBSCUCsVrEHGOswOcOjztIkt" +
+        "rsL5X3VrHk8EtmsWsDkjziITslPJ1EKAYNH5AxPXDp1baqg2rFqT33t/oQCmZ12UGZEWyTIxMoG0I7em" +
+        "Vk5HTQyVWlOs9kUPfRK1POtCDCeI+IMWNQYDy69E3desmY6C8SlPV94c9EkUUCYx8bwq8yDvKrOD/XkB" +
+        "d/2WBAzGrFndGFf0aZAvjquQSWLMfCfM8nQ120HAva/Kx9IPRH3N+QU1O0OKfU4vA8Vahu+CZjff3QnS" +
+        "HhWX/Ni+aOu23K3yfdsrw2adXkwL9wcN8BzG3QPgbx3pqEqGNy1huu3Lhta3zbIthgKJtROlDPRzEtgM" +
+        "vPpTrzc0fzcZKY5K2fVZQMuMhZbLJdiuShx44OSFz10lJeX9vTm18f1fhdWMDZfOILX8IFR2qosHHnB6" +
+        "TABRdfCirXRTRPRfpMlLo02mmQcM5I1KDy7uY8zelvD/A3LnzTmipyZqAAAAAElFTkSuQmCC",
+    "remap":
+        "iVBORw0KGgoAAAANSUhEUgAAAEAAAABABAAAAABK8sMDAAACvUlEQVR42o2VXXabMBCFtTjjFVic0/cy" +
+        "crIASWQBBrKAFrwAO5ANNPW2Gvzz1DuSQECctHOODUYfd+4MIyOOphyiMIizmYc4GjsSnwDlFCjvAY2P" +
+        "mgH7pULxHyk+Mwn9gNxVqOAAn3tAKfi+4NK5uMzWrQeqYX2hYHEtKNTRZDRsX09vAJqyGQCOSyzq+XQ6" +
+        "1cLZuw+8AvglQhNngPdTYv30JqaLARg8B2BBXJsxXgMwTzEB9gBa4cQmxO2lIG3LIPG7Y6CuAsDJL5RJ" +
+        "SZQ7ous6MegN/e6llImUaRV+e6CNid+l3KwQ38oI7KH08tx1rQfSjIl1VOD1lggHvvBnlZJcAclnwI5o" +
+        "G4Bkk8gN0qynHn4SIg8p5CpBIanMI1CTC2f8HSebhCijrStOcA+0B5QDMlIEH6SU6zAPzI5CPKA1fSZT" +
+        "ylKWqPihAihojLzZ9/4szbLUsjoAmgQ6aXBzRtxPzCRM0iy2AJhIUUdCvKcAbOOz3pEFoJVJKcUjUxhd" +
+        "QeapGwP96JXFFtUwkQIojFAm/wiQ5iqIeOthultboN38fdQAysL3xYzAy3rDQPL9+ahMr42rOyXkcYCZ" +
+        "AAfsrBFQBoAVhXkC0EjZOMBetXIZMHYl/zMIMwCVAzC0EShKbH9DDxPAlrfWW5TcIPaAR9RWZY0UZb0/" +
+        "KHPrRoAsuio0PfDIScmDdSC6dbsRoA/AD6LLFMBUIMXjTOE6BwhAvkihl8DSAy2Bx5mHW/sv4Ogala15" +
+        "VTuAwqnLra/Oo+KxHRTmcfaHCOgF0C+BmMIf+vkdOqZQM4UxvgT4kvBFzT2okMY4BTXeHAHjXakBmARm" +
+        "cpHC4/4Hi/XaXzB61gcNjvcTuRdK9Ky5Cvdy4VazN3X269MydRA0itmzz6AjMNQUdtIZh4nvTJCeSoaX" +
+        "mo63uSq0aw7XoFR46wFQLtlf/0bxhxFt8hsAAAAASUVORK5CYII=",
+    "shift":
+        "iVBORw0KGgoAAAANSUhEUgAAAEAAAABABAAAAABK8sMDAAACtklEQVR42oWVXXabMBCFtTjsbgCxgjCy" +
+        "+14J57knhvS5CbCAJJAV9GRdJeStd/SDkE2TOTYC6dPMnWEA8cfUwc4G9m5SE4OpFmITeIkeGKjnaw91" +
+        "56xloJrP10AiYrbYfwCesB7qK5Hw75ELkSfBaTZQgP8GUL0K3udVWhVzvbbmzQJNWK/NBXD/5j20UWQC" +
+        "/ALQ1V0A2K48WHmfA8l6BJywV7FeZPvwKTWtHXrRXRABCHYVYguIlY7AMI4RaBsPsC4H9GMagt340QOP" +
+        "VJJpFmCIMX0IIinp0DqgH8fx5X4chwg8kMwlSeeB1wei3sn68A5KKfNdswB3RIcI9M8FImR5dgwaHgl2" +
+        "8iGw4fdOAsh23zzQkjVb/anvxvFnlu3LDETTCK6BdoBi4O8Bhx95VlCW7+Sp44a5I28IOU506loolGWe" +
+        "F5gBcKbFTl0/kyJDhcyQpzTKAKCVdd2MeIoQoJAFzoygxA4WIAD5DoMkBg7xXt9RNWtjdFnQDQP4CzK3" +
+        "42Kox6wYkKrEomRAmVMKoPU1FQruS7kHgM4dqjOqx8dnDQ+VrwsyJQe87HMGdjf3z8rMqj4DKHA3qOCn" +
+        "uzYr4AlPlrIvh5IBhReFOJtbAJ2UnQWqmbAfBG44ylDXwgSgsUA9h5KUhQfouAKqCHAhoQWFOg5N3SJE" +
+        "3fZPEJkCJDQdueWk5MZ6Qh0CkG8BDxsA0fdtD3IBTgnwjm64AFINE7rBAfuNEA8M0BeAc6BWgDVtfzhM" +
+        "60qugMWmi2uhPwfUKoQbpuQ6AhSyc4AygdgAVBJV2Msy0aD9frskeKdKRCrb12FSJKtotskQnkh7GgCz" +
+        "SGBn/MWJEpc66ODYfZK0ja99FsZNQRtHnkBa2lhACwfazYrZyWhjo2DENJ7uJW1AFvCmQght1kmsNcQs" +
+        "tK0K56BsFrTK4h93pe7E0MNZ8QAAAABJRU5ErkJggg==",
+    "soft-threshold":
+        "iVBORw0KGgoAAAANSUhEUgAAAEAAAABABAAAAABK8sMDAAAFUElEQVR42iVVzXrbNhDEu/TrpcfYfgKR" +
+        "buocTcBJziGgpmcCVO4WAPocCYDvNQH1ASLqDfo+NUWfOqvQsv52uTs7Mwsx60sqMcToo08p5iXGVHKM" +
+        "JeYcx5hZyrGUIUaXXRyGmBYfE3IifU1PbPDFPx0DSgTvfBnP0aESIrmkWA6ZxVAGvPUhDYP1Pi3BR7pS" +
+        "8ZFaMaTFMEYXRhdD2IwL8BRqkXIGuMgGvMYxTE+j95viNwCJ+xArFwyJ5ZIBN9EQAY+ACjRNumSMIbKY" +
+        "aJqYUdbjej4TANxccgi2V4aVFIaCjIDhAgCihaMUfLS9loKBgpTHRFW8D4MnkPlClVVSao0pYvahEJUJ" +
+        "nIxvQJM9erxoLZWWLGFc/I1PzmdgigsKICXnrTZatpJFV8aUwR2YGUYfz3gHxHGUbStbwRnQpyEFKoze" +
+        "yS1QhbTTEpfgFcsgYgPYREK0YzwTjyk62VG8rqCmP6WQSYAx+OCAIWIyKZUULW9qlqk0euahRD84t2Ri" +
+        "ykrVokXbcJYcOEjZvowjpkthuYi5FxTWbcWZIs4CWQRMlDEvmDB7KQRQtpxzJr6lNJI7fiSwNcUFQ457" +
+        "LqSW+gJSdi7kPMULFPwvaUojbsX9bUsJonuAI2AxcJWh20JvEBFI4LJpmLlt/4TgIP85Bzwv0HqPCqKV" +
+        "XBCGRgixyYlglgHtzz6nR85bTiTwtmZt80XKgTyFcJwObwCybRpe8xpxVOA1aYK+YLpMU3xD2iO/qnnT" +
+        "VLwVgglBhGyAckzQYECF3FQrhJuqvuWCyUYTJFrAZ9q2JR9jV11VQFBVUINxzZHHW3CUSjqWJYeR86qu" +
+        "VlcrmpUBbk3CfAXV+SmXt5hCw5uqur6pKi46xuWtFLXk/NtxOELytzHuOCG8RxfwyW4Fb9YNqOWbeIQ7" +
+        "l+BAIfUgHrhkSnYt8S7lA5o843zYwymCiwp0E4YaoqqHL8TrV6xxOLudlBcpMALyWByw/uVRdVp4b7k5" +
+        "O/0AJzVIqqubGq5OxxSfdp16wJoY8zD32rYAQECamhKeIdP0fdvCIUaqbtZbJQEPnm6R0DCsYZni1uiu" +
+        "acG5mZXGToIBbBXIrhkdA8XbrYJNaRlfe4MMwKOEe7SgE+f5YI0wSDCt/q/rUIHLi+mrChXgoKm8OKOU" +
+        "fm9UO4MRcXn8ru/rCmOmeDgOYf3Q3cpubdWsjaK9pL0B4VQhnU6lx6ZpBff1rxQWZGogabB6GzuUH4ed" +
+        "+ai3GgOY88/bCXIHSSp2Xd0dpn/2GtDU2ppuxr6AglYpaTpqcfXuDkb4bozule2NejUYgVaCtrOprln1" +
+        "y2dMsYdnlF2b9Z/zZUCYUErTwpdsdX2X09FII1SnsPWz1rB5Q0pbRS1u6jt48VFIq6zFJLPByfEFJVpp" +
+        "NP9SsavrOxww1hjv3Lrf9zOINrACjhh8CVdX1XvwsAc9ve/xMhPlMAuGAnBes1X1IU35RZrgTG+MowRo" +
+        "dUtYcZRKVq0+YWf2RlsKq91sJVc/1YBoUrH6/kM+pMfOKNdv/c6CSeATtCrKoAQwfD4cyt9wU++Mi+7c" +
+        "GxwtIPOnPyRbrT4dTv/uCNO33jl7BjTYXl7moBbV1V84xLTu7Xrjeredt6QETC9aLR4A8nr1AZ7b9ap3" +
+        "Nmx6PRM0MqSgOqhwdfPHaZpepLUuYE60wA+JNtbQIYkU9u5XTJG3ne5RQq13s3HGgCOQxOkwZE31Wy6n" +
+        "nYaZrXE7c6aYQgX8nEBTg70oh+fTi1RqL81HqcmTyKEytCCGTTD16WBborVFnZnCSLBmay5MltNUjtN3" +
+        "hcMbnpL6VUHvLQmFHcA2/Q+GHgEwsoh02gAAAABJRU5ErkJggg==",
+    "stabilise":
+        "iVBORw0KGgoAAAANSUhEUgAAAEAAAABABAAAAABK8sMDAAAB80lEQVR42q2VS07DMBBAfadUILElEqL7" +
+        "BC6QacsatYIDFIcDQO0tCLDv10BYMTNJXH9CKz5Wkzael+cZO06F2sh6I2WtqEkpP/CQ3QWfhQqalG29" +
+        "CXoiQKk2uv458GmtNgcAa43RMaCxG89GtXZoxgO067WN93scuAwJEcXttrpJDT7QlOV9YvDib00FF9pL" +
+        "UwRha6Epq2oRGHy/XcO2gnJIwyTAK5ABylLzbCUGA4CGEpFLrY3VQxUOWCLQ4MGD6G4q+6nm+AOwAXiQ" +
+        "mgfwFgsrpPhgwFqViVaT430OWOtcR8u9hp0BuNbQ8AiRAdPwgU0f9wxYqwcsITXwIAL3BbY1jBioVi1o" +
+        "s8g7FydDMRioVkFxuYv3Bp4KrpWBpQdsi6LA2/lDtYogAc9AaZBIhAN0hqLoc8AvEQ7gGfom1BrGDAUV" +
+        "Q7/EY3RHYoiue8OuJcDfDe8r12Z0SoBPG7YEaHkfGHpI6TBiRYtuzbA7VGJY3YQdA6A7w/fAQYP9B4PR" +
+        "+lvAdFmyQY4B+J6Y41a+YqAeA7Ls+DmbnDjgTfKfxr0D8vzsOc/PHYAX0+s8v42A6e8AWpY/GVp6M+8D" +
+        "Gip/H4DPZAisAuAVdsBkMnVr4YCXIjWkwOI/DKe4WJNusQ4aZosxIMuOnrKMDTAG4Ht9/tI9MF894Edt" +
+        "MyDLnAAAAABJRU5ErkJggg==",
+    "stack":
+        "iVBORw0KGgoAAAANSUhEUgAAAEAAAABABAAAAABK8sMDAAAEwklEQVR42lVVy3IbNxDEx+SUo+VcfDSX" +
+        "Tik+egHKuToA1ncLWH6AuQ9fYy4A+iwtwA+Id/UF/iEx0ik9WEquoEosidOY6enpgVhovY++813XRz/6" +
+        "8OD/f5gPPkXve+e9851zCyA8xSMbk+t97bd9cGPfxvacIYREoORZmNrUhS6GLvjonH8qEVIEKCWW/DSO" +
+        "KD4677r2CQBwyiewGF30LjrfdoPv+ieS5zgyEMXk0+Rc4+puGJ9K5Gi86Vk6xgT+6KFDr333k0PyQ60k" +
+        "A7P0bXQpM3hukyr4ncJhWSd05MLYotiZA9glpSwBYgwxubZzAXJ61z6TvDELAPwoQdsjXj8DUMFQAXAY" +
+        "kcFT9YiGx2ehwshzXLIJFI5dGKHFl951CyAEf42w4JyzOYyQPRGBsfvuzyXCLRJIXpacgW/sUOWAmZPa" +
+        "S4bEBQEoA6ULU+x8tAMQCyAOC0MCYGrepRA639KIs1AxDCIjCCBd2vouerQJS8X4QCoGKZS2C4B//JFy" +
+        "WejZx9A/BAh3y3nWkfOSSXFAo57KTIiFR+gRcVMvJdZMcYEO+wNmNiZkf6QxcspAKgDA1VrjO7A4BN9P" +
+        "8QGgGwLwM0ByIbeJxp++pzCmR/zyuaQYz59MSimK/g6F0R5YPkLWr2WxJsA6d2GkEls3xth2aGdChvB3" +
+        "sRzEBZOYmJCVDz8SbcIMQOTFqliXhIAf5GZj5DvVIXoYoeEDlP1UvCx4uSoKIRVTuC/WbzRKxzv/LT2C" +
+        "C91eA5QzCMWlAPLqCCnB4jEGyFCeSQBguJR/XRecek0x2/5reUasCQBNIcoH+4lDZx8JkGVa5y4A+IAu" +
+        "zEYYLjYetgBgEHDLooIgDoJocmnK9UfsIPywp/D5wLSxwwymAXVU75ze/Ov32QfiLCU7Qp9jGjQEe2ON" +
+        "MCe7U0YSC86JJiwXpvT91motjLxW9mQNAQSNm0bC0hTnQ9pba8XvutoIAGzOIOUCmP0MB+w2dEtLy09W" +
+        "LQAlVAZMEVMYb0xLPrZS3RuV3UauJ60YbAYvDINR11ag/H3e6QVQrglw9GEOe9tqQKqNvc+x81pATrww" +
+        "MOOxMdqiBWv1vTLZzmR7SSV03c/z1GhQu7KqsSdjFqHwhYIS7GJ1NYfDYI1Bkt1n6JB38rxZAKxeXIbp" +
+        "bo8/NQA7DR0kAURe3uKCrYtXY5ibuqIWGpsz5DGBkYQr2MviD/S5R8Fa11adS5BSpGhZsNerV/BxY83G" +
+        "7pDAns5rz5XVGbAqLlM4fBaqrqzb2YoAli8s0UbJVu/e36X4j7U7Xbm6ziWgE+mAhiVnBUp8iXg1m9td" +
+        "XStFANxEE9rkd7J8/R52buyutm3dNBX5ARez1KQZe3lxmSaMW5t2W9l2KYE28KnzU7y++BNLtRfaVnWz" +
+        "bduT1Uou48pjZUXxFq7cCetM22y32XJZRp6nBsAvb2cfBhK6bl27z0JRXNAPlncFJed0U1vbVbvtvj7Z" +
+        "pzdULYvz4rfLOaVmU7ft0OCcoCbmam1enNzFrwmurqptV29tbQiwHHqkaHnFZZyRoTKQuq27n4BrSqBY" +
+        "n77cHVNjrpFXG8xiidLcJMmJfwdYvnm/sfpqIyHNCTNAsCZUBszwEy0OXG90cy2yq43KMBLiP6uEAFkC" +
+        "DqvRAAAAAElFTkSuQmCC",
+    "undistort":
+        "iVBORw0KGgoAAAANSUhEUgAAAEAAAABABAAAAABK8sMDAAACrklEQVR42oWVYXqiMBCGczjpswcw2d3/" +
+        "ZaL9vwn2AAIeoCUcQAt7ge1yL239tTOTBKOwdR5BIW+++TJMRBxsFaO0GCebRlGJA55i/AeoUqCaA5yP" +
+        "hoDiS4VyksJOUswBZBL1A3IDFKxQowM85gGaF1yyi0kKAuo4zgplOl4HhWbWZFUQ4CoXAYoE2A0dAmwv" +
+        "AT4uq/49DE0lQhFngHoYhj8IJINT4J0UmnvAbIomAI3gAkxM8jQ0+e4IaOoA0Ho+3Rjt8LfvRLyK9U4A" +
+        "13YR6C43U4CCgLbv+7dd33cBaMPPCNB4B4BfAeibsrgFtgCrEUBaqpWrxxTOvQLGJqbY5lIqKBKgAY46" +
+        "ACiQKfnTL05QDYwHNAPtiwIp5eKbbyJqmC2EWKPBc/8Lh5eLxYPvUgRKGGPj2nOPgwQsVhGAJJw7dzio" +
+        "CPjhTcJVrNznq1xmKs8WSvMDQGB1edZbKD5okVJmUgPtgkKAfe7HwHocTa5wWEoAW+AOENpurgFMlGdK" +
+        "QY5AZSya3HVFSc8HzwcDJ8iVWeD8RwW25K23e3tYEpA97g7anoxUZqkA8NC8N20C7HFnkUKOxVxiaekP" +
+        "pLTPCDgpHQPFyeTkQipyaatS2AjUDFQnowhQ+XdDHoywsE6AAvemRhe5N2ABsFDrrq4aTFE17V7z7kYJ" +
+        "RYtEARAG1tRyUlJj7akORvuyzwEvvlDYMePTwRRPNwojkAdgMwNkqcL6HvA09ZDfBa5Mchj+4MmnWE6A" +
+        "MbxCAphZYDaF/5opVAidKCSzvgIsK2gTizoCfEuPKfTlIgI2uRZXoyh79MojJOJP7Q+NDWOSZcU6GOow" +
+        "GsGOSh3wKvjdQKUmc/p45YABmsGTNfAbh9enE5MxG0IIHDULalKm3AJMKsnvLEONrX13+1WwLZqktQ6A" +
+        "icA/+Df2KQ/kKv4AAAAASUVORK5CYII=",
+    "vignette":
+        "iVBORw0KGgoAAAANSUhEUgAAAEAAAABABAAAAABK8sMDAAAC2klEQVR42oWVUXKbMBCGdackJ4jU9r1C" +
+        "yQGMSA9QQXoAW+QADtD3zuBcoKnvVZI+9d+VAGHjyU4mHrSf/l0tu0J8lVKqbLahXJrQUgaPsfkFQAU3" +
+        "DL92BRjdFhLmApAFwH4IwM6ADXIIEdwlIO7HwwrgheQA8fEMqLyIZ+BHdwJUrWfA2sIVwb0AqpfjKwDe" +
+        "7+IZynKoJuDH8XhshAnr9L+g1Tc/2U8Av0UsgRsTPQFexXjE0RLg5SNgVkjPHYC6beuWgF5M2XHd/AzA" +
+        "jsc/faJQseu9na079AcR9le822MxBcgE+XlvTbK+XgPgr58f+ZFDdIdDvwCwvckN59UQcGjKsm4mgKN/" +
+        "z7K7sACgp/YtIsI5+C213bcR2ObUAg8+ApBwYTLqCEBAmajoGYhDxUvv3d4ggtIq5ER1yMexe8DSvwPy" +
+        "yTBv+pH8BORyGsxHAjYYRgDyi8epCdAzYAD0cBpA8hNeWNMIJeUMIMj7c6aVyZU2ecgBY8Pvgt/U1lZv" +
+        "W04Jyw4VxuDI7D6+3Lbvnq3963LsZwA1BpCZYgRaBmjKpcFtkaOCuxJd/bArHCHlrttjLmxunM7oLrAF" +
+        "uoCA7c0tgEZtnn4V5eAgrhVVkzsFIRJgj8EhhQ0iaMOtgtG7B+CzzN8EwOV81/BE0nTjFRAgpb/RAKrB" +
+        "GQaggxz8Tig9AVCodkNpkUVuxlYXUt3tinInZV35bo8ksYgghjsNMyukvEMJCUAv7qkOrgizXgVAZxPQ" +
+        "tvtQKJxxvNOKhUK3BHJKNwXa7lyBgM8rIdRFwETApEC1kmQKjJ+LsLoGTC1nUOEA6CUwEgZ/EbBLIBLo" +
+        "EQbcqYLSU5BspQ6LLCIQ6zwDMhu/fClA96+4WkoQULhU4ToAKgF45wmgEoXgdlFG3MpljKEkl+PdDFxx" +
+        "EvMID2VpU4sAITFEcQ5cpWkgxCRPXTUpjImg7fnz5RKF6zFRUqG2x0igFgUH+w8rHYq5gz/AYQAAAABJ" +
+        "RU5ErkJggg==",
+    "wiener":
+        "iVBORw0KGgoAAAANSUhEUgAAAEAAAABABAAAAABK8sMDAAACwElEQVR42o2V4XWbMBSF2aUjOBuYnHSA" +
+        "SEkHkEj/t8YeIDHqf8dIC/RIIzRrBdr4V+97kkFgO4lODhbo4937LgoUdjbeZucFH5113vsQrPUHTGeA" +
+        "d4GG56M94ODsSFGFCMTRvqWJB+Ej4DLAb/+NZ/4I5Ou6X4+nLOF8LrDSnTSXAazrXlRDSZYIEwEASj64" +
+        "84Dfa6VVJ5XcnAcgICQALapfmQc7CigAopdCkQ2PqPwQlI8GpBKy00IruXYhAygrv0cHWmrZ4wdeqNcM" +
+        "sLaN69yFIhETbBifpm2fUFdh6A4K8Ipeffa47VYr3CdRouc6sLtxI9BuVxQB1+40r6NX4yJgGttgXQiy" +
+        "SBWACiCiiiYb0zQ17oa0Iv8JQDm55gpN0yABuocKKzwsRacoKDRsOAAwgPQkrsGk6pCmoMy15l4BIAFB" +
+        "RWNCHU/YEPdaQIDakwIPiYS5C5rwYeOKLZsXmvtE6Y6mMv0JbQqKmARQlNvoOCVepKJVEbW5PslwkooF" +
+        "yYiShaZ8GYIPXOnpblyQ6b4Cdak7cor1CCidYoE0A0QKTBAAgsKP4Kw5mkLyNG4G6rdP+4J1cU9B5lFE" +
+        "cRLkQU8GPJDraJMA5DAdRaWrqqpXNR0rXetZBV0Y21pr0s7Eoz15w4TJcOEwvRBmQJgA/iMgfApwlwH/" +
+        "ARDffp+SwPanf1V3XoLeHHVt2qY2I+Dr7aattyYBz0I8rITYjMDv2/LusSy/JQDT+59lmQPL5c3uajEF" +
+        "rnOgXH7dXS0z4C4BfgBupkAu4aLE47TCj7MSfyKwO0r4+MU5AQaTCKT+i1AGibFCBPbYg9iT31ObpxUI" +
+        "eL2+xeQdoKNI91OJGXD7vsRloMyBC20OHnIAwT6fAovFzeOXxRHA9fWTwNduyAGT+yeapC1nWryWjRsr" +
+        "+PhtdvNdzQAFxePlJZwDXo97L43/me42HaqyX/UAAAAASUVORK5CYII=",
+};

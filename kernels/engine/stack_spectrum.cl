@@ -298,6 +298,9 @@ stack_weigh(global const float *restrict similarity, global const float *restric
         find_powers(powers, blocks, similarity);
         const float noise = before + part * (high_power(powers, scratch) - before);
         join.floor = noise + LEAST_POWER;
+#if LANES == 1
+        barrier(CLK_GLOBAL_MEM_FENCE); /* until all items have read it */
+#endif
         if (get_local_id(0) == 0)
             *high = noise;
         load_spectrum(x, block);

@@ -20,10 +20,7 @@
 #define COUNTED_ROWS      4  /* every fourth row is counted */
 #define BLOCK             32 /* samples of a side, if spectra are weighed */
 #define HOP               (BLOCK / 2)
-#define SPREAD            1 /* frequencies over which powers are smoothed, on each side */
-#define POWER_FLOATS      ((HOP + 1) * 2 * (HOP + 1 + 2 * SPREAD))
-/* kernels/engine/stack_spectrum.cl */
-#define SPECTRUM_FLOATS   (BLOCK * BLOCK + (HOP + 1) * BLOCK + 16)
+#define RECORD            (BLOCK * BLOCK + (HOP + 1) * BLOCK + 16) /* stack_spectrum.cl */
 
 struct stack_part {
     const struct gpu_device *device;
@@ -46,7 +43,7 @@ struct stack_frame {
     cl_mem blocks; /* NULL: spectra are not weighed */
     cl_kernel load, join;
     cl_kernel count, deviate;
-    cl_kernel move, gather;
+    cl_kernel move, transform, gather;
 };
 
 static bool applies(const struct recipe *recipe)
@@ -77,7 +74,7 @@ static size_t block_count(const struct transform_image *image)
 
 static size_t block_bytes(const struct transform_image *image)
 {
-    return block_count(image) * BLOCK * BLOCK * sizeof(cl_float);
+    return block_count(image) * RECORD * sizeof(cl_float);
 }
 
 static struct denoiser_layout block_layout(unsigned lanes)
@@ -93,7 +90,7 @@ static unsigned state_buffers(const struct recipe *recipe)
 
 static size_t state_bytes(const struct transform_image *image, const struct recipe *recipe)
 {
-    return recipe->stack == STACK_WEIGHS ? block_count(image) * SPECTRUM_FLOATS * sizeof(cl_float)
+    return recipe->stack == STACK_WEIGHS ? block_bytes(image)
                                          : state_planes(recipe) * plane_bytes(image);
 }
 
@@ -119,7 +116,7 @@ static char *source(const struct stack_part *part)
     if (part->recipe.stack == STACK_WEIGHS) {
         const struct denoiser_layout layout = block_layout(part->lanes);
         denoiser_put_blocks(out, &part->recipe, &layout, DENOISER_FIRST);
-        fprintf(out, "#define SPREAD %d\n#define BLOCK_COLUMNS %u\n#define BLOCK_ROWS %u\n", SPREAD,
+        fprintf(out, "#define BLOCK_COLUMNS %u\n#define BLOCK_ROWS %u\n",
                 blocks_along(part->image.width), blocks_along(part->image.height));
         transform_put_file(out, "stack_spectrum.cl");
     }
@@ -213,8 +210,8 @@ static void destroy_frame(void *frame)
     opencl_release_buffer(stack->samples);
     opencl_release_buffer(stack->result);
     opencl_release_buffer(stack->blocks);
-    const cl_kernel kernels[] = {stack->load,    stack->join, stack->count,
-                                 stack->deviate, stack->move, stack->gather};
+    const cl_kernel kernels[] = {stack->load, stack->join,      stack->count, stack->deviate,
+                                 stack->move, stack->transform, stack->gather};
     for (size_t i = 0; i < sizeof kernels / sizeof kernels[0]; i++)
         if (kernels[i] != NULL)
             clReleaseKernel(kernels[i]);
@@ -248,6 +245,7 @@ static int create_frame(void **ret_frame, const void *part, const struct compone
         {&frame->count, "stack_count", stack->recipe.stack == STACK_CLIPS},
         {&frame->deviate, "stack_deviate", stack->recipe.stack == STACK_CLIPS},
         {&frame->move, "stack_move", stack->recipe.stack == STACK_WEIGHS},
+        {&frame->transform, "stack_transform", stack->recipe.stack == STACK_WEIGHS},
         {&frame->gather, "stack_gather", stack->recipe.stack == STACK_WEIGHS},
     };
     for (size_t i = 0; i < sizeof kernels / sizeof kernels[0] && r == 0; i++)
@@ -342,66 +340,66 @@ static int enqueue_join(struct step_run *run, enum stack_place place, struct err
     return 0;
 }
 
-/* Sets the arguments of stack_weigh, and launches it. */
-static int weigh(const struct step_run *run, enum stack_place place, cl_event *ret_joined,
-                 struct error *why)
+/* A group for each block. The last argument is the memory in which items exchange numbers. */
+static int launch_blocks(const struct stack_part *part, cl_command_queue queue, cl_kernel kernel,
+                         cl_uint at, cl_event after, cl_event *event, struct error *why)
 {
-    const struct stack_part *part = run->part;
-    const struct stack_frame *frame = run->frame;
     const struct denoiser_layout layout = block_layout(part->lanes);
-    const cl_int place_number = place;
-    const cl_mem buffers[] = {frame->result, run->buffers->similarity, run->data.numbers,
-                              part->state[0], frame->blocks};
-    const struct {
-        size_t size;
-        const void *value;
-    } others[] = {
-        {sizeof place_number, &place_number},
-        {sizeof part->count, &part->count},
-        {denoiser_scratch_bytes(&layout), NULL},
-        {POWER_FLOATS * sizeof(cl_float), NULL},
-    };
     const size_t group[3] = {denoiser_group(&layout), 1, 1};
     const size_t items[3] = {group[0] * blocks_along(part->image.width),
                              blocks_along(part->image.height), part->image.count};
-    cl_uint at = 0;
-    const int r = opencl_set_buffers(frame->join, &at, buffers, 5, why);
-    cl_int code = CL_SUCCESS;
-    if (r < 0)
-        return r;
-    for (size_t i = 0; i < sizeof others / sizeof others[0] && code == CL_SUCCESS; i++)
-        code = clSetKernelArg(frame->join, at++, others[i].size, others[i].value);
-    if (code != CL_SUCCESS)
-        return opencl_fail(why, code, "clSetKernelArg");
-    code = clEnqueueNDRangeKernel(run->slot->queue, frame->join, 3, NULL, items, group,
-                                  part->joined != NULL, part->joined != NULL ? &part->joined : NULL,
-                                  ret_joined);
-    return code == CL_SUCCESS ? 0 : opencl_fail(why, code, "clEnqueueNDRangeKernel");
+    cl_int code = clSetKernelArg(kernel, at, denoiser_scratch_bytes(&layout), NULL);
+    if (code == CL_SUCCESS)
+        code = clEnqueueNDRangeKernel(queue, kernel, 3, NULL, items, group, after != NULL,
+                                      after != NULL ? &after : NULL, event);
+    return code == CL_SUCCESS ? 0 : opencl_fail(why, code, "a kernel for blocks of a stack");
 }
 
 /* frame->result first holds the moved samples, and then those of the stack. */
+static int enqueue_transform(const struct step_run *run, struct error *why)
+{
+    const struct stack_part *part = run->part;
+    const struct stack_frame *frame = run->frame;
+    const cl_mem moved[] = {frame->samples, run->buffers->similarity, frame->result};
+    const cl_mem transformed[] = {frame->result, frame->blocks};
+    cl_uint at = 0, last = 0;
+    int r = opencl_set_buffers(frame->move, &at, moved, 3, why);
+    if (r == 0)
+        r = launch(part, run->slot->queue, frame->move, part->image.height, NULL, NULL, why);
+    if (r == 0)
+        r = opencl_set_buffers(frame->transform, &last, transformed, 2, why);
+    return r < 0 ? r
+                 : launch_blocks(part, run->slot->queue, frame->transform, last, NULL, NULL, why);
+}
+
 static int enqueue_weigh(struct step_run *run, enum stack_place place, struct error *why)
 {
     struct stack_part *part = run->part;
     const struct stack_frame *frame = run->frame;
-    const cl_mem moved[] = {frame->samples, run->buffers->similarity, frame->result};
+    const cl_int place_number = place;
+    const cl_mem weighed[] = {run->buffers->similarity, run->data.numbers, part->state[0],
+                              frame->blocks};
     const cl_mem gathered[] = {frame->blocks, frame->result};
-    const uint32_t rows = part->image.height;
     cl_event joined = NULL;
-    cl_uint at = 0;
-    int r = opencl_set_buffers(frame->move, &at, moved, 3, why);
-    at = 0;
+    cl_uint at = 0, last = 0;
+    int r = place == STACK_LEFT_OUT ? 0 : enqueue_transform(run, why);
     if (r == 0)
-        r = opencl_set_buffers(frame->gather, &at, gathered, 2, why);
-    if (r == 0 && place != STACK_LEFT_OUT)
-        r = launch(part, run->slot->queue, frame->move, rows, NULL, NULL, why);
+        r = opencl_set_buffers(frame->join, &at, weighed, 4, why);
     if (r == 0)
-        r = weigh(run, place, &joined, why);
+        r = opencl_set_buffers(frame->gather, &last, gathered, 2, why);
+    if (r < 0)
+        return r;
+    cl_int code = clSetKernelArg(frame->join, at++, sizeof place_number, &place_number);
+    if (code == CL_SUCCESS)
+        code = clSetKernelArg(frame->join, at++, sizeof part->count, &part->count);
+    if (code != CL_SUCCESS)
+        return opencl_fail(why, code, "clSetKernelArg");
+    r = launch_blocks(part, run->slot->queue, frame->join, at, part->joined, &joined, why);
     if (r < 0)
         return r;
     opencl_release_event(part->joined);
     part->joined = joined;
-    return launch(part, run->slot->queue, frame->gather, rows, NULL, run->last, why);
+    return launch(part, run->slot->queue, frame->gather, part->image.height, NULL, run->last, why);
 }
 
 /* A stack begins with the first frame that an engine gets, with a start of the source and with a
@@ -430,8 +428,8 @@ static int enqueue(struct step_run *run, struct error *why)
 }
 
 /* The load reads samples and writes a plane. The join reads it and a stack, and writes a stack and
- * a plane. Differences are counted for few pixels. With spectra the plane is moved before, and the
- * join writes blocks, which are gathered. */
+ * a plane. Differences are counted for few pixels. With spectra the plane is moved before, and
+ * blocks are transformed, joined and gathered. */
 static struct step_cost cost(const void *part)
 {
     const struct recipe *recipe = &((const struct stack_part *)part)->recipe;
@@ -439,10 +437,12 @@ static struct step_cost cost(const void *part)
     const double samples = (double)image->count * image->width * image->height;
     const double planes = samples * sizeof(float);
     const double state = 2 * (double)state_bytes(image, recipe);
-    return (struct step_cost){recipe->stack == STACK_CLIPS || recipe->stack == STACK_WEIGHS ? 4 : 2,
+    return (struct step_cost){recipe->stack == STACK_WEIGHS  ? 5
+                              : recipe->stack == STACK_CLIPS ? 4
+                                                             : 2,
                               samples * image->step + state +
                                   (recipe->stack == STACK_WEIGHS
-                                       ? 5 * planes + 2 * (double)block_bytes(image)
+                                       ? 5 * planes + 4 * (double)block_bytes(image)
                                        : 3 * planes)};
 }
 

@@ -26,13 +26,15 @@
  * weighted Fourier burst accumulation, IEEE Trans. Image Processing 24, 2015). A shake blurs only
  * along its path, so at each frequency the frames in which it is strong are the sharpest. Moved
  * frames are cut into blocks of 32 x 32 samples with hop 16 and the sine window of denoise.h, and
- * mirrored at their edges. F is a block's two-dimensional DFT, and P = |F - level|^2 its power
- * without that of its level, smoothed by (1/4, 1/2, 1/4) along both axes. The weight of a frequency
- * is w = (P + 8 N)^(power / 2). N is the mean of P where both frequencies are 3/8 or more, averaged
- * over frames, so that frequencies with only noise count alike. M' = M + w / W' (F - M) and W' = W
- * + w; from frame number `frames` on, W is first multiplied by 1 - 1 / frames. A frame that does
- * not show all of a block leaves it as it is. The result is the inverse DFT of M, windowed again
- * and added up. Weighted spectra have no samples to compare, so nothing is clipped.
+ * mirrored at their edges. F is a block's two-dimensional DFT, and P the power of F without that of
+ * the block's level, averaged over the block and its eight neighbours, as far as there are any and
+ * the frame shows all of them: weights that vary less from block to block follow the blur more than
+ * the noise. The weight of a frequency is w = (P + N)^(power / 2). N is the mean of P where both
+ * frequencies are 3/8 or more, averaged over frames, so that frequencies with only noise count more
+ * alike. M' = M + w / W' (F - M) and W' = W + w; from frame number `frames` on, W is first
+ * multiplied by 1 - 1 / frames. A frame that does not show all of a block leaves it as it is. The
+ * result is the inverse DFT of M, windowed again and added up. Weighted spectra have no samples to
+ * compare, so nothing is clipped.
  *
  * Frames are stacked after calibration (calibration.h) and after lenses are undone (warp.h), and
  * before everything else: the curve (curve.h) and the chain's response. */

@@ -1,35 +1,78 @@
 /* Joins the blocks of a frame to those of a stack by their spectra (daemon/filters/stack.h).
  *
  *   stack_move       samples -> moved    where the stack's first frame has them
- *   stack_weigh      moved -> blocks     joins each block, and transforms the stack's block back
+ *   stack_transform  moved -> blocks     spectra and powers of each block
+ *   stack_weigh      blocks -> blocks    joins each block, and transforms the stack's block back
  *   stack_gather     blocks -> result    adds up blocks that overlap
  *
  * Blocks have BLOCK x BLOCK samples, overlap by half, and begin EDGE samples before the image. They
  * are windowed as those of denoise.cl.
  *
- * Data: `state` has three parts for each block of each image: its mean spectrum, in the order of
+ * Data: `state` has RECORD floats for each block of each image: its mean spectrum, in the order of
  * its registers; the logarithm to base 2 of the sum of weights of each frequency; and the mean
- * power of its highest frequencies, padded to the longest vector. `blocks` has the samples of each
- * block, row by row. `settings` and `similarity`: stack.cl. `count` frames are in the stack.
+ * power of its highest frequencies, padded to the longest vector. `blocks` has as many: the frame's
+ * spectrum and the power of each frequency; stack_weigh replaces the spectrum by the samples of the
+ * stack's block, row by row. `settings` and `similarity`: stack.cl. `count` frames are in the
+ * stack.
  *
  * Powers, weights and logarithms have one number for each frequency: number j of lane l is that of
  * (j, l) for l = 0 .. BLOCK/2, and of (j, BLOCK/2 - l) for the lanes above, j = 0 .. BLOCK/2. The
  * spectrum itself has combinations of both (denoise_first.cl).
  *
- * Work-items: a group of stack_weigh has a block, and items as in denoise.cl; those of the other
- * kernels are as in stack.cl. Launched by daemon/engine/stack.c. */
+ * Work-items: a group of stack_transform and of stack_weigh has a block, and items as in
+ * denoise.cl; those of the other kernels are as in stack.cl. Launched by daemon/engine/stack.c. */
 
 #define HALF_BLOCK  (BLOCK / 2)
-#define POWER_SPAN  (HALF_BLOCK + 1 + 2 * SPREAD) /* of the frequencies of one sign along y */
-#define POWER_ROW   (2 * POWER_SPAN)
-#define STATE_SIZE  (BLOCK * BLOCK + (HALF_BLOCK + 1) * BLOCK + 16)
+#define NUMBERS     (HALF_BLOCK + 1) /* of a lane, if there is one for each frequency */
+#define RECORD      (BLOCK * BLOCK + NUMBERS * BLOCK + 16)
 #define HIGH        (3 * BLOCK / 8) /* frequencies from here on along both axes are high */
-#define DOUBT       8.0f            /* times the power of high frequencies is added to every one */
 #define LEAST_POWER 1e-6f
 #define NOTHING     -1e30f /* the logarithm of a weight of zero */
 
-/* Weights with which powers are smoothed along each axis: of a frequency, and of its neighbours. */
-constant float spread[SPREAD + 1] = {0.5f, 0.25f};
+#if LANES == 1
+#define SPECTRUM_AT(p, j) ((j)*BLOCK + get_local_id(0))
+#define NUMBER_AT(p, j)   SPECTRUM_AT(p, j)
+#else
+#define SPECTRUM_AT(p, j) (((p)*BLOCK + (j)) * LANES)
+#define NUMBER_AT(p, j)   (((p)*NUMBERS + (j)) * LANES)
+#endif
+
+static inline void load_spectrum(real *x, global const float *from)
+{
+    for (uint p = 0; p < PARTS; p++)
+        for (uint j = 0; j < BLOCK; j++)
+            x[p * BLOCK + j] = LOAD(from + SPECTRUM_AT(p, j));
+}
+
+static inline void store_spectrum(const real *x, global float *to)
+{
+    for (uint p = 0; p < PARTS; p++)
+        for (uint j = 0; j < BLOCK; j++)
+            STORE(x[p * BLOCK + j], to + SPECTRUM_AT(p, j));
+}
+
+#if LANES == 1
+
+/* Gets the numbers of the item BLOCK/2 further, or 0 if there is no such item. */
+static inline void exchange(real *other, const real *x, uint count, local float *scratch)
+{
+    const uint item = get_local_id(0), partner = (item + HALF_BLOCK) % BLOCK;
+    const float has_other = item % HALF_BLOCK != 0;
+    for (uint j = 0; j < count; j++)
+        scratch[j * SCRATCH_ROW + item] = x[j];
+    sync_items();
+    for (uint j = 0; j < count; j++)
+        other[j] = scratch[j * SCRATCH_ROW + partner] * has_other;
+    sync_items();
+}
+
+#endif
+
+/* Returns where the record of a block of the group's image begins. */
+static inline size_t record_at(uint column, uint row)
+{
+    return (((size_t)get_group_id(2) * BLOCK_ROWS + row) * BLOCK_COLUMNS + column) * RECORD;
+}
 
 /* ---- powers ---- */
 
@@ -43,100 +86,109 @@ static inline real power_at(const real *x, const real *other, uint j)
     return a * a + b * b;
 }
 
-static inline local float *power_row(local float *powers, uint j, bool is_negative)
-{
-    return powers + j * POWER_ROW + is_negative * POWER_SPAN + SPREAD;
-}
-
-/* Adds the neighbours at the ends of a row, which is periodic. Until then, place 0 of the negative
- * frequencies has the power of BLOCK/2. */
-static inline void complete_row(local float *powers, uint j)
-{
-    local float *positive = power_row(powers, j, false), *negative = power_row(powers, j, true);
-    positive[HALF_BLOCK] = negative[HALF_BLOCK] = negative[0];
-    negative[0] = positive[0];
-    for (int i = 1; i <= SPREAD; i++) {
-        positive[-i] = negative[i];
-        negative[-i] = positive[i];
-        positive[HALF_BLOCK + i] = negative[HALF_BLOCK - i];
-        negative[HALF_BLOCK + i] = positive[HALF_BLOCK - i];
-    }
-}
-
-/* Returns row j + i of the powers, which are the same at opposite frequencies. */
-static inline local const float *row_beside(local float *powers, uint j, int i, bool is_negative)
-{
-    const int row = (int)j + i, inside = row < 0            ? -row
-                                         : row > HALF_BLOCK ? 2 * HALF_BLOCK - row
-                                                            : row;
-    return power_row(powers, (uint)inside, is_negative != (row != inside));
-}
-
-/* Adds the smoothed powers of row j to `ret`, from place `at` along y on. `load` reads them. */
-#define SMOOTHED(ret, load, j, is_negative, at)                                                    \
-    for (int i = -SPREAD; i <= SPREAD; i++) {                                                      \
-        local const float *row = row_beside(powers, j, i, is_negative) + (at);                     \
-        for (int k = -SPREAD; k <= SPREAD; k++)                                                    \
-            ret += spread[i < 0 ? -i : i] * spread[k < 0 ? -k : k] * load(row + k);                \
-    }
-
-/* Returns the smoothed powers of number j of part p. */
-static inline real smoothed_power(local float *powers, uint p, uint j)
+static inline void store_powers(const real *x, global float *powers, local float *scratch)
 {
 #if LANES == 1
-    const uint item = get_local_id(0);
-    const bool is_negative = item > HALF_BLOCK;
-    real ret = 0;
-    SMOOTHED(ret, *, j, is_negative, is_negative ? item - HALF_BLOCK : item)
-    return ret;
+    real other[BLOCK];
+    exchange(other, x, BLOCK, scratch);
+    for (uint j = 0; j < NUMBERS; j++)
+        powers[NUMBER_AT(0, j)] = power_at(x, other, j);
 #else
-    const bool is_negative = p >= PARTS / 2;
-    real ret = 0;
-    SMOOTHED(ret, LOAD, j, is_negative, p % (PARTS / 2) * LANES)
-    if (p == PARTS / 2) {
-        float last = 0;
-        SMOOTHED(last, *, j, false, HALF_BLOCK)
-        ret.s0 = last;
+    for (uint p = 0; p < PARTS / 2; p++) {
+        const uint q = p + PARTS / 2;
+        const real *low = x + p * BLOCK, *high = x + q * BLOCK;
+        real has_other = 1, other_low[BLOCK], other_high[BLOCK];
+        has_other.s0 = p > 0;
+#pragma unroll
+        for (uint j = 0; j < BLOCK; j++) {
+            other_low[j] = low[j] * has_other;
+            other_high[j] = high[j] * has_other;
+        }
+#pragma unroll
+        for (uint j = 0; j < NUMBERS; j++) {
+            STORE(power_at(low, other_high, j), powers + NUMBER_AT(p, j));
+            STORE(power_at(high, other_low, j), powers + NUMBER_AT(q, j));
+        }
     }
-    return ret;
 #endif
 }
 
-/* Returns the mean power of high frequencies. */
-static inline float high_power(local float *powers)
+/* Returns whether a frame shows a place of the stack, give or take half a sample. */
+static inline bool is_place_shown(global const float *m, float x, float y)
 {
-    float sum = 0;
-    for (uint j = HIGH; j <= HALF_BLOCK; j++)
-        for (uint k = HIGH; k <= HALF_BLOCK; k++)
-            sum += power_row(powers, j, false)[k] +
-                   (k < HALF_BLOCK ? power_row(powers, j, true)[k] : 0);
-    return sum / ((HALF_BLOCK + 1 - HIGH) * (2 * (HALF_BLOCK - HIGH) + 1));
+    const float u = m[0] * x + m[1] * y + m[2], v = m[3] * x + m[4] * y + m[5];
+    return u >= -0.5f && v >= -0.5f && u <= IMAGE_WIDTH - 0.5f && v <= IMAGE_HEIGHT - 0.5f;
+}
+
+/* Returns whether there is a block, and the frame shows all of it. */
+static inline bool is_block_shown(global const float *m, int column, int row)
+{
+    const int left = column * HOP - EDGE, top = row * HOP - EDGE;
+    const float x = max(left, 0), right = min(left + BLOCK, IMAGE_WIDTH) - 1;
+    const float y = max(top, 0), bottom = min(top + BLOCK, IMAGE_HEIGHT) - 1;
+    return column >= 0 && row >= 0 && column < (int)BLOCK_COLUMNS && row < (int)BLOCK_ROWS &&
+           is_place_shown(m, x, y) && is_place_shown(m, right, y) && is_place_shown(m, x, bottom) &&
+           is_place_shown(m, right, bottom);
+}
+
+/* Sets the mean powers of the group's block and its neighbours, as far as the frame shows them. */
+static inline void find_powers(real *powers, global const float *blocks, global const float *m)
+{
+    float count = 0;
+    for (uint i = 0; i < PARTS * NUMBERS; i++)
+        powers[i] = 0;
+    for (int row = (int)get_group_id(1) - 1; row <= (int)get_group_id(1) + 1; row++)
+        for (int column = (int)get_group_id(0) - 1; column <= (int)get_group_id(0) + 1; column++) {
+            if (!is_block_shown(m, column, row))
+                continue;
+            global const float *from = blocks + record_at((uint)column, (uint)row) + BLOCK * BLOCK;
+            for (uint p = 0; p < PARTS; p++)
+                for (uint j = 0; j < NUMBERS; j++)
+                    powers[p * NUMBERS + j] += LOAD(from + NUMBER_AT(p, j));
+            count++;
+        }
+    for (uint i = 0; i < PARTS * NUMBERS; i++)
+        powers[i] /= max(count, 1.0f);
+}
+
+/* Returns the mean power of high frequencies. */
+static inline float high_power(const real *powers, local float *scratch)
+{
+#if LANES == 1
+    local float *sums = scratch;
+#else
+    float sums[BLOCK];
+#endif
+    float ret = 0;
+    for (uint p = 0; p < PARTS; p++) {
+        real sum = 0;
+        for (uint j = HIGH; j < NUMBERS; j++)
+            sum += powers[p * NUMBERS + j];
+        STORE(sum, sums + (LANES == 1 ? get_local_id(0) : p * LANES));
+    }
+    sync_items();
+    for (uint lane = HIGH; lane < BLOCK; lane++)
+        ret += lane <= HALF_BLOCK || lane >= HALF_BLOCK + HIGH ? sums[lane] : 0;
+    sync_items();
+    return ret / ((NUMBERS - HIGH) * (2 * (HALF_BLOCK - HIGH) + 1));
 }
 
 /* ---- the join ---- */
 
-#if LANES == 1
-#define MEAN_AT(p, j)   ((j)*BLOCK + get_local_id(0))
-#define WEIGHT_AT(p, j) MEAN_AT(p, j)
-#else
-#define MEAN_AT(p, j)   (((p)*BLOCK + (j)) * LANES)
-#define WEIGHT_AT(p, j) (((p) * (HALF_BLOCK + 1) + (j)) * LANES)
-#endif
-
 struct join {
-    bool begins;
+    bool begins, is_shown;
     float half_power; /* of the exponent */
     float faded;      /* added to the logarithms of the earlier weights */
     float floor;      /* added to every power */
 };
 
-/* Adds the frame's weights of number j to the sums, and returns its share of them. */
-static inline real gain_at(local float *powers, uint p, uint j, bool is_shown,
-                           global float *weights, const struct join *join)
+/* Adds the frame's weights of number j of part p to the sums, and returns its share of them. */
+static inline real gain_at(const real *powers, uint p, uint j, global float *weights,
+                           const struct join *join)
 {
-    const real power = smoothed_power(powers, p, j) + join->floor;
-    const real weight = is_shown ? join->half_power * log2(power) : (real)NOTHING;
-    global float *at = weights + WEIGHT_AT(p, j);
+    const real power = powers[p * NUMBERS + j] + join->floor;
+    const real weight = join->is_shown ? join->half_power * log2(power) : (real)NOTHING;
+    global float *at = weights + NUMBER_AT(p, j);
     const real before = join->begins ? (real)NOTHING : LOAD(at) + join->faded;
     const real most = fmax(before, weight);
     const real sum = most + log2((real)1 + exp2(fmin(before, weight) - most));
@@ -165,118 +217,38 @@ static inline void find_differences(real *d, const real *x, global const float *
 {
 #pragma unroll
     for (uint j = 0; j < BLOCK; j++)
-        d[j] = join->begins ? (real)0 : x[j] - LOAD(mean + MEAN_AT(p, j));
+        d[j] = join->begins ? (real)0 : x[j] - LOAD(mean + SPECTRUM_AT(p, j));
 }
 
+static inline void join_all(real *x, const real *powers, global float *mean, global float *weights,
+                            local float *scratch, const struct join *join)
+{
 #if LANES == 1
-
-/* Gets the numbers of the item BLOCK/2 further, or 0 if there is no such item. */
-static inline void exchange(real *other, const real *x, uint count, local float *scratch)
-{
-    const uint item = get_local_id(0), partner = (item + HALF_BLOCK) % BLOCK;
-    const float has_other = item % HALF_BLOCK != 0;
-    for (uint j = 0; j < count; j++)
-        scratch[j * SCRATCH_ROW + item] = x[j];
-    sync_items();
-    for (uint j = 0; j < count; j++)
-        other[j] = scratch[j * SCRATCH_ROW + partner] * has_other;
-    sync_items();
-}
-
-static inline void find_powers(local float *powers, const real *x, local float *scratch)
-{
-    const uint item = get_local_id(0);
-    real other[BLOCK];
-    exchange(other, x, BLOCK, scratch);
-    for (uint j = 0; j <= HALF_BLOCK; j++)
-        power_row(powers, j, item >= HALF_BLOCK)[item % HALF_BLOCK] = power_at(x, other, j);
-}
-
-static inline void join_all(real *x, local float *powers, bool is_shown, global float *mean,
-                            global float *weights, local float *scratch, const struct join *join)
-{
-    real d[BLOCK], other_d[BLOCK], gain[HALF_BLOCK + 1], other_gain[HALF_BLOCK + 1];
-    for (uint j = 0; j <= HALF_BLOCK; j++)
-        gain[j] = gain_at(powers, 0, j, is_shown, weights, join);
+    real d[BLOCK], other_d[BLOCK], gain[NUMBERS], other_gain[NUMBERS];
+    for (uint j = 0; j < NUMBERS; j++)
+        gain[j] = gain_at(powers, 0, j, weights, join);
     find_differences(d, x, mean, 0, join);
     exchange(other_d, d, BLOCK, scratch);
-    exchange(other_gain, gain, HALF_BLOCK + 1, scratch);
+    exchange(other_gain, gain, NUMBERS, scratch);
     join_part(x, d, other_d, gain, other_gain, get_local_id(0) % HALF_BLOCK != 0);
-}
-
 #else
-
-static inline void find_powers(local float *powers, const real *x, local float *scratch)
-{
-    (void)scratch;
-    for (uint p = 0; p < PARTS / 2; p++) {
-        const real *low = x + p * BLOCK, *high = x + (p + PARTS / 2) * BLOCK;
-        real has_other = 1, other_low[BLOCK], other_high[BLOCK];
-        has_other.s0 = p > 0;
-#pragma unroll
-        for (uint j = 0; j < BLOCK; j++) {
-            other_low[j] = low[j] * has_other;
-            other_high[j] = high[j] * has_other;
-        }
-#pragma unroll
-        for (uint j = 0; j <= HALF_BLOCK; j++) {
-            STORE(power_at(low, other_high, j), power_row(powers, j, false) + p * LANES);
-            STORE(power_at(high, other_low, j), power_row(powers, j, true) + p * LANES);
-        }
-    }
-}
-
-static inline void join_all(real *x, local float *powers, bool is_shown, global float *mean,
-                            global float *weights, local float *scratch, const struct join *join)
-{
-    (void)scratch;
     for (uint p = 0; p < PARTS / 2; p++) {
         const uint q = p + PARTS / 2;
         real *low = x + p * BLOCK, *high = x + q * BLOCK;
-        real d_low[BLOCK], d_high[BLOCK], gain_low[HALF_BLOCK + 1], gain_high[HALF_BLOCK + 1];
+        real d_low[BLOCK], d_high[BLOCK], gain_low[NUMBERS], gain_high[NUMBERS];
         real has_other = 1;
         has_other.s0 = p > 0;
 #pragma unroll
-        for (uint j = 0; j <= HALF_BLOCK; j++) {
-            gain_low[j] = gain_at(powers, p, j, is_shown, weights, join);
-            gain_high[j] = gain_at(powers, q, j, is_shown, weights, join);
+        for (uint j = 0; j < NUMBERS; j++) {
+            gain_low[j] = gain_at(powers, p, j, weights, join);
+            gain_high[j] = gain_at(powers, q, j, weights, join);
         }
         find_differences(d_low, low, mean, p, join);
         find_differences(d_high, high, mean, q, join);
         join_part(low, d_low, d_high, gain_low, gain_high, has_other);
         join_part(high, d_high, d_low, gain_high, gain_low, has_other);
     }
-}
-
 #endif
-
-static inline void load_mean(real *x, global const float *mean)
-{
-    for (uint p = 0; p < PARTS; p++)
-        for (uint j = 0; j < BLOCK; j++)
-            x[p * BLOCK + j] = LOAD(mean + MEAN_AT(p, j));
-}
-
-static inline void store_mean(const real *x, global float *mean)
-{
-    for (uint p = 0; p < PARTS; p++)
-        for (uint j = 0; j < BLOCK; j++)
-            STORE(x[p * BLOCK + j], mean + MEAN_AT(p, j));
-}
-
-/* Returns whether a frame shows a place of the stack, give or take half a sample. */
-static inline bool is_place_shown(global const float *m, float x, float y)
-{
-    const float u = m[0] * x + m[1] * y + m[2], v = m[3] * x + m[4] * y + m[5];
-    return u >= -0.5f && v >= -0.5f && u <= IMAGE_WIDTH - 0.5f && v <= IMAGE_HEIGHT - 0.5f;
-}
-
-static inline bool is_block_shown(global const float *m, int left, int top)
-{
-    const float x = max(left, 0), right = min(left + BLOCK, IMAGE_WIDTH) - 1;
-    const float y = max(top, 0), bottom = min(top + BLOCK, IMAGE_HEIGHT) - 1;
-    return is_place_shown(m, x, y) && is_place_shown(m, right, y) && is_place_shown(m, x, bottom) &&
-           is_place_shown(m, right, bottom);
 }
 
 /* ---- the kernels ---- */
@@ -294,45 +266,50 @@ kernel void stack_move(global const float *restrict samples,
 }
 
 kernel __attribute__((reqd_work_group_size(GROUP, 1, 1))) void
-stack_weigh(global const float *restrict moved, global const float *restrict similarity,
-            global const float *restrict settings, global float *restrict state,
-            global float *restrict blocks, int place, uint count, local float *scratch,
-            local float *powers)
+stack_transform(global const float *restrict moved, global float *restrict blocks,
+                local float *scratch)
 {
-    const uint number =
-        ((uint)get_group_id(2) * get_num_groups(1) + get_group_id(1)) * get_num_groups(0) +
-        get_group_id(0);
     const int left = (int)get_group_id(0) * HOP - EDGE, top = (int)get_group_id(1) * HOP - EDGE;
-    global float *mean = state + (size_t)number * STATE_SIZE, *weights = mean + BLOCK * BLOCK;
-    global float *high = weights + (HALF_BLOCK + 1) * BLOCK;
-    const bool is_shown = is_block_shown(similarity, left, top);
+    global float *block = blocks + record_at(get_group_id(0), get_group_id(1));
+    real x[PARTS * BLOCK];
+    block_transform(x, moved + get_group_id(2) * PLANE_SIZE, scratch, left, top);
+    store_spectrum(x, block);
+    add_level(x, -block_level(x, scratch));
+    store_powers(x, block + BLOCK * BLOCK, scratch);
+}
+
+kernel __attribute__((reqd_work_group_size(GROUP, 1, 1))) void
+stack_weigh(global const float *restrict similarity, global const float *restrict settings,
+            global float *restrict state, global float *blocks, int place, uint count,
+            local float *scratch)
+{
+    const size_t at = record_at(get_group_id(0), get_group_id(1));
+    global float *block = blocks + at, *mean = state + at, *weights = mean + BLOCK * BLOCK;
+    global float *high = weights + NUMBERS * BLOCK;
     struct join join = {.begins = place == BEGINS,
+                        .is_shown = is_block_shown(similarity, get_group_id(0), get_group_id(1)),
                         .half_power = 0.5f * settings[2],
                         .faded = count >= settings[0] ? log2(1 - 1 / settings[0]) : 0.0f};
     real x[PARTS * BLOCK];
-    if (place == BEGINS || (place != LEFT_OUT && is_shown)) {
+    if (place == BEGINS || (place != LEFT_OUT && join.is_shown)) {
+        real powers[PARTS * NUMBERS];
         const float before = place == BEGINS ? 0 : *high;
-        block_transform(x, moved + get_group_id(2) * PLANE_SIZE, scratch, left, top);
-        const float level = block_level(x, scratch);
-        add_level(x, -level);
-        find_powers(powers, x, scratch);
-        sync_items();
-        for (uint j = get_local_id(0); j <= HALF_BLOCK; j += get_local_size(0))
-            complete_row(powers, j);
-        sync_items();
-        add_level(x, level);
         const float part = place == BEGINS ? 1 : 1 / min(count + 1.0f, settings[0]);
-        const float noise = before + part * (high_power(powers) - before);
-        join.floor = DOUBT * noise + LEAST_POWER;
+        find_powers(powers, blocks, similarity);
+        const float noise = before + part * (high_power(powers, scratch) - before);
+        join.floor = noise + LEAST_POWER;
+#if LANES == 1
+        barrier(CLK_GLOBAL_MEM_FENCE); /* until all items have read it */
+#endif
         if (get_local_id(0) == 0)
             *high = noise;
-        join_all(x, powers, is_shown, mean, weights, scratch, &join);
-        store_mean(x, mean);
+        load_spectrum(x, block);
+        join_all(x, powers, mean, weights, scratch, &join);
+        store_spectrum(x, mean);
     } else {
-        load_mean(x, mean);
+        load_spectrum(x, mean);
     }
     block_inverse(x, scratch);
-    global float *block = blocks + (size_t)number * BLOCK * BLOCK;
     for (uint p = 0; p < PARTS; p++) {
         const real across = column_entry(synthesis, p);
         for (uint j = 0; j < BLOCK; j++)
@@ -356,10 +333,9 @@ kernel void stack_gather(global const float *restrict blocks, global float *rest
         real sum = 0;
         for (uint j = 0; j < 2; j++)
             for (uint i = 0; i < 2; i++)
-                sum +=
-                    LOAD(blocks +
-                         ((size_t)(image * down + row + j) * across + column + i) * BLOCK * BLOCK +
-                         (inside_y + (1 - j) * HOP) * BLOCK + inside_x + (1 - i) * HOP);
+                sum += LOAD(blocks +
+                            ((size_t)(image * down + row + j) * across + column + i) * RECORD +
+                            (inside_y + (1 - j) * HOP) * BLOCK + inside_x + (1 - i) * HOP);
         STORE(sum, result + (size_t)image * PLANE_SIZE + (size_t)y * PLANE_PITCH + x);
     }
 }

@@ -253,39 +253,73 @@ static bool is_block_shown(const struct similarity *back, long left, long top)
     return true;
 }
 
-/* The logarithms of the weights of a block of spectrum f: smoothed powers, without the level. A
- * part of its power of high frequencies counts in the mean of that. */
-static void weigh(double ret[BLOCK][BLOCK], double complex f[BLOCK][BLOCK], double power,
-                  double *high, double part)
+/* What a frame has in each block. */
+struct shown {
+    bool is_shown[ROWS][COLUMNS];
+    double complex spectrum[ROWS][COLUMNS][BLOCK][BLOCK];
+    double power[ROWS][COLUMNS][BLOCK][BLOCK]; /* without the level */
+};
+
+static void transform_block(double complex f[BLOCK][BLOCK], double power[BLOCK][BLOCK])
 {
-    static const double spread[3] = {0.25, 0.5, 0.25};
     static double complex level[BLOCK][BLOCK];
-    static double squares[BLOCK][BLOCK];
     double sum = 0;
     for (unsigned i = 0; i < BLOCK * BLOCK; i++)
         level[i / BLOCK][i % BLOCK] = window_at(i / BLOCK) * window_at(i % BLOCK);
     for (unsigned i = 0; i < BLOCK; i++)
         sum += window_at(i);
     fourier(level, -1);
-    for (unsigned i = 0; i < BLOCK * BLOCK; i++) {
-        const double complex *at = &f[i / BLOCK][i % BLOCK];
-        squares[i / BLOCK][i % BLOCK] =
-            pow(cabs(*at - creal(f[0][0]) / (sum * sum) * level[i / BLOCK][i % BLOCK]), 2);
+    fourier(f, -1);
+    for (unsigned i = 0; i < BLOCK * BLOCK; i++)
+        power[i / BLOCK][i % BLOCK] =
+            pow(cabs(f[i / BLOCK][i % BLOCK] -
+                     creal(f[0][0]) / (sum * sum) * level[i / BLOCK][i % BLOCK]),
+                2);
+}
+
+static void transform_frame(struct shown *ret, const uint16_t *in, const struct similarity *back)
+{
+    static double moved_samples[HEIGHT][WIDTH];
+    for (long i = 0; i < WIDTH * HEIGHT; i++) {
+        double at[2];
+        place_of(at, back, i % WIDTH, i / WIDTH);
+        moved_samples[i / WIDTH][i % WIDTH] = sample_at(in, at[0], at[1]);
     }
-    double mean = 0;
+    for (long b = 0; b < ROWS * COLUMNS; b++) {
+        const long row = b / COLUMNS, column = b % COLUMNS;
+        const long left = column * HOP - HOP, top = row * HOP - HOP;
+        for (long i = 0; i < BLOCK * BLOCK; i++)
+            ret->spectrum[row][column][i / BLOCK][i % BLOCK] =
+                window_at(i / BLOCK) * window_at(i % BLOCK) *
+                moved_samples[mirror(top + i / BLOCK, HEIGHT)][mirror(left + i % BLOCK, WIDTH)];
+        ret->is_shown[row][column] = is_block_shown(back, left, top);
+        transform_block(ret->spectrum[row][column], ret->power[row][column]);
+    }
+}
+
+/* The logarithms of the weights of a block, by the mean powers of the blocks around it that are
+ * shown. A part of their power of high frequencies counts in the mean of that. */
+static void weigh(double ret[BLOCK][BLOCK], const struct shown *shown, long row, long column,
+                  double power, double *high, double part)
+{
+    static double mean[BLOCK][BLOCK];
+    double count = 0, highest = 0;
+    memset(mean, 0, sizeof mean);
+    for (long y = row - 1; y <= row + 1; y++)
+        for (long x = column - 1; x <= column + 1; x++) {
+            if (y < 0 || x < 0 || y >= ROWS || x >= COLUMNS || !shown->is_shown[y][x])
+                continue;
+            for (unsigned i = 0; i < BLOCK * BLOCK; i++)
+                mean[i / BLOCK][i % BLOCK] += shown->power[y][x][i / BLOCK][i % BLOCK];
+            count++;
+        }
     for (unsigned y = 12; y <= 20; y++)
         for (unsigned x = 12; x <= 16; x++)
-            mean += squares[y][x] / 45;
-    *high += part * (mean - *high);
-    for (unsigned i = 0; i < BLOCK * BLOCK; i++) {
-        double smoothed = 0;
-        for (unsigned j = 0; j < 3; j++)
-            for (unsigned k = 0; k < 3; k++)
-                smoothed += spread[j] * spread[k] *
-                            squares[(i / BLOCK + j + BLOCK - 1) % BLOCK]
-                                   [(i % BLOCK + k + BLOCK - 1) % BLOCK];
-        ret[i / BLOCK][i % BLOCK] = power / 2 * log(smoothed + 8 * *high + 1e-6);
-    }
+            highest += mean[y][x] / count / 45;
+    *high += part * (highest - *high);
+    for (unsigned i = 0; i < BLOCK * BLOCK; i++)
+        ret[i / BLOCK][i % BLOCK] =
+            power / 2 * log(mean[i / BLOCK][i % BLOCK] / count + *high + 1e-6);
 }
 
 /* Joins a frame, and adds up the stack's blocks in ret. */
@@ -293,39 +327,32 @@ static void join_spectra(struct spectra *stack, struct model *ret, const uint16_
                          const struct similarity *by, enum stack_place place, double frames,
                          double power)
 {
-    static double shown[HEIGHT][WIDTH], weight[BLOCK][BLOCK];
+    static struct shown shown;
+    static double weight[BLOCK][BLOCK];
     static double complex f[BLOCK][BLOCK];
     const struct similarity back = similarity_inverse(by);
     const double faded = stack->count >= frames ? log(1 - 1 / frames) : 0;
     memset(ret, 0, sizeof *ret);
-    for (long i = 0; i < WIDTH * HEIGHT; i++) {
-        double at[2];
-        place_of(at, &back, i % WIDTH, i / WIDTH);
-        shown[i / WIDTH][i % WIDTH] = sample_at(in, at[0], at[1]);
-    }
+    transform_frame(&shown, in, &back);
     for (long b = 0; b < ROWS * COLUMNS; b++) {
         const long row = b / COLUMNS, column = b % COLUMNS;
         const long left = column * HOP - HOP, top = row * HOP - HOP;
-        const bool is_shown = is_block_shown(&back, left, top);
-        for (long i = 0; i < BLOCK * BLOCK; i++)
-            f[i / BLOCK][i % BLOCK] =
-                window_at(i / BLOCK) * window_at(i % BLOCK) *
-                shown[mirror(top + i / BLOCK, HEIGHT)][mirror(left + i % BLOCK, WIDTH)];
-        fourier(f, -1);
-        if (place != STACK_LEFT_OUT && (is_shown || place == STACK_BEGINS))
-            weigh(weight, f, power, &stack->high[row][column],
+        const bool is_shown = shown.is_shown[row][column];
+        if (place != STACK_LEFT_OUT && is_shown)
+            weigh(weight, &shown, row, column, power, &stack->high[row][column],
                   place == STACK_BEGINS ? 1 : 1 / fmin(stack->count + 1, frames));
         for (long i = 0; i < BLOCK * BLOCK; i++) {
+            const double complex sample = shown.spectrum[row][column][i / BLOCK][i % BLOCK];
             double complex *mean = &stack->mean[row][column][i / BLOCK][i % BLOCK];
             double *sum = &stack->weight[row][column][i / BLOCK][i % BLOCK];
             const double own = weight[i / BLOCK][i % BLOCK];
             if (place == STACK_BEGINS) {
-                *mean = f[i / BLOCK][i % BLOCK];
+                *mean = sample;
                 *sum = is_shown ? own : -HUGE_VAL;
             } else if (place == STACK_JOINS && is_shown) {
                 const double before = *sum + faded, most = fmax(before, own);
                 *sum = most + log(exp(before - most) + exp(own - most));
-                *mean += exp(own - *sum) * (f[i / BLOCK][i % BLOCK] - *mean);
+                *mean += exp(own - *sum) * (sample - *mean);
             }
         }
         memcpy(f, stack->mean[row][column], sizeof f);

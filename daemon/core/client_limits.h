@@ -23,7 +23,8 @@
 /* Bytes of a line of the handshake, and of a message with its header. A peer that sends a longer
  * one is disconnected. Ceiling: LIMIT_MESSAGE_CEILING, the least default of net.core.wmem_max (of
  * 32-bit kernels), because a socket has to hold a whole message; the start checks the real one.
- * Least: the text of any chain (bus/peer.c checks both). fftd(8) and docs/SECURITY.md say 64 KiB.
+ * Least: the text of any chain and 1 KiB, 33 KiB (bus/peer.c checks both). fftd(8),
+ * docs/SECURITY.md (three times) and the labels of tests/integration/test_bus_budget.py say 64 KiB.
  */
 #define LIMIT_LINE_BYTES         1024u
 #define LIMIT_MESSAGE_BYTES      65536u

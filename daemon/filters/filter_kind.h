@@ -79,7 +79,8 @@ struct filter_kind {
     const char *name;
     const char *summary;
     const char *formula; /* "H = ..." in ASCII, with the names of the parameters; f^2 = fx^2 + fy^2,
-                            and pass and stop are the shapes of filter_shape.c */
+                            and pass and stop are the shapes of filter_shape.c. A test evaluates it
+                            (`computed` of tests/integration/test_filters_doc.py). */
     struct filter_param param[FILTER_MAX_PARAMS]; /* those that are not used have no name */
     enum filter_adapts adapts;                    /* H is 1 if it does */
     /* Adds what the stage asks of the estimators; NULL: nothing. */

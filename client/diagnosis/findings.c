@@ -380,7 +380,7 @@ void findings_take_median(const struct diagnosis *diagnosis, const float *from, 
 }
 
 /* Returns what a median would take from the scene's details, as a mean square: what it changes in
- * the last frame, of which hot pixels and other faults are gone, less what it changes of noise. */
+ * the last frame, without its waves, flicker and hot pixels, less what it changes of noise. */
 static double cost_of_median(const struct diagnosis *diagnosis)
 {
     const size_t count = (size_t)diagnosis->format.width * diagnosis->format.height;

@@ -72,7 +72,7 @@ void diagnosis_load(const struct diagnosis *diagnosis, unsigned index, float *re
 void diagnosis_subtract_waves(const struct diagnosis *diagnosis,
                               const struct correction *correction, float *luma);
 
-/* Writes the median of each sample's neighbourhood of 3 x 3. Those at the edges stay. */
+/* Writes the median of each sample's neighbourhood of 3 x 3. Edges are not written. */
 void findings_take_median(const struct diagnosis *diagnosis, const float *from, float *luma);
 
 /* Calls for each pixel that is hot or dead, after stripes_solve: by how much it differs from its

@@ -1,6 +1,6 @@
 /* The delay between two attempts to open a camera, or to build an engine, that failed. It doubles
- * with each failure, from the first delay to the longest. tests/unit/recovery.c has the figures,
- * too; no document has. */
+ * with each failure, from the first delay to the longest. tests/unit/recovery.c repeats the
+ * figures; no document does. */
 #ifndef FFTD_CAMERA_RETRY_DELAY_H
 #define FFTD_CAMERA_RETRY_DELAY_H
 

@@ -61,7 +61,7 @@ struct slot {
     cl_mem out;                             /* written by kernels */
     cl_mem host_out;                        /* pinned memory; NULL on unified memory */
     void *host_out_at;
-    uint8_t *chroma;  /* smaller, for a result in which it alternates with luma; else NULL */
+    uint8_t *chroma;  /* smaller, waiting for the luma with which it alternates; else NULL */
     void *mapped_out; /* the result, if the host has it elsewhere than at host_out_at */
     cl_event first, last, done;
     cl_event dispatch[MAX_COMPONENTS * TRANSFORM_MAX_DISPATCHES]; /* if they are timed one by one */
@@ -143,11 +143,11 @@ int engine_describe_frames(struct engine *ret, struct gpu_device *device,
                            const struct fftd_format *format, const struct engine_options *options,
                            struct error *why);
 
-/* Whether chroma that is not filtered becomes smaller with luma, and its sizes. The host does that,
- * as it copies chroma that does not. */
+/* Returns whether chroma that is not filtered has to become smaller with luma, and its sizes. The
+ * host does that; chroma that keeps its size it only copies. */
 bool engine_resampled(const struct engine *engine, struct resampler_size *ret);
 
-/* The bytes of smaller chroma that alternates with luma, and waits for it; 0: it does not. */
+/* Returns the bytes of smaller chroma that alternates with luma and waits for it; 0: none does. */
 static inline size_t engine_chroma_bytes(const struct engine *engine)
 {
     struct resampler_size size;

@@ -45,9 +45,9 @@ void upload_finish(struct upload *upload);
 uint64_t upload_copy_planes(const struct upload_planes *planes, const struct engine_job *job,
                             uint8_t *frame);
 
-/* Makes the chroma of a slot's job smaller, if no filter changes it: in the result, or, where it
- * alternates with luma, beside it, until the result is there and takes it. The first returns the
- * number of bytes that it has written. */
+/* upload_resample makes the chroma of a slot's job smaller, if no filter changes it. It writes into
+ * the result, or, where chroma alternates with luma, into slot->chroma, and returns the number of
+ * bytes written. upload_put_chroma puts slot->chroma into the result once that has luma. */
 uint64_t upload_resample(struct slot *slot);
 void upload_put_chroma(const struct slot *slot);
 

@@ -22,8 +22,8 @@
 #define MOST_BLOCKS   16u
 #define BLOCK_PX      16u
 #define USABLE        0.25
-/* Blocks whose changes are so many ranges between the quartiles beyond these are left out: "far
- * out" in Tukey, Exploratory Data Analysis (1977). Normal noise has hardly any. */
+/* Blocks whose change is outside the quartiles by more than this many interquartile ranges are left
+ * out: "far out" in Tukey, Exploratory Data Analysis (1977). Normal noise has hardly any. */
 #define FENCE         3.0
 /* The shift is estimated in a reduced frame, whose shorter side has so many samples at least. A bin
  * has more than two of them there, and all thresholds are about them. */
@@ -243,8 +243,8 @@ static int by_change(const void *a, const void *b)
 }
 
 /* Computes by how much a bin has changed. Blocks are means of logarithms, so the effect of the lens
- * on each does not depend on the scene. Light changes all blocks of a bin alike, and what moves
- * changes some of them more: these do not count. Dark blocks have more noise and count less.
+ * on each does not depend on the scene. Light changes all blocks of a bin alike; what moves changes
+ * some of them more or less, and these do not count. Dark blocks have more noise and count less.
  * Returns false if too few can be used. */
 static bool bin_change(const struct rows *rows, double at, double now, double *ret)
 {

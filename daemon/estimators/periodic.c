@@ -350,7 +350,8 @@ static void take_up(struct periodic *p, int64_t captured_ns)
         struct track t = {.f = peak[i].f, .since_ns = captured_ns};
         if (is_known(p, t.f))
             continue;
-        /* What there is no room to look at may make textures of those that are followed. */
+        /* There is no room to follow this line. With it, those that are followed may be a texture,
+         * so they have to wait. */
         if (p->tracks == MAX_TRACKS) {
             p->settled = 0;
             p->newest = INFINITY;

@@ -116,7 +116,8 @@ static void describe(const struct transform *transform, char *text, size_t size)
 }
 
 /* A processor's register holds twice as many integers of 16 bits as floats. Plain taps of floats
- * take less time so, too, but not products: sums and taps of all of them have no registers left. */
+ * take less time with that many lanes, too. Products of floats do not: no registers are left for
+ * all their sums and taps. */
 static unsigned cpu_lanes(unsigned floats, const struct taps_reach *reach)
 {
     const bool in_floats = reach->products > 0 && reach->line < TAPS_SMALL;

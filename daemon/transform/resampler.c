@@ -14,15 +14,15 @@
 
 #include "core/vectors.h"
 
-/* A Kaiser window. With these two, nothing above 1 is more than -50 dB at any ratio of the sides;
- * a lower cutoff would blur more. */
+/* A Kaiser window. With these two, nothing above 1 (resampler.h) is more than -50 dB at ratios of
+ * 1.25 to 8; a lower cutoff would blur more. */
 #define BETA    5.3
 #define CUTOFF  0.715
 
 #define STRIP   128 /* columns that are convolved together: their rows stay in the first cache */
-#define GROUP   64  /* rows that are */
-#define AT_ONCE 4   /* taps */
-#define BLOCK   16  /* numbers that are transposed */
+#define GROUP   64  /* rows that are convolved together */
+#define AT_ONCE 4   /* taps that are added up together */
+#define BLOCK   16  /* rows and columns that are transposed together */
 #define NEUTRAL 128
 #define UNIT    256   /* a step */
 #define LAST    64    /* a step after two convolutions */
@@ -194,7 +194,8 @@ static inline int16_t multiply(int16_t sample, int16_t tap)
     return (int16_t)((((int32_t)sample * tap >> 14) + 1) >> 1);
 }
 
-/* Adds up `count` numbers of each of the axis's taps, which are `pitch` numbers apart. */
+/* Computes `count` neighbouring sums for sample i of the axis, along which samples are `pitch`
+ * numbers apart. */
 static ALWAYS_INLINE void convolve(int16_t *restrict sum, uint32_t count,
                                    const int16_t *restrict from, size_t pitch,
                                    const struct axis *axis, uint32_t i)
@@ -218,7 +219,7 @@ static ALWAYS_INLINE void widen(int16_t *restrict to, const uint8_t *restrict fr
         to[i] = (int16_t)((from[(size_t)i * step] - NEUTRAL) * UNIT);
 }
 
-/* Puts the numbers of a and b, of each `count`, in turns. Compilers have vectors for that. */
+/* Interleaves `count` numbers each of a and b. Compilers have vectors for that. */
 static ALWAYS_INLINE void merge(int16_t *restrict to, const int16_t *restrict a,
                                 const int16_t *restrict b, int count)
 {
@@ -228,7 +229,7 @@ static ALWAYS_INLINE void merge(int16_t *restrict to, const int16_t *restrict a,
     }
 }
 
-/* Transposes BLOCK x BLOCK numbers: each step puts a row and the one half a block further in turns,
+/* Transposes BLOCK x BLOCK numbers. Each step interleaves a row with the one half a block further,
  * and makes one row of both. */
 static ALWAYS_INLINE void transpose(int16_t *restrict to, const int16_t *restrict from,
                                     size_t from_pitch)
@@ -276,7 +277,7 @@ static ALWAYS_INLINE void store(uint8_t *to, size_t stride, int16_t *restrict bl
         memcpy(to + i * stride, bytes + (size_t)i * BLOCK, columns < BLOCK ? columns : BLOCK);
 }
 
-/* Writes the rows from row y on that are convolved together. */
+/* Writes GROUP rows of the result, from row y on. */
 static ALWAYS_INLINE void convolve_rows(const struct resampler *resampler, uint8_t *to,
                                         size_t stride, uint32_t y)
 {

@@ -4,10 +4,11 @@
  * Each axis is a convolution with a windowed sinc, sampled for each sample of the result, whose
  * middle is the middle of what it covers. In units of half the sampling rate of the result,
  * frequencies up to 0.45 are kept within 1 %, 0.75 is 8 dB lower, and those above 1, which would be
- * folded, are 50 dB lower. Luma has a steeper edge (response.h), which would take five times as
+ * folded, are 50 dB lower. Luma has a steeper edge (transform.h), which would take five times as
  * many taps. Beyond its edges the plane is mirrored. An axis whose length does not change is left
- * alone. Rounding adds a few hundredths of a step to that of the result. Constant planes stay what
- * they are at ratios of up to 8, and change by at most 2 beyond. */
+ * alone. Rounding of products adds a few hundredths of a step (standard deviation) to that of the
+ * result. Constant planes stay what they are at ratios of up to 8, and change by at most 2 beyond.
+ */
 #ifndef FFTD_TRANSFORM_RESAMPLER_H
 #define FFTD_TRANSFORM_RESAMPLER_H
 
@@ -28,7 +29,7 @@ struct resampler_size {
 /* The impulse response of one axis: `distance` from the middle in samples of the result. */
 double resampler_impulse(double distance);
 
-/* Creates what one thread at a time uses. -ENOMEM. */
+/* Creates a resampler, which one thread at a time may use. -ENOMEM. */
 struct resampler;
 int resampler_create(struct resampler **ret, const struct resampler_size *size, struct error *why);
 void resampler_destroy(struct resampler *resampler); /* NULL is allowed */

@@ -3,10 +3,11 @@
 
     outputs_peers.py     prints a table; FFTD_BUILD is the build folder, FFTD_DEVICE the device
 
-Quality is of 8 bits, whose rounding allows 58.9 dB, and -47 dB of what is folded. The picture is
-noise whose power falls with the square of the frequency. Folded is what a zone plate leaves where
-its frequency along an axis is at least half above what the result can have, against the plate: a
-long filter leaves more next to frequencies that it keeps, because those of a plate change fast.
+Quality is of 8 bits, whose rounding allows 58.9 dB, and -45 to -47 dB of what is folded. The
+picture is noise whose power falls with the square of the frequency. Folded is what a zone plate
+leaves where its frequency along an axis is at least half above what the result can have, relative
+to the plate. A long filter leaves more next to frequencies that it keeps, because those of a plate
+change fast.
 """
 
 import ctypes
@@ -26,7 +27,7 @@ import outputs  # noqa: E402  pylint: disable=wrong-import-position
 
 WIDTH, HEIGHT = outputs.WIDTH, outputs.HEIGHT
 FRAMES = 60
-MARGIN = 16  # samples at the edges, which each way continues otherwise
+MARGIN = 16  # samples at the edges, beyond which each way continues differently
 NV12, BICUBIC, LANCZOS, AREA = 23, 4, 0x200, 0x20  # libavutil/pixfmt.h, libswscale/swscale.h
 TJPF_GRAY = 6  # turbojpeg.h
 
@@ -142,7 +143,7 @@ def jpeg(frame, size):
 
 
 def fftd(frame, size):
-    """Of a daemon of its own, whose time is in the table of outputs.py."""
+    """The output of a daemon; its time is in the table of outputs.py."""
     with tempfile.TemporaryDirectory() as folder:
         path, run = pathlib.Path(folder) / "frame", pathlib.Path(folder) / "run"
         path.write_bytes(frame)
@@ -186,7 +187,7 @@ def from_middle(width, height):
 
 
 def plate(width, height):
-    """Half the height from the middle it has half the sampling rate."""
+    """At half the height from the middle, its frequency is half the sampling rate."""
     x, y = from_middle(width, height)
     wave = numpy.cos(numpy.pi * (x ** 2 + y[:, None] ** 2) / height)
     return numpy.rint(127.5 + 127.5 * wave).astype(numpy.uint8)

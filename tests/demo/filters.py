@@ -1,8 +1,9 @@
 #!/usr/bin/python3
-"""Writes what docs/FILTERS.md says of the filters that the daemon knows, and its pictures.
+"""Writes what docs/FILTERS.md says of the filters that the daemon knows, its pictures, and the
+small ones of the page of fftd-view.
 
-    filters.py BUILD [KIND...]   the folder of fftd, fftd-ctl and tests/tools/kinds; with kinds
-                                 only their pictures; DEVICE chooses the OpenCL device
+    filters.py BUILD [KIND...]   the folder of fftd, fftd-ctl and tests/tools/kinds; with KINDs,
+                                 only their pictures are drawn; DEVICE chooses the OpenCL device
 
 tests/integration/test_filters_doc.py compares the committed text with the running program.
 """
@@ -204,7 +205,7 @@ FAULTS = {
         level * (1 + 0.25 * math.cos(2 * math.pi * 100 * (number + y / size[1] / 3) / RATE)),
     "shaken": lambda level, x, y, size, number: level,
     "defocused": lambda level, x, y, size, number: level + random.gauss(0, 1)}
-RATE = 12    # frames a second, which a busy machine filters, too
+RATE = 12    # frames a second: a busy machine filters all of them
 LENGTH = 60  # frames; in them 100 Hz and the shake come back to where they began
 
 
@@ -341,8 +342,8 @@ def in_grey(picture):
 
 SIDE = 64  # pixels
 GAP = 8    # between before and after
-# Kinds of which a response would say nothing, with the left upper corner of what is shown of the
-# scene. None: all that is as wide as it is high, smaller.
+# Kinds whose response shows nothing, with the upper left corner of the part of the scene that is
+# shown. None: the square in its middle, reduced.
 SMALL = {"auto-notch": (0, 0), "binarise": None, "convolve": None, "dark": (48, 60),
          "deflicker": None, "denoise": (100, 60), "flat": None, "gain": None, "homomorphic": None,
          "linear-light": (100, 60), "mask": (0, 0), "match": None, "median": (0, 0),
@@ -371,7 +372,7 @@ def small_picture(kind):
 
 
 def page_script():
-    """The module of the page that has them."""
+    """The module of the page that has the small pictures."""
     lines = ["// Small pictures of kinds: left of the line before the filter, right of it after.",
              "// `make docs-filters` makes them of the pictures in docs/filters.",
              "export default {"]
@@ -389,6 +390,8 @@ def main():
     chosen = sys.argv[2:]
     build = pathlib.Path(sys.argv[1]).resolve()
     docs = read_docs(build)
+    if unknown := set(chosen) - set(docs):
+        sys.exit(f"filters.py: no kind is called {', '.join(sorted(unknown))}")
     PICTURES.mkdir(exist_ok=True)
     with tempfile.TemporaryDirectory() as directory:
         for name, each in docs.items():

@@ -297,8 +297,8 @@ static void transform_frame(struct shown *ret, const uint16_t *in, const struct 
     }
 }
 
-/* The logarithms of the weights of a block, by the mean powers of the blocks around it that are
- * shown. A part of their power of high frequencies counts in the mean of that. */
+/* Fills in the logarithms of the weights of a block, by the mean powers of it and of its neighbours
+ * that are shown. A part of their power of high frequencies counts in the mean of that. */
 static void weigh(double ret[BLOCK][BLOCK], const struct shown *shown, long row, long column,
                   double power, double *high, double part)
 {

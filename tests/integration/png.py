@@ -5,7 +5,7 @@ import zlib
 
 
 class Png:
-    """Width, height and rows of an 8-bit picture, of RGB or grey (the PNG specification)."""
+    """Width, height and rows of an 8-bit picture, RGB or grey (the PNG specification)."""
 
     def __init__(self, data):
         assert data[:8] == b"\x89PNG\r\n\x1a\n"

@@ -191,8 +191,8 @@ def test_what_filters_find_is_measured(start, fftd_module, tmp_path):
              found.peak_strength == pytest.approx(strongest, rel=0.1))
 
     def is_measured():
-        """Whether both ways to read measures have these. Frames that a busy machine delivers late
-        disturb the estimate for a while."""
+        """Whether both ways to read measures show what was put in. Frames that a busy machine
+        delivers late disturb the estimate for a while."""
         stats = daemon.ctl_json("stats")["Measures"]
         families = {family.name: family.samples[0].value
                     for family in parser.text_string_to_metric_families(

@@ -29,7 +29,7 @@ def test_all_packages_were_built():
 
 
 def test_make_deb_installs_what_it_builds_with():
-    """On a machine that has nothing yet. Two names are those of other packages."""
+    """On a machine that has nothing yet. Other packages provide two of the names."""
     control = (ROOT / "debian/control").read_text()
     needed = re.search(r"^Build-Depends: (.*?)^\S", control, re.DOTALL | re.MULTILINE)[1]
     names = {re.split(r"[ :]", each.strip())[0] for each in needed.split(",")}

@@ -28,8 +28,8 @@ void reference_filter(const struct reference *reference, const double *in, doubl
 void reference_smaller(const struct reference *reference, const double *in, uint32_t width,
                        uint32_t height, double edge, double *out);
 
-/* A plane made smaller as daemon/transform/resampler.h says, of which only the impulse response is
- * shared. */
+/* Makes a plane smaller as daemon/transform/resampler.h says, of which it uses only the impulse
+ * response. */
 void reference_resample(const double *in, uint32_t width, uint32_t height, double *out,
                         uint32_t to_width, uint32_t to_height);
 

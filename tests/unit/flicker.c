@@ -49,7 +49,7 @@ struct trial {
     double phase, jitter_ns;
     unsigned every, ahead; /* which frames are observed; from there to the first corrected one */
     unsigned first, end;   /* frames under flickering light */
-    double walk_px;        /* something passes before the scene at so many pixels a frame; 0: no */
+    double walk_px;        /* pixels a frame of what passes before the scene; 0: nothing does */
 };
 
 struct result {

@@ -322,7 +322,7 @@ static void class_add(struct class *c, const struct result *r)
     c->after[c->count++] = r->after;
 }
 
-/* Sorts: afterwards the lowest is first. */
+/* Prints the row of a class, and sorts its PSNRs, the lowest first. */
 static void class_print(struct class *c)
 {
     const double before = median(c->before, c->count), after = median(c->after, c->count);
@@ -333,7 +333,7 @@ static void class_print(struct class *c)
            c->after[c->count / 10]);
 }
 
-/* 1, 2, 3: all waves of a clip stand; the phases of some drift or leap; frequencies do. */
+/* Returns 1 if all waves of a clip stand, 2 if phases drift or leap, 3 if frequencies drift. */
 static unsigned class_of(const struct trial *t)
 {
     unsigned class = 1;
@@ -751,7 +751,7 @@ static void clean_clips_are_not_changed(void **state)
 }
 
 /* Textures that were taken for waves: gratings with narrow margins, products of bent lines, the
- * alias of a harmonic, and a line that stood out before there was room for the others. */
+ * alias of a harmonic, and a line while there was no room to follow those beside it. */
 static void hard_textures_are_not_changed(void **state)
 {
     (void)state;

@@ -265,7 +265,7 @@ static ALWAYS_INLINE void convolve_strip(struct resampler *resampler, uint32_t c
 }
 
 /* Writes a block of the result, of which `columns` and `rows` are in it. */
-static ALWAYS_INLINE void store(uint8_t *to, size_t stride, int16_t *restrict block,
+static ALWAYS_INLINE void store(uint8_t *to, size_t stride, const int16_t *restrict block,
                                 uint32_t columns, uint32_t rows)
 {
     uint8_t bytes[BLOCK * BLOCK];

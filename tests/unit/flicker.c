@@ -93,10 +93,11 @@ static void draw_light(const struct trial *t, unsigned frame, double *ret)
 static void draw_walker(const struct trial *t, unsigned frame, float *luma)
 {
     const double left = t->walk_px * frame - t->width / 3.0 + 40;
-    for (unsigned y = t->height / 6; y < t->height * 5 / 6; y++)
+    const unsigned top = t->height / 6;
+    for (unsigned y = top; y < t->height * 5 / 6; y++)
         for (unsigned x = 0; x < t->width; x++)
             if (t->walk_px != 0 && x >= left && x < left + t->width / 3.0)
-                luma[y * t->width + x] += 40 - 0.3F * (float)(y - t->height / 6);
+                luma[y * t->width + x] += 40 - 0.3F * (float)(y - top);
 }
 
 static float sample(double value)

@@ -32,7 +32,7 @@ struct detail {
     float complex *spectrum;     /* side x side for each: of all views, added up */
     float complex *view;         /* side x side for each: of the view that is being added */
     float *own;                  /* side x side for each: the power of each view, added up */
-    unsigned views;              /* of the scene that have been added */
+    unsigned views;              /* views of the scene that have been added */
     double *power;   /* side x side: added over squares, relative to the contrast of each */
     double *error;   /* side x side: the variance of that */
     double weights;  /* the sum of the squares' weights */

@@ -11,8 +11,8 @@
 #define PERIODIC_FRAMES 24u /* more of them hardly tell more, and each takes long */
 #define DETAIL_FRAMES   6u
 #define BLUR_FRAMES     48u
-#define BEYOND          4.f /* grey levels; filters and codecs overshoot by less */
-#define MOST_PATH       0.15 /* of the smaller side: a frame that moved farther begins another scene */
+#define BEYOND          4.f  /* grey levels; filters and codecs overshoot by less */
+#define MOST_PATH       0.15 /* smaller sides; a frame that has moved farther begins another scene */
 #define NEAR_PATH       8.   /* pixels between frames whose shift is not known, at most */
 #define MOST_PART       0.16 /* pixels between frames that are compared, beyond whole ones */
 #define NEAR_BYTES      (64u << 20)

@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "lines.h"
 #include "private.h"
 
 #define LEAST_WAVES     0.6   /* grey levels, RMS */
@@ -20,7 +21,7 @@
 #define LEAST_HOT       8u    /* pixels */
 #define LEAST_EXCESS    15.   /* grey levels by which a hot pixel differs from its neighbours */
 #define STILL_EXCESS    3.    /* times the mean range of samples around a pixel */
-#define MEDIAN_NOISE    0.94  /* of the variance of noise: what a median of nine samples changes */
+#define MEDIAN_NOISE    0.94  /* mean square change of unit noise by a median of nine */
 #define LEAST_NOISE     3.0   /* grey levels */
 #define UNSURE_NOISE    8.5   /* the same where texture may be taken for noise */
 #define LEAST_CORNER    0.66  /* brighter corners are no shading */
@@ -360,12 +361,6 @@ static void count_hot(void *context, size_t at, double off)
     hot->most = fmax(hot->most, fabs(off));
 }
 
-static int by_value(const void *a, const void *b)
-{
-    const float x = *(const float *)a, y = *(const float *)b;
-    return (x > y) - (x < y);
-}
-
 void findings_take_median(const struct diagnosis *diagnosis, const float *from, float *luma)
 {
     const uint32_t width = diagnosis->format.width, height = diagnosis->format.height;
@@ -374,8 +369,7 @@ void findings_take_median(const struct diagnosis *diagnosis, const float *from, 
             float around[9];
             for (unsigned k = 0; k < 9; k++)
                 around[k] = from[(size_t)(y + k / 3 - 1) * width + x + k % 3 - 1];
-            qsort(around, 9, sizeof around[0], by_value);
-            luma[(size_t)y * width + x] = around[4];
+            luma[(size_t)y * width + x] = lines_median(around, 9);
         }
 }
 

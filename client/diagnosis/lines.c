@@ -14,7 +14,7 @@ static int by_value(const void *a, const void *b)
     return (x > y) - (x < y);
 }
 
-static float median(float *value, unsigned count)
+float lines_median(float *value, unsigned count)
 {
     qsort(value, count, sizeof *value, by_value);
     return count % 2 != 0 ? value[count / 2] : (value[count / 2 - 1] + value[count / 2]) / 2;
@@ -25,7 +25,7 @@ static double magnitude(float *value, unsigned count)
 {
     for (unsigned i = 0; i < count; i++)
         value[i] = fabsf(value[i]);
-    return NORMAL * (double)median(value, count);
+    return NORMAL * (double)lines_median(value, count);
 }
 
 /* Compares line `at` with its neighbours in each band across it. */
@@ -38,7 +38,7 @@ static void compare(const float *luma, size_t along, size_t across, uint32_t len
             const float *p = luma + i * across;
             scratch[i - first] = p[0] - (p[-(ptrdiff_t)(step * along)] + p[step * along]) / 2;
         }
-        ret[band] = median(scratch, end - first);
+        ret[band] = lines_median(scratch, end - first);
     }
 }
 
@@ -59,8 +59,8 @@ double lines_deviation(const float *luma, uint32_t width, uint32_t height, unsig
             even[i] = band[2 * i];
             odd[i] = band[2 * i + 1];
         }
-        error[count] = (median(even, BANDS / 2) - median(odd, BANDS / 2)) / 2;
-        common[count] = median(band, BANDS);
+        error[count] = (lines_median(even, BANDS / 2) - lines_median(odd, BANDS / 2)) / 2;
+        common[count] = lines_median(band, BANDS);
     }
     const double both = magnitude(common, count), chance = magnitude(error, count);
     free(scratch);

@@ -19,4 +19,7 @@
 double lines_deviation(const float *luma, uint32_t width, uint32_t height, unsigned step,
                        bool of_rows);
 
+/* Returns the median of `count` numbers, 1 or more, which it sorts. */
+float lines_median(float *value, unsigned count);
+
 #endif

@@ -29,8 +29,8 @@
 #include "filters/adaptation.h"
 #include "filters/filter_image.h"
 
-#define MATCH_LEAST_BLOCKS 64u /* of a template */
-#define MATCH_LEAST_SHARE  0.7 /* of its squared differences from its mean */
+#define MATCH_LEAST_BLOCKS 64u /* blocks that a template has */
+#define MATCH_LEAST_SHARE  0.7 /* share of its variation */
 
 struct matcher;
 

@@ -219,29 +219,27 @@ static ALWAYS_INLINE void widen(int16_t *restrict to, const uint8_t *restrict fr
         to[i] = (int16_t)((from[(size_t)i * step] - NEUTRAL) * UNIT);
 }
 
-/* Interleaves `count` numbers each of a and b. Compilers have vectors for that. */
-static ALWAYS_INLINE void merge(int16_t *restrict to, const int16_t *restrict a,
-                                const int16_t *restrict b, int count)
+/* Interleaves the two halves of a block. Compilers have vectors for that. */
+static ALWAYS_INLINE void interleave(int16_t *restrict to, const int16_t *restrict from)
 {
-    for (int i = 0; i < count; i++) {
-        to[2 * i] = a[i];
-        to[2 * i + 1] = b[i];
+    for (int i = 0; i < BLOCK * BLOCK / 2; i++) {
+        to[2 * i] = from[i];
+        to[2 * i + 1] = from[BLOCK * BLOCK / 2 + i];
     }
 }
 
-/* Transposes BLOCK x BLOCK numbers. Each step interleaves a row with the one half a block further,
- * and makes one row of both. */
+/* Transposes BLOCK x BLOCK numbers. Each of the four steps turns the eight bits of a number's place
+ * by one, so after all of them its row and its column have changed places. */
 static ALWAYS_INLINE void transpose(int16_t *restrict to, const int16_t *restrict from,
                                     size_t from_pitch)
 {
     int16_t other[BLOCK * BLOCK];
-    for (size_t i = 0; i < 8; i++)
-        merge(other + 32 * i, from + i * from_pitch, from + (i + 8) * from_pitch, 16);
-    for (size_t i = 0; i < 4; i++)
-        merge(to + 64 * i, other + 32 * i, other + 32 * (i + 4), 32);
-    for (size_t i = 0; i < 2; i++)
-        merge(other + 128 * i, to + 64 * i, to + 64 * (i + 2), 64);
-    merge(to, other, other + 128, 128);
+    for (size_t i = 0; i < BLOCK; i++)
+        memcpy(to + i * BLOCK, from + i * from_pitch, BLOCK * sizeof *to);
+    interleave(other, to);
+    interleave(to, other);
+    interleave(other, to);
+    interleave(to, other);
 }
 
 static ALWAYS_INLINE void convolve_strip(struct resampler *resampler, uint32_t column,

@@ -23,7 +23,7 @@
  * denoise.cl; those of the other kernels are as in stack.cl. Launched by daemon/engine/stack.c. */
 
 #define HALF_BLOCK  (BLOCK / 2)
-#define NUMBERS     (HALF_BLOCK + 1) /* of a lane, if there is one for each frequency */
+#define NUMBERS     (HALF_BLOCK + 1) /* that a lane has if each frequency has one */
 #define RECORD      (BLOCK * BLOCK + NUMBERS * BLOCK + 16)
 #define HIGH        (3 * BLOCK / 8) /* frequencies from here on along both axes are high */
 #define LEAST_POWER 1e-6f

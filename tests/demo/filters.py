@@ -195,7 +195,7 @@ def vignetted(level, x, y, width, height):
     return level / (1 + 0.8 * r ** 2 + 0.8 * r ** 4)
 
 
-# What becomes of a sample of the frame `number`, of `size` = (width, height).
+# What each fault makes of a sample of frame `number`; size is (width, height).
 FAULTS = {
     "striped": lambda level, x, y, size, number: level + 255 * dark_level(x, y, size[0]),
     "dim": lambda level, x, y, size, number: level * flat_level(x, y, size[0]) / 0.7,

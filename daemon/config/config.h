@@ -110,6 +110,7 @@ struct config_named_output {
     uint32_t width, height;        /* as in struct config_output */
     double fps;                    /* frames/s at most, 0.01 .. 1000; 0: every frame */
     int32_t planes;                /* an enum recipe_planes, plus 1; 0: engine.planes */
+    int32_t depth;                 /* an enum recipe_depth */
     struct filter_chain filter;
 };
 

@@ -28,6 +28,8 @@ static bool is_output_name(const char *text)
 
 /* In the order of enum recipe_planes, after `auto`. */
 static const char *const planes_names[] = {"auto", "luma", "all", "luma-only", NULL};
+static const char *const depth_names[] = {
+    [RECIPE_DEPTH_AUTO] = "auto", [RECIPE_DEPTH_16] = "16", NULL};
 
 #define MEMBER(field)                                                                              \
     .offset = offsetof(struct config_named_output, field),                                         \
@@ -64,6 +66,12 @@ static const struct config_key members[] = {
         .type = &config_type_choice,
         MEMBER(planes),
         .choices = planes_names,
+    },
+    {
+        .name = "outputs.depth",
+        .type = &config_type_choice,
+        MEMBER(depth),
+        .choices = depth_names,
     },
     {
         .name = "outputs.filter",
@@ -119,10 +127,11 @@ static int read_member(struct config_named_output *output, const struct config_t
         if (strcmp(config_setting_name(setting), members[i].name + MEMBER_PREFIX) == 0)
             return config_value_read((char *)output + members[i].offset, &members[i], tree, setting,
                                      why);
-    return error_set(why, EINVAL,
-                     "%s: unknown key %s of an output: expected name, size, fps, planes or filter",
-                     config_tree_origin(tree, setting, origin),
-                     text_quote(quoted, config_setting_name(setting)));
+    return error_set(
+        why, EINVAL,
+        "%s: unknown key %s of an output: expected name, size, fps, planes, depth or filter",
+        config_tree_origin(tree, setting, origin),
+        text_quote(quoted, config_setting_name(setting)));
 }
 
 static int read_output(struct config_named_output *ret, const struct config_tree *tree,
@@ -225,7 +234,7 @@ static bool equal_outputs(const void *a, const void *b)
     for (unsigned i = 0; equal && i < x->count; i++) {
         const struct config_named_output *p = &x->output[i], *q = &y->output[i];
         equal = strcmp(p->name, q->name) == 0 && p->width == q->width && p->height == q->height &&
-                p->fps == q->fps && p->planes == q->planes &&
+                p->fps == q->fps && p->planes == q->planes && p->depth == q->depth &&
                 filter_chain_equal(&p->filter, &q->filter);
     }
     return equal;
@@ -267,6 +276,7 @@ void config_of_output(struct config *ret, const struct config *config, unsigned 
     ret->engine.options.recipe.view = VIEW_PICTURE;
     if (named->planes > 0)
         ret->engine.options.recipe.planes = (enum recipe_planes)(named->planes - 1);
+    ret->engine.options.recipe.depth = (enum recipe_depth)named->depth;
     /* The first output does both, for the programs and settings that they share. */
     ret->engine.compile_ahead = false;
     if (ret->engine.options.tune == ENGINE_TUNE_EXHAUSTIVE)

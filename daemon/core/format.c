@@ -7,6 +7,7 @@
 #include "core/format.h"
 
 #include <errno.h>
+#include <math.h>
 #include <string.h>
 #include <strings.h>
 
@@ -113,6 +114,16 @@ uint32_t format_luma(uint32_t fourcc)
 {
     const struct format_info *info = format_by_fourcc(fourcc);
     return info == NULL || info->family == FAMILY_GREY ? fourcc : FFTD_FOURCC('R', '8', ' ', ' ');
+}
+
+void format_put_luma(uint8_t *sample, const struct format_info *format, double luma)
+{
+    const unsigned white = (1u << format->bits) - 1;
+    const double scaled = luma * (white / 255.0);
+    const unsigned value = scaled <= 0 ? 0 : scaled >= white ? white : (unsigned)lrint(scaled);
+    sample[0] = (uint8_t)value;
+    if (format->bits > 8)
+        sample[1] = (uint8_t)(value >> 8);
 }
 
 void format_names(char *text, size_t size)

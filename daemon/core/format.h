@@ -73,6 +73,10 @@ uint32_t format_published(uint32_t fourcc);
  * itself if it has no colour. */
 uint32_t format_luma(uint32_t fourcc);
 
+/* Stores luma, 0 .. 255, as a sample of a format without colour: rounded, halves to even, and
+ * clamped to the range of its samples. */
+void format_put_luma(uint8_t *sample, const struct format_info *format, double luma);
+
 /* Writes the comma-separated names of all formats, for error messages. */
 void format_names(char *text, size_t size);
 

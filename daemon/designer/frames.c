@@ -40,7 +40,7 @@ int engine_frames_describe(struct engine_frames *ret, const struct config *confi
     struct fftd_format *format = &frames.format;
     int r = recipe_check_frames(&settings, captured, &none, why);
     if (r == 0)
-        r = format_layout(format, engine_published(settings.planes, captured->fourcc),
+        r = format_layout(format, engine_published(&settings, captured->fourcc),
                           output->width != 0 ? output->width : captured->width,
                           output->height != 0 ? output->height : captured->height, ROW_ALIGN_BYTES,
                           why);

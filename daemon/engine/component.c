@@ -33,18 +33,18 @@ static struct transform_image component_image(const struct engine *engine, unsig
     return image;
 }
 
-/* Whether frames with colour, or a mosaic, become a plane of luma. */
-static bool drops_colour(const struct engine *engine)
+/* A result that is a plane of luma of its own: of frames with colour, or of a mosaic, or with more
+ * bits than captured samples. */
+static void make_grey(struct transform_image *image, const struct engine *engine)
 {
-    return engine->options.recipe.planes == RECIPE_LUMA_ONLY && engine->info->family != FAMILY_GREY;
-}
-
-/* A result that is a plane of luma. */
-static void make_grey(struct transform_image *image)
-{
-    image->grey_result = true;
-    image->smaller.offset = 0;
-    image->smaller.step = 1;
+    const struct recipe *recipe = &engine->options.recipe;
+    image->deep_result = recipe->depth == RECIPE_DEPTH_16;
+    image->grey_result = image->deep_result || (recipe->planes == RECIPE_LUMA_ONLY &&
+                                                engine->info->family != FAMILY_GREY);
+    if (image->grey_result) {
+        image->smaller.offset = 0;
+        image->smaller.step = image->deep_result ? 2 : 1;
+    }
 }
 
 static struct transform_image luma_image(const struct engine *engine)
@@ -54,8 +54,7 @@ static struct transform_image luma_image(const struct engine *engine)
     image.kind = info->kind;
     image.bits = info->bits;
     memcpy(image.rgb, info->rgb, sizeof image.rgb);
-    if (drops_colour(engine))
-        make_grey(&image);
+    make_grey(&image, engine);
     image.keep_others = !image.grey_result && !recipe_is_smaller(&engine->options.recipe) &&
                         (info->kind == SAMPLE_RGB8 || (info->kind == SAMPLE_U8 && info->step > 1));
     return image;
@@ -70,8 +69,7 @@ static struct transform_image mosaic_image(const struct engine *engine, unsigned
     struct transform_image image = component_image(engine, 0, 0, info->step, 1, 1);
     image.kind = SAMPLE_BAYER;
     image.count = count;
-    if (drops_colour(engine))
-        make_grey(&image);
+    make_grey(&image, engine);
     image.keep_others = colour == 3 && !image.grey_result;
     memcpy(image.rgb, result->rgb, sizeof image.rgb);
     image.mosaic.red_x = info->red_x;

@@ -139,9 +139,9 @@ size_t denoiser_scratch_bytes(const struct denoiser_layout *layout)
 void denoiser_put_load(FILE *out, const struct transform_image *image, const struct recipe *recipe,
                        unsigned lanes)
 {
-    static const char *const files[] = {"complex.cl", "batch.cl",     "captured.cl", "calibrate.cl",
-                                        "warp.cl",    "mosaic.cl",    "median.cl",   "pixel.cl",
-                                        "correct.cl", "load_plane.cl"};
+    static const char *const files[] = {"complex.cl", "batch.cl",   "captured.cl",  "calibrate.cl",
+                                        "warp.cl",    "mosaic.cl",  "median.cl",    "grey.cl",
+                                        "pixel.cl",   "correct.cl", "load_plane.cl"};
     const struct transform_border none = {.mode = PLAN_MIRROR};
     char load[RECIPE_CONSTANT_BYTES];
     recipe_constants(recipe, true, load);

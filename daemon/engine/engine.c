@@ -115,7 +115,7 @@ static int lay_out_source(struct fftd_format *ret, const struct fftd_format *for
     const uint32_t source =
         options->recipe.captured != 0 ? options->recipe.captured : format->fourcc;
     const bool is_smaller = recipe_is_smaller(&options->recipe);
-    if (engine_published(options->recipe.planes, source) != format->fourcc)
+    if (engine_published(&options->recipe, source) != format->fourcc)
         return error_set(why, EINVAL, "the engine cannot convert pixel format 0x%08x to 0x%08x",
                          source, format->fourcc);
     if (source == format->fourcc && !is_smaller) {

@@ -1,7 +1,5 @@
 #include "estimators/luma.h"
 
-#include <math.h>
-
 size_t luma_row_bytes(const struct format_info *format, uint32_t width)
 {
     return (size_t)width * format->plane[0].bytes_per_pixel;
@@ -60,6 +58,7 @@ void luma_convert(uint8_t *frame, const struct fftd_format *format, uint32_t cap
                   enum demosaic demosaic, const uint8_t *plane, size_t stride)
 {
     const struct format_info *info = format_by_fourcc(captured);
+    const struct format_info *result = format_by_fourcc(format->fourcc);
     float row[FFTD_MAX_SIDE] = {0};
     if (info->kind == SAMPLE_BAYER) {
         mosaic_convert(frame, format, captured, demosaic, plane, stride);
@@ -68,7 +67,7 @@ void luma_convert(uint8_t *frame, const struct fftd_format *format, uint32_t cap
     for (uint32_t y = 0; y < format->height; y++, plane += stride) {
         uint8_t *at = frame + format->plane[0].offset + (size_t)y * format->plane[0].stride;
         luma_read(row, info, demosaic, format->width, 1, plane, stride);
-        for (uint32_t x = 0; x < format->width; x++)
-            at[x] = (uint8_t)lrintf(row[x]);
+        for (uint32_t x = 0; x < format->width; x++, at += result->step)
+            format_put_luma(at, result, (double)row[x]);
     }
 }

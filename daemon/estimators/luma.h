@@ -21,8 +21,9 @@ size_t luma_row_bytes(const struct format_info *format, uint32_t width);
 void luma_read(float *ret, const struct format_info *format, enum demosaic demosaic, uint32_t width,
                uint32_t height, const uint8_t *plane, size_t stride);
 
-/* Fills a frame of that layout, which is GREY, from the first plane of a frame of the same size
- * that was captured in another format (format_luma). Rounds halves to even. */
+/* Fills a frame of that layout, which is GREY or Y16, from the first plane of a frame of the same
+ * size that was captured in another format (engine_published). Rounds halves to even, to 0 .. white
+ * of that format. */
 void luma_convert(uint8_t *frame, const struct fftd_format *format, uint32_t captured,
                   enum demosaic demosaic, const uint8_t *plane, size_t stride);
 

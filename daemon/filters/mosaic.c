@@ -84,7 +84,7 @@ void mosaic_convert(uint8_t *frame, const struct fftd_format *format, uint32_t f
             double rgb[3];
             colours(&m, x, y, rgb);
             if (result->family == FAMILY_GREY) {
-                *pixel = to_byte(luma(rgb) * scale);
+                format_put_luma(pixel, result, luma(rgb) * scale);
                 continue;
             }
             pixel[6 - result->rgb[0] - result->rgb[1] - result->rgb[2]] = 0xff;

@@ -206,12 +206,13 @@ static struct taps_reach reach_of(const struct filter_chain *chain,
     return reach.is_short ? reach : taps_tile_reach_of(chain, samples, most);
 }
 
-/* Without a pixel format samples may have 16 bits. */
+/* Of published samples. Without a pixel format they may have 16 bits. */
 static void get_reach(void *ret, const struct filter_chain *chain, const struct recipe *settings)
 {
     const struct format_info *info = format_by_fourcc(format_published(settings->captured));
+    const bool is_known = info != NULL && settings->depth == RECIPE_DEPTH_AUTO;
     const struct taps_samples samples = {
-        .sub_x = 1, .sub_y = 1, .bits = info != NULL ? info->bits : 16};
+        .sub_x = 1, .sub_y = 1, .bits = is_known ? info->bits : 16};
     if (settings->reach.is_short)
         *(struct taps_reach *)ret = may_be_short(chain, settings)
                                         ? reach_of(chain, &samples, settings->reach.radius)
@@ -246,6 +247,7 @@ enum { RECIPE_FIELDS(INDEX) ROW_COUNT };
 static const struct recipe_member members[ROW_COUNT] = {
     [row_precision] = {.name = "precision", MEMBER(precision), .type = &choice},
     [row_planes] = {.name = "planes", MEMBER(planes), .type = &choice},
+    [row_depth] = {.name = "depth", MEMBER(depth), .type = &choice},
     [row_captured] = {.name = "captured", MEMBER(captured), .type = &choice},
     [row_captured_width] = {.name = "width", MEMBER(captured_width), .type = &choice},
     [row_captured_height] = {.name = "height", MEMBER(captured_height), .type = &choice},

@@ -28,6 +28,10 @@ enum recipe_precision { RECIPE_FLOAT, RECIPE_HALF };
  * not published (format_luma). */
 enum recipe_planes { RECIPE_LUMA, RECIPE_ALL, RECIPE_LUMA_ONLY };
 
+/* The bits of published samples: as many as are published otherwise, or 16, which only frames
+ * without colour can have (Y16). */
+enum recipe_depth { RECIPE_DEPTH_AUTO, RECIPE_DEPTH_16 };
+
 /* The least width and height of a frame; the most is FFTD_MAX_SIDE. */
 #define RECIPE_MIN_SIDE    16
 
@@ -43,6 +47,7 @@ enum recipe_planes { RECIPE_LUMA, RECIPE_ALL, RECIPE_LUMA_ONLY };
      * `demosaic` is of no account if that is no mosaic. */                                        \
     DECLARE(enum recipe_precision, precision)                                                      \
     DECLARE(enum recipe_planes, planes)                                                            \
+    DECLARE(enum recipe_depth, depth)                                                              \
     DECLARE(uint32_t, captured)                                                                    \
     DECLARE(uint32_t, captured_width)                                                              \
     DECLARE(uint32_t, captured_height)                                                             \
@@ -163,14 +168,14 @@ static inline bool recipe_unite(struct recipe *a, const struct recipe *b)
 int recipe_check(const struct recipe *recipe, const struct filter_chain *chain, struct error *why);
 
 /* Whether an engine can be built for frames and can filter a chain there, as far as that follows
- * from both and from the settings `planes`, `captured...` and `view` of a recipe. The engine
- * refuses what this function refuses; everybody else asks before changing anything. Of the format,
- * the size counts, and the fourcc if `captured` is 0. It takes less than a millisecond: what
- * depends on each single pixel (the places of undistort inside the frame, the brightness of flat)
- * is left to engine_design, and which sides a smaller picture can have to engine_create. -EINVAL:
- * the frames are too small or too large, the published ones are not smaller, or cannot be made
- * smaller, the chain moves pixels and leaves their colour behind, or a stage is for frames of
- * another size; -ERANGE: pixels at the edges move too far (warp.h). */
+ * from both and from the settings `planes`, `depth`, `captured...` and `view` of a recipe. The
+ * engine refuses what this function refuses; everybody else asks before changing anything. Of the
+ * format, the size counts, and the fourcc if `captured` is 0. It takes less than a millisecond:
+ * what depends on each single pixel (the places of undistort inside the frame, the brightness of
+ * flat) is left to engine_design, and which sides a smaller picture can have to engine_create.
+ * -EINVAL: the frames are too small or too large, the published ones are not smaller, or cannot be
+ * made smaller, colour would have 16 bits, the chain moves pixels and leaves their colour behind,
+ * or a stage is for frames of another size; -ERANGE: pixels at the edges move too far (warp.h). */
 int recipe_check_frames(const struct recipe *recipe, const struct fftd_format *format,
                         const struct filter_chain *chain, struct error *why);
 

@@ -99,6 +99,12 @@ int recipe_check_frames(const struct recipe *recipe, const struct fftd_format *f
         r = check_smaller(recipe, format, info, why);
     if (r < 0)
         return r;
+    if (recipe->depth == RECIPE_DEPTH_16 && info->family != FAMILY_GREY &&
+        recipe->planes != RECIPE_LUMA_ONLY)
+        return error_set(why, EINVAL,
+                         "%s has colour, which cannot be published with 16 bits: expected "
+                         "engine.depth = auto, or engine.planes = luma-only",
+                         info->name);
     const struct filter_kind *mover = find_mover(chain, info->family);
     if (mover != NULL && recipe->planes == RECIPE_LUMA && view_has_picture(recipe->view))
         return error_set(why, EINVAL,

@@ -200,8 +200,9 @@ static size_t count_response(const struct transform *transform)
 
 static struct taps_samples samples_of(const struct transform *transform, double sub_x, double sub_y)
 {
-    return (struct taps_samples){
-        .sub_x = (unsigned)sub_x, .sub_y = (unsigned)sub_y, .bits = transform->image.bits};
+    return (struct taps_samples){.sub_x = (unsigned)sub_x,
+                                 .sub_y = (unsigned)sub_y,
+                                 .bits = transform_result_bits(&transform->image)};
 }
 
 /* A convolution takes samples from the other side of the place. */

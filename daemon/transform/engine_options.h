@@ -34,9 +34,11 @@ struct engine_options {
 #define ENGINE_MAX_STEPS     8 /* kinds of steps (engine/step.h) */
 
 /* The format in which clients get frames that are captured in this one. */
-static inline uint32_t engine_published(enum recipe_planes planes, uint32_t captured)
+static inline uint32_t engine_published(const struct recipe *settings, uint32_t captured)
 {
-    return planes == RECIPE_LUMA_ONLY ? format_luma(captured) : format_published(captured);
+    return settings->depth == RECIPE_DEPTH_16     ? FFTD_FOURCC('R', '1', '6', ' ')
+           : settings->planes == RECIPE_LUMA_ONLY ? format_luma(captured)
+                                                  : format_published(captured);
 }
 
 #endif

@@ -11,8 +11,8 @@
 #include "transform/transform_private.h"
 
 static const char *const shared_files[] = {"batch.cl",  "captured.cl", "calibrate.cl", "warp.cl",
-                                           "mosaic.cl", "median.cl",   "view.cl",      "edges.cl",
-                                           "pixel.cl",  "curve.cl"};
+                                           "mosaic.cl", "median.cl",   "grey.cl",      "view.cl",
+                                           "edges.cl",  "pixel.cl",    "curve.cl"};
 static const char *const transform_files[] = {"butterfly.cl", "pack.cl", "correct.cl", "stage.cl"};
 
 void transform_put_file(FILE *out, const char *name)
@@ -60,14 +60,17 @@ void transform_put_image(FILE *out, const struct transform_image *image,
                                         [SAMPLE_RGB8] = "SAMPLE_RGB8",
                                         [SAMPLE_BAYER] = "SAMPLE_BAYER",
                                         [SAMPLE_F32] = "SAMPLE_F32"};
+    const unsigned sample_max = (1u << image->bits) - 1;
+    const unsigned result_max = (1u << transform_result_bits(image)) - 1;
     fprintf(out,
             "#define %s 1\n#define IMAGE_WIDTH %u\n#define IMAGE_HEIGHT %u\n"
             "#define IMAGE_STRIDE %u\n#define IMAGE_OFFSET %u\n#define IMAGE_STEP %u\n"
             "#define IMAGE_APART %u\n#define SAMPLE_MAX %u\n#define KEEP_OTHERS %d\n"
-            "#define GREY_RESULT %d\n",
+            "#define GREY_RESULT %d\n#define DEEP_RESULT %d\n#define RESULT_MAX %u\n"
+            "#define RESULT_SCALE %.9ef\n",
             kinds[image->kind], image->width, image->height, image->stride, image->offset,
-            image->step, image->apart, (1u << image->bits) - 1, image->keep_others,
-            image->grey_result);
+            image->step, image->apart, sample_max, image->keep_others, image->grey_result,
+            image->deep_result, result_max, result_max / (double)sample_max);
     if (image->kind == SAMPLE_RGB8 || image->kind == SAMPLE_BAYER)
         fprintf(out,
                 "#define R_OFFSET %u\n#define G_OFFSET %u\n#define B_OFFSET %u\n"
@@ -124,7 +127,7 @@ static void put_level(FILE *out, double level, const struct transform_image *ima
 /* The limits are compared with squares (edges.cl), which are whole numbers. */
 static void put_edges(FILE *out, const struct recipe *recipe, const struct transform_image *image)
 {
-    const double max = (1u << image->bits) - 1, low = recipe->edges.low;
+    const double max = (1u << transform_result_bits(image)) - 1, low = recipe->edges.low;
     const double high = fmax(low, recipe->edges.high);
     fprintf(out,
             "#define VIEW_EDGES %d\n#define VIEW_EDGE_MAX %d\n#define VIEW_TRACKS %d\n"

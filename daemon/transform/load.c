@@ -47,8 +47,11 @@ static struct transform_image smaller_image(const struct transform_image *image)
                                     .stride = image->smaller.stride,
                                     .offset = image->smaller.offset,
                                     .step = image->smaller.step,
-                                    .kind = is_grey ? SAMPLE_U8 : image->kind,
-                                    .bits = image->bits};
+                                    .kind = image->deep_result ? SAMPLE_U16
+                                            : is_grey          ? SAMPLE_U8
+                                                               : image->kind,
+                                    .bits = image->bits,
+                                    .deep_result = image->deep_result};
 }
 
 /* The recipe of a smaller picture: without what is done where captured samples are loaded. H is
@@ -129,7 +132,7 @@ bool transform_loads_plainly(const struct transform *transform)
 static struct transform_image captured_image(const struct transform_image *image)
 {
     struct transform_image ret = *image;
-    ret.keep_others = ret.grey_result = false;
+    ret.keep_others = ret.grey_result = ret.deep_result = false;
     ret.result_stride = 0;
     memset(&ret.smaller, 0, sizeof ret.smaller);
     return ret;

@@ -145,7 +145,7 @@ static double image_bytes(const struct transform_image *image, bool result)
         samples * (image->keep_others || image->grey_result || mosaic ? image->step
                                                                       : sample_bytes[image->kind]);
     if (result && image->grey_result)
-        return samples;
+        return image->deep_result ? 2 * samples : samples;
     if (!mosaic)
         return image->count * plane;
     return result ? image->count * samples * (image->keep_others ? 4 : 1) : plane;

@@ -11,7 +11,7 @@
 #include "gpu/device_private.h"
 
 /* The layout of a component's samples in a frame. Input and output share it, except that the output
- * of SAMPLE_BAYER is RGB with four bytes per pixel, and with grey_result a plane of bytes. */
+ * of SAMPLE_BAYER is RGB with four bytes per pixel, and with grey_result a plane of luma. */
 struct transform_image {
     unsigned count;         /* images of this shape, which share a response: at least 1 */
     uint32_t apart;         /* distance between images, bytes; SAMPLE_BAYER: 0 */
@@ -23,7 +23,8 @@ struct transform_image {
     uint8_t bits;
     uint8_t rgb[3];   /* SAMPLE_RGB8, result of SAMPLE_BAYER: offsets within a pixel */
     bool keep_others; /* the store copies the bytes between samples; images must not interleave */
-    bool grey_result; /* the result is bytes of this component alone, from its beginning on */
+    bool grey_result; /* the result is samples of this component alone, from its beginning on, */
+    bool deep_result; /* which have 16 bits instead of 8; also of a smaller picture's samples */
     uint32_t result_stride; /* bytes per row of the result: SAMPLE_BAYER, grey_result */
     struct {
         uint8_t red_x, red_y; /* position of red in each 2 x 2 cell */
@@ -32,13 +33,19 @@ struct transform_image {
                            all colours are stored */
         enum demosaic demosaic;
     } mosaic; /* SAMPLE_BAYER */
-    /* The result is a smaller picture: fewer samples of the same kind, or of bytes with grey_result
+    /* The result is a smaller picture: fewer samples of the same kind, or of luma with grey_result
      * and SAMPLE_BAYER, and laid out otherwise. Its width is 0 if the result has the size of the
      * image. Not with keep_others. */
     struct {
         uint32_t width, height, stride, offset, step, apart;
     } smaller;
 };
+
+/* The bits of a sample of the result. */
+static inline unsigned transform_result_bits(const struct transform_image *image)
+{
+    return image->deep_result ? 16 : image->bits;
+}
 
 /* The planes of floats that a denoiser writes and a transform loads. */
 #define DENOISER_LINE 16 /* floats of a cache line */

@@ -3,7 +3,7 @@
  * HAS_CURVE have nothing of this. The store also makes samples black and white (BINARISES).
  *
  * Data: samples in their own units, 0 .. SAMPLE_MAX; of RGB, the luma. Beyond that range they count
- * as its nearest end. CURVE_LOG: CURVE_SCALE * ln(1 + sample). CURVE_POWER: sample * CURVE_SLOPE up
+ * as its nearest end. Results are in units of their own, 0 .. RESULT_MAX. CURVE_LOG: CURVE_SCALE * ln(1 + sample). CURVE_POWER: sample * CURVE_SLOPE up
  * to CURVE_CUT, which the curve maps to CURVE_CUT_AT; above it a power, whose constants are scaled
  * to the range of the samples.
  * Work-items: as those of the kernels that load and store (fused.cl, staged.cl). */
@@ -65,12 +65,14 @@ static inline curved curve_undo(curved value)
 
 #endif
 
-/* What is stored of a filtered value: a sample, or with BINARISES black or white. */
+/* What is stored of a filtered value: a sample of the result, or with BINARISES black or white. */
 static inline curved to_result(curved value)
 {
     const curved sample = curve_undo(value);
 #if BINARISES
-    return sample >= WHITE_FROM ? (curved)(SAMPLE_MAX) : (curved)(0.0f);
+    return sample >= WHITE_FROM ? (curved)(RESULT_MAX) : (curved)(0.0f);
+#elif DEEP_RESULT
+    return sample * RESULT_SCALE;
 #else
     return sample;
 #endif

@@ -22,8 +22,8 @@
 
 #if VIEW_EDGES
 
-#if SAMPLE_MAX > 4095
-typedef ulong strength; /* up to VIEW_EDGE_MAX SAMPLE_MAX^2 */
+#if RESULT_MAX > 4095
+typedef ulong strength; /* up to VIEW_EDGE_MAX RESULT_MAX^2 */
 #else
 typedef uint strength;
 #endif
@@ -31,7 +31,7 @@ typedef uint strength;
 static inline void view_keep(global uchar *filtered, uint x, uint y, float value)
 {
     ((global ushort *)filtered)[y * IMAGE_WIDTH + x] =
-        convert_ushort_rte(clamp(value, 0.0f, (float)SAMPLE_MAX));
+        convert_ushort_rte(clamp(value, 0.0f, (float)RESULT_MAX));
 }
 
 static inline int2 view_gradient(global const ushort *filtered, int x, int y)

@@ -18,7 +18,9 @@
  *
  * KEEP_OTHERS: the plane also holds samples that are not filtered (YUYV: chroma; RGB: three
  * colours), and the store copies or adjusts them from the input.
- * GREY_RESULT: the result is a plane of bytes without these, rows RESULT_STRIDE bytes apart. */
+ * GREY_RESULT: the result is a plane of luma without these, rows RESULT_STRIDE bytes apart.
+ * DEEP_RESULT: samples of the result have 16 bits; RESULT_MAX is RESULT_SCALE times SAMPLE_MAX
+ * (to_result). */
 
 static inline float sample_read(captured image, uint x, uint dx, uint y)
 {
@@ -140,7 +142,7 @@ static inline void sample_store(global uchar *result, captured image, uint x, ui
 #elif VIEW_EDGES
     view_keep(result, x + dx, y, value);
 #elif GREY_RESULT
-    result[(size_t)y * RESULT_STRIDE + x + dx] = to_byte(value);
+    grey_store(result, x + dx, y, value);
 #elif SAMPLE_BAYER
     mosaic_store(result, image, x + dx, y, value);
 #else
@@ -152,7 +154,7 @@ static inline void sample_store(global uchar *result, captured image, uint x, ui
     result[at ^ 1] = BYTES(image)[at ^ 1];
 #endif
 #elif SAMPLE_U16
-    *(global ushort *)(result + at) = convert_ushort_rte(clamp(value, 0.0f, (float)SAMPLE_MAX));
+    *(global ushort *)(result + at) = convert_ushort_rte(clamp(value, 0.0f, (float)RESULT_MAX));
 #elif SAMPLE_F32
     *(global float *)(result + at) = value;
 #else
@@ -194,7 +196,7 @@ static inline void samples_store(global uchar *result, captured image, uint x, u
 #define VSTORE                  PASTE(vstore, LANES)
 #define TO_REAL                 PASTE(convert_float, LANES)
 #define TO_BYTES(value)         PASTE(convert_uchar, LANES)(real_round(value, 255))
-#define TO_SHORTS(value)        PASTE(convert_ushort, LANES)(real_round(value, SAMPLE_MAX))
+#define TO_SHORTS(value)        PASTE(convert_ushort, LANES)(real_round(value, RESULT_MAX))
 
 /* Vectors at any address. PoCL makes single stores of a vstore of small numbers. */
 typedef struct __attribute__((packed)) {
@@ -322,7 +324,11 @@ static inline void samples_store(global uchar *result, captured image, uint colu
     }
 #elif GREY_RESULT
     if (inside || x + LANES <= IMAGE_WIDTH) {
+#if DEEP_RESULT
+        STORE_SHORTS(value, (global ushort *)(result + (size_t)y * RESULT_STRIDE) + x);
+#else
         STORE_BYTES(value, result + (size_t)y * RESULT_STRIDE + x);
+#endif
         return;
     }
 #elif SAMPLE_BAYER

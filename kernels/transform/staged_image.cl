@@ -39,9 +39,10 @@
 
 /* Likewise, whether two results are one access. */
 #if GREY_RESULT
-#define RESULT_BYTES    1
-#define RESULT_AT(x, y) (RESULT_STRIDE * (y) + (x))
-#define IS_RESULT_WORD  (!VIEW_DIFFERENCE && !VIEW_EDGES && RESULT_STRIDE % 2 == 0)
+#define RESULT_BYTES    (1 + DEEP_RESULT)
+#define RESULT_AT(x, y) (RESULT_STRIDE * (y) + RESULT_BYTES * (x))
+#define IS_RESULT_WORD                                                                             \
+    (!VIEW_DIFFERENCE && !VIEW_EDGES && RESULT_STRIDE % (2 * RESULT_BYTES) == 0)
 #else
 #define RESULT_BYTES    RAW_BYTES
 #define RESULT_AT(x, y) sample_at(x, y)
@@ -127,7 +128,7 @@ typedef uint2 finished;
 static inline finished finish(cplx z)
 {
     const float4 scaled = to_result(HALF_STORAGE ? c_scale(z, STORE_SCALE) : z);
-    const uint4 bits = as_uint4(clamp(scaled, 0.0f, (float)SAMPLE_MAX) + 8388608.0f);
+    const uint4 bits = as_uint4(clamp(scaled, 0.0f, (float)RESULT_MAX) + 8388608.0f);
     return (RESULT_BYTES == 1 ? bits.xy : bits.xy & 0xffff) + (bits.zw << (8 * RESULT_BYTES));
 }
 

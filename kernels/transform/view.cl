@@ -25,7 +25,7 @@
 static inline void view_store(global uchar *result, uint x, uint y, float value)
 {
 #if GREY_RESULT
-    result[(size_t)y * RESULT_STRIDE + x] = convert_uchar_sat_rte(value);
+    grey_store(result, x, y, value);
 #elif SAMPLE_BAYER
     const uint grey = convert_uchar_sat_rte(value);
     *(global uint *)(result + (size_t)y * RESULT_STRIDE + 4 * x) = TO_WORD(grey, grey, grey);
@@ -37,7 +37,7 @@ static inline void view_store(global uchar *result, uint x, uint y, float value)
     result[at ^ 1] = 128;
 #endif
 #elif SAMPLE_U16
-    *(global ushort *)(result + at) = convert_ushort_rte(clamp(value, 0.0f, (float)SAMPLE_MAX));
+    *(global ushort *)(result + at) = convert_ushort_rte(clamp(value, 0.0f, (float)RESULT_MAX));
 #elif SAMPLE_F32
     *(global float *)(result + at) = value;
 #else
@@ -58,8 +58,8 @@ static inline void view_store(global uchar *result, uint x, uint y, float value)
 
 static inline float view_difference(float captured_sample, float filtered)
 {
-    const float published = rint(clamp(filtered, 0.0f, (float)SAMPLE_MAX));
-    return (SAMPLE_MAX + 1) / 2 + VIEW_GAIN * (captured_sample - published);
+    const float published = rint(clamp(filtered, 0.0f, (float)RESULT_MAX));
+    return (RESULT_MAX + 1) / 2 + VIEW_GAIN * (captured_sample * RESULT_SCALE - published);
 }
 
 #endif
@@ -142,7 +142,7 @@ kernel void view(global const float *restrict powers, global const uint *restric
     view_store(
         result, x, y,
         clamp((level - VIEW_BLACK_DB) * (1.0f / (VIEW_WHITE_DB - VIEW_BLACK_DB)), 0.0f, 1.0f) *
-            SAMPLE_MAX);
+            RESULT_MAX);
 }
 
 #else

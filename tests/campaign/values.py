@@ -118,7 +118,8 @@ def bad_chain(rng, kinds):
 # Each key of `fftd --check`: values that are valid, and values that are not. A key without a row
 # fails the campaign. The source is chosen by steps of its own.
 OUTPUTS = ([], [{"name": "small", "fps": 10, "filter": "gaussian-blur:sigma=1"}],
-           [{"name": "edges-1", "planes": "luma-only", "filter": "gradient"}, {"name": "raw"}])
+           [{"name": "edges-1", "planes": "luma-only", "depth": "16", "filter": "gradient"},
+            {"name": "raw"}])
 KEYS = {
     "name": (("default", "front-1"), ("", "a/b", "x" * 64)),
     "camera.source": ((), ("", "nothing", "bogus:1", "pattern:bogus")),
@@ -135,6 +136,7 @@ KEYS = {
     "engine.device": ((), ("",)),
     "engine.precision": (("float", "half"), ("double",)),
     "engine.planes": (("luma", "all", "luma-only"), ("chroma",)),
+    "engine.depth": (("auto", 16), (8, "deep")),
     "engine.demosaic": (("gradients", "bilinear"), ("cubic",)),
     "engine.view": (("picture", "difference", "spectrum", "peaks", "edges"), ("bogus",)),
     "engine.edge_low": ((0.0, 0.05), (-0.1, 1.1)),

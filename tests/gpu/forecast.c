@@ -106,6 +106,7 @@ struct scene {
     double edge_low;
     bool may_be_direct;
     bool is_smaller; /* frames become half as wide and half as high */
+    enum recipe_depth depth;
 };
 
 static const struct scene scenes[] = {
@@ -116,6 +117,7 @@ static const struct scene scenes[] = {
     {"YUV420", "denoise:temporal=1 | soft-threshold:sigma=2", RECIPE_ALL, RECIPE_HALF,
      ENGINE_STAGED, .in_flight = 2},
     {"NV12", "gradient", RECIPE_LUMA_ONLY, .in_flight = 2},
+    {"NV12", "denoise", RECIPE_LUMA_ONLY, .in_flight = 2, .depth = RECIPE_DEPTH_16},
     {"SRGGB10", "gaussian-blur:sigma=1", RECIPE_ALL, .technique = ENGINE_STAGED, .in_flight = 2},
     {"RGB24", "stabilise", RECIPE_ALL, .in_flight = 2},
     {"NV12", "stabilise:model=similarity", RECIPE_ALL, .in_flight = 2, .may_be_direct = true},
@@ -159,8 +161,11 @@ static struct fftd_format layout_of(const struct scene *scene)
     struct fftd_format format;
     struct error why;
     const unsigned divisor = scene->is_smaller ? 2 : 1;
-    if (format_layout(&format, engine_published(scene->planes, captured), WIDTH / divisor,
-                      HEIGHT / divisor, 64, &why) < 0)
+    if (format_layout(
+            &format,
+            engine_published(&(struct recipe){.planes = scene->planes, .depth = scene->depth},
+                             captured),
+            WIDTH / divisor, HEIGHT / divisor, 64, &why) < 0)
         fail_msg("%s", why.text);
     return format;
 }
@@ -172,6 +177,7 @@ static struct engine_options options_of(const struct scene *scene, const struct 
         .radius = scene->technique == ENGINE_TILES ? TAPS_MAX_TILE_RADIUS : 0};
     const struct recipe settings = {.precision = scene->precision,
                                     .planes = scene->planes,
+                                    .depth = scene->depth,
                                     .captured = format_by_name(scene->captured)->fourcc,
                                     .captured_width = scene->is_smaller ? WIDTH : 0,
                                     .captured_height = scene->is_smaller ? HEIGHT : 0,

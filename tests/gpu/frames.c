@@ -81,7 +81,7 @@ static int build(const struct recipe *recipe, const struct fftd_format *publishe
 static struct fftd_format publish(const struct check *check, uint32_t captured)
 {
     struct fftd_format ret;
-    const uint32_t fourcc = engine_published(check->planes, captured);
+    const uint32_t fourcc = engine_published(&(struct recipe){.planes = check->planes}, captured);
     if (format_layout(&ret, fourcc, check->width, check->height, 64, NULL) < 0)
         ret = (struct fftd_format){
             .fourcc = fourcc, .width = check->width, .height = check->height, .plane_count = 1};

@@ -91,7 +91,8 @@ static void make(struct made *ret, const struct wanted *wanted, struct engine_lo
                                      .captured_height = is_smaller ? HEIGHT : 0};
     *ret = (struct made){.wanted = wanted, .device = gpu_device_twin(device)};
     options.recipe = recipe_of(&chain, &options.recipe);
-    if (format_layout(&ret->format, engine_published(wanted->planes, captured.fourcc),
+    if (format_layout(&ret->format,
+                      engine_published(&(struct recipe){.planes = wanted->planes}, captured.fourcc),
                       wanted->width, wanted->height, 64, &why) < 0 ||
         engine_create(&ret->engine, ret->device, &ret->format, &options, 12, NULL, NULL, &why) < 0)
         fail_msg("%s", why.text);

@@ -41,8 +41,9 @@ static struct engine *make_engine(const char *format_name, enum recipe_planes pl
     struct engine_response *response = NULL;
     struct filter_chain chain;
     struct error why;
-    if (format_layout(ret_format, engine_published(planes, info->fourcc), WIDTH, HEIGHT, 64, &why) <
-            0 ||
+    if (format_layout(ret_format,
+                      engine_published(&(struct recipe){.planes = planes}, info->fourcc), WIDTH,
+                      HEIGHT, 64, &why) < 0 ||
         engine_create(&engine, device, ret_format, &options, 4, NULL, NULL, &why) < 0 ||
         filter_chain_parse(&chain, "gaussian-blur:sigma=1", &why) < 0 ||
         engine_design(engine, &chain, &response, &why) < 0)

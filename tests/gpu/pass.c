@@ -74,8 +74,9 @@ static void set_up(struct subject *ret, const char *name, enum recipe_planes pla
                                            .tune = ENGINE_TUNE_OFF};
     uint64_t seed = info->fourcc;
     struct error why;
-    if (format_layout(&ret->format, engine_published(planes, info->fourcc), WIDTH, HEIGHT, 64,
-                      &why) < 0 ||
+    if (format_layout(&ret->format,
+                      engine_published(&(struct recipe){.planes = planes}, info->fourcc), WIDTH,
+                      HEIGHT, 64, &why) < 0 ||
         format_layout(&ret->captured, info->fourcc, WIDTH, HEIGHT, 1, &why) < 0 ||
         engine_create(&ret->engine, device, &ret->format, &options, 4, NULL, NULL, &why) < 0)
         fail_msg("%s, %s: %s", name, needed, why.text);

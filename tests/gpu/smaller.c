@@ -376,9 +376,11 @@ static void check_scene(const struct scene *scene, enum recipe_precision precisi
                                      .recipe.precision = precision,
                                      .in_flight = 1};
     assert_int_equal(format_layout(&captured, info->fourcc, WIDTH, HEIGHT, 1, &why), 0);
-    assert_int_equal(format_layout(&format, engine_published(scene->planes, info->fourcc),
-                                   SMALLER_WIDTH, SMALLER_HEIGHT, 64, &why),
-                     0);
+    assert_int_equal(
+        format_layout(&format,
+                      engine_published(&(struct recipe){.planes = scene->planes}, info->fourcc),
+                      SMALLER_WIDTH, SMALLER_HEIGHT, 64, &why),
+        0);
     assert_int_equal(filter_chain_parse(&chain, scene->chain, &why), 0);
     options.recipe = recipe_of(&chain, &options.recipe);
     options.recipe.shifts = scene->shift[0] != 0;
@@ -545,9 +547,11 @@ static void test_refusals(void **state)
         struct fftd_format format;
         struct engine *engine;
         struct error why = {""};
-        assert_int_equal(format_layout(&format, engine_published(cases[i].planes, fourcc),
-                                       cases[i].width, cases[i].height, 64, &why),
-                         0);
+        assert_int_equal(
+            format_layout(&format,
+                          engine_published(&(struct recipe){.planes = cases[i].planes}, fourcc),
+                          cases[i].width, cases[i].height, 64, &why),
+            0);
         assert_int_equal(engine_create(&engine, device, &format, &options, 0, NULL, NULL, &why),
                          -EINVAL);
         assert_string_equal(why.text, cases[i].text);

@@ -31,8 +31,9 @@ void beside_lay_out(struct fftd_format *ret_format, struct fftd_format *ret_capt
     const uint32_t width = scene->width > 0 ? scene->width : BESIDE_WIDTH;
     const uint32_t height = scene->height > 0 ? scene->height : BESIDE_HEIGHT;
     struct error why;
-    if (format_layout(ret_format, engine_published(scene->planes, info->fourcc), width, height, 64,
-                      &why) < 0 ||
+    if (format_layout(ret_format,
+                      engine_published(&(struct recipe){.planes = scene->planes}, info->fourcc),
+                      width, height, 64, &why) < 0 ||
         format_layout(ret_captured, info->fourcc, width, height, 1, &why) < 0)
         fail_msg("%s", why.text);
 }

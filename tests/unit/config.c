@@ -699,7 +699,8 @@ static void outputs_are_read_and_printed(void **state)
     (void)state;
     static const char list[] =
         "( { name = \"small\"; size = \"640x360\"; fps = 10; filter = \"gaussian-blur:sigma=2\"; },"
-        " { name = \"edges-1\"; planes = \"luma-only\"; filter = ( { type = \"gain\"; dc = 2; } ); "
+        " { name = \"edges-1\"; planes = \"luma-only\"; depth = 16; filter = ( { type = \"gain\"; "
+        "dc = 2; } ); "
         "} )";
     struct config config, again, of;
     char text[1024], printed[FILTER_TEXT_BYTES], assignment[FILTER_TEXT_BYTES + 16];
@@ -720,8 +721,10 @@ static void outputs_are_read_and_printed(void **state)
     config_of_output(&of, &config, 2);
     assert_int_equal(of.output.width, 0);
     assert_int_equal(of.engine.options.recipe.planes, RECIPE_LUMA_ONLY);
+    assert_int_equal(of.engine.options.recipe.depth, RECIPE_DEPTH_16);
     config_of_output(&of, &config, 0);
     assert_int_equal(of.engine.options.recipe.planes, RECIPE_ALL);
+    assert_int_equal(of.engine.options.recipe.depth, RECIPE_DEPTH_AUTO);
     assert_int_equal(of.filter.count, 0);
 
     const struct config_key *key = find_key("outputs");

@@ -5,7 +5,8 @@
  * support, and nothing else of what a kind may do. filter.h, above this, makes chains of stages.
  *
  * Frequencies are in cycles per pixel, the same on both axes, |f| <= 0.5. A shift by x pixels to
- * the right is exp(-2 pi i fx x). H(-fx, -fy) is exactly the complex conjugate of H(fx, fy), so
+ * the right is exp(-2 pi i fx x); y goes down. Angles of parameters are in degrees, clockwise from
+ * the right. H(-fx, -fy) is exactly the complex conjugate of H(fx, fy), so
  * filtered pictures are real. H is real if the impulse response is the same in opposite directions.
  */
 #ifndef FFTD_FILTERS_FILTER_KIND_H

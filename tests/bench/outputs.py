@@ -1,12 +1,15 @@
 #!/usr/bin/python3
-"""What further outputs of one camera cost: processor time of the daemon for each frame of main,
-with outputs that are read and that are not.
+"""What further outputs of one camera cost for each frame of main, with outputs that are read and
+that are not: processor time of the daemon, and time of the device by its own clock, in which one
+frame of 32 is measured. On a CPU device the processor's time includes the device's.
 
-    outputs.py [FRAMES]     prints a table; FFTD_BUILD is the build folder, FFTD_DEVICE the device
+    outputs.py [FRAMES]     prints a table; FFTD_BUILD is the build folder, FFTD_DEVICE the device,
+                            OUTPUT_FPS the frames a second
 """
 
 import contextlib
 import ctypes
+import json
 import os
 import pathlib
 import subprocess
@@ -17,7 +20,8 @@ import time
 BUILD = pathlib.Path(os.environ.get("FFTD_BUILD", "build")).resolve()
 DEVICE = os.environ.get("FFTD_DEVICE", "auto")
 PLANES = os.environ.get("OUTPUT_PLANES", "luma")
-WIDTH, HEIGHT, FPS = 1280, 720, 15
+WIDTH, HEIGHT = 1280, 720
+FPS = int(os.environ.get("OUTPUT_FPS", "15"))
 # Two that are transformed (a wide blur has a narrow band), and one that is not at full size.
 FILTERS = ("lowpass:shape=ideal,cutoff=0.3", "gaussian-blur:sigma=20", "gaussian-blur:sigma=3")
 HALF, QUARTER = (WIDTH // 2, HEIGHT // 2), (WIDTH // 4, HEIGHT // 4)
@@ -69,6 +73,17 @@ def processor_s(pid):
                for thread in pathlib.Path(f"/proc/{pid}/task").iterdir()) / 1e9
 
 
+def device_ms(run, count):
+    """Of a frame of main, and of what was made with it for the other outputs."""
+    total = 0
+    for folder in [run] + [run / "outputs" / f"o{i}" for i in range(count)]:
+        stats = json.loads(subprocess.run([BUILD / "fftd-ctl", "--runtime-dir", folder, "--json",
+                                           "stats"], check=True, stdout=subprocess.PIPE,
+                                          timeout=PATIENCE_S).stdout)
+        total += sum(ns / frames for frames, ns in stats["StepTimes"].values() if frames > 0)
+    return total / 1e6
+
+
 def wait_until_settled(log_path, engines):
     """Waits until all engines are built, and none has been for a while: an output's engine is
     replaced when it can share the load of another output."""
@@ -82,7 +97,7 @@ def wait_until_settled(log_path, engines):
 
 
 def measure(main_size, outputs, is_read, frames, chain):
-    """Returns milliseconds of processor time for each frame of main."""
+    """Returns milliseconds for each frame of main: of processors, and of the device."""
     groups = ", ".join(f'{{ name = "o{i}"; size = "{width}x{height}"; filter = "{chain}"; '
                        f'planes = "{PLANES}"; }}'
                        for i, (width, height) in enumerate(outputs))
@@ -108,7 +123,8 @@ def measure(main_size, outputs, is_read, frames, chain):
             reader.take(5)
         begin, first = processor_s(daemon.pid), readers[0].take(1)
         last = readers[0].take(frames)
-        return (processor_s(daemon.pid) - begin) / (last - first) * 1000
+        used_s = processor_s(daemon.pid) - begin
+        return used_s / (last - first) * 1000, device_ms(run, len(outputs))
 
 
 def main():
@@ -116,14 +132,16 @@ def main():
     for chain in FILTERS:
         print(f"\n{WIDTH}x{HEIGHT} NV12, planes = {PLANES}, {chain} in every output, {frames} "
               f"frames at {FPS}/s\n")
-        print("| outputs | processor time a frame, ms | more than without the others |\n"
-              "| --- | --- | --- |")
+        print("| outputs | processor time a frame, ms | more than without the others | device, ms "
+              "| more |\n| --- | --- | --- | --- | --- |")
         alone = None
         for name, main_size, outputs, is_read in CASES:
-            turns = sorted(measure(main_size, outputs, is_read, frames, chain) for _ in range(3))
-            alone = alone if outputs else turns[1]
-            print(f"| {name} | {turns[1]:.1f} ({turns[0]:.1f} .. {turns[2]:.1f}) | "
-                  f"{100 * (turns[1] / alone - 1):.0f} % |", flush=True)
+            turns = [measure(main_size, outputs, is_read, frames, chain) for _ in range(3)]
+            turns = [sorted(each) for each in zip(*turns)]
+            alone = alone if outputs else [each[1] for each in turns]
+            print(f"| {name} |", " | ".join(
+                f"{each[1]:.3g} ({each[0]:.3g} .. {each[2]:.3g}) | {100 * (each[1] / of - 1):.0f} %"
+                for each, of in zip(turns, alone)), "|", flush=True)
 
 
 if __name__ == "__main__":

@@ -7,7 +7,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-#define BROKER_TEXT_BYTES 65536 /* the longest message that is taken */
+#define BROKER_TEXT_BYTES 65536 /* the longest message that is taken from a broker */
 
 struct broker_options {
     const char *host;

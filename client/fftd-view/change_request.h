@@ -11,9 +11,10 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#define CHANGE_REQUEST_BYTES (40 * 1024) /* the longest chain has 32 KiB, a message to fftd 64 */
-#define CHANGE_REQUEST_MAX   64          /* changes, like EditFilter's limit */
-#define CHANGE_REQUEST_WORDS 4           /* in one change */
+/* The longest chain has 32 KiB, a message to fftd 64 KiB. */
+#define CHANGE_REQUEST_BYTES (40 * 1024)
+#define CHANGE_REQUEST_MAX   64 /* changes, like EditFilter's limit */
+#define CHANGE_REQUEST_WORDS 4  /* in one change */
 
 struct json_object;
 

@@ -6,9 +6,9 @@
  *
  * Frequencies are in cycles per pixel, the same on both axes, |f| <= 0.5. A shift by x pixels to
  * the right is exp(-2 pi i fx x); y goes down. Angles of parameters are in degrees, clockwise from
- * the right. H(-fx, -fy) is exactly the complex conjugate of H(fx, fy), so
- * filtered pictures are real. H is real if the impulse response is the same in opposite directions.
- */
+ * the right. H(-fx, -fy) is exactly the complex conjugate of H(fx, fy), so filtered pictures are
+ * real; where both sides of the lines f = +-0.5 differ, filter_response.c takes their mean. H is
+ * real if the impulse response is the same in opposite directions. */
 #ifndef FFTD_FILTERS_FILTER_KIND_H
 #define FFTD_FILTERS_FILTER_KIND_H
 

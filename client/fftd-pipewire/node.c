@@ -96,7 +96,7 @@ static int adopt_format(struct node *node, const struct fftd_format *format)
     if (r == -EOPNOTSUPP)
         say(node,
             "camera %s: frames of format %s have no equivalent in PipeWire; expected another "
-            "camera.format, or engine.planes = \"luma-only\"",
+            "camera.format, or engine.depth = 16",
             node->options.camera, pixels != NULL ? pixels->name : "unknown");
     else if (r < 0)
         say(node,

@@ -208,8 +208,8 @@ def run_until(program, text, tmp_path, name):
 def test_it_says_what_it_waits_for(start, program, tmp_path):
     run_until(program, "there is no daemon; waiting for one", tmp_path, tmp_path / "none")
     daemon = start_daemon(start, "Y10")
-    run_until(program, "frames of format Y10 have no equivalent in PipeWire", tmp_path,
-              daemon.runtime_dir)
+    run_until(program, "frames of format Y10 have no equivalent in PipeWire; expected another "
+              "camera.format, or engine.depth = 16", tmp_path, daemon.runtime_dir)
     daemon.stop()
     daemon = start_daemon(start, "GREY")
     run_until(program, "no PipeWire server answers", tmp_path, daemon.runtime_dir)

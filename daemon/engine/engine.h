@@ -200,7 +200,8 @@ struct engine_job {
                                      with options->recipe.similarities; all 0: it is not */
     enum stack_place stack;       /* how the frame takes part in a stack, if the chain has one */
     uint64_t number; /* of the captured frame, from which engines with options->loads know that they
-                        were given the same one; 0: it is loaded for this engine alone. Output 0
+                        were given the same one; 0: it is loaded for this engine alone. No
+                        two frames have the same one, or other pictures in job.in. Output 0
                         should be the last one to which it is submitted. */
     bool is_dispatched; /* it goes through the device even if nothing changes it, because kernels
                            are to be measured or loaded */

@@ -1,7 +1,6 @@
 #include "engine/load.h"
 
 #include <errno.h>
-#include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -38,15 +37,6 @@ struct load {
     pthread_mutex_t building;    /* held while programs are compiled */
     struct load_use *uses;
     struct load_slot *slots;
-};
-
-struct engine_loads {
-    pthread_mutex_t lock;
-    struct transform_size size[ENGINE_MAX_LOAD_SIZES];
-    unsigned size_count;
-    struct load *first;
-    unsigned made;    /* loads so far */
-    unsigned changes; /* of their uses */
 };
 
 int engine_loads_create(struct engine_loads **ret, const uint32_t (*sizes)[2], unsigned count,

@@ -464,6 +464,66 @@ static void test_an_unread_output_widens_nothing(void **state)
     engine_loads_destroy(loads);
 }
 
+static bool has_same_chroma(const struct made *a, const struct made *b)
+{
+    const struct fftd_format *format = &a->format;
+    bool ret = true;
+    if (format->plane_count == 1) /* YUYV: every second byte */
+        for (uint32_t y = 0; y < format->height; y++)
+            for (uint32_t x = 1; x < format->plane[0].row_bytes; x += 2) {
+                const size_t at = (size_t)y * format->plane[0].stride + x;
+                ret &= a->out[at] == b->out[at];
+            }
+    for (unsigned p = 1; p < format->plane_count; p++)
+        for (uint32_t y = 0; y < format->plane[p].rows; y++) {
+            const size_t at = format->plane[p].offset + (size_t)y * format->plane[p].stride;
+            ret &= memcmp(a->out + at, b->out + at, format->plane[p].row_bytes) == 0;
+        }
+    return ret;
+}
+
+/* Chroma that becomes smaller is made by the first engine that is given the frame, and copied by
+ * the others, so what happens to the captured frame in between does not reach it. A frame without a
+ * number, and those of engines without loads, are nobody else's. */
+static void test_chroma_is_made_once(void **state)
+{
+    (void)state;
+    static const uint32_t fourccs[] = {FFTD_FOURCC('N', 'V', '1', '2'),
+                                       FFTD_FOURCC('Y', 'U', '1', '2'),
+                                       FFTD_FOURCC('Y', 'U', 'Y', 'V')};
+    static const struct wanted half = {WIDTH / 2,   HEIGHT / 2, "gradient:sigma=1,dc=0.5",
+                                       RECIPE_LUMA, 1,          0};
+    static const struct wanted other = {WIDTH / 2, HEIGHT / 2, "none", RECIPE_LUMA, 1, 0};
+    static const struct wanted quarter = {WIDTH / 4, HEIGHT / 4, "none", RECIPE_LUMA, 1, 0};
+    for (size_t i = 0; i < sizeof fourccs / sizeof fourccs[0]; i++) {
+        const struct wanted *const wanted[] = {&half, &other, &quarter, &half};
+        struct engine_loads *loads = loads_for(nv12);
+        struct made made[4];
+        capture(fourccs[i]);
+        for (unsigned k = 0; k < 4; k++)
+            make(&made[k], wanted[k], k < 3 ? loads : NULL, k);
+        for (uint64_t number = 1; number <= 3; number++) {
+            const uint64_t numbers[] = {number, number == 3 ? 0 : number, number, number};
+            for (unsigned k = 0; k < 4; k++) {
+                draw(number + (k == 0 || k == 3 ? 0 : 10));
+                submit(&made[k], numbers[k]);
+                collect(&made[k]);
+            }
+            assert_true(has_same_chroma(&made[0], &made[3]));
+            assert_int_equal(has_same_chroma(&made[0], &made[1]), number != 3);
+        }
+        draw(13); /* what the third output was given last */
+        finish(&made[3]);
+        make(&made[3], &quarter, NULL, 3);
+        submit(&made[3], 3);
+        collect(&made[3]);
+        assert_true(has_same_chroma(&made[2], &made[3]));
+        for (unsigned k = 0; k < 4; k++)
+            finish(&made[k]);
+        engine_loads_destroy(loads);
+    }
+}
+
 static int teardown(void **state)
 {
     free(frame);
@@ -482,6 +542,7 @@ int main(void)
         cmocka_unit_test(test_which_load),
         cmocka_unit_test(test_another_context),
         cmocka_unit_test(test_an_unread_output_widens_nothing),
+        cmocka_unit_test(test_chroma_is_made_once),
     };
     return cmocka_run_group_tests_name("engines that share loads", tests, device_setup, teardown);
 }

@@ -76,7 +76,8 @@ bool frame_path_is_unread(const struct frame_path *path)
 }
 
 /* Gives a frame to these outputs. The frame is the device's once the first output, whose engine may
- * read it where it is, has submitted it, so that one is the last. */
+ * read it where it is, has submitted it, so that one is the last. It holds the frame for others
+ * whose engines read it there, too, if that does not take it from the host. */
 static void submit(struct frame_path *path, const struct capture_frame *frame, bool discontinuity,
                    const bool takes[CONFIG_MAX_OUTPUTS])
 {
@@ -84,7 +85,8 @@ static void submit(struct frame_path *path, const struct capture_frame *frame, b
         .frame = frame,
         .discontinuity = discontinuity,
         .number = observer_offer(path->observer, frame, recovery_is_unpaced(&path->recovery)),
-        .correction = observer_correct(path->observer, frame)};
+        .correction = observer_correct(path->observer, frame),
+        .last = takes[0] ? &path->output[0] : NULL};
     bool is_held = false;
     for (unsigned i = path->output_count; i-- > 0;)
         if (takes[i])

@@ -291,6 +291,16 @@ take_correction(const struct output *output, const struct correction *found, str
     return ret;
 }
 
+/* The memory in which the engine may read frames. */
+static struct frame_memory *frame_memory_of(const struct output *output, const struct output *last)
+{
+    if (last == NULL || last->lent == NULL)
+        return NULL;
+    return output == last || engine_waits_for_load(last->engine, output->engine)
+               ? last->lent->memory
+               : NULL;
+}
+
 /* A snapshot from before the filter, and what is measured in the path, are taken first, while the
  * host may still read the frame. */
 bool output_submit(struct output *output, const struct output_frame *taken)
@@ -298,13 +308,15 @@ bool output_submit(struct output *output, const struct output_frame *taken)
     const struct capture_frame *frame = taken->frame;
     struct flight *flight =
         &output->flight[(output->first_flight + output->flights) % ENGINE_MAX_IN_FLIGHT];
-    struct frame_memory *memory = output->lent != NULL ? output->lent->memory : NULL;
+    struct frame_memory *memory = frame_memory_of(output, taken->last);
+    const bool is_lent = memory != NULL && frame->memory >= 0;
+    const bool holds_frame = is_lent && output == taken->last;
     struct correction correction;
     struct error why = {{0}};
 
     *flight =
         (struct flight){.frame = *frame,
-                        .holds_frame = memory != NULL && frame->memory >= 0,
+                        .holds_frame = holds_frame,
                         .number = taken->number,
                         .meta = {.source_sequence = frame->sequence,
                                  .captured_ns = frame->captured_ns,
@@ -323,7 +335,7 @@ bool output_submit(struct output *output, const struct output_frame *taken)
     output->last_start = output->recovery->start_count;
     memcpy(job.in, frame->plane, sizeof job.in);
     memcpy(job.in_stride, frame->stride, sizeof job.in_stride);
-    if (flight->holds_frame) {
+    if (is_lent) {
         job.memory = memory;
         job.frame = (unsigned)frame->memory;
     }
@@ -338,7 +350,7 @@ bool output_submit(struct output *output, const struct output_frame *taken)
         output->engine_moved_ns = clock_now_ns();
     if (r < 0)
         fail(output, &why);
-    return job.memory != NULL;
+    return holds_frame;
 }
 
 /* ---- the engine ---- */

@@ -98,6 +98,8 @@ static int build(struct engine *engine, double support_px, const char *cache_dir
     struct resampler_size chroma;
     if (engine_resampled(engine, &chroma))
         r = resampler_create(&engine->resampler, &chroma, why);
+    if (engine->resampler != NULL)
+        r = upload_share_chroma(engine, &chroma, why);
     if (r == 0)
         r = engine_make_components(engine, support_px, cache_dir, observer, why);
     for (unsigned i = 0; i < engine->options.in_flight && r == 0; i++)
@@ -233,6 +235,7 @@ void engine_destroy(struct engine *engine)
         release_slot(&engine->slot[i]);
     fade_destroy(engine->filter.fade);
     resampler_destroy(engine->resampler);
+    upload_leave_chroma(engine);
     for (unsigned i = 0; i < engine->component_count; i++)
         component_release(&engine->component[i]);
     if (engine->event_fd >= 0)

@@ -93,6 +93,11 @@ unsigned engine_loads_sizes(const struct engine_loads *loads,
 /* Goes up whenever engines join loads or leave them. */
 unsigned engine_loads_changes(struct engine_loads *loads);
 
+/* Whether a frame that both engines are given, `last` after the other one, is finished there only
+ * after all engines that share the load of both have read it, and the host may read it until then:
+ * so frame memory that `last` holds can serve the other one. */
+bool engine_waits_for_load(const struct engine *last, const struct engine *engine);
+
 /* Whether an engine like this one would share a load with an output of a lower number, which was
  * not there when this one was created. Any thread. */
 bool engine_has_better_load(const struct engine *engine);
@@ -185,7 +190,9 @@ bool engine_output_suits(const struct engine_output *output, const struct engine
 struct engine_job {
     const uint8_t *in[FFTD_MAX_PLANES];
     uint32_t in_stride[FFTD_MAX_PLANES];
-    struct frame_memory *memory;  /* contains the filtered planes, which are not copied; or NULL */
+    struct frame_memory *memory;  /* contains the filtered planes, which are not copied; or NULL.
+                                     Nobody writes there until the frame is collected, from this
+                                     engine or from one that engine_waits_for_load names */
     unsigned frame;               /* index of the frame in `memory` */
     uint8_t *out;                 /* destination frame; must stay valid until collected */
     struct engine_output *output; /* has `out` as frame `output_frame`, which is the device's until
@@ -200,7 +207,8 @@ struct engine_job {
                                      with options->recipe.similarities; all 0: it is not */
     enum stack_place stack;       /* how the frame takes part in a stack, if the chain has one */
     uint64_t number; /* of the captured frame, from which engines with options->loads know that they
-                        were given the same one; 0: it is loaded for this engine alone. Output 0
+                        were given the same one; 0: it is loaded for this engine alone. No
+                        two frames have the same one, or other pictures in job.in. Output 0
                         should be the last one to which it is submitted. */
     bool is_dispatched; /* it goes through the device even if nothing changes it, because kernels
                            are to be measured or loaded */

@@ -71,7 +71,8 @@ static void add_slots(struct engine_forecast *ret, const struct engine *engine)
     struct resampler_size chroma;
     const uint64_t host = !engine_resampled(engine, &chroma)
                               ? 0
-                              : resampler_bytes(&chroma) + in_flight * engine_chroma_bytes(engine);
+                              : resampler_bytes(&chroma) + upload_chroma_bytes(&chroma) +
+                                    in_flight * engine_chroma_bytes(engine);
     ret->built.host += host;
     ret->built.pinned += in_flight * frames;
     if (!unified)

@@ -1,7 +1,6 @@
 #include "engine/load.h"
 
 #include <errno.h>
-#include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -38,15 +37,7 @@ struct load {
     pthread_mutex_t building;    /* held while programs are compiled */
     struct load_use *uses;
     struct load_slot *slots;
-};
-
-struct engine_loads {
-    pthread_mutex_t lock;
-    struct transform_size size[ENGINE_MAX_LOAD_SIZES];
-    unsigned size_count;
-    struct load *first;
-    unsigned made;    /* loads so far */
-    unsigned changes; /* of their uses */
+    uint64_t lent_number; /* of the newest frame that was read in memory of the source */
 };
 
 int engine_loads_create(struct engine_loads **ret, const uint32_t (*sizes)[2], unsigned count,
@@ -397,9 +388,11 @@ static int load_frame(struct load_slot *load_slot, struct slot *slot, struct err
     struct transform_buffers buffers = {.response.band = load_slot->band,
                                         .completed = load_slot->completed};
     cl_command_queue queue = load_slot->upload.queue;
-    /* Only one load may have memory of the source. */
-    if (slot->engine->component_count > 1)
+    /* Only one load may have memory of the source, unless it is the last one. */
+    if (slot->engine->component_count > 1 ||
+        (load->lent_number == job->number && slot->engine->options.output != 0))
         job->memory = NULL;
+    load->lent_number = job->memory != NULL ? job->number : load->lent_number;
     load_slot->is_lent = job->memory != NULL;
     int r = upload_frame(&load_slot->upload, &load->planes, slot, &load_slot->image, why);
     buffers.image = load_slot->image;

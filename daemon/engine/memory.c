@@ -284,7 +284,9 @@ int engine_memory_lend(struct frame_memory *memory, unsigned index, cl_command_q
         return 0;
     }
     if (frame->shared) {
-        code = clEnqueueUnmapMemObject(queue, frame->buffer, frame->at, 0, NULL, NULL);
+        /* Another queue may still read it. */
+        code = clEnqueueUnmapMemObject(queue, frame->buffer, frame->at, frame->mapped != NULL,
+                                       frame->mapped != NULL ? &frame->mapped : NULL, NULL);
         if (code != CL_SUCCESS)
             return opencl_fail(why, code, "clEnqueueUnmapMemObject");
         opencl_release_event(frame->mapped);

@@ -171,16 +171,31 @@ static void watch_done(struct slot *slot)
 
 /* ---- frames that nothing changes, or a factor ---------------------------------------------- */
 
+static bool is_simple(const struct engine *engine)
+{
+    return engine->filter.multiplies || (engine->filter.is_none && engine->may_pass);
+}
+
 /* Whether the host copies the next frame instead of having it filtered. A device with memory of its
  * own that is sent frames from where they are, or one that reads them there, takes less of the
  * processor's time than a copy would. */
 static bool passes(const struct engine *engine, const struct engine_job *job)
 {
-    const bool is_simple =
-        engine->filter.multiplies || (engine->filter.is_none && engine->may_pass);
-    return is_simple && engine->filter.fade == NULL &&
+    return is_simple(engine) && engine->filter.fade == NULL &&
            (job->memory == NULL || gpu_device_is_cpu(engine->device)) && !job->is_dispatched &&
            job->correction == NULL && !job_is_shifted(job);
+}
+
+/* Results that keep colours beside luma read the frame again. */
+bool engine_waits_for_load(const struct engine *last, const struct engine *engine)
+{
+    const struct engine *const both[] = {last, engine};
+    const struct load *load = last->component[0].use.load;
+    bool waits = load != NULL && gpu_device_is_cpu(last->device) && last->info->step == 1 &&
+                 last->info->kind == SAMPLE_U8 && !is_simple(last);
+    for (unsigned i = 0; i < 2; i++)
+        waits &= both[i]->component_count == 1 && both[i]->component[0].use.load == load;
+    return waits;
 }
 
 static void multiply_plane(const struct engine *engine, const struct engine_job *job)

@@ -1,5 +1,7 @@
 #include "engine/upload.h"
 
+#include <errno.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "engine/engine_private.h"
@@ -72,6 +74,92 @@ uint64_t upload_copy_planes(const struct upload_planes *planes, const struct eng
     return bytes;
 }
 
+/* ---- chroma that becomes smaller ------------------------------------------------------------ */
+
+/* That of the newest frame of which an engine has made chroma of this size. Captured frames of one
+ * number are the same for all engines, so what is made of them is, too. */
+struct shared_chroma {
+    struct shared_chroma *next;
+    struct resampler_size size;
+    unsigned users;
+    uint64_t number; /* of the frame; 0: none */
+    uint8_t bytes[]; /* planes without padding */
+};
+
+static size_t plane_bytes(const struct resampler_size *size)
+{
+    return (size_t)size->to_columns * size->channels * size->to_rows;
+}
+
+uint64_t upload_chroma_bytes(const struct resampler_size *size)
+{
+    return sizeof(struct shared_chroma) + 2 * plane_bytes(size) / size->channels;
+}
+
+static bool has_size(const struct shared_chroma *chroma, const struct resampler_size *size)
+{
+    return chroma->size.columns == size->columns && chroma->size.rows == size->rows &&
+           chroma->size.to_columns == size->to_columns && chroma->size.to_rows == size->to_rows &&
+           chroma->size.channels == size->channels;
+}
+
+int upload_share_chroma(struct engine *engine, const struct resampler_size *size, struct error *why)
+{
+    struct engine_loads *loads = engine->options.loads;
+    if (loads == NULL)
+        return 0;
+    pthread_mutex_lock(&loads->lock);
+    struct shared_chroma *chroma = loads->chroma;
+    while (chroma != NULL && !has_size(chroma, size))
+        chroma = chroma->next;
+    if (chroma == NULL && (chroma = malloc(upload_chroma_bytes(size))) != NULL) {
+        *chroma = (struct shared_chroma){.next = loads->chroma, .size = *size};
+        loads->chroma = chroma;
+    }
+    if (chroma != NULL)
+        chroma->users++;
+    pthread_mutex_unlock(&loads->lock);
+    engine->chroma = chroma;
+    return chroma != NULL
+               ? 0
+               : error_set(why, ENOMEM, "out of memory while preparing smaller planes of chroma");
+}
+
+void upload_leave_chroma(struct engine *engine)
+{
+    struct shared_chroma *chroma = engine->chroma;
+    if (chroma == NULL)
+        return;
+    pthread_mutex_lock(&engine->options.loads->lock);
+    if (--chroma->users == 0) {
+        struct shared_chroma **at = &engine->options.loads->chroma;
+        while (*at != chroma)
+            at = &(*at)->next;
+        *at = chroma->next;
+        free(chroma);
+    }
+    pthread_mutex_unlock(&engine->options.loads->lock);
+}
+
+/* Makes plane i of the slot's frame smaller, or copies what another engine has made of it. */
+static void make_smaller(const struct slot *slot, unsigned i, uint8_t *to, size_t stride)
+{
+    const struct engine_job *job = &slot->job;
+    struct resampler *resampler = slot->engine->resampler;
+    struct shared_chroma *chroma = slot->engine->chroma;
+    const unsigned step = i == 0 ? 2 : 1; /* plane 0 has luma beside it */
+    const uint8_t *from = job->in[i] + (i == 0 ? slot->engine->info->offset ^ 1u : 0);
+    if (chroma == NULL || job->number == 0) {
+        resampler_run(resampler, to, stride, from, job->in_stride[i], step);
+        return;
+    }
+    const size_t row_bytes = (size_t)chroma->size.to_columns * chroma->size.channels;
+    uint8_t *made = chroma->bytes + (i > 1 ? plane_bytes(&chroma->size) : 0);
+    if (chroma->number != job->number)
+        resampler_run(resampler, made, row_bytes, from, job->in_stride[i], step);
+    copy_rows(to, stride, made, row_bytes, row_bytes, chroma->size.to_rows);
+}
+
 uint64_t upload_resample(struct slot *slot)
 {
     const struct engine *engine = slot->engine;
@@ -79,16 +167,16 @@ uint64_t upload_resample(struct slot *slot)
     const uint32_t width = engine->format.width; /* two samples of chroma for two of luma */
     uint64_t bytes = 0;
     if (slot->chroma != NULL) {
-        resampler_run(engine->resampler, slot->chroma, width,
-                      job->in[0] + (engine->info->offset ^ 1u), job->in_stride[0], 2);
+        make_smaller(slot, 0, slot->chroma, width);
         bytes = (uint64_t)width * engine->format.height;
     }
     for (unsigned i = 1; i < engine->format.plane_count; i++) {
         const struct fftd_plane *plane = &engine->format.plane[i];
-        resampler_run(engine->resampler, job->out + plane->offset, plane->stride, job->in[i],
-                      job->in_stride[i], 1);
+        make_smaller(slot, i, job->out + plane->offset, plane->stride);
         bytes += (uint64_t)plane->row_bytes * plane->rows;
     }
+    if (engine->chroma != NULL && job->number != 0)
+        engine->chroma->number = job->number;
     return bytes;
 }
 

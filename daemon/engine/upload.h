@@ -11,7 +11,9 @@
 #include "core/format.h"
 #include "gpu/device_private.h"
 
+struct engine;
 struct engine_job;
+struct resampler_size;
 struct slot;
 
 /* A place for one frame. With unified memory the host maps `in`; otherwise it copies through pinned
@@ -45,9 +47,18 @@ void upload_finish(struct upload *upload);
 uint64_t upload_copy_planes(const struct upload_planes *planes, const struct engine_job *job,
                             uint8_t *frame);
 
-/* upload_resample makes the chroma of a slot's job smaller, if no filter changes it. It writes into
- * the result, or, where chroma alternates with luma, into slot->chroma, and returns the number of
- * bytes written. upload_put_chroma puts slot->chroma into the result once that has luma. */
+/* Chroma that has to become smaller with luma, and that no filter changes. Engines with
+ * options->loads keep that of the newest frame with a number, in memory of upload_chroma_bytes for
+ * all those whose chroma has one size: one of them makes it, the others copy it.
+ * upload_share_chroma lets an engine take part, until upload_leave_chroma; any thread; -ENOMEM.
+ *
+ * upload_resample makes the chroma of a slot's job smaller. It writes into the result, or, where
+ * chroma alternates with luma, into slot->chroma, and returns the number of bytes written.
+ * upload_put_chroma puts slot->chroma into the result once that has luma. */
+uint64_t upload_chroma_bytes(const struct resampler_size *size);
+int upload_share_chroma(struct engine *engine, const struct resampler_size *size,
+                        struct error *why);
+void upload_leave_chroma(struct engine *engine);
 uint64_t upload_resample(struct slot *slot);
 void upload_put_chroma(const struct slot *slot);
 

@@ -1,7 +1,9 @@
 #!/usr/bin/python3
 """Other ways to make a picture smaller, beside the pictures of fftd: processor time and quality.
 
-    outputs_peers.py     prints a table; FFTD_BUILD is the build folder, FFTD_DEVICE the device
+    outputs_peers.py            prints a table; FFTD_BUILD is the build folder, FFTD_DEVICE the device
+    outputs_peers.py PICTURE    draws what some of them make of a zone plate, and how far that is
+                                from the ideal low-pass
 
 Quality is of 8 bits, whose rounding allows 58.9 dB, and -45 to -47 dB of what is folded. The
 picture is noise whose power falls with the square of the frequency. Folded is what a zone plate
@@ -15,10 +17,12 @@ import ctypes.util
 import os
 import pathlib
 import resource
+import struct
 import subprocess
 import sys
 import tempfile
 import time
+import zlib
 
 import numpy
 
@@ -244,7 +248,44 @@ def row(way, size):
     return cells
 
 
+# ---- a picture -----------------------------------------------------------------------------
+
+DRAWN = ("fftd", "swscale, lanczos", "swscale, bicubic", "OpenCV, INTER_AREA",
+         "videoscale, bilinear")
+DRAWN_GAP, DRAWN_GAIN, DRAWN_STEP = 8, 4, 8  # fewer greys: a smaller file
+
+
+def png(pixels):
+    def chunk(kind, data):
+        return struct.pack(">I", len(data)) + kind + data + struct.pack(
+            ">I", zlib.crc32(kind + data))
+    height, width = pixels.shape
+    rows = b"".join(b"\0" + row.tobytes() for row in pixels)
+    return b"\x89PNG\r\n\x1a\n" + chunk(
+        b"IHDR", struct.pack(">IIBBBBB", width, height, 8, 0, 0, 0, 0)) + chunk(
+        b"IDAT", zlib.compress(rows, 9)) + chunk(b"IEND", b"")
+
+
+def drawing():
+    """The upper right of the plate's luma at half the size; below, the distance from the ideal."""
+    zones, size = frame_of(plate), outputs.HALF
+    wanted = ideal(planes_of(zones, (WIDTH, HEIGHT))[0], size)
+    side = size[1] // 2
+    part = (slice(0, side), slice(size[0] // 2, size[0] // 2 + side))
+    columns = []
+    for name in DRAWN:
+        got = dict(WAYS)[name](zones, size)[0].astype(float)
+        away = numpy.clip(128 + DRAWN_GAIN * (got - wanted), 0, 255)
+        columns += [numpy.concatenate([got[part], numpy.full((DRAWN_GAP, side), 255.), away[part]]),
+                    numpy.full((2 * side + DRAWN_GAP, DRAWN_GAP), 255.)]
+    levels = numpy.rint(numpy.concatenate(columns[:-1], axis=1) / DRAWN_STEP) * DRAWN_STEP
+    return numpy.clip(levels, 0, 255).astype(numpy.uint8)
+
+
 def main():
+    if len(sys.argv) > 1:
+        pathlib.Path(sys.argv[1]).write_bytes(png(drawing()))
+        return
     for size in (outputs.HALF, outputs.QUARTER):
         print(f"\n{WIDTH}x{HEIGHT} NV12 to {size[0]}x{size[1]}\n\n"
               "| way | processor time a frame, ms | luma: PSNR from the ideal low-pass, dB "

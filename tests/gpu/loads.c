@@ -107,16 +107,24 @@ static void finish(struct made *made)
     free(made->out);
 }
 
-static void submit(struct made *made, uint64_t number)
+/* From the first frame in `memory`, or, if that is NULL, from `frame`. */
+static void submit_in(struct made *made, uint64_t number, struct frame_memory *memory)
 {
-    struct engine_job job = {.out = made->out, .is_dispatched = true, .number = number};
+    const uint8_t *const from = memory != NULL ? frame_memory_address(memory, 0) : frame;
+    struct engine_job job = {
+        .out = made->out, .is_dispatched = true, .number = number, .memory = memory};
     struct error why = {""};
     for (unsigned p = 0; p < captured.plane_count; p++) {
-        job.in[p] = frame + captured.plane[p].offset;
+        job.in[p] = from + captured.plane[p].offset;
         job.in_stride[p] = captured.plane[p].stride;
     }
     if (engine_submit(made->engine, &job, &why) < 0)
         fail_msg("%s", why.text);
+}
+
+static void submit(struct made *made, uint64_t number)
+{
+    submit_in(made, number, NULL);
 }
 
 static void collect(struct made *made)
@@ -465,6 +473,156 @@ static void test_an_unread_output_widens_nothing(void **state)
     engine_loads_destroy(loads);
 }
 
+static bool has_same_chroma(const struct made *a, const struct made *b)
+{
+    const struct fftd_format *format = &a->format;
+    bool ret = true;
+    if (format->plane_count == 1) /* YUYV: every second byte */
+        for (uint32_t y = 0; y < format->height; y++)
+            for (uint32_t x = 1; x < format->plane[0].row_bytes; x += 2) {
+                const size_t at = (size_t)y * format->plane[0].stride + x;
+                ret &= a->out[at] == b->out[at];
+            }
+    for (unsigned p = 1; p < format->plane_count; p++)
+        for (uint32_t y = 0; y < format->plane[p].rows; y++) {
+            const size_t at = format->plane[p].offset + (size_t)y * format->plane[p].stride;
+            ret &= memcmp(a->out + at, b->out + at, format->plane[p].row_bytes) == 0;
+        }
+    return ret;
+}
+
+/* Chroma that becomes smaller is made by the first engine that is given the frame, and copied by
+ * the others, so what happens to the captured frame in between does not reach it. A frame without a
+ * number, and those of engines without loads, are nobody else's. */
+static void test_chroma_is_made_once(void **state)
+{
+    (void)state;
+    static const uint32_t fourccs[] = {FFTD_FOURCC('N', 'V', '1', '2'),
+                                       FFTD_FOURCC('Y', 'U', '1', '2'),
+                                       FFTD_FOURCC('Y', 'U', 'Y', 'V')};
+    static const struct wanted half = {WIDTH / 2,   HEIGHT / 2, "gradient:sigma=1,dc=0.5",
+                                       RECIPE_LUMA, 1,          0};
+    static const struct wanted other = {WIDTH / 2, HEIGHT / 2, "none", RECIPE_LUMA, 1, 0};
+    static const struct wanted quarter = {WIDTH / 4, HEIGHT / 4, "none", RECIPE_LUMA, 1, 0};
+    for (size_t i = 0; i < sizeof fourccs / sizeof fourccs[0]; i++) {
+        const struct wanted *const wanted[] = {&half, &other, &quarter, &half};
+        struct engine_loads *loads = loads_for(nv12);
+        struct made made[4];
+        capture(fourccs[i]);
+        for (unsigned k = 0; k < 4; k++)
+            make(&made[k], wanted[k], k < 3 ? loads : NULL, k);
+        for (uint64_t number = 1; number <= 3; number++) {
+            const uint64_t numbers[] = {number, number == 3 ? 0 : number, number, number};
+            for (unsigned k = 0; k < 4; k++) {
+                draw(number + (k == 0 || k == 3 ? 0 : 10));
+                submit(&made[k], numbers[k]);
+                collect(&made[k]);
+            }
+            assert_true(has_same_chroma(&made[0], &made[3]));
+            assert_int_equal(has_same_chroma(&made[0], &made[1]), number != 3);
+        }
+        draw(13); /* what the third output was given last */
+        finish(&made[3]);
+        make(&made[3], &quarter, NULL, 3);
+        submit(&made[3], 3);
+        collect(&made[3]);
+        assert_true(has_same_chroma(&made[2], &made[3]));
+        for (unsigned k = 0; k < 4; k++)
+            finish(&made[k]);
+        engine_loads_destroy(loads);
+    }
+}
+
+/* Frames in memory that the first output holds are read there for the others, too: when it is
+ * finished, the source may write the next one. A second load of a frame copies it, unless it is the
+ * first output's. */
+static void test_lent_frames(void **state)
+{
+    (void)state;
+    static const struct wanted wanted[MAX_ENGINES] = {
+        {WIDTH, HEIGHT, "gaussian-blur:sigma=6", RECIPE_LUMA, 1, 0},
+        {WIDTH / 2, HEIGHT / 2, "gaussian-blur:sigma=6", RECIPE_LUMA, 1, 0},
+        {WIDTH / 4, HEIGHT / 4, "none", RECIPE_LUMA, 1, 0}};
+    static const struct {
+        unsigned output; /* whose filter changes */
+        const char *chain;
+        bool is_copied[3];
+    } frames[] = {{0, NULL, {0, 1}}, /* it is not known yet which frequencies they need */
+                  {0, NULL, {0}},    {1, "none", {0, 1}},
+                  {0, NULL, {0}},    {0, "sharpen:sigma=2", {0}},
+                  {0, NULL, {0}}};
+    struct frame_memory *memory;
+    struct sets sets;
+    struct error why = {""};
+    capture(FFTD_FOURCC('N', 'V', '1', '2'));
+    make_sets(&sets, wanted);
+    if (!engine_waits_for_load(sets.shared[0].engine, sets.shared[1].engine)) {
+        finish_sets(&sets);
+        print_message("skipped: not a processor\n");
+        skip();
+    }
+    if (engine_memory_create(&memory, sets.shared[0].engine, &why) < 0 ||
+        frame_memory_share(memory, 0, captured.frame_bytes, &why) < 0)
+        fail_msg("%s", why.text);
+    for (unsigned n = 0; n < sizeof frames / sizeof frames[0]; n++) {
+        if (frames[n].chain != NULL) {
+            design(&sets.shared[frames[n].output], frames[n].chain, 0, n);
+            design(&sets.alone[frames[n].output], frames[n].chain, 0, n);
+        }
+        draw(n);
+        memcpy(frame_memory_address(memory, 0), frame, captured.frame_bytes);
+        for (unsigned i = 3; i-- > 0;)
+            submit_in(&sets.shared[i], n + 1, memory);
+        collect(&sets.shared[0]);
+        memset(frame_memory_address(memory, 0), 255, captured.frame_bytes);
+        for (unsigned i = 0; i < 3; i++) {
+            struct made *shared = &sets.shared[i], *alone = &sets.alone[i];
+            if (i > 0)
+                collect(shared);
+            submit(alone, n + 1);
+            collect(alone);
+            if (memcmp(shared->out, alone->out, shared->format.frame_bytes) != 0)
+                fail_msg("frame %u of output %u differs", n, i);
+            if (shared->done.copies.in_bytes != (frames[n].is_copied[i] ? WIDTH * HEIGHT : 0))
+                fail_msg("frame %u of output %u: %u bytes were copied", n, i,
+                         (unsigned)shared->done.copies.in_bytes);
+        }
+    }
+    engine_memory_destroy(memory);
+    finish_sets(&sets);
+}
+
+/* Not if the first output's frames are finished without the load, because the host copies them or
+ * another load has them; nor if results read the frame again. */
+static void test_frames_that_are_not_lent(void **state)
+{
+    (void)state;
+    static const struct {
+        uint32_t fourcc;
+        const char *chain;
+        enum recipe_planes planes;
+    } last[] = {{FFTD_FOURCC('N', 'V', '1', '2'), "none", RECIPE_LUMA},
+                {FFTD_FOURCC('N', 'V', '1', '2'), "gaussian-blur:sigma=6", RECIPE_ALL},
+                {FFTD_FOURCC('N', 'V', '1', '2'), "median", RECIPE_LUMA},
+                {FFTD_FOURCC('Y', 'U', 'Y', 'V'), "gaussian-blur:sigma=6", RECIPE_LUMA},
+                {FFTD_FOURCC('R', 'G', '2', '4'), "gaussian-blur:sigma=6", RECIPE_LUMA}};
+    for (size_t i = 0; i < sizeof last / sizeof last[0]; i++) {
+        const struct wanted wanted[MAX_ENGINES] = {
+            {WIDTH, HEIGHT, last[i].chain, last[i].planes, 1, 0},
+            {WIDTH / 2, HEIGHT / 2, "none", RECIPE_LUMA_ONLY, 1, 0}};
+        struct engine_loads *loads = loads_for(wanted);
+        struct made made[2];
+        capture(last[i].fourcc);
+        make(&made[0], &wanted[0], loads, 0);
+        make(&made[1], &wanted[1], loads, 1);
+        if (engine_waits_for_load(made[0].engine, made[1].engine))
+            fail_msg("%zu: %s", i, last[i].chain);
+        finish(&made[0]);
+        finish(&made[1]);
+        engine_loads_destroy(loads);
+    }
+}
+
 static int teardown(void **state)
 {
     free(frame);
@@ -483,6 +641,9 @@ int main(void)
         cmocka_unit_test(test_which_load),
         cmocka_unit_test(test_another_context),
         cmocka_unit_test(test_an_unread_output_widens_nothing),
+        cmocka_unit_test(test_chroma_is_made_once),
+        cmocka_unit_test(test_lent_frames),
+        cmocka_unit_test(test_frames_that_are_not_lent),
     };
     return cmocka_run_group_tests_name("engines that share loads", tests, device_setup, teardown);
 }

@@ -664,4 +664,11 @@ bool engine_has_better_load(const struct engine *engine)
     return false;
 }
 
+bool engine_waits_for_load(const struct engine *last, const struct engine *engine)
+{
+    (void)last;
+    (void)engine;
+    return false;
+}
+
 #endif

@@ -14,7 +14,7 @@
 #include <stdint.h>
 
 #include "core/error.h"
-#include "estimators/motion.h"
+#include "estimators/flicker_scene.h"
 
 #define ROWS_FRAMES 40u  /* of the history */
 #define ROWS_BINS   64u  /* in view at once, at most */
@@ -35,18 +35,9 @@ struct rows {
     double bin_px;
     unsigned count; /* of frames, the oldest first */
     uint64_t serial;
-    /* In samples of `flat`: motion that was too little to follow, and that into the newest frame.
-     */
-    double still_x, still_y;
-    double moved_x, moved_y;
     uint64_t since[ROWS_RING]; /* serial from which on a bin's values belong together */
     struct rows_frame frame[ROWS_FRAMES];
-    struct motion_estimator *motion;
-    /* The last frame and the new one, with rows of equal brightness; a sample is the mean of
-     * reduction x reduction. */
-    float *flat[2];
-    unsigned reduction, flat_width, flat_height;
-    double *above;    /* sums over the samples of the rows above each row: height + 1 */
+    struct flicker_scene *scene;
     float *last;      /* the last frame's samples */
     bool is_whole;    /* the newest sums are over all columns */
     unsigned blocks;  /* into which the columns are divided */

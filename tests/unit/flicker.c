@@ -471,6 +471,20 @@ static void gains_do_not_hold_a_scene(void **state)
     assert_true(r.least_change == 99);
 }
 
+/* Motion is unsure of a picture that repeats itself, and the rows of a checkerboard that moves by
+ * less than a pixel a frame look like bands. */
+static void a_texture_that_repeats_itself_is_followed(void **state)
+{
+    (void)state;
+    struct trial t = random_trial(60221997, false);
+    t.scene = CLIP_CHECKERBOARD;
+    t.depth = 0;
+    const struct result r = run_trial(&t, FRAMES, NULL);
+    printf("# figures: a checkerboard that moves slowly: %.1f dB of change\n", r.least_change);
+    assert_true(t.is_panning && t.every == 2);
+    assert_true(r.least_change == 99);
+}
+
 /* What moves before a scene changes some columns of its rows, and light changes all of them. */
 static void something_moves_before_the_scene(void **state)
 {
@@ -684,6 +698,7 @@ int main(void)
         cmocka_unit_test(clean_clips_stay),
         cmocka_unit_test(a_pan_under_dark_corners),
         cmocka_unit_test(gains_do_not_hold_a_scene),
+        cmocka_unit_test(a_texture_that_repeats_itself_is_followed),
         cmocka_unit_test(something_moves_before_the_scene),
         cmocka_unit_test(bricks_that_pan_are_followed),
         cmocka_unit_test(bands_that_hardly_move),

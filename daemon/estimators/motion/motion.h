@@ -15,8 +15,8 @@
  * (1976), for its weights.
  *
  * Threads: an estimator is used by one thread at a time. */
-#ifndef FFTD_ESTIMATORS_MOTION_H
-#define FFTD_ESTIMATORS_MOTION_H
+#ifndef FFTD_ESTIMATORS_MOTION_MOTION_H
+#define FFTD_ESTIMATORS_MOTION_MOTION_H
 
 #include <stdbool.h>
 
@@ -45,6 +45,10 @@ void motion_destroy(struct motion_estimator *m); /* NULL is allowed */
 /* Compares a picture (width x height numbers, rows side by side, of any scale; numbers that are not
  * finite count as 0) with the one observed before. The first one is unsure. */
 void motion_observe(struct motion_estimator *m, const float *luma, struct motion *ret);
+
+/* Where the last call was unsure: looks for the shift within about a pixel of one that is known
+ * otherwise. False, and nothing in ret, if it is not sure there either. */
+bool motion_near(struct motion_estimator *m, double dx, double dy, struct motion *ret);
 
 /* Forgets the last picture. */
 void motion_reset(struct motion_estimator *m);

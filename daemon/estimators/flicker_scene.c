@@ -245,7 +245,7 @@ static void steady_motion(struct flicker_scene *scene, struct motion *motion)
  * that are off by a part of a pixel seem to travel over the rows. False if it stays unknown. */
 static bool know_fraction(const struct flicker_scene *scene, struct motion *motion)
 {
-    return motion->is_plain || motion_near(scene->motion, motion->dx, motion->dy, motion);
+    return motion_near(scene->motion, motion->dx, motion->dy, motion) || !motion->is_ambiguous;
 }
 
 bool flicker_scene_follow(struct flicker_scene *scene, const float *luma, unsigned frames,

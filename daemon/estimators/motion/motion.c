@@ -442,6 +442,7 @@ void motion_observe(struct motion_estimator *m, const float *luma, struct motion
     const double rival = choose(m, &shift);
     const double ambiguous = rival > RIVAL ? fmin(rival, 1) : 0;
     *ret = at_full_size(m, &shift, 1 - ambiguous);
+    ret->is_ambiguous = ambiguous > 0 && shift.agreement >= SURE;
 }
 
 bool motion_near(struct motion_estimator *m, double dx, double dy, struct motion *ret)

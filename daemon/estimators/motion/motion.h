@@ -31,6 +31,7 @@ struct motion {
     double confidence; /* 0 .. 1: the share of the picture's details that the shift explains, less
                           if another shift explains nearly as many */
     bool is_sure;      /* false for a cut, a rotation, other pictures, and where nothing is seen */
+    bool is_ambiguous; /* unsure, but only because another shift explains nearly as many */
     bool is_plain;     /* the pictures have too few details for an estimate, as a wall has */
 };
 

@@ -4,6 +4,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "core/normal.h"
+
 #define DARK        4.0F /* means of rows below this are not used: rounding is an eighth of them */
 #define BRIGHT      252.0F /* samples above this may be limited: 3 steps leave room for noise */
 #define BRIGHT_MAX  0.05F  /* of a row's samples; chosen on the clips of tests/unit/flicker.c */
@@ -15,6 +17,11 @@
 /* Blocks whose change is outside the quartiles by more than this many interquartile ranges are left
  * out: "far out" in Tukey, Exploratory Data Analysis (1977). Normal noise has hardly any. */
 #define FENCE       3.0
+/* A shift is corrected by at most ASIDE_PX. */
+#define SMOOTH      20u  /* cosines over a frame: two for each of the most bands, and a mean */
+#define HOLD_SMOOTH 1e-3 /* of a cosine, which bins that are in view may not determine */
+#define ASIDE_PX    0.25
+#define MISSED_PX   0.05 /* expected error of a shift under flickering light */
 
 int rows_create(struct rows **ret, unsigned width, unsigned height, struct error *why)
 {
@@ -94,6 +101,18 @@ static float row_mean(const float *row, double first, double end, unsigned *brig
     return (float)(total / (end - first));
 }
 
+/* Edges along the rows are too sharp to find values between rows. Each row becomes the mean of
+ * itself, twice, and of its neighbours. */
+static void soften(double *sum, unsigned height)
+{
+    double before = sum[0];
+    for (unsigned y = 1; y < height; y++) {
+        const double own = sum[y];
+        sum[y] = 0.25 * (before + 2 * own + sum[y + 1]);
+        before = own;
+    }
+}
+
 /* Adds up the logarithms of the rows' means in each block of the columns from `first` to `end`. */
 static void add_up_rows(struct rows *rows, unsigned which, const float *luma, double first,
                         double end)
@@ -113,6 +132,7 @@ static void add_up_rows(struct rows *rows, unsigned which, const float *luma, do
             sum[y + 1] = sum[y] + (is_good ? log((double)mean) : 0);
             bad[y + 1] = bad[y] + !is_good;
         }
+        soften(sum, rows->height);
     }
 }
 
@@ -146,8 +166,8 @@ static bool block_mean(const struct rows *rows, unsigned which, unsigned block, 
     const double *sum = rows->sum[which] + block * ((size_t)rows->height + 1);
     const unsigned *bad = rows->bad[which] + block * ((size_t)rows->height + 1);
     const double end = at + rows->bin_px;
-    const unsigned first = at < 1 ? 0 : (unsigned)at - 1;
-    const unsigned last = end + 2 > rows->height ? rows->height : (unsigned)end + 2;
+    const unsigned first = at < 2 ? 0 : (unsigned)at - 2;
+    const unsigned last = end + 3 > rows->height ? rows->height : (unsigned)end + 3;
     if (bad[last] != bad[first])
         return false;
     *ret = (sum_above(sum, rows->height, end) - sum_above(sum, rows->height, at)) / rows->bin_px;
@@ -241,6 +261,66 @@ static void fill_bin(struct rows *rows, struct rows_frame *frame, const struct r
         frame->value[i] = before->value[bin - before->first_bin] + (float)change;
 }
 
+/* The columns of one bin for missed_shift(): cosines, the change for each pixel that was missed,
+ * and the change. False if the bin cannot be used. */
+static bool fill_column(const struct rows *rows, const struct rows_frame *frame,
+                        const struct rows_frame *before, int bin, double *column)
+{
+    const double at = bin * rows->bin_px + before->offset_px, end = rows->height - rows->bin_px;
+    const double now = bin * rows->bin_px + frame->offset_px;
+    double less, more;
+    if (!rows_is_valid(rows, before, bin) || at < 0 || at > end || now < ASIDE_PX ||
+        now + ASIDE_PX > end || !bin_change(rows, at, now - ASIDE_PX, &less) ||
+        !bin_change(rows, at, now + ASIDE_PX, &more))
+        return false;
+    for (unsigned i = 0; i < SMOOTH; i++)
+        column[i] = cos(M_PI * i * (now / rows->height + 0.5 / ROWS_BINS));
+    column[SMOOTH] = (less - more) / (2 * ASIDE_PX);
+    column[SMOOTH + 1] = 0.5 * (less + more);
+    return true;
+}
+
+/* By how many pixels the scene has moved beyond what is known: edges along the rows would travel
+ * over the bins, and look like light. Light changes bins that are side by side alike, so what is as
+ * smooth over the bins as light can be does not count. */
+static double missed_shift(const struct rows *rows, const struct rows_frame *frame,
+                           const struct rows_frame *before)
+{
+    double product[SMOOTH + 2][SMOOTH + 1] = {{0}}, work[SMOOTH + 2][SMOOTH + 1];
+    double solution[SMOOTH + 1], column[SMOOTH + 2], squares = 0;
+    unsigned count = 0;
+    for (int bin = frame->first_bin; bin < frame->first_bin + (int)frame->bins; bin++) {
+        if (!fill_column(rows, frame, before, bin, column))
+            continue;
+        for (unsigned i = 0; i < SMOOTH + 2; i++)
+            for (unsigned j = 0; j <= i && j <= SMOOTH; j++)
+                product[i][j] += column[i] * column[j];
+        squares += column[SMOOTH + 1] * column[SMOOTH + 1];
+        count++;
+    }
+    if (count < 2 * SMOOTH)
+        return 0;
+    for (unsigned i = 0; i < SMOOTH; i++)
+        product[i][i] += HOLD_SMOOTH;
+    memcpy(work, product, sizeof work);
+    normal_solve(work[0], SMOOTH + 1, SMOOTH + 1, solution);
+    for (unsigned i = 0; i <= SMOOTH; i++)
+        squares -= solution[i] * product[SMOOTH + 1][i];
+    /* Noise is not to be taken for a shift. */
+    product[SMOOTH][SMOOTH] += fmax(squares, 0) / (count - SMOOTH - 1) / (MISSED_PX * MISSED_PX);
+    normal_solve(product[0], SMOOTH + 1, SMOOTH + 1, solution);
+    return fmax(-ASIDE_PX, fmin(ASIDE_PX, solution[SMOOTH]));
+}
+
+/* Which bins are in view. */
+static void place_frame(const struct rows *rows, struct rows_frame *frame, double offset_px)
+{
+    frame->offset_px = offset_px;
+    frame->first_bin = (int)ceil(-offset_px / rows->bin_px - 1e-9);
+    const double room_px = rows->height - offset_px - frame->first_bin * rows->bin_px;
+    frame->bins = (unsigned)floor(room_px / rows->bin_px + 1e-9);
+}
+
 void rows_add(struct rows *rows, const float *luma, int64_t captured_ns)
 {
     double dx = 0, dy = 0;
@@ -262,10 +342,9 @@ void rows_add(struct rows *rows, const float *luma, int64_t captured_ns)
     struct rows_frame *frame = next_frame(rows);
     frame->captured_ns = captured_ns;
     frame->serial = ++rows->serial;
-    frame->offset_px = offset_px;
-    frame->first_bin = (int)ceil(-offset_px / rows->bin_px - 1e-9);
-    const double room_px = rows->height - offset_px - frame->first_bin * rows->bin_px;
-    frame->bins = (unsigned)floor(room_px / rows->bin_px + 1e-9);
+    place_frame(rows, frame, offset_px);
+    if (is_same && dy != 0)
+        place_frame(rows, frame, offset_px + missed_shift(rows, frame, frame - 1));
     for (unsigned i = 0; i < frame->bins; i++)
         fill_bin(rows, frame, rows->count > 1 ? frame - 1 : NULL, i);
 }

@@ -4,7 +4,8 @@
  * b * bin_px + offset_px[n] on. Its columns are divided into blocks. A value is the mean of
  * the logarithms of these blocks' rows, minus that in the frame before over the same columns of the
  * scene, summed up since the bin came into view. Blocks that change far more or less than the
- * others of a bin are left out. Without flicker a bin's values are constant. */
+ * others of a bin are left out, and rows are softened, so that edges can be found between rows.
+ * Without flicker a bin's values are constant. */
 #ifndef FFTD_ESTIMATORS_FLICKER_ROWS_H
 #define FFTD_ESTIMATORS_FLICKER_ROWS_H
 
@@ -80,8 +81,9 @@ static inline double complex rows_phasor(double cycles)
 /* Returns the share of a wave's amplitude that is left in the mean over a bin. */
 static inline double rows_attenuation(const struct rows *rows, double rows_cycles)
 {
-    const double one = sin(M_PI * rows_cycles);
-    return fabs(one) < 1e-9 ? 1 : sin(M_PI * rows_cycles * rows->bin_px) / (one * rows->bin_px);
+    const double one = sin(M_PI * rows_cycles), soft = 1 - one * one;
+    return fabs(one) < 1e-9 ? 1
+                            : soft * sin(M_PI * rows_cycles * rows->bin_px) / (one * rows->bin_px);
 }
 
 #endif

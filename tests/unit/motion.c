@@ -165,7 +165,8 @@ static void a_texture_moves_by_the_shift_that_is_near(void **state)
     (void)state;
     for (unsigned i = 0; i < 2; i++)
         for (unsigned at = 0; at < WIDTH * HEIGHT; at++) {
-            const double x = at % WIDTH - 0.3 * i, y = (double)(at / WIDTH) + 0.4 * i;
+            const unsigned row = at / WIDTH;
+            const double x = at % WIDTH - 0.3 * i, y = row + 0.4 * i;
             luma[i][at] = (float)(120 + 20 * cos(2 * M_PI * (2 * x + y) / 26) +
                                   20 * cos(2 * M_PI * (x - 2 * y) / 26) + scene_normal(&seed));
         }

@@ -8,7 +8,7 @@
 #include "estimators/flicker.h"
 #include "estimators/flicker_frame.h"
 #include "estimators/measures.h"
-#include "estimators/motion.h"
+#include "estimators/motion/motion.h"
 #include "estimators/periodic.h"
 #include "estimators/wave_fit.h"
 #include "noise.h"

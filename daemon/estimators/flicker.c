@@ -153,6 +153,11 @@ static double best_near(const struct flicker *f, double from, double to, double 
     return found;
 }
 
+static bool is_mains(double hz)
+{
+    return fabs(hz / 100 - 1) <= DEVIATION || fabs(hz / 120 - 1) <= DEVIATION;
+}
+
 /* Frames that are whole numbers of intervals apart tell a frequency only up to multiples of their
  * rate. */
 static double find_repeats(const struct flicker *f)
@@ -172,18 +177,36 @@ static double find_repeats(const struct flicker *f)
                                                                                            : 0;
 }
 
+/* Mains near their frequency, from `least` on, if they agree better than `best`. */
+static void find_mains(struct flicker *f, double least, double *best)
+{
+    for (unsigned i = 0; i < 2; i++) {
+        const double nominal = i == 0 ? 100 : 120;
+        double sure;
+        if (nominal < least * (1 - TOO_LONG))
+            continue;
+        const double hz =
+            best_near(f, nominal * (1 - DEVIATION), nominal * (1 + DEVIATION), STEP_HZ, &sure);
+        if (sure > *best) {
+            *best = sure;
+            f->frequency_hz = hz;
+        }
+    }
+}
+
 /* The frequency of the light from the phases of the fundamental; false if it is not the one that is
- * wanted. Frames at regular times leave many frequencies, of which mains are the most probable. */
+ * wanted. Frames at regular times leave many frequencies, of which mains are the most probable, and
+ * after them the one that is known. Frames that come late disturb all of them: another one has to
+ * agree clearly better. */
 static bool find_frequency(struct flicker *f)
 {
     const struct rows *rows = f->rows;
-    double sure, hz;
+    double best = 0, sure, hz;
     if (f->frequency_hz > 0) {
-        hz = best_near(f, f->frequency_hz - 0.3, f->frequency_hz + 0.3, 0.02, &sure);
-        if (sure >= SURE_HZ) {
-            f->frequency_hz = hz;
+        f->frequency_hz = best_near(f, f->frequency_hz - 0.3, f->frequency_hz + 0.3, 0.02, &best);
+        if (best >= SURE_HZ && (f->options.frequency_hz != 0 || is_mains(f->frequency_hz)))
             return true;
-        }
+        best *= is_mains(f->frequency_hz) ? 1 : ALIKE;
     }
     if (f->options.frequency_hz != 0) {
         hz = f->options.frequency_hz;
@@ -194,21 +217,11 @@ static bool find_frequency(struct flicker *f)
     const double passed_s =
         (double)(rows->frame[rows->count - 1].captured_ns - rows->frame[0].captured_ns) / NS_PER_S;
     const double least = f->fit.rows_cycles * rows->height * (rows->count - 1) / passed_s;
-    double best = 0;
-    for (unsigned i = 0; i < 2; i++) {
-        const double nominal = i == 0 ? 100 : 120;
-        if (nominal < least * (1 - TOO_LONG))
-            continue;
-        hz = best_near(f, nominal * (1 - DEVIATION), nominal * (1 + DEVIATION), STEP_HZ, &sure);
-        if (sure > best) {
-            best = sure;
-            f->frequency_hz = hz;
-        }
-    }
-    if (best >= SURE_HZ)
+    find_mains(f, least, &best);
+    if (best >= ALIKE * SURE_HZ)
         return true;
     hz = best_near(f, least, fmax(MAX_HZ, least), WIDE_HZ, &sure);
-    if (sure <= best)
+    if (ALIKE * sure <= best)
         return true;
     f->frequency_hz = hz;
     const double repeats_hz = find_repeats(f);

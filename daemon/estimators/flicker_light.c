@@ -301,22 +301,26 @@ static unsigned add_all(struct equations *e, const struct light_fit *fit, const 
     return samples;
 }
 
-/* Holds what the frames may not determine. */
-static void hold(struct equations *e, const struct light_fit *fit,
+/* Holds what the frames may not determine. A harmonic that stands still while the fundamental
+ * moves, as the third does where frames are thirds of a period apart, cannot be told from the
+ * scene. */
+static void hold(struct equations *e, const struct light_fit *fit, const struct rows *rows,
                  const struct light_options *options)
 {
     const double noise2 = fit->noise * fit->noise;
     const double radius2 = creal(fit->light[0]) * creal(fit->light[0]);
+    const double swing = light_swing(fit, rows, 0);
     double *value = e->product[e->columns];
     for (unsigned i = 0; i < CYCLES; i++) {
         const unsigned h = (i + 1) / 2;
         const double complex own = fit->light[h];
         const double now = i == 0 || i % 2 == 1 ? creal(own) : cimag(own);
-        double expected = 0, error2 = harmonic[h] * harmonic[h] * radius2;
+        const double moves = fmin(1, light_swing(fit, rows, h) / swing);
+        double expected = 0, error2 = harmonic[h] * harmonic[h] * radius2 * moves;
         if (options->prior != NULL) {
             const double complex known = options->prior->light[h];
             expected = i == 0 || i % 2 == 1 ? creal(known) : cimag(known);
-            error2 = pow(fmax(PRIOR, options->prior->error), 2) * radius2;
+            error2 = pow(fmax(PRIOR, options->prior->error), 2) * radius2 * moves;
         } else if (i == 0) {
             continue;
         }
@@ -347,11 +351,6 @@ static void leave(struct equations *e, unsigned column)
 {
     for (unsigned i = 0; i <= e->columns; i++)
         e->product[i > column ? i : column][i > column ? column : i] = 0;
-}
-
-static void solve(struct equations *e)
-{
-    normal_solve(e->product[0], MAX_COLUMNS, e->columns, e->solution);
 }
 
 static double variance_of(const struct equations *e, unsigned column)
@@ -440,10 +439,10 @@ static double squares_without(const struct light_fit *fit, const struct rows *ro
     memset(e, 0, sizeof *e);
     e->columns = SHARED + 2 * fit->count;
     add_all(e, &without, rows);
-    hold(e, &without, &options);
+    hold(e, &without, rows, &options);
     for (unsigned i = 0; i <= CYCLES; i++)
         leave(e, i);
-    solve(e);
+    normal_solve(e->product[0], MAX_COLUMNS, e->columns, e->solution);
     for (unsigned i = 0; i < FLICKER_STILL; i++)
         without.still[i] += e->solution[STILL + i];
     for (unsigned i = 0; i < fit->count; i++)
@@ -476,10 +475,10 @@ void light_improve(struct light_fit *fit, const struct rows *rows,
         e.columns = SHARED + 2 * fit->count;
         if (add_all(&e, fit, rows) == 0)
             return;
-        hold(&e, fit, options);
+        hold(&e, fit, rows, options);
         if (!options->moves_rows_cycles)
             leave(&e, CYCLES);
-        solve(&e);
+        normal_solve(e.product[0], MAX_COLUMNS, e.columns, e.solution);
         const struct light_fit before = *fit;
         if (step == 0)
             judge(fit, rows);

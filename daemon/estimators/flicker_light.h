@@ -47,6 +47,24 @@ static inline bool light_is_strained(const struct light_fit *fit)
     return fit->swing < LIGHT_SLOW && fit->strain > LIGHT_STRAINED;
 }
 
+/* The share of a harmonic's squares that changes from frame to frame in the scene; above 0.
+ * harmonic: 0 is the fundamental. */
+static inline double light_swing(const struct light_fit *fit, const struct rows *rows,
+                                 unsigned harmonic)
+{
+    double complex sum = 0;
+    unsigned lit = 0;
+    for (unsigned i = 0; i < fit->count; i++)
+        if (fit->frame[i].is_lit) {
+            const double offset_px = rows->frame[rows->count - fit->count + i].offset_px;
+            sum +=
+                rows_phasor((harmonic + 1) * (fit->frame[i].phase + fit->rows_cycles * offset_px));
+            lit++;
+        }
+    const double still = creal(sum) * creal(sum) + cimag(sum) * cimag(sum);
+    return fmax(1 - still / lit / lit, 1e-6);
+}
+
 struct light_options {
     bool moves_rows_cycles;
     const struct flicker_model *prior; /* what the light is like; NULL: not known */

@@ -4,72 +4,24 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define DARK          4.0F /* means of rows below this are not used: rounding is an eighth of them */
-#define BRIGHT        252.0F /* samples above this may be limited: 3 steps leave room for noise */
-#define BLOCK         8u     /* pixels, of what is compared where motion.h is not sure */
-#define DIFFERENT     0.5 /* squares of differences between blocks, of the squares of the scene */
-#define AS_GOOD       1.15
-#define SEARCHES      16u /* steps */
-#define LEAP_PX       1.0
-#define MIDDLE        128.0F
-#define BRIGHT_MAX    0.05F /* of a row's samples; chosen on the clips of tests/unit/flicker.c */
-/* Shifts below this are errors of the estimate, whose largest is 0.03 in tests/unit/motion.c,
- * unless they add up to three times this. */
-#define STILL_PX      0.05
-#define DRIFT_PX      0.15
+#include "core/normal.h"
+
+#define DARK        4.0F /* means of rows below this are not used: rounding is an eighth of them */
+#define BRIGHT      252.0F /* samples above this may be limited: 3 steps leave room for noise */
+#define BRIGHT_MAX  0.05F  /* of a row's samples; chosen on the clips of tests/unit/flicker.c */
 /* A bin is compared in at most this many blocks of at least this width. It can be used if this
  * share of its blocks can be. */
-#define MOST_BLOCKS   16u
-#define BLOCK_PX      16u
-#define USABLE        0.25
+#define MOST_BLOCKS 16u
+#define BLOCK_PX    16u
+#define USABLE      0.25
 /* Blocks whose change is outside the quartiles by more than this many interquartile ranges are left
  * out: "far out" in Tukey, Exploratory Data Analysis (1977). Normal noise has hardly any. */
-#define FENCE         3.0
-/* The shift is estimated in a reduced frame, whose shorter side has so many samples at least. A bin
- * has more than two of them there, and all thresholds are about them. */
-#define LEAST_REDUCED 180u
-
-static float row_sum(const float *row, unsigned width)
-{
-    float sum[8] = {0};
-    unsigned x = 0;
-    for (; x + 8 <= width; x += 8)
-        for (unsigned i = 0; i < 8; i++)
-            sum[i] += row[x + i];
-    for (; x < width; x++)
-        sum[0] += row[x];
-    for (unsigned i = 1; i < 8; i++)
-        sum[0] += sum[i];
-    return sum[0];
-}
-
-/* Makes all rows equally bright, so that flicker is not taken for motion. Each is divided
- * by the brightness of the rows around it: a single bright row belongs to the scene, and moves. */
-static void flatten(struct rows *rows, const float *luma, float *ret)
-{
-    const unsigned reduction = rows->reduction, height = rows->flat_height * reduction;
-    const unsigned around = (unsigned)lround(rows->bin_px);
-    double *above = rows->above;
-    for (unsigned y = 0; y < height; y++)
-        above[y + 1] = above[y] + (double)row_sum(luma + (size_t)y * rows->width, rows->width);
-    for (unsigned y = 0; y < height; y++) {
-        const float *row = luma + (size_t)y * rows->width;
-        float *flat = ret + (size_t)(y / reduction) * rows->flat_width;
-        const unsigned first = y < around ? 0 : y - around;
-        const unsigned end = y + around + 1 > height ? height : y + around + 1;
-        const double sum = (above[end] - above[first]) / (end - first);
-        const float factor = (float)((sum > 0 ? (double)MIDDLE * rows->width / sum : 1) /
-                                     (double)(reduction * reduction));
-        if (y % reduction == 0)
-            memset(flat, 0, rows->flat_width * sizeof *flat);
-        for (unsigned x = 0; x < rows->flat_width; x++, row += reduction) {
-            float sum_x = row[0];
-            for (unsigned i = 1; i < reduction; i++)
-                sum_x += row[i];
-            flat[x] += sum_x * factor;
-        }
-    }
-}
+#define FENCE       3.0
+/* A shift is corrected by at most ASIDE_PX. */
+#define SMOOTH      20u  /* cosines over a frame: two for each of the most bands, and a mean */
+#define HOLD_SMOOTH 1e-3 /* of a cosine, which bins that are in view may not determine */
+#define ASIDE_PX    0.25
+#define MISSED_PX   0.05 /* expected error of a shift under flickering light */
 
 int rows_create(struct rows **ret, unsigned width, unsigned height, struct error *why)
 {
@@ -79,10 +31,6 @@ int rows_create(struct rows **ret, unsigned width, unsigned height, struct error
     rows->width = width;
     rows->height = height;
     rows->bin_px = height > ROWS_BINS ? (double)height / ROWS_BINS : 1;
-    const unsigned least = width < height ? width : height;
-    rows->reduction = least < 2 * LEAST_REDUCED ? 1 : least / LEAST_REDUCED;
-    rows->flat_width = width / rows->reduction;
-    rows->flat_height = height / rows->reduction;
     rows->last = calloc((size_t)width * height, sizeof *rows->last);
     rows->blocks = width / BLOCK_PX < 1             ? 1
                    : width / BLOCK_PX < MOST_BLOCKS ? width / BLOCK_PX
@@ -92,19 +40,13 @@ int rows_create(struct rows **ret, unsigned width, unsigned height, struct error
         rows->sum[i] = calloc(sums, sizeof *rows->sum[i]);
         rows->bad[i] = calloc(sums, sizeof *rows->bad[i]);
     }
-    rows->above = calloc((size_t)height + 1, sizeof *rows->above);
-    for (unsigned i = 0; i < 2; i++)
-        rows->flat[i] = calloc((size_t)rows->flat_width * rows->flat_height, sizeof *rows->flat[i]);
-    const int r = motion_create(&rows->motion, rows->flat_width, rows->flat_height, why);
+    int r = flicker_scene_create(&rows->scene, width, height, (unsigned)lround(rows->bin_px), why);
+    if (r == 0 && (rows->last == NULL || rows->sum[0] == NULL || rows->sum[1] == NULL ||
+                   rows->bad[0] == NULL || rows->bad[1] == NULL))
+        r = error_set(why, ENOMEM, "out of memory for the means of %u rows", height);
     if (r < 0) {
         rows_destroy(rows);
         return r;
-    }
-    if (rows->last == NULL || rows->above == NULL || rows->flat[0] == NULL ||
-        rows->flat[1] == NULL || rows->sum[0] == NULL || rows->sum[1] == NULL ||
-        rows->bad[0] == NULL || rows->bad[1] == NULL) {
-        rows_destroy(rows);
-        return error_set(why, ENOMEM, "out of memory for the means of %u rows", height);
     }
     *ret = rows;
     return 0;
@@ -117,10 +59,8 @@ void rows_destroy(struct rows *rows)
     for (unsigned i = 0; i < 2; i++) {
         free(rows->sum[i]);
         free(rows->bad[i]);
-        free(rows->flat[i]);
     }
-    motion_destroy(rows->motion);
-    free(rows->above);
+    flicker_scene_destroy(rows->scene);
     free(rows->last);
     free(rows);
 }
@@ -128,12 +68,12 @@ void rows_destroy(struct rows *rows)
 static void rows_clear(struct rows *rows)
 {
     rows->count = 0;
-    rows->still_x = rows->still_y = 0;
+    flicker_scene_settle(rows->scene);
 }
 
 void rows_reset(struct rows *rows)
 {
-    motion_reset(rows->motion);
+    flicker_scene_reset(rows->scene);
     rows_clear(rows);
 }
 
@@ -161,6 +101,18 @@ static float row_mean(const float *row, double first, double end, unsigned *brig
     return (float)(total / (end - first));
 }
 
+/* Edges along the rows are too sharp to find values between rows. Each row becomes the mean of
+ * itself, twice, and of its neighbours. */
+static void soften(double *sum, unsigned height)
+{
+    double before = sum[0];
+    for (unsigned y = 1; y < height; y++) {
+        const double own = sum[y];
+        sum[y] = 0.25 * (before + 2 * own + sum[y + 1]);
+        before = own;
+    }
+}
+
 /* Adds up the logarithms of the rows' means in each block of the columns from `first` to `end`. */
 static void add_up_rows(struct rows *rows, unsigned which, const float *luma, double first,
                         double end)
@@ -180,6 +132,7 @@ static void add_up_rows(struct rows *rows, unsigned which, const float *luma, do
             sum[y + 1] = sum[y] + (is_good ? log((double)mean) : 0);
             bad[y + 1] = bad[y] + !is_good;
         }
+        soften(sum, rows->height);
     }
 }
 
@@ -213,8 +166,8 @@ static bool block_mean(const struct rows *rows, unsigned which, unsigned block, 
     const double *sum = rows->sum[which] + block * ((size_t)rows->height + 1);
     const unsigned *bad = rows->bad[which] + block * ((size_t)rows->height + 1);
     const double end = at + rows->bin_px;
-    const unsigned first = at < 1 ? 0 : (unsigned)at - 1;
-    const unsigned last = end + 2 > rows->height ? rows->height : (unsigned)end + 2;
+    const unsigned first = at < 2 ? 0 : (unsigned)at - 2;
+    const unsigned last = end + 3 > rows->height ? rows->height : (unsigned)end + 3;
     if (bad[last] != bad[first])
         return false;
     *ret = (sum_above(sum, rows->height, end) - sum_above(sum, rows->height, at)) / rows->bin_px;
@@ -275,20 +228,6 @@ static bool bin_change(const struct rows *rows, double at, double now, double *r
     return true;
 }
 
-/* Ignores shifts that are errors of the estimate, so that still scenes stay exactly still. */
-static void settle(struct rows *rows, double *dx, double *dy)
-{
-    rows->still_x += *dx;
-    rows->still_y += *dy;
-    if (hypot(*dx, *dy) < STILL_PX && hypot(rows->still_x, rows->still_y) < DRIFT_PX) {
-        *dx = *dy = 0;
-        return;
-    }
-    *dx = rows->still_x;
-    *dy = rows->still_y;
-    rows->still_x = rows->still_y = 0;
-}
-
 static struct rows_frame *next_frame(struct rows *rows)
 {
     if (rows->count == ROWS_FRAMES) {
@@ -296,140 +235,6 @@ static struct rows_frame *next_frame(struct rows *rows)
         rows->count--;
     }
     return &rows->frame[rows->count++];
-}
-
-/* The sum over a block of the last frame (0) or the new one (1). */
-static double block_sum(const struct rows *rows, unsigned which, int at_x, int at_y)
-{
-    const float *luma = rows->flat[which] + (size_t)at_y * rows->flat_width + at_x;
-    float sum = 0;
-    for (unsigned y = 0; y < BLOCK; y++)
-        for (unsigned x = 0; x < BLOCK; x++)
-            sum += luma[(size_t)y * rows->flat_width + x];
-    return (double)sum;
-}
-
-/* The squares of differences between blocks of the last frame and of the new one, which has moved
- * by that many pixels, relative to those of the scene. *ret_nearer, unless NULL: by how much less
- * blocks differ than if they stood still; not squared, so that something bright that moves before a
- * scene which stands still does not outweigh it. */
-static double difference(const struct rows *rows, int dx, int dy, double *ret_nearer)
-{
-    const int width = (int)rows->flat_width, height = (int)rows->flat_height, block = (int)BLOCK;
-    double sum = 0, squares = 0, differences = 0, nearer = 0;
-    unsigned count = 0;
-    for (int y = block; y + 2 * block <= height; y += 2 * block)
-        for (int x = block; x + 2 * block <= width; x += 2 * block) {
-            const int to_x = x + dx, to_y = y + dy;
-            if (to_x < 0 || to_y < 0 || to_x + block > width || to_y + block > height)
-                continue;
-            const double p = block_sum(rows, 0, x, y), q = block_sum(rows, 1, to_x, to_y);
-            if (ret_nearer != NULL)
-                nearer += fabs(block_sum(rows, 1, x, y) - p) - fabs(q - p);
-            differences += (p - q) * (p - q);
-            sum += p;
-            squares += p * p;
-            count++;
-        }
-    if (ret_nearer != NULL)
-        *ret_nearer = nearer;
-    return count == 0 ? INFINITY : differences / fmax(squares - sum * sum / count, 1e-9);
-}
-
-/* Looks for the shift where details are too few to estimate it, from that of the frame before on.
- * False if nothing resembles. */
-static bool search_shift(const struct rows *rows, struct motion *motion)
-{
-    static const int side_x[] = {1, -1, 0, 0}, side_y[] = {0, 0, 1, -1};
-    int x = (int)lround(rows->moved_x), y = (int)lround(rows->moved_y), step = 4;
-    double best = difference(rows, x, y, NULL), side[4] = {0};
-    for (unsigned tries = 0; step > 0 && tries < SEARCHES; tries++) {
-        unsigned least = 0;
-        for (unsigned i = 0; i < 4; i++) {
-            side[i] = difference(rows, x + step * side_x[i], y + step * side_y[i], NULL);
-            least = side[i] < side[least] ? i : least;
-        }
-        if (side[least] < best) {
-            x += step * side_x[least];
-            y += step * side_y[least];
-            best = side[least];
-        } else {
-            step /= 2;
-        }
-    }
-    const double bend_x = side[0] + side[1] - 2 * best, bend_y = side[2] + side[3] - 2 * best;
-    if (step > 0 || !(best < DIFFERENT) || !(bend_x > 0) || !(bend_y > 0))
-        return false;
-    if (difference(rows, 0, 0, NULL) < AS_GOOD * best) {
-        motion->dx = motion->dy = 0;
-        return true;
-    }
-    motion->dx = x + 0.5 * (side[1] - side[0]) / bend_x;
-    motion->dy = y + 0.5 * (side[3] - side[2]) / bend_y;
-    return true;
-}
-
-/* The gains of the pixels stand still whatever the scene does, and may be the finest details that
- * there are. They average out in blocks, which therefore have to agree that the scene stands still.
- * Returns false if they show another scene. */
-static bool confirm_still(struct rows *rows, struct motion *motion)
-{
-    struct motion moved = {.dx = 0};
-    double nearer;
-    rows->moved_x = rows->moved_y = 0;
-    if (!search_shift(rows, &moved))
-        return difference(rows, 0, 0, NULL) < DIFFERENT;
-    difference(rows, (int)lround(moved.dx), (int)lround(moved.dy), &nearer);
-    if (nearer > 0)
-        *motion = moved;
-    return true;
-}
-
-/* Edges in one direction leave the shift along them open. If it leaps, and the frame before moved
- * in a way that suits this one better, so did this one. */
-static void steady_motion(struct rows *rows, struct motion *motion)
-{
-    const double leap = hypot(motion->dx - rows->moved_x, motion->dy - rows->moved_y);
-    if (leap > LEAP_PX &&
-        difference(rows, (int)lround(rows->moved_x), (int)lround(rows->moved_y), NULL) <
-            difference(rows, (int)lround(motion->dx), (int)lround(motion->dy), NULL)) {
-        motion->dx = rows->moved_x;
-        motion->dy = rows->moved_y;
-    }
-}
-
-/* Whether the scene is the one before, and by how much it has moved. */
-static bool follow(struct rows *rows, const float *luma, double *ret_dx, double *ret_dy)
-{
-    struct motion motion;
-    float *newest = rows->flat[0];
-    rows->flat[0] = rows->flat[1];
-    rows->flat[1] = newest;
-    flatten(rows, luma, newest);
-    motion_observe(rows->motion, newest, &motion);
-    *ret_dx = *ret_dy = 0;
-    if (rows->count == 0)
-        return false;
-    if (rows->count == 1)
-        rows->moved_x = rows->moved_y = 0;
-    if (!motion.is_sure && !search_shift(rows, &motion))
-        return false;
-    if (motion.is_sure && rows->count > 1)
-        steady_motion(rows, &motion);
-    const bool is_still = lround(motion.dx) == 0 && lround(motion.dy) == 0;
-    if (motion.is_sure && is_still && !confirm_still(rows, &motion))
-        return false;
-    rows->moved_x = motion.dx;
-    rows->moved_y = motion.dy;
-    double dx = motion.dx, dy = motion.dy;
-    settle(rows, &dx, &dy);
-    dx *= rows->reduction;
-    dy *= rows->reduction;
-    if (!(fabs(dx) < 0.5 * rows->width) || !(fabs(dy) < 0.5 * rows->height))
-        return false;
-    *ret_dx = dx;
-    *ret_dy = dy;
-    return true;
 }
 
 /* Where a bin begins in a frame; at the edges without errors of rounding. */
@@ -456,10 +261,70 @@ static void fill_bin(struct rows *rows, struct rows_frame *frame, const struct r
         frame->value[i] = before->value[bin - before->first_bin] + (float)change;
 }
 
+/* The columns of one bin for missed_shift(): cosines, the change for each pixel that was missed,
+ * and the change. False if the bin cannot be used. */
+static bool fill_column(const struct rows *rows, const struct rows_frame *frame,
+                        const struct rows_frame *before, int bin, double *column)
+{
+    const double at = bin * rows->bin_px + before->offset_px, end = rows->height - rows->bin_px;
+    const double now = bin * rows->bin_px + frame->offset_px;
+    double less, more;
+    if (!rows_is_valid(rows, before, bin) || at < 0 || at > end || now < ASIDE_PX ||
+        now + ASIDE_PX > end || !bin_change(rows, at, now - ASIDE_PX, &less) ||
+        !bin_change(rows, at, now + ASIDE_PX, &more))
+        return false;
+    for (unsigned i = 0; i < SMOOTH; i++)
+        column[i] = cos(M_PI * i * (now / rows->height + 0.5 / ROWS_BINS));
+    column[SMOOTH] = (less - more) / (2 * ASIDE_PX);
+    column[SMOOTH + 1] = 0.5 * (less + more);
+    return true;
+}
+
+/* By how many pixels the scene has moved beyond what is known: edges along the rows would travel
+ * over the bins, and look like light. Light changes bins that are side by side alike, so what is as
+ * smooth over the bins as light can be does not count. */
+static double missed_shift(const struct rows *rows, const struct rows_frame *frame,
+                           const struct rows_frame *before)
+{
+    double product[SMOOTH + 2][SMOOTH + 1] = {{0}}, work[SMOOTH + 2][SMOOTH + 1];
+    double solution[SMOOTH + 1], column[SMOOTH + 2], squares = 0;
+    unsigned count = 0;
+    for (int bin = frame->first_bin; bin < frame->first_bin + (int)frame->bins; bin++) {
+        if (!fill_column(rows, frame, before, bin, column))
+            continue;
+        for (unsigned i = 0; i < SMOOTH + 2; i++)
+            for (unsigned j = 0; j <= i && j <= SMOOTH; j++)
+                product[i][j] += column[i] * column[j];
+        squares += column[SMOOTH + 1] * column[SMOOTH + 1];
+        count++;
+    }
+    if (count < 2 * SMOOTH)
+        return 0;
+    for (unsigned i = 0; i < SMOOTH; i++)
+        product[i][i] += HOLD_SMOOTH;
+    memcpy(work, product, sizeof work);
+    normal_solve(work[0], SMOOTH + 1, SMOOTH + 1, solution);
+    for (unsigned i = 0; i <= SMOOTH; i++)
+        squares -= solution[i] * product[SMOOTH + 1][i];
+    /* Noise is not to be taken for a shift. */
+    product[SMOOTH][SMOOTH] += fmax(squares, 0) / (count - SMOOTH - 1) / (MISSED_PX * MISSED_PX);
+    normal_solve(product[0], SMOOTH + 1, SMOOTH + 1, solution);
+    return fmax(-ASIDE_PX, fmin(ASIDE_PX, solution[SMOOTH]));
+}
+
+/* Which bins are in view. */
+static void place_frame(const struct rows *rows, struct rows_frame *frame, double offset_px)
+{
+    frame->offset_px = offset_px;
+    frame->first_bin = (int)ceil(-offset_px / rows->bin_px - 1e-9);
+    const double room_px = rows->height - offset_px - frame->first_bin * rows->bin_px;
+    frame->bins = (unsigned)floor(room_px / rows->bin_px + 1e-9);
+}
+
 void rows_add(struct rows *rows, const float *luma, int64_t captured_ns)
 {
-    double dx, dy;
-    const bool is_same = follow(rows, luma, &dx, &dy);
+    double dx = 0, dy = 0;
+    const bool is_same = flicker_scene_follow(rows->scene, luma, rows->count, &dx, &dy);
     const double width = rows->width;
     double offset_px = dy;
     if (is_same)
@@ -477,10 +342,9 @@ void rows_add(struct rows *rows, const float *luma, int64_t captured_ns)
     struct rows_frame *frame = next_frame(rows);
     frame->captured_ns = captured_ns;
     frame->serial = ++rows->serial;
-    frame->offset_px = offset_px;
-    frame->first_bin = (int)ceil(-offset_px / rows->bin_px - 1e-9);
-    const double room_px = rows->height - offset_px - frame->first_bin * rows->bin_px;
-    frame->bins = (unsigned)floor(room_px / rows->bin_px + 1e-9);
+    place_frame(rows, frame, offset_px);
+    if (is_same && dy != 0)
+        place_frame(rows, frame, offset_px + missed_shift(rows, frame, frame - 1));
     for (unsigned i = 0; i < frame->bins; i++)
         fill_bin(rows, frame, rows->count > 1 ? frame - 1 : NULL, i);
 }

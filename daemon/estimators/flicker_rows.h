@@ -4,7 +4,8 @@
  * b * bin_px + offset_px[n] on. Its columns are divided into blocks. A value is the mean of
  * the logarithms of these blocks' rows, minus that in the frame before over the same columns of the
  * scene, summed up since the bin came into view. Blocks that change far more or less than the
- * others of a bin are left out. Without flicker a bin's values are constant. */
+ * others of a bin are left out, and rows are softened, so that edges can be found between rows.
+ * Without flicker a bin's values are constant. */
 #ifndef FFTD_ESTIMATORS_FLICKER_ROWS_H
 #define FFTD_ESTIMATORS_FLICKER_ROWS_H
 
@@ -14,7 +15,7 @@
 #include <stdint.h>
 
 #include "core/error.h"
-#include "estimators/motion.h"
+#include "estimators/flicker_scene.h"
 
 #define ROWS_FRAMES 40u  /* of the history */
 #define ROWS_BINS   64u  /* in view at once, at most */
@@ -35,18 +36,9 @@ struct rows {
     double bin_px;
     unsigned count; /* of frames, the oldest first */
     uint64_t serial;
-    /* In samples of `flat`: motion that was too little to follow, and that into the newest frame.
-     */
-    double still_x, still_y;
-    double moved_x, moved_y;
     uint64_t since[ROWS_RING]; /* serial from which on a bin's values belong together */
     struct rows_frame frame[ROWS_FRAMES];
-    struct motion_estimator *motion;
-    /* The last frame and the new one, with rows of equal brightness; a sample is the mean of
-     * reduction x reduction. */
-    float *flat[2];
-    unsigned reduction, flat_width, flat_height;
-    double *above;    /* sums over the samples of the rows above each row: height + 1 */
+    struct flicker_scene *scene;
     float *last;      /* the last frame's samples */
     bool is_whole;    /* the newest sums are over all columns */
     unsigned blocks;  /* into which the columns are divided */
@@ -89,8 +81,9 @@ static inline double complex rows_phasor(double cycles)
 /* Returns the share of a wave's amplitude that is left in the mean over a bin. */
 static inline double rows_attenuation(const struct rows *rows, double rows_cycles)
 {
-    const double one = sin(M_PI * rows_cycles);
-    return fabs(one) < 1e-9 ? 1 : sin(M_PI * rows_cycles * rows->bin_px) / (one * rows->bin_px);
+    const double one = sin(M_PI * rows_cycles), soft = 1 - one * one;
+    return fabs(one) < 1e-9 ? 1
+                            : soft * sin(M_PI * rows_cycles * rows->bin_px) / (one * rows->bin_px);
 }
 
 #endif

@@ -5,7 +5,7 @@
 #include <stdlib.h>
 
 #include "estimators/luma.h"
-#include "estimators/motion.h"
+#include "estimators/motion/motion.h"
 #include "estimators/motion/motion_aligner.h"
 #include "estimators/motion/motion_field.h"
 #include "estimators/motion/motion_similarity.h"

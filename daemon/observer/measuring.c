@@ -5,7 +5,7 @@
 
 #include "core/format.h"
 #include "estimators/measures.h"
-#include "estimators/motion.h"
+#include "estimators/motion/motion.h"
 
 #define ROUNDING   1e-3F /* in luma; less than the step of any format */
 #define NEAR       1.5F  /* grey levels; samples this close to black or white count as there */

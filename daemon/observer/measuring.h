@@ -1,5 +1,5 @@
 /* Measures the pictures of one source (estimators/measures.h), and how far each has moved since the
- * one before (estimators/motion.h). One of the estimators of estimators.h.
+ * one before (estimators/motion/motion.h). One of the estimators of estimators.h.
  *
  * Threads: one at a time. */
 #ifndef FFTD_OBSERVER_MEASURING_H

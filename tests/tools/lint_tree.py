@@ -54,7 +54,7 @@ SHARED_BY_DAEMON = {f"daemon/core/{name}" for name in ("client_limits", "clock",
 # does the parser of Y4M.
 SHARED_WITH = {
     "client/diagnosis": {f"daemon/estimators/{name}" for name in
-                         ("flicker", "flicker_frame", "measures", "motion", "periodic",
+                         ("flicker", "flicker_frame", "measures", "motion/motion", "periodic",
                           "wave_fit")} | {"daemon/filters/filter"},
     "client/calibration/average": {"daemon/core/format"},
     "client/recording/input": {"daemon/capture/y4m"},

@@ -50,6 +50,8 @@ struct trial {
     unsigned every, ahead; /* which frames are observed; from there to the first corrected one */
     unsigned first, end;   /* frames under flickering light */
     double walk_px;        /* pixels a frame of what passes before the scene; 0: nothing does */
+    double skipped;        /* share of the frames that never come, at random */
+    double late_ns;        /* time stamps of a fifth of the frames are late by up to this */
 };
 
 struct result {
@@ -59,6 +61,7 @@ struct result {
     unsigned dropouts;            /* frames after that which are not corrected well */
     unsigned worse;               /* frames that are worse than they were captured */
     unsigned suspected;           /* frames that are remembered, but not corrected yet */
+    unsigned wrong;               /* reports after that, more than a tenth off */
     unsigned begun, last_changed; /* frames: the first and the last that were corrected */
     double least_change;          /* dB, of the frame that was changed most */
     double clipped;
@@ -232,7 +235,7 @@ static struct result run_trial(const struct trial *t, unsigned frames,
     struct known known = {0};
     struct flicker *flicker;
     struct flicker_frame *fit;
-    uint64_t state = t->seed + 5;
+    uint64_t state = t->seed + 5, busy = t->seed + 6;
     const unsigned size = t->width * t->height;
     unsigned good = 0, seen = 0, count = 0;
     assert_int_equal(flicker_create(&flicker, t->width, t->height, options, NULL), 0);
@@ -246,6 +249,11 @@ static struct result run_trial(const struct trial *t, unsigned frames,
         clip[i].sensor = t->seed;
     }
     for (unsigned frame = 0; frame < frames; frame++) {
+        const bool is_skipped_frame = clip_uniform(&busy, 0, 1) < t->skipped;
+        const bool is_late = clip_uniform(&busy, 0, 1) < 0.2;
+        const double late_ns = is_late ? clip_uniform(&busy, 0, t->late_ns) : 0;
+        if (is_skipped_frame)
+            continue;
         clip_frame(&clip[t->has_cut && frame >= CUT], frame, want);
         draw_walker(t, frame, want);
         draw_light(t, frame, light);
@@ -253,8 +261,9 @@ static struct result run_trial(const struct trial *t, unsigned frames,
             captured[i] = sample(want[i] * light[i / t->width]);
             r.clipped += (captured[i] < 0.5F || captured[i] > 254.5F) / ((double)size * frames);
         }
-        const int64_t at_ns = NS_PER_S * 1000 + (int64_t)(NS_PER_S * frame / t->rate_hz +
-                                                          t->jitter_ns * clip_normal(&state));
+        const int64_t at_ns =
+            NS_PER_S * 1000 +
+            (int64_t)(NS_PER_S * frame / t->rate_hz + t->jitter_ns * clip_normal(&state) + late_ns);
         double start = processor_ms();
         if (!flicker_frame_fit(fit, &known.model[frame], captured, gain))
             for (unsigned y = 0; y < t->height; y++)
@@ -287,6 +296,9 @@ static struct result run_trial(const struct trial *t, unsigned frames,
             start = processor_ms();
             observe(flicker, t, frame, captured, at_ns, &known);
             r.observe_ms += (processor_ms() - start) * t->every / frames;
+            if (r.locked < FRAMES && flicker_report(flicker, &r.report))
+                r.wrong += fabs(r.report.depth / t->depth - 1) > 0.1 ||
+                           fabs(r.report.frequency_hz / t->frequency_hz - 1) > 0.1;
             seen += good == 0;
         }
     }
@@ -471,6 +483,20 @@ static void gains_do_not_hold_a_scene(void **state)
     assert_true(r.least_change == 99);
 }
 
+/* Motion is unsure of a picture that repeats itself, and the rows of a checkerboard that moves by
+ * less than a pixel a frame look like bands. */
+static void a_texture_that_repeats_itself_is_followed(void **state)
+{
+    (void)state;
+    struct trial t = random_trial(60221997, false);
+    t.scene = CLIP_CHECKERBOARD;
+    t.depth = 0;
+    const struct result r = run_trial(&t, FRAMES, NULL);
+    printf("# figures: a checkerboard that moves slowly: %.1f dB of change\n", r.least_change);
+    assert_true(t.is_panning && t.every == 2);
+    assert_true(r.least_change == 99);
+}
+
 /* What moves before a scene changes some columns of its rows, and light changes all of them. */
 static void something_moves_before_the_scene(void **state)
 {
@@ -508,9 +534,23 @@ static void bricks_that_pan_are_followed(void **state)
     assert_int_equal(rows->count, PAIRS + 1);
     const double off = rows->frame[PAIRS].offset_px / PAIRS + clip.pan_y;
     printf("# figures: bricks: the shift is %.3f px off in each frame, mean\n", off);
-    assert_true(fabs(off) < 0.03);
+    assert_true(fabs(off) < 0.006);
     rows_destroy(rows);
     clip_clear(&clip);
+}
+
+/* The joints of bricks travel over the rows if their shift is off by a tenth of a pixel, or if rows
+ * are too sharp to find values between them. The bands hardly move. */
+static void bands_on_bricks_that_pan(void **state)
+{
+    (void)state;
+    const struct trial t = random_trial(1000017, false);
+    const struct result r = run_trial(&t, 40, NULL);
+    printf("# figures: panning bricks: %.1f dB before, %.1f after; locked after %u frames\n",
+           r.before, r.after, r.locked);
+    assert_true(t.is_panning && t.scene == CLIP_BRICKS && t.light == LIGHT_NEAR_MULTIPLE);
+    assert_true(r.after > r.before + 20);
+    assert_int_equal(r.worse, 0);
 }
 
 /* 100.1 Hz at 50 frames/s: a period takes ten seconds. A new scene does not interrupt it. */
@@ -607,6 +647,32 @@ static void it_is_found_under_difficulties(void **state)
     }
 }
 
+/* A busy machine skips frames, and time stamps of a recording are late then. Where frames are
+ * thirds of a period apart, the third harmonic stands still and says nothing of the light's depth.
+ */
+static void frames_that_are_skipped_do_not_matter(void **state)
+{
+    static const struct {
+        double rate_hz, skipped, late_ns;
+    } cases[] = {{15, 0.3, 0}, {30, 0.3, 0}, {15, 0.3, 1e7}, {15, 0, 3e7}};
+    (void)state;
+    for (unsigned i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        struct trial t = plain_trial(2);
+        t.rate_hz = cases[i].rate_hz;
+        t.skipped = cases[i].skipped;
+        t.late_ns = cases[i].late_ns;
+        t.frequency_hz = 100;
+        t.depth = 0.25;
+        const struct result r = run_trial(&t, FRAMES, NULL);
+        printf("# figures: %.0f frames/s, %.0f %% skipped, late by %.0f ms: %.1f dB before, %.1f "
+               "after, oracle %.1f; %u reports are wrong\n",
+               t.rate_hz, 100 * t.skipped, 1e-6 * t.late_ns, r.before, r.after, r.oracle, r.wrong);
+        assert_int_equal(r.dropouts, 0);
+        assert_int_equal(r.wrong, 0);
+        assert_true(r.after > r.oracle - 1.5);
+    }
+}
+
 /* A lamp that is dimmed by pulses of some hundred Hz has several times the bands of mains light. */
 static void a_dimmed_lamp_has_many_bands(void **state)
 {
@@ -684,12 +750,15 @@ int main(void)
         cmocka_unit_test(clean_clips_stay),
         cmocka_unit_test(a_pan_under_dark_corners),
         cmocka_unit_test(gains_do_not_hold_a_scene),
+        cmocka_unit_test(a_texture_that_repeats_itself_is_followed),
         cmocka_unit_test(something_moves_before_the_scene),
         cmocka_unit_test(bricks_that_pan_are_followed),
+        cmocka_unit_test(bands_on_bricks_that_pan),
         cmocka_unit_test(bands_that_hardly_move),
         cmocka_unit_test(a_report_survives_a_cut),
         cmocka_unit_test(it_begins_and_ends),
         cmocka_unit_test(it_is_found_under_difficulties),
+        cmocka_unit_test(frames_that_are_skipped_do_not_matter),
         cmocka_unit_test(a_dimmed_lamp_has_many_bands),
         cmocka_unit_test(large_frames_are_as_good),
         cmocka_unit_test(bad_input_changes_nothing),

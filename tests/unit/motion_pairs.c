@@ -13,7 +13,7 @@
 #include "support/scene.h"
 #include "support/trials.h"
 
-#include "estimators/motion.h"
+#include "estimators/motion/motion.h"
 
 #define MOST_PAIRS 400u
 

@@ -15,8 +15,8 @@
  * (1976), for its weights.
  *
  * Threads: an estimator is used by one thread at a time. */
-#ifndef FFTD_ESTIMATORS_MOTION_H
-#define FFTD_ESTIMATORS_MOTION_H
+#ifndef FFTD_ESTIMATORS_MOTION_MOTION_H
+#define FFTD_ESTIMATORS_MOTION_MOTION_H
 
 #include <stdbool.h>
 
@@ -31,6 +31,7 @@ struct motion {
     double confidence; /* 0 .. 1: the share of the picture's details that the shift explains, less
                           if another shift explains nearly as many */
     bool is_sure;      /* false for a cut, a rotation, other pictures, and where nothing is seen */
+    bool is_ambiguous; /* unsure, but only because another shift explains nearly as many */
     bool is_plain;     /* the pictures have too few details for an estimate, as a wall has */
 };
 
@@ -45,6 +46,10 @@ void motion_destroy(struct motion_estimator *m); /* NULL is allowed */
 /* Compares a picture (width x height numbers, rows side by side, of any scale; numbers that are not
  * finite count as 0) with the one observed before. The first one is unsure. */
 void motion_observe(struct motion_estimator *m, const float *luma, struct motion *ret);
+
+/* Where the last call was unsure: looks for the shift within about a pixel of one that is known
+ * otherwise. False, and nothing in ret, if it is not sure there either. */
+bool motion_near(struct motion_estimator *m, double dx, double dy, struct motion *ret);
 
 /* Forgets the last picture. */
 void motion_reset(struct motion_estimator *m);

@@ -1,4 +1,4 @@
-#include "estimators/motion.h"
+#include "estimators/motion/motion.h"
 
 #include <complex.h>
 #include <errno.h>
@@ -56,6 +56,7 @@ struct motion_estimator {
     float *weight;        /* of the phases */
     float *scratch;
     bool has_last;
+    bool is_compared;     /* the last two, which have details */
     double noise;         /* its variance in the last comparison, and that of fine texture */
     unsigned significant; /* frequencies in the last comparison */
 };
@@ -400,21 +401,11 @@ static double choose(struct motion_estimator *m, struct cells_shift *ret)
     return rival;
 }
 
-void motion_observe(struct motion_estimator *m, const float *luma, struct motion *ret)
+/* The shift of the last level, improved in the larger pictures. clear: 0 .. 1, none like it. */
+static struct motion at_full_size(struct motion_estimator *m, const struct cells_shift *coarse,
+                                  double clear)
 {
-    *ret = (struct motion){.dx = 0};
-    keep_picture(m, luma);
-    const bool has_last = m->has_last;
-    m->has_last = true;
-    if (!has_last)
-        return;
-    compare(m);
-    if (m->significant < MIN_COUNT) {
-        ret->is_plain = true;
-        return;
-    }
-    struct cells_shift shift = {.dx = 0};
-    const double rival = choose(m, &shift);
+    struct cells_shift shift = *coarse;
     unsigned k = m->levels - 1;
     /* Where the full size shows nothing but noise, the smaller one has to do. */
     while (k > 0 && shift.agreement > 0) {
@@ -425,10 +416,44 @@ void motion_observe(struct motion_estimator *m, const float *luma, struct motion
         k--;
     }
     const double scale = 1u << k;
+    struct motion motion = {
+        .dx = scale * shift.dx, .dy = scale * shift.dy, .confidence = clear * shift.agreement};
+    motion.is_sure = motion.confidence >= SURE && shift.agreed >= MIN_AGREED &&
+                     scale * shift.deviation < MAX_DEVIATION;
+    return motion;
+}
+
+void motion_observe(struct motion_estimator *m, const float *luma, struct motion *ret)
+{
+    *ret = (struct motion){.dx = 0};
+    keep_picture(m, luma);
+    const bool has_last = m->has_last;
+    m->has_last = true;
+    m->is_compared = false;
+    if (!has_last)
+        return;
+    compare(m);
+    if (m->significant < MIN_COUNT) {
+        ret->is_plain = true;
+        return;
+    }
+    m->is_compared = true;
+    struct cells_shift shift = {.dx = 0};
+    const double rival = choose(m, &shift);
     const double ambiguous = rival > RIVAL ? fmin(rival, 1) : 0;
-    *ret = (struct motion){.dx = scale * shift.dx,
-                           .dy = scale * shift.dy,
-                           .confidence = (1 - ambiguous) * shift.agreement};
-    ret->is_sure = ret->confidence >= SURE && shift.agreed >= MIN_AGREED &&
-                   scale * shift.deviation < MAX_DEVIATION;
+    *ret = at_full_size(m, &shift, 1 - ambiguous);
+    ret->is_ambiguous = ambiguous > 0 && shift.agreement >= SURE;
+}
+
+bool motion_near(struct motion_estimator *m, double dx, double dy, struct motion *ret)
+{
+    const double scale = 1u << (m->levels - 1);
+    struct cells_shift shift = {
+        .dx = dx / scale, .dy = dy / scale, .noise = NOISE_LIMIT * m->noise + FLOOR_NOISE};
+    if (!m->is_compared || !refine_level(m, m->levels - 1, COARSE_PASSES, &shift))
+        return false;
+    const struct motion found = at_full_size(m, &shift, 1);
+    if (found.is_sure)
+        *ret = found;
+    return found.is_sure;
 }

@@ -1,0 +1,283 @@
+#include "estimators/flicker_scene.h"
+
+#include <errno.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "estimators/motion/motion.h"
+
+#define BLOCK         8u  /* pixels, of what is compared where motion.h is not sure */
+#define DIFFERENT     0.5 /* squares of differences between blocks, of the squares of the scene */
+#define AS_GOOD       1.15
+#define SEARCHES      16u /* steps */
+#define LEAP_PX       1.0
+#define MIDDLE        128.0F
+/* Shifts below this are errors of the estimate, whose largest is 0.03 in tests/unit/motion.c,
+ * unless they add up to three times this. */
+#define STILL_PX      0.05
+#define DRIFT_PX      0.15
+/* The shift is estimated in a reduced frame, whose shorter side has so many samples at least. A bin
+ * has more than two of them there, and all thresholds are about them. */
+#define LEAST_REDUCED 180u
+
+struct flicker_scene {
+    unsigned width, height;
+    unsigned around; /* rows on each side of one, whose brightness is evened out with it */
+    /* In samples of `flat`: motion that was too little to follow, and that into the newest frame.
+     */
+    double still_x, still_y;
+    double moved_x, moved_y;
+    struct motion_estimator *motion;
+    /* The last frame and the new one, with rows of equal brightness; a sample is the mean of
+     * reduction x reduction. */
+    float *flat[2];
+    unsigned reduction, flat_width, flat_height;
+    double *above; /* sums over the samples of the rows above each row: height + 1 */
+};
+
+int flicker_scene_create(struct flicker_scene **ret, unsigned width, unsigned height,
+                         unsigned around, struct error *why)
+{
+    struct flicker_scene *scene = calloc(1, sizeof *scene);
+    if (scene == NULL)
+        return error_set(why, ENOMEM, "out of memory for the motion of a scene");
+    scene->width = width;
+    scene->height = height;
+    scene->around = around;
+    const unsigned least = width < height ? width : height;
+    scene->reduction = least < 2 * LEAST_REDUCED ? 1 : least / LEAST_REDUCED;
+    scene->flat_width = width / scene->reduction;
+    scene->flat_height = height / scene->reduction;
+    scene->above = calloc((size_t)height + 1, sizeof *scene->above);
+    for (unsigned i = 0; i < 2; i++)
+        scene->flat[i] =
+            calloc((size_t)scene->flat_width * scene->flat_height, sizeof *scene->flat[i]);
+    int r = motion_create(&scene->motion, scene->flat_width, scene->flat_height, why);
+    if (r == 0 && (scene->above == NULL || scene->flat[0] == NULL || scene->flat[1] == NULL))
+        r = error_set(why, ENOMEM, "out of memory for the motion of a scene");
+    if (r < 0) {
+        flicker_scene_destroy(scene);
+        return r;
+    }
+    *ret = scene;
+    return 0;
+}
+
+void flicker_scene_destroy(struct flicker_scene *scene)
+{
+    if (scene == NULL)
+        return;
+    motion_destroy(scene->motion);
+    for (unsigned i = 0; i < 2; i++)
+        free(scene->flat[i]);
+    free(scene->above);
+    free(scene);
+}
+
+void flicker_scene_reset(struct flicker_scene *scene)
+{
+    motion_reset(scene->motion);
+}
+
+void flicker_scene_settle(struct flicker_scene *scene)
+{
+    scene->still_x = scene->still_y = 0;
+}
+
+static float row_sum(const float *row, unsigned width)
+{
+    float sum[8] = {0};
+    unsigned x = 0;
+    for (; x + 8 <= width; x += 8)
+        for (unsigned i = 0; i < 8; i++)
+            sum[i] += row[x + i];
+    for (; x < width; x++)
+        sum[0] += row[x];
+    for (unsigned i = 1; i < 8; i++)
+        sum[0] += sum[i];
+    return sum[0];
+}
+
+/* Makes all rows equally bright, so that flicker is not taken for motion. Each is divided
+ * by the brightness of the rows around it: a single bright row belongs to the scene, and moves. */
+static void flatten(struct flicker_scene *scene, const float *luma, float *ret)
+{
+    const unsigned reduction = scene->reduction, height = scene->flat_height * reduction;
+    const unsigned around = scene->around;
+    double *above = scene->above;
+    for (unsigned y = 0; y < height; y++)
+        above[y + 1] = above[y] + (double)row_sum(luma + (size_t)y * scene->width, scene->width);
+    for (unsigned y = 0; y < height; y++) {
+        const float *row = luma + (size_t)y * scene->width;
+        float *flat = ret + (size_t)(y / reduction) * scene->flat_width;
+        const unsigned first = y < around ? 0 : y - around;
+        const unsigned end = y + around + 1 > height ? height : y + around + 1;
+        const double sum = (above[end] - above[first]) / (end - first);
+        const float factor = (float)((sum > 0 ? (double)MIDDLE * scene->width / sum : 1) /
+                                     (double)(reduction * reduction));
+        if (y % reduction == 0)
+            memset(flat, 0, scene->flat_width * sizeof *flat);
+        for (unsigned x = 0; x < scene->flat_width; x++, row += reduction) {
+            float sum_x = row[0];
+            for (unsigned i = 1; i < reduction; i++)
+                sum_x += row[i];
+            flat[x] += sum_x * factor;
+        }
+    }
+}
+
+/* Ignores shifts that are errors of the estimate, so that still scenes stay exactly still. */
+static void settle(struct flicker_scene *scene, double *dx, double *dy)
+{
+    scene->still_x += *dx;
+    scene->still_y += *dy;
+    if (hypot(*dx, *dy) < STILL_PX && hypot(scene->still_x, scene->still_y) < DRIFT_PX) {
+        *dx = *dy = 0;
+        return;
+    }
+    *dx = scene->still_x;
+    *dy = scene->still_y;
+    scene->still_x = scene->still_y = 0;
+}
+
+/* The sum over a block of the last frame (0) or the new one (1). */
+static double block_sum(const struct flicker_scene *scene, unsigned which, int at_x, int at_y)
+{
+    const float *luma = scene->flat[which] + (size_t)at_y * scene->flat_width + at_x;
+    float sum = 0;
+    for (unsigned y = 0; y < BLOCK; y++)
+        for (unsigned x = 0; x < BLOCK; x++)
+            sum += luma[(size_t)y * scene->flat_width + x];
+    return (double)sum;
+}
+
+/* The squares of differences between blocks of the last frame and of the new one, which has moved
+ * by that many pixels, relative to those of the scene. *ret_nearer, unless NULL: by how much less
+ * blocks differ than if they stood still; not squared, so that something bright that moves before a
+ * scene which stands still does not outweigh it. */
+static double difference(const struct flicker_scene *scene, int dx, int dy, double *ret_nearer)
+{
+    const int width = (int)scene->flat_width, height = (int)scene->flat_height, block = (int)BLOCK;
+    double sum = 0, squares = 0, differences = 0, nearer = 0;
+    unsigned count = 0;
+    for (int y = block; y + 2 * block <= height; y += 2 * block)
+        for (int x = block; x + 2 * block <= width; x += 2 * block) {
+            const int to_x = x + dx, to_y = y + dy;
+            if (to_x < 0 || to_y < 0 || to_x + block > width || to_y + block > height)
+                continue;
+            const double p = block_sum(scene, 0, x, y), q = block_sum(scene, 1, to_x, to_y);
+            if (ret_nearer != NULL)
+                nearer += fabs(block_sum(scene, 1, x, y) - p) - fabs(q - p);
+            differences += (p - q) * (p - q);
+            sum += p;
+            squares += p * p;
+            count++;
+        }
+    if (ret_nearer != NULL)
+        *ret_nearer = nearer;
+    return count == 0 ? INFINITY : differences / fmax(squares - sum * sum / count, 1e-9);
+}
+
+/* Looks for the shift where details are too few to estimate it, from that of the frame before on.
+ * False if nothing resembles. */
+static bool search_shift(const struct flicker_scene *scene, struct motion *motion)
+{
+    static const int side_x[] = {1, -1, 0, 0}, side_y[] = {0, 0, 1, -1};
+    int x = (int)lround(scene->moved_x), y = (int)lround(scene->moved_y), step = 4;
+    double best = difference(scene, x, y, NULL), side[4] = {0};
+    for (unsigned tries = 0; step > 0 && tries < SEARCHES; tries++) {
+        unsigned least = 0;
+        for (unsigned i = 0; i < 4; i++) {
+            side[i] = difference(scene, x + step * side_x[i], y + step * side_y[i], NULL);
+            least = side[i] < side[least] ? i : least;
+        }
+        if (side[least] < best) {
+            x += step * side_x[least];
+            y += step * side_y[least];
+            best = side[least];
+        } else {
+            step /= 2;
+        }
+    }
+    const double bend_x = side[0] + side[1] - 2 * best, bend_y = side[2] + side[3] - 2 * best;
+    if (step > 0 || !(best < DIFFERENT) || !(bend_x > 0) || !(bend_y > 0))
+        return false;
+    if (difference(scene, 0, 0, NULL) < AS_GOOD * best) {
+        motion->dx = motion->dy = 0;
+        return true;
+    }
+    motion->dx = x + 0.5 * (side[1] - side[0]) / bend_x;
+    motion->dy = y + 0.5 * (side[3] - side[2]) / bend_y;
+    return true;
+}
+
+/* The gains of the pixels stand still whatever the scene does, and may be the finest details that
+ * there are. They average out in blocks, which therefore have to agree that the scene stands still.
+ * Returns false if they show another scene. */
+static bool confirm_still(struct flicker_scene *scene, struct motion *motion)
+{
+    struct motion moved = {.dx = 0};
+    double nearer;
+    scene->moved_x = scene->moved_y = 0;
+    if (!search_shift(scene, &moved))
+        return difference(scene, 0, 0, NULL) < DIFFERENT;
+    difference(scene, (int)lround(moved.dx), (int)lround(moved.dy), &nearer);
+    if (nearer > 0)
+        *motion = moved;
+    return true;
+}
+
+/* Edges in one direction leave the shift along them open. If it leaps, and the frame before moved
+ * in a way that suits this one better, so did this one. */
+static void steady_motion(struct flicker_scene *scene, struct motion *motion)
+{
+    const double leap = hypot(motion->dx - scene->moved_x, motion->dy - scene->moved_y);
+    if (leap > LEAP_PX &&
+        difference(scene, (int)lround(scene->moved_x), (int)lround(scene->moved_y), NULL) <
+            difference(scene, (int)lround(motion->dx), (int)lround(motion->dy), NULL)) {
+        motion->dx = scene->moved_x;
+        motion->dy = scene->moved_y;
+    }
+}
+
+/* Blocks tell which of the shifts that suit a texture is right, but not its fraction, and details
+ * that are off by a part of a pixel seem to travel over the rows. False if it stays unknown. */
+static bool know_fraction(const struct flicker_scene *scene, struct motion *motion)
+{
+    return motion_near(scene->motion, motion->dx, motion->dy, motion) || !motion->is_ambiguous;
+}
+
+bool flicker_scene_follow(struct flicker_scene *scene, const float *luma, unsigned frames,
+                          double *ret_dx, double *ret_dy)
+{
+    struct motion motion;
+    float *newest = scene->flat[0];
+    scene->flat[0] = scene->flat[1];
+    scene->flat[1] = newest;
+    flatten(scene, luma, newest);
+    motion_observe(scene->motion, newest, &motion);
+    if (frames <= 1)
+        scene->moved_x = scene->moved_y = 0;
+    if (frames == 0)
+        return false;
+    if (motion.is_sure) {
+        if (frames > 1)
+            steady_motion(scene, &motion);
+        if (lround(motion.dx) == 0 && lround(motion.dy) == 0 && !confirm_still(scene, &motion))
+            return false;
+    } else if (!search_shift(scene, &motion) || !know_fraction(scene, &motion)) {
+        return false;
+    }
+    scene->moved_x = motion.dx;
+    scene->moved_y = motion.dy;
+    double dx = motion.dx, dy = motion.dy;
+    settle(scene, &dx, &dy);
+    dx *= scene->reduction;
+    dy *= scene->reduction;
+    if (!(fabs(dx) < 0.5 * scene->width) || !(fabs(dy) < 0.5 * scene->height))
+        return false;
+    *ret_dx = dx;
+    *ret_dy = dy;
+    return true;
+}

@@ -304,7 +304,7 @@ static void mosaics_keep_what_is_between_two_grey_levels(void **state)
 
 static void colour_has_no_16_bits(void **state)
 {
-    static const struct scene scenes[] = {{"NV12", "none"},
+    static const struct scene scenes[] = {{.captured = "NV12", .chain = "none"},
                                           {"RGB24", "none", .planes = RECIPE_ALL},
                                           {.captured = "SRGGB8", .chain = "none"}};
     (void)state;

@@ -118,7 +118,8 @@ static unsigned reach_numbers(double *ret, const void *value)
     ret[1] = reach->radius;
     ret[2] = reach->products;
     ret[3] = reach->line;
-    return 4;
+    ret[4] = reach->has_middle;
+    return 5;
 }
 
 static void unite_reaches(void *a, const void *b)

@@ -19,10 +19,12 @@
 #define ROUNDING             1e-7 /* of a float */
 
 /* direct_short.cl */
-#define SHORT_MOST_SUM       1.25 /* of the magnitudes of taps along an axis */
+#define SHORT_MOST_SUM       1.25 /* of the magnitudes of taps along rows */
 #define SHORT_MOST_ACROSS    0.99
 #define SHORT_MOST_DOWN      0.49
-#define SHORT_FARTHER        2 /* pixels, that taps are tried for it */
+#define SHORT_MOST_MIDDLE    3.4
+#define SHORT_MOST           3.9 /* times 128 steps, in 64ths: below 2^15 */
+#define SHORT_FARTHER        2   /* pixels, that taps are tried for it */
 
 #define GRID                 64u  /* samples of a side */
 #define TILE_GRID            128u /* for filters that are too long for taps */
@@ -161,13 +163,8 @@ static int open_sampler(struct sampler **ret, const struct filter_chain *chain,
     struct sampler *sampler = malloc(sampler_bytes(side));
     if (sampler == NULL)
         return error_set(why, ENOMEM, "out of memory while computing the taps of a filter");
-    sampler->side = side;
-    sampler->band_x = sampler->band_y = 0;
-    sampler->chain = chain;
-    sampler->sub_x = samples->sub_x;
-    sampler->sub_y = samples->sub_y;
-    sampler->images = NULL;
-    sampler->dft = NULL;
+    *sampler = (struct sampler){
+        .chain = chain, .sub_x = samples->sub_x, .sub_y = samples->sub_y, .side = side};
     int r = dft_create(&sampler->dft, side, why);
     if (r == 0)
         r = filter_grid_create(&sampler->images, chain, &shape, why);
@@ -213,21 +210,6 @@ static uint32_t find_radius(const struct sampler *sampler, double least)
     return (uint32_t)radius;
 }
 
-/* Copies the taps, and makes up for those that are left out: the sum is H at 0 again, so flat areas
- * keep their brightness. */
-static void copy_taps(struct taps *ret, const struct sampler *sampler)
-{
-    const int32_t radius = (int32_t)ret->radius;
-    const double wanted = creal(sample(sampler, 0, 0));
-    double sum = 0, *tap = ret->tap;
-    for (int32_t y = -radius; y <= radius; y++)
-        for (int32_t x = -radius; x <= radius; x++)
-            sum += *tap++ = tap_at(sampler, x, y);
-    if (fabs(wanted - sum) < 0.01 * fabs(sum))
-        for (double *scaled = ret->tap; scaled < tap; scaled++)
-            *scaled *= wanted / sum;
-}
-
 /* Whether a line of taps differs between both sides by more than rounding. */
 static bool is_line_odd(const double *line, uint32_t side)
 {
@@ -240,23 +222,26 @@ static bool is_line_odd(const double *line, uint32_t side)
 }
 
 /* Finds the products by elimination with complete pivoting, which ends after as many steps as the
- * matrix has ranks. */
-static void find_products(struct taps *taps, double *rest, double least)
+ * matrix has ranks. With a middle, no pivot is in its row or column, so that nothing is divided by
+ * what depends on it: it is what is left there. */
+static void eliminate(struct taps *taps, double *rest, double least, bool has_middle)
 {
-    const uint32_t side = 2 * taps->radius + 1, count = side * side;
+    const uint32_t side = 2 * taps->radius + 1, count = side * side, middle = count / 2;
     memcpy(rest, taps->tap, count * sizeof *rest);
     taps->line = TAPS_EVEN;
     for (taps->products = 0; taps->products <= TAPS_MAX_PRODUCTS; taps->products++) {
         uint32_t pivot = 0;
         double sum = 0;
         for (uint32_t i = 0; i < count; i++) {
-            sum += fabs(rest[i]);
-            if (fabs(rest[i]) > fabs(rest[pivot]))
+            const bool is_beside = i / side != taps->radius && i % side != taps->radius;
+            sum += has_middle && i == middle ? 0 : fabs(rest[i]);
+            if ((is_beside || !has_middle) && fabs(rest[i]) > fabs(rest[pivot]))
                 pivot = i;
         }
+        taps->middle = has_middle ? rest[middle] : 0;
         if (sum <= least && taps->products > 0)
             return;
-        if (taps->products == TAPS_MAX_PRODUCTS || sum == 0)
+        if (taps->products == TAPS_MAX_PRODUCTS || count * fabs(rest[pivot]) <= least)
             break;
         double *across = taps->across[taps->products], *down = taps->down[taps->products];
         for (uint32_t i = 0; i < side; i++) {
@@ -269,6 +254,37 @@ static void find_products(struct taps *taps, double *rest, double least)
             rest[i] -= down[i / side] * across[i % side];
     }
     taps->products = 0;
+}
+
+/* Finds the fewest products: with a middle, sharpening is one, otherwise two. */
+static void find_products(struct taps *taps, double *rest, double least)
+{
+    eliminate(taps, rest, least, false);
+    const uint32_t products = taps->products;
+    if (products == 1)
+        return;
+    eliminate(taps, rest, least, true);
+    if (taps->products == 0 || (products > 0 && products <= taps->products))
+        eliminate(taps, rest, least, false);
+}
+
+/* Makes up for the taps that are left out: flat areas keep their brightness. In the middle that
+ * changes results by no more than is made up; a product can only be scaled as a whole. */
+static void make_up(struct taps *taps, double wanted)
+{
+    const uint32_t side = 2 * taps->radius + 1, count = side * side;
+    const bool is_added = taps->middle != 0 || taps->products == 0;
+    double sum = 0;
+    for (uint32_t i = 0; i < count; i++)
+        sum += taps->tap[i];
+    const double missing = wanted - sum;
+    const double scale = !is_added && fabs(missing) < 0.01 * fabs(sum) ? wanted / sum : 1;
+    for (uint32_t i = 0; i < count; i++)
+        taps->tap[i] *= scale;
+    for (uint32_t i = 0; i < taps->products * side; i++)
+        taps->down[i / side][i % side] *= scale;
+    taps->tap[count / 2] += is_added ? missing : 0;
+    taps->middle += taps->middle != 0 ? missing : 0;
 }
 
 /* Returns the sum of magnitudes of numbers, and sets the greatest one, and by how much they change
@@ -292,20 +308,26 @@ static double measure_line(const double *line, uint32_t radius, double scale, do
 }
 
 /* Returns how far results of direct_short.cl may be from those of the taps, in steps: samples are
- * at most 128 from the middle of their range, and each product is within half of a 64th. HUGE_VAL:
- * the taps are too large for it. */
+ * at most 128 from the middle of their range, and each product is rounded down to a 64th, for which
+ * half of them are made up. HUGE_VAL: the taps are too large for it. */
 static double short_error(const struct taps *taps)
 {
+    const bool has_middle = taps->middle != 0;
     double across_most, across_rounding, down_most, down_rounding;
     const double across =
         measure_line(taps->across[0], taps->radius, 0x1p15, &across_most, &across_rounding);
     const double down =
         measure_line(taps->down[0], taps->radius, 0x1p16, &down_most, &down_rounding);
-    if (across > SHORT_MOST_SUM || down > SHORT_MOST_SUM || across_most > SHORT_MOST_ACROSS ||
+    const uint32_t in_ring = (taps->radius + 2) / 2, in_sum = (taps->radius + 2 + has_middle) / 2;
+    double level = taps->middle; /* of a flat area: the sum of all taps */
+    for (uint32_t i = 0; i <= 2 * taps->radius; i++)
+        level += taps->down[0][i];
+    if (across > SHORT_MOST_SUM || across * down + fabs(level - 1) > SHORT_MOST ||
+        fabs(taps->middle) > SHORT_MOST_MIDDLE || across_most > SHORT_MOST_ACROSS ||
         down_most > SHORT_MOST_DOWN)
         return HUGE_VAL;
-    return 128 * (across_rounding * down + down_rounding * across) +
-           (taps->radius + 1) / 128. * (down + 1);
+    return 128 * (across_rounding * down + down_rounding * across + has_middle * 0x1p-16) +
+           (in_ring * down + in_sum) / 64.;
 }
 
 static bool is_line_equal(const double *line, uint32_t side)
@@ -320,9 +342,13 @@ static bool is_line_equal(const double *line, uint32_t side)
 static void find_lines(struct taps *taps, struct sampler *sampler, double least, bool may_be_small)
 {
     const uint32_t side = 2 * taps->radius + 1;
-    double sum = 0;
-    copy_taps(taps, sampler);
+    const int32_t radius = (int32_t)taps->radius;
+    double sum = 0, *tap = taps->tap;
+    for (int32_t y = -radius; y <= radius; y++)
+        for (int32_t x = -radius; x <= radius; x++)
+            *tap++ = tap_at(sampler, x, y);
     find_products(taps, sampler->rest, least / 4);
+    make_up(taps, creal(sample(sampler, 0, 0)));
     for (uint32_t i = 0; i < side && taps->products == 1; i++)
         sum += taps->across[0][i];
     if (taps->products != 1 || taps->line != TAPS_EVEN || fabs(sum) < ROUNDING)
@@ -333,7 +359,8 @@ static void find_lines(struct taps *taps, struct sampler *sampler, double least,
     }
     if (find_radius(sampler, least * (1 - 2 * short_error(taps))) > taps->radius)
         return;
-    if (is_line_equal(taps->across[0], side) && is_line_equal(taps->down[0], side))
+    if (taps->middle == 0 && is_line_equal(taps->across[0], side) &&
+        is_line_equal(taps->down[0], side))
         taps->line = TAPS_EQUAL;
     else if (may_be_small)
         taps->line = TAPS_SMALL;
@@ -345,15 +372,11 @@ static void find_taps(struct taps *taps, struct sampler *sampler, double least, 
 {
     const uint32_t radius = taps->radius;
     find_lines(taps, sampler, least, may_be_small);
-    if (taps->line != TAPS_EVEN || taps->products != 1 || !may_be_small)
+    if (taps->products != 1 || !may_be_small)
         return;
-    while (taps->line == TAPS_EVEN && taps->radius < most &&
-           taps->radius < radius + SHORT_FARTHER) {
-        taps->radius++;
-        find_lines(taps, sampler, least, may_be_small);
-    }
-    if (taps->line == TAPS_EVEN) {
-        taps->radius = radius;
+    for (bool is_last = false; taps->line == TAPS_EVEN && !is_last;) {
+        is_last = taps->radius == most || taps->radius == radius + SHORT_FARTHER;
+        taps->radius = is_last ? radius : taps->radius + 1;
         find_lines(taps, sampler, least, may_be_small);
     }
 }
@@ -367,6 +390,7 @@ int taps_find(struct taps *ret, const struct filter_chain *chain,
         ret->radius = 0;
         ret->products = 1;
         ret->line = TAPS_EVEN;
+        ret->middle = 0;
         ret->tap[0] = ret->across[0][0] = ret->down[0][0] = 1;
         return 0;
     }
@@ -417,6 +441,7 @@ static struct taps_reach reach_of(const struct taps *taps)
         .radius = line == TAPS_EQUAL ? taps->radius : *radius,
         .products = is_product ? taps->products : 0,
         .line = line,
+        .has_middle = is_product && taps->middle != 0,
     };
 }
 
@@ -453,11 +478,6 @@ struct taps_reach taps_tile_reach_of(const struct filter_chain *chain,
     return *radius <= most ? reach : far;
 }
 
-bool taps_reach_is_far(struct taps_reach reach)
-{
-    return !reach.is_short && reach.radius == 0;
-}
-
 struct taps_reach taps_reach_unite(struct taps_reach a, struct taps_reach b)
 {
     const struct taps_reach both = {.is_short = true,
@@ -474,12 +494,7 @@ bool taps_reach_covers(struct taps_reach a, struct taps_reach b)
     if (!a.is_short)
         return taps_reach_is_far(a) || (!taps_reach_is_far(b) && b.radius <= a.radius);
     return b.is_short && b.radius <= a.radius &&
-           (a.products == 0 || (b.products > 0 && b.products <= a.products && a.line <= b.line &&
-                                (a.line != TAPS_EQUAL || a.radius == b.radius)));
-}
-
-bool taps_reach_equal(struct taps_reach a, struct taps_reach b)
-{
-    return a.is_short == b.is_short && a.radius == b.radius && a.products == b.products &&
-           a.line == b.line;
+           (a.products == 0 ||
+            (b.products > 0 && b.products <= a.products && a.line <= b.line &&
+             (a.has_middle || !b.has_middle) && (a.line != TAPS_EQUAL || a.radius == b.radius)));
 }

@@ -48,6 +48,7 @@ struct taps_reach {
     uint32_t products;   /* 1 .. TAPS_MAX_PRODUCTS: so many, as in struct taps; 0: the taps are used
                             as they are */
     enum taps_line line; /* of products; otherwise TAPS_ANY */
+    bool has_middle;     /* of products: the sample itself is added to them, times a factor */
 };
 
 struct taps {
@@ -55,7 +56,9 @@ struct taps {
     uint32_t products;   /* 0: more than TAPS_MAX_PRODUCTS */
     enum taps_line line; /* as in struct taps_reach */
     /* tap[(j + radius) * (2 * radius + 1) + i + radius] is h(i, j). It is the sum of down[k][j +
-     * radius] * across[k][i + radius] over the products. */
+     * radius] * across[k][i + radius] over the products, and `middle` where i = j = 0. The latter
+     * is 0 unless it makes products fewer. */
+    double middle;
     double tap[TAPS_MAX_SIDE * TAPS_MAX_SIDE];
     double across[TAPS_MAX_PRODUCTS][TAPS_MAX_SIDE], down[TAPS_MAX_PRODUCTS][TAPS_MAX_SIDE];
 };
@@ -77,7 +80,10 @@ struct taps_reach taps_tile_reach_of(const struct filter_chain *chain,
                                      const struct taps_samples *samples, uint32_t most);
 
 /* Whether only a transform of the whole image does. */
-bool taps_reach_is_far(struct taps_reach reach);
+static inline bool taps_reach_is_far(struct taps_reach reach)
+{
+    return !reach.is_short && reach.radius == 0;
+}
 
 /* Returns what is able to do both and their blends. The blend of two products is not one. */
 struct taps_reach taps_reach_unite(struct taps_reach a, struct taps_reach b);
@@ -85,6 +91,10 @@ struct taps_reach taps_reach_unite(struct taps_reach a, struct taps_reach b);
 /* Whether kernels for a can do what needs b. */
 bool taps_reach_covers(struct taps_reach a, struct taps_reach b);
 
-bool taps_reach_equal(struct taps_reach a, struct taps_reach b);
+static inline bool taps_reach_equal(struct taps_reach a, struct taps_reach b)
+{
+    return a.is_short == b.is_short && a.radius == b.radius && a.products == b.products &&
+           a.line == b.line && a.has_middle == b.has_middle;
+}
 
 #endif

@@ -85,6 +85,11 @@ static uint32_t products_of(const struct transform *transform)
     return has_products(reach, transform->device) ? reach->products : 0;
 }
 
+static bool has_middle(const struct transform *transform)
+{
+    return products_of(transform) > 0 && transform->tuning.recipe.reach.has_middle;
+}
+
 /* The local memory of direct.cl: the tile, TILE_PITCH x TILE_ROWS, or what takes its place; or the
  * ring. */
 static size_t work_bytes(const struct transform *transform)
@@ -95,9 +100,10 @@ static size_t work_bytes(const struct transform *transform)
     const size_t pitch = (size_t)(tuning->columns + 2 * margin) * lanes;
     const size_t products = (size_t)products_of(transform) * tuning->columns * lanes;
     const size_t tile_rows = (size_t)tuning->rows * tuning->row_group + 2 * radius;
+    const size_t middle = has_middle(transform) ? (size_t)tuning->columns * lanes : 0;
     const size_t floats = products == 0 ? pitch * tile_rows
                           : tuning->column_group == 1
-                              ? products * (side_of(transform) + 1)
+                              ? (products + middle) * (side_of(transform) + 1)
                               : (products > pitch ? products : pitch) * tile_rows;
     return floats * sizeof(cl_float);
 }
@@ -113,6 +119,8 @@ static void describe(const struct transform *transform, char *text, size_t size)
         text_append(text, size, "with up to %ux%u taps", side, side);
     else
         text_append(text, size, "with a factor");
+    if (has_middle(transform))
+        text_append(text, size, " and a factor");
 }
 
 /* A processor's register holds twice as many integers of 16 bits as floats. Plain taps of floats
@@ -189,7 +197,7 @@ static size_t set_size(const struct transform *transform)
 
 static size_t head_size(const struct transform *transform)
 {
-    return transform->tuning.column_group > 1 ? 0 : 1;
+    return (transform->tuning.column_group > 1 ? 0 : 1) + has_middle(transform);
 }
 
 static size_t count_response(const struct transform *transform)
@@ -235,6 +243,8 @@ static void put_products(float *values, const struct transform *transform, const
         values[i] = 0;
     if (!is_shared)
         values[0] = (float)taps->radius;
+    if (has_middle(transform))
+        values[head_size(transform) - 1] = (float)taps->middle;
     for (uint32_t p = 0; p < taps->products; p++) {
         float *set = values + head_size(transform) + p * set_size(transform);
         for (uint32_t i = 0; i < own && is_shared; i++) {
@@ -255,12 +265,15 @@ static void put_nothing(float *values, const struct transform *transform)
     values[0] = (float)radius_of(transform);
 }
 
-/* Whether the kernel can do the taps of lines. One of several items can do all. */
+/* Whether the kernel can do the taps of lines. One of several items can do all lines. */
 static bool suits_lines(const struct transform *transform, const struct taps *taps)
 {
     const enum taps_line line = transform->tuning.recipe.reach.line;
-    return products_of(transform) == 0 || transform->tuning.column_group > 1 ||
-           (line <= taps->line && (line != TAPS_EQUAL || taps->radius == radius_of(transform)));
+    const bool is_suited =
+        transform->tuning.column_group > 1 ||
+        (line <= taps->line && (line != TAPS_EQUAL || taps->radius == radius_of(transform)));
+    return products_of(transform) == 0 ||
+           (is_suited && (taps->middle == 0 || has_middle(transform)));
 }
 
 static int fill_response(const struct transform *transform, float *values,
@@ -341,6 +354,7 @@ static void put_source(FILE *out, const struct transform *transform)
     const enum taps_line line = tuning->recipe.reach.line;
     transform_put_constant(out, "RADIUS", radius_of(transform));
     transform_put_constant(out, "PRODUCTS", products_of(transform));
+    transform_put_constant(out, "MIDDLE", has_middle(transform));
     transform_put_constant(out, "ODD", line == TAPS_ANY);
     transform_put_constant(out, "SMALL", line == TAPS_SMALL);
     transform_put_constant(out, "EQUAL", line == TAPS_EQUAL);

@@ -8,11 +8,13 @@
  *   taps           PRODUCTS == 0: SIDE rows of SIDE floats. A sample of the result is the sum of
  *                  taps[j][i] times the sample i - RADIUS to the right and j - RADIUS down.
  *                  PRODUCTS > 0, one item: the first float is the radius beyond which taps are 0;
- *                  then for each product RADIUS + 1 taps along rows, from the middle on, for
- *                  samples to the right, and as many for those to the left; and those along
- *                  columns, for samples below and above. If not ODD, both sides have the same taps
- *                  PRODUCTS > 0, several items: for each product SIDE taps along rows, and as many
- *                  along columns
+ *                  if there is a MIDDLE, the next one is the factor with which the sample itself is
+ *                  added to the products; then for each product RADIUS + 1 taps along rows, from
+ *                  the middle on, for samples to the right, and as many for those to the left; and
+ *                  those along columns, for samples below and above. If not ODD, both sides have
+ *                  the same taps
+ *                  PRODUCTS > 0, several items: the factor of the MIDDLE; for each product SIDE
+ *                  taps along rows, and as many along columns
  *   work           local memory: the tile, or the ring
  *
  * Work-items: a work-group of GROUP items makes a block of COLUMNS groups of LANES columns and ROWS

@@ -16,7 +16,10 @@ typedef constant const float *tap_set; /* a product's */
 #define BOTH(taps, d, after, before) ((taps)[d] * ((after) + (before)))
 #endif
 
-#define TAPS_TAKE(name, taps, radius) const tap_set name = (taps)
+#define SUM(a, b)                     ((a) + (b))
+#define MIDDLE_OF(taps, value)        ((taps)[-1] * (value))
+
+#define TAPS_TAKE(name, taps, radius) const tap_set name = (taps) + HEAD
 
 ALWAYS_INLINE void number_store(global uchar *result, struct block block, int x, int y,
                                 number value)

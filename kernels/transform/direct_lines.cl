@@ -7,6 +7,7 @@
 #define MARGIN        (TILE_MARGIN / LANES)
 #define LINE          (COLUMNS + 2 * MARGIN) /* vectors of a line */
 #define SET           (4 * (RADIUS + 1))     /* floats of a product's taps */
+#define HEAD          (1 + MIDDLE)           /* those before them */
 #define ALWAYS_INLINE static inline __attribute__((always_inline))
 
 /* Returns the row of the image for row i of a block, which counts from its first one on. What is

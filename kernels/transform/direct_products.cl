@@ -1,10 +1,10 @@
 /* The direct technique with products, if a group is one item (direct_lines.cl). It makes two rows
  * at a time, because then each row of the ring is loaded for one tap of either. The arithmetic is
  * that of direct_float.cl or of direct_short.cl. A row of the ring has what its samples are,
- * multiplied along rows, for each product. */
+ * multiplied along rows, for each product, and the samples times the factor of the MIDDLE. */
 
-#define RING_PITCH (PRODUCTS * COLUMNS)        /* vectors, each of which is stored at once */
-#define TOGETHER   (COLUMNS < 4 ? COLUMNS : 4) /* groups of columns that are in registers */
+#define RING_PITCH ((PRODUCTS + MIDDLE) * COLUMNS) /* vectors, each of which is stored at once */
+#define TOGETHER   (COLUMNS < 4 ? COLUMNS : 4)     /* groups of columns that are in registers */
 
 ALWAYS_INLINE void tap_add(number sum[PRODUCTS][COLUMNS], const bits *line, tap_set taps, int d)
 {
@@ -68,12 +68,25 @@ ALWAYS_INLINE void rows_add(number sum[2][TOGETHER], local const number *ring, i
     }
 }
 
+#if MIDDLE
+ALWAYS_INLINE void middle_add(number sum[2][TOGETHER], local const number *ring, int above,
+                              int rows)
+{
+    const int below = above + 1 == rows ? 0 : above + 1;
+#pragma unroll
+    for (int g = 0; g < TOGETHER; g++) {
+        sum[0][g] = SUM(sum[0][g], ring[above * RING_PITCH + g]);
+        sum[1][g] = SUM(sum[1][g], ring[below * RING_PITCH + g]);
+    }
+}
+#endif
+
 static inline void block_make(global uchar *result, struct block block, constant const float *taps,
                               local number *ring)
 {
     const int radius = (int)taps[0], rows = 2 * radius + 2;
     const int end = min(BLOCK_Y, IMAGE_HEIGHT - block.y);
-    TAPS_TAKE(set, taps + 1, radius);
+    TAPS_TAKE(set, taps, radius);
     for (int i = 0, at = 0; i < end + 2 * radius; i += 2, at = at + 2 == rows ? 0 : at + 2) {
 #pragma unroll 1
         for (int k = 0; k < 2; k++) {
@@ -87,8 +100,14 @@ static inline void block_make(global uchar *result, struct block block, constant
 #pragma unroll
                 for (int g = 0; g < COLUMNS; g++)
                     ring[(at + k) * RING_PITCH + p * COLUMNS + g] = sum[p][g];
+#if MIDDLE
+#pragma unroll
+            for (int g = 0; g < COLUMNS; g++)
+                ring[(at + k) * RING_PITCH + PRODUCTS * COLUMNS + g] =
+                    MIDDLE_OF(set, TO_NUMBER(line_take(line, g, 0)));
+#endif
         }
-        const int y = i - 2 * radius;
+        const int y = i - 2 * radius, above = at >= radius ? at - radius : at - radius + rows;
         if (y < 0)
             continue;
         for (int g = 0; g < COLUMNS; g += TOGETHER) {
@@ -98,9 +117,11 @@ static inline void block_make(global uchar *result, struct block block, constant
                 sum[k / TOGETHER][k % TOGETHER] = FIRST(set + 2 * (RADIUS + 1));
 #pragma unroll
             for (int p = 0; p < PRODUCTS; p++)
-                rows_add(sum, ring + p * COLUMNS + g,
-                         at >= radius ? at - radius : at - radius + rows,
-                         set + p * SET + 2 * (RADIUS + 1), radius);
+                rows_add(sum, ring + p * COLUMNS + g, above, set + p * SET + 2 * (RADIUS + 1),
+                         radius);
+#if MIDDLE
+            middle_add(sum, ring + PRODUCTS * COLUMNS + g, above, rows);
+#endif
 #pragma unroll
             for (int k = 0; k < 2 * TOGETHER; k++) {
                 const int x = block.x + (g + k % TOGETHER) * LANES, row = y + k / TOGETHER;

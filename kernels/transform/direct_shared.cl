@@ -22,9 +22,10 @@ static inline void row_multiply(real sum[PRODUCTS], local const float *from,
             sum[p] += taps[p * SET + d] * VLOAD(0, sample + TILE_MARGIN - RADIUS + d);
 }
 
-/* Makes a strip of the result from rows of the tile that have been multiplied. */
+/* Makes a strip of the result from rows of the tile that have been multiplied. Samples of the
+ * middle are loaded again, since a tile that kept them would leave room for fewer groups. */
 static inline void strip_add(global uchar *result, struct block block, local const float *from,
-                             constant const float *taps, int x, int y)
+                             constant const float *taps, float middle, int x, int y)
 {
     real sum[STRIP];
 #pragma unroll
@@ -40,6 +41,12 @@ static inline void strip_add(global uchar *result, struct block block, local con
                 if (i >= k && i - k < SIDE)
                     sum[k] += taps[p * SET + SIDE + i - k] * row;
         }
+#if MIDDLE
+#pragma unroll
+    for (int k = 0; k < STRIP; k++)
+        if (y + k < IMAGE_HEIGHT)
+            sum[k] += middle * group_load(block.image, block.map_x, x, y + k BLOCK_CORRECTION);
+#endif
 #pragma unroll
     for (int k = 0; k < STRIP; k++)
         if (y + k < IMAGE_HEIGHT)
@@ -49,7 +56,9 @@ static inline void strip_add(global uchar *result, struct block block, local con
 static inline void block_make(global uchar *result, struct block block, constant const float *taps,
                               local float *tile)
 {
+    const float middle = taps[0]; /* if there is a MIDDLE */
     real sum[ROUNDS][PRODUCTS];
+    taps += MIDDLE;
     tile_load(block, tile);
 #pragma unroll
     for (int i = 0; i < ROUNDS; i++) {
@@ -71,7 +80,7 @@ static inline void block_make(global uchar *result, struct block block, constant
     for (int i = get_local_id(0); i < COLUMNS * ROWS; i += GROUP) {
         const int x = block.x + i % COLUMNS * LANES, strip = i / COLUMNS * STRIP;
         if (x < IMAGE_WIDTH)
-            strip_add(result, block, tile + strip * PITCH + (x - block.x), taps, x,
+            strip_add(result, block, tile + strip * PITCH + (x - block.x), taps, middle, x,
                       block.y + strip);
     }
 }

@@ -168,6 +168,12 @@ static void test_products(void **state)
          .precision = RECIPE_HALF},
         {.captured = "YUYV", .chain = "box-blur:radius=3", .border = PLAN_WRAP},
         {.captured = "XRGB32", .chain = "sharpen:sigma=1.5"},
+        {.captured = "NV12", .chain = "sharpen:amount=2,sigma=2", .planes = RECIPE_ALL},
+        {.captured = "UYVY", .chain = "sharpen:sigma=1.3", .planes = RECIPE_LUMA_ONLY},
+        {.captured = "GREY", .chain = "deflicker | homomorphic | sharpen", .is_corrected = true},
+        {.captured = "GREY", .chain = "sharpen:sigma=1.5", .width = 17, .height = 16},
+        {.captured = "BGR24", .chain = "shift:by=2/1 | sharpen | shift:by=-2/-1"},
+        {.captured = "GREY", .chain = "sharpen:sigma=1 | sharpen:sigma=1"},
         {.captured = "SGRBG8", .chain = "vignette:a=0.5,b=0.1 | box-blur:radius=4"},
         {.captured = "GREY",
          .chain = "deflicker | homomorphic | box-blur:radius=2",
@@ -217,6 +223,11 @@ static void test_products_as_on_a_gpu(void **state)
          .planes = RECIPE_ALL,
          .border = PLAN_WRAP},
         {.captured = "XRGB32", .chain = "sharpen:sigma=2", .border = PLAN_REPLICATE},
+        {.captured = "GREY", .chain = "sharpen:sigma=1.5"},
+        {.captured = "Y12", .chain = "sharpen:sigma=2 | gain:dc=0.8,ac=0.8"},
+        {.captured = "GREY", .chain = "sharpen:sigma=1 | sharpen:sigma=1"},
+        {.captured = "GREY", .chain = "deflicker | homomorphic | sharpen", .is_corrected = true},
+        {.captured = "GREY", .chain = "sharpen:sigma=2", .view = VIEW_EDGES},
         {.captured = "GREY",
          .chain = "deflicker | homomorphic | box-blur:radius=5",
          .is_corrected = true},
@@ -316,47 +327,62 @@ static void test_floats_of_products(void **state)
                 fail_msg("%s, border %d", chains[i], border);
 }
 
-enum { BYTES = BESIDE_WIDTH * BESIDE_HEIGHT };
+enum { SAMPLES = BESIDE_WIDTH * BESIDE_HEIGHT };
 
 /* Samples at both ends of their range make the greatest errors. */
-static void make_bytes(uint8_t bytes[BYTES], bool is_extreme)
+static void make_bytes(uint8_t bytes[SAMPLES], bool is_extreme)
 {
     uint64_t seed = 11;
-    for (unsigned i = 0; i < BYTES; i++)
+    for (unsigned i = 0; i < SAMPLES; i++)
         bytes[i] = (uint8_t)(is_extreme ? reference_noise(&seed) < 0.5 ? 0 : 255
                                         : 256 * reference_noise(&seed));
 }
 
-/* Returns the greatest error of a filtered frame of 8 bits, in steps. */
-static double error_of_bytes(const char *text, enum plan_border mode, const uint8_t bytes[BYTES])
+static unsigned sample_at(const uint8_t *samples, size_t at, unsigned bits)
 {
-    static double in[BYTES], exact[BYTES];
-    const struct scene scene = {.captured = "GREY", .chain = text, .border = mode};
+    return bits == 8 ? samples[at] : samples[2 * at] | (unsigned)samples[2 * at + 1] << 8;
+}
+
+/* Returns the greatest error of a filtered frame, in steps. Of samples with more bits than 8, bytes
+ * are the upper ones. */
+static double error_of_samples(const char *captured_as, const char *text, enum plan_border mode,
+                               const uint8_t bytes[SAMPLES])
+{
+    static uint8_t samples[2 * SAMPLES];
+    static double in[SAMPLES], exact[SAMPLES];
+    const struct scene scene = {.captured = captured_as, .chain = text, .border = mode};
+    const unsigned bits = format_by_name(captured_as)->bits;
+    const unsigned most = (1u << bits) - 1;
     const struct filter_chain chain = chain_of(text);
     const struct reference reference = {.width = BESIDE_WIDTH,
                                         .height = BESIDE_HEIGHT,
                                         .padded_x = BESIDE_WIDTH + direct.margin,
                                         .padded_y = BESIDE_HEIGHT + direct.margin,
                                         .border = mode,
-                                        .border_value = 255 * direct.border_value,
+                                        .border_value = most * direct.border_value,
                                         .sub_x = 1,
                                         .sub_y = 1,
                                         .chain = &chain};
     struct fftd_format format, captured;
-    for (unsigned i = 0; i < BYTES; i++)
-        in[i] = bytes[i];
+    for (unsigned i = 0; i < SAMPLES; i++) {
+        const unsigned value = bytes[i] * most / 255;
+        in[i] = value;
+        samples[bits == 8 ? i : 2 * i] = (uint8_t)value;
+        if (bits > 8)
+            samples[2 * i + 1] = (uint8_t)(value >> 8);
+    }
     beside_lay_out(&format, &captured, &scene);
     struct engine *engine = beside_engine(&direct, false, &scene, &chain, &format);
     uint8_t *out = malloc(format.frame_bytes);
     double worst = 0;
-    beside_run(engine, &scene, &captured, bytes, out);
+    beside_run(engine, &scene, &captured, samples, out);
     reference_filter(&reference, in, exact);
-    for (unsigned k = 0; k < BYTES; k++) {
-        const size_t at = (size_t)(k / BESIDE_WIDTH) * format.plane[0].stride;
-        const double wanted = fmax(0, fmin(exact[k], 255));
-        worst = fmax(worst, fabs(out[at + k % BESIDE_WIDTH] - wanted));
+    for (unsigned k = 0; k < SAMPLES; k++) {
+        const uint8_t *row = out + (size_t)(k / BESIDE_WIDTH) * format.plane[0].stride;
+        const double wanted = fmax(0, fmin(exact[k], most));
+        worst = fmax(worst, fabs(sample_at(row, k % BESIDE_WIDTH, bits) - wanted));
     }
-    print_message("# %s, border %d: %.3f\n", text, (int)mode, worst);
+    print_message("# %s, %s, border %d: %.3f\n", captured_as, text, (int)mode, worst);
     free(out);
     engine_destroy(engine);
     return worst;
@@ -374,15 +400,46 @@ static void test_small_taps_of_bytes(void **state)
         "box-blur:radius=15",
         "gaussian-blur:sigma=1.5 | gain:dc=0.5,ac=0.5",
         "gaussian-blur:sigma=2.2 | gain:dc=1.2,ac=1.2",
+        "gaussian-blur:sigma=2.2 | gain:dc=2,ac=2",
     };
-    static uint8_t bytes[BYTES];
+    static uint8_t bytes[SAMPLES];
     (void)state;
     if (!gpu_device_is_cpu(device))
         skip();
     make_bytes(bytes, true);
     for (size_t i = 0; i < sizeof chains / sizeof chains[0]; i++)
-        if (!(error_of_bytes(chains[i], PLAN_MIRROR, bytes) < 1))
+        if (!(error_of_samples("GREY", chains[i], PLAN_MIRROR, bytes) < 1))
             fail_msg("%s", chains[i]);
+}
+
+/* A product and the sample itself. In 16 bits, sums of the last ones for bytes are too large, far
+ * beyond black and white, and are cut off before they turn around. */
+static void test_middles(void **state)
+{
+    static const char *const formats[] = {"GREY", "Y10", "Y12", "Y16"};
+    static const char *const chains[] = {
+        "sharpen",
+        "sharpen:amount=1,sigma=1.5",
+        "sharpen:amount=0.3,sigma=2",
+        "sharpen:amount=2,sigma=1.5 | gain:dc=0.4,ac=0.4",
+        "gaussian-blur:sigma=1.2 | sharpen:sigma=1",
+        "sharpen:sigma=1 | sharpen:sigma=1",
+        "sharpen:amount=2.5,sigma=2.5",
+        "sharpen:amount=6,sigma=2.5",
+    };
+    static uint8_t bytes[2][SAMPLES];
+    (void)state;
+    if (!gpu_device_is_cpu(device))
+        skip();
+    make_bytes(bytes[0], true);
+    make_bytes(bytes[1], false);
+    for (size_t format = 0; format < sizeof formats / sizeof formats[0]; format++)
+        for (size_t i = 0; i < sizeof chains / sizeof chains[0]; i++)
+            for (int is_noise = 0; is_noise <= 1; is_noise++) {
+                const enum plan_border mode = is_noise == 1 ? PLAN_CONSTANT : PLAN_REPLICATE;
+                if (!(error_of_samples(formats[format], chains[i], mode, bytes[is_noise]) < 1))
+                    fail_msg("%s, %s", formats[format], chains[i]);
+            }
 }
 
 /* Taps that are whole multiples of a power of 2 are exact in 16 bits, as far as sums fit: only
@@ -400,13 +457,14 @@ static void test_whole_taps_of_bytes(void **state)
         "convolve:kernel=16 16 16/16 1 16/16 16 16 | gain:dc=0.0078125,ac=0.0078125",
         "convolve:kernel=0.1 -1.75 2/0.5 1 -0.75/-0.25 1 -1",
     };
-    static uint8_t bytes[2][BYTES];
+    static uint8_t bytes[2][SAMPLES];
     (void)state;
     make_bytes(bytes[0], true);
     make_bytes(bytes[1], false);
     for (int border = PLAN_MIRROR; border <= PLAN_WRAP; border++)
         for (size_t i = 0; i < 2 * sizeof chains / sizeof chains[0]; i++)
-            if (!(error_of_bytes(chains[i / 2], (enum plan_border)border, bytes[i % 2]) < 0.501))
+            if (!(error_of_samples("GREY", chains[i / 2], (enum plan_border)border, bytes[i % 2]) <
+                  0.501))
                 fail_msg("%s, border %d", chains[i / 2], border);
 }
 
@@ -426,6 +484,7 @@ int main(void)
         cmocka_unit_test(test_floats),
         cmocka_unit_test(test_floats_of_products),
         cmocka_unit_test(test_small_taps_of_bytes),
+        cmocka_unit_test(test_middles),
         cmocka_unit_test(test_whole_taps_of_bytes),
         cmocka_unit_test(test_factors),
         cmocka_unit_test(test_borders),

@@ -94,6 +94,7 @@ static const struct recipe variants[] = {
     {.reach = {.is_short = true, .radius = 3}},
     {.reach = {.is_short = true, .radius = 3, .products = 1}},
     {.reach = {.is_short = true, .radius = 3, .products = 1, .line = TAPS_EQUAL}},
+    {.reach = {.is_short = true, .radius = 3, .products = 1, .has_middle = true}},
     {.chroma_reach = {.is_short = true}},
     {.denoise = {.block = 16}},
     {.denoise = {.overlap = 2}},

@@ -39,7 +39,7 @@ static void test_kernels_are_their_taps(void **state)
     struct taps *taps = find("convolve:kernel=1 2 3/-4 5 1/0 0.5 2", &bytes);
     (void)state;
     assert_int_equal(taps->radius, 1);
-    assert_int_equal(taps->products, 3);
+    assert_int_equal(taps->products, 2); /* and the middle */
     for (int y = -1; y <= 1; y++)
         for (int x = -1; x <= 1; x++)
             assert_true(fabs(at(taps, x, y) - kernel[y + 1][x + 1]) < 1e-12);
@@ -90,23 +90,32 @@ static void test_products_make_the_taps(void **state)
     static const struct {
         const char *chain;
         unsigned products;
-    } cases[] = {{"none", 1},
-                 {"gaussian-blur:sigma=3", 1},
-                 {"box-blur:radius=2.5", 1},
-                 {"convolve:kernel=1 0 -1/2 0 -2/1 0 -1", 1},
-                 {"laplacian", 2},
-                 {"sharpen:amount=1.5,sigma=2", 2},
-                 {"sharpen:sigma=1.5 | gaussian-blur:sigma=1.5", 2},
-                 {"convolve:kernel=1 0 0 0/0 2 0 0/0 0 3 0/0 0 0 4", 0}};
+        double middle; /* and the sample itself, times this */
+    } cases[] = {{"none", 1, 0},
+                 {"gaussian-blur:sigma=3", 1, 0},
+                 {"box-blur:radius=2.5", 1, 0},
+                 {"convolve:kernel=1 0 -1/2 0 -2/1 0 -1", 1, 0},
+                 {"laplacian", 2, 0},
+                 {"sharpen:amount=1.5,sigma=2", 1, 2.5},
+                 {"sharpen:amount=0.3,sigma=1.2", 1, 1.3},
+                 {"sharpen:amount=2,sigma=1.5 | gain:dc=0.4,ac=0.4", 1, 1.2},
+                 {"sharpen:sigma=1 | sharpen:sigma=1", 2, 4},
+                 {"sharpen:sigma=1 | sharpen:sigma=1 | sharpen:sigma=1", 3, 8},
+                 {"convolve:kernel=1 2 3/2 9 6/3 6 9", 1, 5},
+                 {"convolve:kernel=1 0 2/0 3 0/3 0 6", 1, 3},
+                 {"sharpen:sigma=1.5 | gaussian-blur:sigma=1.5", 2, 0},
+                 {"convolve:kernel=1 0 0 0/0 2 0 0/0 0 3 0/0 0 0 4", 3, 3},
+                 {"convolve:kernel=1 0 0 0 0/0 2 0 0 0/0 0 3 0 0/0 0 0 4 0/0 0 0 0 5", 0, 0}};
     (void)state;
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
         struct taps *taps = find(cases[i].chain, &bytes);
         const int radius = (int)taps->radius;
-        if (taps->products != cases[i].products)
-            fail_msg("%s: %u products", cases[i].chain, taps->products);
+        if (taps->products != cases[i].products ||
+            fabs(taps->middle - cases[i].middle) > 3e-3 * fmax(1, cases[i].middle))
+            fail_msg("%s: %u products and %g", cases[i].chain, taps->products, taps->middle);
         for (int y = 0; taps->products > 0 && y <= 2 * radius; y++)
             for (int x = 0; x <= 2 * radius; x++) {
-                double sum = 0;
+                double sum = x == radius && y == radius ? taps->middle : 0;
                 for (unsigned k = 0; k < taps->products; k++)
                     sum += taps->down[k][y] * taps->across[k][x];
                 assert_true(fabs(sum - at(taps, x - radius, y - radius)) < 1e-4);
@@ -148,8 +157,9 @@ static void test_reaches(void **state)
         {"gaussian-blur:sigma=0.5", 1, 8, 1, 0},
         {"gaussian-blur:sigma=0.5", 1, 16, 7, 1},
         {"gaussian-blur:sigma=0.5", 2, 8, -1, 0}, /* it has not decayed at half that of chroma */
-        {"sharpen", 1, 8, 7, 2},
-        {"sharpen:amount=2,sigma=2", 1, 8, 7, 2},
+        {"sharpen", 1, 8, 7, 1},
+        {"sharpen:amount=2,sigma=2", 1, 8, 7, 1},
+        {"sharpen:sigma=1 | sharpen:sigma=1", 1, 8, 7, 2},
         {"notch:at=0.25/0.1,width=0.02", 1, 8, -1, 0},
         {"notch:at=0.2003/0.1,width=0.0005", 1, 8, -1, 0}, /* between the samples of the grid */
         {"lowpass:shape=ideal,cutoff=0.3", 1, 8, -1, 0},
@@ -159,7 +169,8 @@ static void test_reaches(void **state)
         {"shift:by=-16/0", 1, 8, -1, 0},
         {"box-blur:radius=15", 1, 8, 15, 1},
         {"box-blur:radius=16", 1, 8, -1, 0},
-        {"sharpen:amount=1,sigma=4", 1, 8, -1, 0}, /* two products */
+        {"sharpen:amount=1,sigma=4", 1, 8, 15, 1},
+        {"sharpen:sigma=2 | sharpen:sigma=3", 1, 8, -1, 0}, /* more than one product */
         {"convolve:kernel=1 0 0 0/0 2 0 0/0 0 3 0/0 0 0 4", 1, 8, 2, 0},
     };
     (void)state;
@@ -258,8 +269,10 @@ static void test_odd_taps_are_another_reach(void **state)
     const struct taps_reach odd = reach("gradient:along=y,sigma=2,dc=0", &bytes);
     const struct taps_reach moved = reach("shift:by=4/-7", &bytes);
     (void)state;
-    assert_true(even.products == 1 && even.line == TAPS_SMALL && both.products == 2 &&
-                both.line == TAPS_EVEN);
+    assert_true(even.products == 1 && even.line == TAPS_SMALL && !even.has_middle);
+    assert_true(both.products == 1 && both.line == TAPS_SMALL && both.has_middle);
+    assert_true(taps_reach_covers(both, even) && !taps_reach_covers(even, both));
+    assert_false(taps_reach_equal(both, even));
     assert_true(odd.products > 0 && odd.line == TAPS_ANY && moved.products == 1 &&
                 moved.line == TAPS_ANY);
     assert_true(taps_reach_covers(moved, even) && !taps_reach_covers(even, moved));
@@ -289,7 +302,11 @@ static void test_lines_of_taps(void **state)
         {"box-blur:radius=3 | gain:dc=0.7,ac=0.7", 8, TAPS_EQUAL},
         {"box-blur:radius=2.5", 8, TAPS_SMALL},
         {"box-blur:radius=2 | box-blur:radius=2", 8, TAPS_SMALL},
-        {"sharpen:amount=2,sigma=2", 8, TAPS_EVEN}, /* two products */
+        {"sharpen:amount=1,sigma=1.5", 8, TAPS_SMALL},
+        {"sharpen:amount=1.5,sigma=2", 8, TAPS_SMALL},
+        {"sharpen:amount=1,sigma=1.5", 12, TAPS_EVEN},
+        {"sharpen:amount=4,sigma=2", 8, TAPS_EVEN},          /* too much for 16 bits */
+        {"sharpen:sigma=1 | sharpen:sigma=1", 8, TAPS_EVEN}, /* two products */
         {"shift:by=4/-7", 8, TAPS_ANY},
     };
     (void)state;

@@ -318,6 +318,7 @@ static double short_error(const struct taps *taps)
         measure_line(taps->across[0], taps->radius, 0x1p15, &across_most, &across_rounding);
     const double down =
         measure_line(taps->down[0], taps->radius, 0x1p16, &down_most, &down_rounding);
+    const uint32_t in_ring = (taps->radius + 2) / 2, in_sum = (taps->radius + 2 + has_middle) / 2;
     double level = taps->middle; /* of a flat area: the sum of all taps */
     for (uint32_t i = 0; i <= 2 * taps->radius; i++)
         level += taps->down[0][i];
@@ -326,7 +327,7 @@ static double short_error(const struct taps *taps)
         down_most > SHORT_MOST_DOWN)
         return HUGE_VAL;
     return 128 * (across_rounding * down + down_rounding * across + has_middle * 0x1p-16) +
-           ((taps->radius + 2) / 2 * down + (taps->radius + 2 + has_middle) / 2) / 64.;
+           (in_ring * down + in_sum) / 64.;
 }
 
 static bool is_line_equal(const double *line, uint32_t side)

@@ -21,6 +21,17 @@
 
 #define MAX_COMPONENTS 3
 
+/* What engines of a camera share. */
+struct engine_loads {
+    pthread_mutex_t lock;
+    struct transform_size size[ENGINE_MAX_LOAD_SIZES];
+    unsigned size_count;
+    struct load *first;
+    unsigned made;    /* loads so far */
+    unsigned changes; /* of their uses */
+    struct shared_chroma *chroma;
+};
+
 /* The images that share dispatches: luma, or colours of the same shape. The first component is
  * luma, or all colours, and the only one whose samples are corrected or calibrated. */
 struct component {

@@ -18,14 +18,12 @@
 #ifndef FFTD_ENGINE_LOAD_H
 #define FFTD_ENGINE_LOAD_H
 
-#include <pthread.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
 #include "core/error.h"
 #include "core/format.h"
-#include "engine/engine.h"
 #include "transform/transform.h"
 
 struct component;
@@ -41,17 +39,6 @@ struct load_use {
     uint64_t newest;             /* its newest frame's number; 0: it has had none */
     uint32_t length_x, length_y; /* of the load that it would begin */
     struct load_use *next;
-};
-
-/* What engines of a camera share. */
-struct engine_loads {
-    pthread_mutex_t lock;
-    struct transform_size size[ENGINE_MAX_LOAD_SIZES];
-    unsigned size_count;
-    struct load *first;
-    unsigned made;    /* loads so far */
-    unsigned changes; /* of their uses */
-    struct shared_chroma *chroma;
 };
 
 #define LOAD_LATELY 8 /* frames; as many as hardly any output leaves out */

@@ -1,9 +1,9 @@
 #!/usr/bin/python3
 """Other ways to make a picture smaller, beside the pictures of fftd: processor time and quality.
 
-    outputs_peers.py            prints a table; FFTD_BUILD is the build folder, FFTD_DEVICE the device
-    outputs_peers.py PICTURE    draws what some of them make of a zone plate, and how far that is
-                                from the ideal low-pass
+    outputs_peers.py          prints a table; FFTD_BUILD is the build folder, FFTD_DEVICE the device
+    outputs_peers.py PICTURE  draws what some of them make of a zone plate, and how far that is from
+                              the ideal low-pass
 
 Quality is of 8 bits, whose rounding allows 58.9 dB, and -45 to -47 dB of what is folded. The
 picture is noise whose power falls with the square of the frequency. Folded is what a zone plate

@@ -56,6 +56,32 @@ def published(daemon, output):
     return ctl_json(daemon, output, "status")["FramesPublished"]
 
 
+def uploads(daemon):
+    """How many frames were copied for the device, for main and for `small`."""
+    return [stats["Copies"]["upload"][0]
+            for stats in (daemon.ctl_json("stats"), ctl_json(daemon, "small", "stats"))]
+
+
+def test_frames_are_loaded_where_they_were_captured(start):
+    """Main holds them in the source's memory, and `small` shares its load; on other devices than a
+    processor they are copied for that."""
+    chain = "gaussian-blur:sigma=6"
+    daemon = start("--filter", chain, "--set", "engine.technique=fused", "--set",
+                   f'outputs=( {{ name = "small"; size = "80x60"; filter = "{chain}"; }} )',
+                   size=f"{WIDTH}x{HEIGHT}", **NOISE)
+    with Reader(daemon), Reader(of(daemon, "small")):
+        wait_until(lambda: published(daemon, "small") > 0, "a frame")
+        if not daemon.ctl_json("status")["Device"].startswith("pthread-"):
+            pytest.skip("the OpenCL device is not PoCL")
+
+        def copies_none():
+            before, first = uploads(daemon), published(daemon, "small")
+            wait_until(lambda: published(daemon, "small") > first + 10, "more frames")
+            return uploads(daemon) == before
+        wait_until(copies_none, "frames that are not copied")
+
+
+
 def pixels(frame):
     return numpy.frombuffer(frame.planes[0], numpy.uint8).reshape(frame.height, frame.width)
 

@@ -16,8 +16,10 @@
 #define MOST_PATH       0.15 /* smaller sides; a frame that has moved farther begins another scene */
 #define NEAR_PATH       8.   /* pixels between frames whose shift is not known, at most */
 #define MOST_PART       0.16 /* pixels between frames that are compared, beyond whole ones */
-#define LENS_STILL      0.9  /* stripes_stillness from which on stripes are left in for the lens */
-#define BLUR_STILL      0.5  /* the same for blur, which the scene's own lines would change more */
+#define NEAR_BLACK      10.f /* grey levels */
+#define NEAR_WHITE      245.f
+#define LENS_STILL      0.9 /* stripes_stillness from which on stripes are left in for the lens */
+#define BLUR_STILL      0.5 /* the same for blur, which the scene's own lines would change more */
 #define SLOW            12u /* what varies over more than about this part of an axis may be the lens */
 #define NEAR_BYTES      (64u << 20)
 
@@ -433,6 +435,15 @@ static void look_at_blur(struct diagnosis *diagnosis, struct second *second)
     detail_find_blur(detail, &diagnosis->blur);
 }
 
+/* Marks what is cut off, or nearly. The corrected frame does not tell: white areas have bands. */
+static void mark_cut_off(struct diagnosis *diagnosis, unsigned index)
+{
+    diagnosis_load(diagnosis, index, diagnosis->scratch);
+    for (size_t i = 0; i < count_pixels(diagnosis); i++)
+        if (diagnosis->scratch[i] < NEAR_BLACK || diagnosis->scratch[i] > NEAR_WHITE)
+            diagnosis->luma[i] = NAN;
+}
+
 /* Adds frames of a scene, from the first to before the last. */
 static int look_at_scene(struct diagnosis *diagnosis, struct second *second, struct lens *lens,
                          unsigned first, unsigned last)
@@ -441,6 +452,7 @@ static int look_at_scene(struct diagnosis *diagnosis, struct second *second, str
     for (unsigned i = 0; i < views && views > 1; i++) {
         const unsigned index = first + i * (last - first - 1) / (views - 1);
         clean(diagnosis, second, index, LENS_STILL);
+        mark_cut_off(diagnosis, index);
         lens_add(lens, diagnosis->luma, diagnosis->place[index].x - diagnosis->place[first].x,
                  diagnosis->place[index].y - diagnosis->place[first].y);
     }

@@ -96,12 +96,10 @@ static float level_at(const struct lens *lens, const float *luma, double x, doub
     for (unsigned j = 0; j < lens->cell; j++)
         for (unsigned i = 0; i < lens->cell; i++) {
             const float *at = luma + (top + j) * width + left + i;
-            if (!(at[0] >= DARK && at[0] <= BRIGHT))
-                return NAN;
             sum += (1 - v) * ((1 - u) * at[0] + u * at[1]) +
                    v * ((1 - u) * at[width] + u * at[width + 1]);
         }
-    return logf(sum / (float)(lens->cell * lens->cell));
+    return sum > 0 ? logf(sum / (float)(lens->cell * lens->cell)) : NAN;
 }
 
 void lens_add(struct lens *lens, const float *luma, double x, double y)

@@ -28,9 +28,9 @@ struct lens;
 int lens_create(struct lens **ret, uint32_t width, uint32_t height, double bands);
 void lens_destroy(struct lens *lens); /* NULL is allowed */
 
-/* Adds a frame of 0 .. 255 to the scene: what is at (u, v) in the scene is at (u + x, v + y) in the
- * frame, but for a part of a pixel. Frames beyond LENS_VIEWS, and what is farther away than
- * LENS_REACH, are ignored. */
+/* Adds a frame of 0 .. 255, or NaN where a sample is cut off, to the scene: what is at (u, v) in
+ * the scene is at (u + x, v + y) in the frame, but for a part of a pixel. Frames beyond LENS_VIEWS,
+ * and what is farther away than LENS_REACH, are ignored. */
 void lens_add(struct lens *lens, const float *luma, double x, double y);
 
 /* Takes in the scene, and begins another one. -ENOMEM. */

@@ -404,6 +404,20 @@ static void shading_is_measured_where_the_picture_moves(void **state)
     }
 }
 
+/* White areas have the bands that the rest has lost. */
+static void shading_is_measured_beside_white_areas(void **state)
+{
+    (void)state;
+    struct diagnosis_result result;
+    see(
+        &(struct seen){
+            .corner = 0.5, .light = 2, .sigma = 1, .depth = 0.35, .hertz = 200, .pan = 1},
+        &result);
+    assert_true(figure_of(&result, DIAGNOSIS_CLIPPING) > 0);
+    assert_true(named_figure(&result, DIAGNOSIS_SHADING, "error") > 0);
+    assert_true(fabs(named_figure(&result, DIAGNOSIS_SHADING, "corner") - 0.5) < 0.05);
+}
+
 /* A scene that is darker around its middle looks like a lens that is, until it moves. */
 static void a_scene_with_dark_corners_is_no_lens(void **state)
 {
@@ -632,6 +646,7 @@ int main(void)
         cmocka_unit_test(clean_clips_are_silent),
         cmocka_unit_test(a_median_must_not_cost_more_than_hot_pixels),
         cmocka_unit_test(shading_is_measured_where_the_picture_moves),
+        cmocka_unit_test(shading_is_measured_beside_white_areas),
         cmocka_unit_test(a_scene_with_dark_corners_is_no_lens),
         cmocka_unit_test(blur_is_seen_through_stripes),
         cmocka_unit_test(shading_is_measured_under_flicker),

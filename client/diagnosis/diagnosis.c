@@ -13,14 +13,14 @@
 #define DETAIL_FRAMES   6u
 #define BLUR_FRAMES     48u
 #define BEYOND          4.f  /* grey levels; filters and codecs overshoot by less */
-#define MOST_PATH       0.15 /* smaller sides; a frame that has moved farther begins another scene */
+#define MOST_PATH       0.15 /* smaller sides; a frame that has moved more begins another scene */
 #define NEAR_PATH       8.   /* pixels between frames whose shift is not known, at most */
 #define MOST_PART       0.16 /* pixels between frames that are compared, beyond whole ones */
 #define NEAR_BLACK      10.f /* grey levels */
 #define NEAR_WHITE      245.f
 #define LENS_STILL      0.9 /* stripes_stillness from which on stripes are left in for the lens */
 #define BLUR_STILL      0.5 /* the same for blur, which the scene's own lines would change more */
-#define SLOW            12u /* what varies over more than about this part of an axis may be the lens */
+#define SLOW            12u /* what varies over more than this part of an axis may be the lens */
 #define NEAR_BYTES      (64u << 20)
 
 const char *diagnosis_name(enum diagnosis_kind kind)

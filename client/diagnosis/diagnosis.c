@@ -1,3 +1,4 @@
+#include "lens.h"
 #include "lines.h"
 #include "private.h"
 
@@ -12,9 +13,14 @@
 #define DETAIL_FRAMES   6u
 #define BLUR_FRAMES     48u
 #define BEYOND          4.f  /* grey levels; filters and codecs overshoot by less */
-#define MOST_PATH       0.15 /* smaller sides; a frame that has moved farther begins another scene */
+#define MOST_PATH       0.15 /* smaller sides; a frame that has moved more begins another scene */
 #define NEAR_PATH       8.   /* pixels between frames whose shift is not known, at most */
 #define MOST_PART       0.16 /* pixels between frames that are compared, beyond whole ones */
+#define NEAR_BLACK      10.f /* grey levels */
+#define NEAR_WHITE      245.f
+#define LENS_STILL      0.9 /* stripes_stillness from which on stripes are left in for the lens */
+#define BLUR_STILL      0.5 /* the same for blur, which the scene's own lines would change more */
+#define SLOW            12u /* what varies over more than this part of an axis may be the lens */
 #define NEAR_BYTES      (64u << 20)
 
 const char *diagnosis_name(enum diagnosis_kind kind)
@@ -270,15 +276,12 @@ static int compare(struct diagnosis *diagnosis, unsigned index)
     const struct path_place own = diagnosis->place[index];
     double least = INFINITY, dx = 0, dy = 0;
     const float *nearest = NULL;
-    const struct path_place *farthest = NULL;
     for (unsigned i = index > diagnosis->nears ? index - diagnosis->nears : 0; i < index; i++) {
         const struct path_place *place = &diagnosis->place[i];
         const double x = own.x - place->x, y = own.y - place->y;
         const double part = fmax(fabs(x - round(x)), fabs(y - round(y)));
         if (place->path != own.path)
             continue;
-        if (farthest == NULL || hypot(x, y) > hypot(own.x - farthest->x, own.y - farthest->y))
-            farthest = place;
         if (part >= least)
             continue;
         nearest = diagnosis->near[i % diagnosis->nears];
@@ -286,15 +289,6 @@ static int compare(struct diagnosis *diagnosis, unsigned index)
         dx = x;
         dy = y;
     }
-    if (farthest != NULL)
-        shading_compare(diagnosis->shading,
-                        diagnosis->near[(size_t)(farthest - diagnosis->place) % diagnosis->nears],
-                        diagnosis->luma,
-                        &(struct shading_pair){.dx = own.x - farthest->x,
-                                               .dy = own.y - farthest->y,
-                                               .bands = diagnosis->flicker_model.is_valid
-                                                            ? diagnosis->flicker_model.rows_cycles
-                                                            : 0});
     return nearest == NULL
                ? 0
                : noise_compare(least < MOST_PART ? &diagnosis->noise : &diagnosis->loose, nearest,
@@ -381,6 +375,37 @@ static void repair(void *context, size_t at, double off)
     *p = (p[-1] + p[1] + *(p - width) + p[width]) / 4;
 }
 
+/* Subtracts columns or rows that differ, but not what varies slowly: that may be the lens. */
+static void subtract_stripes(struct diagnosis *diagnosis, const struct stripes_axis *axis)
+{
+    const size_t width = diagnosis->format.width, height = diagnosis->format.height;
+    const bool is_column = axis == &diagnosis->stripes.column;
+    const uint32_t most = axis->length / SLOW;
+    for (uint32_t i = 0; i < axis->length; i++) {
+        /* As many lines to both sides, so that a slope cancels out. */
+        const uint32_t side = i < axis->length - 1 - i ? i : axis->length - 1 - i;
+        const uint32_t reach = side < most ? side : most;
+        double around = 0;
+        for (uint32_t k = i - reach; k <= i + reach; k++)
+            around += axis->offset[k] / (2 * reach + 1);
+        const float off = (float)(255 * (axis->offset[i] - around));
+        for (size_t k = 0; k < (is_column ? height : width); k++)
+            diagnosis->luma[is_column ? k * width + i : i * width + k] -= off;
+    }
+}
+
+/* Makes a frame without what the sensor adds, as far as it is known: where the scene stands still,
+ * its own lines look like stripes. */
+static void clean(struct diagnosis *diagnosis, struct second *second, unsigned index, double still)
+{
+    correct(diagnosis, second, index);
+    findings_list_hot(diagnosis, repair, diagnosis);
+    if (diagnosis->frames < 2 || stripes_stillness(&diagnosis->stripes) >= still)
+        return;
+    subtract_stripes(diagnosis, &diagnosis->stripes.column);
+    subtract_stripes(diagnosis, &diagnosis->stripes.row);
+}
+
 /* Adds up what frames have in common, for as long as each shows most of the first one. */
 static void look_at_blur(struct diagnosis *diagnosis, struct second *second)
 {
@@ -396,8 +421,7 @@ static void look_at_blur(struct diagnosis *diagnosis, struct second *second)
         struct detail_view view = {.reach = is_same ? 1 : NEAR_PATH};
         view.dx = x + (is_same ? own->x - last->x : 0);
         view.dy = y + (is_same ? own->y - last->y : 0);
-        correct(diagnosis, second, i);
-        findings_list_hot(diagnosis, repair, diagnosis);
+        clean(diagnosis, second, i, BLUR_STILL);
         view.luma = diagnosis->luma;
         if (i > first && hypot(view.dx, view.dy) < most && detail_add(detail, &view, &x, &y))
             continue;
@@ -409,6 +433,55 @@ static void look_at_blur(struct diagnosis *diagnosis, struct second *second)
     }
     detail_end(detail);
     detail_find_blur(detail, &diagnosis->blur);
+}
+
+/* Marks what is cut off, or nearly. The corrected frame does not tell: white areas have bands. */
+static void mark_cut_off(struct diagnosis *diagnosis, unsigned index)
+{
+    diagnosis_load(diagnosis, index, diagnosis->scratch);
+    for (size_t i = 0; i < count_pixels(diagnosis); i++)
+        if (diagnosis->scratch[i] < NEAR_BLACK || diagnosis->scratch[i] > NEAR_WHITE)
+            diagnosis->luma[i] = NAN;
+}
+
+/* Adds frames of a scene, from the first to before the last. */
+static int look_at_scene(struct diagnosis *diagnosis, struct second *second, struct lens *lens,
+                         unsigned first, unsigned last)
+{
+    const unsigned views = last - first < LENS_VIEWS ? last - first : LENS_VIEWS;
+    for (unsigned i = 0; i < views && views > 1; i++) {
+        const unsigned index = first + i * (last - first - 1) / (views - 1);
+        clean(diagnosis, second, index, LENS_STILL);
+        mark_cut_off(diagnosis, index);
+        lens_add(lens, diagnosis->luma, diagnosis->place[index].x - diagnosis->place[first].x,
+                 diagnosis->place[index].y - diagnosis->place[first].y);
+    }
+    return lens_end(lens);
+}
+
+/* Finds the light of the lens, from all scenes, or else from single frames. */
+static int look_at_lens(struct diagnosis *diagnosis, struct second *second)
+{
+    const struct diagnosis_format *format = &diagnosis->format;
+    const struct path_place *place = diagnosis->place;
+    const double most = LENS_REACH * fmin(format->width, format->height);
+    struct lens *lens;
+    int r =
+        lens_create(&lens, format->width, format->height,
+                    diagnosis->flicker_model.is_valid ? diagnosis->flicker_model.rows_cycles : 0);
+    if (r < 0)
+        return r;
+    for (unsigned first = 0, last; first < diagnosis->frames && r == 0; first = last) {
+        for (last = first + 1; last < diagnosis->frames; last++)
+            if (place[last].path != place[first].path ||
+                hypot(place[last].x - place[first].x, place[last].y - place[first].y) > most)
+                break;
+        r = look_at_scene(diagnosis, second, lens, first, last);
+    }
+    diagnosis->has_gain = r == 0 && (lens_solve(lens, &diagnosis->gain) ||
+                                     shading_solve(diagnosis->shading, &diagnosis->gain));
+    lens_destroy(lens);
+    return r;
 }
 
 static int look_again(struct diagnosis *diagnosis, diagnosis_progress progress, void *context)
@@ -434,6 +507,8 @@ static int look_again(struct diagnosis *diagnosis, diagnosis_progress progress, 
         r = shading_create(&diagnosis->shading, width, height);
     if (r == 0)
         r = look_at_frames(diagnosis, &second, progress, context);
+    if (r == 0)
+        r = look_at_lens(diagnosis, &second);
     if (r == 0)
         look_at_blur(diagnosis, &second);
     wave_fit_destroy(second.waves);

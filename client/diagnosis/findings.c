@@ -159,9 +159,8 @@ static bool judge_flicker(const struct diagnosis *diagnosis, struct diagnosis_fi
         return false;
     /* Where the picture moves through dark corners, its rows change like those of a slow band. */
     const double bands = hz * flicker->line_time_ns / 1e9 * diagnosis->format.height;
-    struct shading_gain gain;
-    if (bands < 1 && shading_solve(diagnosis->shading, &gain) && gain.is_measured &&
-        gain.corner < MEASURED_CORNER)
+    if (bands < 1 && diagnosis->has_gain && diagnosis->gain.is_measured &&
+        diagnosis->gain.corner < MEASURED_CORNER)
         return false;
     const bool is_mains = fabs(hz / 100 - 1) < OFF_MAINS || fabs(hz / 120 - 1) < OFF_MAINS;
     ret->annoyance = flicker->depth * mean_level(diagnosis) / sqrt(2);
@@ -413,8 +412,8 @@ static bool judge_hot(const struct diagnosis *diagnosis, struct diagnosis_findin
 
 static bool judge_shading(const struct diagnosis *diagnosis, struct diagnosis_finding *ret)
 {
-    struct shading_gain gain;
-    if (!shading_solve(diagnosis->shading, &gain))
+    const struct shading_gain gain = diagnosis->gain;
+    if (!diagnosis->has_gain)
         return false;
     ret->annoyance = 0.3 * (1 - gain.corner) * mean_level(diagnosis);
     /* In the dark, each grey level is a visible step. */
@@ -424,13 +423,21 @@ static bool judge_shading(const struct diagnosis *diagnosis, struct diagnosis_fi
                                gain.agreement < (is_white ? WHITE_AGREEMENT : AGREEMENT) ||
                                gain.balance < BALANCE)
         return false;
-    WRITE(ret->text, "dark corners: they have %.0f %% of the light of the middle",
-          100 * gain.corner);
+    if (gain.is_measured)
+        WRITE(ret->text,
+              "dark corners: they have %.1f %% of the light of the middle (standard error %.1f)",
+              100 * gain.corner, 100 * gain.error);
+    else
+        WRITE(ret->text, "dark corners: they have about %.0f %% of the light of the middle",
+              100 * gain.corner);
     WRITE(ret->stage, "vignette:a=%.3f,b=%.3f", gain.a, gain.b);
-    WRITE(ret->advice, "`fftd-ctl calibrate flat` before an evenly lit surface is more exact");
+    WRITE(ret->advice, "%s`fftd-ctl calibrate flat` before an evenly lit surface is more exact",
+          gain.is_measured ? "" : "if the camera moves a little meanwhile, they are measured; ");
     add_figure(ret, "corner", gain.corner);
     add_figure(ret, "a", gain.a);
     add_figure(ret, "b", gain.b);
+    if (gain.is_measured)
+        add_figure(ret, "error", gain.error);
     return true;
 }
 

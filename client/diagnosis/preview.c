@@ -66,8 +66,7 @@ static bool subtract_waves(const struct diagnosis *diagnosis, float *luma)
 static void brighten(const struct diagnosis *diagnosis, float *luma)
 {
     const uint32_t width = diagnosis->format.width, height = diagnosis->format.height;
-    struct shading_gain gain = {0};
-    shading_solve(diagnosis->shading, &gain);
+    const struct shading_gain gain = diagnosis->gain;
     for (uint32_t y = 0; y < height; y++)
         for (uint32_t x = 0; x < width; x++) {
             const double u = x + 0.5 - width / 2., v = y + 0.5 - height / 2.;

@@ -1,19 +1,15 @@
 /* Corners that a lens has darkened. Pure.
  *
- * Where the picture moves, each part of the scene is seen at several places of the lens: how its
- * logarithm changes is the difference of the vignette's at both places, whatever the scene is.
+ * In a picture that stands still (lens.h has those that move), the gradients of a scene's logarithm
+ * along a radius are as often positive as negative. Those of a vignette add a little to all of
+ * them, towards dark. So the median of the radial gradients at a radius is that of the vignette,
+ * and their integral is its logarithm; medians ignore edges. This counts only if the halves of the
+ * picture agree.
  *
- * In a picture that stands still, the gradients of a scene's logarithm along a radius are as often
- * positive as negative. Those of a vignette add a little to all of them, towards dark. So the
- * median of the radial gradients at a radius is that of the vignette, and their integral is its
- * logarithm; medians ignore edges. This counts only if the halves of the picture agree.
- *
- * Both fit a gain of 1 + a r^2 + b r^4, which is what the stage `vignette` has.
+ * The gain is 1 + a r^2 + b r^4, which is what the stage `vignette` has.
  *
  * Source of the maths: Zheng, Yu, Kang, Lin and Kambhamettu, Single-Image Vignetting Correction
- * Using Radial Gradient Symmetry, IEEE Conf. on Computer Vision and Pattern Recognition (2008);
- * Goldman and Chen, Vignette and Exposure Calibration and Compensation, IEEE Int. Conf. on Computer
- * Vision (2005), for what moves. */
+ * Using Radial Gradient Symmetry, IEEE Conf. on Computer Vision and Pattern Recognition (2008). */
 #ifndef FFTD_DIAGNOSIS_SHADING_H
 #define FFTD_DIAGNOSIS_SHADING_H
 
@@ -27,6 +23,7 @@ struct shading_gain {
     double corner;    /* 0 .. 1: how bright the corners are, in relation to the middle */
     double agreement; /* 0 .. 1: how much of the darkening the half sees that sees the least */
     double balance;   /* the same for the two halves together that see less than the other two */
+    double error;     /* the standard error of corner; 0: it is not known */
     bool is_measured; /* by what moves, and not guessed from the scene */
 };
 
@@ -36,17 +33,6 @@ void shading_destroy(struct shading *shading); /* NULL is allowed */
 
 /* Adds a frame of 0 .. 255. */
 void shading_add(struct shading *shading, const float *luma);
-
-/* How two frames differ: what is at (x, y) in the first is at (x + dx, y + dy) in the second, but
- * for a part of a pixel. */
-struct shading_pair {
-    double dx, dy; /* pixels */
-    double bands;  /* the frequency of the flicker's bands, cycles a row; 0: there are none */
-};
-
-/* Compares two frames of 0 .. 255. */
-void shading_compare(struct shading *shading, const float *before, const float *luma,
-                     const struct shading_pair *pair);
 
 /* Returns whether the frames determine a gain. */
 bool shading_solve(const struct shading *shading, struct shading_gain *ret);

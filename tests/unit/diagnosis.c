@@ -179,6 +179,9 @@ struct seen {
     double light, sigma;
     double depth, hertz; /* of flicker; a row takes LINE_S */
     bool is_panning;
+    double scene_corner; /* of a scene, and not of the lens; 0: as in the middle */
+    double pan;          /* pixels a frame; 0: as is_panning says */
+    double stripes;      /* grey levels by which columns differ, standard deviation */
 };
 #define LINE_S 80e-6
 
@@ -219,16 +222,29 @@ static void blur(struct clip *clip, const struct seen *seen)
     free(sharp);
 }
 
+/* Darkens a scene around the middle of what the first frames show. */
+static void darken(struct clip *clip, double corner)
+{
+    const double x0 = clip->canvas_width / 2., y0 = clip->canvas_height / 2.;
+    for (unsigned y = 0; y < clip->canvas_height; y++)
+        for (unsigned x = 0; x < clip->canvas_width; x++) {
+            const double u = (x - x0) * 2 / WIDTH, v = (y - y0) * 2 / HEIGHT;
+            clip->canvas[(size_t)y * clip->canvas_width + x] /=
+                (float)(1 + (1 / corner - 1) * (u * u + v * v) / 2);
+        }
+}
+
 static float level_of(const struct seen *seen, double scene, unsigned index, unsigned at,
                       uint64_t *seed)
 {
+    uint64_t column = 1 + at % WIDTH;
     const unsigned row = at / WIDTH;
     const double u = 2. * (at % WIDTH) - WIDTH, v = 2. * row - HEIGHT;
     const double r2 = (u * u + v * v) / ((double)WIDTH * WIDTH + (double)HEIGHT * HEIGHT);
     const double seconds = index * INTERVAL * 1e-9 + LINE_S * row;
     const double light = seen->light * (1 + seen->depth * sin(2 * M_PI * seen->hertz * seconds));
-    const double level =
-        light * scene / (1 + (1 / seen->corner - 1) * r2) + seen->sigma * clip_normal(seed);
+    const double level = light * scene / (1 + (1 / seen->corner - 1) * r2) +
+                         seen->sigma * clip_normal(seed) + seen->stripes * clip_normal(&column);
     return (float)rint(fmin(fmax(level, 0), 255));
 }
 
@@ -241,6 +257,12 @@ static void see(const struct seen *seen, struct diagnosis_result *ret)
     struct clip clip;
     uint64_t seed = 77;
     clip_make(&clip, CLIP_NATURAL, WIDTH, HEIGHT, seen->is_panning, 0, 31);
+    if (seen->scene_corner > 0)
+        darken(&clip, seen->scene_corner);
+    if (seen->pan > 0) {
+        clip.pan_x = seen->pan;
+        clip.pan_y = -seen->pan / 2;
+    }
     if (seen->radius > 0 || seen->length > 0)
         blur(&clip, seen);
     assert_int_equal(diagnosis_create(&diagnosis, &format), 0);
@@ -341,14 +363,91 @@ static void clean_clips_are_silent(void **state)
 
 /* ---- lenses and light ---- */
 
-/* Corners that are a third darker hardly show in one picture, whose own parts differ by more. */
-static void shading_is_measured_in_a_pan(void **state)
+/* Returns a figure of a finding by its name; -1: there is none. */
+static double named_figure(const struct diagnosis_result *result, enum diagnosis_kind kind,
+                           const char *name)
+{
+    for (unsigned i = 0; i < result->count; i++)
+        for (unsigned k = 0; k < result->finding[i].figures; k++)
+            if (result->finding[i].kind == kind &&
+                strcmp(result->finding[i].figure[k].name, name) == 0)
+                return result->finding[i].figure[k].value;
+    return -1;
+}
+
+/* Corners that are a third darker hardly show in one picture, whose own parts differ by more. If it
+ * moves, even by two pixels in all, they are measured, and the error that is said is about right.
+ */
+static void shading_is_measured_where_the_picture_moves(void **state)
+{
+    (void)state;
+    static const struct seen cases[] = {
+        {.corner = 0.66, .sigma = 1, .is_panning = true},
+        {.corner = 0.66, .sigma = 1, .pan = 0.2},
+        {.corner = 0.5, .sigma = 1, .pan = 0.06},
+        {.corner = 0.6, .sigma = 1, .pan = 0.15, .stripes = 2},
+        {.corner = 0.6, .sigma = 1, .pan = 0.15, .length = 9, .tilt = 60},
+        {.corner = 0.5, .sigma = 8, .pan = 0.3},
+    };
+    for (unsigned i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        struct diagnosis_result result;
+        struct seen seen = cases[i];
+        seen.light = 1;
+        see(&seen, &result);
+        const double corner = named_figure(&result, DIAGNOSIS_SHADING, "corner");
+        const double error = named_figure(&result, DIAGNOSIS_SHADING, "error");
+        printf("# case %u: %.4f for %.4f, error %.4f\n", i, corner, seen.corner, error);
+        assert_true(error > 0 && error < 0.03);
+        assert_true(fabs(corner - seen.corner) < 4 * error + 0.002);
+        assert_int_equal(result.count,
+                         1 + (seen.sigma > 4) + (seen.stripes > 0) + (seen.length > 0));
+    }
+}
+
+/* White areas have the bands that the rest has lost. */
+static void shading_is_measured_beside_white_areas(void **state)
 {
     (void)state;
     struct diagnosis_result result;
-    see(&(struct seen){.corner = 0.66, .light = 1, .sigma = 1, .is_panning = true}, &result);
-    assert_int_equal(result.count, 1);
-    assert_true(fabs(figure_of(&result, DIAGNOSIS_SHADING) - 0.66) < 0.04);
+    see(
+        &(struct seen){
+            .corner = 0.5, .light = 2, .sigma = 1, .depth = 0.35, .hertz = 200, .pan = 1},
+        &result);
+    assert_true(figure_of(&result, DIAGNOSIS_CLIPPING) > 0);
+    assert_true(named_figure(&result, DIAGNOSIS_SHADING, "error") > 0);
+    assert_true(fabs(named_figure(&result, DIAGNOSIS_SHADING, "corner") - 0.5) < 0.05);
+}
+
+/* A scene that is darker around its middle looks like a lens that is, until it moves. */
+static void a_scene_with_dark_corners_is_no_lens(void **state)
+{
+    (void)state;
+    struct diagnosis_result result;
+    struct seen seen = {.corner = 1, .scene_corner = 0.5, .light = 1, .sigma = 1};
+    see(&seen, &result);
+    assert_true(figure_of(&result, DIAGNOSIS_SHADING) > 0);
+    seen.pan = 0.1;
+    see(&seen, &result);
+    assert_int_equal(result.count, 0);
+    seen.depth = 0.3;
+    seen.hertz = 100;
+    see(&seen, &result);
+    assert_true(figure_of(&result, DIAGNOSIS_FLICKER) > 0);
+    assert_true(figure_of(&result, DIAGNOSIS_SHADING) < 0);
+}
+
+/* Columns that differ are not taken for what a blur leaves. */
+static void blur_is_seen_through_stripes(void **state)
+{
+    (void)state;
+    struct diagnosis_result result;
+    see(
+        &(struct seen){
+            .corner = 1, .light = 1, .sigma = 1, .length = 11, .tilt = 20, .pan = 4, .stripes = 4},
+        &result);
+    assert_true(figure_of(&result, DIAGNOSIS_STRIPES) > 0);
+    assert_true(fabs(named_figure(&result, DIAGNOSIS_MOTION, "size_px") - 11) < 0.6);
+    assert_true(fabs(named_figure(&result, DIAGNOSIS_MOTION, "angle_deg") - 20) < 8);
 }
 
 /* What is left of bands is not taken for light. */
@@ -546,7 +645,10 @@ int main(void)
         cmocka_unit_test(faults_are_found),
         cmocka_unit_test(clean_clips_are_silent),
         cmocka_unit_test(a_median_must_not_cost_more_than_hot_pixels),
-        cmocka_unit_test(shading_is_measured_in_a_pan),
+        cmocka_unit_test(shading_is_measured_where_the_picture_moves),
+        cmocka_unit_test(shading_is_measured_beside_white_areas),
+        cmocka_unit_test(a_scene_with_dark_corners_is_no_lens),
+        cmocka_unit_test(blur_is_seen_through_stripes),
         cmocka_unit_test(shading_is_measured_under_flicker),
         cmocka_unit_test(blur_is_seen_through_noise),
         cmocka_unit_test(a_dark_picture_with_noise_is_too_dark),

@@ -20,7 +20,10 @@ const GROUPS = {
     "Motion and place": ["stabilise", "stack", "shift", "remap"],
     "For programs that look": ["match", "binarise"],
 };
+// Presets of recorded images, which have no chain before these are recorded: their first stage.
+const RECORDED = {"fixed-pattern": "dark"};
 const kindOf = (chain) => chain.split(/[: ]/)[0];
+export const startOf = (name, chain) => chain || RECORDED[name] || "";
 export const groupOf = (chain) =>
     Object.keys(GROUPS).find((group) => GROUPS[group].includes(kindOf(chain))) || "Others";
 
@@ -72,16 +75,20 @@ export function fill(id, cards, pick) {
                     make("ul", {className: "cards"},
                          ...inside.map((card) => make("li", {}, buttons.get(card)))));
     }));
-    drawAll(cards.filter(({chain}) => chain), buttons);
+    drawAll(cards, buttons);
 }
 
 async function drawAll(cards, buttons) {
+    const canvasOf = (card) => buttons.get(card).querySelector("canvas");
+    const known = cards.filter(({chain}) => chain);
     try {
-        for (let i = 0; i < cards.length; i += MOST) {
-            const some = cards.slice(i, i + MOST);
+        for (const card of cards.filter(({chain}) => !chain))
+            await drawPicture(canvasOf(card), startOf(card.name, ""));
+        for (let i = 0; i < known.length; i += MOST) {
+            const some = known.slice(i, i + MOST);
             const responses = await filter.fetchResponses(some.map(({chain}) => chain));
             await Promise.all(responses.map((half, k) =>
-                draw(buttons.get(some[k]).querySelector("canvas"), half, some[k].chain)));
+                draw(canvasOf(some[k]), half, some[k].chain)));
         }
     } catch {
         // The lists are useful without them.

@@ -8,7 +8,7 @@
 
 void steady_configure(struct steady *steady, const struct filter_adaptation *wanted)
 {
-    const bool stacks = wanted->shake.model == STABILISER_REFERENCE;
+    const bool stacks = stabiliser_stacks(wanted->shake.model);
     if (wanted->stabilises && (!steady->is_on || stacks) && steady->stabiliser != NULL)
         stabiliser_reset(steady->stabiliser);
     steady->is_on = wanted->stabilises;
@@ -46,7 +46,7 @@ void steady_take(struct steady *steady, const struct engine_frames *frames,
     steady->start = frame->start;
     if (steady->stabiliser == NULL)
         return;
-    if (steady->model == STABILISER_REFERENCE) {
+    if (stabiliser_stacks(steady->model)) {
         job->stack = stabiliser_align(steady->stabiliser, frame->plane[0], frame->stride[0],
                                       &job->similarity);
         return;

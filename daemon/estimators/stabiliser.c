@@ -43,8 +43,9 @@ static int create_estimator(struct stabiliser *s, enum stabiliser_model model, s
     if (model == STABILISER_SHIFT)
         return motion_create(&s->motion, s->reduced_width, s->reduced_height, why);
     const double middle[2] = {0.5 * s->width / s->factor, 0.5 * s->height / s->factor};
-    if (model == STABILISER_REFERENCE)
-        return motion_aligner_create(&s->aligner, s->reduced_width, s->reduced_height, middle, why);
+    if (stabiliser_stacks(model))
+        return motion_aligner_create(&s->aligner, s->reduced_width, s->reduced_height, middle,
+                                     model == STABILISER_BURST, why);
     const int r = motion_grid_make(&s->grid, s->reduced_width, s->reduced_height, BLOCK, why);
     return r < 0 ? r
                  : motion_field_create(&s->field, s->reduced_width, s->reduced_height, BLOCK, why);

@@ -47,8 +47,8 @@ void stabiliser_observe(struct stabiliser *stabiliser, const struct stabiliser_o
                         const uint8_t *plane, uint32_t stride, int64_t captured_ns,
                         struct similarity *ret);
 
-/* For a stabiliser with STABILISER_REFERENCE: looks at a frame, and sets by what to move it onto
- * the first frame of its stack. Returns what becomes of it there (motion/motion_aligner.h). */
+/* For a stabiliser of a stack (stabiliser_stacks): looks at a frame, and sets by what to move it
+ * onto the first frame of its stack. Returns what becomes of it there (motion/motion_aligner.h). */
 enum stack_place stabiliser_align(struct stabiliser *stabiliser, const uint8_t *plane,
                                   uint32_t stride, struct similarity *ret);
 

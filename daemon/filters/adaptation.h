@@ -35,7 +35,13 @@ enum stabiliser_model {
     STABILISER_SHIFT,      /* in the spectrum */
     STABILISER_SIMILARITY, /* with rotation and zoom, as its samples are loaded */
     STABILISER_REFERENCE,  /* the same, onto the first frame of a stack; without a path */
+    STABILISER_BURST,      /* the same, of frames that are blurred, each in its own way */
 };
+
+static inline bool stabiliser_stacks(enum stabiliser_model model)
+{
+    return model == STABILISER_REFERENCE || model == STABILISER_BURST;
+}
 
 struct stabiliser_options {
     enum stabiliser_model model;

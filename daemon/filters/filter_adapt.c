@@ -63,7 +63,8 @@ bool filter_chain_shifts(const struct filter_chain *chain)
 
 bool filter_stage_has_similarity(const struct filter_stage *stage)
 {
-    return moves(stage, STABILISER_SIMILARITY) || moves(stage, STABILISER_REFERENCE);
+    return moves(stage, STABILISER_SIMILARITY) || moves(stage, STABILISER_REFERENCE) ||
+           moves(stage, STABILISER_BURST);
 }
 
 bool filter_chain_has_similarity(const struct filter_chain *chain)

@@ -4,7 +4,7 @@ turn at random; where a satellite has passed; and the time of a processor that a
 
     stack.py --build build [--json FILE] [--frames 64] [--first-seed 9000] [--clips 6]
              [--sigma 10] [--chain stack:frames=64] [--time]
-    stack.py --build build --shaken --frames 16 --sigma 3 --chain stack:frames=16,power=16
+    stack.py --build build --shaken --frames 16 --sigma 3 --chain stack:frames=16,power=11
 
 A clip is drawn from a seed: a photograph of scikit-image, seen by a camera that drifts by up to 0.6
 pixels and 0.05 degrees a frame, with a jitter of 0.5 pixels and 0.05 degrees. Frames are sampled

@@ -100,7 +100,7 @@ def test_blurred_frames_make_a_sharp_one(tmp_path):
     frames = [blurred(clean, random.uniform(3, 12), random.uniform(0, numpy.pi)) +
               random.normal(0, 3, clean.shape) for _ in range(12)]
     best = max(psnr_db(numpy.rint(frame), clean) for frame in frames)
-    sharp = psnr_db(convert(tmp_path, frames, "stack:frames=12,power=16")[-1], clean)
+    sharp = psnr_db(convert(tmp_path, frames, "stack:frames=12,power=11")[-1], clean)
     print(f"# figures: the best frame {best:.2f} dB, the stack {sharp:.2f} dB")
     assert sharp > best + 3
 

@@ -6,17 +6,25 @@
 #include <string.h>
 
 #include "estimators/motion/motion_field.h"
+#include "estimators/motion/motion_refine.h"
 #include "estimators/motion/motion_similarity.h"
 
 #define BLOCK     32
 #define FITS      3u   /* at most, for each picture */
 #define NEAR      0.25 /* pixels in a corner: a fit that moves less is the last one */
+#define APART     1.0  /* pixels: a vector that is farther from the fit moves otherwise; */
+#define SURE      0.2  /* pixels: one that is sure does so from here on */
+#define STEPS     6u   /* at most, of what is refined */
+#define STILL     0.05 /* pixels in a corner: a step that moves less is the last one */
 #define TAPS      4
 
-/* Frames that are blurred in different ways have fewer sure vectors, but nearly all of these
- * agree. */
+/* Where noise leaves few vectors that are sure, nearly all of them agree. */
 #define AGREEMENT 0.9
 #define DEVIATION 0.2 /* pixels, in a corner */
+
+/* The correlation of gradients of pictures of one scene that are blurred by up to 12 pixels in
+ * different directions is 0.83 or more; that of different scenes is below 0.1. */
+#define ALIKE     0.8
 
 struct motion_aligner {
     unsigned width, height;
@@ -24,14 +32,18 @@ struct motion_aligner {
     struct motion_field *field;
     struct motion_grid grid;
     struct motion_vector *vector; /* those of blocks that the moved picture shows */
+    size_t cells;                 /* of hop x hop pixels */
+    bool *moves_otherwise;        /* for each cell */
     float *reference, *moved;
+    float *smooth_reference, *smooth_moved;
+    bool is_blurred;
     unsigned count;          /* pictures of the reference; 0: the next one begins a stack */
     unsigned left_out;       /* in a row */
     struct similarity place; /* of the last picture that joined */
 };
 
 int motion_aligner_create(struct motion_aligner **ret, unsigned width, unsigned height,
-                          const double middle[2], struct error *why)
+                          const double middle[2], bool is_blurred, struct error *why)
 {
     struct motion_grid grid;
     int r = motion_grid_make(&grid, width, height, BLOCK, why);
@@ -42,11 +54,22 @@ int motion_aligner_create(struct motion_aligner **ret, unsigned width, unsigned 
         return error_set(why, ENOMEM, "out of memory for aligning frames");
     const size_t count = (size_t)width * height;
     *aligner = (struct motion_aligner){
-        .width = width, .height = height, .middle = {middle[0], middle[1]}, .grid = grid};
+        .width = width,
+        .height = height,
+        .middle = {middle[0], middle[1]},
+        .grid = grid,
+        .cells = (size_t)((width + grid.hop - 1) / grid.hop) * ((height + grid.hop - 1) / grid.hop),
+        .is_blurred = is_blurred,
+    };
     aligner->vector = calloc((size_t)grid.columns * grid.rows, sizeof *aligner->vector);
     aligner->reference = calloc(count, sizeof *aligner->reference);
     aligner->moved = calloc(count, sizeof *aligner->moved);
-    if (aligner->vector == NULL || aligner->reference == NULL || aligner->moved == NULL)
+    aligner->smooth_reference = calloc(count, sizeof *aligner->smooth_reference);
+    aligner->smooth_moved = calloc(count, sizeof *aligner->smooth_moved);
+    aligner->moves_otherwise = calloc(aligner->cells, sizeof *aligner->moves_otherwise);
+    if (aligner->vector == NULL || aligner->reference == NULL || aligner->moved == NULL ||
+        aligner->smooth_reference == NULL || aligner->smooth_moved == NULL ||
+        aligner->moves_otherwise == NULL)
         r = error_set(why, ENOMEM, "out of memory for aligning frames");
     else
         r = motion_field_create(&aligner->field, width, height, BLOCK, why);
@@ -66,6 +89,9 @@ void motion_aligner_destroy(struct motion_aligner *aligner)
     free(aligner->vector);
     free(aligner->reference);
     free(aligner->moved);
+    free(aligner->smooth_reference);
+    free(aligner->smooth_moved);
+    free(aligner->moves_otherwise);
     free(aligner);
 }
 
@@ -180,7 +206,26 @@ static double distance_of(const struct motion_aligner *aligner, const struct sim
            0.5 * hypot(aligner->width, aligner->height) * hypot(s->angle_rad, s->log_zoom);
 }
 
-/* Improves a place. Returns false if it is unsure. */
+/* Finds what moves otherwise than a fit says. */
+static void judge_cells(struct motion_aligner *aligner, const struct similarity *fit)
+{
+    const struct motion_grid *grid = &aligner->grid;
+    const unsigned across = (aligner->width + grid->hop - 1) / grid->hop;
+    for (unsigned i = 0; i < grid->columns * grid->rows; i++) {
+        const unsigned row = i / grid->columns, column = i % grid->columns;
+        const struct motion_vector *v = &aligner->vector[i];
+        const double x = 0.5 * grid->block + column * grid->hop - aligner->middle[0];
+        const double y = 0.5 * grid->block + row * grid->hop - aligner->middle[1];
+        double at[2] = {x - (double)v->dx, y - (double)v->dy};
+        similarity_move(fit, at);
+        if (hypot(at[0] - x, at[1] - y) <= (v->confidence >= MOTION_FIELD_SURE ? SURE : APART))
+            continue;
+        for (unsigned k = 0; k < 4; k++)
+            aligner->moves_otherwise[(row + k / 2) * across + column + k % 2] = true;
+    }
+}
+
+/* Improves a place by fields of motion. Returns false if it is unsure. */
 static bool find_place(struct motion_aligner *aligner, const float *picture,
                        struct similarity *place)
 {
@@ -196,7 +241,62 @@ static bool find_place(struct motion_aligner *aligner, const float *picture,
         if (distance_of(aligner, &found.moved) < NEAR)
             break;
     }
+    judge_cells(aligner, &found.moved);
     return true;
+}
+
+/* Binomial weights along both axes: noise and the differences between blurs are less. */
+static void smooth(const struct motion_aligner *aligner, const float *from, float *to)
+{
+    const unsigned width = aligner->width, height = aligner->height;
+    for (unsigned y = 0; y < height; y++) {
+        const float *row[5];
+        float *line = to + (size_t)y * width, before[2];
+        for (int k = 0; k < 5; k++)
+            row[k] = from + (size_t)limited((int)y + k - 2, height) * width;
+        for (unsigned x = 0; x < width; x++)
+            line[x] = (row[0][x] + row[4][x] + 4 * (row[1][x] + row[3][x]) + 6 * row[2][x]) / 16;
+        before[0] = before[1] = line[0];
+        for (unsigned x = 0; x < width; x++) {
+            const float here = line[x];
+            const float next = line[x + 1 < width ? x + 1 : width - 1];
+            const float last = line[x + 2 < width ? x + 2 : width - 1];
+            line[x] = (before[0] + last + 4 * (before[1] + next) + 6 * here) / 16;
+            before[0] = before[1];
+            before[1] = here;
+        }
+    }
+}
+
+/* Improves a place by all pixels. Returns how alike gradients are there. */
+static double refine_place(struct motion_aligner *aligner, const float *picture,
+                           struct similarity *place)
+{
+    struct motion_pair pair = {.reference = aligner->smooth_reference,
+                               .moved = aligner->smooth_moved,
+                               .is_left_out = aligner->moves_otherwise,
+                               .width = aligner->width,
+                               .height = aligner->height,
+                               .cell = aligner->grid.hop,
+                               .middle = {aligner->middle[0], aligner->middle[1]}};
+    struct similarity moved;
+    double alike = 0;
+    for (unsigned step = 0; step < STEPS; step++) {
+        move_back(aligner, picture, place);
+        smooth(aligner, aligner->moved, aligner->smooth_moved);
+        map_of(aligner, place, pair.map);
+        alike = motion_refine(&pair, &moved);
+        *place = similarity_join(&moved, place);
+        if (distance_of(aligner, &moved) < STILL)
+            break;
+    }
+    return alike;
+}
+
+static void keep_reference(struct motion_aligner *aligner)
+{
+    motion_field_keep(aligner->field, aligner->reference);
+    smooth(aligner, aligner->reference, aligner->smooth_reference);
 }
 
 /* Where a picture shows nothing, the reference stays as it is. */
@@ -211,7 +311,7 @@ static void add_to_reference(struct motion_aligner *aligner, const float *pictur
         for (unsigned x = 0; x < aligner->width; x++, to++)
             if (is_shown(aligner, m, x, y))
                 *to += part * (aligner->moved[to - aligner->reference] - *to);
-    motion_field_keep(aligner->field, aligner->reference);
+    keep_reference(aligner);
 }
 
 enum stack_place motion_aligner_observe(struct motion_aligner *aligner, const float *picture,
@@ -224,11 +324,15 @@ enum stack_place motion_aligner_observe(struct motion_aligner *aligner, const fl
     if (aligner->count == 0) {
         memcpy(aligner->reference, picture,
                (size_t)aligner->width * aligner->height * sizeof *picture);
-        motion_field_keep(aligner->field, aligner->reference);
+        keep_reference(aligner);
         aligner->count = 1;
         return STACK_BEGINS;
     }
-    if (!find_place(aligner, picture, &place)) {
+    memset(aligner->moves_otherwise, 0, aligner->cells * sizeof *aligner->moves_otherwise);
+    bool is_sure = find_place(aligner, picture, &place);
+    if (is_sure || aligner->is_blurred)
+        is_sure |= refine_place(aligner, picture, &place) >= ALIKE;
+    if (!is_sure) {
         aligner->left_out++;
         return STACK_LEFT_OUT;
     }

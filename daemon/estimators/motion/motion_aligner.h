@@ -7,11 +7,18 @@
  * finds. The reference is the mean of the first pictures, moved back, so that its noise counts
  * little; after that it stays as it is.
  *
- * A picture whose similarity is unsure is left out. After many in a row a new stack begins.
+ * What the field finds is then improved by all pixels of both pictures, smoothed, except for those
+ * that move otherwise (motion_refine.h).
+ *
+ * A picture whose similarity is unsure is left out. Of pictures that are blurred, each in its own
+ * way, the field is often unsure; then a picture joins if its gradients are those of the reference.
+ * After many in a row that are left out a new stack begins.
  *
  * Threads: an aligner is used by one thread at a time. */
 #ifndef FFTD_ESTIMATORS_MOTION_ALIGNER_H
 #define FFTD_ESTIMATORS_MOTION_ALIGNER_H
+
+#include <stdbool.h>
 
 #include "core/error.h"
 #include "core/similarity.h"
@@ -23,10 +30,10 @@
 struct motion_aligner;
 
 /* For pictures of width x height pixels, about whose middle similarities turn; the middle of the
- * frame that they show is at middle[], in pixels from their top left corner. -EINVAL: they are too
- * small (motion_field.h); -ENOMEM. */
+ * frame that they show is at middle[], in pixels from their top left corner. is_blurred: they may
+ * be. -EINVAL: they are too small (motion_field.h); -ENOMEM. */
 int motion_aligner_create(struct motion_aligner **ret, unsigned width, unsigned height,
-                          const double middle[2], struct error *why);
+                          const double middle[2], bool is_blurred, struct error *why);
 void motion_aligner_destroy(struct motion_aligner *aligner); /* NULL is allowed */
 
 /* Looks at a picture (width x height numbers of 0 .. 255). Sets by what the content has moved since

@@ -29,9 +29,8 @@ static int stack_check(const struct filter_stage *stage, struct error *why)
 
 static void stack_adapt(const struct filter_stage *stage, struct filter_adaptation *ret)
 {
-    (void)stage;
     ret->stabilises = true;
-    ret->shake.model = STABILISER_REFERENCE;
+    ret->shake.model = number(stage, STACK_POWER) > 0 ? STABILISER_BURST : STABILISER_REFERENCE;
 }
 
 const struct filter_kind filter_stack = {

@@ -3,9 +3,9 @@
  * HAS_CURVE have nothing of this. The store also makes samples black and white (BINARISES).
  *
  * Data: samples in their own units, 0 .. SAMPLE_MAX; of RGB, the luma. Beyond that range they count
- * as its nearest end. Results are in units of their own, 0 .. RESULT_MAX. CURVE_LOG: CURVE_SCALE * ln(1 + sample). CURVE_POWER: sample * CURVE_SLOPE up
- * to CURVE_CUT, which the curve maps to CURVE_CUT_AT; above it a power, whose constants are scaled
- * to the range of the samples.
+ * as its nearest end. Results are in units of their own, 0 .. RESULT_MAX. CURVE_LOG: CURVE_SCALE *
+ * ln(1 + sample). CURVE_POWER: sample * CURVE_SLOPE up to CURVE_CUT, which the curve maps to
+ * CURVE_CUT_AT; above it a power, whose constants are scaled to the range of the samples.
  * Work-items: as those of the kernels that load and store (fused.cl, staged.cl). */
 
 #define HAS_CURVE (CURVE_LOG || CURVE_POWER)

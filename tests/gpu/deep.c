@@ -153,11 +153,12 @@ static void check_scene(const struct scene *scene)
         reference_smaller(&reference, exact, width, height, EDGE, expected);
     else
         reference_filter(&reference, exact, expected);
+    const uint32_t pitch = format.plane[0].stride / sizeof *out;
     double worst = 0;
     for (uint32_t y = 0; y < height; y++)
         for (uint32_t x = 0; x < width; x++) {
             const double want = fmin(fmax(expected[y * width + x] / white, 0), 1) * WHITE;
-            const double got = out[y * format.plane[0].stride / 2 + x];
+            const double got = out[y * pitch + x];
             worst = fmax(worst, fabs(got - want));
         }
     print_message("# %s, %s: off by %.3f of 65535\n", scene->captured, scene->chain, worst);
@@ -284,6 +285,7 @@ static void mosaics_keep_what_is_between_two_grey_levels(void **state)
         samples[p] = in[2 * p] | in[2 * p + 1] << 8;
     struct plan plan;
     uint16_t *out = filter(&scene, &mosaic, in, &deep, &plan);
+    const uint32_t pitch = deep.plane[0].stride / sizeof *out;
     for (long y = 0; y < HEIGHT; y++)
         for (long x = 0; x < WIDTH; x++) {
             double luma = 0;
@@ -294,7 +296,7 @@ static void mosaics_keep_what_is_between_two_grey_levels(void **state)
                               : 0.114) *
                     reference_mosaic("SRGGB12", DEMOSAIC_BILINEAR, samples, WIDTH, HEIGHT, x, y, c);
             const double want = fmin(fmax(luma / 4095, 0), 1) * WHITE;
-            const double got = out[y * deep.plane[0].stride / 2 + x];
+            const double got = out[(uint32_t)y * pitch + (uint32_t)x];
             if (!(fabs(got - want) < 0.55))
                 fail_msg("%ld, %ld: %.0f, expected %.2f", x, y, got, want);
         }

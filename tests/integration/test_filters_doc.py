@@ -127,9 +127,10 @@ def computed(formula, parameters, fx, fy):
     """|H| as the formula has it. Phases are checked by test_filters.py, which sees frames.
 
     A formula may use fx, fy, f, pi, i, the parameters of its kind, sin, cos, exp, sqrt, abs, and
-    what it defines after a comma: D(f), G(f), B(f), w(n), B, m, s or g, as below. A kind with one of these parameters also
-    has: a, the angle from `angle` to (fx, fy); g and h, f along and across `along`; x and y of
-    `by`; r, the distance from `at`. MORE below has further chains to evaluate."""
+    what it defines after a comma: D(f), G(f), B(f), w(n), B, m, s or g, as below. A kind with one
+    of these parameters also has: a, the angle from `angle` to (fx, fy); g and h, f along and
+    across `along`; x and y of `by`; r, the distance from `at`. MORE below has further
+    chains to evaluate."""
     first, *rest = re.split(r", (?=stop|\w+ at f = 0|\w+(?:\([fn]\))? = )",
                             formula.removeprefix("H = ").partition("; ")[0])
     f, shape = math.hypot(fx, fy), SHAPES[parameters.get("shape", "ideal")]

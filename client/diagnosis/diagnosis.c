@@ -394,8 +394,8 @@ static void subtract_stripes(struct diagnosis *diagnosis, const struct stripes_a
     }
 }
 
-/* Makes a frame without what the sensor adds, as far as it is known: where the scene stands still,
- * its own lines look like stripes. */
+/* Removes what the sensor adds to a frame, as far as it is known. Stripes are left in if the scene
+ * stands still, because its own lines look like them. */
 static void clean(struct diagnosis *diagnosis, struct second *second, unsigned index, double still)
 {
     correct(diagnosis, second, index);

@@ -431,8 +431,9 @@ static bool judge_shading(const struct diagnosis *diagnosis, struct diagnosis_fi
         WRITE(ret->text, "dark corners: they have about %.0f %% of the light of the middle",
               100 * gain.corner);
     WRITE(ret->stage, "vignette:a=%.3f,b=%.3f", gain.a, gain.b);
-    WRITE(ret->advice, "%s`fftd-ctl calibrate flat` before an evenly lit surface is more exact",
-          gain.is_measured ? "" : "if the camera moves a little meanwhile, they are measured; ");
+    WRITE(ret->advice,
+          "%s`fftd-ctl calibrate flat` in front of an evenly lit surface is more exact",
+          gain.is_measured ? "" : "move the camera a little meanwhile to have them measured; ");
     add_figure(ret, "corner", gain.corner);
     add_figure(ret, "a", gain.a);
     add_figure(ret, "b", gain.b);

@@ -120,8 +120,8 @@ struct output_frame {
     bool discontinuity;
     uint64_t number;                     /* the observer's */
     const struct correction *correction; /* NULL: none */
-    const struct output *last; /* that is given the frame, and holds it for those before it; NULL:
-                                  none does */
+    const struct output
+        *last; /* is given the frame last, and holds it for the others; NULL: none holds it */
 };
 
 /* Returns whether somebody wants the output's frames; and whether it gets them. */

@@ -1,7 +1,7 @@
 /* The delay between two attempts to open a camera, or to build an engine, that failed. It doubles
- * with each failure, from the first delay to the longest. `retry_later` of recovery.c counts those
- * of a camera (`remedies`), output_change.c those of an engine. Where they call
- * `assert_retry_delay`, tests of tests/unit/recovery.c repeat the figures; no document does. */
+ * with each failure, from the first delay to the longest. recovery.c counts the failures
+ * and the restarts of a camera (`remedies`), output_change.c the failures of an engine. Tests in
+ * tests/unit/recovery.c that call `assert_retry_delay` repeat the figures; no document does. */
 #ifndef FFTD_CAMERA_RETRY_DELAY_H
 #define FFTD_CAMERA_RETRY_DELAY_H
 

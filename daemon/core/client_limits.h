@@ -22,11 +22,11 @@
 #define LIMIT_PEERS              32
 #define LIMIT_PEERS_OF_USER      16
 /* Bytes of a line of the handshake, and of a message with its header. A peer that sends a longer
- * one is disconnected. Each peer takes memory for one message, and a pair of sockets whose buffer
- * holds one. Ceiling: LIMIT_MESSAGE_CEILING, the least default of net.core.wmem_max (of 32-bit
- * kernels); the start checks the real one. Least: the text of any chain and 1 KiB, 33 KiB; a static
- * assertion of bus/peer.c fails beyond either. What says 64 KiB: fftd(8), docs/SECURITY.md (three
- * times), the labels of tests/integration/test_bus_budget.py, and a comment of change_request.h. */
+ * one is disconnected. Each peer has memory for one message, and sockets whose buffers hold one.
+ * Ceiling: LIMIT_MESSAGE_CEILING, the least default of net.core.wmem_max (of 32-bit kernels); the
+ * start checks the real one. Least: the text of any chain and 1 KiB, 33 KiB; static assertions of
+ * bus/peer.c check both. What repeats 64 KiB: fftd(8), docs/SECURITY.md (three times), the labels
+ * of tests/integration/test_bus_budget.py, and a comment of change_request.h. */
 #define LIMIT_LINE_BYTES         1024u
 #define LIMIT_MESSAGE_BYTES      65536u
 #define LIMIT_MESSAGE_CEILING    163840u

@@ -93,9 +93,9 @@ unsigned engine_loads_sizes(const struct engine_loads *loads,
 /* Goes up whenever engines join loads or leave them. */
 unsigned engine_loads_changes(struct engine_loads *loads);
 
-/* Whether a frame that both engines are given, `last` after the other one, is finished there only
- * after all engines that share the load of both have read it, and the host may read it until then:
- * so frame memory that `last` holds can serve the other one. */
+/* Returns whether an engine may read a frame in memory that `last` holds, which is given the frame
+ * after it. Both have to share a load, and `last` to finish a frame only after that load has read
+ * it. */
 bool engine_waits_for_load(const struct engine *last, const struct engine *engine);
 
 /* Whether an engine like this one would share a load with an output of a lower number, which was
@@ -207,8 +207,9 @@ struct engine_job {
                                      with options->recipe.similarities; all 0: it is not */
     enum stack_place stack;       /* how the frame takes part in a stack, if the chain has one */
     uint64_t number; /* of the captured frame, from which engines with options->loads know that they
-                        were given the same one; 0: it is loaded for this engine alone. No
-                        two frames have the same one, or other pictures in job.in. Output 0
+                        were given the same one; 0: it is loaded for this engine alone. Different
+                        frames have different numbers, and all engines get the same pictures in `in`
+                        for one number. Output 0
                         should be the last one to which it is submitted. */
     bool is_dispatched; /* it goes through the device even if nothing changes it, because kernels
                            are to be measured or loaded */

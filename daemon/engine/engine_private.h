@@ -111,7 +111,7 @@ struct engine {
     struct component component[MAX_COMPONENTS];
     unsigned component_count;
     struct resampler *resampler;  /* makes unfiltered chroma smaller; NULL: there is none */
-    struct shared_chroma *chroma; /* that other engines may have made smaller (upload.h), or NULL */
+    struct shared_chroma *chroma; /* shared with other engines (upload.h); NULL: not shared */
     struct slot slot[ENGINE_MAX_IN_FLIGHT];
     unsigned oldest, in_flight;
     bool has_stray; /* the device was given a frame of an output, and its end cannot be awaited */

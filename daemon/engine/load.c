@@ -388,7 +388,8 @@ static int load_frame(struct load_slot *load_slot, struct slot *slot, struct err
     struct transform_buffers buffers = {.response.band = load_slot->band,
                                         .completed = load_slot->completed};
     cl_command_queue queue = load_slot->upload.queue;
-    /* Only one load may have memory of the source, unless it is the last one. */
+    /* If this load has already read the frame in memory of the source, it is copied this time,
+     * except for output 0, which holds that memory. */
     if (slot->engine->component_count > 1 ||
         (load->lent_number == job->number && slot->engine->options.output != 0))
         job->memory = NULL;

@@ -186,7 +186,8 @@ static bool passes(const struct engine *engine, const struct engine_job *job)
            job->correction == NULL && !job_is_shifted(job);
 }
 
-/* Results that keep colours beside luma read the frame again. */
+/* False for luma with colour beside it: storing the result reads the captured frame once more,
+ * after the load. */
 bool engine_waits_for_load(const struct engine *last, const struct engine *engine)
 {
     const struct engine *const both[] = {last, engine};

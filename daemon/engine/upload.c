@@ -76,8 +76,8 @@ uint64_t upload_copy_planes(const struct upload_planes *planes, const struct eng
 
 /* ---- chroma that becomes smaller ------------------------------------------------------------ */
 
-/* That of the newest frame of which an engine has made chroma of this size. Captured frames of one
- * number are the same for all engines, so what is made of them is, too. */
+/* The smaller chroma of the newest frame, for all engines that need this size. A frame number means
+ * the same picture for all of them, so they can copy it. */
 struct shared_chroma {
     struct shared_chroma *next;
     struct resampler_size size;

@@ -17,8 +17,9 @@
  * unless they add up to three times this. */
 #define STILL_PX      0.05
 #define DRIFT_PX      0.15
-/* The shift is estimated in a reduced frame, whose shorter side has so many samples at least. A bin
- * has more than two of them there, and all thresholds are about them. */
+/* The shift is estimated in a reduced frame. Its shorter side has at least this many samples,
+ * unless the frame itself has fewer. A bin has more than two of them there, and all thresholds are
+ * about them. */
 #define LEAST_REDUCED 180u
 
 struct flicker_scene {

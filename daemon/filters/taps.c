@@ -268,8 +268,8 @@ static void find_products(struct taps *taps, double *rest, double least)
         eliminate(taps, rest, least, false);
 }
 
-/* Makes up for the taps that are left out: flat areas keep their brightness. In the middle that
- * changes results by no more than is made up; a product can only be scaled as a whole. */
+/* Makes up for the taps that are left out: flat areas keep their brightness. What is missing goes
+ * into the middle, if there is one, where it changes nothing else; products are scaled. */
 static void make_up(struct taps *taps, double wanted)
 {
     const uint32_t side = 2 * taps->radius + 1, count = side * side;
@@ -308,8 +308,8 @@ static double measure_line(const double *line, uint32_t radius, double scale, do
 }
 
 /* Returns how far results of direct_short.cl may be from those of the taps, in steps: samples are
- * at most 128 from the middle of their range, and each product is rounded down to a 64th, for which
- * half of them are made up. HUGE_VAL: the taps are too large for it. */
+ * at most 128 from the middle of their range, and each product is rounded down to a 64th, of
+ * which half is added again. HUGE_VAL: the taps are too large for it. */
 static double short_error(const struct taps *taps)
 {
     const bool has_middle = taps->middle != 0;

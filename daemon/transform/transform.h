@@ -23,8 +23,8 @@ struct transform_image {
     uint8_t bits;
     uint8_t rgb[3];   /* SAMPLE_RGB8, result of SAMPLE_BAYER: offsets within a pixel */
     bool keep_others; /* the store copies the bytes between samples; images must not interleave */
-    bool grey_result; /* the result is samples of this component alone, from its beginning on, */
-    bool deep_result; /* which have 16 bits instead of 8; also of a smaller picture's samples */
+    bool grey_result; /* the result is one plane with this component alone */
+    bool deep_result; /* its samples have 16 bits; with grey_result, and of smaller pictures */
     uint32_t result_stride; /* bytes per row of the result: SAMPLE_BAYER, grey_result */
     struct {
         uint8_t red_x, red_y; /* position of red in each 2 x 2 cell */

@@ -280,9 +280,12 @@ static void mosaics_keep_what_is_between_two_grey_levels(void **state)
     const struct fftd_format mosaic = layout_of(info->fourcc, WIDTH, HEIGHT, 1);
     const struct fftd_format deep = layout_of(format_by_name("Y16")->fourcc, WIDTH, HEIGHT, 64);
     uint8_t *in = draw(info, &mosaic);
-    double samples[WIDTH * HEIGHT];
-    for (uint32_t p = 0; p < WIDTH * HEIGHT; p++)
-        samples[p] = in[2 * p] | in[2 * p + 1] << 8;
+    double samples[WIDTH * HEIGHT] = {0};
+    for (uint32_t p = 0; p < WIDTH * HEIGHT; p++) {
+        uint16_t sample;
+        memcpy(&sample, in + sizeof sample * p, sizeof sample);
+        samples[p] = sample;
+    }
     struct plan plan;
     uint16_t *out = filter(&scene, &mosaic, in, &deep, &plan);
     const uint32_t pitch = deep.plane[0].stride / sizeof *out;

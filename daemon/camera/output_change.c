@@ -106,7 +106,7 @@ int output_change_check_filter(const struct output *output, const struct fftd_fo
 int output_change_reserve(const struct output *output, const struct desired *desired,
                           const struct engine_frames *frames, struct error *why)
 {
-    const unsigned number = output->report.box->output;
+    const unsigned number = output_number(output);
     if (engine_frames_equal(frames, &output->frames))
         return 0;
     return name_output(output,
@@ -146,7 +146,7 @@ int output_change_adopt(struct output *output, const struct engine_frames *frame
 void output_change_prepare(struct output *output, const struct desired *desired,
                            const struct engine_frames *frames)
 {
-    const unsigned number = output->report.box->output;
+    const unsigned number = output_number(output);
     const uint64_t serial = desired_serial(desired, number);
     const bool fits = output->engine != NULL && engine_frames_equal(&output->engine_frames, frames);
     output->prepared = (struct output_prepared){.frames = *frames, .serial = serial};
@@ -294,7 +294,7 @@ int output_change_take_design(struct output *output, struct error *why)
 void output_change_filter(struct output *output, const struct desired *desired, bool settled,
                           bool is_of_source)
 {
-    const struct desired_output *wanted = &desired->output[output->report.box->output];
+    const struct desired_output *wanted = &desired->output[output_number(output)];
     struct output_applied *applied = &output->applied;
     const uint64_t serial = is_of_source ? desired->source.filter_serial : wanted->filter_serial;
     if (serial == applied->filter_serial || !settled)

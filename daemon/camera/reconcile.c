@@ -92,6 +92,16 @@ static void give_up_source(struct reconciler *reconciler, const struct error *pr
         output_change_give_up(output);
 }
 
+static int describe_frames(const struct frame_path *path, const struct fftd_format *captured,
+                           struct engine_frames ret[CONFIG_MAX_OUTPUTS], struct error *why)
+{
+    int r = 0;
+    FOR_EACH_CONST_OUTPUT (path, output)
+        if (r == 0)
+            r = output_change_describe(output, captured, &ret[output_number(output)], why);
+    return r;
+}
+
 /* Gives the outputs rings for the opened source's frames, and requests engines where the current
  * ones do not take them. Nothing is replaced before all outputs are checked. */
 static int adopt_format(struct reconciler *reconciler, uint64_t source_number, struct error *why)
@@ -99,15 +109,17 @@ static int adopt_format(struct reconciler *reconciler, uint64_t source_number, s
     struct frame_path *path = &reconciler->path;
     const struct fftd_format *captured = &path->recovery.capture->format;
     struct engine_frames frames[CONFIG_MAX_OUTPUTS];
-    int r = 0;
-    for (unsigned i = 0; r == 0 && i < path->output_count; i++)
-        r = output_change_describe(&path->output[i], captured, &frames[i], why);
-    for (unsigned i = 0; r == 0 && i < path->output_count; i++)
-        r = output_change_reserve(&path->output[i], &reconciler->desired, &frames[i], why);
-    for (unsigned i = 0; r < 0 && i < path->output_count; i++)
-        designer_share_forget(&path->output[i].share);
-    for (unsigned i = 0; r == 0 && i < path->output_count; i++)
-        r = output_change_adopt(&path->output[i], &frames[i], captured, why);
+    int r = describe_frames(path, captured, frames, why);
+    FOR_EACH_OUTPUT (path, output)
+        if (r == 0)
+            r = output_change_reserve(output, &reconciler->desired, &frames[output_number(output)],
+                                      why);
+    FOR_EACH_OUTPUT (path, output)
+        if (r < 0)
+            designer_share_forget(&output->share);
+    FOR_EACH_OUTPUT (path, output)
+        if (r == 0)
+            r = output_change_adopt(output, &frames[output_number(output)], captured, why);
     if (r == 0)
         observer_set_source(path->observer, source_number, captured,
                             reconciler->config->engine.options.recipe.demosaic);
@@ -154,7 +166,7 @@ static void reconcile_outputs(struct reconciler *reconciler)
     const struct source_change *change = &reconciler->source_change;
     const bool settled = change->phase == SOURCE_CHANGE_SETTLED;
     FOR_EACH_OUTPUT (&reconciler->path, output) {
-        const unsigned number = output->report.box->output;
+        const unsigned number = output_number(output);
         output->has_readers = desired->output[number].has_readers;
         output_change_filter(output, desired, settled,
                              number == 0 && source_change_has_filter(change, desired));
@@ -173,15 +185,15 @@ static int prepare_source(struct reconciler *reconciler, struct error *why)
     struct frame_path *path = &reconciler->path;
     const struct fftd_format *captured = &path->recovery.capture->format;
     struct engine_frames frames[CONFIG_MAX_OUTPUTS];
-    int r = 0;
     bool waits = false;
-    for (unsigned i = 0; r == 0 && i < path->output_count; i++)
-        r = output_change_describe(&path->output[i], captured, &frames[i], why);
-    for (unsigned i = 0; r == 0 && i < path->output_count; i++) {
-        output_change_prepare(&path->output[i], desired, &frames[i]);
-        waits |= !output_change_is_prepared(&path->output[i]);
+    const int r = describe_frames(path, captured, frames, why);
+    if (r < 0)
+        return r;
+    FOR_EACH_OUTPUT (path, output) {
+        output_change_prepare(output, desired, &frames[output_number(output)]);
+        waits |= !output_change_is_prepared(output);
     }
-    return r < 0 ? r : waits;
+    return waits;
 }
 
 /* Never publishes a frame from the new source through the old source's filter. */
@@ -361,14 +373,11 @@ static void report_output_state(struct reconciler *reconciler, struct output *ou
         error_set(&reason, 0, "the source waits for its readers (output.lossless)");
     const bool changed = report_state(report, state, reason.text, recovery);
     report_preparing(report, output->designer, &build,
-                     desired_serial(&reconciler->desired, report->box->output) !=
+                     desired_serial(&reconciler->desired, output_number(output)) !=
                          output->applied.used_serial);
 
-    if (!camera_may_deliver(state) || waits_for_readers) {
-        request_fail(output->snapshots, waits_for_readers ? -EAGAIN : -ENODEV, NULL);
-        mailbox_answer(reconciler->mailbox, output->snapshots);
-        output->snapshots = NULL;
-    }
+    if (!camera_may_deliver(state) || waits_for_readers)
+        output_cancel_snapshots(output, waits_for_readers ? -EAGAIN : -ENODEV);
     report_controls(report, recovery);
     if (output->engine != NULL)
         report_input(report, recovery);
@@ -417,8 +426,7 @@ void reconciler_init(struct reconciler *ret, const struct config *config, struct
     ret->applied = (struct applied){.controls_version = mailbox->desired.controls_version,
                                     .pause_ns = INT64_MAX};
     frame_path_init(&ret->path, config, observer);
-    ret->path.output_count = config_output_count(config);
-    for (unsigned i = 0; i < ret->path.output_count; i++) {
+    for (unsigned i = 0; i < config_output_count(config); i++) {
         /* Each output's designer has its device for itself, so only one can read frames where the
          * source has captured them. */
         const struct output_parts parts = {.designer = outputs[i].designer,
@@ -444,9 +452,9 @@ int reconcile_open(struct reconciler *reconciler, bool wait, struct error *why)
     const bool is_open = r == 0 && recovery_is_open(recovery);
     if (is_open)
         r = adopt_format(reconciler, reconciler->source_change.taken, why);
-    for (unsigned i = 0; r == 0 && is_open && !wait && i < reconciler->path.output_count; i++)
-        r = output_change_check_filter(&reconciler->path.output[i], &recovery->capture->format,
-                                       why);
+    FOR_EACH_OUTPUT (&reconciler->path, output)
+        if (r == 0 && is_open && !wait)
+            r = output_change_check_filter(output, &recovery->capture->format, why);
     if (r == 0 || !wait)
         return r;
     recovery_lose(recovery, r, why);

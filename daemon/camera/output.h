@@ -58,6 +58,7 @@ struct output_prepared {
 
 /* (fields: the parts of an output, what it counts, and why it failed.) */
 struct output {
+    uint64_t id; /* of the desired output that is here, or was */
     const char *name;
     char prefix[CONFIG_OUTPUT_NAME + 16]; /* of messages in the log; empty for the first output */
     const struct config *config;          /* of a camera whose only output is this one */

@@ -23,49 +23,12 @@ static bool is_preparing(const struct reconciler *reconciler)
 
 /* ---- what all outputs share ---- */
 
-static bool looks_for(const struct filter_adaptation *adapts, const struct filter_image *image)
-{
-    for (unsigned i = 0; i < adapts->match_count; i++)
-        if (adapts->match_image[i] == image)
-            return true;
-    return false;
-}
-
-/* Combines what two chains ask of the estimators, which look for each thing once: as the first of
- * them says that asks for it. */
-static struct filter_adaptation unite(const struct filter_adaptation *a,
-                                      const struct filter_adaptation *b)
-{
-    struct filter_adaptation ret = *a;
-    if (!a->removes_waves) {
-        ret.removes_waves = b->removes_waves;
-        ret.waves = b->waves;
-        ret.is_frozen = b->is_frozen;
-    }
-    if (!a->removes_flicker) {
-        ret.removes_flicker = b->removes_flicker;
-        ret.flicker = b->flicker;
-    }
-    if (!a->stabilises) {
-        ret.stabilises = b->stabilises;
-        ret.shake = b->shake;
-    }
-    if (!a->estimates_noise) {
-        ret.estimates_noise = b->estimates_noise;
-        ret.noise = b->noise;
-    }
-    for (unsigned i = 0; i < b->match_count && ret.match_count < FILTER_MAX_MATCHES; i++)
-        if (!looks_for(&ret, b->match_image[i]))
-            ret.match_image[ret.match_count++] = b->match_image[i];
-    return ret;
-}
-
 static void update_observer(struct reconciler *reconciler)
 {
     struct filter_adaptation wanted = {.removes_waves = false};
     struct error why;
     FOR_EACH_OUTPUT (&reconciler->path, output)
-        wanted = unite(&wanted, &output->applied.adapts);
+        wanted = filter_adaptation_unite(&wanted, &output->applied.adapts);
     if (observer_configure(reconciler->path.observer, &wanted, &why) < 0)
         log_error("captured frames are not observed: %s; filters that adapt do nothing", why.text);
 }
@@ -158,6 +121,69 @@ static void take_designs(struct reconciler *reconciler)
         update_observer(reconciler);
     if (is_prepared)
         take_source(reconciler);
+}
+
+/* ---- outputs that begin and end ---- */
+
+/* The place is zero. */
+static void begin_output(struct reconciler *reconciler, unsigned number, uint64_t id)
+{
+    const struct reconciler_output *begun = &reconciler->outputs[number];
+    struct frame_path *path = &reconciler->path;
+    /* Each output's designer has its device for itself, so only one can read frames where the
+     * source has captured them. */
+    const struct output_parts parts = {.designer = begun->designer,
+                                       .shares = reconciler->shares,
+                                       .observer = path->observer,
+                                       .recovery = &path->recovery,
+                                       .lent = number == 0 ? &path->lent : NULL,
+                                       .box = &reconciler->mailbox->output[number]};
+    output_init(&path->output[number], config_output_name(reconciler->config, number),
+                &begun->config, config_output_fps(reconciler->config, number), &parts);
+    path->output[number].id = id;
+}
+
+/* The main thread may destroy everything of the output once the designer has ended, too, which may
+ * take as long as the driver does. */
+static void end_output(struct reconciler *reconciler, unsigned number, uint64_t id)
+{
+    struct output *output = &reconciler->path.output[number];
+    struct output_mailbox *box = &reconciler->mailbox->output[number];
+    if (output_is_used(output)) {
+        output_change_end(output);
+        update_observer(reconciler);
+    }
+    output->id = id; /* it may have begun and ended since this thread looked */
+    mailbox_begin_report(box);
+    box->ended = true;
+    mailbox_end_report(box, 0);
+    designer_end(reconciler->outputs[number].designer, reconciler->mailbox->event_fd);
+}
+
+/* An output that begins gets frames at once if the source is open. They were checked when it was
+ * asked for. */
+static void reconcile_list(struct reconciler *reconciler)
+{
+    struct frame_path *path = &reconciler->path;
+    struct output *begun = NULL;
+    struct error why;
+    for (unsigned i = 0; i < CONFIG_MAX_OUTPUTS; i++) {
+        const struct desired_output *wanted = &reconciler->desired.output[i];
+        struct output *output = &path->output[i];
+        const bool is_new = wanted->id != output->id;
+        if (!wanted->exists && (is_new || output_is_used(output)))
+            end_output(reconciler, i, wanted->id);
+        if (!wanted->exists || !is_new)
+            continue;
+        begin_output(reconciler, i, wanted->id);
+        begun = output;
+        if (output->report.box->ring != NULL)
+            output_change_continue_ring(output, output->report.box->ring);
+    }
+    if (begun == NULL || !recovery_is_open(&path->recovery))
+        return;
+    if (adopt_format(reconciler, reconciler->source_change.taken, &why) < 0)
+        begun->failure = why; /* the source has changed since; it is checked when it is opened */
 }
 
 static void reconcile_outputs(struct reconciler *reconciler)
@@ -307,10 +333,12 @@ void reconcile_receive(struct reconciler *reconciler)
          each = next) {
         next = each->next;
         each->next = NULL;
-        if (each->kind == REQUEST_SNAPSHOT) /* answered with the next frame */
-            request_append(&reconciler->path.output[each->snapshot.output].snapshots, each);
-        else
+        if (each->kind != REQUEST_SNAPSHOT) {
             request_append(&reconciler->requests, each);
+            continue;
+        }
+        struct output *output = &reconciler->path.output[each->snapshot.output];
+        request_append(&output->snapshots, each); /* answered with the next frame */
     }
 }
 
@@ -392,6 +420,7 @@ void reconcile(struct reconciler *reconciler)
     reconcile_receive(
         reconciler); /* before the desired state, which must be at least as new as the requests */
     mailbox_read_desired(reconciler->mailbox, &reconciler->desired);
+    reconcile_list(reconciler); /* no source is tried: the main thread asks for one or the other */
     FOR_EACH_OUTPUT (&reconciler->path, output)
         output_change_replace_lost_ring(output);
     take_designs(reconciler);
@@ -423,20 +452,13 @@ void reconciler_init(struct reconciler *ret, const struct config *config, struct
 {
     ret->config = config;
     ret->mailbox = mailbox;
+    ret->outputs = outputs;
+    ret->shares = shares;
     ret->applied = (struct applied){.controls_version = mailbox->desired.controls_version,
                                     .pause_ns = INT64_MAX};
     frame_path_init(&ret->path, config, observer);
     for (unsigned i = 0; i < config_output_count(config); i++) {
-        /* Each output's designer has its device for itself, so only one can read frames where the
-         * source has captured them. */
-        const struct output_parts parts = {.designer = outputs[i].designer,
-                                           .shares = shares,
-                                           .observer = observer,
-                                           .recovery = &ret->path.recovery,
-                                           .lent = i == 0 ? &ret->path.lent : NULL,
-                                           .box = &mailbox->output[i]};
-        output_init(&ret->path.output[i], config_output_name(config, i), &outputs[i].config,
-                    config_output_fps(config, i), &parts);
+        begin_output(ret, i, mailbox->desired.output[i].id);
         if (continued != NULL && continued[i] != NULL)
             output_change_continue_ring(&ret->path.output[i], continued[i]);
     }

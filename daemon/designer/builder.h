@@ -86,6 +86,12 @@ int builder_init(struct builder *ret, const struct config *config,
                  const struct designer_share *share, const struct engine_observer *observer,
                  struct error *why);
 
+/* As builder_init, beside another output's builder: both select one device. It is opened when the
+ * first engine is built, so this takes no time. */
+int builder_init_beside(struct builder *ret, const struct builder_memory *other,
+                        const struct config *config, const struct designer_share *share,
+                        const struct engine_observer *observer, struct error *why);
+
 /* Checks that the memory for a chain and its frames is within the budget, before anything is
  * allocated: two engines, because the old one filters until the new one is built, and what
  * surrounds them: the ring, the source's frames and the observer's copies. Pure, apart from the

@@ -1,0 +1,136 @@
+/* The main thread's side of outputs that begin and end while the camera runs. Which there are is
+ * desired state; what each needs is made here before it is desired, and destroyed once the camera's
+ * thread and the output's own do not use it any more. */
+#include "camera/camera_private.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "camera/output_change.h"
+
+int camera_check_list(struct camera *camera, struct error *why)
+{
+    struct camera_status status;
+    camera_get_status(camera, CAMERA_MAIN, &status); /* settles a source whose result is known */
+    return camera_is_source_settled(camera)
+               ? 0
+               : error_set(why, EBUSY,
+                           "the camera is still opening another source: try again then");
+}
+
+/* Frees the place of an output that has ended, or never began. */
+static void free_place(struct camera *camera, unsigned output)
+{
+    struct reconciler_output *ended = &camera->output[output];
+    struct output_mailbox *box = &camera->mailbox.output[output];
+    if (designer_destroy(ended->designer, 0) < 0)
+        return; /* its thread ends later, and says so */
+    ended->designer = NULL;
+    filter_chain_drop(&ended->config.filter);
+    designer_share_release(&(struct designer_share){&camera->shares, output});
+    output_mailbox_destroy_rings(box);
+}
+
+void camera_free_places(struct camera *camera)
+{
+    for (unsigned i = 0; i < CONFIG_MAX_OUTPUTS; i++) {
+        pthread_mutex_lock(&camera->mailbox.lock);
+        const bool ended = camera->mailbox.output[i].ended;
+        pthread_mutex_unlock(&camera->mailbox.lock);
+        if (ended && camera->output[i].designer != NULL)
+            free_place(camera, i);
+    }
+}
+
+bool camera_is_free(struct camera *camera, unsigned output)
+{
+    camera_free_places(camera);
+    return camera->output[output].designer == NULL;
+}
+
+/* Checks the output's frames, reserves memory for them, and makes its ring. */
+static int prepare_frames(struct camera *camera, unsigned output,
+                          const struct fftd_format *captured, struct error *why)
+{
+    const struct config *config = &camera->output[output].config;
+    const struct designer_share share = {&camera->shares, output};
+    struct recipe recipe = config->engine.options.recipe;
+    struct engine_frames frames;
+    int r = engine_frames_describe(&frames, config, captured, why);
+    if (r < 0)
+        return r;
+    engine_frames_set_captured(&recipe, &frames);
+    r = recipe_check_frames(&recipe, &frames.format, &config->filter, why);
+    if (r == 0)
+        r = designer_check_beside(camera->output[CAMERA_MAIN].designer, config, &share, &frames,
+                                  why);
+    return r < 0 ? r
+                 : output_change_make_ring(&camera->mailbox.output[output].ring, config, &frames,
+                                           captured, why);
+}
+
+int camera_prepare_output(struct camera *camera, unsigned output,
+                          const struct config_named_output *named, struct error *why)
+{
+    struct reconciler_output *made = &camera->output[output];
+    struct output_mailbox *box = &camera->mailbox.output[output];
+    const struct designer_share share = {&camera->shares, output};
+    struct camera_status status;
+    int r = camera_check_list(camera, why);
+    if (r < 0)
+        return r;
+    camera_get_status(camera, CAMERA_MAIN, &status);
+    camera->config.outputs.output[output - 1] = *named;
+    config_of_output(&made->config, &camera->config, output);
+    if (status.captured.fourcc != 0)
+        r = prepare_frames(camera, output, &status.captured, why);
+    if (r == 0)
+        r = designer_create_beside(&made->designer, camera->output[CAMERA_MAIN].designer,
+                                   &made->config, &share, why);
+    if (r < 0) {
+        output_mailbox_destroy_rings(box);
+        designer_share_release(&share);
+        return r;
+    }
+    filter_chain_hold(&made->config.filter);
+    box->ended = false;
+    box->events = 0;
+    box->published_ns = 0;
+    box->status = (struct camera_status){.controls = status.controls,
+                                         .source_number = status.source_number,
+                                         .device_memory = status.device_memory,
+                                         .budget = status.budget,
+                                         .captured = status.captured};
+    memcpy(box->status.uri, status.uri, sizeof status.uri);
+    memcpy(box->status.source, status.source, sizeof status.source);
+    memcpy(box->status.device, status.device, sizeof status.device);
+    memcpy(box->status.source_problem, status.source_problem, sizeof status.source_problem);
+    return 0;
+}
+
+void camera_discard_output(struct camera *camera, unsigned output)
+{
+    struct output_mailbox *box = &camera->mailbox.output[output];
+    box->ended = true;
+    designer_end(camera->output[output].designer, camera->mailbox.event_fd);
+}
+
+void camera_begin_output(struct camera *camera, unsigned output)
+{
+    const struct filter_chain *filter = &camera->output[output].config.filter;
+    camera->newest_serial[output] = 1;
+    camera->events[output] = 0;
+    struct desired_output *begun = &mailbox_begin_change(&camera->mailbox)->output[output];
+    *begun = (struct desired_output){.exists = true, .id = ++camera->begun, .filter_serial = 1};
+    filter_chain_assign(&begun->filter, filter);
+    mailbox_end_change(&camera->mailbox);
+}
+
+void camera_end_output(struct camera *camera, unsigned output)
+{
+    struct desired_output *ended = &mailbox_begin_change(&camera->mailbox)->output[output];
+    filter_chain_drop(&ended->filter);
+    *ended = (struct desired_output){.id = ended->id};
+    mailbox_end_change(&camera->mailbox);
+}

@@ -23,6 +23,7 @@
 #include "designer/ahead.h"
 #include "designer/compile_ahead.h"
 #include "options.h"
+#include "outputs.h"
 #include "print.h"
 #include "readers.h"
 #include "service/environment.h"
@@ -119,7 +120,7 @@ static int on_camera(sd_event_source *source, int fd, uint32_t revents, void *us
     camera_take_events(daemon->camera, events);
 
     (void)source, (void)fd, (void)revents;
-    for (unsigned i = 0; i < config_output_count(&daemon->config); i++) {
+    for (unsigned i = 0; i < CONFIG_MAX_OUTPUTS; i++) {
         if (events[i] & CAMERA_EVENT_RING)
             readers_update(daemon->readers, i);
         if (events[i] != 0)
@@ -194,6 +195,30 @@ static void on_config(void *context, const struct config *config, struct error *
     reload_log_failure(why->text);
     end_reload(daemon);
 }
+
+/* ---- outputs ---- */
+
+static struct outputs outputs_of(struct daemon *daemon)
+{
+    return (struct outputs){.config = &daemon->config,
+                            .camera = daemon->camera,
+                            .readers = daemon->readers,
+                            .bus = daemon->bus};
+}
+
+static int add_output(void *context, const struct config_named_output *output, struct error *why)
+{
+    const struct outputs outputs = outputs_of(context);
+    return outputs_add(&outputs, output, why);
+}
+
+static int remove_output(void *context, const char *name, struct error *why)
+{
+    const struct outputs outputs = outputs_of(context);
+    return outputs_remove(&outputs, name, why);
+}
+
+/* ---- signals ---- */
 
 static int on_hangup(sd_event_source *source, const struct signalfd_siginfo *info, void *userdata)
 {
@@ -276,6 +301,8 @@ static int start_bus(struct daemon *daemon, struct error *why)
         .read_config = read_config,
         .apply_config = apply_config,
         .config_read = on_config,
+        .add_output = add_output,
+        .remove_output = remove_output,
         .save = save,
         .saved = on_saved,
         .context = daemon,

@@ -130,6 +130,33 @@ def test_frames_are_paired_with_those_of_main(start):
                 assert likeness > 0.6, number
 
 
+def test_the_command_adds_and_removes(start):
+    daemon = start("--set", "camera.format=GREY")
+    daemon.wait_for_socket()
+    daemon.ctl("output", "add", "small", "--size", "80x60", "--fps", "12.5", "--set",
+               "planes=luma-only", "gain:dc=0.5,ac=0.5", "gaussian-blur:sigma=1")
+    listed = daemon.ctl("output", "list").stdout
+    assert [line.split()[0] for line in listed.splitlines()] == ["NAME", "main", "small"]
+    status = ctl_json(daemon, "small", "status")
+    assert status["Filter"] == "gain:dc=0.5,ac=0.5 | gaussian-blur:sigma=1"
+    with Reader(of(daemon, "small")) as small:
+        assert small.next().width == 80
+    again = daemon.ctl("output", "add", "small", check=False)
+    assert again.returncode == os.EX_DATAERR
+    assert "there is an output small: expected another name" in again.stderr
+    size = daemon.ctl("output", "add", "b", "--size", "80x61", check=False)
+    assert size.returncode == os.EX_DATAERR and "the nearest that can be had are" in size.stderr
+    daemon.ctl("output", "remove", "small")
+    gone = daemon.ctl("output", "remove", "small", check=False)
+    assert gone.returncode == os.EX_UNAVAILABLE
+    for wrong in (("add",), ("remove",), ("remove", "a", "b"), ("list", "a"), ("keep", "a"),
+                  ("remove", "a", "--fps", "3"), ("add", "a", "--set", "planes")):
+        assert daemon.ctl("output", *wrong, check=False).returncode == os.EX_USAGE, wrong
+    other = ctl(daemon, "small", "output", "add", "c", check=False)
+    assert other.returncode != 0
+    assert daemon.ctl_json("output", "list")[0]["Name"] == "main"
+
+
 # ---- the end ----
 
 def test_readers_of_a_removed_output_see_its_end(start):

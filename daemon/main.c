@@ -45,6 +45,7 @@ struct daemon {
     struct camera *camera;
     struct readers *readers;
     struct bus *bus;
+    struct outputs outputs;
     struct listener *control_listener;
     struct listener *watch_listener;
     struct service *service;
@@ -127,6 +128,7 @@ static int on_camera(sd_event_source *source, int fd, uint32_t revents, void *us
             bus_announce(daemon->bus, i, events[i]);
         all_events |= events[i];
     }
+    outputs_continue(&daemon->outputs);
     if ((all_events & (CAMERA_EVENT_STATE | CAMERA_EVENT_FRAME | CAMERA_EVENT_DESIGN)) == 0)
         return 0;
     camera_get_status(daemon->camera, CAMERA_MAIN, &status);
@@ -198,24 +200,26 @@ static void on_config(void *context, const struct config *config, struct error *
 
 /* ---- outputs ---- */
 
-static struct outputs outputs_of(struct daemon *daemon)
-{
-    return (struct outputs){.config = &daemon->config,
-                            .camera = daemon->camera,
-                            .readers = daemon->readers,
-                            .bus = daemon->bus};
-}
-
 static int add_output(void *context, const struct config_named_output *output, struct error *why)
 {
-    const struct outputs outputs = outputs_of(context);
-    return outputs_add(&outputs, output, why);
+    const struct daemon *daemon = context;
+    return outputs_add(&daemon->outputs, output, why);
 }
 
 static int remove_output(void *context, const char *name, struct error *why)
 {
-    const struct outputs outputs = outputs_of(context);
-    return outputs_remove(&outputs, name, why);
+    const struct daemon *daemon = context;
+    return outputs_remove(&daemon->outputs, name, why);
+}
+
+static int check_outputs(void *context, const struct config_outputs *wanted, struct error *why)
+{
+    return outputs_check(context, wanted, why);
+}
+
+static void set_outputs(void *context, const struct config_outputs *wanted)
+{
+    outputs_set(context, wanted);
 }
 
 /* ---- signals ---- */
@@ -308,6 +312,12 @@ static int start_bus(struct daemon *daemon, struct error *why)
         .context = daemon,
     };
     int r = bus_create(&daemon->bus, daemon->event, &hooks, why);
+    daemon->outputs = (struct outputs){.config = &daemon->config,
+                                       .camera = daemon->camera,
+                                       .readers = daemon->readers,
+                                       .bus = daemon->bus};
+    daemon->reload.outputs = (struct reload_outputs){
+        .check = check_outputs, .set = set_outputs, .context = &daemon->outputs};
     if (r == 0)
         r = listen_for_peers(daemon, &daemon->control_listener, "control", on_changer, why);
     if (r == 0)

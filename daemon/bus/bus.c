@@ -117,6 +117,12 @@ void bus_remove_output(struct bus *bus, unsigned output)
             object_remove_output(p, output);
 }
 
+void bus_announce_outputs(struct bus *bus)
+{
+    static const char *const names[] = {"OutputNames", NULL};
+    emit(bus, CAMERA_MAIN, names);
+}
+
 /* ---- the configuration ---- */
 
 struct config_job {

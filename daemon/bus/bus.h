@@ -55,6 +55,9 @@ void bus_announce_filter(struct bus *bus, unsigned output);
 void bus_add_output(struct bus *bus, unsigned output);
 void bus_remove_output(struct bus *bus, unsigned output);
 
+/* Reports to every peer that there are other outputs. */
+void bus_announce_outputs(struct bus *bus);
+
 /* Reads the configuration file after the changes that were asked for before, and calls
  * hooks.config_read, unless the bus is destroyed before. */
 void bus_read_config(struct bus *bus);

@@ -32,9 +32,6 @@ static int fail(int result, const struct error *why, sd_bus_error *error)
 
 static int answer_done(const struct slow_call *slow)
 {
-    static const char *const names[] = {"OutputNames", NULL};
-    const struct peer_services *services = slow->peer->services;
-    services->emit(services->context, CAMERA_MAIN, names);
     if (sd_bus_reply_method_return(slow->message, NULL) < 0)
         peer_hang_up(slow->peer); /* an error would say that nothing has changed */
     return 1;

@@ -108,6 +108,11 @@ bool camera_is_free(struct camera *camera, unsigned output);
 /* -EBUSY: another source is being opened, and no output begins or ends meanwhile. */
 int camera_check_list(struct camera *camera, struct error *why);
 
+/* Checks that an output could have frames of the camera, if their format is known, and memory for
+ * them alone. Errors as camera_prepare_output. */
+int camera_check_output(struct camera *camera, const struct config_named_output *named,
+                        struct error *why);
+
 /* Makes what an output needs that is to begin in a free place: its ring, unless the camera was
  * never open, and its thread. camera_begin_output or camera_discard_output follows. The filter
  * holds its images. -EINVAL: the output cannot have frames of this size, or of the camera, or not

@@ -4,7 +4,7 @@
 #include "camera/camera_private.h"
 
 #include <errno.h>
-#include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "camera/output_change.h"
@@ -49,22 +49,48 @@ bool camera_is_free(struct camera *camera, unsigned output)
     return camera->output[output].designer == NULL;
 }
 
+/* config: the output's. share: where the memory is reserved. */
+static int check_frames(const struct camera *camera, const struct config *config,
+                        const struct designer_share *share, const struct fftd_format *captured,
+                        struct engine_frames *ret, struct error *why)
+{
+    struct recipe recipe = config->engine.options.recipe;
+    int r = engine_frames_describe(ret, config, captured, why);
+    if (r < 0)
+        return r;
+    engine_frames_set_captured(&recipe, ret);
+    r = recipe_check_frames(&recipe, &ret->format, &config->filter, why);
+    return r < 0 ? r
+                 : designer_check_beside(camera->output[CAMERA_MAIN].designer, config, share, ret,
+                                         why);
+}
+
+int camera_check_output(struct camera *camera, const struct config_named_output *named,
+                        struct error *why)
+{
+    const struct designer_share alone = {.output = CAMERA_MAIN + 1};
+    struct camera_status status;
+    struct engine_frames frames;
+    camera_get_status(camera, CAMERA_MAIN, &status);
+    if (status.captured.fourcc == 0)
+        return 0;
+    struct config *config = malloc(sizeof *config);
+    if (config == NULL)
+        return error_set(why, ENOMEM, "out of memory while checking an output");
+    config_of_named(config, &camera->config, named);
+    const int r = check_frames(camera, config, &alone, &status.captured, &frames, why);
+    free(config);
+    return r;
+}
+
 /* Checks the output's frames, reserves memory for them, and makes its ring. */
 static int prepare_frames(struct camera *camera, unsigned output,
                           const struct fftd_format *captured, struct error *why)
 {
     const struct config *config = &camera->output[output].config;
     const struct designer_share share = {&camera->shares, output};
-    struct recipe recipe = config->engine.options.recipe;
     struct engine_frames frames;
-    int r = engine_frames_describe(&frames, config, captured, why);
-    if (r < 0)
-        return r;
-    engine_frames_set_captured(&recipe, &frames);
-    r = recipe_check_frames(&recipe, &frames.format, &config->filter, why);
-    if (r == 0)
-        r = designer_check_beside(camera->output[CAMERA_MAIN].designer, config, &share, &frames,
-                                  why);
+    const int r = check_frames(camera, config, &share, captured, &frames, why);
     return r < 0 ? r
                  : output_change_make_ring(&camera->mailbox.output[output].ring, config, &frames,
                                            captured, why);

@@ -159,7 +159,16 @@ int config_set_output(struct config_named_output *output, const char *member, co
 /* Returns the greatest rate of an output; 0: it has every frame. */
 double config_output_fps(const struct config *config, unsigned output);
 
+/* Returns whether two outputs have the same values, but for the filter. */
+bool config_output_alike(const struct config_named_output *a, const struct config_named_output *b);
+
+/* Returns the output of a list with this name; NULL: there is none. */
+const struct config_named_output *config_outputs_find(const struct config_outputs *outputs,
+                                                      const char *name);
+
 /* Writes the configuration of a camera whose only output is this one. */
+void config_of_named(struct config *ret, const struct config *config,
+                     const struct config_named_output *named);
 void config_of_output(struct config *ret, const struct config *config, unsigned output);
 
 /* Hold and drop the images of all filters (filter_chain_hold). */

@@ -243,8 +243,8 @@ static int parse_outputs(void *field, const struct config_key *key, const char *
     return r;
 }
 
-static const struct config_named_output *find_named(const struct config_outputs *outputs,
-                                                    const char *name)
+const struct config_named_output *config_outputs_find(const struct config_outputs *outputs,
+                                                      const char *name)
 {
     for (unsigned i = 0; i < outputs->count; i++)
         if (strcmp(outputs->output[i].name, name) == 0)
@@ -252,16 +252,21 @@ static const struct config_named_output *find_named(const struct config_outputs 
     return NULL;
 }
 
+bool config_output_alike(const struct config_named_output *a, const struct config_named_output *b)
+{
+    return strcmp(a->name, b->name) == 0 && a->width == b->width && a->height == b->height &&
+           a->fps == b->fps && a->planes == b->planes && a->depth == b->depth;
+}
+
 /* Returns whether all outputs of one list are in the other. */
 static bool contains(const struct config_outputs *x, const struct config_outputs *y)
 {
     bool equal = true;
     for (unsigned i = 0; equal && i < y->count; i++) {
-        const struct config_named_output *p = &y->output[i], *q = find_named(x, p->name);
-        equal =
-            !is_named(p) || (q != NULL && p->width == q->width && p->height == q->height &&
-                             p->fps == q->fps && p->planes == q->planes && p->depth == q->depth &&
-                             filter_chain_equal(&p->filter, &q->filter));
+        const struct config_named_output *p = &y->output[i];
+        const struct config_named_output *q = config_outputs_find(x, p->name);
+        equal = !is_named(p) || (q != NULL && config_output_alike(p, q) &&
+                                 filter_chain_equal(&p->filter, &q->filter));
     }
     return equal;
 }
@@ -336,13 +341,11 @@ double config_output_fps(const struct config *config, unsigned output)
     return output == 0 ? 0 : config->outputs.output[output - 1].fps;
 }
 
-void config_of_output(struct config *ret, const struct config *config, unsigned output)
+void config_of_named(struct config *ret, const struct config *config,
+                     const struct config_named_output *named)
 {
-    const struct config_named_output *named = &config->outputs.output[output > 0 ? output - 1 : 0];
     memcpy(ret, config, offsetof(struct config, outputs)); /* these are large, and not needed */
     ret->outputs.count = 0;
-    if (output == 0)
-        return;
     ret->output.width = named->width;
     ret->output.height = named->height;
     ret->filter = named->filter;
@@ -354,6 +357,16 @@ void config_of_output(struct config *ret, const struct config *config, unsigned 
     ret->engine.compile_ahead = false;
     if (ret->engine.options.tune == ENGINE_TUNE_EXHAUSTIVE)
         ret->engine.options.tune = ENGINE_TUNE_AUTO;
+}
+
+void config_of_output(struct config *ret, const struct config *config, unsigned output)
+{
+    if (output > 0) {
+        config_of_named(ret, config, &config->outputs.output[output - 1]);
+        return;
+    }
+    memcpy(ret, config, offsetof(struct config, outputs));
+    ret->outputs.count = 0;
 }
 
 void config_hold_filters(const struct config *config)

@@ -428,3 +428,97 @@ def test_an_output_during_a_change_of_the_source(start, tmp_path):
             reply = remove(peer, "small")
             assert reply.type == RETURN, reply.message
         main.take_until(lambda frame: frame.width == 160)
+
+
+# ---- reloads ----
+
+def write(config, *outputs, camera=""):
+    config.write_text(f"{camera}outputs = ( {', '.join(outputs)} );\n")
+
+
+def test_a_reload_changes_the_outputs(start, tmp_path):
+    config = tmp_path / "camera.conf"
+    write(config, '{ name = "a"; filter = "gain"; }', '{ name = "b"; }', '{ name = "c"; }')
+    daemon = start("--config", config)
+    daemon.wait_for_socket("outputs/c/frames")
+    with contextlib.ExitStack() as stack, Peer(daemon) as peer:
+        a, b, c = (stack.enter_context(Reader(of(daemon, name))) for name in "abc")
+        for each in (a, b, c):
+            each.next()
+        assert add(peer, name="live").type == RETURN
+        # c is gone, and what was added; b is smaller; a has another filter, and d is new.
+        write(config, '{ name = "d"; }', '{ name = "b"; size = "80x60"; }',
+              '{ name = "a"; filter = "gain:dc=0.5,ac=0.5"; }')
+        daemon.ctl("reload")
+        wait_until(lambda: sorted(names(daemon)) == ["a", "b", "d", "main"], "the new list")
+        assert sorted(os.listdir(daemon.runtime_dir / "outputs")) == ["a", "b", "d"]
+        a.take_until(lambda frame: frame.filter_serial == 2)  # the same connection
+        with Reader(of(daemon, "b")) as smaller, Reader(of(daemon, "d")) as new:
+            assert smaller.next().width == 80 and new.next().width == 160
+
+        b.take_until(lambda frame: frame.width == 80)  # libfftd has connected again
+
+        def has_ended():
+            c.take_rest()
+            return c.wait(100) < 0
+        wait_until(has_ended, "the end of c")
+        assert "output c ends, which the configuration does not have" in daemon.log
+        assert "takes effect at the next start" not in daemon.log
+        before = daemon.log
+        daemon.ctl("reload")  # the same list
+        assert "output" not in daemon.log[len(before):]
+    assert daemon.stop() == 0
+    assert not (daemon.runtime_dir / "outputs").exists()
+
+
+def test_a_reload_with_an_output_that_cannot_be_had_changes_nothing(start, tmp_path):
+    config = tmp_path / "camera.conf"
+    write(config, '{ name = "a"; }')
+    daemon = start("--config", config)
+    daemon.wait_for_socket("outputs/a/frames")
+    with Reader(daemon) as main:
+        main.next()
+        write(config, '{ name = "b"; }', '{ name = "c"; size = "80x61"; planes = "luma-only"; }',
+              camera='filter = "gain:dc=0.5";\n')
+        failed = daemon.ctl("reload", check=False)
+        assert failed.returncode == os.EX_CONFIG
+        assert "output c: " in failed.stderr and "the nearest that can be had are" in failed.stderr
+        assert names(daemon) == ["main", "a"]
+        assert daemon.ctl_json("status")["Filter"] == "none"
+
+
+def test_all_places_are_used_again_by_a_reload(start, tmp_path):
+    """Each output begins once those before it have ended."""
+    config = tmp_path / "camera.conf"
+
+    def list_of(size):
+        write(config, *(f'{{ name = "o{i}"; size = "{size}"; planes = "luma-only"; }}'
+                        for i in range(7)))
+    list_of("80x60")
+    daemon = start("--config", config)
+    daemon.wait_for_socket("outputs/o6/frames")
+    with Reader(daemon) as main:
+        main.next()
+        list_of("40x30")
+        daemon.ctl("reload")
+        wait_until(lambda: len(names(daemon)) == 8, "all of them")
+        with Reader(of(daemon, "o6")) as reader:
+            assert reader.next().width == 40
+        assert "cannot begin" not in daemon.log
+        main.next()
+
+
+def test_outputs_follow_another_source(start, tmp_path):
+    config = tmp_path / "camera.conf"
+    write(config, '{ name = "a"; }', camera='camera = { size = "160x120"; };\n')
+    daemon = start("--config", config, size=None)
+    daemon.wait_for_socket("outputs/a/frames")
+    with Reader(daemon) as main:
+        main.next()
+        write(config, '{ name = "b"; size = "160x120"; planes = "luma-only"; }',
+              camera='camera = { size = "320x240"; };\n')
+        daemon.ctl("reload")
+        wait_until(lambda: names(daemon) == ["main", "b"], "the new list")
+        with Reader(of(daemon, "b")) as reader:
+            assert reader.next().width == 160
+        main.take_until(lambda frame: frame.width == 320)

@@ -89,6 +89,7 @@ struct peer_object {
     sd_bus_slot *properties, *methods;
 };
 
+/* (fields: the connection, its deadlines, its user, what it waits for, and its objects.) */
 struct peer {
     const struct peer_services *services;
     struct peer *next;

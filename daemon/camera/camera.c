@@ -243,6 +243,30 @@ static void settle_filter(struct camera *camera, unsigned output,
     filter_chain_drop(&chain);
 }
 
+/* Frees the place of an output that has ended, or never began. */
+static void free_place(struct camera *camera, unsigned output)
+{
+    struct reconciler_output *ended = &camera->output[output];
+    struct output_mailbox *box = &camera->mailbox.output[output];
+    if (designer_destroy(ended->designer, 0) < 0)
+        return; /* its thread ends later, and says so */
+    ended->designer = NULL;
+    filter_chain_drop(&ended->config.filter);
+    designer_share_release(&(struct designer_share){&camera->shares, output});
+    output_mailbox_destroy_rings(box);
+}
+
+void camera_free_places(struct camera *camera)
+{
+    for (unsigned i = 0; i < CONFIG_MAX_OUTPUTS; i++) {
+        pthread_mutex_lock(&camera->mailbox.lock);
+        const bool ended = camera->mailbox.output[i].ended;
+        pthread_mutex_unlock(&camera->mailbox.lock);
+        if (ended && camera->output[i].designer != NULL)
+            free_place(camera, i);
+    }
+}
+
 void camera_take_events(struct camera *camera, unsigned events[CONFIG_MAX_OUTPUTS])
 {
     struct mailbox *mailbox = &camera->mailbox;

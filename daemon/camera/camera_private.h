@@ -38,7 +38,7 @@ static inline bool camera_has_output(const struct camera *camera, unsigned outpu
     return camera->mailbox.desired.output[output].exists; /* this thread's own */
 }
 
-/* Frees the places of outputs that have ended (camera_outputs.c). */
+/* Frees the places of outputs that have ended. */
 void camera_free_places(struct camera *camera);
 
 #endif

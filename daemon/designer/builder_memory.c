@@ -1,9 +1,9 @@
-/* The memory of a chain, its engines and what surrounds them. */
+#include "designer/builder_memory.h"
+
 #include <stdio.h>
 
 #include "core/format.h"
 #include "core/text.h"
-#include "designer/builder.h"
 #include "engine/forecast.h"
 #include "estimators/luma.h"
 #include "filters/filter_adapt.h"

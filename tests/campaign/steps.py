@@ -24,7 +24,8 @@ STEPS = {}  # name: (weight, choose, take)
 # exactly these: a method without a row fails the campaign. Snapshot is refused to them unless
 # output.watch_unfiltered is set.
 METHODS = {
-    "SetFilter": True, "EditFilter": True, "AddOutput": True, "RemoveOutput": True, "SetView": True, "Reload": True, "SetControls": True,
+    "SetFilter": True, "EditFilter": True, "AddOutput": True, "RemoveOutput": True,
+    "SetView": True, "Reload": True, "SetControls": True,
     "Save": True, "Tune": True, "StopTuning": True, "Snapshot": None, "SnapshotAfter": False,
     "ListControls": False, "GetStats": False, "GetTuning": False, "ListFilters": False,
     "ListPresets": False, "GetPreset": False, "GetResponse": False,

@@ -1,5 +1,6 @@
 /* Outputs that begin and end while the camera runs, between a fake capture and a fake engine. */
 #include <dirent.h>
+#include <errno.h>
 
 #include "support/faked_camera.h"
 
@@ -138,6 +139,44 @@ static void no_output_begins_while_another_source_is_opened(void **state)
     stop();
 }
 
+static void an_output_of_a_lost_camera_begins_with_it(void **state)
+{
+    (void)state;
+    start();
+    OFFER_UNTIL(status.published > 1);
+    fake_capture_fail(-ENODEV, -ENODEV);
+    fake_capture_offer();
+    WAIT_FOR(status.state == CAMERA_LOST);
+    add(1);
+    add(2);
+    assert_non_null(camera_ring(camera, 1)); /* readers can attach */
+    camera_set_has_readers(camera, 1, true);
+    camera_end_output(camera, 2);
+    WAIT_FOR(camera_is_free(camera, 2));
+    assert_int_equal(published(1), 0);
+    fake_capture_fail(0, 0);
+    OFFER_UNTIL(published(1) > 1);
+    assert_int_equal(status.state, CAMERA_ONLINE);
+    stop();
+}
+
+/* The format of its frames is not known yet, so there is no ring either. */
+static void an_output_of_a_camera_that_was_never_open_waits_for_it(void **state)
+{
+    struct error why;
+    (void)state;
+    fake_capture.open_result = -ENOENT;
+    assert_int_equal(camera_start(&camera, &config, NULL, true, &why), 0);
+    WAIT_FOR(status.state == CAMERA_LOST);
+    add(1);
+    assert_null(camera_ring(camera, 1));
+    camera_set_has_readers(camera, 1, true);
+    fake_capture_fail(0, 0);
+    OFFER_UNTIL(published(1) > 1);
+    assert_non_null(camera_ring(camera, 1));
+    stop();
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -145,6 +184,8 @@ int main(void)
         cmocka_unit_test_setup(outputs_that_come_and_go_leave_nothing, reset),
         cmocka_unit_test_setup(an_output_that_is_discarded_frees_its_place, reset),
         cmocka_unit_test_setup(a_place_is_free_when_its_driver_has_returned, reset),
+        cmocka_unit_test_setup(an_output_of_a_lost_camera_begins_with_it, reset),
+        cmocka_unit_test_setup(an_output_of_a_camera_that_was_never_open_waits_for_it, reset),
         cmocka_unit_test_setup(no_output_begins_while_another_source_is_opened, reset),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

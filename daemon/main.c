@@ -23,6 +23,7 @@
 #include "designer/ahead.h"
 #include "designer/compile_ahead.h"
 #include "options.h"
+#include "outputs.h"
 #include "print.h"
 #include "readers.h"
 #include "service/environment.h"
@@ -44,6 +45,7 @@ struct daemon {
     struct camera *camera;
     struct readers *readers;
     struct bus *bus;
+    struct outputs outputs;
     struct listener *control_listener;
     struct listener *watch_listener;
     struct service *service;
@@ -119,13 +121,14 @@ static int on_camera(sd_event_source *source, int fd, uint32_t revents, void *us
     camera_take_events(daemon->camera, events);
 
     (void)source, (void)fd, (void)revents;
-    for (unsigned i = 0; i < config_output_count(&daemon->config); i++) {
+    for (unsigned i = 0; i < CONFIG_MAX_OUTPUTS; i++) {
         if (events[i] & CAMERA_EVENT_RING)
             readers_update(daemon->readers, i);
         if (events[i] != 0)
             bus_announce(daemon->bus, i, events[i]);
         all_events |= events[i];
     }
+    outputs_continue(&daemon->outputs);
     if ((all_events & (CAMERA_EVENT_STATE | CAMERA_EVENT_FRAME | CAMERA_EVENT_DESIGN)) == 0)
         return 0;
     camera_get_status(daemon->camera, CAMERA_MAIN, &status);
@@ -194,6 +197,32 @@ static void on_config(void *context, const struct config *config, struct error *
     reload_log_failure(why->text);
     end_reload(daemon);
 }
+
+/* ---- outputs ---- */
+
+static int add_output(void *context, const struct config_named_output *output, struct error *why)
+{
+    const struct daemon *daemon = context;
+    return outputs_add(&daemon->outputs, output, why);
+}
+
+static int remove_output(void *context, const char *name, struct error *why)
+{
+    const struct daemon *daemon = context;
+    return outputs_remove(&daemon->outputs, name, why);
+}
+
+static int check_outputs(void *context, const struct config_outputs *wanted, struct error *why)
+{
+    return outputs_check(context, wanted, why);
+}
+
+static void set_outputs(void *context, const struct config_outputs *wanted)
+{
+    outputs_set(context, wanted);
+}
+
+/* ---- signals ---- */
 
 static int on_hangup(sd_event_source *source, const struct signalfd_siginfo *info, void *userdata)
 {
@@ -276,11 +305,19 @@ static int start_bus(struct daemon *daemon, struct error *why)
         .read_config = read_config,
         .apply_config = apply_config,
         .config_read = on_config,
+        .add_output = add_output,
+        .remove_output = remove_output,
         .save = save,
         .saved = on_saved,
         .context = daemon,
     };
     int r = bus_create(&daemon->bus, daemon->event, &hooks, why);
+    daemon->outputs = (struct outputs){.config = &daemon->config,
+                                       .camera = daemon->camera,
+                                       .readers = daemon->readers,
+                                       .bus = daemon->bus};
+    daemon->reload.outputs = (struct reload_outputs){
+        .check = check_outputs, .set = set_outputs, .context = &daemon->outputs};
     if (r == 0)
         r = listen_for_peers(daemon, &daemon->control_listener, "control", on_changer, why);
     if (r == 0)

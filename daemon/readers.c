@@ -21,7 +21,6 @@ struct reader_output {
 struct readers {
     struct readers_parts parts;
     struct camera *camera;
-    unsigned count;
     struct reader_output output[CONFIG_MAX_OUTPUTS];
     struct ring_server *server[CONFIG_MAX_OUTPUTS];
 };
@@ -163,13 +162,13 @@ int readers_create(struct readers **ret, const struct readers_parts *parts, stru
     int r = 0;
     if (readers == NULL)
         return error_set(why, ENOMEM, "out of memory while creating the frames sockets");
-    *readers = (struct readers){
-        .parts = *parts, .camera = camera, .count = config_output_count(parts->config)};
-    for (unsigned i = 0; r == 0 && i < readers->count; i++)
+    *readers = (struct readers){.parts = *parts, .camera = camera};
+    const unsigned count = config_output_count(parts->config);
+    for (unsigned i = 0; r == 0 && i < count; i++)
         r = create_server(readers, i, why);
     if (r == 0)
         inherit_clients(readers);
-    for (unsigned i = 0; r == 0 && i < readers->count; i++) {
+    for (unsigned i = 0; r == 0 && i < count; i++) {
         readers_update(readers, i);
         r = start_listening(readers, i, why);
     }
@@ -178,6 +177,28 @@ int readers_create(struct readers **ret, const struct readers_parts *parts, stru
     else
         *ret = readers;
     return r;
+}
+
+int readers_add(struct readers *readers, unsigned output, struct error *why)
+{
+    int r = create_server(readers, output, why);
+    if (r < 0)
+        return r;
+    readers_update(readers, output);
+    r = start_listening(readers, output, why);
+    if (r < 0)
+        readers_remove(readers, output);
+    return r;
+}
+
+void readers_remove(struct readers *readers, unsigned output)
+{
+    struct reader_output *removed = &readers->output[output];
+    listener_destroy(removed->listener);
+    runtime_remove(readers->parts.runtime, removed->name);
+    ring_server_end(readers->server[output]);
+    readers->server[output] = NULL;
+    *removed = (struct reader_output){.listener = NULL};
 }
 
 void readers_update(struct readers *readers, unsigned output)
@@ -195,7 +216,7 @@ void readers_destroy(struct readers *readers)
 {
     if (readers == NULL)
         return;
-    for (unsigned i = readers->count; i-- > 0;) {
+    for (unsigned i = CONFIG_MAX_OUTPUTS; i-- > 0;) {
         listener_destroy(readers->output[i].listener);
         ring_server_destroy(readers->server[i]);
     }

@@ -30,10 +30,17 @@ void readers_continue(const struct readers_parts *parts, struct ring *ret[CONFIG
 int readers_create(struct readers **ret, const struct readers_parts *parts, struct camera *camera,
                    struct error *why);
 
+/* Serves the ring of an output that was added to the camera; its number and name are in the
+ * configuration. Errors as runtime_listen; -ENOMEM. */
+int readers_add(struct readers *readers, unsigned output, struct error *why);
+
+/* Ends the output's connections for good, and lets its ring go. */
+void readers_remove(struct readers *readers, unsigned output);
+
 /* Serves the output's newest ring. */
 void readers_update(struct readers *readers, unsigned output);
 
-/* The server of each output. */
+/* The server of each output; NULL: there is no such output. */
 struct ring_server *const *readers_servers(const struct readers *readers);
 
 /* NULL is allowed. */

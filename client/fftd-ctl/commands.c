@@ -16,16 +16,23 @@ const struct command command_table[] = {
      "  fftd-ctl --name front status\n"
      "  fftd-ctl status --json | jq .State\n",
      TAKES_TIMEOUT, 0, 0, command_status},
-    {"output", "list", "show the pictures that the camera offers",
-     "A camera has the output main, and those that its configuration names in\n"
-     "`outputs`. Every command shows or changes one of them if its name follows that\n"
-     "of the camera: --name front:small. In a --runtime-dir DIR it is\n"
-     "DIR/outputs/small.\n\n"
+    {"output", "ACTION ...", "show, add or remove the pictures that the camera offers",
+     "  output list                show them\n"
+     "  output add NAME [CHAIN...] add one, with a filter (default: none)\n"
+     "  output remove NAME         remove one; its readers see the end\n"
+     "      --size WIDTHxHEIGHT    add: of its frames (default: as captured)\n"
+     "      --fps RATE             add: at most so many frames a second\n"
+     "      --set KEY=VALUE        add: planes or depth, as in fftd.conf(5)\n\n"
+     "A camera has the output main, those that its configuration names in `outputs`,\n"
+     "and those that were added, which end with the daemon or a reload. Every command\n"
+     "shows or changes one of them if its name follows that of the camera:\n"
+     "--name front:small. In a --runtime-dir DIR it is DIR/outputs/small.\n\n"
      "Examples:\n"
      "  fftd-ctl --name front output list\n"
+     "  fftd-ctl output add small --size 640x360 --fps 10 gaussian-blur:sigma=1\n"
      "  fftd-ctl --name front:small filter set gaussian-blur:sigma=1\n"
      "  fftd-ctl --name front:small frames | ffplay -\n",
-     0, 1, 1, command_output},
+     TAKES_FRAMES, 1, -1, command_output},
     {"stats", "", "show counters and latency percentiles",
      "Latency is measured for each step of a frame's processing. `total` is the\n"
      "time from capture to publication.\n\n"
@@ -183,7 +190,7 @@ const struct command command_table[] = {
      "  fftd-ctl frames -n 300 -o clip.y4m\n",
      TAKES_COUNT | TAKES_OUTPUT | TAKES_RAW, 0, 0, command_frames},
     {"convert", "IN OUT", "filter a recording; no daemon needs to run", convert_help,
-     TAKES_CONVERT | TAKES_RAW, 2, 2, command_convert},
+     TAKES_CONVERT | TAKES_FRAMES | TAKES_RAW, 2, 2, command_convert},
     {"calibrate", "dark|flat|stripes [NAME]", "record the fixed pattern of the camera",
      "Averages frames before the filter, and writes the image that a stage of the\n"
      "filter subtracts or divides by (`fftd-ctl filter kinds dark`). For `dark`\n"

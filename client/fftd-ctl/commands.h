@@ -22,6 +22,7 @@ enum {
     TAKES_MOTION = 8192,   /* what only `motion` takes */
     TAKES_CONVERT = 16384, /* what only `convert` takes */
     TAKES_TIMEOUT = 32768,
+    TAKES_FRAMES = 65536, /* how frames are to be: of `convert` and `output` */
     TAKES_WAIT = TAKES_NO_WAIT | TAKES_TIMEOUT,
 };
 

@@ -147,6 +147,8 @@ static int exit_code_of(const sd_bus_error *error)
         {"org.fftd.Error.InvalidView", EX_DATAERR},
         {"org.fftd.Error.InvalidControl", EX_DATAERR},
         {"org.fftd.Error.InvalidConfiguration", EX_CONFIG},
+        {"org.fftd.Error.InvalidOutput", EX_DATAERR},
+        {"org.fftd.Error.NoSuchOutput", EX_UNAVAILABLE},
         {"org.fftd.Error.NotOnline", EX_TEMPFAIL},
         {"org.fftd.Error.Busy", EX_TEMPFAIL},
         {SD_BUS_ERROR_ACCESS_DENIED, EX_NOPERM},

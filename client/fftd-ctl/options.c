@@ -66,13 +66,13 @@ static const struct usage_option options[] = {
     {"picture", 0, required_argument, AT(picture), NULL, NULL, TAKES_MOTION},
     {"at", 0, required_argument, AT(at_hz), usage_take_seconds, "0.01 .. 86400 Hz", TAKES_MOTION},
     {"filter", 'f', required_argument, AT(filter), NULL, NULL, TAKES_CONVERT},
-    {"size", 0, required_argument, AT(size), NULL, NULL, TAKES_CONVERT},
+    {"size", 0, required_argument, AT(size), NULL, NULL, TAKES_FRAMES},
     {"pixel-format", 0, required_argument, AT(pixel_format), NULL, NULL, TAKES_CONVERT},
-    {"fps", 0, required_argument, AT(fps), take_rate, "0.1 .. 1000 frames a second", TAKES_CONVERT},
+    {"fps", 0, required_argument, AT(fps), take_rate, "0.1 .. 1000 frames a second", TAKES_FRAMES},
     {"two-pass", 0, no_argument, AT(two_pass), NULL, NULL, TAKES_CONVERT},
     {"compare", 0, no_argument, AT(compare), NULL, NULL, TAKES_CONVERT},
     {"resume", 0, no_argument, AT(resume), NULL, NULL, TAKES_CONVERT},
-    {"set", 0, required_argument, AT(settings), take_one, TEXTS, TAKES_CONVERT},
+    {"set", 0, required_argument, AT(settings), take_one, TEXTS, TAKES_FRAMES},
 };
 #define OPTION_COUNT (sizeof options / sizeof options[0])
 

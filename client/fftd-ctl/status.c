@@ -1,4 +1,4 @@
-/* Implements `list` and `status`. */
+/* Implements `list`, `status` and `output`. */
 #include <dirent.h>
 #include <errno.h>
 #include <inttypes.h>
@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "change.h"
 #include "daemon.h"
 #include "libfftd/dir.h"
 #include "commands.h"
@@ -253,19 +254,11 @@ static int list_outputs(struct listing *listing, const char *dir, sd_bus_message
     return 0;
 }
 
-int command_output(const struct ctl *ctl)
+static int output_list(const struct ctl *ctl, const char *dir)
 {
     struct listing listing = {.ctl = ctl, .json.file = stdout};
-    char dir[PATH_MAX];
     sd_bus_message *properties = NULL;
-    if (strcmp(ctl->argv[0], "list") != 0)
-        return ctl_fail(ctl, EX_USAGE, "output %s: expected list", ctl->argv[0]);
-    int code = ctl_runtime_dir(ctl, dir);
-    if (code == 0 && *bus_output(dir) != '\0')
-        return ctl_fail(ctl, EX_USAGE, "output list: expected the name of a camera, without :%s",
-                        bus_output(dir));
-    if (code == 0)
-        code = daemon_ask(ctl, &properties, NULL);
+    int code = daemon_ask(ctl, &properties, NULL);
     if (code != 0)
         return code;
     if (ctl->json)
@@ -275,4 +268,86 @@ int command_output(const struct ctl *ctl)
         json_close(&listing.json, ']');
     sd_bus_message_unref(properties);
     return code != 0 ? code : ctl_finish(ctl);
+}
+
+/* ---- output add, output remove ---- */
+
+static int append_member(sd_bus_message *message, int r, const char *name, const char *value)
+{
+    return r < 0 ? r : sd_bus_message_append(message, "{ss}", name, value);
+}
+
+/* The daemon checks the values. -EDOM: *ret_wrong is not KEY=VALUE. */
+static int append_members(const struct ctl *ctl, sd_bus_message *message, const char *chain,
+                          const char **ret_wrong)
+{
+    char text[200];
+    int r = sd_bus_message_open_container(message, 'a', "{ss}");
+    r = append_member(message, r, "name", ctl->argv[1]);
+    r = append_member(message, r, "filter", *chain != '\0' ? chain : "none");
+    if (ctl->size != NULL)
+        r = append_member(message, r, "size", ctl->size);
+    snprintf(text, sizeof text, "%.17g", ctl->fps);
+    if (ctl->fps > 0)
+        r = append_member(message, r, "fps", text);
+    for (unsigned i = 0; i < ctl->settings.count; i++) {
+        const char *setting = ctl->settings.text[i], *equals = strchr(setting, '=');
+        *ret_wrong = setting;
+        if (equals == NULL || (size_t)(equals - setting) >= sizeof text)
+            return -EDOM;
+        snprintf(text, sizeof text, "%.*s", (int)(equals - setting), setting);
+        r = append_member(message, r, text, equals + 1);
+    }
+    return r < 0 ? r : sd_bus_message_close_container(message);
+}
+
+static int output_add(const struct ctl *ctl, sd_bus *bus)
+{
+    char chain[CHAIN_BYTES];
+    sd_bus_message *message = NULL;
+    const char *wrong = "";
+    int code = change_join_chain(ctl, 2, chain);
+    if (code != 0)
+        return code;
+    int r = bus_new_call(bus, &message, "AddOutput");
+    if (r >= 0)
+        r = append_members(ctl, message, chain, &wrong);
+    if (r != -EDOM)
+        return daemon_send(ctl, bus, r, message, NULL);
+    sd_bus_message_unref(message);
+    return ctl_fail(ctl, EX_USAGE, "--set %.60s: expected KEY=VALUE, such as planes=luma-only",
+                    wrong);
+}
+
+static int output_change(const struct ctl *ctl, bool adds)
+{
+    sd_bus *bus = NULL;
+    int code = daemon_open(ctl, &bus);
+    if (code != 0)
+        return code;
+    code = adds ? output_add(ctl, bus)
+                : daemon_call(ctl, bus, NULL, "RemoveOutput", "s", ctl->argv[1]);
+    sd_bus_unref(bus);
+    return code == 0 ? ctl_finish_silently(ctl) : code;
+}
+
+int command_output(const struct ctl *ctl)
+{
+    const char *action = ctl->argv[0];
+    const bool lists = strcmp(action, "list") == 0, adds = strcmp(action, "add") == 0;
+    char dir[PATH_MAX];
+    if (!lists && !adds && strcmp(action, "remove") != 0)
+        return ctl_fail(ctl, EX_USAGE, "output %.60s: expected list, add or remove", action);
+    if (ctl->argc < 2 - lists || (!adds && ctl->argc > 2 - lists))
+        return ctl_fail(ctl, EX_USAGE, "output %s: expected %s", action,
+                        lists  ? "no operand"
+                        : adds ? "NAME [CHAIN...]"
+                               : "NAME");
+    if (!adds && (ctl->size != NULL || ctl->fps > 0 || ctl->settings.count > 0))
+        return ctl_fail(ctl, EX_USAGE, "output %s: expected no --size, --fps or --set", action);
+    const int code = ctl_runtime_dir(ctl, dir);
+    if (code == 0 && *bus_output(dir) != '\0')
+        return ctl_fail(ctl, EX_USAGE, "output %s: expected the name of a camera, without :%s",
+                        action, bus_output(dir));
+    return code != 0 ? code : lists ? output_list(ctl, dir) : output_change(ctl, adds);
 }

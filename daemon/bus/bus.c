@@ -99,6 +99,30 @@ void bus_announce(struct bus *bus, unsigned output, unsigned camera_events)
         fail_snapshots_of_state(bus, output, &status);
 }
 
+/* ---- outputs ---- */
+
+void bus_add_output(struct bus *bus, unsigned output)
+{
+    for (unsigned c = 0; c < 2; c++)
+        for (struct peer *p = bus->socket[c].peers.first; p != NULL; p = p->next)
+            if (object_add_output(p, output) < 0)
+                peer_hang_up(p); /* it could not reach the output */
+}
+
+void bus_remove_output(struct bus *bus, unsigned output)
+{
+    fail_snapshots(bus, output, "the output was removed");
+    for (unsigned c = 0; c < 2; c++)
+        for (struct peer *p = bus->socket[c].peers.first; p != NULL; p = p->next)
+            object_remove_output(p, output);
+}
+
+void bus_announce_outputs(struct bus *bus)
+{
+    static const char *const names[] = {"OutputNames", NULL};
+    emit(bus, CAMERA_MAIN, names);
+}
+
 /* ---- the configuration ---- */
 
 struct config_job {
@@ -178,7 +202,7 @@ int bus_destroy(struct bus *bus)
     int r = 0;
     if (bus == NULL)
         return 0;
-    for (unsigned i = 0; i < config_output_count(bus->services.hooks.config); i++)
+    for (unsigned i = 0; i < CONFIG_MAX_OUTPUTS; i++)
         fail_snapshots(bus, i, "fftd is stopping");
     for (unsigned c = 0; c < 2; c++)
         while (bus->socket[c].peers.first != NULL)

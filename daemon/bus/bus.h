@@ -10,7 +10,8 @@
  *     peer.c          one connection
  *     slow_call.c     calls that a worker carries out
  *     properties.c    properties and GetStats
- *     kinds.c, response.c, filter.c, save.c, view.c, tune.c, controls.c, snapshot.c   methods
+ *     kinds.c, response.c, filter.c, save.c, view.c, tune.c, controls.c, snapshot.c, outputs.c
+ *                     methods
  *     object.c        the table of methods, and Reload
  *     message_bus.c   the calls with which clients of a message bus begin
  *     bus.c           all connections
@@ -48,6 +49,14 @@ void bus_announce(struct bus *bus, unsigned output, unsigned camera_events);
 
 /* Reports to every peer that another filter of an output was asked for. */
 void bus_announce_filter(struct bus *bus, unsigned output);
+
+/* Serves the object of an output that the configuration has since; or ends it, and the snapshots
+ * that peers wait for, while the configuration still has it. */
+void bus_add_output(struct bus *bus, unsigned output);
+void bus_remove_output(struct bus *bus, unsigned output);
+
+/* Reports to every peer that there are other outputs. */
+void bus_announce_outputs(struct bus *bus);
 
 /* Reads the configuration file after the changes that were asked for before, and calls
  * hooks.config_read, unless the bus is destroyed before. */

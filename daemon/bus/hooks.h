@@ -16,7 +16,7 @@ struct ring_server;
 /* Everything outlives the bus. */
 struct bus_hooks {
     struct camera *camera;
-    struct ring_server *const *server; /* of each output */
+    struct ring_server *const *server; /* of each output; NULL: there is none of this number */
     const struct config *config;
     uint64_t start_time_ns;       /* when the process started, CLOCK_REALTIME */
     const char *config_file;      /* its absolute path; empty: there is none */
@@ -28,6 +28,9 @@ struct bus_hooks {
                         struct error *why);
     /* Receives what bus_read_config has read. NULL: `why` says why it cannot be used. */
     void (*config_read)(void *context, const struct config *config, struct error *why);
+    /* Add and remove an output (outputs.h). */
+    int (*add_output)(void *context, const struct config_named_output *output, struct error *why);
+    int (*remove_output)(void *context, const char *name, struct error *why);
     /* Saves the values of `wanted` (options_save). Any thread. */
     int (*save)(void *context, const struct config *wanted, const bool which[CONFIG_SAVED_KEYS],
                 struct config_saved *ret, bool *ret_changed, struct error *why);

@@ -11,10 +11,14 @@
  * returns. */
 int object_add(struct peer *peer);
 
+/* Puts those of one output onto a connection, as object_add does; and takes them away. */
+int object_add_output(struct peer *peer, unsigned output);
+void object_remove_output(struct peer *peer, unsigned output);
+
 /* ---- properties.c ---- */
 
 /* Puts the properties of the object at this path onto a connection. Returns what sd-bus returns. */
-int properties_add(struct peer *peer, const char *path);
+int properties_add(sd_bus_slot **ret, struct peer *peer, const char *path);
 
 /* Makes an output's PropertiesChanged with the values of these properties; names ends with NULL.
  * Any number of peers may be sent the same message. Returns what sd-bus returns. */
@@ -48,6 +52,10 @@ int method_answer_change(struct peer *peer, sd_bus_message *call, uint64_t seria
 
 /* ---- save.c ---- */
 int method_save(sd_bus_message *message, void *userdata, sd_bus_error *error);
+
+/* ---- outputs.c ---- */
+int method_add_output(sd_bus_message *message, void *userdata, sd_bus_error *error);
+int method_remove_output(sd_bus_message *message, void *userdata, sd_bus_error *error);
 
 /* ---- view.c ---- */
 int method_set_view(sd_bus_message *call, void *userdata, sd_bus_error *error);

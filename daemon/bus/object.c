@@ -106,6 +106,10 @@ static const sd_bus_vtable methods[] = {
                             SD_BUS_RESULT("t", serial), method_edit_filter, METHOD),
     SD_BUS_METHOD_WITH_ARGS("Save", SD_BUS_ARGS("as", keys), SD_BUS_RESULT("s", file, "b", changed),
                             method_save, METHOD),
+    SD_BUS_METHOD_WITH_ARGS("AddOutput", SD_BUS_ARGS("a{ss}", values), SD_BUS_NO_RESULT,
+                            method_add_output, METHOD),
+    SD_BUS_METHOD_WITH_ARGS("RemoveOutput", SD_BUS_ARGS("s", name), SD_BUS_NO_RESULT,
+                            method_remove_output, METHOD),
     SD_BUS_METHOD_WITH_ARGS("SetView", SD_BUS_ARGS("s", view), SD_BUS_RESULT("t", serial),
                             method_set_view, METHOD),
     SD_BUS_METHOD_WITH_ARGS("Reload", SD_BUS_NO_ARGS, SD_BUS_NO_RESULT, reload, METHOD),
@@ -139,15 +143,29 @@ static const sd_bus_vtable methods[] = {
 };
 /* clang-format on */
 
-int object_add(struct peer *peer)
+int object_add_output(struct peer *peer, unsigned output)
 {
     char path[OBJECT_PATH_BYTES];
+    struct peer_object *object = &peer->object[output];
+    peer_object_path(peer, output, path);
+    const int r = properties_add(&object->properties, peer, path);
+    return r < 0 ? r
+                 : sd_bus_add_object_vtable(peer->bus, &object->methods, path, OBJECT_INTERFACE,
+                                            methods, peer);
+}
+
+void object_remove_output(struct peer *peer, unsigned output)
+{
+    struct peer_object *object = &peer->object[output];
+    object->methods = sd_bus_slot_unref(object->methods);
+    object->properties = sd_bus_slot_unref(object->properties);
+}
+
+int object_add(struct peer *peer)
+{
     int r = 0;
-    for (unsigned i = 0; r >= 0 && i < config_output_count(peer->services->hooks.config); i++) {
-        peer_object_path(peer, i, path);
-        r = properties_add(peer, path);
-        if (r >= 0)
-            r = sd_bus_add_object_vtable(peer->bus, NULL, path, OBJECT_INTERFACE, methods, peer);
-    }
+    for (unsigned i = 0; r >= 0 && i < CONFIG_MAX_OUTPUTS; i++)
+        if (config_has_output(peer->services->hooks.config, i))
+            r = object_add_output(peer, i);
     return r;
 }

@@ -80,6 +80,10 @@ void peer_destroy(struct peer *peer)
     sd_event_source_disable_unref(peer->io);
     sd_event_source_disable_unref(peer->turn);
     sd_event_source_disable_unref(peer->deadline.source);
+    for (unsigned i = 0; i < CONFIG_MAX_OUTPUTS; i++) { /* they hold the bus */
+        sd_bus_slot_unref(peer->object[i].properties);
+        sd_bus_slot_unref(peer->object[i].methods);
+    }
     sd_bus_close(peer->bus); /* without flushing, which would wait for the peer */
     sd_bus_unref(peer->bus);
     if (peer->pass_fd >= 0)
@@ -309,6 +313,12 @@ unsigned peer_output_at(const struct peer *peer, const char *path)
             return i;
     }
     return 0;
+}
+
+bool peer_has_output_of(const struct peer *peer, sd_bus_message *call)
+{
+    const char *path = sd_bus_message_get_path(call);
+    return strcmp(path, OBJECT_PATH) == 0 || peer_output_at(peer, path) != 0;
 }
 
 unsigned peer_output_of(const struct peer *peer, sd_bus_message *call)

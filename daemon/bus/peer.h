@@ -31,6 +31,8 @@
 #define BUS_ERROR_INVALID_CONTROL "org.fftd.Error.InvalidControl"
 #define BUS_ERROR_INVALID_CONFIG  "org.fftd.Error.InvalidConfiguration"
 #define BUS_ERROR_NOT_ONLINE      "org.fftd.Error.NotOnline"
+#define BUS_ERROR_INVALID_OUTPUT  "org.fftd.Error.InvalidOutput"
+#define BUS_ERROR_NO_SUCH_OUTPUT  "org.fftd.Error.NoSuchOutput"
 #define BUS_ERROR_BUSY            "org.fftd.Error.Busy"
 #define BUS_ERROR_FAILED          "org.fftd.Error.Failed"
 
@@ -82,6 +84,12 @@ struct peer_deadline {
     unsigned parts; /* that are left */
 };
 
+/* An output's object on a connection; NULL: there is none. */
+struct peer_object {
+    sd_bus_slot *properties, *methods;
+};
+
+/* (fields: the connection, its deadlines, its user, what it waits for, and its objects.) */
 struct peer {
     const struct peer_services *services;
     struct peer *next;
@@ -101,8 +109,9 @@ struct peer {
     bool hung_up;                  /* the connection ends at its next turn */
     bool leaving; /* the connection has ended, but the peer has snapshots to fetch */
     uid_t uid;    /* the user whose process connected */
-    struct peer_call *call[PEER_CALL_KINDS]; /* NULL: it does not wait */
-    unsigned unread_snapshots;               /* sent since the peer had last read everything */
+    struct peer_call *call[PEER_CALL_KINDS];       /* NULL: it does not wait */
+    struct peer_object object[CONFIG_MAX_OUTPUTS]; /* of each output */
+    unsigned unread_snapshots; /* sent since the peer had last read everything */
 };
 
 /* Checks that the kernel's buffers hold the longest message. -ENOBUFS: they do not, and `why` says
@@ -131,6 +140,9 @@ void peer_hang_up(struct peer *peer);
  * one that object_add has served. */
 void peer_object_path(const struct peer *peer, unsigned output, char path[OBJECT_PATH_BYTES]);
 unsigned peer_output_at(const struct peer *peer, const char *path);
+
+/* Returns whether the output that a call is for still exists. */
+bool peer_has_output_of(const struct peer *peer, sd_bus_message *call);
 
 /* Returns the output that a call is for. */
 unsigned peer_output_of(const struct peer *peer, sd_bus_message *call);

@@ -83,8 +83,9 @@ static int append_output_names(sd_bus_message *reply, const void *value)
 {
     const struct config *config = *(const struct config *const *)value;
     sd_bus_message_open_container(reply, 'a', "s");
-    for (unsigned i = 0; i < config_output_count(config); i++)
-        sd_bus_message_append(reply, "s", config_output_name(config, i));
+    for (unsigned i = 0; i < CONFIG_MAX_OUTPUTS; i++)
+        if (config_has_output(config, i))
+            sd_bus_message_append(reply, "s", config_output_name(config, i));
     return sd_bus_message_close_container(reply);
 }
 
@@ -366,7 +367,7 @@ static const struct property {
 } properties[] = {
     {"Name", "s", CONSTANT, true, AT(name), append_pointer},
     {"OutputName", "s", CONSTANT, true, AT(output_name), append_pointer},
-    {"OutputNames", "as", CONSTANT, false, AT(config), append_output_names},
+    {"OutputNames", "as", CHANGES, false, AT(config), append_output_names},
     {"Version", "s", CONSTANT, false, AT(version), append_pointer},
     {"ConfigFile", "s", CONSTANT, false, AT(config_file), append_pointer},
     {"Overrides", "as", CONSTANT, false, AT(overrides), append_strings},
@@ -430,7 +431,6 @@ static int get(sd_bus *bus, const char *path, const char *interface, const char 
     const struct peer *peer = userdata;
     struct reading reading;
     (void)bus, (void)interface, (void)error;
-
     take_reading(&reading, peer, peer_output_at(peer, path));
     for (unsigned i = 0; i < PROPERTY_COUNT; i++)
         if (strcmp(properties[i].name, name) == 0)
@@ -438,7 +438,7 @@ static int get(sd_bus *bus, const char *path, const char *interface, const char 
     return -ENOENT;
 }
 
-int properties_add(struct peer *peer, const char *path)
+int properties_add(sd_bus_slot **ret, struct peer *peer, const char *path)
 {
     static sd_bus_vtable vtable[PROPERTY_COUNT + 2]; /* sd-bus keeps a pointer to it */
     vtable[0] = (sd_bus_vtable)SD_BUS_VTABLE_START(0);
@@ -446,7 +446,7 @@ int properties_add(struct peer *peer, const char *path)
         vtable[i + 1] = (sd_bus_vtable)SD_BUS_PROPERTY(properties[i].name, properties[i].signature,
                                                        get, 0, properties[i].flags);
     vtable[PROPERTY_COUNT + 1] = (sd_bus_vtable)SD_BUS_VTABLE_END;
-    return sd_bus_add_object_vtable(peer->bus, NULL, path, OBJECT_INTERFACE, vtable, peer);
+    return sd_bus_add_object_vtable(peer->bus, ret, path, OBJECT_INTERFACE, vtable, peer);
 }
 
 static int append_named(sd_bus_message *reply, const struct property *property,

@@ -37,6 +37,11 @@ static bool is_source_key(const struct config_key *key)
     return key->offset >= begin && key->offset < begin + sizeof(struct config_source);
 }
 
+static bool is_outputs_key(const struct config_key *key)
+{
+    return key->offset == offsetof(struct config, outputs);
+}
+
 /* The controls that the configuration no longer names keep their values. */
 static void find_changes(struct changes *ret, const struct config *config,
                          const struct config *wanted)
@@ -64,14 +69,14 @@ void reload_log_saved(const struct config_saved *saved)
 }
 
 /* Takes over the configuration, which has been applied. */
-static void finish(struct config *config, const struct config *wanted)
+static void finish(const struct reload *reload, struct config *config, const struct config *wanted)
 {
     unsigned count;
     const struct config_key *keys = config_keys(&count);
     char value[FILTER_TEXT_BYTES], shown[FILTER_TEXT_BYTES];
 
     for (unsigned i = 0; i < count; i++) {
-        if (!keys[i].live || config_key_equal(config, wanted, &keys[i]))
+        if (!keys[i].live || is_outputs_key(&keys[i]) || config_key_equal(config, wanted, &keys[i]))
             continue;
         config_key_print(wanted, &keys[i], value, sizeof value);
         log_notice("reloaded: %s = %s", keys[i].name, secret_hide(shown, sizeof shown, value));
@@ -79,8 +84,10 @@ static void finish(struct config *config, const struct config *wanted)
     log_restart_keys(config, wanted);
     filter_chain_assign(&config->filter, &wanted->filter); /* it is live */
     for (unsigned i = 0; i < count; i++)
-        if (keys[i].live)
+        if (keys[i].live && !is_outputs_key(&keys[i])) /* whose places are not those of the file */
             config_key_copy(config, wanted, &keys[i]);
+    if (reload->outputs.set != NULL)
+        reload->outputs.set(reload->outputs.context, &wanted->outputs);
     config->saved = wanted->saved;
     reload_log_saved(&config->saved);
 }
@@ -158,6 +165,10 @@ static int begin(struct reload *reload, struct camera *camera, struct config *co
                               &reload->source_number, why);
         return r < 0 ? r : 1;
     }
+    if (reload->outputs.check != NULL)
+        r = reload->outputs.check(reload->outputs.context, &wanted->outputs, why);
+    if (r < 0)
+        return r;
     if (changes.filter != NULL || view != camera_get_view(camera, CAMERA_MAIN))
         r = begin_filter(reload, camera, &wanted->filter, view, why);
     if (r > 0)
@@ -166,7 +177,7 @@ static int begin(struct reload *reload, struct camera *camera, struct config *co
         return r;
     if (changes.controls != NULL)
         camera_want_controls(camera, changes.controls);
-    finish(config, wanted);
+    finish(reload, config, wanted);
     return 0;
 }
 
@@ -259,7 +270,7 @@ bool reload_settle(struct reload *reload, struct camera *camera, struct config *
     if (r < 0)
         reload_log_failure(why.text);
     else
-        finish(config, &reload->current.wanted);
+        finish(reload, config, &reload->current.wanted);
     answer(waiters, r < 0 ? why.text : NULL);
     if (reload->has_next)
         begin_next(reload, camera, config);

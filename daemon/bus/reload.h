@@ -3,7 +3,8 @@
  * The changes of one reload are applied together or not at all. If the source changes, the camera
  * tries it together with the filter and the controls, and goes back if it or its filter cannot be
  * used (camera_set_source). Without a source, the controls follow once the filter and the view are
- * in use. This file only waits for the result. */
+ * in use. This file only waits for the result. Other outputs follow at the end; they are checked
+ * before, unless the source changes, too. */
 #ifndef FFTD_BUS_RELOAD_H
 #define FFTD_BUS_RELOAD_H
 
@@ -28,11 +29,19 @@ struct reload_job {
     struct reload_waiter *waiters;
 };
 
+/* What follows the key outputs (outputs.h); NULL: nothing does. */
+struct reload_outputs {
+    int (*check)(void *context, const struct config_outputs *wanted, struct error *why);
+    void (*set)(void *context, const struct config_outputs *wanted);
+    void *context;
+};
+
 /* Zero-initialised: no reload is in progress. */
 struct reload {
     uint64_t source_number; /* number of the source that `current` asks for (camera_set_source); 0:
                                none */
     uint64_t filter_serial; /* serial of the filter that it asks for instead; 0: none */
+    struct reload_outputs outputs;
     struct reload_job current;
     bool has_next;
     struct reload_job next; /* the newest reload requested since then; begins when that one ends */

@@ -4,10 +4,20 @@
 
 #include "config/image.h"
 
+/* An output may be removed before the call is carried out, and while it is. */
+static bool lacks_output(struct slow_call *call)
+{
+    if (peer_has_output_of(call->peer, call->message))
+        return false;
+    sd_bus_error_set(&call->error, BUS_ERROR_NO_SUCH_OUTPUT, "the output was removed");
+    return true;
+}
+
 static bool prepare(struct job *job)
 {
     struct slow_call *call = (struct slow_call *)job; /* job is its first member */
-    call->has_failed = call->ops->prepare != NULL && call->ops->prepare(call, &call->error) < 0;
+    call->has_failed = lacks_output(call) ||
+                       (call->ops->prepare != NULL && call->ops->prepare(call, &call->error) < 0);
     return !call->has_failed;
 }
 
@@ -33,7 +43,8 @@ static void done(struct job *job, bool is_cancelled)
 {
     struct slow_call *call = (struct slow_call *)job;
     if (!is_cancelled) {
-        const int r = call->has_failed ? -1 : call->ops->answer(call, &call->error);
+        const bool has_failed = call->has_failed || lacks_output(call);
+        const int r = has_failed ? -1 : call->ops->answer(call, &call->error);
         if (r == SLOW_CALL_REPEAT) {
             job_repeat(job);
             return;

@@ -23,14 +23,8 @@
 
 static void destroy_rings(struct mailbox *mailbox)
 {
-    for (unsigned i = 0; i < mailbox->output_count; i++) {
-        struct output_mailbox *box = &mailbox->output[i];
-        ring_destroy(box->retired);
-        if (box->served != box->ring)
-            ring_destroy(box->served);
-        ring_destroy(box->ring);
-        box->retired = box->served = box->ring = NULL;
-    }
+    for (unsigned i = 0; i < CONFIG_MAX_OUTPUTS; i++)
+        output_mailbox_destroy_rings(&mailbox->output[i]);
 }
 
 static void destroy_continued(struct ring *const *continued, unsigned count)
@@ -43,7 +37,7 @@ static void destroy_continued(struct ring *const *continued, unsigned count)
 static int destroy_designers(struct camera *camera, int64_t deadline_ns)
 {
     int r = 0;
-    for (unsigned i = 0; i < camera->output_count; i++) {
+    for (unsigned i = 0; i < CONFIG_MAX_OUTPUTS; i++) {
         const int ended = designer_destroy(camera->output[i].designer, deadline_ns);
         if (ended == 0)
             camera->output[i].designer = NULL;
@@ -88,10 +82,11 @@ static int prepare(struct camera *camera, struct ring *const *continued, bool wa
     int r = observer_create(&camera->observer, camera->config.output.measures, why);
     if (r == 0)
         observer_take_motion(camera->observer, config_motion_block(camera->config.output.motion));
-    for (unsigned i = 0; r == 0 && i < camera->output_count; i++)
+    const unsigned count = config_output_count(&camera->config);
+    for (unsigned i = 0; r == 0 && i < count; i++)
         r = create_designer(camera, i, why);
     if (r < 0) {
-        destroy_continued(continued, camera->output_count);
+        destroy_continued(continued, count);
         return r;
     }
     atomic_store(&mailbox->progress_ns, clock_now_ns());
@@ -120,14 +115,14 @@ int camera_start(struct camera **ret, const struct config *config, struct ring *
         return error_set(why, ENOMEM, "out of memory while creating a camera");
     }
     camera->config = *config;
-    camera->output_count = config_output_count(config);
+    camera->begun = config_output_count(config);
     int r = mailbox_init(&camera->mailbox, config, why);
     const int shared = designer_shares_init(&camera->shares, config, r < 0 ? NULL : why);
     r = r < 0 ? r : shared;
-    for (unsigned i = 0; i < camera->output_count; i++)
+    for (unsigned i = 0; i < config_output_count(config); i++)
         camera->newest_serial[i] = camera->mailbox.desired.output[i].filter_serial;
     if (r < 0)
-        destroy_continued(continued, camera->output_count);
+        destroy_continued(continued, config_output_count(config));
     else
         r = prepare(camera, continued, wait, why);
     if (r == 0) {
@@ -248,6 +243,30 @@ static void settle_filter(struct camera *camera, unsigned output,
     filter_chain_drop(&chain);
 }
 
+/* Frees the place of an output that has ended, or never began. */
+static void free_place(struct camera *camera, unsigned output)
+{
+    struct reconciler_output *ended = &camera->output[output];
+    struct output_mailbox *box = &camera->mailbox.output[output];
+    if (designer_destroy(ended->designer, 0) < 0)
+        return; /* its thread ends later, and says so */
+    ended->designer = NULL;
+    filter_chain_drop(&ended->config.filter);
+    designer_share_release(&(struct designer_share){&camera->shares, output});
+    output_mailbox_destroy_rings(box);
+}
+
+void camera_free_places(struct camera *camera)
+{
+    for (unsigned i = 0; i < CONFIG_MAX_OUTPUTS; i++) {
+        pthread_mutex_lock(&camera->mailbox.lock);
+        const bool ended = camera->mailbox.output[i].ended;
+        pthread_mutex_unlock(&camera->mailbox.lock);
+        if (ended && camera->output[i].designer != NULL)
+            free_place(camera, i);
+    }
+}
+
 void camera_take_events(struct camera *camera, unsigned events[CONFIG_MAX_OUTPUTS])
 {
     struct mailbox *mailbox = &camera->mailbox;
@@ -258,7 +277,7 @@ void camera_take_events(struct camera *camera, unsigned events[CONFIG_MAX_OUTPUT
     pthread_mutex_lock(&mailbox->lock);
     struct request *answered = mailbox->answered;
     mailbox->answered = NULL;
-    for (unsigned i = 0; i < camera->output_count; i++) {
+    for (unsigned i = 0; i < CONFIG_MAX_OUTPUTS; i++) {
         struct output_mailbox *box = &mailbox->output[i];
         events[i] = box->events;
         retired[i] = box->retired;
@@ -267,15 +286,20 @@ void camera_take_events(struct camera *camera, unsigned events[CONFIG_MAX_OUTPUT
     }
     pthread_mutex_unlock(&mailbox->lock);
 
-    for (unsigned i = 0; i < camera->output_count; i++) {
+    for (unsigned i = 0; i < CONFIG_MAX_OUTPUTS; i++) {
         struct camera_status status;
+        if (!camera_has_output(camera, i)) {
+            events[i] = 0;
+            continue;
+        }
         camera_get_status(camera, i, &status); /* settles what the events are about */
         events[i] |= camera->events[i];
         camera->events[i] = 0;
     }
     request_answer(answered);
-    for (unsigned i = 0; i < camera->output_count; i++)
+    for (unsigned i = 0; i < CONFIG_MAX_OUTPUTS; i++)
         ring_destroy(retired[i]);
+    camera_free_places(camera);
 }
 
 struct ring *camera_ring(struct camera *camera, unsigned output)

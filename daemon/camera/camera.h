@@ -99,6 +99,36 @@ int camera_set_source(struct camera *camera, const struct config_source *request
  * again. Other controls keep their values. A control that the camera rejects is logged. */
 void camera_want_controls(struct camera *camera, const struct settings *settings);
 
+/* ---- outputs that begin and end ---- */
+
+/* Returns whether another output may begin in this place: none is there, and one that was there has
+ * ended. */
+bool camera_is_free(struct camera *camera, unsigned output);
+
+/* -EBUSY: another source is being opened, and no output begins or ends meanwhile. */
+int camera_check_list(struct camera *camera, struct error *why);
+
+/* Checks that an output could have frames of the camera, if their format is known, and memory for
+ * them alone. Errors as camera_prepare_output. */
+int camera_check_output(struct camera *camera, const struct config_named_output *named,
+                        struct error *why);
+
+/* Makes what an output needs that is to begin in a free place: its ring, unless the camera was
+ * never open, and its thread. camera_begin_output or camera_discard_output follows. The filter
+ * holds its images. -EINVAL: the output cannot have frames of this size, or of the camera, or not
+ * with this filter; or there is no memory for it beside the others. -EBUSY: camera_check_list;
+ * -ENOMEM. */
+int camera_prepare_output(struct camera *camera, unsigned output,
+                          const struct config_named_output *named, struct error *why);
+void camera_discard_output(struct camera *camera, unsigned output);
+
+/* The output has frames as soon as the camera and the device do. */
+void camera_begin_output(struct camera *camera, unsigned output);
+
+/* The output ends after the frames in flight. Nobody serves its ring any more. Its place is free
+ * when its thread has ended, which may be later. */
+void camera_end_output(struct camera *camera, unsigned output);
+
 /* The following requests are answered by `done`, exactly once if they return 0, in the main thread,
  * from camera_take_events or camera_stop. */
 

@@ -11,14 +11,14 @@
 #include "observer/observer.h"
 
 struct camera {
-    struct config config; /* as at the start */
+    struct config config; /* as at the start, but for the outputs */
     uint64_t
         settled_source; /* number of the newest desired source whose result this thread knows */
     uint64_t newest_serial[CONFIG_MAX_OUTPUTS]; /* given to a change of the filter or the view */
     unsigned events[CONFIG_MAX_OUTPUTS]; /* of this thread, for the next camera_take_events */
     struct mailbox mailbox;
-    struct reconciler_output output[CONFIG_MAX_OUTPUTS];
-    unsigned output_count;
+    struct reconciler_output output[CONFIG_MAX_OUTPUTS]; /* designer NULL: the place is free */
+    uint64_t begun;                                      /* outputs so far */
     struct observer *observer;
     struct designer_shares shares; /* of the outputs' designers */
     struct reconciler reconciler;  /* belongs to the camera's thread while that runs */
@@ -31,5 +31,14 @@ static inline bool camera_is_source_settled(const struct camera *camera)
 {
     return camera->mailbox.desired.source.number == camera->settled_source;
 }
+
+/* Returns whether this is the number of an output that was not removed. */
+static inline bool camera_has_output(const struct camera *camera, unsigned output)
+{
+    return camera->mailbox.desired.output[output].exists; /* this thread's own */
+}
+
+/* Frees the places of outputs that have ended. */
+void camera_free_places(struct camera *camera);
 
 #endif

@@ -88,7 +88,7 @@ static void submit(struct frame_path *path, const struct capture_frame *frame, b
         .correction = observer_correct(path->observer, frame),
         .last = takes[0] ? &path->output[0] : NULL};
     bool is_held = false;
-    for (unsigned i = path->output_count; i-- > 0;)
+    for (unsigned i = CONFIG_MAX_OUTPUTS; i-- > 0;)
         if (takes[i])
             is_held |= output_submit(&path->output[i], &taken);
     if (!is_held)
@@ -98,14 +98,15 @@ static void submit(struct frame_path *path, const struct capture_frame *frame, b
 void frame_path_take(struct frame_path *path)
 {
     struct capture_frame frame;
-    bool discontinuity, takes[CONFIG_MAX_OUTPUTS], is_taken = false;
+    bool discontinuity, takes[CONFIG_MAX_OUTPUTS] = {false}, is_taken = false;
 
     if (recovery_dequeue(&path->recovery, &frame, &discontinuity) < 0)
         return;
-    for (unsigned i = 0; i < path->output_count; i++) {
-        struct output *output = &path->output[i];
-        takes[i] = output_takes_frame(output) && output_is_due(output, frame.captured_ns);
-        is_taken |= takes[i];
+    FOR_EACH_OUTPUT (path, output) {
+        const bool takes_it =
+            output_takes_frame(output) && output_is_due(output, frame.captured_ns);
+        takes[output_number(output)] = takes_it;
+        is_taken |= takes_it;
         if (output_is_needed(output) && (output->engine == NULL || output->ring_lost))
             report_dropped(&output->report);
     }

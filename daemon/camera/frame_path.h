@@ -20,16 +20,19 @@ struct frame_path {
     struct recovery recovery;
     struct observer *observer;
     struct lent_memory lent;
-    struct output output[CONFIG_MAX_OUTPUTS];
-    unsigned output_count;
+    struct output output[CONFIG_MAX_OUTPUTS]; /* by number; those that are not used are zero */
 };
 
-#define FOR_EACH_OUTPUT(path, output)                                                              \
-    for (struct output *output = (path)->output; output < (path)->output + (path)->output_count;   \
-         output++)
-#define FOR_EACH_CONST_OUTPUT(path, output)                                                        \
-    for (const struct output *output = (path)->output;                                             \
-         output < (path)->output + (path)->output_count; output++)
+/* Those that are used. */
+#define FOR_EACH_OUTPUT(path, each)                                                                \
+    for (struct output *each = (path)->output; each < (path)->output + CONFIG_MAX_OUTPUTS; each++) \
+        if (!output_is_used(each)) {                                                               \
+        } else
+#define FOR_EACH_CONST_OUTPUT(path, each)                                                          \
+    for (const struct output *each = (path)->output; each < (path)->output + CONFIG_MAX_OUTPUTS;   \
+         each++)                                                                                   \
+        if (!output_is_used(each)) {                                                               \
+        } else
 
 /* The source alone; the caller initialises the outputs. */
 void frame_path_init(struct frame_path *ret, const struct config *config,

@@ -12,18 +12,18 @@ int mailbox_init(struct mailbox *ret, const struct config *config, struct error 
     *ret = (struct mailbox){
         .wake_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK),
         .event_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK),
-        .desired = {.version = 1,
-                    .controls = config->camera.controls,
-                    .controls_version = 1,
-                    .output_count = config_output_count(config)},
-        .output_count = config_output_count(config),
+        .desired = {.version = 1, .controls = config->camera.controls, .controls_version = 1},
     };
     int err = errno;
-    for (unsigned i = 0; i < ret->output_count; i++) {
-        const bool is_main = i == 0;
+    for (unsigned i = 0; i < CONFIG_MAX_OUTPUTS; i++) {
         ret->output[i].mailbox = ret;
         ret->output[i].output = i;
+    }
+    for (unsigned i = 0; i < config_output_count(config); i++) {
+        const bool is_main = i == 0;
         ret->desired.output[i] = (struct desired_output){
+            .exists = true,
+            .id = i + 1,
             .filter = is_main ? config->filter : config->outputs.output[i - 1].filter,
             .view = is_main ? config->engine.options.recipe.view : VIEW_PICTURE,
             .filter_serial = 1};
@@ -38,9 +38,18 @@ int mailbox_init(struct mailbox *ret, const struct config *config, struct error 
 
 void desired_drop(struct desired *desired)
 {
-    for (unsigned i = 0; i < desired->output_count; i++)
+    for (unsigned i = 0; i < CONFIG_MAX_OUTPUTS; i++)
         filter_chain_drop(&desired->output[i].filter);
     filter_chain_drop(&desired->source.filter);
+}
+
+void output_mailbox_destroy_rings(struct output_mailbox *output)
+{
+    ring_destroy(output->retired);
+    if (output->served != output->ring)
+        ring_destroy(output->served);
+    ring_destroy(output->ring);
+    output->retired = output->served = output->ring = NULL;
 }
 
 void mailbox_finish(struct mailbox *mailbox)
@@ -79,7 +88,7 @@ void mailbox_read_desired(struct mailbox *mailbox, struct desired *desired)
 {
     pthread_mutex_lock(&mailbox->lock);
     if (mailbox->desired.version != desired->version) {
-        for (unsigned i = 0; i < mailbox->output_count; i++) /* before the old ones are dropped */
+        for (unsigned i = 0; i < CONFIG_MAX_OUTPUTS; i++) /* before the old ones are dropped */
             filter_chain_hold(&mailbox->desired.output[i].filter);
         filter_chain_hold(&mailbox->desired.source.filter);
         desired_drop(desired);

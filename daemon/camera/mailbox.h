@@ -6,7 +6,7 @@
  * Desired state holds until it is changed; only the main thread writes it. The camera's thread
  * copies it, compares it with what it has applied, and acts on the difference (reconcile.h). Only
  * the camera's thread writes the status. Outputs share the source and its controls; each has a
- * filter, readers, a status and a ring of its own.
+ * filter, readers, a status and a ring of its own. Which outputs there are is desired state, too.
  *
  * One mutex guards everything that is not marked otherwise. Nobody holds it for longer than it
  * takes to copy a struct. */
@@ -36,6 +36,8 @@ struct desired_source {
 };
 
 struct desired_output {
+    bool exists;
+    uint64_t id; /* of the newest output in this place; goes up with each; 0: there was none */
     struct filter_chain filter; /* used unless a source brings a newer one */
     enum view_kind view;        /* what is published of the filtered frames */
     uint64_t filter_serial;     /* goes up with every change of a filter or of the view */
@@ -49,7 +51,6 @@ struct desired {
     struct settings controls; /* from the configuration; clients set controls by requests */
     uint64_t controls_version;
     struct desired_output output[CONFIG_MAX_OUTPUTS];
-    unsigned output_count;
     bool stop;
 };
 
@@ -88,7 +89,11 @@ struct output_mailbox {
     struct ring *served;  /* the main loop serves this one; it changes to `ring` when
                              CAMERA_EVENT_RING says so */
     struct ring *retired; /* was served before; the main loop will destroy it */
+    bool ended;           /* the camera's thread uses nothing of the output any more */
 };
+
+/* Main thread, once nobody uses the rings. */
+void output_mailbox_destroy_rings(struct output_mailbox *output);
 
 struct mailbox {
     pthread_mutex_t lock;
@@ -101,7 +106,6 @@ struct mailbox {
 
     /* From the camera's thread to the main one. */
     struct output_mailbox output[CONFIG_MAX_OUTPUTS];
-    unsigned output_count;
     struct request *answered;
     bool ended; /* the camera's thread has returned */
     pthread_cond_t ended_cond;

@@ -228,6 +228,13 @@ bool output_has_snapshots(const struct output *output)
     return has;
 }
 
+void output_cancel_snapshots(struct output *output, int result)
+{
+    request_fail(output->snapshots, result, NULL);
+    mailbox_answer(output->report.box->mailbox, output->snapshots);
+    output->snapshots = NULL;
+}
+
 bool output_is_wanted(const struct output *output)
 {
     return output->always_runs || output->has_readers || output_has_snapshots(output);

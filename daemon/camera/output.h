@@ -58,6 +58,7 @@ struct output_prepared {
 
 /* (fields: the parts of an output, what it counts, and why it failed.) */
 struct output {
+    uint64_t id; /* of the desired output that is here, or was */
     const char *name;
     char prefix[CONFIG_OUTPUT_NAME + 16]; /* of messages in the log; empty for the first output */
     const struct config *config;          /* of a camera whose only output is this one */
@@ -112,6 +113,17 @@ void output_init(struct output *ret, const char *name, const struct config *conf
 /* Publishes the frames in flight, and returns the engine. */
 void output_finish(struct output *output);
 
+/* A place for an output is zero before it is used. */
+static inline bool output_is_used(const struct output *output)
+{
+    return output->name != NULL;
+}
+
+static inline unsigned output_number(const struct output *output)
+{
+    return output->report.box->output;
+}
+
 /* ---- frames ---- */
 
 /* A captured frame, and what the observer says of it. */
@@ -156,6 +168,9 @@ void output_drain(struct output *output);
 
 /* Returns whether a snapshot waits for a frame that is to come, or in flight. */
 bool output_has_snapshots(const struct output *output);
+
+/* Answers the snapshots that wait for a frame to come with this negative errno. */
+void output_cancel_snapshots(struct output *output, int result);
 
 /* CLOCK_MONOTONIC ns by which the engine must have finished a frame; INT64_MAX: it has none. */
 int64_t output_deadline_ns(const struct output *output);

@@ -13,6 +13,21 @@
 /* Epoch of a ring that no previous process has left. */
 #define FIRST_EPOCH 1
 
+/* Bytes of a field of motion, in each slot. */
+static uint32_t motion_bytes_of(const struct config *config, const struct fftd_format *captured)
+{
+    return moving_bytes(captured->width, captured->height,
+                        config_motion_block(config->output.motion));
+}
+
+int output_change_make_ring(struct ring **ret, const struct config *config,
+                            const struct engine_frames *frames, const struct fftd_format *captured,
+                            struct error *why)
+{
+    return ring_create(ret, &frames->format, config->output.slots,
+                       motion_bytes_of(config, captured), 1, FIRST_EPOCH, 1, why);
+}
+
 void output_change_continue_ring(struct output *output, struct ring *ring)
 {
     struct output_mailbox *box = output->report.box;
@@ -106,7 +121,7 @@ int output_change_check_filter(const struct output *output, const struct fftd_fo
 int output_change_reserve(const struct output *output, const struct desired *desired,
                           const struct engine_frames *frames, struct error *why)
 {
-    const unsigned number = output->report.box->output;
+    const unsigned number = output_number(output);
     if (engine_frames_equal(frames, &output->frames))
         return 0;
     return name_output(output,
@@ -120,8 +135,7 @@ int output_change_adopt(struct output *output, const struct engine_frames *frame
                         const struct fftd_format *captured, struct error *why)
 {
     const struct config_output *config = &output->config->output;
-    const uint32_t motion_bytes = /* the field's, in each slot */
-        moving_bytes(captured->width, captured->height, config_motion_block(config->motion));
+    const uint32_t motion_bytes = motion_bytes_of(output->config, captured);
     const bool is_new = !engine_frames_equal(frames, &output->frames);
     if (output->ring == NULL ||
         memcmp(&frames->format, &output->frames.format, sizeof frames->format) != 0 ||
@@ -146,7 +160,7 @@ int output_change_adopt(struct output *output, const struct engine_frames *frame
 void output_change_prepare(struct output *output, const struct desired *desired,
                            const struct engine_frames *frames)
 {
-    const unsigned number = output->report.box->output;
+    const unsigned number = output_number(output);
     const uint64_t serial = desired_serial(desired, number);
     const bool fits = output->engine != NULL && engine_frames_equal(&output->engine_frames, frames);
     output->prepared = (struct output_prepared){.frames = *frames, .serial = serial};
@@ -219,6 +233,15 @@ void output_change_give_up(struct output *output)
     output->applied.filter_serial = 0;
     if (output->frames.format.width != 0 && (has_other || !output_engine_fits(output)))
         output->applied.engine_retry_ns = clock_now_ns();
+}
+
+/* ---- the end ---- */
+
+void output_change_end(struct output *output)
+{
+    output_finish(output);
+    output_cancel_snapshots(output, -ECANCELED);
+    *output = (struct output){.id = output->id};
 }
 
 /* ---- always ---- */
@@ -294,7 +317,7 @@ int output_change_take_design(struct output *output, struct error *why)
 void output_change_filter(struct output *output, const struct desired *desired, bool settled,
                           bool is_of_source)
 {
-    const struct desired_output *wanted = &desired->output[output->report.box->output];
+    const struct desired_output *wanted = &desired->output[output_number(output)];
     struct output_applied *applied = &output->applied;
     const uint64_t serial = is_of_source ? desired->source.filter_serial : wanted->filter_serial;
     if (serial == applied->filter_serial || !settled)

@@ -14,7 +14,13 @@
 
 /* ---- the ring ---- */
 
-/* Begins with the ring that follows a previous process's. Before the camera's thread starts. */
+/* Makes the ring with which an output begins. config: the output's. Any thread. */
+int output_change_make_ring(struct ring **ret, const struct config *config,
+                            const struct engine_frames *frames, const struct fftd_format *captured,
+                            struct error *why);
+
+/* Begins with a ring: that one, or the one that follows a previous process's. Before the output has
+ * frames. */
 void output_change_continue_ring(struct output *output, struct ring *ring);
 
 /* Replaces a ring into which a failed device may still write. */
@@ -58,6 +64,12 @@ void output_change_take_prepared(struct output *output);
 /* Forgets what was prepared. The designer gets the desired filter again, and builds what the source
  * before needs. */
 void output_change_give_up(struct output *output);
+
+/* ---- the end ---- */
+
+/* Ends the output: publishes the frames in flight, returns the engine, and makes the place one that
+ * is not used. No source is tried. */
+void output_change_end(struct output *output);
 
 /* ---- always ---- */
 

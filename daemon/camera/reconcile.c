@@ -23,49 +23,12 @@ static bool is_preparing(const struct reconciler *reconciler)
 
 /* ---- what all outputs share ---- */
 
-static bool looks_for(const struct filter_adaptation *adapts, const struct filter_image *image)
-{
-    for (unsigned i = 0; i < adapts->match_count; i++)
-        if (adapts->match_image[i] == image)
-            return true;
-    return false;
-}
-
-/* Combines what two chains ask of the estimators, which look for each thing once: as the first of
- * them says that asks for it. */
-static struct filter_adaptation unite(const struct filter_adaptation *a,
-                                      const struct filter_adaptation *b)
-{
-    struct filter_adaptation ret = *a;
-    if (!a->removes_waves) {
-        ret.removes_waves = b->removes_waves;
-        ret.waves = b->waves;
-        ret.is_frozen = b->is_frozen;
-    }
-    if (!a->removes_flicker) {
-        ret.removes_flicker = b->removes_flicker;
-        ret.flicker = b->flicker;
-    }
-    if (!a->stabilises) {
-        ret.stabilises = b->stabilises;
-        ret.shake = b->shake;
-    }
-    if (!a->estimates_noise) {
-        ret.estimates_noise = b->estimates_noise;
-        ret.noise = b->noise;
-    }
-    for (unsigned i = 0; i < b->match_count && ret.match_count < FILTER_MAX_MATCHES; i++)
-        if (!looks_for(&ret, b->match_image[i]))
-            ret.match_image[ret.match_count++] = b->match_image[i];
-    return ret;
-}
-
 static void update_observer(struct reconciler *reconciler)
 {
     struct filter_adaptation wanted = {.removes_waves = false};
     struct error why;
     FOR_EACH_OUTPUT (&reconciler->path, output)
-        wanted = unite(&wanted, &output->applied.adapts);
+        wanted = filter_adaptation_unite(&wanted, &output->applied.adapts);
     if (observer_configure(reconciler->path.observer, &wanted, &why) < 0)
         log_error("captured frames are not observed: %s; filters that adapt do nothing", why.text);
 }
@@ -92,6 +55,16 @@ static void give_up_source(struct reconciler *reconciler, const struct error *pr
         output_change_give_up(output);
 }
 
+static int describe_frames(const struct frame_path *path, const struct fftd_format *captured,
+                           struct engine_frames ret[CONFIG_MAX_OUTPUTS], struct error *why)
+{
+    int r = 0;
+    FOR_EACH_CONST_OUTPUT (path, output)
+        if (r == 0)
+            r = output_change_describe(output, captured, &ret[output_number(output)], why);
+    return r;
+}
+
 /* Gives the outputs rings for the opened source's frames, and requests engines where the current
  * ones do not take them. Nothing is replaced before all outputs are checked. */
 static int adopt_format(struct reconciler *reconciler, uint64_t source_number, struct error *why)
@@ -99,15 +72,17 @@ static int adopt_format(struct reconciler *reconciler, uint64_t source_number, s
     struct frame_path *path = &reconciler->path;
     const struct fftd_format *captured = &path->recovery.capture->format;
     struct engine_frames frames[CONFIG_MAX_OUTPUTS];
-    int r = 0;
-    for (unsigned i = 0; r == 0 && i < path->output_count; i++)
-        r = output_change_describe(&path->output[i], captured, &frames[i], why);
-    for (unsigned i = 0; r == 0 && i < path->output_count; i++)
-        r = output_change_reserve(&path->output[i], &reconciler->desired, &frames[i], why);
-    for (unsigned i = 0; r < 0 && i < path->output_count; i++)
-        designer_share_forget(&path->output[i].share);
-    for (unsigned i = 0; r == 0 && i < path->output_count; i++)
-        r = output_change_adopt(&path->output[i], &frames[i], captured, why);
+    int r = describe_frames(path, captured, frames, why);
+    FOR_EACH_OUTPUT (path, output)
+        if (r == 0)
+            r = output_change_reserve(output, &reconciler->desired, &frames[output_number(output)],
+                                      why);
+    FOR_EACH_OUTPUT (path, output)
+        if (r < 0)
+            designer_share_forget(&output->share);
+    FOR_EACH_OUTPUT (path, output)
+        if (r == 0)
+            r = output_change_adopt(output, &frames[output_number(output)], captured, why);
     if (r == 0)
         observer_set_source(path->observer, source_number, captured,
                             reconciler->config->engine.options.recipe.demosaic);
@@ -148,13 +123,76 @@ static void take_designs(struct reconciler *reconciler)
         take_source(reconciler);
 }
 
+/* ---- outputs that begin and end ---- */
+
+/* The place is zero. */
+static void begin_output(struct reconciler *reconciler, unsigned number, uint64_t id)
+{
+    const struct reconciler_output *begun = &reconciler->outputs[number];
+    struct frame_path *path = &reconciler->path;
+    /* Each output's designer has its device for itself, so only one can read frames where the
+     * source has captured them. */
+    const struct output_parts parts = {.designer = begun->designer,
+                                       .shares = reconciler->shares,
+                                       .observer = path->observer,
+                                       .recovery = &path->recovery,
+                                       .lent = number == 0 ? &path->lent : NULL,
+                                       .box = &reconciler->mailbox->output[number]};
+    output_init(&path->output[number], config_output_name(reconciler->config, number),
+                &begun->config, config_output_fps(reconciler->config, number), &parts);
+    path->output[number].id = id;
+}
+
+/* The main thread may destroy everything of the output once the designer has ended, too, which may
+ * take as long as the driver does. */
+static void end_output(struct reconciler *reconciler, unsigned number, uint64_t id)
+{
+    struct output *output = &reconciler->path.output[number];
+    struct output_mailbox *box = &reconciler->mailbox->output[number];
+    if (output_is_used(output)) {
+        output_change_end(output);
+        update_observer(reconciler);
+    }
+    output->id = id; /* it may have begun and ended since this thread looked */
+    mailbox_begin_report(box);
+    box->ended = true;
+    mailbox_end_report(box, 0);
+    designer_end(reconciler->outputs[number].designer, reconciler->mailbox->event_fd);
+}
+
+/* An output that begins gets frames at once if the source is open. They were checked when it was
+ * asked for. */
+static void reconcile_list(struct reconciler *reconciler)
+{
+    struct frame_path *path = &reconciler->path;
+    struct output *begun = NULL;
+    struct error why;
+    for (unsigned i = 0; i < CONFIG_MAX_OUTPUTS; i++) {
+        const struct desired_output *wanted = &reconciler->desired.output[i];
+        struct output *output = &path->output[i];
+        const bool is_new = wanted->id != output->id;
+        if (!wanted->exists && (is_new || output_is_used(output)))
+            end_output(reconciler, i, wanted->id);
+        if (!wanted->exists || !is_new)
+            continue;
+        begin_output(reconciler, i, wanted->id);
+        begun = output;
+        if (output->report.box->ring != NULL)
+            output_change_continue_ring(output, output->report.box->ring);
+    }
+    if (begun == NULL || !recovery_is_open(&path->recovery))
+        return;
+    if (adopt_format(reconciler, reconciler->source_change.taken, &why) < 0)
+        begun->failure = why; /* the source has changed since; it is checked when it is opened */
+}
+
 static void reconcile_outputs(struct reconciler *reconciler)
 {
     const struct desired *desired = &reconciler->desired;
     const struct source_change *change = &reconciler->source_change;
     const bool settled = change->phase == SOURCE_CHANGE_SETTLED;
     FOR_EACH_OUTPUT (&reconciler->path, output) {
-        const unsigned number = output->report.box->output;
+        const unsigned number = output_number(output);
         output->has_readers = desired->output[number].has_readers;
         output_change_filter(output, desired, settled,
                              number == 0 && source_change_has_filter(change, desired));
@@ -173,15 +211,15 @@ static int prepare_source(struct reconciler *reconciler, struct error *why)
     struct frame_path *path = &reconciler->path;
     const struct fftd_format *captured = &path->recovery.capture->format;
     struct engine_frames frames[CONFIG_MAX_OUTPUTS];
-    int r = 0;
     bool waits = false;
-    for (unsigned i = 0; r == 0 && i < path->output_count; i++)
-        r = output_change_describe(&path->output[i], captured, &frames[i], why);
-    for (unsigned i = 0; r == 0 && i < path->output_count; i++) {
-        output_change_prepare(&path->output[i], desired, &frames[i]);
-        waits |= !output_change_is_prepared(&path->output[i]);
+    const int r = describe_frames(path, captured, frames, why);
+    if (r < 0)
+        return r;
+    FOR_EACH_OUTPUT (path, output) {
+        output_change_prepare(output, desired, &frames[output_number(output)]);
+        waits |= !output_change_is_prepared(output);
     }
-    return r < 0 ? r : waits;
+    return waits;
 }
 
 /* Never publishes a frame from the new source through the old source's filter. */
@@ -295,10 +333,12 @@ void reconcile_receive(struct reconciler *reconciler)
          each = next) {
         next = each->next;
         each->next = NULL;
-        if (each->kind == REQUEST_SNAPSHOT) /* answered with the next frame */
-            request_append(&reconciler->path.output[each->snapshot.output].snapshots, each);
-        else
+        if (each->kind != REQUEST_SNAPSHOT) {
             request_append(&reconciler->requests, each);
+            continue;
+        }
+        struct output *output = &reconciler->path.output[each->snapshot.output];
+        request_append(&output->snapshots, each); /* answered with the next frame */
     }
 }
 
@@ -361,14 +401,11 @@ static void report_output_state(struct reconciler *reconciler, struct output *ou
         error_set(&reason, 0, "the source waits for its readers (output.lossless)");
     const bool changed = report_state(report, state, reason.text, recovery);
     report_preparing(report, output->designer, &build,
-                     desired_serial(&reconciler->desired, report->box->output) !=
+                     desired_serial(&reconciler->desired, output_number(output)) !=
                          output->applied.used_serial);
 
-    if (!camera_may_deliver(state) || waits_for_readers) {
-        request_fail(output->snapshots, waits_for_readers ? -EAGAIN : -ENODEV, NULL);
-        mailbox_answer(reconciler->mailbox, output->snapshots);
-        output->snapshots = NULL;
-    }
+    if (!camera_may_deliver(state) || waits_for_readers)
+        output_cancel_snapshots(output, waits_for_readers ? -EAGAIN : -ENODEV);
     report_controls(report, recovery);
     if (output->engine != NULL)
         report_input(report, recovery);
@@ -383,6 +420,7 @@ void reconcile(struct reconciler *reconciler)
     reconcile_receive(
         reconciler); /* before the desired state, which must be at least as new as the requests */
     mailbox_read_desired(reconciler->mailbox, &reconciler->desired);
+    reconcile_list(reconciler); /* no source is tried: the main thread asks for one or the other */
     FOR_EACH_OUTPUT (&reconciler->path, output)
         output_change_replace_lost_ring(output);
     take_designs(reconciler);
@@ -414,21 +452,13 @@ void reconciler_init(struct reconciler *ret, const struct config *config, struct
 {
     ret->config = config;
     ret->mailbox = mailbox;
+    ret->outputs = outputs;
+    ret->shares = shares;
     ret->applied = (struct applied){.controls_version = mailbox->desired.controls_version,
                                     .pause_ns = INT64_MAX};
     frame_path_init(&ret->path, config, observer);
-    ret->path.output_count = config_output_count(config);
-    for (unsigned i = 0; i < ret->path.output_count; i++) {
-        /* Each output's designer has its device for itself, so only one can read frames where the
-         * source has captured them. */
-        const struct output_parts parts = {.designer = outputs[i].designer,
-                                           .shares = shares,
-                                           .observer = observer,
-                                           .recovery = &ret->path.recovery,
-                                           .lent = i == 0 ? &ret->path.lent : NULL,
-                                           .box = &mailbox->output[i]};
-        output_init(&ret->path.output[i], config_output_name(config, i), &outputs[i].config,
-                    config_output_fps(config, i), &parts);
+    for (unsigned i = 0; i < config_output_count(config); i++) {
+        begin_output(ret, i, mailbox->desired.output[i].id);
         if (continued != NULL && continued[i] != NULL)
             output_change_continue_ring(&ret->path.output[i], continued[i]);
     }
@@ -444,9 +474,9 @@ int reconcile_open(struct reconciler *reconciler, bool wait, struct error *why)
     const bool is_open = r == 0 && recovery_is_open(recovery);
     if (is_open)
         r = adopt_format(reconciler, reconciler->source_change.taken, why);
-    for (unsigned i = 0; r == 0 && is_open && !wait && i < reconciler->path.output_count; i++)
-        r = output_change_check_filter(&reconciler->path.output[i], &recovery->capture->format,
-                                       why);
+    FOR_EACH_OUTPUT (&reconciler->path, output)
+        if (r == 0 && is_open && !wait)
+            r = output_change_check_filter(output, &recovery->capture->format, why);
     if (r == 0 || !wait)
         return r;
     recovery_lose(recovery, r, why);

@@ -26,9 +26,17 @@ struct applied {
     int64_t pause_ns; /* when to pause; INT64_MAX: there are readers, or it is paused */
 };
 
+/* An output as it begins. */
+struct reconciler_output {
+    struct config config; /* of a camera whose only output is this one */
+    struct designer *designer;
+};
+
 struct reconciler {
     const struct config *config; /* as at the start; `desired` has what may change later */
     struct mailbox *mailbox;
+    const struct reconciler_output *outputs; /* by number */
+    struct designer_shares *shares;
     struct frame_path path;
     struct desired desired; /* as read from the mailbox last */
     struct applied applied;
@@ -36,13 +44,8 @@ struct reconciler {
     struct request *requests; /* received, but not answered yet */
 };
 
-/* An output as it begins. */
-struct reconciler_output {
-    struct config config; /* of a camera whose only output is this one */
-    struct designer *designer;
-};
-
-/* Everything must outlive it, and it must not be moved. outputs: one for each of the configuration.
+/* Everything must outlive it, and it must not be moved. outputs: one for each place; those of the
+ * configuration begin at once, others when they are desired.
  * continued: as for camera_start. */
 void reconciler_init(struct reconciler *ret, const struct config *config, struct mailbox *mailbox,
                      const struct reconciler_output *outputs, struct designer_shares *shares,

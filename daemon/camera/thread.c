@@ -16,24 +16,26 @@ struct work {
     bool source_polled; /* otherwise the source's silence means nothing */
 };
 
-enum { POLL_WAKE, POLL_SOURCE, POLL_OUTPUTS }; /* an engine and a room for each output follow */
+/* An engine and a room for each output follow. */
+enum { POLL_WAKE, POLL_SOURCE, POLL_ENGINES, POLL_ROOMS = POLL_ENGINES + CONFIG_MAX_OUTPUTS };
+#define POLL_COUNT (POLL_ROOMS + CONFIG_MAX_OUTPUTS)
 
 static void wait_for_work(struct reconciler *reconciler, struct work *ret)
 {
     struct frame_path *path = &reconciler->path;
-    const unsigned outputs = path->output_count;
     bool polled = path->recovery.phase != SOURCE_STREAMING || frame_path_wants_frame(path);
-    struct pollfd fds[POLL_OUTPUTS + 2 * CONFIG_MAX_OUTPUTS] = {
+    struct pollfd fds[POLL_COUNT] = {
         [POLL_WAKE] = {.fd = reconciler->mailbox->wake_fd, .events = POLLIN},
         [POLL_SOURCE] = {.fd = polled ? recovery_fd(&path->recovery) : -1,
                          .events = POLLIN | POLLPRI},
     };
-    for (unsigned i = 0; i < outputs; i++) {
-        const struct output *output = &path->output[i];
-        fds[POLL_OUTPUTS + i] = (struct pollfd){
-            .fd = output->flights > 0 ? engine_fd(output->engine) : -1, .events = POLLIN};
-        fds[POLL_OUTPUTS + outputs + i] =
-            (struct pollfd){.fd = frame_path_room_fd(path, output), .events = POLLIN};
+    for (unsigned i = POLL_ENGINES; i < POLL_COUNT; i++)
+        fds[i] = (struct pollfd){.fd = -1, .events = POLLIN};
+    FOR_EACH_CONST_OUTPUT (path, output) {
+        const unsigned number = output_number(output);
+        if (output->flights > 0)
+            fds[POLL_ENGINES + number].fd = engine_fd(output->engine);
+        fds[POLL_ROOMS + number].fd = frame_path_room_fd(path, output);
     }
     int64_t until_ns =
         clock_earlier_ns(reconcile_deadline_ns(reconciler), frame_path_deadline_ns(path));
@@ -42,15 +44,15 @@ static void wait_for_work(struct reconciler *reconciler, struct work *ret)
 
     int64_t left_ns = until_ns - clock_now_ns();
     struct timespec timeout = clock_timespec(left_ns > 0 ? left_ns : 0);
-    int count = ppoll(fds, POLL_OUTPUTS + 2 * outputs, &timeout, NULL);
+    int count = ppoll(fds, POLL_COUNT, &timeout, NULL);
     *ret = (struct work){
         .woken = count > 0 && fds[POLL_WAKE].revents != 0,
         .source = count > 0 && fds[POLL_SOURCE].revents != 0,
         .source_polled = polled,
     };
-    for (unsigned i = 0; count > 0 && i < outputs; i++) {
-        ret->engine |= fds[POLL_OUTPUTS + i].revents != 0;
-        ret->room |= fds[POLL_OUTPUTS + outputs + i].revents != 0;
+    for (unsigned i = 0; count > 0 && i < CONFIG_MAX_OUTPUTS; i++) {
+        ret->engine |= fds[POLL_ENGINES + i].revents != 0;
+        ret->room |= fds[POLL_ROOMS + i].revents != 0;
     }
 }
 
@@ -93,11 +95,8 @@ void *camera_thread(void *argument)
         do_work(reconciler, &work);
     }
     frame_path_finish(&reconciler->path);
-    for (unsigned i = 0; i < reconciler->path.output_count; i++) {
-        struct request *snapshots = reconciler->path.output[i].snapshots;
-        request_fail(snapshots, -ECANCELED, NULL);
-        mailbox_answer(reconciler->mailbox, snapshots);
-    }
+    FOR_EACH_OUTPUT (&reconciler->path, output)
+        output_cancel_snapshots(output, -ECANCELED);
     request_fail(reconciler->requests, -ECANCELED, "fftd is stopping");
     mailbox_answer(reconciler->mailbox, reconciler->requests);
     announce_end(reconciler->mailbox);

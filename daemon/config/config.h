@@ -115,7 +115,7 @@ struct config_named_output {
 };
 
 struct config_outputs {
-    unsigned count;
+    unsigned count; /* places, up to the last that is used */
     struct config_named_output output[CONFIG_MAX_OUTPUTS - 1];
 };
 
@@ -132,7 +132,8 @@ struct config {
 };
 
 /* The outputs of a camera are numbered: 0 is "main", the picture of `filter` and `output`, and the
- * named ones follow in their order. */
+ * named ones follow in their order. One that is removed while the daemon runs leaves its place
+ * free, without a name, so that the others keep their numbers. */
 #define CONFIG_MAIN_OUTPUT "main"
 static inline unsigned config_output_count(const struct config *config)
 {
@@ -140,10 +141,34 @@ static inline unsigned config_output_count(const struct config *config)
 }
 const char *config_output_name(const struct config *config, unsigned output);
 
+/* Returns whether an output has this number. */
+bool config_has_output(const struct config *config, unsigned output);
+
+/* Returns the number of the output with this name, or -ENOENT. */
+int config_find_output(const struct config *config, const char *name);
+
+/* Puts an output into a free place, or frees the place. The filters hold their images. */
+void config_put_output(struct config *config, unsigned output,
+                       const struct config_named_output *named);
+void config_clear_output(struct config *config, unsigned output);
+
+/* Sets one member of an output from text: "size", "640x360". Errors as config_set. */
+int config_set_output(struct config_named_output *output, const char *member, const char *value,
+                      const char *origin, struct error *why);
+
 /* Returns the greatest rate of an output; 0: it has every frame. */
 double config_output_fps(const struct config *config, unsigned output);
 
+/* Returns whether two outputs have the same values, but for the filter. */
+bool config_output_alike(const struct config_named_output *a, const struct config_named_output *b);
+
+/* Returns the output of a list with this name; NULL: there is none. */
+const struct config_named_output *config_outputs_find(const struct config_outputs *outputs,
+                                                      const char *name);
+
 /* Writes the configuration of a camera whose only output is this one. */
+void config_of_named(struct config *ret, const struct config *config,
+                     const struct config_named_output *named);
 void config_of_output(struct config *ret, const struct config *config, unsigned output);
 
 /* Hold and drop the images of all filters (filter_chain_hold). */

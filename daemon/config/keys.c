@@ -466,6 +466,7 @@ static const struct config_key keys[] = {
         .name = "outputs",
         .initial = "()",
         .summary = "more pictures of the camera, each with a ring of its own",
+        .live = true,
         .type = &config_type_outputs,
         FIELD(outputs),
     },

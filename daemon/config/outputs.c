@@ -82,6 +82,11 @@ static const struct config_key members[] = {
 #define MEMBER_COUNT  (sizeof members / sizeof members[0])
 #define MEMBER_PREFIX (sizeof "outputs." - 1)
 
+static bool is_named(const struct config_named_output *output)
+{
+    return output->name[0] != '\0';
+}
+
 /* ---- as text ---- */
 
 static void append_quoted(char *text, size_t size, const char *value)
@@ -98,9 +103,13 @@ static void print_outputs(const void *field, const struct config_key *key, char 
     const struct config_outputs *outputs = field;
     char value[FILTER_TEXT_BYTES];
     (void)key;
+    bool is_empty = true;
     snprintf(text, size, "(");
     for (unsigned i = 0; i < outputs->count; i++) {
-        text_append(text, size, "%s {", i > 0 ? "," : "");
+        if (!is_named(&outputs->output[i]))
+            continue;
+        text_append(text, size, "%s {", is_empty ? "" : ",");
+        is_empty = false;
         for (size_t m = 0; m < MEMBER_COUNT; m++) {
             const struct config_key *member = &members[m];
             member->type->print((const char *)&outputs->output[i] + member->offset, member, value,
@@ -114,24 +123,31 @@ static void print_outputs(const void *field, const struct config_key *key, char 
         }
         text_append(text, size, " }");
     }
-    text_append(text, size, "%s)", outputs->count > 0 ? " " : "");
+    text_append(text, size, "%s)", is_empty ? "" : " ");
 }
 
 /* ---- from a file ---- */
+
+#define UNKNOWN_MEMBER                                                                             \
+    "%s: unknown key %s of an output: expected name, size, fps, planes, depth or filter"
+
+static const struct config_key *find_member(const char *name)
+{
+    for (size_t i = 0; i < MEMBER_COUNT; i++)
+        if (strcmp(name, members[i].name + MEMBER_PREFIX) == 0)
+            return &members[i];
+    return NULL;
+}
 
 static int read_member(struct config_named_output *output, const struct config_tree *tree,
                        const config_setting_t *setting, struct error *why)
 {
     char origin[CONFIG_ORIGIN_BYTES], quoted[TEXT_QUOTE_BYTES];
-    for (size_t i = 0; i < MEMBER_COUNT; i++)
-        if (strcmp(config_setting_name(setting), members[i].name + MEMBER_PREFIX) == 0)
-            return config_value_read((char *)output + members[i].offset, &members[i], tree, setting,
-                                     why);
-    return error_set(
-        why, EINVAL,
-        "%s: unknown key %s of an output: expected name, size, fps, planes, depth or filter",
-        config_tree_origin(tree, setting, origin),
-        text_quote(quoted, config_setting_name(setting)));
+    const struct config_key *member = find_member(config_setting_name(setting));
+    if (member != NULL)
+        return config_value_read((char *)output + member->offset, member, tree, setting, why);
+    return error_set(why, EINVAL, UNKNOWN_MEMBER, config_tree_origin(tree, setting, origin),
+                     text_quote(quoted, config_setting_name(setting)));
 }
 
 static int read_output(struct config_named_output *ret, const struct config_tree *tree,
@@ -227,17 +243,38 @@ static int parse_outputs(void *field, const struct config_key *key, const char *
     return r;
 }
 
-static bool equal_outputs(const void *a, const void *b)
+const struct config_named_output *config_outputs_find(const struct config_outputs *outputs,
+                                                      const char *name)
 {
-    const struct config_outputs *x = a, *y = b;
-    bool equal = x->count == y->count;
-    for (unsigned i = 0; equal && i < x->count; i++) {
-        const struct config_named_output *p = &x->output[i], *q = &y->output[i];
-        equal = strcmp(p->name, q->name) == 0 && p->width == q->width && p->height == q->height &&
-                p->fps == q->fps && p->planes == q->planes && p->depth == q->depth &&
-                filter_chain_equal(&p->filter, &q->filter);
+    for (unsigned i = 0; i < outputs->count; i++)
+        if (strcmp(outputs->output[i].name, name) == 0)
+            return &outputs->output[i];
+    return NULL;
+}
+
+bool config_output_alike(const struct config_named_output *a, const struct config_named_output *b)
+{
+    return strcmp(a->name, b->name) == 0 && a->width == b->width && a->height == b->height &&
+           a->fps == b->fps && a->planes == b->planes && a->depth == b->depth;
+}
+
+/* Returns whether all outputs of one list are in the other. */
+static bool contains(const struct config_outputs *x, const struct config_outputs *y)
+{
+    bool equal = true;
+    for (unsigned i = 0; equal && i < y->count; i++) {
+        const struct config_named_output *p = &y->output[i];
+        const struct config_named_output *q = config_outputs_find(x, p->name);
+        equal = !is_named(p) || (q != NULL && config_output_alike(p, q) &&
+                                 filter_chain_equal(&p->filter, &q->filter));
     }
     return equal;
+}
+
+/* In any order. */
+static bool equal_outputs(const void *a, const void *b)
+{
+    return contains(a, b) && contains(b, a);
 }
 
 const struct config_type config_type_outputs = {
@@ -258,18 +295,57 @@ const char *config_output_name(const struct config *config, unsigned output)
     return output == 0 ? CONFIG_MAIN_OUTPUT : config->outputs.output[output - 1].name;
 }
 
+bool config_has_output(const struct config *config, unsigned output)
+{
+    return output < config_output_count(config) && config_output_name(config, output)[0] != '\0';
+}
+
+int config_find_output(const struct config *config, const char *name)
+{
+    for (unsigned i = 0; i < config_output_count(config); i++)
+        if (config_has_output(config, i) && strcmp(config_output_name(config, i), name) == 0)
+            return (int)i;
+    return -ENOENT;
+}
+
+void config_put_output(struct config *config, unsigned output,
+                       const struct config_named_output *named)
+{
+    struct config_outputs *outputs = &config->outputs;
+    filter_chain_hold(&named->filter);
+    outputs->output[output - 1] = *named;
+    outputs->count = outputs->count > output ? outputs->count : output;
+}
+
+void config_clear_output(struct config *config, unsigned output)
+{
+    struct config_outputs *outputs = &config->outputs;
+    filter_chain_drop(&outputs->output[output - 1].filter);
+    outputs->output[output - 1] = (struct config_named_output){.name = ""};
+    while (outputs->count > 0 && !is_named(&outputs->output[outputs->count - 1]))
+        outputs->count--;
+}
+
+int config_set_output(struct config_named_output *output, const char *member, const char *value,
+                      const char *origin, struct error *why)
+{
+    char quoted[TEXT_QUOTE_BYTES];
+    const struct config_key *key = find_member(member);
+    if (key == NULL)
+        return error_set(why, EINVAL, UNKNOWN_MEMBER, origin, text_quote(quoted, member));
+    return config_value_set((char *)output + key->offset, key, value, origin, why);
+}
+
 double config_output_fps(const struct config *config, unsigned output)
 {
     return output == 0 ? 0 : config->outputs.output[output - 1].fps;
 }
 
-void config_of_output(struct config *ret, const struct config *config, unsigned output)
+void config_of_named(struct config *ret, const struct config *config,
+                     const struct config_named_output *named)
 {
-    const struct config_named_output *named = &config->outputs.output[output > 0 ? output - 1 : 0];
     memcpy(ret, config, offsetof(struct config, outputs)); /* these are large, and not needed */
     ret->outputs.count = 0;
-    if (output == 0)
-        return;
     ret->output.width = named->width;
     ret->output.height = named->height;
     ret->filter = named->filter;
@@ -281,6 +357,16 @@ void config_of_output(struct config *ret, const struct config *config, unsigned 
     ret->engine.compile_ahead = false;
     if (ret->engine.options.tune == ENGINE_TUNE_EXHAUSTIVE)
         ret->engine.options.tune = ENGINE_TUNE_AUTO;
+}
+
+void config_of_output(struct config *ret, const struct config *config, unsigned output)
+{
+    if (output > 0) {
+        config_of_named(ret, config, &config->outputs.output[output - 1]);
+        return;
+    }
+    memcpy(ret, config, offsetof(struct config, outputs));
+    ret->outputs.count = 0;
 }
 
 void config_hold_filters(const struct config *config)

@@ -1,62 +1,15 @@
 /* One thread and one mutex. handover.c hands over what the thread has made.
  * builder.engine is the newest engine: the camera's thread either uses it or will take it. Returned
  * engines wait until the thread is between two requests. */
-#include "designer/designer.h"
+#include "designer/designer_private.h"
 
 #include <errno.h>
-#include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/eventfd.h>
 
 #include "core/clock.h"
-#include "designer/ahead.h"
 #include "filters/filter_adapt.h"
-
-/* A noise that differs by this factor changes a picture's error by about 0.03 dB. A design may take
- * a quarter of a second. */
-#define NOISE_RATIO    1.25
-#define NOISE_DELAY_NS (2 * NS_PER_S)
-
-struct request_design {
-    bool is_engine; /* an engine for `frames`, and not only a response */
-    struct engine_frames frames;
-    struct filter_chain chain;
-    enum view_kind view;
-    uint64_t serial;
-    unsigned fade_frames;
-};
-
-/* (fields: three groups, by who may access them.) */
-struct designer {
-    pthread_t thread;
-    pthread_mutex_t lock;
-    pthread_cond_t change; /* signalled when a field below changes; waits use CLOCK_MONOTONIC */
-    int wake_fd;
-    int64_t build_timeout_ns;
-
-    /* Under the lock. */
-    bool stop, ended;
-    int64_t busy_since_ns; /* in the driver since then; 0: it is not */
-    bool has_built;        /* an engine was built before */
-    bool exhausted;        /* no further engine is built */
-    bool device_failed;    /* since the last request was begun */
-    struct request_design wanted;
-    double noise;         /* was estimated for chains that ask for it; 0: not yet */
-    int64_t noise_due_ns; /* it may change from then on */
-    bool noise_is_new;    /* no response was designed with it yet */
-    struct handover handover;
-    struct build_progress progress;
-    struct tuning tuning;
-
-    struct ahead ahead; /* the thread's own */
-
-    uint64_t done_serial; /* no design of this serial is wanted any more */
-    uint64_t fade_serial; /* its fade needed another engine than it needs itself; 0: none did */
-
-    /* Private to the thread. */
-    struct builder builder;
-};
 
 /* With the lock held; it is released while the driver works. */
 static void enter_driver(struct designer *designer)
@@ -268,6 +221,8 @@ static void *designer_thread(void *argument)
     }
     designer->ended = true;
     pthread_cond_signal(&designer->change);
+    if (designer->ended_fd >= 0)
+        eventfd_write(designer->ended_fd, 1);
     pthread_mutex_unlock(&designer->lock);
     return NULL;
 }
@@ -284,8 +239,9 @@ static void destroy(struct designer *designer)
     free(designer);
 }
 
-int designer_create(struct designer **ret, const struct config *config, int wake_fd,
-                    const struct designer_share *share, struct error *why)
+/* other: NULL, or the designer whose device this one uses. */
+static int create(struct designer **ret, const struct designer *other, const struct config *config,
+                  int wake_fd, const struct designer_share *share, struct error *why)
 {
     struct designer *designer = calloc(1, sizeof *designer);
     int r;
@@ -293,6 +249,7 @@ int designer_create(struct designer **ret, const struct config *config, int wake
     if (designer == NULL)
         return error_set(why, ENOMEM, "out of memory while creating the designer");
     designer->wake_fd = wake_fd;
+    designer->ended_fd = -1;
     designer->build_timeout_ns = (int64_t)(config->engine.build_timeout_s * (double)NS_PER_S);
     filter_chain_assign(&designer->wanted.chain, &config->filter);
     designer->wanted.view = config->engine.options.recipe.view;
@@ -302,7 +259,9 @@ int designer_create(struct designer **ret, const struct config *config, int wake
 
     ahead_init(&designer->ahead, config);
     const struct engine_observer observer = {.on_build = on_build, .context = designer};
-    r = builder_init(&designer->builder, config, share, &observer, why);
+    r = other == NULL ? builder_init(&designer->builder, config, share, &observer, why)
+                      : builder_init_beside(&designer->builder, &other->builder.memory, config,
+                                            share, &observer, why);
     if (r < 0)
         goto fail;
     r = -pthread_create(&designer->thread, NULL, designer_thread, designer);
@@ -318,6 +277,28 @@ fail:
     ahead_finish(&designer->ahead);
     destroy(designer);
     return r;
+}
+
+int designer_create(struct designer **ret, const struct config *config, int wake_fd,
+                    const struct designer_share *share, struct error *why)
+{
+    return create(ret, NULL, config, wake_fd, share, why);
+}
+
+int designer_create_beside(struct designer **ret, const struct designer *other,
+                           const struct config *config, const struct designer_share *share,
+                           struct error *why)
+{
+    return create(ret, other, config, other->wake_fd, share, why);
+}
+
+void designer_end(struct designer *designer, int ended_fd)
+{
+    pthread_mutex_lock(&designer->lock);
+    designer->stop = true;
+    designer->ended_fd = ended_fd;
+    pthread_cond_signal(&designer->change);
+    pthread_mutex_unlock(&designer->lock);
 }
 
 int designer_destroy(struct designer *designer, int64_t deadline_ns)
@@ -341,160 +322,4 @@ int designer_destroy(struct designer *designer, int64_t deadline_ns)
     builder_finish(&designer->builder);
     destroy(designer);
     return 0;
-}
-
-struct budget designer_budget(const struct designer *designer)
-{
-    return designer->builder.memory.budget;
-}
-
-const char *designer_device_memory(const struct designer *designer)
-{
-    return gpu_device_memory(designer->builder.memory.outline);
-}
-
-const char *designer_device_name(const struct designer *designer)
-{
-    return gpu_device_name(designer->builder.memory.outline);
-}
-
-static void request_engine(struct designer *designer, const struct engine_frames *frames)
-{
-    designer->tuning.has_searched[false] = designer->tuning.has_searched[true] = false;
-    designer->wanted.is_engine = true;
-    designer->wanted.frames = *frames;
-}
-
-void designer_request_filter(struct designer *designer, const struct filter_chain *chain,
-                             enum view_kind view, uint64_t serial, unsigned fade_frames,
-                             const struct engine_frames *frames)
-{
-    pthread_mutex_lock(&designer->lock);
-    filter_chain_assign(&designer->wanted.chain, chain);
-    designer->wanted.view = view;
-    designer->wanted.serial = serial;
-    designer->wanted.fade_frames = fade_frames;
-    if (frames != NULL)
-        request_engine(designer, frames);
-    if (serial == designer->handover.taken_serial)
-        designer->done_serial = serial;
-    pthread_cond_signal(&designer->change);
-    pthread_mutex_unlock(&designer->lock);
-}
-
-void designer_set_noise(struct designer *designer, double noise)
-{
-    const int64_t now_ns = clock_now_ns();
-    pthread_mutex_lock(&designer->lock);
-    const double before = designer->noise;
-    const bool is_new = noise > before * NOISE_RATIO || before > noise * NOISE_RATIO;
-    if (noise > 0 && is_new && now_ns >= designer->noise_due_ns &&
-        designer->wanted.serial == designer->handover.taken_serial) {
-        designer->noise = noise;
-        designer->noise_due_ns = now_ns + NOISE_DELAY_NS;
-        designer->noise_is_new = true;
-        pthread_cond_signal(&designer->change);
-    }
-    pthread_mutex_unlock(&designer->lock);
-}
-
-uint64_t designer_get_taken(struct designer *designer, struct filter_chain *ret,
-                            enum view_kind *ret_view)
-{
-    pthread_mutex_lock(&designer->lock);
-    const struct handover *handover = &designer->handover;
-    const uint64_t serial = handover->taken_serial;
-    *ret = handover->taken_chain;
-    *ret_view = handover->taken_view;
-    filter_chain_hold(ret);
-    pthread_mutex_unlock(&designer->lock);
-    return serial;
-}
-
-void designer_request_engine(struct designer *designer, const struct engine_frames *frames)
-{
-    pthread_mutex_lock(&designer->lock);
-    request_engine(designer, frames);
-    pthread_cond_signal(&designer->change);
-    pthread_mutex_unlock(&designer->lock);
-}
-
-int designer_check_memory(const struct designer *designer, const struct engine_frames *frames,
-                          const struct filter_chain *chain, enum view_kind view, bool reserves,
-                          struct error *why)
-{
-    const struct builder_memory *memory = &designer->builder.memory;
-    struct engine_options options = memory->options;
-    options.recipe.view = view;
-    engine_frames_set_captured(&options.recipe, frames);
-    options.recipe = recipe_of(chain, &options.recipe);
-    return builder_check_memory(memory, frames, &options, filter_chain_support(chain), chain, NULL,
-                                reserves, NULL, why);
-}
-
-bool designer_take(struct designer *designer, bool is_fading, struct design *ret)
-{
-    pthread_mutex_lock(&designer->lock);
-    const bool is_taken = handover_take(&designer->handover, is_fading, ret);
-    const uint64_t serial = designer->handover.taken_serial;
-    const bool is_settled = !is_taken && !is_fading && serial == designer->wanted.serial;
-    if (is_settled &&
-        ((serial != 0 && serial == designer->fade_serial) || /* the fade has ended */
-         handover_has_better_load(&designer->handover, designer->builder.options.loads))) {
-        designer->fade_serial = designer->done_serial = 0;
-        pthread_cond_signal(&designer->change);
-    }
-    pthread_mutex_unlock(&designer->lock);
-    return is_taken;
-}
-
-void designer_return_engine(struct designer *designer, struct engine *engine, bool failed)
-{
-    pthread_mutex_lock(&designer->lock);
-    handover_return(&designer->handover, engine);
-    designer->device_failed |= failed;
-    pthread_cond_signal(&designer->change);
-    pthread_mutex_unlock(&designer->lock);
-}
-
-int designer_tune(struct designer *designer, bool exhaustive, struct error *why)
-{
-    pthread_mutex_lock(&designer->lock);
-    const int r = tuning_begin(&designer->tuning, exhaustive, why);
-    pthread_cond_signal(&designer->change);
-    pthread_mutex_unlock(&designer->lock);
-    return r;
-}
-
-void designer_stop_tuning(struct designer *designer)
-{
-    pthread_mutex_lock(&designer->lock);
-    designer->tuning.stop = designer->tuning.status.running;
-    pthread_cond_signal(&designer->change);
-    pthread_mutex_unlock(&designer->lock);
-}
-
-void designer_get_tuning(struct designer *designer, struct tuning_status *ret)
-{
-    pthread_mutex_lock(&designer->lock);
-    *ret = designer->tuning.status;
-    pthread_mutex_unlock(&designer->lock);
-}
-
-void designer_get_build_progress(struct designer *designer, struct build_progress *ret)
-{
-    pthread_mutex_lock(&designer->lock);
-    *ret = designer->progress;
-    pthread_mutex_unlock(&designer->lock);
-}
-
-enum designer_state designer_get_state(struct designer *designer)
-{
-    pthread_mutex_lock(&designer->lock);
-    const bool is_busy = designer->busy_since_ns != 0;
-    const int64_t deadline_ns = designer->busy_since_ns + designer->build_timeout_ns;
-    const bool is_stuck =
-        designer->exhausted || (is_busy && designer->has_built && clock_now_ns() >= deadline_ns);
-    pthread_mutex_unlock(&designer->lock);
-    return is_stuck ? DESIGNER_STUCK : is_busy ? DESIGNER_BUSY : DESIGNER_IDLE;
 }

@@ -35,6 +35,22 @@ struct designer;
 int designer_create(struct designer **ret, const struct config *config, int wake_fd,
                     const struct designer_share *share, struct error *why);
 
+/* Checks that there is memory for frames of an output that is to be added, and reserves it
+ * (designer_check_memory). config: the output's. Nothing here waits for the driver. */
+int designer_check_beside(const struct designer *other, const struct config *config,
+                          const struct designer_share *share, const struct engine_frames *frames,
+                          struct error *why);
+
+/* As designer_create, for an output that is added beside the one of another designer, whose device
+ * and wake_fd it uses. Nothing here waits for the driver. */
+int designer_create_beside(struct designer **ret, const struct designer *other,
+                           const struct config *config, const struct designer_share *share,
+                           struct error *why);
+
+/* After the engine was returned: ends the thread without waiting for it.
+ * Writes this eventfd when designer_destroy need not wait any more. */
+void designer_end(struct designer *designer, int ended_fd);
+
 /* Ends the thread, destroys every engine, closes the device. Engines must have been returned.
  * -EBUSY: the thread was in the OpenCL driver until deadline_ns (a compilation cannot be
  * interrupted), or the device keeps frames of an engine: call it again, or end the process by

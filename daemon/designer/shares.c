@@ -98,3 +98,11 @@ void designer_share_forget(const struct designer_share *share)
     if (share->shares != NULL)
         copy(share, share->shares->built, share->shares->reserved);
 }
+
+void designer_share_release(const struct designer_share *share)
+{
+    struct designer_shares *shares = share->shares;
+    pthread_mutex_lock(&shares->lock);
+    shares->built[share->output] = shares->reserved[share->output] = (struct budget_use){0};
+    pthread_mutex_unlock(&shares->lock);
+}

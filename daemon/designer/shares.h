@@ -51,4 +51,7 @@ int designer_share_check(const struct designer_share *share, const struct budget
 void designer_share_take(const struct designer_share *share);
 void designer_share_forget(const struct designer_share *share);
 
+/* The output has ended: it takes nothing any more. */
+void designer_share_release(const struct designer_share *share);
+
 #endif

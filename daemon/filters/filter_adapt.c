@@ -74,3 +74,38 @@ bool filter_chain_has_similarity(const struct filter_chain *chain)
             return true;
     return false;
 }
+
+static bool looks_for(const struct filter_adaptation *adapts, const struct filter_image *image)
+{
+    for (unsigned i = 0; i < adapts->match_count; i++)
+        if (adapts->match_image[i] == image)
+            return true;
+    return false;
+}
+
+struct filter_adaptation filter_adaptation_unite(const struct filter_adaptation *a,
+                                                 const struct filter_adaptation *b)
+{
+    struct filter_adaptation ret = *a;
+    if (!a->removes_waves) {
+        ret.removes_waves = b->removes_waves;
+        ret.waves = b->waves;
+        ret.is_frozen = b->is_frozen;
+    }
+    if (!a->removes_flicker) {
+        ret.removes_flicker = b->removes_flicker;
+        ret.flicker = b->flicker;
+    }
+    if (!a->stabilises) {
+        ret.stabilises = b->stabilises;
+        ret.shake = b->shake;
+    }
+    if (!a->estimates_noise) {
+        ret.estimates_noise = b->estimates_noise;
+        ret.noise = b->noise;
+    }
+    for (unsigned i = 0; i < b->match_count && ret.match_count < FILTER_MAX_MATCHES; i++)
+        if (!looks_for(&ret, b->match_image[i]))
+            ret.match_image[ret.match_count++] = b->match_image[i];
+    return ret;
+}

@@ -29,4 +29,9 @@ bool filter_chain_shifts(const struct filter_chain *chain);
 bool filter_stage_has_similarity(const struct filter_stage *stage);
 bool filter_chain_has_similarity(const struct filter_chain *chain);
 
+/* Combines what two chains ask of the estimators, which look for each thing once: as the first of
+ * them says that asks for it. */
+struct filter_adaptation filter_adaptation_unite(const struct filter_adaptation *a,
+                                                 const struct filter_adaptation *b);
+
 #endif

@@ -145,6 +145,10 @@ int ring_server_accept(struct ring_server *server, int fd, uid_t uid, struct err
 void ring_server_set_ring(struct ring_server *server, struct ring *ring);
 void ring_server_destroy(struct ring_server *server);
 
+/* Destroys the server of a ring that nobody will serve any more: every connection ends, also in the
+ * store, and clients see the ring retired. Its writer may not have ended yet. */
+void ring_server_end(struct ring_server *server);
+
 /* Calls `changed` after the first client has connected and after the last one has left, in the
  * loop's thread. To be called before there is a client. */
 typedef void ring_server_watch_fn(void *context, bool has_clients);

@@ -312,6 +312,19 @@ void ring_server_destroy(struct ring_server *server)
     free(server);
 }
 
+/* Descriptors that a client has not fetched leave with it: only those who may change something end
+ * servers. */
+void ring_server_end(struct ring_server *server)
+{
+    ring_server_set_ring(server, NULL);
+    while (server->clients != NULL) {
+        struct client *client = server->clients;
+        client_forget(client);
+        client_destroy(client);
+    }
+    ring_server_destroy(server);
+}
+
 void ring_server_set_store(struct ring_server *server, const struct ring_store *store)
 {
     server->store = *store;

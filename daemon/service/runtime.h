@@ -24,6 +24,10 @@ int runtime_create(struct runtime **ret, const char *path, struct error *why);
  * a socket unit). */
 int runtime_listen(struct runtime *runtime, const char *name, int type, struct error *why);
 
+/* Removes the socket that runtime_listen bound under this name, if it did, and the folders that are
+ * empty then. */
+void runtime_remove(struct runtime *runtime, const char *name);
+
 /* Returns a descriptor that a previous process gave to systemd to keep, whose name begins with this
  * prefix. The caller owns it. -ENOENT: there is none left. */
 #define RUNTIME_NAME_BYTES 256

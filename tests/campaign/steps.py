@@ -24,7 +24,8 @@ STEPS = {}  # name: (weight, choose, take)
 # exactly these: a method without a row fails the campaign. Snapshot is refused to them unless
 # output.watch_unfiltered is set.
 METHODS = {
-    "SetFilter": True, "EditFilter": True, "SetView": True, "Reload": True, "SetControls": True,
+    "SetFilter": True, "EditFilter": True, "AddOutput": True, "RemoveOutput": True,
+    "SetView": True, "Reload": True, "SetControls": True,
     "Save": True, "Tune": True, "StopTuning": True, "Snapshot": None, "SnapshotAfter": False,
     "ListControls": False, "GetStats": False, "GetTuning": False, "ListFilters": False,
     "ListPresets": False, "GetPreset": False, "GetResponse": False,
@@ -261,6 +262,26 @@ def set_property(world, number, name, which):
     if reply is not None:
         check(reply.type == ERROR, "permission", f"{which} was written")
         world.expect_same(f"Set {which}")
+
+
+# ---- outputs ----
+
+def choose_output(rng, _facts):
+    name = rng.choice(("a", "b", "c-1", "main", "", "../x", "a_b", 60 * "n"))
+    size = rng.choice((None, None, "16x16", "80x61", "0x0", "8192x8192", "x"))
+    return [*who(rng), rng.random() < 0.6, name, size, rng.choice(("none", *values.EXACT))]
+
+
+@step(5, choose_output)
+def change_output(world, number, socket, adds, name, size, chain):
+    """Outputs come and go; main is what it was, whether this is done or refused."""
+    if adds:
+        wanted = {"name": name, "filter": chain, **({"size": size} if size else {})}
+        change(world, number, socket, "AddOutput", wanted, signature="a{ss}")
+    else:
+        change(world, number, socket, "RemoveOutput", name)
+    if world.runs:
+        world.expect_same("a change of the outputs")
 
 
 # ---- wrong calls ----

@@ -53,6 +53,10 @@ def response(chain):
     return {"values": (chain, *POINTS)}
 
 
+def output(**values):
+    return {"values": (values,), "signature": "a{ss}"}
+
+
 # The largest inputs of each method. `times`: how often it is called; the more, the more exact.
 # `reads`: each call reads its images.
 SLOW = {"times": 3, "reads": True}
@@ -69,6 +73,15 @@ ROWS = {
     (CAMERA, "Save"): {
         "32 kernels": {"values": (["filter", "camera.controls"],), "signature": "as"} | SLOW,
         "64 KiB": {"values": ([ANY_TEXT],), "signature": "as"}},
+    (CAMERA, "AddOutput"): {
+        "32 kernels": output(name="a", filter=LONGEST_CHAIN) | {"times": 10},
+        "a large PNG": output(name="a", filter=CHAINS["png"]) | SLOW,
+        "a size that cannot be had":
+            output(name="a", size="80x61", planes="luma-only") | {"times": 10},
+        "2400 values, too many": {"values": ({f"{i}": "" for i in range(2400)},),
+                                  "signature": "a{ss}", "times": 10}},
+    (CAMERA, "RemoveOutput"): {"of 32 kernels": text("a") | {"times": 10},
+                               "64 KiB": text(ANY_TEXT)},
     (CAMERA, "SetView"): {"of 32 kernels": text("picture"), "64 KiB": text(ANY_TEXT)},
     (CAMERA, "Reload"): {"240 KiB and a large PNG": SLOW},
     (CAMERA, "Snapshot"): {"160x120": {}},
@@ -144,6 +157,13 @@ def begin(start, directory, chain, **options):
     return daemon, images
 
 
+def add_output(peer, values):
+    """Those that were removed may not have ended yet."""
+    while (reply := peer.call("AddOutput", values, signature="a{ss}")).type != RETURN and \
+            reply.error == "org.fftd.Error.Busy":
+        time.sleep(0.1)
+
+
 def measure(daemon, peer, images, interface, method, *, values=(), signature=None, times=40,
             reads=False):
     """Returns the main thread's milliseconds for one call, and whether the call failed."""
@@ -152,6 +172,12 @@ def measure(daemon, peer, images, interface, method, *, values=(), signature=Non
     for _ in range(times):
         if reads:
             forget_images(images)
+        if method == "AddOutput":
+            add_output(peer, {"name": "a"})
+            peer.call("RemoveOutput", "a")
+            time.sleep(0.2)  # until its thread has ended
+        elif method == "RemoveOutput" and values == ("a",):
+            add_output(peer, {"name": "a", "filter": LONGEST_CHAIN})
         before = main_thread_ms(daemon)
         answer = peer.call(method, *values, signature=signature, interface=interface, path=path)
         spent += main_thread_ms(daemon) - before

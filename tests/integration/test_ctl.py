@@ -91,7 +91,7 @@ def complete(*words):
 
 
 @pytest.mark.parametrize("command, options", [
-    ("status", {"timeout"}), ("view", {"no-wait", "timeout"}),
+    ("status", {"timeout"}), ("output", {"size", "fps", "set"}), ("view", {"no-wait", "timeout"}),
     ("stats", {"watch", "count", "csv", "openmetrics", "prometheus", "output"}),
     ("filter", {"raw", "if-serial", "fade", "no-wait", "timeout", "all", "config"}),
     ("set", {"if-serial", "fade", "no-wait", "timeout"}), ("frames", {"count", "output", "raw"}),

@@ -342,20 +342,6 @@ def test_a_source_that_waits_does_so_for_every_output(start, tmp_path):
         assert (picture == frames[number]).all() and (taken["main"][number] == picture).all()
 
 
-def test_other_outputs_take_effect_at_the_next_start(start, tmp_path):
-    config = tmp_path / "camera.conf"
-    config.write_text('outputs = ( { name = "a"; filter = "gain"; } );\n')
-    daemon = start("--config", config)
-    daemon.wait_for_socket("outputs/a/frames")
-    config.write_text('outputs = ( { name = "b"; } );\n')
-    daemon.ctl("reload")
-    assert "outputs = ( { name = \"b\";" in daemon.log
-    assert "takes effect at the next start" in daemon.log
-    assert daemon.ctl_json("status")["OutputNames"] == ["main", "a"]
-    assert daemon.stop() == 0
-    assert not (daemon.runtime_dir / "outputs").exists()
-
-
 # ---- pixels ----
 
 # Every technique, and what changes samples before and after the transform.

@@ -738,6 +738,54 @@ static void outputs_are_read_and_printed(void **state)
     assert_int_equal(config_output_count(&again), 1);
 }
 
+static void places_of_outputs_are_freed_and_used_again(void **state)
+{
+    (void)state;
+    static const char list[] = "( { name = \"a\"; }, { name = \"b\"; filter = \"gain:dc=2\"; } )";
+    const struct config_key *key = find_key("outputs");
+    const struct config_named_output c = {.name = "c", .fps = 5};
+    struct config_named_output set_from_text = {.name = ""};
+    struct config config, other;
+    struct error why;
+    char text[256], printed[FILTER_TEXT_BYTES];
+    config_defaults(&config);
+    snprintf(text, sizeof text, "outputs = %s;", list);
+    load(&config, text);
+    config_clear_output(&config, 1);
+    assert_false(config_has_output(&config, 1));
+    assert_true(config_has_output(&config, 0) && config_has_output(&config, 2));
+    assert_int_equal(config_find_output(&config, "a"), -ENOENT);
+    assert_int_equal(config_find_output(&config, ""), -ENOENT);
+    assert_int_equal(config_find_output(&config, "b"), 2);
+    config_key_print(&config, key, printed, sizeof printed);
+    assert_null(strstr(printed, "\"a\""));
+    assert_int_equal(strncmp(printed, "( { name = \"b\"", 14), 0);
+
+    /* Lists are compared whatever their order and their places are. */
+    config_put_output(&config, 5, &c);
+    assert_int_equal(config_output_count(&config), 6);
+    config_defaults(&other);
+    load(&other, "outputs = ( { name = \"c\"; fps = 5; }, "
+                 "{ name = \"b\"; filter = \"gain:dc=2\"; } );");
+    assert_true(config_key_equal(&config, &other, key));
+    load(&other, "outputs = ( { name = \"c\"; fps = 6; }, "
+                 "{ name = \"b\"; filter = \"gain:dc=2\"; } );");
+    assert_false(config_key_equal(&config, &other, key));
+    config_clear_output(&config, 5);
+    assert_int_equal(config_output_count(&config), 3);
+    config_clear_output(&config, 2);
+    assert_int_equal(config_output_count(&config), 1);
+    config_key_print(&config, key, printed, sizeof printed);
+    assert_string_equal(printed, "()");
+
+    assert_int_equal(config_set_output(&set_from_text, "size", "64x48", "output", &why), 0);
+    assert_int_equal(set_from_text.height, 48);
+    assert_int_equal(config_set_output(&set_from_text, "size", "1x1", "output", &why), -EINVAL);
+    assert_non_null(strstr(why.text, "output: outputs.size = 1x1: expected"));
+    assert_int_equal(config_set_output(&set_from_text, "sizes", "1", "output", &why), -EINVAL);
+    assert_non_null(strstr(why.text, "unknown key sizes of an output"));
+}
+
 /* On failure nothing changes. */
 static void bad_outputs_are_refused(void **state)
 {
@@ -968,6 +1016,7 @@ int main(void)
         cmocka_unit_test(an_unreadable_file_is_refused),
         cmocka_unit_test(what_is_printed_loads_again),
         cmocka_unit_test(outputs_are_read_and_printed),
+        cmocka_unit_test(places_of_outputs_are_freed_and_used_again),
         cmocka_unit_test(bad_outputs_are_refused),
         cmocka_unit_test(every_preset_loads),
         cmocka_unit_test(no_presets_is_said),

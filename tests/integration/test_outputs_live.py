@@ -1,0 +1,532 @@
+"""Outputs that are added and removed while the daemon runs."""
+
+import contextlib
+import os
+import signal
+import subprocess
+import threading
+import time
+
+import numpy
+import pytest
+
+from client import Reader
+from conftest import BUILD, PATIENCE, wait_until
+from dbus_peer import ERROR, RETURN, Peer
+from dbus_peer import call as message
+from test_outputs import ctl, ctl_json, of, pixels, published
+from test_survival import Keeper, die
+
+HEIGHT, WIDTH = 120, 160
+
+
+def add(peer, **values):
+    return peer.call("AddOutput", {name: str(value) for name, value in values.items()},
+                     signature="a{ss}")
+
+
+def remove(peer, name):
+    return peer.call("RemoveOutput", name)
+
+
+def names(daemon):
+    return daemon.ctl_json("status")["OutputNames"]
+
+
+def threads(daemon):
+    return len(os.listdir(f"/proc/{daemon.pid}/task"))
+
+
+def is_denied(reply):
+    return reply.type == ERROR and reply.error == "org.freedesktop.DBus.Error.AccessDenied"
+
+
+# ---- frames ----
+
+def recording(tmp_path, count=20):
+    frames = numpy.random.default_rng(7).integers(0, 256, (count, HEIGHT, WIDTH), numpy.uint8)
+    path = tmp_path / "recording.raw"
+    path.write_bytes(frames.tobytes())
+    return path, frames
+
+
+class Taker(threading.Thread):
+    """Takes every frame of a ring that waits for it."""
+
+    def __init__(self, daemon):
+        super().__init__()
+        self.reader = Reader(daemon, lossless=True)
+        self.frames, self.is_over = [], False
+        self.start()
+
+    def run(self):
+        while not self.is_over and self.reader.wait(200) >= 0:
+            while (frame := self.reader.take()) and not self.is_over:
+                self.frames.append((frame.source_sequence, pixels(frame).copy()))
+
+    def end(self):
+        self.is_over = True
+        self.join()
+        self.reader.__exit__()
+
+
+def test_other_readers_miss_nothing_while_outputs_come_and_go(start, tmp_path):
+    """A ring that waits for its readers shows whether a frame was left out."""
+    path, frames = recording(tmp_path)
+    daemon = start("--set", "camera.format=GREY", "--set", "output.lossless=true", "--set",
+                   "camera.loop=true", "--set", "output.slots=8", source=f"file:{path}",
+                   size=f"{WIDTH}x{HEIGHT}", fps="max")
+    daemon.wait_for_socket("frames")
+    daemon.wait_for_socket()
+    takers = [Taker(daemon) for _ in range(3)]
+    try:
+        wait_until(lambda: all(len(each.frames) > 10 for each in takers), "frames")
+        with Peer(daemon) as peer:
+            for i in range(3):
+                assert add(peer, name="half", filter="gain:dc=0.5,ac=0.5").type == RETURN
+                half = Taker(of(daemon, "half"))
+                wait_until(lambda taker=half: len(taker.frames) > 20, "frames of the output")
+                for sequence, picture in half.frames:
+                    expected = frames[sequence % len(frames)] / 2
+                    assert numpy.abs(picture - expected).max() <= 0.51, (i, sequence)
+                numbers = [sequence for sequence, _ in half.frames]
+                assert numbers == list(range(numbers[0], numbers[0] + len(numbers)))
+                assert remove(peer, "half").type == RETURN
+                half.end()
+        last = max(each.frames[-1][0] for each in takers)
+        wait_until(lambda: all(each.frames[-1][0] > last + 10 for each in takers), "frames")
+    finally:
+        for each in takers:
+            each.end()
+    for each in takers:
+        numbers = [sequence for sequence, _ in each.frames]
+        assert numbers == list(range(numbers[0], numbers[0] + len(numbers)))
+        for sequence, picture in each.frames:
+            assert (picture == frames[sequence % len(frames)]).all(), sequence
+
+
+def test_frames_are_paired_with_those_of_main(start):
+    daemon = start("--set", "camera.format=GREY", "--set", "output.slots=64",
+                   source="pattern:noise", fps="20")
+    daemon.wait_for_socket()
+    with Peer(daemon) as peer, Reader(daemon) as main:
+        main.next()
+        assert add(peer, name="small", size="80x60", planes="luma-only").type == RETURN
+        assert names(daemon) == ["main", "small"]
+        with Reader(of(daemon, "small")) as small:
+            assert (small.next().width, small.format.height) == (80, 60)
+            wanted = {frame.source_sequence: frame for frame in
+                      small.take_until(lambda frame, first=small.next().sequence:
+                                       frame.sequence > first + 20)}
+            whole = {frame.source_sequence: frame for frame in
+                     main.take_until(lambda frame: frame.source_sequence >= max(wanted))}
+            common = set(wanted) & set(whole)
+            assert len(common) > 5
+            for number in common:
+                assert wanted[number].captured_ns == whole[number].captured_ns
+                blocks = pixels(whole[number]).astype(float)
+                blocks = blocks.reshape(HEIGHT // 2, 2, WIDTH // 2, 2).mean((1, 3))
+                likeness = numpy.corrcoef(blocks.ravel(), pixels(wanted[number]).ravel())[0, 1]
+                assert likeness > 0.6, number
+
+
+def test_the_command_adds_and_removes(start):
+    daemon = start("--set", "camera.format=GREY")
+    daemon.wait_for_socket()
+    daemon.ctl("output", "add", "small", "--size", "80x60", "--fps", "12.5", "--set",
+               "planes=luma-only", "gain:dc=0.5,ac=0.5", "gaussian-blur:sigma=1")
+    listed = daemon.ctl("output", "list").stdout
+    assert [line.split()[0] for line in listed.splitlines()] == ["NAME", "main", "small"]
+    status = ctl_json(daemon, "small", "status")
+    assert status["Filter"] == "gain:dc=0.5,ac=0.5 | gaussian-blur:sigma=1"
+    with Reader(of(daemon, "small")) as small:
+        assert small.next().width == 80
+    again = daemon.ctl("output", "add", "small", check=False)
+    assert again.returncode == os.EX_DATAERR
+    assert "there is an output small: expected another name" in again.stderr
+    size = daemon.ctl("output", "add", "b", "--size", "80x61", check=False)
+    assert size.returncode == os.EX_DATAERR and "the nearest that can be had are" in size.stderr
+    daemon.ctl("output", "remove", "small")
+    gone = daemon.ctl("output", "remove", "small", check=False)
+    assert gone.returncode == os.EX_UNAVAILABLE
+    for wrong in (("add",), ("remove",), ("remove", "a", "b"), ("list", "a"), ("keep", "a"),
+                  ("remove", "a", "--fps", "3"), ("add", "a", "--set", "planes")):
+        assert daemon.ctl("output", *wrong, check=False).returncode == os.EX_USAGE, wrong
+    other = ctl(daemon, "small", "output", "add", "c", check=False)
+    assert other.returncode != 0
+    assert daemon.ctl_json("output", "list")[0]["Name"] == "main"
+
+
+# ---- the end ----
+
+def test_readers_of_a_removed_output_see_its_end(start):
+    daemon = start()
+    daemon.wait_for_socket()
+    with Peer(daemon) as peer, Reader(daemon) as main:
+        main.next()
+        assert add(peer, name="small", size="80x60").type == RETURN
+        with Reader(of(daemon, "small")) as small:
+            small.next()
+            assert remove(peer, "small").type == RETURN
+            assert not (daemon.runtime_dir / "outputs").exists()
+            assert names(daemon) == ["main"]
+
+            def has_ended():
+                small.take_rest()
+                return small.wait(100) < 0
+            wait_until(has_ended, "the end")
+        gone = peer.call("GetStats", path="/org/fftd/camera/outputs/small")
+        assert gone.error == "org.freedesktop.DBus.Error.UnknownObject"
+        absent = ctl(daemon, "small", "status", check=False)
+        assert absent.returncode == os.EX_UNAVAILABLE
+        assert "the camera has no output small" in absent.stderr
+        main.take_until(lambda frame, last=main.next().sequence: frame.sequence > last + 5)
+        # The name is free at once.
+        assert add(peer, name="small", size="40x30", planes="luma-only").type == RETURN
+        with Reader(of(daemon, "small")) as small:
+            assert small.next().width == 40
+
+
+def test_a_stuck_reader_of_a_removed_output_costs_nothing(start):
+    daemon = start()
+    daemon.wait_for_socket()
+    with Peer(daemon) as peer, Reader(daemon) as main, contextlib.ExitStack() as stack:
+        main.next()
+        begin = None
+        for i in range(6):
+            assert add(peer, name="small").type == RETURN
+            daemon.wait_for_socket("outputs/small/frames")
+            mute = subprocess.Popen([BUILD / "fftd-ctl", "--runtime-dir",
+                                     daemon.runtime_dir / "outputs/small", "frames", "--raw",
+                                     "-o", "/dev/null"], stderr=subprocess.DEVNULL)
+            stack.callback(mute.wait)
+            stack.callback(mute.kill)
+            wait_until(lambda: published(daemon, "small") > 0, "frames")
+            os.kill(mute.pid, signal.SIGSTOP)
+            assert remove(peer, "small").type == RETURN
+            main.take_until(lambda frame, last=main.next().sequence: frame.sequence > last + 3)
+            if i == 1:
+                begin = settled(daemon)
+        assert settled(daemon) == begin
+        assert daemon.ctl_json("status")["State"] == "online"
+
+
+def settled(daemon):
+    """Descriptors and threads, once they have not changed for a while."""
+    def count():
+        return len(daemon.descriptors()), threads(daemon)
+    newest, since = count(), time.monotonic()
+    while time.monotonic() < since + 1:
+        time.sleep(0.1)
+        if (now := count()) != newest:
+            newest, since = now, time.monotonic()
+    return newest
+
+
+def test_two_hundred_outputs_leave_nothing(start):
+    daemon = start()
+    daemon.wait_for_socket()
+    with Peer(daemon) as peer, Reader(daemon) as main:
+        main.next()
+
+        def come_and_go(count, reads):
+            for i in range(count):
+                reply = add(peer, name="small", size="80x60", planes="luma-only")
+                while reply.type == ERROR and reply.error == "org.fftd.Error.Busy":
+                    time.sleep(0.05)  # those before are still in the driver
+                    reply = add(peer, name="small", size="80x60", planes="luma-only")
+                assert reply.type == RETURN, reply.message
+                if reads and i % 10 == 0:
+                    with Reader(of(daemon, "small")) as small:
+                        small.next()
+                assert remove(peer, "small").type == RETURN
+            main.take_until(lambda frame, last=main.next().sequence: frame.sequence > last + 3)
+
+        come_and_go(30, True)
+        before, memory = settled(daemon), daemon.memory_bytes()
+        come_and_go(200, True)
+        assert settled(daemon) == before
+        # A leaked ring of ten slots would be 20 MB, a leaked thread's stack or engine far more.
+        assert daemon.memory_bytes() < memory + (24 << 20)
+        assert daemon.ctl_json("status")["State"] == "online"
+
+
+def test_nothing_of_a_removed_output_is_kept(start, runtime_dir):
+    keeper = Keeper(runtime_dir.parent / "notify", runtime_dir)
+    try:
+        daemon = start(**keeper.hand_over())
+        daemon.wait_for_socket()
+        with Peer(daemon) as peer, Reader(daemon) as main:
+            main.next()
+            for name in ("first", "second"):
+                assert add(peer, name=name).type == RETURN
+            with Reader(of(daemon, "first")) as first, Reader(of(daemon, "second")) as second:
+                first.next()
+                second.next()
+                keeper.wait_for(lambda: len(keeper.names) == 6, "three rings and three clients")
+                assert remove(peer, "first").type == RETURN
+                keeper.wait_for(lambda: not [each for each in keeper.names if "first" in each],
+                                "what is left without the first")
+                assert len(keeper.names) == 4
+                die(daemon)
+                # Only the configuration names outputs for the next process.
+                start(**keeper.hand_over())
+                main.next()
+                keeper.wait_for(lambda: not [each for each in keeper.names if "second" in each],
+                                "what is left of main alone")
+    finally:
+        keeper.close()
+
+
+# ---- refusals ----
+
+LONG = 400 * "x"
+
+
+@pytest.mark.parametrize("values, text", [
+    ({}, "an output has no name"),
+    ({"name": ""}, "outputs.name = '': expected letters, digits and hyphens"),
+    ({"name": "main"}, "outputs.name = main: expected letters"),
+    ({"name": "../x"}, "outputs.name = ../x: expected letters"),
+    ({"name": "a/b"}, "outputs.name = a/b: expected letters"),
+    ({"name": "a_b"}, "outputs.name = a_b: expected letters"),
+    ({"name": "-a"}, "outputs.name = -a: expected letters"),
+    ({"name": "\x1b[31m"}, "expected letters"),
+    ({"name": LONG}, "expected letters"),
+    ({"name": "taken"}, "there is an output taken: expected another name"),
+    ({"name": "a", "colour": "red"}, "unknown key colour of an output: expected name, size"),
+    ({"name": "a", "size": "0x0"}, "outputs.size = 0x0: expected"),
+    ({"name": "a", "size": "80x61", "planes": "luma-only"},
+     "120 rows cannot become 61: the nearest that can be had are "),
+    ({"name": "a", "size": "320x120"}, "frames of 160x120 cannot become 320x120"),
+    ({"name": "a", "fps": "-1"}, "outputs.fps = -1: expected"),
+    ({"name": "a", "depth": "9"}, "outputs.depth = 9: expected"),
+    ({"name": "a", "filter": "nonsense"}, "nonsense"),
+    ({"name": "a", "filter": "convolve:file=/etc/passwd"}, ""),
+])
+def test_what_cannot_be_had_changes_nothing(start, values, text):
+    daemon = start("--set", 'outputs=( { name = "taken"; } )')
+    daemon.wait_for_socket()
+    with Reader(daemon) as main, Peer(daemon) as peer:
+        main.next()
+        before = settled(daemon)
+        for _ in range(3):
+            refused = add(peer, **values)
+            assert refused.type == ERROR and refused.error == "org.fftd.Error.InvalidOutput"
+            assert text in refused.message, refused.message
+        assert names(daemon) == ["main", "taken"]
+        assert settled(daemon) == before
+        assert os.listdir(daemon.runtime_dir / "outputs") == ["taken"]
+        main.next()
+
+
+def test_outputs_are_limited(start):
+    daemon = start("--set", "engine.memory=64")
+    daemon.wait_for_socket()
+    with Reader(daemon) as main, Peer(daemon) as peer:
+        main.next()
+        for i in range(7):
+            assert add(peer, name=f"o{i}", size="40x30", planes="luma-only").type == RETURN, i
+        refused = add(peer, name="o7")
+        assert refused.error == "org.fftd.Error.InvalidOutput"
+        assert refused.message == "the camera has 8 outputs: expected no more"
+        assert remove(peer, "o3").type == RETURN
+        assert names(daemon) == ["main", "o0", "o1", "o2", "o4", "o5", "o6"]
+        # The numbers of the others have not changed: each still has its own frames.
+        assert ctl_json(daemon, "o6", "status")["OutputName"] == "o6"
+        absent = remove(peer, "o3")
+        assert absent.error == "org.fftd.Error.NoSuchOutput"
+        assert absent.message == "the camera has no output o3"
+        kept = remove(peer, "main")
+        assert kept.error == "org.fftd.Error.InvalidOutput"
+
+
+def test_memory_of_all_outputs_is_limited(start):
+    daemon = start("--set", "engine.memory=40", size="640x480")
+    daemon.wait_for_socket()
+    with Reader(daemon) as main, Peer(daemon) as peer:
+        main.next()
+        replies = [add(peer, name=f"o{i}", filter="gaussian-blur:sigma=9") for i in range(4)]
+        refused = [reply for reply in replies if reply.type == ERROR]
+        assert refused and refused[-1].error == "org.fftd.Error.InvalidOutput"
+        assert "the limit is 40" in refused[-1].message and "engine.memory" in refused[-1].message
+        had = names(daemon)[1:]
+        assert len(had) == len(replies) - len(refused)
+        # What an output took is free once it has ended.
+        for _ in range(2):
+            assert remove(peer, had[0]).type == RETURN
+
+            def is_added():
+                return add(peer, name=had[0], filter="gaussian-blur:sigma=9").type == RETURN
+            wait_until(is_added, "the memory")
+        main.next()
+
+
+def test_watchers_change_no_outputs(start):
+    daemon = start()
+    for name in ("control", "control-watch"):
+        daemon.wait_for_socket(name)
+    with Peer(daemon, "control-watch") as watcher, Peer(daemon) as peer:
+        assert is_denied(add(watcher, name="a"))
+        assert add(peer, name="a").type == RETURN
+        assert is_denied(remove(watcher, "a"))
+        # Objects come and go on connections that were there before.
+        seen = watcher.call("GetStats", path="/org/fftd/camera/outputs/a")
+        assert seen.type == RETURN
+        assert remove(peer, "a").type == RETURN
+        assert watcher.call("GetStats", path="/org/fftd/camera/outputs/a").type == ERROR
+    assert names(daemon) == ["main"]
+
+
+# ---- at once ----
+
+def test_two_changers_at_once(start):
+    daemon = start()
+    daemon.wait_for_socket()
+    with Reader(daemon) as main:
+        main.next()
+        problems = []
+
+        def change(own):
+            with Peer(daemon) as peer:
+                for i in range(25):
+                    for name in ("shared", own):
+                        reply = remove(peer, name) if i % 2 else add(peer, name=name)
+                        allowed = {None, "org.fftd.Error.InvalidOutput", "org.fftd.Error.Busy",
+                                   "org.fftd.Error.NoSuchOutput"}
+                        if reply.type == ERROR and reply.error not in allowed:
+                            problems.append(reply.message)
+                    peer.call("SetFilter", "gain:dc=0.9", path="/org/fftd/camera/outputs/shared")
+
+        changers = [threading.Thread(target=change, args=(name,)) for name in ("a", "b")]
+        for each in changers:
+            each.start()
+        for each in changers:
+            each.join(PATIENCE)
+        assert not problems
+        # A change of an output that is removed meanwhile is never one of main.
+        assert daemon.ctl_json("status")["Filter"] == "none"
+        main.next()
+        with Peer(daemon) as peer:
+            for name in names(daemon)[1:]:
+                assert remove(peer, name).type == RETURN
+    assert not (daemon.runtime_dir / "outputs").exists()
+
+
+def test_an_output_during_a_change_of_the_source(start, tmp_path):
+    config = tmp_path / "camera.conf"
+    config.write_text('camera = { size = "160x120"; };\n')
+    daemon = start("--config", config, size=None)
+    daemon.wait_for_socket()
+    with Reader(daemon) as main, Peer(daemon) as peer, Peer(daemon) as other:
+        main.next()
+        for i in range(6):
+            width = 160 if i % 2 else 320
+            config.write_text(f'camera = {{ size = "{width}x120"; }};\n')
+            other.serial += 1
+            other.send(message("Reload", serial=other.serial))
+            reply = add(peer, name="small")
+            while reply.type == ERROR:
+                assert reply.error == "org.fftd.Error.Busy", reply.message
+                time.sleep(0.02)
+                reply = add(peer, name="small")
+            assert other.reply(other.serial).type == RETURN
+            with Reader(of(daemon, "small")) as small:
+                assert small.take_until(lambda frame: frame.width == width)
+            reply = remove(peer, "small")
+            assert reply.type == RETURN, reply.message
+        main.take_until(lambda frame: frame.width == 160)
+
+
+# ---- reloads ----
+
+def write(config, *outputs, camera=""):
+    config.write_text(f"{camera}outputs = ( {', '.join(outputs)} );\n")
+
+
+def test_a_reload_changes_the_outputs(start, tmp_path):
+    config = tmp_path / "camera.conf"
+    write(config, '{ name = "a"; filter = "gain"; }', '{ name = "b"; }', '{ name = "c"; }')
+    daemon = start("--config", config)
+    daemon.wait_for_socket("outputs/c/frames")
+    with contextlib.ExitStack() as stack, Peer(daemon) as peer:
+        a, b, c = (stack.enter_context(Reader(of(daemon, name))) for name in "abc")
+        for each in (a, b, c):
+            each.next()
+        assert add(peer, name="live").type == RETURN
+        # c is gone, and what was added; b is smaller; a has another filter, and d is new.
+        write(config, '{ name = "d"; }', '{ name = "b"; size = "80x60"; }',
+              '{ name = "a"; filter = "gain:dc=0.5,ac=0.5"; }')
+        daemon.ctl("reload")
+        wait_until(lambda: sorted(names(daemon)) == ["a", "b", "d", "main"], "the new list")
+        assert sorted(os.listdir(daemon.runtime_dir / "outputs")) == ["a", "b", "d"]
+        a.take_until(lambda frame: frame.filter_serial == 2)  # the same connection
+        with Reader(of(daemon, "b")) as smaller, Reader(of(daemon, "d")) as new:
+            assert smaller.next().width == 80 and new.next().width == 160
+
+        b.take_until(lambda frame: frame.width == 80)  # libfftd has connected again
+
+        def has_ended():
+            c.take_rest()
+            return c.wait(100) < 0
+        wait_until(has_ended, "the end of c")
+        assert "output c ends, which the configuration does not have" in daemon.log
+        assert "takes effect at the next start" not in daemon.log
+        before = daemon.log
+        daemon.ctl("reload")  # the same list
+        assert "output" not in daemon.log[len(before):]
+    assert daemon.stop() == 0
+    assert not (daemon.runtime_dir / "outputs").exists()
+
+
+def test_a_reload_with_an_output_that_cannot_be_had_changes_nothing(start, tmp_path):
+    config = tmp_path / "camera.conf"
+    write(config, '{ name = "a"; }')
+    daemon = start("--config", config)
+    daemon.wait_for_socket("outputs/a/frames")
+    with Reader(daemon) as main:
+        main.next()
+        write(config, '{ name = "b"; }', '{ name = "c"; size = "80x61"; planes = "luma-only"; }',
+              camera='filter = "gain:dc=0.5";\n')
+        failed = daemon.ctl("reload", check=False)
+        assert failed.returncode == os.EX_CONFIG
+        assert "output c: " in failed.stderr and "the nearest that can be had are" in failed.stderr
+        assert names(daemon) == ["main", "a"]
+        assert daemon.ctl_json("status")["Filter"] == "none"
+
+
+def test_all_places_are_used_again_by_a_reload(start, tmp_path):
+    """Each output begins once those before it have ended."""
+    config = tmp_path / "camera.conf"
+
+    def list_of(size):
+        write(config, *(f'{{ name = "o{i}"; size = "{size}"; planes = "luma-only"; }}'
+                        for i in range(7)))
+    list_of("80x60")
+    daemon = start("--config", config)
+    daemon.wait_for_socket("outputs/o6/frames")
+    with Reader(daemon) as main:
+        main.next()
+        list_of("40x30")
+        daemon.ctl("reload")
+        wait_until(lambda: len(names(daemon)) == 8, "all of them")
+        with Reader(of(daemon, "o6")) as reader:
+            assert reader.next().width == 40
+        assert "cannot begin" not in daemon.log
+        main.next()
+
+
+def test_outputs_follow_another_source(start, tmp_path):
+    config = tmp_path / "camera.conf"
+    write(config, '{ name = "a"; }', camera='camera = { size = "160x120"; };\n')
+    daemon = start("--config", config, size=None)
+    daemon.wait_for_socket("outputs/a/frames")
+    with Reader(daemon) as main:
+        main.next()
+        write(config, '{ name = "b"; size = "160x120"; planes = "luma-only"; }',
+              camera='camera = { size = "320x240"; };\n')
+        daemon.ctl("reload")
+        wait_until(lambda: names(daemon) == ["main", "b"], "the new list")
+        with Reader(of(daemon, "b")) as reader:
+            assert reader.next().width == 160
+        main.take_until(lambda frame: frame.width == 320)

@@ -41,8 +41,7 @@
 #if GREY_RESULT
 #define RESULT_BYTES    (1 + DEEP_RESULT)
 #define RESULT_AT(x, y) (RESULT_STRIDE * (y) + RESULT_BYTES * (x))
-#define IS_RESULT_WORD                                                                             \
-    (!VIEW_DIFFERENCE && !VIEW_EDGES && RESULT_STRIDE % (2 * RESULT_BYTES) == 0)
+#define IS_RESULT_WORD  (!VIEW_DIFFERENCE && !VIEW_EDGES && RESULT_STRIDE % (2 * RESULT_BYTES) == 0)
 #else
 #define RESULT_BYTES    RAW_BYTES
 #define RESULT_AT(x, y) sample_at(x, y)

@@ -104,6 +104,10 @@ int camera_prepare_output(struct camera *camera, unsigned output,
                                          .device_memory = status.device_memory,
                                          .budget = status.budget,
                                          .captured = status.captured};
+    if (box->ring != NULL) {
+        box->status.format = *ring_format(box->ring);
+        box->status.generation = ring_generation(box->ring);
+    }
     memcpy(box->status.uri, status.uri, sizeof status.uri);
     memcpy(box->status.source, status.source, sizeof status.source);
     memcpy(box->status.device, status.device, sizeof status.device);

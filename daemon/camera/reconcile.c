@@ -125,9 +125,10 @@ static void take_designs(struct reconciler *reconciler)
 
 /* ---- outputs that begin and end ---- */
 
-/* The place is zero. */
+/* Nothing is in the place but snapshots that were asked for since the output is desired. */
 static void begin_output(struct reconciler *reconciler, unsigned number, uint64_t id)
 {
+    struct request *snapshots = reconciler->path.output[number].snapshots;
     const struct reconciler_output *begun = &reconciler->outputs[number];
     struct frame_path *path = &reconciler->path;
     /* Each output's designer has its device for itself, so only one can read frames where the
@@ -141,6 +142,15 @@ static void begin_output(struct reconciler *reconciler, unsigned number, uint64_
     output_init(&path->output[number], config_output_name(reconciler->config, number),
                 &begun->config, config_output_fps(reconciler->config, number), &parts);
     path->output[number].id = id;
+    path->output[number].snapshots = snapshots;
+}
+
+/* Fails snapshots of an output that has ended, if any came later. */
+static void cancel_snapshots(struct reconciler *reconciler, struct output *ended)
+{
+    request_fail(ended->snapshots, -ECANCELED, NULL);
+    mailbox_answer(reconciler->mailbox, ended->snapshots);
+    ended->snapshots = NULL;
 }
 
 /* The main thread may destroy everything of the output once the designer has ended, too, which may
@@ -173,6 +183,8 @@ static void reconcile_list(struct reconciler *reconciler)
         const bool is_new = wanted->id != output->id;
         if (!wanted->exists && (is_new || output_is_used(output)))
             end_output(reconciler, i, wanted->id);
+        if (!wanted->exists)
+            cancel_snapshots(reconciler, output);
         if (!wanted->exists || !is_new)
             continue;
         begin_output(reconciler, i, wanted->id);

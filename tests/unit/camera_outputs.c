@@ -1,6 +1,7 @@
 /* Outputs that begin and end while the camera runs, between a fake capture and a fake engine. */
 #include <dirent.h>
 #include <errno.h>
+#include <stdlib.h>
 
 #include "support/faked_camera.h"
 
@@ -101,6 +102,41 @@ static void an_output_that_is_discarded_frees_its_place(void **state)
     stop();
 }
 
+static unsigned answered;
+
+static void on_snapshot(void *context, int result, const struct fftd_format *format,
+                        const uint8_t *before, uint8_t *after, uint64_t sequence,
+                        uint64_t filter_serial)
+{
+    (void)context, (void)format, (void)before, (void)sequence, (void)filter_serial;
+    assert_true(result == 0 || result == -ECANCELED || result == -ENODEV || result == -EIO);
+    free(after);
+    answered++;
+}
+
+/* Whenever the camera's thread learns of the output, of its end, and of the snapshots. */
+static void every_snapshot_is_answered(void **state)
+{
+    unsigned asked = 0;
+    (void)state;
+    answered = 0;
+    start();
+    OFFER_UNTIL(status.published > 1);
+    for (unsigned i = 0; i < 60; i++) {
+        const unsigned place = 1 + i % 3;
+        WAIT_FOR(camera_is_free(camera, place));
+        add(place);
+        asked += camera_snapshot(camera, place, false, on_snapshot, NULL) == 0;
+        if (i % 2 > 0)
+            OFFER_UNTIL(answered == asked);
+        asked += camera_snapshot(camera, place, false, on_snapshot, NULL) == 0;
+        camera_end_output(camera, place);
+    }
+    OFFER_UNTIL(answered == asked);
+    assert_true(asked >= 60);
+    stop();
+}
+
 /* Its thread is in the driver, which nobody waits for. */
 static void a_place_is_free_when_its_driver_has_returned(void **state)
 {
@@ -183,6 +219,7 @@ int main(void)
         cmocka_unit_test_setup(an_output_has_the_frames_that_follow, reset),
         cmocka_unit_test_setup(outputs_that_come_and_go_leave_nothing, reset),
         cmocka_unit_test_setup(an_output_that_is_discarded_frees_its_place, reset),
+        cmocka_unit_test_setup(every_snapshot_is_answered, reset),
         cmocka_unit_test_setup(a_place_is_free_when_its_driver_has_returned, reset),
         cmocka_unit_test_setup(an_output_of_a_lost_camera_begins_with_it, reset),
         cmocka_unit_test_setup(an_output_of_a_camera_that_was_never_open_waits_for_it, reset),

@@ -64,6 +64,11 @@ static void end(const struct outputs *outputs, unsigned output)
     bus_announce_outputs(outputs->bus);
 }
 
+static struct config_named_output *named_at(const struct outputs *outputs, int output)
+{
+    return &outputs->config->outputs.output[output - 1];
+}
+
 static int check_pending(const struct outputs *outputs, struct error *why)
 {
     return outputs->is_pending
@@ -74,8 +79,12 @@ static int check_pending(const struct outputs *outputs, struct error *why)
 int outputs_add(const struct outputs *outputs, const struct config_named_output *named,
                 struct error *why)
 {
-    const int r = check_pending(outputs, why);
-    return r < 0 ? r : add(outputs, named, why);
+    int r = check_pending(outputs, why);
+    if (r == 0)
+        r = add(outputs, named, why);
+    if (r == 0)
+        named_at(outputs, config_find_output(outputs->config, named->name))->is_added = true;
+    return r;
 }
 
 int outputs_remove(const struct outputs *outputs, const char *name, struct error *why)
@@ -150,15 +159,18 @@ static bool is_ending(const struct outputs *outputs)
     return false;
 }
 
-/* Ends what is not wanted as it is. */
+/* Ends what the configuration no longer has as it is. */
 static void end_others(const struct outputs *outputs)
 {
     for (unsigned i = 1; i < CONFIG_MAX_OUTPUTS; i++) {
         if (!config_has_output(outputs->config, i))
             continue;
-        const struct config_named_output *now = &outputs->config->outputs.output[i - 1];
+        struct config_named_output *now = named_at(outputs, (int)i);
         const struct config_named_output *then = config_outputs_find(&outputs->wanted, now->name);
+        if (then == NULL && now->is_added)
+            continue;
         if (then != NULL && config_output_alike(now, then)) {
+            now->is_added = false;
             set_filter(outputs, i, &then->filter);
             continue;
         }

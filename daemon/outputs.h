@@ -34,9 +34,9 @@ int outputs_remove(const struct outputs *outputs, const char *name, struct error
 int outputs_check(const struct outputs *outputs, const struct config_outputs *wanted,
                   struct error *why);
 
-/* Makes this the list. An output of which only the filter differs gets that filter; one that
- * differs otherwise ends, and begins again. Outputs begin once those that end have ended
- * (outputs_continue); what is refused then is logged. */
+/* Makes this the list, beside what was added and is not in it. An output of which only the filter
+ * differs gets that filter; one that differs otherwise ends, and begins again. Outputs begin once
+ * those that end have ended (outputs_continue); what is refused then is logged. */
 void outputs_set(struct outputs *outputs, const struct config_outputs *wanted);
 
 /* Goes on with a list that is pending. To be called after camera_take_events. */

@@ -24,8 +24,13 @@ int output_change_make_ring(struct ring **ret, const struct config *config,
                             const struct engine_frames *frames, const struct fftd_format *captured,
                             struct error *why)
 {
-    return ring_create(ret, &frames->format, config->output.slots,
-                       motion_bytes_of(config, captured), 1, FIRST_EPOCH, 1, why);
+    const int r = ring_create(ret, &frames->format, config->output.slots,
+                              motion_bytes_of(config, captured), 1, FIRST_EPOCH, 1, why);
+    if (r < 0)
+        return r;
+    ring_set_checksum(*ret, config->output.checksum);
+    ring_set_lossless(*ret, config->output.lossless); /* until the output begins */
+    return 0;
 }
 
 void output_change_continue_ring(struct output *output, struct ring *ring)

@@ -112,6 +112,7 @@ struct config_named_output {
     int32_t planes;                /* an enum recipe_planes, plus 1; 0: engine.planes */
     int32_t depth;                 /* an enum recipe_depth */
     struct filter_chain filter;
+    bool is_added; /* while the daemon runs, and no file names it */
 };
 
 struct config_outputs {

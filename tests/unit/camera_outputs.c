@@ -160,14 +160,18 @@ static void a_place_is_free_when_its_driver_has_returned(void **state)
 
 static void no_output_begins_while_another_source_is_opened(void **state)
 {
-    const struct config_source source = {.uri = "fake:camera", .width = 640, .height = 480};
+    const struct config_source source = {.uri = "fake:b"};
     struct error why;
     uint64_t number;
     (void)state;
+    fake_capture.sized = "fake:b";
+    fake_capture.sized_width = fake_capture.sized_height = 48;
     start();
     OFFER_UNTIL(status.published > 1);
+    FAKE_ENGINE_SET(gate_closed, true); /* its engine is not built yet */
     assert_int_equal(camera_set_source(camera, &source, NULL, NULL, &number, &why), 0);
     assert_int_equal(camera_prepare_output(camera, 1, &small, &why), -EBUSY);
+    FAKE_ENGINE_SET(gate_closed, false);
     WAIT_FOR(status.source_number == number);
     add(1);
     camera_set_has_readers(camera, 1, true);

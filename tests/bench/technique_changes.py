@@ -26,13 +26,13 @@ from latency import open_camera
 KERNEL = "convolve:kernel=1 2 3/-4 5 1/0 0.5 -2,normalise=sum"
 CHANGES = [
     ("one reach, direct", "gaussian-blur:sigma=2", "gaussian-blur:sigma=2.1"),
-    ("one reach, tiles", "sharpen:sigma=4", "sharpen:sigma=4.2"),
+    ("one reach, tiles", "sharpen:sigma=5", "sharpen:sigma=5.2"),
     ("transform", "gaussian-blur:sigma=6", "gaussian-blur:sigma=7"),
     ("two reaches, direct", KERNEL, "gaussian-blur:sigma=2"),
-    ("two reaches, tiles", "sharpen:sigma=3", "sharpen:sigma=4"),
-    ("direct and tiles", KERNEL, "sharpen:sigma=4"),
+    ("two reaches, tiles", "sharpen:sigma=5", "sharpen:sigma=6"),
+    ("direct and tiles", KERNEL, "sharpen:sigma=5"),
     ("direct and transform", KERNEL, "gaussian-blur:sigma=6"),
-    ("tiles and transform", "sharpen:sigma=4", "gaussian-blur:sigma=6"),
+    ("tiles and transform", "sharpen:sigma=5", "gaussian-blur:sigma=6"),
 ]
 
 

@@ -258,13 +258,14 @@ static void free_place(struct camera *camera, unsigned output)
 
 void camera_free_places(struct camera *camera)
 {
-    for (unsigned i = 0; i < CONFIG_MAX_OUTPUTS; i++) {
-        pthread_mutex_lock(&camera->mailbox.lock);
-        const bool ended = camera->mailbox.output[i].ended;
-        pthread_mutex_unlock(&camera->mailbox.lock);
-        if (ended && camera->output[i].designer != NULL)
+    bool ended[CONFIG_MAX_OUTPUTS];
+    pthread_mutex_lock(&camera->mailbox.lock);
+    for (unsigned i = 0; i < CONFIG_MAX_OUTPUTS; i++)
+        ended[i] = camera->mailbox.output[i].ended;
+    pthread_mutex_unlock(&camera->mailbox.lock);
+    for (unsigned i = 0; i < CONFIG_MAX_OUTPUTS; i++)
+        if (ended[i] && camera->output[i].designer != NULL)
             free_place(camera, i);
-    }
 }
 
 void camera_take_events(struct camera *camera, unsigned events[CONFIG_MAX_OUTPUTS])

@@ -228,10 +228,10 @@ bool output_has_snapshots(const struct output *output)
     return has;
 }
 
-void output_cancel_snapshots(struct output *output, int result)
+void output_cancel_snapshots(struct output *output, struct mailbox *mailbox, int result)
 {
     request_fail(output->snapshots, result, NULL);
-    mailbox_answer(output->report.box->mailbox, output->snapshots);
+    mailbox_answer(mailbox, output->snapshots);
     output->snapshots = NULL;
 }
 

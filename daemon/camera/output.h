@@ -170,7 +170,7 @@ void output_drain(struct output *output);
 bool output_has_snapshots(const struct output *output);
 
 /* Answers the snapshots that wait for a frame to come with this negative errno. */
-void output_cancel_snapshots(struct output *output, int result);
+void output_cancel_snapshots(struct output *output, struct mailbox *mailbox, int result);
 
 /* CLOCK_MONOTONIC ns by which the engine must have finished a frame; INT64_MAX: it has none. */
 int64_t output_deadline_ns(const struct output *output);

@@ -245,7 +245,7 @@ void output_change_give_up(struct output *output)
 void output_change_end(struct output *output)
 {
     output_finish(output);
-    output_cancel_snapshots(output, -ECANCELED);
+    output_cancel_snapshots(output, output->report.box->mailbox, -ECANCELED);
     *output = (struct output){.id = output->id};
 }
 

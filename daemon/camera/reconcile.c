@@ -145,14 +145,6 @@ static void begin_output(struct reconciler *reconciler, unsigned number, uint64_
     path->output[number].snapshots = snapshots;
 }
 
-/* Fails snapshots of an output that has ended, if any came later. */
-static void cancel_snapshots(struct reconciler *reconciler, struct output *ended)
-{
-    request_fail(ended->snapshots, -ECANCELED, NULL);
-    mailbox_answer(reconciler->mailbox, ended->snapshots);
-    ended->snapshots = NULL;
-}
-
 /* The main thread may destroy everything of the output once the designer has ended, too, which may
  * take as long as the driver does. */
 static void end_output(struct reconciler *reconciler, unsigned number, uint64_t id)
@@ -181,11 +173,14 @@ static void reconcile_list(struct reconciler *reconciler)
         const struct desired_output *wanted = &reconciler->desired.output[i];
         struct output *output = &path->output[i];
         const bool is_new = wanted->id != output->id;
-        if (!wanted->exists && (is_new || output_is_used(output)))
-            end_output(reconciler, i, wanted->id);
-        if (!wanted->exists)
-            cancel_snapshots(reconciler, output);
-        if (!wanted->exists || !is_new)
+        if (!wanted->exists) {
+            if (is_new || output_is_used(output))
+                end_output(reconciler, i, wanted->id);
+            /* Some may have been asked for since it has ended. */
+            output_cancel_snapshots(output, reconciler->mailbox, -ECANCELED);
+            continue;
+        }
+        if (!is_new)
             continue;
         begin_output(reconciler, i, wanted->id);
         begun = output;
@@ -417,7 +412,7 @@ static void report_output_state(struct reconciler *reconciler, struct output *ou
                          output->applied.used_serial);
 
     if (!camera_may_deliver(state) || waits_for_readers)
-        output_cancel_snapshots(output, waits_for_readers ? -EAGAIN : -ENODEV);
+        output_cancel_snapshots(output, reconciler->mailbox, waits_for_readers ? -EAGAIN : -ENODEV);
     report_controls(report, recovery);
     if (output->engine != NULL)
         report_input(report, recovery);

@@ -96,7 +96,7 @@ void *camera_thread(void *argument)
     }
     frame_path_finish(&reconciler->path);
     FOR_EACH_OUTPUT (&reconciler->path, output)
-        output_cancel_snapshots(output, -ECANCELED);
+        output_cancel_snapshots(output, reconciler->mailbox, -ECANCELED);
     request_fail(reconciler->requests, -ECANCELED, "fftd is stopping");
     mailbox_answer(reconciler->mailbox, reconciler->requests);
     announce_end(reconciler->mailbox);

@@ -194,18 +194,10 @@ static void add_missing(const struct outputs *outputs)
     }
 }
 
-static void drop(struct config_outputs *list)
-{
-    for (unsigned i = 0; i < list->count; i++)
-        filter_chain_drop(&list->output[i].filter);
-    list->count = 0;
-}
-
 void outputs_set(struct outputs *outputs, const struct config_outputs *wanted)
 {
-    for (unsigned i = 0; i < wanted->count; i++)
-        filter_chain_hold(&wanted->output[i].filter);
-    drop(&outputs->wanted);
+    config_outputs_hold(wanted);
+    config_outputs_drop(&outputs->wanted);
     outputs->wanted = *wanted;
     outputs->is_pending = true;
     outputs_continue(outputs);
@@ -220,5 +212,6 @@ void outputs_continue(struct outputs *outputs)
         return;
     add_missing(outputs);
     outputs->is_pending = false;
-    drop(&outputs->wanted);
+    config_outputs_drop(&outputs->wanted);
+    outputs->wanted.count = 0;
 }

@@ -175,6 +175,8 @@ void config_of_output(struct config *ret, const struct config *config, unsigned 
 /* Hold and drop the images of all filters (filter_chain_hold). */
 void config_hold_filters(const struct config *config);
 void config_drop_filters(const struct config *config);
+void config_outputs_hold(const struct config_outputs *outputs);
+void config_outputs_drop(const struct config_outputs *outputs);
 
 /* All keys, in the order of config/fftd.conf (keys.c). */
 struct config_key;

@@ -38,8 +38,6 @@ static const char *const precision_names[] = {
     [RECIPE_FLOAT] = "float", [RECIPE_HALF] = "half", NULL};
 static const char *const planes_names[] = {
     [RECIPE_LUMA] = "luma", [RECIPE_ALL] = "all", [RECIPE_LUMA_ONLY] = "luma-only", NULL};
-static const char *const depth_names[] = {
-    [RECIPE_DEPTH_AUTO] = "auto", [RECIPE_DEPTH_16] = "16", NULL};
 static const char *const demosaic_names[] = {
     [DEMOSAIC_BILINEAR] = "bilinear", [DEMOSAIC_GRADIENTS] = "gradients", NULL};
 static const char *const technique_names[] = {
@@ -216,7 +214,7 @@ static const struct config_key keys[] = {
         .summary = "the bits of published samples, if these have no colour",
         .type = &config_type_choice,
         FIELD(engine.options.recipe.depth),
-        .choices = depth_names,
+        .choices = config_depth_names,
     },
     {
         .name = "engine.demosaic",

@@ -28,7 +28,7 @@ static bool is_output_name(const char *text)
 
 /* In the order of enum recipe_planes, after `auto`. */
 static const char *const planes_names[] = {"auto", "luma", "all", "luma-only", NULL};
-static const char *const depth_names[] = {
+const char *const config_depth_names[] = {
     [RECIPE_DEPTH_AUTO] = "auto", [RECIPE_DEPTH_16] = "16", NULL};
 
 #define MEMBER(field)                                                                              \
@@ -71,7 +71,7 @@ static const struct config_key members[] = {
         .name = "outputs.depth",
         .type = &config_type_choice,
         MEMBER(depth),
-        .choices = depth_names,
+        .choices = config_depth_names,
     },
     {
         .name = "outputs.filter",
@@ -302,10 +302,11 @@ bool config_has_output(const struct config *config, unsigned output)
 
 int config_find_output(const struct config *config, const char *name)
 {
-    for (unsigned i = 0; i < config_output_count(config); i++)
-        if (config_has_output(config, i) && strcmp(config_output_name(config, i), name) == 0)
-            return (int)i;
-    return -ENOENT;
+    const struct config_named_output *named =
+        name[0] != '\0' ? config_outputs_find(&config->outputs, name) : NULL;
+    return strcmp(name, CONFIG_MAIN_OUTPUT) == 0 ? 0
+           : named != NULL                       ? 1 + (int)(named - config->outputs.output)
+                                                 : -ENOENT;
 }
 
 void config_put_output(struct config *config, unsigned output,
@@ -369,16 +370,26 @@ void config_of_output(struct config *ret, const struct config *config, unsigned 
     ret->outputs.count = 0;
 }
 
+void config_outputs_hold(const struct config_outputs *outputs)
+{
+    for (unsigned i = 0; i < outputs->count; i++)
+        filter_chain_hold(&outputs->output[i].filter);
+}
+
+void config_outputs_drop(const struct config_outputs *outputs)
+{
+    for (unsigned i = 0; i < outputs->count; i++)
+        filter_chain_drop(&outputs->output[i].filter);
+}
+
 void config_hold_filters(const struct config *config)
 {
     filter_chain_hold(&config->filter);
-    for (unsigned i = 0; i < config->outputs.count; i++)
-        filter_chain_hold(&config->outputs.output[i].filter);
+    config_outputs_hold(&config->outputs);
 }
 
 void config_drop_filters(const struct config *config)
 {
     filter_chain_drop(&config->filter);
-    for (unsigned i = 0; i < config->outputs.count; i++)
-        filter_chain_drop(&config->outputs.output[i].filter);
+    config_outputs_drop(&config->outputs);
 }

@@ -70,4 +70,7 @@ struct config_key {
     const char *expects;
 };
 
+/* Choices of keys of main and of other outputs: enum recipe_depth (outputs.c). */
+extern const char *const config_depth_names[];
+
 #endif

@@ -6,21 +6,21 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "core/normal.h"
+
 #define CELLS      75u  /* about as many along the smaller side */
-#define DARK       10.f /* samples closer to black or white are cut off, or nearly */
-#define BRIGHT     245.f
 #define DIM        10.  /* grey levels: the noise of darker cells is much of their light */
 #define PLAIN      0.03 /* the change of the logarithm from a cell to the next in a plain area */
 #define POWERS     3u   /* r^2, r^4 and r^6, which the logarithm of a gain is a sum of */
-#define HARMONICS  2u   /* of the flicker's frequency that the model has */
+#define HARMONICS  2u   /* harmonics of the flicker in the model */
 #define ROUNDS     3u   /* in which what does not fit counts less and less */
 #define ODD        3.   /* standard deviations; what is off by more counts less than half */
 #define RIDGE      1e-6 /* what only frames share, as all their light, is not determined */
-#define RINGS      16u  /* of the gain, to which powers are fitted */
-#define MOST_ERROR 0.05 /* of the light of the corners; more of it determines nothing */
+#define RINGS      16u  /* radii at which powers are fitted to a gain */
+#define MOST_ERROR 0.05 /* greatest standard error of the light of the corners */
 
-/* What is particular to a frame: its light, the error of its shift along both axes, and a cosine
- * and a sine for each harmonic of the bands. */
+/* Unknowns of each frame: its light, the error of its shift along both axes, and a cosine and a
+ * sine for each harmonic of the bands. */
 enum { OWN_LIGHT, OWN_RIGHT, OWN_BELOW, OWN_BANDS, OWN = OWN_BANDS + 2 * HARMONICS };
 #define UNKNOWNS (POWERS + LENS_VIEWS * OWN)
 
@@ -120,8 +120,9 @@ void lens_add(struct lens *lens, const float *luma, double x, double y)
 struct equations {
     double row[UNKNOWNS][UNKNOWNS + 1]; /* and the target */
     double found[UNKNOWNS];
-    double product[POWERS][POWERS], target[POWERS]; /* of the powers, with all else eliminated */
-    unsigned unknowns, own;                         /* in all, and of each view */
+    double product[POWERS][POWERS],
+        target[POWERS];     /* for the powers, once all else is eliminated */
+    unsigned unknowns, own; /* in all, and of each view */
 };
 
 /* A cell of the scene, as the views see it. */
@@ -130,7 +131,7 @@ struct seen {
     unsigned view[LENS_VIEWS];
     double level[LENS_VIEWS], trust[LENS_VIEWS];
     double power[LENS_VIEWS][POWERS], own[LENS_VIEWS][OWN];
-    double weight; /* of the cell as a whole */
+    double weight; /* of the whole cell */
 };
 
 /* The powers of the radius of a place, which is 1 in the corners. */
@@ -297,11 +298,11 @@ static void for_each_cell(const struct lens *lens, cell_call call, void *context
                 call(context, &seen, (size_t)j * lens->columns + i);
 }
 
-/* What is left of a scene. */
+/* What the model leaves unexplained of a scene. */
 struct left {
     struct lens *lens;
     struct equations *equations;
-    double squares, count; /* of what counts */
+    double squares, count; /* weighted squares, and for how many levels they stand */
     double own;            /* the squares again, with each weight squared */
     double most;           /* standard deviations, squared; what is beyond is odd */
 };
@@ -401,25 +402,18 @@ int lens_end(struct lens *lens)
  * 1 + a r^2 + b r^4 makes up for, over the area of the picture. */
 static void powers_of(double a, double b, double ret[POWERS])
 {
-    double m[POWERS][POWERS + 1] = {{0}};
+    double m[POWERS + 1][POWERS] = {{0}};
     for (unsigned ring = 1; ring <= RINGS; ring++) {
         const double r = (double)ring / RINGS, r2 = r * r;
         const double wanted = -log(fmax(1 + a * r2 + b * r2 * r2, 0.1));
         const double power[POWERS] = {r2, r2 * r2, r2 * r2 * r2};
         for (unsigned i = 0; i < POWERS; i++) {
-            for (unsigned k = 0; k < POWERS; k++)
+            for (unsigned k = 0; k <= i; k++)
                 m[i][k] += r * power[i] * power[k];
-            m[i][POWERS] += r * power[i] * wanted;
+            m[POWERS][i] += r * power[i] * wanted;
         }
     }
-    for (unsigned i = 0; i < POWERS; i++)
-        for (unsigned k = 0; k < POWERS; k++) {
-            const double factor = k == i ? 0 : m[k][i] / m[i][i];
-            for (unsigned n = i; n <= POWERS; n++)
-                m[k][n] -= factor * m[i][n];
-        }
-    for (unsigned i = 0; i < POWERS; i++)
-        ret[i] = m[i][POWERS] / m[i][i];
+    normal_solve(m[0], POWERS, POWERS, ret);
 }
 
 /* The product of two sums of powers, as the levels see them. */

@@ -310,12 +310,13 @@ static void hold(struct equations *e, const struct light_fit *fit, const struct 
     const double noise2 = fit->noise * fit->noise;
     const double radius2 = creal(fit->light[0]) * creal(fit->light[0]);
     const double swing = light_swing(fit, rows, 0);
-    double *value = e->product[e->columns];
+    double *value = e->product[e->columns], moves = 1;
     for (unsigned i = 0; i < CYCLES; i++) {
         const unsigned h = (i + 1) / 2;
         const double complex own = fit->light[h];
         const double now = i == 0 || i % 2 == 1 ? creal(own) : cimag(own);
-        const double moves = fmin(1, light_swing(fit, rows, h) / swing);
+        if (i % 2 == 1)
+            moves = fmin(1, light_swing(fit, rows, h) / swing);
         double expected = 0, error2 = harmonic[h] * harmonic[h] * radius2 * moves;
         if (options->prior != NULL) {
             const double complex known = options->prior->light[h];

@@ -2,12 +2,14 @@
 
 #include <math.h>
 
+#include "core/normal.h"
+
 #define NUMBERS 5 /* dx, dy, angle, logarithm of the zoom, difference of brightness */
 #define MARGIN  2 /* pixels: nearer to an edge, pictures are made of repeated samples */
 
 struct sums {
-    double matrix[NUMBERS][NUMBERS], right[NUMBERS];
-    double both, first, second; /* products of gradients */
+    double product[NUMBERS + 1][NUMBERS]; /* core/normal.h */
+    double both, first, second;           /* products of gradients */
 };
 
 static bool is_seen(const struct motion_pair *pair, unsigned x, unsigned y)
@@ -30,15 +32,15 @@ static void add_pixel(const struct motion_pair *pair, unsigned x, unsigned y, st
     const double slope[NUMBERS] = {gx, gy, u * gy - v * gx, u * gx + v * gy, 1};
     for (unsigned i = 0; i < NUMBERS; i++) {
         for (unsigned k = 0; k <= i; k++)
-            sums->matrix[i][k] += slope[i] * slope[k];
-        sums->right[i] += slope[i] * left;
+            sums->product[i][k] += slope[i] * slope[k];
+        sums->product[NUMBERS][i] += slope[i] * left;
     }
     sums->both += ax * bx + ay * by;
     sums->first += ax * ax + ay * ay;
     sums->second += bx * bx + by * by;
 }
 
-/* Of the gradients of both pictures; 0 where there are none. */
+/* Returns the correlation of the gradients of both pictures; 0 if there are none. */
 static double correlation(const struct sums *sums)
 {
     const double most = sqrt(sums->first * sums->second);
@@ -59,37 +61,19 @@ static void add_cell(const struct motion_pair *pair, unsigned left, unsigned abo
     const double alike = fmax(correlation(&cell), 0), weight = is_left_out ? 0 : alike * alike;
     for (unsigned i = 0; i < NUMBERS; i++) {
         for (unsigned k = 0; k <= i; k++)
-            all->matrix[i][k] += weight * cell.matrix[i][k];
-        all->right[i] += weight * cell.right[i];
+            all->product[i][k] += weight * cell.product[i][k];
+        all->product[NUMBERS][i] += weight * cell.product[NUMBERS][i];
     }
 }
 
-/* Cholesky's decomposition. Returns false if the equations leave a number open. */
+/* Returns false if the equations leave a number open. */
 static bool solve(struct sums *sums, double ret[NUMBERS])
 {
-    double(*m)[NUMBERS] = sums->matrix;
-    for (unsigned i = 0; i < NUMBERS; i++) {
-        const double whole = m[i][i];
-        for (unsigned k = 0; k <= i; k++) {
-            for (unsigned n = 0; n < k; n++)
-                m[i][k] -= m[i][n] * m[k][n];
-            if (k < i)
-                m[i][k] /= m[k][k];
-        }
-        if (!(m[i][i] > 1e-9 * whole))
-            return false;
-        m[i][i] = sqrt(m[i][i]);
-        ret[i] = sums->right[i];
-        for (unsigned n = 0; n < i; n++)
-            ret[i] -= m[i][n] * ret[n];
-        ret[i] /= m[i][i];
-    }
-    for (unsigned i = NUMBERS; i-- > 0;) {
-        for (unsigned n = i + 1; n < NUMBERS; n++)
-            ret[i] -= m[n][i] * ret[n];
-        ret[i] /= m[i][i];
-    }
-    return true;
+    bool is_solved = true;
+    normal_solve(sums->product[0], NUMBERS, NUMBERS, ret);
+    for (unsigned i = 0; i < NUMBERS; i++)
+        is_solved &= sums->product[i][i] > 0;
+    return is_solved;
 }
 
 double motion_refine(const struct motion_pair *pair, struct similarity *ret)

@@ -62,7 +62,7 @@ struct diagnosis {
     struct detail *captured, *corrected; /* the spectra of frames with and without waves */
     double line_columns, line_rows;      /* lines_deviation, added up over measured.count frames */
     struct shading *shading;
-    struct shading_gain gain; /* of the lens, if has_gain */
+    struct shading_gain gain; /* that makes up for the lens; valid if has_gain */
     bool has_gain;
     struct detail_shape blur; /* the blur that was found in the corrected frames */
 };

@@ -21,7 +21,7 @@ const struct command command_table[] = {
      "  output add NAME [CHAIN...] add one, with a filter (default: none)\n"
      "  output remove NAME         remove one; its readers see the end\n"
      "      --size WIDTHxHEIGHT    add: of its frames (default: as captured)\n"
-     "      --fps RATE             add: at most so many frames a second\n"
+     "      --fps RATE             add: at most RATE frames a second\n"
      "      --set KEY=VALUE        add: planes or depth, as in fftd.conf(5)\n\n"
      "A camera has the output main, those that its configuration names in `outputs`,\n"
      "and those that were added, which end with the daemon. Every command shows or\n"

@@ -16,7 +16,7 @@ struct ring_server;
 /* Everything outlives the bus. */
 struct bus_hooks {
     struct camera *camera;
-    struct ring_server *const *server; /* of each output; NULL: there is none of this number */
+    struct ring_server *const *server; /* by output number; NULL: there is no such output */
     const struct config *config;
     uint64_t start_time_ns;       /* when the process started, CLOCK_REALTIME */
     const char *config_file;      /* its absolute path; empty: there is none */

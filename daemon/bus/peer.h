@@ -110,7 +110,7 @@ struct peer {
     bool leaving; /* the connection has ended, but the peer has snapshots to fetch */
     uid_t uid;    /* the user whose process connected */
     struct peer_call *call[PEER_CALL_KINDS];       /* NULL: it does not wait */
-    struct peer_object object[CONFIG_MAX_OUTPUTS]; /* of each output */
+    struct peer_object object[CONFIG_MAX_OUTPUTS]; /* by output number */
     unsigned unread_snapshots; /* sent since the peer had last read everything */
 };
 

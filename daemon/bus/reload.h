@@ -29,7 +29,7 @@ struct reload_job {
     struct reload_waiter *waiters;
 };
 
-/* What follows the key outputs (outputs.h); NULL: nothing does. */
+/* Applies the key outputs (outputs.h). NULL: changes of it are ignored. */
 struct reload_outputs {
     int (*check)(void *context, const struct config_outputs *wanted, struct error *why);
     void (*set)(void *context, const struct config_outputs *wanted);

@@ -37,7 +37,7 @@ struct desired_source {
 
 struct desired_output {
     bool exists;
-    uint64_t id; /* of the newest output in this place; goes up with each; 0: there was none */
+    uint64_t id; /* number of the newest output in this place, unique; 0: there was none */
     struct filter_chain filter; /* used unless a source brings a newer one */
     enum view_kind view;        /* what is published of the filtered frames */
     uint64_t filter_serial;     /* goes up with every change of a filter or of the view */

@@ -12,8 +12,9 @@
 #define BLOCK     32
 #define FITS      3u   /* at most, for each picture */
 #define NEAR      0.25 /* pixels in a corner: a fit that moves less is the last one */
-#define APART     1.0  /* pixels: a vector that is farther from the fit moves otherwise; */
-#define SURE      0.2  /* pixels: one that is sure does so from here on */
+/* Pixels from the fit, beyond which a vector moves otherwise: any one, and one that is sure. */
+#define APART     1.0
+#define SURE      0.2
 #define STEPS     6u   /* at most, of what is refined */
 #define STILL     0.05 /* pixels in a corner: a step that moves less is the last one */
 #define TAPS      4

@@ -170,6 +170,7 @@ QUICK = [
     ("libraries have their folders", lint_tree.check_libraries),
     ("one place opens files for writing", lint_tree.check_writers),
     ("files of daemon/ are short", lint_tree.check_lengths),
+    ("README.md lists every folder", lint_tree.check_rooms),
     ("structs of daemon/ are narrow or say why", lint_tree.check_structs),
     ("structs of client/ have names of their own", lint_tree.check_struct_names),
     ("every target has its help", check_targets),

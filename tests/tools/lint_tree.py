@@ -269,6 +269,15 @@ def check_lengths():
     return found
 
 
+def check_rooms():
+    """README.md's table links to every folder of daemon/ and client/, where readers look."""
+    text = pathlib.Path("README.md").read_text()
+    folders = {"/".join(path.split("/")[:2]) for path in sources() if path.count("/") > 1}
+    folders |= {"/".join(path.split("/")[:2]) for path in files("client/*/*.py")}
+    return [f"README.md: {folder} is missing from the source layout"
+            for folder in sorted(folders) if f"]({folder}" not in text]
+
+
 def matching_brace(text, start):
     depth = 0
     for at in range(start, len(text)):
@@ -386,6 +395,7 @@ def main():
                 "system calls where none are allowed": check_pure(),
                 "files opened for writing": check_writers(),
                 "long files": check_lengths(),
+                "folders that README.md does not list": check_rooms(),
                 "wide structs": check_structs(),
                 "structs with one name": check_struct_names()}
     for name, found in findings.items():

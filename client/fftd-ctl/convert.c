@@ -1,6 +1,13 @@
 /* Implements `convert`, which filters a recording: input -> feeder -> daemon of its own -> this
  * process -> output. The daemon is the same program that filters a camera, so a recording gets
- * exactly the same filter, and this program needs neither OpenCL nor the engine. */
+ * exactly the same filter, and this program needs neither OpenCL nor the engine.
+ *
+ * The feeder, a process of its own, writes frames into the daemon's standard input
+ * (capture/pipe.c); ffmpeg writes into the feeder what is neither Y4M nor raw. With
+ * `output.lossless` each end waits for the one after it, from the input to the output, through
+ * three pipes and the ring. So each frame of the ring has the number that follows the last one, and
+ * a number that is missing is an error. OUT.part grows by whole frames, and its size says where
+ * --resume begins. Every process ends with its parent (PR_SET_PDEATHSIG). */
 #include <errno.h>
 #include <inttypes.h>
 #include <stdio.h>

@@ -6,7 +6,18 @@
  * the camera's thread applies it, and camera_get_status reports it. camera_halt and camera_stop
  * wait for the threads to end, at most 600 ms; no other function blocks for longer than it takes to
  * copy a struct. camera_fd announces that the main loop has something to do: a new ring, another
- * state, answers. */
+ * state, answers.
+ *
+ * The files here, from the top; each header says what its file does:
+ *
+ *     camera, camera_filter, camera_outputs         the main thread's side
+ *     mailbox, request, status                      what both threads share
+ *     thread, reconcile                             the camera's thread
+ *     source_change, output_change                  a change of the source, of one output
+ *     frame_path, output, lent_memory, snapshot     the way of a frame
+ *     recovery, retry_delay                         a source that fails, and the next attempt
+ *     source_controls, source_memory, control_list  how a source is opened; its controls
+ *     steady, report                                shake; status, events, log and heartbeat */
 #ifndef FFTD_CAMERA_CAMERA_H
 #define FFTD_CAMERA_CAMERA_H
 

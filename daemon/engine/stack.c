@@ -399,7 +399,8 @@ static int enqueue_weigh(struct step_run *run, enum stack_place place, struct er
         return r;
     opencl_release_event(part->joined);
     part->joined = joined;
-    return launch(part, run->slot->queue, frame->gather, part->image.height, NULL, run->last, why);
+    const size_t rows = part->lanes > 1 ? (part->image.height + HOP - 1) / HOP : part->image.height;
+    return launch(part, run->slot->queue, frame->gather, rows, NULL, run->last, why);
 }
 
 /* A stack begins with the first frame that an engine gets, with a start of the source and with a

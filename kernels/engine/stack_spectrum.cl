@@ -28,11 +28,22 @@
 #define HIGH        (3 * BLOCK / 8) /* frequencies from here on along both axes are high */
 #define LEAST_POWER 1e-6f
 #define NOTHING     -1e30f /* the logarithm of a weight of zero */
+#define MOST        100    /* the logarithm of the greatest ratio of weights */
 
 #if LANES == 1
 #define SPECTRUM_AT(p, j) ((j)*BLOCK + get_local_id(0))
 #define NUMBER_AT(p, j)   SPECTRUM_AT(p, j)
+#define integer           int
+#define TO_BITS           as_int
+#define FROM_BITS         as_float
+#define TO_INTEGER        convert_int
+#define TO_REAL           convert_float
 #else
+#define integer           PASTE(int, LANES)
+#define TO_BITS           PASTE(as_int, LANES)
+#define FROM_BITS         PASTE(as_float, LANES)
+#define TO_INTEGER        PASTE(convert_int, LANES)
+#define TO_REAL           PASTE(convert_float, LANES)
 #define SPECTRUM_AT(p, j) (((p)*BLOCK + (j)) * LANES)
 #define NUMBER_AT(p, j)   (((p)*NUMBERS + (j)) * LANES)
 #endif
@@ -131,24 +142,31 @@ static inline bool is_block_shown(global const float *m, int column, int row)
            is_place_shown(m, right, bottom);
 }
 
-/* Sets the mean powers of the group's block and its neighbours, as far as the frame shows them. */
+/* Sets the mean powers of the group's block and its neighbours, as far as the frame shows them. It
+ * shows the block itself, which stands in for those that it does not, and does not count there. */
 static inline void find_powers(real *powers, global const float *blocks, global const float *m)
 {
-    float count = 0;
-    for (uint i = 0; i < PARTS * NUMBERS; i++)
-        powers[i] = 0;
-    for (int row = (int)get_group_id(1) - 1; row <= (int)get_group_id(1) + 1; row++)
-        for (int column = (int)get_group_id(0) - 1; column <= (int)get_group_id(0) + 1; column++) {
-            if (!is_block_shown(m, column, row))
-                continue;
-            global const float *from = blocks + record_at((uint)column, (uint)row) + BLOCK * BLOCK;
-            for (uint p = 0; p < PARTS; p++)
-                for (uint j = 0; j < NUMBERS; j++)
-                    powers[p * NUMBERS + j] += LOAD(from + NUMBER_AT(p, j));
-            count++;
+    const int left = (int)get_group_id(0) - 1, top = (int)get_group_id(1) - 1;
+    global const float *from[9];
+    float share[9], count = 0;
+#pragma unroll
+    for (int i = 0; i < 9; i++) {
+        const bool counts = is_block_shown(m, left + i % 3, top + i / 3);
+        const uint column = counts ? left + i % 3 : left + 1, row = counts ? top + i / 3 : top + 1;
+        from[i] = blocks + record_at(column, row) + BLOCK * BLOCK;
+        share[i] = counts;
+        count += share[i];
+    }
+    for (uint i = 0; i < 9; i++)
+        share[i] /= max(count, 1.0f);
+    for (uint p = 0; p < PARTS; p++)
+        for (uint j = 0; j < NUMBERS; j++) {
+            real sum = share[0] * LOAD(from[0] + NUMBER_AT(p, j));
+#pragma unroll
+            for (uint i = 1; i < 9; i++)
+                sum += share[i] * LOAD(from[i] + NUMBER_AT(p, j));
+            powers[p * NUMBERS + j] = sum;
         }
-    for (uint i = 0; i < PARTS * NUMBERS; i++)
-        powers[i] /= max(count, 1.0f);
 }
 
 /* Returns the mean power of high frequencies. */
@@ -175,6 +193,28 @@ static inline float high_power(const real *powers, local float *scratch)
 
 /* ---- the join ---- */
 
+/* The built-in logarithm and power, which are right to the last bit, take PoCL as long as all the
+ * rest of the join. These are right to 1e-6: the series of ln(m) in (m - 1) / (m + 1), m from
+ * sqrt(1/2) to sqrt(2), and that of e to the power of t, t up to ln(2) / 2. */
+static inline real fast_log2(real x)
+{
+    const integer bits = TO_BITS(x), exponent = (bits - 0x3f3504f3) >> 23;
+    const real m = FROM_BITS(bits - (exponent << 23));
+    const real s = (m - 1) / (m + 1), square = s * s;
+    const real series = ((square / 7 + 1 / 5.0f) * square + 1 / 3.0f) * square + 1;
+    return TO_REAL(exponent) + 2 / M_LN2_F * s * series;
+}
+
+static inline real fast_exp2(real x)
+{
+    const real whole = rint(x), t = (x - whole) * M_LN2_F;
+    real series = 1;
+#pragma unroll
+    for (int i = 6; i > 0; i--)
+        series = 1 + t / i * series;
+    return FROM_BITS(TO_BITS(series) + (TO_INTEGER(whole) << 23));
+}
+
 struct join {
     bool begins, is_shown;
     float half_power; /* of the exponent */
@@ -187,13 +227,13 @@ static inline real gain_at(const real *powers, uint p, uint j, global float *wei
                            const struct join *join)
 {
     const real power = powers[p * NUMBERS + j] + join->floor;
-    const real weight = join->is_shown ? join->half_power * log2(power) : (real)NOTHING;
+    const real weight = join->is_shown ? join->half_power * fast_log2(power) : (real)NOTHING;
     global float *at = weights + NUMBER_AT(p, j);
     const real before = join->begins ? (real)NOTHING : LOAD(at) + join->faded;
-    const real most = fmax(before, weight);
-    const real sum = most + log2((real)1 + exp2(fmin(before, weight) - most));
-    STORE(sum, at);
-    return join->begins ? (real)1 : exp2(weight - sum);
+    /* In two steps, so that a frame of little weight does not change a sum. */
+    const real ratio = fast_exp2(clamp(before - weight, (real)-MOST, (real)MOST));
+    STORE(fmax(before, weight + fast_log2(1 + ratio)), at);
+    return join->begins ? (real)1 : 1 / (1 + ratio);
 }
 
 /* Turns x, a part of the frame's spectrum, into the new mean. d: x minus the mean before. */
@@ -322,20 +362,25 @@ stack_weigh(global const float *restrict similarity, global const float *restric
 }
 
 /* A sample is in four blocks, two along each axis. The second of two begins at the last multiple of
- * HOP up to the sample, because blocks begin EDGE samples before the image, and EDGE equals HOP. */
+ * HOP up to the sample, because blocks begin EDGE samples before the image, and EDGE equals HOP.
+ * With lanes an item makes all of a quarter of a block before the next, so that memory is read
+ * along its addresses; its row is then one of quarters. */
 kernel void stack_gather(global const float *restrict blocks, global float *restrict result)
 {
-    const uint y = get_global_id(1), image = get_global_id(2);
-    const uint across = BLOCK_COLUMNS, down = BLOCK_ROWS;
-    const uint row = y / HOP, inside_y = y % HOP;
-    for (uint x = get_global_id(0) * LANES; x < IMAGE_WIDTH; x += get_global_size(0) * LANES) {
-        const uint column = x / HOP, inside_x = x % HOP;
-        real sum = 0;
-        for (uint j = 0; j < 2; j++)
-            for (uint i = 0; i < 2; i++)
-                sum += LOAD(blocks +
-                            ((size_t)(image * down + row + j) * across + column + i) * RECORD +
-                            (inside_y + (1 - j) * HOP) * BLOCK + inside_x + (1 - i) * HOP);
-        STORE(sum, result + (size_t)image * PLANE_SIZE + (size_t)y * PLANE_PITCH + x);
-    }
+    const uint image = get_global_id(2), across = BLOCK_COLUMNS, down = BLOCK_ROWS;
+    const uint rows = LANES > 1 ? HOP : 1, columns = LANES > 1 ? HOP : LANES;
+    const uint top = get_global_id(1) * rows;
+    for (uint left = get_global_id(0) * columns; left < IMAGE_WIDTH;
+         left += get_global_size(0) * columns)
+        for (uint y = top; y < min(top + rows, (uint)IMAGE_HEIGHT); y++)
+            for (uint x = left; x < min(left + columns, (uint)IMAGE_WIDTH); x += LANES) {
+                real sum = 0;
+                for (uint j = 0; j < 2; j++)
+                    for (uint i = 0; i < 2; i++)
+                        sum += LOAD(blocks +
+                                    ((size_t)(image * down + y / HOP + j) * across + x / HOP + i) *
+                                        RECORD +
+                                    (y % HOP + (1 - j) * HOP) * BLOCK + x % HOP + (1 - i) * HOP);
+                STORE(sum, result + (size_t)image * PLANE_SIZE + (size_t)y * PLANE_PITCH + x);
+            }
 }

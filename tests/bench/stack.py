@@ -3,7 +3,7 @@
 turn at random; where a satellite has passed; and the time of a processor that a frame takes.
 
     stack.py --build build [--json FILE] [--frames 64] [--first-seed 9000] [--clips 6]
-             [--sigma 10] [--chain stack:frames=64] [--time]
+             [--sigma 10] [--chain stack:frames=64] [--time] [--peers]
     stack.py --build build --shaken --frames 16 --sigma 3 --chain stack:frames=16,power=11
 
 A clip is drawn from a seed: a photograph of scikit-image, seen by a camera that drifts by up to 0.6
@@ -19,6 +19,8 @@ With --shaken the camera moves during each exposure, by 3 to 12 pixels in a rand
 random parabola. The stack is then compared with the best frame, each against what it would show
 without blur and noise. A blurred first frame misplaces the whole stack a little, so a second gain
 is that of the stack moved back by the best shift.
+
+With --peers other programs stack the same frames (stack_peers.py). All are measured alike.
 """
 import argparse
 import json
@@ -128,9 +130,12 @@ class Clip:
             picture = self.expose(number)
             if with_trail:
                 self.add_trail(picture, number)
-            scale = self.sigma * np.sqrt((32 + np.maximum(picture, 0)) / 160)
-            noise = scale * self.random.normal(0, 1, picture.shape)
-            yield np.rint(np.clip(picture + noise, 0, 255)).astype(int)
+            yield self.add_noise(picture)
+
+    def add_noise(self, picture):
+        scale = self.sigma * np.sqrt((32 + np.maximum(picture, 0)) / 160)
+        noise = scale * self.random.normal(0, 1, picture.shape)
+        return np.rint(np.clip(picture + noise, 0, 255)).astype(int)
 
 
 def run(*command):
@@ -144,27 +149,33 @@ def run(*command):
 def measure(options, seed, with_trail, folder):
     clip = Clip(seed, options.frames, options.sigma, options.shaken)
     recording, out = f"{folder}/in.raw", f"{folder}/out.raw"
-    all_db = []
+    all_db, frames = [], []
     with open(recording, "wb") as file:
         for number, frame in enumerate(clip.noisy(with_trail)):
+            frames.append(frame)
             (frame * STEP).astype("<u2").tofile(file)
             clean = clip.draw(number, clip.spline) if number > 0 else clip.clean
             if number == 0 or options.shaken:
                 all_db.append(psnr_db(frame[clip.inside], clean[clip.inside]))
-            if number == 0:
-                single = frame
-    run(f"{options.build}/fftd-ctl", "convert", recording, out, "--size",
-        f"{clip.width}x{clip.height}", "--pixel-format", "Y16", "--filter", options.chain)
+    command = (f"{options.build}/fftd-ctl", "convert", recording, out, "--size",
+               f"{clip.width}x{clip.height}", "--pixel-format", "Y16", "--filter", options.chain)
+    run(*command)
     stack = np.fromfile(out, "<u2")[-clip.width * clip.height:]
     stack = stack.reshape(clip.height, clip.width) / STEP
     area = clip.inside
     if options.save:
-        for name, picture in (("single", single), ("stack", stack), ("clean", clip.clean)):
+        for name, picture in (("single", frames[0]), ("stack", stack), ("clean", clip.clean)):
             skimage.io.imsave(f"{options.save}/{seed}-{name}.png",
                               np.clip(np.rint(picture), 0, 255).astype("u1"))
     # On a clean frame, the noise of one is all of its error.
     one = max(all_db)
     all_ = psnr_db(stack[area], clip.clean[area])
+    if options.peers:
+        few, taken_s = options.frames // 4, run(*command)
+        pathlib.Path(recording).write_bytes(pathlib.Path(recording).read_bytes()
+                                            [:2 * few * clip.width * clip.height])
+        measure_peers(clip, frames, one, all_, 1000 * (taken_s - run(*command)) /
+                      (options.frames - few))
     y, x = np.mgrid[:clip.height, :clip.width]
     first, last = clip.line * clip.height
     on_trail = np.abs(y - first - (last - first) * x / clip.width) < 1.5
@@ -173,6 +184,16 @@ def measure(options, seed, with_trail, folder):
             "one_db": one, "stack_db": all_, "gain_db": all_ - one,
             "registered_gain_db": psnr_db(registered(stack, clip.clean, area)[area],
                                           clip.clean[area]) - one}
+
+
+def measure_peers(clip, frames, one, gained, ms):
+    from stack_peers import stacks
+    print(f"  {clip.name}, fftd: gain {gained - one:.2f} dB, {ms:.1f} ms a frame")
+    for name, (picture, rms, left_out, peer_ms) in stacks(clip, frames):
+        print(f"  {clip.name}, {name}: "
+              f"gain {psnr_db(picture[clip.inside], clip.clean[clip.inside]) - one:.2f} dB, "
+              f"registration {rms:.3f} px, left out {left_out}, {peer_ms:.1f} ms a frame",
+              flush=True)
 
 
 def measure_time(options, folder, width=1280, height=720):
@@ -210,6 +231,7 @@ def main():
     parser.add_argument("--chain", default="stack:frames=64")
     parser.add_argument("--shaken", action="store_true", help="frames are blurred by shake")
     parser.add_argument("--save", type=pathlib.Path, help="a folder for pictures")
+    parser.add_argument("--peers", action="store_true", help="other programs, too")
     parser.add_argument("--time", action="store_true", help="measure the time alone")
     options = parser.parse_args()
     with tempfile.TemporaryDirectory() as folder:
@@ -220,7 +242,7 @@ def main():
         else:
             rows = []
             for seed in range(options.first_seed, options.first_seed + options.clips):
-                for with_trail in (False,) if options.shaken else (False, True):
+                for with_trail in (False, True)[:1 if options.shaken or options.peers else 2]:
                     row = measure(options, seed, with_trail, folder)
                     rows.append(row)
                     print("{seed} {photograph:22} trail {trail:d}: best single frame "

@@ -142,19 +142,22 @@ static float sample_at(const struct motion_aligner *aligner, const float *pictur
     const int left = (int)(x + TAPS) - TAPS, above = (int)(y + TAPS) - TAPS; /* at least -TAPS */
     const bool is_inside = left >= 1 && above >= 1 && left + 3 <= (int)aligner->width &&
                            above + 3 <= (int)aligner->height;
-    float across[TAPS], down[TAPS], sum = 0;
+    float edge[TAPS * TAPS];
+    const float *from =
+        is_inside ? picture + (size_t)(above - 1) * aligner->width + left - 1 : edge;
+    const size_t pitch = is_inside ? aligner->width : TAPS;
+    float across[TAPS], down[TAPS], column[TAPS] = {0};
     find_taps(across, x - (float)left);
     find_taps(down, y - (float)above);
-    for (int j = 0; j < TAPS; j++) {
-        const int row = is_inside ? above + j - 1 : limited(above + j - 1, aligner->height);
-        const float *line = picture + (size_t)row * aligner->width;
-        float part = 0;
-        for (int i = 0; i < TAPS; i++)
-            part +=
-                across[i] * line[is_inside ? left + i - 1 : limited(left + i - 1, aligner->width)];
-        sum += down[j] * part;
-    }
-    return sum;
+    /* The columns are added up side by side, so that they fit the compiler's vectors. */
+    for (int i = 0; i < TAPS * TAPS && !is_inside; i++)
+        edge[i] = picture[(size_t)limited(above + i / TAPS - 1, aligner->height) * aligner->width +
+                          (size_t)limited(left + i % TAPS - 1, aligner->width)];
+    for (size_t j = 0; j < TAPS; j++)
+        for (size_t i = 0; i < TAPS; i++)
+            column[i] += down[j] * from[j * pitch + i];
+    return across[0] * column[0] + across[1] * column[1] + across[2] * column[2] +
+           across[3] * column[3];
 }
 
 /* Comparisons, because fmin and fmax are calls of libm. */

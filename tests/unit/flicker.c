@@ -17,9 +17,9 @@
 #include "support/trials.h"
 
 #include "core/clock.h"
-#include "estimators/flicker.h"
-#include "estimators/flicker_frame.h"
-#include "estimators/flicker_rows.h"
+#include "estimators/flicker/flicker.h"
+#include "estimators/flicker/flicker_frame.h"
+#include "estimators/flicker/flicker_rows.h"
 
 enum {
     FRAMES = 60,

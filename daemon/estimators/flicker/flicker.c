@@ -1,4 +1,4 @@
-#include "estimators/flicker.h"
+#include "estimators/flicker/flicker.h"
 
 #include <errno.h>
 #include <math.h>
@@ -6,8 +6,10 @@
 #include <string.h>
 
 #include "core/clock.h"
-#include "estimators/flicker_fit.h"
-#include "estimators/flicker_rows.h"
+#include "estimators/flicker/flicker_fit.h"
+#include "estimators/flicker/flicker_improve.h"
+#include "estimators/flicker/flicker_match.h"
+#include "estimators/flicker/flicker_rows.h"
 
 #define WINDOW_NS    (3000 * NS_PER_MS) /* length of the history */
 #define GAP_NS       (1000 * NS_PER_MS) /* between frames, after which the history is useless */

@@ -6,13 +6,13 @@
  * still() is fixed to the rows of the sensor: a pan under dark corners also changes the bins.
  *
  * Frames that the light is absent from stay out. Threads: one at a time. */
-#ifndef FFTD_ESTIMATORS_FLICKER_LIGHT_H
-#define FFTD_ESTIMATORS_FLICKER_LIGHT_H
+#ifndef FFTD_ESTIMATORS_FLICKER_FLICKER_LIGHT_H
+#define FFTD_ESTIMATORS_FLICKER_FLICKER_LIGHT_H
 
 #include <stdbool.h>
 
-#include "estimators/flicker_model.h"
-#include "estimators/flicker_rows.h"
+#include "estimators/flicker/flicker_model.h"
+#include "estimators/flicker/flicker_rows.h"
 
 struct lit_frame {
     uint64_t serial; /* of the history's frame */
@@ -21,7 +21,6 @@ struct lit_frame {
     double offset; /* change of exposure, logarithm */
     bool is_predicted;
     double predicted; /* phase, if nothing of the scene is known from before */
-    double scale;     /* of the light in this frame, about 1 */
 };
 
 struct light_fit {
@@ -47,38 +46,42 @@ static inline bool light_is_strained(const struct light_fit *fit)
     return fit->swing < LIGHT_SLOW && fit->strain > LIGHT_STRAINED;
 }
 
-/* The share of a harmonic's squares that changes from frame to frame in the scene; above 0.
- * harmonic: 0 is the fundamental. */
-static inline double light_swing(const struct light_fit *fit, const struct rows *rows,
-                                 unsigned harmonic)
-{
-    double complex sum = 0;
-    unsigned lit = 0;
-    for (unsigned i = 0; i < fit->count; i++)
-        if (fit->frame[i].is_lit) {
-            const double offset_px = rows->frame[rows->count - fit->count + i].offset_px;
-            sum +=
-                rows_phasor((harmonic + 1) * (fit->frame[i].phase + fit->rows_cycles * offset_px));
-            lit++;
-        }
-    const double still = creal(sum) * creal(sum) + cimag(sum) * cimag(sum);
-    return fmax(1 - still / lit / lit, 1e-6);
-}
-
-struct light_options {
-    bool moves_rows_cycles;
-    const struct flicker_model *prior; /* what the light is like; NULL: not known */
+/* The light in a bin: the values of its waves, their sum and its slope per cycle. */
+struct shine {
+    double re[FLICKER_HARMONICS], im[FLICKER_HARMONICS]; /* derivatives by those of light[] */
+    double value, slope;
 };
 
-/* Adds the newest frame of the history and forgets those that it does not have any more. Returns
- * whether it is lit. The phase is looked for near `phase`, or everywhere if that is not finite. */
-bool light_add(struct light_fit *fit, const struct rows *rows, double phase);
+/* What the bins of one frame have in common. */
+struct view {
+    double complex first, step; /* phasors of the first bin, and from bin to bin */
+    double attenuation[FLICKER_HARMONICS];
+};
 
-/* Begins again with the newest frame of the history, in a scene of which nothing is known. */
-void light_predict(struct light_fit *fit, const struct rows *rows, double phase);
+/* Returns a * b, without what C asks for where numbers are infinite. */
+static inline double complex light_turn(double complex a, double complex b)
+{
+    return (creal(a) * creal(b) - cimag(a) * cimag(b)) +
+           (creal(a) * cimag(b) + cimag(a) * creal(b)) * I;
+}
 
-/* Improves everything by so many steps. */
-void light_improve(struct light_fit *fit, const struct rows *rows,
-                   const struct light_options *options, unsigned steps);
+/* Returns one of the fit's frames in the history. */
+static inline const struct rows_frame *light_frame(const struct light_fit *fit,
+                                                   const struct rows *rows, unsigned i)
+{
+    return &rows->frame[rows->count - fit->count + i];
+}
+
+/* phase: of the first row, in cycles. */
+struct view light_view(const struct light_fit *fit, const struct rows *rows,
+                       const struct rows_frame *frame, double phase);
+
+/* phasor: of the bin. */
+struct shine light_shine(const struct light_fit *fit, const struct view *view,
+                         double complex phasor);
+
+/* The share of a harmonic's squares that changes from frame to frame in the scene; above 0.
+ * harmonic: 0 is the fundamental. */
+double light_swing(const struct light_fit *fit, const struct rows *rows, unsigned harmonic);
 
 #endif

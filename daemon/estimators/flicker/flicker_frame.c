@@ -1,12 +1,14 @@
-#include "estimators/flicker_frame.h"
+#include "estimators/flicker/flicker_frame.h"
 
 #include <errno.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "estimators/flicker_fit.h"
-#include "estimators/flicker_rows.h"
+#include "estimators/flicker/flicker_fit.h"
+#include "estimators/flicker/flicker_improve.h"
+#include "estimators/flicker/flicker_match.h"
+#include "estimators/flicker/flicker_rows.h"
 
 /* Thresholds were chosen on the clips of tests/unit/flicker.c. */
 #define MIN_FRAMES  3u

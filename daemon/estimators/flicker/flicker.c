@@ -43,6 +43,9 @@
 #define MAX_HZ       1000.0
 #define TOO_LONG     0.1 /* share of a frame by which the rows of mains may seem to last too long */
 #define ALIKE        0.9 /* a frequency that agrees to this share of the best cannot be told from it */
+#define MAINS_HZ     0.5 /* agreement of mains that only a perfect one of another frequency beats */
+#define PERFECT      0.95
+#define RANDOM       7.0 /* frames at random agree to sqrt(7 / their number) once in a thousand */
 #define DEPTH_STEPS  64u /* of a cycle */
 
 struct flicker {
@@ -179,9 +182,10 @@ static double find_repeats(const struct flicker *f)
                                                                                            : 0;
 }
 
-/* Mains near their frequency, from `least` on, if they agree better than `best`. */
-static void find_mains(struct flicker *f, double least, double *best)
+/* Takes mains near their frequency, from `least` on, if they agree better than `best`. */
+static bool find_mains(struct flicker *f, double least, double *best)
 {
+    bool is_found = false;
     for (unsigned i = 0; i < 2; i++) {
         const double nominal = i == 0 ? 100 : 120;
         double sure;
@@ -192,23 +196,32 @@ static void find_mains(struct flicker *f, double least, double *best)
         if (sure > *best) {
             *best = sure;
             f->frequency_hz = hz;
+            is_found = true;
         }
     }
+    return is_found;
+}
+
+/* What the agreement of a frequency counts beside that of mains. Late frames agree with one of
+ * thousands of frequencies by chance, but hardly all of them do; few frames also with mains. */
+static double chance(const struct flicker *f, double agreement)
+{
+    const double mains = fmax(MAINS_HZ, sqrt(RANDOM / f->fit.count));
+    return agreement >= PERFECT ? ALIKE * agreement : fmin(ALIKE * agreement, mains);
 }
 
 /* The frequency of the light from the phases of the fundamental; false if it is not the one that is
  * wanted. Frames at regular times leave many frequencies, of which mains are the most probable, and
- * after them the one that is known. Frames that come late disturb all of them: another one has to
- * agree clearly better. */
+ * after them the one that is known. Another one has to agree clearly better. */
 static bool find_frequency(struct flicker *f)
 {
     const struct rows *rows = f->rows;
-    double best = 0, sure, hz;
+    double best = 0, known = 0, sure, hz;
     if (f->frequency_hz > 0) {
         f->frequency_hz = best_near(f, f->frequency_hz - 0.3, f->frequency_hz + 0.3, 0.02, &best);
         if (best >= SURE_HZ && (f->options.frequency_hz != 0 || is_mains(f->frequency_hz)))
             return true;
-        best *= is_mains(f->frequency_hz) ? 1 : ALIKE;
+        known = is_mains(f->frequency_hz) ? 0 : best;
     }
     if (f->options.frequency_hz != 0) {
         hz = f->options.frequency_hz;
@@ -219,11 +232,13 @@ static bool find_frequency(struct flicker *f)
     const double passed_s =
         (double)(rows->frame[rows->count - 1].captured_ns - rows->frame[0].captured_ns) / NS_PER_S;
     const double least = f->fit.rows_cycles * rows->height * (rows->count - 1) / passed_s;
-    find_mains(f, least, &best);
+    best = known > 0 ? chance(f, known) : best;
+    const bool is_known = !find_mains(f, least, &best) && known > 0;
+    best = is_known ? ALIKE * known : best;
     if (best >= ALIKE * SURE_HZ)
         return true;
     hz = best_near(f, least, fmax(MAX_HZ, least), WIDE_HZ, &sure);
-    if (ALIKE * sure <= best)
+    if ((is_known ? ALIKE * sure : chance(f, sure)) <= best)
         return true;
     f->frequency_hz = hz;
     const double repeats_hz = find_repeats(f);

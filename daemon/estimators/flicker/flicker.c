@@ -34,6 +34,8 @@
 #define ERROR_ON     0.05 /* relative error of the light in the newest frame, to begin */
 #define ERROR_ROUGH  0.2  /* enough to begin to correct bands that hardly move */
 #define ERROR_OFF    0.3
+#define SLOW         0.15   /* less than this swing: bands that hardly move */
+#define STRAINED     3.0    /* more than this strain: no lens has it */
 #define MIN_RADIUS   0.0015 /* of the fundamental */
 #define PATIENCE     4u     /* frames without flicker until it has ended */
 #define PATIENCE_NEW 12u    /* in a new scene, where slow bands need that many to show */
@@ -261,6 +263,13 @@ static bool has_panned(const struct flicker *f)
     return rows->frame[0].offset_px != rows->frame[rows->count - 1].offset_px;
 }
 
+/* Returns whether what is fixed to the sensor and a light that hardly moves seem to cancel each
+ * other. */
+static bool is_strained(const struct light_fit *fit)
+{
+    return fit->swing < SLOW && fit->strain > STRAINED;
+}
+
 /* Whether the history shows flickering light. */
 static bool is_flicker(struct flicker *f)
 {
@@ -268,11 +277,11 @@ static bool is_flicker(struct flicker *f)
     const double share = share_explained(fit);
     const double periods = fit->rows_cycles * f->rows->height;
     if (creal(fit->light[0]) < MIN_RADIUS || periods < 0.8 * MIN_PERIODS ||
-        periods > 1.1 * MAX_PERIODS || light_is_strained(fit))
+        periods > 1.1 * MAX_PERIODS || is_strained(fit))
         return false;
     if (f->is_on && !f->is_new)
         return share >= LOST && fit->error <= ERROR_OFF && find_frequency(f);
-    const bool is_slow = fit->swing < LIGHT_SLOW;
+    const bool is_slow = fit->swing < SLOW;
     const double enough = is_slow ? FOUND_SLOW : fit->count < FEW_FRAMES ? FOUND_FEW : FOUND;
     const bool is_rough = is_slow && share >= FOUND_ROUGH && !has_panned(f);
     const double error = is_rough ? ERROR_ROUGH : ERROR_ON;

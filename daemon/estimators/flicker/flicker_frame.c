@@ -113,7 +113,7 @@ static bool follow(struct flicker_frame *f, const struct flicker_model *model)
             light_predict(&f->fit, f->rows, phase);
     } else if (light_add(&f->fit, f->rows, phase)) {
         light_improve(&f->fit, f->rows, &options, 2);
-        f->is_on = f->fit.error <= ERROR_OFF && !light_is_strained(&f->fit);
+        f->is_on = f->fit.error <= ERROR_OFF;
     } else {
         return false;
     }

@@ -37,15 +37,6 @@ struct light_fit {
     double error;         /* of the light in the newest lit frame, relative; standard deviation */
 };
 
-#define LIGHT_SLOW     0.15 /* less than this swing: bands that hardly move */
-#define LIGHT_STRAINED 3.0  /* more than this strain: no lens has it */
-
-/* Returns whether still() and a light that hardly moves seem to cancel each other. */
-static inline bool light_is_strained(const struct light_fit *fit)
-{
-    return fit->swing < LIGHT_SLOW && fit->strain > LIGHT_STRAINED;
-}
-
 /* The light in a bin: the values of its waves, their sum and its slope per cycle. */
 struct shine {
     double re[FLICKER_HARMONICS], im[FLICKER_HARMONICS]; /* derivatives by those of light[] */

@@ -4,7 +4,7 @@
 #define FFTD_OBSERVER_CORRECTING_H
 
 #include "capture/capture.h"
-#include "estimators/flicker_frame.h"
+#include "estimators/flicker/flicker_frame.h"
 #include "observer/estimators.h"
 
 /* All zero at first. */

@@ -40,17 +40,19 @@ TRIES = 10  # of a change, each of which the daemon ends after a minute
 ROWS = (
     ("waves", "auto-notch, 200 clips", "44 dB; 95 % found; all true", "periodic",
      "waves_are_found*", 1000000,
-     ((rf"(\d+) components, {NUMBER} % found, {NUMBER} % of (\d+) reports true, PSNR {NUMBER} -> "
-       rf"{NUMBER} dB \(medians\), worst tenth {NUMBER}",
-       "{4} → {5} dB, worst tenth {6}; {1} % of {0} waves found, {2} % of reports true"),)),
+     ((rf"figures: (\w[\w ]*?) +(\d+) clips, (\d+) waves, {NUMBER} % found, {NUMBER} % of \d+ "
+       rf"reports true, PSNR {NUMBER} -> {NUMBER} dB \(medians\), worst tenth {NUMBER}",
+       "{0} ({1}): {5} → {6} dB, worst tenth {7}; {3} % of {2} waves found, {4} % of reports "
+       "true"),)),
     ("clean-waves", "auto-notch, 300 clean clips", "0 changed", "periodic",
      "clean_clips*", 1000000, ((r"(\d+) clean clips, (\d+) changed", "{1} of {0} changed"),)),
     ("flicker", "deflicker, 80 clips", "58 dB; 1 to 3 observed frames", "flicker",
      "flicker_is*", 1000000,
-     ((rf"(all|near multiple) .*: {NUMBER} -> {NUMBER} dB, worst tenth {NUMBER}, oracle {NUMBER}; "
-       rf"locked after {NUMBER} observed frames.* (\d+) never; (\d+) drop-outs, (\d+) worse",
-       "{0}: {1} → {2} dB, worst tenth {3}, oracle {4}; after {5} observed frames, {6} never; "
-       "{7} frames lost again, {8} worse"),)),
+     ((rf"(all|mains|PWM|near multiple|still|panning) +(\d+) clips: {NUMBER} -> {NUMBER} dB, worst tenth "
+       rf"{NUMBER}, oracle {NUMBER}; locked after {NUMBER} observed frames.* (\d+) never; (\d+) "
+       r"drop-outs, (\d+) worse",
+       "{0} ({1}): {2} → {3} dB, worst tenth {4}, oracle {5}; after {6} observed frames, {7} "
+       "never; {8} frames lost again, {9} worse"),)),
     ("clean-flicker", "deflicker, 140 clean clips", "0 changed", "flicker",
      "clean_clips*", 1000000, ((r"(\d+) clean clips, (\d+) changed", "{1} of {0} changed"),)),
     ("flicker-ends", "flicker, beginning and end", "1 to 3 frames each", "flicker",

@@ -102,12 +102,14 @@ class Daemon:
              f"engine.margin={2 * BORDER}"],
             env=os.environ | {"FFTD_IMAGE_DIR": self.directory.name})
         deadline = time.monotonic() + PATIENCE_S
-        while not os.path.exists(f"{place}/frames"):
-            if self.process.poll() is not None or time.monotonic() > deadline:
-                sys.exit("restore.py: fftd does not start")
-            time.sleep(0.05)
-        self.camera = fftd.Camera(place)
-        return self
+        while True:
+            try:
+                self.camera = fftd.Camera(place)
+                return self
+            except OSError:  # there is no socket yet, or nobody listens yet
+                if self.process.poll() is not None or time.monotonic() > deadline:
+                    sys.exit("restore.py: fftd does not start")
+                time.sleep(0.05)
 
     def __exit__(self, *_):
         self.camera.close()

@@ -20,7 +20,7 @@ LAYERS = [
     {"daemon/camera"},
     {"daemon/designer"},
     {"daemon/engine", "daemon/config", "daemon/observer"},
-    {"daemon/transform", "daemon/estimators", "daemon/filters/kinds"},
+    {"daemon/transform", "daemon/estimators", "daemon/estimators/flicker", "daemon/filters/kinds"},
     {"daemon/estimators/motion", "daemon/filters", "daemon/gpu", "daemon/capture", "daemon/ring",
      "daemon/gstreamer"},
     {"daemon/service"},
@@ -54,8 +54,8 @@ SHARED_BY_DAEMON = {f"daemon/core/{name}" for name in ("client_limits", "clock",
 # does the parser of Y4M.
 SHARED_WITH = {
     "client/diagnosis": {f"daemon/estimators/{name}" for name in
-                         ("flicker", "flicker_frame", "measures", "motion/motion", "periodic",
-                          "wave_fit")} | {"daemon/core/normal", "daemon/filters/filter"},
+                         ("flicker/flicker", "flicker/flicker_frame", "measures",
+                          "motion/motion", "periodic", "wave_fit")} | {"daemon/core/normal", "daemon/filters/filter"},
     "client/calibration/average": {"daemon/core/format"},
     "client/recording/input": {"daemon/capture/y4m"},
 }

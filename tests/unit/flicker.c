@@ -17,9 +17,9 @@
 #include "support/trials.h"
 
 #include "core/clock.h"
-#include "estimators/flicker.h"
-#include "estimators/flicker_frame.h"
-#include "estimators/flicker_rows.h"
+#include "estimators/flicker/flicker.h"
+#include "estimators/flicker/flicker_frame.h"
+#include "estimators/flicker/flicker_rows.h"
 
 enum {
     FRAMES = 60,
@@ -654,10 +654,12 @@ static void frames_that_are_skipped_do_not_matter(void **state)
 {
     static const struct {
         double rate_hz, skipped, late_ns;
-    } cases[] = {{15, 0.3, 0}, {30, 0.3, 0}, {15, 0.3, 1e7}, {15, 0, 3e7}};
+        unsigned number;
+    } cases[] = {{15, 0.3, 0, 2}, {30, 0.3, 0, 2},  {15, 0.3, 1e7, 2},
+                 {15, 0, 3e7, 2}, {15, 0, 6e7, 42}, {15, 0, 6e7, 46}};
     (void)state;
     for (unsigned i = 0; i < sizeof cases / sizeof cases[0]; i++) {
-        struct trial t = plain_trial(2);
+        struct trial t = plain_trial(cases[i].number);
         t.rate_hz = cases[i].rate_hz;
         t.skipped = cases[i].skipped;
         t.late_ns = cases[i].late_ns;

@@ -355,12 +355,12 @@ static void find_peaks(struct motion_estimator *m, struct peak ret[PEAKS])
     }
 }
 
-static bool refine_level(struct motion_estimator *m, unsigned k, unsigned passes,
+static bool refine_level(struct motion_estimator *m, unsigned k, unsigned passes, bool is_even,
                          struct cells_shift *shift)
 {
     const struct level *level = &m->level[k];
     const struct cells_pictures pictures = {level->picture[0], level->picture[1], level->width,
-                                            level->height};
+                                            level->height, is_even};
     return cells_refine(m->cells, &pictures, passes, shift);
 }
 
@@ -379,7 +379,7 @@ static double choose(struct motion_estimator *m, struct cells_shift *ret)
             break;
         found[count] = (struct cells_shift){
             .dx = peaks[p].x, .dy = peaks[p].y, .noise = NOISE_LIMIT * m->noise + FLOOR_NOISE};
-        if (refine_level(m, last, COARSE_PASSES, &found[count]))
+        if (refine_level(m, last, COARSE_PASSES, false, &found[count]))
             noise = fmin(noise, found[count++].noise);
     }
     if (count == 0)
@@ -388,7 +388,7 @@ static double choose(struct motion_estimator *m, struct cells_shift *ret)
         /* Where nearly nothing agrees, the noise seemed larger. */
         if (found[p].noise > noise) {
             found[p].noise = noise;
-            if (!refine_level(m, last, 1, &found[p]))
+            if (!refine_level(m, last, 1, false, &found[p]))
                 found[p].agreed = found[p].agreement = 0;
         }
         if (found[p].agreed > found[best].agreed)
@@ -403,14 +403,14 @@ static double choose(struct motion_estimator *m, struct cells_shift *ret)
 
 /* The shift of the last level, improved in the larger pictures. clear: 0 .. 1, none like it. */
 static struct motion at_full_size(struct motion_estimator *m, const struct cells_shift *coarse,
-                                  double clear)
+                                  double clear, bool is_even)
 {
     struct cells_shift shift = *coarse;
     unsigned k = m->levels - 1;
     /* Where the full size shows nothing but noise, the smaller one has to do. */
     while (k > 0 && shift.agreement > 0) {
         struct cells_shift finer = {.dx = 2 * shift.dx, .dy = 2 * shift.dy, .noise = INFINITY};
-        if (!refine_level(m, k - 1, FINE_PASSES, &finer))
+        if (!refine_level(m, k - 1, FINE_PASSES, is_even, &finer))
             break;
         shift = finer;
         k--;
@@ -441,7 +441,7 @@ void motion_observe(struct motion_estimator *m, const float *luma, struct motion
     struct cells_shift shift = {.dx = 0};
     const double rival = choose(m, &shift);
     const double ambiguous = rival > RIVAL ? fmin(rival, 1) : 0;
-    *ret = at_full_size(m, &shift, 1 - ambiguous);
+    *ret = at_full_size(m, &shift, 1 - ambiguous, false);
     ret->is_ambiguous = ambiguous > 0 && shift.agreement >= SURE;
 }
 
@@ -450,9 +450,9 @@ bool motion_near(struct motion_estimator *m, double dx, double dy, struct motion
     const double scale = 1u << (m->levels - 1);
     struct cells_shift shift = {
         .dx = dx / scale, .dy = dy / scale, .noise = NOISE_LIMIT * m->noise + FLOOR_NOISE};
-    if (!m->is_compared || !refine_level(m, m->levels - 1, COARSE_PASSES, &shift))
+    if (!m->is_compared || !refine_level(m, m->levels - 1, COARSE_PASSES, true, &shift))
         return false;
-    const struct motion found = at_full_size(m, &shift, 1);
+    const struct motion found = at_full_size(m, &shift, 1, true);
     if (found.is_sure)
         *ret = found;
     return found.is_sure;

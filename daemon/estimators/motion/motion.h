@@ -48,7 +48,8 @@ void motion_destroy(struct motion_estimator *m); /* NULL is allowed */
 void motion_observe(struct motion_estimator *m, const float *luma, struct motion *ret);
 
 /* Where the last call was unsure: looks for the shift within about a pixel of one that is known
- * otherwise. False, and nothing in ret, if it is not sure there either. */
+ * otherwise, in pictures whose rows were made equally bright. False, and nothing in ret, if it is
+ * not sure there either. */
 bool motion_near(struct motion_estimator *m, double dx, double dy, struct motion *ret);
 
 /* Forgets the last picture. */

@@ -188,8 +188,10 @@ static float sum_of(const float lane[LANES])
     return sum;
 }
 
-/* Takes their means from a row, and from the difference what the contrast of the row explains. */
-static void level_row(float *restrict mean, float *restrict difference, unsigned width)
+/* Takes their means from a row, and from the difference what the contrast of the row explains,
+ * unless rows are even. */
+static void level_row(float *restrict mean, float *restrict difference, unsigned width,
+                      bool is_even)
 {
     float s[LANES] = {0}, r[LANES] = {0}, ss[LANES] = {0}, sr[LANES] = {0};
     const unsigned end = width / LANES * LANES;
@@ -204,6 +206,8 @@ static void level_row(float *restrict mean, float *restrict difference, unsigned
             mean[x + l] -= s_mean;
             difference[x + l] -= r_mean;
         }
+    if (is_even)
+        return;
     for (unsigned x = 0; x < end; x += LANES)
         for (unsigned l = 0; l < LANES; l++) {
             ss[l] += mean[x + l] * mean[x + l];
@@ -267,7 +271,7 @@ static void add_up(struct cells_work *work, const struct cells_pictures *p, stru
         work->mean[2] = mean;
         work->difference[2] = difference;
         smooth_along(mean, difference, work->vertical, width, o->kernel_x);
-        level_row(mean, difference, width);
+        level_row(mean, difference, width, p->is_even);
         for (unsigned c = 0; y >= 2 && c < o->columns; c++)
             add_row(&work->cell[(y - 2) / o->cell_height * o->columns + c], work->mean,
                     work->difference[1], 1 + (size_t)c * o->cell_width, o->cell_width);

@@ -7,7 +7,9 @@
  * objects that move otherwise, and of what appears, count little. If few cells agree, the picture
  * does not move as a whole: it rotates, or it is another one.
  *
- * The mean of each row is left out, because bands of flickering light change it.
+ * The mean of each row is left out, because bands of flickering light change it, and so is what a
+ * change of its contrast explains. A texture that is the product of a wave in x and one in y
+ * changes just like that where it moves along y: it is followed only if rows are even.
  *
  * Source of the maths: Lucas and Kanade, Proc. Int. Joint Conf. on Artificial Intelligence (1981),
  * for the shift of a cell; Geman and McClure, Bull. Int. Statistical Institute 52 (1987), for the
@@ -27,6 +29,7 @@ struct cells_work;
 struct cells_pictures {
     const float *last, *next;
     unsigned width, height;
+    bool is_even; /* bands of light were evened out, so that the scene alone changes rows */
 };
 
 #define CELLS_SPARE 16u

@@ -2,8 +2,8 @@
  *
  * Rows are made equally bright before motion.h compares them. Blocks of pixels decide where it is
  * unsure, and confirm that a scene stands still. Threads: one at a time. */
-#ifndef FFTD_ESTIMATORS_FLICKER_SCENE_H
-#define FFTD_ESTIMATORS_FLICKER_SCENE_H
+#ifndef FFTD_ESTIMATORS_FLICKER_FLICKER_SCENE_H
+#define FFTD_ESTIMATORS_FLICKER_FLICKER_SCENE_H
 
 #include <stdbool.h>
 

@@ -1,4 +1,4 @@
-#include "estimators/flicker_model.h"
+#include "estimators/flicker/flicker_model.h"
 
 #include <math.h>
 

@@ -1,4 +1,4 @@
-#include "estimators/flicker_fit.h"
+#include "estimators/flicker/flicker_fit.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -241,8 +241,7 @@ bool fit_start(const struct rows *rows, double rows_cycles, const double still[F
         ret->frame[i] = (struct lit_frame){.serial = frame->serial,
                                            .is_lit = is_used[i],
                                            .phase = carg(fit.amplitude[i] - centre) / (2 * M_PI) -
-                                                    rows_cycles * frame->offset_px,
-                                           .scale = 1};
+                                                    rows_cycles * frame->offset_px};
     }
     return true;
 }

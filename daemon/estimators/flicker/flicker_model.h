@@ -10,8 +10,8 @@
  * near black and white do not follow the law exactly.
  *
  * Plain data: copy it to use it in another thread. */
-#ifndef FFTD_ESTIMATORS_FLICKER_MODEL_H
-#define FFTD_ESTIMATORS_FLICKER_MODEL_H
+#ifndef FFTD_ESTIMATORS_FLICKER_FLICKER_MODEL_H
+#define FFTD_ESTIMATORS_FLICKER_FLICKER_MODEL_H
 
 #include <complex.h>
 #include <stdbool.h>

@@ -1,4 +1,4 @@
-#include "estimators/flicker_scene.h"
+#include "estimators/flicker/flicker_scene.h"
 
 #include <errno.h>
 #include <math.h>

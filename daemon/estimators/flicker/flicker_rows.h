@@ -6,8 +6,8 @@
  * scene, summed up since the bin came into view. Blocks that change far more or less than the
  * others of a bin are left out, and rows are softened, so that edges can be found between rows.
  * Without flicker a bin's values are constant. */
-#ifndef FFTD_ESTIMATORS_FLICKER_ROWS_H
-#define FFTD_ESTIMATORS_FLICKER_ROWS_H
+#ifndef FFTD_ESTIMATORS_FLICKER_FLICKER_ROWS_H
+#define FFTD_ESTIMATORS_FLICKER_FLICKER_ROWS_H
 
 #include <complex.h>
 #include <math.h>
@@ -15,7 +15,7 @@
 #include <stdint.h>
 
 #include "core/error.h"
-#include "estimators/flicker_scene.h"
+#include "estimators/flicker/flicker_scene.h"
 
 #define ROWS_FRAMES 40u  /* of the history */
 #define ROWS_BINS   64u  /* in view at once, at most */

@@ -1,4 +1,4 @@
-#include "estimators/flicker.h"
+#include "estimators/flicker/flicker.h"
 
 #include <errno.h>
 #include <math.h>
@@ -6,8 +6,10 @@
 #include <string.h>
 
 #include "core/clock.h"
-#include "estimators/flicker_fit.h"
-#include "estimators/flicker_rows.h"
+#include "estimators/flicker/flicker_fit.h"
+#include "estimators/flicker/flicker_improve.h"
+#include "estimators/flicker/flicker_match.h"
+#include "estimators/flicker/flicker_rows.h"
 
 #define WINDOW_NS    (3000 * NS_PER_MS) /* length of the history */
 #define GAP_NS       (1000 * NS_PER_MS) /* between frames, after which the history is useless */
@@ -32,6 +34,8 @@
 #define ERROR_ON     0.05 /* relative error of the light in the newest frame, to begin */
 #define ERROR_ROUGH  0.2  /* enough to begin to correct bands that hardly move */
 #define ERROR_OFF    0.3
+#define SLOW         0.15   /* less than this swing: bands that hardly move */
+#define STRAINED     3.0    /* more than this strain: no lens has it */
 #define MIN_RADIUS   0.0015 /* of the fundamental */
 #define PATIENCE     4u     /* frames without flicker until it has ended */
 #define PATIENCE_NEW 12u    /* in a new scene, where slow bands need that many to show */
@@ -41,6 +45,9 @@
 #define MAX_HZ       1000.0
 #define TOO_LONG     0.1 /* share of a frame by which the rows of mains may seem to last too long */
 #define ALIKE        0.9 /* a frequency that agrees to this share of the best cannot be told from it */
+#define MAINS_HZ     0.5 /* agreement of mains that only a perfect one of another frequency beats */
+#define PERFECT      0.95
+#define RANDOM       7.0 /* frames at random agree to sqrt(7 / their number) once in a thousand */
 #define DEPTH_STEPS  64u /* of a cycle */
 
 struct flicker {
@@ -177,9 +184,10 @@ static double find_repeats(const struct flicker *f)
                                                                                            : 0;
 }
 
-/* Mains near their frequency, from `least` on, if they agree better than `best`. */
-static void find_mains(struct flicker *f, double least, double *best)
+/* Takes mains near their frequency, from `least` on, if they agree better than `best`. */
+static bool find_mains(struct flicker *f, double least, double *best)
 {
+    bool is_found = false;
     for (unsigned i = 0; i < 2; i++) {
         const double nominal = i == 0 ? 100 : 120;
         double sure;
@@ -190,23 +198,32 @@ static void find_mains(struct flicker *f, double least, double *best)
         if (sure > *best) {
             *best = sure;
             f->frequency_hz = hz;
+            is_found = true;
         }
     }
+    return is_found;
+}
+
+/* What the agreement of a frequency counts beside that of mains. Late frames agree with one of
+ * thousands of frequencies by chance, but hardly all of them do; few frames also with mains. */
+static double chance(const struct flicker *f, double agreement)
+{
+    const double mains = fmax(MAINS_HZ, sqrt(RANDOM / f->fit.count));
+    return agreement >= PERFECT ? ALIKE * agreement : fmin(ALIKE * agreement, mains);
 }
 
 /* The frequency of the light from the phases of the fundamental; false if it is not the one that is
  * wanted. Frames at regular times leave many frequencies, of which mains are the most probable, and
- * after them the one that is known. Frames that come late disturb all of them: another one has to
- * agree clearly better. */
+ * after them the one that is known. Another one has to agree clearly better. */
 static bool find_frequency(struct flicker *f)
 {
     const struct rows *rows = f->rows;
-    double best = 0, sure, hz;
+    double best = 0, known = 0, sure, hz;
     if (f->frequency_hz > 0) {
         f->frequency_hz = best_near(f, f->frequency_hz - 0.3, f->frequency_hz + 0.3, 0.02, &best);
         if (best >= SURE_HZ && (f->options.frequency_hz != 0 || is_mains(f->frequency_hz)))
             return true;
-        best *= is_mains(f->frequency_hz) ? 1 : ALIKE;
+        known = is_mains(f->frequency_hz) ? 0 : best;
     }
     if (f->options.frequency_hz != 0) {
         hz = f->options.frequency_hz;
@@ -217,11 +234,13 @@ static bool find_frequency(struct flicker *f)
     const double passed_s =
         (double)(rows->frame[rows->count - 1].captured_ns - rows->frame[0].captured_ns) / NS_PER_S;
     const double least = f->fit.rows_cycles * rows->height * (rows->count - 1) / passed_s;
-    find_mains(f, least, &best);
+    best = known > 0 ? chance(f, known) : best;
+    const bool is_known = !find_mains(f, least, &best) && known > 0;
+    best = is_known ? ALIKE * known : best;
     if (best >= ALIKE * SURE_HZ)
         return true;
     hz = best_near(f, least, fmax(MAX_HZ, least), WIDE_HZ, &sure);
-    if (ALIKE * sure <= best)
+    if ((is_known ? ALIKE * sure : chance(f, sure)) <= best)
         return true;
     f->frequency_hz = hz;
     const double repeats_hz = find_repeats(f);
@@ -244,6 +263,13 @@ static bool has_panned(const struct flicker *f)
     return rows->frame[0].offset_px != rows->frame[rows->count - 1].offset_px;
 }
 
+/* Returns whether what is fixed to the sensor and a light that hardly moves seem to cancel each
+ * other. */
+static bool is_strained(const struct light_fit *fit)
+{
+    return fit->swing < SLOW && fit->strain > STRAINED;
+}
+
 /* Whether the history shows flickering light. */
 static bool is_flicker(struct flicker *f)
 {
@@ -251,11 +277,11 @@ static bool is_flicker(struct flicker *f)
     const double share = share_explained(fit);
     const double periods = fit->rows_cycles * f->rows->height;
     if (creal(fit->light[0]) < MIN_RADIUS || periods < 0.8 * MIN_PERIODS ||
-        periods > 1.1 * MAX_PERIODS || light_is_strained(fit))
+        periods > 1.1 * MAX_PERIODS || is_strained(fit))
         return false;
     if (f->is_on && !f->is_new)
         return share >= LOST && fit->error <= ERROR_OFF && find_frequency(f);
-    const bool is_slow = fit->swing < LIGHT_SLOW;
+    const bool is_slow = fit->swing < SLOW;
     const double enough = is_slow ? FOUND_SLOW : fit->count < FEW_FRAMES ? FOUND_FEW : FOUND;
     const bool is_rough = is_slow && share >= FOUND_ROUGH && !has_panned(f);
     const double error = is_rough ? ERROR_ROUGH : ERROR_ON;

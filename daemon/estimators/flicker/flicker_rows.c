@@ -1,4 +1,4 @@
-#include "estimators/flicker_rows.h"
+#include "estimators/flicker/flicker_rows.h"
 
 #include <errno.h>
 #include <stdlib.h>

@@ -1,231 +1,24 @@
-#include "estimators/flicker_light.h"
+#include "estimators/flicker/flicker_improve.h"
 
 #include <string.h>
 
 #include "core/normal.h"
+#include "estimators/flicker/flicker_match.h"
 
 /* Columns: the light without the phase of light[0], c, and the sensor's rows. */
-#define CYCLES        (2 * FLICKER_HARMONICS - 1)
-#define STILL         (2 * FLICKER_HARMONICS)
-#define SHARED        (STILL + FLICKER_STILL)
-#define MAX_COLUMNS   (SHARED + 2 * ROWS_FRAMES + 1)
-#define PHASES        16u /* tried */
-#define PHASE_STEPS   4u
-#define LEAST_SCALE   0.5 /* of a lit frame */
-#define LARGEST_SCALE 1.6
-#define OFFSET        0.0005 /* expected change of exposure */
-#define PRIOR         0.1    /* least expected error of a known light */
-#define PREDICTED     0.02   /* expected error of a predicted phase, cycles */
-#define LEAST_NOISE   3e-4
-#define MAX_STEP      0.1 /* cycles, and cycles per height of the frame */
+#define CYCLES      (2 * FLICKER_HARMONICS - 1)
+#define STILL       (2 * FLICKER_HARMONICS)
+#define SHARED      (STILL + FLICKER_STILL)
+#define MAX_COLUMNS (SHARED + 2 * ROWS_FRAMES + 1)
+#define PRIOR       0.1  /* least expected error of a known light */
+#define PREDICTED   0.02 /* expected error of a predicted phase, cycles */
+#define LEAST_NOISE 3e-4
+#define MAX_STEP    0.1 /* cycles, and cycles per height of the frame */
 
 /* Expected, of the fundamental. */
 static const double harmonic[FLICKER_HARMONICS] = {1, 0.3, 0.12, 0.05};
 /* The expected effect of the sensor's rows: most lenses are nearly centred, with dark corners. */
 static const double expected_still[FLICKER_STILL] = {0.05, 0.2, 0.05, 0.1};
-
-/* The light in a bin: the values of its waves, their sum and its slope per cycle. */
-struct shine {
-    double re[FLICKER_HARMONICS], im[FLICKER_HARMONICS]; /* derivatives by those of light[] */
-    double value, slope;
-};
-
-/* What the bins of one frame have in common. */
-struct view {
-    double complex first, step; /* phasors of the first bin, and from bin to bin */
-    double attenuation[FLICKER_HARMONICS];
-};
-
-static struct view view_of(const struct light_fit *fit, const struct rows *rows,
-                           const struct rows_frame *frame, double phase)
-{
-    struct view view;
-    const double row = (frame->first_bin + 0.5) * rows->bin_px + frame->offset_px - 0.5;
-    view.first = rows_phasor(phase + fit->rows_cycles * row);
-    view.step = rows_phasor(fit->rows_cycles * rows->bin_px);
-    for (unsigned h = 0; h < FLICKER_HARMONICS; h++)
-        view.attenuation[h] = rows_attenuation(rows, (h + 1) * fit->rows_cycles);
-    return view;
-}
-
-static double complex times(double complex a, double complex b)
-{
-    return (creal(a) * creal(b) - cimag(a) * cimag(b)) +
-           (creal(a) * cimag(b) + cimag(a) * creal(b)) * I;
-}
-
-static struct shine shine_of(const struct light_fit *fit, const struct view *view,
-                             double complex phasor)
-{
-    struct shine shine = {.value = 0};
-    double complex power = 1;
-    for (unsigned h = 0; h < FLICKER_HARMONICS; h++) {
-        power = times(power, phasor);
-        const double c = view->attenuation[h] * creal(power),
-                     s = view->attenuation[h] * cimag(power);
-        shine.re[h] = c;
-        shine.im[h] = -s;
-        shine.value += creal(fit->light[h]) * c - cimag(fit->light[h]) * s;
-        shine.slope -= 2 * M_PI * (h + 1) * (creal(fit->light[h]) * s + cimag(fit->light[h]) * c);
-    }
-    return shine;
-}
-
-static const struct rows_frame *frame_of(const struct light_fit *fit, const struct rows *rows,
-                                         unsigned i)
-{
-    return &rows->frame[rows->count - fit->count + i];
-}
-
-/* The scene: in each bin the mean over lit frames without their light. */
-struct scene {
-    double own[ROWS_RING];
-    unsigned count[ROWS_RING];
-};
-
-static void add_to_scene(const struct light_fit *fit, const struct rows *rows, unsigned i,
-                         struct scene *scene)
-{
-    const struct rows_frame *frame = frame_of(fit, rows, i);
-    const struct lit_frame *lit = &fit->frame[i];
-    const struct view view = view_of(fit, rows, frame, lit->phase);
-    double complex phasor = view.first;
-    for (unsigned k = 0; k < frame->bins; k++, phasor = times(phasor, view.step)) {
-        const int bin = frame->first_bin + (int)k;
-        const unsigned at = (unsigned)bin % ROWS_RING;
-        if (!rows_is_valid(rows, frame, bin))
-            continue;
-        const double rest = (double)frame->value[k] - lit->offset -
-                            flicker_model_still(fit->still, rows_place(rows, frame, bin)) -
-                            shine_of(fit, &view, phasor).value;
-        scene->own[at] += (rest - scene->own[at]) / ++scene->count[at];
-    }
-}
-
-/* How a frame fits the scene with that phase. */
-struct match {
-    double without, with, phase, offset, scale;
-    unsigned count;
-};
-
-static void match_frame(const struct light_fit *fit, const struct rows *rows,
-                        const struct scene *scene, const struct rows_frame *frame, double hold,
-                        struct match *ret)
-{
-    const struct view view = view_of(fit, rows, frame, ret->phase);
-    double complex phasor = view.first;
-    double v = 0, vv = 0, w = 0, ww = 0, vw = 0, s = 0, ss = 0, ws = 0, vs = 0;
-    unsigned n = 0;
-    for (unsigned k = 0; k < frame->bins; k++, phasor = times(phasor, view.step)) {
-        const int bin = frame->first_bin + (int)k;
-        const unsigned at = (unsigned)bin % ROWS_RING;
-        if (scene->count[at] == 0 || !rows_is_valid(rows, frame, bin))
-            continue;
-        const double value = (double)frame->value[k] - scene->own[at] -
-                             flicker_model_still(fit->still, rows_place(rows, frame, bin));
-        const struct shine shine = shine_of(fit, &view, phasor);
-        v += value;
-        vv += value * value;
-        w += shine.value;
-        ww += shine.value * shine.value;
-        vw += value * shine.value;
-        s += shine.slope;
-        ss += shine.slope * shine.slope;
-        ws += shine.value * shine.slope;
-        vs += value * shine.slope;
-        n++;
-    }
-    ret->count = n;
-    if (n == 0)
-        return;
-    /* The offset is held, so that light of a small part of a period is not taken for it. */
-    const double m = n + hold;
-    const double offset = (v - w) / m;
-    ret->without = vv - v * v / n;
-    ret->with = vv - 2 * vw + ww - (v - w) * (v - w) / m;
-    ret->scale = (vw - w * v / m) / fmax(ww - w * w / m, 1e-12);
-    ret->offset = offset;
-    const double step = ((vs - ws) - s * (v - w) / m) / fmax(ss - s * s / m, 1e-12);
-    ret->phase += fmax(-MAX_STEP, fmin(MAX_STEP, step));
-}
-
-static double offset_hold(const struct light_fit *fit)
-{
-    return fit->noise * fit->noise / (OFFSET * OFFSET);
-}
-
-/* The best phase of the newest frame. */
-static struct match find_phase(const struct light_fit *fit, const struct rows *rows,
-                               const struct scene *scene, const struct rows_frame *frame,
-                               double phase)
-{
-    const unsigned starts = isfinite(phase) ? 1 : PHASES;
-    const double hold = offset_hold(fit);
-    struct match best = {.with = INFINITY};
-    for (unsigned i = 0; i < starts; i++) {
-        struct match match = {.phase = isfinite(phase) ? phase : (double)i / PHASES};
-        match_frame(fit, rows, scene, frame, hold, &match);
-        if (match.with < best.with)
-            best = match;
-    }
-    for (unsigned i = 0; i < PHASE_STEPS; i++) {
-        struct match match = best;
-        match_frame(fit, rows, scene, frame, hold, &match);
-        if (match.with > best.with && i > 0)
-            break;
-        best = match;
-    }
-    return best;
-}
-
-static void align(struct light_fit *fit, const struct rows *rows)
-{
-    unsigned kept = 0, room = rows->count;
-    for (unsigned i = 0; i < fit->count; i++)
-        if (fit->frame[i].serial >= rows->frame[0].serial)
-            fit->frame[kept++] = fit->frame[i];
-    room = room > ROWS_FRAMES ? ROWS_FRAMES : room;
-    if (kept > room)
-        memmove(fit->frame, fit->frame + kept - room, room * sizeof *fit->frame);
-    fit->count = kept > room ? room : kept;
-}
-
-bool light_add(struct light_fit *fit, const struct rows *rows, double phase)
-{
-    static _Thread_local struct scene scene;
-    const struct rows_frame *newest = &rows->frame[rows->count - 1];
-    memset(&scene, 0, sizeof scene);
-    align(fit, rows);
-    struct lit_frame *lit = &fit->frame[fit->count++];
-    *lit = (struct lit_frame){.serial = newest->serial};
-    for (unsigned i = 0; i + 1 < fit->count; i++)
-        if (fit->frame[i].is_lit)
-            add_to_scene(fit, rows, i, &scene);
-    struct match match = find_phase(fit, rows, &scene, newest, phase);
-    if (isfinite(phase)) {
-        const struct match other = find_phase(fit, rows, &scene, newest, NAN);
-        if (other.with < 0.5 * match.with)
-            match = other;
-    }
-    lit->phase = match.phase - floor(match.phase);
-    lit->offset = match.offset;
-    lit->scale = match.scale;
-    lit->is_lit = match.count > 0 && match.scale >= LEAST_SCALE && match.scale <= LARGEST_SCALE;
-    return lit->is_lit;
-}
-
-void light_predict(struct light_fit *fit, const struct rows *rows, double phase)
-{
-    fit->frame[0] = (struct lit_frame){.serial = rows->frame[rows->count - 1].serial,
-                                       .is_lit = true,
-                                       .phase = phase,
-                                       .scale = 1,
-                                       .is_predicted = true,
-                                       .predicted = phase};
-    fit->count = 1;
-}
-
-/* ---- all frames together ---- */
 
 struct equations {
     unsigned columns; /* without the values' */
@@ -242,14 +35,14 @@ static unsigned add_bin(struct equations *e, const struct light_fit *fit, const 
     unsigned count = 0;
     memset(sum, 0, (n + 1) * sizeof *sum);
     for (unsigned i = 0; i < fit->count; i++) {
-        const struct rows_frame *frame = frame_of(fit, rows, i);
+        const struct rows_frame *frame = light_frame(fit, rows, i);
         const unsigned own = SHARED + 2 * i;
         double column[SHARED + 3];
         if (!fit->frame[i].is_lit || !rows_is_valid(rows, frame, bin))
             continue;
         const double row = (bin + 0.5) * rows->bin_px + frame->offset_px - 0.5;
         const double complex phasor = rows_phasor(fit->frame[i].phase + fit->rows_cycles * row);
-        const struct shine shine = shine_of(fit, view, phasor);
+        const struct shine shine = light_shine(fit, view, phasor);
         column[0] = shine.re[0];
         for (unsigned h = 1; h < FLICKER_HARMONICS; h++) {
             column[2 * h - 1] = shine.re[h];
@@ -279,11 +72,11 @@ static unsigned add_bin(struct equations *e, const struct light_fit *fit, const 
 static unsigned add_all(struct equations *e, const struct light_fit *fit, const struct rows *rows)
 {
     double sum[MAX_COLUMNS];
-    int first = frame_of(fit, rows, 0)->first_bin, end = first;
+    int first = light_frame(fit, rows, 0)->first_bin, end = first;
     unsigned samples = 0;
-    const struct view view = view_of(fit, rows, frame_of(fit, rows, 0), 0);
+    const struct view view = light_view(fit, rows, light_frame(fit, rows, 0), 0);
     for (unsigned i = 0; i < fit->count; i++) {
-        const struct rows_frame *frame = frame_of(fit, rows, i);
+        const struct rows_frame *frame = light_frame(fit, rows, i);
         const int frame_end = frame->first_bin + (int)frame->bins;
         first = frame->first_bin < first ? frame->first_bin : first;
         end = frame_end > end ? frame_end : end;
@@ -342,8 +135,8 @@ static void hold(struct equations *e, const struct light_fit *fit, const struct 
             value[at] += weight * (fit->frame[i].predicted - fit->frame[i].phase);
         }
         at++;
-        e->product[at][at] += noise2 / (OFFSET * OFFSET);
-        value[at] -= noise2 / (OFFSET * OFFSET) * fit->frame[i].offset;
+        e->product[at][at] += noise2 / (LIGHT_OFFSET * LIGHT_OFFSET);
+        value[at] -= noise2 / (LIGHT_OFFSET * LIGHT_OFFSET) * fit->frame[i].offset;
     }
 }
 
@@ -384,27 +177,6 @@ static void move(struct light_fit *fit, const struct rows *rows, const double *s
     }
 }
 
-/* The squares of all lit frames that this light leaves; 0 for the light: what offsets leave. */
-static double squares_left(const struct light_fit *fit, const struct rows *rows,
-                           unsigned *ret_samples)
-{
-    static _Thread_local struct scene scene;
-    double squares = 0;
-    memset(&scene, 0, sizeof scene);
-    *ret_samples = 0;
-    for (unsigned i = 0; i < fit->count; i++)
-        if (fit->frame[i].is_lit)
-            add_to_scene(fit, rows, i, &scene);
-    for (unsigned i = 0; i < fit->count; i++)
-        if (fit->frame[i].is_lit) {
-            struct match match = {.phase = fit->frame[i].phase};
-            match_frame(fit, rows, &scene, frame_of(fit, rows, i), 0, &match);
-            squares += match.with;
-            *ret_samples += match.count;
-        }
-    return squares;
-}
-
 /* How probable the light is. */
 static void judge(struct light_fit *fit, const struct rows *rows)
 {
@@ -412,7 +184,7 @@ static void judge(struct light_fit *fit, const struct rows *rows)
     unsigned lit = 0, samples;
     for (unsigned i = 0; i < fit->count; i++)
         lit += fit->frame[i].is_lit;
-    fit->with = squares_left(fit, rows, &samples);
+    fit->with = light_squares(fit, rows, &samples);
     const double known = 2.0 * lit + SHARED + (lit > 0 ? (double)samples / lit : 0);
     const double free = fmax(1, samples - known);
     fit->noise = fmax(LEAST_NOISE, sqrt(fit->with / free));
@@ -426,7 +198,7 @@ static void judge(struct light_fit *fit, const struct rows *rows)
     }
     for (unsigned i = 0; i < fit->count; i++)
         if (fit->frame[i].is_lit)
-            fit->cost += pow(fit->frame[i].offset / OFFSET, 2);
+            fit->cost += pow(fit->frame[i].offset / LIGHT_OFFSET, 2);
 }
 
 /* The squares that are left without the light. The part of the sensor's rows is fitted again, since
@@ -448,7 +220,7 @@ static double squares_without(const struct light_fit *fit, const struct rows *ro
         without.still[i] += e->solution[STILL + i];
     for (unsigned i = 0; i < fit->count; i++)
         without.frame[i].offset += e->solution[SHARED + 2 * i + 1];
-    return squares_left(&without, rows, ret_samples);
+    return light_squares(&without, rows, ret_samples);
 }
 
 /* How well the light is known. */
@@ -468,7 +240,7 @@ void light_improve(struct light_fit *fit, const struct rows *rows,
                    const struct light_options *options, unsigned steps)
 {
     static _Thread_local struct equations e;
-    align(fit, rows);
+    light_align(fit, rows);
     if (fit->count < 2)
         return;
     for (unsigned step = 0; step < steps; step++) {

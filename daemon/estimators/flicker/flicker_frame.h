@@ -6,11 +6,11 @@
  * steady is left alone. Only after a cut is the phase predicted, from a scene that is gone.
  *
  * Threads: one at a time. */
-#ifndef FFTD_ESTIMATORS_FLICKER_FRAME_H
-#define FFTD_ESTIMATORS_FLICKER_FRAME_H
+#ifndef FFTD_ESTIMATORS_FLICKER_FLICKER_FRAME_H
+#define FFTD_ESTIMATORS_FLICKER_FLICKER_FRAME_H
 
 #include "core/error.h"
-#include "estimators/flicker_model.h"
+#include "estimators/flicker/flicker_model.h"
 
 struct flicker_frame;
 

@@ -14,15 +14,15 @@
  * amplitudes are linear; Poplin, IEEE Trans. Consumer Electronics 52 (2006), for the model.
  *
  * Threads: one thread at a time. flicker_model_get copies what another thread can use. */
-#ifndef FFTD_ESTIMATORS_FLICKER_H
-#define FFTD_ESTIMATORS_FLICKER_H
+#ifndef FFTD_ESTIMATORS_FLICKER_FLICKER_H
+#define FFTD_ESTIMATORS_FLICKER_FLICKER_H
 
 #include <stdbool.h>
 #include <stdint.h>
 
 #include "filters/filter_adapt.h"
 #include "core/error.h"
-#include "estimators/flicker_model.h"
+#include "estimators/flicker/flicker_model.h"
 
 struct flicker;
 

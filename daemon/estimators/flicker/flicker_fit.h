@@ -6,13 +6,13 @@
  * constant depth moves them on a circle around it. The result is where light_improve() begins.
  *
  * Source of the maths: Kasa, IEEE Trans. Instrumentation and Measurement 25 (1976), for circles. */
-#ifndef FFTD_ESTIMATORS_FLICKER_FIT_H
-#define FFTD_ESTIMATORS_FLICKER_FIT_H
+#ifndef FFTD_ESTIMATORS_FLICKER_FLICKER_FIT_H
+#define FFTD_ESTIMATORS_FLICKER_FLICKER_FIT_H
 
 #include <stdbool.h>
 
-#include "estimators/flicker_light.h"
-#include "estimators/flicker_rows.h"
+#include "estimators/flicker/flicker_light.h"
+#include "estimators/flicker/flicker_rows.h"
 
 /* Returns the share of the squares that waves of that row period explain in every second bin of the
  * newest frames. still: the known effect of the sensor's rows (flicker_model.h). */

@@ -1,12 +1,14 @@
-#include "estimators/flicker_frame.h"
+#include "estimators/flicker/flicker_frame.h"
 
 #include <errno.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "estimators/flicker_fit.h"
-#include "estimators/flicker_rows.h"
+#include "estimators/flicker/flicker_fit.h"
+#include "estimators/flicker/flicker_improve.h"
+#include "estimators/flicker/flicker_match.h"
+#include "estimators/flicker/flicker_rows.h"
 
 /* Thresholds were chosen on the clips of tests/unit/flicker.c. */
 #define MIN_FRAMES  3u
@@ -111,7 +113,7 @@ static bool follow(struct flicker_frame *f, const struct flicker_model *model)
             light_predict(&f->fit, f->rows, phase);
     } else if (light_add(&f->fit, f->rows, phase)) {
         light_improve(&f->fit, f->rows, &options, 2);
-        f->is_on = f->fit.error <= ERROR_OFF && !light_is_strained(&f->fit);
+        f->is_on = f->fit.error <= ERROR_OFF;
     } else {
         return false;
     }

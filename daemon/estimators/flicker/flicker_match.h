@@ -1,0 +1,23 @@
+/* Compares frames with what the others of a history show of the scene; for flicker.h and
+ * flicker_frame.h alone. Pure. Threads: a fit is used by one at a time. */
+#ifndef FFTD_ESTIMATORS_FLICKER_FLICKER_MATCH_H
+#define FFTD_ESTIMATORS_FLICKER_FLICKER_MATCH_H
+
+#include "estimators/flicker/flicker_light.h"
+
+#define LIGHT_OFFSET 0.0005 /* expected change of exposure, logarithm */
+
+/* Forgets the frames that the history does not have any more. */
+void light_align(struct light_fit *fit, const struct rows *rows);
+
+/* Adds the newest frame of the history and forgets those that it does not have any more. Returns
+ * whether it is lit. The phase is looked for near `phase`, or everywhere if that is not finite. */
+bool light_add(struct light_fit *fit, const struct rows *rows, double phase);
+
+/* Begins again with the newest frame of the history, in a scene of which nothing is known. */
+void light_predict(struct light_fit *fit, const struct rows *rows, double phase);
+
+/* Returns the squares that this light leaves of all lit frames, and how many samples they have. */
+double light_squares(const struct light_fit *fit, const struct rows *rows, unsigned *ret_samples);
+
+#endif

@@ -226,9 +226,11 @@ static void get_chroma_reach(void *ret, const struct filter_chain *chain,
 {
     const struct format_info *info = format_by_fourcc(settings->captured);
     struct taps_reach *reach = ret;
+    if (!settings->chroma_reach.is_short)
+        return;
     *reach = (struct taps_reach){.is_short = false};
-    if (!settings->chroma_reach.is_short || info == NULL || settings->planes != RECIPE_ALL ||
-        info->family != FAMILY_YUV || !may_be_short(chain, settings))
+    if (info == NULL || settings->planes != RECIPE_ALL || info->family != FAMILY_YUV ||
+        !may_be_short(chain, settings))
         return;
     const bool is_packed = info->plane_count == 1;
     const struct taps_samples samples = {.sub_x = is_packed ? 2 : info->plane[1].sub_x,

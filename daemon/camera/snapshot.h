@@ -7,7 +7,7 @@
 
 #include "camera/request.h"
 #include "capture/capture.h"
-#include "filters/mosaic.h"
+#include "core/mosaic.h"
 
 /* Copies a captured frame of the pixel format `captured`, converted to the ring's `format` where
  * the two differ (`demosaic` says how, for a mosaic), into the requests that want it. A request

@@ -7,7 +7,7 @@
  *
  * A filter may come into use by a fade. If it needs another engine, the fade begins on that engine,
  * for which the previous filter is designed as well; a fade that still runs on the old engine ends
- * first. A filter with another curve (filters/curve.h), other noise reduction (filters/denoise.h)
+ * first. A filter with another curve (core/curve.h), other noise reduction (filters/denoise.h)
  * or another view (filters/view.h) comes into use at once, because no engine has both.
  *
  * Only the newest waiting request is carried out. A chain gets a new engine if its support is

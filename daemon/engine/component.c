@@ -194,7 +194,10 @@ void engine_set_reach(struct engine_options *options, const struct gpu_device *d
         .is_short = technique != ENGINE_FUSED && technique != ENGINE_STAGED,
         .radius = technique == ENGINE_TILES  ? TAPS_MAX_TILE_RADIUS
                   : technique == ENGINE_AUTO ? transform_tile_radius(device)
-                                             : 0};
+                                             : 0,
+        .half_radius = technique == ENGINE_AUTO || technique == ENGINE_DIRECT
+                           ? transform_half_radius(device)
+                           : 0};
     options->recipe.reach = options->recipe.chroma_reach = most;
 }
 
@@ -204,10 +207,13 @@ static void set_technique(struct tuner_subject *subject, enum engine_technique t
                                                   [ENGINE_STAGED] = TRANSFORM_STAGED,
                                                   [ENGINE_DIRECT] = TRANSFORM_DIRECT,
                                                   [ENGINE_TILES] = TRANSFORM_TILES};
+    const bool is_half = technique == ENGINE_DIRECT && subject->reach.half_radius > 0;
     subject->any_technique = technique == ENGINE_AUTO ||
-                             (technique == ENGINE_DIRECT && !subject->reach.is_short) ||
+                             (technique == ENGINE_DIRECT && !subject->reach.is_short && !is_half) ||
                              (technique == ENGINE_TILES && taps_reach_is_far(subject->reach));
-    subject->technique = subject->any_technique ? TRANSFORM_FUSED : of[technique];
+    subject->technique = subject->any_technique ? TRANSFORM_FUSED
+                         : is_half              ? TRANSFORM_HALF_RATE
+                                                : of[technique];
 }
 
 static void add_component(struct engine *engine, const struct transform_image *image,

@@ -19,7 +19,7 @@
  * threshold (filters/filter_kind.h): each number F of the DFT is then multiplied by max(0, 1 - T /
  * |F|) before it is multiplied by H. A correction (correction.h) changes the samples of luma, or of
  * all colours if they are filtered, before they are extended by the border. Its waves are in units
- * of these samples. Mosaics: each pixel's missing colours are interpolated (filters/mosaic.h; the
+ * of these samples. Mosaics: each pixel's missing colours are interpolated (core/mosaic.h; the
  * mosaic is mirrored at its edges, edge not repeated), in units of 0 .. 255 whatever the bits of a
  * sample. That RGB image is filtered like RGB, in the same dispatches as the demosaicing, and
  * rounded and clamped to 8 bits only at the end.

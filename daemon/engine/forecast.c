@@ -115,7 +115,7 @@ struct recipe engine_true_recipe(struct gpu_device *device, const struct fftd_fo
         engine_list_components(engine, 0);
     for (unsigned i = 0; r == 0 && i < engine->component_count; i++) {
         struct taps_reach *reach = i == 0 ? &ret.reach : &ret.chroma_reach;
-        if (!reach->is_short)
+        if (!reach->is_short && reach->half_radius == 0)
             continue;
         r = component_sketch(&transform, &engine->component[i], cache_dir, NULL);
         if (r == 0 && !transform_is_direct(transform))

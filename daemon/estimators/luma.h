@@ -10,7 +10,7 @@
 #include <stdint.h>
 
 #include "core/format.h"
-#include "filters/mosaic.h"
+#include "core/mosaic.h"
 
 /* The bytes of a row of the first plane, which has all that luma is computed from. */
 size_t luma_row_bytes(const struct format_info *format, uint32_t width);

@@ -18,7 +18,7 @@
 #include <stdint.h>
 
 #include "filters/adaptation.h"
-#include "filters/curve.h"
+#include "core/curve.h"
 #include "filters/denoise.h"
 #include "core/error.h"
 #include "filters/filter_image.h"

@@ -119,7 +119,8 @@ static unsigned reach_numbers(double *ret, const void *value)
     ret[2] = reach->products;
     ret[3] = reach->line;
     ret[4] = reach->has_middle;
-    return 5;
+    ret[5] = reach->half_radius;
+    return 6;
 }
 
 static void unite_reaches(void *a, const void *b)
@@ -200,13 +201,6 @@ static bool may_be_short(const struct filter_chain *chain, const struct recipe *
            !view_is_spectrum(settings->view) && !recipe_is_smaller(settings);
 }
 
-static struct taps_reach reach_of(const struct filter_chain *chain,
-                                  const struct taps_samples *samples, uint32_t most)
-{
-    const struct taps_reach reach = taps_reach_of(chain, samples);
-    return reach.is_short ? reach : taps_tile_reach_of(chain, samples, most);
-}
-
 /* Of published samples. Without a pixel format they may have 16 bits. */
 static void get_reach(void *ret, const struct filter_chain *chain, const struct recipe *settings)
 {
@@ -216,7 +210,7 @@ static void get_reach(void *ret, const struct filter_chain *chain, const struct 
         .sub_x = 1, .sub_y = 1, .bits = is_known ? info->bits : 16};
     if (settings->reach.is_short)
         *(struct taps_reach *)ret = may_be_short(chain, settings)
-                                        ? reach_of(chain, &samples, settings->reach.radius)
+                                        ? taps_reach_within(chain, &samples, settings->reach)
                                         : (struct taps_reach){.is_short = false};
 }
 
@@ -226,15 +220,17 @@ static void get_chroma_reach(void *ret, const struct filter_chain *chain,
 {
     const struct format_info *info = format_by_fourcc(settings->captured);
     struct taps_reach *reach = ret;
+    if (!settings->chroma_reach.is_short)
+        return;
     *reach = (struct taps_reach){.is_short = false};
-    if (!settings->chroma_reach.is_short || info == NULL || settings->planes != RECIPE_ALL ||
-        info->family != FAMILY_YUV || !may_be_short(chain, settings))
+    if (info == NULL || settings->planes != RECIPE_ALL || info->family != FAMILY_YUV ||
+        !may_be_short(chain, settings))
         return;
     const bool is_packed = info->plane_count == 1;
     const struct taps_samples samples = {.sub_x = is_packed ? 2 : info->plane[1].sub_x,
                                          .sub_y = is_packed ? 1 : info->plane[1].sub_y,
                                          .bits = info->bits};
-    *reach = reach_of(chain, &samples, settings->chroma_reach.radius);
+    *reach = taps_reach_within(chain, &samples, settings->chroma_reach);
 }
 
 #define MEMBER(field)                                                                              \

@@ -14,10 +14,10 @@
 
 #include "core/error.h"
 #include "core/format.h"
-#include "filters/curve.h"
+#include "core/curve.h"
 #include "filters/denoise.h"
 #include "filters/filter.h"
-#include "filters/mosaic.h"
+#include "core/mosaic.h"
 #include "filters/stack.h"
 #include "filters/taps.h"
 #include "filters/view.h"
@@ -35,7 +35,7 @@ enum recipe_depth { RECIPE_DEPTH_AUTO, RECIPE_DEPTH_16 };
 /* The least width and height of a frame; the most is FFTD_MAX_SIDE. */
 #define RECIPE_MIN_SIDE    16
 
-#define RECIPE_MAX_NUMBERS 5
+#define RECIPE_MAX_NUMBERS 6
 #define RECIPE_KEY_BYTES   512
 
 /* The fields, each with its type: DECLARE(type, name). */
@@ -72,7 +72,7 @@ enum recipe_depth { RECIPE_DEPTH_AUTO, RECIPE_DEPTH_16 };
     DECLARE(double, binarise)                                                                      \
     /* How far the filter reaches, in luma or all colours and in planes of chroma, so that an      \
      * engine may convolve instead of transforming. As settings: whether it may (is_short),        \
-     * and the greatest radius with which it may transform tiles. */                               \
+     * and the greatest radii with which it may transform tiles, and blur at half the rate. */     \
     DECLARE(struct taps_reach, reach)                                                              \
     DECLARE(struct taps_reach, chroma_reach)                                                       \
     DECLARE(struct denoise_settings, denoise)                                                      \

@@ -1,204 +1,40 @@
-/* H is sampled on a small grid, whose transform is h, folded onto the grid. What is outside the
- * radius there is known, with what was folded there. Up to a third is folded into the radius, and
- * is estimated: h decays at least with the square of the distance, if it does, and then what is
- * outside the grid is no more than what is beyond a quarter of it. A filter whose H has details
- * that the grid could miss has a large support (filter_chain_support).
- */
 #include "filters/taps.h"
 
-#include <complex.h>
 #include <errno.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "core/dft.h"
-#include "filters/filter_grid.h"
+#include "filters/taps_private.h"
 
-#define CURVE_SLOPE          16.0
-#define ROUNDING             1e-7 /* of a float */
+#define ROUNDING          1e-7 /* of a float */
 
 /* direct_short.cl */
-#define SHORT_MOST_SUM       1.25 /* of the magnitudes of taps along rows */
-#define SHORT_MOST_ACROSS    0.99
-#define SHORT_MOST_DOWN      0.49
-#define SHORT_MOST_MIDDLE    3.4
-#define SHORT_MOST           3.9 /* times 128 steps, in 64ths: below 2^15 */
-#define SHORT_FARTHER        2   /* pixels, that taps are tried for it */
-
-#define GRID                 64u  /* samples of a side */
-#define TILE_GRID            128u /* for filters that are too long for taps */
-#define MOST_SUPPORT_PX      (TAPS_MAX_RADIUS * M_SQRT2)  /* to the corner of a square */
-#define MOST_TILE_SUPPORT_PX (1.5 * TAPS_MAX_TILE_RADIUS) /* the same */
-#define NEGLIGIBLE_H         0x1p-24                      /* transform/response.c */
-#define NARROW_BAND          0.8 /* of all frequencies: with less a transform of the image is faster */
+#define SHORT_MOST_SUM    1.25 /* of the magnitudes of taps along rows */
+#define SHORT_MOST_ACROSS 0.99
+#define SHORT_MOST_DOWN   0.49
+#define SHORT_MOST_MIDDLE 3.4
+#define SHORT_MOST        3.9 /* times 128 steps, in 64ths: below 2^15 */
+#define SHORT_FARTHER     2   /* pixels, that taps are tried for it */
 
 static const uint32_t plain_radii[] = {0, 1, 2, 3, 4, TAPS_MAX_PLAIN_RADIUS};
 static const uint32_t product_radii[] = {TAPS_MAX_PLAIN_RADIUS, TAPS_MAX_LOW_RADIUS,
                                          TAPS_MAX_RADIUS};
 static const uint32_t tile_radii[] = {12, 16, 24, TAPS_MAX_TILE_RADIUS};
 
-/* ---- sampling ---- */
-
-struct sampler {
-    const struct filter_chain *chain;
-    double sub_x, sub_y;
-    struct filter_grid *images; /* NULL: the chain uses none */
-    struct dft *dft;
-    uint32_t side;           /* of the grid, at most TILE_GRID */
-    uint32_t band_x, band_y; /* the highest frequencies at which H is not negligible */
-    double complex line[TILE_GRID];
-    double rest[TAPS_MAX_SIDE * TAPS_MAX_SIDE]; /* of taps, while products are found */
-    double complex square[]; /* side / 2 + 1 rows: H, then its transform along rows, then h */
-};
-
-static size_t sampler_bytes(uint32_t side)
-{
-    return sizeof(struct sampler) + (size_t)(side / 2 + 1) * side * sizeof(double complex);
-}
-
-static struct filter_grid_shape grid_shape(const struct taps_samples *samples, uint32_t side)
-{
-    return (struct filter_grid_shape){.first_period = side * samples->sub_y,
-                                      .second_period = side * samples->sub_x,
-                                      .lines = side / 2 + 1,
-                                      .slots = 1};
-}
-
-static double complex sample(const struct sampler *sampler, int32_t kx, int32_t ky)
-{
-    const double fx = kx / (sampler->side * sampler->sub_x);
-    const double fy = ky / (sampler->side * sampler->sub_y);
-    double complex transform[FILTER_MAX_STAGES];
-    if (sampler->images == NULL)
-        return filter_chain_response(sampler->chain, fx, fy);
-    filter_grid_read(sampler->images, 0, ky < 0, kx, transform);
-    return filter_chain_response_of(sampler->chain, transform, fx, fy);
-}
-
-/* At half the sampling rate of the plane f and -f are the same, and H is their mean. */
-static double complex response_at(const struct sampler *sampler, int32_t kx, int32_t ky)
-{
-    const int32_t half = (int32_t)sampler->side / 2;
-    const int across = kx == half ? 2 : 1, down = ky == half ? 2 : 1;
-    double complex sum = 0;
-    for (int i = 0; i < across; i++)
-        for (int k = 0; k < down; k++)
-            sum += sample(sampler, i == 0 ? kx : -kx, k == 0 ? ky : -ky);
-    return sum / (across * down);
-}
-
-static void note_band(struct sampler *sampler, const double complex *row, uint32_t ky)
-{
-    const uint32_t side = sampler->side;
-    for (uint32_t k = 0; k < side; k++) {
-        const uint32_t kx = k < side - k ? k : side - k;
-        if (cabs(row[k]) < NEGLIGIBLE_H)
-            continue;
-        sampler->band_x = kx > sampler->band_x ? kx : sampler->band_x;
-        sampler->band_y = ky;
-    }
-}
-
-/* Transforms along rows. A forward transform of H is h at negative places. */
-static void transform_rows(struct sampler *sampler)
-{
-    const uint32_t side = sampler->side;
-    for (uint32_t ky = 0; ky <= side / 2; ky++) {
-        double complex *row = &sampler->square[(size_t)ky * side];
-        if (sampler->images != NULL)
-            filter_grid_load(sampler->images, 0, ky);
-        for (uint32_t k = 0; k < side; k++)
-            row[k] = response_at(sampler, 2 * k <= side ? (int32_t)k : (int32_t)k - (int32_t)side,
-                                 (int32_t)ky);
-        note_band(sampler, row, ky);
-        dft_line(sampler->dft, row);
-    }
-}
-
-/* Transforms along columns. Negative frequencies have the conjugates, so h is real: a column of the
- * square holds two of its numbers in each of its first side / 2. */
-static void transform_columns(struct sampler *sampler)
-{
-    const uint32_t side = sampler->side;
-    const double scale = 1.0 / ((double)side * side);
-    double complex *line = sampler->line;
-    for (uint32_t x = 0; x < side; x++) {
-        double complex *column = &sampler->square[x];
-        for (uint32_t k = 0; k <= side / 2; k++)
-            line[k] = column[(size_t)k * side];
-        for (uint32_t k = side / 2 + 1; k < side; k++)
-            line[k] = conj(line[side - k]);
-        dft_line(sampler->dft, line);
-        for (uint32_t k = 0; k < side / 2; k++)
-            column[(size_t)k * side] = scale * (creal(line[2 * k]) + creal(line[2 * k + 1]) * I);
-    }
-}
-
-/* Returns h at a place, -side / 2 .. side / 2. */
-static double tap_at(const struct sampler *sampler, int32_t x, int32_t y)
-{
-    const uint32_t side = sampler->side;
-    const uint32_t column = (uint32_t)(-x) & (side - 1), row = (uint32_t)(-y) & (side - 1);
-    const double complex pair = sampler->square[(size_t)(row / 2) * side + column];
-    return row % 2 == 0 ? creal(pair) : cimag(pair);
-}
-
-static void close_sampler(struct sampler *sampler)
-{
-    filter_grid_destroy(sampler->images);
-    dft_destroy(sampler->dft);
-    free(sampler);
-}
-
-/* Computes h on a grid. */
-static int open_sampler(struct sampler **ret, const struct filter_chain *chain,
-                        const struct taps_samples *samples, uint32_t side, struct error *why)
-{
-    const double support_px = filter_chain_support(chain);
-    const struct filter_grid_shape shape = grid_shape(samples, side);
-    if (support_px > (side == GRID ? MOST_SUPPORT_PX : MOST_TILE_SUPPORT_PX))
-        return error_set(why, ERANGE, "the filter is not short: it reaches %.0f pixels",
-                         support_px);
-    struct sampler *sampler = malloc(sampler_bytes(side));
-    if (sampler == NULL)
-        return error_set(why, ENOMEM, "out of memory while computing the taps of a filter");
-    *sampler = (struct sampler){
-        .chain = chain, .sub_x = samples->sub_x, .sub_y = samples->sub_y, .side = side};
-    int r = dft_create(&sampler->dft, side, why);
-    if (r == 0)
-        r = filter_grid_create(&sampler->images, chain, &shape, why);
-    if (r < 0) {
-        close_sampler(sampler);
-        return r;
-    }
-    transform_rows(sampler);
-    transform_columns(sampler);
-    *ret = sampler;
-    return 0;
-}
-
 /* ---- taps ---- */
-
-/* Returns the sum of magnitudes that may be left out. With the sum of the taps made up, samples
- * count by their distance from the middle of their range, and half a step is allowed. */
-static double negligible(const struct filter_chain *chain, const struct taps_samples *samples)
-{
-    const bool is_curved = filter_chain_curve(chain).kind != CURVE_NONE;
-    return 1 / (double)((1u << samples->bits) - 1) / (is_curved ? CURVE_SLOPE : 1);
-}
 
 /* Finds the radius. */
 static uint32_t find_radius(const struct sampler *sampler, double least)
 {
     const int32_t half = (int32_t)sampler->side / 2;
-    double ring[TILE_GRID / 2 + 1] = {0}, sum[TILE_GRID / 2 + 1] = {0};
+    double ring[SAMPLER_WIDE_GRID / 2 + 1] = {0}, sum[SAMPLER_WIDE_GRID / 2 + 1] = {0};
     double outside = 0, balance = 0;
     for (int32_t y = -half; y < half; y++)
         for (int32_t x = -half; x < half; x++) {
             const int32_t distance = abs(x) > abs(y) ? abs(x) : abs(y);
-            ring[distance] += fabs(tap_at(sampler, x, y));
-            sum[distance] += tap_at(sampler, x, y);
+            ring[distance] += fabs(sampler_tap(sampler, x, y));
+            sum[distance] += sampler_tap(sampler, x, y);
         }
     for (int32_t distance = half / 2; distance <= half; distance++)
         outside += ring[distance] / 3; /* folded into the radius */
@@ -346,9 +182,9 @@ static void find_lines(struct taps *taps, struct sampler *sampler, double least,
     double sum = 0, *tap = taps->tap;
     for (int32_t y = -radius; y <= radius; y++)
         for (int32_t x = -radius; x <= radius; x++)
-            *tap++ = tap_at(sampler, x, y);
+            *tap++ = sampler_tap(sampler, x, y);
     find_products(taps, sampler->rest, least / 4);
-    make_up(taps, creal(sample(sampler, 0, 0)));
+    make_up(taps, sampler_level(sampler));
     for (uint32_t i = 0; i < side && taps->products == 1; i++)
         sum += taps->across[0][i];
     if (taps->products != 1 || taps->line != TAPS_EVEN || fabs(sum) < ROUNDING)
@@ -384,7 +220,7 @@ static void find_taps(struct taps *taps, struct sampler *sampler, double least, 
 int taps_find(struct taps *ret, const struct filter_chain *chain,
               const struct taps_samples *samples, struct error *why)
 {
-    const double least = negligible(chain, samples);
+    const double least = taps_negligible(chain, samples);
     struct sampler *sampler = NULL;
     if (!filter_chain_has_response(chain)) {
         ret->radius = 0;
@@ -394,7 +230,7 @@ int taps_find(struct taps *ret, const struct filter_chain *chain,
         ret->tap[0] = ret->across[0][0] = ret->down[0][0] = 1;
         return 0;
     }
-    int r = open_sampler(&sampler, chain, samples, GRID, why);
+    int r = sampler_open(&sampler, chain, samples, SAMPLER_GRID, why);
     if (r < 0)
         return r;
     /* Whether it removes the upper half of the frequencies along columns. */
@@ -408,16 +244,14 @@ int taps_find(struct taps *ret, const struct filter_chain *chain,
         r = error_set(why, ERANGE, "the filter is not short: its taps reach %u pixels",
                       ret->radius);
     }
-    close_sampler(sampler);
+    sampler_close(sampler);
     return r;
 }
 
 uint64_t taps_bytes(const struct filter_chain *chain, const struct taps_samples *samples)
 {
-    const struct filter_grid_shape shape = grid_shape(samples, GRID);
-    return sizeof(struct taps) + (filter_chain_has_response(chain)
-                                      ? sampler_bytes(GRID) + filter_grid_bytes(chain, &shape)
-                                      : 0);
+    return sizeof(struct taps) +
+           (filter_chain_has_response(chain) ? sampler_bytes(chain, samples, SAMPLER_GRID) : 0);
 }
 
 /* ---- what is needed ---- */
@@ -464,18 +298,27 @@ struct taps_reach taps_tile_reach_of(const struct filter_chain *chain,
 {
     const uint32_t *radius = tile_radii;
     struct sampler *sampler = NULL;
-    if (most == 0 || open_sampler(&sampler, chain, samples, TILE_GRID, NULL) < 0)
+    if (most == 0 || sampler_open(&sampler, chain, samples, SAMPLER_WIDE_GRID, NULL) < 0)
         return far;
-    const uint32_t found = find_radius(sampler, negligible(chain, samples) / 2);
+    const uint32_t found = find_radius(sampler, taps_negligible(chain, samples) / 2);
     const uint32_t band = sampler->band_x < sampler->band_y ? sampler->band_x : sampler->band_y;
     const bool is_narrow = 2 * band < NARROW_BAND * sampler->side;
-    close_sampler(sampler);
+    sampler_close(sampler);
     if (found > TAPS_MAX_TILE_RADIUS || is_narrow)
         return far;
     while (*radius < found)
         radius++;
     const struct taps_reach reach = {.radius = *radius};
     return *radius <= most ? reach : far;
+}
+
+struct taps_reach taps_reach_within(const struct filter_chain *chain,
+                                    const struct taps_samples *samples, struct taps_reach most)
+{
+    struct taps_reach reach = taps_reach_of(chain, samples);
+    if (taps_reach_is_far(reach))
+        reach = taps_tile_reach_of(chain, samples, most.radius);
+    return taps_reach_is_far(reach) ? taps_half_reach_of(chain, samples, most.half_radius) : reach;
 }
 
 struct taps_reach taps_reach_unite(struct taps_reach a, struct taps_reach b)
@@ -491,6 +334,8 @@ struct taps_reach taps_reach_unite(struct taps_reach a, struct taps_reach b)
 
 bool taps_reach_covers(struct taps_reach a, struct taps_reach b)
 {
+    if (a.half_radius > 0)
+        return b.half_radius > 0 && b.half_radius <= a.half_radius;
     if (!a.is_short)
         return taps_reach_is_far(a) || (!taps_reach_is_far(b) && b.radius <= a.radius);
     return b.is_short && b.radius <= a.radius &&

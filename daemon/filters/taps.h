@@ -18,12 +18,17 @@
  * the upper half of the frequencies, which makes a transform cheaper; and of those that are not the
  * sum of a few products. With more a transform is faster. The last is that of tiles which are
  * transformed, with which it is one of tiles. */
-#define TAPS_MAX_RADIUS       15
-#define TAPS_MAX_LOW_RADIUS   10
-#define TAPS_MAX_PLAIN_RADIUS 7
-#define TAPS_MAX_TILE_RADIUS  30
-#define TAPS_MAX_SIDE         (2 * TAPS_MAX_RADIUS + 1)
-#define TAPS_MAX_PRODUCTS     3
+#define TAPS_MAX_RADIUS         15
+#define TAPS_MAX_LOW_RADIUS     10
+#define TAPS_MAX_PLAIN_RADIUS   7
+#define TAPS_MAX_TILE_RADIUS    30
+#define TAPS_MAX_SIDE           (2 * TAPS_MAX_RADIUS + 1)
+#define TAPS_MAX_PRODUCTS       3
+
+/* At half the rate: the greatest radius of the blur there, and how far results reach with a radius,
+ * in samples of the image. */
+#define TAPS_MAX_HALF_RADIUS    14
+#define TAPS_HALF_REACH(radius) (2 * (radius) + 5)
 
 /* The samples of a plane: the luma pixels from one to the next, and their bits. */
 struct taps_samples {
@@ -49,6 +54,8 @@ struct taps_reach {
                             as they are */
     enum taps_line line; /* of products; otherwise TAPS_ANY */
     bool has_middle;     /* of products: the sample itself is added to them, times a factor */
+    uint32_t half_radius; /* of a filter that is not short: of a class, at least the radius of a
+                             blur at half the rate (struct taps_half) that makes the same; or 0 */
 };
 
 struct taps {
@@ -79,11 +86,40 @@ struct taps_reach taps_reach_of(const struct filter_chain *chain,
 struct taps_reach taps_tile_reach_of(const struct filter_chain *chain,
                                      const struct taps_samples *samples, uint32_t most);
 
-/* Whether only a transform of the whole image does. */
+/* A wide blur without a transform: samples are decimated by 2, blurred and interpolated. Each is
+ * done along rows and along columns:
+ *     d(k) = sum of (1 5 10 10 5 1)(m) in(2 k - 2 + m) / 32, m = 0 .. 5
+ *     b(k) = sum of across(|i|) d(k + i), -radius <= i <= radius
+ *     out(2 k) = (5 b(k - 1) + 10 b(k) + b(k + 1)) / 16, and out(2 k + 1) the same mirrored.
+ * So results have four phases, of even and odd columns and rows. */
+struct taps_half {
+    uint32_t radius;                                                         /* of a class */
+    double across[TAPS_MAX_HALF_RADIUS + 1], down[TAPS_MAX_HALF_RADIUS + 1]; /* from the middle */
+};
+
+/* Finds the blur of the smallest class whose exact response in each phase differs from h by as
+ * little as taps may leave out. -ERANGE: there is none; or the chain has a curve, as taps then may
+ * leave out much less; -ENOMEM. */
+int taps_half_find(struct taps_half *ret, const struct filter_chain *chain,
+                   const struct taps_samples *samples, struct error *why);
+
+/* The memory of the host that taps_half_find takes while it runs, bytes. */
+uint64_t taps_half_bytes(const struct filter_chain *chain, const struct taps_samples *samples);
+
+/* The reach of a chain that is not short, in classes up to `most`. Without a blur at half the rate
+ * it needs a transform. */
+struct taps_reach taps_half_reach_of(const struct filter_chain *chain,
+                                     const struct taps_samples *samples, uint32_t most);
+
+/* Whether only a transform of the whole image does, or a blur at half the rate. */
 static inline bool taps_reach_is_far(struct taps_reach reach)
 {
     return !reach.is_short && reach.radius == 0;
 }
+
+/* Returns the first of the three that is not far. most: the greatest radii of the last two. */
+struct taps_reach taps_reach_within(const struct filter_chain *chain,
+                                    const struct taps_samples *samples, struct taps_reach most);
 
 /* Returns what is able to do both and their blends. The blend of two products is not one. */
 struct taps_reach taps_reach_unite(struct taps_reach a, struct taps_reach b);
@@ -94,7 +130,7 @@ bool taps_reach_covers(struct taps_reach a, struct taps_reach b);
 static inline bool taps_reach_equal(struct taps_reach a, struct taps_reach b)
 {
     return a.is_short == b.is_short && a.radius == b.radius && a.products == b.products &&
-           a.line == b.line && a.has_middle == b.has_middle;
+           a.line == b.line && a.has_middle == b.has_middle && a.half_radius == b.half_radius;
 }
 
 #endif

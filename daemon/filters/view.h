@@ -16,7 +16,7 @@
  * linear. In a picture of the width W, column x is the frequency (x - W / 2) / W in cycles per
  * pixel (W / 2 rounded down), so that 0 is in the middle; a row is computed from the height in the
  * same way. A pixel shows the greatest of the frequencies that are nearer to it than to its
- * neighbours, so that no peak is lost. With a curve (filters/curve.h) this is the spectrum of the
+ * neighbours, so that no peak is lost. With a curve (core/curve.h) this is the spectrum of the
  * curve's values.
  *
  * VIEW_PEAKS is the spectrum of the captured picture, with the same scale, before periodic noise is

@@ -6,7 +6,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "filters/mosaic.h"
+#include "core/mosaic.h"
 
 /* Identifies the frames that are observed. If anything here changes, all findings are forgotten. */
 struct observed_frames {

@@ -151,7 +151,6 @@ static int fit(struct transform *transform, struct error *why)
 {
     struct transform_tuning *tuning = &transform->tuning;
     const struct taps_reach *reach = &tuning->recipe.reach;
-    const struct transform_image *image = &transform->image;
     if (!can_do(reach, transform->device))
         return error_set(why, ERANGE,
                          "engine.technique = direct is for short filters: expected auto, fused or "
@@ -170,20 +169,8 @@ static int fit(struct transform *transform, struct error *why)
                          "%llu",
                          reach->radius, work_bytes(transform), transform->device->name,
                          (unsigned long long)transform->device->local_bytes);
-    /* The border is that of a transform with as much padding. */
-    transform->plan = (struct plan){.width = image->width,
-                                    .height = image->height,
-                                    .order = PLAN_COLUMNS_FIRST,
-                                    .x.length = image->width + 2 * reach->radius,
-                                    .y.length = image->height + 2 * reach->radius};
+    transform_plan_border(transform, reach->radius);
     return 0;
-}
-
-static struct technique_bytes memory(const struct transform *transform)
-{
-    const struct plan *plan = &transform->plan;
-    const uint64_t maps = ((uint64_t)plan->x.length + plan->y.length) * sizeof(cl_int);
-    return (struct technique_bytes){.tables = maps, .making = maps};
 }
 
 /* ---- the response -------------------------------------------------------------------------- */
@@ -313,17 +300,6 @@ static uint64_t filling_bytes(const struct transform *transform, const struct fi
 
 /* ---- dispatches ---------------------------------------------------------------------------- */
 
-static int make_tables(struct transform *transform, struct error *why)
-{
-    const struct plan *plan = &transform->plan;
-    const enum plan_border mode = transform->border.mode;
-    const int r =
-        transform_make_map(&transform->map_x, transform, plan->x.length, plan->width, mode, why);
-    return r < 0 ? r
-                 : transform_make_map(&transform->map_y, transform, plan->y.length, plan->height,
-                                      mode, why);
-}
-
 static void list_dispatches(struct transform *transform)
 {
     const struct transform_tuning *tuning = &transform->tuning;
@@ -438,11 +414,11 @@ const struct technique technique_direct = {.name = "direct",
                                            .describe = describe,
                                            .start = start,
                                            .fit = fit,
-                                           .memory = memory,
+                                           .memory = transform_border_memory,
                                            .count_response = count_response,
                                            .fill_response = fill_response,
                                            .filling_bytes = filling_bytes,
-                                           .make_tables = make_tables,
+                                           .make_tables = transform_make_border_maps,
                                            .list_dispatches = list_dispatches,
                                            .put_source = put_source,
                                            .settings = settings,

@@ -465,8 +465,9 @@ static void vary_skew(const struct tuner *tuner, struct tuner_values *ret)
  * begun with them. */
 static void offer(const struct tuner *tuner, struct tuner_values *ret)
 {
+    const struct taps_reach *reach = &tuner->subject.reach;
     const bool is_other =
-        tuner->subject.device->midgard || !taps_reach_is_far(tuner->subject.reach);
+        tuner->subject.device->midgard || !taps_reach_is_far(*reach) || reach->half_radius > 0;
     if (is_other && tuner->best.technique != TRANSFORM_FUSED)
         tuner_add(ret, &tuner->defaults);
 }

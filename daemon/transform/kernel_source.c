@@ -92,7 +92,7 @@ void transform_put_image(FILE *out, const struct transform_image *image,
             border->mode == PLAN_CONSTANT, value);
 }
 
-/* A power is ((s + offset) / (1 + offset))^power of s = sample / max (filters/curve.h); the factors
+/* A power is ((s + offset) / (1 + offset))^power of s = sample / max (core/curve.h); the factors
  * and sums that follow are for samples in their own units. */
 static void put_curve(FILE *out, const struct curve *curve, const struct transform_image *image)
 {

@@ -156,3 +156,31 @@ int transform_make_map(cl_mem *ret, const struct transform *transform, uint32_t 
     plan_border_map(map, padded, length, mode);
     return opencl_make_table(ret, transform->device->context, map, padded * sizeof map[0], why);
 }
+
+void transform_plan_border(struct transform *transform, uint32_t reach)
+{
+    const struct transform_image *image = &transform->image;
+    transform->plan = (struct plan){.width = image->width,
+                                    .height = image->height,
+                                    .order = PLAN_COLUMNS_FIRST,
+                                    .x.length = image->width + 2 * reach,
+                                    .y.length = image->height + 2 * reach};
+}
+
+struct technique_bytes transform_border_memory(const struct transform *transform)
+{
+    const struct plan *plan = &transform->plan;
+    const uint64_t maps = ((uint64_t)plan->x.length + plan->y.length) * sizeof(cl_int);
+    return (struct technique_bytes){.tables = maps, .making = maps};
+}
+
+int transform_make_border_maps(struct transform *transform, struct error *why)
+{
+    const struct plan *plan = &transform->plan;
+    const enum plan_border mode = transform->border.mode;
+    const int r =
+        transform_make_map(&transform->map_x, transform, plan->x.length, plan->width, mode, why);
+    return r < 0 ? r
+                 : transform_make_map(&transform->map_y, transform, plan->y.length, plan->height,
+                                      mode, why);
+}

@@ -8,10 +8,9 @@
 #include "transform/transform_private.h"
 
 const struct technique *const transform_techniques[TRANSFORM_TECHNIQUES] = {
-    [TRANSFORM_FUSED] = &technique_fused,
-    [TRANSFORM_STAGED] = &technique_staged,
-    [TRANSFORM_DIRECT] = &technique_direct,
-    [TRANSFORM_TILES] = &technique_tiles,
+    [TRANSFORM_FUSED] = &technique_fused,         [TRANSFORM_STAGED] = &technique_staged,
+    [TRANSFORM_DIRECT] = &technique_direct,       [TRANSFORM_TILES] = &technique_tiles,
+    [TRANSFORM_HALF_RATE] = &technique_half_rate,
 };
 
 /* Lengths that all results can have may cost this much more than those of the first alone. */

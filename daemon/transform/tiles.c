@@ -187,12 +187,7 @@ static int fit(struct transform *transform, struct error *why)
                          "bytes of local memory of %s",
                          reach->radius, (unsigned long long)transform->device->local_bytes,
                          transform->device->name);
-    /* The border is that of a transform with as much padding. */
-    transform->plan = (struct plan){.width = image->width,
-                                    .height = image->height,
-                                    .order = PLAN_COLUMNS_FIRST,
-                                    .x.length = image->width + 2 * reach->radius,
-                                    .y.length = image->height + 2 * reach->radius};
+    transform_plan_border(transform, reach->radius);
     return 0;
 }
 
@@ -211,9 +206,7 @@ static uint64_t twiddle_bytes(const struct transform *transform)
 
 static struct technique_bytes memory(const struct transform *transform)
 {
-    const struct plan *plan = &transform->plan;
-    const uint64_t tables =
-        ((uint64_t)plan->x.length + plan->y.length) * sizeof(cl_int) + twiddle_bytes(transform);
+    const uint64_t tables = transform_border_memory(transform).tables + twiddle_bytes(transform);
     return (struct technique_bytes){.tables = tables, .making = tables + twiddle_bytes(transform)};
 }
 
@@ -306,13 +299,7 @@ static int make_twiddles(struct transform *transform, struct error *why)
 
 static int make_tables(struct transform *transform, struct error *why)
 {
-    const struct plan *plan = &transform->plan;
-    const enum plan_border mode = transform->border.mode;
-    int r =
-        transform_make_map(&transform->map_x, transform, plan->x.length, plan->width, mode, why);
-    if (r == 0)
-        r = transform_make_map(&transform->map_y, transform, plan->y.length, plan->height, mode,
-                               why);
+    const int r = transform_make_border_maps(transform, why);
     return r < 0 ? r : make_twiddles(transform, why);
 }
 

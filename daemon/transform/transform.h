@@ -66,8 +66,9 @@ static inline size_t denoiser_plane_size(const struct transform_image *image)
 enum transform_technique {
     TRANSFORM_FUSED,
     TRANSFORM_STAGED,
-    TRANSFORM_DIRECT, /* for short filters: it does not transform */
-    TRANSFORM_TILES,  /* for filters of medium reach: it transforms tiles of the image */
+    TRANSFORM_DIRECT,    /* for short filters: it does not transform */
+    TRANSFORM_TILES,     /* for filters of medium reach: it transforms tiles of the image */
+    TRANSFORM_HALF_RATE, /* for wide blurs: direct, at half the rate */
     TRANSFORM_TECHNIQUES
 };
 
@@ -107,6 +108,10 @@ void transform_default_tuning(struct transform_tuning *ret, const struct gpu_dev
 /* Returns the greatest reach of a filter with which a transform of tiles may be faster on a device
  * than one of the whole image; 0: it never is, or that is not known. */
 uint32_t transform_tile_radius(const struct gpu_device *device);
+
+/* Returns the greatest radius at half the rate of a blur (taps.h) that may be faster on a device
+ * than a transform; 0: none is. */
+uint32_t transform_half_radius(const struct gpu_device *device);
 
 /* A smaller picture (transform_image.smaller). Of the spectrum only the frequencies that it can
  * have are multiplied by H and transformed back, in lengths that are to those of the image as its

@@ -6,6 +6,7 @@
  *     fused.c, staged.c  a technique each, which transforms
  *     tiles.c            one that transforms tiles
  *     direct.c           one that does not
+ *     half_rate.c        the same for wide blurs on a GPU
  *     smaller.c          tables of a smaller picture
  *     draw.c             views, which are drawn after the transform
  *     dispatch.c         a dispatch: its arguments; the program of all dispatches
@@ -183,10 +184,11 @@ struct technique {
     vary_fn *offer;
 };
 
-extern const struct technique technique_fused;  /* fused.c */
-extern const struct technique technique_staged; /* staged.c */
-extern const struct technique technique_direct; /* direct.c */
-extern const struct technique technique_tiles;  /* tiles.c */
+extern const struct technique technique_fused;     /* fused.c */
+extern const struct technique technique_staged;    /* staged.c */
+extern const struct technique technique_direct;    /* direct.c */
+extern const struct technique technique_tiles;     /* tiles.c */
+extern const struct technique technique_half_rate; /* half_rate.c */
 
 /* ---- load.c -------------------------------------------------------------------------------- */
 
@@ -373,5 +375,11 @@ size_t transform_stored_bytes(const struct transform *transform);
 /* Makes the table of a border along an axis (plan_border_map). */
 int transform_make_map(cl_mem *ret, const struct transform *transform, uint32_t padded,
                        uint32_t length, enum plan_border mode, struct error *why);
+
+/* Of a direct technique whose filters reach so many samples: the plan, so that the border is that
+ * of a transform with as much padding; the maps of both axes, and their memory. */
+void transform_plan_border(struct transform *transform, uint32_t reach);
+int transform_make_border_maps(struct transform *transform, struct error *why);
+struct technique_bytes transform_border_memory(const struct transform *transform);
 
 #endif

@@ -56,15 +56,16 @@ static uint64_t subject_key(const struct tuner_subject *subject)
     char text[320];
     snprintf(text, sizeof text,
              "%u of %ux%u stride %u step %u kind %d bits %u keep %d grey %d deep %d colour %u "
-             "demosaic %d precision %d any %d %d reach %d %u %u %d %d "
+             "demosaic %d precision %d any %d %d reach %d %u %u %d %d %u "
              "smaller %ux%u stride %u step %u",
              image->count, image->width, image->height, image->stride, image->step,
              (int)image->kind, image->bits, image->keep_others, image->grey_result,
              image->deep_result, image->mosaic.colour / 3u, (int)image->mosaic.demosaic,
              (int)subject->precision, subject->any_technique, (int)subject->technique,
              subject->reach.is_short, subject->reach.radius, subject->reach.products,
-             (int)subject->reach.line, subject->reach.has_middle, image->smaller.width,
-             image->smaller.height, image->smaller.stride, image->smaller.step);
+             (int)subject->reach.line, subject->reach.has_middle, subject->reach.half_radius,
+             image->smaller.width, image->smaller.height, image->smaller.stride,
+             image->smaller.step);
     uint64_t key = cache_hash(CACHE_HASH_START, &sources, sizeof sources);
     key = cache_hash(key, subject->device->identity, strlen(subject->device->identity));
     return cache_hash(key, text, strlen(text));

@@ -1,4 +1,4 @@
-/* The curve of the samples (daemon/filters/curve.h): the load of the first dispatch applies it
+/* The curve of the samples (daemon/core/curve.h): the load of the first dispatch applies it
  * after corrections (correct.cl), and the store of the last one undoes it. Kernels without
  * HAS_CURVE have nothing of this. The store also makes samples black and white (BINARISES).
  *

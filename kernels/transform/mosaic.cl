@@ -15,7 +15,7 @@
  * green at the edges. Around a green sample, `own` is to the left and right, and the third colour
  * above and below. MOSAIC_GRADIENTS adds to these means how the colour that is known here changes
  * around it, by the samples two pixels away and at the corners (Malvar, He and Cutler, ICASSP 2004;
- * the daemon's filters/mosaic.c computes the same). A neighbour outside the image is replaced by
+ * the daemon's core/mosaic.c computes the same). A neighbour outside the image is replaced by
  * the one that mirrors it, which has the same colour. */
 
 #if SAMPLE_BAYER

@@ -1,12 +1,14 @@
 /* Times the kernel of short filters with several settings, on one device, without the daemon:
  *
- *     build/tests/bench/direct [-1] [DEVICE [WIDTHxHEIGHT [FILTER ...]]]
+ *     build/tests/bench/direct [-1] [-t taps|half|fused] [DEVICE [WIDTHxHEIGHT [FILTER ...]]]
  *
  * The first line is a copy of a frame within the device. Each other line is a filter with settings:
  * microseconds of the fastest of some frames by the device's own clock, each alone; microseconds of
  * a frame where IN_FLIGHT of them overlap, as in the daemon; the mean processor time, to compare on
  * a CPU with other load; and the greatest difference of a sample from the result of the first
- * settings. Those are the ones of an engine that is not tuned; -1 leaves the others out. */
+ * settings. Those are the ones of an engine that is not tuned; -1 leaves the others out. -t forces
+ * a way to do it: taps without the half rate, which are transformed where the filter is not short;
+ * the half rate (taps.h) with the kernel for a GPU on any device; `fused`. */
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -56,6 +58,7 @@ static const char *const filters[] = {
 
 struct bench {
     struct gpu_device *device;
+    const char *way; /* "taps", "half", "fused"; "": the cheapest */
     uint32_t width, height;
     cl_command_queue queue;
     cl_mem in[PLACES], out[PLACES];
@@ -180,14 +183,23 @@ static void measure(const struct bench *bench, const struct filter_chain *chain,
                                           .kind = SAMPLE_U8,
                                           .bits = 8};
     const struct transform_border border = {.mode = PLAN_MIRROR, .margin_x = 32, .margin_y = 32};
-    const struct recipe settings = {.captured = format_by_name("GREY")->fourcc,
-                                    .reach.is_short = true};
-    const struct recipe recipe = recipe_of(chain, &settings);
+    const struct recipe settings = {
+        .captured = format_by_name("GREY")->fourcc,
+        .reach = {.is_short = true,
+                  .half_radius = *bench->way == '\0' ? transform_half_radius(bench->device) : 0}};
+    const struct taps_samples samples = {.sub_x = 1, .sub_y = 1, .bits = 8};
+    const bool is_half = strcmp(bench->way, "half") == 0;
+    const bool is_fused = strcmp(bench->way, "fused") == 0;
+    struct recipe recipe = recipe_of(chain, &settings);
+    if (is_half || is_fused)
+        recipe.reach = taps_half_reach_of(chain, &samples, is_half ? TAPS_MAX_HALF_RADIUS : 0);
     const struct tuner_subject subject = {.device = bench->device,
                                           .image = image,
                                           .border = border,
                                           .reach = recipe.reach,
-                                          .any_technique = true};
+                                          .any_technique = !is_half && !is_fused,
+                                          .technique =
+                                              is_half ? TRANSFORM_HALF_RATE : TRANSFORM_FUSED};
     struct transform_tuning tuning;
     struct transform *transform = NULL;
     struct transform_frame *frame;
@@ -232,17 +244,24 @@ static void measure(const struct bench *bench, const struct filter_chain *chain,
 
 int main(int argc, char **argv)
 {
-    struct bench bench = {.width = 1280, .height = 720};
+    struct bench bench = {.width = 1280, .height = 720, .way = ""};
     struct error why;
     const bool is_brief = argc > 1 && strcmp(argv[1], "-1") == 0;
     argc -= is_brief;
     argv += is_brief;
+    if (argc > 2 && strcmp(argv[1], "-t") == 0) {
+        bench.way = argv[2];
+        argc -= 2;
+        argv += 2;
+    }
     /* NOLINTNEXTLINE(cert-err34-c): the bench's user sees the size */
     if (argc > 2 && sscanf(argv[2], "%5ux%5u", &bench.width, &bench.height) != 2) {
         fprintf(stderr, "direct: %s: expected WIDTHxHEIGHT\n", argv[2]);
         return 1;
     }
     check(gpu_device_open(&bench.device, argc > 1 ? argv[1] : "auto", &why), &why);
+    if (strcmp(bench.way, "half") == 0)
+        bench.device->type = CL_DEVICE_TYPE_GPU;
     const bool is_cpu = gpu_device_is_cpu(bench.device);
     const struct variant *variants = is_cpu ? cpu_variants : gpu_variants;
     const size_t count = is_cpu ? sizeof cpu_variants / sizeof *cpu_variants

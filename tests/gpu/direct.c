@@ -1,5 +1,6 @@
 /* Tests of the direct technique: short filters make of floats what double precision makes of them,
  * and of frames of every kind what the fused technique makes of them. */
+#include <errno.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -12,16 +13,26 @@
 
 #include "engine/engine.h"
 #include "engine/engine_private.h"
+#include "engine/forecast.h"
 
-#define KERNEL   "convolve:kernel=1 2 3/-4 5 1/0 0.5 -2,normalise=sum"
-#define DIAGONAL "convolve:kernel=1 0 0 0 0/0 2 0 0 0/0 0 3 0 0/0 0 0 4 0/0 0 0 0 5,normalise=sum"
-#define WEIGHTED DIAGONAL " | " SLANTED
+#define KERNEL      "convolve:kernel=1 2 3/-4 5 1/0 0.5 -2,normalise=sum"
+#define DIAGONAL    "convolve:kernel=1 0 0 0 0/0 2 0 0 0/0 0 3 0 0/0 0 0 4 0/0 0 0 0 5,normalise=sum"
+#define WEIGHTED    DIAGONAL " | " SLANTED
+#define WIDE(sigma) "gaussian-blur:sigma=" #sigma
 
 static const struct beside direct = {.name = "direct",
                                      .technique = ENGINE_DIRECT,
                                      .most = {.is_short = true},
                                      .border_value = 0.7,
                                      .margin = 128};
+
+/* Wide blurs at half the rate, on a GPU. */
+static const struct beside half_rate = {
+    .name = "direct at half the rate",
+    .technique = ENGINE_DIRECT,
+    .most = {.is_short = true, .half_radius = TAPS_MAX_HALF_RADIUS},
+    .border_value = 0.7,
+    .margin = 128};
 
 static void check_scenes(const struct scene *scenes, size_t count)
 {
@@ -258,6 +269,88 @@ static void test_without_local_memory(void **state)
     device->midgard = is_midgard;
 }
 
+/* Blocks inside the image, and its edges; formats, and what loads and stores do. */
+static void test_half_rate(void **state)
+{
+    static const struct scene scenes[] = {
+        {.captured = "GREY", .chain = WIDE(5), .width = 420, .height = 420},
+        {.captured = "GREY", .chain = WIDE(8), .width = 413, .height = 307},
+        {.captured = "GREY", .chain = WIDE(4), .width = 16, .height = 17},
+        {.captured = "YUYV", .chain = WIDE(8), .planes = RECIPE_ALL}, /* chroma: 4 by 8 */
+        {.captured = "NV12", .chain = WIDE(9), .planes = RECIPE_ALL, .border = PLAN_WRAP},
+        {.captured = "YUV420",
+         .chain = WIDE(8) " | gain:dc=0.6,ac=0.6",
+         .planes = RECIPE_ALL,
+         .precision = RECIPE_HALF},
+        {.captured = "UYVY", .chain = WIDE(4), .planes = RECIPE_LUMA_ONLY},
+        {.captured = "XRGB32", .chain = WIDE(5), .border = PLAN_REPLICATE},
+        {.captured = "BGR24", .chain = WIDE(6), .planes = RECIPE_ALL},
+        {.captured = "SGRBG8", .chain = "vignette:a=0.5,b=0.1 | " WIDE(4)},
+        {.captured = "Y10", .chain = WIDE(6), .border = PLAN_CONSTANT},
+        {.captured = "GREY", .chain = "deflicker | " WIDE(5), .is_corrected = true},
+        {.captured = "NV12",
+         .chain = "deflicker | " WIDE(6),
+         .is_corrected = true,
+         .border = PLAN_CONSTANT},
+        {.captured = "GREY", .chain = LENS " | " WIDE(5)},
+        {.captured = "GREY", .chain = TURNED " | " WIDE(5)},
+        {.captured = "GREY", .chain = "median | " WIDE(4)},
+        {.captured = "GREY", .chain = "denoise:sigma=5,passes=1 | " WIDE(5), .width = 400},
+        {.captured = "GREY", .chain = WIDE(5), .view = VIEW_DIFFERENCE},
+        {.captured = "NV12", .chain = WIDE(4), .view = VIEW_EDGES},
+    };
+    (void)state;
+    if (device->midgard)
+        skip();
+    beside_check_as_on_a_gpu(&half_rate, scenes, sizeof scenes / sizeof scenes[0]);
+}
+
+/* A GPU takes them before it has measured anything, and then transforms if local memory does not
+ * suffice for any block. A CPU's engine for the same filter transforms, and says so. */
+static void test_half_rate_is_chosen(void **state)
+{
+    const struct scene scene = {.captured = "GREY", .chain = WIDE(5)};
+    const struct filter_chain chain = chain_of(scene.chain);
+    struct tuner_subject subject = {
+        .device = device, .image = beside_floats, .any_technique = true, .reach.half_radius = 8};
+    struct engine_options options = {.technique = ENGINE_AUTO, .margin = -1, .in_flight = 1};
+    struct gpu_device gpu = *device;
+    struct transform_tuning tuning;
+    struct transform *transform;
+    struct fftd_format format, captured;
+    struct error why = {""}, warning;
+    (void)state;
+    if (device->midgard)
+        skip();
+    gpu.type = CL_DEVICE_TYPE_GPU;
+    subject.device = &gpu;
+    tuner_start(&tuning, &subject);
+    assert_int_equal(tuning.technique, TRANSFORM_HALF_RATE);
+    gpu.local_bytes = 16384;
+    assert_int_equal(transform_create(&transform, &gpu, &beside_floats, &subject.border, &tuning,
+                                      NULL, &warning, &why),
+                     -ERANGE);
+    assert_true(tuner_fall_back(&tuning, &subject));
+    assert_int_equal(tuning.technique, TRANSFORM_FUSED);
+
+    beside_lay_out(&format, &captured, &scene);
+    options.recipe.captured = format.fourcc;
+    engine_set_reach(&options, &gpu);
+    options.recipe = recipe_of(&chain, &options.recipe);
+    assert_int_equal(options.recipe.reach.half_radius, 8);
+    gpu.local_bytes = device->local_bytes;
+    assert_int_equal(engine_true_recipe(&gpu, &format, &options, NULL).reach.half_radius, 8);
+    gpu.type = CL_DEVICE_TYPE_CPU;
+    assert_int_equal(engine_true_recipe(&gpu, &format, &options, NULL).reach.half_radius, 0);
+    options.recipe.reach = (struct taps_reach){.is_short = true};
+    engine_set_reach(&options, &gpu);
+    assert_int_equal(options.recipe.reach.half_radius, 0);
+    gpu.type = CL_DEVICE_TYPE_GPU;
+    options.technique = ENGINE_FUSED;
+    engine_set_reach(&options, &gpu);
+    assert_int_equal(options.recipe.reach.half_radius, 0);
+}
+
 /* What is beyond a chain's reach, or changes the spectrum, is refused by the engine of another. */
 static void test_refusals(void **state)
 {
@@ -282,16 +375,20 @@ static void test_refusals(void **state)
 /* ---- floats -------------------------------------------------------------------------------- */
 
 /* Returns the greatest error of filtered noise, 0 .. 255. */
-static double error_of(const char *text, enum plan_border mode)
+static double error_of(const char *text, enum plan_border mode, bool is_half)
 {
     const struct filter_chain chain = chain_of(text);
     const struct taps_samples samples = {.sub_x = 1, .sub_y = 1, .bits = 8};
+    const struct taps_reach reach = is_half
+                                        ? taps_half_reach_of(&chain, &samples, TAPS_MAX_HALF_RADIUS)
+                                        : taps_reach_of(&chain, &samples);
     const struct transform_border border = {.mode = mode, .value = 100};
     const struct tuner_subject subject = {.device = device,
                                           .image = beside_floats,
                                           .border = border,
-                                          .technique = TRANSFORM_DIRECT,
-                                          .reach = taps_reach_of(&chain, &samples)};
+                                          .technique =
+                                              is_half ? TRANSFORM_HALF_RATE : TRANSFORM_DIRECT,
+                                          .reach = reach};
     struct transform_tuning tuning;
     struct transform *transform;
     struct error why = {""}, warning;
@@ -323,17 +420,34 @@ static void test_floats_of_products(void **state)
         skip();
     for (int border = PLAN_MIRROR; border <= PLAN_WRAP; border++)
         for (size_t i = 0; i < sizeof chains / sizeof chains[0]; i++)
-            if (!(error_of(chains[i], (enum plan_border)border) < 0.5))
+            if (!(error_of(chains[i], (enum plan_border)border, false) < 0.5))
                 fail_msg("%s, border %d", chains[i], border);
+}
+
+/* So is what half the rate changes, in each of the four phases. */
+static void test_floats_of_half_rate(void **state)
+{
+    static const char *const chains[] = {WIDE(3),   WIDE(4), WIDE(5),
+                                         WIDE(6.5), WIDE(9), WIDE(6) " | gain:dc=-0.8,ac=-0.8"};
+    const cl_device_type type = device->type;
+    (void)state;
+    if (device->midgard)
+        skip();
+    device->type = CL_DEVICE_TYPE_GPU;
+    for (int border = PLAN_MIRROR; border <= PLAN_WRAP; border++)
+        for (size_t i = 0; i < sizeof chains / sizeof chains[0]; i++)
+            if (!(error_of(chains[i], (enum plan_border)border, true) < 0.5))
+                fail_msg("%s, border %d", chains[i], border);
+    device->type = type;
 }
 
 enum { SAMPLES = BESIDE_WIDTH * BESIDE_HEIGHT };
 
 /* Samples at both ends of their range make the greatest errors. */
-static void make_bytes(uint8_t bytes[SAMPLES], bool is_extreme)
+static void make_bytes(uint8_t *bytes, size_t count, bool is_extreme)
 {
     uint64_t seed = 11;
-    for (unsigned i = 0; i < SAMPLES; i++)
+    for (size_t i = 0; i < count; i++)
         bytes[i] = (uint8_t)(is_extreme ? reference_noise(&seed) < 0.5 ? 0 : 255
                                         : 256 * reference_noise(&seed));
 }
@@ -345,47 +459,89 @@ static unsigned sample_at(const uint8_t *samples, size_t at, unsigned bits)
 
 /* Returns the greatest error of a filtered frame, in steps. Of samples with more bits than 8, bytes
  * are the upper ones. */
-static double error_of_samples(const char *captured_as, const char *text, enum plan_border mode,
-                               const uint8_t bytes[SAMPLES])
+static double error_of_scene(const struct beside *beside, const struct scene *scene,
+                             const uint8_t *bytes)
 {
-    static uint8_t samples[2 * SAMPLES];
-    static double in[SAMPLES], exact[SAMPLES];
-    const struct scene scene = {.captured = captured_as, .chain = text, .border = mode};
-    const unsigned bits = format_by_name(captured_as)->bits;
+    const uint32_t width = scene->width > 0 ? scene->width : BESIDE_WIDTH;
+    const uint32_t height = scene->height > 0 ? scene->height : BESIDE_HEIGHT;
+    const size_t count = (size_t)width * height;
+    const unsigned bits = format_by_name(scene->captured)->bits;
     const unsigned most = (1u << bits) - 1;
-    const struct filter_chain chain = chain_of(text);
-    const struct reference reference = {.width = BESIDE_WIDTH,
-                                        .height = BESIDE_HEIGHT,
-                                        .padded_x = BESIDE_WIDTH + direct.margin,
-                                        .padded_y = BESIDE_HEIGHT + direct.margin,
-                                        .border = mode,
-                                        .border_value = most * direct.border_value,
+    const struct filter_chain chain = chain_of(scene->chain);
+    const struct reference reference = {.width = width,
+                                        .height = height,
+                                        .padded_x = width + beside->margin,
+                                        .padded_y = height + beside->margin,
+                                        .border = scene->border,
+                                        .border_value = most * beside->border_value,
                                         .sub_x = 1,
                                         .sub_y = 1,
                                         .chain = &chain};
     struct fftd_format format, captured;
-    for (unsigned i = 0; i < SAMPLES; i++) {
+    uint8_t *samples = malloc(2 * count);
+    double *in = malloc(count * sizeof *in), *exact = malloc(count * sizeof *exact);
+    for (size_t i = 0; i < count; i++) {
         const unsigned value = bytes[i] * most / 255;
         in[i] = value;
         samples[bits == 8 ? i : 2 * i] = (uint8_t)value;
         if (bits > 8)
             samples[2 * i + 1] = (uint8_t)(value >> 8);
     }
-    beside_lay_out(&format, &captured, &scene);
-    struct engine *engine = beside_engine(&direct, false, &scene, &chain, &format);
+    beside_lay_out(&format, &captured, scene);
+    struct engine *engine = beside_engine(beside, false, scene, &chain, &format);
     uint8_t *out = malloc(format.frame_bytes);
     double worst = 0;
-    beside_run(engine, &scene, &captured, samples, out);
+    beside_run(engine, scene, &captured, samples, out);
     reference_filter(&reference, in, exact);
-    for (unsigned k = 0; k < SAMPLES; k++) {
-        const uint8_t *row = out + (size_t)(k / BESIDE_WIDTH) * format.plane[0].stride;
+    for (size_t k = 0; k < count; k++) {
+        const uint8_t *row = out + k / width * format.plane[0].stride;
         const double wanted = fmax(0, fmin(exact[k], most));
-        worst = fmax(worst, fabs(sample_at(row, k % BESIDE_WIDTH, bits) - wanted));
+        worst = fmax(worst, fabs(sample_at(row, k % width, bits) - wanted));
     }
-    print_message("# %s, %s, border %d: %.3f\n", captured_as, text, (int)mode, worst);
+    print_message("# %s, %s, border %d: %.3f\n", scene->captured, scene->chain, (int)scene->border,
+                  worst);
+    free(samples);
+    free(in);
+    free(exact);
     free(out);
     engine_destroy(engine);
     return worst;
+}
+
+static double error_of_samples(const char *captured, const char *text, enum plan_border mode,
+                               const uint8_t bytes[SAMPLES])
+{
+    const struct scene scene = {.captured = captured, .chain = text, .border = mode};
+    return error_of_scene(&direct, &scene, bytes);
+}
+
+/* Frames with blocks inside the image, whose sides are no whole blocks: half a step, and half for
+ * rounding. Samples of 12 bits need a smaller difference. */
+static void test_bytes_of_half_rate(void **state)
+{
+    enum { MOST_WIDTH = 413, MOST_HEIGHT = 419 };
+    static const struct scene scenes[] = {
+        {.captured = "GREY", .chain = WIDE(3.5), .width = 412, .height = 412},
+        {.captured = "GREY", .chain = WIDE(5), .width = MOST_WIDTH, .height = MOST_HEIGHT},
+        {.captured = "GREY", .chain = WIDE(9), .width = MOST_WIDTH, .height = 240},
+        {.captured = "Y12", .chain = WIDE(5), .width = 128, .height = 121},
+        {.captured = "GREY", .chain = WIDE(4) " | gain:dc=1.3,ac=1.3", .width = 33, .height = 49},
+    };
+    static uint8_t bytes[MOST_WIDTH * MOST_HEIGHT];
+    const cl_device_type type = device->type;
+    (void)state;
+    if (device->midgard)
+        skip();
+    device->type = CL_DEVICE_TYPE_GPU;
+    make_bytes(bytes, sizeof bytes, true);
+    for (int border = PLAN_MIRROR; border <= PLAN_WRAP; border++)
+        for (size_t i = 0; i < sizeof scenes / sizeof scenes[0]; i++) {
+            struct scene scene = scenes[i];
+            scene.border = (enum plan_border)border;
+            if (!(error_of_scene(&half_rate, &scene, bytes) < 1))
+                fail_msg("%s, border %d", scene.chain, border);
+        }
+    device->type = type;
 }
 
 /* Kernels may multiply integers of 16 bits: half a step, and half for rounding. */
@@ -406,7 +562,7 @@ static void test_small_taps_of_bytes(void **state)
     (void)state;
     if (!gpu_device_is_cpu(device))
         skip();
-    make_bytes(bytes, true);
+    make_bytes(bytes, SAMPLES, true);
     for (size_t i = 0; i < sizeof chains / sizeof chains[0]; i++)
         if (!(error_of_samples("GREY", chains[i], PLAN_MIRROR, bytes) < 1))
             fail_msg("%s", chains[i]);
@@ -431,8 +587,8 @@ static void test_middles(void **state)
     (void)state;
     if (!gpu_device_is_cpu(device))
         skip();
-    make_bytes(bytes[0], true);
-    make_bytes(bytes[1], false);
+    make_bytes(bytes[0], SAMPLES, true);
+    make_bytes(bytes[1], SAMPLES, false);
     for (size_t format = 0; format < sizeof formats / sizeof formats[0]; format++)
         for (size_t i = 0; i < sizeof chains / sizeof chains[0]; i++)
             for (int is_noise = 0; is_noise <= 1; is_noise++) {
@@ -459,8 +615,8 @@ static void test_whole_taps_of_bytes(void **state)
     };
     static uint8_t bytes[2][SAMPLES];
     (void)state;
-    make_bytes(bytes[0], true);
-    make_bytes(bytes[1], false);
+    make_bytes(bytes[0], SAMPLES, true);
+    make_bytes(bytes[1], SAMPLES, false);
     for (int border = PLAN_MIRROR; border <= PLAN_WRAP; border++)
         for (size_t i = 0; i < 2 * sizeof chains / sizeof chains[0]; i++)
             if (!(error_of_samples("GREY", chains[i / 2], (enum plan_border)border, bytes[i % 2]) <
@@ -474,7 +630,7 @@ static void test_floats(void **state)
     (void)state;
     for (int border = PLAN_MIRROR; border <= PLAN_WRAP; border++)
         for (size_t i = 0; i < sizeof exact / sizeof exact[0]; i++)
-            if (!(error_of(exact[i], (enum plan_border)border) < 1e-3))
+            if (!(error_of(exact[i], (enum plan_border)border, false) < 1e-3))
                 fail_msg("%s, border %d", exact[i], border);
 }
 
@@ -483,6 +639,10 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_floats),
         cmocka_unit_test(test_floats_of_products),
+        cmocka_unit_test(test_floats_of_half_rate),
+        cmocka_unit_test(test_bytes_of_half_rate),
+        cmocka_unit_test(test_half_rate),
+        cmocka_unit_test(test_half_rate_is_chosen),
         cmocka_unit_test(test_small_taps_of_bytes),
         cmocka_unit_test(test_middles),
         cmocka_unit_test(test_whole_taps_of_bytes),

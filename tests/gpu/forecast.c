@@ -15,6 +15,7 @@
 #include "engine/engine.h"
 #include "engine/forecast.h"
 #include "gpu/device_private.h"
+#include "transform/transform.h"
 
 #define WIDTH       320
 #define HEIGHT      200
@@ -174,6 +175,7 @@ static struct engine_options options_of(const struct scene *scene, const struct 
 {
     const struct taps_reach most = {
         .is_short = scene->may_be_direct,
+        .half_radius = scene->may_be_direct ? transform_half_radius(device) : 0,
         .radius = scene->technique == ENGINE_TILES ? TAPS_MAX_TILE_RADIUS : 0};
     const struct recipe settings = {.precision = scene->precision,
                                     .planes = scene->planes,
@@ -291,10 +293,15 @@ static void the_layout_of_a_gpu_is_forecast(void **state)
     const cl_device_type type = device->type;
     const struct scene spectrum = {"GREY", "gaussian-blur:sigma=1", RECIPE_LUMA,
                                    .view = VIEW_SPECTRUM, .in_flight = 2};
+    const struct scene wide = {"NV12",         "gaussian-blur:sigma=8",
+                               RECIPE_ALL,     .technique = ENGINE_DIRECT,
+                               .in_flight = 2, .may_be_direct = true};
     (void)state;
     device->type = CL_DEVICE_TYPE_GPU;
     check_scene(&scenes[1]);
     check_scene(&spectrum);
+    if (!device->midgard)
+        check_scene(&wide);
     device->type = type;
 }
 

@@ -21,6 +21,7 @@ static const struct beside tiles = {.name = "tiles",
 #define FAR      "shift:by=9/-7 | " SLANTED
 #define FARTHEST "shift:by=-20/21 | convolve:kernel=1 2 3/-4 5 1/0 0.5 -2,normalise=sum"
 #define EVEN     "sharpen:amount=1.5,sigma=4" /* H is real, and h has tails */
+#define TWICE    "sharpen:sigma=5 | sharpen:sigma=5"
 #define BOX      "box-blur:radius=14"
 
 static void check_scenes(const struct scene *scenes, size_t count)
@@ -58,6 +59,7 @@ static void test_formats(void **state)
         {.captured = "Y10", .chain = FAR},
         {.captured = "Y16", .chain = FARTHEST, .precision = RECIPE_HALF},
         {.captured = "NV12", .chain = SLANTED, .planes = RECIPE_ALL},
+        {.captured = "NV12", .chain = TWICE, .planes = RECIPE_ALL}, /* chroma, too */
         {.captured = "YUYV", .chain = FAR, .planes = RECIPE_ALL, .border = PLAN_REPLICATE},
         {.captured = "UYVY", .chain = FAR, .planes = RECIPE_LUMA_ONLY},
         {.captured = "BGR24", .chain = BOX, .planes = RECIPE_ALL},

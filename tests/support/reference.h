@@ -6,7 +6,7 @@
 #include <stdint.h>
 
 #include "filters/filter.h"
-#include "filters/mosaic.h"
+#include "core/mosaic.h"
 #include "transform/plan.h"
 
 struct reference {

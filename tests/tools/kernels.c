@@ -42,7 +42,7 @@ static const struct shape shapes[] = {
      false,
      TWIDDLES_READ,
      1,
-     {true, 0, 0, TAPS_ANY, false}},
+     {true, 0, 0, TAPS_ANY, false, 0}},
     {"taps",
      TRANSFORM_DIRECT,
      PLAN_COLUMNS_FIRST,
@@ -50,7 +50,7 @@ static const struct shape shapes[] = {
      false,
      TWIDDLES_READ,
      1,
-     {true, 2, 0, TAPS_ANY, false}},
+     {true, 2, 0, TAPS_ANY, false, 0}},
     {"products",
      TRANSFORM_DIRECT,
      PLAN_COLUMNS_FIRST,
@@ -58,7 +58,7 @@ static const struct shape shapes[] = {
      false,
      TWIDDLES_READ,
      1,
-     {true, 7, 2, TAPS_EVEN, false}},
+     {true, 7, 2, TAPS_EVEN, false, 0}},
     {"odd-products",
      TRANSFORM_DIRECT,
      PLAN_COLUMNS_FIRST,
@@ -66,7 +66,7 @@ static const struct shape shapes[] = {
      false,
      TWIDDLES_READ,
      1,
-     {true, 15, 1, TAPS_ANY, false}},
+     {true, 15, 1, TAPS_ANY, false, 0}},
     {"small-taps",
      TRANSFORM_DIRECT,
      PLAN_COLUMNS_FIRST,
@@ -74,7 +74,7 @@ static const struct shape shapes[] = {
      false,
      TWIDDLES_READ,
      1,
-     {true, 7, 1, TAPS_SMALL, false}},
+     {true, 7, 1, TAPS_SMALL, false, 0}},
     {"small-taps-and-middle",
      TRANSFORM_DIRECT,
      PLAN_COLUMNS_FIRST,
@@ -82,7 +82,7 @@ static const struct shape shapes[] = {
      false,
      TWIDDLES_READ,
      1,
-     {true, 7, 1, TAPS_SMALL, true}},
+     {true, 7, 1, TAPS_SMALL, true, 0}},
     {"equal-taps",
      TRANSFORM_DIRECT,
      PLAN_COLUMNS_FIRST,
@@ -90,7 +90,15 @@ static const struct shape shapes[] = {
      false,
      TWIDDLES_READ,
      1,
-     {true, 5, 1, TAPS_EQUAL, false}},
+     {true, 5, 1, TAPS_EQUAL, false, 0}},
+    {"half-rate",
+     TRANSFORM_HALF_RATE,
+     PLAN_COLUMNS_FIRST,
+     4,
+     false,
+     TWIDDLES_READ,
+     1,
+     {false, 0, 0, TAPS_ANY, false, 8}},
     {"tiles",
      TRANSFORM_TILES,
      PLAN_COLUMNS_FIRST,
@@ -98,7 +106,7 @@ static const struct shape shapes[] = {
      false,
      TWIDDLES_READ,
      1,
-     {false, 12, 0, TAPS_ANY, false}},
+     {false, 12, 0, TAPS_ANY, false, 0}},
     {"tiles-8-lanes",
      TRANSFORM_TILES,
      PLAN_COLUMNS_FIRST,
@@ -106,7 +114,7 @@ static const struct shape shapes[] = {
      false,
      TWIDDLES_READ,
      1,
-     {false, 7, 0, TAPS_ANY, false}},
+     {false, 7, 0, TAPS_ANY, false, 0}},
 };
 
 static const struct {
@@ -215,7 +223,8 @@ static int write_source(const char *directory, const struct shape *shape, size_t
                                               .binarise = sample % 2 == 1 ? 128 : 0,
                                               .edges.low = half ? 0.1 : 0,
                                               .view = view};
-    if (!taps_reach_is_far(shape->reach) && view_is_spectrum(view))
+    const bool has_spectrum = taps_reach_is_far(shape->reach) && shape->reach.half_radius == 0;
+    if (!has_spectrum && view_is_spectrum(view))
         return 0;
     transform.tuning.columns_held = transform.tuning.rows_held = shape->held;
     transform.tuning.twiddles = shape->twiddles;

@@ -10,7 +10,7 @@
 
 #include "filters/filter_image.h"
 #include "core/format.h"
-#include "filters/mosaic.h"
+#include "core/mosaic.h"
 #include "calibration/average.h"
 
 #define WIDTH  22

@@ -10,7 +10,7 @@
 #include "support/reference.h"
 
 #include "core/format.h"
-#include "filters/mosaic.h"
+#include "core/mosaic.h"
 
 static struct fftd_format layout(uint32_t fourcc, uint32_t width, uint32_t height, uint32_t align)
 {

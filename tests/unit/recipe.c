@@ -95,6 +95,7 @@ static const struct recipe variants[] = {
     {.reach = {.is_short = true, .radius = 3, .products = 1}},
     {.reach = {.is_short = true, .radius = 3, .products = 1, .line = TAPS_EQUAL}},
     {.reach = {.is_short = true, .radius = 3, .products = 1, .has_middle = true}},
+    {.reach = {.half_radius = 6}},
     {.chroma_reach = {.is_short = true}},
     {.denoise = {.block = 16}},
     {.denoise = {.overlap = 2}},
@@ -252,6 +253,34 @@ static void test_short_filters_have_a_reach(void **state)
     assert_false(short_recipe("none", "GREY", RECIPE_LUMA, VIEW_SPECTRUM).reach.is_short);
     assert_false(short_recipe("none", "GREY", RECIPE_LUMA, VIEW_PEAKS).reach.is_short);
     assert_false(recipe_for("none", VIEW_PICTURE).reach.is_short); /* without the setting */
+}
+
+/* Where settings allow them, up to a radius; other filters of these settings are as before. */
+static void test_wide_blurs_have_a_half_rate(void **state)
+{
+    struct recipe settings = {.planes = RECIPE_ALL,
+                              .captured = format_by_name("NV12")->fourcc,
+                              .reach = {.is_short = true, .half_radius = 8},
+                              .chroma_reach = {.is_short = true, .half_radius = 8}};
+    const struct filter_chain wide = chain_of("gaussian-blur:sigma=5");
+    const struct filter_chain wider = chain_of("gaussian-blur:sigma=8");
+    (void)state;
+    struct recipe recipe = recipe_of(&wide, &settings);
+    assert_true(recipe.reach.half_radius == 8 && !recipe.reach.is_short);
+    assert_true(recipe.chroma_reach.half_radius == 0 && recipe.chroma_reach.is_short);
+    assert_int_equal(recipe_check(&recipe, &wide, NULL), 0);
+    recipe = recipe_of(&wider, &settings);
+    assert_int_equal(recipe.reach.half_radius, 0);
+    assert_int_equal(recipe.chroma_reach.half_radius, 6);
+    assert_int_equal(recipe_check(&recipe, &wider, NULL), 0);
+    settings.captured = format_by_name("Y16")->fourcc;
+    assert_int_equal(recipe_of(&wide, &settings).reach.half_radius, 0);
+    settings.captured = format_by_name("GREY")->fourcc;
+    settings.view = VIEW_SPECTRUM;
+    assert_int_equal(recipe_of(&wide, &settings).reach.half_radius, 0);
+    settings.view = VIEW_PICTURE;
+    settings.reach.half_radius = 0;
+    assert_int_equal(recipe_of(&wide, &settings).reach.half_radius, 0);
 }
 
 static void test_reaches_unite(void **state)
@@ -415,6 +444,7 @@ int main(void)
         cmocka_unit_test(test_engines_refuse_what_they_lack),
         cmocka_unit_test(test_only_flags_unite),
         cmocka_unit_test(test_short_filters_have_a_reach),
+        cmocka_unit_test(test_wide_blurs_have_a_half_rate),
         cmocka_unit_test(test_reaches_unite),
         cmocka_unit_test(test_chroma_has_no_needs_of_brightness),
         cmocka_unit_test(test_kernels_get_their_constants),

@@ -261,6 +261,139 @@ static void test_reaches_of_tiles_unite(void **state)
     assert_true(taps_reach_covers(whole, wide) && !taps_reach_covers(wide, whole));
 }
 
+/* ---- half the rate ---- */
+
+/* A line of samples around 0, at the whole rate and at half of it. */
+#define LINE_HALF 100
+struct line {
+    double at[2 * LINE_HALF + 1];
+};
+
+static double *place(struct line *line, int at)
+{
+    return &line->at[at + LINE_HALF];
+}
+
+/* Filters a sample of 1 at 0 as struct taps_half says. */
+static struct line filter_line(const double *blur, int radius, int from)
+{
+    static const double binomial[] = {1, 5, 10, 10, 5, 1};
+    struct line in = {{0}}, low = {{0}}, blurred = {{0}}, out = {{0}};
+    *place(&in, from) = 1;
+    for (int k = -45; k <= 45; k++)
+        for (int m = 0; m < 6; m++)
+            *place(&low, k) += binomial[m] / 32 * *place(&in, 2 * k - 2 + m);
+    for (int k = -30; k <= 30; k++)
+        for (int i = -radius; i <= radius; i++)
+            *place(&blurred, k) += blur[abs(i)] * *place(&low, k + i);
+    for (int k = -29; k <= 29; k++) {
+        const double before = *place(&blurred, k - 1), own = *place(&blurred, k);
+        const double after = *place(&blurred, k + 1);
+        *place(&out, 2 * k) = (5 * before + 10 * own + after) / 16;
+        *place(&out, 2 * k + 1) = (before + 10 * own + 5 * after) / 16;
+    }
+    return out;
+}
+
+/* What samples at an even or odd place give differs from a Gaussian by at most a 255th in all, as
+ * what taps leave out does. All results of a sample are those of four phases. */
+static void check_half(const char *text, double sigma, double level, unsigned expected)
+{
+    const struct filter_chain chain = chain_of(text);
+    struct taps_half half;
+    struct error why;
+    double gaussian[2 * LINE_HALF + 1], all = 0;
+    if (taps_half_find(&half, &chain, &bytes, &why) < 0)
+        fail_msg("%s: %s", text, why.text);
+    assert_int_equal(half.radius, expected);
+    for (int i = 0; i <= 2 * LINE_HALF; i++)
+        all += gaussian[i] = exp(-pow(i - LINE_HALF, 2) / (2 * sigma * sigma));
+    for (int phase = 0; phase < 4; phase++) { /* of the results, seen from the samples */
+        double apart = 0, sum = 0;
+        for (int y = -55; y <= 55; y++) {
+            /* A result at 0 or 1 from each sample around it. */
+            const int row = phase / 2, column = phase % 2;
+            const struct line down = filter_line(half.down, (int)half.radius, row + y);
+            for (int x = -55; x <= 55; x++) {
+                const struct line across = filter_line(half.across, (int)half.radius, column + x);
+                const double tap = across.at[LINE_HALF + column] * down.at[LINE_HALF + row];
+                const double wanted = level * gaussian[LINE_HALF + x] * gaussian[LINE_HALF + y];
+                apart += fabs(tap - wanted / (all * all));
+                sum += tap;
+            }
+        }
+        if (apart > 1 / 255. || fabs(sum - level) > 1e-9)
+            fail_msg("%s, phase %d: %g of the bound, sum %g", text, phase, 255 * apart, sum);
+    }
+}
+
+static void test_half_rate_is_a_gaussian(void **state)
+{
+    (void)state;
+    check_half("gaussian-blur:sigma=3", 3, 1, 6);
+    check_half("gaussian-blur:sigma=4.5", 4.5, 1, 6);
+    check_half("gaussian-blur:sigma=5", 5, 1, 8);
+    check_half("gaussian-blur:sigma=6.5 | gain:dc=-0.7,ac=-0.7", 6.5, -0.7, 10);
+    check_half("gaussian-blur:sigma=9", 9, 1, 14);
+    check_half("gaussian-blur:sigma=3 | gaussian-blur:sigma=4", 5, 1, 8);
+}
+
+static void test_half_rates(void **state)
+{
+    static const struct {
+        const char *chain;
+        unsigned sub, bits;
+        uint32_t radius; /* 0: none */
+    } cases[] = {
+        {"gaussian-blur:sigma=2.5", 1, 8, 0}, /* its upper half of frequencies is too strong */
+        {"gaussian-blur:sigma=5", 2, 8, 0},   /* the same */
+        {"gaussian-blur:sigma=8", 2, 8, 6},
+        {"gaussian-blur:sigma=4", 1, 12, 0},
+        {"gaussian-blur:sigma=5", 1, 12, 10},
+        {"gaussian-blur:sigma=5", 1, 16, 0},
+        {"gaussian-blur:sigma=10", 1, 8, 0}, /* too wide */
+        {"gaussian-blur:sigma=20", 1, 8, 0},
+        {"lowpass:shape=gaussian,cutoff=0.05", 1, 8, 6}, /* a sigma of 3 to 4 */
+        {"gaussian-blur:sigma=5 | homomorphic", 1, 8, 0},
+        {"gaussian-blur:sigma=5 | gradient:sigma=2", 1, 8, 0},
+        {"gaussian-blur:sigma=5 | shift:by=1/0", 1, 8, 0},
+        {"gaussian-blur:sigma=5 | gain:dc=0,ac=0", 1, 8, 0},
+        {"sharpen:sigma=5", 1, 8, 0},
+        {"box-blur:radius=12", 1, 8, 0},
+        {"none", 1, 8, 0},
+    };
+    (void)state;
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        const struct filter_chain chain = chain_of(cases[i].chain);
+        const struct taps_samples samples = {
+            .sub_x = cases[i].sub, .sub_y = cases[i].sub, .bits = cases[i].bits};
+        const struct taps_reach found = taps_half_reach_of(&chain, &samples, TAPS_MAX_HALF_RADIUS);
+        if (found.is_short || found.radius > 0 || found.half_radius != cases[i].radius)
+            fail_msg("%s, %u bits: radius %u, expected %u", cases[i].chain, cases[i].bits,
+                     found.half_radius, cases[i].radius);
+    }
+    const struct filter_chain blur = chain_of("gaussian-blur:sigma=5");
+    assert_int_equal(taps_half_reach_of(&blur, &bytes, 6).half_radius, 0);
+}
+
+/* Kernels for a wide blur do narrower ones, and nothing else; blends of two need a transform. */
+static void test_half_rates_unite(void **state)
+{
+    const struct taps_reach narrow = {.half_radius = 6}, wide = {.half_radius = 14}, far = {0};
+    const struct taps_reach blur = reach("gaussian-blur:sigma=2", &bytes), tiles = {.radius = 12};
+    (void)state;
+    assert_true(taps_reach_is_far(narrow));
+    assert_true(taps_reach_covers(wide, narrow) && !taps_reach_covers(narrow, wide));
+    assert_false(taps_reach_covers(wide, blur) || taps_reach_covers(wide, far) ||
+                 taps_reach_covers(wide, tiles) || taps_reach_covers(blur, wide) ||
+                 taps_reach_covers(tiles, wide));
+    assert_true(taps_reach_covers(far, wide));
+    assert_true(taps_reach_equal(taps_reach_unite(wide, wide), far));
+    assert_true(taps_reach_equal(taps_reach_unite(wide, blur), far));
+    assert_true(taps_reach_equal(taps_reach_unite(tiles, wide), far));
+    assert_false(taps_reach_equal(narrow, wide) || taps_reach_equal(narrow, far));
+}
+
 /* Kernels for even taps are faster, and cannot do others. */
 static void test_odd_taps_are_another_reach(void **state)
 {
@@ -358,6 +491,9 @@ int main(void)
         cmocka_unit_test(test_reaches_unite),
         cmocka_unit_test(test_reach_of_tiles),
         cmocka_unit_test(test_reaches_of_tiles_unite),
+        cmocka_unit_test(test_half_rate_is_a_gaussian),
+        cmocka_unit_test(test_half_rates),
+        cmocka_unit_test(test_half_rates_unite),
         cmocka_unit_test(test_odd_taps_are_another_reach),
         cmocka_unit_test(test_lines_of_taps),
     };

@@ -2,7 +2,7 @@
  *
  * Source of the gradients: Malvar, He and Cutler, High-quality linear interpolation for demosaicing
  * of Bayer-patterned color images, ICASSP (2004). */
-#include "filters/mosaic.h"
+#include "core/mosaic.h"
 
 #include <math.h>
 #include <stdbool.h>

@@ -1,7 +1,7 @@
 /* Demosaicing of single frames in plain C, for snapshots and estimators. Published frames are
  * demosaiced on the device, by the same definition (engine/engine.h). Pure. */
-#ifndef FFTD_FILTERS_MOSAIC_H
-#define FFTD_FILTERS_MOSAIC_H
+#ifndef FFTD_CORE_MOSAIC_H
+#define FFTD_CORE_MOSAIC_H
 
 #include <stddef.h>
 #include <stdint.h>

@@ -8,8 +8,8 @@
  * The logarithm makes a product of illumination and reflectance a sum (A. V. Oppenheim, R. W.
  * Schafer, T. G. Stockham, Nonlinear Filtering of Multiplied and Convolved Signals, 1968). The
  * powers decode video as IEC 61966-2-1 (sRGB) and ITU-R BT.709-6 define it. */
-#ifndef FFTD_FILTERS_CURVE_H
-#define FFTD_FILTERS_CURVE_H
+#ifndef FFTD_CORE_CURVE_H
+#define FFTD_CORE_CURVE_H
 
 enum curve_kind {
     CURVE_NONE, /* samples are filtered as they are */

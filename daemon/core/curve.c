@@ -1,4 +1,4 @@
-#include "filters/curve.h"
+#include "core/curve.h"
 
 #include <math.h>
 #include <stddef.h>

@@ -1,0 +1,213 @@
+/* The direct technique for wide blurs on a GPU: at half the rate (struct taps_half of
+ * filters/taps.h, kernels/transform/direct_half.cl). One dispatch decimates the samples, blurs them
+ * and interpolates. Groups of column_group items make blocks of `columns` groups of LANES columns
+ * and row_group rows, both even, so that a block's phases are those of the image. */
+#include <errno.h>
+#include <math.h>
+
+#include "core/text.h"
+#include "transform/tuner_private.h"
+
+#define LANES       4
+#define COLUMNS     32
+#define GROUP       256
+#define TALLEST     120 /* rows of a block, which are as many as local memory has room for */
+#define LEAST       32  /* with fewer most of the work is margins */
+#define STEP        8
+
+/* Of the time of `fused`: what a prototype took on an H200 with a radius of 8, and for each step of
+ * the radius what its products and the margins of a block add by count. Not measured since. */
+#define FIXED_COST  0.19
+#define RADIUS_COST 0.0145
+
+static uint32_t radius_of(const struct transform *transform)
+{
+    return transform->tuning.recipe.reach.half_radius;
+}
+
+uint32_t transform_half_radius(const struct gpu_device *device)
+{
+    return gpu_device_is_cpu(device) || device->midgard ? 0 : TAPS_MAX_HALF_RADIUS;
+}
+
+static bool can_do(const struct taps_reach *reach, const struct gpu_device *device)
+{
+    return reach->half_radius > 0 && reach->half_radius <= transform_half_radius(device);
+}
+
+static double cost(const struct tuner_subject *subject)
+{
+    return can_do(&subject->reach, subject->device)
+               ? FIXED_COST + RADIUS_COST * subject->reach.half_radius
+               : HUGE_VAL;
+}
+
+/* The local memory of direct_half.cl: decimated samples, and those that are blurred along rows. */
+static size_t work_bytes(const struct transform_tuning *tuning)
+{
+    const size_t radius = tuning->recipe.reach.half_radius;
+    const size_t columns = (size_t)tuning->columns * LANES / 2 + LANES;
+    const size_t rows = tuning->row_group / 2 + 2 + 2 * radius;
+    return rows * (2 * columns + 2 * radius) * sizeof(cl_float);
+}
+
+static void describe(const struct transform *transform, char *text, size_t size)
+{
+    const uint32_t side = 2 * radius_of(transform) + 1;
+    text_append(text, size, "at half the rate, with up to %u + %u taps", side, side);
+}
+
+static void start(struct transform_tuning *ret, const struct tuner_subject *subject)
+{
+    (void)subject;
+    ret->order = PLAN_COLUMNS_FIRST;
+    ret->column_group = GROUP;
+    ret->row_group = TALLEST;
+}
+
+static int fit(struct transform *transform, struct error *why)
+{
+    struct transform_tuning *tuning = &transform->tuning;
+    const struct gpu_device *device = transform->device;
+    if (!can_do(&tuning->recipe.reach, device))
+        return error_set(why, ERANGE, "the filter is no blur at half the rate");
+    tuning->lanes = LANES;
+    tuning->columns = COLUMNS;
+    tuning->rows = 1;
+    tuning->row_group = tuning->row_group < LEAST ? LEAST : tuning->row_group & ~1U;
+    while (work_bytes(tuning) > device->local_bytes && tuning->row_group > LEAST)
+        tuning->row_group -= STEP;
+    if (work_bytes(tuning) > device->local_bytes)
+        return error_set(why, ERANGE,
+                         "a blur at half the rate of radius %u needs %zu bytes of local memory, "
+                         "but %s has %llu",
+                         radius_of(transform), work_bytes(tuning), device->name,
+                         (unsigned long long)device->local_bytes);
+    transform_plan_border(transform, TAPS_HALF_REACH(radius_of(transform)));
+    return 0;
+}
+
+/* ---- the response -------------------------------------------------------------------------- */
+
+static size_t count_response(const struct transform *transform)
+{
+    return 2 * ((size_t)radius_of(transform) + 1);
+}
+
+static struct taps_samples samples_of(const struct transform *transform, double sub_x, double sub_y)
+{
+    return (struct taps_samples){.sub_x = (unsigned)sub_x,
+                                 .sub_y = (unsigned)sub_y,
+                                 .bits = transform_result_bits(&transform->image)};
+}
+
+/* Before there is a filter frames are only measured. Binomial numbers of both decimation and
+ * interpolation are whole in the kernel: their sums are divided by here. */
+static int fill_response(const struct transform *transform, float *values,
+                         const struct filter_chain *chain, double sub_x, double sub_y,
+                         struct error *why)
+{
+    const struct taps_samples samples = samples_of(transform, sub_x, sub_y);
+    const uint32_t most = radius_of(transform);
+    struct taps_half half = {.radius = 0};
+    const int r = chain->count > 0 ? taps_half_find(&half, chain, &samples, why) : 0;
+    if (r < 0)
+        return r;
+    if (half.radius > most)
+        return error_set(why, EINVAL,
+                         "the filter has a radius of %u at half the rate: expected at "
+                         "most %u",
+                         half.radius, most);
+    for (uint32_t i = 0; i <= most; i++) {
+        values[i] = i <= half.radius ? (float)(half.across[i] / (32 * 16)) : 0;
+        values[most + 1 + i] = i <= half.radius ? (float)(half.down[i] / (32 * 16)) : 0;
+    }
+    return 0;
+}
+
+static uint64_t filling_bytes(const struct transform *transform, const struct filter_chain *chain,
+                              double sub_x, double sub_y)
+{
+    const struct taps_samples samples = samples_of(transform, sub_x, sub_y);
+    return taps_half_bytes(chain, &samples);
+}
+
+/* ---- dispatches ---------------------------------------------------------------------------- */
+
+static void list_dispatches(struct transform *transform)
+{
+    const struct transform_tuning *tuning = &transform->tuning;
+    const struct transform_image *image = &transform->image;
+    const size_t block_x = (size_t)tuning->columns * LANES, block_y = tuning->row_group;
+    const struct dispatch dispatch = {
+        .kernel = "direct_half",
+        .dimensions = image->count > 1 ? 3 : 2,
+        .global = {(image->width + block_x - 1) / block_x * tuning->column_group,
+                   (image->height + block_y - 1) / block_y, image->count},
+        .local = {tuning->column_group, 1, 1},
+        .argument = {ARGUMENT(IMAGE),
+                     {.kind = transform_store_argument(transform)},
+                     ARGUMENT_OF_TABLE(transform->map_x),
+                     ARGUMENT_OF_TABLE(transform->map_y),
+                     ARGUMENT(RESPONSE),
+                     ARGUMENT_OF_LOCAL(work_bytes(tuning)),
+                     ARGUMENT(CORRECTION)},
+    };
+    transform_add_dispatch(transform, dispatch);
+    transform_list_view(transform);
+}
+
+static void put_source(FILE *out, const struct transform *transform)
+{
+    const struct transform_tuning *tuning = &transform->tuning;
+    transform_put_constant(out, "BLUR", radius_of(transform));
+    transform_put_constant(out, "RADIUS", TAPS_HALF_REACH(radius_of(transform)));
+    transform_put_constant(out, "GROUP", tuning->column_group);
+    transform_put_constant(out, "COLUMNS", tuning->columns);
+    transform_put_constant(out, "ROWS", tuning->rows);
+    transform_put_constant(out, "STRIP", tuning->row_group);
+    transform_put_constant(out, "PADDED_X", transform->plan.x.length);
+    transform_put_constant(out, "PADDED_Y", transform->plan.y.length);
+    transform_put_file(out, "border.cl");
+    transform_put_file(out, "direct_load.cl");
+    transform_put_file(out, "direct_half.cl");
+}
+
+/* ---- what the tuner tries ------------------------------------------------------------------ */
+
+static void vary_rows(const struct tuner *tuner, struct tuner_values *ret)
+{
+    struct transform_tuning tuning = tuner->best;
+    for (tuning.row_group = 56; tuning.row_group <= TALLEST; tuning.row_group += 32)
+        tuner_add(ret, &tuning);
+}
+
+static void offer(const struct tuner *tuner, struct tuner_values *ret)
+{
+    struct transform_tuning tuning = tuner->defaults;
+    if (tuner->best.technique == TRANSFORM_HALF_RATE ||
+        !can_do(&tuner->subject.reach, tuner->subject.device))
+        return;
+    tuning.technique = TRANSFORM_HALF_RATE;
+    start(&tuning, &tuner->subject);
+    tuner_add(ret, &tuning);
+}
+
+static vary_fn *const settings[] = {vary_rows, NULL};
+
+const struct technique technique_half_rate = {.name = "direct",
+                                              .complex_file = "planar.cl",
+                                              .is_direct = true,
+                                              .cost = cost,
+                                              .describe = describe,
+                                              .start = start,
+                                              .fit = fit,
+                                              .memory = transform_border_memory,
+                                              .count_response = count_response,
+                                              .fill_response = fill_response,
+                                              .filling_bytes = filling_bytes,
+                                              .make_tables = transform_make_border_maps,
+                                              .list_dispatches = list_dispatches,
+                                              .put_source = put_source,
+                                              .settings = settings,
+                                              .offer = offer};

@@ -98,7 +98,7 @@ void ahead_finish(struct ahead *ahead)
 /* ---- starting ---- */
 
 /* Appends the sizes of outputs, for engines that share loads. */
-static void put_sizes(char *text, size_t size, const struct engine_loads *loads)
+static void put_sizes(char *text, size_t size, struct engine_loads *loads)
 {
     uint32_t sizes[ENGINE_MAX_LOAD_SIZES][2] = {{0, 0}};
     unsigned count = loads != NULL ? engine_loads_sizes(loads, sizes) : 0;
@@ -108,7 +108,7 @@ static void put_sizes(char *text, size_t size, const struct engine_loads *loads)
         text_append(text, size, "+%ux%u", sizes[i][0], sizes[i][1]);
 }
 
-static void start(struct ahead *ahead, const struct engine_loads *loads)
+static void start(struct ahead *ahead, struct engine_loads *loads)
 {
     const struct engine_frames *frames = &ahead->frames;
     char name[] = "fftd", what[300], view[60];

@@ -455,6 +455,31 @@ def test_what_can_be_added_can_be_configured(start, tmp_path):
     assert "the limit is 130" in refused.log
 
 
+def test_an_output_of_a_camera_that_is_lost(start, tmp_path):
+    """It is added without frames, and begins with the camera; another one ends meanwhile."""
+    path, _ = recording(tmp_path)
+    away = tmp_path / "away"
+    path.rename(away)
+    daemon = start("--wait", "--set", "camera.format=GREY", "--set", "camera.loop=true",
+                   source=f"file:{path}", size=f"{WIDTH}x{HEIGHT}")
+    daemon.wait_until(lambda: daemon.ctl_json("status")["State"] == "lost", "the loss")
+    with Peer(daemon) as peer:
+        for name in ("small", "gone"):
+            assert add(peer, name=name, size="80x60", planes="luma-only").type == RETURN
+            assert ctl_json(daemon, name, "status")["State"] == "lost"
+        # Whether the size can be had is known once there are frames.
+        assert add(peer, name="odd", size="80x61", planes="luma-only").type == RETURN
+        assert remove(peer, "gone").type == RETURN
+        assert names(daemon) == ["main", "small", "odd"]
+        assert remove(peer, "odd").type == RETURN
+        away.rename(path)
+        with Reader(daemon) as main, Reader(of(daemon, "small")) as small:
+            assert main.next().width == WIDTH
+            assert small.next().width == 80
+        assert daemon.ctl_json("status")["State"] == "online"
+        assert names(daemon) == ["main", "small"]
+
+
 def test_watchers_change_no_outputs(start):
     daemon = start()
     for name in ("control", "control-watch"):

@@ -130,6 +130,19 @@ void designer_share_forget(const struct designer_share *share)
         copy(share, share->shares->built, share->shares->reserved);
 }
 
+bool designer_share_has_engines(const struct designer_share *share)
+{
+    struct designer_shares *shares = share->shares;
+    bool has = false;
+    if (shares == NULL)
+        return false;
+    pthread_mutex_lock(&shares->lock);
+    for (unsigned i = 0; i < CONFIG_MAX_OUTPUTS; i++)
+        has |= shares->built[i].host + shares->built[i].device > 0;
+    pthread_mutex_unlock(&shares->lock);
+    return has;
+}
+
 void designer_share_release(const struct designer_share *share)
 {
     struct designer_shares *shares = share->shares;

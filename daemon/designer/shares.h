@@ -71,6 +71,9 @@ int designer_share_check(const struct designer_share *share, const struct budget
 void designer_share_take(const struct designer_share *share);
 void designer_share_forget(const struct designer_share *share);
 
+/* Returns whether any output filters frames, or is about to. */
+bool designer_share_has_engines(const struct designer_share *share);
+
 /* The output has ended: it takes nothing any more. */
 void designer_share_release(const struct designer_share *share);
 

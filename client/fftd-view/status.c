@@ -78,6 +78,7 @@ static void write_state(struct json *json, sd_bus_message *p)
               bus_text(p, "SavedFile")[0] != '\0' &&
                   strcmp(bus_text(p, "OutputName"), "main") == 0);
     write_container(json, "format", p, "Format", "a{sv}");
+    write_container(json, "outputs", p, "OutputNames", "as");
 }
 
 static void write_absence(struct json *json, const struct daemon_bus *bus, int error)

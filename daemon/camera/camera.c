@@ -61,9 +61,10 @@ static int create_designer(struct camera *camera, unsigned output, struct error 
 {
     struct reconciler_output *created = &camera->output[output];
     struct camera_status *status = &camera->mailbox.output[output].status;
+    const struct designer_share share = {.shares = &camera->shares, .output = output};
     config_of_output(&created->config, &camera->config, output);
-    const int r = designer_create(&created->designer, &created->config, camera->mailbox.wake_fd,
-                                  &(struct designer_share){&camera->shares, output}, why);
+    const int r =
+        designer_create(&created->designer, &created->config, camera->mailbox.wake_fd, &share, why);
     if (r < 0)
         return r;
     secret_hide(status->uri, sizeof status->uri, camera->config.camera.source.uri);
@@ -252,7 +253,7 @@ static void free_place(struct camera *camera, unsigned output)
         return; /* its thread ends later, and says so */
     ended->designer = NULL;
     filter_chain_drop(&ended->config.filter);
-    designer_share_release(&(struct designer_share){&camera->shares, output});
+    designer_share_release(&(struct designer_share){.shares = &camera->shares, .output = output});
     output_mailbox_destroy_rings(box);
 }
 

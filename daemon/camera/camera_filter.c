@@ -5,6 +5,18 @@
 
 #include "filters/filter_edit.h"
 
+bool camera_get_frames(struct camera *camera, unsigned output, struct engine_frames *ret)
+{
+    struct camera_status status;
+    camera_get_status(camera, output, &status);
+    *ret = (struct engine_frames){.captured = status.captured.fourcc,
+                                  .width = status.captured.width,
+                                  .height = status.captured.height,
+                                  .format = status.format};
+    return status.format.width != 0 && status.captured.fourcc != 0 &&
+           camera_is_source_settled(camera);
+}
+
 /* Checks that a chain suits an output's frames, and that there is memory to filter them. Any view
  * may follow, so it must suit the picture. While the frames' format is unknown, or another source
  * is being tried, the check is left to the camera's thread. */
@@ -12,18 +24,12 @@ static int check_frames(struct camera *camera, unsigned output, const struct fil
                         struct error *why)
 {
     struct recipe recipe = camera->output[output].config.engine.options.recipe;
-    struct camera_status status;
-    camera_get_status(camera, output, &status);
-    if (status.format.width == 0 || status.captured.fourcc == 0 ||
-        !camera_is_source_settled(camera))
+    struct engine_frames frames;
+    if (!camera_get_frames(camera, output, &frames))
         return 0;
-    const struct engine_frames frames = {.captured = status.captured.fourcc,
-                                         .width = status.captured.width,
-                                         .height = status.captured.height,
-                                         .format = status.format};
     recipe.view = VIEW_PICTURE;
     engine_frames_set_captured(&recipe, &frames);
-    const int r = recipe_check_frames(&recipe, &status.format, chain, why);
+    const int r = recipe_check_frames(&recipe, &frames.format, chain, why);
     return r < 0 ? r
                  : designer_check_memory(camera->output[output].designer, &frames, chain,
                                          camera_get_view(camera, output), false, why);

@@ -59,14 +59,52 @@ int camera_check_output(struct camera *camera, const struct config_named_output 
     return r;
 }
 
+/* Sets the sizes of all outputs, and of one that may be about to be added. */
+static unsigned list_sizes(const struct camera *camera, unsigned added,
+                           uint32_t ret[CONFIG_MAX_OUTPUTS][2])
+{
+    const struct config *config = &camera->config;
+    unsigned count = 0;
+    for (unsigned i = 0; i < CONFIG_MAX_OUTPUTS; i++) {
+        const struct config_named_output *named = i > 0 ? &config->outputs.output[i - 1] : NULL;
+        if (i != added && !camera_has_output(camera, i))
+            continue;
+        ret[count][0] = named != NULL ? named->width : config->output.width;
+        ret[count++][1] = named != NULL ? named->height : config->output.height;
+    }
+    return count;
+}
+
+/* What the others take from now on counts, too: each may get another engine, with a load. */
+static int make_plan(struct camera *camera, unsigned added, struct designer_plan *ret,
+                     struct error *why)
+{
+    uint32_t sizes[CONFIG_MAX_OUTPUTS][2];
+    struct engine_frames frames;
+    struct filter_chain filter;
+    int r = engine_loads_create(&ret->loads, sizes, list_sizes(camera, added, sizes), why);
+    for (unsigned i = 0; i < CONFIG_MAX_OUTPUTS && r == 0; i++) {
+        if (!camera_has_output(camera, i) || !camera_get_frames(camera, i, &frames))
+            continue;
+        camera_get_filter(camera, i, &filter);
+        r = designer_plan(camera->output[i].designer, &frames, &filter, camera_get_view(camera, i),
+                          ret, why);
+    }
+    return r;
+}
+
 /* Checks the output's frames, reserves memory for them, and makes its ring. */
 static int prepare_frames(struct camera *camera, unsigned output,
                           const struct fftd_format *captured, struct error *why)
 {
     const struct config *config = &camera->output[output].config;
-    const struct designer_share share = {&camera->shares, output};
+    struct designer_plan plan = {.loads = NULL};
+    const struct designer_share share = {&camera->shares, output, &plan};
     struct engine_frames frames;
-    const int r = check_frames(camera, config, &share, captured, &frames, why);
+    int r = make_plan(camera, output, &plan, why);
+    if (r == 0)
+        r = check_frames(camera, config, &share, captured, &frames, why);
+    engine_loads_destroy(plan.loads);
     return r < 0 ? r
                  : output_change_make_ring(&camera->mailbox.output[output].ring, config, &frames,
                                            captured, why);
@@ -77,7 +115,7 @@ int camera_prepare_output(struct camera *camera, unsigned output,
 {
     struct reconciler_output *made = &camera->output[output];
     struct output_mailbox *box = &camera->mailbox.output[output];
-    const struct designer_share share = {&camera->shares, output};
+    const struct designer_share share = {.shares = &camera->shares, .output = output};
     struct camera_status status;
     int r = camera_check_list(camera, why);
     if (r < 0)
@@ -122,11 +160,19 @@ void camera_discard_output(struct camera *camera, unsigned output)
     designer_end(camera->output[output].designer, camera->mailbox.event_fd);
 }
 
+static void share_loads(struct camera *camera, unsigned added)
+{
+    uint32_t sizes[CONFIG_MAX_OUTPUTS][2];
+    const unsigned count = list_sizes(camera, added, sizes);
+    designer_shares_set_sizes(&camera->shares, sizes, count);
+}
+
 void camera_begin_output(struct camera *camera, unsigned output)
 {
     const struct filter_chain *filter = &camera->output[output].config.filter;
     camera->newest_serial[output] = 1;
     camera->events[output] = 0;
+    share_loads(camera, output); /* before an engine is built for it */
     struct desired_output *begun = &mailbox_begin_change(&camera->mailbox)->output[output];
     *begun = (struct desired_output){.exists = true, .id = ++camera->begun, .filter_serial = 1};
     filter_chain_assign(&begun->filter, filter);
@@ -139,4 +185,5 @@ void camera_end_output(struct camera *camera, unsigned output)
     filter_chain_drop(&ended->filter);
     *ended = (struct desired_output){.id = ended->id};
     mailbox_end_change(&camera->mailbox);
+    share_loads(camera, CAMERA_MAIN);
 }

@@ -38,6 +38,10 @@ static inline bool camera_has_output(const struct camera *camera, unsigned outpu
     return camera->mailbox.desired.output[output].exists; /* this thread's own */
 }
 
+/* Sets the frames of an output, and returns whether they are known: the camera was open, and no
+ * other source is being tried. */
+bool camera_get_frames(struct camera *camera, unsigned output, struct engine_frames *ret);
+
 /* Frees the places of outputs that have ended. */
 void camera_free_places(struct camera *camera);
 

@@ -354,8 +354,7 @@ void config_of_named(struct config *ret, const struct config *config,
     if (named->planes > 0)
         ret->engine.options.recipe.planes = (enum recipe_planes)(named->planes - 1);
     ret->engine.options.recipe.depth = (enum recipe_depth)named->depth;
-    /* The first output does both, for the programs and settings that they share. */
-    ret->engine.compile_ahead = false;
+    /* The first output searches for the settings that they share. */
     if (ret->engine.options.tune == ENGINE_TUNE_EXHAUSTIVE)
         ret->engine.options.tune = ENGINE_TUNE_AUTO;
 }

@@ -1,6 +1,7 @@
 #include "designer/ahead.h"
 
 #include <errno.h>
+#include <poll.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -19,6 +20,7 @@
  * ended. */
 #define IDLE_NS    (5 * NS_PER_S)
 #define LOOK_NS    (1 * NS_PER_S)
+#define WAIT_MS    10
 /* What the process takes with PoCL and its compiler, and what is left for other programs. */
 #define HOST_BYTES (512ull << 20)
 
@@ -32,8 +34,9 @@ void ahead_allow(void)
 /* Returns whether engines, or what they need to be built, depend on a key. */
 static bool is_needed(const char *key)
 {
-    return strncmp(key, "engine.", strlen("engine.")) == 0 &&
-           strcmp(key, "engine.compile_ahead") != 0 && strcmp(key, "engine.view") != 0;
+    return strcmp(key, "output.size") == 0 ||
+           (strncmp(key, "engine.", strlen("engine.")) == 0 &&
+            strcmp(key, "engine.compile_ahead") != 0 && strcmp(key, "engine.view") != 0);
 }
 
 static bool add_option(struct ahead *ahead, const char *key, const char *value)
@@ -74,6 +77,23 @@ static void reap(struct ahead *ahead, int flags)
     ahead->is_done = !ahead->is_interrupted;
 }
 
+static void wait_for_end(struct ahead *ahead, int64_t deadline_ns)
+{
+    while (ahead->pid != 0 && clock_now_ns() < deadline_ns) {
+        reap(ahead, WNOHANG);
+        if (ahead->pid != 0)
+            poll(NULL, 0, WAIT_MS);
+    }
+}
+
+static void end(struct ahead *ahead)
+{
+    if (ahead->pid != 0)
+        kill(ahead->pid, SIGKILL);
+    while (ahead->pid != 0)
+        reap(ahead, 0);
+}
+
 void ahead_interrupt(struct ahead *ahead)
 {
     if (ahead->pid != 0) {
@@ -86,10 +106,7 @@ void ahead_interrupt(struct ahead *ahead)
 
 void ahead_finish(struct ahead *ahead)
 {
-    if (ahead->pid != 0) {
-        kill(ahead->pid, SIGKILL);
-        reap(ahead, 0);
-    }
+    end(ahead);
     for (unsigned i = 0; i < ahead->option_count; i++)
         free(ahead->option[i]);
     ahead->option_count = 0;
@@ -98,7 +115,7 @@ void ahead_finish(struct ahead *ahead)
 /* ---- starting ---- */
 
 /* Appends the sizes of outputs, for engines that share loads. */
-static void put_sizes(char *text, size_t size, const struct engine_loads *loads)
+static void put_sizes(char *text, size_t size, struct engine_loads *loads)
 {
     uint32_t sizes[ENGINE_MAX_LOAD_SIZES][2] = {{0, 0}};
     unsigned count = loads != NULL ? engine_loads_sizes(loads, sizes) : 0;
@@ -108,17 +125,19 @@ static void put_sizes(char *text, size_t size, const struct engine_loads *loads)
         text_append(text, size, "+%ux%u", sizes[i][0], sizes[i][1]);
 }
 
-static void start(struct ahead *ahead, const struct engine_loads *loads)
+/* filter: the option with the only chain to compile for; NULL: all that are likely. */
+static void start(struct ahead *ahead, const struct engine_frames *frames, enum view_kind of_view,
+                  struct engine_loads *loads, char *filter)
 {
-    const struct engine_frames *frames = &ahead->frames;
     char name[] = "fftd", what[300], view[60];
-    char *arguments[AHEAD_MAX_OPTIONS + 4] = {name, what, view};
+    char *arguments[AHEAD_MAX_OPTIONS + 5] = {name, what, view};
     snprintf(what, sizeof what, "--compile-ahead=%ux%u:%s", frames->width, frames->height,
              format_by_fourcc(frames->captured)->name);
     put_sizes(what, sizeof what, loads);
-    text_append(what, sizeof what, "@%d", (int)getpid());
-    snprintf(view, sizeof view, "--set=engine.view=%s", view_names[ahead->view]);
+    text_append(what, sizeof what, "%s@%d", filter != NULL ? "=" : "", (int)getpid());
+    snprintf(view, sizeof view, "--set=engine.view=%s", view_names[of_view]);
     memcpy(arguments + 3, ahead->option, ahead->option_count * sizeof *arguments);
+    arguments[3 + ahead->option_count] = filter;
     /* The child's output, which is that of compilers, is discarded. */
     const struct child_options options = {.path = "/proc/self/exe", .arguments = arguments};
     const int r = child_start(&ahead->pid, &options);
@@ -149,8 +168,8 @@ int64_t ahead_step(struct ahead *ahead, const struct builder *builder)
     reap(ahead, WNOHANG);
     if (ahead->pid != 0)
         return clock_now_ns() + LOOK_NS;
-    if (ahead->option_count == 0 || builder->engine == NULL || is_done_for(ahead, builder) ||
-        !has_memory(builder))
+    if (ahead->option_count == 0 || builder->memory.share.output > 0 || builder->engine == NULL ||
+        is_done_for(ahead, builder) || !has_memory(builder))
         return INT64_MAX;
     if (ahead->due_ns == INT64_MAX)
         ahead->due_ns = clock_now_ns() + IDLE_NS;
@@ -159,6 +178,28 @@ int64_t ahead_step(struct ahead *ahead, const struct builder *builder)
     ahead->is_done = ahead->is_interrupted = false;
     ahead->frames = builder->frames;
     ahead->view = builder->built.view;
-    start(ahead, builder->options.loads);
+    start(ahead, &ahead->frames, ahead->view, builder->options.loads, NULL);
     return clock_now_ns() + LOOK_NS;
+}
+
+void ahead_compile(struct ahead *ahead, const struct builder *builder,
+                   const struct engine_frames *frames, const struct filter_chain *chain,
+                   int64_t timeout_ns)
+{
+    static const char option[] = "--filter=";
+    const bool was_done = ahead->is_done;
+    if (ahead->option_count == 0 || !gpu_device_is_cpu(builder->memory.outline) ||
+        !has_memory(builder))
+        return;
+    char *filter = malloc(sizeof option + FILTER_TEXT_BYTES);
+    if (filter == NULL)
+        return;
+    memcpy(filter, option, sizeof option);
+    filter_chain_print(chain, filter + sizeof option - 1, FILTER_TEXT_BYTES);
+    end(ahead); /* one that was killed may not have ended yet */
+    start(ahead, frames, builder->options.recipe.view, builder->options.loads, filter);
+    wait_for_end(ahead, clock_now_ns() + timeout_ns);
+    end(ahead);
+    ahead->is_done = was_done;
+    free(filter);
 }

@@ -1,11 +1,14 @@
 /* Compiles in idle time what the next change of the filter may need: engines for the chains of
  * docs/FILTERS.md and of the presets, which a process of its own builds and throws away. What stays
- * are their programs in the caches of fftd and of the driver.
+ * are their programs in the caches of fftd and of the driver. The first output does it for all.
  *
  * The process is fftd again, with --compile-ahead (compile_ahead.h). It has the lowest priority of
  * the scheduler (SCHED_IDLE), is the first that dies if memory runs out, and is killed as soon as
  * anything is requested of the designer. So it delays no frame and no change, and neither a crash
  * of the compiler nor the memory that it retains is the daemon's.
+ *
+ * Such a process also compiles for a change that was made, while frames are filtered on a CPU: PoCL
+ * holds a lock while it compiles a kernel that it needs to run any other (seen with 3.1).
  *
  * Threads: the designer's, without its lock; ahead_allow is called before there are others. */
 #ifndef FFTD_DESIGNER_AHEAD_H
@@ -46,6 +49,12 @@ void ahead_finish(struct ahead *ahead);
  * which nothing has been compiled yet. Returns when to call it again; INT64_MAX: after the next
  * request. */
 int64_t ahead_step(struct ahead *ahead, const struct builder *builder);
+
+/* Compiles, in a process that is waited for, what an engine for these frames needs. It has the
+ * priority of the daemon, and is killed after this time. The builder compiles what it has not. */
+void ahead_compile(struct ahead *ahead, const struct builder *builder,
+                   const struct engine_frames *frames, const struct filter_chain *chain,
+                   int64_t timeout_ns);
 
 /* Kills the process, if one runs, and waits from now on for the time that must be idle. Does not
  * wait for its end. */

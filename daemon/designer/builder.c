@@ -28,7 +28,7 @@ static void take_settings(struct builder *ret, const struct config *config,
     memcpy(ret->cache_dir, config->engine.cache_dir, sizeof ret->cache_dir);
     if (share != NULL)
         ret->memory.share = *share;
-    ret->options.loads = share != NULL && share->shares != NULL ? share->shares->loads : NULL;
+    ret->options.loads = designer_share_loads(&ret->memory.share);
     ret->options.output = ret->memory.share.output;
 }
 
@@ -365,6 +365,21 @@ bool builder_reaches_too_far(const struct builder *builder, const struct filter_
              taps_reach_equal(recipe.chroma_reach, builder->built.chroma_reach));
 }
 
+/* Returns the loads that an engine is to share; NULL if there is no memory for its load. Then it
+ * transforms for itself, so that another output never keeps this one from being filtered. */
+static struct engine_loads *affordable_loads(const struct builder *builder,
+                                             const struct engine_frames *frames,
+                                             const struct engine_options *options,
+                                             double support_px, const struct filter_chain *chain)
+{
+    const struct builder_memory memory = memory_at(builder, builder->place);
+    return options->loads != NULL &&
+                   builder_check_memory(&memory, frames, options, support_px, chain,
+                                        builder->cache_dir, false, NULL, NULL) == 0
+               ? options->loads
+               : NULL;
+}
+
 int builder_design(struct builder *builder, const struct engine_frames *frames,
                    const struct filter_chain *chain, const struct builder_fade *fade,
                    struct engine_response **ret, struct error *why)
@@ -374,8 +389,11 @@ int builder_design(struct builder *builder, const struct engine_frames *frames,
     double support_px = chain_px > from_px ? chain_px : from_px;
     const bool is_too_small = builder->options.margin < 0 && builder->engine != NULL &&
                               support_px > engine_support(builder->engine);
+    builder->options.loads = designer_share_loads(&builder->memory.share);
     struct engine_options options = builder->options;
-    options.recipe = recipe_for(builder, frames != NULL ? frames : &builder->frames, chain, fade);
+    const struct engine_frames *wanted = frames != NULL ? frames : &builder->frames;
+    options.recipe = recipe_for(builder, wanted, chain, fade);
+    options.loads = affordable_loads(builder, wanted, &options, support_px, chain);
     struct engine *engine = builder->engine;
     enum builder_place place = builder->place;
     struct device_choice choice = builder->choice;
@@ -384,13 +402,12 @@ int builder_design(struct builder *builder, const struct engine_frames *frames,
 
     const bool is_kept = frames == NULL && !is_too_small &&
                          recipe_equal(&options.recipe, &builder->built) &&
-                         !engine_has_better_load(builder->engine);
+                         !engine_has_better_load(builder->engine, options.loads);
     if (is_kept && builder->support_px > support_px)
         support_px = builder->support_px;
     /* Another engine is made for this chain alone, whatever came before, so that there are no more
      * sizes of it than compile_ahead.c knows. */
     if (!is_kept) {
-        const struct engine_frames *wanted = frames != NULL ? frames : &builder->frames;
         place = choose_place(builder, wanted, &options, &choice);
         r = check_and_build(builder, place, wanted, support_px, &options, chain, &use, &engine,
                             why);

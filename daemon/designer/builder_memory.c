@@ -59,14 +59,13 @@ static void advise(const struct engine_options *options, struct error *why)
                 recipe->denoise.past > 0 ? " or smaller frames" : " fewer slots or smaller frames");
 }
 
-int builder_check_memory(const struct builder_memory *memory, const struct engine_frames *frames,
-                         const struct engine_options *options, double support_px,
-                         const struct filter_chain *chain, const char *cache_dir, bool reserves,
-                         struct budget_use *ret, struct error *why)
+int builder_forecast(const struct builder_memory *memory, const struct engine_frames *frames,
+                     const struct engine_options *options, double support_px,
+                     const struct filter_chain *chain, const char *cache_dir,
+                     struct budget_need *ret, struct error *why)
 {
     struct engine_forecast forecast;
     struct budget_need need = {.count = 0};
-    char what[64];
     int r = engine_forecast(&forecast, memory->outline, &frames->format, options, support_px, chain,
                             cache_dir, why);
     if (r == 0)
@@ -77,6 +76,20 @@ int builder_check_memory(const struct builder_memory *memory, const struct engin
         budget_add(&need, forecast.part[i].name, 2 * forecast.part[i].host,
                    2 * forecast.part[i].device);
     budget_add(&need, "computing it", forecast.scratch, 0);
+    *ret = need;
+    return 0;
+}
+
+int builder_check_memory(const struct builder_memory *memory, const struct engine_frames *frames,
+                         const struct engine_options *options, double support_px,
+                         const struct filter_chain *chain, const char *cache_dir, bool reserves,
+                         struct budget_use *ret, struct error *why)
+{
+    struct budget_need need;
+    char what[64];
+    int r = builder_forecast(memory, frames, options, support_px, chain, cache_dir, &need, why);
+    if (r < 0)
+        return r;
     snprintf(what, sizeof what, "this filter with frames of %ux%u %s", frames->width,
              frames->height, format_by_fourcc(frames->captured)->name);
     r = designer_share_check(&memory->share, &memory->budget, &need, reserves, what, why);

@@ -22,6 +22,12 @@ struct builder_memory {
     struct designer_share share;   /* the first output's counts what all outputs have together */
 };
 
+/* Computes what the memory for a chain and its frames takes (builder_check_memory). */
+int builder_forecast(const struct builder_memory *memory, const struct engine_frames *frames,
+                     const struct engine_options *options, double support_px,
+                     const struct filter_chain *chain, const char *cache_dir,
+                     struct budget_need *ret, struct error *why);
+
 /* Checks that the memory for a chain and its frames is within the budget, before anything is
  * allocated: two engines, because the old one filters until the new one is built, and what
  * surrounds them: the ring, the source's frames and the observer's copies. Pure, apart from the

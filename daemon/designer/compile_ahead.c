@@ -27,6 +27,7 @@ struct work {
     struct engine_frames frames;
     uint32_t size[ENGINE_MAX_LOAD_SIZES][2]; /* of the outputs */
     unsigned size_count;                     /* 0: there is one output */
+    bool is_awaited;                         /* the daemon waits for the configured filter */
     int parent;                              /* the daemon; 0: it was started by hand */
     struct {
         struct recipe recipe;
@@ -35,14 +36,15 @@ struct work {
     unsigned built_count;
 };
 
-/* Gives way to every other process, and exits when the daemon does. Threads inherit it.
- */
+/* Gives way to every other process unless it is waited for, and exits when the daemon does. Threads
+ * inherit it. */
 static void step_back(const struct work *work)
 {
     const struct sched_param none = {.sched_priority = 0};
     if (work->parent == 0)
         return;
-    sched_setscheduler(0, SCHED_IDLE, &none);
+    if (!work->is_awaited)
+        sched_setscheduler(0, SCHED_IDLE, &none);
     const int fd = open("/proc/self/oom_score_adj", O_WRONLY | O_CLOEXEC);
     if (fd >= 0) {
         (void)!write(fd, "1000", 4);
@@ -67,6 +69,8 @@ static bool parse(struct work *work, const char *what)
         if (sscanf(what + length, "+%5ux%5u%n", &size[0], &size[1], &part) < 2)
             return false;
     }
+    work->is_awaited = what[length] == '=';
+    length += work->is_awaited;
     /* NOLINTNEXTLINE(cert-err34-c) */
     if (what[length] != '\0' && sscanf(what + length, "@%d", &work->parent) < 1)
         return false;
@@ -157,7 +161,7 @@ int compile_ahead(const struct config *config, const char *what)
     const bool is_valid = parse(&work, what);
     step_back(&work);
     if (!is_valid) {
-        log_error("--compile-ahead=%s: expected WIDTHxHEIGHT:FORMAT[@PID]", what);
+        log_error("--compile-ahead=%s: expected WIDTHxHEIGHT:FORMAT[=][@PID]", what);
         return EX_USAGE;
     }
     int r = engine_frames_describe(&work.frames, config, &work.captured, &why);
@@ -167,15 +171,18 @@ int compile_ahead(const struct config *config, const char *what)
         log_error("%s", why.text);
         return EX_UNAVAILABLE;
     }
-    struct engine_loads *loads = NULL;
-    if (work.size_count > 0 && engine_loads_create(&loads, work.size, work.size_count, &why) == 0)
-        work.builder.options.loads = work.builder.memory.options.loads = loads;
+    static struct designer_plan plan;
+    if (work.size_count > 0 &&
+        engine_loads_create(&plan.loads, work.size, work.size_count, &why) == 0)
+        work.builder.memory.share.plan = &plan;
     const uint64_t key = key_of(&work, config, what);
-    if (cache_read(cache_dir, CACHE_KIND, key, &size, &why) == NULL) {
+    if (work.is_awaited) {
+        compile(&work, &config->filter);
+    } else if (cache_read(cache_dir, CACHE_KIND, key, &size, &why) == NULL) {
         compile_all(&work);
         cache_write(cache_dir, CACHE_KIND, key, what, strlen(what), &why);
     }
     builder_finish(&work.builder);
-    engine_loads_destroy(loads);
+    engine_loads_destroy(plan.loads);
     return EX_OK;
 }

@@ -26,6 +26,23 @@ static void leave_driver(struct designer *designer)
     designer->exhausted = designer->builder.stuck_count >= BUILDER_MAX_STUCK;
 }
 
+static void set_busy(struct designer *designer, int64_t since_ns)
+{
+    pthread_mutex_lock(&designer->lock);
+    designer->busy_since_ns = since_ns;
+    pthread_mutex_unlock(&designer->lock);
+}
+
+/* In the driver, so without the lock. Frames go on while another process compiles what the driver
+ * is to build. That cannot hang the driver, which has all its time afterwards. */
+static void compile_beside(struct designer *designer)
+{
+    set_busy(designer, clock_now_ns() + designer->build_timeout_ns);
+    ahead_compile(&designer->ahead, &designer->builder, designer->built_frames,
+                  designer->built_chain, designer->build_timeout_ns);
+    set_busy(designer, clock_now_ns());
+}
+
 /* In the driver, so without the lock. */
 static void on_build(void *context, unsigned done, unsigned total)
 {
@@ -35,6 +52,8 @@ static void on_build(void *context, unsigned done, unsigned total)
         .number = designer->progress.number + (done == 0), .done = done, .total = total};
     pthread_mutex_unlock(&designer->lock);
     eventfd_write(designer->wake_fd, 1);
+    if (done == 0 && designer_share_has_engines(&designer->builder.memory.share))
+        compile_beside(designer);
 }
 
 /* ---- the thread's work, with the lock held ---- */
@@ -105,6 +124,8 @@ static void design_filter(struct designer *designer, const struct request_design
                            handover_can_fade(handover, &request->chain, request->view);
         fade = handover_fade(handover, fades ? fade_frames : 0);
         filter_chain_take_noise(&fade.from, designer->noise);
+        designer->built_frames = frames != NULL ? frames : &designer->builder.frames;
+        designer->built_chain = chain;
         enter_driver(designer);
         designer->builder.options.recipe.view = request->view;
         engine_response_free(ret->response);

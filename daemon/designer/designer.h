@@ -35,6 +35,12 @@ struct designer;
 int designer_create(struct designer **ret, const struct config *config, int wake_fd,
                     const struct designer_share *share, struct error *why);
 
+/* Sets plan->use of this designer's output: what an engine with the plan's loads takes, without
+ * tuned settings. Any thread. */
+int designer_plan(const struct designer *designer, const struct engine_frames *frames,
+                  const struct filter_chain *chain, enum view_kind view, struct designer_plan *plan,
+                  struct error *why);
+
 /* Checks that there is memory for frames of an output that is to be added, and reserves it
  * (designer_check_memory). config: the output's. Nothing here waits for the driver. */
 int designer_check_beside(const struct designer *other, const struct config *config,

@@ -84,14 +84,23 @@ void designer_request_engine(struct designer *designer, const struct engine_fram
     pthread_mutex_unlock(&designer->lock);
 }
 
+static struct engine_options options_for(const struct builder_memory *memory,
+                                         const struct engine_frames *frames,
+                                         const struct filter_chain *chain, enum view_kind view)
+{
+    struct engine_options options = memory->options;
+    options.loads = designer_share_loads(&memory->share);
+    options.recipe.view = view;
+    engine_frames_set_captured(&options.recipe, frames);
+    options.recipe = recipe_of(chain, &options.recipe);
+    return options;
+}
+
 static int check_memory(const struct builder_memory *memory, const struct engine_frames *frames,
                         const struct filter_chain *chain, enum view_kind view, bool reserves,
                         struct error *why)
 {
-    struct engine_options options = memory->options;
-    options.recipe.view = view;
-    engine_frames_set_captured(&options.recipe, frames);
-    options.recipe = recipe_of(chain, &options.recipe);
+    const struct engine_options options = options_for(memory, frames, chain, view);
     return builder_check_memory(memory, frames, &options, filter_chain_support(chain), chain, NULL,
                                 reserves, NULL, why);
 }
@@ -101,6 +110,21 @@ int designer_check_memory(const struct designer *designer, const struct engine_f
                           struct error *why)
 {
     return check_memory(&designer->builder.memory, frames, chain, view, reserves, why);
+}
+
+int designer_plan(const struct designer *designer, const struct engine_frames *frames,
+                  const struct filter_chain *chain, enum view_kind view, struct designer_plan *plan,
+                  struct error *why)
+{
+    struct builder_memory memory = designer->builder.memory;
+    struct budget_need need;
+    memory.share.plan = plan;
+    const struct engine_options options = options_for(&memory, frames, chain, view);
+    const int r = builder_forecast(&memory, frames, &options, filter_chain_support(chain), chain,
+                                   NULL, &need, why);
+    if (r == 0)
+        plan->use[memory.share.output] = budget_use_of(&memory.budget, &need);
+    return r;
 }
 
 int designer_check_beside(const struct designer *other, const struct config *config,
@@ -125,7 +149,8 @@ bool designer_take(struct designer *designer, bool is_fading, struct design *ret
     const bool is_settled = !is_taken && !is_fading && serial == designer->wanted.serial;
     if (is_settled &&
         ((serial != 0 && serial == designer->fade_serial) || /* the fade has ended */
-         handover_has_better_load(&designer->handover, designer->builder.options.loads))) {
+         handover_has_better_load(&designer->handover,
+                                  designer_share_loads(&designer->builder.memory.share)))) {
         designer->fade_serial = designer->done_serial = 0;
         pthread_cond_signal(&designer->change);
     }

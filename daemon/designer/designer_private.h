@@ -46,6 +46,8 @@ struct designer {
 
     /* Private to the thread. */
     struct builder builder;
+    const struct engine_frames *built_frames; /* what is being built */
+    const struct filter_chain *built_chain;
 };
 
 #endif

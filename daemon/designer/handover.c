@@ -83,7 +83,7 @@ bool handover_has_better_load(struct handover *handover, struct engine_loads *lo
     if (handover->borrowed == NULL || changes == handover->load_changes)
         return false;
     handover->load_changes = changes;
-    return engine_has_better_load(handover->borrowed);
+    return engine_has_better_load(handover->borrowed, loads);
 }
 
 void handover_return(struct handover *handover, struct engine *engine)

@@ -261,14 +261,6 @@ const struct gpu_device *engine_device(const struct engine *engine)
     return engine->device;
 }
 
-bool engine_has_better_load(const struct engine *engine)
-{
-    bool has = false;
-    for (unsigned i = 0; i < engine->component_count; i++)
-        has |= load_has_better(&engine->component[i]);
-    return has;
-}
-
 double engine_support(const struct engine *engine)
 {
     return engine->support_px;
@@ -282,4 +274,72 @@ int engine_fd(const struct engine *engine)
 unsigned engine_in_flight(const struct engine *engine)
 {
     return engine->in_flight;
+}
+
+/* ---- loads that engines share ---- */
+
+void engine_loads_set_sizes(struct engine_loads *loads, const uint32_t (*sizes)[2], unsigned count)
+{
+    pthread_mutex_lock(&loads->lock);
+    loads->size_count = 0;
+    for (unsigned i = 0; i < count && i < ENGINE_MAX_LOAD_SIZES; i++)
+        if (sizes[i][0] > 0)
+            loads->size[loads->size_count++] = (struct transform_size){sizes[i][0], sizes[i][1]};
+    loads->changes++;
+    pthread_mutex_unlock(&loads->lock);
+}
+
+int engine_loads_create(struct engine_loads **ret, const uint32_t (*sizes)[2], unsigned count,
+                        struct error *why)
+{
+    struct engine_loads *loads = calloc(1, sizeof *loads);
+    if (loads == NULL)
+        return error_set(why, ENOMEM, "out of memory while preparing the outputs");
+    pthread_mutex_init(&loads->lock, NULL);
+    engine_loads_set_sizes(loads, sizes, count);
+    *ret = loads;
+    return 0;
+}
+
+void engine_loads_destroy(struct engine_loads *loads)
+{
+    if (loads == NULL)
+        return;
+    pthread_mutex_destroy(&loads->lock);
+    free(loads);
+}
+
+unsigned engine_loads_sizes(struct engine_loads *loads, uint32_t ret[ENGINE_MAX_LOAD_SIZES][2])
+{
+    pthread_mutex_lock(&loads->lock);
+    const unsigned count = loads->size_count;
+    for (unsigned i = 0; i < count; i++) {
+        ret[i][0] = loads->size[i].width;
+        ret[i][1] = loads->size[i].height;
+    }
+    pthread_mutex_unlock(&loads->lock);
+    return count;
+}
+
+unsigned engine_loads_changes(struct engine_loads *loads)
+{
+    pthread_mutex_lock(&loads->lock);
+    const unsigned changes = loads->changes;
+    pthread_mutex_unlock(&loads->lock);
+    return changes;
+}
+
+bool engine_has_better_load(const struct engine *engine, const struct engine_loads *loads)
+{
+    bool has = false;
+    for (unsigned i = 0; i < engine->component_count; i++) {
+        const struct component *component = &engine->component[i];
+        if (loads == NULL)
+            has |= component->use.load != NULL;
+        else if (engine->options.loads == NULL)
+            has |= transform_loads_plainly(component_transform(component));
+        else
+            has |= load_has_better(component);
+    }
+    return has;
 }

@@ -86,9 +86,11 @@ int engine_loads_create(struct engine_loads **ret, const uint32_t (*sizes)[2], u
                         struct error *why);
 void engine_loads_destroy(struct engine_loads *loads);
 
+/* Replaces the sizes for loads that begin from now on. Any thread. */
+void engine_loads_set_sizes(struct engine_loads *loads, const uint32_t (*sizes)[2], unsigned count);
+
 /* Returns the number of those sizes, and sets them. */
-unsigned engine_loads_sizes(const struct engine_loads *loads,
-                            uint32_t ret[ENGINE_MAX_LOAD_SIZES][2]);
+unsigned engine_loads_sizes(struct engine_loads *loads, uint32_t ret[ENGINE_MAX_LOAD_SIZES][2]);
 
 /* Goes up whenever engines join loads or leave them. */
 unsigned engine_loads_changes(struct engine_loads *loads);
@@ -98,9 +100,10 @@ unsigned engine_loads_changes(struct engine_loads *loads);
  * it. */
 bool engine_waits_for_load(const struct engine *last, const struct engine *engine);
 
-/* Whether an engine like this one would share a load with an output of a lower number, which was
- * not there when this one was created. Any thread. */
-bool engine_has_better_load(const struct engine *engine);
+/* Whether an engine like this one that is created with these loads (NULL: none) would share a load
+ * with an output of a lower number, which was not there when this one was created; or would have a
+ * load where this one has none, or none where this one has one. Any thread. */
+bool engine_has_better_load(const struct engine *engine, const struct engine_loads *loads);
 
 /* "fused float, rows first, 640x480 in 672x512, 3 dispatches ..." */
 const char *engine_description(const struct engine *engine);

@@ -40,46 +40,6 @@ struct load {
     uint64_t lent_number; /* of the newest frame that was read in memory of the source */
 };
 
-int engine_loads_create(struct engine_loads **ret, const uint32_t (*sizes)[2], unsigned count,
-                        struct error *why)
-{
-    struct engine_loads *loads = calloc(1, sizeof *loads);
-    if (loads == NULL)
-        return error_set(why, ENOMEM, "out of memory while preparing the outputs");
-    pthread_mutex_init(&loads->lock, NULL);
-    for (unsigned i = 0; i < count && i < ENGINE_MAX_LOAD_SIZES; i++)
-        if (sizes[i][0] > 0)
-            loads->size[loads->size_count++] = (struct transform_size){sizes[i][0], sizes[i][1]};
-    *ret = loads;
-    return 0;
-}
-
-void engine_loads_destroy(struct engine_loads *loads)
-{
-    if (loads == NULL)
-        return;
-    pthread_mutex_destroy(&loads->lock);
-    free(loads);
-}
-
-unsigned engine_loads_sizes(const struct engine_loads *loads,
-                            uint32_t ret[ENGINE_MAX_LOAD_SIZES][2])
-{
-    for (unsigned i = 0; i < loads->size_count; i++) {
-        ret[i][0] = loads->size[i].width;
-        ret[i][1] = loads->size[i].height;
-    }
-    return loads->size_count;
-}
-
-unsigned engine_loads_changes(struct engine_loads *loads)
-{
-    pthread_mutex_lock(&loads->lock);
-    const unsigned changes = loads->changes;
-    pthread_mutex_unlock(&loads->lock);
-    return changes;
-}
-
 /* ---- which load ---------------------------------------------------------------------------- */
 
 bool load_is_shared(const struct component *component, const struct transform *own)
@@ -171,17 +131,18 @@ static void destroy(struct load *load)
 static int sketch(struct transform **ret, const struct component *component,
                   const struct gpu_device *device, const struct transform *own, struct error *why)
 {
-    const struct engine_loads *all = component->engine->options.loads;
     const struct tuner_subject *subject = &component->subject;
+    uint32_t whole[ENGINE_MAX_LOAD_SIZES][2];
     struct transform_size size[ENGINE_MAX_LOAD_SIZES];
     struct transform_tuning tuning = *transform_tuning(own);
-    for (unsigned i = 0; i < all->size_count; i++)
+    const unsigned count = engine_loads_sizes(component->engine->options.loads, whole);
+    for (unsigned i = 0; i < count; i++)
         size[i] = (struct transform_size){
-            (uint32_t)((all->size[i].width + component->sub_x - 1) / component->sub_x),
-            (uint32_t)((all->size[i].height + component->sub_y - 1) / component->sub_y)};
+            (uint32_t)((whole[i][0] + component->sub_x - 1) / component->sub_x),
+            (uint32_t)((whole[i][1] + component->sub_y - 1) / component->sub_y)};
     tuning.recipe = component->recipe;
     return transform_sketch_load(ret, device, &subject->image, &subject->border, &tuning, size,
-                                 all->size_count, why);
+                                 count, why);
 }
 
 static int make(struct load **ret, const struct component *component, const struct transform *own,

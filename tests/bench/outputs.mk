@@ -7,9 +7,13 @@ OUTPUT_FRAMES ?= 60
 OUTPUT_PLANES ?= luma
 
 .PHONY: bench-outputs ## measures the processor time of a second, third and eighth output of a camera
+.PHONY: bench-outputs-live ## measures how long it takes to add an output, and main's frames meanwhile
 
 bench-outputs: all
 	@FFTD_BUILD=$(abspath $(BUILD)) FFTD_DEVICE=$(DEVICE) OUTPUT_PLANES=$(OUTPUT_PLANES) \
 	    tests/bench/outputs.py $(OUTPUT_FRAMES)
 	@tests/tools/deps.sh bench-outputs || echo "measuring without these packages" >&2
 	@FFTD_BUILD=$(abspath $(BUILD)) FFTD_DEVICE=$(DEVICE) tests/bench/outputs_peers.py
+
+bench-outputs-live: all
+	@FFTD_BUILD=$(abspath $(BUILD)) FFTD_DEVICE=$(DEVICE) tests/bench/outputs_live.py

@@ -379,22 +379,26 @@ static void test_which_load(void **state)
     assert_true(has_load(&made[1], "1,"));
     make(&made[2], &own, loads, 3);
     assert_false(has_load(&made[2], ""));
-    assert_false(engine_has_better_load(made[0].engine));
+    assert_false(engine_has_better_load(made[0].engine, loads));
     const unsigned changes = engine_loads_changes(loads);
     make(&made[3], &far, loads, 0);
     assert_true(has_load(&made[3], "2,"));
     assert_true(engine_loads_changes(loads) != changes);
-    assert_true(engine_has_better_load(made[0].engine));
-    assert_false(engine_has_better_load(made[1].engine));
-    assert_false(engine_has_better_load(made[2].engine));
+    assert_true(engine_has_better_load(made[0].engine, loads));
+    assert_false(engine_has_better_load(made[1].engine, loads));
+    assert_false(engine_has_better_load(made[2].engine, loads));
     make(&made[4], &half, loads, 4);
     assert_true(has_load(&made[4], "2,"));
     finish(&made[3]);
-    assert_true(engine_has_better_load(made[4].engine));
-    assert_false(engine_has_better_load(made[0].engine));
+    assert_true(engine_has_better_load(made[4].engine, loads));
+    assert_false(engine_has_better_load(made[0].engine, loads));
     for (unsigned i = 0; i < 5; i++)
         if (i != 3)
             finish(&made[i]);
+    make(&made[0], &near, NULL, 0); /* for a camera with one output */
+    assert_true(engine_has_better_load(made[0].engine, loads));
+    assert_false(engine_has_better_load(made[0].engine, NULL));
+    finish(&made[0]);
     engine_loads_destroy(loads);
 }
 

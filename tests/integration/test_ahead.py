@@ -4,6 +4,7 @@ import json
 import os
 import pathlib
 import re
+import shutil
 import signal
 import subprocess
 import sys
@@ -11,7 +12,9 @@ import time
 
 import pytest
 
+from client import Reader
 from conftest import BUILD, PATIENCE, wait_until
+from test_outputs import of
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(ROOT / "tests/demo"))
@@ -80,6 +83,66 @@ def test_it_knows_the_sizes_of_outputs(start, tmp_path):
         assert sizes in pathlib.Path(f"/proc/{pid}/cmdline").read_bytes()
         daemon.signal(signal.SIGKILL)
         daemon.wait()
+
+
+def kernels(folder):
+    """What PoCL has compiled."""
+    return set(folder.rglob("*.so"))
+
+
+def test_an_added_output_is_compiled_beside_the_frames(start, tmp_path):
+    """PoCL runs no kernel while it compiles one, so another process does it."""
+    pocl = tmp_path / "pocl"
+    pocl.mkdir()
+    daemon = start(*AHEAD, "--set", f"engine.cache_dir={tmp_path / 'cache'}", "--set",
+                   "engine.technique=fused", "--filter", "gaussian-blur:sigma=9",
+                   env={"POCL_CACHE_DIR": str(pocl)})
+    daemon.wait_for_log("online")
+    if "pthread" not in daemon.ctl_json("status")["Device"]:
+        print("skipped: the device is not PoCL's")
+        pytest.skip("the device is not PoCL's")
+    alone = kernels(pocl)
+    daemon.ctl("output", "add", "small", "--size", "80x60", "--set", "planes=luma-only",
+               "gaussian-blur:sigma=9")
+
+    def commands():
+        """Of the processes that the daemon waits for: main's, and the output's."""
+        found = set()
+        for pid in children(daemon):
+            command = pathlib.Path(f"/proc/{pid}/cmdline").read_bytes()
+            if b"=@" in command.split(b"\0")[1]:
+                found.add(command)
+        return found
+    seen = set()
+    with Reader(daemon) as main:
+        while len(seen) < 2:
+            seen |= commands()
+            main.next()  # frames go on
+    assert all(b"--filter=gaussian-blur:sigma=9" in command for command in seen)
+    assert sum(b"--set=output.size=80x60" in command for command in seen) == 1
+    # Now it is only these processes that compile.
+    daemon.stop()
+    for path in (pocl, tmp_path / "cache"):
+        shutil.rmtree(path)
+    pocl.mkdir()
+    for command in sorted(seen):
+        arguments = [argument.decode() for argument in command.split(b"\0")[1:-1]]
+        arguments[0] = arguments[0].partition("@")[0]
+        subprocess.run([BUILD / "fftd", *arguments], check=True, timeout=PATIENCE,
+                       env={**os.environ, "POCL_CACHE_DIR": str(pocl)})
+    again = start("--set", f"engine.cache_dir={tmp_path / 'cache'}", "--set", "engine.tune=off",
+                  "--set", "engine.technique=fused", "--filter", "gaussian-blur:sigma=9",
+                  env={"POCL_CACHE_DIR": str(pocl)})
+    again.wait_for_log("online")
+    before, log = kernels(pocl), again.log
+    assert alone
+    again.ctl("output", "add", "small", "--size", "80x60", "--set", "planes=luma-only",
+              "gaussian-blur:sigma=9")
+    with Reader(of(again, "small")) as reader:
+        reader.next()
+    wait_until(lambda: ", load " in again.ctl_json("status")["Engine"], "a load of main")
+    assert kernels(pocl) == before
+    assert "compiling" not in again.log[len(log):]
 
 
 def test_it_ends_with_the_daemon(compiling):
@@ -151,7 +214,7 @@ def test_whatever_comes_next_was_compiled(start, tmp_path, planes, not_for_them)
 
 @pytest.mark.parametrize("what", ["", "64x48", "64x48:NV12:0", "64x48:XYZ", "4x4:NV12",
                                   "99999x2:NV12", "64x48:NV12x", "64x48:NV12+",
-                                  "64x48:NV12+32", "64x48:NV12+32x24x"])
+                                  "64x48:NV12+32", "64x48:NV12+32x24x", "64x48:NV12=+32x24"])
 def test_frames_that_it_does_not_know(fftd, what):
     done = fftd(f"--compile-ahead={what}")
     assert done.returncode in (64, 69) and done.stderr.count("\n") == 1

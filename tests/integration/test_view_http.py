@@ -267,6 +267,27 @@ def test_what_is_told_about_a_camera(start, view):
     assert web.get("/camera/other/snapshot.jpg").status == 503
 
 
+def test_outputs_that_come_and_go(start, view):
+    """The list follows them, and one that is named can be looked at while it exists."""
+    daemon = start("--filter", "none")
+    web = view("--name", "front:small")
+
+    def state():
+        return web.cameras()["front:small"]["state"]
+    wait_until(lambda: web.cameras()["front"].get("outputs") == ["main"], "the daemon")
+    assert state() == "absent"
+    for width in (80, 40):
+        daemon.ctl("output", "add", "small", "--size", f"{width}x{width * 3 // 4}", "--set",
+                   "planes=luma-only")
+        wait_until(lambda: state() != "absent", "the output")
+        wait_until(lambda: web.cameras()["front"]["outputs"] == ["main", "small"], "its name")
+        shown = web.get("/camera/front:small/snapshot.jpg")
+        assert Image.open(io.BytesIO(shown.body)).size == (width, width * 3 // 4)
+        daemon.ctl("output", "remove", "small")
+        wait_until(lambda: state() == "absent", "its end")
+        wait_until(lambda: web.cameras()["front"]["outputs"] == ["main"], "its end in the list")
+
+
 def test_a_camera_whose_daemon_accepts_no_connection(runtime_dir, view):
     """The request waited for the handshake until fftd-view closed its connection, unanswered."""
     runtime_dir.mkdir()

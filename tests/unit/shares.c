@@ -67,6 +67,29 @@ static void test_what_is_not_built_is_forgotten(void **state)
     assert_int_equal(check(1, 80, 0, true, &why), 0);
 }
 
+/* Those who are there may get other engines once an output is added. */
+static void test_a_plan_counts_what_others_will_take(void **state)
+{
+    (void)state;
+    const struct designer_plan plan = {.use = {{30 * MIB, 5 * MIB}, {0, 0}, {10 * MIB, 0}}};
+    const struct designer_share added = {.shares = &shares, .output = 3, .plan = &plan};
+    struct budget_need need = {.count = 0};
+    struct error why = {""};
+    assert_int_equal(check(0, 20, 10, true, &why), 0);
+    assert_int_equal(check(1, 20, 0, true, &why), 0);
+    /* 30 + 20 + 10 MiB of the host's memory, and 10 MiB of the device's. */
+    budget_add(&need, "ring", 41 * MIB, 0);
+    assert_int_equal(designer_share_check(&added, &budget, &need, true, "it", &why), -EINVAL);
+    assert_non_null(strstr(why.text, "needs 101 MiB of memory (other outputs 60.0 MiB, ring 41"));
+    need.part[0].host = 40 * MIB;
+    need.part[0].device = 41 * MIB;
+    assert_int_equal(designer_share_check(&added, &budget, &need, true, "it", &why), -EINVAL);
+    need.part[0].device = 40 * MIB;
+    assert_int_equal(designer_share_check(&added, &budget, &need, true, "it", &why), 0);
+    assert_int_equal(check(0, 30, 10, true, &why), 0); /* it was not for others */
+    assert_int_equal(check(0, 41, 10, true, &why), -EINVAL);
+}
+
 static void test_an_output_may_be_alone(void **state)
 {
     (void)state;
@@ -83,6 +106,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(test_what_others_reserve_counts, setup, teardown),
         cmocka_unit_test_setup_teardown(test_what_is_not_built_is_forgotten, setup, teardown),
+        cmocka_unit_test_setup_teardown(test_a_plan_counts_what_others_will_take, setup, teardown),
         cmocka_unit_test_setup_teardown(test_an_output_may_be_alone, setup, teardown),
     };
     return cmocka_run_group_tests_name("shares", tests, NULL, NULL);

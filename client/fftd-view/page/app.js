@@ -67,6 +67,7 @@ function showAbout(camera) {
     const rows = [
         ["Source", camera.source],
         ["Format", format && format.width ? `${format.name} ${format.width}x${format.height}` : ""],
+        ["Outputs", (camera.outputs || []).length > 1 ? camera.outputs.join(", ") : ""],
         ["Filter", camera.filter],
         ["Problem", camera.filter_problem],
         ["View", camera.view && camera.view !== "picture" ? camera.view : ""],

@@ -25,7 +25,7 @@
 #define BLOCK   16  /* rows and columns that are transposed together */
 #define NEUTRAL 128
 #define UNIT    256   /* a step */
-#define LAST    64    /* a step after two convolutions */
+#define LAST    6     /* the bits of a step after two convolutions */
 #define ONE     16384 /* taps whose sum is this make half of the unit */
 
 /* Sample i of the result is the sum of `taps` samples, a multiple of AT_ONCE, from first[i] on,
@@ -194,6 +194,13 @@ static inline int16_t multiply(int16_t sample, int16_t tap)
     return (int16_t)((((int32_t)sample * tap >> 14) + 1) >> 1);
 }
 
+/* The sum of the first AT_ONCE samples, times their taps. */
+static ALWAYS_INLINE int16_t weigh(const int16_t *from, size_t pitch, const int16_t *tap)
+{
+    return (int16_t)(multiply(from[0], tap[0]) + multiply(from[pitch], tap[1]) +
+                     multiply(from[2 * pitch], tap[2]) + multiply(from[3 * pitch], tap[3]));
+}
+
 /* Computes `count` neighbouring sums for sample i of the axis, along which samples are `pitch`
  * numbers apart. */
 static ALWAYS_INLINE void convolve(int16_t *restrict sum, uint32_t count,
@@ -201,14 +208,13 @@ static ALWAYS_INLINE void convolve(int16_t *restrict sum, uint32_t count,
                                    const struct axis *axis, uint32_t i)
 {
     const int16_t *tap = axis->tap + (size_t)i * axis->taps;
-    memset(sum, 0, count * sizeof *sum);
     from += axis->first[i] * pitch;
-    for (uint32_t k = 0; k < axis->taps; k += AT_ONCE) {
-        const int16_t a = tap[k], b = tap[k + 1], c = tap[k + 2], d = tap[k + 3];
-        for (uint32_t x = 0; x < count; x++)
-            sum[x] = (int16_t)(sum[x] + multiply(from[x], a) + multiply(from[pitch + x], b) +
-                               multiply(from[2 * pitch + x], c) + multiply(from[3 * pitch + x], d));
+    for (uint32_t x = 0; x < count; x++)
+        sum[x] = weigh(from + x, pitch, tap);
+    for (uint32_t k = AT_ONCE; k < axis->taps; k += AT_ONCE) {
         from += AT_ONCE * pitch;
+        for (uint32_t x = 0; x < count; x++)
+            sum[x] = (int16_t)(sum[x] + weigh(from + x, pitch, tap + k));
     }
 }
 
@@ -262,13 +268,14 @@ static ALWAYS_INLINE void convolve_strip(struct resampler *resampler, uint32_t c
     }
 }
 
-/* Writes a block of the result, of which `columns` and `rows` are in it. */
+/* Writes a block of the result, of which `columns` and `rows` are in it. Halves are rounded up in
+ * two steps, so that numbers of 16 bits suffice. */
 static ALWAYS_INLINE void store(uint8_t *to, size_t stride, const int16_t *restrict block,
                                 uint32_t columns, uint32_t rows)
 {
     uint8_t bytes[BLOCK * BLOCK];
     for (int i = 0; i < BLOCK * BLOCK; i++) {
-        const int value = ((block[i] + LAST / 2) >> 6) + NEUTRAL;
+        const int16_t value = (int16_t)((((block[i] >> (LAST - 1)) + 1) >> 1) + NEUTRAL);
         bytes[i] = (uint8_t)(value < 0 ? 0 : value > 255 ? 255 : value);
     }
     for (uint32_t i = 0; i < rows && i < BLOCK; i++)

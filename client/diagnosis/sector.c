@@ -7,9 +7,9 @@
 
 #include "core/dft.h"
 
-#define MOST_BESIDE 32u   /* frequencies across the sector that are looked at, with the axis */
-#define BESIDE      0.014 /* cycles/pixel; a sector takes hardly anything farther from its axis */
-#define WORTH_IT    0.9   /* of the stripes' power; a sector that leaves more is not worth it */
+#define MOST_BESIDE 32u /* frequencies across the sector that are looked at, with the axis */
+#define BESIDE      28u /* thousandths of all; a sector takes hardly anything beside them */
+#define WORTH_IT    0.9 /* of the stripes' power; a sector that leaves more is not worth it */
 
 /* The power of the scene, as parts of its mean square, by the frequency across the axis and along
  * it, each in halves of the frequencies of the picture. */
@@ -44,11 +44,12 @@ static int find_power(const struct sector_view *view, struct spectrum *ret)
 {
     const unsigned along = view->of_rows ? view->height : view->width;
     const unsigned across = view->of_rows ? view->width : view->height;
-    const unsigned wanted = 1 + (unsigned)ceil(2 * BESIDE * across);
-    const unsigned beside = wanted < MOST_BESIDE ? wanted : MOST_BESIDE;
+    unsigned beside = 2 + across * BESIDE / 1000;
+    if (beside > MOST_BESIDE)
+        beside = MOST_BESIDE;
     struct dft *dft = NULL;
     double *wave = malloc(across * sizeof *wave);
-    double *power = malloc((size_t)beside * along * sizeof *power);
+    double *power = calloc((size_t)beside * along, sizeof *power);
     double complex *line = malloc(2 * (size_t)along * sizeof *line);
     int r = wave == NULL || power == NULL || line == NULL ? -1 : dft_create(&dft, 2 * along, NULL);
     for (unsigned k = 0; k < beside && r == 0; k++) {

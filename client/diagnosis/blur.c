@@ -8,7 +8,6 @@
 #define LOWEST         0.03 /* cycles/pixel; below it is the scene's composition */
 #define HIGHEST        0.47
 #define ACROSS         0.1   /* cycles/pixel to each side of a direction */
-#define FAR_ACROSS     0.15  /* cycles/pixel to each side, to find the direction */
 #define BETWEEN        0.008 /* cycles/pixel: windowed squares mix frequencies that close */
 #define FEWEST         4u    /* frequencies at a place of a profile */
 #define CELLS          8u    /* at each place */
@@ -28,6 +27,9 @@
 /* Sharp photographs fit a law without blur several times better than one with any. */
 #define LEAST_DISK     0.3 /* the share of the squares that a blur explains */
 #define LEAST_LINE     0.5
+#define DIRECTIONS     30u
+#define LEAST_COARSE   0.3  /* LEAST_LINE for a direction that is roughly known */
+#define PLANE_SHARE    0.8  /* of what no blur leaves of the plane, that a line may leave */
 #define MOST_ACROSS    0.15 /* what a line leaves of the squares, of what one across it leaves */
 
 /* Power by one coordinate of the frequency. Noise that is not quite averaged out makes a mean power
@@ -341,19 +343,33 @@ static struct detail_shape find_direction(const struct detail *detail, double fi
     return ret;
 }
 
+/* Returns the line that explains all frequencies best, of those that explain much of a profile. */
+static struct detail_shape find_lines(const struct detail *detail)
+{
+    struct detail_shape ret = {.gain = 0};
+    double least = PLANE_SHARE * detail_plane_cost(detail, 0, 0);
+    for (unsigned i = 0; i < DIRECTIONS; i++) {
+        struct detail_shape line =
+            find_direction(detail, i * 180. / DIRECTIONS, 1, 1, ACROSS, &lines);
+        if (line.gain < LEAST_COARSE)
+            continue;
+        const double cost = detail_plane_refine(detail, &line.size_px, &line.angle_deg);
+        if (cost >= least)
+            continue;
+        least = cost;
+        ret = line;
+    }
+    ret.angle_deg = fmod(ret.angle_deg + 180, 180);
+    return ret;
+}
+
 static void find_line(const struct detail *detail, struct detail_shape *ret)
 {
-    const struct detail_shape coarse = find_direction(detail, 0, 6, 30, ACROSS, &lines);
     struct fit fit;
-    *ret = coarse;
-    if (coarse.gain <= 0)
+    *ret = find_lines(detail);
+    if (ret->gain <= 0)
         return;
-    /* Frequencies farther to each side refine a direction that is roughly known. */
-    const struct sizes near = {coarse.size_px * 0.9, coarse.size_px * 1.1, 1.02};
-    const struct detail_shape fine =
-        find_direction(detail, coarse.angle_deg - 9, 1, 19, FAR_ACROSS, &near);
-    if (fine.gain > 0)
-        *ret = fine;
+    const struct sizes near = {ret->size_px * 0.95, ret->size_px * 1.05, 1.01};
     ret->gain = gain_of_line(detail, ret->angle_deg, ACROSS, &near, &fit);
     ret->size_px = fit.size;
     ret->power = fit.power;

@@ -53,4 +53,11 @@ static inline double window_power(const struct detail *detail)
     return pow(0.375 * detail->side, 2);
 }
 
+/* Returns what a blur by a line and a law of the scene leave of the logarithm of the power, as a
+ * mean square, over all frequencies. size: 0 is no blur. INFINITY: there is no memory. */
+double detail_plane_cost(const struct detail *detail, double size, double degrees);
+
+/* Finds the least of these costs near a line. Returns it. */
+double detail_plane_refine(const struct detail *detail, double *size, double *degrees);
+
 #endif

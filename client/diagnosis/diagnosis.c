@@ -400,7 +400,9 @@ static void clean(struct diagnosis *diagnosis, struct second *second, unsigned i
 {
     correct(diagnosis, second, index);
     findings_list_hot(diagnosis, repair, diagnosis);
-    if (diagnosis->frames < 2 || stripes_stillness(&diagnosis->stripes) >= still)
+    diagnosis->has_stripes =
+        diagnosis->frames < 2 || stripes_stillness(&diagnosis->stripes) >= still;
+    if (diagnosis->has_stripes)
         return;
     subtract_stripes(diagnosis, &diagnosis->stripes.column);
     subtract_stripes(diagnosis, &diagnosis->stripes.row);

@@ -4,6 +4,7 @@
  * Where daemon/estimators or client/calibration have an estimator, it is used: periodic noise,
  * flicker, measures and motion; stripes and bad pixels. What none of them sees has a file here:
  * noise.h, lens.h and shading.h (dark corners), detail.h (blur and halftone screens) and shake.h.
+ * sector.h chooses the stage against stripes.
  *
  * Each finding has its annoyance: about the root mean square error, in grey levels of 255, that it
  * adds to the picture. What is below a threshold, which differs with the kind, is no finding: a

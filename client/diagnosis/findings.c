@@ -9,6 +9,7 @@
 
 #include "lines.h"
 #include "private.h"
+#include "sector.h"
 
 #define LEAST_WAVES     0.6   /* grey levels, RMS */
 #define LEAST_SCREEN    1.0   /* grey levels, RMS */
@@ -22,6 +23,7 @@
 #define LEAST_EXCESS    15.   /* grey levels by which a hot pixel differs from its neighbours */
 #define STILL_EXCESS    3.    /* times the mean range of samples around a pixel */
 #define MEDIAN_NOISE    0.94  /* mean square change of unit noise by a median of nine */
+#define MEDIAN_STRIPES  0.78  /* the same of stripes, which three of the nine share */
 #define LEAST_NOISE     3.0   /* grey levels */
 #define UNSURE_NOISE    8.5   /* the same where texture may be taken for noise */
 #define LEAST_CORNER    0.66  /* brighter corners are no shading */
@@ -36,9 +38,6 @@
 #define ROUNDING        0.29  /* standard deviation of the error of whole numbers */
 #define BLUR_ERROR      0.003 /* chosen by tests/bench/diagnose_chains.py */
 #define LEAST_SURE      0.5   /* share of the shifts between frames that are known well */
-
-/* Where stripes are in the spectrum; chosen by tests/bench/diagnose_chains.py. */
-#define SECTOR          ",width=1.5,keep=outside,above=0.07"
 
 static __attribute__((format(printf, 3, 4))) int write_to(char *text, size_t size,
                                                           const char *format, ...)
@@ -251,43 +250,6 @@ static bool judge_shake(const struct diagnosis *diagnosis, struct diagnosis_find
 
 /* ---- what stays where it is ---- */
 
-static bool judge_stripes(const struct diagnosis *diagnosis, struct diagnosis_finding *ret)
-{
-    const struct stripes *stripes = &diagnosis->stripes;
-    if (diagnosis->frames < 2)
-        return false;
-    /* A scene that stands still tells the same of its own lines and of the sensor's, and little
-     * that varies slowly. */
-    const bool is_still = stripes_stillness(stripes) > STANDS_STILL;
-    const double least = is_still ? STILL_STRIPES : LEAST_STRIPES;
-    double columns = 255 * stripes_rms(&stripes->column), rows = 255 * stripes_rms(&stripes->row);
-    if (is_still) {
-        columns = fmax(columns, line_rms(diagnosis, false));
-        rows = fmax(rows, line_rms(diagnosis, true));
-    } else {
-        /* Stripes, unlike the light of the lens, are also in what the frames have in common. */
-        columns = fmin(columns, 2 * line_rms(diagnosis, false));
-        rows = fmin(rows, 2 * line_rms(diagnosis, true));
-    }
-    ret->annoyance = hypot(columns, rows);
-    if (columns < least && rows < least)
-        return false;
-    WRITE(ret->text, "fixed stripes: columns differ by %.1f grey levels, rows by %.1f", columns,
-          rows);
-    if (columns >= least)
-        WRITE(ret->stage, "directional:angle=0" SECTOR);
-    if (rows >= least) {
-        const size_t used = strlen(ret->stage);
-        write_to(ret->stage + used, sizeof ret->stage - used, "%sdirectional:angle=90" SECTOR,
-                 used > 0 ? " | " : "");
-    }
-    WRITE(ret->advice, "`fftd-ctl calibrate stripes` while the camera pans removes exactly these "
-                       "stripes, and leaves lines of the scene alone");
-    add_figure(ret, "columns", columns);
-    add_figure(ret, "rows", rows);
-    return true;
-}
-
 /* The mean over all frames; stripes_solve leaves those of both halves. */
 static double mean_at(const struct stripes *stripes, size_t i)
 {
@@ -309,11 +271,12 @@ static double mean_range(const struct stripes *stripes, uint32_t width, uint32_t
     return sum / count;
 }
 
-/* Returns by how much a pixel differs from all of its eight neighbours, and they less from each
- * other: no lens makes such a point. 0: it does not. */
-static double excess(const struct stripes *stripes, uint32_t width, size_t i)
+/* Returns by how much a pixel differs from its eight neighbours on average, if it differs by
+ * `least` from all of them, and they less from each other: no lens makes such a point. 0: it does
+ * not. */
+static double excess(const struct stripes *stripes, uint32_t width, size_t i, double least)
 {
-    double low = INFINITY, high = -INFINITY;
+    double low = INFINITY, high = -INFINITY, sum = 0;
     const double own = mean_at(stripes, i);
     for (int v = -1; v <= 1; v++)
         for (int u = -1; u <= 1; u++) {
@@ -322,9 +285,10 @@ static double excess(const struct stripes *stripes, uint32_t width, size_t i)
                 continue;
             low = fmin(low, mean_at(stripes, k));
             high = fmax(high, mean_at(stripes, k));
+            sum += mean_at(stripes, k);
         }
-    const double off = own > high ? own - high : own < low ? own - low : 0;
-    return fabs(off) > high - low ? off : 0;
+    const double beyond = fmax(own - high, low - own);
+    return beyond >= least && beyond > high - low ? own - sum / 8 : 0;
 }
 
 void findings_list_hot(const struct diagnosis *diagnosis, findings_hot_pixel call, void *context)
@@ -340,8 +304,8 @@ void findings_list_hot(const struct diagnosis *diagnosis, findings_hot_pixel cal
     for (uint32_t y = 1; y + 1 < height; y++)
         for (uint32_t x = 1; x + 1 < width; x++) {
             const size_t i = (size_t)y * width + x;
-            const double off = stripes->bad[i] != 0 ? excess(stripes, width, i) : 0;
-            if (fabs(off) >= least)
+            const double off = stripes->bad[i] != 0 ? excess(stripes, width, i, least) : 0;
+            if (off != 0)
                 call(context, i, off);
         }
 }
@@ -373,7 +337,8 @@ void findings_take_median(const struct diagnosis *diagnosis, const float *from, 
 }
 
 /* Returns what a median would take from the scene's details, as a mean square: what it changes in
- * the last frame, without its waves, flicker and hot pixels, less what it changes of noise. */
+ * the last frame, without its waves, flicker and hot pixels, less what it changes of noise and of
+ * stripes. */
 static double cost_of_median(const struct diagnosis *diagnosis)
 {
     const size_t count = (size_t)diagnosis->format.width * diagnosis->format.height;
@@ -389,7 +354,9 @@ static double cost_of_median(const struct diagnosis *diagnosis)
         sum += change * change;
     }
     free(smooth);
-    return sum / (double)count - MEDIAN_NOISE * sigma * sigma;
+    const double columns = line_rms(diagnosis, false), rows = line_rms(diagnosis, true);
+    const double stripes = diagnosis->has_stripes ? columns * columns + rows * rows : 0;
+    return sum / (double)count - MEDIAN_NOISE * sigma * sigma - MEDIAN_STRIPES * stripes;
 }
 
 static bool judge_hot(const struct diagnosis *diagnosis, struct diagnosis_finding *ret)
@@ -508,6 +475,71 @@ static bool judge_defocus(const struct diagnosis *diagnosis, struct diagnosis_fi
 static bool judge_motion(const struct diagnosis *diagnosis, struct diagnosis_finding *ret)
 {
     return judge_blur(diagnosis, DETAIL_LINE, ret);
+}
+
+/* ---- columns and rows ---- */
+
+/* Adds the sector that takes out columns or rows best, with the scene of the last frame and beside
+ * what takes out a blur. */
+static void add_sector(const struct diagnosis *diagnosis, bool of_rows, double stripes,
+                       struct diagnosis_finding *ret)
+{
+    struct diagnosis_finding blur = {0};
+    struct filter_chain other = {0};
+    char stage[SECTOR_TEXT];
+    /* In a scene that stands still, what varies slowly in its own columns is taken for stripes. */
+    if (diagnosis->has_stripes)
+        stripes = line_rms(diagnosis, of_rows);
+    if (diagnosis->blur.blur == DETAIL_SHARP ||
+        !judge_blur(diagnosis, diagnosis->blur.blur, &blur) ||
+        filter_chain_parse(&other, blur.stage, NULL) < 0)
+        other.count = 0;
+    sector_choose(&(struct sector_view){.luma = diagnosis->luma,
+                                        .width = diagnosis->format.width,
+                                        .height = diagnosis->format.height,
+                                        .of_rows = of_rows,
+                                        .has_stripes = diagnosis->has_stripes,
+                                        .stripes = stripes,
+                                        .noise = find_noise(diagnosis).sigma,
+                                        .other = &other},
+                  stage);
+    const size_t used = strlen(ret->stage);
+    if (stage[0] != '\0')
+        write_to(ret->stage + used, sizeof ret->stage - used, "%s%s", used > 0 ? " | " : "", stage);
+}
+
+static bool judge_stripes(const struct diagnosis *diagnosis, struct diagnosis_finding *ret)
+{
+    const struct stripes *stripes = &diagnosis->stripes;
+    if (diagnosis->frames < 2)
+        return false;
+    /* A scene that stands still tells the same of its own lines and of the sensor's, and little
+     * that varies slowly. */
+    const bool is_still = stripes_stillness(stripes) > STANDS_STILL;
+    const double least = is_still ? STILL_STRIPES : LEAST_STRIPES;
+    double columns = 255 * stripes_rms(&stripes->column), rows = 255 * stripes_rms(&stripes->row);
+    if (is_still) {
+        columns = fmax(columns, line_rms(diagnosis, false));
+        rows = fmax(rows, line_rms(diagnosis, true));
+    } else {
+        /* Stripes, unlike the light of the lens, are also in what the frames have in common. */
+        columns = fmin(columns, 2 * line_rms(diagnosis, false));
+        rows = fmin(rows, 2 * line_rms(diagnosis, true));
+    }
+    ret->annoyance = hypot(columns, rows);
+    if (columns < least && rows < least)
+        return false;
+    WRITE(ret->text, "fixed stripes: columns differ by %.1f grey levels, rows by %.1f", columns,
+          rows);
+    if (columns >= least)
+        add_sector(diagnosis, false, columns, ret);
+    if (rows >= least)
+        add_sector(diagnosis, true, rows, ret);
+    WRITE(ret->advice, "`fftd-ctl calibrate stripes` while the camera pans removes exactly these "
+                       "stripes, and leaves lines of the scene alone");
+    add_figure(ret, "columns", columns);
+    add_figure(ret, "rows", rows);
+    return true;
 }
 
 /* ---- exposure ---- */

@@ -158,7 +158,7 @@ bool diagnosis_preview(struct diagnosis *diagnosis, const struct diagnosis_findi
     case DIAGNOSIS_STRIPES:
     case DIAGNOSIS_DEFOCUS:
     case DIAGNOSIS_MOTION:
-        return filter_chain_parse(&chain, finding->stage, NULL) == 0 &&
+        return finding->stage[0] != '\0' && filter_chain_parse(&chain, finding->stage, NULL) == 0 &&
                filter(&chain, ret_after, width, height);
     case DIAGNOSIS_SHAKE:
     case DIAGNOSIS_CLIPPING:

@@ -51,7 +51,7 @@ def ways_by_hand(fault, truth):
     if fault == "stripes":
         angles = [0] if truth["rows"] == 0 else [0, 90]
         return [" | ".join(f"directional:angle={angle},width=1.5,keep=outside,above={above}"
-                           for angle in angles) for above in (0.05, 0.02, 0.1)]
+                           for angle in angles) for above in (0.05, 0.02, 0.1, 0.2)]
     if fault in ("defocus", "motion-blur"):
         blur = "disk" if fault == "defocus" else f"motion,angle={truth['angle_deg']:.1f}"
         return [f"wiener:blur={blur},size={truth['size_px']:.2f},noise={noise}"

@@ -447,7 +447,20 @@ static void blur_is_seen_through_stripes(void **state)
         &result);
     assert_true(figure_of(&result, DIAGNOSIS_STRIPES) > 0);
     assert_true(fabs(named_figure(&result, DIAGNOSIS_MOTION, "size_px") - 11) < 0.6);
-    assert_true(fabs(named_figure(&result, DIAGNOSIS_MOTION, "angle_deg") - 20) < 8);
+    assert_true(fabs(named_figure(&result, DIAGNOSIS_MOTION, "angle_deg") - 20) < 2);
+}
+
+/* All frequencies together tell the direction of a line. */
+static void direction_of_blur_is_exact(void **state)
+{
+    (void)state;
+    static const double tilts[] = {77, 154, 23};
+    for (unsigned i = 0; i < sizeof tilts / sizeof tilts[0]; i++) {
+        struct diagnosis_result result;
+        see(&(struct seen){.corner = 1, .light = 1, .sigma = 1, .length = 9, .tilt = tilts[i]},
+            &result);
+        assert_true(fabs(named_figure(&result, DIAGNOSIS_MOTION, "angle_deg") - tilts[i]) < 1.5);
+    }
 }
 
 /* What is left of bands is not taken for light. */
@@ -649,6 +662,7 @@ int main(void)
         cmocka_unit_test(shading_is_measured_beside_white_areas),
         cmocka_unit_test(a_scene_with_dark_corners_is_no_lens),
         cmocka_unit_test(blur_is_seen_through_stripes),
+        cmocka_unit_test(direction_of_blur_is_exact),
         cmocka_unit_test(shading_is_measured_under_flicker),
         cmocka_unit_test(blur_is_seen_through_noise),
         cmocka_unit_test(a_dark_picture_with_noise_is_too_dark),
@@ -659,5 +673,6 @@ int main(void)
         cmocka_unit_test(bad_input_is_refused),
         cmocka_unit_test(odd_frames_do_no_harm),
     };
+    cmocka_set_test_filter(getenv("FFTD_TEST_FILTER"));
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

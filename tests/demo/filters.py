@@ -152,12 +152,14 @@ def groups(kinds):
     rows = {}
     for kind in kinds:
         rows.setdefault(kind["group"], []).append(f"[{kind['name']}](#{kind['name']})")
+    lines = [table_row(group, ", ".join(names)) for group, names in rows.items()]
     return "\n".join(["\n## All kinds\n", table_row("for", "kinds"), table_row("---", "---"),
-                      *(table_row(group, ", ".join(names)) for group, names in rows.items())]) + "\n"
+                      *lines, ""])
 
 
 def text(kinds, docs):
-    return INTRODUCTION + groups(kinds) + "".join(section(kind, docs[kind["name"]]) for kind in kinds)
+    sections = "".join(section(kind, docs[kind["name"]]) for kind in kinds)
+    return INTRODUCTION + groups(kinds) + sections
 
 
 # ---- the pictures ----

@@ -54,8 +54,10 @@ static void print_parameter_json(const struct filter_param *param)
 static void print_kind_json(const struct filter_kind *kind)
 {
     print_entry(true, "name", kind->name);
+    print_entry(false, "group", kind->group);
     print_entry(false, "summary", kind->summary);
     print_entry(false, "formula", kind->formula);
+    print_entry(false, "example", kind->example);
     fputs(", \"parameters\": [", stdout);
     for (unsigned i = 0; i < filter_param_count(kind); i++) {
         fputs(i > 0 ? ", " : "", stdout);

@@ -25,13 +25,12 @@ $(BUILD)/tests/gpu/forecast: LDFLAGS += -Wl,--wrap=malloc,--wrap=calloc,--wrap=f
 
 # Programs that tests run.
 KERNEL_WRITER := $(BUILD)/tests/tools/kernels
-KIND_WRITER := $(BUILD)/tests/tools/kinds
-$(filter-out $(KERNEL_WRITER) $(KIND_WRITER),$(call test-programs,tools)): $(BUILD)/%: $(BUILD)/obj/%.o $(BUILD)/libfftd.a
+$(filter-out $(KERNEL_WRITER),$(call test-programs,tools)): $(BUILD)/%: $(BUILD)/obj/%.o $(BUILD)/libfftd.a
 	@mkdir -p $(@D)
 	$(CC) $(CFLAGS) $(LDFLAGS) -o $@ $^
 
-# These write the kernels' source for lint, and the kinds of filters for docs/FILTERS.md.
-$(KERNEL_WRITER) $(KIND_WRITER): $(BUILD)/%: $(BUILD)/obj/%.o $(ENGINE)
+# This writes the kernels' source for lint.
+$(KERNEL_WRITER): $(BUILD)/%: $(BUILD)/obj/%.o $(ENGINE)
 	@mkdir -p $(@D)
 	$(CC) $(CFLAGS) $(LDFLAGS) -o $@ $^ $(OPENCL_LIBS) -lm
 
@@ -136,7 +135,7 @@ integration-tests = $(filter-out $(if $(SAN),$(picture-tests)),$(call some-of,\
 # Python cannot load a sanitized library, so it reads frames through a plain one; GLib and
 # libpipewire are not built for ThreadSanitizer, so fftd-gst and fftd-pipewire are plain ones there. These tests mostly
 # wait for frames and for time to pass, so more of them run at once than there are processors.
-test-integration: all $(BUILD)/tests/mali/plan $(KIND_WRITER)
+test-integration: all $(BUILD)/tests/mali/plan
 	$(if $(SAN),@$(MAKE) -s SAN= BUILD=build build/libfftd.so.0 $(if $(HAVE_GST),build/fftd-gst) \
 	    $(if $(HAVE_PIPEWIRE),build/fftd-pipewire))
 	@FFTD_BUILD=$(abspath $(BUILD)) FFTD_LIBRARY=$(abspath build/libfftd.so.0) FFTD_DEVICE=$(DEVICE) \

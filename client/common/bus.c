@@ -258,10 +258,10 @@ uint64_t bus_counter(sd_bus_message *message, const char *key, const char *count
     return value;
 }
 
-double bus_measure(sd_bus_message *message, const char *key, const char *measure)
+double bus_measure(sd_bus_message *message, const char *measure)
 {
     double value = NAN;
-    if (bus_find(message, key, "a{sd}") && bus_enter(message, "sd", measure))
+    if (bus_find(message, "Measures", "a{sd}") && bus_enter(message, "sd", measure))
         sd_bus_message_read(message, "d", &value);
     return value;
 }

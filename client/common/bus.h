@@ -87,8 +87,8 @@ double bus_double(sd_bus_message *message, const char *key);
  * bus_counter(message, "Counters", "published"). */
 uint64_t bus_counter(sd_bus_message *message, const char *key, const char *counter);
 
-/* Returns one number of a dictionary (a{sd}) in the a{sv}; NaN: there is none. */
-double bus_measure(sd_bus_message *message, const char *key, const char *measure);
+/* Returns one number of the dictionary "Measures" (a{sd}) in the a{sv}; NaN: there is none. */
+double bus_measure(sd_bus_message *message, const char *measure);
 
 /* Writes the next complete value of the message as JSON; dictionaries become objects. Returns a
  * negative errno on failure; the text written so far is then still complete JSON. -EBADMSG: the

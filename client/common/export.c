@@ -202,7 +202,7 @@ static void write_measures(const struct exporter *out)
     unsigned count;
     const struct reading_measure *measures = reading_measures(&count);
     for (unsigned i = 0; i < count; i++) {
-        const double value = bus_measure(out->stats, "Measures", measures[i].name);
+        const double value = bus_measure(out->stats, measures[i].name);
         if (!isfinite(value))
             continue;
         if (measures[i].help != NULL)

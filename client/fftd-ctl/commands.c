@@ -1,8 +1,6 @@
 /* The table of commands, each with its help. */
 #include "commands.h"
 
-#include <stddef.h>
-
 const struct command command_table[] = {
     {"list", "", "show the daemons on this machine",
      "Looks for sockets in /run/fftd, in $XDG_RUNTIME_DIR/fftd and in the user's\n"

@@ -1,5 +1,4 @@
 /* Implements `filter` and `reload`; change.c has the actions that change the filter. */
-#include <errno.h>
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>

@@ -1,5 +1,4 @@
 /* Implements `snapshot`, which saves one frame before and after the filter as images. */
-#include <errno.h>
 #include <inttypes.h>
 #include <stdbool.h>
 #include <stdio.h>

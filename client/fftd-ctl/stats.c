@@ -110,7 +110,7 @@ static void print_measures(sd_bus_message *stats)
     unsigned rows, count = 0;
     const struct reading_measure *measures = reading_measures(&rows);
     for (unsigned i = 0; i < rows; i++) {
-        const double value = bus_measure(stats, "Measures", measures[i].name);
+        const double value = bus_measure(stats, measures[i].name);
         if (!isfinite(value))
             continue;
         printf("%s%s %.4g%s",
@@ -159,7 +159,7 @@ static void print_csv(sd_bus_message *stats, bool with_header)
            bus_u64(stats, "Sequence"), bus_double(stats, "Rate"),
            bus_u64(stats, "PublishedSerial"));
     for (unsigned i = 0; i < rows; i++) {
-        const double value = bus_measure(stats, "Measures", measures[i].name);
+        const double value = bus_measure(stats, measures[i].name);
         if (isfinite(value))
             printf(",%.6g", value);
         else
@@ -171,7 +171,7 @@ static void print_csv(sd_bus_message *stats, bool with_header)
 
 static bool has_measures(sd_bus_message *stats)
 {
-    return isfinite(bus_measure(stats, "Measures", "mean"));
+    return isfinite(bus_measure(stats, "mean"));
 }
 
 static bool wants_metrics(const struct ctl *ctl)

@@ -91,9 +91,9 @@ static void print_status(sd_bus_message *p, const char *dir)
     print_memory(p);
     print_comparison(p);
     print_line("filter", bus_text(p, "Filter"));
-    if (bus_measure(p, "Measures", "stacked") > 0)
+    if (bus_measure(p, "stacked") > 0)
         printf("%-9s of %.0f frames; `filter restart` begins another one\n", "stack",
-               bus_measure(p, "Measures", "stacked"));
+               bus_measure(p, "stacked"));
     reading_problem(p, why);
     print_line("", why);
     print_saved(p);

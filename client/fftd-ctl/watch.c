@@ -67,7 +67,7 @@ static void read_all(struct watch *watch, sd_bus_message *p)
     trace_add(&watch->rate, bus_double(p, "Rate"));
     trace_add(&watch->latency, read_latency_ms(watch, p));
     for (unsigned i = 0; i < count && i < MAX_MEASURES; i++)
-        trace_add(&watch->measure[i], bus_measure(p, "Measures", measures[i].name));
+        trace_add(&watch->measure[i], bus_measure(p, measures[i].name));
 }
 
 /* Adds a gap to all charts, for a second without a daemon. */
@@ -137,7 +137,7 @@ static void draw_measures(struct watch *watch, sd_bus_message *p)
     const struct reading_measure *measures = reading_measures(&count);
     for (unsigned i = 0; i < count && i < MAX_MEASURES; i++) {
         char text[128];
-        const double value = bus_measure(p, "Measures", measures[i].name);
+        const double value = bus_measure(p, measures[i].name);
         if (!isfinite(value))
             continue;
         snprintf(text, sizeof text, "%-17s%.4g%s", measures[i].name, value,

@@ -11,7 +11,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* The longest chain has 32 KiB, a message to fftd 64 KiB. */
+/* The longest chain has 32 KiB, and a message to fftd must hold it. */
 #define CHANGE_REQUEST_BYTES (40 * 1024)
 #define CHANGE_REQUEST_MAX   64 /* changes, like EditFilter's limit */
 #define CHANGE_REQUEST_WORDS 4  /* in one change */

@@ -38,7 +38,7 @@ static void write_measures(struct json *json, sd_bus_message *p)
     const struct reading_measure *measures = reading_measures(&count);
     json_open(json, "measures", '[');
     for (unsigned i = 0; i < count; i++) {
-        const double value = bus_measure(p, "Measures", measures[i].name);
+        const double value = bus_measure(p, measures[i].name);
         if (isnan(value))
             continue;
         json_open(json, NULL, '{');

@@ -22,13 +22,6 @@ uint32_t pixels_height(const struct pixels *pixels, unsigned component)
     return (pixels->format->height + sub - 1) / sub;
 }
 
-uint32_t pixels_row_bytes(const struct pixels *pixels, unsigned component)
-{
-    const struct fftd_pixel_component *c = &pixels->layout->component[component];
-    return c->offset + (pixels_width(pixels, component) - 1) * c->step +
-           pixels_sample_bytes(pixels->layout);
-}
-
 /* Checks that every sample of the component is within `size` bytes. */
 static int check_component(const struct pixels *pixels, unsigned component, size_t size)
 {
@@ -36,7 +29,9 @@ static int check_component(const struct pixels *pixels, unsigned component, size
     if (c->plane >= pixels->format->plane_count)
         return -EPROTO;
     const struct fftd_plane *plane = &pixels->format->plane[c->plane];
-    uint64_t row = pixels_row_bytes(pixels, component);
+    /* From the beginning of a row to the end of the component's last sample. */
+    uint64_t row = c->offset + (pixels_width(pixels, component) - 1) * c->step +
+                   pixels_sample_bytes(pixels->layout);
     uint64_t end =
         plane->offset + (uint64_t)(pixels_height(pixels, component) - 1) * plane->stride + row;
     return row > plane->row_bytes || row > plane->stride || end > size ? -EPROTO : 0;

@@ -30,10 +30,6 @@ static inline unsigned pixels_sample_bytes(const struct fftd_pixel_format *layou
     return layout->bits > 8 ? 2 : 1;
 }
 
-/* Returns the bytes from the beginning of a plane's row to the end of the component's last sample.
- */
-uint32_t pixels_row_bytes(const struct pixels *pixels, unsigned component);
-
 /* Describes frames of this format, of `size` bytes, without their memory. -EPROTO: the format
  * contradicts itself or reaches beyond them; -EOPNOTSUPP: libfftd does not know the format. */
 int pixels_describe(struct pixels *ret, const struct fftd_format *format, size_t size);

@@ -38,8 +38,9 @@ static int append_param_help(sd_bus_message *reply, const struct filter_param *p
 static int append_kind_help(sd_bus_message *reply, const struct filter_kind *kind)
 {
     sd_bus_message_open_container(reply, 'a', "{sv}");
-    sd_bus_message_append(reply, "{sv}{sv}{sv}", "name", "s", kind->name, "summary", "s",
-                          kind->summary, "formula", "s", kind->formula);
+    sd_bus_message_append(reply, "{sv}{sv}{sv}{sv}{sv}", "name", "s", kind->name, "group", "s",
+                          kind->group, "summary", "s", kind->summary, "formula", "s", kind->formula,
+                          "example", "s", kind->example);
     value_open_array(reply, "parameters", "a{sv}");
     for (unsigned i = 0; i < filter_param_count(kind); i++)
         append_param_help(reply, &kind->param[i]);

@@ -220,7 +220,8 @@ void output_drain(struct output *output)
 
 /* ---- frames from the source ---- */
 
-bool output_has_snapshots(const struct output *output)
+/* Returns whether a snapshot waits for a frame that is to come, or in flight. */
+static bool has_snapshots(const struct output *output)
 {
     bool has = output->snapshots != NULL;
     for (unsigned i = 0; i < output->flights; i++)
@@ -237,7 +238,7 @@ void output_cancel_snapshots(struct output *output, struct mailbox *mailbox, int
 
 bool output_is_wanted(const struct output *output)
 {
-    return output->always_runs || output->has_readers || output_has_snapshots(output);
+    return output->always_runs || output->has_readers || has_snapshots(output);
 }
 
 bool output_is_needed(const struct output *output)

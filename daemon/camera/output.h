@@ -166,9 +166,6 @@ void output_collect(struct output *output);
 /* Waits for every frame in flight and publishes it. Gives up when the engine fails. */
 void output_drain(struct output *output);
 
-/* Returns whether a snapshot waits for a frame that is to come, or in flight. */
-bool output_has_snapshots(const struct output *output);
-
 /* Answers the snapshots that wait for a frame to come with this negative errno. */
 void output_cancel_snapshots(struct output *output, struct mailbox *mailbox, int result);
 

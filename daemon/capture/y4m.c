@@ -5,7 +5,6 @@
 #include "capture/y4m.h"
 
 #include <errno.h>
-#include <stdio.h>
 #include <string.h>
 
 #include "capture/capture.h"

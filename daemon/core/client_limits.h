@@ -21,12 +21,14 @@
  * a time (bus/slow_call.h), so that these also limit how many of them wait. */
 #define LIMIT_PEERS              32
 #define LIMIT_PEERS_OF_USER      16
-/* Bytes of a line of the handshake, and of a message with its header. A peer that sends a longer
- * one is disconnected. Each peer has memory for one message, and sockets whose buffers hold one.
- * Ceiling: LIMIT_MESSAGE_CEILING, the least default of net.core.wmem_max (of 32-bit kernels); the
- * start checks the real one. Least: the text of any chain and 1 KiB, 33 KiB; static assertions of
- * bus/peer.c check both. What repeats 64 KiB: fftd(8), docs/SECURITY.md (three times), the labels
- * of tests/integration/test_bus_budget.py, and a comment of change_request.h. */
+/* Bytes of a line of the handshake, and of a message with its header. core/dbus_framing.c finds a
+ * longer message by the lengths in its first 16 bytes, and the peer is disconnected. bus/peer.c has
+ * LIMIT_MESSAGE_BYTES of memory for each peer, reads no more than fits, and hands whole messages to
+ * sd-bus through a pair of sockets, for which it sets SO_SNDBUF to the same number. If
+ * net.core.wmem_max does not allow that, the daemon does not start; the ceiling is its least
+ * default, of 32-bit kernels. Static assertions of bus/peer.c hold the number below the ceiling,
+ * and above the text of any chain and 1 KiB, 33 KiB. Nothing else depends on it. To change it,
+ * change its line, and what fftd(8) and docs/SECURITY.md say, which test_bus_budget.py compares. */
 #define LIMIT_LINE_BYTES         1024u
 #define LIMIT_MESSAGE_BYTES      65536u
 #define LIMIT_MESSAGE_CEILING    163840u

@@ -10,14 +10,10 @@ bool engine_frames_equal(const struct engine_frames *a, const struct engine_fram
            a->format.height == b->format.height;
 }
 
-bool engine_frames_are_smaller(const struct engine_frames *frames)
-{
-    return frames->width != frames->format.width || frames->height != frames->format.height;
-}
-
 void engine_frames_set_captured(struct recipe *recipe, const struct engine_frames *frames)
 {
-    const bool are_smaller = engine_frames_are_smaller(frames);
+    const bool are_smaller =
+        frames->width != frames->format.width || frames->height != frames->format.height;
     recipe->captured = frames->captured;
     recipe->captured_width = are_smaller ? frames->width : 0;
     recipe->captured_height = are_smaller ? frames->height : 0;

@@ -24,9 +24,6 @@ int engine_frames_describe(struct engine_frames *ret, const struct config *confi
  * sizes. */
 bool engine_frames_equal(const struct engine_frames *a, const struct engine_frames *b);
 
-/* Whether published frames are smaller than captured ones. */
-bool engine_frames_are_smaller(const struct engine_frames *frames);
-
 /* Sets those settings of a recipe that say how frames are captured. */
 void engine_frames_set_captured(struct recipe *recipe, const struct engine_frames *frames);
 

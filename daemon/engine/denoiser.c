@@ -1,7 +1,6 @@
 #include "engine/denoiser.h"
 
 #include <errno.h>
-#include <math.h>
 #include <stdlib.h>
 
 #include "engine/denoiser_motion.h"

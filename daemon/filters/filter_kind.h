@@ -78,22 +78,30 @@ struct filter_stage;
 /* fields: each of these functions is a thing that a kind may do, and most kinds do one of them. */
 struct filter_kind {
     const char *name;
-    const char *summary;
+    const char *group;   /* what it is for: a row of GROUPS in client/fftd-view/page/cards.js */
+    const char *summary; /* one line */
     const char *formula; /* "H = ..." in ASCII, with the names of the parameters; f^2 = fx^2 + fy^2,
                             and pass and stop are the shapes of filter_shape.c. A test evaluates it
                             (`computed` of tests/integration/test_filters_doc.py). */
     struct filter_param param[FILTER_MAX_PARAMS]; /* those that are not used have no name */
-    enum filter_adapts adapts;                    /* H is 1 if it does */
+    const char *example; /* a chain for the pictures of docs/FILTERS.md, also compiled ahead */
+    /* Return H. At most one of them is set; H is 1 if both are NULL. */
+    double (*response)(const struct filter_stage *stage, double fx, double fy);
+    double complex (*complex_response)(const struct filter_stage *stage, double fx, double fy);
+    /* Returns the radius in pixels beyond which the impulse response is negligible (below 1e-3 of
+     * its energy), or an estimate of it. NULL: 0. */
+    double (*support)(const struct filter_stage *stage);
+    /* Checks what the range of a single parameter cannot express (low < high). NULL: nothing. */
+    int (*check)(const struct filter_stage *stage, struct error *why);
+
+    /* What few kinds do follows. */
+
+    enum filter_adapts adapts; /* H is 1 if it does */
     /* Adds what the stage asks of the estimators; NULL: nothing. */
     void (*adapt)(const struct filter_stage *stage, struct filter_adaptation *ret);
     /* Sets the power of the noise that was estimated (blur.h), if the stage has none of its own.
      * NULL: it needs none. */
     void (*take_noise)(struct filter_stage *stage, double noise);
-    /* Checks what the range of a single parameter cannot express (low < high). NULL: nothing. */
-    int (*check)(const struct filter_stage *stage, struct error *why);
-    /* Return H. At most one of them is set; H is 1 if both are NULL. */
-    double (*response)(const struct filter_stage *stage, double fx, double fy);
-    double complex (*complex_response)(const struct filter_stage *stage, double fx, double fy);
     /* Returns H of a stage with an image, instead of the two above; NULL: they do. `transform` is
      * that of the image about the middle of its top left pixel: the sum of pixel(x, y) exp(-2 pi i
      * (fx x + fy y)). filter_grid.h computes it for many frequencies at once. */
@@ -124,9 +132,6 @@ struct filter_kind {
      * white from it on (kernels/transform/curve.cl). NULL: they do not. A kind with it has H = 1.
      */
     double (*binarise)(const struct filter_stage *stage);
-    /* Returns the radius in pixels beyond which the impulse response is negligible (below 1e-3 of
-     * its energy), or an estimate of it. NULL: 0. */
-    double (*support)(const struct filter_stage *stage);
     /* Set if the impulse response falls as a Gaussian does. The variances of Gaussians in a chain
      * add up, and therefore the squares of these radii. */
     bool is_gaussian;
@@ -145,7 +150,6 @@ struct filter_kind {
                   struct error *why);
     /* Returns whether samples are interpolated by cubic convolution there. Set with `origin`. */
     bool (*origin_is_cubic)(const struct filter_stage *stage);
-    const char *example; /* a chain for the pictures of docs/FILTERS.md, also compiled ahead */
 };
 
 struct filter_stage {

@@ -26,12 +26,15 @@ static unsigned technique_settings(const struct tuner *tuner)
     return count;
 }
 
-unsigned tuner_setting_count(const struct tuner *tuner)
+/* The settings of a round: those of the technique that was best when it began, and then the
+ * techniques. */
+static unsigned setting_count(const struct tuner *tuner)
 {
     return technique_settings(tuner) + tuner->subject.any_technique;
 }
 
-void tuner_list_values(const struct tuner *tuner, unsigned setting, struct tuner_values *ret)
+/* Lists the values of a setting to try, except the best one so far, which has been measured. */
+static void list_values(const struct tuner *tuner, unsigned setting, struct tuner_values *ret)
 {
     ret->count = 0;
     if (setting < technique_settings(tuner))
@@ -51,8 +54,8 @@ static unsigned count_left(const struct tuner *tuner)
 {
     struct tuner_values values;
     unsigned left = tuner->values.count - tuner->next;
-    for (unsigned i = tuner->setting; i < tuner_setting_count(tuner); i++) {
-        tuner_list_values(tuner, i, &values);
+    for (unsigned i = tuner->setting; i < setting_count(tuner); i++) {
+        list_values(tuner, i, &values);
         left += values.count;
     }
     return left;
@@ -62,7 +65,7 @@ static unsigned count_left(const struct tuner *tuner)
 static bool next_setting(struct tuner *tuner)
 {
     while (tuner->next == tuner->values.count) {
-        if (tuner->setting == tuner_setting_count(tuner)) {
+        if (tuner->setting == setting_count(tuner)) {
             if (!tuner->exhaustive || !tuner->improved || ++tuner->round == MAX_ROUNDS)
                 return false;
             tuner->setting = 0;
@@ -70,7 +73,7 @@ static bool next_setting(struct tuner *tuner)
         }
         if (tuner->setting == 0)
             tuner->technique = transform_techniques[tuner->best.technique];
-        tuner_list_values(tuner, tuner->setting++, &tuner->values);
+        list_values(tuner, tuner->setting++, &tuner->values);
         tuner->next = 0;
     }
     return true;

@@ -48,13 +48,4 @@ unsigned tuner_list_groups(const struct tuner *tuner, unsigned ret[TUNER_MAX_GRO
 
 bool tuner_same(const struct transform_tuning *a, const struct transform_tuning *b);
 
-/* ---- tuner.c ------------------------------------------------------------------------------- */
-
-/* The settings of a round: those of the technique that was best when it began, and then the
- * techniques. */
-unsigned tuner_setting_count(const struct tuner *tuner);
-
-/* Lists the values of a setting to try, except the best one so far, which has been measured. */
-void tuner_list_values(const struct tuner *tuner, unsigned setting, struct tuner_values *ret);
-
 #endif

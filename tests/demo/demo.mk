@@ -8,5 +8,5 @@ demo:
 .PHONY: docs-filters ## writes docs/FILTERS.md and its pictures from the program
 docs-filters:
 	@tests/tools/deps.sh build run
-	@$(MAKE) -s all $(KIND_WRITER)
+	@$(MAKE) -s all
 	@DEVICE=$(DEVICE) tests/demo/filters.py $(BUILD)

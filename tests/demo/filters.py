@@ -2,8 +2,8 @@
 """Writes what docs/FILTERS.md says of the filters that the daemon knows, its pictures, and the
 small ones of the page of fftd-view.
 
-    filters.py BUILD [KIND...]   the folder of fftd, fftd-ctl and tests/tools/kinds; with KINDs,
-                                 only their pictures are drawn; DEVICE chooses the OpenCL device
+    filters.py BUILD [KIND...]   the folder of fftd and fftd-ctl; with KINDs, only their pictures
+                                 are drawn; DEVICE chooses the OpenCL device
 
 tests/integration/test_filters_doc.py compares the committed text with the running program.
 """
@@ -108,19 +108,21 @@ frequency grows with the distance from the centre, so it also shows the response
 
 # ---- the text ----
 
-def read_docs(build):
-    """The example of each kind, and what people have written into its section of the document: its
-    scene, what the pictures show, and what follows them."""
-    examples = json.loads(subprocess.run([build / "tests/tools/kinds"], check=True,
-                                         stdout=subprocess.PIPE).stdout)
-    docs = {name: {"example": example, "scene": "scene", "note": "", "details": ""}
-            for name, example in examples.items()}
+def read_kinds(build):
+    return json.loads(subprocess.run([build / "fftd-ctl", "--json", "filter", "kinds"], check=True,
+                                     stdout=subprocess.PIPE).stdout)
+
+
+def read_docs(kinds):
+    """What people have written into the section of each kind: its scene, what the pictures show,
+    and what follows them."""
+    docs = {kind["name"]: {"scene": "scene", "note": "", "details": ""} for kind in kinds}
     for part in TEXT.read_text().split("\n## "):
         written = re.search(r"\nExample: `[^`]*` with the scene `(\w+)`\. ?(.*)\n\n!.*\n\n!.*\n",
                             part)
         name = part.partition("\n")[0]
         if written and name in docs:
-            docs[name] |= {"scene": written[1], "note": written[2], "details": part[written.end():]}
+            docs[name] = {"scene": written[1], "note": written[2], "details": part[written.end():]}
     return docs
 
 
@@ -131,7 +133,7 @@ def table_row(*cells):
 def section(kind, docs):
     """One kind, as ListFilters describes it, with what people have written."""
     name = kind["name"]
-    example = f"Example: `{docs['example']}` with the scene `{docs['scene']}`. {docs['note']}"
+    example = f"Example: `{kind['example']}` with the scene `{docs['scene']}`. {docs['note']}"
     rows = [table_row("`" + each["name"] + "`", each["type"], each["expected"], each["unit"],
                       "required" if each["required"] else each["default"], each["summary"])
             for each in kind["parameters"]]
@@ -145,8 +147,19 @@ def section(kind, docs):
         f"![The response](filters/{name}-response.png)\n"]) + docs["details"]
 
 
+def groups(kinds):
+    """What there is, by what it is for."""
+    rows = {}
+    for kind in kinds:
+        rows.setdefault(kind["group"], []).append(f"[{kind['name']}](#{kind['name']})")
+    lines = [table_row(group, ", ".join(names)) for group, names in rows.items()]
+    return "\n".join(["\n## All kinds\n", table_row("for", "kinds"), table_row("---", "---"),
+                      *lines, ""])
+
+
 def text(kinds, docs):
-    return INTRODUCTION + "".join(section(kind, docs[kind["name"]]) for kind in kinds)
+    sections = "".join(section(kind, docs[kind["name"]]) for kind in kinds)
+    return INTRODUCTION + groups(kinds) + sections
 
 
 # ---- the pictures ----
@@ -342,21 +355,20 @@ def in_grey(picture):
 
 SIDE = 64  # pixels
 GAP = 8    # between before and after
-# Kinds whose response shows nothing, with the upper left corner of the part of the scene that is
-# shown. None: the square in its middle, reduced.
-SMALL = {"auto-notch": (0, 0), "binarise": None, "convolve": None, "dark": (48, 60),
-         "deflicker": None, "denoise": (100, 60), "flat": None, "gain": None, "homomorphic": None,
-         "linear-light": (100, 60), "mask": (0, 0), "match": None, "median": (0, 0),
-         "remap": None, "shift": None, "soft-threshold": (100, 60), "stabilise": (48, 60),
-         "stack": (100, 60), "undistort": None, "vignette": None,
-         "wiener": (48, 60)}
+# Kinds whose response shows nothing, besides those whose H is 1.
+NOT_PLOTTED = ("convolve", "gain", "mask", "match", "shift", "wiener")
+# The upper left corner of the part of the scene that is shown. Of the others it is the square in
+# the middle, reduced.
+CORNERS = {"auto-notch": (0, 0), "dark": (48, 60), "denoise": (100, 60), "linear-light": (100, 60),
+           "mask": (0, 0), "median": (0, 0), "soft-threshold": (100, 60), "stabilise": (48, 60),
+           "stack": (100, 60), "wiener": (48, 60)}
 
 
 def small_picture(kind):
     """The left half of the example before the filter, the right half after it, in 16 levels."""
     png = Png((PICTURES / f"{kind}-effect.png").read_bytes())
     width = (png.width - GAP) // 2
-    at = SMALL[kind]
+    at = CORNERS.get(kind)
     step = 1 if at else png.height // SIDE
     left, top = at or ((width - step * SIDE) // 2, (png.height - step * SIDE) // 2)
     rows = []
@@ -371,12 +383,13 @@ def small_picture(kind):
     return grey_png(rows, SIDE, bits=4)
 
 
-def page_script():
+def page_script(kinds):
     """The module of the page that has the small pictures."""
     lines = ["// Small pictures of kinds: left of the line before the filter, right of it after.",
              "// `make docs-filters` makes them of the pictures in docs/filters.",
              "export default {"]
-    for kind in SMALL:
+    for kind in sorted(each["name"] for each in kinds if each["formula"].startswith("H = 1;") or
+                       each["name"] in NOT_PLOTTED):
         text = base64.b64encode(small_picture(kind)).decode()
         parts = [text[at:at + 80] for at in range(0, len(text), 80)]
         lines += [f'    "{kind}":', *(f'        "{part}" +' for part in parts[:-1]),
@@ -389,22 +402,23 @@ def main():
         sys.exit(__doc__)
     chosen = sys.argv[2:]
     build = pathlib.Path(sys.argv[1]).resolve()
-    docs = read_docs(build)
+    kinds = read_kinds(build)
+    docs = read_docs(kinds)
     if unknown := set(chosen) - set(docs):
         sys.exit(f"filters.py: no kind is called {', '.join(sorted(unknown))}")
     PICTURES.mkdir(exist_ok=True)
     with tempfile.TemporaryDirectory() as directory:
-        for name, each in docs.items():
+        for kind in kinds:
+            name = kind["name"]
             if chosen and name not in chosen:
                 continue
-            with Daemon(build, directory, each["scene"], each["example"]) as ctl:
+            with Daemon(build, directory, docs[name]["scene"], kind["example"]) as ctl:
                 wait_until_adapted(name, ctl)
                 effect = ctl("snapshot", "side-by-side", "-o", "-")
                 (PICTURES / f"{name}-effect.png").write_bytes(in_grey(effect))
                 ctl("filter", "plot", PICTURES / f"{name}-response.png")
-                kinds = json.loads(ctl("--json", "filter", "kinds"))
     TEXT.write_text(text(kinds, docs))
-    PAGE.write_text(page_script())
+    PAGE.write_text(page_script(kinds))
 
 
 if __name__ == "__main__":

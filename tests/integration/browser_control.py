@@ -351,7 +351,7 @@ def test_kinds_and_presets_are_grouped(start, view, browser, tmp_path, monkeypat
     kinds, presets = groups("kinds"), groups("presets")
     assert sorted(sum(kinds.values(), [])) == \
         sorted(kind["name"] for kind in daemon.ctl_json("filter", "kinds"))
-    assert not any(title.startswith("Others") for title in kinds), "cards.js lacks a kind"
+    assert not any(title.startswith("Others") for title in kinds), "cards.js lacks a group"
     assert {"moire", "interference"} <= set(presets["Patterns, lines and interference (6)"])
     assert all(len(names) == int(title.split("(")[1][:-1]) for title, names in kinds.items())
     # In the middle of its picture a lowpass is white, and in the corner black.

@@ -15,7 +15,7 @@ ROOT = pathlib.Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(ROOT / "tests/demo"))
 import filters  # noqa: E402, pylint: disable=wrong-import-position
 
-DOCS = filters.read_docs(BUILD)
+KINDS = filters.read_kinds(BUILD)
 FREQUENCIES = [(0.0, 0.0), (0.02, 0.0), (0.1, 0.0), (0.0, 0.15), (0.25, -0.125), (-0.3, 0.2),
                (-0.21, -0.13), (0.24, 0.24), (0.4, 0.4), (-0.07, 0.45)]
 
@@ -30,13 +30,13 @@ def daemon(start, tmp_path):
     return daemon
 
 
-def test_the_text_is_that_of_the_program(daemon):
-    assert filters.TEXT.read_text() == filters.text(daemon.ctl_json("filter", "kinds"), DOCS), \
+def test_the_text_is_that_of_the_program():
+    assert filters.TEXT.read_text() == filters.text(KINDS, filters.read_docs(KINDS)), \
         "run make docs-filters"
 
 
-def test_each_kind_has_its_pictures(daemon):
-    kinds = [kind["name"] for kind in daemon.ctl_json("filter", "kinds")]
+def test_each_kind_has_its_pictures():
+    kinds = [kind["name"] for kind in KINDS]
     found = {path.name: path.stat().st_size for path in filters.PICTURES.iterdir()}
     assert found.keys() == {f"{kind}-{what}.png" for kind in kinds for what in
                             ("effect", "response")}
@@ -44,7 +44,7 @@ def test_each_kind_has_its_pictures(daemon):
 
 
 def test_the_page_has_small_ones():
-    assert filters.PAGE.read_text() == filters.page_script(), "run make docs-filters"
+    assert filters.PAGE.read_text() == filters.page_script(KINDS), "run make docs-filters"
     assert filters.PAGE.stat().st_size < 4e4
 
 
@@ -204,7 +204,7 @@ MORE = ["lowpass:cutoff=0.2,shape=butterworth,order=3", "highpass:cutoff=0.1,sha
         "gradient:sigma=0.5"]
 
 
-@pytest.mark.parametrize("chain", [docs["example"].partition(" | ")[0] for docs in DOCS.values()] +
+@pytest.mark.parametrize("chain", [kind["example"].partition(" | ")[0] for kind in KINDS] +
                          MORE)
 def test_the_formula_is_the_response(daemon, chain):
     """The stage as the daemon shows it has every parameter."""

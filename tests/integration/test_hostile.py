@@ -42,7 +42,8 @@ PROPERTIES = {
 CONTROL = {"name": ("s", EVIL), "type": ("s", "menu"), "value": ("x", 1),
            "menu": ("a(xs)", [(1, EVIL)])}
 TEXT_CONTROL = {"name": ("s", EVIL), "type": ("s", "text"), "value": ("s", EVIL)}
-KIND = {"name": ("s", EVIL), "summary": ("s", EVIL), "formula": ("s", EVIL),
+KIND = {"name": ("s", EVIL), "group": ("s", EVIL), "summary": ("s", EVIL), "formula": ("s", EVIL),
+        "example": ("s", EVIL),
         "parameters": ("aa{sv}", [{name: ("s", EVIL) for name in (
             "name", "summary", "type", "unit", "expected", "default")}])}
 ANSWERS = {

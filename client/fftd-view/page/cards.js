@@ -9,23 +9,22 @@ const SIDE = 21;            // points of a response, like SIDE in changer.c
 const MOST = 64;            // responses of one request
 const FLAT = 0.02;          // a response that differs by less has nothing to show
 
-// What the kinds are for. A preset is for what its first stage is for.
+// What kinds are for, by the `group` of each. A preset is for what its first stage is for.
 const GROUPS = {
-    "Patterns, lines and interference": ["notch", "auto-notch", "bandstop", "directional", "mask"],
-    "Noise and bad pixels": ["denoise", "soft-threshold", "median"],
-    "Blur and sharpness": ["lowpass", "gaussian-blur", "box-blur", "sharpen", "highboost", "wiener"],
-    "Light, lens and sensor": ["homomorphic", "linear-light", "deflicker", "vignette", "undistort",
-                               "dark", "flat", "gain"],
-    "Edges and fine detail": ["highpass", "bandpass", "laplacian", "gradient", "convolve"],
-    "Motion and place": ["stabilise", "stack", "shift", "remap"],
-    "For programs that look": ["match", "binarise"],
+    patterns: "Patterns, lines and interference",
+    noise: "Noise and bad pixels",
+    blur: "Blur and sharpness",
+    light: "Light, lens and sensor",
+    edges: "Edges and fine detail",
+    motion: "Motion and place",
+    analysis: "For programs that look",
 };
 // Presets of recorded images, which have no chain before these are recorded: their first stage.
 const RECORDED = {"fixed-pattern": "dark"};
 const kindOf = (chain) => chain.split(/[: ]/)[0];
 export const startOf = (name, chain) => chain || RECORDED[name] || "";
-export const groupOf = (chain) =>
-    Object.keys(GROUPS).find((group) => GROUPS[group].includes(kindOf(chain))) || "Others";
+export const groupOf = (kinds, chain) =>
+    GROUPS[kinds.find(({name}) => name === kindOf(chain))?.group] || "Others";
 
 async function drawPicture(canvas, kind) {
     const bytes = Uint8Array.from(atob(pictures[kind] || ""), (each) => each.charCodeAt(0));
@@ -67,7 +66,7 @@ export function fill(id, cards, pick) {
         return [card, button];
     }));
     const groups = [...new Set(cards.map(({group}) => group))];
-    const order = [...Object.keys(GROUPS), ...groups];
+    const order = [...Object.values(GROUPS), ...groups];
     groups.sort((a, b) => order.indexOf(a) - order.indexOf(b));
     element(id).replaceChildren(...groups.map((group) => {
         const inside = cards.filter((card) => card.group === group);

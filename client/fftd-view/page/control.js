@@ -23,7 +23,7 @@ function showPresets() {
     const mine = Object.entries(saved()).sort().map(([name, chain]) =>
         ({name, line: chain, group: "Saved in this browser", chain}));
     const theirs = stages.presets().map(({name, summary, filter: chain, problem}) =>
-        ({name, line: problem || summary, group: cards.groupOf(cards.startOf(name, chain)), chain,
+        ({name, line: problem || summary, group: stages.groupOf(cards.startOf(name, chain)), chain,
           preset: `preset:${name}`}));
     cards.fill("presets", [...mine, ...theirs], ({preset, chain}) =>
         filter.change([["replace", preset || chain]], []));

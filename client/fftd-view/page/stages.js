@@ -14,6 +14,7 @@ let edited = {input: null, at: 0};
 let gestures = 0;
 
 const kindOf = (name) => table.kinds.find((kind) => kind.name === name);
+export const groupOf = (chain) => cards.groupOf(table.kinds, chain);
 
 export function setTable(next) {
     table = next;
@@ -275,7 +276,7 @@ function pick(card) {
 
 function showKinds() {
     cards.fill("kinds", table.kinds.map((kind) => ({
-        name: kind.name, line: kind.summary, group: cards.groupOf(kind.name),
+        name: kind.name, line: kind.summary, group: groupOf(kind.name),
         chain: chainOf(kind, (about) => textOf(firstValue(about)))})), pick);
     element("new-stage").hidden = true;
 }

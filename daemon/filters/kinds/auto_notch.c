@@ -26,6 +26,7 @@ static void auto_notch_adapt(const struct filter_stage *stage, struct filter_ada
 
 const struct filter_kind filter_auto_notch = {
     .name = "auto-notch",
+    .group = "patterns",
     .summary = "finds periodic noise of the camera, follows it and subtracts it",
     .formula =
         "H = 1; a captured sample s(x, y) becomes s(x, y) - sum of A * cos(2 * pi * (fx * x + "

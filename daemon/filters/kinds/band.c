@@ -51,6 +51,7 @@ static double band_support(const struct filter_stage *stage)
 
 const struct filter_kind filter_bandpass = {
     .name = "bandpass",
+    .group = "edges",
     .summary = "keeps what is between two frequencies",
     .formula = "H = pass((f^2 - low * high) / (f * (high - low))), dc at f = 0",
     .param =
@@ -69,6 +70,7 @@ const struct filter_kind filter_bandpass = {
 
 const struct filter_kind filter_bandstop = {
     .name = "bandstop",
+    .group = "patterns",
     .summary = "removes what is between two frequencies",
     .formula = "H = stop((f^2 - low * high) / (f * (high - low))), 1 at f = 0",
     .param =

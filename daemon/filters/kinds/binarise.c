@@ -10,6 +10,7 @@ static double binarise_level(const struct filter_stage *stage)
 
 const struct filter_kind filter_binarise = {
     .name = "binarise",
+    .group = "analysis",
     .summary = "publishes black and white: what is below a level, and what is not",
     .formula = "H = 1; a filtered sample o, rounded, becomes max if o >= level * max / 255, and "
                "otherwise 0",

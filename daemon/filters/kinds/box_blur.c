@@ -28,6 +28,7 @@ static double box_blur_support(const struct filter_stage *stage)
 
 const struct filter_kind filter_box_blur = {
     .name = "box-blur",
+    .group = "blur",
     .summary = "mean over a square of 2 radius + 1 pixels a side",
     .formula = "H = B(fx) * B(fy), B(f) = (sin((2 * m + 1) * pi * f) / sin(pi * f) + 2 * (radius - "
                "m) * cos(2 * pi * (m + 1) * f)) / (2 * radius + 1), m = floor(radius)",

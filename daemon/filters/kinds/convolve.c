@@ -117,6 +117,7 @@ static double convolve_support(const struct filter_stage *stage)
 
 const struct filter_kind filter_convolve = {
     .name = "convolve",
+    .group = "edges",
     .summary = "convolves with a kernel of numbers, such as Prewitt's, or with one from an image",
     .formula = "H = S * sum of kernel(x, y) * exp(-2 * pi * i * (fx * x + fy * y)), x and y "
                "counted from the anchor, S = 1 or 1 / sum of kernel; its conjugate to correlate",

@@ -26,6 +26,7 @@ static double cut_support(const struct filter_stage *stage)
 
 const struct filter_kind filter_lowpass = {
     .name = "lowpass",
+    .group = "blur",
     .summary = "keeps what is coarser than the cutoff",
     .formula = "H = pass(f / cutoff)",
     .param =
@@ -41,6 +42,7 @@ const struct filter_kind filter_lowpass = {
 
 const struct filter_kind filter_highpass = {
     .name = "highpass",
+    .group = "edges",
     .summary = "keeps what is finer than the cutoff",
     .formula = "H = stop(f / cutoff), dc at f = 0",
     .param =

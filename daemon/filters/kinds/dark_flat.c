@@ -86,6 +86,7 @@ static int dark_offsets(const struct filter_stage *stage, struct filter_calibrat
 
 const struct filter_kind filter_dark = {
     .name = "dark",
+    .group = "light",
     .summary = "subtracts what the sensor adds to each pixel, and replaces hot pixels",
     .formula =
         "H = 1; corrected = sample - white * image(x, y) + white * pedestal; where image(x, "
@@ -197,6 +198,7 @@ static int flat_gains(const struct filter_stage *stage, struct filter_calibratio
 
 const struct filter_kind filter_flat = {
     .name = "flat",
+    .group = "light",
     .summary = "evens out what the lens and each pixel let through, and replaces dead pixels",
     .formula = "H = 1; corrected = sample * g, g = mean of F / F(x, y) within 1/limit .. limit, F "
                "= white * image - what dark subtracts; where F(x, y) is below dead times 6 of its "

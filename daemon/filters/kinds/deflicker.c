@@ -35,6 +35,7 @@ static void deflicker_adapt(const struct filter_stage *stage, struct filter_adap
 
 const struct filter_kind filter_deflicker = {
     .name = "deflicker",
+    .group = "light",
     .summary = "finds the bands of flickering light on a rolling shutter, and evens them out",
     .formula = "H = 1; a captured sample s(x, y) becomes s(x, y) * g(y), where g(y) is the inverse "
                "of the light found for row y of the frame",

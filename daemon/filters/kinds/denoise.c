@@ -51,6 +51,7 @@ static int denoise_check(const struct filter_stage *stage, struct error *why)
 
 const struct filter_kind filter_denoise = {
     .name = "denoise",
+    .group = "noise",
     .summary = "reduces noise in overlapping blocks, before the rest of the chain",
     .formula = "H = 1; each windowed block's transform F, without its level m, is multiplied by "
                "max(0, 1 - 2.5 V / |F|^2), V = strength^2 * (sigma^2 + shot * m) * (sum of the "

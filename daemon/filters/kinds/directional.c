@@ -58,6 +58,7 @@ static double directional_support(const struct filter_stage *stage)
 
 const struct filter_kind filter_directional = {
     .name = "directional",
+    .group = "patterns",
     .summary = "keeps or removes structures of one direction and any size",
     .formula = "H = 1 + s * (D - 1), 1 at f = 0, D = pass(2 * a / width) inside, "
                "stop(2 * a / width) outside, s = 1 - (1 - sqrt(1/2))^((f / above)^2), a = degrees "

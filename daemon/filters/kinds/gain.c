@@ -10,6 +10,7 @@ static double gain_response(const struct filter_stage *stage, double fx, double 
 
 const struct filter_kind filter_gain = {
     .name = "gain",
+    .group = "light",
     .summary = "brightness and contrast: the mean and all that differs from it",
     .formula = "H = ac, dc at f = 0",
     .param =

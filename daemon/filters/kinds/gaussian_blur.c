@@ -16,6 +16,7 @@ static double gaussian_blur_support(const struct filter_stage *stage)
 
 const struct filter_kind filter_gaussian_blur = {
     .name = "gaussian-blur",
+    .group = "blur",
     .summary = "blurs without ringing",
     .formula = "H = G(fx) * G(fy), " FILTER_GAUSSIAN_G ", " FILTER_GAUSSIAN_W,
     .param =

@@ -28,6 +28,7 @@ static double gradient_support(const struct filter_stage *stage)
 
 const struct filter_kind filter_gradient = {
     .name = "gradient",
+    .group = "edges",
     .summary = "slope of the brightness along one axis: a relief lit from one side",
     .formula = "H = gain * i * D(g) * G(h), dc at f = 0, g = fx and h = fy, or g = fy and h = "
                "fx, " FILTER_GAUSSIAN_D ", " FILTER_GAUSSIAN_G ", " FILTER_GAUSSIAN_W,

@@ -19,6 +19,7 @@ static double highboost_support(const struct filter_stage *stage)
 
 const struct filter_kind filter_highboost = {
     .name = "highboost",
+    .group = "blur",
     .summary = "base + boost * highpass: evens out large tones, lifts detail",
     .formula = "H = base + boost * stop(f / cutoff)",
     .param =

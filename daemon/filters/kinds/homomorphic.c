@@ -9,6 +9,7 @@ static struct curve homomorphic_curve(const struct filter_stage *stage)
 
 const struct filter_kind filter_homomorphic = {
     .name = "homomorphic",
+    .group = "light",
     .summary =
         "the whole chain filters the logarithm of the samples, where illumination is a summand",
     .formula = "H = 1; curve c(s) = max * ln(1 + s) / ln(1 + max)",

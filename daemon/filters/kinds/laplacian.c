@@ -21,6 +21,7 @@ static double laplacian_support(const struct filter_stage *stage)
 
 const struct filter_kind filter_laplacian = {
     .name = "laplacian",
+    .group = "edges",
     .summary = "second derivative, negated: outlines, bright on their inner side",
     .formula = "H = gain * (4 - 2 * cos(2 * pi * fx) - 2 * cos(2 * pi * fy)), dc at f = 0",
     .param =

@@ -30,6 +30,7 @@ static struct curve linear_curve(const struct filter_stage *stage)
 
 const struct filter_kind filter_linear_light = {
     .name = "linear-light",
+    .group = "light",
     .summary = "the whole chain filters light instead of the samples that encode it",
     .formula =
         "H = 1; curve c(s) = max * r / 12.92 or max * ((r + 0.055) / 1.055)^2.4 for srgb, max * "

@@ -46,6 +46,7 @@ static double mask_support(const struct filter_stage *stage)
 
 const struct filter_kind filter_mask = {
     .name = "mask",
+    .group = "patterns",
     .summary = "multiplies the spectrum by an image, such as one whose unwanted peaks are painted "
                "black",
     .formula = "H = gain * (M(fx, fy) + M(-fx, -fy)) / 2, M = the image at column floor(columns / "

@@ -82,6 +82,7 @@ static void match_adapt(const struct filter_stage *stage, struct filter_adaptati
 
 const struct filter_kind filter_match = {
     .name = "match",
+    .group = "analysis",
     .summary = "shows where the picture resembles a template; measures tell the place and how well",
     .formula = "H = gain / sqrt(n * sum of d(x, y)^2) * sum of d(x, y) * exp(2 * pi * i * (fx * x "
                "+ fy * y)), dc at f = 0, d = the image without its mean, n = its number of pixels, "

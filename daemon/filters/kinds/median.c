@@ -3,6 +3,7 @@
 
 const struct filter_kind filter_median = {
     .name = "median",
+    .group = "noise",
     .summary = "replaces each sample by the median of the 3x3 samples around it, which removes "
                "single bad pixels and keeps edges",
     .formula = "H = 1; a captured sample becomes the fifth of the nine around it, by value",

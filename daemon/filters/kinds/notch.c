@@ -31,6 +31,7 @@ static double notch_support(const struct filter_stage *stage)
 
 const struct filter_kind filter_notch = {
     .name = "notch",
+    .group = "patterns",
     .summary = "removes one periodic pattern: a spot of the spectrum and its mirror",
     .formula = "H = stop(2 * r / width), r = distance to the nearer of at and -at",
     .param =

@@ -49,6 +49,7 @@ static bool remap_is_cubic(const struct filter_stage *stage)
 
 const struct filter_kind filter_remap = {
     .name = "remap",
+    .group = "motion",
     .summary = "moves pixels as a table in a file says, such as OpenCV's maps, before the filter",
     .formula = "H = 1; result(x, y) = captured(X(x, y), Y(x, y)), X = the upper half of the image, "
                "Y = its lower half",

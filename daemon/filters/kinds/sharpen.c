@@ -17,6 +17,7 @@ static double sharpen_support(const struct filter_stage *stage)
 
 const struct filter_kind filter_sharpen = {
     .name = "sharpen",
+    .group = "blur",
     .summary = "unsharp mask: adds what a blur would take away",
     .formula = "H = 1 + amount * (1 - G(fx) * G(fy)), " FILTER_GAUSSIAN_G ", " FILTER_GAUSSIAN_W,
     .param =

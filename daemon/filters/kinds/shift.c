@@ -21,6 +21,7 @@ static double shift_support(const struct filter_stage *stage)
 
 const struct filter_kind filter_shift = {
     .name = "shift",
+    .group = "motion",
     .summary = "moves the picture, also by parts of a pixel",
     .formula = "H = exp(-2 * pi * i * (fx * x + fy * y)), by = x/y",
     .param =

@@ -10,6 +10,7 @@ static double threshold_of(const struct filter_stage *stage)
 
 const struct filter_kind filter_soft_threshold = {
     .name = "soft-threshold",
+    .group = "noise",
     .summary = "reduces noise by a soft threshold of the whole frame's spectrum, at little cost",
     .formula = "H = 1; each number F of the spectrum is multiplied by max(0, 1 - T / |F|), "
                "T = strength * sigma * sqrt(samples of the padded frame)",

@@ -37,6 +37,7 @@ static void stabilise_adapt(const struct filter_stage *stage, struct filter_adap
 
 const struct filter_kind filter_stabilise = {
     .name = "stabilise",
+    .group = "motion",
     .summary = "finds how the camera shakes, and moves each frame against it",
     .formula =
         "H = 1; a frame is filtered with H * exp(-2 * pi * i * (fx * x + fy * y)), which "

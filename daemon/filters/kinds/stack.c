@@ -35,6 +35,7 @@ static void stack_adapt(const struct filter_stage *stage, struct filter_adaptati
 
 const struct filter_kind filter_stack = {
     .name = "stack",
+    .group = "motion",
     .summary = "joins frames, each moved and turned onto the first one of the stack",
     .formula = "H = 1; n' = min(n + 1, frames), mean' = mean + (moved - mean) / n' for each pixel "
                "of a moved frame; moved(p) = captured(c + R (p - c) + (x, y)), c: the middle of "

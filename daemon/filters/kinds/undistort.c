@@ -123,6 +123,7 @@ static bool undistort_is_cubic(const struct filter_stage *stage)
 
 const struct filter_kind filter_undistort = {
     .name = "undistort",
+    .group = "light",
     .summary = "straightens what a lens has bent, with a calibration by OpenCV, before the filter",
     .formula = "H = 1; result(x, y) = captured(cx + fx (u s + 2 p1 u v + p2 (r^2 + 2 u^2)), "
                "cy + fy (v s + p1 (r^2 + 2 v^2) + 2 p2 u v)), u = (x - cx) / (zoom fx), "

@@ -46,6 +46,7 @@ static int vignette_gains(const struct filter_stage *stage, struct filter_calibr
 
 const struct filter_kind filter_vignette = {
     .name = "vignette",
+    .group = "light",
     .summary = "brightens the corners that a lens has darkened, before the filter",
     .formula = "H = 1; corrected = sample * (1 + a * r^2 + b * r^4), r = 1 in the corners",
     .param =

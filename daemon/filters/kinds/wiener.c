@@ -127,6 +127,7 @@ static void wiener_take_noise(struct filter_stage *stage, double noise)
 
 const struct filter_kind filter_wiener = {
     .name = "wiener",
+    .group = "blur",
     .summary = "undoes a blur of known shape as far as the noise allows",
     .formula =
         "H = conj(B) / (abs(B)^2 + noise * (f / 0.1)^falloff), 1 at f = 0, B = exp(-2 * (pi * "

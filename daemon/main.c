@@ -34,7 +34,7 @@
 
 struct daemon {
     const struct options *options;
-    struct config config; /* of the start, and what was reloaded since */
+    struct config config; /* as at the start, with what was reloaded since */
     struct reload reload;
     char config_file[PATH_MAX]; /* absolute; empty: none */
     bool is_reloading;          /* since SIGHUP; the service manager waits for the end */
@@ -85,7 +85,7 @@ static void describe(const struct camera_status *status, char *text, size_t size
                  status->state_reason[0] != '\0' ? status->state_reason : status->source);
 }
 
-/* The service manager is told once no reload is under way. */
+/* Tells the service manager that no reload is under way any more. */
 static void end_reload(struct daemon *daemon)
 {
     struct camera_status status;
@@ -134,7 +134,7 @@ static int on_camera(sd_event_source *source, int fd, uint32_t revents, void *us
     camera_get_status(daemon->camera, CAMERA_MAIN, &status);
     if (reload_settle(&daemon->reload, daemon->camera, &daemon->config, &status))
         end_reload(daemon);
-    /* Several events may have come before this thread ran: a published frame counts, too. */
+    /* Several events may have come before this thread ran: a published frame counts as well. */
     if (status.state == CAMERA_FAILED && status.published == 0 &&
         !service_is_ready(daemon->service) && !daemon->wait)
         return sd_event_exit(daemon->event,

@@ -49,7 +49,7 @@ static const struct option plain_options[] = {
     {"list-devices", no_argument, NULL, OPTION_LIST},
     {"list-filters", optional_argument, NULL, OPTION_FILTERS},
     {"list-presets", no_argument, NULL, OPTION_PRESETS},
-    {"compile-ahead", required_argument, NULL, OPTION_AHEAD}, /* of fftd itself: no help */
+    {"compile-ahead", required_argument, NULL, OPTION_AHEAD}, /* internal: no help */
     {"json", no_argument, NULL, OPTION_JSON},
     {"wait", no_argument, NULL, OPTION_WAIT},
     {"verbose", no_argument, NULL, 'v'},

@@ -14,7 +14,7 @@
 struct reader_output {
     struct readers *readers;
     unsigned number;
-    char name[RUNTIME_NAME_BYTES]; /* of the socket */
+    char name[RUNTIME_NAME_BYTES]; /* the socket's */
     struct listener *listener;
 };
 

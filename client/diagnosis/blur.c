@@ -29,7 +29,7 @@
 #define LEAST_LINE     0.5
 #define DIRECTIONS     30u
 #define LEAST_COARSE   0.3  /* LEAST_LINE for a direction that is roughly known */
-#define PLANE_SHARE    0.8  /* of what no blur leaves of the plane, that a line may leave */
+#define PLANE_SHARE    0.8  /* share of what no blur leaves that a line may leave */
 #define MOST_ACROSS    0.15 /* what a line leaves of the squares, of what one across it leaves */
 
 /* Power by one coordinate of the frequency. Noise that is not quite averaged out makes a mean power

@@ -131,7 +131,7 @@ struct seen {
     unsigned view[LENS_VIEWS];
     double level[LENS_VIEWS], trust[LENS_VIEWS];
     double power[LENS_VIEWS][POWERS], own[LENS_VIEWS][OWN];
-    double weight; /* of the whole cell */
+    double weight; /* the whole cell's weight */
 };
 
 /* The powers of the radius of a place, which is 1 in the corners. */

@@ -6,7 +6,7 @@
 #include <stdlib.h>
 
 #define SIDE        16u /* pixels of a block */
-#define DETAILS     64u /* of a block: one for each 2 x 2 pixels */
+#define DETAILS     64u /* details in a block, one for each 2 x 2 pixels */
 #define DARK        6.f /* blocks closer to black or white than this are cut off */
 #define BRIGHT      249.f
 #define LOWEST      0.3 /* the share of the blocks of a level that count: those that vary least */

@@ -3,7 +3,7 @@
  * Two frames of the same scene differ by their noise. The second is moved back by the shift between
  * them, in whole pixels. The difference is seen through the diagonal details of a Haar transform,
  * which hardly see what the shift has left; of blocks of 16 x 16 pixels, those that vary least
- * within a level of brightness count. Of blocks of one level, the variance is that of a
+ * within a level of brightness count. The variance of blocks of one level is that of a
  * sensor: sigma^2 + shot * level.
  *
  * Sources of the maths: Donoho and Johnstone, Biometrika 81 (1994), for the diagonal details; Foi,

@@ -9,7 +9,7 @@
 
 #define MOST_BESIDE 32u /* frequencies across the sector that are looked at, with the axis */
 #define BESIDE      28u /* thousandths of all; a sector takes hardly anything beside them */
-#define WORTH_IT    0.9 /* of the stripes' power; a sector that leaves more is not worth it */
+#define WORTH_IT    0.9 /* share of the stripes' power; a sector that leaves more is not worth it */
 
 /* The power of the scene, as parts of its mean square, by the frequency across the axis and along
  * it, each in halves of the frequencies of the picture. */

@@ -16,7 +16,7 @@ struct shake_shift {
 };
 
 struct shake {
-    double rms_px; /* of the path around the smooth one, both axes together, by the median */
+    double rms_px; /* how far the path is from the smooth one: both axes together, by the median */
     double most_px;
     double sure; /* 0 .. 1: the share of the shifts that are sure */
 };

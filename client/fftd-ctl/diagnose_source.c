@@ -15,9 +15,9 @@
 #include "diagnosis/intake.h"
 #include "recording/input.h"
 
-#define MOST_BYTES  (256u << 20) /* of kept frames, at two bytes a pixel */
+#define MOST_BYTES  (256u << 20) /* at most for kept frames, at two bytes a pixel */
 #define PATIENCE_NS 10000000000  /* how long a camera is watched, and a file is waited for */
-#define RATE        30.          /* of a file that does not tell its rate */
+#define RATE        30.          /* assumed if a file does not tell its rate */
 
 void diagnose_progress(const struct ctl *ctl, const char *what, unsigned done, unsigned total)
 {

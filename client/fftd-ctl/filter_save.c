@@ -102,8 +102,8 @@ static int find_file(const struct ctl *ctl, sd_bus *bus, sd_bus_message *propert
 struct saving {
     const struct ctl *ctl;
     const char *path;
-    struct stat st; /* of the file that was read */
-    char *text;     /* of that file, and then the edited one */
+    struct stat st; /* the file as it was read */
+    char *text;     /* what it holds; later the edited text */
     struct {
         const char *key, *value;
     } item[KEYS];

@@ -206,7 +206,7 @@ static void lose_daemon(struct bridge *bridge)
     tell(bridge, "daemon ended", "", NULL, 0);
 }
 
-/* Each change is told, even if several come before everything is read again. */
+/* Publishes each change, even if several come before everything is read again. */
 static int on_changed(sd_bus_message *message, void *userdata, sd_bus_error *error)
 {
     struct bridge *bridge = userdata;
@@ -330,7 +330,7 @@ static void answer(struct bridge *bridge, const char *chain, uint64_t serial, co
 }
 
 /* Returns -ENOTCONN if the daemon did not run, did not answer in time, or ended before it had
- * answered. The broker is told so, except about a retry. */
+ * answered. Publishes this as an error, unless it was a retry. */
 static int change_filter(struct bridge *bridge, const char *chain, bool is_retry)
 {
     sd_bus *bus = NULL;

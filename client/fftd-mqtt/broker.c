@@ -15,7 +15,7 @@
 #define KEEPALIVE_S   15
 #define MAX_WAITING   64  /* messages that have come */
 #define MAX_DELAY_S   30  /* between two attempts to connect */
-#define GOODBYE_STEPS 100 /* of 10 ms */
+#define GOODBYE_STEPS 100 /* 10 ms each */
 #define AT_LEAST_ONCE 1
 #define MAX_UNSENT    10000 /* messages that are kept while there is no broker */
 
@@ -25,7 +25,7 @@ struct broker {
     int event_fd;
     pthread_t thread; /* in which libmosquitto connects and works */
     bool has_thread;
-    pthread_mutex_t lock; /* of what follows, which that thread writes */
+    pthread_mutex_t lock; /* guards the fields below, which that thread writes */
     bool is_connected, has_connected;
     int refusal; /* the last one that was told */
     unsigned unsent;

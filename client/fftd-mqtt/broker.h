@@ -20,7 +20,7 @@ struct broker_options {
 };
 
 struct broker_message {
-    struct broker_message *next; /* of those that wait */
+    struct broker_message *next; /* the one that waits behind it */
     bool is_retained; /* it was published before this connection; it may have come before, too */
     char *topic, *text;
 };

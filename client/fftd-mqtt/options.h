@@ -10,8 +10,8 @@
 
 struct bridge_options {
     const char *camera;       /* a name, or a runtime directory */
-    char id[BRIDGE_ID_BYTES]; /* of this camera among those of the broker: [A-Za-z0-9_-] */
-    const char *prefix;       /* of topics: PREFIX/ID/... */
+    char id[BRIDGE_ID_BYTES]; /* names this camera at the broker: [A-Za-z0-9_-] */
+    const char *prefix;       /* topics are PREFIX/ID/... */
     const char *group;        /* whose changes are obeyed, too: PREFIX/GROUP/...; NULL: none */
     const char *discovery;    /* prefix of Home Assistant's discovery; "": none */
     unsigned period_s;        /* between two messages with measures */

@@ -27,7 +27,7 @@ struct changer_call {
         CHANGER_CONTROLS,  /* lists the camera's own controls: not to watchers */
         CHANGER_SET        /* sets those that `words` names, each with its value, and lists all */
     } question;
-    struct change_request words; /* of those that name them */
+    struct change_request words; /* what named them */
     struct image *answer;        /* JSON, or what is wrong; the caller unrefs it */
     struct changer_call *next;
 };

@@ -22,7 +22,7 @@
 
 #define FRAMES      90u             /* three seconds at the usual rate */
 #define PATIENCE_NS (10 * NS_PER_S) /* how long a camera is watched */
-#define MOST_BYTES  (64u << 20)     /* of kept frames, at two bytes a pixel */
+#define MOST_BYTES  (64u << 20)     /* at most for kept frames, at two bytes a pixel */
 #define SIDE        320u            /* px of a small picture, at most */
 
 /* What the search's thread uses. */
@@ -39,7 +39,7 @@ struct problems {
     bool is_running, stopping;
     const char *doing;
     unsigned done, total;
-    struct image *answer; /* of the last search; NULL while one runs */
+    struct image *answer; /* the last search's; NULL while one runs */
     /* Belongs to the thread while it runs. Its thread is joined before another search. */
     struct search search;
 };

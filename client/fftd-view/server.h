@@ -16,7 +16,7 @@
 struct server;
 
 struct server_options {
-    const char *const *places; /* of the cameras; see camera_options */
+    const char *const *places; /* where the cameras are; see camera_options */
     unsigned count;            /* 1 .. CAMERA_MAX_COUNT */
     const char *const *hosts;  /* see access_check; NULL at the end */
     unsigned fps;

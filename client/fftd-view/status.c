@@ -73,7 +73,7 @@ static void write_state(struct json *json, sd_bus_message *p)
     write_measures(json, p);
     json_integer(json, "published", bus_counter(p, "Counters", "published"));
     json_integer(json, "clients", bus_u32(p, "Clients"));
-    /* Only the main output's filter can be saved. Where is told with the token. */
+    /* Only the main output's filter can be saved. The reply with the token says where. */
     json_bool(json, "can_save",
               bus_text(p, "SavedFile")[0] != '\0' &&
                   strcmp(bus_text(p, "OutputName"), "main") == 0);

@@ -70,8 +70,8 @@ static bool view_slot(const struct map *map, unsigned index, uint64_t sequence,
     return true;
 }
 
-/* A daemon that waits for this client needs room for frames in flight. The daemon is told only
- * every quarter of the ring, because each message wakes it. */
+/* A daemon that waits for this client needs room for frames in flight. It is told every
+ * quarter of the ring only, because each message wakes the daemon. */
 static void tell_read(struct fftd *camera)
 {
     if (camera->last >= camera->told + camera->current->slot_count / 4)

@@ -8,7 +8,7 @@
 
 struct before {
     struct input input;      /* its `why` has the reason of a failure */
-    struct fftd_format wide; /* of both frames side by side */
+    struct fftd_format wide; /* both frames side by side */
     uint8_t *frame, *both;
 };
 

@@ -321,7 +321,7 @@ static int open_path(struct input *input, const struct input_request *request)
         return fail(input, errno, "%s", strerror(errno));
     if (first != EOF)
         ungetc(first, input->file);
-    if (first == 'Y') /* of YUV4MPEG2 */
+    if (first == 'Y') /* begins YUV4MPEG2 */
         return 0;
     if (input->file != NULL)
         fclose(input->file);

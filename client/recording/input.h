@@ -17,17 +17,17 @@
 struct input {
     const char *path; /* the caller's; "-" is standard input */
     FILE *file;
-    int fd;                    /* of the file, while its deadlines are watched */
+    int fd;                    /* the file, while its deadlines are watched */
     int patience_ms;           /* see struct input_request */
     int64_t deadline_ns;       /* for the header, or the frame, that is being read */
     pid_t decoder;             /* ffmpeg; 0: none */
     char header[INPUT_LINE];   /* the line of a Y4M stream; empty: raw frames */
-    struct fftd_format format; /* of frames, which have no gaps; rate 0/1: unknown */
+    struct fftd_format format; /* what frames have, without gaps between rows; rate 0/1: unknown */
     uint64_t total;            /* frames, as far as it is known; 0: it is not */
     uint64_t count;            /* frames read */
-    uint64_t first_number;     /* of pictures; otherwise 0 */
+    uint64_t first_number;     /* the first picture's; 0 if it is not a sequence of pictures */
     char notice[160];          /* what ffmpeg has to change, in words; empty: nothing */
-    char why[INPUT_WHY_BYTES]; /* of a failure */
+    char why[INPUT_WHY_BYTES]; /* says what failed */
 };
 
 /* How raw frames are laid out; width 0: the recording says so itself. */

@@ -31,12 +31,12 @@ struct recording_writer {
     struct output_file to;     /* while there is a file to be written */
     pid_t encoder;             /* 0: none */
     FILE *file;                /* where frames go */
-    struct fftd_format format; /* of the frames; fourcc 0 before the first one */
+    struct fftd_format format; /* what frames have; fourcc 0 before the first one */
     uint8_t *row;
-    size_t header_bytes, frame_bytes; /* of RECORDING_Y4M and RECORDING_RAW */
+    size_t header_bytes, frame_bytes; /* for RECORDING_Y4M and RECORDING_RAW */
     uint64_t count;                   /* frames in it */
-    uint64_t finished;                /* of these, from before it was continued */
-    char why[400];                    /* of a failure */
+    uint64_t finished;                /* written before it was continued */
+    char why[400];                    /* says what failed */
 };
 
 /* Looks at the name of a recording. -EINVAL: there is no such kind of file; -EPERM: this kind

@@ -193,7 +193,7 @@ int chart_draw(struct picture *ret, const struct series *series, const struct ch
 
 /* ---- modes ---- */
 
-#define LEAST_WIDTH 480u /* of the picture of a mode, so that its text fits */
+#define LEAST_WIDTH 480u /* a mode's picture is at least as wide, so that its text fits */
 #define MOST_ZOOM   4u
 
 /* Reddens the square around the middle of a block. */

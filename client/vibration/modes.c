@@ -12,7 +12,7 @@
 #define FLOOR_BINS    80u /* frequencies on each side whose median is the floor */
 #define FALSE_CHANCE  1e-3
 #define POWERS_OF_BIN (1 / 12.) /* independent powers that tell as much as the median of a bin */
-#define PASSES        3u        /* of the modes of a place, each against the rest of all others */
+#define PASSES        3u        /* over the modes of a place, each against what the others leave */
 #define MOST_MULTIPLE 5u
 #define DISTORTION    0.01 /* multiples of a vibration are weaker, as shifts between pictures */
 /* A frequency's standard deviation in terms of the amplitude's, under a Hann window:

@@ -16,12 +16,12 @@
 #include <fftd/ring.h>
 
 #define SERIES_NAME_BYTES  32
-#define SERIES_MOST_BLOCKS (1u << 20) /* of a field */
+#define SERIES_MOST_BLOCKS (1u << 20) /* in a field */
 
 struct series_place {
     char name[SERIES_NAME_BYTES];
     uint32_t left, top, width, height;
-    uint32_t blocks; /* of the grid, whose mean the place has */
+    uint32_t blocks; /* blocks of the grid that the place is the mean of */
 };
 
 /* The times of the two pictures that a field compares. */
@@ -35,11 +35,11 @@ struct series_shift {
 };
 
 struct series {
-    uint32_t columns, rows, block; /* of the fields; block 0: none has come yet */
+    uint32_t columns, rows, block; /* what fields have; block 0: none has come yet */
     unsigned named;                /* places that have names; those of all blocks follow them */
     unsigned places;
     struct series_place *place;
-    unsigned count, capacity; /* of steps */
+    unsigned count, capacity; /* steps */
     struct series_step *step;
     struct series_shift *shift; /* places for each step */
 };

@@ -20,7 +20,7 @@ struct sighting {
 static struct cells make_cells(const struct series *series)
 {
     struct cells ret;
-    const double frequencies = 2. * series->count + 1; /* of modes_find, about */
+    const double frequencies = 2. * series->count + 1; /* about as many as modes_find tries */
     for (ret.side = 1;; ret.side++) {
         ret.columns = (series->columns + ret.side - 1) / ret.side;
         ret.rows = (series->rows + ret.side - 1) / ret.side;

@@ -9,8 +9,8 @@
 struct survey_line {
     double hz;
     unsigned blocks;  /* that move at this frequency by more than MODES_NOT_BY_NOISE */
-    unsigned place;   /* of the series: the block that moves most */
-    struct mode mode; /* of that block */
+    unsigned place;   /* the series' number of the block that moves most */
+    struct mode mode; /* how that block moves */
 };
 
 struct survey {
@@ -19,7 +19,7 @@ struct survey {
 };
 
 /* Searches all blocks of a series that has them as places. If there are many, the means of
- * neighbouring ones are searched, so that it takes seconds at most. progress NULL: none is told.
+ * neighbouring ones are searched, so that it takes seconds at most. progress may be NULL.
  * -ENODATA: too few shifts are known; -ENOMEM. */
 int survey_find(struct survey *ret, const struct series *series,
                 void (*progress)(void *context, unsigned done, unsigned total), void *context);
@@ -28,7 +28,7 @@ int survey_find(struct survey *ret, const struct series *series,
  * 0 where too little is known. -ENOMEM. */
 int survey_fit(struct mode **ret, const struct series *series, double hz);
 
-/* Whether a block's movement is more than noise. */
+/* Returns whether a block's movement is more than noise. */
 static inline bool survey_is_moving(const struct mode *mode)
 {
     return mode->px > MODES_NOT_BY_NOISE * mode->px_error;

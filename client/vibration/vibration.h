@@ -22,7 +22,7 @@ struct vibration {
     struct series series;
     uint64_t frames;  /* published since the first field that is in the series */
     unsigned wrong;   /* the region that -ERANGE is about */
-    int16_t *vectors; /* of a field */
+    int16_t *vectors; /* a field's vectors */
     uint8_t *confidences;
     uint32_t capacity;
     struct modes modes[VIBRATION_MOST_REGIONS];

@@ -8,7 +8,7 @@
 
 #define WAVES_TREND        2u   /* functions of the time that are fitted along */
 #define WAVES_OVERSAMPLING 4.0  /* frequencies of a search for 1 / seconds */
-#define WAVES_HIGHEST      0.97 /* of half the rate: at half of it, sine and cosine are the same */
+#define WAVES_HIGHEST      0.97 /* times half the rate, where sine and cosine become the same */
 
 /* One known shift. `turn` are exp(2 pi i f t) of both pictures, at the frequency that a search has
  * reached, and `onward` is what leads to the next one. */

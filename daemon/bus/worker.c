@@ -20,7 +20,7 @@
 struct worker {
     struct job *waiting; /* in the order in which they came */
     struct job *running; /* NULL: the thread waits, or is to end */
-    uint64_t round;      /* of the job that was started last */
+    uint64_t round;      /* the round of the job that was started last */
     bool is_ending;
     pthread_t thread;
     sem_t start;              /* posted for each job, and for the end */

@@ -15,12 +15,12 @@ struct camera {
     uint64_t
         settled_source; /* number of the newest desired source whose result this thread knows */
     uint64_t newest_serial[CONFIG_MAX_OUTPUTS]; /* given to a change of the filter or the view */
-    unsigned events[CONFIG_MAX_OUTPUTS]; /* of this thread, for the next camera_take_events */
+    unsigned events[CONFIG_MAX_OUTPUTS];        /* posted here, for the next camera_take_events */
     struct mailbox mailbox;
     struct reconciler_output output[CONFIG_MAX_OUTPUTS]; /* designer NULL: the place is free */
     uint64_t begun;                                      /* outputs so far */
     struct observer *observer;
-    struct designer_shares shares; /* of the outputs' designers */
+    struct designer_shares shares; /* what the outputs' designers share */
     struct reconciler reconciler;  /* belongs to the camera's thread while that runs */
     pthread_t thread;
     bool joined;

@@ -41,7 +41,7 @@ struct flight {
 /* What output_change.h has applied, and what it waits for. */
 struct output_applied {
     uint64_t filter_serial;          /* handed to the designer */
-    uint64_t used_serial;            /* of the newest response that came into use; 0: none did */
+    uint64_t used_serial;            /* the newest response's that came into use; 0: none did */
     bool engine_requested;           /* the designer has not delivered it yet */
     int64_t engine_retry_ns;         /* when to request another engine; INT64_MAX: not needed */
     struct filter_adaptation adapts; /* what the chain in use asks for */
@@ -51,17 +51,17 @@ struct output_applied {
 struct output_prepared {
     bool is_waited_for;
     bool is_ready;
-    struct engine_frames frames; /* of that source, */
+    struct engine_frames frames; /* what that source delivers, */
     uint64_t serial;             /* and the filter that is made for them */
     struct design design;        /* if it is ready; engine NULL: the one in use suits */
 };
 
 /* (fields: the parts of an output, what it counts, and why it failed.) */
 struct output {
-    uint64_t id; /* of the desired output that is here, or was */
+    uint64_t id; /* the desired output that is here, or was */
     const char *name;
-    char prefix[CONFIG_OUTPUT_NAME + 16]; /* of messages in the log; empty for the first output */
-    const struct config *config;          /* of a camera whose only output is this one */
+    char prefix[CONFIG_OUTPUT_NAME + 16]; /* begins log messages; empty for the first output */
+    const struct config *config;          /* as of a camera whose only output is this one */
     struct designer *designer;
     struct designer_share share; /* its part of the budget of memory */
     struct observer *observer;

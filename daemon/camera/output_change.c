@@ -302,7 +302,7 @@ int output_change_take_design(struct output *output, struct error *why)
                               engine_frames_equal(&design.result_frames, &prepared->frames);
     if (is_of_source && design.result < 0) {
         const int r = error_set(why, -design.result, "%s", design.why.text);
-        take_suitable(output, &design); /* of an earlier request */
+        take_suitable(output, &design); /* what an earlier request made */
         return r;
     }
     if (is_of_source) {

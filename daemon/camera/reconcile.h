@@ -28,7 +28,7 @@ struct applied {
 
 /* An output as it begins. */
 struct reconciler_output {
-    struct config config; /* of a camera whose only output is this one */
+    struct config config; /* as of a camera whose only output is this one */
     struct designer *designer;
 };
 

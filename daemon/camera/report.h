@@ -19,13 +19,13 @@
 #define CAMERA_EVENT_DESIGN    16u /* a filter is in use from the next frame on, or failed */
 #define CAMERA_EVENT_WITHDRAWN 32u /* the filter before it is the desired one again */
 
-/* Of two numbers of programs: compiled, and all. */
+/* Two numbers of programs: those compiled, and all. */
 #define REPORT_COMPILING       "compiling OpenCL programs, %u of %u done"
 
 /* Keeps what was reported last of an output, so that each change is reported once. */
 struct report {
     struct output_mailbox *box;
-    const char *prefix; /* of messages in the log: "output small: "; empty for the first output */
+    const char *prefix; /* begins log messages, as "output small: "; empty for the first one */
     enum camera_state state;
     struct error reason;
     bool opening;

@@ -31,7 +31,7 @@ enum request_kind { REQUEST_SNAPSHOT, REQUEST_LIST_CONTROLS, REQUEST_SET_CONTROL
 
 struct request_snapshot {
     camera_snapshot_fn *done;
-    unsigned output; /* of which a frame is wanted */
+    unsigned output; /* the output whose frame is wanted */
     struct fftd_format format;
     uint64_t sequence, filter_serial;
     uint8_t *before; /* format.frame_bytes; NULL: not asked for */

@@ -62,23 +62,23 @@ extern const char *const camera_copy_names[COPY_COUNT]; /* "capture" */
 struct camera_status {
     enum camera_state state;
     char state_reason[CAMERA_TEXT]; /* why it is not online; empty if it is */
-    struct settings controls;       /* of the camera, set whenever it is opened */
+    struct settings controls;       /* the camera's own, set whenever it is opened */
     int source_opening;             /* whether that is why it is starting; a D-Bus b, so an int */
     int open_error;                 /* a negative errno if the state is FAILED because the source
                                        could not be opened; otherwise 0 */
-    char uri[CAMERA_TEXT];          /* of the source in use, without its passwords */
+    char uri[CAMERA_TEXT];          /* the source in use, without its passwords */
     char source[CAMERA_TEXT];       /* the source's description of itself */
     char input[CAMERA_TEXT];        /* how frames reach the engine; empty: not known yet */
     char output[CAMERA_TEXT];       /* how results reach the ring; empty: not known yet */
     char engine[CAMERA_TEXT];       /* the engine's description of itself */
     char device[CAMERA_TEXT];
     const char *device_memory;   /* as gpu_device_memory describes it */
-    struct budget budget;        /* of memory */
+    struct budget budget;        /* memory: used and allowed */
     struct budget_use memory;    /* what the engine and its frames may use of it; 0: none yet */
     struct fftd_format format;   /* sums over published frames */
-    struct fftd_format captured; /* of captured frames; fourcc 0: not known yet */
+    struct fftd_format captured; /* what captured frames have; fourcc 0: not known yet */
     uint64_t filter_serial;      /* serial of the newest published frame's filter */
-    uint64_t first_sequence;     /* of the frames with filter_serial */
+    uint64_t first_sequence;     /* the first frame with filter_serial */
     enum view_kind view;         /* view that the newest published frame shows */
     uint64_t wanted_serial;      /* serial of the newest accepted change */
     uint64_t used_serial;   /* serial of the filter that filters the next frame; 0: none does */
@@ -106,7 +106,7 @@ struct camera_status {
     double rate; /* frames published a second, over the last second or so */
     struct histogram latency[STAGE_COUNT];
     struct copy_count copied[COPY_COUNT];
-    struct time_sum overhead[OVERHEAD_COUNT]; /* of published frames */
+    struct time_sum overhead[OVERHEAD_COUNT]; /* what publishing a frame takes, by part */
     struct time_sum step[ENGINE_MAX_STEPS];   /* their kernels, by engine_step_name */
     bool has_comparison;                      /* a search has compared the devices */
     struct comparison comparison;

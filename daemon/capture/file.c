@@ -91,7 +91,7 @@ static int make_buffer(struct file *file, unsigned index, struct error *why)
                : error_set(why, ENOMEM, "out of memory for a frame of %u bytes", bytes);
 }
 
-/* Returns whether frames can be read into memory without a change of layout. */
+/* Checks whether frames can be read into memory without a change of layout. */
 static int check_memory(const struct file *file, enum memory_mode mode,
                         const struct frame_memory *memory, struct error *why)
 {

@@ -299,9 +299,9 @@ static int take_expected(const struct gst *gst, struct gst_link_message *ret, st
     int r = receive(gst, ret, why);
     if (r == -EAGAIN && clock_now_ns() >= gst->capture.opening_until_ns)
         return gst->awaited == LINK_LOADED
-                   ? error_set(why, ENODEV, "waited %d s for GStreamer to load its plugins in vain",
+                   ? error_set(why, ENODEV, "GStreamer did not load its plugins within %d s",
                                LOADING_TIMEOUT_S)
-                   : error_set(why, ENODEV, "waited %d s for a frame in vain", OPENING_TIMEOUT_S);
+                   : error_set(why, ENODEV, "no frame came within %d s", OPENING_TIMEOUT_S);
     if (r < 0)
         return r;
     if (ret->kind == LINK_END)

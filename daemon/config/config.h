@@ -33,7 +33,7 @@
 
 #define CONFIG_TEXT        256 /* bytes of a string key, with its final zero byte */
 #define CONFIG_OUTPUT_NAME 32  /* bytes of an output's name, with its final zero byte */
-#define CONFIG_MAX_OUTPUTS 8   /* of a camera */
+#define CONFIG_MAX_OUTPUTS 8   /* for a camera, main among them */
 
 /* The camera streams or pauses while no client reads its frames. */
 enum config_idle { CONFIG_IDLE_RUN, CONFIG_IDLE_PAUSE };
@@ -78,7 +78,7 @@ static inline unsigned config_motion_block(enum config_motion motion)
 }
 
 struct config_output {
-    uint32_t width, height;        /* of published frames, 16 .. 8192 each; 0: as captured */
+    uint32_t width, height;        /* published frames, 16 .. 8192 each; 0: as captured */
     unsigned slots;                /* frames in the ring, 4 .. 64 */
     bool checksum;                 /* frames carry one */
     bool lossless;                 /* the ring waits for readers that ask for it */
@@ -98,7 +98,7 @@ struct config_control {
 enum { CONFIG_SAVED_FILTER, CONFIG_SAVED_CONTROLS, CONFIG_SAVED_KEYS };
 extern const char *const config_saved_names[CONFIG_SAVED_KEYS]; /* "filter" */
 struct config_saved {
-    char path[PATH_MAX];             /* of the file, which need not exist; empty: not allowed */
+    char path[PATH_MAX];             /* the file, which need not exist; empty: not allowed */
     bool is_used[CONFIG_SAVED_KEYS]; /* the key has its value from there */
     struct error problem;            /* why something there is ignored; empty: nothing is */
 };
@@ -198,7 +198,7 @@ int config_set(struct config *config, const char *assignment, const char *origin
  * key's summary before it, and the file that it was saved in. */
 void config_print(const struct config *config, FILE *file);
 
-/* Whether the configuration allows a view of an output: of a smaller size there is only the
+/* Checks whether the configuration allows a view of an output: of a smaller size there is only the
  * picture. -EINVAL. */
 int config_check_view(const struct config *config, unsigned output, enum view_kind view,
                       struct error *why);

@@ -50,7 +50,7 @@ bool config_find_in_dirs(const struct config_dirs *dirs, const char *name, const
 
 /* ---- what there is ---- */
 
-/* The names of all presets that fftd has, in a message of which the rest fits, too. */
+/* The names of all presets that fftd has, in a message that has room for the rest. */
 #define KNOWN_BYTES 360
 
 struct listing {

@@ -184,7 +184,7 @@ int config_saved_write(const struct config *base, const struct config *wanted,
                      !config_key_equal(&next, &now, key);
         has_any = has_any || next.saved.is_used[i];
     }
-    /* What is ignored goes, too. */
+    /* This also deletes what is ignored. */
     const int r = is_changed || now.saved.problem.text[0] != '\0'
                       ? replace_file(base, &next, has_any, why)
                       : 0;

@@ -5,7 +5,7 @@
 
 #include "core/client_limits.h"
 
-#define HEADER_BYTES 16u /* of the fixed part, with the length of the fields that follow */
+#define HEADER_BYTES 16u /* the fixed part, with the length of the fields that follow */
 
 static ptrdiff_t next_line(const uint8_t *bytes, size_t count)
 {

@@ -29,7 +29,7 @@ int settings_parse(struct settings *ret, const char *text, struct error *why);
 /* Writes the text that settings_parse reads back. */
 void settings_print(const struct settings *settings, char *text, size_t size);
 
-/* Whether both have the same names and values in the same order. */
+/* Returns whether both have the same names and values in the same order. */
 bool settings_equal(const struct settings *a, const struct settings *b);
 
 /* Puts one setting at the end and removes an earlier one of the same name. -EINVAL: the name or the

@@ -12,7 +12,7 @@
 
 struct similarity {
     double dx, dy;    /* pixels to the right and down, of the middle of the picture */
-    double angle_rad; /* of the rotation */
+    double angle_rad; /* the rotation */
     double log_zoom;  /* natural logarithm of the factor by which distances grow */
 };
 

@@ -24,7 +24,7 @@
 #define AHEAD_MAX_OPTIONS 64
 
 struct ahead {
-    char *option[AHEAD_MAX_OPTIONS]; /* of the process: the keys that engines depend on */
+    char *option[AHEAD_MAX_OPTIONS]; /* the process is started with: keys that engines depend on */
     unsigned option_count;           /* 0: nothing is compiled ahead */
     pid_t pid;                       /* 0: no process runs */
     bool is_interrupted;             /* it was killed here, and may begin again */

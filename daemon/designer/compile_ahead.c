@@ -25,7 +25,7 @@ struct work {
     struct builder builder;
     struct fftd_format captured;
     struct engine_frames frames;
-    uint32_t size[ENGINE_MAX_LOAD_SIZES][2]; /* of the outputs */
+    uint32_t size[ENGINE_MAX_LOAD_SIZES][2]; /* the outputs' widths and heights */
     unsigned size_count;                     /* 0: there is one output */
     bool is_awaited;                         /* the daemon waits for the configured filter */
     int parent;                              /* the daemon; 0: it was started by hand */

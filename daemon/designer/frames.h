@@ -11,7 +11,7 @@
 
 struct engine_frames {
     uint32_t captured;         /* fourcc of the frames it takes */
-    uint32_t width, height;    /* of these; at least those of the format */
+    uint32_t width, height;    /* these frames' size, at least that of the format */
     struct fftd_format format; /* format of the frames it makes */
 };
 

@@ -35,7 +35,7 @@ struct designer_plan {
 struct designer_share {
     struct designer_shares *shares;
     unsigned output;
-    const struct designer_plan *plan; /* of which memory is checked; NULL: outputs as they are */
+    const struct designer_plan *plan; /* its memory is checked; NULL: that of outputs as they are */
 };
 
 /* -ENOMEM; then it has to be finished, too. Engines must be destroyed before it is finished. */

@@ -88,7 +88,7 @@ struct component_list {
     unsigned count;
 };
 
-/* Whether two images differ only in their offset. */
+/* Returns whether two images differ only in their offset. */
 static bool is_alike(const struct transform_image *a, const struct transform_image *b)
 {
     return a->width == b->width && a->height == b->height && a->stride == b->stride &&

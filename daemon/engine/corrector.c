@@ -25,7 +25,7 @@
 struct axis {
     uint32_t length, padded;
     int32_t *map;    /* plan_border_map */
-    size_t table_at; /* of its factors in those of a wave, in floats */
+    size_t table_at; /* where its factors begin among those of a wave, in floats */
 };
 
 struct corrector {

@@ -20,8 +20,8 @@ int corrector_create(struct corrector **ret, const struct transform *transform,
 /* The queue must be empty. NULL is allowed. */
 void corrector_destroy(struct corrector *corrector);
 
-/* Whether an engine built with or without corrections can apply a correction (NULL: none). -EINVAL:
- * it was built without, or there are too many waves. */
+/* Checks whether an engine built with or without corrections can apply a correction (NULL: none).
+ * -EINVAL: it was built without, or there are too many waves. */
 int corrector_check(const struct correction *correction, bool corrections, struct error *why);
 
 /* Enqueues the upload of a correction, or of none (NULL), and returns the buffer that the kernels

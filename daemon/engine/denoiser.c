@@ -31,7 +31,7 @@ struct denoiser_frame {
     cl_mem samples;
     cl_mem result[MAX_PASSES];
     cl_kernel load, kernel[MAX_PASSES];
-    cl_mem counts, noise; /* of the estimate; NULL: noise is not estimated */
+    cl_mem counts, noise; /* what the estimate needs; NULL: noise is not estimated */
     cl_kernel count, fit;
     struct denoiser_motion *motion; /* NULL: past frames are not joined */
 };

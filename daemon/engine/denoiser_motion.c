@@ -3,7 +3,7 @@
 #include <errno.h>
 #include <stdlib.h>
 
-#define TURNS        2 /* of the search at each level */
+#define TURNS        2 /* rounds of the search at each level */
 #define VECTOR_BYTES (4 * sizeof(float))
 
 struct denoiser_motion {

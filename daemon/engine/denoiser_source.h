@@ -45,12 +45,12 @@ static inline size_t denoiser_search_group(const struct denoiser_layout *layout)
 struct denoiser_levels {
     uint32_t width[DENOISER_LEVELS], height[DENOISER_LEVELS]; /* samples of the level */
     uint32_t at[DENOISER_LEVELS];      /* floats from the beginning of an image's part */
-    uint32_t spacing[DENOISER_LEVELS]; /* of blocks, samples of level 0 */
-    uint32_t side[DENOISER_LEVELS];    /* of blocks, samples of the level */
+    uint32_t spacing[DENOISER_LEVELS]; /* from block to block, in samples of level 0 */
+    uint32_t side[DENOISER_LEVELS];    /* a block's side, in samples of the level */
     uint32_t columns[DENOISER_LEVELS], rows[DENOISER_LEVELS]; /* blocks */
     uint32_t remaining_at, remaining_columns, remaining_rows;
     uint32_t rest;    /* floats of an image's part */
-    uint32_t vectors; /* of an image */
+    uint32_t vectors; /* vectors for an image */
 };
 void denoiser_levels_for(struct denoiser_levels *ret, const struct transform_image *image);
 

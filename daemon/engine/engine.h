@@ -100,9 +100,9 @@ unsigned engine_loads_changes(struct engine_loads *loads);
  * it. */
 bool engine_waits_for_load(const struct engine *last, const struct engine *engine);
 
-/* Whether an engine like this one that is created with these loads (NULL: none) would share a load
- * with an output of a lower number, which was not there when this one was created; or would have a
- * load where this one has none, or none where this one has one. Any thread. */
+/* Returns whether an engine like this one that is created with these loads (NULL: none) would share
+ * a load with an output of a lower number, which was not there when this one was created; or would
+ * have a load where this one has none, or none where this one has one. Any thread. */
 bool engine_has_better_load(const struct engine *engine, const struct engine_loads *loads);
 
 /* "fused float, rows first, 640x480 in 672x512, 3 dispatches ..." */
@@ -111,7 +111,7 @@ const char *engine_description(const struct engine *engine);
 /* The plan of filtered image `index` (0: luma, or the first colour), NULL past the last. */
 const struct plan *engine_plan(const struct engine *engine, unsigned index);
 
-/* Whether all its settings were found by measuring on this device. */
+/* Returns whether all its settings were found by measuring on this device. */
 bool engine_is_tuned(const struct engine *engine);
 
 /* The device that engine_create was given. */
@@ -146,7 +146,7 @@ int engine_design_fade(struct engine *engine, struct engine_response *response, 
  * engine takes ownership of the response. */
 void engine_apply(struct engine *engine, struct engine_response *response, uint64_t serial);
 
-/* Whether the next frame may be filtered with a blend of two responses. */
+/* Returns whether the next frame may be filtered with a blend of two responses. */
 bool engine_is_fading(const struct engine *engine);
 
 /* Creates memory of the engine's device for input frames. Every engine that it suits can use it,
@@ -154,7 +154,7 @@ bool engine_is_fading(const struct engine *engine);
 int engine_memory_create(struct frame_memory **ret, const struct engine *engine, struct error *why);
 void engine_memory_destroy(struct frame_memory *memory); /* NULL is allowed */
 
-/* Whether the engine can read frames from the memory: same device, same layout. */
+/* Returns whether the engine can read frames from the memory: same device, same layout. */
 bool engine_memory_suits(const struct frame_memory *memory, const struct engine *engine);
 
 /* Creates the device's access to memory of the host, such as the slots of a ring, so that kernels
@@ -185,7 +185,7 @@ void engine_output_destroy(struct engine_output *output);
 /* How results get there: "stored by the device (imported)". The string is static. */
 const char *engine_output_description(const struct engine_output *output);
 
-/* Whether the engine can store frames there: same device, same layout. */
+/* Returns whether the engine can store frames there: same device, same layout. */
 bool engine_output_suits(const struct engine_output *output, const struct engine *engine);
 
 /* A frame to filter and the destination of the result. `in` points to the caller's planes, with
@@ -201,7 +201,7 @@ struct engine_job {
     struct engine_output *output; /* has `out` as frame `output_frame`, which is the device's until
                                      the frame is collected; NULL: the result is copied to `out` */
     unsigned output_frame;
-    const struct correction *correction; /* of this frame, for an engine with
+    const struct correction *correction; /* what this frame is corrected by, for an engine with
                                             options->recipe.corrections; copied; NULL: none */
     bool is_first;   /* after a start of the source: no frame before it is joined to it */
     double shift[2]; /* pixels by which the picture is moved to the right and down, cyclically in
@@ -209,7 +209,7 @@ struct engine_job {
     struct similarity similarity; /* by which the picture is moved, about its middle, for an engine
                                      with options->recipe.similarities; all 0: it is not */
     enum stack_place stack;       /* how the frame takes part in a stack, if the chain has one */
-    uint64_t number; /* of the captured frame, from which engines with options->loads know that they
+    uint64_t number; /* the captured frame's, from which engines with options->loads know that they
                         were given the same one; 0: it is loaded for this engine alone. Different
                         frames have different numbers, and all engines get the same pictures in `in`
                         for one number. Output 0

@@ -28,7 +28,7 @@ struct engine_loads {
     unsigned size_count;
     struct load *first;
     unsigned made;    /* loads so far */
-    unsigned changes; /* of their uses */
+    unsigned changes; /* counts changes of who uses them */
     struct shared_chroma *chroma;
 };
 
@@ -45,7 +45,7 @@ struct component {
         struct transform_response data; /* for new frames */
     } step[ENGINE_MAX_STEPS];           /* in the order of engine_steps */
     unsigned response_step; /* the index of the one that filters: its data is the response */
-    struct load_use use;    /* of a load that other engines may use */
+    struct load_use use;    /* its use of a load that other engines may use */
 };
 
 /* The part of the step that filters, of whose plan others need to know. */
@@ -100,14 +100,14 @@ struct waiter {
 struct engine {
     struct gpu_device *device;
     struct engine_options options;
-    struct fftd_format format;      /* of output frames */
-    struct fftd_format source;      /* of input frames, as kernels read them */
+    struct fftd_format format;      /* what output frames have */
+    struct fftd_format source;      /* what input frames have, as kernels read them */
     const struct format_info *info; /* about `source` */
-    size_t source_bytes;      /* of the leading planes of an input frame, which are filtered */
-    size_t frame_bytes;       /* of the same planes of the result */
-    unsigned filtered_planes; /* planes 0 .. this - 1 go through the device */
-    bool may_pass;            /* the result of a frame that nothing changes is the frame */
-    bool may_multiply;        /* and the host may multiply it by a factor */
+    size_t source_bytes;            /* an input frame's leading planes, which are filtered */
+    size_t frame_bytes;             /* the same planes in the result */
+    unsigned filtered_planes;       /* planes 0 .. this - 1 go through the device */
+    bool may_pass;                  /* the result of a frame that nothing changes is the frame */
+    bool may_multiply;              /* and the host may multiply it by a factor */
     struct component component[MAX_COMPONENTS];
     unsigned component_count;
     struct resampler *resampler;  /* makes unfiltered chroma smaller; NULL: there is none */
@@ -122,12 +122,12 @@ struct engine {
         bool is_none;      /* it changes nothing */
         bool multiplies;   /* it is `factor`, which the host may do */
         struct factor factor;
-    } filter; /* of new frames */
+    } filter; /* new frames are filtered with it */
     int event_fd;
     pthread_mutex_t mutex;
     pthread_cond_t finished;
     struct waiter waiter;
-    double asked_support_px; /* of engine_create */
+    double asked_support_px; /* what engine_create was asked for */
     double support_px;       /* that the padding allows for */
     char description[320];
     struct error warning;
@@ -171,7 +171,8 @@ static inline size_t engine_chroma_bytes(const struct engine *engine)
 /* Lists the components that are filtered, without their steps. */
 void engine_list_components(struct engine *engine, double support_px);
 
-/* Whether frames are uploaded for this engine alone: not if all its components have loads. */
+/* Returns whether frames are uploaded for this engine alone: not if all its components have loads.
+ */
 static inline bool engine_uploads(const struct engine *engine)
 {
     bool uploads = false;

@@ -6,7 +6,7 @@
 #include "gpu/program.h"
 
 #define GROUP_ITEMS 64u
-#define NUMBERS     4 /* of a work-item */
+#define NUMBERS     4 /* numbers a work-item blends */
 
 struct fade {
     cl_kernel kernel[MAX_COMPONENTS];
@@ -15,7 +15,7 @@ struct fade {
     size_t group;
     /* Without numbers until the fade begins, if it begins at what is in use. */
     struct transform_response from[MAX_COMPONENTS];
-    cl_mem blended[ENGINE_MAX_IN_FLIGHT][MAX_COMPONENTS]; /* of each slot */
+    cl_mem blended[ENGINE_MAX_IN_FLIGHT][MAX_COMPONENTS]; /* each slot has its own */
     unsigned newest_slot;
     uint32_t newest_band[MAX_COMPONENTS];
     cl_event newest; /* the blend of the newest frame; NULL: none yet */

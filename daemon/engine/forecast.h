@@ -32,19 +32,19 @@ struct forecast_bytes {
 struct engine_forecast {
     struct forecast_bytes built;  /* after engine_create */
     struct forecast_bytes change; /* more, at most, while a filter comes into use */
-    uint64_t scratch;             /* of the host, more at most while either is computed */
+    uint64_t scratch;             /* on the host, more at most while either is computed */
     struct {
         const char *name;      /* "denoise"; static */
-        uint64_t host, device; /* of `built` and `change` together; pinned memory is the host's */
+        uint64_t host, device; /* `built` and `change` together; pinned memory is the host's */
     } part[FORECAST_PARTS];
     unsigned part_count;
 };
 
-/* Forecasts the memory of the engine that engine_create would make, whose arguments it has. Of the
- * device only the properties are read. chain: the filter to design, which matters because its
- * images are transformed; it need not be one that the recipe allows. cache_dir: has tuned settings,
- * which change the padded size; NULL: none, and then the result depends on nothing else.
- * The errors are those of engine_create about frames and sizes. Any thread. */
+/* Forecasts the memory of the engine that engine_create would make, whose arguments it has. It
+ * reads only the device's properties. chain: the filter to design, which matters because its images
+ * are transformed; it need not be one that the recipe allows. cache_dir: has tuned settings, which
+ * change the padded size; NULL: none, and then the result depends on nothing else. The errors are
+ * those of engine_create about frames and sizes. Any thread. */
 int engine_forecast(struct engine_forecast *ret, struct gpu_device *device,
                     const struct fftd_format *format, const struct engine_options *options,
                     double support_px, const struct filter_chain *chain, const char *cache_dir,

@@ -6,7 +6,7 @@
 
 #include "engine/engine_private.h"
 
-#define MAX_RESULTS 16 /* of a frame; those after them load it again */
+#define MAX_RESULTS 16 /* for a frame; others load it again */
 #define SHARED_BY   3  /* results for which pairs are completed; for two that saves no time */
 
 /* A frame that was loaded. (fields under the lock: next, number, band, users.) */
@@ -18,7 +18,7 @@ struct load_slot {
     cl_event loaded;
     cl_mem image;
     bool is_lent;               /* the image is memory of the source */
-    uint64_t number;            /* of the frame; 0: nobody else may use it */
+    uint64_t number;            /* the frame's; 0: nobody else may use it */
     uint32_t band;              /* pairs that were stored; 0: all */
     uint32_t completed;         /* pairs that were transformed along both axes */
     unsigned users;             /* results that are not finished */
@@ -37,7 +37,7 @@ struct load {
     pthread_mutex_t building;    /* held while programs are compiled */
     struct load_use *uses;
     struct load_slot *slots;
-    uint64_t lent_number; /* of the newest frame that was read in memory of the source */
+    uint64_t lent_number; /* the newest frame that was read in the source's own memory */
 };
 
 /* ---- which load ---------------------------------------------------------------------------- */

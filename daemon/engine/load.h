@@ -4,7 +4,7 @@
  *
  * A component whose samples are loaded as they are, and that is transformed as a whole by the fused
  * technique, joins a load that suits it, or begins one. Everything else has a load of its own
- * inside its transform. Of several loads the one is joined whose first output has the lowest
+ * inside its transform. If several suit, it joins the one whose first output has the lowest
  * number, so that all follow the first output that transforms. A result of the captured size joins
  * only a load of the lengths that it would begin, so that its pixels do not depend on the others.
  *
@@ -37,7 +37,7 @@ struct load_use {
     unsigned output;             /* engine_options.output */
     uint32_t band;               /* that its newest frame needed; 0: all */
     uint64_t newest;             /* its newest frame's number; 0: it has had none */
-    uint32_t length_x, length_y; /* of the load that it would begin */
+    uint32_t length_x, length_y; /* the load that it would begin */
     struct load_use *next;
 };
 
@@ -51,7 +51,7 @@ static inline bool load_use_has_frames(const struct load_use *use, uint64_t numb
     return number == 0 || (use->newest != 0 && number < use->newest + LOAD_LATELY);
 }
 
-/* Whether a component would use a load, by its recipe, with this transform of its own. */
+/* Returns whether a component would use a load, by its recipe, with this transform of its own. */
 bool load_is_shared(const struct component *component, const struct transform *own);
 
 /* Lets a component use a load, in place of a transform of its own, and plans its result. On failure
@@ -62,7 +62,7 @@ int load_join(struct transform **ret, struct component *component, const struct 
 /* Ends the use, after the result was destroyed. NULL load is allowed. */
 void load_leave(struct load_use *use);
 
-/* Whether another load would be joined now. */
+/* Returns whether another load would be joined now. */
 bool load_has_better(const struct component *component);
 
 /* The wider one of two bands. */

@@ -118,7 +118,7 @@ static int make_frame(struct engine_output *output, import_memory_fn *import, un
     return 0;
 }
 
-/* Whether a device can work in the memory, and nothing else in it is affected. */
+/* Checks whether a device can work in the memory, and nothing else in it is affected. */
 static int check(const struct engine *engine, const struct engine_output_memory *memory,
                  struct error *why)
 {

@@ -24,7 +24,7 @@ struct ramp {
 
 struct ramp_frame {
     cl_mem factors, response;
-    cl_float2 *values; /* of the factors */
+    cl_float2 *values; /* the factors' values */
 };
 
 /* ---- preparing ---- */

@@ -22,7 +22,7 @@ struct engine_search {
     struct engine_compared compared;
     struct comparison_subject subject;
     unsigned measured;        /* how often a frame was, on either device */
-    double here_ms, there_ms; /* of a frame on the engine's device, and on the other one */
+    double here_ms, there_ms; /* a frame's time on the engine's device, and on the other one */
 };
 
 int engine_search_create(struct engine_search **ret, const struct engine *engine, bool exhaustive,

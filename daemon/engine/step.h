@@ -24,7 +24,7 @@ struct slot;
 struct step_run {
     struct slot *slot;
     const struct component *component;
-    unsigned index; /* of the component */
+    unsigned index; /* the component's number */
     void *part, *frame;
     struct transform_response data;
     struct transform_buffers *buffers; /* read by the steps that follow, which may replace them */
@@ -56,11 +56,11 @@ struct step_bytes {
     uint64_t host;   /* other memory of the host; small structures do not count */
 };
 struct step_memory {
-    struct step_bytes part;  /* of the part */
+    struct step_bytes part;  /* what the part takes */
     struct step_bytes frame; /* for each frame in flight */
-    uint64_t data;           /* of the device, for the data of one chain */
-    uint64_t fading;         /* of the device, for each frame in flight during a fade */
-    uint64_t scratch; /* of the host, at most: what one function of the step takes and gives back */
+    uint64_t data;           /* on the device, for the data of one chain */
+    uint64_t fading;         /* on the device, for each frame in flight during a fade */
+    uint64_t scratch; /* on the host, at most: what one function of the step takes and gives back */
 };
 
 /* Every function but `applies` and `enqueue` may be NULL, except that what is made has a function

@@ -176,9 +176,9 @@ static bool is_simple(const struct engine *engine)
     return engine->filter.multiplies || (engine->filter.is_none && engine->may_pass);
 }
 
-/* Whether the host copies the next frame instead of having it filtered. A device with memory of its
- * own that is sent frames from where they are, or one that reads them there, takes less of the
- * processor's time than a copy would. */
+/* Returns whether the host copies the next frame instead of having it filtered. A device with
+ * memory of its own that is sent frames from where they are, or one that reads them there, takes
+ * less of the processor's time than a copy would. */
 static bool passes(const struct engine *engine, const struct engine_job *job)
 {
     return is_simple(engine) && engine->filter.fade == NULL &&
@@ -418,7 +418,7 @@ static void set_step_times(struct slot *slot)
     }
 }
 
-/* Whether the frame after the oldest is finished. The caller holds the mutex. */
+/* Returns whether the frame after the oldest is finished. The caller holds the mutex. */
 static bool is_next_complete(const struct engine *engine)
 {
     return engine->in_flight > 1 &&

@@ -13,7 +13,7 @@
 #define CANDIDATES 12u /* places that are followed from the level at which all are compared */
 #define FOLLOWED   4u  /* as many of these are followed from the next level on */
 #define FINALISTS  2u  /* and as many of those at full size */
-#define MOVES      4u  /* of a place at one level, each to its best neighbour */
+#define MOVES      4u  /* a place makes at one level, each to its best neighbour */
 
 struct template
 {

@@ -8,7 +8,7 @@
 
 #include "core/fft.h"
 
-#define MIN_SIDE 64u /* of a square */
+#define MIN_SIDE 64u /* a square's side */
 #define MAX_SIDE 1024u
 #define LANES    8u
 
@@ -220,7 +220,8 @@ static void normalise(struct match_sheet *sheet, const struct match_shape *shape
     }
 }
 
-/* Returns whether no neighbour has a better score. Of equal neighbours, only the last is a peak. */
+/* Returns whether no neighbour has a better score. If neighbours are equal, only the last is a
+ * peak. */
 static bool is_peak(const struct match_sheet *sheet, struct match_extent places, unsigned x,
                     unsigned y)
 {

@@ -11,7 +11,7 @@
 
 #include "core/error.h"
 
-#define MATCH_MIN_DEVIATION 0.5 /* of samples of 0 .. 255 */
+#define MATCH_MIN_DEVIATION 0.5 /* a template's samples, 0 .. 255, deviate at least as much */
 
 /* Columns and rows of numbers. */
 struct match_extent {
@@ -30,7 +30,7 @@ static inline unsigned match_lesser(unsigned a, unsigned b)
 
 struct match_shape {
     struct match_extent image, places; /* places: at which it is inside the picture */
-    float *pixel;                      /* of the template, without their mean */
+    float *pixel;                      /* the template's, without their mean */
     double variation;                  /* the sum of their squares */
 };
 
@@ -42,14 +42,14 @@ struct match_sheet {
     const float *luma; /* set by the caller, with its mean, before each search */
     float mean;
 
-    unsigned side;              /* of a square; 0: no template is looked for */
-    struct match_extent places; /* of the smallest template */
+    unsigned side;              /* a square's side; 0: no template is looked for */
+    struct match_extent places; /* where the smallest template may be */
     struct match_extent step;   /* places of the largest one that a square yields */
     struct fft *fft;
-    float complex *spectrum;  /* of all pairs of squares, the second one times i */
+    float complex *spectrum;  /* all pairs of squares, the second one times i */
     float complex *square;    /* work for one pair */
-    float *score;             /* of each place of one template; the sums of products before */
-    double *sum, *square_sum; /* of columns of the picture, as high as the template */
+    float *score;             /* each place of one template has one; before, the sums of products */
+    double *sum, *square_sum; /* over columns of the picture, as high as the template */
 };
 
 /* Where a template's first pixel is in the picture, and the score there. */

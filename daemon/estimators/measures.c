@@ -53,7 +53,7 @@ struct ring_sum {
 
 struct measurer {
     uint32_t width, height;
-    unsigned side; /* of a patch; 0: the picture is too small for one */
+    unsigned side; /* a patch's side; 0: the picture is too small for one */
     unsigned columns[SCALES], rows[SCALES];
     struct fft *fft;
     float window[SIDE];             /* along each axis */

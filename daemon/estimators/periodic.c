@@ -25,16 +25,16 @@
 #define TEXTURE_AGE    600u /* the same for a line of a texture [false] */
 #define LOST_AGE       15u  /* frames without support to give up [-] */
 #define MOST_WAVES     6u   /* a picture with more is texture [found, false] */
-#define COUNTED        0.02 /* of the strongest; weaker ones may be left by saturation [false] */
-#define LEFT           0.01 /* of the strongest; saturation may leave a line as strong as this */
-#define AGREE_CONFIRM  0.9  /* of the patches [false, changed] */
+#define COUNTED        0.02 /* share of the strongest; saturation may leave weaker ones [false] */
+#define LEFT           0.01 /* share of the strongest; saturation may leave such a line */
+#define AGREE_CONFIRM  0.9  /* share of the patches [false, changed] */
 #define AGREE_REFUSE   0.8  /* [-] */
 #define AGREE_EARLY    0.2  /* close waves disturb each other until both are followed [false] */
-#define COHERENT       0.35 /* of a candidate's patches [false] */
-#define COHERENT_LINE  0.9  /* of one that is not yet decided upon [false] */
-#define HARMONIC_2     0.08 /* of the amplitude, from which on it is texture [-] */
+#define COHERENT       0.35 /* share of a candidate's patches [false] */
+#define COHERENT_LINE  0.9  /* the same for one that is not yet decided upon [false] */
+#define HARMONIC_2     0.08 /* share of the amplitude from which on it is texture [-] */
 #define HARMONIC_3     0.04 /* [-] */
-#define HARMONIC_SUM   0.1  /* of the weaker amplitude [-] */
+#define HARMONIC_SUM   0.1  /* share of the weaker amplitude [-] */
 #define SETTLED        2u   /* frames without a new candidate before waves are confirmed [false] */
 #define SETTLED_AGE    8u   /* unless they are that old [false] */
 #define RELATED_AGE    45u  /* frames for which all lines count as relations [-] */
@@ -140,7 +140,7 @@ static bool is_strong(const struct periodic *p, const struct track *t)
            amplitude > track_least(t);
 }
 
-/* Whether a wave's sum with others or itself is in the sheet, from which all tracks are
+/* Returns whether a wave's sum with others or itself is in the sheet, from which all tracks are
  * subtracted. */
 static bool has_sum(struct periodic *p, const struct track *t, int multiple, int sign,
                     const struct track *other, double share)
@@ -155,13 +155,14 @@ static bool has_sum(struct periodic *p, const struct track *t, int multiple, int
            periodic_has_line(&p->spectrum, &p->sheet, p->projection, f, least);
 }
 
-/* Whether neither of two amplitudes is what saturation may leave of the other. */
+/* Returns whether neither of two amplitudes is what saturation may leave of the other. */
 static bool is_comparable(double a, double b)
 {
     return fmin(a, b) > COUNTED * fmax(a, b);
 }
 
-/* Whether harmonics of a wave, or its sums with others, are in the sheet though not followed. */
+/* Returns whether harmonics of a wave, or its sums with others, are in the sheet though not
+ * followed. */
 static bool has_harmonic(struct periodic *p, const struct track *t)
 {
     if (has_sum(p, t, 1, 1, t, HARMONIC_2) || has_sum(p, t, 2, 1, t, HARMONIC_3))
@@ -186,7 +187,7 @@ static bool is_supported(const struct periodic *p, const struct track *t)
     return is_even && t->seen > TRACK_SEEN && is_strong(p, t);
 }
 
-/* Whether all that speaks against a wave would be known by now. */
+/* Returns whether all that speaks against a wave would be known by now. */
 static bool is_ready(const struct periodic *p, const struct track *t)
 {
     const unsigned least = track_is_plain(t, p->newest) ? 1
@@ -278,7 +279,7 @@ static void forgive(struct periodic *p)
             p->refused[i].left = 0;
 }
 
-/* Of the waves that are confirmed. */
+/* Counts only waves that are confirmed. */
 static double most_amplitude(const struct periodic *p)
 {
     double most = 0;
@@ -330,7 +331,7 @@ static bool is_known(const struct periodic *p, struct sheet_frequency f)
     return false;
 }
 
-/* Whether the frame's width does not tell a wave from one that is followed already. */
+/* Returns whether the frame's width does not tell a wave from one that is followed already. */
 static bool is_tracked(const struct periodic *p, struct sheet_frequency f)
 {
     for (unsigned i = 0; i < p->tracks; i++)
@@ -420,7 +421,7 @@ static unsigned sort_tracks(const struct periodic *p, const struct track **ret)
     return count;
 }
 
-/* Whether a wave is to be removed as far as single frames have it. */
+/* Returns whether a wave is to be removed as far as single frames have it. */
 static bool is_removed(const struct track *t)
 {
     return t->without_support <= 2;

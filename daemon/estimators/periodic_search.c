@@ -8,8 +8,8 @@
  * exp(-9). */
 #define CHANCE        9.0
 #define BESIDE        8u /* frequencies with which one is compared */
-/* A strip is judged if this share of its window is visible, of a mean of 0.5, and if it has so many
- * periods of the wave. */
+/* A strip is judged if this share of its window is visible, of a mean of 0.5, and if it has this
+ * number of periods of the wave. */
 #define LEAST_STRIP   0.25
 #define LEAST_PERIODS 4
 /* Coherence of a wave whose nearest bin was tried. Other candidates take nine searches instead of
@@ -30,7 +30,7 @@ struct match {
     double amplitude; /* the median of the patches */
 };
 
-/* Whether a frequency and its mirror image share a patch's peak. */
+/* Returns whether a frequency and its mirror image share a patch's peak. */
 static bool is_near_mirror(struct sheet_frequency f, double distance)
 {
     const double x = 2 * f.fx - round(2 * f.fx);

@@ -19,13 +19,13 @@ double periodic_search(const struct spectrum *spectrum, const struct sheet *shee
                        double complex *projection, struct sheet_frequency *f,
                        double *ret_amplitude);
 
-/* Whether the sheet has a narrow line at a frequency, in the same phase in all patches and of at
- * least that amplitude. projection: room for spectrum->count numbers. */
+/* Returns whether the sheet has a narrow line at a frequency, in the same phase in all patches and
+ * of at least that amplitude. projection: room for spectrum->count numbers. */
 bool periodic_has_line(const struct spectrum *spectrum, const struct sheet *sheet,
                        double complex *projection, struct sheet_frequency f, double least);
 
-/* Whether a wave that was subtracted from the sheet was also within SHEET_LANES pixels of the
- * frame's borders, which patches hardly see. amplitude: that was subtracted. */
+/* Returns whether a wave that was subtracted from the sheet was also within SHEET_LANES pixels of
+ * the frame's borders, which patches hardly see. amplitude: that was subtracted. */
 bool periodic_reaches_borders(const struct sheet *sheet, struct sheet_frequency f,
                               double complex amplitude);
 

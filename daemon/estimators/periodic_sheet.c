@@ -19,8 +19,8 @@
 #define TOGETHER     8u /* rows that are summed up at once */
 #define UNKNOWNS     (2 * SHEET_MAX_WAVES)
 #define MOST_CELLS   (16384 / SHEET_LANES)
-#define LEAST_PART   0.02 /* of the squares of a wave, in its sine or cosine part */
-#define LEAST_SEEN   0.1  /* of the window, in cells that are not cut off */
+#define LEAST_PART   0.02 /* share of a wave's squares in its sine or cosine part */
+#define LEAST_SEEN   0.1  /* share of the window, in cells that are not cut off */
 #define LEAST_MOVED  0.1  /* grey levels: of weaker waves the frequency is not moved */
 
 int sheet_init(struct sheet *ret, unsigned width, unsigned height, unsigned least_rows,
@@ -324,7 +324,7 @@ static void fit_amplitudes(const struct coupling *coupling, unsigned count, cons
         ret[k] = b[2 * k] + b[2 * k + 1] * I;
 }
 
-/* Whether no other wave, and no mirror image of one, is within the peak of wave k. */
+/* Returns whether no other wave, and no mirror image of one, is within the peak of wave k. */
 static bool is_alone(const struct sheet *sheet, const struct sheet_frequency *f, unsigned count,
                      unsigned k)
 {

@@ -20,7 +20,7 @@ struct sheet_frequency {
 
 struct sheet {
     unsigned width, height, stride;
-    unsigned cells_x, cells_y; /* of SHEET_LANES x SHEET_LANES pixels */
+    unsigned cells_x, cells_y; /* SHEET_LANES x SHEET_LANES pixels each */
     float *pixel;
     unsigned rows;              /* how many are loaded and fitted */
     unsigned *row;              /* which, downwards */
@@ -28,12 +28,12 @@ struct sheet {
     unsigned cut;               /* how many in a whole cell make it blank */
     float *window_x, *window_y; /* Hann, over the whole frame */
     double seen;                /* share of the window that no blank cell is under */
-    double sum_y;               /* of the window, over the loaded rows */
+    double sum_y;               /* the window's, over the loaded rows */
     double second_x, second_y;  /* sums of the window times the squared distance from the centre */
     float *scratch;             /* rows for each wave */
 };
 
-/* least_rows: a sheet that is only fitted needs at least so many of its rows, and has fewer than
+/* least_rows: a sheet that is only fitted needs at least this many of its rows, and has fewer than
  * twice as many; 0: all of them. One row of each few is taken, each time another one, so that no
  * frequency looks like another. */
 int sheet_init(struct sheet *ret, unsigned width, unsigned height, unsigned least_rows,

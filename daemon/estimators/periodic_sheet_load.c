@@ -5,7 +5,7 @@
 
 /* A cell is blank if 4 % of its SHEET_LANES^2 pixels are cut off. If too few cells were left, up to
  * a quarter may be: a wave is measured better from incomplete cells than from none. */
-#define LEAST_LEFT 0.25 /* of the cells */
+#define LEAST_LEFT 0.25 /* share of the cells */
 
 static const unsigned CUT[] = {10, 26, 64};
 

@@ -38,7 +38,7 @@ bool texture_is_same(struct sheet_frequency a, struct sheet_frequency b, double 
            (apart(a.fx, -b.fx) < dx && apart(a.fy, -b.fy) < dy);
 }
 
-/* Whether c is m a + n b. */
+/* Returns whether c is m a + n b. */
 static bool is_sum(struct sheet_frequency c, int m, struct sheet_frequency a, int n,
                    struct sheet_frequency b, double dx, double dy)
 {
@@ -56,7 +56,8 @@ static bool is_harmonic(const struct texture_line *a, const struct texture_line 
     return false;
 }
 
-/* Whether one of the three is the sum or the difference of the others, or of one and twice another.
+/* Returns whether one of the three is the sum or the difference of the others, or of one and twice
+ * another.
  */
 static bool are_sum(struct sheet_frequency a, struct sheet_frequency b, struct sheet_frequency c,
                     double dx, double dy)

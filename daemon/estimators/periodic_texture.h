@@ -12,8 +12,8 @@
 
 #include "estimators/periodic_sheet.h"
 
-/* Whether two waves are the same to within dx, dy (cycles/pixel); a real wave has its mirrored
- * frequency, too, and frequencies repeat after one cycle per pixel. */
+/* Returns whether two waves are the same to within dx, dy (cycles/pixel); a real wave has its
+ * mirrored frequency, too, and frequencies repeat after one cycle per pixel. */
 bool texture_is_same(struct sheet_frequency a, struct sheet_frequency b, double dx, double dy);
 
 struct texture_line {
@@ -28,8 +28,9 @@ struct texture_line {
 void texture_relate(const struct texture_line *line, unsigned count, double dx, double dy,
                     bool *is_member);
 
-/* Whether a line is an alias of a harmonic of a known line, or the sum or difference of two that
- * are about as strong or stronger. Known lines may be those of a bent texture. dx, dy: as above. */
+/* Returns whether a line is an alias of a harmonic of a known line, or the sum or difference of two
+ * that are about as strong or stronger. Known lines may be those of a bent texture. dx, dy: as
+ * above. */
 bool texture_explains(const struct texture_line *known, unsigned count, struct texture_line line,
                       double dx, double dy);
 

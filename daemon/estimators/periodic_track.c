@@ -15,12 +15,12 @@
 #define UNEVEN       0.4
 
 /* Chosen there as well; in brackets as in periodic.c. */
-#define LINE_AGREE   0.4  /* of the patches, for a wave that may be texture [false] */
+#define LINE_AGREE   0.4  /* share of the patches, for a wave that may be texture [false] */
 #define LINE_SEEN    0.05 /* [false, changed] */
-#define PLAIN_AGREE  0.95 /* of a wave that is taken at once */
+#define PLAIN_AGREE  0.95 /* the same for a wave that is taken at once */
 #define PLAIN_SEEN   0.9
 #define PLAIN_NOISES 30.0
-#define PLAIN_ALONE  0.3 /* of its amplitude, which no new line has */
+#define PLAIN_ALONE  0.3 /* share of its amplitude that no new line has */
 
 /* 1/width, 1/height: from where on a frame's frequency counts as it is; and the share with which
  * one counts that is hardly off. */

@@ -40,16 +40,17 @@ double track_least(const struct track *track);
 
 struct texture_line track_line(const struct track *track);
 
-/* Whether the patches see a line that is more than chance, be it interference or not; and whether
- * they may, where it is bent or uneven. */
+/* Returns whether the patches see a line that is more than chance, be it interference or not; and
+ * whether they may, where it is bent or uneven. */
 bool track_is_line(const struct track *track);
 bool track_may_be_line(const struct track *track);
 
-/* Whether a strong wave is uneven as one is that another, close one disturbs. */
+/* Returns whether a strong wave is uneven as one is that another, close one disturbs. */
 bool track_is_disturbed(const struct track *track);
 
-/* Whether a wave is so clear all over the frame that it need not be watched, and no other line has
- * come up that could make it a texture. newest: the amplitude of the strongest new line. */
+/* Returns whether a wave is so clear all over the frame that it need not be watched, and no other
+ * line has come up that could make it a texture. newest: the amplitude of the strongest new line.
+ */
 bool track_is_plain(const struct track *track, double newest);
 
 #endif

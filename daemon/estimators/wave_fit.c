@@ -8,7 +8,7 @@
 /* 1/width, 1/height: how far apart the newest frequency of a wave and that of the model may be. The
  * model may be a few frames old. */
 #define SAME       1.0
-/* With so many rows, the scene adds less to an amplitude than a tenth of a grey level, unless the
+/* With this many rows, the scene adds less to an amplitude than a tenth of a grey level, unless the
  * wave has few periods along the rows. Then whole rows of the scene add up, and those that are left
  * out make its brightness look like waves of any frequency. */
 #define LEAST_ROWS 240u
@@ -19,7 +19,7 @@
 
 struct wave_fit {
     struct sheet few, all; /* rows */
-    float *row;            /* of a sheet's stride */
+    float *row;            /* as long as a sheet's stride */
     unsigned count;        /* waves of the frame before */
     struct sheet_frequency f[CORRECTION_MAX_WAVES];
 };

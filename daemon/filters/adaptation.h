@@ -51,11 +51,11 @@ struct stabiliser_options {
 };
 
 struct blur_noise_options {
-    struct blur blur; /* of the captured picture */
+    struct blur blur; /* the captured picture's */
     double falloff;   /* the power of the sharp one falls as f^-falloff */
 };
 
-#define FILTER_MAX_MATCHES 16 /* of a chain, and of all outputs together; FFTD_MAX_MATCHES */
+#define FILTER_MAX_MATCHES 16 /* in a chain, and in all outputs together; FFTD_MAX_MATCHES */
 
 /* Everything that no stage asks for is zero. */
 struct filter_adaptation {

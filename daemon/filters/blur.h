@@ -19,8 +19,8 @@ enum blur_shape { BLUR_GAUSSIAN, BLUR_DISK, BLUR_MOTION, BLUR_IMAGE };
 struct blur {
     enum blur_shape shape;
     double size_px;   /* standard deviation of a Gaussian, radius of a disk, length of a motion */
-    double angle_deg; /* of the motion: 0 to the right, 90 down */
-    const struct filter_image *image; /* of the point spread, BLUR_IMAGE only; otherwise NULL */
+    double angle_deg; /* the motion's: 0 to the right, 90 down */
+    const struct filter_image *image; /* the point spread, BLUR_IMAGE only; otherwise NULL */
 };
 
 /* Returns the response at a frequency in cycles per pixel; 1 for BLUR_IMAGE, whose response is the

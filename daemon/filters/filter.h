@@ -19,7 +19,7 @@
 
 #define FILTER_MAX_STAGES     32
 #define FILTER_MAX_SUPPORT_PX 256.0 /* the greatest result of filter_chain_support */
-#define FILTER_MAX_PIXELS     65025 /* of all summed images together: 255 x 255 */
+#define FILTER_MAX_PIXELS     65025 /* in all summed images together: 255 x 255 */
 #define FILTER_TEXT_BYTES     32768 /* enough for the text form of any chain */
 
 struct filter_chain {

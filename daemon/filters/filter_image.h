@@ -40,7 +40,7 @@ struct filter_image {
     /* Sums over all pixels of the squared difference from the next one, which after the last one is
      * the first. */
     double slopes_along_rows, slopes_along_columns;
-    float lowest, highest; /* of all pixels */
+    float lowest, highest; /* among all pixels */
     atomic_uint holders;
     float pixel[]; /* row by row, from the top */
 };

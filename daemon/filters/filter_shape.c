@@ -36,7 +36,7 @@
 #define GAUSS_STOP    1.2279471772995154  /* 1 - exp(-GAUSS_STOP) = 1/sqrt(2) */
 #define RINGS         4.0                 /* an ideal filter's support ends after as many rings */
 
-/* Of sums over samples of a Gaussian, or over repetitions of its transform. */
+/* The error of sums over samples of a Gaussian, or over repetitions of its transform. */
 #define NARROW_SIGMA  0.4 /* 1 / sqrt(2 pi): both decay equally fast */
 #define MOST_REPEATED 4   /* the fifth one is below exp(-60) */
 #define NEGLIGIBLE    40. /* exp(-40) is below the rounding of 1 */
@@ -115,7 +115,7 @@ static double repeated_slope(double sigma, double f)
     return sum;
 }
 
-/* Whether repetitions add nothing below half the sampling rate. */
+/* Returns whether repetitions add nothing below half the sampling rate. */
 static bool is_wide(double sigma)
 {
     return square(M_PI * sigma) / 2 >= NEGLIGIBLE;

@@ -201,7 +201,7 @@ static bool may_be_short(const struct filter_chain *chain, const struct recipe *
            !view_is_spectrum(settings->view) && !recipe_is_smaller(settings);
 }
 
-/* Of published samples. Without a pixel format they may have 16 bits. */
+/* Bits of published samples. Without a pixel format they may have 16. */
 static void get_reach(void *ret, const struct filter_chain *chain, const struct recipe *settings)
 {
     const struct format_info *info = format_by_fourcc(format_published(settings->captured));

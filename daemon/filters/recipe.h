@@ -122,7 +122,7 @@ struct recipe_table {
 };
 
 extern const struct recipe_type recipe_flag;   /* a bool */
-extern const struct recipe_table recipe_table; /* of struct recipe */
+extern const struct recipe_table recipe_table; /* struct recipe's */
 
 /* Functions for the records of any table, of which those below are for struct recipe. Tests call
  * them with a table of their own. */
@@ -133,13 +133,14 @@ void recipe_table_describe(const struct recipe_table *table, const void *recipe,
 void recipe_table_key(const struct recipe_table *table, const void *recipe,
                       char text[RECIPE_KEY_BYTES]);
 
-/* Whether a step before the transform loads captured samples, and the transform its planes. */
+/* Returns whether a step before the transform loads captured samples, and the transform its planes.
+ */
 static inline bool recipe_loads_before(const struct recipe *recipe)
 {
     return recipe->denoise.block > 0 || recipe->stack != STACK_NOT;
 }
 
-/* Whether published frames are smaller than captured ones. */
+/* Returns whether published frames are smaller than captured ones. */
 static inline bool recipe_is_smaller(const struct recipe *recipe)
 {
     return recipe->captured_width != 0;
@@ -163,19 +164,20 @@ static inline bool recipe_unite(struct recipe *a, const struct recipe *b)
     return recipe_table_unite(&recipe_table, a, b);
 }
 
-/* Whether an engine with this recipe can filter a chain. The empty chain needs nothing. -EINVAL
- * with a text that says what the chain does and which engine is expected. */
+/* Checks whether an engine with this recipe can filter a chain. The empty chain needs nothing.
+ * -EINVAL with a text that says what the chain does and which engine is expected. */
 int recipe_check(const struct recipe *recipe, const struct filter_chain *chain, struct error *why);
 
-/* Whether an engine can be built for frames and can filter a chain there, as far as that follows
- * from both and from the settings `planes`, `depth`, `captured...` and `view` of a recipe. The
- * engine refuses what this function refuses; everybody else asks before changing anything. Of the
- * format, the size counts, and the fourcc if `captured` is 0. It takes less than a millisecond:
- * what depends on each single pixel (the places of undistort inside the frame, the brightness of
- * flat) is left to engine_design, and which sides a smaller picture can have to engine_create.
- * -EINVAL: the frames are too small or too large, the published ones are not smaller, or cannot be
- * made smaller, colour would have 16 bits, the chain moves pixels and leaves their colour behind,
- * or a stage is for frames of another size; -ERANGE: pixels at the edges move too far (warp.h). */
+/* Checks whether an engine can be built for frames and can filter a chain there, as far as that
+ * follows from both and from the settings `planes`, `depth`, `captured...` and `view` of a recipe.
+ * The engine refuses what this function refuses; everybody else asks before changing anything. It
+ * reads the size of the format, and the fourcc if `captured` is 0. It takes less than a
+ * millisecond: what depends on each single pixel (the places of undistort inside the frame, the
+ * brightness of flat) is left to engine_design, and which sides a smaller picture can have to
+ * engine_create. -EINVAL: the frames are too small or too large, the published ones are not
+ * smaller, or cannot be made smaller, colour would have 16 bits, the chain moves pixels and leaves
+ * their colour behind, or a stage is for frames of another size; -ERANGE: pixels at the edges move
+ * too far (warp.h). */
 int recipe_check_frames(const struct recipe *recipe, const struct fftd_format *format,
                         const struct filter_chain *chain, struct error *why);
 

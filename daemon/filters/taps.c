@@ -7,10 +7,10 @@
 
 #include "filters/taps_private.h"
 
-#define ROUNDING          1e-7 /* of a float */
+#define ROUNDING          1e-7 /* a float's */
 
 /* direct_short.cl */
-#define SHORT_MOST_SUM    1.25 /* of the magnitudes of taps along rows */
+#define SHORT_MOST_SUM    1.25 /* the magnitudes of taps along rows, added up */
 #define SHORT_MOST_ACROSS 0.99
 #define SHORT_MOST_DOWN   0.49
 #define SHORT_MOST_MIDDLE 3.4
@@ -46,7 +46,7 @@ static uint32_t find_radius(const struct sampler *sampler, double least)
     return (uint32_t)radius;
 }
 
-/* Whether a line of taps differs between both sides by more than rounding. */
+/* Returns whether a line of taps differs between both sides by more than rounding. */
 static bool is_line_odd(const double *line, uint32_t side)
 {
     double most = 0, apart = 0;
@@ -155,7 +155,7 @@ static double short_error(const struct taps *taps)
     const double down =
         measure_line(taps->down[0], taps->radius, 0x1p16, &down_most, &down_rounding);
     const uint32_t in_ring = (taps->radius + 2) / 2, in_sum = (taps->radius + 2 + has_middle) / 2;
-    double level = taps->middle; /* of a flat area: the sum of all taps */
+    double level = taps->middle; /* what a flat area is multiplied by: the sum of all taps */
     for (uint32_t i = 0; i <= 2 * taps->radius; i++)
         level += taps->down[0][i];
     if (across > SHORT_MOST_SUM || across * down + fabs(level - 1) > SHORT_MOST ||

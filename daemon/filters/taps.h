@@ -48,14 +48,15 @@ enum taps_line {
 /* What kernels for short filters have to be able to do. Filters of one reach differ only in data.
  */
 struct taps_reach {
-    bool is_short;       /* false: the filter needs a transform: of tiles, if there is a radius */
-    uint32_t radius;     /* of a class, at least that of the taps; 0: H is a factor, or not short */
-    uint32_t products;   /* 1 .. TAPS_MAX_PRODUCTS: so many, as in struct taps; 0: the taps are used
-                            as they are */
-    enum taps_line line; /* of products; otherwise TAPS_ANY */
-    bool has_middle;     /* of products: the sample itself is added to them, times a factor */
-    uint32_t half_radius; /* of a filter that is not short: of a class, at least the radius of a
-                             blur at half the rate (struct taps_half) that makes the same; or 0 */
+    bool is_short;     /* false: the filter needs a transform: of tiles, if there is a radius */
+    uint32_t radius;   /* the class's, at least that of the taps; 0: H is a factor, or not short */
+    uint32_t products; /* 1 .. TAPS_MAX_PRODUCTS: so many, as in struct taps; 0: the taps are used
+                          as they are */
+    enum taps_line line; /* what products have; otherwise TAPS_ANY */
+    bool has_middle;     /* products have the sample itself added to them, times a factor */
+    uint32_t
+        half_radius; /* a blur at half the rate (struct taps_half) makes the same as this filter,
+                        which is not short: the class's radius, at least the blur's; or 0 */
 };
 
 struct taps {
@@ -93,7 +94,7 @@ struct taps_reach taps_tile_reach_of(const struct filter_chain *chain,
  *     out(2 k) = (5 b(k - 1) + 10 b(k) + b(k + 1)) / 16, and out(2 k + 1) the same mirrored.
  * So results have four phases, of even and odd columns and rows. */
 struct taps_half {
-    uint32_t radius;                                                         /* of a class */
+    uint32_t radius;                                                         /* the class's */
     double across[TAPS_MAX_HALF_RADIUS + 1], down[TAPS_MAX_HALF_RADIUS + 1]; /* from the middle */
 };
 
@@ -111,7 +112,7 @@ uint64_t taps_half_bytes(const struct filter_chain *chain, const struct taps_sam
 struct taps_reach taps_half_reach_of(const struct filter_chain *chain,
                                      const struct taps_samples *samples, uint32_t most);
 
-/* Whether only a transform of the whole image does, or a blur at half the rate. */
+/* Returns whether only a transform of the whole image does, or a blur at half the rate. */
 static inline bool taps_reach_is_far(struct taps_reach reach)
 {
     return !reach.is_short && reach.radius == 0;
@@ -124,7 +125,7 @@ struct taps_reach taps_reach_within(const struct filter_chain *chain,
 /* Returns what is able to do both and their blends. The blend of two products is not one. */
 struct taps_reach taps_reach_unite(struct taps_reach a, struct taps_reach b);
 
-/* Whether kernels for a can do what needs b. */
+/* Returns whether kernels for a can do what needs b. */
 bool taps_reach_covers(struct taps_reach a, struct taps_reach b);
 
 static inline bool taps_reach_equal(struct taps_reach a, struct taps_reach b)

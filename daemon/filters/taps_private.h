@@ -17,7 +17,7 @@
 #define SAMPLER_GRID      64u  /* samples of a side */
 #define SAMPLER_WIDE_GRID 128u /* for filters that are too long for taps */
 
-/* Of all frequencies: with less a transform of the whole image is faster than one of tiles. */
+/* With less than this share of all frequencies, a transform of the image is faster than tiles. */
 #define NARROW_BAND       0.8
 
 struct sampler {
@@ -25,10 +25,10 @@ struct sampler {
     double sub_x, sub_y;
     struct filter_grid *images; /* NULL: the chain uses none */
     struct dft *dft;
-    uint32_t side;           /* of the grid, at most SAMPLER_WIDE_GRID */
+    uint32_t side;           /* the grid's side, at most SAMPLER_WIDE_GRID */
     uint32_t band_x, band_y; /* the highest frequencies at which H is not negligible */
     double complex line[SAMPLER_WIDE_GRID];
-    double rest[TAPS_MAX_SIDE * TAPS_MAX_SIDE]; /* of taps, while products are found */
+    double rest[TAPS_MAX_SIDE * TAPS_MAX_SIDE]; /* what products leave of the taps, so far */
     double complex square[]; /* side / 2 + 1 rows: H, then its transform along rows, then h */
 };
 

@@ -72,7 +72,7 @@ enum view_kind {
 #define VIEW_ARROW_GAIN   4
 #define VIEW_ARROW_MIN_PX 0.25
 
-/* Of full scale, 0 .. 1. A `high` below `low` counts as `low`. */
+/* Shares of full scale, 0 .. 1. A `high` below `low` counts as `low`. */
 struct view_limits {
     double low, high;
 };

@@ -16,7 +16,7 @@
 #define CACHE_HASH_START 0xcbf29ce484222325u
 uint64_t cache_hash(uint64_t hash, const void *bytes, size_t size);
 
-/* Whether a cache directory is configured. */
+/* Returns whether a cache directory is configured. */
 bool cache_exists(const char *dir);
 
 /* Reads DIR/KEY.KIND; the caller frees the result. NULL: there is no such file, or it is not

@@ -206,7 +206,7 @@ static int refuse(const struct candidate *found, unsigned count, const char *sel
                      text_quote(quoted, selector), list);
 }
 
-/* Whether the device's space-separated list of extensions contains this one. */
+/* Returns whether the device's space-separated list of extensions contains this one. */
 static bool has_extension(cl_device_id id, const char *name)
 {
     char list[8192] = "";

@@ -33,9 +33,9 @@
 struct helper {
     GstElement *pipeline;
     gboolean live, loop;
-    GMutex lock; /* of what follows */
+    GMutex lock; /* guards the fields below */
     GCond changed;
-    GstVideoInfo info; /* of the frames; finfo is NULL until the first one */
+    GstVideoInfo info; /* what frames have; finfo is NULL until the first one */
     struct fftd_format format;
     guint32 start;
     guint8 *memory; /* NULL: fftd takes no frames now */

@@ -11,8 +11,8 @@
 #define SIDE         64u /* pixels of a patch */
 #define BINS         (SIDE * SIDE)
 #define FINE         (2 * SIDE) /* bins along each axis of the blur's response */
-#define REACH        3u         /* of the window's spectrum, in bins of the finer response */
-#define MAX_COLUMNS  7u         /* patches */
+#define REACH        3u /* how far the window's spectrum reaches, in bins of the finer response */
+#define MAX_COLUMNS  7u /* patches */
 #define MAX_ROWS     5u
 #define LEAST_F      (1.5 / SIDE) /* the window spreads the mean's power over the bins below */
 #define MOST_CLIPPED (BINS / 10)  /* samples of a patch that are black or white */
@@ -31,7 +31,7 @@
 
 struct blur_noise {
     uint32_t width, height;
-    unsigned columns, rows; /* of patches */
+    unsigned columns, rows; /* how many patches */
     struct fft *fft;
     float window[SIDE];
     double window_sum, window_sum2; /* over a patch, of the values and of their squares */

@@ -5,8 +5,8 @@
  * response B of the blur. A and S, the power of the sharp picture and that of the noise, are those
  * of the greatest likelihood: each bin's power is exponential about its mean (P. Whittle,
  * Estimation and information in stationary time series, Arkiv for matematik 2, 1953). Where the
- * blur leaves little, the spectrum shows S, so the noise is told from texture better than from flat
- * places.
+ * blur leaves little, the spectrum shows S, so texture says more about the noise than flat places
+ * do.
  *
  * Threads: one at a time. */
 #ifndef FFTD_OBSERVER_BLUR_NOISE_H

@@ -14,7 +14,7 @@ struct correcting {
     struct wave_fit *fit;          /* NULL: no frame had waves yet */
     struct flicker_frame *flicker; /* NULL: no frame flickered yet */
     float *luma;
-    struct observed_frames fitted; /* of fit, flicker and luma */
+    struct observed_frames fitted; /* the frames of fit, flicker and luma */
 };
 
 /* Returns what to correct in a frame; NULL: nothing. It is valid until the next call. Without

@@ -34,7 +34,7 @@ bool moving_similarity(const struct moving *moving, struct fftd_similarity *ret)
 
 /* A copy of a field, as it goes from thread to thread; {0} is empty. The owner frees the bytes. */
 struct moving_copy {
-    uint64_t number; /* of the frame that it belongs to; 0: none */
+    uint64_t number; /* the frame that it belongs to; 0: none */
     void *bytes;
     uint32_t size, capacity;
 };

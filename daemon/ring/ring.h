@@ -165,7 +165,7 @@ void ring_server_join(struct ring_server *server, struct ring_server *other);
  * "client-small-1". */
 #define RING_STORE_NAME   "ring"
 #define RING_STORE_CLIENT "client-"
-#define RING_STORE_BYTES  80 /* of the longest name */
+#define RING_STORE_BYTES  80 /* the longest name */
 struct ring_store {
     void (*keep)(void *context, const char *name, int fd);
     void (*forget)(void *context, const char *name);

@@ -22,7 +22,7 @@
  * GStreamer and its plugins; and those that say where these write. */
 static const struct variable {
     const char *name;
-    const char *separators; /* of a list of paths; NULL: it has one path */
+    const char *separators; /* what separates paths in a list; NULL: it has one path */
     bool has_names;         /* a part without a slash that is no file is a library's name */
 } variables[] = {
     /* HOME comes first, because others replace a part of it. */
@@ -159,8 +159,8 @@ static int step(char at[PATH_MAX], char rest[PATH_MAX], struct error *why)
     return 0;
 }
 
-/* Whether only this user and root can write to the path and to all that leads there. If it does not
- * exist yet, the directory in which it would be created decides. */
+/* Checks whether only this user and root can write to the path and to all that leads there. If it
+ * does not exist yet, the directory in which it would be created decides. */
 static int check_path(const char *path, struct error *why)
 {
     char at[PATH_MAX] = "", rest[PATH_MAX], folder[PATH_MAX] = "";

@@ -46,7 +46,7 @@ static uint64_t least_limit(const char *root, const char *mount, char *group, co
     }
 }
 
-/* Whether a comma-separated list of controllers has the one of memory. */
+/* Returns whether a comma-separated list of controllers has the one of memory. */
 static bool has_memory(const char *controllers)
 {
     const size_t length = strlen("memory");

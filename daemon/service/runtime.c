@@ -26,7 +26,7 @@
 #include "core/client_limits.h"
 
 #define MAX_SOCKETS 12 /* two to control, and one for each output */
-#define NAME_BYTES  80 /* of a socket, with the folders that it is in */
+#define NAME_BYTES  80 /* a socket's name, with the folders that it is in */
 
 struct runtime {
     int dir_fd; /* holds the lock */

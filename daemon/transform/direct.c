@@ -17,7 +17,7 @@ struct direct_cost {
     double fixed, tap, product_taps;
 };
 
-/* Measured on a CPU with registers of 512 bits. Of Midgard only counts are known. */
+/* Measured on a CPU with registers of 512 bits. Midgard is known by counts alone. */
 static const struct direct_cost cpu_cost = {.fixed = 0.06, .tap = 0.0085, .product_taps = 1.6};
 /* Measured on an H100: up to GPU_SUMS an item has the sums of a strip in registers. */
 static const struct direct_cost gpu_cost = {.fixed = 0.125, .tap = 0.0029, .product_taps = 4};
@@ -253,7 +253,7 @@ static void put_nothing(float *values, const struct transform *transform)
     values[0] = (float)radius_of(transform);
 }
 
-/* Whether the kernel can do the taps of lines. One of several items can do all lines. */
+/* Returns whether the kernel can do the taps of lines. One of several items can do all lines. */
 static bool suits_lines(const struct transform *transform, const struct taps *taps)
 {
     const enum taps_line line = transform->tuning.recipe.reach.line;

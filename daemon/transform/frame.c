@@ -14,7 +14,7 @@ struct transform_frame {
     cl_mem own_spectrum; /* which is bound unless a result is made in place */
     cl_uint band, completed;
     cl_kernel kernel[TRANSFORM_MAX_DISPATCHES];
-    struct transform_frame *smaller; /* of the transform's; NULL: it has none */
+    struct transform_frame *smaller; /* for the transform's smaller one; NULL: it has none */
 };
 
 /* Sets an argument of a kernel. */
@@ -22,7 +22,7 @@ static int set_argument(const struct transform_frame *frame, unsigned dispatch, 
                         struct error *why)
 {
     const struct argument *argument = &frame->transform->dispatch[dispatch].argument[index];
-    const void *value = NULL; /* of local memory */
+    const void *value = NULL; /* local memory has no value */
     size_t size = argument->local_bytes;
     if (argument->kind == ARGUMENT_BAND) {
         value = &frame->band;

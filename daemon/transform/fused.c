@@ -12,7 +12,7 @@ static double cost(const struct tuner_subject *subject)
     return 1;
 }
 
-#define LEAST_LANES 4 /* of a processor's vector registers */
+#define LEAST_LANES 4 /* what a processor's vector registers hold at least */
 
 /* ---- the plan ------------------------------------------------------------------------------ */
 

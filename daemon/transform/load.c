@@ -107,7 +107,7 @@ int transform_fit(struct transform *transform, struct error *why)
 
 /* ---- loads --------------------------------------------------------------------------------- */
 
-/* Whether captured samples are loaded as they are. */
+/* Returns whether captured samples are loaded as they are. */
 static bool loads_plainly(const struct recipe *recipe)
 {
     bool is_plain = !recipe_loads_before(recipe) && recipe->curve.kind == CURVE_NONE &&
@@ -147,7 +147,7 @@ static bool is_same_image(const struct transform_image *a, const struct transfor
            a->mosaic.colour == b->mosaic.colour && a->mosaic.demosaic == b->mosaic.demosaic;
 }
 
-/* Whether a plan has lengths for a smaller picture. */
+/* Returns whether a plan has lengths for a smaller picture. */
 static bool has_lengths(const struct transform *load, const struct plan *plan,
                         const struct transform_size *size)
 {

@@ -4,7 +4,8 @@
 
 #include "transform/plan.h"
 
-/* Whether there are lengths for a smaller plane with this side and the plane's own other side. */
+/* Returns whether there are lengths for a smaller plane with this side and the plane's own other
+ * side. */
 static bool has_lengths(const struct plan_limits *limits, bool along_x, uint32_t side)
 {
     struct plan_limits one = *limits;

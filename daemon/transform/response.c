@@ -33,7 +33,7 @@ struct sampler {
 /* Frequencies in cycles per length of the padded plane, from -length / 2 to length / 2, along the
  * axis that is transformed first and along the other. */
 struct place {
-    uint32_t slot; /* of the grid */
+    uint32_t slot; /* the grid's slot */
     int32_t first, second;
 };
 

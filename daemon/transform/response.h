@@ -13,8 +13,8 @@
  * lanes * length + plan_place(e)) * lanes + k % lanes], where length is that of the second axis. */
 struct response_layout {
     const struct plan *plan;
-    const struct plan *loaded; /* of the image, if the plan is that of a smaller picture; otherwise
-                                  NULL, or the same */
+    const struct plan *loaded; /* the image's plan, if `plan` is that of a smaller picture;
+                                  otherwise NULL, or the same */
     unsigned lanes;
     bool legs_apart;
     bool is_complex;

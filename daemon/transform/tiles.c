@@ -12,9 +12,9 @@
 
 #define MAX_RADIX      16
 #define MAX_COLUMNS    32
-#define GPU_RADIX      8        /* of the second stage */
+#define GPU_RADIX      8        /* the second stage's */
 #define CPU_LANES      8        /* more would need a butterfly of 16, which spills registers */
-#define MAX_WORK_BYTES 0x50000u /* of local memory: what a core's second cache holds beside H */
+#define MAX_WORK_BYTES 0x50000u /* local memory: what a core's second cache holds beside H */
 
 #define COST_EXPONENT  0.15 /* how the cost of a number grows with the side */
 #define WIDE_RADIX     12   /* on a GPU: it takes registers from other groups */
@@ -22,7 +22,7 @@
 
 /* What was measured on a CPU with registers of 512 bits, and on an H100. */
 static const struct tile_cost {
-    double number;   /* of a tile of 64 x 64, compared with one of the spectrum of `fused` */
+    double number;   /* one in a tile of 64 x 64, compared with one of the spectrum of `fused` */
     uint32_t radius; /* the greatest class of radius with which tiles were faster */
 } cpu_cost = {0.4, 24}, gpu_cost = {0.285, 16};
 

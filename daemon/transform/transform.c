@@ -166,8 +166,8 @@ static double spectrum_bytes(const struct transform *transform)
     return lines * second * (double)transform_stored_bytes(transform) * transform->image.count;
 }
 
-/* Of a result of another transform's spectrum: the middle one reads the lines of that spectrum that
- * it keeps and writes its own, which the last one reads. */
+/* For a result of another transform's spectrum, the middle one reads the lines of that spectrum
+ * that it keeps and writes its own, which the last one reads. */
 static double result_traffic(const struct transform *result, unsigned dispatch)
 {
     const double own = spectrum_bytes(result);

@@ -17,7 +17,7 @@ struct transform_image {
     uint32_t apart;         /* distance between images, bytes; SAMPLE_BAYER: 0 */
     uint32_t width, height; /* samples */
     uint32_t stride;        /* bytes per row */
-    uint32_t offset;        /* of the first sample of the first image, bytes */
+    uint32_t offset;        /* where the first sample of the first image is, bytes */
     uint32_t step;          /* distance between samples, bytes */
     enum sample_kind kind;
     uint8_t bits;
@@ -28,8 +28,8 @@ struct transform_image {
     uint32_t result_stride; /* bytes per row of the result: SAMPLE_BAYER, grey_result */
     struct {
         uint8_t red_x, red_y; /* position of red in each 2 x 2 cell */
-        uint8_t bits;         /* of an input sample; filtered samples have image.bits */
-        uint8_t colour; /* of the first image: 0 .. 2, one colour per image; 3: luma is filtered and
+        uint8_t bits;         /* an input sample's; filtered samples have image.bits */
+        uint8_t colour; /* the first image's: 0 .. 2, one colour per image; 3: luma is filtered and
                            all colours are stored */
         enum demosaic demosaic;
     } mosaic; /* SAMPLE_BAYER */
@@ -85,9 +85,9 @@ struct transform_tuning {
     unsigned column_group; /* work-items in a group */
     unsigned columns;      /* columns, or pairs of columns, of a work-group, divided by lanes */
     unsigned row_group;
-    unsigned rows;                    /* likewise for rows */
-    bool skew;                        /* gaps in local memory that prevent bank conflicts */
-    bool columns_held, rows_held;     /* one lane only: numbers stay in registers between stages */
+    unsigned rows;                /* rows, or pairs of rows, of a work-group, divided by lanes */
+    bool skew;                    /* gaps in local memory that prevent bank conflicts */
+    bool columns_held, rows_held; /* one lane only: numbers stay in registers between stages */
     enum transform_twiddles twiddles; /* fused */
     unsigned stages_per_dispatch;     /* staged: 1 .. 3 */
     uint32_t length_x, length_y; /* padded size, if it fits the border; 0: the planner chooses */
@@ -113,7 +113,7 @@ uint32_t transform_tile_radius(const struct gpu_device *device);
  * than a transform; 0: none is. */
 uint32_t transform_half_radius(const struct gpu_device *device);
 
-/* A smaller picture (transform_image.smaller). Of the spectrum only the frequencies that it can
+/* A smaller picture (transform_image.smaller). Only the frequencies of the spectrum that it can
  * have are multiplied by H and transformed back, in lengths that are to those of the image as its
  * sides are to the image's. Along an axis that becomes shorter, H is reduced to 0 by a raised
  * cosine over the outer tenth of these frequencies, so that edges do not ring. The middle of each
@@ -155,12 +155,12 @@ int transform_sketch_result(struct transform **ret, const struct transform *load
                             const struct transform_image *image, const struct recipe *recipe,
                             struct error *why);
 
-/* Whether a transform could be the result of a load: it is fused, and captured samples are loaded
- * as they are, so that other results can be made of the same spectrum. */
+/* Returns whether a transform could be the result of a load: it is fused, and captured samples are
+ * loaded as they are, so that other results can be made of the same spectrum. */
 bool transform_loads_plainly(const struct transform *transform);
 
-/* Whether a load can serve such a result, without a technique of its own: same captured samples,
- * same border, at least this margin, and lengths in the ratio of its sides. */
+/* Returns whether a load can serve such a result, without a technique of its own: same captured
+ * samples, same border, at least this margin, and lengths in the ratio of its sides. */
 bool transform_load_suits(const struct transform *load, const struct transform_image *image,
                           const struct transform_border *border, const struct recipe *recipe);
 
@@ -190,7 +190,7 @@ const struct transform_tuning *transform_tuning(const struct transform *transfor
 /* Writes the technique and its form: "fused float, columns first"; "direct with up to 7x7 taps". */
 void transform_describe(const struct transform *transform, char *text, size_t size);
 
-/* Whether it has no spectrum of the image: it convolves with the taps of a short filter, or
+/* Returns whether it has no spectrum of the image: it convolves with the taps of a short filter, or
  * transforms tiles. Its plan is then the size of a transform with the same border; nothing is
  * padded. */
 bool transform_is_direct(const struct transform *transform);
@@ -262,8 +262,8 @@ struct transform_buffers {
     cl_mem calibration; /* transform_table_bytes; NULL if there are none */
     cl_mem similarity;  /* TRANSFORM_SIMILARITY_FLOATS, if the recipe has similarities; else NULL */
     cl_mem denoised;    /* planes of floats (denoiser.h); NULL if noise is not reduced */
-    cl_mem spectrum;    /* of a load, for a result of it; otherwise NULL */
-    cl_mem complete;    /* of a load, for a result of it: pairs that were transformed completely */
+    cl_mem spectrum;    /* a load's, for a result of it; otherwise NULL */
+    cl_mem complete;    /* a load's, for a result of it: pairs that were transformed completely */
     uint32_t completed; /* how many; in a load: how many to complete; 0: none */
     bool in_place;      /* a result of the captured size may overwrite that spectrum */
 };

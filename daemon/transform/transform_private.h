@@ -70,12 +70,12 @@ struct transform {
     struct transform_image image;
     struct transform_border border;
     struct transform_tuning tuning;
-    const struct technique *technique; /* of `tuning`; set by transform_fit */
+    const struct technique *technique; /* what `tuning` chose; set by transform_fit */
     struct plan plan;
     cl_program program;                                            /* NULL: not built yet */
     cl_mem map_x, map_y, pairs, frequencies, twiddle_x, twiddle_y; /* fused; maps: direct */
-    cl_mem places;                                                 /* of a spectrum (view.cl) */
-    cl_mem origins, crop;                                          /* fused_larger.cl */
+    cl_mem places;        /* where numbers of a spectrum are (view.cl) */
+    cl_mem origins, crop; /* fused_larger.cl */
     struct dispatch dispatch[TRANSFORM_MAX_DISPATCHES];
     unsigned dispatch_count;
     /* A smaller picture is made by a transform of its own, whose image is the result: this one has
@@ -85,7 +85,7 @@ struct transform {
     bool is_load; /* it computes a spectrum for results that have transforms of their own */
 };
 
-/* Whether it makes a smaller picture of another one's spectrum. */
+/* Returns whether it makes a smaller picture of another one's spectrum. */
 static inline bool transform_is_smaller(const struct transform *transform)
 {
     const struct transform *larger = transform->larger;
@@ -93,14 +93,14 @@ static inline bool transform_is_smaller(const struct transform *transform)
                               transform->image.height != larger->image.height);
 }
 
-/* Whether it only computes a spectrum. */
+/* Returns whether it only computes a spectrum. */
 static inline bool transform_only_loads(const struct transform *transform)
 {
     return transform->is_load || transform->smaller != NULL;
 }
 
-/* Whether a load completes lines for its results, or this is a result of such a load. In half
- * precision what is completed would be rounded once more. */
+/* Returns whether a load completes lines for its results, or this is a result of such a load. In
+ * half precision what is completed would be rounded once more. */
 static inline bool transform_completes(const struct transform *transform)
 {
     const struct transform *load = transform->larger != NULL ? transform->larger : transform;
@@ -118,8 +118,8 @@ typedef void vary_fn(const struct tuner *tuner, struct tuner_values *ret);
 
 /* Bytes, in 64 bits on every machine. */
 struct technique_bytes {
-    uint64_t tables, frame; /* of the device: of all frames, and of a frame in flight */
-    uint64_t making;        /* of the host, while either is made */
+    uint64_t tables, frame; /* on the device: for all frames, and for a frame in flight */
+    uint64_t making;        /* on the host, while either is made */
 };
 
 /* A technique is one way to transform frames. It is one file with a `struct technique`, and a row
@@ -376,8 +376,8 @@ size_t transform_stored_bytes(const struct transform *transform);
 int transform_make_map(cl_mem *ret, const struct transform *transform, uint32_t padded,
                        uint32_t length, enum plan_border mode, struct error *why);
 
-/* Of a direct technique whose filters reach so many samples: the plan, so that the border is that
- * of a transform with as much padding; the maps of both axes, and their memory. */
+/* For a direct technique whose filters reach this number of samples: the plan, so that the border
+ * is that of a transform with as much padding; the maps of both axes, and their memory. */
 void transform_plan_border(struct transform *transform, uint32_t reach);
 int transform_make_border_maps(struct transform *transform, struct error *why);
 struct technique_bytes transform_border_memory(const struct transform *transform);

@@ -14,7 +14,7 @@
 #define MAX_ROUNDS  4
 #define MAX_FRAMES  20
 #define MEASURE_NS  (150 * NS_PER_MS)
-#define WORTH_WHILE 0.98 /* of the best time; a smaller gain may be noise */
+#define WORTH_WHILE 0.98 /* share of the best time; a smaller gain may be noise */
 
 /* ---- rounds -------------------------------------------------------------------------------- */
 
@@ -278,8 +278,8 @@ static int measure_default(struct tuner *tuner, struct error *why)
     return r;
 }
 
-/* Whether a time is better than the best one so far. If it seems so, the best settings are measured
- * once more, because the load on the machine may have changed. */
+/* Returns whether a time is better than the best one so far. If it seems so, the best settings are
+ * measured once more, because the load on the machine may have changed. */
 static bool is_better(struct tuner *tuner, double ms)
 {
     struct transform_tuning fitted;

@@ -37,7 +37,7 @@ struct tuner;
 
 struct tuner_progress {
     unsigned tried, total; /* combinations; the total of an exhaustive search may grow */
-    double default_ms;     /* of a frame's kernels with the initial settings; 0: not measured yet */
+    double default_ms;     /* a frame's kernels with the initial settings; 0: not measured yet */
     double best_ms;
 };
 

@@ -7,7 +7,7 @@
  * y, or to an imaginary part of it (denoise_dft.cl). Let P and Q be the transforms along x of the
  * real and of the imaginary parts along y, which are in lanes l and BLOCK/2 + l. The block's
  * transform is F = P + i Q at (kx, ky), and conj(P - i Q) at (-kx, ky). Each gets its own gain g
- * and h, so P becomes (g + h) / 2 P + (g - h) / 2 i Q, and Q likewise (g + h) / 2 Q + (h - g) / 2 i
+ * and h, so P becomes (g + h) / 2 P + (g - h) / 2 i Q, and Q becomes (g + h) / 2 Q + (h - g) / 2 i
  * P. Lanes 0 and BLOCK/2 have a real frequency along y each, and no Q. */
 
 #define SMALLEST 1e-24f /* prevents a division by 0 of what is 0 itself */

@@ -6,7 +6,7 @@
  * denoiser_motion_join (daemon/engine/denoiser_motion.c). */
 
 #define SPREAD       1.0f   /* samples by which vectors differ that are not blended */
-#define CLEARLY      0.999f /* of two blocks that mirror each other the first one is taken */
+#define CLEARLY      0.999f /* the first of two blocks that mirror each other is taken */
 #define EXCESS       1.5f   /* standard deviations of a mean square that are taken for noise */
 #define OUTLIER      12.0f  /* square from which on a number counts less, and by how much */
 #define OUTLIER_PART 0.2f

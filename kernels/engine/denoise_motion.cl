@@ -30,10 +30,10 @@
 #define CERTAIN        1.0f /* deviations by which a cost's curvature counts as noise */
 #define FRACTION_FROM  6.0f /* deviations by which a fraction of a sample must pay */
 #define CLEAR          4.0f /* deviations from which a block has texture */
-#define FAILED_PART    0.5f /* of its variance that is not found again */
+#define FAILED_PART    0.5f /* share of its variance that is not found again */
 #define MOST_FAILED    0.6f
 #define ROW_STEP       2     /* every second row of a block is compared */
-#define STEPS          16.0f /* of a vector in a sample */
+#define STEPS          16.0f /* a vector's steps in a sample */
 
 /* The planes of level l of an image: `whole` is level 0. */
 static inline global const float *level_of(global const float *whole, global const float *history,
@@ -71,8 +71,8 @@ kernel void motion_shrink(global const float *samples, global float *history, gl
 
 struct search {
     global const float *captured, *past;
-    int width, height, pitch; /* of the level */
-    int top, left, side;      /* of the block */
+    int width, height, pitch; /* the level's size */
+    int top, left, side;      /* where the block is */
     local float *scratch;
 };
 

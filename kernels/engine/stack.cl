@@ -110,7 +110,7 @@ static inline real fetch(global const float *plane, real column, real row)
     return sum;
 }
 
-/* Whether a place is in the frame: 1 or 0. */
+/* Returns whether a place is in the frame: 1 or 0. */
 static inline real is_inside(real column, real row)
 {
     const real zero = 0, right = IMAGE_WIDTH - 1.0f, bottom = IMAGE_HEIGHT - 1.0f;

@@ -217,7 +217,7 @@ static inline real fast_exp2(real x)
 
 struct join {
     bool begins, is_shown;
-    float half_power; /* of the exponent */
+    float half_power; /* half of the exponent */
     float faded;      /* added to the logarithms of the earlier weights */
     float floor;      /* added to every power */
 };

@@ -31,7 +31,7 @@
 #define CORRECTION_DOWN    7
 #define CORRECTION_GAIN    16
 
-/* Samples at a limit are moved away from all others by so many times the largest one, until the
+/* Samples at a limit are moved away from all others by this many times the largest one, until the
  * waves have been subtracted. More of them than this would not be precise any more. */
 #define FAR                16
 

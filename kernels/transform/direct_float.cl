@@ -2,7 +2,7 @@
 
 #if !IN_SHORTS
 
-typedef real number;                   /* of sums and of the ring */
+typedef real number;                   /* the type of sums and of the ring */
 typedef constant const float *tap_set; /* a product's */
 
 #define FIRST(taps)       0.0f /* what a sum begins with */

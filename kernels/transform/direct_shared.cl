@@ -3,7 +3,7 @@
 
 #define SET    (2 * SIDE) /* floats of a product's taps */
 #define ROUNDS ((TILE_ROWS * COLUMNS + GROUP - 1) / GROUP)
-#define PITCH  (PRODUCTS * BLOCK_X) /* of the rows that have been multiplied */
+#define PITCH  (PRODUCTS * BLOCK_X) /* from row to row of what has been multiplied */
 
 static inline void row_multiply(real sum[PRODUCTS], local const float *from,
                                 constant const float *taps)

@@ -1,5 +1,5 @@
 /* The arithmetic of direct_products.cl for small taps and samples of 8 bits: integers of 16 bits,
- * of which a register holds twice as many as of floats. Of each product the upper half is kept. How
+ * of which a register holds twice as many as of floats. The upper half of each product is kept. How
  * far from the right ones results may be is allowed for where taps are found (filters/taps.c,
  * short_error).
  *
@@ -12,11 +12,11 @@
 
 #if IN_SHORTS
 
-typedef bits number;          /* of sums and of the ring */
+typedef bits number;          /* the type of sums and of the ring */
 typedef const short *tap_set; /* a product's */
 
 #define STEPS            (128 * 64)           /* from 0 to the middle of the range of samples */
-#define HALF             32                   /* of a step */
+#define HALF             32                   /* half a step */
 #define FIRST(taps)      ((taps)[RADIUS + 1]) /* what a sum begins with */
 #define TO_NUMBER(value) (value)
 

@@ -6,8 +6,8 @@
 #if IN_WHOLES
 
 #define COUNT      (SIDE * SIDE)
-#define MOST_PARTS 7     /* of a tap: 2^-7 */
-#define MOST_SUM   128   /* of the magnitudes of taps in these parts: 128 * 255 < 2^15 */
+#define MOST_PARTS 7     /* parts of a tap: 2^-7 */
+#define MOST_SUM   128   /* what magnitudes of taps add up to, in parts: 128 * 255 < 2^15 */
 #define NEAR       1e-5f /* is whole: all taps together are wrong by less than 0.1 of a part */
 
 typedef PASTE(short, LANES) shorts;
@@ -31,7 +31,8 @@ static inline int taps_bits(constant const float *taps)
     return -1;
 }
 
-/* Whether all samples that a block needs are in the image, or are mapped to samples of it. */
+/* Returns whether all samples that a block needs are in the image, or are mapped to samples of it.
+ */
 static inline bool has_samples(struct block block)
 {
 #if BORDER_CONSTANT

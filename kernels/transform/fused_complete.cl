@@ -18,7 +18,7 @@ static inline uint complete_at(uint group, uint e)
     return group * COMPLETE_LENGTH + e;
 }
 
-/* Whether the load has completed all pairs of the work-group. */
+/* Returns whether the load has completed all pairs of the work-group. */
 static inline bool is_group_complete(uint band, uint completed_count)
 {
     const uint end = ((uint)get_group_id(0) + 1) * V_LINES * LANES;

@@ -93,7 +93,7 @@ static inline uint NAME(response_)(struct butterfly place, uint leg)
 #endif
 }
 
-/* Whether the butterfly is one of the pairs, and not of those beyond the last one. */
+/* Returns whether the butterfly is one of the pairs, and not of those beyond the last one. */
 static inline bool NAME(is_own_)(struct butterfly place)
 {
     return (uint)get_group_id(0) * V_LINES + place.line <= (uint)(PAIRS - 1) / LANES;

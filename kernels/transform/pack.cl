@@ -138,7 +138,7 @@ static inline void packed_store(global uchar *result, captured image, uint u, ui
 static inline cplx above_threshold(cplx z, weights response)
 {
 #if HALF_STORAGE
-    const float unit = PRODUCT_SCALE * STORE_SCALE; /* of the product with H = 1 */
+    const float unit = PRODUCT_SCALE * STORE_SCALE; /* the product's with H = 1 */
     const float threshold = vload_half(RESPONSE_COUNT, VALUES(response)) / unit;
 #else
     const float unit = 0.5f / PADDED_SIZE;

@@ -240,9 +240,9 @@ FFTD_STATIC_ASSERT(sizeof(struct fftd_similarity) == 24, "fftd_similarity is ABI
  * FFTD_MOTION_SURE on it can be relied on. All confidences are 0 after a cut, and in the first
  * field. Vectors of blocks that see little are those around them. */
 struct fftd_motion {
-    int64_t captured_ns; /* of the picture, as slot.captured_ns of its frame; differs from field to
+    int64_t captured_ns; /* the picture's, as slot.captured_ns of its frame; differs from field to
                             field, so that a client sees whether a frame has a new one */
-    int64_t since_ns;    /* of the picture before */
+    int64_t since_ns;    /* when the picture before was captured */
     uint16_t columns, rows;
     uint16_t block;    /* pixels of a side */
     uint16_t reserved; /* 0 */
@@ -250,9 +250,9 @@ struct fftd_motion {
 FFTD_STATIC_ASSERT(sizeof(struct fftd_motion) == 24, "fftd_motion is ABI");
 
 #define FFTD_MOTION_VECTORS_OFFSET (FFTD_MOTION_OFFSET + 24u)
-#define FFTD_MOTION_UNIT           64 /* of a pixel */
+#define FFTD_MOTION_UNIT           64 /* units in a pixel */
 #define FFTD_MOTION_SURE           230
-/* Bytes of vectors and confidences of so many blocks, with padding to a multiple of four. */
+/* Bytes of the vectors and confidences of a number of blocks, padded to a multiple of four. */
 #define FFTD_MOTION_BYTES(blocks)  (((blocks)*5u + 3u) & ~3u)
 
 /* The `frames` socket: AF_UNIX SOCK_SEQPACKET, one fixed-size message a packet.

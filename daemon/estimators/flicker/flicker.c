@@ -20,7 +20,7 @@
 #define STEPS        4u
 #define DEVIATION    0.01 /* relative error of the light's frequency, due to mains and clock */
 #define MIN_PERIODS  0.15 /* per height of the frame */
-#define MAX_PERIODS  9.0  /* of ROWS_BINS bins: 7 bins each */
+#define MAX_PERIODS  9.0  /* in ROWS_BINS bins: 7 bins each */
 #define LONG_PERIODS 0.8
 #define PERIODS      53u  /* tried */
 #define FINE         0.01 /* periods: how well the best is known */
@@ -36,7 +36,7 @@
 #define ERROR_OFF    0.3
 #define SLOW         0.15   /* less than this swing: bands that hardly move */
 #define STRAINED     3.0    /* more than this strain: no lens has it */
-#define MIN_RADIUS   0.0015 /* of the fundamental */
+#define MIN_RADIUS   0.0015 /* the fundamental's */
 #define PATIENCE     4u     /* frames without flicker until it has ended */
 #define PATIENCE_NEW 12u    /* in a new scene, where slow bands need that many to show */
 #define SURE_HZ      0.7    /* least length of the mean phasor at a frequency that is known */
@@ -48,7 +48,7 @@
 #define MAINS_HZ     0.5 /* agreement of mains that only a perfect one of another frequency beats */
 #define PERFECT      0.95
 #define RANDOM       7.0 /* frames at random agree to sqrt(7 / their number) once in a thousand */
-#define DEPTH_STEPS  64u /* of a cycle */
+#define DEPTH_STEPS  64u /* in a cycle */
 
 struct flicker {
     struct flicker_options options;
@@ -270,7 +270,7 @@ static bool is_strained(const struct light_fit *fit)
     return fit->swing < SLOW && fit->strain > STRAINED;
 }
 
-/* Whether the history shows flickering light. */
+/* Returns whether the history shows flickering light. */
 static bool is_flicker(struct flicker *f)
 {
     const struct light_fit *fit = &f->fit;

@@ -11,7 +11,7 @@
 #define HOLD_OFFSET 0.3
 #define FEWEST_BINS 8u
 #define TRIED       12u /* frames in which row periods are tried */
-#define OUTLIER     0.3 /* of the radius */
+#define OUTLIER     0.3 /* share of the radius */
 
 /* One history, bin by bin. */
 struct scene {
@@ -107,9 +107,9 @@ static void add_frame(struct scene *scene, const struct rows *rows, const struct
 
 /* The amplitudes in each frame, in the coordinates of the scene. */
 struct fit {
-    unsigned first, frames; /* of the history */
+    unsigned first, frames; /* which frames of the history */
     double without, with;   /* squares that offsets leave, and that waves leave */
-    double noise;           /* of an amplitude, standard deviation */
+    double noise;           /* an amplitude's, standard deviation */
     double complex amplitude[ROWS_FRAMES];
 };
 

@@ -18,7 +18,7 @@
 /* What the light leaves may be so much more than the observer has seen. */
 #define MORE_REST   2.0
 #define REST        0.05
-#define STEADY      0.9 /* of the phase's steps, length of their mean */
+#define STEADY      0.9 /* length of the mean of the phase's steps */
 #define NEWEST      0.2 /* weight of the newest step in their mean */
 
 struct flicker_frame {

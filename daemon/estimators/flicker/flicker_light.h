@@ -15,16 +15,16 @@
 #include "estimators/flicker/flicker_rows.h"
 
 struct lit_frame {
-    uint64_t serial; /* of the history's frame */
+    uint64_t serial; /* the frame's in the history */
     bool is_lit;
-    double phase;  /* of the first row, in cycles */
+    double phase;  /* the first row's, in cycles */
     double offset; /* change of exposure, logarithm */
     bool is_predicted;
     double predicted; /* phase, if nothing of the scene is known from before */
 };
 
 struct light_fit {
-    unsigned count; /* of frames, the oldest first; the newest ones of the history */
+    unsigned count; /* frames, the oldest first; they are the newest ones of the history */
     struct lit_frame frame[ROWS_FRAMES];
     double rows_cycles;
     double complex light[FLICKER_HARMONICS]; /* light[0] is real */
@@ -32,9 +32,9 @@ struct light_fit {
     double strain;        /* the largest of still[], relative to what lenses have */
     double without, with; /* squares left by offsets and still() alone, and with the light */
     double swing;         /* the share of the light's squares that changes */
-    double cost;          /* of this light: the lower, the more probable */
-    double noise;         /* of a value, standard deviation */
-    double error;         /* of the light in the newest lit frame, relative; standard deviation */
+    double cost;          /* the lower, the more probable is this light */
+    double noise;         /* a value's, standard deviation */
+    double error;         /* the light's in the newest lit frame, relative; standard deviation */
 };
 
 /* The light in a bin: the values of its waves, their sum and its slope per cycle. */

@@ -2,7 +2,7 @@
 
 #include <math.h>
 
-#define STEPS 32u /* of a cycle */
+#define STEPS 32u /* in a cycle */
 
 double flicker_model_light(const struct flicker_model *model, double cycles)
 {

@@ -8,7 +8,7 @@
 
 #define DARK        4.0F /* means of rows below this are not used: rounding is an eighth of them */
 #define BRIGHT      252.0F /* samples above this may be limited: 3 steps leave room for noise */
-#define BRIGHT_MAX  0.05F  /* of a row's samples; chosen on the clips of tests/unit/flicker.c */
+#define BRIGHT_MAX  0.05F  /* share of a row's samples; chosen on tests/unit/flicker.c's clips */
 /* A bin is compared in at most this many blocks of at least this width. It can be used if this
  * share of its blocks can be. */
 #define MOST_BLOCKS 16u
@@ -19,7 +19,7 @@
 #define FENCE       3.0
 /* A shift is corrected by at most ASIDE_PX. */
 #define SMOOTH      20u  /* cosines over a frame: two for each of the most bands, and a mean */
-#define HOLD_SMOOTH 1e-3 /* of a cosine, which bins that are in view may not determine */
+#define HOLD_SMOOTH 1e-3 /* a cosine's, which bins that are in view may not determine */
 #define ASIDE_PX    0.25
 #define MISSED_PX   0.05 /* expected error of a shift under flickering light */
 

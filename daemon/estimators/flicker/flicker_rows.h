@@ -17,7 +17,7 @@
 #include "core/error.h"
 #include "estimators/flicker/flicker_scene.h"
 
-#define ROWS_FRAMES 40u  /* of the history */
+#define ROWS_FRAMES 40u  /* in the history */
 #define ROWS_BINS   64u  /* in view at once, at most */
 #define ROWS_RING   512u /* bins that are remembered, a power of two */
 
@@ -34,7 +34,7 @@ struct rows_frame {
 struct rows {
     unsigned width, height;
     double bin_px;
-    unsigned count; /* of frames, the oldest first */
+    unsigned count; /* frames, the oldest first */
     uint64_t serial;
     uint64_t since[ROWS_RING]; /* serial from which on a bin's values belong together */
     struct rows_frame frame[ROWS_FRAMES];
@@ -59,7 +59,7 @@ void rows_add(struct rows *rows, const float *luma, int64_t captured_ns);
 /* Forgets frames from before that time. */
 void rows_trim(struct rows *rows, int64_t oldest_ns);
 
-/* Whether a bin of a frame can be compared with the bin in the newest frames. */
+/* Returns whether a bin of a frame can be compared with the bin in the newest frames. */
 static inline bool rows_is_valid(const struct rows *rows, const struct rows_frame *frame, int bin)
 {
     return bin >= frame->first_bin && bin < frame->first_bin + (int)frame->bins &&

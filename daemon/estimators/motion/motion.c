@@ -14,16 +14,16 @@
 #define MAX_SIDE      256u  /* pixels; a larger square costs more than it improves */
 #define MAX_AREA      768u  /* pixels of a side that are compared */
 #define MAX_LEVELS    4u    /* from MAX_AREA to MAX_SIDE there are three */
-#define LARGEST       1e6F  /* of a sample: its square is added up in float */
+#define LARGEST       1e6F  /* a sample's: its square is added up in float */
 #define SKIPPED       1     /* spectral columns left out on each side of column 0 */
 #define NOISE_MARGIN  1.5   /* powers below this multiple of the noise are noise */
-#define FLOOR_POWER   1e-4  /* of a sample: far below that of rounding to 8 bits, 1/12 */
+#define FLOOR_POWER   1e-4  /* a sample's, far below that of rounding to 8 bits, 1/12 */
 #define MODEL_ERROR   0.002 /* limits the weights to 1 / MODEL_ERROR */
 #define SIGNIFICANT   2.0   /* weight of the frequencies that count */
 #define MIN_COUNT     40u   /* significant frequencies below which a picture is plain */
-#define PEAKS         4u    /* of the correlation, tried one after the other */
+#define PEAKS         4u    /* the correlation's, tried one after the other */
 #define PEAK_RADIUS   2     /* pixels around a peak that belong to it */
-#define MAX_SHIFT     0.4   /* of a side */
+#define MAX_SHIFT     0.4   /* share of a side */
 #define COARSE_PASSES 4u
 #define FINE_PASSES   1u
 #define NOISE_LIMIT   2.0 /* times the noise of the highest frequencies */
@@ -45,15 +45,15 @@ struct level {
 };
 
 struct motion_estimator {
-    unsigned width, height; /* of pictures */
+    unsigned width, height; /* the pictures' size */
     struct level level[MAX_LEVELS];
     unsigned levels;
-    unsigned side; /* of the square that is transformed, at the last level */
+    unsigned side; /* the transformed square's at the last level */
     struct fft *fft;
     struct cells_work *cells;
     float complex *work;  /* both squares, one in each part of the numbers */
     float complex *cross; /* phase of the cross spectrum */
-    float *weight;        /* of the phases */
+    float *weight;        /* the phases' weights */
     float *scratch;
     bool has_last;
     bool is_compared;     /* the last two, which have details */

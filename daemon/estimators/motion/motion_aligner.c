@@ -33,14 +33,14 @@ struct motion_aligner {
     struct motion_field *field;
     struct motion_grid grid;
     struct motion_vector *vector; /* those of blocks that the moved picture shows */
-    size_t cells;                 /* of hop x hop pixels */
+    size_t cells;                 /* hop x hop pixels each */
     bool *moves_otherwise;        /* for each cell */
     float *reference, *moved;
     float *smooth_reference, *smooth_moved;
     bool is_blurred;
     unsigned count;          /* pictures of the reference; 0: the next one begins a stack */
     unsigned left_out;       /* in a row */
-    struct similarity place; /* of the last picture that joined */
+    struct similarity place; /* where the last picture is that joined */
 };
 
 int motion_aligner_create(struct motion_aligner **ret, unsigned width, unsigned height,
@@ -103,7 +103,7 @@ void motion_aligner_reset(struct motion_aligner *aligner)
 }
 
 /* The place in a picture of a pixel of the reference, as a linear map: x' = m[0] x + m[1] y + m[2],
- * and y' likewise from m[3] on. Middles of pixels are whole numbers. */
+ * and y' = m[3] x + m[4] y + m[5]. Middles of pixels are whole numbers. */
 static void map_of(const struct motion_aligner *aligner, const struct similarity *place,
                    double ret[6])
 {

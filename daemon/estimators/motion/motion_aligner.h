@@ -10,7 +10,7 @@
  * What the field finds is then improved by all pixels of both pictures, smoothed, except for those
  * that move otherwise (motion_refine.h).
  *
- * A picture whose similarity is unsure is left out. Of pictures that are blurred, each in its own
+ * A picture whose similarity is unsure is left out. If pictures are blurred, each in its own
  * way, the field is often unsure; then a picture joins if its gradients are those of the reference.
  * After many in a row that are left out a new stack begins.
  *

@@ -13,7 +13,7 @@
 #define NOISE_GAIN    0.220 /* variance of the difference of two smoothed pictures with noise of 1 */
 #define GRADIENT      0.130 /* noise in the squares of a gradient, as a share of that variance */
 #define LANES         8u    /* numbers that are added up side by side */
-#define MAX_COLUMNS   16u   /* of cells */
+#define MAX_COLUMNS   16u   /* columns of cells */
 #define MAX_CELL_ROWS 12u
 #define MIN_CELL      16u   /* pixels */
 #define TOLERANCE     0.1   /* pixels by which a cell may differ */

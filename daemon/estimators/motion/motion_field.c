@@ -12,9 +12,9 @@
 #define MAX_SCALES   4u  /* at an eighth of the size, 40 pixels are 5 */
 #define LEAST_WIDTH  48u /* pixels of the smallest size */
 #define LEAST_HEIGHT 40u
-#define COARSE_CELLS 4u /* of a side of a block, except at the full size */
+#define COARSE_CELLS 4u /* in a side of a block, except at the full size */
 #define PASSES       2u
-#define LARGEST      1e6F /* of a sample: its square is added up in float */
+#define LARGEST      1e6F /* a sample's: its square is added up in float */
 #define CLOSE        0.1F /* pixels; what the confidence is about */
 #define DOUBT        1.6F /* times the variance that a block's own fit tells */
 #define MISFIT       1.7F /* times what noise and the model explain: from here on less is sure */
@@ -24,7 +24,7 @@ struct motion_field {
     struct motion_scale scale[MAX_SCALES]; /* the full size, and half of the one before */
     unsigned scales;
     struct motion_search *search;
-    struct motion_peak *peak; /* of the blocks of the smallest size */
+    struct motion_peak *peak; /* the blocks' of the smallest size */
     struct motion_vector *vector;
     bool has_observed;
 };

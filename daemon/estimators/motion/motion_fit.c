@@ -8,9 +8,9 @@
 #define ROUNDING    0.1F /* variance of rounding to 8 bits */
 /* Smoothed noise is similar in neighbouring pixels, so the mean over many of them varies more. */
 #define CORRELATED  3.5F
-#define MAX_CELLS   64u  /* of a block */
+#define MAX_CELLS   64u  /* in a block */
 #define OUTLYING    4.F  /* times what is left of a cell elsewhere */
-#define MODEL_ERROR 0.02 /* of a block's power: no vector explains it quite */
+#define MODEL_ERROR 0.02 /* share of a block's power that no vector explains */
 
 /* Moves each cell by what is between the blocks around it. */
 static void move_cells(struct motion_scale *scale)

@@ -38,7 +38,7 @@ struct motion_level {
     unsigned width, height; /* pixels */
     unsigned columns, rows; /* cells */
     float *last, *next;
-    float *smooth, *gx, *gy; /* of the new picture */
+    float *smooth, *gx, *gy; /* the new picture, and its gradient */
     struct cell_still *still;
 };
 

@@ -25,7 +25,7 @@ struct motion_pair {
     const float *moved;      /* another one that was moved back to the reference */
     const bool *is_left_out; /* for each cell: it moves otherwise, and does not count */
     unsigned width, height, cell;
-    double middle[2]; /* of the frame that they show, in pixels from their top left corner */
+    double middle[2]; /* where the frame's middle is, in pixels from their top left corner */
     double map[6];    /* pixel (x, y) of the reference was at (map[0] x + map[1] y + map[2],
                          map[3] x + map[4] y + map[5]) before; if that is outside of the picture,
                          the pixel does not count */

@@ -7,7 +7,7 @@
 #define SWEEPS     2u
 #define TOLERANCE2 1e-3F   /* pixels^2, by which pairs differ from a block in any real flow */
 #define LEAST_FLOW 2.5e-5F /* pixels^2, by which motion differs from block to block at least */
-#define EXCESS     10.F    /* of a block counts at most, so that outliers do not make a flow */
+#define EXCESS     10.F    /* an outlier counts as this at most, and makes no flow */
 #define WORST      100.F   /* pixels^2: the variance of a block that sees nothing */
 #define ROUGH2     0.06F   /* pixels^2; a vortex bends less from block to block */
 #define LONE2      0.02F   /* pixels^2 */

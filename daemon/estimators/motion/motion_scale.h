@@ -11,11 +11,11 @@
 
 struct motion_scale {
     struct motion_level pictures;
-    unsigned cells, hop; /* of a block's side, and from block to block; cells */
+    unsigned cells, hop; /* a block's side, and from block to block; cells */
     unsigned columns, rows;
     struct motion_block *block; /* row by row */
     struct cell_moved *moved;
-    float *left, *sorted; /* of blocks, while they are worked on */
+    float *left, *sorted; /* the blocks that are left, while they are worked on */
 };
 
 /* Pictures of width x height pixels in blocks of cells x cells cells. Returns false without memory;

@@ -10,7 +10,7 @@
 #define SIDE  MOTION_SEARCH_SIDE
 #define MASK  (SIDE - 1)
 #define REACH 14   /* pixels; further apart, windowed squares have too little in common */
-#define FLOOR 0.3F /* of the mean magnitude: frequencies below it count less */
+#define FLOOR 0.3F /* share of the mean magnitude below which a frequency counts less */
 
 struct motion_search {
     struct fft *fft;

@@ -4,20 +4,20 @@
 #include <math.h>
 #include <stdint.h>
 
-#define LEAST_CONFIDENCE 0.5F  /* of a vector that counts at all */
+#define LEAST_CONFIDENCE 0.5F  /* a vector with less does not count */
 #define TRIALS           96u   /* a third of outliers leaves two good vectors in 43 of them */
-#define DRAWS            16u   /* of a vector, until one is sure */
-#define APART            0.25  /* of the picture's diagonal: two vectors of a trial, at least */
+#define DRAWS            16u   /* tries for a vector, until one is sure */
+#define APART            0.25  /* two vectors of a trial, at least, in diagonals of the picture */
 #define ROUGH            0.7   /* pixels: how far a vector may be from a trial */
 #define FINE             0.12  /* pixels: how far it may be in the end */
-#define STEPS            10u   /* of least squares, from rough to fine */
+#define STEPS            10u   /* steps of least squares, from rough to fine */
 #define AGREES           0.35  /* pixels: a vector agrees with the result */
-#define MAJORITY         0.45  /* of all confidence: the share that makes the result sure */
+#define MAJORITY         0.45  /* the share of all confidence that makes the result sure */
 #define MIN_AGREEING     8.0   /* vectors */
 #define MAX_DEVIATION    0.1   /* pixels, at a corner */
 #define OVERLAP          4.0   /* blocks overlap by half, so that four share each pixel */
 #define LEAST_NOISE      0.005 /* pixels, of a vector: no result is more certain */
-#define REGIONS_X        6u    /* of the picture */
+#define REGIONS_X        6u    /* the picture's */
 #define REGIONS_Y        4u
 #define FEW              1.0 /* vectors of a region: fewer than about these count less together */
 #define IN_THE_MIDDLE    0.2 /* what a vector there counts, beside 1.2 in a corner */
@@ -29,7 +29,7 @@ struct origin {
 
 /* Sums of a fit about the mean place of all vectors. */
 struct fit {
-    double weight, spread;          /* of all vectors: weights, and weights times distance^2 */
+    double weight, spread; /* sums over all vectors: weights, and weights times distance^2 */
     double complex to, from, cross; /* mean places; new ones times old ones */
 };
 
@@ -39,7 +39,7 @@ struct field {
     unsigned count;
     double complex middle;
     double radius;                      /* from the middle to a corner */
-    double share[REGIONS_Y][REGIONS_X]; /* of a confidence in a region: its weight */
+    double share[REGIONS_Y][REGIONS_X]; /* what a confidence in a region weighs */
 };
 
 static double complex place(const struct field *f, unsigned i)

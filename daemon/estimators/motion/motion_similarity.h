@@ -23,7 +23,7 @@ struct motion_similarity {
     struct similarity moved; /* by which the content has moved, about the middle of the picture, in
                                 pixels of the field; 0 while nothing is known */
     double agreement;        /* 0 .. 1: the share of the field's confidence that it explains */
-    double deviation;        /* of what it says of the corners, by the noise; pixels */
+    double deviation;        /* how uncertain it leaves the corners, by the noise; pixels */
     bool
         is_sure; /* false for a cut, where too little is seen, and where no motion has a majority */
 };

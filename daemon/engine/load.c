@@ -132,14 +132,16 @@ static int sketch(struct transform **ret, const struct component *component,
                   const struct gpu_device *device, const struct transform *own, struct error *why)
 {
     const struct tuner_subject *subject = &component->subject;
-    uint32_t whole[ENGINE_MAX_LOAD_SIZES][2];
+    struct engine_loads *loads = component->engine->options.loads;
     struct transform_size size[ENGINE_MAX_LOAD_SIZES];
     struct transform_tuning tuning = *transform_tuning(own);
-    const unsigned count = engine_loads_sizes(component->engine->options.loads, whole);
+    pthread_mutex_lock(&loads->lock);
+    const unsigned count = loads->size_count;
     for (unsigned i = 0; i < count; i++)
         size[i] = (struct transform_size){
-            (uint32_t)((whole[i][0] + component->sub_x - 1) / component->sub_x),
-            (uint32_t)((whole[i][1] + component->sub_y - 1) / component->sub_y)};
+            (uint32_t)((loads->size[i].width + component->sub_x - 1) / component->sub_x),
+            (uint32_t)((loads->size[i].height + component->sub_y - 1) / component->sub_y)};
+    pthread_mutex_unlock(&loads->lock);
     tuning.recipe = component->recipe;
     return transform_sketch_load(ret, device, &subject->image, &subject->border, &tuning, size,
                                  count, why);

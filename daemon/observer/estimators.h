@@ -1,10 +1,10 @@
 /* The estimators that look at the captured frames of one source, and what they find: measures of
  * the picture (measuring.h), its field of motion (moving.h), the positions of templates
  * (estimators/match.h), the noise of blurred pictures (blur_noise.h), periodic noise
- * (estimators/periodic.h) and flickering light (estimators/flicker/flicker.h). All of them observe the same
- * frames, except waves beside flicker: looking for waves takes several times as long, and flicker
- * has to be seen at least eight times a second. Where both are wanted, waves are looked for in
- * fewer frames (observer/turn.h), and the findings of the last one stay valid until the next.
+ * (estimators/periodic.h) and flickering light (estimators/flicker/flicker.h). All of them observe
+ * the same frames, except waves beside flicker: looking for waves takes several times as long, and
+ * flicker has to be seen at least eight times a second. Where both are wanted, waves are looked for
+ * in fewer frames (observer/turn.h), and the findings of the last one stay valid until the next.
  *
  * Another estimator is a member of struct estimators, with a line in each function of estimators.c,
  * and what it finds in struct findings.

@@ -48,8 +48,9 @@ ROWS = (
      "clean_clips*", 1000000, ((r"(\d+) clean clips, (\d+) changed", "{1} of {0} changed"),)),
     ("flicker", "deflicker, 80 clips", "58 dB; 1 to 3 observed frames", "flicker",
      "flicker_is*", 1000000,
-     ((rf"(all|mains|PWM|near multiple|still|panning) +(\d+) clips: {NUMBER} -> {NUMBER} dB, worst tenth "
-       rf"{NUMBER}, oracle {NUMBER}; locked after {NUMBER} observed frames.* (\d+) never; (\d+) "
+     ((rf"(all|mains|PWM|near multiple|still|panning) +(\d+) clips: {NUMBER} -> {NUMBER} dB, "
+       rf"worst tenth {NUMBER}, oracle {NUMBER}; "
+       rf"locked after {NUMBER} observed frames.* (\d+) never; (\d+) "
        r"drop-outs, (\d+) worse",
        "{0} ({1}): {2} → {3} dB, worst tenth {4}, oracle {5}; after {6} observed frames, {7} "
        "never; {8} frames lost again, {9} worse"),)),

@@ -55,7 +55,8 @@ SHARED_BY_DAEMON = {f"daemon/core/{name}" for name in ("client_limits", "clock",
 SHARED_WITH = {
     "client/diagnosis": {f"daemon/estimators/{name}" for name in
                          ("flicker/flicker", "flicker/flicker_frame", "measures",
-                          "motion/motion", "periodic", "wave_fit")} | {"daemon/core/normal", "daemon/filters/filter"},
+                          "motion/motion", "periodic", "wave_fit")}
+                        | {"daemon/core/normal", "daemon/filters/filter"},
     "client/calibration/average": {"daemon/core/format"},
     "client/recording/input": {"daemon/capture/y4m"},
 }

@@ -1,4 +1,5 @@
-/* deflicker: evens out the flickering light that an estimator follows (estimators/flicker/flicker.h). */
+/* deflicker: evens out the flickering light that an estimator follows
+ * (estimators/flicker/flicker.h). */
 #include <errno.h>
 
 #include "filters/filter_shape.h"

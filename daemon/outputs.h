@@ -1,5 +1,10 @@
 /* The list of a camera's outputs, as it changes while the daemon runs: what begins and ends with an
- * output, and in which order. Main thread only. */
+ * output, and in which order. Main thread only.
+ *
+ * An output has its number for as long as it exists. One that is removed leaves its place free once
+ * its designer has returned from the driver; its readers see what they see at the end of a daemon.
+ * While another source is tried, no output begins or ends. Only the file names outputs for the next
+ * process, which forgets what the fd store has of any other. */
 #ifndef FFTD_OUTPUTS_H
 #define FFTD_OUTPUTS_H
 

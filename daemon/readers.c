@@ -14,7 +14,7 @@
 struct reader_output {
     struct readers *readers;
     unsigned number;
-    char name[RUNTIME_NAME_BYTES]; /* the socket's */
+    char name[RUNTIME_NAME_BYTES]; /* name of the socket */
     struct listener *listener;
 };
 

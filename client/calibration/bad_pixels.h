@@ -10,7 +10,7 @@
 
 /* Sets bad[i] to 1 where a pixel is bad, and to 0 elsewhere. `mean` has the mean levels of each
  * half of the frames, row by row; the pattern of columns and rows has been subtracted. Pixels
- * `step` apart have the same colour. In a crowd of bad pixels, those without a good pixel beside
+ * `step` apart have the same colour. In a cluster of bad pixels, those without a good pixel beside
  * them are not marked, because nothing could replace them. -ENOMEM. */
 int bad_pixels_find(uint8_t *bad, const float *const mean[2], uint32_t width, uint32_t height,
                     unsigned step);

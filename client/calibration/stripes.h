@@ -35,7 +35,7 @@ struct stripes {
     struct stripes_axis column, row;
     struct pairs pairs;
     unsigned step; /* px between samples that are compared; 2 in a mosaic */
-    float *level;  /* the next frame's; the caller fills them in before stripes_add */
+    float *level;  /* levels of the next frame; the caller fills them in before stripes_add */
     float *sum[2]; /* the levels of each pixel, added up in each half of the frames */
     uint8_t *bad;  /* after stripes_solve: 1 where a pixel is hot or dead */
     short *grey;   /* scratch memory */

@@ -13,7 +13,7 @@
 #define HIGHEST    0.47
 #define NOISE      1.5   /* standard errors of a power, which is one of many that windows mix */
 #define TURNS      5u    /* iterations of the Gauss-Newton method */
-#define ODD        2.    /* an error of the logarithm that counts by half */
+#define ODD        2.    /* the error of the logarithm whose weight is one half */
 #define BETWEEN    0.008 /* cycles/pixel: windowed squares mix frequencies that close */
 #define LEAST_BLUR 2e-4  /* power that passes at the zeros of any blur */
 

@@ -8,7 +8,7 @@
 #include "core/dft.h"
 
 #define MOST_BESIDE 32u /* frequencies across the sector that are looked at, with the axis */
-#define BESIDE      28u /* thousandths of all; a sector takes hardly anything beside them */
+#define BESIDE      28u /* thousandths of the frequencies; a sector takes hardly any others */
 #define WORTH_IT    0.9 /* share of the stripes' power; a sector that leaves more is not worth it */
 
 /* The power of the scene, as parts of its mean square, by the frequency across the axis and along

@@ -39,7 +39,7 @@ struct problems {
     bool is_running, stopping;
     const char *doing;
     unsigned done, total;
-    struct image *answer; /* the last search's; NULL while one runs */
+    struct image *answer; /* what the last search answered; NULL while one runs */
     /* Belongs to the thread while it runs. Its thread is joined before another search. */
     struct search search;
 };

@@ -25,7 +25,7 @@ struct input {
     struct fftd_format format; /* what frames have, without gaps between rows; rate 0/1: unknown */
     uint64_t total;            /* frames, as far as it is known; 0: it is not */
     uint64_t count;            /* frames read */
-    uint64_t first_number;     /* the first picture's; 0 if it is not a sequence of pictures */
+    uint64_t first_number;     /* a sequence of pictures begins with it; otherwise 0 */
     char notice[160];          /* what ffmpeg has to change, in words; empty: nothing */
     char why[INPUT_WHY_BYTES]; /* says what failed */
 };

@@ -16,7 +16,7 @@ struct save_call {
     const struct bus_hooks *hooks;
     bool which[CONFIG_SAVED_KEYS];
     struct config wanted; /* only what is saved; its chain holds its images */
-    uint64_t serial;      /* the chain's serial */
+    uint64_t serial;
     struct config_saved saved;
     bool is_changed;
     int result;

@@ -14,7 +14,7 @@
  *     mailbox, request, status                      what both threads share
  *     thread, reconcile                             the camera's thread
  *     source_change, output_change                  a change of the source, of one output
- *     frame_path, output, lent_memory, snapshot     the way of a frame
+ *     frame_path, output, lent_memory, snapshot     the path of a frame
  *     recovery, retry_delay                         a source that fails, and the next attempt
  *     source_controls, source_memory, control_list  how a source is opened; its controls
  *     steady, report                                shake; status, events, log and heartbeat */

@@ -9,6 +9,7 @@
 
 #include "core/clock.h"
 
+/* For cameras and engines alike. */
 #define RETRY_DELAY_FIRST_NS         (100 * NS_PER_MS)
 
 /* A driver that has recovered, or a camera that another program has released, sends no event. The

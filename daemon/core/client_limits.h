@@ -25,10 +25,11 @@
  * longer message by the lengths in its first 16 bytes, and the peer is disconnected. bus/peer.c has
  * LIMIT_MESSAGE_BYTES of memory for each peer, reads no more than fits, and hands whole messages to
  * sd-bus through a pair of sockets, for which it sets SO_SNDBUF to the same number. If
- * net.core.wmem_max does not allow that, the daemon does not start; the ceiling is its least
- * default, of 32-bit kernels. Static assertions of bus/peer.c hold the number below the ceiling,
- * and above the text of any chain and 1 KiB, 33 KiB. Nothing else depends on it. To change it,
- * change its line, and what fftd(8) and docs/SECURITY.md say, which test_bus_budget.py compares. */
+ * net.core.wmem_max does not allow that, the daemon does not start. The ceiling is the smallest
+ * default of wmem_max, that of 32-bit kernels. bus/peer.c asserts that the limit is at most the
+ * ceiling and at least 33 KiB, the longest chain and 1 KiB. To change it, change its line to
+ * another multiple of 1024, and "64 KiB" in fftd(8) and in point 9 of docs/SECURITY.md, which
+ * test_bus_budget.py compares; its longest inputs grow with it, and have to stay within 5 ms. */
 #define LIMIT_LINE_BYTES         1024u
 #define LIMIT_MESSAGE_BYTES      65536u
 #define LIMIT_MESSAGE_CEILING    163840u

@@ -7,8 +7,9 @@
  * anything is requested of the designer. So it delays no frame and no change, and neither a crash
  * of the compiler nor the memory that it retains is the daemon's.
  *
- * Such a process also compiles for a change that was made, while frames are filtered on a CPU: PoCL
- * holds a lock while it compiles a kernel that it needs to run any other (seen with 3.1).
+ * On a CPU there is a second use: while a change waits, a process with the daemon's priority
+ * compiles what that change needs (ahead_compile). Otherwise no frame could be filtered, because
+ * PoCL (seen with 3.1) holds one lock both to compile a kernel and to run any.
  *
  * Threads: the designer's, without its lock; ahead_allow is called before there are others. */
 #ifndef FFTD_DESIGNER_AHEAD_H

@@ -33,8 +33,8 @@ static void set_busy(struct designer *designer, int64_t since_ns)
     pthread_mutex_unlock(&designer->lock);
 }
 
-/* In the driver, so without the lock. Frames go on while another process compiles what the driver
- * is to build. That cannot hang the driver, which has all its time afterwards. */
+/* Called without the lock. Another process compiles first, so that frames go on; the time limit of
+ * the driver begins again once it has ended. */
 static void compile_beside(struct designer *designer)
 {
     set_busy(designer, clock_now_ns() + designer->build_timeout_ns);

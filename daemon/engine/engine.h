@@ -209,11 +209,11 @@ struct engine_job {
     struct similarity similarity; /* by which the picture is moved, about its middle, for an engine
                                      with options->recipe.similarities; all 0: it is not */
     enum stack_place stack;       /* how the frame takes part in a stack, if the chain has one */
-    uint64_t number; /* the captured frame's, from which engines with options->loads know that they
+    uint64_t number; /* numbers the captured frame: engines with options->loads know by it that they
                         were given the same one; 0: it is loaded for this engine alone. Different
-                        frames have different numbers, and all engines get the same pictures in `in`
-                        for one number. Output 0
-                        should be the last one to which it is submitted. */
+                        frames have different numbers, and all engines get the same pictures in
+                        `in` for one number. Output 0 should be the last one to which it is
+                        submitted. */
     bool is_dispatched; /* it goes through the device even if nothing changes it, because kernels
                            are to be measured or loaded */
     void *tag;          /* returned with the result */

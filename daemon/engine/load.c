@@ -18,7 +18,7 @@ struct load_slot {
     cl_event loaded;
     cl_mem image;
     bool is_lent;               /* the image is memory of the source */
-    uint64_t number;            /* the frame's; 0: nobody else may use it */
+    uint64_t number;            /* number of the frame; 0: nobody else may use it */
     uint32_t band;              /* pairs that were stored; 0: all */
     uint32_t completed;         /* pairs that were transformed along both axes */
     unsigned users;             /* results that are not finished */

@@ -82,7 +82,7 @@ struct shared_chroma {
     struct shared_chroma *next;
     struct resampler_size size;
     unsigned users;
-    uint64_t number; /* the frame's; 0: none */
+    uint64_t number; /* number of the frame; 0: none */
     uint8_t bytes[]; /* planes without padding */
 };
 

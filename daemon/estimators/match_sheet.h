@@ -30,7 +30,7 @@ static inline unsigned match_lesser(unsigned a, unsigned b)
 
 struct match_shape {
     struct match_extent image, places; /* places: at which it is inside the picture */
-    float *pixel;                      /* the template's, without their mean */
+    float *pixel;                      /* pixels of the template, minus their mean */
     double variation;                  /* the sum of their squares */
 };
 
@@ -42,7 +42,7 @@ struct match_sheet {
     const float *luma; /* set by the caller, with its mean, before each search */
     float mean;
 
-    unsigned side;              /* a square's side; 0: no template is looked for */
+    unsigned side;              /* 0: no template is looked for */
     struct match_extent places; /* where the smallest template may be */
     struct match_extent step;   /* places of the largest one that a square yields */
     struct fft *fft;

@@ -52,7 +52,7 @@ struct periodic;
 
 struct periodic_report {
     double fx, fy;    /* cycles/pixel; fx >= 0 */
-    double amplitude; /* the peak's, in grey levels of 255 */
+    double amplitude; /* amplitude of the peak, in grey levels of 255 */
     int64_t since_ns; /* when the frame was captured in which it was first seen */
     bool is_removed;  /* the model has it */
 };

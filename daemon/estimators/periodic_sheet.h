@@ -28,7 +28,7 @@ struct sheet {
     unsigned cut;               /* how many in a whole cell make it blank */
     float *window_x, *window_y; /* Hann, over the whole frame */
     double seen;                /* share of the window that no blank cell is under */
-    double sum_y;               /* the window's, over the loaded rows */
+    double sum_y;               /* sum of the window over the loaded rows */
     double second_x, second_y;  /* sums of the window times the squared distance from the centre */
     float *scratch;             /* rows for each wave */
 };

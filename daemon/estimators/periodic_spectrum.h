@@ -29,7 +29,7 @@
 /* What one patch says about one wave. */
 struct patch_sample {
     double complex amplitude; /* what of the wave is (still) in the patch */
-    double power;             /* the amplitude's, expected from the frequencies around */
+    double power;             /* power expected from the frequencies around */
     double power_most;        /* the most of the frequencies around */
 };
 
@@ -50,9 +50,9 @@ struct spectrum {
     struct fft *fft;
     float *window;
     float complex *square;
-    float *power; /* one patch's, with a border */
+    float *power; /* power of one patch, with a border */
     float *sums;
-    float *frame_score; /* the present frame's, as score */
+    float *frame_score; /* like score, for the present frame alone */
     float *score;       /* the statistic; length rows of length / 2 + 1; then as many mean powers */
     unsigned scored;    /* how many frames it holds */
 };

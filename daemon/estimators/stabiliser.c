@@ -10,7 +10,7 @@
 #include "estimators/motion/motion_field.h"
 #include "estimators/motion/motion_similarity.h"
 
-#define SMALLER_SIDE 256 /* the reduced picture's, fewer pixels than this */
+#define SMALLER_SIDE 256 /* the reduced picture has a side of fewer pixels */
 #define BLOCK        32  /* pixels of the reduced picture: a side of the field's blocks */
 #define MAX_GAP_S    1.0 /* between two frames; after a longer one nothing is known */
 
@@ -27,7 +27,7 @@ struct stabiliser {
     struct motion_aligner *aligner; /* not NULL: frames are aligned, and have no path */
     int64_t last_ns;                /* when the frame before was captured; 0: there is none */
     struct similarity distance;     /* from the camera's path to the smooth one */
-    struct similarity speed;        /* the smooth path's, per second */
+    struct similarity speed;        /* speed of the smooth path, per second */
 };
 
 /* Mosaics have cells of 2 x 2 pixels, and luma is read in strips of whole cells. */

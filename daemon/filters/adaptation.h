@@ -51,7 +51,7 @@ struct stabiliser_options {
 };
 
 struct blur_noise_options {
-    struct blur blur; /* the captured picture's */
+    struct blur blur; /* blur of the captured picture */
     double falloff;   /* the power of the sharp one falls as f^-falloff */
 };
 

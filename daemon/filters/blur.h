@@ -19,7 +19,7 @@ enum blur_shape { BLUR_GAUSSIAN, BLUR_DISK, BLUR_MOTION, BLUR_IMAGE };
 struct blur {
     enum blur_shape shape;
     double size_px;   /* standard deviation of a Gaussian, radius of a disk, length of a motion */
-    double angle_deg; /* the motion's: 0 to the right, 90 down */
+    double angle_deg; /* direction of the motion: 0 to the right, 90 down */
     const struct filter_image *image; /* the point spread, BLUR_IMAGE only; otherwise NULL */
 };
 

@@ -122,7 +122,7 @@ struct recipe_table {
 };
 
 extern const struct recipe_type recipe_flag;   /* a bool */
-extern const struct recipe_table recipe_table; /* struct recipe's */
+extern const struct recipe_table recipe_table; /* the members of struct recipe */
 
 /* Functions for the records of any table, of which those below are for struct recipe. Tests call
  * them with a table of their own. */

@@ -7,7 +7,7 @@
 
 #include "filters/taps_private.h"
 
-#define ROUNDING          1e-7 /* a float's */
+#define ROUNDING          1e-7 /* rounding of a float, relative */
 
 /* direct_short.cl */
 #define SHORT_MOST_SUM    1.25 /* the magnitudes of taps along rows, added up */

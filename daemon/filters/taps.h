@@ -48,10 +48,10 @@ enum taps_line {
 /* What kernels for short filters have to be able to do. Filters of one reach differ only in data.
  */
 struct taps_reach {
-    bool is_short;     /* false: the filter needs a transform: of tiles, if there is a radius */
-    uint32_t radius;   /* the class's, at least that of the taps; 0: H is a factor, or not short */
-    uint32_t products; /* 1 .. TAPS_MAX_PRODUCTS: so many, as in struct taps; 0: the taps are used
-                          as they are */
+    bool is_short;       /* false: the filter needs a transform: of tiles, if there is a radius */
+    uint32_t radius;     /* that of the class, at least the taps'; 0: H is a factor, or not short */
+    uint32_t products;   /* 1 .. TAPS_MAX_PRODUCTS, as in struct taps; 0: the taps are used
+                            as they are */
     enum taps_line line; /* what products have; otherwise TAPS_ANY */
     bool has_middle;     /* products have the sample itself added to them, times a factor */
     uint32_t
@@ -94,7 +94,7 @@ struct taps_reach taps_tile_reach_of(const struct filter_chain *chain,
  *     out(2 k) = (5 b(k - 1) + 10 b(k) + b(k + 1)) / 16, and out(2 k + 1) the same mirrored.
  * So results have four phases, of even and odd columns and rows. */
 struct taps_half {
-    uint32_t radius;                                                         /* the class's */
+    uint32_t radius; /* radius of the class */
     double across[TAPS_MAX_HALF_RADIUS + 1], down[TAPS_MAX_HALF_RADIUS + 1]; /* from the middle */
 };
 

@@ -9,7 +9,7 @@
 #include "core/text.h"
 
 #define MARK_REACH 4  /* pixels from the middle of a square to its sides */
-#define HEAD_PX    5. /* an arrow's, at most */
+#define HEAD_PX    5. /* longest head of an arrow */
 
 const char *const view_names[VIEW_COUNT + 1] = {
     [VIEW_PICTURE] = "picture", [VIEW_DIFFERENCE] = "difference", [VIEW_SPECTRUM] = "spectrum",

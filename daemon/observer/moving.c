@@ -13,7 +13,7 @@ struct moving {
     struct motion_grid grid;
     unsigned start; /* which start of the source delivered the last picture */
     int64_t last_ns;
-    uint64_t last_number; /* that picture's; 0: none */
+    uint64_t last_number; /* number of that picture; 0: none */
     uint64_t frames;      /* from the one before to it */
     struct motion_similarity similarity;
     double width, height;

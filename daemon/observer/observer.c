@@ -51,7 +51,7 @@ struct observer {
     int64_t next_ns; /* no frame is wanted before this time */
     struct observer_status status;
     struct copy_count copied;
-    struct moving_copy motion; /* the newest measured frame's */
+    struct moving_copy motion; /* motion of the newest measured frame */
 
     struct camera_side camera;
 

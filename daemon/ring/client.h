@@ -15,7 +15,7 @@ struct ring_server {
     struct admission *admission; /* the server's own, or that of another one */
     struct admission own_admission;
     struct client *clients;
-    unsigned client_count;       /* clients of this server, all of them admitted */
+    unsigned client_count;       /* all of them admitted */
     struct ring_store store;     /* all NULL: none */
     sd_event_source *keep_timer; /* armed while a client is to be put into the store */
     ring_server_watch_fn *watch; /* NULL: none */

@@ -41,7 +41,7 @@ struct plan {
 
 /* The constraints of a plan. */
 struct plan_limits {
-    uint32_t width, height;      /* the plane's */
+    uint32_t width, height;      /* size of the plane */
     uint32_t margin_x, margin_y; /* samples added at least */
     enum plan_order order;
     uint32_t lanes;          /* pairs in a group; the halved axis is a multiple of 2 lanes */

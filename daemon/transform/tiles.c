@@ -12,7 +12,7 @@
 
 #define MAX_RADIX      16
 #define MAX_COLUMNS    32
-#define GPU_RADIX      8        /* the second stage's */
+#define GPU_RADIX      8        /* radix of the second stage */
 #define CPU_LANES      8        /* more would need a butterfly of 16, which spills registers */
 #define MAX_WORK_BYTES 0x50000u /* local memory: what a core's second cache holds beside H */
 

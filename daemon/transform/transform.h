@@ -28,8 +28,8 @@ struct transform_image {
     uint32_t result_stride; /* bytes per row of the result: SAMPLE_BAYER, grey_result */
     struct {
         uint8_t red_x, red_y; /* position of red in each 2 x 2 cell */
-        uint8_t bits;         /* an input sample's; filtered samples have image.bits */
-        uint8_t colour; /* the first image's: 0 .. 2, one colour per image; 3: luma is filtered and
+        uint8_t bits;         /* bits of an input sample; filtered samples have image.bits */
+        uint8_t colour; /* colour of the first image: 0 .. 2, one per image; 3: luma is filtered and
                            all colours are stored */
         enum demosaic demosaic;
     } mosaic; /* SAMPLE_BAYER */
@@ -262,8 +262,8 @@ struct transform_buffers {
     cl_mem calibration; /* transform_table_bytes; NULL if there are none */
     cl_mem similarity;  /* TRANSFORM_SIMILARITY_FLOATS, if the recipe has similarities; else NULL */
     cl_mem denoised;    /* planes of floats (denoiser.h); NULL if noise is not reduced */
-    cl_mem spectrum;    /* a load's, for a result of it; otherwise NULL */
-    cl_mem complete;    /* a load's, for a result of it: pairs that were transformed completely */
+    cl_mem spectrum;    /* spectrum of a load, for a result of it; otherwise NULL */
+    cl_mem complete;    /* for a result of a load: pairs that the load has transformed completely */
     uint32_t completed; /* how many; in a load: how many to complete; 0: none */
     bool in_place;      /* a result of the captured size may overwrite that spectrum */
 };

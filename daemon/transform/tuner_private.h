@@ -24,7 +24,7 @@ struct tuner {
     struct transform_tuning defaults, best;
     const struct technique *technique; /* the best one when the round began */
     double default_ms, best_ms;
-    struct tuner_values values; /* the current setting's */
+    struct tuner_values values; /* values of the current setting */
     unsigned setting, next, round;
     unsigned tried;
     bool improved; /* in this round */

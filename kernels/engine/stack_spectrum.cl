@@ -142,8 +142,8 @@ static inline bool is_block_shown(global const float *m, int column, int row)
            is_place_shown(m, right, bottom);
 }
 
-/* Sets the mean powers of the group's block and its neighbours, as far as the frame shows them. It
- * shows the block itself, which stands in for those that it does not, and does not count there. */
+/* Sets the mean powers of the group's block and its neighbours, as far as the frame shows them.
+ * Blocks that it does not show have weight 0, and the group's own block is read in their place. */
 static inline void find_powers(real *powers, global const float *blocks, global const float *m)
 {
     const int left = (int)get_group_id(0) - 1, top = (int)get_group_id(1) - 1;

@@ -18,8 +18,8 @@
 
 static float scene[PIXELS], fixed[PIXELS];
 
-/* A scene like a photograph that stands still. Posts of the scene, all of its height, are as many
- * waves along the columns, of random phase, up to this frequency and of this strength in all. */
+/* A scene like a photograph that stands still. Its vertical posts are cosines across the columns,
+ * with random phases, frequencies up to `highest` and an rms of `posts` together. */
 static void draw_scene(double posts, double highest)
 {
     struct clip clip;

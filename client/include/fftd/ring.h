@@ -240,8 +240,8 @@ FFTD_STATIC_ASSERT(sizeof(struct fftd_similarity) == 24, "fftd_similarity is ABI
  * FFTD_MOTION_SURE on it can be relied on. All confidences are 0 after a cut, and in the first
  * field. Vectors of blocks that see little are those around them. */
 struct fftd_motion {
-    int64_t captured_ns; /* the picture's, as slot.captured_ns of its frame; differs from field to
-                            field, so that a client sees whether a frame has a new one */
+    int64_t captured_ns; /* time of the picture, as slot.captured_ns of its frame; differs from
+                            field to field, so that a client sees whether a frame has a new one */
     int64_t since_ns;    /* when the picture before was captured */
     uint16_t columns, rows;
     uint16_t block;    /* pixels of a side */

@@ -36,16 +36,16 @@
 #define ERROR_OFF    0.3
 #define SLOW         0.15   /* less than this swing: bands that hardly move */
 #define STRAINED     3.0    /* more than this strain: no lens has it */
-#define MIN_RADIUS   0.0015 /* the fundamental's */
+#define MIN_RADIUS   0.0015 /* least amplitude of the fundamental */
 #define PATIENCE     4u     /* frames without flicker until it has ended */
 #define PATIENCE_NEW 12u    /* in a new scene, where slow bands need that many to show */
-#define SURE_HZ      0.7    /* least length of the mean phasor at a frequency that is known */
+#define SURE_AGREE   0.7    /* least length of the mean phasor at a frequency that is known */
 #define STEP_HZ      0.1
 #define WIDE_HZ      0.25
 #define MAX_HZ       1000.0
 #define TOO_LONG     0.1 /* share of a frame by which the rows of mains may seem to last too long */
 #define ALIKE        0.9 /* a frequency that agrees to this share of the best cannot be told from it */
-#define MAINS_HZ     0.5 /* agreement of mains that only a perfect one of another frequency beats */
+#define MAINS_AGREE  0.5 /* mains that agree this well lose only to a PERFECT other frequency */
 #define PERFECT      0.95
 #define RANDOM       7.0 /* frames at random agree to sqrt(7 / their number) once in a thousand */
 #define DEPTH_STEPS  64u /* in a cycle */
@@ -208,7 +208,7 @@ static bool find_mains(struct flicker *f, double least, double *best)
  * thousands of frequencies by chance, but hardly all of them do; few frames also with mains. */
 static double chance(const struct flicker *f, double agreement)
 {
-    const double mains = fmax(MAINS_HZ, sqrt(RANDOM / f->fit.count));
+    const double mains = fmax(MAINS_AGREE, sqrt(RANDOM / f->fit.count));
     return agreement >= PERFECT ? ALIKE * agreement : fmin(ALIKE * agreement, mains);
 }
 
@@ -221,14 +221,14 @@ static bool find_frequency(struct flicker *f)
     double best = 0, known = 0, sure, hz;
     if (f->frequency_hz > 0) {
         f->frequency_hz = best_near(f, f->frequency_hz - 0.3, f->frequency_hz + 0.3, 0.02, &best);
-        if (best >= SURE_HZ && (f->options.frequency_hz != 0 || is_mains(f->frequency_hz)))
+        if (best >= SURE_AGREE && (f->options.frequency_hz != 0 || is_mains(f->frequency_hz)))
             return true;
         known = is_mains(f->frequency_hz) ? 0 : best;
     }
     if (f->options.frequency_hz != 0) {
         hz = f->options.frequency_hz;
         f->frequency_hz = best_near(f, hz * (1 - DEVIATION), hz * (1 + DEVIATION), STEP_HZ, &sure);
-        return sure >= SURE_HZ;
+        return sure >= SURE_AGREE;
     }
     /* The rows of a frame are exposed before the next frame begins. */
     const double passed_s =
@@ -237,7 +237,7 @@ static bool find_frequency(struct flicker *f)
     best = known > 0 ? chance(f, known) : best;
     const bool is_known = !find_mains(f, least, &best) && known > 0;
     best = is_known ? ALIKE * known : best;
-    if (best >= ALIKE * SURE_HZ)
+    if (best >= ALIKE * SURE_AGREE)
         return true;
     hz = best_near(f, least, fmax(MAX_HZ, least), WIDE_HZ, &sure);
     if ((is_known ? ALIKE * sure : chance(f, sure)) <= best)

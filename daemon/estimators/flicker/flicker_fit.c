@@ -109,7 +109,7 @@ static void add_frame(struct scene *scene, const struct rows *rows, const struct
 struct fit {
     unsigned first, frames; /* which frames of the history */
     double without, with;   /* squares that offsets leave, and that waves leave */
-    double noise;           /* an amplitude's, standard deviation */
+    double noise;           /* standard deviation of an amplitude */
     double complex amplitude[ROWS_FRAMES];
 };
 

@@ -10,7 +10,7 @@ struct light_options {
     const struct flicker_model *prior; /* what the light is like; NULL: not known */
 };
 
-/* Improves everything by so many steps. */
+/* Improves the light, its row period and all phases, in this number of steps. */
 void light_improve(struct light_fit *fit, const struct rows *rows,
                    const struct light_options *options, unsigned steps);
 

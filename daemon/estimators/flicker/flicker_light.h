@@ -15,9 +15,9 @@
 #include "estimators/flicker/flicker_rows.h"
 
 struct lit_frame {
-    uint64_t serial; /* the frame's in the history */
+    uint64_t serial; /* serial of the frame in the history */
     bool is_lit;
-    double phase;  /* the first row's, in cycles */
+    double phase;  /* phase of the first row, in cycles */
     double offset; /* change of exposure, logarithm */
     bool is_predicted;
     double predicted; /* phase, if nothing of the scene is known from before */
@@ -33,8 +33,8 @@ struct light_fit {
     double without, with; /* squares left by offsets and still() alone, and with the light */
     double swing;         /* the share of the light's squares that changes */
     double cost;          /* the lower, the more probable is this light */
-    double noise;         /* a value's, standard deviation */
-    double error;         /* the light's in the newest lit frame, relative; standard deviation */
+    double noise;         /* standard deviation of a value */
+    double error;         /* standard deviation of the light in the newest lit frame, relative */
 };
 
 /* The light in a bin: the values of its waves, their sum and its slope per cycle. */

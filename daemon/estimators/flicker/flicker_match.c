@@ -4,7 +4,7 @@
 
 #define PHASES        16u /* tried */
 #define PHASE_STEPS   4u
-#define LEAST_SCALE   0.5 /* a lit frame's, at least */
+#define LEAST_SCALE   0.5 /* least scale of a lit frame */
 #define LARGEST_SCALE 1.6
 #define MAX_STEP      0.1 /* cycles */
 

@@ -19,7 +19,7 @@
 #define FENCE       3.0
 /* A shift is corrected by at most ASIDE_PX. */
 #define SMOOTH      20u  /* cosines over a frame: two for each of the most bands, and a mean */
-#define HOLD_SMOOTH 1e-3 /* a cosine's, which bins that are in view may not determine */
+#define HOLD_SMOOTH 1e-3 /* holds cosines that the bins in view may not determine */
 #define ASIDE_PX    0.25
 #define MISSED_PX   0.05 /* expected error of a shift under flickering light */
 

@@ -14,14 +14,14 @@
 #define MAX_SIDE      256u  /* pixels; a larger square costs more than it improves */
 #define MAX_AREA      768u  /* pixels of a side that are compared */
 #define MAX_LEVELS    4u    /* from MAX_AREA to MAX_SIDE there are three */
-#define LARGEST       1e6F  /* a sample's: its square is added up in float */
+#define LARGEST       1e6F  /* largest sample, so that a sum of squares fits a float */
 #define SKIPPED       1     /* spectral columns left out on each side of column 0 */
 #define NOISE_MARGIN  1.5   /* powers below this multiple of the noise are noise */
-#define FLOOR_POWER   1e-4  /* a sample's, far below that of rounding to 8 bits, 1/12 */
+#define FLOOR_POWER   1e-4  /* variance of a sample, far below the 1/12 of rounding to 8 bits */
 #define MODEL_ERROR   0.002 /* limits the weights to 1 / MODEL_ERROR */
 #define SIGNIFICANT   2.0   /* weight of the frequencies that count */
 #define MIN_COUNT     40u   /* significant frequencies below which a picture is plain */
-#define PEAKS         4u    /* the correlation's, tried one after the other */
+#define PEAKS         4u    /* peaks of the correlation that are tried, the highest first */
 #define PEAK_RADIUS   2     /* pixels around a peak that belong to it */
 #define MAX_SHIFT     0.4   /* share of a side */
 #define COARSE_PASSES 4u
@@ -48,12 +48,12 @@ struct motion_estimator {
     unsigned width, height; /* the pictures' size */
     struct level level[MAX_LEVELS];
     unsigned levels;
-    unsigned side; /* the transformed square's at the last level */
+    unsigned side; /* side of the square that is transformed at the last level */
     struct fft *fft;
     struct cells_work *cells;
     float complex *work;  /* both squares, one in each part of the numbers */
     float complex *cross; /* phase of the cross spectrum */
-    float *weight;        /* the phases' weights */
+    float *weight;        /* weights of the phases */
     float *scratch;
     bool has_last;
     bool is_compared;     /* the last two, which have details */

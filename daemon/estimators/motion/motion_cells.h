@@ -36,7 +36,7 @@ struct cells_pictures {
 
 struct cells_shift {
     double dx, dy;    /* pixels to the right and down */
-    double deviation; /* the shift's in its least certain direction, by the noise; pixels */
+    double deviation; /* that of the shift in its least certain direction, by the noise; pixels */
     double agreement; /* share of the details that it explains, 0 .. 1 */
     double agreed;    /* number of cells that have details and agree */
     double noise;     /* variance; at first an upper limit, which may be INFINITY */

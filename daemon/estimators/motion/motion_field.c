@@ -14,7 +14,7 @@
 #define LEAST_HEIGHT 40u
 #define COARSE_CELLS 4u /* in a side of a block, except at the full size */
 #define PASSES       2u
-#define LARGEST      1e6F /* a sample's: its square is added up in float */
+#define LARGEST      1e6F /* largest sample, so that a sum of squares fits a float */
 #define CLOSE        0.1F /* pixels; what the confidence is about */
 #define DOUBT        1.6F /* times the variance that a block's own fit tells */
 #define MISFIT       1.7F /* times what noise and the model explain: from here on less is sure */
@@ -24,7 +24,7 @@ struct motion_field {
     struct motion_scale scale[MAX_SCALES]; /* the full size, and half of the one before */
     unsigned scales;
     struct motion_search *search;
-    struct motion_peak *peak; /* the blocks' of the smallest size */
+    struct motion_peak *peak; /* peaks of the blocks of the smallest size */
     struct motion_vector *vector;
     bool has_observed;
 };

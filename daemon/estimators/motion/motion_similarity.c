@@ -17,7 +17,7 @@
 #define MAX_DEVIATION    0.1   /* pixels, at a corner */
 #define OVERLAP          4.0   /* blocks overlap by half, so that four share each pixel */
 #define LEAST_NOISE      0.005 /* pixels, of a vector: no result is more certain */
-#define REGIONS_X        6u    /* the picture's */
+#define REGIONS_X        6u    /* regions across the picture */
 #define REGIONS_Y        4u
 #define FEW              1.0 /* vectors of a region: fewer than about these count less together */
 #define IN_THE_MIDDLE    0.2 /* what a vector there counts, beside 1.2 in a corner */

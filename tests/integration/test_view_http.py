@@ -281,7 +281,8 @@ def test_outputs_that_come_and_go(start, view):
                    "planes=luma-only")
         wait_until(lambda: state() != "absent", "the output")
         wait_until(lambda: web.cameras()["front"]["outputs"] == ["main", "small"], "its name")
-        shown = web.get("/camera/front:small/snapshot.jpg")
+        shown = wait_until(lambda: (got := web.get("/camera/front:small/snapshot.jpg")).status ==
+                           200 and got, "its picture")
         assert Image.open(io.BytesIO(shown.body)).size == (width, width * 3 // 4)
         daemon.ctl("output", "remove", "small")
         wait_until(lambda: state() == "absent", "its end")

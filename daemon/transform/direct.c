@@ -303,23 +303,8 @@ static uint64_t filling_bytes(const struct transform *transform, const struct fi
 static void list_dispatches(struct transform *transform)
 {
     const struct transform_tuning *tuning = &transform->tuning;
-    const size_t block_x = (size_t)tuning->columns * tuning->lanes;
-    const size_t block_y = (size_t)tuning->rows * tuning->row_group;
-    const struct dispatch direct = {
-        .kernel = "direct",
-        .dimensions = transform->image.count > 1 ? 3 : 2,
-        .global = {(transform->image.width + block_x - 1) / block_x * tuning->column_group,
-                   (transform->image.height + block_y - 1) / block_y, transform->image.count},
-        .local = {tuning->column_group, 1, 1},
-        .argument = {ARGUMENT(IMAGE),
-                     {.kind = transform_store_argument(transform)},
-                     ARGUMENT_OF_TABLE(transform->map_x),
-                     ARGUMENT_OF_TABLE(transform->map_y),
-                     ARGUMENT(RESPONSE),
-                     ARGUMENT_OF_LOCAL(work_bytes(transform)),
-                     ARGUMENT(CORRECTION)},
-    };
-    transform_add_dispatch(transform, direct);
+    transform_add_blocks(transform, "direct", (size_t)tuning->columns * tuning->lanes,
+                         (size_t)tuning->rows * tuning->row_group, work_bytes(transform));
     transform_list_view(transform);
 }
 

@@ -29,6 +29,28 @@ void transform_add_dispatch(struct transform *transform, struct dispatch dispatc
     transform->dispatch[transform->dispatch_count++] = dispatch;
 }
 
+void transform_add_blocks(struct transform *transform, const char *kernel, size_t block_x,
+                          size_t block_y, size_t local_bytes)
+{
+    const struct transform_image *image = &transform->image;
+    const size_t group = transform->tuning.column_group;
+    struct dispatch blocks = {
+        .dimensions = image->count > 1 ? 3 : 2,
+        .global = {(image->width + block_x - 1) / block_x * group,
+                   (image->height + block_y - 1) / block_y, image->count},
+        .local = {group, 1, 1},
+        .argument = {ARGUMENT(IMAGE),
+                     {.kind = transform_store_argument(transform)},
+                     ARGUMENT_OF_TABLE(transform->map_x),
+                     ARGUMENT_OF_TABLE(transform->map_y),
+                     ARGUMENT(RESPONSE),
+                     ARGUMENT_OF_LOCAL(local_bytes),
+                     ARGUMENT(CORRECTION)},
+    };
+    snprintf(blocks.kernel, sizeof blocks.kernel, "%s", kernel);
+    transform_add_dispatch(transform, blocks);
+}
+
 enum argument_kind transform_store_argument(const struct transform *transform)
 {
     return transform->tuning.recipe.view == VIEW_EDGES ? ARGUMENT_DRAWN : ARGUMENT_RESULT;

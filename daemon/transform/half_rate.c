@@ -137,23 +137,8 @@ static uint64_t filling_bytes(const struct transform *transform, const struct fi
 static void list_dispatches(struct transform *transform)
 {
     const struct transform_tuning *tuning = &transform->tuning;
-    const struct transform_image *image = &transform->image;
-    const size_t block_x = (size_t)tuning->columns * LANES, block_y = tuning->row_group;
-    const struct dispatch dispatch = {
-        .kernel = "direct_half",
-        .dimensions = image->count > 1 ? 3 : 2,
-        .global = {(image->width + block_x - 1) / block_x * tuning->column_group,
-                   (image->height + block_y - 1) / block_y, image->count},
-        .local = {tuning->column_group, 1, 1},
-        .argument = {ARGUMENT(IMAGE),
-                     {.kind = transform_store_argument(transform)},
-                     ARGUMENT_OF_TABLE(transform->map_x),
-                     ARGUMENT_OF_TABLE(transform->map_y),
-                     ARGUMENT(RESPONSE),
-                     ARGUMENT_OF_LOCAL(work_bytes(tuning)),
-                     ARGUMENT(CORRECTION)},
-    };
-    transform_add_dispatch(transform, dispatch);
+    transform_add_blocks(transform, "direct_half", (size_t)tuning->columns * LANES,
+                         tuning->row_group, work_bytes(tuning));
     transform_list_view(transform);
 }
 

@@ -271,6 +271,11 @@ void transform_list_view(struct transform *transform);
  * response, are added behind them. */
 void transform_add_dispatch(struct transform *transform, struct dispatch dispatch);
 
+/* Adds the only dispatch of a technique that convolves: each of its work-groups, of column_group
+ * items, makes a block of the result. */
+void transform_add_blocks(struct transform *transform, const char *kernel, size_t block_x,
+                          size_t block_y, size_t local_bytes);
+
 /* Where the transform stores its samples: the result, or what a view is drawn from. */
 enum argument_kind transform_store_argument(const struct transform *transform);
 

@@ -180,8 +180,8 @@ def test_the_device_hangs_while_it_owns_a_slot(start_faulty, faults, imports):
         assert imports.account == (SLOTS, 0)
         faults.begin("hang 0 0 1")
         daemon.wait_until(lambda: daemon.ctl_json("status")["Generation"] == 2, "another ring")
+        daemon.wait_until(lambda: imports.account[0] == 2 * SLOTS, "an engine for that ring")
         before = reader.next()
-        assert imports.account[0] == 2 * SLOTS
         assert SLOTS < imports.kept < 2 * SLOTS
         frames = reader.take_until(lambda frame: frame.sequence > before.sequence + 2 * SLOTS)
         assert {frame.digest for frame in (before, *frames)} == {picture}

@@ -78,8 +78,8 @@ some-of = $(if $(strip $(1)),$(filter $(addprefix %/,$(1)),$(2)),$(2))
 # longest begin first.
 gpu-suite = $(call run-suite,$(1),$(2)) --jobs $$(nproc)
 long-gpu-tests := %/engine %/transform
-# These take longest where the processor is emulated, and so begin first there.
-long-unit-tests := %/motion_field %/stabiliser %/flicker %/observer %/filter
+# These take longest, also where the processor is emulated, and so begin first.
+long-unit-tests := %/diagnosis %/motion_field %/stabiliser %/flicker %/observer %/filter
 unit-tests = $(filter $(long-unit-tests),$(call test-programs,unit)) \
     $(filter-out $(long-unit-tests),$(call test-programs,unit))
 gpu-tests = $(filter $(long-gpu-tests),$(call test-programs,gpu)) \

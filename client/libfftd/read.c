@@ -70,8 +70,8 @@ static bool view_slot(const struct map *map, unsigned index, uint64_t sequence,
     return true;
 }
 
-/* A daemon that waits for this client needs room for frames in flight. It is told every
- * quarter of the ring only, because each message wakes the daemon. */
+/* A daemon that waits for this client needs room for frames in flight. Each message wakes
+ * it, so one is sent for every quarter of the ring. */
 static void tell_read(struct fftd *camera)
 {
     if (camera->last >= camera->told + camera->current->slot_count / 4)

@@ -75,7 +75,8 @@ static unsigned list_sizes(const struct camera *camera, unsigned added,
     return count;
 }
 
-/* What the others take from now on counts, too: each may get another engine, with a load. */
+/* Plans the memory of all other outputs as well, each of which may get another engine with a load.
+ */
 static int make_plan(struct camera *camera, unsigned added, struct designer_plan *ret,
                      struct error *why)
 {

@@ -94,7 +94,7 @@ struct filter_kind {
     /* Checks what the range of a single parameter cannot express (low < high). NULL: nothing. */
     int (*check)(const struct filter_stage *stage, struct error *why);
 
-    /* What few kinds do follows. */
+    /* Only a few kinds set the members below. */
 
     enum filter_adapts adapts; /* H is 1 if it does */
     /* Adds what the stage asks of the estimators; NULL: nothing. */

@@ -193,13 +193,6 @@ static size_t count_response(const struct transform *transform)
     return products > 0 ? head_size(transform) + products * set_size(transform) : side * side;
 }
 
-static struct taps_samples samples_of(const struct transform *transform, double sub_x, double sub_y)
-{
-    return (struct taps_samples){.sub_x = (unsigned)sub_x,
-                                 .sub_y = (unsigned)sub_y,
-                                 .bits = transform_result_bits(&transform->image)};
-}
-
 /* A convolution takes samples from the other side of the place. */
 static void put_taps(float *values, uint32_t radius, const struct taps *taps)
 {
@@ -268,7 +261,7 @@ static int fill_response(const struct transform *transform, float *values,
                          const struct filter_chain *chain, double sub_x, double sub_y,
                          struct error *why)
 {
-    const struct taps_samples samples = samples_of(transform, sub_x, sub_y);
+    const struct taps_samples samples = transform_taps_samples(transform, sub_x, sub_y);
     struct taps *taps = malloc(sizeof *taps);
     if (taps == NULL)
         return error_set(why, ENOMEM, "out of memory while computing the taps of a filter");
@@ -294,7 +287,7 @@ static int fill_response(const struct transform *transform, float *values,
 static uint64_t filling_bytes(const struct transform *transform, const struct filter_chain *chain,
                               double sub_x, double sub_y)
 {
-    const struct taps_samples samples = samples_of(transform, sub_x, sub_y);
+    const struct taps_samples samples = transform_taps_samples(transform, sub_x, sub_y);
     return taps_bytes(chain, &samples);
 }
 
@@ -311,9 +304,7 @@ static void list_dispatches(struct transform *transform)
 /* U is along columns, as columns come first. */
 static void put_source(FILE *out, const struct transform *transform)
 {
-    const struct transform_tuning *tuning = &transform->tuning;
-    const struct plan *plan = &transform->plan;
-    const enum taps_line line = tuning->recipe.reach.line;
+    const enum taps_line line = transform->tuning.recipe.reach.line;
     transform_put_constant(out, "RADIUS", radius_of(transform));
     transform_put_constant(out, "PRODUCTS", products_of(transform));
     transform_put_constant(out, "MIDDLE", has_middle(transform));
@@ -321,19 +312,12 @@ static void put_source(FILE *out, const struct transform *transform)
     transform_put_constant(out, "SMALL", line == TAPS_SMALL);
     transform_put_constant(out, "EQUAL", line == TAPS_EQUAL);
     transform_put_constant(out, "CACHED_LOCAL", transform->device->midgard);
-    transform_put_constant(out, "GROUP", tuning->column_group);
-    transform_put_constant(out, "COLUMNS", tuning->columns);
-    transform_put_constant(out, "ROWS", tuning->rows);
-    transform_put_constant(out, "STRIP", tuning->row_group);
-    transform_put_constant(out, "PADDED_X", plan->x.length);
-    transform_put_constant(out, "PADDED_Y", plan->y.length);
-    transform_put_file(out, "border.cl");
-    transform_put_file(out, "direct_load.cl");
+    transform_put_blocks(out, transform);
     if (products_of(transform) == 0) {
         transform_put_file(out, "direct_cached.cl");
         transform_put_file(out, "direct_taps.cl");
         transform_put_file(out, "direct_whole.cl");
-    } else if (tuning->column_group > 1) {
+    } else if (transform->tuning.column_group > 1) {
         transform_put_file(out, "direct_shared.cl");
     } else {
         transform_put_file(out, "direct_lines.cl");

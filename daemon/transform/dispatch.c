@@ -51,6 +51,27 @@ void transform_add_blocks(struct transform *transform, const char *kernel, size_
     transform_add_dispatch(transform, blocks);
 }
 
+void transform_put_blocks(FILE *out, const struct transform *transform)
+{
+    const struct transform_tuning *tuning = &transform->tuning;
+    transform_put_constant(out, "GROUP", tuning->column_group);
+    transform_put_constant(out, "COLUMNS", tuning->columns);
+    transform_put_constant(out, "ROWS", tuning->rows);
+    transform_put_constant(out, "STRIP", tuning->row_group);
+    transform_put_constant(out, "PADDED_X", transform->plan.x.length);
+    transform_put_constant(out, "PADDED_Y", transform->plan.y.length);
+    transform_put_file(out, "border.cl");
+    transform_put_file(out, "direct_load.cl");
+}
+
+struct taps_samples transform_taps_samples(const struct transform *transform, double sub_x,
+                                           double sub_y)
+{
+    return (struct taps_samples){.sub_x = (unsigned)sub_x,
+                                 .sub_y = (unsigned)sub_y,
+                                 .bits = transform_result_bits(&transform->image)};
+}
+
 enum argument_kind transform_store_argument(const struct transform *transform)
 {
     return transform->tuning.recipe.view == VIEW_EDGES ? ARGUMENT_DRAWN : ARGUMENT_RESULT;

@@ -94,20 +94,13 @@ static size_t count_response(const struct transform *transform)
     return 2 * ((size_t)radius_of(transform) + 1);
 }
 
-static struct taps_samples samples_of(const struct transform *transform, double sub_x, double sub_y)
-{
-    return (struct taps_samples){.sub_x = (unsigned)sub_x,
-                                 .sub_y = (unsigned)sub_y,
-                                 .bits = transform_result_bits(&transform->image)};
-}
-
 /* Before there is a filter frames are only measured. Binomial numbers of both decimation and
  * interpolation are whole in the kernel: their sums are divided by here. */
 static int fill_response(const struct transform *transform, float *values,
                          const struct filter_chain *chain, double sub_x, double sub_y,
                          struct error *why)
 {
-    const struct taps_samples samples = samples_of(transform, sub_x, sub_y);
+    const struct taps_samples samples = transform_taps_samples(transform, sub_x, sub_y);
     const uint32_t most = radius_of(transform);
     struct taps_half half = {.radius = 0};
     const int r = chain->count > 0 ? taps_half_find(&half, chain, &samples, why) : 0;
@@ -128,7 +121,7 @@ static int fill_response(const struct transform *transform, float *values,
 static uint64_t filling_bytes(const struct transform *transform, const struct filter_chain *chain,
                               double sub_x, double sub_y)
 {
-    const struct taps_samples samples = samples_of(transform, sub_x, sub_y);
+    const struct taps_samples samples = transform_taps_samples(transform, sub_x, sub_y);
     return taps_half_bytes(chain, &samples);
 }
 
@@ -144,17 +137,9 @@ static void list_dispatches(struct transform *transform)
 
 static void put_source(FILE *out, const struct transform *transform)
 {
-    const struct transform_tuning *tuning = &transform->tuning;
     transform_put_constant(out, "BLUR", radius_of(transform));
     transform_put_constant(out, "RADIUS", TAPS_HALF_REACH(radius_of(transform)));
-    transform_put_constant(out, "GROUP", tuning->column_group);
-    transform_put_constant(out, "COLUMNS", tuning->columns);
-    transform_put_constant(out, "ROWS", tuning->rows);
-    transform_put_constant(out, "STRIP", tuning->row_group);
-    transform_put_constant(out, "PADDED_X", transform->plan.x.length);
-    transform_put_constant(out, "PADDED_Y", transform->plan.y.length);
-    transform_put_file(out, "border.cl");
-    transform_put_file(out, "direct_load.cl");
+    transform_put_blocks(out, transform);
     transform_put_file(out, "direct_half.cl");
 }
 

@@ -69,7 +69,7 @@ double plan_midgard_cycles(const struct plan_axis *axis, unsigned stage, bool is
     return item > 0 ? item / (2 * axis->radix[stage]) : HUGE_VAL;
 }
 
-/* What a number costs in all stages of an axis, in one direction: the mean of both. A dispatch
+/* Returns the cost of a number in all stages of an axis, the mean of both directions. A dispatch
  * takes as long as its arithmetic or as its traffic, of which each of its stages has a share. */
 static double midgard_cost(const struct plan_axis *axis, const struct plan_limits *limits,
                            bool is_first)
@@ -86,7 +86,7 @@ static double midgard_cost(const struct plan_axis *axis, const struct plan_limit
 
 /* ---- factors ------------------------------------------------------------------------------- */
 
-/* What an element costs in all stages of an axis, in one direction. */
+/* Returns the cost of an element in all stages of an axis, in one direction. */
 static double axis_cost(const struct plan_axis *axis, const struct plan_limits *limits,
                         bool is_first)
 {

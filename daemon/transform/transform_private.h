@@ -276,6 +276,13 @@ void transform_add_dispatch(struct transform *transform, struct dispatch dispatc
 void transform_add_blocks(struct transform *transform, const char *kernel, size_t block_x,
                           size_t block_y, size_t local_bytes);
 
+/* Writes what the kernel of such a dispatch needs of its blocks, and how it loads one. */
+void transform_put_blocks(FILE *out, const struct transform *transform);
+
+/* The samples that taps are found for. */
+struct taps_samples transform_taps_samples(const struct transform *transform, double sub_x,
+                                           double sub_y);
+
 /* Where the transform stores its samples: the result, or what a view is drawn from. */
 enum argument_kind transform_store_argument(const struct transform *transform);
 

@@ -23,7 +23,7 @@
 #define WIDE_GROUPS (WIDE_PITCH / LANES)
 #define BEFORE      (2 * BLUR + 4) /* samples before the block that are decimated */
 
-/* Parts of the work, so that each item has one if there are so many. */
+/* The work is in as many parts as a group has items at most. */
 #define PARTS       256
 #define STRIPS      (PARTS / WIDE_GROUPS)
 #define STRIP_ROWS  ((WIDE_ROWS + STRIPS - 1) / STRIPS)

@@ -1,6 +1,6 @@
 /* The arithmetic of direct_products.cl for small taps and samples of 8 bits: integers of 16 bits,
- * of which a register holds twice as many as of floats. The upper half of each product is kept. How
- * far from the right ones results may be is allowed for where taps are found (filters/taps.c,
+ * twice as many of which fit into a register as floats do. The upper half of each product is kept.
+ * How far from the right ones results may be is allowed for where taps are found (filters/taps.c,
  * short_error).
  *
  * Units: 128 is subtracted from samples, so that they reach as far to both sides of 0. The sum of

@@ -37,7 +37,7 @@
     (!VIEW_DIFFERENCE && IS_ADJACENT &&                                                            \
      (IMAGE_STRIDE | IMAGE_OFFSET | IMAGE_APART) % (2 * RAW_BYTES) == 0)
 
-/* Whether two results are one access, as IS_WORD for samples. */
+/* 1 if two results are one access, as IS_WORD is for samples. */
 #if GREY_RESULT
 #define RESULT_BYTES    (1 + DEEP_RESULT)
 #define RESULT_AT(x, y) (RESULT_STRIDE * (y) + RESULT_BYTES * (x))

@@ -2,7 +2,7 @@
 """What it costs to add an output to a camera that filters: the time from `fftd-ctl output add` to
 the first frame of the output, until main and the output share a load, and main's frames meanwhile.
 
-    outputs_live.py [WARM [COLD]]     prints a table of so many outputs (20 each); FFTD_BUILD is
+    outputs_live.py [WARM [COLD]]     adds this many outputs (20 each); FFTD_BUILD is
                                       the build folder, FFTD_DEVICE the device, OUTPUT_FPS the
                                       frames a second, OUTPUT_FILTER both filters
 

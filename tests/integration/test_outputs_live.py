@@ -428,7 +428,7 @@ def test_memory_of_all_outputs_is_limited(start):
                 with Reader(of(daemon, name)) as reader:
                     reader.next()
             wait_until(lambda: load_of(daemon.ctl_json("status")), "a load of main")
-            # What an output took is free once it has ended, for the same output again.
+            # Once an output has ended, its memory is free for the same output again.
             assert remove(peer, had[0]).type == RETURN
             wait_until(is_added, "the memory")
         main.take_until(lambda frame, last=main.next().sequence: frame.sequence > last + 3)

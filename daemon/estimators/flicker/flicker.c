@@ -204,8 +204,9 @@ static bool find_mains(struct flicker *f, double least, double *best)
     return is_found;
 }
 
-/* What the agreement of a frequency counts beside that of mains. Late frames agree with one of
- * thousands of frequencies by chance, but hardly all of them do; few frames also with mains. */
+/* Lowers the agreement of a frequency before it is compared with that of mains. By chance, most
+ * late frames agree with one of thousands of frequencies, but hardly all; a few also agree with
+ * mains. */
 static double chance(const struct flicker *f, double agreement)
 {
     const double mains = fmax(MAINS_AGREE, sqrt(RANDOM / f->fit.count));

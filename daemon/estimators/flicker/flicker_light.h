@@ -43,7 +43,7 @@ struct shine {
     double value, slope;
 };
 
-/* What the bins of one frame have in common. */
+/* One frame of the light: values that all of its bins share. */
 struct view {
     double complex first, step; /* phasors of the first bin, and from bin to bin */
     double attenuation[FLICKER_HARMONICS];

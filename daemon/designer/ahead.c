@@ -2,6 +2,7 @@
 
 #include <errno.h>
 #include <poll.h>
+#include <sched.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -18,11 +19,13 @@
 
 /* A user who tries filters makes the next change sooner than that, and most daemons of tests have
  * ended. */
-#define IDLE_NS    (5 * NS_PER_S)
-#define LOOK_NS    (1 * NS_PER_S)
-#define WAIT_MS    10
+#define IDLE_NS       (5 * NS_PER_S)
+#define LOOK_NS       (1 * NS_PER_S)
+#define WAIT_MS       10
 /* What the process takes with PoCL and its compiler, and what is left for other programs. */
-#define HOST_BYTES (512ull << 20)
+#define HOST_BYTES    (512ull << 20)
+/* More would mostly compile what another compiles at the same time. */
+#define MAX_PROCESSES 2
 
 static bool is_allowed;
 
@@ -125,16 +128,17 @@ static void put_sizes(char *text, size_t size, struct engine_loads *loads)
         text_append(text, size, "+%ux%u", sizes[i][0], sizes[i][1]);
 }
 
-/* filter: the option with the only chain to compile for; NULL: all that are likely. */
+/* processes: how many share the work. filter: the option with the only chain to compile for; NULL:
+ * all that are likely. */
 static void start(struct ahead *ahead, const struct engine_frames *frames, enum view_kind of_view,
-                  struct engine_loads *loads, char *filter)
+                  struct engine_loads *loads, int processes, char *filter)
 {
     char name[] = "fftd", what[300], view[60];
     char *arguments[AHEAD_MAX_OPTIONS + 5] = {name, what, view};
     snprintf(what, sizeof what, "--compile-ahead=%ux%u:%s", frames->width, frames->height,
              format_by_fourcc(frames->captured)->name);
     put_sizes(what, sizeof what, loads);
-    text_append(what, sizeof what, "%s@%d", filter != NULL ? "=" : "", (int)getpid());
+    text_append(what, sizeof what, "%s@%d,%d", filter != NULL ? "=" : "", (int)getpid(), processes);
     snprintf(view, sizeof view, "--set=engine.view=%s", view_names[of_view]);
     memcpy(arguments + 3, ahead->option, ahead->option_count * sizeof *arguments);
     arguments[3 + ahead->option_count] = filter;
@@ -154,13 +158,26 @@ static bool is_done_for(const struct ahead *ahead, const struct builder *builder
            ahead->view == builder->built.view;
 }
 
-/* The engines in use, one more, and the process itself. */
-static bool has_memory(const struct builder *builder)
+/* Returns how many processes may compile at once, each with an engine: as many as there are
+ * processors, and as the memory holds beside the engines in use. 0: not even one. */
+static int count_processes(const struct builder *builder)
 {
     const struct budget *budget = &builder->memory.budget;
     const struct budget_use *use = &builder->use;
-    return use->host + use->host / 2 + HOST_BYTES <= budget->host &&
-           (budget->is_shared || use->device + use->device / 2 <= budget->device);
+    cpu_set_t processors;
+    const bool is_known = sched_getaffinity(0, sizeof processors, &processors) == 0;
+    const int limit =
+        is_known && CPU_COUNT(&processors) < MAX_PROCESSES ? CPU_COUNT(&processors) : MAX_PROCESSES;
+    int count = 0;
+    uint64_t host = use->host, device = use->device;
+    while (count < limit) {
+        host += use->host / 2 + HOST_BYTES;
+        device += use->device / 2;
+        if (host > budget->host || (!budget->is_shared && device > budget->device))
+            break;
+        count++;
+    }
+    return count;
 }
 
 int64_t ahead_step(struct ahead *ahead, const struct builder *builder)
@@ -168,8 +185,9 @@ int64_t ahead_step(struct ahead *ahead, const struct builder *builder)
     reap(ahead, WNOHANG);
     if (ahead->pid != 0)
         return clock_now_ns() + LOOK_NS;
+    const int count = count_processes(builder);
     if (ahead->option_count == 0 || builder->memory.share.output > 0 || builder->engine == NULL ||
-        is_done_for(ahead, builder) || !has_memory(builder))
+        is_done_for(ahead, builder) || count == 0)
         return INT64_MAX;
     if (ahead->due_ns == INT64_MAX)
         ahead->due_ns = clock_now_ns() + IDLE_NS;
@@ -178,7 +196,7 @@ int64_t ahead_step(struct ahead *ahead, const struct builder *builder)
     ahead->is_done = ahead->is_interrupted = false;
     ahead->frames = builder->frames;
     ahead->view = builder->built.view;
-    start(ahead, &ahead->frames, ahead->view, builder->options.loads, NULL);
+    start(ahead, &ahead->frames, ahead->view, builder->options.loads, count, NULL);
     return clock_now_ns() + LOOK_NS;
 }
 
@@ -189,7 +207,7 @@ void ahead_compile(struct ahead *ahead, const struct builder *builder,
     static const char option[] = "--filter=";
     const bool was_done = ahead->is_done;
     if (ahead->option_count == 0 || !gpu_device_is_cpu(builder->memory.outline) ||
-        !has_memory(builder))
+        count_processes(builder) == 0)
         return;
     char *filter = malloc(sizeof option + FILTER_TEXT_BYTES);
     if (filter == NULL)
@@ -197,7 +215,7 @@ void ahead_compile(struct ahead *ahead, const struct builder *builder,
     memcpy(filter, option, sizeof option);
     filter_chain_print(chain, filter + sizeof option - 1, FILTER_TEXT_BYTES);
     end(ahead); /* one that was killed may not have ended yet */
-    start(ahead, frames, builder->options.recipe.view, builder->options.loads, filter);
+    start(ahead, frames, builder->options.recipe.view, builder->options.loads, 1, filter);
     wait_for_end(ahead, clock_now_ns() + timeout_ns);
     end(ahead);
     ahead->is_done = was_done;

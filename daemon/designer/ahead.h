@@ -1,11 +1,12 @@
 /* Compiles in idle time what the next change of the filter may need: engines for the chains of
- * docs/FILTERS.md and of the presets, which a process of its own builds and throws away. What stays
+ * docs/FILTERS.md and of the presets, which processes of their own build and throw away. What stays
  * are their programs in the caches of fftd and of the driver. The first output does it for all.
  *
- * The process is fftd again, with --compile-ahead (compile_ahead.h). It has the lowest priority of
- * the scheduler (SCHED_IDLE), is the first that dies if memory runs out, and is killed as soon as
- * anything is requested of the designer. So it delays no frame and no change, and neither a crash
- * of the compiler nor the memory that it retains is the daemon's.
+ * The process is fftd again, with --compile-ahead (compile_ahead.h), and starts a second one where
+ * there are two processors. Both have the lowest priority of the scheduler (SCHED_IDLE), are the
+ * first that die if memory runs out, and are killed as soon as anything is requested of the
+ * designer. So they delay no frame and no change, and neither a crash of the compiler nor the memory
+ * that it retains is the daemon's.
  *
  * On a CPU there is a second use: while a change waits, a process with the daemon's priority
  * compiles what that change needs (ahead_compile). Otherwise no frame could be filtered, because

@@ -7,6 +7,7 @@
 #include <stdio.h>
 #include <string.h>
 #include <sys/prctl.h>
+#include <sys/wait.h>
 #include <sysexits.h>
 #include <unistd.h>
 
@@ -29,6 +30,8 @@ struct work {
     unsigned size_count;                     /* 0: there is one output */
     bool is_awaited;                         /* the daemon waits for the configured filter */
     int parent;                              /* the daemon; 0: it was started by hand */
+    int share_count;                         /* processes that share the chains, with this one */
+    int share;                               /* which of them this one is, from 0 */
     struct {
         struct recipe recipe;
         double support_px;
@@ -55,6 +58,31 @@ static void step_back(const struct work *work)
         _exit(EX_OK);
 }
 
+/* Starts the processes that share the chains, and says to each which it is. Called before the
+ * OpenCL library is loaded, whose threads a fork would lose. */
+static void share_out(struct work *work)
+{
+    const pid_t parent = getpid();
+    for (int i = 1; i < work->share_count; i++) {
+        if (fork() != 0)
+            continue; /* if that fails, wait_for_shares finds one too few */
+        work->share = i;
+        prctl(PR_SET_PDEATHSIG, SIGKILL);
+        if (getppid() != parent)
+            _exit(EX_OK);
+        return;
+    }
+}
+
+/* Returns whether the other processes compiled their shares. */
+static bool wait_for_shares(const struct work *work)
+{
+    int status, count = 1;
+    while (wait(&status) > 0)
+        count += WIFEXITED(status) && WEXITSTATUS(status) == EX_OK;
+    return count == work->share_count;
+}
+
 static bool parse(struct work *work, const char *what)
 {
     char name[20];
@@ -69,19 +97,27 @@ static bool parse(struct work *work, const char *what)
         if (sscanf(what + length, "+%5ux%5u%n", &size[0], &size[1], &part) < 2)
             return false;
     }
+    work->share_count = 1;
     work->is_awaited = what[length] == '=';
     length += work->is_awaited;
+    part = 0;
     /* NOLINTNEXTLINE(cert-err34-c) */
-    if (what[length] != '\0' && sscanf(what + length, "@%d", &work->parent) < 1)
+    if (what[length] == '@' && sscanf(what + length, "@%d%n", &work->parent, &part) < 1)
+        return false;
+    length += part;
+    /* NOLINTNEXTLINE(cert-err34-c) */
+    if (what[length] != '\0' && sscanf(what + length, ",%d", &work->share_count) < 1)
+        return false;
+    if (work->share_count < 1 || work->share_count > MAX_BUILT)
         return false;
     const struct format_info *info = format_by_name(name);
     return info != NULL &&
            format_layout(&work->captured, info->fourcc, width, height, 1, NULL) == 0;
 }
 
-/* Returns whether an engine for this chain has been built already; if not, notes that it will be.
- */
-static bool is_built(struct work *work, const struct filter_chain *chain)
+/* Returns whether this chain is left to another process or needs an engine that has been built; if
+ * not, notes that it will be. Every process notes all chains, so each finds the same turns. */
+static bool is_done(struct work *work, const struct filter_chain *chain)
 {
     struct recipe settings = work->builder.options.recipe;
     engine_frames_set_captured(&settings, &work->frames);
@@ -91,11 +127,12 @@ static bool is_built(struct work *work, const struct filter_chain *chain)
         if (recipe_equal(&recipe, &work->built[i].recipe) &&
             support_px == work->built[i].support_px)
             return true;
+    const unsigned turn = work->built_count;
     if (work->built_count < MAX_BUILT) {
         work->built[work->built_count].recipe = recipe;
         work->built[work->built_count++].support_px = support_px;
     }
-    return false;
+    return (int)turn % work->share_count != work->share;
 }
 
 /* Builds what the daemon would, whose engine has another recipe. */
@@ -106,7 +143,7 @@ static void compile(struct work *work, const struct filter_chain *chain)
     struct engine_response *response = NULL;
     struct error why;
     if (recipe_check_frames(&builder->options.recipe, &work->captured, chain, &why) < 0 ||
-        is_built(work, chain))
+        is_done(work, chain))
         return;
     builder->frames = work->frames;
     builder->support_px = 0;
@@ -147,7 +184,7 @@ static uint64_t key_of(const struct work *work, const struct config *config, con
     uint64_t key = cache_hash(CACHE_HASH_START, &sources, sizeof sources);
     for (unsigned i = 0; i < sizeof texts / sizeof *texts; i++)
         key = cache_hash(key, texts[i], strlen(texts[i]));
-    key = cache_hash(key, what, strcspn(what, "@"));
+    key = cache_hash(key, what, strcspn(what, "@,"));
     return cache_hash(key, &config->engine.options, sizeof config->engine.options);
 }
 
@@ -158,12 +195,12 @@ int compile_ahead(const struct config *config, const char *what)
     const char *cache_dir = config->engine.cache_dir;
     struct error why;
     size_t size;
-    const bool is_valid = parse(&work, what);
-    step_back(&work);
-    if (!is_valid) {
-        log_error("--compile-ahead=%s: expected WIDTHxHEIGHT:FORMAT[=][@PID]", what);
+    if (!parse(&work, what)) {
+        log_error("--compile-ahead=%s: expected WIDTHxHEIGHT:FORMAT[=][@PID][,PROCESSES]", what);
         return EX_USAGE;
     }
+    step_back(&work);
+    share_out(&work);
     int r = engine_frames_describe(&work.frames, config, &work.captured, &why);
     if (r == 0)
         r = builder_init(&work.builder, config, NULL, &observer, &why);
@@ -180,7 +217,8 @@ int compile_ahead(const struct config *config, const char *what)
         compile(&work, &config->filter);
     } else if (cache_read(cache_dir, CACHE_KIND, key, &size, &why) == NULL) {
         compile_all(&work);
-        cache_write(cache_dir, CACHE_KIND, key, what, strlen(what), &why);
+        if (work.share == 0 && wait_for_shares(&work))
+            cache_write(cache_dir, CACHE_KIND, key, what, strlen(what), &why);
     }
     builder_finish(&work.builder);
     engine_loads_destroy(plan.loads);

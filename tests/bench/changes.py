@@ -26,10 +26,12 @@ CHANGE_S = 120  # for one change
 
 
 def chains():
-    """Returns the example of each kind in docs/FILTERS.md that needs no image and no lens."""
+    """Returns the example of each kind in docs/FILTERS.md that needs no image and no lens, nor any
+    plane beside luma."""
     text = (ROOT / "docs/FILTERS.md").read_text()
     found = dict.fromkeys(re.findall(r"^Example: `([^`]*)`", text, re.M))
-    return [chain for chain in found if "image=" not in chain and "undistort" not in chain]
+    return [chain for chain in found
+            if not re.search(r"image=|undistort|^stabilise$|^stack$", chain)]
 
 
 class Daemon:

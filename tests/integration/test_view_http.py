@@ -281,7 +281,7 @@ def test_outputs_that_come_and_go(start, view):
                    "planes=luma-only")
         wait_until(lambda: state() != "absent", "the output")
         wait_until(lambda: web.cameras()["front"]["outputs"] == ["main", "small"], "its name")
-        # 503 until the first frame, or the last picture of the output before.
+        # 503 until the first frame; a snapshot of the output before may be 0.25 s old.
         wait_until(lambda: (got := web.get("/camera/front:small/snapshot.jpg")).status == 200 and
                    Image.open(io.BytesIO(got.body)).size == (width, width * 3 // 4), "its picture")
         daemon.ctl("output", "remove", "small")

@@ -261,6 +261,8 @@ static void probe(struct gpu_device *device, const struct candidate *chosen)
                     &device->local_bytes, NULL);
     clGetDeviceInfo(device->id, CL_DEVICE_MAX_WORK_GROUP_SIZE, sizeof device->max_group,
                     &device->max_group, NULL);
+    clGetDeviceInfo(device->id, CL_DEVICE_MAX_COMPUTE_UNITS, sizeof device->compute_units,
+                    &device->compute_units, NULL);
     clGetDeviceInfo(device->id, CL_DEVICE_NATIVE_VECTOR_WIDTH_FLOAT, sizeof device->vector_width,
                     &device->vector_width, NULL);
     device->half_vectors = has_extension(device->id, "cl_khr_fp16");

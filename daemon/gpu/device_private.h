@@ -35,7 +35,8 @@ struct gpu_device {
     bool half_vectors;              /* cl_khr_fp16 */
     bool midgard;                   /* Mali Midgard: fewer registers per kernel allow more items */
     bool caches_programs;           /* its driver keeps on disk what it compiled: program.c */
-    cl_uint vector_width;           /* native floats in a register; 1 on scalar devices */
+    cl_uint compute_units;
+    cl_uint vector_width; /* native floats in a register; 1 on scalar devices */
     struct {
         const char *file; /* NULL: this and the next ones are not used yet */
         bool half;

@@ -57,12 +57,20 @@ static void describe(const struct transform *transform, char *text, size_t size)
     text_append(text, size, "at half the rate, with up to %u + %u taps", side, side);
 }
 
+/* Lower blocks have more margin for each row, but small frames have few blocks, and a frame alone
+ * is filtered sooner if there is one for every compute unit. */
 static void start(struct transform_tuning *ret, const struct tuner_subject *subject)
 {
-    (void)subject;
+    const struct transform_image *image = &subject->image;
+    const uint32_t columns = COLUMNS * LANES;
+    const uint32_t across = image->count * ((image->width + columns - 1) / columns);
     ret->order = PLAN_COLUMNS_FIRST;
     ret->column_group = GROUP;
     ret->row_group = TALLEST;
+    while (ret->row_group > LEAST &&
+           across * ((image->height + ret->row_group - 1) / ret->row_group) <
+               subject->device->compute_units)
+        ret->row_group -= STEP;
 }
 
 static int fit(struct transform *transform, struct error *why)
@@ -148,7 +156,7 @@ static void put_source(FILE *out, const struct transform *transform)
 static void vary_rows(const struct tuner *tuner, struct tuner_values *ret)
 {
     struct transform_tuning tuning = tuner->best;
-    for (tuning.row_group = 56; tuning.row_group <= TALLEST; tuning.row_group += 32)
+    for (tuning.row_group = LEAST; tuning.row_group <= TALLEST; tuning.row_group += 44)
         tuner_add(ret, &tuning);
 }
 

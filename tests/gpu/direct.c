@@ -326,6 +326,15 @@ static void test_half_rate_is_chosen(void **state)
     subject.device = &gpu;
     tuner_start(&tuning, &subject);
     assert_int_equal(tuning.technique, TRANSFORM_HALF_RATE);
+
+    /* With many units blocks are lower. */
+    gpu.compute_units = 1;
+    tuner_start(&tuning, &subject);
+    const uint32_t tallest = tuning.row_group;
+    gpu.compute_units = 1000;
+    tuner_start(&tuning, &subject);
+    assert_true(tuning.row_group < tallest);
+
     gpu.local_bytes = 16384;
     assert_int_equal(transform_create(&transform, &gpu, &beside_floats, &subject.border, &tuning,
                                       NULL, &warning, &why),

@@ -29,33 +29,28 @@ static const struct {
 
 static const char letters[] = ":c:vqh";
 
-/* What getopt returns for the other options. For one of key_options it returns FIRST_KEY_OPTION
- * plus its index. */
+/* What getopt returns: a letter; FIRST_ACTION plus an action; or FIRST_KEY_OPTION plus an index. */
 enum {
-    OPTION_CHECK = 1,
-    OPTION_LIST,
-    OPTION_FILTERS,
-    OPTION_PRESETS,
-    OPTION_AHEAD,
-    OPTION_JSON,
+    OPTION_JSON = 1,
     OPTION_WAIT,
-    OPTION_VERSION,
-    FIRST_KEY_OPTION
+    FIRST_ACTION,
+    FIRST_KEY_OPTION = FIRST_ACTION + OPTIONS_VERSION + 1
 };
 
 static const struct option plain_options[] = {
     {"config", required_argument, NULL, 'c'},
-    {"check", no_argument, NULL, OPTION_CHECK},
-    {"list-devices", no_argument, NULL, OPTION_LIST},
-    {"list-filters", optional_argument, NULL, OPTION_FILTERS},
-    {"list-presets", no_argument, NULL, OPTION_PRESETS},
-    {"compile-ahead", required_argument, NULL, OPTION_AHEAD}, /* internal: no help */
+    {"check", no_argument, NULL, FIRST_ACTION + OPTIONS_CHECK},
+    {"list-devices", no_argument, NULL, FIRST_ACTION + OPTIONS_LIST_DEVICES},
+    {"list-filters", optional_argument, NULL, FIRST_ACTION + OPTIONS_LIST_FILTERS},
+    {"list-presets", no_argument, NULL, FIRST_ACTION + OPTIONS_LIST_PRESETS},
+    {"compile-ahead", required_argument, NULL,
+     FIRST_ACTION + OPTIONS_COMPILE_AHEAD}, /* internal: no help */
     {"json", no_argument, NULL, OPTION_JSON},
     {"wait", no_argument, NULL, OPTION_WAIT},
     {"verbose", no_argument, NULL, 'v'},
     {"quiet", no_argument, NULL, 'q'},
     {"help", no_argument, NULL, 'h'},
-    {"version", no_argument, NULL, OPTION_VERSION},
+    {"version", no_argument, NULL, FIRST_ACTION + OPTIONS_VERSION},
 };
 #define PLAIN_OPTIONS (sizeof plain_options / sizeof plain_options[0])
 
@@ -153,59 +148,38 @@ static void hide(char *argument)
 }
 
 /* Returns 0 or -ENOMEM. */
+static int add_override(struct options *options, unsigned which, char *argument)
+{
+    struct options_override *override = &options->override[options->override_count];
+    override->option = key_options[which].option;
+    if (asprintf(&override->assignment, "%s%s", key_options[which].key, argument) < 0)
+        return -ENOMEM;
+    options->overridden[options->override_count] =
+        strndup(override->assignment, strcspn(override->assignment, "="));
+    if (options->overridden[options->override_count++] == NULL)
+        return -ENOMEM;
+    hide(argument);
+    return 0;
+}
+
+/* Returns 0 or -ENOMEM. */
 static int apply(struct options *options, int option, char *argument)
 {
-    switch (option) {
-    case 'c':
+    if (option == 'c') {
         options->config_path = argument;
-        break;
-    case 'v':
-        options->max_priority = LOG_DEBUG;
-        break;
-    case 'q':
-        options->max_priority = LOG_WARNING;
-        break;
-    case 'h':
+    } else if (option == 'v' || option == 'q') {
+        options->max_priority = option == 'v' ? LOG_DEBUG : LOG_WARNING;
+    } else if (option == 'h') {
         options->action = OPTIONS_HELP;
-        break;
-    case OPTION_VERSION:
-        options->action = OPTIONS_VERSION;
-        break;
-    case OPTION_CHECK:
-        options->action = OPTIONS_CHECK;
-        break;
-    case OPTION_LIST:
-        options->action = OPTIONS_LIST_DEVICES;
-        break;
-    case OPTION_FILTERS:
-        options->action = OPTIONS_LIST_FILTERS;
-        options->operand = argument;
-        break;
-    case OPTION_AHEAD:
-        options->action = OPTIONS_COMPILE_AHEAD;
-        options->operand = argument;
-        break;
-    case OPTION_PRESETS:
-        options->action = OPTIONS_LIST_PRESETS;
-        break;
-    case OPTION_JSON:
+    } else if (option == OPTION_JSON) {
         options->json = true;
-        break;
-    case OPTION_WAIT:
+    } else if (option == OPTION_WAIT) {
         options->wait = true;
-        break;
-    default: {
-        struct options_override *override = &options->override[options->override_count];
-        override->option = key_options[option - FIRST_KEY_OPTION].option;
-        if (asprintf(&override->assignment, "%s%s", key_options[option - FIRST_KEY_OPTION].key,
-                     argument) < 0)
-            return -ENOMEM;
-        options->overridden[options->override_count] =
-            strndup(override->assignment, strcspn(override->assignment, "="));
-        if (options->overridden[options->override_count++] == NULL)
-            return -ENOMEM;
-        hide(argument);
-    }
+    } else if (option < FIRST_KEY_OPTION) {
+        options->action = (enum options_action)(option - FIRST_ACTION);
+        options->operand = argument;
+    } else {
+        return add_override(options, (unsigned)(option - FIRST_KEY_OPTION), argument);
     }
     return 0;
 }

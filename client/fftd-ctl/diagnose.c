@@ -1,19 +1,32 @@
 /* Implements `diagnose`, which looks at frames before the filter, says what is wrong with them, and
  * which filter helps. The judgement is client/diagnosis; this gets frames and prints findings. */
+#include <errno.h>
 #include <inttypes.h>
+#include <math.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
+
+#include <fftd/fftd.h>
 
 #include "change.h"
 #include "commands.h"
 #include "common/bus.h"
+#include "common/frames.h"
 #include "common/json.h"
 #include "core/clock.h"
 #include "daemon.h"
-#include "diagnose_report.h"
-#include "diagnose_source.h"
+#include "diagnosis/diagnosis.h"
+#include "diagnosis/intake.h"
+#include "recording/input.h"
+#include "save.h"
 
-#define DEFAULT_FRAMES 90u /* three seconds at the usual rate */
+#define DEFAULT_FRAMES 90u          /* three seconds at the usual rate */
+#define MOST_BYTES     (256u << 20) /* at most for kept frames, at two bytes a pixel */
+#define PATIENCE_NS    10000000000  /* how long a camera is watched, and a file is waited for */
+#define RATE           30.          /* assumed if a file does not tell its rate */
+#define SIDE           320u /* pixels of a small picture, at most; parts are shown at full size */
 
 const char diagnose_help[] =
     "Looks at frames before the filter for some seconds, or at a Y4M file (- is\n"
@@ -42,6 +55,141 @@ const char diagnose_help[] =
     "  fftd-ctl diagnose --report report.html clip.y4m\n"
     "  fftd-ctl diagnose --json | jq -r .Chain\n"
     "  ffmpeg -i clip.mp4 -f yuv4mpegpipe - | fftd-ctl diagnose -\n";
+
+/* ---- frames ---- */
+
+/* Writes "WHAT: N of M" on stderr, over the last one, if it is a terminal. */
+static void progress(const struct ctl *ctl, const char *what, unsigned done, unsigned total)
+{
+    if (!ctl->json && isatty(STDERR_FILENO))
+        fprintf(stderr, "\r%s: %u of %u%s", what, done, total, done >= total ? "\n" : "");
+}
+
+static int begin(const struct ctl *ctl, struct intake *intake, const struct pixels *pixels,
+                 const char *captured)
+{
+    const struct fftd_format *format = pixels->format;
+    if (format->width < DIAGNOSIS_MIN_SIDE || format->height < DIAGNOSIS_MIN_SIDE ||
+        format->width > DIAGNOSIS_MAX_SIDE || format->height > DIAGNOSIS_MAX_SIDE)
+        return ctl_fail(ctl, EX_DATAERR,
+                        "diagnose: the frames have %u x %u pixels: expected %u .. "
+                        "%u a side",
+                        format->width, format->height, DIAGNOSIS_MIN_SIDE, DIAGNOSIS_MAX_SIDE);
+    const int r = intake_begin(intake, pixels, captured, MOST_BYTES);
+    return r == 0 ? 0 : ctl_fail(ctl, EX_OSERR, "diagnose: %s", strerror(-r));
+}
+
+static int take_in(const struct ctl *ctl, struct intake *intake, const struct pixels *pixels,
+                   uint64_t sequence, int64_t captured_ns)
+{
+    const int r = intake_add(intake, pixels, sequence, captured_ns);
+    if (r == -EINVAL)
+        return ctl_fail(ctl, EX_TEMPFAIL,
+                        "diagnose: the size or format of the frames has changed meanwhile");
+    progress(ctl, "looking at frames", intake->got, intake->wanted);
+    return r == 0 ? 0 : ctl_fail(ctl, EX_OSERR, "diagnose: %s", strerror(-r));
+}
+
+static void finish(struct intake *intake, struct diagnosis **ret, int code)
+{
+    intake_finish(intake);
+    if (code != 0)
+        diagnosis_destroy(intake->diagnosis);
+    else
+        *ret = intake->diagnosis;
+}
+
+/* ---- a daemon ---- */
+
+static int watch(const struct ctl *ctl, struct intake *intake, sd_bus *bus, struct fftd *camera,
+                 const char *captured)
+{
+    const int64_t begin_ns = clock_now_ns();
+    const struct frames_moment first = frames_look_at_clock(camera);
+    int code = 0;
+    while (code == 0 && intake->got < intake->wanted &&
+           (intake->got < INTAKE_FEWEST || clock_now_ns() - begin_ns < PATIENCE_NS)) {
+        struct shot shot = {0};
+        code = daemon_snapshot(ctl, bus, &shot, true);
+        if (code == 0 && intake->diagnosis == NULL)
+            code = begin(ctl, intake, &shot.before, captured);
+        if (code == 0)
+            code = take_in(ctl, intake, &shot.before, shot.sequence, clock_now_ns());
+        shot_finish(&shot);
+    }
+    const struct frames_moment last = frames_look_at_clock(camera);
+    if (code == 0)
+        intake_set_times(intake, first, last);
+    return code;
+}
+
+/* Fills a diagnosis with at most `frames` frames of a daemon, before its filter, and fewer if they
+ * are large. Returns 0 or an exit code. The caller destroys *ret, which is NULL after a failure. */
+static int watch_daemon(const struct ctl *ctl, unsigned frames, struct diagnosis **ret)
+{
+    struct intake intake = {.wanted = frames};
+    struct fftd *camera = NULL;
+    sd_bus *bus = NULL;
+    char dir[PATH_MAX], captured[16];
+    int code = daemon_open(ctl, &bus);
+    if (code == 0)
+        code = daemon_read_captured(ctl, bus, captured);
+    if (code == 0)
+        code = ctl_runtime_dir(ctl, dir);
+    if (code == 0 && fftd_open(&camera, dir) < 0)
+        camera = NULL;
+    if (code == 0)
+        code = watch(ctl, &intake, bus, camera, captured);
+    fftd_close(camera);
+    sd_bus_unref(bus);
+    finish(&intake, ret, code);
+    return code;
+}
+
+/* ---- a file ---- */
+
+/* A frame that was cut off is the end of the file. */
+static int read_frames(const struct ctl *ctl, struct intake *intake, struct input *input)
+{
+    const struct fftd_format *format = &input->format;
+    const double interval_ns =
+        format->rate_num > 0 ? 1e9 * format->rate_den / format->rate_num : 1e9 / RATE;
+    struct pixels pixels;
+    uint8_t *memory = malloc(format->frame_bytes);
+    int r = 1;
+    if (memory == NULL || pixels_from_memory(&pixels, format, memory, format->frame_bytes) < 0) {
+        free(memory);
+        return ctl_fail(ctl, EX_OSERR, "diagnose: out of memory");
+    }
+    int code = begin(ctl, intake, &pixels, NULL);
+    while (code == 0 && intake->got < intake->wanted && (r = input_read(input, memory)) > 0)
+        code =
+            take_in(ctl, intake, &pixels, intake->got + 1, 1 + llround(interval_ns * intake->got));
+    if (code == 0 && r < 0 && r != -ENODATA)
+        code = ctl_fail(ctl, EX_NOINPUT, "diagnose: %s", input->why);
+    else if (code == 0 && intake->got == 0)
+        code = ctl_fail(ctl, EX_NOINPUT, "diagnose: %s: it has no whole frame", input->path);
+    else if (code == 0 && r <= 0)
+        progress(ctl, "looking at frames", intake->got, intake->got);
+    free(memory);
+    return code;
+}
+
+/* Does the same with a Y4M file, or stdin if the path is "-". Fails if no whole frame arrives
+ * within ten seconds. Stops after `frames` frames, even if the file never ends. */
+static int read_file(const struct ctl *ctl, const char *path, unsigned frames,
+                     struct diagnosis **ret)
+{
+    const struct input_request request = {.patience_ms = PATIENCE_NS / 1000000};
+    struct intake intake = {.wanted = frames};
+    struct input input;
+    const int r = input_open(&input, path, &request);
+    const int code = r < 0 ? ctl_fail(ctl, EX_NOINPUT, "diagnose: %s", input.why)
+                           : read_frames(ctl, &intake, &input);
+    input_close(&input);
+    finish(&intake, ret, code);
+    return code;
+}
 
 /* ---- what was found ---- */
 
@@ -88,6 +236,131 @@ static void print_json(const struct diagnosis_result *result, uint64_t serial)
     json_close(&json, '}');
 }
 
+/* ---- the report: one HTML file with everything in it, which loads nothing ---- */
+
+static void write_escaped(FILE *file, const char *text)
+{
+    for (; *text != '\0'; text++)
+        switch (*text) {
+        case '&':
+            fputs("&amp;", file);
+            break;
+        case '<':
+            fputs("&lt;", file);
+            break;
+        case '>':
+            fputs("&gt;", file);
+            break;
+        default:
+            putc(*text, file);
+        }
+}
+
+static void write_base64(FILE *file, const uint8_t *bytes, size_t count)
+{
+    static const char digits[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
+    for (size_t i = 0; i < count; i += 3) {
+        const uint32_t group = (uint32_t)bytes[i] << 16 |
+                               (i + 1 < count ? (uint32_t)bytes[i + 1] << 8 : 0) |
+                               (i + 2 < count ? bytes[i + 2] : 0);
+        putc(digits[group >> 18 & 63], file);
+        putc(digits[group >> 12 & 63], file);
+        putc(i + 1 < count ? digits[group >> 6 & 63] : '=', file);
+        putc(i + 2 < count ? digits[group & 63] : '=', file);
+    }
+}
+
+static int write_picture(FILE *file, const float *luma, uint32_t width, uint32_t height,
+                         bool is_whole, const char *what)
+{
+    struct picture picture = {0};
+    char *bytes = NULL;
+    size_t size = 0;
+    FILE *memory = open_memstream(&bytes, &size);
+    int r = memory == NULL ? -ENOMEM
+                           : picture_from_levels(&picture, luma, width, height, SIDE, is_whole);
+    if (r == 0)
+        r = picture_write_png(&picture, memory);
+    if (memory != NULL && fclose(memory) != 0 && r == 0)
+        r = -ENOMEM;
+    if (r == 0) {
+        fprintf(file, "<figure><img alt=\"%s\" src=\"data:image/png;base64,", what);
+        write_base64(file, (const uint8_t *)bytes, size);
+        fprintf(file, "\"><figcaption>%s</figcaption></figure>\n", what);
+    }
+    free(bytes);
+    picture_free(&picture);
+    return r;
+}
+
+static int write_finding(FILE *file, struct diagnosis *diagnosis,
+                         const struct diagnosis_finding *finding)
+{
+    uint32_t width, height;
+    diagnosis_size(diagnosis, &width, &height);
+    const size_t count = (size_t)width * height;
+    float *before = malloc(count * sizeof *before), *after = malloc(count * sizeof *after);
+    int r = before == NULL || after == NULL ? -ENOMEM : 0;
+    fprintf(file, "<section><h2>%s</h2>\n<p>", diagnosis_name(finding->kind));
+    write_escaped(file, finding->text);
+    fputs(".</p>\n", file);
+    if (r == 0) {
+        const bool has_after = diagnosis_preview(diagnosis, finding, before, after);
+        const bool is_whole = diagnosis_is_of_all(finding->kind);
+        r = write_picture(file, before, width, height, is_whole, "before");
+        if (r == 0 && has_after)
+            r = write_picture(file, after, width, height, is_whole, "after, about");
+    }
+    if (finding->stage[0] != '\0') {
+        fputs("<pre>fftd-ctl filter set '", file);
+        write_escaped(file, finding->stage);
+        fputs("'</pre>\n", file);
+    }
+    fputs("<p>", file);
+    write_escaped(file, finding->advice);
+    fputs("</p></section>\n", file);
+    free(before);
+    free(after);
+    return r;
+}
+
+static int write_page(FILE *file, struct diagnosis *diagnosis,
+                      const struct diagnosis_result *result)
+{
+    int r = 0;
+    fputs("<!DOCTYPE html>\n<html lang=\"en\"><meta charset=\"utf-8\">"
+          "<meta name=\"viewport\" content=\"width=device-width\">\n"
+          "<title>fftd: what is wrong with the picture</title>\n"
+          "<style>body{font:16px sans-serif;max-width:46em;margin:1em auto;padding:0 1em}"
+          "figure{display:inline-block;margin:0 .5em .5em 0}img{max-width:100%}"
+          "pre{background:#eee;color:#000;padding:.5em;white-space:pre-wrap}</style>\n"
+          "<h1>What is wrong with the picture</h1>\n",
+          file);
+    fprintf(file, "<p>From %u frames; the most annoying first.</p>\n", result->frames);
+    if (result->count == 0)
+        fputs("<p>Nothing was found.</p>\n", file);
+    for (unsigned i = 0; i < result->count && r == 0; i++)
+        r = write_finding(file, diagnosis, &result->finding[i]);
+    if (result->chain[0] != '\0') {
+        fputs("<h2>The chain for all of it</h2>\n<pre>fftd-ctl filter set '", file);
+        write_escaped(file, result->chain);
+        fputs("'</pre>\n", file);
+    }
+    fputs("</html>\n", file);
+    return r;
+}
+
+/* Writes ctl->report. Prints the reason for a failure, and returns 0 or an exit code. */
+static int write_report(const struct ctl *ctl, struct diagnosis *diagnosis,
+                        const struct diagnosis_result *result)
+{
+    struct output_file output;
+    const int code = save_begin(ctl, &output, ctl->report, OUTPUT_WHOLE);
+    return code != 0
+               ? code
+               : save_end(ctl, &output, ctl->report, write_page(output.file, diagnosis, result));
+}
+
 /* ---- what to do about it ---- */
 
 /* Says how to get back the filter that is about to be replaced. */
@@ -123,7 +396,7 @@ static int apply(const struct ctl *ctl, const struct diagnosis_result *result, u
 
 static void show_progress(void *context, unsigned done, unsigned total)
 {
-    diagnose_progress(context, "judging", done, total);
+    progress(context, "judging", done, total);
 }
 
 static int judge(const struct ctl *ctl, struct diagnosis *diagnosis)
@@ -137,7 +410,7 @@ static int judge(const struct ctl *ctl, struct diagnosis *diagnosis)
     if (!ctl->json)
         print_text(&result);
     if (ctl->report != NULL)
-        code = diagnose_write_report(ctl, diagnosis, &result);
+        code = write_report(ctl, diagnosis, &result);
     if (code == 0 && ctl->apply && result.chain[0] != '\0')
         code = apply(ctl, &result, &serial);
     if (code == 0 && ctl->json)
@@ -155,8 +428,8 @@ int command_diagnose(const struct ctl *ctl)
     if (ctl->apply && ctl->argc > 0)
         return ctl_fail(ctl, EX_USAGE, "diagnose: --apply needs a daemon, and %s is a file",
                         ctl->argv[0]);
-    int code = ctl->argc > 0 ? diagnose_read(ctl, ctl->argv[0], (unsigned)frames, &diagnosis)
-                             : diagnose_watch(ctl, (unsigned)frames, &diagnosis);
+    int code = ctl->argc > 0 ? read_file(ctl, ctl->argv[0], (unsigned)frames, &diagnosis)
+                             : watch_daemon(ctl, (unsigned)frames, &diagnosis);
     if (code == 0)
         code = judge(ctl, diagnosis);
     diagnosis_destroy(diagnosis);

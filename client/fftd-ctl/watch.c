@@ -4,12 +4,17 @@
  * connect again once a second. */
 #include <errno.h>
 #include <inttypes.h>
+#include <langinfo.h>
+#include <locale.h>
 #include <math.h>
 #include <poll.h>
 #include <signal.h>
+#include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/ioctl.h>
 #include <sys/signalfd.h>
+#include <termios.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -18,12 +23,29 @@
 #include "daemon.h"
 #include "commands.h"
 #include "common/reading.h"
-#include "common/screen.h"
-#include "common/trace.h"
 
 #define INTERVAL_US   1000000u
 #define MAX_MEASURES  16
 #define LABEL_COLUMNS 34 /* the width of what precedes a chart */
+#define TRACE_VALUES  60 /* the last minute, at one value a second */
+#define HEIGHTS       8
+#define LINE_BYTES    4096
+
+/* The terminal, drawn in place, line by line, with ECMA-48 control sequences. */
+struct screen {
+    bool entered;
+    bool reads_keys; /* stdin is also a terminal */
+    bool is_utf8;    /* the locale says so */
+    struct termios before;
+    unsigned columns, rows; /* the size at screen_begin */
+    unsigned line;
+};
+
+/* The last values of a changing number. All zero: none. */
+struct trace {
+    double value[TRACE_VALUES]; /* a ring buffer */
+    unsigned count, next;
+};
 
 struct watch {
     const struct ctl *ctl;
@@ -34,6 +56,143 @@ struct watch {
     uint64_t latency_count, latency_sum_ns; /* one second ago */
     sd_bus_message *first; /* what the daemon said when the watch, or the daemon, began */
 };
+
+/* ---- the screen ---- */
+
+/* Switches to the alternate screen, and stdin to single keys without echo, unless that was done.
+ * Ctrl-C still sends SIGINT. stdout must be a terminal. */
+static void screen_enter(struct screen *screen)
+{
+    if (screen->entered)
+        return;
+    setlocale(LC_CTYPE, "");
+    screen->is_utf8 = strcmp(nl_langinfo(CODESET), "UTF-8") == 0;
+    screen->reads_keys = tcgetattr(STDIN_FILENO, &screen->before) == 0;
+    if (screen->reads_keys) {
+        struct termios keys = screen->before;
+        keys.c_lflag &= ~(tcflag_t)(ICANON | ECHO);
+        keys.c_cc[VMIN] = 1;
+        keys.c_cc[VTIME] = 0;
+        tcsetattr(STDIN_FILENO, TCSANOW, &keys);
+    }
+    fputs("\033[?1049h\033[?25l", stdout); /* the alternate screen, without a cursor */
+    fflush(stdout);
+    screen->entered = true;
+}
+
+/* Restores the terminal, if it was entered. */
+static void screen_leave(struct screen *screen)
+{
+    if (!screen->entered)
+        return;
+    fputs("\033[?25h\033[?1049l", stdout);
+    fflush(stdout);
+    if (screen->reads_keys)
+        tcsetattr(STDIN_FILENO, TCSANOW, &screen->before);
+    screen->entered = false;
+}
+
+/* Begins to draw all lines again, and asks for the terminal's size. */
+static void screen_begin(struct screen *screen)
+{
+    struct winsize size;
+    const bool is_known =
+        ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) == 0 && size.ws_col > 0 && size.ws_row > 0;
+    screen->columns = is_known ? size.ws_col : 80;
+    screen->rows = is_known ? size.ws_row : 24;
+    screen->line = 0;
+    fputs("\033[?2026h\033[H", stdout); /* begins a synchronized update; cursor home */
+}
+
+/* Returns how many bytes of a UTF-8 text fill at most `columns` columns, one per character. */
+static size_t fit(const char *text, unsigned columns)
+{
+    size_t at = 0;
+    for (unsigned column = 0; text[at] != '\0'; column++) {
+        if (column == columns)
+            break;
+        do
+            at++;
+        while (((unsigned char)text[at] & 0xc0u) == 0x80u); /* the rest of the character */
+    }
+    return at;
+}
+
+/* Draws the next line, cut to the terminal's width. Lines below the last row are left out. The text
+ * must not have control characters. */
+static __attribute__((format(printf, 3, 4))) void screen_line(struct screen *screen, bool is_bold,
+                                                              const char *format, ...)
+{
+    char text[LINE_BYTES];
+    va_list args;
+
+    if (screen->line >= screen->rows)
+        return;
+    va_start(args, format);
+    vsnprintf(text, sizeof text, format, args);
+    va_end(args);
+    /* The row is cleared first: after a line that fills it, the cursor stays on its last character.
+     */
+    fputs(screen->line++ > 0 ? "\r\n\033[K" : "\033[K", stdout);
+    printf("%s%.*s%s", is_bold ? "\033[1m" : "", (int)fit(text, screen->columns), text,
+           is_bold ? "\033[0m" : "");
+}
+
+/* Clears the rows below the last line, and shows what was drawn. */
+static void screen_end(struct screen *screen)
+{
+    if (screen->line < screen->rows)
+        fputs("\r\n\033[J", stdout);
+    fputs("\033[?2026l", stdout);
+    fflush(stdout);
+}
+
+/* ---- line charts ---- */
+
+/* Adds a value; NaN is a gap. */
+static void trace_add(struct trace *trace, double value)
+{
+    trace->value[trace->next] = value;
+    trace->next = (trace->next + 1) % TRACE_VALUES;
+    if (trace->count < TRACE_VALUES)
+        trace->count++;
+}
+
+/* Returns the value that came `ago` values before the newest one. */
+static double value_at(const struct trace *trace, unsigned ago)
+{
+    return trace->value[(trace->next + TRACE_VALUES - 1 - ago) % TRACE_VALUES];
+}
+
+/* Writes at most the newest `columns` values as characters of eight heights, scaled from the least
+ * to the greatest of them. Gaps are spaces. The text is cut to `size` bytes. */
+static void trace_draw(const struct trace *trace, unsigned columns, bool is_utf8, char *text,
+                       size_t size)
+{
+    static const char *const blocks[HEIGHTS] = {"▁", "▂", "▃", "▄", "▅", "▆", "▇", "█"};
+    static const char *const marks[HEIGHTS] = {"_", ".", ",", "-", "=", "+", "*", "#"};
+    const char *const *shape = is_utf8 ? blocks : marks;
+    const unsigned shown = trace->count < columns ? trace->count : columns;
+    double least = INFINITY, greatest = -INFINITY;
+    size_t at = 0;
+
+    for (unsigned i = 0; i < shown; i++) {
+        least = fmin(least, value_at(trace, i)); /* fmin leaves NaN out */
+        greatest = fmax(greatest, value_at(trace, i));
+    }
+    text[0] = '\0';
+    for (unsigned i = shown; i > 0; i--) {
+        const double value = value_at(trace, i - 1);
+        const char *character = " ";
+        if (isfinite(value)) {
+            const double height = greatest > least ? (value - least) / (greatest - least) : 0;
+            character = shape[(unsigned)(height * (HEIGHTS - 1) + 0.5)];
+        }
+        if (at + strlen(character) >= size)
+            return;
+        at += (size_t)snprintf(text + at, size - at, "%s", character);
+    }
+}
 
 /* ---- reading ---- */
 

@@ -124,29 +124,17 @@ static void publish_state(struct bridge *bridge, sd_bus_message *properties)
     publish(bridge, "state", &text, true);
 }
 
-static void publish_measures(struct bridge *bridge, sd_bus_message *properties)
+/* Publishes a dictionary or a list, unless it is empty, as measures are without output.measures. */
+static void publish_found(struct bridge *bridge, sd_bus_message *properties, const char *key,
+                          const char *type, const char *what)
 {
     struct text text;
     struct json json;
-    /* They are empty without output.measures. */
-    if (!bus_find_entries(properties, "Measures", "a{sd}") ||
-        sd_bus_message_at_end(properties, false) != 0 ||
-        !bus_find(properties, "Measures", "a{sd}") || !begin(&text, &json))
+    if (!bus_find_entries(properties, key, type) || sd_bus_message_at_end(properties, false) != 0 ||
+        !bus_find(properties, key, type) || !begin(&text, &json))
         return;
     bus_to_json(properties, &json, NULL);
-    publish(bridge, "measures", &text, true);
-}
-
-static void publish_matches(struct bridge *bridge, sd_bus_message *properties)
-{
-    struct text text;
-    struct json json;
-    if (!bus_find_entries(properties, "Matches", "a(sddd)") ||
-        sd_bus_message_at_end(properties, false) != 0 ||
-        !bus_find(properties, "Matches", "a(sddd)") || !begin(&text, &json))
-        return;
-    bus_to_json(properties, &json, NULL);
-    publish(bridge, "matches", &text, true);
+    publish(bridge, what, &text, true);
 }
 
 /* filter NULL: it is left out; serial 0: so is that. */
@@ -290,8 +278,8 @@ static void update(struct bridge *bridge)
                  bus_u64(properties, "PublishedSerial"));
     publish_state(bridge, properties);
     if (is_due) {
-        publish_measures(bridge, properties);
-        publish_matches(bridge, properties);
+        publish_found(bridge, properties, "Measures", "a{sd}", "measures");
+        publish_found(bridge, properties, "Matches", "a(sddd)", "matches");
         bridge->measures_ns = now_ns + options->period_s * NS_PER_S;
     }
     if (bridge->is_new && options->discovery[0] != '\0')

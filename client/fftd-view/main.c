@@ -8,7 +8,9 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
+#include <sys/random.h>
 #include <sys/signalfd.h>
 #include <sysexits.h>
 #include <unistd.h>
@@ -17,10 +19,10 @@
 #include <systemd/sd-daemon.h>
 
 #include "http/access.h"
+#include "common/output.h"
 #include "common/usage.h"
 #include "http/listen.h"
 #include "server.h"
-#include "http/token.h"
 
 #define PROGRAM         "fftd-view"
 #define MAX_HOSTS       16
@@ -174,13 +176,61 @@ static void wait_for_signal(struct server *server, int signal_fd)
     }
 }
 
+/* ---- the token ---- */
+
+/* The token is the secret of one run, which allows its owner to change filters. It is in the
+ * address that the operator opens, after a '#': browsers do not send that part. */
+#define TOKEN_BYTES 33 /* 128 bits in hexadecimal, and a NUL */
+
+static int make_token(char token[TOKEN_BYTES])
+{
+    unsigned char random[(TOKEN_BYTES - 1) / 2];
+    if (getrandom(random, sizeof random, 0) != (ssize_t)sizeof random)
+        return errno != 0 ? -errno : -EIO;
+    for (unsigned i = 0; i < sizeof random; i++)
+        snprintf(token + (size_t)2 * i, 3, "%02x", random[i]);
+    return 0;
+}
+
+/* Shows the operator the address with the token. It is written to the file `address` in systemd's
+ * RuntimeDirectory=, which only this user and root can read, or to stderr if there is no such
+ * directory. It is never written to the journal, which is stderr under systemd. Returns 0 or an
+ * exit code; *ret_why then says what is wrong. */
+static int publish_token(const char *address, const char *token, char *ret_why, size_t size)
+{
+    const char *directory = getenv("RUNTIME_DIRECTORY");
+    char path[PATH_MAX];
+    struct output_file output;
+    if (directory == NULL && getenv("INVOCATION_ID") != NULL && getenv("JOURNAL_STREAM") != NULL) {
+        snprintf(ret_why, size,
+                 "--control: the token would be in the journal; the unit needs RuntimeDirectory=");
+        return EX_CONFIG;
+    }
+    if (directory == NULL) {
+        fprintf(stderr, "fftd-view: to change filters, open %s#token=%s\n", address, token);
+        return 0;
+    }
+    snprintf(path, sizeof path, "%.*s/address", (int)strcspn(directory, ":"), directory);
+    int r = output_open(&output, path, OUTPUT_PRIVATE);
+    if (r == 0) {
+        fprintf(output.file, "%s#token=%s\n", address, token);
+        r = output_close(&output);
+    }
+    if (r < 0) {
+        snprintf(ret_why, size, "cannot write %.400s: %s", path, strerror(-r));
+        return EX_CANTCREAT;
+    }
+    fprintf(stderr, "fftd-view: to change filters, open the address in %s\n", path);
+    return 0;
+}
+
 /* Creates the token and shows it to the operator. Returns 0 or an exit code; *ret_why then says
  * what is wrong. */
 static int prepare_control(char token[TOKEN_BYTES], const char *address, char *ret_why, size_t size)
 {
-    int r = token_create(token);
+    int r = make_token(token);
     if (r == 0)
-        return token_publish(address, token, ret_why, size);
+        return publish_token(address, token, ret_why, size);
     snprintf(ret_why, size, "cannot make a token: %s", strerror(-r));
     return EX_OSERR;
 }

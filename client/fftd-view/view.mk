@@ -7,13 +7,22 @@ VIEW_LIBS = $(call pkg-libs,$(VIEW_PACKAGES)) $(CTL_LIBS)
 VIEW := $(filter-out client/fftd-view/main.c,$(wildcard client/fftd-view/*.c client/fftd-view/http/*.c))
 # The files are in the order in which a browser requests them.
 VIEW_PAGE := $(addprefix client/fftd-view/page/,index.html style.css app.js compare.js control.js \
-    filter.js plots.js zoom.js dom.js plane.js problems.js stages.js cards.js \
-    pictures.js mask.js peaks.js tools.js controls.js icon.svg)
+    filter.js plots.js zoom.js dom.js plane.js problems.js stages.js cards.js) \
+    $(BUILD)/generated/pictures.js \
+    $(addprefix client/fftd-view/page/,mask.js peaks.js tools.js controls.js icon.svg)
+VIEW_KINDS := $(sort $(wildcard client/fftd-view/page/kinds/*.png))
 
 $(BUILD)/obj/client/fftd-view/%.o: CPPFLAGS += $(call pkg-cflags,$(VIEW_PACKAGES))
 
 # Without vectors, which need -O3, its loops over samples take nearly as long as the JPEG encoder.
 $(call objects,client/fftd-view/encoder.c): CFLAGS += -O3
+
+# The small pictures of kinds are a module, so that a browser requests one file.
+$(BUILD)/generated/pictures.js: $(VIEW_KINDS) client/fftd-view/view.mk
+	@mkdir -p $(@D)
+	{ echo "export default {"; for each in $(VIEW_KINDS); do \
+	    printf '"%s": "%s",\n' "$$(basename $$each .png)" "$$(base64 -w 0 $$each)"; done; \
+	    echo "};"; } > $@.tmp && mv $@.tmp $@
 
 # The page's files are embedded in the program, so that it opens none.
 $(BUILD)/generated/view_page.inc: $(VIEW_PAGE) kernels/embed.sh

@@ -11,7 +11,6 @@
 
 #include "bus/loan.h"
 #include "bus/methods.h"
-#include "bus/message_bus.h"
 #include "bus/worker.h"
 #include "config/image.h"
 #include "core/client_limits.h"

@@ -48,10 +48,9 @@ struct filter_change {
     unsigned count;
 };
 
-/* A call of SetFilter or EditFilter. Words and texts are in the message. */
+/* A call of SetFilter or EditFilter. Words are in the message. */
 struct filter_call {
     struct slow_call call;
-    const char *text; /* SetFilter */
     struct filter_change change[LIMIT_CHANGES];
     unsigned change_count;
     uint64_t based_on; /* 0: any */
@@ -96,40 +95,7 @@ static int change_filter(const struct filter_call *call, sd_bus_error *error)
     return method_answer_change(peer, message, serial);
 }
 
-/* ---- SetFilter ---- */
-
-static void run_set(struct slow_call *slow)
-{
-    struct filter_call *call = (struct filter_call *)slow;
-    struct filter_chain chain;
-    call->result = config_filter(&chain, call->text, &call->why);
-    if (call->result == 0)
-        keep_result(call, &chain);
-}
-
-static int answer_set(struct slow_call *slow, sd_bus_error *error)
-{
-    return change_filter((const struct filter_call *)slow, error);
-}
-
-int method_set_filter(sd_bus_message *message, void *userdata, sd_bus_error *error)
-{
-    static const struct slow_call_ops ops = {
-        .is_change = true, .run = run_set, .answer = answer_set, .finish = finish};
-    struct peer *peer = userdata;
-    const char *text;
-
-    int r = peer_refuse_read_only(peer, error);
-    if (r < 0 || (r = sd_bus_message_read(message, "s", &text)) < 0)
-        return r;
-    struct filter_call *call = calloc(1, sizeof *call);
-    if (call == NULL)
-        return -ENOMEM;
-    call->text = text;
-    return slow_call_start(&call->call, &ops, peer, message);
-}
-
-/* ---- EditFilter ---- */
+/* ---- changes ---- */
 
 static int read_position(double *ret, const struct filter_change *change, unsigned at,
                          struct error *why)
@@ -320,13 +286,32 @@ static int answer_edit(struct slow_call *slow, sd_bus_error *error)
     return change_filter(call, error);
 }
 
+/* ---- the methods ---- */
+
+static const struct slow_call_ops ops = {.is_change = true,
+                                         .prepare = prepare_edit,
+                                         .run = run_edit,
+                                         .answer = answer_edit,
+                                         .finish = finish};
+
+/* The same as the change "replace" of any filter. */
+int method_set_filter(sd_bus_message *message, void *userdata, sd_bus_error *error)
+{
+    struct peer *peer = userdata;
+    const char *text;
+    int r = peer_refuse_read_only(peer, error);
+    if (r < 0 || (r = sd_bus_message_read(message, "s", &text)) < 0)
+        return r;
+    struct filter_call *call = calloc(1, sizeof *call);
+    if (call == NULL)
+        return -ENOMEM;
+    call->change[0] = (struct filter_change){.word = {"replace", text}, .count = 2};
+    call->change_count = 1;
+    return slow_call_start(&call->call, &ops, peer, message);
+}
+
 int method_edit_filter(sd_bus_message *message, void *userdata, sd_bus_error *error)
 {
-    static const struct slow_call_ops ops = {.is_change = true,
-                                             .prepare = prepare_edit,
-                                             .run = run_edit,
-                                             .answer = answer_edit,
-                                             .finish = finish};
     struct peer *peer = userdata;
     int r = peer_refuse_read_only(peer, error);
     if (r < 0)

@@ -1,5 +1,8 @@
-/* The interface org.freedesktop.DBus, as far as a bus with two programs can have it. */
-#include "bus/message_bus.h"
+/* The part of org.freedesktop.DBus that clients of a message bus need. busctl, gdbus and the
+ * D-Bus modules of most languages expect a bus with many programs, and begin with Hello. On the
+ * control sockets there are two programs, so each connection is a bus of its own. The daemon owns
+ * every name that is not a unique name, and sends all its signals without being asked. */
+#include "bus/methods.h"
 
 #define DBUS_PATH            "/org/freedesktop/DBus"
 #define DBUS_INTERFACE       "org.freedesktop.DBus"

@@ -15,6 +15,11 @@ int object_add(struct peer *peer);
 int object_add_output(struct peer *peer, unsigned output);
 void object_remove_output(struct peer *peer, unsigned output);
 
+/* ---- message_bus.c ---- */
+
+/* Puts the object of a message bus onto a connection. Returns what sd-bus returns. */
+int message_bus_add(struct peer *peer);
+
 /* ---- properties.c ---- */
 
 /* Puts the properties of the object at this path onto a connection. Returns what sd-bus returns. */

@@ -9,7 +9,6 @@
 #include <stddef.h>
 #include <string.h>
 
-#include "bus/stages.h"
 #include "bus/value.h"
 #include "engine/engine.h"
 
@@ -347,7 +346,7 @@ static int append_measures(sd_bus_message *reply, const void *value)
 static int append_matches(sd_bus_message *reply, const void *value)
 {
     const struct reading *now = value;
-    return stages_append_matches(reply, &now->chain, now->camera.match, now->camera.match_count);
+    return value_append_matches(reply, &now->chain, now->camera.match, now->camera.match_count);
 }
 
 /* ---- the table ---- */
@@ -389,7 +388,7 @@ static const struct property {
     {"Format", "a{sv}", CHANGES, false, AT(camera), append_format},
     {"Generation", "u", CHANGES, false, AT(camera.generation), NULL},
     {"Filter", "s", CHANGES, false, AT(chain), append_filter},
-    {"FilterStages", "aa{sv}", CHANGES, false, AT(chain), stages_append},
+    {"FilterStages", "aa{sv}", CHANGES, false, AT(chain), value_append_stages},
     {"Adaptation", "a{sv}", 0, false, 0, append_adaptation},
     {"FilterProblem", "s", CHANGES, false, AT(camera.filter_problem), append_array},
     {"FailedSerial", "t", CHANGES, false, AT(camera.failed_serial), NULL},

@@ -41,4 +41,13 @@ int value_begin_reply(sd_bus_message **ret, sd_bus_message *call, const char *co
 int value_send_reply(sd_bus_message *reply);
 int value_send(sd_bus_message *message);
 
+/* Appends the stages of a struct filter_chain as an aa{sv}, from which clients draw sliders. */
+int value_append_stages(sd_bus_message *reply, const void *value);
+
+/* Appends an a(sddd): the name, the column, the row and the score of each template that the chain
+ * looks for. It is empty if the chain has another number of templates than there are matches, which
+ * then belong to another chain. */
+int value_append_matches(sd_bus_message *reply, const struct filter_chain *chain,
+                         const struct fftd_match *match, unsigned count);
+
 #endif

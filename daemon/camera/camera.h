@@ -16,7 +16,7 @@
  *     source_change, output_change                  a change of the source, of one output
  *     frame_path, output, lent_memory, snapshot     the path of a frame
  *     recovery, retry_delay                         a source that fails, and the next attempt
- *     source_controls, source_memory, control_list  how a source is opened; its controls
+ *     source_controls, source_memory                how a source is opened; its controls
  *     steady, report                                shake; status, events, log and heartbeat */
 #ifndef FFTD_CAMERA_CAMERA_H
 #define FFTD_CAMERA_CAMERA_H

@@ -83,7 +83,7 @@ static void close_capture(struct recovery *recovery)
         capture_stop(recovery->capture);
         capture_close(recovery->capture);
         recovery->capture = NULL;
-        control_list_forget(&recovery->controls.list);
+        source_controls_forget(&recovery->controls);
     }
     recovery->phase = SOURCE_CLOSED;
 }
@@ -465,7 +465,7 @@ int recovery_list_controls(struct recovery *recovery, struct capture_controls **
 {
     if (!recovery_is_open(recovery))
         return fail_not_open(recovery, why);
-    return control_list_get(&recovery->controls.list, recovery->capture, ret, why);
+    return source_controls_list(&recovery->controls, recovery->capture, ret, why);
 }
 
 int recovery_set_controls(struct recovery *recovery, const struct settings *settings,

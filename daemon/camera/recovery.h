@@ -172,8 +172,8 @@ int recovery_dequeue(struct recovery *recovery, struct capture_frame *ret, bool 
 /* Gives a frame back. Does nothing for a frame that has become void. */
 void recovery_release(struct recovery *recovery, const struct capture_frame *frame);
 
-/* Returns the controls and their values, as read last (control_list.h). The caller frees the list.
- * Errors as capture_list_controls; -ENODEV: the source is not open. */
+/* Returns the controls and their values, as read last (source_controls.h). The caller frees the
+ * list. Errors as capture_list_controls; -ENODEV: the source is not open. */
 int recovery_list_controls(struct recovery *recovery, struct capture_controls **ret,
                            struct error *why);
 

@@ -24,8 +24,7 @@
 #include "filters/filter_image.h"
 #include "filters/stack.h"
 
-#define FILTER_MAX_PARAMS  16
-#define FILTER_KERNEL_SIDE 7 /* rows and columns of a kernel in a chain's text, at most */
+#define FILTER_MAX_PARAMS 16
 
 enum filter_type {
     FILTER_NUMBER, /* a finite double within [min, max]; a parameter of no other type is one */
@@ -46,34 +45,8 @@ struct filter_param {
     const char *const *choices; /* NULL-terminated, FILTER_CHOICE only */
 };
 
-struct filter_value {
-    double number;
-    double second; /* FILTER_PAIR only */
-};
-
-/* The value of a FILTER_KERNEL. A kind has at most one parameter of this type, and one
- * FILTER_IMAGE. If they are not required, they are not set by default. */
-struct filter_kernel {
-    unsigned columns, rows;                              /* 0: not set */
-    float value[FILTER_KERNEL_SIDE][FILTER_KERNEL_SIDE]; /* [row][column] */
-};
-
-/* The greatest gain of a captured sample, for which half precision has headroom
- * (transform/kernel_source.c). */
-#define FILTER_MAX_GAIN 8.0
-
-/* Offsets that are subtracted from captured samples, and gains that multiply the result
- * (calibration.h). */
-struct filter_calibration {
-    uint32_t width, height; /* captured pixels */
-    uint32_t cell;          /* px: samples this far apart have the same colour; 2 for a mosaic */
-    double white;           /* the largest captured sample */
-    float *offset, *gain;   /* width * height of each, row by row */
-    uint8_t *is_bad;        /* whether the pixel is replaced by its neighbours */
-    double pedestal;        /* the level of black afterwards, in captured samples */
-};
-
-struct filter_stage;
+struct filter_stage; /* at the end; kinds read values with number() of filter_shape.h */
+struct filter_calibration;
 
 /* fields: each of these functions is a thing that a kind may do, and most kinds do one of them. */
 struct filter_kind {
@@ -150,6 +123,35 @@ struct filter_kind {
                   struct error *why);
     /* Returns whether samples are interpolated by cubic convolution there. Set with `origin`. */
     bool (*origin_is_cubic)(const struct filter_stage *stage);
+};
+
+struct filter_value {
+    double number;
+    double second; /* FILTER_PAIR only */
+};
+
+#define FILTER_KERNEL_SIDE 7 /* rows and columns of a kernel in a chain's text, at most */
+
+/* The value of a FILTER_KERNEL. A kind has at most one parameter of this type, and one
+ * FILTER_IMAGE. If they are not required, they are not set by default. */
+struct filter_kernel {
+    unsigned columns, rows;                              /* 0: not set */
+    float value[FILTER_KERNEL_SIDE][FILTER_KERNEL_SIDE]; /* [row][column] */
+};
+
+/* The greatest gain of a captured sample, for which half precision has headroom
+ * (transform/kernel_source.c). */
+#define FILTER_MAX_GAIN 8.0
+
+/* Offsets that are subtracted from captured samples, and gains that multiply the result
+ * (calibration.h). */
+struct filter_calibration {
+    uint32_t width, height; /* captured pixels */
+    uint32_t cell;          /* px: samples this far apart have the same colour; 2 for a mosaic */
+    double white;           /* the largest captured sample */
+    float *offset, *gain;   /* width * height of each, row by row */
+    uint8_t *is_bad;        /* whether the pixel is replaced by its neighbours */
+    double pedestal;        /* the level of black afterwards, in captured samples */
 };
 
 struct filter_stage {

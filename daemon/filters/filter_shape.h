@@ -72,6 +72,10 @@ static inline double square(double x)
     {                                                                                              \
         .name = label, .summary = text, .min = -16, .max = 16, .initial = value,                   \
     }
+#define IMAGE_PARAM(text, is_required)                                                             \
+    {                                                                                              \
+        .name = "image", .summary = text, .type = FILTER_IMAGE, .required = is_required,           \
+    }
 #define INTERPOLATION_PARAM                                                                        \
     {                                                                                              \
         .name = "interpolation",                                                                   \

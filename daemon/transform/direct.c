@@ -35,6 +35,7 @@ static const struct direct_cost gpu_far_cost = {.fixed = 0.125, .tap = 0.01, .pr
 #define GPU_STRIP      8
 #define GPU_PRODUCTS   2 /* an item has the results of all of them in registers */
 #define MIDGARD_RADIUS 2 /* with more a transform takes less, by the counts of its compiler */
+#define MIDGARD_FAR    2 /* their cost: more than that of any transform there */
 #define GPU_PLAIN      2 /* radius up to which a GPU does without products */
 #define GPU_SUMS       4 /* radius, without products */
 
@@ -61,8 +62,10 @@ static double cost(const struct tuner_subject *subject)
     const struct direct_cost *cost = gpu_device_is_cpu(device) || device->midgard ? &cpu_cost
                                      : as_products || reach->radius <= GPU_SUMS   ? &gpu_cost
                                                                                   : &gpu_far_cost;
-    if (!can_do(reach, device) || (device->midgard && reach->radius > MIDGARD_RADIUS))
+    if (!can_do(reach, device))
         return HUGE_VAL;
+    if (device->midgard && reach->radius > MIDGARD_RADIUS)
+        return MIDGARD_FAR;
     return cost->fixed +
            cost->tap * side * (as_products ? cost->product_taps * reach->products : side);
 }
@@ -332,15 +335,6 @@ static void put_source(FILE *out, const struct transform *transform)
 
 /* ---- what the tuner tries ------------------------------------------------------------------ */
 
-static void vary_lanes(const struct tuner *tuner, struct tuner_values *ret)
-{
-    for (unsigned lanes = 4; lanes <= 16; lanes *= 2) {
-        struct transform_tuning tuning = tuner->best;
-        tuning.lanes = lanes;
-        tuner_add(ret, &tuning);
-    }
-}
-
 static void vary_columns(const struct tuner *tuner, struct tuner_values *ret)
 {
     const bool is_cpu = gpu_device_is_cpu(tuner->subject.device);
@@ -363,18 +357,7 @@ static void vary_strips(const struct tuner *tuner, struct tuner_values *ret)
     }
 }
 
-static void offer(const struct tuner *tuner, struct tuner_values *ret)
-{
-    struct transform_tuning tuning = tuner->defaults;
-    if (tuner->best.technique == TRANSFORM_DIRECT ||
-        !can_do(&tuner->subject.reach, tuner->subject.device))
-        return;
-    tuning.technique = TRANSFORM_DIRECT;
-    start(&tuning, &tuner->subject);
-    tuner_add(ret, &tuning);
-}
-
-static vary_fn *const settings[] = {vary_lanes, vary_columns, vary_strips, NULL};
+static vary_fn *const settings[] = {tuner_vary_lanes, vary_columns, vary_strips, NULL};
 
 const struct technique technique_direct = {.name = "direct",
                                            .complex_file = "planar.cl",
@@ -390,5 +373,4 @@ const struct technique technique_direct = {.name = "direct",
                                            .make_tables = transform_make_border_maps,
                                            .list_dispatches = list_dispatches,
                                            .put_source = put_source,
-                                           .settings = settings,
-                                           .offer = offer};
+                                           .settings = settings};

@@ -381,17 +381,6 @@ static void put_source(FILE *out, const struct transform *transform)
 
 /* ---- what the tuner tries ------------------------------------------------------------------ */
 
-static void vary_lanes(const struct tuner *tuner, struct tuner_values *ret)
-{
-    if (tuner->best.lanes == 1)
-        return; /* on a GPU each work-item is a lane */
-    for (unsigned lanes = 4; lanes <= 16; lanes *= 2) {
-        struct transform_tuning tuning = tuner->best;
-        tuning.lanes = lanes;
-        tuner_add(ret, &tuning);
-    }
-}
-
 static void vary_order(const struct tuner *tuner, struct tuner_values *ret)
 {
     struct transform_tuning tuning = tuner->best;
@@ -461,20 +450,9 @@ static void vary_skew(const struct tuner *tuner, struct tuner_values *ret)
     tuner_add(ret, &tuning);
 }
 
-/* The defaults, beside a technique that came first. On a device where this one does, the search has
- * begun with them. */
-static void offer(const struct tuner *tuner, struct tuner_values *ret)
-{
-    const struct taps_reach *reach = &tuner->subject.reach;
-    const bool is_other =
-        tuner->subject.device->midgard || !taps_reach_is_far(*reach) || reach->half_radius > 0;
-    if (is_other && tuner->best.technique != TRANSFORM_FUSED)
-        tuner_add(ret, &tuner->defaults);
-}
-
-static vary_fn *const settings[] = {vary_lanes,      tuner_vary_radix, vary_order,
-                                    tuner_vary_size, vary_columns,     vary_rows,
-                                    vary_twiddles,   vary_skew,        NULL};
+static vary_fn *const settings[] = {tuner_vary_lanes, tuner_vary_radix, vary_order,
+                                    tuner_vary_size,  vary_columns,     vary_rows,
+                                    vary_twiddles,    vary_skew,        NULL};
 
 const struct technique technique_fused = {.name = "fused",
                                           .complex_file = "planar.cl",
@@ -488,5 +466,4 @@ const struct technique technique_fused = {.name = "fused",
                                           .make_buffers = make_buffers,
                                           .list_dispatches = list_dispatches,
                                           .put_source = put_source,
-                                          .settings = settings,
-                                          .offer = offer};
+                                          .settings = settings};

@@ -160,17 +160,6 @@ static void vary_rows(const struct tuner *tuner, struct tuner_values *ret)
         tuner_add(ret, &tuning);
 }
 
-static void offer(const struct tuner *tuner, struct tuner_values *ret)
-{
-    struct transform_tuning tuning = tuner->defaults;
-    if (tuner->best.technique == TRANSFORM_HALF_RATE ||
-        !can_do(&tuner->subject.reach, tuner->subject.device))
-        return;
-    tuning.technique = TRANSFORM_HALF_RATE;
-    start(&tuning, &tuner->subject);
-    tuner_add(ret, &tuning);
-}
-
 static vary_fn *const settings[] = {vary_rows, NULL};
 
 const struct technique technique_half_rate = {.name = "direct",
@@ -187,5 +176,4 @@ const struct technique technique_half_rate = {.name = "direct",
                                               .make_tables = transform_make_border_maps,
                                               .list_dispatches = list_dispatches,
                                               .put_source = put_source,
-                                              .settings = settings,
-                                              .offer = offer};
+                                              .settings = settings};

@@ -391,17 +391,6 @@ static void vary_group(const struct tuner *tuner, struct tuner_values *ret)
     }
 }
 
-static void offer(const struct tuner *tuner, struct tuner_values *ret)
-{
-    struct transform_tuning tuning = tuner->defaults;
-    if (tuner->best.technique == TRANSFORM_TILES || taps_reach_is_far(tuner->subject.reach))
-        return;
-    tuning.technique = TRANSFORM_TILES;
-    start(&tuning, &tuner->subject);
-    if (fits(&tuning, tuner->subject.device))
-        tuner_add(ret, &tuning);
-}
-
 static vary_fn *const settings[] = {vary_lanes, vary_side, vary_group, NULL};
 
 const struct technique technique_tiles = {.name = "tiles",
@@ -418,5 +407,4 @@ const struct technique technique_tiles = {.name = "tiles",
                                           .make_tables = make_tables,
                                           .list_dispatches = list_dispatches,
                                           .put_source = put_source,
-                                          .settings = settings,
-                                          .offer = offer};
+                                          .settings = settings};

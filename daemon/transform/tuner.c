@@ -33,6 +33,24 @@ static unsigned setting_count(const struct tuner *tuner)
     return technique_settings(tuner) + tuner->subject.any_technique;
 }
 
+/* Lists the other techniques that can do what the filters need, with the settings that each begins
+ * with, or what a technique offers instead. */
+static void list_techniques(const struct tuner *tuner, struct tuner_values *ret)
+{
+    for (unsigned i = 0; i < TRANSFORM_TECHNIQUES; i++) {
+        const struct technique *technique = transform_techniques[i];
+        struct transform_tuning tuning = tuner->defaults;
+        tuning.technique = i;
+        if (technique->offer != NULL) {
+            technique->offer(tuner, ret);
+        } else if (i != tuner->best.technique && technique->cost(&tuner->subject) < HUGE_VAL) {
+            if (technique->start != NULL)
+                technique->start(&tuning, &tuner->subject);
+            tuner_add(ret, &tuning);
+        }
+    }
+}
+
 /* Lists the values of a setting to try, except the best one so far, which has been measured. */
 static void list_values(const struct tuner *tuner, unsigned setting, struct tuner_values *ret)
 {
@@ -40,8 +58,7 @@ static void list_values(const struct tuner *tuner, unsigned setting, struct tune
     if (setting < technique_settings(tuner))
         tuner->technique->settings[setting](tuner, ret);
     else
-        for (unsigned i = 0; i < TRANSFORM_TECHNIQUES; i++)
-            transform_techniques[i]->offer(tuner, ret);
+        list_techniques(tuner, ret);
     unsigned kept = 0;
     for (unsigned i = 0; i < ret->count; i++)
         if (!tuner_same(&ret->tuning[i], &tuner->best))

@@ -38,6 +38,7 @@ static inline void tuner_add(struct tuner_values *values, const struct transform
 
 /* ---- tuner_values.c ------------------------------------------------------------------------ */
 
+void tuner_vary_lanes(const struct tuner *tuner, struct tuner_values *ret);
 void tuner_vary_size(const struct tuner *tuner, struct tuner_values *ret);
 void tuner_vary_radix(const struct tuner *tuner, struct tuner_values *ret);
 

@@ -5,6 +5,18 @@
 
 #define MAX_SIZES 6
 
+/* On a GPU each work-item of a transform is a lane. */
+void tuner_vary_lanes(const struct tuner *tuner, struct tuner_values *ret)
+{
+    if (tuner->best.lanes == 1)
+        return;
+    for (unsigned lanes = 4; lanes <= 16; lanes *= 2) {
+        struct transform_tuning tuning = tuner->best;
+        tuning.lanes = lanes;
+        tuner_add(ret, &tuning);
+    }
+}
+
 void tuner_vary_size(const struct tuner *tuner, struct tuner_values *ret)
 {
     const struct tuner_subject *subject = &tuner->subject;

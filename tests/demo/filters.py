@@ -8,7 +8,6 @@ small ones of the page of fftd-view.
 tests/integration/test_filters_doc.py compares the committed text with the running program.
 """
 
-import base64
 import json
 import math
 import os
@@ -29,7 +28,7 @@ from png import Png  # noqa: E402, pylint: disable=wrong-import-position
 
 TEXT = ROOT / "docs/FILTERS.md"
 PICTURES = ROOT / "docs/filters"
-PAGE = ROOT / "client/fftd-view/page/pictures.js"
+PAGE = ROOT / "client/fftd-view/page/kinds"
 PATIENCE_S = 60  # the first build of the kernels takes seconds
 
 SIZES = {"zoneplate": "200x200"}  # square: 0.5 cycles per pixel at the middle of each edge
@@ -383,18 +382,10 @@ def small_picture(kind):
     return grey_png(rows, SIDE, bits=4)
 
 
-def page_script(kinds):
-    """The module of the page that has the small pictures."""
-    lines = ["// Small pictures of kinds: left of the line before the filter, right of it after.",
-             "// `make docs-filters` makes them of the pictures in docs/filters.",
-             "export default {"]
-    for kind in sorted(each["name"] for each in kinds if each["formula"].startswith("H = 1;") or
-                       each["name"] in NOT_PLOTTED):
-        text = base64.b64encode(small_picture(kind)).decode()
-        parts = [text[at:at + 80] for at in range(0, len(text), 80)]
-        lines += [f'    "{kind}":', *(f'        "{part}" +' for part in parts[:-1]),
-                  f'        "{parts[-1]}",']
-    return "\n".join([*lines, "};"]) + "\n"
+def page_pictures(kinds):
+    """The files of the page's small pictures: of kinds whose response shows nothing."""
+    return {f"{kind['name']}.png": small_picture(kind["name"]) for kind in kinds
+            if kind["formula"].startswith("H = 1;") or kind["name"] in NOT_PLOTTED}
 
 
 def main():
@@ -418,7 +409,8 @@ def main():
                 (PICTURES / f"{name}-effect.png").write_bytes(in_grey(effect))
                 ctl("filter", "plot", PICTURES / f"{name}-response.png")
     TEXT.write_text(text(kinds, docs))
-    PAGE.write_text(page_script(kinds))
+    for name, picture in page_pictures(kinds).items():
+        (PAGE / name).write_bytes(picture)
 
 
 if __name__ == "__main__":

@@ -1,6 +1,7 @@
 // Lists of kinds and of presets, by what they are for. Each card has a line about it, and the
 // response of its chain as the daemon computes it: zero in the middle, white is kept, black removed.
-// Where that has nothing to show, it has a picture of what the first stage's kind does.
+// Where that has nothing to show, it has a picture of what the first stage's kind does (kinds/*.png,
+// which `make docs-filters` writes and view.mk makes a module of).
 import pictures from "./pictures.js";
 import * as filter from "./filter.js";
 import {element, make} from "./dom.js";

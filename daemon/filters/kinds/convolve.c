@@ -132,11 +132,7 @@ const struct filter_kind filter_convolve = {
                     .max = 1000,
                 },
             [CONVOLVE_IMAGE] =
-                {
-                    .name = "image",
-                    .summary = "the kernel as an image of at most 255x255 pixels, instead",
-                    .type = FILTER_IMAGE,
-                },
+                IMAGE_PARAM("the kernel as an image of at most 255x255 pixels, instead", false),
             [CONVOLVE_ANCHOR] =
                 {
                     .name = "anchor",

@@ -93,14 +93,9 @@ const struct filter_kind filter_dark = {
         "y) is more than hot above 6 of its 8 neighbours, or is 1, the mean of the 4 nearest",
     .param =
         {
-            [DARK_IMAGE] =
-                {
-                    .name = "image",
-                    .summary = "the mean of frames taken in the dark, as large as the frames, 1 is "
-                               "white; `fftd-ctl calibrate dark` records it",
-                    .type = FILTER_IMAGE,
-                    .required = true,
-                },
+            [DARK_IMAGE] = IMAGE_PARAM("the mean of frames taken in the dark, as large as the "
+                                       "frames, 1 is white; `fftd-ctl calibrate dark` records it",
+                                       true),
             [DARK_PEDESTAL] =
                 {
                     .name = "pedestal",
@@ -206,13 +201,9 @@ const struct filter_kind filter_flat = {
     .param =
         {
             [FLAT_IMAGE] =
-                {
-                    .name = "image",
-                    .summary = "the mean of frames of an evenly lit surface, as large as the "
-                               "frames, 1 is white; `fftd-ctl calibrate flat` records it",
-                    .type = FILTER_IMAGE,
-                    .required = true,
-                },
+                IMAGE_PARAM("the mean of frames of an evenly lit surface, as large as the frames, "
+                            "1 is white; `fftd-ctl calibrate flat` records it",
+                            true),
             [FLAT_LIMIT] =
                 {
                     .name = "limit",

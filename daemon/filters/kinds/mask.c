@@ -53,14 +53,9 @@ const struct filter_kind filter_mask = {
                "2) + columns * fx and row floor(rows / 2) + rows * fy",
     .param =
         {
-            [MASK_IMAGE] =
-                {
-                    .name = "image",
-                    .summary = "frequency 0 in its middle, 0.5 cycles/pixel at its edges, linear "
-                               "between its pixels",
-                    .type = FILTER_IMAGE,
-                    .required = true,
-                },
+            [MASK_IMAGE] = IMAGE_PARAM("frequency 0 in its middle, 0.5 cycles/pixel at its edges, "
+                                       "linear between its pixels",
+                                       true),
             [MASK_GAIN] = GAIN_PARAM("gain", "of white; black is 0", 1),
         },
     .response = mask_response,

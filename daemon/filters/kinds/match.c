@@ -89,13 +89,7 @@ const struct filter_kind filter_match = {
                "x and y counted from its middle",
     .param =
         {
-            [MATCH_IMAGE] =
-                {
-                    .name = "image",
-                    .summary = "the template, of at most 255x255 pixels",
-                    .type = FILTER_IMAGE,
-                    .required = true,
-                },
+            [MATCH_IMAGE] = IMAGE_PARAM("the template, of at most 255x255 pixels", true),
             [MATCH_GAIN] = GAIN_PARAM("gain",
                                       "of a perfect match, which becomes as bright as the standard "
                                       "deviation of the picture there",

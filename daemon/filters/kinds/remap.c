@@ -55,14 +55,9 @@ const struct filter_kind filter_remap = {
                "Y = its lower half",
     .param =
         {
-            [REMAP_IMAGE] =
-                {
-                    .name = "image",
-                    .summary = "PFM, as wide as the frames and twice as high: the column of each "
-                               "pixel's place, and below them the rows, from 0 on",
-                    .type = FILTER_IMAGE,
-                    .required = true,
-                },
+            [REMAP_IMAGE] = IMAGE_PARAM("PFM, as wide as the frames and twice as high: the column "
+                                        "of each pixel's place, and below them the rows, from 0 on",
+                                        true),
             [REMAP_INTERPOLATION] = INTERPOLATION_PARAM,
         },
     .origin = remap_origin,

@@ -163,12 +163,8 @@ const struct filter_kind filter_wiener = {
                     .min = -180,
                     .max = 180,
                 },
-            [WIENER_IMAGE] =
-                {
-                    .name = "image",
-                    .summary = "the picture of a point, at most 255x255 pixels, for blur = image",
-                    .type = FILTER_IMAGE,
-                },
+            [WIENER_IMAGE] = IMAGE_PARAM(
+                "the picture of a point, at most 255x255 pixels, for blur = image", false),
             [WIENER_NOISE] =
                 {
                     .name = "noise",

@@ -387,6 +387,8 @@ static void shading_is_measured_where_the_picture_moves(void **state)
         {.corner = 0.5, .sigma = 1, .pan = 0.06},
         {.corner = 0.6, .sigma = 1, .pan = 0.15, .stripes = 2},
         {.corner = 0.6, .sigma = 1, .pan = 0.15, .length = 9, .tilt = 60},
+        /* Stripes that stand hold back the shifts of what is blurred. */
+        {.corner = 0.35, .sigma = 1, .pan = 0.1, .length = 13, .tilt = 166, .stripes = 4},
         {.corner = 0.5, .sigma = 8, .pan = 0.3},
     };
     for (unsigned i = 0; i < sizeof cases / sizeof cases[0]; i++) {

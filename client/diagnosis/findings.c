@@ -36,7 +36,8 @@
 #define BRIGHT          215.
 #define LEAST_SHAKE     1.0   /* pixels, RMS */
 #define ROUNDING        0.29  /* standard deviation of the error of whole numbers */
-#define BLUR_ERROR      0.003 /* chosen by tests/bench/diagnose_chains.py */
+#define DISK_ERROR      0.003 /* power of what is not known of a blur, relative to the scene's */
+#define LINE_ERROR      0.01  /* both from docs/results/2026-11-28-diagnose.md */
 #define LEAST_SURE      0.5   /* share of the shifts between frames that are known well */
 
 static __attribute__((format(printf, 3, 4))) int write_to(char *text, size_t size,
@@ -449,7 +450,8 @@ static bool judge_blur(const struct diagnosis *diagnosis, enum detail_blur blur,
     /* `denoise` leaves about a quarter of the noise's power. A blur is never known exactly, so
      * there is always some error that looks like noise. */
     const double left = sigma < LEAST_NOISE ? 1 : 0.25;
-    const double noise = fmin(BLUR_ERROR + left * sigma * sigma / shape.power, 1);
+    const double error = blur == DETAIL_DISK ? DISK_ERROR : LINE_ERROR;
+    const double noise = fmin(error + left * sigma * sigma / shape.power, 1);
     if (blur == DETAIL_DISK) {
         WRITE(ret->text, "out of focus: a point becomes a disk of a radius of %.1f pixels",
               shape.size_px);

@@ -29,7 +29,6 @@
 #define LEAST_CORNER    0.66  /* brighter corners are no shading */
 #define MEASURED_CORNER 0.75  /* the same where the picture moves */
 #define AGREEMENT       0.2   /* how far the half with the least shading agrees with the whole */
-#define BALANCE         0.6   /* the same for two opposite halves together */
 #define WHITE_AGREEMENT 0.7   /* the same beside white areas, which have no slopes */
 #define LEAST_CLIPPED   0.12  /* share of the samples that are black or white */
 #define DARK            40.   /* mean level */
@@ -388,8 +387,7 @@ static bool judge_shading(const struct diagnosis *diagnosis, struct diagnosis_fi
     const bool is_white = clipped_share(diagnosis) >= LEAST_CLIPPED;
     if (gain.is_measured ? gain.corner > MEASURED_CORNER
                          : gain.corner > LEAST_CORNER || mean_level(diagnosis) < DARK ||
-                               gain.agreement < (is_white ? WHITE_AGREEMENT : AGREEMENT) ||
-                               gain.balance < BALANCE)
+                               gain.agreement < (is_white ? WHITE_AGREEMENT : AGREEMENT))
         return false;
     if (gain.is_measured)
         WRITE(ret->text,

@@ -503,7 +503,6 @@ bool lens_solve(const struct lens *lens, struct shading_gain *ret)
                                  .b = b,
                                  .corner = 1 / (1 + a + b),
                                  .agreement = 1,
-                                 .balance = 1,
                                  .error = error,
                                  .is_measured = true};
     return true;

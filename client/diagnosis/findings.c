@@ -33,11 +33,11 @@
 #define LEAST_CLIPPED   0.12  /* share of the samples that are black or white */
 #define DARK            40.   /* mean level */
 #define BRIGHT          215.
-#define LEAST_SHAKE     1.0   /* pixels, RMS */
-#define ROUNDING        0.29  /* standard deviation of the error of whole numbers */
-#define DISK_ERROR      0.003 /* power of what is not known of a blur, relative to the scene's */
-#define LINE_ERROR      0.01  /* both from docs/results/2026-11-28-diagnose.md */
-#define LEAST_SURE      0.5   /* share of the shifts between frames that are known well */
+#define LEAST_SHAKE     1.0    /* pixels, RMS */
+#define ROUNDING        0.29   /* standard deviation of the error of whole numbers */
+#define DISK_ERROR      0.003  /* power of what is not known of a blur, relative to the scene's */
+#define LINE_ERROR      0.0065 /* both from docs/results/2026-11-28-diagnose.md */
+#define LEAST_SURE      0.5    /* share of the shifts between frames that are known well */
 
 static __attribute__((format(printf, 3, 4))) int write_to(char *text, size_t size,
                                                           const char *format, ...)

@@ -453,7 +453,8 @@ static void a_screen_is_found_among_many_waves(void **state)
     clip_frame(&clip, 0, luma);
     clip_clear(&clip);
     for (unsigned i = 0; i < PIXELS; i++) {
-        const double x = i % WIDTH, y = i / WIDTH;
+        const unsigned column = i % WIDTH, row = i / WIDTH;
+        const double x = column, y = row;
         double waves =
             10 * cos(2 * M_PI * (0.24 * x + 0.14 * y)) + 10 * cos(2 * M_PI * (0.24 * y - 0.14 * x));
         for (unsigned k = 0; k < 16; k++)

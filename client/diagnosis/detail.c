@@ -408,14 +408,28 @@ struct peak {
     double fx, fy, share, power;
 };
 
-/* Returns the peaks that most squares have, with their frequencies between those of the spectrum.
- */
+/* Adds a peak, in place of the weakest one if there is no room. */
+static void keep_peak(struct peak peak, struct peak list[MAX_PEAKS], unsigned *count)
+{
+    unsigned weakest = 0;
+    if (*count < MAX_PEAKS) {
+        list[(*count)++] = peak;
+        return;
+    }
+    for (unsigned i = 1; i < MAX_PEAKS; i++)
+        weakest = list[i].power < list[weakest].power ? i : weakest;
+    if (list[weakest].power < peak.power)
+        list[weakest] = peak;
+}
+
+/* Returns the strongest peaks that most squares have, with their frequencies between those of the
+ * spectrum. */
 static unsigned list_peaks(const struct detail *detail, struct peak ret[MAX_PEAKS])
 {
     const unsigned side = detail->side;
     unsigned count = 0;
     for (unsigned y = 4; y + 4 < side; y++)
-        for (unsigned x = 4; x + 4 < side && count < MAX_PEAKS; x++) {
+        for (unsigned x = 4; x + 4 < side; x++) {
             const double *at = detail->power + (size_t)y * side + x;
             double sum = 0, dx = 0, dy = 0;
             const double f = hypot(frequency_at(detail, x), frequency_at(detail, y));
@@ -430,8 +444,9 @@ static unsigned list_peaks(const struct detail *detail, struct peak ret[MAX_PEAK
                 }
             const double share = (double)detail->peaks[(size_t)y * side + x] / detail->squares;
             if (is_greatest && share > 0.5)
-                ret[count++] = (struct peak){frequency_at(detail, x) + dx / sum / side,
-                                             frequency_at(detail, y) + dy / sum / side, share, sum};
+                keep_peak((struct peak){frequency_at(detail, x) + dx / sum / side,
+                                        frequency_at(detail, y) + dy / sum / side, share, sum},
+                          ret, &count);
         }
     return count;
 }

@@ -29,15 +29,15 @@
 #define LEAST_CORNER    0.66  /* brighter corners are no shading */
 #define MEASURED_CORNER 0.75  /* the same where the picture moves */
 #define AGREEMENT       0.2   /* how far the half with the least shading agrees with the whole */
-#define BALANCE         0.6   /* the same for two opposite halves together */
 #define WHITE_AGREEMENT 0.7   /* the same beside white areas, which have no slopes */
 #define LEAST_CLIPPED   0.12  /* share of the samples that are black or white */
 #define DARK            40.   /* mean level */
 #define BRIGHT          215.
-#define LEAST_SHAKE     1.0   /* pixels, RMS */
-#define ROUNDING        0.29  /* standard deviation of the error of whole numbers */
-#define BLUR_ERROR      0.003 /* chosen by tests/bench/diagnose_chains.py */
-#define LEAST_SURE      0.5   /* share of the shifts between frames that are known well */
+#define LEAST_SHAKE     1.0    /* pixels, RMS */
+#define ROUNDING        0.29   /* standard deviation of the error of whole numbers */
+#define DISK_ERROR      0.003  /* power of what is not known of a blur, relative to the scene's */
+#define LINE_ERROR      0.0065 /* both from docs/results/2026-11-28-diagnose.md */
+#define LEAST_SURE      0.5    /* share of the shifts between frames that are known well */
 
 static __attribute__((format(printf, 3, 4))) int write_to(char *text, size_t size,
                                                           const char *format, ...)
@@ -387,8 +387,7 @@ static bool judge_shading(const struct diagnosis *diagnosis, struct diagnosis_fi
     const bool is_white = clipped_share(diagnosis) >= LEAST_CLIPPED;
     if (gain.is_measured ? gain.corner > MEASURED_CORNER
                          : gain.corner > LEAST_CORNER || mean_level(diagnosis) < DARK ||
-                               gain.agreement < (is_white ? WHITE_AGREEMENT : AGREEMENT) ||
-                               gain.balance < BALANCE)
+                               gain.agreement < (is_white ? WHITE_AGREEMENT : AGREEMENT))
         return false;
     if (gain.is_measured)
         WRITE(ret->text,
@@ -449,7 +448,8 @@ static bool judge_blur(const struct diagnosis *diagnosis, enum detail_blur blur,
     /* `denoise` leaves about a quarter of the noise's power. A blur is never known exactly, so
      * there is always some error that looks like noise. */
     const double left = sigma < LEAST_NOISE ? 1 : 0.25;
-    const double noise = fmin(BLUR_ERROR + left * sigma * sigma / shape.power, 1);
+    const double error = blur == DETAIL_DISK ? DISK_ERROR : LINE_ERROR;
+    const double noise = fmin(error + left * sigma * sigma / shape.power, 1);
     if (blur == DETAIL_DISK) {
         WRITE(ret->text, "out of focus: a point becomes a disk of a radius of %.1f pixels",
               shape.size_px);

@@ -31,6 +31,7 @@ struct lens {
     unsigned columns, rows;
     unsigned views;
     double x[LENS_VIEWS], y[LENS_VIEWS];
+    double off_x[LENS_VIEWS], off_y[LENS_VIEWS]; /* errors of both, in pixels, as found so far */
     float *level; /* for each view: the logarithm of each cell of the scene; NaN: it is not seen */
     float *trust; /* the same: how much it counts, 0 .. 1 */
     /* Equations for the powers of r alone, summed over the scenes. */
@@ -182,7 +183,8 @@ static bool look(const struct lens *lens, unsigned i, unsigned j, struct seen *r
         ret->view[n] = view;
         ret->level[n] = level;
         ret->trust[n] = (double)*cell_of(lens, lens->trust, view, at);
-        powers_at(lens, x + lens->cell / 2., y + lens->cell / 2., ret->power[n]);
+        powers_at(lens, x + lens->cell / 2. - lens->off_x[view],
+                  y + lens->cell / 2. - lens->off_y[view], ret->power[n]);
         own[OWN_LIGHT] = 1;
         own[OWN_RIGHT] = right;
         own[OWN_BELOW] = below;
@@ -354,6 +356,17 @@ static void trust_less(void *context, const struct seen *seen, size_t at)
             (float)(1 / (1 + each[n] * each[n] / left->most));
 }
 
+/* Takes over how far each view is away from where it should be. Stripes that stand hold the shifts
+ * back, and the lens would seem to do in a shorter way what it does in a longer one. */
+static void correct_shifts(struct lens *lens, const struct equations *equations)
+{
+    for (unsigned view = 0; view < lens->views; view++) {
+        const double *own = equations->found + POWERS + view * equations->own;
+        lens->off_x[view] = own[OWN_RIGHT] * lens->cell;
+        lens->off_y[view] = own[OWN_BELOW] * lens->cell;
+    }
+}
+
 static void solve_scene(struct lens *lens, struct equations *equations)
 {
     struct left left = {.lens = lens, .equations = equations};
@@ -361,6 +374,8 @@ static void solve_scene(struct lens *lens, struct equations *equations)
     const size_t lines = (size_t)lens->views * (lens->columns + lens->rows);
     for (size_t i = 0; i < count; i++)
         lens->trust[i] = 1;
+    memset(lens->off_x, 0, sizeof lens->off_x);
+    memset(lens->off_y, 0, sizeof lens->off_y);
     for (unsigned round = 0; round < ROUNDS; round++) {
         *equations = (struct equations){.own = lens->bands > 0 ? OWN : OWN_BANDS};
         equations->unknowns = POWERS + lens->views * equations->own;
@@ -370,8 +385,10 @@ static void solve_scene(struct lens *lens, struct equations *equations)
         memset(lens->line, 0, lines * sizeof *lens->line);
         for_each_cell(lens, add_to_left, &left);
         left.most = ODD * ODD * left.squares / fmax(left.count, 1) + 1e-9;
-        if (round + 1 < ROUNDS)
-            for_each_cell(lens, trust_less, &left);
+        if (round + 1 == ROUNDS)
+            break;
+        for_each_cell(lens, trust_less, &left);
+        correct_shifts(lens, equations);
     }
     for (unsigned i = 0; i < POWERS; i++) {
         for (unsigned k = 0; k < POWERS; k++)
@@ -486,7 +503,6 @@ bool lens_solve(const struct lens *lens, struct shading_gain *ret)
                                  .b = b,
                                  .corner = 1 / (1 + a + b),
                                  .agreement = 1,
-                                 .balance = 1,
                                  .error = error,
                                  .is_measured = true};
     return true;

@@ -148,7 +148,7 @@ bool shading_solve(const struct shading *shading, struct shading_gain *ret)
 {
     /* Quarters: 1 upper left, 2 upper right, 4 lower left, 8 lower right. */
     static const unsigned all = 1 | 2 | 4 | 8, half[] = {1 | 2, 4 | 8, 1 | 4, 2 | 8};
-    double a, b, darkening[4], least = INFINITY;
+    double a, b, least = INFINITY;
     ret->is_measured = false;
     ret->error = 0;
     if (!fit(shading, all, &ret->a, &ret->b))
@@ -157,12 +157,8 @@ bool shading_solve(const struct shading *shading, struct shading_gain *ret)
     for (unsigned i = 0; i < sizeof half / sizeof half[0]; i++) {
         if (!fit(shading, half[i], &a, &b))
             return false;
-        darkening[i] = 1 - 1 / (1 + a + b);
-        least = fmin(least, darkening[i]);
+        least = fmin(least, 1 - 1 / (1 + a + b));
     }
     ret->agreement = ret->corner < 1 ? fmax(least, 0) / (1 - ret->corner) : 0;
-    /* A scene that is brighter at one side adds to one half what it takes from the opposite one. */
-    const double pair = fmin(darkening[0] + darkening[1], darkening[2] + darkening[3]) / 2;
-    ret->balance = ret->corner < 1 ? pair / (1 - ret->corner) : 0;
     return true;
 }

@@ -22,7 +22,6 @@ struct shading_gain {
     double a, b;      /* gain 1 + a r^2 + b r^4, r = 1 in the corners */
     double corner;    /* 0 .. 1: how bright the corners are, in relation to the middle */
     double agreement; /* 0 .. 1: how much of the darkening the half sees that sees the least */
-    double balance;   /* the same for the two halves together that see less than the other two */
     double error;     /* the standard error of corner; 0: it is not known */
     bool is_measured; /* by what moves, and not guessed from the scene */
 };

@@ -16,6 +16,7 @@
 #include "support/clip.h"
 #include "support/trials.h"
 
+#include "diagnosis/detail.h"
 #include "diagnosis/diagnosis.h"
 #include "diagnosis/lines.h"
 #include "diagnosis/noise.h"
@@ -387,6 +388,8 @@ static void shading_is_measured_where_the_picture_moves(void **state)
         {.corner = 0.5, .sigma = 1, .pan = 0.06},
         {.corner = 0.6, .sigma = 1, .pan = 0.15, .stripes = 2},
         {.corner = 0.6, .sigma = 1, .pan = 0.15, .length = 9, .tilt = 60},
+        /* Stripes that stand hold back the shifts of what is blurred. */
+        {.corner = 0.35, .sigma = 1, .pan = 0.1, .length = 13, .tilt = 166, .stripes = 4},
         {.corner = 0.5, .sigma = 8, .pan = 0.3},
     };
     for (unsigned i = 0; i < sizeof cases / sizeof cases[0]; i++) {
@@ -434,6 +437,37 @@ static void a_scene_with_dark_corners_is_no_lens(void **state)
     see(&seen, &result);
     assert_true(figure_of(&result, DIAGNOSIS_FLICKER) > 0);
     assert_true(figure_of(&result, DIAGNOSIS_SHADING) < 0);
+}
+
+/* Sixteen waves of the camera are weaker than a screen, and must not crowd it out. */
+static void a_screen_is_found_among_many_waves(void **state)
+{
+    (void)state;
+    static const double fx[] = {0.27, 0.33, 0.39, 0.45}, fy[] = {-0.05, -0.17, 0.05, 0.17};
+    static float luma[PIXELS];
+    struct detail *detail;
+    struct detail_screen screen;
+    struct clip clip;
+    double dx, dy;
+    clip_make(&clip, CLIP_NATURAL, WIDTH, HEIGHT, false, 0, 12);
+    clip_frame(&clip, 0, luma);
+    clip_clear(&clip);
+    for (unsigned i = 0; i < PIXELS; i++) {
+        const unsigned column = i % WIDTH, row = i / WIDTH;
+        const double x = column, y = row;
+        double waves =
+            10 * cos(2 * M_PI * (0.24 * x + 0.14 * y)) + 10 * cos(2 * M_PI * (0.24 * y - 0.14 * x));
+        for (unsigned k = 0; k < 16; k++)
+            waves += 4 * cos(2 * M_PI * (fx[k / 4] * x + fy[k % 4] * y) + k);
+        luma[i] = 90 + 0.3f * luma[i] + (float)waves;
+    }
+    assert_int_equal(detail_create(&detail, WIDTH, HEIGHT), 0);
+    detail_begin(detail, luma, 0, 255);
+    assert_true(detail_add(detail, &(struct detail_view){.luma = luma}, &dx, &dy));
+    detail_end(detail);
+    assert_true(detail_find_screen(detail, &screen));
+    assert_true(fabs(screen.fx - 0.24) < 0.003 && fabs(screen.fy - 0.14) < 0.003);
+    detail_destroy(detail);
 }
 
 /* Columns that differ are not taken for what a blur leaves. */
@@ -661,6 +695,7 @@ int main(void)
         cmocka_unit_test(shading_is_measured_where_the_picture_moves),
         cmocka_unit_test(shading_is_measured_beside_white_areas),
         cmocka_unit_test(a_scene_with_dark_corners_is_no_lens),
+        cmocka_unit_test(a_screen_is_found_among_many_waves),
         cmocka_unit_test(blur_is_seen_through_stripes),
         cmocka_unit_test(direction_of_blur_is_exact),
         cmocka_unit_test(shading_is_measured_under_flicker),

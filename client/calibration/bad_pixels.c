@@ -2,7 +2,6 @@
 
 #include <errno.h>
 #include <math.h>
-#include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -11,10 +10,11 @@
 #define SIGMAS     6.         /* a bad pixel differs by this many standard deviations */
 #define SPREADS    2.         /* and by this many times the spread of its neighbours */
 #define NORMAL     1.2533     /* the standard deviation, in mean magnitudes */
+#define ALONE      0.5F       /* of this distance from most neighbours: each of them is that far */
 
-/* How far a pixel is from its neighbours, and they from each other. */
+/* How far a pixel is from its neighbours, from the nearest of them, and they from each other. */
 struct excess {
-    float off, spread;
+    float off, nearest, spread;
 };
 
 static unsigned neighbours(float ret[NEIGHBOURS], const float *mean, uint32_t width,
@@ -47,20 +47,24 @@ static double compare(struct excess *ret, const float *mean, uint32_t width, uin
             const unsigned count = neighbours(sorted, mean, width, height, (int)step, x, y);
             const unsigned low = count / 4, high = count - 1 - low;
             if (count == 0) {
-                ret[i] = (struct excess){0, 0};
+                ret[i] = (struct excess){0, 0, 0};
                 continue;
             }
             ret[i].off = mean[i] - (sorted[(count - 1) / 2] + sorted[count / 2]) / 2;
             ret[i].spread = sorted[high] - sorted[low];
+            ret[i].nearest = INFINITY;
+            for (unsigned k = 0; k < count; k++)
+                ret[i].nearest = fminf(ret[i].nearest, fabsf(mean[i] - sorted[k]));
             sum += fmin(fabs((double)ret[i].off), MIN_EXCESS);
         }
     return NORMAL * sum / ((double)width * height);
 }
 
-static bool stands_out(const struct excess *excess, double sigma)
+static bool stands_out(const struct excess *excess, double sigma, bool is_still)
 {
     const double limit = fmax(fmax(MIN_EXCESS, SIGMAS * sigma), SPREADS * (double)excess->spread);
-    return fabs((double)excess->off) > limit;
+    const float off = fabsf(excess->off);
+    return (double)off > limit && (!is_still || excess->nearest >= ALONE * off);
 }
 
 /* Returns whether the pixels that would replace a bad one are all bad. */
@@ -74,7 +78,7 @@ static bool is_surrounded(const uint8_t *bad, uint32_t width, uint32_t height, u
 }
 
 int bad_pixels_find(uint8_t *bad, const float *const mean[2], uint32_t width, uint32_t height,
-                    unsigned step)
+                    unsigned step, bool is_still)
 {
     const size_t count = (size_t)width * height;
     struct excess *excess[2];
@@ -85,7 +89,8 @@ int bad_pixels_find(uint8_t *bad, const float *const mean[2], uint32_t width, ui
     for (unsigned half = 0; half < 2 && has_memory; half++)
         sigma[half] = compare(excess[half], mean[half], width, height, step);
     for (size_t i = 0; i < count && has_memory; i++)
-        bad[i] = stands_out(&excess[0][i], sigma[0]) && stands_out(&excess[1][i], sigma[1]) &&
+        bad[i] = stands_out(&excess[0][i], sigma[0], is_still) &&
+                 stands_out(&excess[1][i], sigma[1], is_still) &&
                  (excess[0][i].off > 0) == (excess[1][i].off > 0);
     for (size_t i = 0; i < count && has_memory; i++)
         if (bad[i] != 0 && is_surrounded(bad, width, height, step, i))

@@ -8,20 +8,22 @@
 
 #include "bad_pixels.h"
 
-#define REACH          80 /* bins on each side of 0; larger differences are edges */
+#define REACH          320 /* bins on each side of 0; larger differences are edges */
 #define BINS           (2 * REACH + 1)
-#define BIN            (1 / 255.) /* the width of a bin, as a share of white */
+#define BIN            (1 / 2040.) /* the width of a bin, as a share of white */
 #define ITERATIONS     30
 #define CLOSE          0.001 /* bins; the location ends when a step is smaller */
-#define USED_FRAMES    32    /* whose differences are found; more of them hardly tell more */
+#define USED_FRAMES    32    /* that are compared in pairs; more of them hardly tell more */
 #define ENOUGH_PAIRS   8     /* with this many, the pairs determine all variances */
 #define MIN_VARIANCE   1e-10 /* for offsets and errors: 1/400 of a grey level, squared */
 #define OUTLIER        4.    /* standard deviations */
-#define CUT            (-1)  /* instead of a level that may be clipped */
-/* Errors of neighbouring differences are similar, as is what the scene has in common in all bands.
- * So the variances that the data show are too small. These factors of them removed most of the
- * pattern from random clips (tests/unit/stripes_clips.c); half or twice as much hardly matters. */
-#define BAND_ERROR     12
+#define CUT_SHARE      8     /* pixels are left out if clipped in more than 1 / 8 of the frames */
+#define STANDS_STILL   0.5   /* stripes_stillness of a scene that hardly moves */
+#define WINDOW         4     /* differences */
+#define LEAST_ERROR    0.05  /* share of the variance of differences: chance hides so much error */
+/* Errors of neighbouring differences are similar, so the variances that the data show are too
+ * small. These factors of them removed most of the pattern from random clips
+ * (tests/unit/stripes_clips.c); half or twice as much hardly matters. */
 #define RESIDUAL_ERROR 14
 #define PAIR_ERROR     4
 
@@ -30,15 +32,8 @@
 static int init_axis(struct stripes_axis *axis, uint32_t length)
 {
     axis->length = length;
-    axis->count = calloc((size_t)length * STRIPES_BANDS * BINS, sizeof *axis->count);
     axis->offset = calloc(length, sizeof *axis->offset);
-    return axis->count != NULL && axis->offset != NULL ? 0 : -ENOMEM;
-}
-
-static void finish_axis(struct stripes_axis *axis)
-{
-    free(axis->count);
-    free(axis->offset);
+    return axis->offset != NULL ? 0 : -ENOMEM;
 }
 
 int stripes_init(struct stripes *ret, uint32_t width, uint32_t height, unsigned step,
@@ -50,15 +45,14 @@ int stripes_init(struct stripes *ret, uint32_t width, uint32_t height, unsigned 
         .expected = frames,
         .level = malloc(count * sizeof *stripes.level),
         .sum = {calloc(count, sizeof *stripes.sum[0]), calloc(count, sizeof *stripes.sum[1])},
-        .bad = calloc(count, sizeof *stripes.bad),
-        .grey = malloc(count * sizeof *stripes.grey)};
+        .bad = calloc(count, sizeof *stripes.bad)};
     int r = init_axis(&stripes.column, width);
     if (r == 0)
         r = init_axis(&stripes.row, height);
     if (r == 0)
         r = pairs_init(&stripes.pairs, width, height, step);
     if (r == 0 && (stripes.level == NULL || stripes.sum[0] == NULL || stripes.sum[1] == NULL ||
-                   stripes.bad == NULL || stripes.grey == NULL))
+                   stripes.bad == NULL))
         r = -ENOMEM;
     if (r < 0)
         stripes_finish(&stripes);
@@ -69,49 +63,14 @@ int stripes_init(struct stripes *ret, uint32_t width, uint32_t height, unsigned 
 
 void stripes_finish(struct stripes *stripes)
 {
-    finish_axis(&stripes->column);
-    finish_axis(&stripes->row);
+    free(stripes->column.offset);
+    free(stripes->row.offset);
     pairs_finish(&stripes->pairs);
     free(stripes->level);
     free(stripes->sum[0]);
     free(stripes->sum[1]);
     free(stripes->bad);
-    free(stripes->grey);
     *stripes = (struct stripes){0};
-}
-
-/* ---- counting ---- */
-
-static void count_difference(struct stripes_axis *axis, size_t at, uint32_t band, int level,
-                             int before)
-{
-    const unsigned bin = (unsigned)(level - before + REACH);
-    if (before != CUT && bin < BINS)
-        axis->count[(at * STRIPES_BANDS + band) * BINS + bin]++;
-}
-
-/* Counts differences of columns in each band of rows, and of rows in each band of columns. */
-static void count_differences(struct stripes *stripes)
-{
-    const uint32_t width = stripes->column.length, height = stripes->row.length;
-    const uint32_t step = stripes->step;
-    short *grey = stripes->grey;
-    for (size_t i = 0; i < (size_t)width * height; i++) {
-        const float level = stripes->level[i];
-        grey[i] = pairs_is_cut(level) ? CUT : (short)lrintf(level * (float)(1 / BIN));
-    }
-    for (uint32_t y = 0; y < height; y++)
-        for (uint32_t x = 0; x < width; x++) {
-            const short *at = grey + (size_t)y * width + x;
-            if (at[0] == CUT)
-                continue;
-            if (x >= step)
-                count_difference(&stripes->column, x, y * STRIPES_BANDS / height, at[0],
-                                 at[-(ptrdiff_t)step]);
-            if (y >= step)
-                count_difference(&stripes->row, y, x * STRIPES_BANDS / width, at[0],
-                                 at[-(ptrdiff_t)step * (ptrdiff_t)width]);
-        }
 }
 
 int stripes_add(struct stripes *stripes)
@@ -120,11 +79,12 @@ int stripes_add(struct stripes *stripes)
     const float *level = stripes->level;
     float *sum = stripes->sum[2 * stripes->frames >= stripes->expected];
     const unsigned every = (stripes->expected + USED_FRAMES - 1) / USED_FRAMES;
-    for (size_t i = 0; i < count; i++)
+    for (size_t i = 0; i < count; i++) {
         sum[i] += level[i];
+        stripes->bad[i] += pairs_is_cut(level[i]) && stripes->bad[i] < UINT8_MAX;
+    }
     if (stripes->frames++ % every != 0)
         return 0;
-    count_differences(stripes);
     return pairs_add(&stripes->pairs, level);
 }
 
@@ -132,6 +92,11 @@ double stripes_stillness(const struct stripes *stripes)
 {
     const struct pairs *pairs = &stripes->pairs;
     return pairs->alike > 0 ? (double)pairs->still / pairs->alike : 0;
+}
+
+bool stripes_is_still(const struct stripes *stripes)
+{
+    return stripes_stillness(stripes) > STANDS_STILL;
 }
 
 /* ---- solving ---- */
@@ -183,27 +148,32 @@ static double location(const uint32_t *count)
     return (middle - REACH) * BIN;
 }
 
-/* One difference, estimated from the whole picture, and the variance of that estimate, by how far
- * those of its bands disagree. */
-struct step {
-    double difference, variance;
-};
-
-static void find_step(struct step *ret, const struct stripes_axis *axis, uint32_t at)
+static unsigned frames_of_half(const struct stripes *stripes, unsigned half)
 {
-    uint32_t all[BINS] = {0};
-    double sum = 0, squares = 0;
-    for (unsigned band = 0; band < STRIPES_BANDS; band++) {
-        const uint32_t *count = axis->count + ((size_t)at * STRIPES_BANDS + band) * BINS;
-        const double difference = location(count);
-        for (unsigned bin = 0; bin < BINS; bin++)
-            all[bin] += count[bin];
-        sum += difference;
-        squares += difference * difference;
+    return (stripes->expected + 1 - half) / 2;
+}
+
+/* Counts by how much the pixels of a column or row differ from those `step` before, in the mean of
+ * each half of the frames. Noise is averaged out there, so that edges are outliers. */
+static void count_differences(const struct stripes *stripes, bool is_row, uint32_t at,
+                              uint32_t count[BINS])
+{
+    const uint32_t width = stripes->column.length, height = stripes->row.length;
+    const size_t stride = is_row ? 1 : width, before = stripes->step * (is_row ? (size_t)width : 1);
+    const unsigned most = stripes->expected / CUT_SHARE;
+    memset(count, 0, BINS * sizeof *count);
+    for (uint32_t along = 0; along < (is_row ? width : height); along++) {
+        const size_t i = at * (is_row ? (size_t)width : 1) + along * stride;
+        if (stripes->bad[i] > most || stripes->bad[i - before] > most)
+            continue;
+        for (unsigned half = 0; half < 2; half++) {
+            const float *sum = stripes->sum[half];
+            const double bins =
+                (double)(sum[i] - sum[i - before]) / (frames_of_half(stripes, half) * BIN);
+            if (fabs(bins) <= REACH)
+                count[lrint(bins) + REACH]++;
+        }
     }
-    ret->difference = location(all);
-    ret->variance =
-        fmax(squares - sum * sum / STRIPES_BANDS, 0) / (STRIPES_BANDS * (STRIPES_BANDS - 1));
 }
 
 static void remove_mean(double *offset, size_t count, unsigned step)
@@ -247,21 +217,46 @@ static double set_weights(const struct offsets_problem *problem, const struct ar
     return sigma;
 }
 
-/* Finds the differences of neighbours. Returns the variance of their errors. The difference of two
- * independent offsets has twice their variance. */
-static double find_steps(const struct stripes_axis *axis, struct offsets_problem *problem,
+/* Judges the differences of neighbours by those that are WINDOW apart. The scene changes like a
+ * random walk, whose variance grows with the distance, and that of the pattern does not. Returns
+ * the variance of errors, and sets that of the pattern. */
+static double judge_steps(struct offsets_problem *problem, const struct arrays *arrays)
+{
+    const uint32_t step = problem->step, length = problem->length;
+    double near = 0, far = 0;
+    unsigned near_count = 0, far_count = 0;
+    for (uint32_t i = step; i < length; i++) {
+        double sum = 0;
+        unsigned k = 0;
+        for (; k < WINDOW && i + k * step < length && arrays->weight[i + k * step] > 0; k++) {
+            sum += arrays->difference[i + k * step];
+            if (k > 0)
+                continue;
+            near += sum * sum;
+            near_count++;
+        }
+        far += k == WINDOW ? sum * sum : 0;
+        far_count += k == WINDOW;
+    }
+    near /= fmax(near_count, 1);
+    const double grown = far_count > 0 ? (far / far_count - near) / (WINDOW - 1) : near;
+    const double error = fmin(fmax(grown, LEAST_ERROR * near), near);
+    problem->pattern = fmax((near - error) / 2, MIN_VARIANCE);
+    return fmax(error, MIN_VARIANCE);
+}
+
+/* Finds the differences of neighbours. Returns the variance of their errors. */
+static double find_steps(const struct stripes *stripes, struct offsets_problem *problem,
                          const struct arrays *arrays)
 {
-    const uint32_t begin = problem->step;
-    double error = 0;
-    for (uint32_t i = begin; i < axis->length; i++) {
-        struct step step;
-        find_step(&step, axis, i);
-        arrays->difference[i] = arrays->residual[i] = step.difference;
-        error += BAND_ERROR * step.variance / (axis->length - begin);
+    for (uint32_t i = problem->step; i < problem->length; i++) {
+        uint32_t count[BINS];
+        count_differences(stripes, problem->is_row, i, count);
+        arrays->difference[i] = arrays->residual[i] = location(count);
     }
-    const double sigma = set_weights(problem, arrays, error, 0);
-    problem->pattern = fmax((sigma * sigma - error) / 2, MIN_VARIANCE);
+    set_weights(problem, arrays, 0, 0);
+    const double error = judge_steps(problem, arrays);
+    set_weights(problem, arrays, error, 0);
     return error;
 }
 
@@ -302,7 +297,7 @@ static int solve_axis(struct stripes *stripes, struct stripes_axis *axis)
                                       .pairs = &stripes->pairs,
                                       .is_row = axis == &stripes->row,
                                       .pair_error = 1};
-    const double error = find_steps(axis, &problem, &arrays);
+    const double error = find_steps(stripes, &problem, &arrays);
     int r = weigh(&problem, &arrays, axis->offset, error);
     if (r == 0)
         r = offsets_solve(&problem, axis->offset);
@@ -317,15 +312,14 @@ static int solve_axis(struct stripes *stripes, struct stripes_axis *axis)
 static int find_bad_pixels(struct stripes *stripes)
 {
     const uint32_t width = stripes->column.length, height = stripes->row.length;
-    const unsigned count[2] = {stripes->expected / 2 + stripes->expected % 2,
-                               stripes->expected / 2};
     for (unsigned half = 0; half < 2; half++)
         for (size_t i = 0; i < (size_t)width * height; i++)
             stripes->sum[half][i] =
-                stripes->sum[half][i] / (float)count[half] -
+                stripes->sum[half][i] / (float)frames_of_half(stripes, half) -
                 (float)(stripes->column.offset[i % width] + stripes->row.offset[i / width]);
     const float *mean[2] = {stripes->sum[0], stripes->sum[1]};
-    return bad_pixels_find(stripes->bad, mean, width, height, stripes->step);
+    return bad_pixels_find(stripes->bad, mean, width, height, stripes->step,
+                           stripes_is_still(stripes));
 }
 
 int stripes_solve(struct stripes *stripes)

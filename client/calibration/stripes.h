@@ -3,13 +3,14 @@
  *
  * The pattern stays in place while the scene moves. If two frames are aligned by the shift of the
  * scene, their difference contains only the pattern (pairs.h). Frames of a rotating scene cannot be
- * aligned. In most of their pixels, two neighbouring columns still differ by their offsets;
- * everything else, such as an edge, is an outlier. How far several bands of the picture disagree
- * tells the error of that. Both observations together give the most likely offsets (offsets.h).
- * Neither determines their mean, or much of what varies slowly.
+ * aligned. In most pixels of the mean of all frames, two neighbouring columns still differ by their
+ * offsets; everything else, such as an edge, is an outlier. Columns that are further apart differ
+ * more by the scene, but not by their offsets, which tells how large both are. Both observations
+ * together give the most likely offsets (offsets.h). Neither determines their mean, or much of what
+ * varies slowly.
  *
- * A still scene reveals nothing about the pattern, because its own edges along columns and rows
- * look the same. stripes_stillness tells whether the scene moved.
+ * A still scene hides a part of the pattern, because its own edges along columns and rows look the
+ * same. stripes_stillness tells whether the scene moved.
  *
  * Source of the maths: Huber and Ronchetti, Robust Statistics, for the location of the differences
  * (Tukey's biweight). */
@@ -20,15 +21,10 @@
 
 #include "offsets.h"
 
-/* The bands of rows in which differences of columns are found, and of columns for those of rows. */
-#define STRIPES_BANDS 4
-
-/* The differences along one axis: between columns, or between rows. */
+/* What is added to each column, or to each row. */
 struct stripes_axis {
     uint32_t length;
-    uint32_t *count; /* for each position and each band of the picture across the axis: a histogram
-                        of the differences from the previous position */
-    double *offset;  /* shares of white; their mean is 0 */
+    double *offset; /* shares of white; their mean is 0 */
 };
 
 struct stripes {
@@ -37,8 +33,8 @@ struct stripes {
     unsigned step; /* px between samples that are compared; 2 in a mosaic */
     float *level;  /* levels of the next frame; the caller fills them in before stripes_add */
     float *sum[2]; /* the levels of each pixel, added up in each half of the frames */
-    uint8_t *bad;  /* after stripes_solve: 1 where a pixel is hot or dead */
-    short *grey;   /* scratch memory */
+    uint8_t *bad;  /* after stripes_solve: 1 where a pixel is hot or dead; before, in how many
+                      frames it may be clipped, at most 255 */
     unsigned frames, expected;
 };
 
@@ -56,6 +52,9 @@ int stripes_solve(struct stripes *stripes);
 /* Returns in what share of the frames that could be compared the scene stood still; 0 if there were
  * none. */
 double stripes_stillness(const struct stripes *stripes);
+
+/* Returns whether it stood still in most of them. */
+bool stripes_is_still(const struct stripes *stripes);
 
 /* Returns the root mean square of an axis's offsets. */
 double stripes_rms(const struct stripes_axis *axis);

@@ -18,7 +18,6 @@
 
 #define IMAGES         "/etc/fftd/images"
 #define DEFAULT_FRAMES 64
-#define STANDS_STILL   0.5 /* stripes_stillness of a scene that hardly moves */
 #define STAGE_BYTES    160
 #define MAX_FRAMES     10000
 #define MAX_NAME       63 /* bytes in the name of a filter's image */
@@ -186,7 +185,7 @@ static void judge(struct recording *recording)
     const double level = average_level(average), white = average_white_share(average);
     const double unsteady = average_unsteadiness(average);
     if (is(recording, "stripes")) {
-        if (stripes_stillness(&recording->stripes) > STANDS_STILL)
+        if (stripes_is_still(&recording->stripes))
             warn(recording, "the scene hardly moved: its own columns and rows cannot be told from "
                             "a pattern");
         return;

@@ -1,7 +1,7 @@
 #!/usr/bin/python3
 """Compares denoise of the running daemon with filters of ffmpeg and OpenCV on the same pictures.
 
-    tests/bench/denoise.py --build DIRECTORY
+    tests/bench/denoise.py --build DIRECTORY [--photographs NAME,... --seed N]
 
 Photographs that come with scikit-image, in grey and at most 640 pixels wide and high, get Gaussian
 noise and are rounded to 8 bits. denoise is told the sigma of the noise, or estimates it; the other
@@ -10,6 +10,7 @@ photographs, with other noise in each frame: standing, and panning by 1, 3 and 1
 is that of their last frame, to which past frames are joined. Times are of a clip of
 1280x720: from one frame of fftd to the next, with more frames captured than it can filter;
 ffmpeg's whole run without that of one that filters nothing; OpenCV's function alone.
+With --photographs only the errors at the first sigma are printed, on these pictures.
 """
 
 import argparse
@@ -37,12 +38,12 @@ PANS = (0, 1, 3, 10)   # px a frame
 WIDTH, HEIGHT = 1280, 720
 
 
-def photograph(name):
+def photograph(name, side=SIDE):
     picture = skimage.io.imread(pathlib.Path(skimage.__file__).parent / "data" / name)
     picture = picture.astype(float)
     grey = picture if picture.ndim == 2 else picture[..., :3] @ [0.299, 0.587, 0.114]
-    top, left = (max(0, length - SIDE) // 2 for length in grey.shape)
-    return grey[top:top + SIDE, left:left + SIDE]
+    top, left = (max(0, length - side) // 2 for length in grey.shape)
+    return grey[top:top + side, left:left + side]
 
 
 def psnr_db(picture, reference):
@@ -73,6 +74,10 @@ def nlmeans(noisy, strength):
     return ffmpeg(f"nlmeans=s={min(strength, 30)}", [noisy])[0]
 
 
+def bm3d(noisy, strength):
+    return ffmpeg(f"bm3d=sigma={strength}:block=4:bstep=4", [noisy])[0]
+
+
 def opencv(noisy, strength):
     return cv2.fastNlMeansDenoising(noisy, None, strength)
 
@@ -81,6 +86,7 @@ PEERS = {
     "fftdnoiz": (fftdnoiz, (1.5, 2, 3, 4, 5, 6.5)),
     "fftdnoiz, overlap 0.75": (fftdnoiz_dense, (1.5, 2, 3, 4, 5, 6.5)),
     "nlmeans": (nlmeans, (0.5, 0.65, 0.8, 1)),
+    "bm3d, groups of one": (bm3d, (3, 3.5, 4, 4.5)),
     "fastNlMeans": (opencv, (0.8, 0.95, 1.1)),
 }
 OURS = {
@@ -92,6 +98,7 @@ OURS = {
     "32, quarter": "denoise:sigma=%g,hop=quarter",
     "soft threshold": "soft-threshold:sigma=%g",
 }
+FACTORS = 0.8, 0.9, 1, 1.1, 1.2
 TEMPORAL = {
     "one frame": "denoise:sigma=%g",
     "temporal=2": "denoise:sigma=%g,temporal=2",
@@ -107,18 +114,20 @@ def errors(options, sharp, sigma, random):
     with Daemon(options.build, options.device, noisy) as daemon:
         for name, chain in OURS.items():
             ret[name] = psnr_db(daemon.frame(chain % sigma if "%" in chain else chain), sharp)
+        ret["32, best sigma"] = max(psnr_db(daemon.frame(f"denoise:sigma={factor * sigma}"), sharp)
+                                    for factor in FACTORS)
     for name, (peer, factors) in PEERS.items():
         ret[name] = max(psnr_db(peer(noisy, factor * sigma).astype(float), sharp)
                         for factor in factors)
     return ret
 
 
-def compare_errors(options):
-    random = np.random.default_rng(1)
-    for sigma in SIGMAS:
+def compare_errors(options, photographs=PHOTOGRAPHS, sigmas=SIGMAS, side=SIDE):
+    random = np.random.default_rng(options.seed)
+    for sigma in sigmas:
         rows = {}
-        for photo in PHOTOGRAPHS:
-            rows[photo.partition(".")[0]] = errors(options, photograph(photo), sigma, random)
+        for photo in photographs:
+            rows[photo.partition(".")[0]] = errors(options, photograph(photo, side), sigma, random)
         names = list(next(iter(rows.values())))
         rows["mean"] = {name: np.mean([row[name] for row in rows.values()]) for name in names}
         print(f"\n| sigma {sigma} | {' | '.join(names)} |")
@@ -227,7 +236,13 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
     parser.add_argument("--build", type=pathlib.Path, required=True)
     parser.add_argument("--device", default="auto")
+    parser.add_argument("--photographs", type=lambda text: text.split(","), metavar="NAME,...")
+    parser.add_argument("--side", type=int, default=SIDE, help="of the photographs, at most, in px")
+    parser.add_argument("--seed", type=int, default=1, help="of the noise")
     options = parser.parse_args()
+    if options.photographs:
+        compare_errors(options, options.photographs, SIGMAS[:1], options.side)
+        return
     compare_times(options)
     compare_clips(options)
     compare_errors(options)

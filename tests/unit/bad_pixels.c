@@ -32,14 +32,19 @@ static void add(unsigned x, unsigned y, double first, double second)
     mean[1][y * WIDTH + x] += (float)(second / 255);
 }
 
-static unsigned find(unsigned step)
+static unsigned find_in(unsigned step, bool is_still)
 {
     const float *means[2] = {mean[0], mean[1]};
     unsigned count = 0;
-    assert_int_equal(bad_pixels_find(bad, means, WIDTH, HEIGHT, step), 0);
+    assert_int_equal(bad_pixels_find(bad, means, WIDTH, HEIGHT, step, is_still), 0);
     for (unsigned i = 0; i < COUNT; i++)
         count += bad[i];
     return count;
+}
+
+static unsigned find(unsigned step)
+{
+    return find_in(step, false);
 }
 
 static bool is_bad(unsigned x, unsigned y)
@@ -76,6 +81,19 @@ static void both_halves_must_agree(void **state)
     assert_int_equal(find(1), 0);
 }
 
+/* Two pixels that are alike belong to the scene, if it stands still. */
+static void a_detail_that_stands_still_is_not_bad(void **state)
+{
+    (void)state;
+    draw(1);
+    add(20, 10, 60, 60);
+    add(21, 11, 62, 62);
+    add(40, 12, 60, 60);
+    assert_int_equal(find_in(1, false), 3);
+    assert_int_equal(find_in(1, true), 1);
+    assert_true(is_bad(40, 12));
+}
+
 /* A bad pixel is replaced by those beside it, of which one must be good. */
 static void a_pixel_among_bad_ones_is_not_marked(void **state)
 {
@@ -96,7 +114,7 @@ static void a_single_pixel_has_no_neighbours(void **state)
     const float level = 0.5F, *const means[2] = {&level, &level};
     (void)state;
     bad[0] = 1;
-    assert_int_equal(bad_pixels_find(bad, means, 1, 1, 2), 0);
+    assert_int_equal(bad_pixels_find(bad, means, 1, 1, 2, false), 0);
     assert_int_equal(bad[0], 0);
 }
 
@@ -105,6 +123,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(hot_and_dead_pixels_are_found),
         cmocka_unit_test(both_halves_must_agree),
+        cmocka_unit_test(a_detail_that_stands_still_is_not_bad),
         cmocka_unit_test(a_pixel_among_bad_ones_is_not_marked),
         cmocka_unit_test(a_single_pixel_has_no_neighbours),
     };

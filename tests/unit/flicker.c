@@ -23,6 +23,7 @@
 
 enum {
     FRAMES = 60,
+    SHORT = 36,       /* frames, of what shows in that many */
     CUT = 30,         /* the frame of a scene cut */
     JUDGED_FROM = 20, /* frames before are the time to find it */
     MOST_TRIALS = 80,
@@ -376,12 +377,12 @@ static void flicker_is_found_and_removed(void **state)
         {.name = "cut"},           {.name = "clipped"},   {.name = "depth < 2 %"},
         {.name = "P < 0.5"},       {.name = "every 4th"}, {.name = "corners < 85 %"}};
     (void)state;
-    const unsigned trials = trials_count(MOST_TRIALS, 3);
+    const unsigned trials = trials_count(MOST_TRIALS, 3), frames = trials_are_all() ? FRAMES : 40;
     for (unsigned i = 0; i < trials; i++) {
         if (is_skipped(i))
             continue;
         const struct trial t = random_trial(first_seed() + i, !trials_are_all());
-        const struct result r = run_trial(&t, FRAMES, NULL);
+        const struct result r = run_trial(&t, frames, NULL);
         if (getenv("FFTD_TEST_VERBOSE") != NULL)
             printf("# %u: %ux%u scene %u pan %d cut %d sigma %.1f corners %.2f uneven %.3f clipped "
                    "%.3f light %u %.2f Hz at %.2f, %.2f periods, depth %.3f %.2f %.2f, every %u "
@@ -413,7 +414,7 @@ static void flicker_is_found_and_removed(void **state)
         if (classes[i].count > 0)
             class_print(&classes[i]);
     assert_true(classes[0].after[classes[0].count / 2] >= (trials_are_all() ? 55 : 57));
-    assert_true(classes[0].worse * 20 <= trials * FRAMES);
+    assert_true(classes[0].worse * 20 <= trials * frames);
 }
 
 static void clean_clips_stay(void **state)
@@ -449,18 +450,18 @@ static void a_pan_under_dark_corners(void **state)
     (void)state;
     struct trial t = random_trial(1000500, false);
     t.depth = 0;
-    struct result r = run_trial(&t, FRAMES, NULL);
+    struct result r = run_trial(&t, SHORT, NULL);
     printf("# figures: corners of %.0f %%: %.1f dB of change, flicker is suspected in %u of %d "
            "frames\n",
-           100 * t.corners, r.least_change, r.suspected, FRAMES);
+           100 * t.corners, r.least_change, r.suspected, SHORT);
     assert_true(t.is_panning && t.corners < 0.8);
     assert_true(r.least_change == 99);
-    assert_true(r.suspected <= FRAMES / 10);
+    assert_true(r.suspected <= SHORT / 10);
     /* The bands of the last one hardly move, so that they may be taken for the corners. */
     static const uint64_t seeds[] = {1000019, 1000015, 20261155};
     for (unsigned i = 0; i < sizeof seeds / sizeof seeds[0]; i++) {
         t = random_trial(seeds[i], false);
-        r = run_trial(&t, 40, NULL);
+        r = run_trial(&t, SHORT, NULL);
         printf("# figures: corners of %.0f %%: %.1f dB before, %.1f after, oracle %.1f\n",
                100 * t.corners, r.before, r.after, r.oracle);
         assert_true(t.is_panning && t.corners < 0.8);
@@ -477,7 +478,7 @@ static void gains_do_not_hold_a_scene(void **state)
     struct trial t = random_trial(20261701, false);
     t.scene = CLIP_SMOOTH;
     t.depth = 0;
-    const struct result r = run_trial(&t, FRAMES, NULL);
+    const struct result r = run_trial(&t, SHORT, NULL);
     printf("# figures: a smooth pan with uneven gains: %.1f dB of change\n", r.least_change);
     assert_true(t.is_panning && t.has_cut && t.uneven > 0.015);
     assert_true(r.least_change == 99);
@@ -508,7 +509,7 @@ static void something_moves_before_the_scene(void **state)
         t.uneven = 0.01;
         t.walk_px = 4;
         t.depth = i < 2 ? 0 : t.depth;
-        const struct result r = run_trial(&t, FRAMES, NULL);
+        const struct result r = run_trial(&t, i == 0 ? FRAMES : SHORT, NULL);
         printf("# figures: something moves, depth %.2f: %.1f dB before, %.1f after, %.1f dB of "
                "change; %u dropouts, %u worse\n",
                t.depth, r.before, r.after, r.least_change, r.dropouts, r.worse);
@@ -545,7 +546,7 @@ static void bands_on_bricks_that_pan(void **state)
 {
     (void)state;
     const struct trial t = random_trial(1000017, false);
-    const struct result r = run_trial(&t, 40, NULL);
+    const struct result r = run_trial(&t, SHORT, NULL);
     printf("# figures: panning bricks: %.1f dB before, %.1f after; locked after %u frames\n",
            r.before, r.after, r.locked);
     assert_true(t.is_panning && t.scene == CLIP_BRICKS && t.light == LIGHT_NEAR_MULTIPLE);
@@ -562,7 +563,7 @@ static void bands_that_hardly_move(void **state)
         t.rate_hz = 50;
         t.has_cut = i == 1;
         t.frequency_hz = i == 1 ? 100.3 : 100.1;
-        const struct result r = run_trial(&t, FRAMES, NULL);
+        const struct result r = run_trial(&t, t.has_cut ? FRAMES : SHORT, NULL);
         printf("# figures: %.2f Hz at 50 frames/s: %.1f dB before, %.1f after; locked after %u "
                "frames, %u lost again\n",
                t.frequency_hz, r.before, r.after, r.locked, r.dropouts);
@@ -589,9 +590,9 @@ static void it_begins_and_ends(void **state)
     (void)state;
     for (unsigned i = 0; i < 3; i++) {
         struct trial t = plain_trial(i);
-        t.first = 12;
-        t.end = 40;
-        const struct result r = run_trial(&t, FRAMES, NULL);
+        t.first = 8;
+        t.end = 26;
+        const struct result r = run_trial(&t, SHORT, NULL);
         printf("# figures: corrected %d frames after the beginning, changed for %d after the end\n",
                (int)r.begun - (int)t.first, (int)r.last_changed + 1 - (int)t.end);
         assert_in_range(r.begun, t.first + 1, t.first + 3);
@@ -628,7 +629,7 @@ static void it_is_found_under_difficulties(void **state)
             options.line_time_us = line_time_us;
         if (cases[i].frequency_is_given)
             options.frequency_hz = cases[i].has_wrong_frequency ? 77 : t.frequency_hz;
-        const struct result r = run_trial(&t, FRAMES, &options);
+        const struct result r = run_trial(&t, SHORT, &options);
         printf("# figures: %s: %.1f dB before, %.1f after, oracle %.1f\n", cases[i].name, r.before,
                r.after, r.oracle);
         assert_int_equal(r.has_report, !cases[i].has_wrong_frequency);
@@ -655,8 +656,7 @@ static void frames_that_are_skipped_do_not_matter(void **state)
     static const struct {
         double rate_hz, skipped, late_ns;
         unsigned number;
-    } cases[] = {{15, 0.3, 0, 2}, {30, 0.3, 0, 2},  {15, 0.3, 1e7, 2},
-                 {15, 0, 3e7, 2}, {15, 0, 6e7, 42}, {15, 0, 6e7, 46}};
+    } cases[] = {{15, 0.3, 1e7, 2}, {15, 0, 6e7, 42}, {15, 0, 6e7, 46}};
     (void)state;
     for (unsigned i = 0; i < sizeof cases / sizeof cases[0]; i++) {
         struct trial t = plain_trial(cases[i].number);
@@ -679,11 +679,11 @@ static void frames_that_are_skipped_do_not_matter(void **state)
 static void a_dimmed_lamp_has_many_bands(void **state)
 {
     (void)state;
-    for (unsigned i = 0; i < 4; i++) {
+    for (unsigned i = 0; i < 4; i += 3) {
         struct trial t = plain_trial(i);
         t.frequency_hz = 240.3 + 50 * i;
         t.periods = 5.3 + 1.1 * i;
-        const struct result r = run_trial(&t, FRAMES, NULL);
+        const struct result r = run_trial(&t, SHORT, NULL);
         printf("# figures: %.1f bands: %.1f dB before, %.1f after, oracle %.1f\n", t.periods,
                r.before, r.after, r.oracle);
         assert_true(r.after > r.oracle - 1.5);
@@ -702,11 +702,11 @@ static void large_frames_are_as_good(void **state)
 {
     static const unsigned sizes[][2] = {{641, 401}, {1280, 720}};
     (void)state;
-    for (unsigned i = 0; i < 2 * trials_count(2, 1); i++) {
+    for (unsigned i = trials_are_all() ? 0 : 1; i < 2 * trials_count(2, 1); i++) {
         struct trial t = plain_trial(i);
         t.width = sizes[i / 2][0];
         t.height = sizes[i / 2][1];
-        const struct result r = run_trial(&t, trials_are_all() ? 40 : 26, NULL);
+        const struct result r = run_trial(&t, trials_are_all() ? 40 : 24, NULL);
         printf("# figures: %ux%u, %s: %.1f dB before, %.1f after, oracle %.1f; %.1f ms a frame, "
                "%.1f to observe it\n",
                t.width, t.height, t.is_panning ? "panning" : "still", r.before, r.after, r.oracle,

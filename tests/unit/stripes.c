@@ -171,16 +171,20 @@ static void a_picture_without_a_pattern_stays(void **state)
     stripes_finish(&stripes);
 }
 
+/* Its own lines are in the way. A pattern that is weaker than these is still found in part. */
 static void a_scene_that_stands_still_is_noticed(void **state)
 {
     struct stripes stripes;
     uint64_t seed = 5;
     (void)state;
     draw_texture(&seed);
-    draw_pattern(4.4, &seed);
+    draw_pattern(2.2, &seed);
     assert_int_equal(stripes_init(&stripes, WIDTH, HEIGHT, 1, FRAMES), 0);
-    observe(&stripes, 0, 1, &seed);
-    assert_true(stripes_stillness(&stripes) > 0.6);
+    observe(&stripes, 0, 2, &seed);
+    printf("# figures: a scene that stands still: %.2f grey levels before, %.2f after\n",
+           left(&stripes, 0), left(&stripes, 1));
+    assert_true(left(&stripes, 1) < 0.8 * left(&stripes, 0));
+    assert_true(stripes_stillness(&stripes) > 0.6 && stripes_is_still(&stripes));
     stripes_finish(&stripes);
 }
 

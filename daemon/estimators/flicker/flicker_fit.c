@@ -45,23 +45,41 @@ static bool value_of(const struct scene *scene, const struct rows *rows,
     return true;
 }
 
+/* One bin of a frame, of which the scene is known. */
+struct sample {
+    const double *column;
+    double value; /* what the frame adds to the scene */
+};
+
+/* Lists every `bin_step`th bin of a frame if it is known. Returns how many there are. */
+static unsigned list_samples(const struct scene *scene, const struct rows *rows, unsigned bin_step,
+                             const struct rows_frame *frame, struct sample ret[ROWS_BINS])
+{
+    unsigned count = 0;
+    double value;
+    for (unsigned i = 0; i < frame->bins; i += bin_step) {
+        const int bin = frame->first_bin + (int)i;
+        const unsigned at = (unsigned)bin % ROWS_RING;
+        if (scene->count[at] > 0 && value_of(scene, rows, frame, bin, &value))
+            ret[count++] = (struct sample){scene->column[at], value - scene->own[at]};
+    }
+    return count;
+}
+
 /* Fits one frame against the scene, if enough of that is known. `squares` gets what an offset
  * leaves, what the wave leaves, and how many samples there are. */
 static void fit_frame(const struct scene *scene, const struct rows *rows, unsigned bin_step,
                       const struct rows_frame *frame, double *x, double squares[3])
 {
     const unsigned n = COLUMNS;
+    struct sample sample[ROWS_BINS];
     double a[COLUMNS + 1][COLUMNS] = {{0}}, sum = 0, sum2 = 0, rest2 = 0;
-    double value;
-    unsigned count = 0;
+    const unsigned count = list_samples(scene, rows, bin_step, frame, sample);
     memset(x, 0, COLUMNS * sizeof *x);
-    for (int bin = frame->first_bin; bin < frame->first_bin + (int)frame->bins;
-         bin += (int)bin_step) {
-        const unsigned at = (unsigned)bin % ROWS_RING;
-        if (scene->count[at] == 0 || !value_of(scene, rows, frame, bin, &value))
-            continue;
-        value -= scene->own[at];
-        const double *column = scene->column[at];
+    if (count < FEWEST_BINS)
+        return;
+    for (unsigned s = 0; s < count; s++) {
+        const double *column = sample[s].column, value = sample[s].value;
         for (unsigned i = 0; i < n; i++) {
             a[n][i] += column[i] * value;
             for (unsigned j = 0; j <= i; j++)
@@ -69,21 +87,14 @@ static void fit_frame(const struct scene *scene, const struct rows *rows, unsign
         }
         sum += value;
         sum2 += value * value;
-        count++;
     }
-    if (count < FEWEST_BINS)
-        return;
     a[2][2] += HOLD_OFFSET;
     normal_solve(a[0], n, n, x);
-    for (int bin = frame->first_bin; bin < frame->first_bin + (int)frame->bins;
-         bin += (int)bin_step) {
-        const unsigned at = (unsigned)bin % ROWS_RING;
-        if (scene->count[at] == 0 || !value_of(scene, rows, frame, bin, &value))
-            continue;
-        value -= scene->own[at];
+    for (unsigned s = 0; s < count; s++) {
+        double rest = sample[s].value;
         for (unsigned i = 0; i < n; i++)
-            value -= scene->column[at][i] * x[i];
-        rest2 += value * value;
+            rest -= sample[s].column[i] * x[i];
+        rest2 += rest * rest;
     }
     squares[0] += sum2 - sum * sum / count;
     squares[1] += rest2;

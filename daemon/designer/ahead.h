@@ -5,8 +5,8 @@
  * The process is fftd again, with --compile-ahead (compile_ahead.h), and starts a second one where
  * there are two processors. Both have the lowest priority of the scheduler (SCHED_IDLE), are the
  * first that die if memory runs out, and are killed as soon as anything is requested of the
- * designer. So they delay no frame and no change, and neither a crash of the compiler nor the memory
- * that it retains is the daemon's.
+ * designer. So they delay no frame and no change, and neither a crash of the compiler nor the
+ * memory that it retains is the daemon's.
  *
  * On a CPU there is a second use: while a change waits, a process with the daemon's priority
  * compiles what that change needs (ahead_compile). Otherwise no frame could be filtered, because

@@ -8,7 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "engine/denoiser_source.h"
+#include "engine/denoiser/denoiser_source.h"
 #include "gpu/program.h"
 #include "transform/transform_private.h"
 

@@ -80,7 +80,7 @@ $(BUILD)/libfftd.so.0: $(call objects,$(LIBFFTD)) client/libfftd/libfftd.map
 	    -Wl,--version-script=client/libfftd/libfftd.map -o $@ $(filter %.o,$^)
 
 # The FFT engine, which needs only a C compiler and OpenCL.
-ENGINE := $(patsubst %,$(BUILD)/lib%.a,engine transform filters gpu core)
+ENGINE := $(patsubst %,$(BUILD)/lib%.a,engine estimators transform filters gpu core)
 
 # libv4l2 knows the calls with struct v4l2_buffer by their numbers, and these contain its size, which
 # depends on the width of time_t. Debian 12's libv4l2 for 32 bits has 32-bit times, so what calls it

@@ -104,8 +104,24 @@ static void draw_over(struct output *output, struct flight *flight, enum view_ki
         view_arrows(frame, ring_format(output->ring), flight->meta.motion);
 }
 
+/* The observer's pictures are those of the first output's engine. */
+static void hand_field(const struct output *output, const struct flight *flight,
+                       const struct engine_motion *motion)
+{
+    const bool has_before = flight->before != 0;
+    const struct observed_field field = {.number = flight->number,
+                                         .frames = flight->number - flight->before,
+                                         .captured_ns = flight->meta.captured_ns,
+                                         .since_ns = flight->before_ns,
+                                         .grid = motion->grid,
+                                         .vector = has_before ? motion->vector : NULL};
+    if (output_number(output) == 0)
+        observer_take_field(output->observer, &field);
+}
+
 static void publish(struct output *output, struct flight *flight, const struct engine_done *done)
 {
+    hand_field(output, flight, &done->motion);
     flight->meta.filter_serial = done->filter_serial;
     flight->meta.flags |= done->blended ? FFTD_FLAG_BLENDED : 0;
     flight->meta.flags |= done->view != VIEW_PICTURE ? FFTD_FLAG_VIEW : 0;
@@ -339,8 +355,14 @@ bool output_submit(struct output *output, const struct output_frame *taken)
                              .correction = take_correction(output, taken->correction, &correction),
                              .number = taken->number,
                              .tag = flight};
+    if (!job.is_first) {
+        flight->before = output->last_number;
+        flight->before_ns = output->last_ns;
+    }
     output->is_first = false;
     output->last_start = output->recovery->start_count;
+    output->last_number = taken->number;
+    output->last_ns = frame->captured_ns;
     memcpy(job.in, frame->plane, sizeof job.in);
     memcpy(job.in_stride, frame->stride, sizeof job.in_stride);
     if (is_lent) {

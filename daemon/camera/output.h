@@ -36,6 +36,8 @@ struct flight {
     bool holds_frame;           /* the engine still reads it */
     struct request *snapshots;  /* to be answered with this frame */
     uint64_t number;            /* the observer's number of the frame, for its measures */
+    uint64_t before;            /* that of the frame which the engine was given before; 0: none */
+    int64_t before_ns;          /* and when it was captured */
 };
 
 /* What output_change.h has applied, and what it waits for. */
@@ -91,9 +93,11 @@ struct output {
     int64_t frame_timeout_ns; /* an engine that has not moved for this time has hung */
     struct error failure;     /* the engine's; empty: none since the last published frame */
     unsigned failures;        /* failures of engines since the last published frame */
-    unsigned last_start; /* the start of the source that delivered the newest submitted frame */
-    bool is_first;       /* the next frame is the engine's first one */
-    bool engine_failed;  /* output_change has not acted on the failure yet */
+    unsigned last_start;  /* the start of the source that delivered the newest submitted frame */
+    uint64_t last_number; /* the observer's number of that frame */
+    int64_t last_ns;      /* and when it was captured */
+    bool is_first;        /* the next frame is the engine's first one */
+    bool engine_failed;   /* output_change has not acted on the failure yet */
 };
 
 /* The threads and the source that an output uses. All of it outlives the output. */

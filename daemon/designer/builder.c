@@ -39,6 +39,10 @@ static int take_memory(struct builder *ret, const struct config *config,
 {
     const unsigned buffers = config->camera.source.buffers;
     engine_set_reach(&ret->options, device);
+    /* Where the device is a processor or shares its memory, frames would wait for their fields. */
+    if (ret->memory.share.output == 0 && config->output.measures &&
+        !gpu_device_shares_memory(device))
+        ret->options.recipe.motion = config_motion_block(config->output.motion);
     ret->memory =
         (struct builder_memory){.budget = *budget,
                                 .outline = gpu_device_outline(device),
@@ -294,7 +298,10 @@ static int build(struct builder *builder, enum builder_place place,
     int r = refresh_device(builder, place, why);
     if (r < 0)
         return r;
-    r = engine_create(&engine, builder->device[place].opened, &frames->format, options, support_px,
+    struct engine_options own = *options;
+    if (place == BUILDER_CPU)
+        own.recipe.motion = 0; /* the observer finds it with less work */
+    r = engine_create(&engine, builder->device[place].opened, &frames->format, &own, support_px,
                       builder->cache_dir, &builder->observer, why);
     if (r == 0)
         r = warm_up(engine, frames, why);

@@ -2,8 +2,8 @@
 #include <errno.h>
 #include <stdlib.h>
 
-#include "engine/denoiser.h"
-#include "engine/denoiser_past.h"
+#include "engine/denoiser/denoiser.h"
+#include "engine/denoiser/denoiser_past.h"
 #include "engine/engine_private.h"
 
 /* Colour differences have no brightness: their shot noise is taken to be that of middle grey. */

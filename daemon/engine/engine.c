@@ -151,7 +151,8 @@ static void describe(struct engine *engine)
              tuning->row_group, needs, load, engine_is_tuned(engine) ? "tuned" : "not tuned");
 }
 
-/* Returns whether the result has every byte of the frame if nothing changes it. Kernels keep 10 and
+/* Returns whether the result has every byte of the frame if nothing changes it, and kernels look
+ * for nothing in it. Kernels keep 10 and
  * 12 bits in their range, whatever a camera has put above them; and where each colour is filtered,
  * the fourth byte of a pixel is 0. */
 static bool may_pass(const struct engine *engine)
@@ -161,7 +162,7 @@ static bool may_pass(const struct engine *engine)
         info->kind == SAMPLE_RGB8 && info->step == 4 && engine->options.recipe.planes == RECIPE_ALL;
     return engine->source.fourcc == engine->format.fourcc && info->bits % 8 == 0 && !drops_byte &&
            view_has_picture(engine->options.recipe.view) &&
-           !recipe_is_smaller(&engine->options.recipe);
+           !recipe_is_smaller(&engine->options.recipe) && engine->options.recipe.motion == 0;
 }
 
 int engine_describe_frames(struct engine *ret, struct gpu_device *device,

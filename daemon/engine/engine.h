@@ -36,6 +36,7 @@
 #include "filters/correction.h"
 #include "transform/engine_options.h"
 #include "core/error.h"
+#include "estimators/motion/motion_field.h"
 #include "filters/filter.h"
 #include "core/format.h"
 #include "core/frame_memory.h"
@@ -231,6 +232,13 @@ struct engine_copies {
  * past the last. The string is static. */
 const char *engine_step_name(unsigned step);
 
+/* What the device has found of the motion since the frame that was submitted before, if the engine
+ * was made with options->recipe.motion and can; valid until the next frame is submitted. */
+struct engine_motion {
+    const struct motion_grid *grid;     /* NULL: this engine finds none */
+    const struct motion_vector *vector; /* NULL: there was no frame before */
+};
+
 struct engine_done {
     void *tag;
     uint64_t filter_serial;
@@ -245,6 +253,7 @@ struct engine_done {
     int64_t step_ns[ENGINE_MAX_STEPS];
     struct engine_copies copies;
     struct overhead overhead;
+    struct engine_motion motion;
 };
 
 /* Starts a frame without waiting for the device. The input has been copied when this returns, so

@@ -199,6 +199,7 @@ int engine_build_steps(struct engine *engine, const char *cache_dir,
                        const struct engine_observer *observer, struct error *why);
 int engine_create_frame(struct slot *slot, struct error *why);
 void engine_destroy_frame(struct slot *slot);
+void engine_collect_steps(struct slot *slot); /* after the frame was finished */
 
 static inline bool job_is_shifted(const struct engine_job *job)
 {

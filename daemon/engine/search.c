@@ -109,6 +109,7 @@ int engine_time(struct gpu_device *device, const struct comparison_subject *subj
     struct engine *engine;
     options.in_flight = 1;
     options.loads = NULL;
+    options.recipe.motion = 0;
     int r = engine_create(&engine, device, &subject->format, &options, subject->support_px,
                           cache_dir, NULL, why);
     if (r < 0)

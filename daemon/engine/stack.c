@@ -9,7 +9,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "engine/denoiser_source.h"
+#include "engine/denoiser/denoiser_source.h"
 #include "engine/engine_private.h"
 #include "gpu/program.h"
 #include "transform/transform_private.h"

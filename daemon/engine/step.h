@@ -18,6 +18,7 @@
 
 struct component;
 struct engine;
+struct engine_done;
 struct slot;
 
 /* One frame, of which a step enqueues its part for one component. */
@@ -99,6 +100,9 @@ struct step {
     /* Drops the frame's reference to the image, or to the result, which the engine does not own. */
     void (*drop)(void *frame, bool image);
 
+    /* Adds what the kernels have found in a frame that is finished to its result. */
+    void (*collect)(const void *part, const void *frame, struct engine_done *ret);
+
     /* What it costs in each frame; not counted are steps that only some frames need. */
     struct step_cost (*cost)(const void *part);
 
@@ -123,5 +127,6 @@ extern const struct step step_stack;      /* stack.c */
 extern const struct step step_blend;      /* fade.c: blends two responses */
 extern const struct step step_shift;      /* ramp.c: moves a frame */
 extern const struct step step_transform;  /* transform_step.c: load, FFT, response, view, store */
+extern const struct step step_motion;     /* motion.c: the field of motion of what is captured */
 
 #endif

@@ -3,9 +3,9 @@
 
 #include "engine/engine_private.h"
 
-const struct step *const engine_steps[] = {&step_table,   &step_similarity, &step_correct,
-                                           &step_denoise, &step_stack,      &step_blend,
-                                           &step_shift,   &step_transform,  NULL};
+const struct step *const engine_steps[] = {
+    &step_table, &step_similarity, &step_correct,   &step_denoise, &step_stack,
+    &step_blend, &step_shift,      &step_transform, &step_motion,  NULL};
 
 _Static_assert(sizeof engine_steps / sizeof engine_steps[0] <= ENGINE_MAX_STEPS + 1,
                "raise ENGINE_MAX_STEPS");
@@ -137,6 +137,15 @@ void engine_destroy_frame(struct slot *slot)
         for (unsigned k = 0; engine_steps[k] != NULL; k++)
             if (slot->frame[i][k] != NULL)
                 engine_steps[k]->destroy_frame(slot->frame[i][k]);
+}
+
+void engine_collect_steps(struct slot *slot)
+{
+    for (unsigned i = 0; i < slot->engine->component_count; i++)
+        for (unsigned k = 0; engine_steps[k] != NULL; k++)
+            if (slot->frame[i][k] != NULL && engine_steps[k]->collect != NULL)
+                engine_steps[k]->collect(slot->engine->component[i].step[k].part, slot->frame[i][k],
+                                         &slot->result);
 }
 
 /* ---- cost ---- */

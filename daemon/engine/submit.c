@@ -455,6 +455,8 @@ int engine_collect(struct engine *engine, bool wait, struct engine_done *ret, st
         slot->result.kernel_ns = device_time(slot->first, slot->last);
         slot->result.overhead.ns[OVERHEAD_GAP] = gap_time(slot);
         set_step_times(slot);
+        if (!slot->passed)
+            engine_collect_steps(slot);
         slot_account(slot, OVERHEAD_ENQUEUE);
         const uint8_t *from = slot->mapped_out != NULL ? slot->mapped_out : slot->host_out_at;
         if (!slot->passed && from != slot->job.out) {

@@ -354,6 +354,7 @@ static const struct recipe_member members[ROW_COUNT] = {
          .refusal =
              "the filter has another curve than the engine: expected an engine with the same "
              "one"},
+    [row_motion] = {.name = "motion", MEMBER(motion), .type = &choice, .is_luma = true},
     [row_edges] = {.name = "edges", MEMBER(edges), .type = &limits},
     [row_view] = {.name = "view", MEMBER(view), .type = &view},
 };

@@ -79,7 +79,10 @@ enum recipe_depth { RECIPE_DEPTH_AUTO, RECIPE_DEPTH_16 };
     /* How frames are joined to those before them (stack.h), with similarities. */                 \
     DECLARE(enum stack_model, stack)                                                               \
     DECLARE(struct curve, curve)                                                                   \
-    /* Settings, too, of which the view is the last word of a description. */                      \
+    /* Settings, too, of which the view is the last word of a description. `motion`: the device    \
+     * finds fields of motion of what is captured, in blocks of that many pixels; 0: it does not.  \
+     */                                                                                            \
+    DECLARE(uint32_t, motion)                                                                      \
     DECLARE(struct view_limits, edges)                                                             \
     DECLARE(enum view_kind, view)
 

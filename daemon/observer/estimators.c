@@ -129,6 +129,8 @@ void estimators_adopt(struct estimators *estimators, const struct estimators_job
         forget(estimators);
     if (!job->takes_measures)
         FORGET(estimators->measuring, measuring_destroy);
+    if (job->motion_block == 0)
+        FORGET(estimators->moving, moving_destroy);
     if (!estimators_same_match(job, before))
         FORGET(estimators->matcher, matcher_destroy);
     if (!estimators_same_waves(wanted, &before->wanted))

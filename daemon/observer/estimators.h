@@ -29,7 +29,7 @@
 struct estimators_job {
     struct filter_adaptation wanted;
     bool takes_measures;
-    unsigned motion_block; /* pixels; 0: no fields of motion */
+    unsigned motion_block; /* pixels; 0: no fields of motion, or an engine finds them */
     struct observed_frames frames;
 };
 

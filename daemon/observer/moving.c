@@ -5,7 +5,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "estimators/motion/motion_field.h"
 #include "estimators/motion/motion_similarity.h"
 
 struct moving {
@@ -14,13 +13,13 @@ struct moving {
     unsigned start; /* which start of the source delivered the last picture */
     int64_t last_ns;
     uint64_t last_number; /* number of that picture; 0: none */
-    uint64_t frames;      /* from the one before to it */
-    struct motion_similarity similarity;
+    bool has_similarity;
+    struct fftd_similarity similarity;
     double width, height;
     uint8_t *record;
 };
 
-static uint32_t grid_bytes(const struct motion_grid *grid)
+uint32_t moving_grid_bytes(const struct motion_grid *grid)
 {
     return (uint32_t)sizeof(struct fftd_motion) + FFTD_MOTION_BYTES(grid->columns * grid->rows);
 }
@@ -28,7 +27,7 @@ static uint32_t grid_bytes(const struct motion_grid *grid)
 uint32_t moving_bytes(uint32_t width, uint32_t height, unsigned block)
 {
     struct motion_grid grid;
-    return motion_grid_make(&grid, width, height, block, NULL) < 0 ? 0 : grid_bytes(&grid);
+    return motion_grid_make(&grid, width, height, block, NULL) < 0 ? 0 : moving_grid_bytes(&grid);
 }
 
 int moving_create(struct moving **ret, uint32_t width, uint32_t height, unsigned block,
@@ -42,7 +41,7 @@ int moving_create(struct moving **ret, uint32_t width, uint32_t height, unsigned
     int r = motion_grid_make(&moving->grid, width, height, block, why);
     if (r == 0)
         r = motion_field_create(&moving->field, width, height, block, why);
-    if (r == 0 && (moving->record = calloc(1, grid_bytes(&moving->grid))) == NULL)
+    if (r == 0 && (moving->record = calloc(1, moving_grid_bytes(&moving->grid))) == NULL)
         r = error_set(why, ENOMEM, "out of memory for a field of motion");
     if (r < 0) {
         moving_destroy(moving);
@@ -66,20 +65,15 @@ static int16_t in_units(float pixels)
     return (int16_t)lrintf(fminf(fmaxf(FFTD_MOTION_UNIT * pixels, INT16_MIN), INT16_MAX));
 }
 
-const void *moving_observe(struct moving *moving, const struct observed_frame *frame,
-                           const float *luma)
+void moving_put(void *record, const struct motion_grid *grid, const struct motion_vector *vector,
+                int64_t captured_ns, int64_t since_ns)
 {
-    const struct motion_grid *grid = &moving->grid;
     const size_t blocks = (size_t)grid->columns * grid->rows;
-    struct fftd_motion *header = (struct fftd_motion *)(void *)moving->record;
-    int16_t *vectors = (int16_t *)(void *)(moving->record + sizeof *header);
-    uint8_t *confidences = moving->record + sizeof *header + 4 * blocks;
-    if (frame->start != moving->start)
-        motion_field_reset(moving->field);
-    const struct motion_vector *vector = motion_field_observe(moving->field, luma);
-    motion_similarity_fit(grid, vector, moving->width, moving->height, &moving->similarity);
-    *header = (struct fftd_motion){.captured_ns = frame->captured_ns,
-                                   .since_ns = moving->last_ns,
+    struct fftd_motion *header = record;
+    int16_t *vectors = (int16_t *)(header + 1);
+    uint8_t *confidences = (uint8_t *)(vectors + 2 * blocks);
+    *header = (struct fftd_motion){.captured_ns = captured_ns,
+                                   .since_ns = since_ns,
                                    .columns = (uint16_t)grid->columns,
                                    .rows = (uint16_t)grid->rows,
                                    .block = (uint16_t)grid->block};
@@ -88,37 +82,62 @@ const void *moving_observe(struct moving *moving, const struct observed_frame *f
         vectors[2 * i + 1] = in_units(vector[i].dy);
         confidences[i] = (uint8_t)(255 * vector[i].confidence); /* 230 is 0.902 */
     }
+}
+
+bool moving_fit(const struct motion_grid *grid, const struct motion_vector *vector, double width,
+                double height, uint64_t frames, struct fftd_similarity *ret)
+{
+    struct motion_similarity found;
+    const double part = 1 / (double)frames;
+    motion_similarity_fit(grid, vector, width, height, &found);
+    if (!found.is_sure)
+        return false;
+    *ret = (struct fftd_similarity){.x = (float)(part * found.moved.dx),
+                                    .y = (float)(part * found.moved.dy),
+                                    .angle = (float)(part * found.moved.angle_rad * 180 / M_PI),
+                                    .zoom = (float)exp(part * found.moved.log_zoom),
+                                    .agreement = (float)found.agreement};
+    return true;
+}
+
+const void *moving_observe(struct moving *moving, const struct observed_frame *frame,
+                           const float *luma)
+{
+    if (frame->start != moving->start)
+        motion_field_reset(moving->field);
+    const struct motion_vector *vector = motion_field_observe(moving->field, luma);
+    moving_put(moving->record, &moving->grid, vector, frame->captured_ns, moving->last_ns);
+    moving->has_similarity = moving_fit(&moving->grid, vector, moving->width, moving->height,
+                                        frame->number - moving->last_number, &moving->similarity);
     moving->start = frame->start;
     moving->last_ns = frame->captured_ns;
-    moving->frames = frame->number - moving->last_number;
     moving->last_number = frame->number;
     return moving->record;
 }
 
 bool moving_similarity(const struct moving *moving, struct fftd_similarity *ret)
 {
-    const struct motion_similarity *found = &moving->similarity;
-    const double part = 1 / (double)moving->frames;
-    if (!found->is_sure)
+    if (moving->has_similarity)
+        *ret = moving->similarity;
+    return moving->has_similarity;
+}
+
+bool moving_copy_reserve(struct moving_copy *copy, uint32_t size)
+{
+    void *grown = size > copy->capacity ? realloc(copy->bytes, size) : copy->bytes;
+    copy->number = 0;
+    if (grown == NULL)
         return false;
-    *ret = (struct fftd_similarity){.x = (float)(part * found->moved.dx),
-                                    .y = (float)(part * found->moved.dy),
-                                    .angle = (float)(part * found->moved.angle_rad * 180 / M_PI),
-                                    .zoom = (float)exp(part * found->moved.log_zoom),
-                                    .agreement = (float)found->agreement};
+    copy->bytes = grown;
+    copy->size = size;
+    copy->capacity = size > copy->capacity ? size : copy->capacity;
     return true;
 }
 
 void moving_copy_set(struct moving_copy *copy, uint64_t number, const void *bytes, uint32_t size)
 {
-    void *grown = size > copy->capacity ? realloc(copy->bytes, size) : copy->bytes;
-    copy->number = grown != NULL && bytes != NULL ? number : 0;
-    if (grown == NULL)
+    if (!moving_copy_reserve(copy, size) || bytes == NULL || number == 0)
         return;
-    copy->bytes = grown;
-    copy->capacity = size > copy->capacity ? size : copy->capacity;
-    if (copy->number == 0)
-        return;
-    copy->size = size;
-    memcpy(grown, bytes, size);
+    memcpy(copy->bytes, bytes, size);
+    copy->number = number;
 }

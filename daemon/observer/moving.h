@@ -11,6 +11,7 @@
 
 #include "observer/observed.h"
 #include "core/error.h"
+#include "estimators/motion/motion_field.h"
 #include "fftd/ring.h"
 
 struct moving;
@@ -32,12 +33,24 @@ const void *moving_observe(struct moving *moving, const struct observed_frame *f
  * that is not sure, and then leaves *ret alone. */
 bool moving_similarity(const struct moving *moving, struct fftd_similarity *ret);
 
+/* The same of a field that was found elsewhere: writes it as frames carry it, in
+ * moving_grid_bytes(); and fits how the scene has moved as a whole in a picture of that size, a
+ * frame, if `frames` frames lie between both pictures. */
+uint32_t moving_grid_bytes(const struct motion_grid *grid);
+void moving_put(void *record, const struct motion_grid *grid, const struct motion_vector *vector,
+                int64_t captured_ns, int64_t since_ns);
+bool moving_fit(const struct motion_grid *grid, const struct motion_vector *vector, double width,
+                double height, uint64_t frames, struct fftd_similarity *ret);
+
 /* A copy of a field, as it goes from thread to thread; {0} is empty. The owner frees the bytes. */
 struct moving_copy {
     uint64_t number; /* the frame that it belongs to; 0: none */
     void *bytes;
     uint32_t size, capacity;
 };
+
+/* Makes room for a field of that size; the copy has none then. False: there is no memory. */
+bool moving_copy_reserve(struct moving_copy *copy, uint32_t size);
 
 /* Replaces the copy; bytes may be NULL. Without memory, there is no field. */
 void moving_copy_set(struct moving_copy *copy, uint64_t number, const void *bytes, uint32_t size);

@@ -13,7 +13,6 @@
 #include "core/format.h"
 #include "estimators/luma.h"
 #include "observer/correcting.h"
-#include "observer/moving.h"
 #include "service/log.h"
 
 /* The observer uses at most 1 / SHARE of a processor. */
@@ -35,8 +34,9 @@ struct camera_side {
     uint64_t first; /* the number of the first one since the source was started */
     unsigned start; /* the newest start of the source; see capture_frame */
     struct correcting correcting;
-    bool takes_motion;
+    unsigned motion_block;     /* pixels; 0: no fields of motion */
     struct moving_copy motion; /* what frames carry */
+    struct moving_copy field;  /* of an engine; carried instead */
 };
 
 struct observer {
@@ -52,10 +52,13 @@ struct observer {
     struct observer_status status;
     struct copy_count copied;
     struct moving_copy motion; /* motion of the newest measured frame */
+    struct handed_field handed;
 
     struct camera_side camera;
 
-    struct estimators *estimators; /* private to the observer's thread */
+    /* Private to the observer's thread. */
+    struct estimators *estimators;
+    struct handed_field fitted;
 };
 
 static bool corrects_samples(const struct filter_adaptation *wanted)
@@ -82,7 +85,7 @@ static void publish(struct observer *observer, const struct findings *found,
     struct observer_status *status = &observer->status;
     status->found = *found;
     status->found.motion = NULL;
-    if (observer->camera.takes_motion)
+    if (observer->camera.motion_block > 0)
         moving_copy_set(&observer->motion, found->measured_number, found->motion,
                         found->motion_bytes);
     if (observer_is_wanted(&status->wanted))
@@ -113,9 +116,14 @@ static void empty_buffer(struct observer *observer)
     }
     const int64_t begun_ns = clock_now_ns(), used_ns = clock_processor_ns();
     estimators_hold(&job.wanted); /* another job may come during the observation */
+    const bool has_field =
+        handed_field_take(&observer->handed, &observer->fitted, buffer->frame.start);
     pthread_mutex_unlock(&observer->lock);
     estimators_adopt(observer->estimators, &job, &problem);
     estimators_observe(observer->estimators, &buffer->frame, &found);
+    if (has_field)
+        found.has_similarity = handed_field_fit(&observer->fitted, job.frames.width,
+                                                job.frames.height, &found.similarity);
     const int64_t spent_ns = buffer->copied_ns + clock_processor_ns() - used_ns;
     pthread_mutex_lock(&observer->lock);
     estimators_drop(&job.wanted);
@@ -166,8 +174,7 @@ void observer_take_motion(struct observer *observer, unsigned block)
 {
     if (block == 0 || !observer->camera.takes_measures)
         return;
-    observer->camera.takes_motion = true;
-    observer->job.motion_block = block;
+    observer->camera.motion_block = observer->job.motion_block = block;
 }
 
 int observer_destroy(struct observer *observer, int64_t deadline_ns)
@@ -194,6 +201,9 @@ int observer_destroy(struct observer *observer, int64_t deadline_ns)
     free(observer->buffer.frame.bytes);
     free(observer->motion.bytes);
     free(observer->camera.motion.bytes);
+    free(observer->camera.field.bytes);
+    free(observer->handed.vector);
+    free(observer->fitted.vector);
     pthread_cond_destroy(&observer->change);
     pthread_mutex_destroy(&observer->lock);
     free(observer);
@@ -402,6 +412,19 @@ static void label_findings(const struct observer *observer, uint64_t number,
     }
 }
 
+void observer_take_field(struct observer *observer, const struct observed_field *field)
+{
+    struct camera_side *camera = &observer->camera;
+    if (camera->motion_block == 0)
+        return;
+    pthread_mutex_lock(&observer->lock);
+    observer->job.motion_block = field->grid == NULL ? camera->motion_block : 0;
+    if (observed_field_is_known(field))
+        handed_field_set(&observer->handed, field, camera->start);
+    pthread_mutex_unlock(&observer->lock);
+    handed_put(&camera->field, field);
+}
+
 void observer_label(struct observer *observer, uint64_t number,
                     const struct filter_adaptation *wanted, struct ring_meta *meta)
 {
@@ -413,7 +436,7 @@ void observer_label(struct observer *observer, uint64_t number,
     if (belongs)
         label_findings(observer, number, wanted, meta);
     struct moving_copy *motion = &observer->camera.motion;
-    if (observer->camera.takes_motion && observer->motion.number != 0) {
+    if (observer->camera.motion_block > 0 && observer->motion.number != 0) {
         const struct moving_copy old = *motion;
         *motion = observer->motion;
         observer->motion = old; /* whose memory the next one has */
@@ -421,9 +444,14 @@ void observer_label(struct observer *observer, uint64_t number,
     }
     pthread_mutex_unlock(&observer->lock);
     meta->motion = NULL; /* an older label's memory may have another field by now */
+    const struct moving_copy *field = &observer->camera.field;
     if (belongs && motion->number == measured) {
         meta->motion = motion->bytes;
         meta->motion_bytes = motion->size;
+    }
+    if (field->number != 0 && field->number >= observer->camera.first && field->number <= number) {
+        meta->motion = field->bytes;
+        meta->motion_bytes = field->size;
     }
 }
 

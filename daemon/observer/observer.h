@@ -12,7 +12,8 @@
  * while there is nothing to look for.
  *
  * A published frame carries the newest measures. They are of the same frame or of an earlier one,
- * never of a later one, and of the same start of the source.
+ * never of a later one, and of the same start of the source. So is its field of motion, unless an
+ * engine finds fields (observer_take_field): then it is that of the frame.
  *
  * Findings are kept while stages of the chain come and go, or fade, and while a camera pauses or is
  * restarted. They are forgotten when the source, the size, the pixel format or a parameter of the
@@ -26,6 +27,7 @@
 #include <stdint.h>
 
 #include "observer/estimators.h"
+#include "observer/handed.h"
 #include "capture/capture.h"
 #include "filters/correction.h"
 #include "core/error.h"
@@ -79,6 +81,11 @@ uint64_t observer_offer(struct observer *observer, const struct capture_frame *f
  * until the next call. */
 const struct correction *observer_correct(struct observer *observer,
                                           const struct capture_frame *frame);
+
+/* Takes a field of motion that an engine has found of a frame, so that the observer has less to do,
+ * and frames carry the field of their own picture. Copied. Nothing happens unless
+ * observer_take_motion() was called. */
+void observer_take_field(struct observer *observer, const struct observed_field *field);
 
 /* Gives the frame with this number the newest measures, and the matches of the templates in
  * `wanted`, what its output's chain asks for. If no measures belong to it, only meta->motion

@@ -24,7 +24,7 @@
  * writes. A group has BLOCK items, one for each column of a block. With lanes it has one item, for
  * which a block is PARTS = BLOCK / LANES parts of LANES columns; number j of part p is row j. A
  * third dimension counts images (batch.cl). Launched by denoiser_enqueue
- * (daemon/engine/denoiser.c).
+ * (daemon/engine/denoiser/denoiser.c).
  */
 
 #define PARTS       (LANES > 1 ? BLOCK / LANES : 1)

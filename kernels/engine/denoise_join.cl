@@ -3,7 +3,7 @@
  * by half.
  *
  * Data: histories and vectors: denoise_motion.cl. Work-items: denoise.cl. Launched by
- * denoiser_motion_join (daemon/engine/denoiser_motion.c). */
+ * denoiser_motion_join (daemon/engine/denoiser/denoiser_motion.c). */
 
 #define SPREAD       1.0f   /* samples by which vectors differ that are not blended */
 #define CLEARLY      0.999f /* the first of two blocks that mirror each other is taken */

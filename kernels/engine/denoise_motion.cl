@@ -14,7 +14,7 @@
  * and all of them; those that extend beyond the image do not count. Work-items: those of a group of
  * motion_shrink share a row. A group of SEARCH_GROUP items of motion_search has a block, and shares
  * its columns. The third dimension counts images. Launched by denoiser_motion_search
- * (daemon/engine/denoiser_motion.c). */
+ * (daemon/engine/denoiser/denoiser_motion.c). */
 
 /* Vectors of a CPU take a second of compile time for each copy of the loop over a block. */
 #if LANES > 1

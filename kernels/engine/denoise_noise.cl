@@ -14,7 +14,7 @@
  * found is multiplied by the third number of `wanted`.
  * Work-items of noise_count: those of a group share a row of blocks; the second dimension counts
  * rows of blocks, the third one images. noise_fit has one item for each image. Launched by
- * denoiser_frame_enqueue (daemon/engine/denoiser.c). */
+ * denoiser_frame_enqueue (daemon/engine/denoiser/denoiser.c). */
 
 #define NOISE_BLOCK    8
 #define NOISE_OCTAVE   8    /* bins */

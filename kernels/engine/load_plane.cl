@@ -4,7 +4,7 @@
  * Data: planes of IMAGE_WIDTH x IMAGE_HEIGHT floats in the units of samples, rows PLANE_PITCH
  * floats apart, planes of a batch PLANE_SIZE floats apart. Work-items: an item takes LANES samples
  * of a row at a time; the second dimension counts rows, the third one images (batch.cl). Launched
- * by denoiser_frame_enqueue (daemon/engine/denoiser.c) and by daemon/engine/stack.c. */
+ * by denoiser_frame_enqueue (daemon/engine/denoiser/denoiser.c) and by daemon/engine/stack.c. */
 
 kernel void load_plane(global const uchar *restrict image,
                        global float *restrict samples CAPTURED_PARAMETERS KERNEL_CORRECTION)

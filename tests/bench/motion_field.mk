@@ -20,3 +20,8 @@ $(BUILD)/tests/bench/motion_field: $(call objects,tests/bench/motion_field.c) $(
 
 _bench-motion: $(BUILD)/tests/bench/motion_field
 	@$(MOTION_PYTHON) tests/bench/motion_field.py --program $< --pairs $(MOTION_PAIRS)
+
+# The field of motion on an OpenCL device: see tests/bench/field.c.
+$(BUILD)/tests/bench/field: $(call objects,tests/bench/field.c) $(BUILD)/libtest.a $(ENGINE)
+	@mkdir -p $(@D)
+	$(CC) $(CFLAGS) $(LDFLAGS) -o $@ $^ $(OPENCL_LIBS) -lm

@@ -17,8 +17,8 @@
 #include "support/reference.h"
 #include "support/scene.h"
 
-#include "engine/denoiser.h"
-#include "engine/denoiser_past.h"
+#include "engine/denoiser/denoiser.h"
+#include "engine/denoiser/denoiser_past.h"
 #include "engine/engine.h"
 
 #define PI        3.14159265358979323846

@@ -108,6 +108,7 @@ struct scene {
     bool may_be_direct;
     bool is_smaller; /* frames become half as wide and half as high */
     enum recipe_depth depth;
+    unsigned motion;
 };
 
 static const struct scene scenes[] = {
@@ -154,6 +155,8 @@ static const struct scene scenes[] = {
      .may_be_direct = true},
     {"GREY", "shift:by=9/3 | convolve:image=odd", RECIPE_LUMA, .technique = ENGINE_TILES,
      .in_flight = 2, .may_be_direct = true},
+    {"NV12", "gaussian-blur:sigma=2", RECIPE_ALL, .in_flight = 3, .motion = 32},
+    {"RGB24", "none", RECIPE_ALL, .in_flight = 2, .motion = 32}, /* has none */
 };
 
 static struct fftd_format layout_of(const struct scene *scene)
@@ -183,6 +186,7 @@ static struct engine_options options_of(const struct scene *scene, const struct 
                                     .captured = format_by_name(scene->captured)->fourcc,
                                     .captured_width = scene->is_smaller ? WIDTH : 0,
                                     .captured_height = scene->is_smaller ? HEIGHT : 0,
+                                    .motion = scene->motion,
                                     .edges.low = scene->edge_low,
                                     .view = scene->view,
                                     .reach = most,

@@ -314,6 +314,9 @@ static void test_devices_are_compared(void **state)
     struct comparison_subject other = subject;
     other.options.recipe.warped = true;
     assert_false(comparison_find(&found, &other, dir, &warning));
+    other = subject; /* the field of motion is not compared */
+    other.options.recipe.motion = 32;
+    assert_true(comparison_find(&found, &other, dir, &warning));
     assert_string_equal(warning.text, "");
 }
 

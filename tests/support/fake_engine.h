@@ -51,13 +51,16 @@ static struct {
     pthread_cond_t change;
     /* Their behaviour, set by the test. */
     int device_result, create_result, design_result, submit_result, collect_result;
-    unsigned programs;    /* reported to the observer as compiled by engine_create */
-    int cpu_result;       /* of gpu_device_open for "cpu" */
-    bool gate_closed;     /* engine_create and engine_design wait */
-    bool hold;            /* frames finish only when released or waited for */
-    bool copies;          /* there are no outputs */
-    bool transforms;      /* engines do, whatever the filter is */
-    unsigned stage_bytes; /* engine_forecast */
+    unsigned programs;           /* reported to the observer as compiled by engine_create */
+    int cpu_result;              /* of gpu_device_open for "cpu" */
+    bool gate_closed;            /* engine_create and engine_design wait */
+    bool hold;                   /* frames finish only when released or waited for */
+    bool copies;                 /* there are no outputs */
+    bool transforms;             /* engines do, whatever the filter is */
+    unsigned stage_bytes;        /* engine_forecast */
+    struct engine_motion motion; /* found in every frame but the first of a start, by an engine that
+                                    was asked for it */
+    bool has_own_memory;         /* devices do */
     /* The calls they received. */
     unsigned devices_opened, engines_created, designs, complex_designs, submitted, looked;
     unsigned devices, engines, responses; /* existing now */
@@ -181,7 +184,7 @@ uint64_t gpu_device_bytes(const struct gpu_device *device)
 bool gpu_device_shares_memory(const struct gpu_device *device)
 {
     (void)device;
-    return true;
+    return !fake_engine.has_own_memory;
 }
 
 bool gpu_device_is_cpu(const struct gpu_device *device)
@@ -581,6 +584,9 @@ int engine_submit(struct engine *engine, const struct engine_job *job, struct er
         .submitted_ns = now_ns,
         .finished_ns = now_ns,
     };
+    if (engine->recipe.motion > 0)
+        engine->done[engine->in_flight - 1].motion = (struct engine_motion){
+            fake_engine.motion.grid, job->is_first ? NULL : fake_engine.motion.vector};
     if (!hold)
         eventfd_write(engine->fd, 1);
     return 0;

@@ -8,7 +8,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "engine/denoiser_source.h"
+#include "engine/denoiser/denoiser_source.h"
+#include "engine/field/field_layout.h"
 #include "gpu/program.h"
 #include "transform/transform_private.h"
 
@@ -299,6 +300,29 @@ static int write_denoisers(const char *directory, struct error *why)
     return r;
 }
 
+/* Fields of motion: of pictures at all sizes, and of small ones. */
+static int write_fields(const char *directory, struct error *why)
+{
+    static const struct field_size sizes[] = {
+        {.width = 1280, .height = 720, .pitch = 1280, .scale = 1, .block = 32, .in_flight = 1},
+        {.width = 64, .height = 64, .pitch = 80, .scale = 1, .block = 64, .in_flight = 1},
+        {.width = 33, .height = 300, .pitch = 48, .scale = 1, .block = 16, .in_flight = 1}};
+    int r = 0;
+    for (size_t i = 0; i < sizeof sizes / sizeof sizes[0] && r == 0; i++) {
+        struct field_layout layout;
+        char path[512];
+        snprintf(path, sizeof path, "%s/field-%ux%u.cl", directory, sizes[i].width,
+                 sizes[i].height);
+        r = field_layout_make(&layout, &sizes[i], why);
+        if (r < 0)
+            break;
+        char *source = field_layout_source(&layout);
+        r = write_file(path, "", source, why);
+        free(source);
+    }
+    return r;
+}
+
 /* Views differ in the stores of samples and in the product, so some shapes are enough for them. */
 static int write_sources(const char *directory, size_t shape, size_t sample, struct error *why)
 {
@@ -330,6 +354,10 @@ int main(int argc, char **argv)
             }
     if (write_denoisers(argv[1], &why) < 0) {
         fprintf(stderr, "kernels: denoise: %s\n", why.text);
+        return EXIT_FAILURE;
+    }
+    if (write_fields(argv[1], &why) < 0) {
+        fprintf(stderr, "kernels: field: %s\n", why.text);
         return EXIT_FAILURE;
     }
     for (unsigned half = 0; half <= 1; half++)

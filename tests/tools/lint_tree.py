@@ -20,6 +20,7 @@ LAYERS = [
     {"daemon/camera"},
     {"daemon/designer"},
     {"daemon/engine", "daemon/config", "daemon/observer"},
+    {"daemon/engine/denoiser", "daemon/engine/field"},
     {"daemon/transform", "daemon/estimators", "daemon/estimators/flicker", "daemon/filters/kinds"},
     {"daemon/estimators/motion", "daemon/filters", "daemon/gpu", "daemon/capture", "daemon/ring",
      "daemon/gstreamer"},

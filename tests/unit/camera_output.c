@@ -189,6 +189,81 @@ static void test_a_ring_is_replaced_under_an_output(void **state)
     WAIT_FOR(fake_engine_get(&fake_engine.outputs) == 1);
 }
 
+/* The slot of the newest frame. */
+static const struct fftd_slot *newest_slot(const struct view *view)
+{
+    const struct fftd_ring_header *header = (const void *)view->base;
+    const struct fftd_slot *ret = NULL;
+    for (unsigned i = 0; i < header->slot_count; i++) {
+        const struct fftd_slot *slot =
+            (const void *)(view->base + header->header_bytes + i * header->slot_stride);
+        if (ret == NULL || slot->sequence > ret->sequence)
+            ret = slot;
+    }
+    return ret;
+}
+
+/* Starts a camera whose engine finds a field. */
+static void start_with_motion(struct motion_grid *grid, struct motion_vector vector[9])
+{
+    fake_capture.width = fake_capture.height = 64;
+    config.output.measures = true;
+    config.output.motion = CONFIG_MOTION_32;
+    assert_int_equal(motion_grid_make(grid, 64, 64, 32, NULL), 0);
+    assert_int_equal(grid->columns * grid->rows, 9);
+    for (unsigned i = 0; i < 9; i++)
+        vector[i] = (struct motion_vector){(float)i, -1, 1};
+    fake_engine.motion = (struct engine_motion){grid, vector};
+    start();
+    publish(1);
+}
+
+/* Each frame carries the field that the engine has found in it, and when the frame was captured
+ * with which it was compared. */
+static void test_frames_carry_the_engines_field(void **state)
+{
+    struct motion_vector vector[9];
+    struct motion_grid grid;
+    int64_t before_ns = 0;
+    (void)state;
+    fake_engine.has_own_memory = true;
+    start_with_motion(&grid, vector);
+    const struct view view = view_of(camera_ring(camera, CAMERA_MAIN));
+    for (unsigned i = 0; i < 8; i++) {
+        const struct fftd_slot *slot = newest_slot(&view);
+        const struct fftd_motion *motion =
+            (const void *)((const uint8_t *)slot + FFTD_MOTION_OFFSET);
+        if (i > 0) {
+            assert_true((slot->flags & FFTD_FLAG_MOTION) != 0);
+            assert_int_equal(motion->captured_ns, slot->captured_ns);
+            assert_int_equal(motion->since_ns, before_ns);
+            assert_int_equal(((const int16_t *)(motion + 1))[2], FFTD_MOTION_UNIT);
+        }
+        before_ns = slot->captured_ns;
+        publish(1);
+    }
+    close_view(&view);
+}
+
+/* A device that shares the host's memory is not asked for fields: the observer finds them. */
+static void test_a_device_with_shared_memory_finds_no_field(void **state)
+{
+    struct motion_vector vector[9];
+    struct motion_grid grid;
+    (void)state;
+    start_with_motion(&grid, vector);
+    const struct view view = view_of(camera_ring(camera, CAMERA_MAIN));
+    for (unsigned i = 0; i < 4; i++) {
+        const struct fftd_slot *slot = newest_slot(&view);
+        const struct fftd_motion *motion =
+            (const void *)((const uint8_t *)slot + FFTD_MOTION_OFFSET);
+        assert_true((slot->flags & FFTD_FLAG_MOTION) == 0 ||
+                    ((const int16_t *)(motion + 1))[2] != FFTD_MOTION_UNIT);
+        publish(1);
+    }
+    close_view(&view);
+}
+
 int main(void)
 {
 #define TEST(function) cmocka_unit_test_setup_teardown(function, setup, teardown)
@@ -198,6 +273,8 @@ int main(void)
         TEST(test_a_slot_that_the_device_keeps_stays_open),
         TEST(test_a_refused_frame_keeps_no_slot),
         TEST(test_a_ring_is_replaced_under_an_output),
+        TEST(test_frames_carry_the_engines_field),
+        TEST(test_a_device_with_shared_memory_finds_no_field),
     };
     return cmocka_run_group_tests_name("camera_output", tests, NULL, NULL);
 }

@@ -270,6 +270,60 @@ static void a_label_has_the_field_of_its_measures_or_none(void **state)
     end(&f);
 }
 
+/* Frames carry the field that an engine has found of them, and the observer takes none; as soon as
+ * an engine finds none, it does. */
+static void an_engine_finds_fields_instead(void **state)
+{
+    (void)state;
+    struct fixture f;
+    struct motion_grid grid;
+    struct motion_vector vector[256];
+    const struct fftd_motion *motion;
+    start(&f, "GREY", true);
+    observer_take_motion(f.observer, 32);
+    f.is_unpaced = true;
+    draw(&f);
+    configure(&f, &on); /* then each frame is observed before it is labelled */
+    assert_int_equal(motion_grid_make(&grid, WIDTH, HEIGHT, 32, NULL), 0);
+    for (unsigned i = 0; i < grid.columns * grid.rows; i++)
+        vector[i] = (struct motion_vector){4, -1.5F, 1};
+    for (unsigned i = 0; i < 6; i++) {
+        const bool finds = i < 4; /* the last two are an engine's that finds none */
+        f.captured_ns += INTERVAL_NS;
+        offer(&f);
+        motion = f.label.motion;
+        /* Before the engine has finished the frame, it has the field of the one before. */
+        if (i > 1 && finds)
+            assert_int_equal(motion->captured_ns, f.captured_ns - INTERVAL_NS);
+        if (i > 1 && finds)
+            assert_true((f.label.flags & FFTD_FLAG_SIMILARITY) != 0 &&
+                        fabs((double)f.label.similarity.x - 2) < 1e-3 &&
+                        fabs((double)f.label.similarity.y + 0.75) < 1e-3);
+        const struct observed_field field = {.number = f.number,
+                                             .frames = 2,
+                                             .captured_ns = f.captured_ns,
+                                             .since_ns = 7,
+                                             .grid = finds ? &grid : NULL,
+                                             .vector = finds && i > 0 ? vector : NULL};
+        observer_take_field(f.observer, &field);
+        observer_label(f.observer, f.number, &off, &f.label);
+        motion = f.label.motion;
+        if (i == 0 || !finds)
+            continue;
+        assert_non_null(motion);
+        assert_int_equal(motion->captured_ns, f.captured_ns);
+        assert_int_equal(motion->since_ns, 7);
+        assert_int_equal(motion->columns, grid.columns);
+        assert_int_equal(motion->rows, grid.rows);
+        assert_int_equal(((const int16_t *)(motion + 1))[0], 4 * FFTD_MOTION_UNIT);
+        assert_int_equal(((const int16_t *)(motion + 1))[1], -3 * FFTD_MOTION_UNIT / 2);
+        assert_int_equal(f.label.motion_bytes, moving_bytes(WIDTH, HEIGHT, 32));
+    }
+    assert_int_equal(motion->captured_ns, f.captured_ns); /* its own again */
+    assert_int_equal(((const int16_t *)(motion + 1))[0], 0);
+    end(&f);
+}
+
 /* Half a degree clockwise, 1 % larger, 3 pixels right and 1.5 up within three frames. */
 static void the_scene_moves_as_a_whole(void **state)
 {
@@ -550,6 +604,7 @@ int main(void)
         cmocka_unit_test(every_frame_of_an_unpaced_source_is_observed),
         cmocka_unit_test(a_frame_has_the_matches_of_its_own_chain),
         cmocka_unit_test(a_label_has_the_field_of_its_measures_or_none),
+        cmocka_unit_test(an_engine_finds_fields_instead),
         cmocka_unit_test(the_scene_moves_as_a_whole),
         cmocka_unit_test(only_a_chain_that_adapts_observes),
         cmocka_unit_test(what_makes_it_forget),

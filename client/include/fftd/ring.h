@@ -229,7 +229,8 @@ FFTD_STATIC_ASSERT(sizeof(struct fftd_similarity) == 24, "fftd_similarity is ABI
 #define FFTD_MATCHES_OFFSET    168u
 #define FFTD_MOTION_OFFSET     256u
 
-/* The field of motion between two pictures before the filter: that of slot.measures, and the one
+/* The field of motion between two pictures before the filter. A device finds it in each frame: that
+ * of the frame, and the frame before. Where the processor does: that of slot.measures, and the one
  * that was measured before. Blocks overlap by half. The middle of block (column, row) is at
  * (block / 2 + column * block / 2, block / 2 + row * block / 2) pixels from the top left corner.
  *

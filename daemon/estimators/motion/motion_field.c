@@ -9,7 +9,6 @@
 #include "estimators/motion/motion_search.h"
 #include "estimators/motion/motion_start.h"
 
-#define MAX_SCALES   4u  /* at an eighth of the size, 40 pixels are 5 */
 #define LEAST_WIDTH  48u /* pixels of the smallest size */
 #define LEAST_HEIGHT 40u
 #define COARSE_CELLS 4u /* in a side of a block, except at the full size */
@@ -21,7 +20,7 @@
 
 struct motion_field {
     unsigned width, height;
-    struct motion_scale scale[MAX_SCALES]; /* the full size, and half of the one before */
+    struct motion_scale scale[MOTION_MAX_SCALES]; /* the full size, and half of the one before */
     unsigned scales;
     struct motion_search *search;
     struct motion_peak *peak; /* peaks of the blocks of the smallest size */
@@ -47,17 +46,28 @@ int motion_grid_make(struct motion_grid *ret, unsigned width, unsigned height, u
     return 0;
 }
 
-static bool allocate(struct motion_field *field, unsigned block)
+unsigned motion_field_sizes(unsigned width, unsigned height, unsigned block,
+                            struct motion_size ret[MOTION_MAX_SCALES])
 {
-    bool is_complete = true;
-    unsigned width = field->width, height = field->height;
+    unsigned count = 0;
     do {
-        const unsigned cells = field->scales == 0 ? block / MOTION_CELL : COARSE_CELLS;
-        is_complete =
-            motion_scale_make(&field->scale[field->scales++], width, height, cells) && is_complete;
+        const unsigned cells = count == 0 ? block / MOTION_CELL : COARSE_CELLS;
+        ret[count++] = (struct motion_size){width, height, cells};
         width /= 2;
         height /= 2;
-    } while (field->scales < MAX_SCALES && width >= LEAST_WIDTH && height >= LEAST_HEIGHT);
+    } while (count < MOTION_MAX_SCALES && width >= LEAST_WIDTH && height >= LEAST_HEIGHT);
+    return count;
+}
+
+static bool allocate(struct motion_field *field, unsigned block)
+{
+    struct motion_size size[MOTION_MAX_SCALES];
+    bool is_complete = true;
+    field->scales = motion_field_sizes(field->width, field->height, block, size);
+    for (unsigned k = 0; k < field->scales; k++)
+        is_complete =
+            motion_scale_make(&field->scale[k], size[k].width, size[k].height, size[k].cells) &&
+            is_complete;
     const struct motion_scale *first = field->scale, *last = &field->scale[field->scales - 1];
     field->vector = calloc((size_t)first->columns * first->rows, sizeof *field->vector);
     field->peak =

@@ -45,6 +45,16 @@ struct motion_vector {
     float confidence; /* the estimated probability that the vector is right to 0.1 pixel, 0 .. 1 */
 };
 
+/* The sizes at which pictures are compared, the full one first, and how many cells of 8 pixels a
+ * side of their blocks has. Returns how many there are. */
+#define MOTION_MAX_SCALES 4u /* at an eighth of the size, 40 pixels are 5 */
+struct motion_size {
+    unsigned width, height; /* pixels */
+    unsigned cells;
+};
+unsigned motion_field_sizes(unsigned width, unsigned height, unsigned block,
+                            struct motion_size ret[MOTION_MAX_SCALES]);
+
 /* The grid of pictures of that size in blocks of that size. -EINVAL: the block is not 16, 32 or 64
  * pixels, or the picture is smaller than a block or MOTION_FIELD_MIN_SIZE. */
 int motion_grid_make(struct motion_grid *ret, unsigned width, unsigned height, unsigned block,

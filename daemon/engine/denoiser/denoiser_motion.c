@@ -1,4 +1,4 @@
-#include "engine/denoiser_motion.h"
+#include "engine/denoiser/denoiser_motion.h"
 
 #include <errno.h>
 #include <stdlib.h>

@@ -1,11 +1,11 @@
-#include "engine/denoiser.h"
+#include "engine/denoiser/denoiser.h"
 
 #include <errno.h>
 #include <stdlib.h>
 
-#include "engine/denoiser_motion.h"
-#include "engine/denoiser_past.h"
-#include "engine/denoiser_source.h"
+#include "engine/denoiser/denoiser_motion.h"
+#include "engine/denoiser/denoiser_past.h"
+#include "engine/denoiser/denoiser_source.h"
 #include "gpu/program.h"
 
 #define MAX_PASSES 2

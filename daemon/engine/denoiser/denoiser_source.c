@@ -1,4 +1,4 @@
-#include "engine/denoiser_source.h"
+#include "engine/denoiser/denoiser_source.h"
 
 #include <math.h>
 #include <stdio.h>

@@ -1,4 +1,4 @@
-#include "engine/denoiser_past.h"
+#include "engine/denoiser/denoiser_past.h"
 
 #include <errno.h>
 #include <stdlib.h>

@@ -3,7 +3,7 @@
 #ifndef FFTD_ENGINE_DENOISER_MOTION_H
 #define FFTD_ENGINE_DENOISER_MOTION_H
 
-#include "engine/denoiser_source.h"
+#include "engine/denoiser/denoiser_source.h"
 #include "gpu/device_private.h"
 
 /* The bytes of a history, which has what the next frame reads of a frame, for all images: their

@@ -1,0 +1,433 @@
+#include "engine/field/field.h"
+
+#include <errno.h>
+#include <stdlib.h>
+
+#include "gpu/program.h"
+
+#define PASSES       2 /* as in motion_field.c */
+#define SWEEPS       2 /* as in motion_repair.c */
+#define MAX_PICTURES 8
+
+_Static_assert(sizeof(struct motion_vector) == 3 * sizeof(cl_float),
+               "field_finish writes three numbers for each block");
+_Static_assert(FIELD_SPREADS % 2 == 0, "the first of two buffers has the vectors in the end");
+
+enum kernel { PICTURES, DERIVE, SUM, SEARCH, CHOOSE, MOVE, SOLVE, USUAL, PREDICT, JOIN, FINISH };
+#define KERNELS (FINISH + 1)
+
+static const char *const kernel_names[KERNELS] = {
+    "field_pictures", "field_derive", "field_sum",     "field_search", "field_choose", "field_move",
+    "field_solve",    "field_usual",  "field_predict", "field_join",   "field_finish"};
+
+struct field {
+    const struct gpu_device *device;
+    struct field_layout layout;
+    cl_program program;            /* NULL: not built yet */
+    cl_mem pictures[MAX_PICTURES]; /* one more than frames in flight, so that a frame writes none
+                                      that another one reads */
+    cl_event made[MAX_PICTURES];
+    unsigned count, newest;
+    bool is_known; /* the newest pictures belong to a frame */
+};
+
+struct field_frame {
+    cl_kernel kernel[KERNELS];
+    cl_mem buffer[FIELD_BUFFERS];
+    cl_mem pinned;
+    struct motion_vector *vectors;
+    bool has_vectors;
+};
+
+/* ---- life ---- */
+
+static size_t picture_bytes(const struct field_layout *layout)
+{
+    return layout->pixels * sizeof(cl_float);
+}
+
+int field_prepare(struct field **ret, const struct gpu_device *device,
+                  const struct field_size *size, const char *cache_dir, struct error *warning,
+                  struct error *why)
+{
+    struct field_layout layout;
+    int r = field_layout_make(&layout, size, why);
+    if (r < 0)
+        return r;
+    struct field *field = calloc(1, sizeof *field);
+    if (field == NULL)
+        return error_set(why, ENOMEM, "out of memory for a field of motion");
+    field->device = device;
+    field->layout = layout;
+    field->count = size->in_flight + 1;
+    for (unsigned i = 0; i < field->count && r == 0; i++)
+        r = opencl_make_buffer(&field->pictures[i], device->context, CL_MEM_READ_WRITE,
+                               picture_bytes(&layout), NULL, why);
+    if (r == 0)
+        r = program_get(&field->program, device, field_layout_source(&layout), false, cache_dir,
+                        warning, why);
+    if (r < 0) {
+        field_destroy(field);
+        return r;
+    }
+    *ret = field;
+    return 0;
+}
+
+void field_destroy(struct field *field)
+{
+    if (field == NULL)
+        return;
+    for (unsigned i = 0; i < field->count; i++) {
+        opencl_release_buffer(field->pictures[i]);
+        opencl_release_event(field->made[i]);
+    }
+    if (field->program != NULL)
+        clReleaseProgram(field->program);
+    free(field);
+}
+
+bool field_is_missing(const struct field *field)
+{
+    return field->program == NULL;
+}
+
+int field_build(struct field *field, const char *cache_dir, struct error *warning,
+                struct error *why)
+{
+    return field->program != NULL
+               ? 0
+               : program_get(&field->program, field->device, field_layout_source(&field->layout),
+                             true, cache_dir, warning, why);
+}
+
+const struct motion_grid *field_grid(const struct field *field)
+{
+    return &field->layout.grid;
+}
+
+unsigned field_dispatches(const struct field *field)
+{
+    const unsigned fit = PASSES * (2 + 2 * SWEEPS) + PASSES - 1;
+    const unsigned smaller = field->layout.scales - 1;
+    return 3 + (2 + fit) + smaller * (1 + 2 + FIELD_SPREADS + fit) + 1;
+}
+
+/* Each kernel reads and writes its pictures once; what else it reads is in the caches. */
+double field_traffic(const struct field *field)
+{
+    const unsigned numbers = 1 + 4 + 3 + 2 + PASSES * 4; /* for a pixel: field_pictures, _derive,
+                                                            _sum, _choose and _move */
+    return sizeof(cl_float) * ((double)field->layout.size.width * field->layout.size.height +
+                               (double)numbers * field->layout.pixels);
+}
+
+void field_bytes(const struct field_size *size, uint64_t *ret_pictures, uint64_t *ret_frame,
+                 uint64_t *ret_pinned)
+{
+    struct field_layout layout;
+    *ret_pictures = *ret_frame = *ret_pinned = 0;
+    if (field_layout_make(&layout, size, NULL) < 0)
+        return;
+    *ret_pictures = (uint64_t)(size->in_flight + 1) * picture_bytes(&layout);
+    for (unsigned i = 0; i < FIELD_BUFFERS; i++)
+        *ret_frame += field_layout_bytes(&layout, i);
+    *ret_pinned = field_layout_bytes(&layout, FIELD_RESULT);
+}
+
+int field_frame_create(struct field_frame **ret, const struct field *field, cl_command_queue queue,
+                       struct error *why)
+{
+    struct field_frame *frame = calloc(1, sizeof *frame);
+    const cl_context context = field->device->context;
+    void *at = NULL;
+    int r = 0;
+    if (frame == NULL)
+        return error_set(why, ENOMEM, "out of memory for a field of motion");
+    for (unsigned i = 0; i < KERNELS && r == 0; i++)
+        r = opencl_make_kernel(&frame->kernel[i], field->program, kernel_names[i], why);
+    for (unsigned i = 0; i < FIELD_BUFFERS && r == 0; i++)
+        r = opencl_make_buffer(&frame->buffer[i], context, CL_MEM_READ_WRITE,
+                               field_layout_bytes(&field->layout, i), NULL, why);
+    if (r == 0)
+        r = opencl_make_pinned(&frame->pinned, &at, context, queue, CL_MAP_READ,
+                               field_layout_bytes(&field->layout, FIELD_RESULT), why);
+    if (r < 0) {
+        field_frame_destroy(frame);
+        return r;
+    }
+    frame->vectors = at;
+    *ret = frame;
+    return 0;
+}
+
+void field_frame_destroy(struct field_frame *frame)
+{
+    if (frame == NULL)
+        return;
+    for (unsigned i = 0; i < KERNELS; i++)
+        if (frame->kernel[i] != NULL)
+            clReleaseKernel(frame->kernel[i]);
+    for (unsigned i = 0; i < FIELD_BUFFERS; i++)
+        opencl_release_buffer(frame->buffer[i]);
+    opencl_release_buffer(frame->pinned);
+    free(frame);
+}
+
+/* ---- a frame ---- */
+
+/* What is being enqueued. */
+struct run {
+    const struct field_frame *frame;
+    const struct field_layout *layout;
+    cl_command_queue queue;
+    cl_mem last, next; /* pictures */
+};
+
+struct argument {
+    size_t bytes;
+    const void *value;
+};
+
+#define ARGUMENT(lvalue)                                                                           \
+    {                                                                                              \
+        sizeof(lvalue), &(lvalue)                                                                  \
+    }
+#define BUFFER(name) ARGUMENT(run->frame->buffer[FIELD_##name])
+
+struct launch {
+    enum kernel kernel;
+    size_t items[2], group[2]; /* the second one is 0: there is one dimension */
+    cl_event after;            /* NULL: none */
+    cl_event *event;           /* NULL: not wanted */
+};
+
+static int enqueue(const struct run *run, const struct launch *launch,
+                   const struct argument *argument, unsigned count, struct error *why)
+{
+    const cl_kernel kernel = run->frame->kernel[launch->kernel];
+    const cl_uint dimensions = launch->group[1] > 0 ? 2 : 1;
+    size_t items[2];
+    cl_int code = CL_SUCCESS;
+    for (cl_uint i = 0; i < count && code == CL_SUCCESS; i++)
+        code = clSetKernelArg(kernel, i, argument[i].bytes, argument[i].value);
+    if (code != CL_SUCCESS)
+        return opencl_fail(why, code, "clSetKernelArg");
+    for (unsigned i = 0; i < dimensions; i++)
+        items[i] = (launch->items[i] + launch->group[i] - 1) / launch->group[i] * launch->group[i];
+    code = clEnqueueNDRangeKernel(run->queue, kernel, dimensions, NULL, items, launch->group,
+                                  launch->after != NULL,
+                                  launch->after != NULL ? &launch->after : NULL, launch->event);
+    return code == CL_SUCCESS ? 0 : opencl_fail(why, code, "clEnqueueNDRangeKernel");
+}
+
+#define ENQUEUE(run, launch, arguments, why)                                                       \
+    enqueue(run, launch, arguments, sizeof(arguments) / sizeof(arguments)[0], why)
+
+static int make_pictures(const struct run *run, cl_mem samples, cl_event *first, cl_event *made,
+                         struct error *why)
+{
+    const struct field_layout *layout = run->layout;
+    const cl_float scale = layout->size.scale;
+    const struct argument arguments[] = {ARGUMENT(samples), ARGUMENT(run->next), ARGUMENT(scale)};
+    const struct launch launch = {
+        .kernel = PICTURES,
+        .items = {(layout->size.width + 1) / 2, (layout->size.height + 1) / 2},
+        .group = {8, 8},
+        .event = made};
+    const int r = ENQUEUE(run, &launch, arguments, why);
+    if (r == 0 && first != NULL)
+        clRetainEvent(*first = *made);
+    return r;
+}
+
+static int derive(const struct run *run, struct error *why)
+{
+    const struct argument derived[] = {ARGUMENT(run->next), BUFFER(DERIVED)};
+    const struct argument summed[] = {BUFFER(DERIVED), BUFFER(STILL)};
+    const struct launch derives = {
+        .kernel = DERIVE, .items = {run->layout->pixels}, .group = {FIELD_GROUP}};
+    const struct launch sums = {.kernel = SUM,
+                                .items = {(size_t)run->layout->cells * FIELD_GROUP_CELLS},
+                                .group = {FIELD_GROUP}};
+    const int r = ENQUEUE(run, &derives, derived, why);
+    return r < 0 ? r : ENQUEUE(run, &sums, summed, why);
+}
+
+static size_t blocks_of(const struct run *run, unsigned level)
+{
+    return (size_t)run->layout->scale[level].columns * run->layout->scale[level].rows;
+}
+
+static int find_usual(const struct run *run, cl_int level, enum field_buffer of,
+                      enum field_buffer to, struct error *why)
+{
+    const struct argument arguments[] = {ARGUMENT(run->frame->buffer[of]),
+                                         ARGUMENT(run->frame->buffer[to]), ARGUMENT(level)};
+    const struct launch launch = {
+        .kernel = USUAL, .items = {FIELD_USUAL_GROUP}, .group = {FIELD_USUAL_GROUP}};
+    return ENQUEUE(run, &launch, arguments, why);
+}
+
+static int search(const struct run *run, cl_int level, struct error *why)
+{
+    const struct argument arguments[] = {ARGUMENT(run->last), ARGUMENT(run->next), BUFFER(LEFT),
+                                         BUFFER(USUAL),       BUFFER(PEAKS),       ARGUMENT(level)};
+    const struct launch launch = {.kernel = SEARCH,
+                                  .items = {blocks_of(run, (unsigned)level) * FIELD_SEARCH_GROUP},
+                                  .group = {FIELD_SEARCH_GROUP}};
+    return ENQUEUE(run, &launch, arguments, why);
+}
+
+/* Reads one of the two buffers of vectors, and writes the one that is given. */
+static int choose(const struct run *run, cl_int level, enum field_choice choice, unsigned to,
+                  struct error *why)
+{
+    const cl_int mode = (cl_int)choice;
+    const unsigned from = mode == CHOOSE_SEARCHED || mode == CHOOSE_COARSE ? to : 1 - to;
+    const cl_mem *buffer = run->frame->buffer;
+    const struct argument arguments[] = {ARGUMENT(run->last),
+                                         ARGUMENT(run->next),
+                                         BUFFER(STILL),
+                                         BUFFER(PEAKS),
+                                         BUFFER(USUAL),
+                                         ARGUMENT(buffer[FIELD_VECTORS + from]),
+                                         ARGUMENT(buffer[FIELD_LEFT + from]),
+                                         ARGUMENT(buffer[FIELD_VECTORS + to]),
+                                         ARGUMENT(buffer[FIELD_LEFT + to]),
+                                         BUFFER(AROUND),
+                                         ARGUMENT(level),
+                                         ARGUMENT(mode)};
+    const struct launch launch = {.kernel = CHOOSE,
+                                  .items = {blocks_of(run, (unsigned)level) * FIELD_GROUP},
+                                  .group = {FIELD_GROUP}};
+    return ENQUEUE(run, &launch, arguments, why);
+}
+
+static int begin(const struct run *run, cl_int level, struct error *why)
+{
+    int r;
+    if (level + 1 == (cl_int)run->layout->scales) {
+        r = search(run, level, why);
+        return r < 0 ? r : choose(run, level, CHOOSE_SEARCHED, 0, why);
+    }
+    r = choose(run, level, CHOOSE_COARSE, 0, why);
+    if (r == 0)
+        r = find_usual(run, level, FIELD_LEFT, FIELD_USUAL, why);
+    if (r == 0)
+        r = search(run, level, why);
+    for (unsigned i = 0; i < FIELD_SPREADS && r == 0; i++)
+        r = choose(run, level, i == 0 ? CHOOSE_AGAIN : CHOOSE_BESIDE, 1 - i % 2, why);
+    return r;
+}
+
+static int repair(const struct run *run, cl_int level, bool doubts, struct error *why)
+{
+    const cl_int has_doubts = doubts;
+    const struct argument predicts[] = {BUFFER(VECTORS),   BUFFER(OWN),    BUFFER(CERTAINTY),
+                                        BUFFER(PREDICTED), BUFFER(AROUND), ARGUMENT(level)};
+    const struct argument joins[] = {BUFFER(OWN),         BUFFER(CERTAINTY), BUFFER(PREDICTED),
+                                     BUFFER(AROUND),      BUFFER(VECTORS),   ARGUMENT(level),
+                                     ARGUMENT(has_doubts)};
+    const size_t blocks = blocks_of(run, (unsigned)level);
+    const struct launch predict = {.kernel = PREDICT, .items = {blocks}, .group = {FIELD_GROUP}};
+    const struct launch join = {.kernel = JOIN, .items = {blocks}, .group = {FIELD_GROUP}};
+    const int r = ENQUEUE(run, &predict, predicts, why);
+    return r < 0 ? r : ENQUEUE(run, &join, joins, why);
+}
+
+static int fit(const struct run *run, cl_int level, cl_int pass, struct error *why)
+{
+    const struct field_scale *scale = &run->layout->scale[level];
+    const struct argument moves[] = {ARGUMENT(run->last), BUFFER(DERIVED), BUFFER(VECTORS),
+                                     BUFFER(MOVED), ARGUMENT(level)};
+    const struct argument solves[] = {ARGUMENT(run->last), BUFFER(DERIVED), BUFFER(STILL),
+                                      BUFFER(MOVED),       BUFFER(VECTORS), BUFFER(AROUND),
+                                      BUFFER(NOISE),       BUFFER(OWN),     BUFFER(CERTAINTY),
+                                      BUFFER(REST),        ARGUMENT(level), ARGUMENT(pass)};
+    const struct launch move = {
+        .kernel = MOVE,
+        .items = {(size_t)scale->cell_columns * scale->cell_rows * FIELD_GROUP_CELLS},
+        .group = {FIELD_GROUP}};
+    const struct launch solve = {.kernel = SOLVE,
+                                 .items = {blocks_of(run, (unsigned)level) * FIELD_GROUP},
+                                 .group = {FIELD_GROUP}};
+    const bool is_last = pass == PASSES - 1;
+    int r = ENQUEUE(run, &move, moves, why);
+    if (r == 0)
+        r = ENQUEUE(run, &solve, solves, why);
+    if (r == 0 && !is_last)
+        r = find_usual(run, level, FIELD_REST, FIELD_NOISE, why);
+    for (unsigned sweep = 0; sweep < SWEEPS && r == 0; sweep++)
+        r = repair(run, level, !is_last && sweep == SWEEPS - 1, why);
+    return r;
+}
+
+static int finish(const struct run *run, cl_event *event, struct error *why)
+{
+    const struct field_frame *frame = run->frame;
+    const struct argument arguments[] = {BUFFER(VECTORS), BUFFER(OWN), BUFFER(AROUND),
+                                         BUFFER(RESULT)};
+    const struct launch launch = {
+        .kernel = FINISH, .items = {blocks_of(run, 0)}, .group = {FIELD_GROUP}, .event = event};
+    const int r = ENQUEUE(run, &launch, arguments, why);
+    if (r < 0)
+        return r;
+    const cl_int code = clEnqueueReadBuffer(run->queue, frame->buffer[FIELD_RESULT], CL_FALSE, 0,
+                                            field_layout_bytes(run->layout, FIELD_RESULT),
+                                            frame->vectors, 0, NULL, NULL);
+    return code == CL_SUCCESS ? 0 : opencl_fail(why, code, "clEnqueueReadBuffer");
+}
+
+/* Has what follows in the queue wait for the pictures of the frame before. */
+static int await(cl_command_queue queue, cl_event made, struct error *why)
+{
+    const cl_int code = clEnqueueBarrierWithWaitList(queue, 1, &made, NULL);
+    return code == CL_SUCCESS ? 0 : opencl_fail(why, code, "clEnqueueBarrierWithWaitList");
+}
+
+static int compare(const struct run *run, cl_event made, cl_event *last, struct error *why)
+{
+    int r = derive(run, why);
+    if (r == 0)
+        r = await(run->queue, made, why);
+    for (cl_int level = (cl_int)run->layout->scales - 1; level >= 0 && r == 0; level--) {
+        r = begin(run, level, why);
+        for (cl_int pass = 0; pass < PASSES && r == 0; pass++)
+            r = fit(run, level, pass, why);
+    }
+    return r < 0 ? r : finish(run, last, why);
+}
+
+int field_frame_enqueue(struct field_frame *frame, struct field *field, cl_command_queue queue,
+                        cl_mem samples, bool is_first, cl_event *first, cl_event *last,
+                        struct error *why)
+{
+    const unsigned before = field->newest, now = (field->newest + 1) % field->count;
+    const struct run run = {.frame = frame,
+                            .layout = &field->layout,
+                            .queue = queue,
+                            .last = field->pictures[before],
+                            .next = field->pictures[now]};
+    cl_event made;
+    frame->has_vectors = field->is_known && !is_first;
+    field->is_known = false;
+    int r = make_pictures(&run, samples, first, &made, why);
+    if (r < 0)
+        return r;
+    opencl_release_event(field->made[now]);
+    field->made[now] = made;
+    field->newest = now;
+    field->is_known = true;
+    if (!frame->has_vectors) {
+        if (last != NULL)
+            clRetainEvent(*last = made);
+        return 0;
+    }
+    return compare(&run, field->made[before], last, why);
+}
+
+const struct motion_vector *field_frame_vectors(const struct field_frame *frame)
+{
+    return frame->has_vectors ? frame->vectors : NULL;
+}

@@ -1,0 +1,65 @@
+/* The field of motion of a picture (estimators/motion/motion_field.h), found by an OpenCL device.
+ *
+ * It is the same field, up to rounding and for few blocks: where nothing that is known explains a
+ * block, the processor searches one after the other and hands on what it finds, the device searches
+ * all of them at once, and hands that on to neighbours in FIELD_SPREADS steps.
+ *
+ * A frame needs the pictures of the frame before it, which may be in another queue: its commands
+ * wait there for those that made them, and for nothing else. The vectors come back in memory of the
+ * host when the queue has executed what was enqueued. Nothing waits for the device.
+ *
+ * Threads: a field and its frames are used by one thread at a time. */
+#ifndef FFTD_ENGINE_FIELD_FIELD_H
+#define FFTD_ENGINE_FIELD_FIELD_H
+
+#include <stdint.h>
+
+#include "engine/field/field_layout.h"
+#include "estimators/motion/motion_field.h"
+#include "gpu/device_private.h"
+
+#define FIELD_SPREADS 4 /* an even number */
+
+struct field;
+
+/* Makes memory for the pictures, and loads the kernels if the cache has them. The device must
+ * outlive the field. -EINVAL: motion_grid_make() refuses the size. */
+int field_prepare(struct field **ret, const struct gpu_device *device,
+                  const struct field_size *size, const char *cache_dir, struct error *warning,
+                  struct error *why);
+void field_destroy(struct field *field); /* NULL is allowed */
+
+/* Whether the kernels are not compiled yet; compiles them. */
+bool field_is_missing(const struct field *field);
+int field_build(struct field *field, const char *cache_dir, struct error *warning,
+                struct error *why);
+
+const struct motion_grid *field_grid(const struct field *field);
+
+/* Dispatches of a frame that has one before it. */
+unsigned field_dispatches(const struct field *field);
+double field_traffic(const struct field *field); /* bytes that they read and write */
+
+/* Bytes on the device for the pictures, and for each frame in flight, which also takes pinned
+ * memory of the host. 0: there is no field of such pictures. */
+void field_bytes(const struct field_size *size, uint64_t *ret_pictures, uint64_t *ret_frame,
+                 uint64_t *ret_pinned);
+
+/* What a frame in flight needs. Its commands go to in-order queues; the queue given here is used
+ * during the call only. A field must have been built. */
+struct field_frame;
+int field_frame_create(struct field_frame **ret, const struct field *field, cl_command_queue queue,
+                       struct error *why);
+void field_frame_destroy(struct field_frame *frame); /* NULL is allowed */
+
+/* Enqueues a frame. is_first: it is not compared with the one before. first, last: NULL (both), or
+ * receive the events of the first and the last dispatch, which the caller releases. */
+int field_frame_enqueue(struct field_frame *frame, struct field *field, cl_command_queue queue,
+                        cl_mem samples, bool is_first, cl_event *first, cl_event *last,
+                        struct error *why);
+
+/* After the commands have been executed, until the next ones are enqueued: the vectors of the
+ * grid's blocks, row by row; NULL: the frame was the first. */
+const struct motion_vector *field_frame_vectors(const struct field_frame *frame);
+
+#endif

@@ -1,0 +1,67 @@
+/* Where the kernels of a field of motion have what in their buffers, and their source. */
+#ifndef FFTD_ENGINE_FIELD_LAYOUT_H
+#define FFTD_ENGINE_FIELD_LAYOUT_H
+
+#include <stddef.h>
+
+#include "core/error.h"
+#include "estimators/motion/motion_field.h"
+
+/* The pictures, as floats in a buffer of the device. */
+struct field_size {
+    unsigned width, height, pitch; /* pixels, pixels, and numbers from row to row */
+    float scale;                   /* what makes 0 .. 255 of them */
+    unsigned block;                /* 16, 32 or 64 pixels */
+    unsigned in_flight;            /* frames at most */
+};
+
+#define FIELD_USUAL_GROUP  256 /* as in kernels/engine/field_fit.cl */
+#define FIELD_GROUP        64  /* field_pictures.cl */
+#define FIELD_GROUP_CELLS  8
+#define FIELD_SEARCH_GROUP 32 /* field_choose.cl */
+
+/* The modes of field_choose. */
+enum field_choice { CHOOSE_SEARCHED, CHOOSE_COARSE, CHOOSE_AGAIN, CHOOSE_BESIDE };
+
+struct field_layout {
+    struct field_size size;
+    struct motion_grid grid;
+    unsigned scales;
+    struct field_scale {
+        struct motion_size picture;
+        unsigned cell_columns, cell_rows;
+        unsigned columns, rows;                 /* blocks */
+        unsigned picture_at, cell_at, block_at; /* where it begins: pixels, cells, blocks */
+    } scale[MOTION_MAX_SCALES];                 /* the full size first */
+    unsigned pixels, cells, blocks;             /* of all sizes */
+};
+
+int field_layout_make(struct field_layout *ret, const struct field_size *size, struct error *why);
+
+/* Returns NULL without memory. */
+char *field_layout_source(const struct field_layout *layout);
+
+/* The buffers of a frame in flight. */
+enum field_buffer {
+    FIELD_DERIVED,
+    FIELD_STILL,
+    FIELD_MOVED,
+    FIELD_PEAKS,
+    FIELD_VECTORS, /* two, of which the first one is right in the end; so are the next */
+    FIELD_VECTORS_2,
+    FIELD_LEFT,
+    FIELD_LEFT_2,
+    FIELD_AROUND,
+    FIELD_OWN,
+    FIELD_CERTAINTY,
+    FIELD_PREDICTED,
+    FIELD_REST,
+    FIELD_USUAL, /* what is usual of `left`, for each size */
+    FIELD_NOISE, /* of `rest` */
+    FIELD_RESULT,
+    FIELD_BUFFERS
+};
+
+size_t field_layout_bytes(const struct field_layout *layout, enum field_buffer buffer);
+
+#endif

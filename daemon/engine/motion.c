@@ -1,0 +1,240 @@
+/* The step that finds the field of motion of what is captured (field/field.h), for the observer and
+ * for clients. It follows the transform, and changes nothing of the picture. Samples are loaded as
+ * they are captured, without the chain's corrections.
+ *
+ * Where the device cannot, the processor does it: the frames of such an engine have no field. */
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "engine/denoiser/denoiser_source.h"
+#include "engine/engine_private.h"
+#include "engine/field/field.h"
+#include "gpu/program.h"
+
+#define ROW_GROUP 64 /* work-items that share a row, with one lane */
+
+struct motion_part {
+    const struct gpu_device *device;
+    struct transform_image image;
+    struct field *field; /* NULL: the processor finds motion */
+    cl_program load;     /* NULL: not built yet */
+};
+
+struct motion_frame {
+    cl_mem samples;
+    cl_kernel load;
+    struct field_frame *field; /* NULL: as that of the part */
+};
+
+static bool applies(const struct recipe *recipe)
+{
+    return recipe->motion > 0;
+}
+
+/* Colours that are filtered one by one have no luma. */
+static bool has_luma(const struct component *component)
+{
+    return component->subject.image.count == 1;
+}
+
+static struct field_size size_of(const struct component *component)
+{
+    const struct transform_image *image = &component->subject.image;
+    return (struct field_size){.width = image->width,
+                               .height = image->height,
+                               .pitch = denoiser_pitch(image),
+                               .scale = 255.F / (float)((1u << image->bits) - 1),
+                               .block = component->recipe.motion,
+                               .in_flight = component->engine->options.in_flight};
+}
+
+static size_t sample_bytes(const struct transform_image *image)
+{
+    return denoiser_plane_size(image) * sizeof(cl_float);
+}
+
+static char *load_source(const struct motion_part *part)
+{
+    const struct recipe plain = {.planes = RECIPE_LUMA};
+    char *text = NULL;
+    size_t size;
+    FILE *out = open_memstream(&text, &size);
+    if (out == NULL)
+        return NULL;
+    denoiser_put_load(out, &part->image, &plain, gpu_device_lanes(part->device));
+    if (fclose(out) == 0)
+        return text;
+    free(text);
+    return NULL;
+}
+
+/* Leaves motion to the processor. */
+static int give_up(struct motion_part *part, struct error *warning, const struct error *why)
+{
+    error_set(warning, EIO, "the processor finds fields of motion: %s", why->text);
+    field_destroy(part->field);
+    part->field = NULL;
+    return 0;
+}
+
+static int prepare(void **ret_part, struct component *component, const char *cache_dir,
+                   struct error *why)
+{
+    struct engine *engine = component->engine;
+    const struct field_size size = size_of(component);
+    struct motion_part *part = calloc(1, sizeof *part);
+    struct error problem;
+    *ret_part = part;
+    if (part == NULL)
+        return error_set(why, ENOMEM, "out of memory while preparing a field of motion");
+    part->device = engine->device;
+    part->image = component->subject.image;
+    if (!has_luma(component))
+        return 0;
+    int r =
+        field_prepare(&part->field, engine->device, &size, cache_dir, &engine->warning, &problem);
+    if (r == 0)
+        r = program_get(&part->load, engine->device, load_source(part), false, cache_dir,
+                        &engine->warning, &problem);
+    return r < 0 ? give_up(part, &engine->warning, &problem) : 0;
+}
+
+static void destroy(void *part)
+{
+    struct motion_part *motion = part;
+    field_destroy(motion->field);
+    if (motion->load != NULL)
+        clReleaseProgram(motion->load);
+    free(motion);
+}
+
+static unsigned missing(const void *part)
+{
+    const struct motion_part *motion = part;
+    return motion->field == NULL
+               ? 0u
+               : (motion->load == NULL) + (unsigned)field_is_missing(motion->field);
+}
+
+static int build(void *part, const char *cache_dir, struct error *warning, struct error *why)
+{
+    struct motion_part *motion = part;
+    struct error problem;
+    (void)why;
+    if (motion->field == NULL)
+        return 0;
+    int r = field_build(motion->field, cache_dir, warning, &problem);
+    if (r == 0 && motion->load == NULL)
+        r = program_get(&motion->load, motion->device, load_source(motion), true, cache_dir,
+                        warning, &problem);
+    return r < 0 ? give_up(motion, warning, &problem) : 0;
+}
+
+static void destroy_frame(void *frame)
+{
+    struct motion_frame *motion = frame;
+    opencl_release_buffer(motion->samples);
+    if (motion->load != NULL)
+        clReleaseKernel(motion->load);
+    field_frame_destroy(motion->field);
+    free(motion);
+}
+
+static int create_frame(void **ret_frame, const void *part, const struct component *component,
+                        cl_command_queue queue, struct error *why)
+{
+    const struct motion_part *motion = part;
+    struct motion_frame *frame = calloc(1, sizeof *frame);
+    (void)component;
+    *ret_frame = frame;
+    if (frame == NULL)
+        return error_set(why, ENOMEM, "out of memory while creating a frame");
+    if (motion->field == NULL)
+        return 0;
+    int r = opencl_make_buffer(&frame->samples, motion->device->context, CL_MEM_READ_WRITE,
+                               sample_bytes(&motion->image), NULL, why);
+    if (r == 0)
+        r = opencl_make_kernel(&frame->load, motion->load, "load_plane", why);
+    return r < 0 ? r : field_frame_create(&frame->field, motion->field, queue, why);
+}
+
+static int enqueue_load(const struct step_run *run, cl_event *event, struct error *why)
+{
+    const struct motion_part *part = run->part;
+    const struct motion_frame *frame = run->frame;
+    const cl_mem arguments[] = {run->buffers->image, frame->samples};
+    const size_t most = part->device->max_group;
+    const size_t group = gpu_device_lanes(part->device) > 1 ? 1
+                         : most < ROW_GROUP                 ? most
+                                                            : ROW_GROUP;
+    const size_t global[3] = {group, part->image.height, 1}, local[3] = {group, 1, 1};
+    cl_uint at = 0;
+    const int r = opencl_set_buffers(frame->load, &at, arguments, 2, why);
+    if (r < 0)
+        return r;
+    const cl_int code = clEnqueueNDRangeKernel(run->slot->queue, frame->load, 3, NULL, global,
+                                               local, 0, NULL, event);
+    return code == CL_SUCCESS ? 0 : opencl_fail(why, code, "clEnqueueNDRangeKernel");
+}
+
+static int enqueue(struct step_run *run, struct error *why)
+{
+    const struct motion_part *part = run->part;
+    struct motion_frame *frame = run->frame;
+    cl_event second = NULL;
+    if (part->field == NULL)
+        return 0;
+    int r = enqueue_load(run, run->first, why);
+    if (r == 0)
+        r = field_frame_enqueue(frame->field, part->field, run->slot->queue, frame->samples,
+                                run->slot->job.is_first, run->first != NULL ? &second : NULL,
+                                run->last, why);
+    opencl_release_event(second);
+    return r;
+}
+
+static void collect(const void *part, const void *frame, struct engine_done *ret)
+{
+    const struct motion_part *motion = part;
+    if (motion->field == NULL)
+        return;
+    ret->motion.grid = field_grid(motion->field);
+    ret->motion.vector = field_frame_vectors(((const struct motion_frame *)frame)->field);
+}
+
+static struct step_cost cost(const void *part)
+{
+    const struct motion_part *motion = part;
+    struct step_cost ret = {0, 0};
+    if (motion->field != NULL)
+        ret = (struct step_cost){1 + field_dispatches(motion->field), field_traffic(motion->field)};
+    return ret;
+}
+
+static struct step_memory memory(const struct component *component,
+                                 const struct filter_chain *chain)
+{
+    const struct field_size size = size_of(component);
+    struct step_memory ret = {.scratch = 0};
+    (void)chain;
+    if (!has_luma(component))
+        return ret;
+    field_bytes(&size, &ret.part.device, &ret.frame.device, &ret.frame.pinned);
+    if (ret.frame.device > 0)
+        ret.frame.device += sample_bytes(&component->subject.image);
+    return ret;
+}
+
+const struct step step_motion = {.name = "motion",
+                                 .applies = applies,
+                                 .prepare = prepare,
+                                 .destroy = destroy,
+                                 .missing = missing,
+                                 .build = build,
+                                 .create_frame = create_frame,
+                                 .destroy_frame = destroy_frame,
+                                 .enqueue = enqueue,
+                                 .collect = collect,
+                                 .cost = cost,
+                                 .memory = memory};

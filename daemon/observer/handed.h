@@ -1,0 +1,51 @@
+/* Fields of motion that an engine finds (engine/engine.h), on their way to the frames that carry
+ * them and to the observer's thread, which fits how the scene moves as a whole.
+ *
+ * Threads: each of these is used by one thread at a time. */
+#ifndef FFTD_OBSERVER_HANDED_H
+#define FFTD_OBSERVER_HANDED_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "observer/moving.h"
+
+/* What an engine has found of the frame with a number (observer_offer). */
+struct observed_field {
+    uint64_t number;
+    uint64_t frames; /* from the frame before, with which it was compared, to this one */
+    int64_t captured_ns, since_ns;      /* of this frame, and of that one */
+    const struct motion_grid *grid;     /* NULL: the engine finds none, so the observer does */
+    const struct motion_vector *vector; /* NULL: there was no frame before */
+};
+
+static inline bool observed_field_is_known(const struct observed_field *field)
+{
+    return field->grid != NULL && field->vector != NULL;
+}
+
+/* A copy of one for the observer's thread; {0} is empty. */
+struct handed_field {
+    uint64_t number, frames; /* number 0: there is none */
+    unsigned start;          /* of the source, that delivered the frame */
+    struct motion_grid grid;
+    struct motion_vector *vector;
+    size_t capacity; /* vectors */
+};
+
+/* Replaces the copy by a field that is known. Without memory there is none. */
+void handed_field_set(struct handed_field *handed, const struct observed_field *field,
+                      unsigned start);
+
+/* Exchanges a copy of that start of the source for one that was used; false: there is none. */
+bool handed_field_take(struct handed_field *handed, struct handed_field *used, unsigned start);
+
+/* moving_fit() for pictures of that size. */
+bool handed_field_fit(const struct handed_field *handed, uint32_t width, uint32_t height,
+                      struct fftd_similarity *ret);
+
+/* Replaces a copy by a field as frames carry it; without memory, or if it is not known, by none. */
+void handed_put(struct moving_copy *copy, const struct observed_field *field);
+
+#endif

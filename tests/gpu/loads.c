@@ -37,6 +37,7 @@ struct made {
 
 static struct fftd_format captured;
 static uint8_t *frame;
+static bool has_own_memory; /* devices are taken for graphics cards, which are sent frames */
 
 static struct filter_chain parse(const char *text)
 {
@@ -90,6 +91,10 @@ static void make(struct made *ret, const struct wanted *wanted, struct engine_lo
                                      .captured_width = is_smaller ? WIDTH : 0,
                                      .captured_height = is_smaller ? HEIGHT : 0};
     *ret = (struct made){.wanted = wanted, .device = gpu_device_twin(device)};
+    if (has_own_memory) {
+        ret->device->type = CL_DEVICE_TYPE_GPU;
+        ret->device->unified_memory = false;
+    }
     options.recipe = recipe_of(&chain, &options.recipe);
     if (format_layout(&ret->format,
                       engine_published(&(struct recipe){.planes = wanted->planes}, captured.fourcc),
@@ -540,9 +545,8 @@ static void test_chroma_is_made_once(void **state)
 /* Frames in memory that the first output holds are read there for the others, too: when it is
  * finished, the source may write the next one. A second load of a frame copies it, unless it is the
  * first output's. */
-static void test_lent_frames(void **state)
+static void check_lent_frames(void)
 {
-    (void)state;
     static const struct wanted wanted[MAX_ENGINES] = {
         {WIDTH, HEIGHT, "gaussian-blur:sigma=6", RECIPE_LUMA, 1, 0},
         {WIDTH / 2, HEIGHT / 2, "gaussian-blur:sigma=6", RECIPE_LUMA, 1, 0},
@@ -587,13 +591,60 @@ static void test_lent_frames(void **state)
             collect(alone);
             if (memcmp(shared->out, alone->out, shared->format.frame_bytes) != 0)
                 fail_msg("frame %u of output %u differs", n, i);
-            if (shared->done.copies.in_bytes != (frames[n].is_copied[i] ? WIDTH * HEIGHT : 0))
+            const uint64_t copied = has_own_memory ? captured.frame_bytes : WIDTH * HEIGHT;
+            if (shared->done.copies.in_bytes != (frames[n].is_copied[i] ? copied : 0))
                 fail_msg("frame %u of output %u: %u bytes were copied", n, i,
                          (unsigned)shared->done.copies.in_bytes);
         }
     }
     engine_memory_destroy(memory);
     finish_sets(&sets);
+}
+
+static void test_lent_frames(void **state)
+{
+    (void)state;
+    check_lent_frames();
+}
+
+static void test_lent_frames_that_are_sent(void **state)
+{
+    (void)state;
+    has_own_memory = true;
+    check_lent_frames();
+    has_own_memory = false;
+}
+
+/* A device that is sent frames makes chroma smaller, bit for bit as the host does, and copies
+ * nothing of it. */
+static void test_chroma_of_a_device(void **state)
+{
+    (void)state;
+    static const uint32_t fourccs[] = {FFTD_FOURCC('N', 'V', '1', '2'),
+                                       FFTD_FOURCC('Y', 'U', '1', '2'),
+                                       FFTD_FOURCC('N', 'V', '1', '6')};
+    static const struct wanted sizes[] = {{WIDTH / 2, HEIGHT / 2, "none", RECIPE_LUMA, 1, 0},
+                                          {WIDTH / 4, HEIGHT / 4, "none", RECIPE_LUMA, 1, 0},
+                                          {WIDTH, HEIGHT / 2, "none", RECIPE_LUMA, 1, 0},
+                                          {WIDTH / 8, HEIGHT / 8, "none", RECIPE_LUMA, 1, 0},
+                                          {192, 144, "none", RECIPE_LUMA, 1, 0}};
+    for (size_t i = 0; i < sizeof fourccs / sizeof fourccs[0]; i++)
+        for (size_t k = 0; k < sizeof sizes / sizeof sizes[0]; k++) {
+            struct made made[2];
+            capture(fourccs[i]);
+            draw(i + k + 1);
+            for (unsigned own = 0; own < 2; own++) {
+                has_own_memory = own == 1;
+                make(&made[own], &sizes[k], NULL, 0);
+                submit(&made[own], 0);
+                collect(&made[own]);
+            }
+            has_own_memory = false;
+            assert_true(has_same_chroma(&made[0], &made[1]));
+            assert_int_equal(made[1].done.copies.passed_bytes, 0);
+            finish(&made[0]);
+            finish(&made[1]);
+        }
 }
 
 /* Not if the first output's frames are finished without the load, because the host copies them or
@@ -647,6 +698,8 @@ int main(void)
         cmocka_unit_test(test_an_unread_output_widens_nothing),
         cmocka_unit_test(test_chroma_is_made_once),
         cmocka_unit_test(test_lent_frames),
+        cmocka_unit_test(test_lent_frames_that_are_sent),
+        cmocka_unit_test(test_chroma_of_a_device),
         cmocka_unit_test(test_frames_that_are_not_lent),
     };
     return cmocka_run_group_tests_name("engines that share loads", tests, device_setup, teardown);

@@ -90,9 +90,10 @@ struct slot {
 struct waiter {
     pthread_t thread;
     bool runs;
-    pthread_cond_t work;        /* `submitted` or `stop` has changed */
+    pthread_cond_t work;        /* `watched` or `stop` has changed */
     uint64_t submitted, waited; /* frames since the engine was created: the nth is in slot n modulo
                                    options.in_flight */
+    uint64_t watched;           /* so many it waits for; the others engine_collect looks at */
     bool stop;
 };
 
@@ -247,6 +248,11 @@ int engine_time(struct gpu_device *device, const struct comparison_subject *subj
 
 /* The second may only be called while no frame is in flight. */
 int engine_start_waiter(struct engine *engine, struct error *why);
+
+/* With the engine's mutex held: has the thread wait for all frames submitted so far; and looks
+ * whether the next one is finished that nobody waits for. If not, the thread waits for it. */
+void engine_watch(struct engine *engine);
+void engine_look(struct engine *engine);
 void engine_stop_waiter(struct engine *engine);
 
 #endif

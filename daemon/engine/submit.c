@@ -167,7 +167,8 @@ static void watch_done(struct slot *slot)
     engine->in_flight++;
     pthread_mutex_lock(&engine->mutex);
     engine->waiter.submitted++;
-    pthread_cond_signal(&engine->waiter.work);
+    if (!slot->job.is_followed || engine->device->unified_memory)
+        engine_watch(engine);
     pthread_mutex_unlock(&engine->mutex);
 }
 
@@ -237,7 +238,7 @@ static void pass_frame(struct slot *slot)
         waiter->waited++;
         eventfd_write(engine->event_fd, 1);
     } else {
-        pthread_cond_signal(&waiter->work);
+        engine_watch(engine);
     }
     pthread_mutex_unlock(&engine->mutex);
     slot_account(slot, OVERHEAD_ENQUEUE);
@@ -437,6 +438,8 @@ int engine_collect(struct engine *engine, bool wait, struct engine_done *ret, st
     eventfd_t count;
 
     pthread_mutex_lock(&engine->mutex);
+    if (!slot->complete)
+        engine_look(engine);
     while (wait && !slot->complete)
         pthread_cond_wait(&engine->finished, &engine->mutex);
     const bool complete = slot->complete;

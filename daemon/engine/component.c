@@ -238,24 +238,6 @@ static void add_component(struct engine *engine, const struct transform_image *i
     engine->component_count++;
 }
 
-bool engine_resampled(const struct engine *engine, struct resampler_size *ret)
-{
-    const struct fftd_format *from = &engine->source, *to = &engine->format;
-    const struct format_info *info = engine->info;
-    const bool is_packed = info->plane_count == 1;
-    const unsigned sub_x = is_packed ? 2 : info->plane[1].sub_x;
-    const unsigned sub_y = is_packed ? 1 : info->plane[1].sub_y;
-    if (!recipe_is_smaller(&engine->options.recipe) || info->family != FAMILY_YUV ||
-        engine->options.recipe.planes != RECIPE_LUMA)
-        return false;
-    *ret = (struct resampler_size){.columns = from->width / sub_x,
-                                   .rows = from->height / sub_y,
-                                   .to_columns = to->width / sub_x,
-                                   .to_rows = to->height / sub_y,
-                                   .channels = is_packed ? 2 : info->plane[1].bytes_per_pixel};
-    return true;
-}
-
 void engine_list_components(struct engine *engine, double support_px)
 {
     struct component_list list;

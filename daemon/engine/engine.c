@@ -96,7 +96,7 @@ static int build(struct engine *engine, double support_px, const char *cache_dir
     if (engine->event_fd < 0)
         return error_set(why, errno, "cannot create an eventfd: %s", strerror(errno));
     struct resampler_size chroma;
-    if (engine_resampled(engine, &chroma))
+    if (engine_resampled(engine, &chroma) && engine->device_planes == engine->filtered_planes)
         r = resampler_create(&engine->resampler, &chroma, why);
     if (engine->resampler != NULL)
         r = upload_share_chroma(engine, &chroma, why);
@@ -189,8 +189,9 @@ int engine_describe_frames(struct engine *ret, struct gpu_device *device,
     if (!view_has_picture(options->recipe.view) && options->recipe.planes == RECIPE_ALL)
         ret->options.recipe.planes = RECIPE_LUMA;
     ret->filtered_planes = ret->options.recipe.planes == RECIPE_ALL ? format->plane_count : 1;
-    ret->source_bytes = plane_end(&source.plane[ret->filtered_planes - 1]);
-    ret->frame_bytes = plane_end(&format->plane[ret->filtered_planes - 1]);
+    ret->device_planes = upload_resamples(ret) ? format->plane_count : ret->filtered_planes;
+    ret->source_bytes = plane_end(&source.plane[ret->device_planes - 1]);
+    ret->frame_bytes = plane_end(&format->plane[ret->device_planes - 1]);
     ret->may_pass = may_pass(ret);
     ret->may_multiply = ret->may_pass && gpu_device_is_cpu(device) && ret->filtered_planes == 1 &&
                         ret->info->kind == SAMPLE_U8 && ret->info->step == 1;

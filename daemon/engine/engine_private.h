@@ -90,9 +90,10 @@ struct slot {
 struct waiter {
     pthread_t thread;
     bool runs;
-    pthread_cond_t work;        /* `submitted` or `stop` has changed */
+    pthread_cond_t work;        /* `watched` or `stop` has changed */
     uint64_t submitted, waited; /* frames since the engine was created: the nth is in slot n modulo
                                    options.in_flight */
+    uint64_t watched;           /* so many it waits for; the others engine_collect looks at */
     bool stop;
 };
 
@@ -103,9 +104,11 @@ struct engine {
     struct fftd_format format;      /* what output frames have */
     struct fftd_format source;      /* what input frames have, as kernels read them */
     const struct format_info *info; /* about `source` */
-    size_t source_bytes;            /* an input frame's leading planes, which are filtered */
+    size_t source_bytes;            /* an input frame's device_planes */
     size_t frame_bytes;             /* the same planes in the result */
-    unsigned filtered_planes;       /* planes 0 .. this - 1 go through the device */
+    unsigned filtered_planes;       /* planes 0 .. this - 1 are filtered */
+    unsigned device_planes;         /* and these go through the device: all of them if it makes
+                                       chroma smaller that is not filtered */
     bool may_pass;                  /* the result of a frame that nothing changes is the frame */
     bool may_multiply;              /* and the host may multiply it by a factor */
     struct component component[MAX_COMPONENTS];
@@ -155,8 +158,9 @@ int engine_describe_frames(struct engine *ret, struct gpu_device *device,
                            const struct fftd_format *format, const struct engine_options *options,
                            struct error *why);
 
-/* Returns whether chroma that is not filtered has to become smaller with luma, and its sizes. The
- * host does that; chroma that keeps its size it only copies. */
+/* Returns whether chroma that is not filtered has to become smaller with luma, and its sizes. A
+ * device that is sent frames does that (step_chroma), otherwise the host; chroma that keeps its
+ * size the host only copies. */
 bool engine_resampled(const struct engine *engine, struct resampler_size *ret);
 
 /* Returns the bytes of smaller chroma that alternates with luma and waits for it; 0: none does. */
@@ -218,11 +222,11 @@ static inline void slot_account(struct slot *slot, enum overhead_step step)
 struct step_cost engine_cost(const struct engine *engine);
 
 /* Lends a frame to the commands that follow in the queue, which read *ret. After them the frame
- * returns to its source. On entry *ret is a buffer of the device, into which the frame is sent if
- * the device does not read it where it is; the caller then holds *ret_held, and releases it when
- * the frame has been collected. */
+ * returns to its source. On entry *ret is a buffer of the device, into which `bytes` bytes of the
+ * frame are sent if the device does not read it where it is; the caller then holds *ret_held, and
+ * releases it when the frame has been collected. */
 int engine_memory_lend(struct frame_memory *memory, unsigned index, cl_command_queue queue,
-                       cl_mem *ret_held, cl_mem *ret, struct error *why);
+                       size_t bytes, cl_mem *ret_held, cl_mem *ret, struct error *why);
 int engine_memory_return(struct frame_memory *memory, unsigned index, cl_command_queue queue,
                          struct error *why);
 
@@ -245,6 +249,11 @@ int engine_time(struct gpu_device *device, const struct comparison_subject *subj
 
 /* The second may only be called while no frame is in flight. */
 int engine_start_waiter(struct engine *engine, struct error *why);
+
+/* With the engine's mutex held: has the thread wait for all frames submitted so far; and looks
+ * whether the next one is finished that nobody waits for. If not, the thread waits for it. */
+void engine_watch(struct engine *engine);
+void engine_look(struct engine *engine);
 void engine_stop_waiter(struct engine *engine);
 
 #endif

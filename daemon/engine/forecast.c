@@ -69,7 +69,7 @@ static void add_slots(struct engine_forecast *ret, const struct engine *engine)
     const uint64_t frames = (uint64_t)engine->source_bytes + engine->frame_bytes;
     const bool unified = engine->device->unified_memory;
     struct resampler_size chroma;
-    const uint64_t host = !engine_resampled(engine, &chroma)
+    const uint64_t host = !engine_resampled(engine, &chroma) || upload_resamples(engine)
                               ? 0
                               : resampler_bytes(&chroma) + upload_chroma_bytes(&chroma) +
                                     in_flight * engine_chroma_bytes(engine);

@@ -33,11 +33,13 @@ struct load {
     struct gpu_device *device; /* its own, of the engines' context */
     struct transform *transform;
     struct fftd_format source;
-    struct upload_planes planes; /* in which the component has samples */
+    struct upload_planes planes; /* in which the component has samples, and what results need
+                                    besides; under the lock */
     pthread_mutex_t building;    /* held while programs are compiled */
     struct load_use *uses;
     struct load_slot *slots;
-    uint64_t lent_number; /* the newest frame that was read in the source's own memory */
+    uint64_t lent_number;   /* the newest frame that was read in the source's own memory */
+    struct load_slot *lent; /* where it was loaded last */
 };
 
 /* ---- which load ---------------------------------------------------------------------------- */
@@ -182,6 +184,8 @@ static void add_use(struct load *load, struct component *component)
     use->output = component->engine->options.output;
     use->band = 0;
     use->newest = 0;
+    if (component->engine->device_planes > component->engine->filtered_planes)
+        load->planes.end = component->engine->device_planes;
     use->next = load->uses;
     load->uses = use;
     load->all->changes++;
@@ -323,16 +327,16 @@ uint32_t load_shared_pairs(const struct load *load, uint64_t number)
     return transform_whole_groups(load->transform, widest[SHARED_BY - 1], widest[0]);
 }
 
-/* Returns a slot that has the frame already, or one that is free; NULL: there is neither. With the
- * lock held. */
-static struct load_slot *find_slot(struct load *load, uint64_t number, uint32_t band,
+/* Returns a slot that has the frame already, or one that is free and has room for it; NULL: there
+ * is neither. With the lock held. */
+static struct load_slot *find_slot(struct load *load, uint64_t number, uint32_t band, size_t bytes,
                                    bool *ret_is_loaded)
 {
     struct load_slot *free_slot = NULL;
     *ret_is_loaded = false;
     for (struct load_slot *slot = load->slots; slot != NULL; slot = slot->next) {
         if (slot->users == 0)
-            free_slot = slot;
+            free_slot = slot->upload.bytes >= bytes ? slot : free_slot;
         else if (number != 0 && slot->number == number &&
                  load_wider(slot->band, band) == slot->band && slot->users < MAX_RESULTS) {
             *ret_is_loaded = true;
@@ -342,8 +346,23 @@ static struct load_slot *find_slot(struct load *load, uint64_t number, uint32_t 
     return free_slot;
 }
 
+/* Notes that a slot reads a frame in the source's memory. If another one has done so, it does that
+ * first: whoever waits for this slot knows then that nothing reads the memory any more. */
+static int lend(struct load *load, struct load_slot *slot, uint64_t number, struct error *why)
+{
+    const struct load_slot *other = load->lent_number == number ? load->lent : NULL;
+    const bool waits = other != NULL && other != slot && other->loaded != NULL;
+    load->lent_number = number;
+    load->lent = slot;
+    const cl_int code =
+        waits ? clEnqueueBarrierWithWaitList(slot->upload.queue, 1, &other->loaded, NULL)
+              : CL_SUCCESS;
+    return code == CL_SUCCESS ? 0 : opencl_fail(why, code, "clEnqueueBarrierWithWaitList");
+}
+
 /* Uploads and transforms. The slot belongs to the caller alone. */
-static int load_frame(struct load_slot *load_slot, struct slot *slot, struct error *why)
+static int load_frame(struct load_slot *load_slot, struct slot *slot,
+                      const struct upload_planes *planes, struct error *why)
 {
     struct load *load = load_slot->load;
     struct engine_job *job = &slot->job;
@@ -356,9 +375,10 @@ static int load_frame(struct load_slot *load_slot, struct slot *slot, struct err
     if (slot->engine->component_count > 1 ||
         (load->lent_number == job->number && slot->engine->options.output != 0))
         job->memory = NULL;
-    load->lent_number = job->memory != NULL ? job->number : load->lent_number;
-    load_slot->is_lent = job->memory != NULL;
-    int r = upload_frame(&load_slot->upload, &load->planes, slot, &load_slot->image, why);
+    int r = job->memory != NULL ? lend(load, load_slot, job->number, why) : 0;
+    if (r == 0)
+        r = upload_frame(&load_slot->upload, planes, slot, &load_slot->image, why);
+    load_slot->is_lent = job->memory != NULL && load_slot->upload.sent == NULL;
     buffers.image = load_slot->image;
     if (r == 0)
         r = transform_frame_enqueue(load_slot->frame, queue, &buffers, NULL, NULL, why);
@@ -396,7 +416,10 @@ int load_take(struct load_slot **ret, struct load_use *use, struct slot *slot, u
     pthread_mutex_lock(&load->all->lock);
     use->band = band;
     use->newest = number > 0 ? number : use->newest;
-    struct load_slot *load_slot = find_slot(load, number, band, &is_loaded);
+    const struct upload_planes planes = load->planes;
+    const size_t end = upload_end(&planes), own = slot->engine->source_bytes;
+    const size_t bytes = end > own ? end : own;
+    struct load_slot *load_slot = find_slot(load, number, band, bytes, &is_loaded);
     if (load_slot != NULL) {
         load_slot->users++;
         if (!is_loaded)
@@ -406,13 +429,13 @@ int load_take(struct load_slot **ret, struct load_use *use, struct slot *slot, u
     const uint32_t shared = load_shared_pairs(load, number);
     pthread_mutex_unlock(&load->all->lock);
     if (load_slot == NULL)
-        r = make_slot(&load_slot, load, slot->engine->source_bytes, why);
+        r = make_slot(&load_slot, load, bytes, why);
     if (r < 0)
         return r;
     if (!is_loaded) {
         load_slot->band = widest;
         load_slot->completed = shared;
-        r = load_frame(load_slot, slot, why);
+        r = load_frame(load_slot, slot, &planes, why);
     }
     if (r == 0)
         r = wait_for_load(load_slot, slot->queue, in_place, why);

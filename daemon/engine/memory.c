@@ -270,13 +270,12 @@ bool engine_memory_suits(const struct frame_memory *memory, const struct engine 
 /* ---- frames in a queue --------------------------------------------------------------------- */
 
 int engine_memory_lend(struct frame_memory *memory, unsigned index, cl_command_queue queue,
-                       cl_mem *ret_held, cl_mem *ret, struct error *why)
+                       size_t bytes, cl_mem *ret_held, cl_mem *ret, struct error *why)
 {
     struct engine_frame *frame = &memory_of(memory)->frame[index];
     cl_int code;
     if (frame->sent) {
-        code = clEnqueueWriteBuffer(queue, *ret, CL_FALSE, 0, filtered_bytes(memory), frame->at, 0,
-                                    NULL, NULL);
+        code = clEnqueueWriteBuffer(queue, *ret, CL_FALSE, 0, bytes, frame->at, 0, NULL, NULL);
         if (code != CL_SUCCESS)
             return opencl_fail(why, code, "clEnqueueWriteBuffer");
         clRetainMemObject(frame->buffer);

@@ -4,8 +4,8 @@
 #include "engine/engine_private.h"
 
 const struct step *const engine_steps[] = {
-    &step_table, &step_similarity, &step_correct,   &step_denoise, &step_stack,
-    &step_blend, &step_shift,      &step_transform, &step_motion,  NULL};
+    &step_table, &step_similarity, &step_correct,   &step_denoise, &step_stack, &step_blend,
+    &step_shift, &step_chroma,     &step_transform, &step_motion,  NULL};
 
 _Static_assert(sizeof engine_steps / sizeof engine_steps[0] <= ENGINE_MAX_STEPS + 1,
                "raise ENGINE_MAX_STEPS");

@@ -33,6 +33,8 @@ static uint64_t pass_planes(struct slot *slot)
     const struct fftd_format *format = &engine->format;
     if (engine->resampler != NULL)
         return upload_resample(slot);
+    if (engine->device_planes == format->plane_count)
+        return 0;
     if (view_has_picture(engine->options.recipe.view))
         return upload_copy_planes(
             &(struct upload_planes){format, engine->filtered_planes, format->plane_count}, job,
@@ -97,7 +99,7 @@ static int upload(struct slot *slot, struct transform_buffers ret[MAX_COMPONENTS
                   struct error *why)
 {
     struct engine *engine = slot->engine;
-    const struct upload_planes planes = {&engine->source, 0, engine->filtered_planes};
+    const struct upload_planes planes = {&engine->source, 0, engine->device_planes};
     cl_mem image = NULL;
     int r = take_loads(slot, ret, why);
     if (r == 0 && engine_uploads(engine))
@@ -165,7 +167,8 @@ static void watch_done(struct slot *slot)
     engine->in_flight++;
     pthread_mutex_lock(&engine->mutex);
     engine->waiter.submitted++;
-    pthread_cond_signal(&engine->waiter.work);
+    if (!slot->job.is_followed || engine->device->unified_memory)
+        engine_watch(engine);
     pthread_mutex_unlock(&engine->mutex);
 }
 
@@ -187,13 +190,15 @@ static bool passes(const struct engine *engine, const struct engine_job *job)
 }
 
 /* False for luma with colour beside it: storing the result reads the captured frame once more,
- * after the load. */
+ * after the load. And for a device that shares memory and is not the processor: the host could not
+ * read chroma any more. */
 bool engine_waits_for_load(const struct engine *last, const struct engine *engine)
 {
     const struct engine *const both[] = {last, engine};
     const struct load *load = last->component[0].use.load;
-    bool waits = load != NULL && gpu_device_is_cpu(last->device) && last->info->step == 1 &&
-                 last->info->kind == SAMPLE_U8 && !is_simple(last);
+    const struct gpu_device *device = last->device;
+    bool waits = load != NULL && (gpu_device_is_cpu(device) || !device->unified_memory) &&
+                 last->info->step == 1 && last->info->kind == SAMPLE_U8 && !is_simple(last);
     for (unsigned i = 0; i < 2; i++)
         waits &= both[i]->component_count == 1 && both[i]->component[0].use.load == load;
     return waits;
@@ -233,7 +238,7 @@ static void pass_frame(struct slot *slot)
         waiter->waited++;
         eventfd_write(engine->event_fd, 1);
     } else {
-        pthread_cond_signal(&waiter->work);
+        engine_watch(engine);
     }
     pthread_mutex_unlock(&engine->mutex);
     slot_account(slot, OVERHEAD_ENQUEUE);
@@ -433,6 +438,8 @@ int engine_collect(struct engine *engine, bool wait, struct engine_done *ret, st
     eventfd_t count;
 
     pthread_mutex_lock(&engine->mutex);
+    if (!slot->complete)
+        engine_look(engine);
     while (wait && !slot->complete)
         pthread_cond_wait(&engine->finished, &engine->mutex);
     const bool complete = slot->complete;

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "engine/engine_private.h"
+#include "gpu/program.h"
 
 int upload_init(struct upload *ret, const struct gpu_device *device, cl_command_queue queue,
                 size_t bytes, struct error *why)
@@ -75,6 +76,24 @@ uint64_t upload_copy_planes(const struct upload_planes *planes, const struct eng
 }
 
 /* ---- chroma that becomes smaller ------------------------------------------------------------ */
+
+bool engine_resampled(const struct engine *engine, struct resampler_size *ret)
+{
+    const struct fftd_format *from = &engine->source, *to = &engine->format;
+    const struct format_info *info = engine->info;
+    const bool is_packed = info->plane_count == 1;
+    const unsigned sub_x = is_packed ? 2 : info->plane[1].sub_x;
+    const unsigned sub_y = is_packed ? 1 : info->plane[1].sub_y;
+    if (!recipe_is_smaller(&engine->options.recipe) || info->family != FAMILY_YUV ||
+        engine->options.recipe.planes != RECIPE_LUMA)
+        return false;
+    *ret = (struct resampler_size){.columns = from->width / sub_x,
+                                   .rows = from->height / sub_y,
+                                   .to_columns = to->width / sub_x,
+                                   .to_rows = to->height / sub_y,
+                                   .channels = is_packed ? 2 : info->plane[1].bytes_per_pixel};
+    return true;
+}
 
 /* The smaller chroma of the newest frame, for all engines that need this size. A frame number means
  * the same picture for all of them, so they can copy it. */
@@ -193,6 +212,233 @@ void upload_put_chroma(const struct slot *slot)
     }
 }
 
+/* ---- the same by a device ------------------------------------------------------------------- */
+
+/* A work-group's part of the result (kernels/engine/resample.cl), and its items. */
+#define BLOCK_COLUMNS 16
+#define BLOCK_ROWS    4
+#define GROUP_ITEMS   256u
+#define NUMBERS       15 /* before the first samples */
+
+struct chroma {
+    cl_kernel kernel;
+    cl_mem numbers, taps;
+    size_t global[3], local[3];
+    double bytes; /* that a frame reads and writes */
+};
+
+/* Returns the bytes of a work-group's lines: 0: it has no such device. */
+static size_t line_bytes(const struct engine *engine, struct resampler_size *size)
+{
+    if (engine->device->unified_memory || engine->info->plane_count == 1 ||
+        !engine_resampled(engine, size))
+        return 0;
+    const double ratio = (double)size->columns / size->to_columns;
+    const double columns = (BLOCK_COLUMNS + 2 * RESAMPLER_REACH) * ratio + 16; /* rounded up */
+    return (size_t)columns * size->channels * BLOCK_ROWS * sizeof(cl_short);
+}
+
+bool upload_resamples(const struct engine *engine)
+{
+    struct resampler_size size;
+    const size_t bytes = line_bytes(engine, &size);
+    return bytes > 0 && bytes <= engine->device->local_bytes;
+}
+
+static bool applies(const struct recipe *recipe)
+{
+    return recipe_is_smaller(recipe) && recipe->planes == RECIPE_LUMA;
+}
+
+/* What tables are made of. */
+struct tables {
+    struct resampler *resampler;
+    cl_uint *numbers;
+    cl_short *taps;
+};
+
+static void free_tables(struct tables *tables)
+{
+    resampler_destroy(tables->resampler);
+    free(tables->numbers);
+    free(tables->taps);
+}
+
+static size_t number_count(const struct resampler_size *size)
+{
+    return NUMBERS + (size_t)size->to_columns + size->to_rows;
+}
+
+static int make_tables(struct chroma *chroma, const struct engine *engine,
+                       const struct resampler_size *size, struct tables *tables, struct error *why)
+{
+    const struct fftd_plane *from = engine->source.plane, *to = engine->format.plane;
+    const unsigned last = engine->info->plane_count - 1;
+    int r = resampler_create(&tables->resampler, size, why);
+    if (r < 0)
+        return r;
+    const struct resampler_axis *across = resampler_across(tables->resampler);
+    const struct resampler_axis *down = resampler_down(tables->resampler);
+    const size_t across_taps = (size_t)size->to_columns * across->taps;
+    const size_t taps = across_taps + (size_t)size->to_rows * down->taps;
+    tables->numbers = malloc(number_count(size) * sizeof *tables->numbers);
+    tables->taps = malloc(taps * sizeof *tables->taps);
+    if (tables->numbers == NULL || tables->taps == NULL)
+        return error_set(why, ENOMEM, "out of memory while preparing smaller planes of chroma");
+    const cl_uint numbers[NUMBERS] = {
+        size->columns,     size->rows,   size->to_columns, size->to_rows, size->channels,
+        from[1].stride,    to[1].stride, across->taps,     down->taps,    from[1].offset,
+        from[last].offset, to[1].offset, to[last].offset,  BLOCK_COLUMNS, BLOCK_ROWS};
+    memcpy(tables->numbers, numbers, sizeof numbers);
+    memcpy(tables->numbers + NUMBERS, across->first, size->to_columns * sizeof(cl_uint));
+    memcpy(tables->numbers + NUMBERS + size->to_columns, down->first,
+           size->to_rows * sizeof(cl_uint));
+    memcpy(tables->taps, across->tap, across_taps * sizeof(cl_short));
+    memcpy(tables->taps + across_taps, down->tap, (taps - across_taps) * sizeof(cl_short));
+    r = opencl_make_table(&chroma->numbers, engine->device->context, tables->numbers,
+                          number_count(size) * sizeof(cl_uint), why);
+    return r < 0 ? r
+                 : opencl_make_table(&chroma->taps, engine->device->context, tables->taps,
+                                     taps * sizeof(cl_short), why);
+}
+
+static int set_arguments(const struct chroma *chroma, size_t bytes, struct error *why)
+{
+    cl_int code = clSetKernelArg(chroma->kernel, 2, sizeof(cl_mem), &chroma->numbers);
+    if (code == CL_SUCCESS)
+        code = clSetKernelArg(chroma->kernel, 3, sizeof(cl_mem), &chroma->taps);
+    if (code == CL_SUCCESS)
+        code = clSetKernelArg(chroma->kernel, 4, bytes, NULL);
+    return code == CL_SUCCESS ? 0 : opencl_fail(why, code, "clSetKernelArg");
+}
+
+static int prepare(void **ret_part, struct component *component, const char *cache_dir,
+                   struct error *why)
+{
+    const struct engine *engine = component->engine;
+    struct tables tables = {NULL, NULL, NULL};
+    struct resampler_size size;
+    cl_program program;
+    (void)cache_dir;
+    if (!upload_resamples(engine))
+        return 0;
+    const size_t bytes = line_bytes(engine, &size);
+    const unsigned planes = engine->info->plane_count - 1;
+    struct chroma *chroma = calloc(1, sizeof *chroma);
+    *ret_part = chroma;
+    if (chroma == NULL)
+        return error_set(why, ENOMEM, "out of memory while preparing smaller planes of chroma");
+    chroma->local[0] =
+        GROUP_ITEMS < engine->device->max_group ? GROUP_ITEMS : engine->device->max_group;
+    chroma->local[1] = chroma->local[2] = 1;
+    chroma->global[0] = (size.to_columns + BLOCK_COLUMNS - 1) / BLOCK_COLUMNS * chroma->local[0];
+    chroma->global[1] = (size.to_rows + BLOCK_ROWS - 1) / BLOCK_ROWS;
+    chroma->global[2] = planes;
+    chroma->bytes = (double)planes * size.channels *
+                    ((double)size.columns * size.rows + (double)size.to_columns * size.to_rows);
+    int r = program_small(&program, engine->device, "resample.cl", false, why);
+    if (r == 0)
+        r = opencl_make_kernel(&chroma->kernel, program, "resample", why);
+    if (r == 0)
+        r = make_tables(chroma, engine, &size, &tables, why);
+    if (r == 0)
+        r = set_arguments(chroma, bytes, why);
+    free_tables(&tables);
+    return r;
+}
+
+static void destroy(void *part)
+{
+    struct chroma *chroma = part;
+    if (chroma->kernel != NULL)
+        clReleaseKernel(chroma->kernel);
+    opencl_release_buffer(chroma->numbers);
+    opencl_release_buffer(chroma->taps);
+    free(chroma);
+}
+
+static int enqueue(struct step_run *run, struct error *why)
+{
+    const struct chroma *chroma = run->part;
+    cl_event event;
+    if (chroma == NULL)
+        return 0; /* the host has done it */
+    cl_int code = clSetKernelArg(chroma->kernel, 0, sizeof(cl_mem), &run->buffers->image);
+    if (code == CL_SUCCESS)
+        code = clSetKernelArg(chroma->kernel, 1, sizeof(cl_mem), &run->buffers->result);
+    if (code != CL_SUCCESS)
+        return opencl_fail(why, code, "clSetKernelArg");
+    code = clEnqueueNDRangeKernel(run->slot->queue, chroma->kernel, 3, NULL, chroma->global,
+                                  chroma->local, 0, NULL, run->first != NULL ? &event : NULL);
+    if (code != CL_SUCCESS)
+        return opencl_fail(why, code, "clEnqueueNDRangeKernel");
+    if (run->first != NULL)
+        step_run_is_one(run, event);
+    return 0;
+}
+
+static struct step_cost cost(const void *part)
+{
+    const struct chroma *chroma = part;
+    return chroma == NULL ? (struct step_cost){0, 0} : (struct step_cost){1, chroma->bytes};
+}
+
+static struct step_memory memory(const struct component *component,
+                                 const struct filter_chain *chain)
+{
+    struct resampler_size size;
+    (void)chain;
+    if (!upload_resamples(component->engine))
+        return (struct step_memory){.data = 0};
+    engine_resampled(component->engine, &size);
+    return (struct step_memory){.part.device = number_count(&size) * sizeof(cl_uint) +
+                                               resampler_tap_count(&size) * sizeof(cl_short),
+                                .scratch = 2 * resampler_bytes(&size)};
+}
+
+const struct step step_chroma = {.name = "chroma",
+                                 .applies = applies,
+                                 .prepare = prepare,
+                                 .destroy = destroy,
+                                 .enqueue = enqueue,
+                                 .cost = cost,
+                                 .memory = memory};
+
+/* ---- a frame ------------------------------------------------------------------------------- */
+
+/* Returns how many planes lie in the memory of the source as kernels expect them: those for which
+ * it was made, and others that it happens to have. */
+static unsigned count_lent(const struct upload_planes *planes, const struct engine_job *job)
+{
+    const struct fftd_plane *plane = planes->format->plane;
+    unsigned p = job->memory->plane_count;
+    while (p < planes->end && job->in_stride[p] == plane[p].stride &&
+           job->in[p] == job->in[0] + (plane[p].offset - plane[0].offset))
+        p++;
+    return p;
+}
+
+/* Sends the other planes. Where their rows are another distance apart, they are copied first. */
+static int send_others(const struct upload *upload, const struct upload_planes *planes,
+                       const struct engine_job *job, uint64_t *copied_bytes, struct error *why)
+{
+    for (unsigned p = count_lent(planes, job); p < planes->end; p++) {
+        const struct fftd_plane *plane = &planes->format->plane[p];
+        const uint8_t *from = job->in[p];
+        if (job->in_stride[p] != plane->stride) {
+            const struct upload_planes one = {planes->format, p, p + 1};
+            *copied_bytes += upload_copy_planes(&one, job, upload->host_in_at);
+            from = (const uint8_t *)upload->host_in_at + plane->offset;
+        }
+        const size_t bytes = (size_t)plane->stride * (plane->rows - 1) + plane->row_bytes;
+        const cl_int code = clEnqueueWriteBuffer(upload->queue, upload->in, CL_FALSE, plane->offset,
+                                                 bytes, from, 0, NULL, NULL);
+        if (code != CL_SUCCESS)
+            return opencl_fail(why, code, "clEnqueueWriteBuffer");
+    }
+    return 0;
+}
+
 int upload_frame(struct upload *upload, const struct upload_planes *planes, struct slot *slot,
                  cl_mem *ret, struct error *why)
 {
@@ -200,8 +446,13 @@ int upload_frame(struct upload *upload, const struct upload_planes *planes, stru
     uint64_t *copied_bytes = &slot->result.copies.in_bytes;
     cl_int code;
     *ret = upload->in;
-    if (job->memory != NULL)
-        return engine_memory_lend(job->memory, job->frame, upload->queue, &upload->sent, ret, why);
+    if (job->memory != NULL) {
+        const struct upload_planes lent = {planes->format, 0, count_lent(planes, job)};
+        const int r = engine_memory_lend(job->memory, job->frame, upload->queue, upload_end(&lent),
+                                         &upload->sent, ret, why);
+        return r < 0 || upload->sent == NULL ? r
+                                             : send_others(upload, planes, job, copied_bytes, why);
+    }
     if (!upload->device->unified_memory) {
         *copied_bytes += upload_copy_planes(planes, job, upload->host_in_at);
         slot_account(slot, OVERHEAD_COPY);

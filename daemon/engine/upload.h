@@ -38,6 +38,13 @@ struct upload_planes {
 struct upload_planes upload_planes_of(const struct fftd_format *format, uint64_t first,
                                       uint64_t last);
 
+/* The bytes of a frame up to the end of these planes. */
+static inline size_t upload_end(const struct upload_planes *planes)
+{
+    const struct fftd_plane *last = &planes->format->plane[planes->end - 1];
+    return last->offset + (size_t)last->stride * last->rows;
+}
+
 /* Makes the buffers. On failure the place can only be finished. */
 int upload_init(struct upload *ret, const struct gpu_device *device, cl_command_queue queue,
                 size_t bytes, struct error *why);
@@ -60,6 +67,11 @@ int upload_share_chroma(struct engine *engine, const struct resampler_size *size
                         struct error *why);
 void upload_leave_chroma(struct engine *engine);
 uint64_t upload_resample(struct slot *slot);
+
+/* Returns whether the device makes that chroma smaller, and not the host (step_chroma): if it has
+ * memory of its own, and chroma has planes of its own. It reads all planes then. */
+bool upload_resamples(const struct engine *engine);
+
 void upload_put_chroma(const struct slot *slot);
 
 /* Uploads the planes of a slot's job, and accounts for it in the slot. Returns the buffer that the

@@ -16,7 +16,7 @@ typedef cl_mem import_memory_fn(cl_context context, cl_mem_flags flags,
                                 const cl_import_properties_arm *properties, void *memory,
                                 size_t size, cl_int *ret_code);
 
-#define GPU_MAX_SMALL_PROGRAMS 4
+#define GPU_MAX_SMALL_PROGRAMS 5
 
 struct gpu_device {
     cl_platform_id platform;

@@ -28,17 +28,10 @@
 #define LAST    6     /* the bits of a step after two convolutions */
 #define ONE     16384 /* taps whose sum is this make half of the unit */
 
-/* Sample i of the result is the sum of `taps` samples, a multiple of AT_ONCE, from first[i] on,
- * times tap[i * taps ...]. Taps of samples that do not exist are 0. */
-struct axis {
-    uint32_t taps, *first;
-    int16_t *tap;
-};
-
 struct resampler {
     struct resampler_size size;
-    struct axis across, down;
-    int16_t *strip;  /* [row][STRIP], as captured */
+    struct resampler_axis across, down; /* of AT_ONCE times n taps */
+    int16_t *strip;                     /* [row][STRIP], as captured */
     int16_t *middle; /* [row / GROUP][column][GROUP], with the rows of the result; both end with
                         room for taps of samples that do not exist */
 };
@@ -94,7 +87,7 @@ static void round_taps(int16_t *ret, const double *weight, uint32_t taps)
     ret[largest] = (int16_t)(ret[largest] + rest);
 }
 
-static int make_axis(struct axis *ret, uint32_t length, uint32_t to_length)
+static int make_axis(struct resampler_axis *ret, uint32_t length, uint32_t to_length)
 {
     const double ratio = (double)length / to_length;
     const bool stays = length == to_length;
@@ -145,6 +138,12 @@ static uint64_t axis_bytes(uint32_t length, uint32_t to_length)
            (sizeof(uint32_t) + count_taps(length, to_length) * sizeof(int16_t));
 }
 
+size_t resampler_tap_count(const struct resampler_size *size)
+{
+    return (size_t)size->to_columns * count_taps(size->columns, size->to_columns) +
+           (size_t)size->to_rows * count_taps(size->rows, size->to_rows);
+}
+
 uint64_t resampler_bytes(const struct resampler_size *size)
 {
     return strip_bytes(size) + middle_bytes(size) + axis_bytes(size->columns, size->to_columns) +
@@ -186,6 +185,16 @@ void resampler_destroy(struct resampler *resampler)
     free(resampler);
 }
 
+const struct resampler_axis *resampler_across(const struct resampler *resampler)
+{
+    return &resampler->across;
+}
+
+const struct resampler_axis *resampler_down(const struct resampler *resampler)
+{
+    return &resampler->down;
+}
+
 /* ---- a frame ------------------------------------------------------------------------------- */
 
 /* Rounded to the nearest. Processors have an instruction for this, which the compiler finds. */
@@ -205,7 +214,7 @@ static ALWAYS_INLINE int16_t weigh(const int16_t *from, size_t pitch, const int1
  * numbers apart. */
 static ALWAYS_INLINE void convolve(int16_t *restrict sum, uint32_t count,
                                    const int16_t *restrict from, size_t pitch,
-                                   const struct axis *axis, uint32_t i)
+                                   const struct resampler_axis *axis, uint32_t i)
 {
     const int16_t *tap = axis->tap + (size_t)i * axis->taps;
     from += axis->first[i] * pitch;

@@ -34,7 +34,17 @@ struct resampler;
 int resampler_create(struct resampler **ret, const struct resampler_size *size, struct error *why);
 void resampler_destroy(struct resampler *resampler); /* NULL is allowed */
 
-/* The memory that it takes. */
+/* How it makes an axis smaller: sample i of the result is the sum of `taps` samples from first[i]
+ * on, times tap[i * taps ...]. Taps of samples that do not exist are 0. */
+struct resampler_axis {
+    uint32_t taps, *first;
+    int16_t *tap;
+};
+const struct resampler_axis *resampler_across(const struct resampler *resampler);
+const struct resampler_axis *resampler_down(const struct resampler *resampler);
+
+/* The memory that it takes, and how many taps both axes have. */
+size_t resampler_tap_count(const struct resampler_size *size);
 uint64_t resampler_bytes(const struct resampler_size *size);
 
 /* Reads all samples of `from`, which are `step` (1 or 2) bytes apart, and writes those of `to`,

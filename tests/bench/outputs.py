@@ -109,7 +109,8 @@ def measure(main_size, outputs, is_read, frames, chain):
              "--size", f"{WIDTH}x{HEIGHT}", "--fps", str(FPS), "--filter", chain,
              "--set", f"engine.planes={PLANES}",
              *(["--set", "output.size={}x{}".format(*main_size)] if main_size else []),
-             "--set", "engine.compile_ahead=false", "--set", f"outputs=( {groups} )"],
+             "--set", "engine.compile_ahead=false", "--set", "engine.tune=off",
+             "--set", f"outputs=( {groups} )"],
             stderr=log)
         stack.callback(daemon.wait)
         stack.callback(daemon.terminate)

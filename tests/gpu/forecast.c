@@ -285,9 +285,12 @@ static void what_is_allocated_was_forecast(void **state)
 static void a_device_with_memory_of_its_own_has_frames_in_both(void **state)
 {
     const bool unified = device->unified_memory;
+    const struct scene smaller = {"NV12", "gaussian-blur:sigma=2", RECIPE_LUMA, .in_flight = 2,
+                                  .is_smaller = true}; /* whose chroma the device makes */
     (void)state;
     device->unified_memory = false;
     check_scene(&scenes[0]);
+    check_scene(&smaller);
     device->unified_memory = unified;
 }
 

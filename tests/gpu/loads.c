@@ -1,4 +1,6 @@
 /* Engines that share loads: each makes what it would make alone, whatever the others do. */
+#include <errno.h>
+#include <poll.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -37,6 +39,7 @@ struct made {
 
 static struct fftd_format captured;
 static uint8_t *frame;
+static bool has_own_memory; /* devices are taken for graphics cards, which are sent frames */
 
 static struct filter_chain parse(const char *text)
 {
@@ -90,6 +93,10 @@ static void make(struct made *ret, const struct wanted *wanted, struct engine_lo
                                      .captured_width = is_smaller ? WIDTH : 0,
                                      .captured_height = is_smaller ? HEIGHT : 0};
     *ret = (struct made){.wanted = wanted, .device = gpu_device_twin(device)};
+    if (has_own_memory) {
+        ret->device->type = CL_DEVICE_TYPE_GPU;
+        ret->device->unified_memory = false;
+    }
     options.recipe = recipe_of(&chain, &options.recipe);
     if (format_layout(&ret->format,
                       engine_published(&(struct recipe){.planes = wanted->planes}, captured.fourcc),
@@ -108,11 +115,15 @@ static void finish(struct made *made)
 }
 
 /* From the first frame in `memory`, or, if that is NULL, from `frame`. */
-static void submit_in(struct made *made, uint64_t number, struct frame_memory *memory)
+static void submit_in(struct made *made, uint64_t number, struct frame_memory *memory,
+                      bool is_followed)
 {
     const uint8_t *const from = memory != NULL ? frame_memory_address(memory, 0) : frame;
-    struct engine_job job = {
-        .out = made->out, .is_dispatched = true, .number = number, .memory = memory};
+    struct engine_job job = {.out = made->out,
+                             .is_dispatched = true,
+                             .number = number,
+                             .memory = memory,
+                             .is_followed = is_followed};
     struct error why = {""};
     for (unsigned p = 0; p < captured.plane_count; p++) {
         job.in[p] = from + captured.plane[p].offset;
@@ -124,7 +135,12 @@ static void submit_in(struct made *made, uint64_t number, struct frame_memory *m
 
 static void submit(struct made *made, uint64_t number)
 {
-    submit_in(made, number, NULL);
+    submit_in(made, number, NULL, false);
+}
+
+static void submit_followed(struct made *made, uint64_t number)
+{
+    submit_in(made, number, NULL, true);
 }
 
 static void collect(struct made *made)
@@ -540,9 +556,8 @@ static void test_chroma_is_made_once(void **state)
 /* Frames in memory that the first output holds are read there for the others, too: when it is
  * finished, the source may write the next one. A second load of a frame copies it, unless it is the
  * first output's. */
-static void test_lent_frames(void **state)
+static void check_lent_frames(void)
 {
-    (void)state;
     static const struct wanted wanted[MAX_ENGINES] = {
         {WIDTH, HEIGHT, "gaussian-blur:sigma=6", RECIPE_LUMA, 1, 0},
         {WIDTH / 2, HEIGHT / 2, "gaussian-blur:sigma=6", RECIPE_LUMA, 1, 0},
@@ -576,7 +591,7 @@ static void test_lent_frames(void **state)
         draw(n);
         memcpy(frame_memory_address(memory, 0), frame, captured.frame_bytes);
         for (unsigned i = 3; i-- > 0;)
-            submit_in(&sets.shared[i], n + 1, memory);
+            submit_in(&sets.shared[i], n + 1, memory, i > 0);
         collect(&sets.shared[0]);
         memset(frame_memory_address(memory, 0), 255, captured.frame_bytes);
         for (unsigned i = 0; i < 3; i++) {
@@ -587,13 +602,109 @@ static void test_lent_frames(void **state)
             collect(alone);
             if (memcmp(shared->out, alone->out, shared->format.frame_bytes) != 0)
                 fail_msg("frame %u of output %u differs", n, i);
-            if (shared->done.copies.in_bytes != (frames[n].is_copied[i] ? WIDTH * HEIGHT : 0))
+            const uint64_t copied = has_own_memory ? captured.frame_bytes : WIDTH * HEIGHT;
+            if (shared->done.copies.in_bytes != (frames[n].is_copied[i] ? copied : 0))
                 fail_msg("frame %u of output %u: %u bytes were copied", n, i,
                          (unsigned)shared->done.copies.in_bytes);
         }
     }
     engine_memory_destroy(memory);
     finish_sets(&sets);
+}
+
+static void test_lent_frames(void **state)
+{
+    (void)state;
+    check_lent_frames();
+}
+
+static void test_lent_frames_that_are_sent(void **state)
+{
+    (void)state;
+    has_own_memory = true;
+    check_lent_frames();
+    has_own_memory = false;
+}
+
+/* A device that is sent frames makes chroma smaller, bit for bit as the host does, and copies
+ * nothing of it. */
+static void test_chroma_of_a_device(void **state)
+{
+    (void)state;
+    static const uint32_t fourccs[] = {FFTD_FOURCC('N', 'V', '1', '2'),
+                                       FFTD_FOURCC('Y', 'U', '1', '2'),
+                                       FFTD_FOURCC('N', 'V', '1', '6')};
+    static const struct wanted sizes[] = {{WIDTH / 2, HEIGHT / 2, "none", RECIPE_LUMA, 1, 0},
+                                          {WIDTH / 4, HEIGHT / 4, "none", RECIPE_LUMA, 1, 0},
+                                          {WIDTH, HEIGHT / 2, "none", RECIPE_LUMA, 1, 0},
+                                          {WIDTH / 8, HEIGHT / 8, "none", RECIPE_LUMA, 1, 0},
+                                          {192, 144, "none", RECIPE_LUMA, 1, 0}};
+    for (size_t i = 0; i < sizeof fourccs / sizeof fourccs[0]; i++)
+        for (size_t k = 0; k < sizeof sizes / sizeof sizes[0]; k++) {
+            struct made made[2];
+            capture(fourccs[i]);
+            draw(i + k + 1);
+            for (unsigned own = 0; own < 2; own++) {
+                has_own_memory = own == 1;
+                make(&made[own], &sizes[k], NULL, 0);
+                submit(&made[own], 0);
+                collect(&made[own]);
+            }
+            has_own_memory = false;
+            assert_true(has_same_chroma(&made[0], &made[1]));
+            assert_int_equal(made[1].done.copies.passed_bytes, 0);
+            finish(&made[0]);
+            finish(&made[1]);
+        }
+}
+
+static bool has_event(const struct made *made, int timeout_ms)
+{
+    struct pollfd fd = {.fd = engine_fd(made->engine), .events = POLLIN};
+    return poll(&fd, 1, timeout_ms) == 1;
+}
+
+/* A frame that another engine's follows is collected with that one: nobody waits for it, unless it
+ * is collected before it is finished; and it is there in any case when its engine ends. */
+static void test_frames_that_are_followed(void **state)
+{
+    (void)state;
+    static const struct wanted wanted[MAX_ENGINES] = {
+        {WIDTH, HEIGHT, "gaussian-blur:sigma=6", RECIPE_LUMA, 1, 0},
+        {WIDTH / 2, HEIGHT / 2, "gaussian-blur:sigma=6", RECIPE_LUMA, 1, 0}};
+    struct engine_loads *loads = loads_for(wanted);
+    struct made made[2];
+    struct error why = {""};
+    capture(FFTD_FOURCC('N', 'V', '1', '2'));
+    has_own_memory = true;
+    for (unsigned i = 0; i < 2; i++)
+        make(&made[i], &wanted[i], loads, i);
+    has_own_memory = false;
+    for (uint64_t number = 1; number <= 3; number++) {
+        draw(number);
+        submit_followed(&made[1], number);
+        clFinish(made[1].engine->slot[made[1].engine->oldest].queue);
+        assert_false(has_event(&made[1], 50));
+        submit(&made[0], number);
+        collect(&made[0]);
+        assert_int_equal(engine_collect(made[1].engine, false, &made[1].done, &why), 0);
+    }
+    submit_followed(&made[1], 4);
+    if (engine_collect(made[1].engine, false, &made[1].done, &why) == -EAGAIN) {
+        assert_true(has_event(&made[1], 60000));
+        collect(&made[1]);
+    }
+    submit_followed(&made[1], 5);
+    submit_followed(&made[1], 6);
+    submit(&made[1], 7); /* and it waits for those before it */
+    for (unsigned left = engine_in_flight(made[1].engine); left > 0; left--) {
+        assert_true(has_event(&made[1], 60000));
+        collect(&made[1]);
+    }
+    submit_followed(&made[1], 8);
+    finish(&made[1]);
+    finish(&made[0]);
+    engine_loads_destroy(loads);
 }
 
 /* Not if the first output's frames are finished without the load, because the host copies them or
@@ -647,6 +758,9 @@ int main(void)
         cmocka_unit_test(test_an_unread_output_widens_nothing),
         cmocka_unit_test(test_chroma_is_made_once),
         cmocka_unit_test(test_lent_frames),
+        cmocka_unit_test(test_lent_frames_that_are_sent),
+        cmocka_unit_test(test_chroma_of_a_device),
+        cmocka_unit_test(test_frames_that_are_followed),
         cmocka_unit_test(test_frames_that_are_not_lent),
     };
     return cmocka_run_group_tests_name("engines that share loads", tests, device_setup, teardown);

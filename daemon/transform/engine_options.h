@@ -31,7 +31,7 @@ struct engine_options {
 };
 
 #define ENGINE_MAX_IN_FLIGHT 3
-#define ENGINE_MAX_STEPS     9 /* kinds of steps (engine/step.h) */
+#define ENGINE_MAX_STEPS     10 /* kinds of steps (engine/step.h) */
 
 /* The format in which clients get frames that are captured in this one. */
 static inline uint32_t engine_published(const struct recipe *settings, uint32_t captured)

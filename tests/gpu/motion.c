@@ -37,7 +37,7 @@ static void set_up(struct subject *ret, const struct scene *scene, unsigned bloc
 {
     const struct filter_chain chain = chain_of(scene->chain);
     const unsigned divisor = scene->is_smaller ? 2 : 1;
-    struct engine_response *response;
+    struct engine_response *response = NULL;
     struct fftd_format format;
     struct error why;
     *ret = (struct subject){.info = format_by_name(scene->format)};

@@ -32,7 +32,7 @@ struct options_override {
 struct options {
     enum options_action action;
     const char *config_path; /* NULL: no file */
-    const char *operand;     /* the action's value: OPTIONS_LIST_FILTERS: only this kind; NULL: all;
+    const char *operand;     /* OPTIONS_LIST_FILTERS: only this kind; NULL: all.
                                 OPTIONS_COMPILE_AHEAD: for what */
     bool json;               /* OPTIONS_LIST_... only */
     bool wait;               /* for a camera that is absent, instead of giving up */

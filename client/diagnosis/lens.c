@@ -356,8 +356,8 @@ static void trust_less(void *context, const struct seen *seen, size_t at)
             (float)(1 / (1 + each[n] * each[n] / left->most));
 }
 
-/* Takes over how far each view is away from where it should be. Stripes that stand hold the shifts
- * back, and the lens would seem to do in a shorter way what it does in a longer one. */
+/* Takes over how far each view is away from where it should be. Stripes that stand make the
+ * measured shifts too short, and the lens would seem to change over a shorter distance. */
 static void correct_shifts(struct lens *lens, const struct equations *equations)
 {
     for (unsigned view = 0; view < lens->views; view++) {

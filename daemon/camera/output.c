@@ -104,7 +104,7 @@ static void draw_over(struct output *output, struct flight *flight, enum view_ki
         view_arrows(frame, ring_format(output->ring), flight->meta.motion);
 }
 
-/* The observer's pictures are those of the first output's engine. */
+/* Only the first output's engine finds fields for the observer. */
 static void hand_field(const struct output *output, const struct flight *flight,
                        const struct engine_motion *motion)
 {

@@ -1,5 +1,6 @@
 /* Every limit on what clients may take from the daemon, and what happens at it. docs/SECURITY.md
- * and fftd(8) repeat some figures. (fftd-view limits what a browser sends: change_request.h there.)
+ * and docs/man/fftd.8 repeat some figures. (fftd-view limits what a browser sends: change_request.h
+ * there.)
  */
 #ifndef FFTD_CORE_CLIENT_LIMITS_H
 #define FFTD_CORE_CLIENT_LIMITS_H
@@ -28,8 +29,9 @@
  * net.core.wmem_max does not allow that, the daemon does not start. The ceiling is the smallest
  * default of wmem_max, that of 32-bit kernels. bus/peer.c asserts that the limit is at most the
  * ceiling and at least 33 KiB, the longest chain and 1 KiB. To change it, change its line to
- * another multiple of 1024, and "64 KiB" in fftd(8) and in point 9 of docs/SECURITY.md, which
- * test_bus_budget.py compares; its longest inputs grow with it, and have to stay within 5 ms. */
+ * another multiple of 1024, and "64 KiB" in docs/man/fftd.8 and in point 9 of docs/SECURITY.md,
+ * which test_bus_budget.py compares; its longest inputs grow with it, and have to stay within 5 ms.
+ */
 #define LIMIT_LINE_BYTES         1024u
 #define LIMIT_MESSAGE_BYTES      65536u
 #define LIMIT_MESSAGE_CEILING    163840u

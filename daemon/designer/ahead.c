@@ -158,8 +158,8 @@ static bool is_done_for(const struct ahead *ahead, const struct builder *builder
            ahead->view == builder->built.view;
 }
 
-/* Returns how many processes may compile at once, each with an engine: as many as there are
- * processors, and as the memory holds beside the engines in use. 0: not even one. */
+/* Returns how many processes may compile at once, each with an engine: no more than there are
+ * processors, nor than memory holds beside the engines in use. 0: not even one. */
 static int count_processes(const struct builder *builder)
 {
     const struct budget *budget = &builder->memory.budget;

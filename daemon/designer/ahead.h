@@ -3,10 +3,10 @@
  * are their programs in the caches of fftd and of the driver. The first output does it for all.
  *
  * The process is fftd again, with --compile-ahead (compile_ahead.h), and starts a second one where
- * there are two processors. Both have the lowest priority of the scheduler (SCHED_IDLE), are the
- * first that die if memory runs out, and are killed as soon as anything is requested of the
- * designer. So they delay no frame and no change, and neither a crash of the compiler nor the
- * memory that it retains is the daemon's.
+ * there are two processors and memory for it. Both have the lowest priority of the scheduler
+ * (SCHED_IDLE), are the first that die if memory runs out, and are killed as soon as anything is
+ * requested of the designer. So they delay no frame and no change, and neither a crash of the
+ * compiler nor the memory that it retains is the daemon's.
  *
  * On a CPU there is a second use: while a change waits, a process with the daemon's priority
  * compiles what that change needs (ahead_compile). Otherwise no frame could be filtered, because

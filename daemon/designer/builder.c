@@ -39,7 +39,7 @@ static int take_memory(struct builder *ret, const struct config *config,
 {
     const unsigned buffers = config->camera.source.buffers;
     engine_set_reach(&ret->options, device);
-    /* Where the device is a processor or shares its memory, frames would wait for their fields. */
+    /* On others, which are processors or share the host's memory, frames would wait too long. */
     if (ret->memory.share.output == 0 && config->output.measures &&
         !gpu_device_shares_memory(device))
         ret->options.recipe.motion = config_motion_block(config->output.motion);

@@ -115,8 +115,8 @@ static bool parse(struct work *work, const char *what)
            format_layout(&work->captured, info->fourcc, width, height, 1, NULL) == 0;
 }
 
-/* Returns whether this chain is left to another process or needs an engine that has been built; if
- * not, notes that it will be. Every process notes all chains, so each finds the same turns. */
+/* Returns whether this process can skip the chain: its engine is in the list, or it is another
+ * process's turn. Every process lists all engines, so they agree on the turns. */
 static bool is_done(struct work *work, const struct filter_chain *chain)
 {
     struct recipe settings = work->builder.options.recipe;
@@ -196,7 +196,9 @@ int compile_ahead(const struct config *config, const char *what)
     struct error why;
     size_t size;
     if (!parse(&work, what)) {
-        log_error("--compile-ahead=%s: expected WIDTHxHEIGHT:FORMAT[=][@PID][,PROCESSES]", what);
+        log_error("--compile-ahead=%s: expected "
+                  "WIDTHxHEIGHT:FORMAT[+WIDTHxHEIGHT...][=][@PID][,PROCESSES]",
+                  what);
         return EX_USAGE;
     }
     step_back(&work);

@@ -151,10 +151,9 @@ static void describe(struct engine *engine)
              tuning->row_group, needs, load, engine_is_tuned(engine) ? "tuned" : "not tuned");
 }
 
-/* Returns whether the result has every byte of the frame if nothing changes it, and kernels look
- * for nothing in it. Kernels keep 10 and
- * 12 bits in their range, whatever a camera has put above them; and where each colour is filtered,
- * the fourth byte of a pixel is 0. */
+/* Returns whether the result has every byte of the frame if nothing changes it, and no kernel has
+ * to read it to find motion. Kernels keep 10 and 12 bits in their range, whatever a camera has put
+ * above them; and where each colour is filtered, the fourth byte of a pixel is 0. */
 static bool may_pass(const struct engine *engine)
 {
     const struct format_info *info = engine->info;

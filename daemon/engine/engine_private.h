@@ -93,7 +93,7 @@ struct waiter {
     pthread_cond_t work;        /* `watched` or `stop` has changed */
     uint64_t submitted, waited; /* frames since the engine was created: the nth is in slot n modulo
                                    options.in_flight */
-    uint64_t watched;           /* so many it waits for; the others engine_collect looks at */
+    uint64_t watched;           /* it waits for the first so many; engine_collect looks at others */
     bool stop;
 };
 
@@ -158,9 +158,9 @@ int engine_describe_frames(struct engine *ret, struct gpu_device *device,
                            const struct fftd_format *format, const struct engine_options *options,
                            struct error *why);
 
-/* Returns whether chroma that is not filtered has to become smaller with luma, and its sizes. A
- * device that is sent frames does that (step_chroma), otherwise the host; chroma that keeps its
- * size the host only copies. */
+/* Returns whether chroma that is not filtered has to become smaller with luma, and its sizes. The
+ * device does it (step_chroma) if upload_resamples() says so, otherwise the host. Chroma that keeps
+ * its size is copied by the host. */
 bool engine_resampled(const struct engine *engine, struct resampler_size *ret);
 
 /* Returns the bytes of smaller chroma that alternates with luma and waits for it; 0: none does. */
@@ -249,11 +249,12 @@ int engine_time(struct gpu_device *device, const struct comparison_subject *subj
 
 /* The second may only be called while no frame is in flight. */
 int engine_start_waiter(struct engine *engine, struct error *why);
+void engine_stop_waiter(struct engine *engine);
 
-/* With the engine's mutex held: has the thread wait for all frames submitted so far; and looks
- * whether the next one is finished that nobody waits for. If not, the thread waits for it. */
+/* Both need the engine's mutex. engine_watch has the thread wait for all frames submitted so far.
+ * engine_look completes the next frame that the thread does not wait for, if the device has
+ * finished it; otherwise it calls engine_watch. */
 void engine_watch(struct engine *engine);
 void engine_look(struct engine *engine);
-void engine_stop_waiter(struct engine *engine);
 
 #endif

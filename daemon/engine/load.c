@@ -346,8 +346,8 @@ static struct load_slot *find_slot(struct load *load, uint64_t number, uint32_t 
     return free_slot;
 }
 
-/* Notes that a slot reads a frame in the source's memory. If another one has done so, it does that
- * first: whoever waits for this slot knows then that nothing reads the memory any more. */
+/* Notes that a slot reads a frame in the source's memory. If another slot has read it before, this
+ * one waits for that: when this load has ended, no load reads the memory any more. */
 static int lend(struct load *load, struct load_slot *slot, uint64_t number, struct error *why)
 {
     const struct load_slot *other = load->lent_number == number ? load->lent : NULL;

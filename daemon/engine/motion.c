@@ -72,7 +72,7 @@ static char *load_source(const struct motion_part *part)
 /* Leaves motion to the processor. */
 static int give_up(struct motion_part *part, struct error *warning, const struct error *why)
 {
-    error_set(warning, EIO, "the processor finds fields of motion: %s", why->text);
+    error_set(warning, EIO, "the device cannot find motion (%s); the processor does", why->text);
     field_destroy(part->field);
     part->field = NULL;
     return 0;

@@ -190,8 +190,8 @@ static bool passes(const struct engine *engine, const struct engine_job *job)
 }
 
 /* False for luma with colour beside it: storing the result reads the captured frame once more,
- * after the load. And for a device that shares memory and is not the processor: the host could not
- * read chroma any more. */
+ * after the load. Also false for a GPU that shares the host's memory, because the host could not
+ * read the chroma while the frame is lent. */
 bool engine_waits_for_load(const struct engine *last, const struct engine *engine)
 {
     const struct engine *const both[] = {last, engine};

@@ -227,7 +227,7 @@ struct chroma {
     double bytes; /* that a frame reads and writes */
 };
 
-/* Returns the bytes of a work-group's lines: 0: it has no such device. */
+/* Returns the bytes of local memory of a work-group; 0: the host makes this chroma smaller. */
 static size_t line_bytes(const struct engine *engine, struct resampler_size *size)
 {
     if (engine->device->unified_memory || engine->info->plane_count == 1 ||

@@ -69,7 +69,8 @@ void upload_leave_chroma(struct engine *engine);
 uint64_t upload_resample(struct slot *slot);
 
 /* Returns whether the device makes that chroma smaller, and not the host (step_chroma): if it has
- * memory of its own, and chroma has planes of its own. It reads all planes then. */
+ * memory of its own and enough local memory, and chroma has planes of its own. The device is then
+ * sent all planes. */
 bool upload_resamples(const struct engine *engine);
 
 void upload_put_chroma(const struct slot *slot);

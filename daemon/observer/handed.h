@@ -38,7 +38,8 @@ struct handed_field {
 void handed_field_set(struct handed_field *handed, const struct observed_field *field,
                       unsigned start);
 
-/* Exchanges a copy of that start of the source for one that was used; false: there is none. */
+/* Moves a copy that waits into *used, and keeps the memory of the old one for the next. Returns
+ * false if none waits, or if it is from another start of the source. */
 bool handed_field_take(struct handed_field *handed, struct handed_field *used, unsigned start);
 
 /* moving_fit() for pictures of that size. */

@@ -33,9 +33,9 @@ const void *moving_observe(struct moving *moving, const struct observed_frame *f
  * that is not sure, and then leaves *ret alone. */
 bool moving_similarity(const struct moving *moving, struct fftd_similarity *ret);
 
-/* The same of a field that was found elsewhere: writes it as frames carry it, in
- * moving_grid_bytes(); and fits how the scene has moved as a whole in a picture of that size, a
- * frame, if `frames` frames lie between both pictures. */
+/* The same for a field that was found elsewhere. moving_put writes it as frames carry it, in
+ * moving_grid_bytes(). moving_fit fits how the scene of that size has moved as a whole, per frame;
+ * `frames` is the distance of both pictures. */
 uint32_t moving_grid_bytes(const struct motion_grid *grid);
 void moving_put(void *record, const struct motion_grid *grid, const struct motion_vector *vector,
                 int64_t captured_ns, int64_t since_ns);

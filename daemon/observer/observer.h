@@ -13,7 +13,8 @@
  *
  * A published frame carries the newest measures. They are of the same frame or of an earlier one,
  * never of a later one, and of the same start of the source. So is its field of motion, unless an
- * engine finds fields (observer_take_field): then it is that of the frame.
+ * engine finds fields (observer_take_field): then it is that of the frame, or, for outputs that are
+ * ahead of the first one, of a frame shortly before.
  *
  * Findings are kept while stages of the chain come and go, or fade, and while a camera pauses or is
  * restarted. They are forgotten when the source, the size, the pixel format or a parameter of the

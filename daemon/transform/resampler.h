@@ -43,7 +43,7 @@ struct resampler_axis {
 const struct resampler_axis *resampler_across(const struct resampler *resampler);
 const struct resampler_axis *resampler_down(const struct resampler *resampler);
 
-/* The memory that it takes, and how many taps both axes have. */
+/* How many taps both axes have, and the bytes of a resampler. */
 size_t resampler_tap_count(const struct resampler_size *size);
 uint64_t resampler_bytes(const struct resampler_size *size);
 

@@ -179,7 +179,7 @@ struct technique {
     void (*put_source)(FILE *out, const struct transform *transform);
 
     /* What the tuner varies, in this order, ended by NULL; and what it tries at the end of a round,
-     * whichever technique is the best so far. NULL: what it starts with, if another one is. */
+     * whichever technique is the best so far. NULL: the start values, unless it is the best. */
     vary_fn *const *settings;
     vary_fn *offer;
 };

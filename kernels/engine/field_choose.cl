@@ -99,8 +99,8 @@ static inline void load_squares(local float2 *work, local float2 *shared, int it
 }
 
 /* Replaces the transform of both squares by the cross spectrum, last times conjugated new, whose
- * numbers have the same size but for the smallest ones. Half of the numbers are conjugates of the
- * others. The transform of that is the correlation, its conjugate, because that is real. */
+ * numbers are normalised to one magnitude, but for the weakest. Half of the numbers are conjugates
+ * of the others. The transform of that is the correlation, its conjugate, because that is real. */
 static inline void cross_spectrum(local float2 *work, local float2 *shared, int item)
 {
     float size = 0;

@@ -7,11 +7,11 @@
  * The maths is that of daemon/estimators/motion/motion_level.c and motion_fit.c.
  *
  * Data: as in field_pictures.cl and field_choose.cl. `moved` has MOVED floats for each cell: xr,
- * yr, r, rr, pixels, dx, dy. `own` has for each block its own vector, what it leaves, times what is
- * usual, and 0; `certainty` the inverse of the vector's covariance: xx, xy, yy, 0; `rest` the mean
- * square of what it leaves; `around` is that of field_repair.cl. Work-items: eight have the columns
- * of a cell; a group of field_solve has a block; one group of USUAL_GROUP has all numbers.
- * Launched by daemon/engine/field/field.c. */
+ * yr, r, rr, pixels, dx, dy. `own` has for each block its own vector, the ratio of what it leaves
+ * to what noise and usual flow explain, and 0; `certainty` the inverse of the vector's covariance:
+ * xx, xy, yy, 0; `rest` the mean square of what it leaves; `around` is that of field_repair.cl.
+ * Work-items: eight have the columns of a cell; a group of field_solve has a block; one group of
+ * USUAL_GROUP has all numbers. Launched by daemon/engine/field/field.c. */
 
 #define MOVED            8
 #define MOVED_SUMS       4
@@ -261,7 +261,7 @@ field_solve(global const float *last, global const float *derived, global const 
 /* ---- what is usual ---- */
 
 /* Sets ret[level] to the number that is greater than a quarter of the others, of a size's blocks.
- * No number is negative, so they are sorted as their bits are. Each round finds eight of them. */
+ * No number is negative, so they are sorted as their bits are. Each round finds eight bits. */
 kernel __attribute__((reqd_work_group_size(USUAL_GROUP, 1, 1))) void
 field_usual(global const float *numbers, global float *ret, int level)
 {

@@ -9,9 +9,10 @@
  *
  * Data: as in field_choose.cl and field_fit.cl. `predicted` has for each block what others say of
  * its vector, the inverse of the variance of that, and by how much both differ more than noise
- * explains; `around` the vector on which the blocks beside it agree, 1 if they do not agree, and 1
- * if they do and it differs. `result` has three floats for each block of the full size: right,
- * down, confidence. Work-items: one for each block. Launched by daemon/engine/field/field.c. */
+ * explains; `around` the mean vector of the blocks beside it, 1 if they disagree or are a pixel or
+ * more from its own, and 1 if they agree and differ from it by less. `result` has three floats for
+ * each block of the full size: right, down, confidence. Work-items: one for each block. Launched by
+ * daemon/engine/field/field.c. */
 
 #define TOLERANCE2  1e-3f   /* pixels^2, by which pairs differ from a block in any real flow */
 #define LEAST_FLOW  2.5e-5f /* pixels^2, by which motion differs from block to block at least */

@@ -3,7 +3,8 @@
  *
  * Data: planes of `image` and `result`, whose samples follow each other; `numbers` as below, and
  * behind them, for each sample of the result, the first one that it is made of: along rows, then
- * along columns. `taps` has their factors in this order. Samples whose factor is 0 may not exist.
+ * along columns. `taps` has their factors in this order. Samples whose factor is 0 may be beyond
+ * the plane.
  *
  * Work-items: a group for each block of the result. It first makes columns shorter, in rows of
  * local memory, of which an item makes four neighbouring samples. The third dimension counts

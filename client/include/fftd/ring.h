@@ -208,10 +208,10 @@ struct fftd_matches {
 };
 FFTD_STATIC_ASSERT(sizeof(struct fftd_matches) == 8, "fftd_matches is ABI");
 
-/* How the scene has moved as a whole in the picture before the filter, on average a frame since the
- * picture that was measured before: it turns and grows about the middle of the picture, and then
- * shifts. It is what most of the field of motion agrees on (output.motion), whatever moves
- * otherwise. */
+/* How the scene has moved as a whole in the picture before the filter, per frame, on average over
+ * the time between the two pictures of the field of motion that this was fitted to: it turns and
+ * grows about the middle of the picture, and then shifts. It is what most of the field of motion
+ * agrees on (output.motion), whatever moves otherwise. */
 struct fftd_similarity {
     float x, y;        /* pixels to the right and down, of the middle of the picture */
     float angle;       /* degrees, clockwise */
@@ -229,10 +229,11 @@ FFTD_STATIC_ASSERT(sizeof(struct fftd_similarity) == 24, "fftd_similarity is ABI
 #define FFTD_MATCHES_OFFSET    168u
 #define FFTD_MOTION_OFFSET     256u
 
-/* The field of motion between two pictures before the filter. A device finds it in each frame: that
- * of the frame, and the frame before. Where the processor does: that of slot.measures, and the one
- * that was measured before. Blocks overlap by half. The middle of block (column, row) is at
- * (block / 2 + column * block / 2, block / 2 + row * block / 2) pixels from the top left corner.
+/* The field of motion between two pictures before the filter. If a GPU finds it, these are the
+ * pictures of this frame and of the one before. If the processor finds it, they are the picture of
+ * slot.measures and the one that was measured before that. Blocks overlap by half. The middle of
+ * block (column, row) is at (block / 2 + column * block / 2, block / 2 + row * block / 2) pixels
+ * from the top left corner.
  *
  * It is followed, at FFTD_MOTION_VECTORS_OFFSET, by rows * columns vectors of two int16_t, row by
  * row: by how many 1/64 pixels (FFTD_MOTION_UNIT) the content of the block has moved right and down

@@ -1,8 +1,8 @@
 /* The field of motion of a picture (estimators/motion/motion_field.h), found by an OpenCL device.
  *
- * It is the same field, up to rounding and for few blocks: where nothing that is known explains a
- * block, the processor searches one after the other and hands on what it finds, the device searches
- * all of them at once, and hands that on to neighbours in FIELD_SPREADS steps.
+ * It equals the processor's field up to rounding, except in few blocks. Where nothing that is known
+ * explains a block, the processor searches block after block and passes on each result; the device
+ * searches all of them at once, and passes results on to neighbours in FIELD_SPREADS steps.
  *
  * A frame needs the pictures of the frame before it, which may be in another queue: its commands
  * wait there for those that made them, and for nothing else. The vectors come back in memory of the
@@ -29,7 +29,7 @@ int field_prepare(struct field **ret, const struct gpu_device *device,
                   struct error *why);
 void field_destroy(struct field *field); /* NULL is allowed */
 
-/* Whether the kernels are not compiled yet; compiles them. */
+/* The first says whether the kernels are still to be compiled, the second compiles them. */
 bool field_is_missing(const struct field *field);
 int field_build(struct field *field, const char *cache_dir, struct error *warning,
                 struct error *why);

@@ -1,4 +1,4 @@
-/* Where the kernels of a field of motion have what in their buffers, and their source. */
+/* The layout of the buffers of a field of motion, and the source of its kernels. */
 #ifndef FFTD_ENGINE_FIELD_LAYOUT_H
 #define FFTD_ENGINE_FIELD_LAYOUT_H
 
@@ -47,7 +47,7 @@ enum field_buffer {
     FIELD_STILL,
     FIELD_MOVED,
     FIELD_PEAKS,
-    FIELD_VECTORS, /* two, of which the first one is right in the end; so are the next */
+    FIELD_VECTORS, /* a pair: the first has the final vectors; so has FIELD_LEFT */
     FIELD_VECTORS_2,
     FIELD_LEFT,
     FIELD_LEFT_2,

@@ -91,9 +91,6 @@ static void submit(struct frame_path *path, const struct capture_frame *frame, b
     for (unsigned i = CONFIG_MAX_OUTPUTS; i-- > 0;)
         if (takes[i])
             is_held |= output_submit(&path->output[i], &taken);
-    if (taken.last != NULL && taken.last->engine == NULL)
-        frame_path_collect(
-            path); /* main's has failed, with which others' frames were to be collected */
     if (!is_held)
         recovery_release(&path->recovery, frame);
 }

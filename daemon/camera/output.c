@@ -315,18 +315,14 @@ take_correction(const struct output *output, const struct correction *found, str
     return ret;
 }
 
-/* Returns whether the output that is given the frame last finishes it after this one's load. */
-static bool is_followed(const struct output *output, const struct output *last)
-{
-    return last != NULL && output != last && engine_waits_for_load(last->engine, output->engine);
-}
-
 /* The memory in which the engine may read frames. */
 static struct frame_memory *frame_memory_of(const struct output *output, const struct output *last)
 {
     if (last == NULL || last->lent == NULL)
         return NULL;
-    return output == last || is_followed(output, last) ? last->lent->memory : NULL;
+    return output == last || engine_waits_for_load(last->engine, output->engine)
+               ? last->lent->memory
+               : NULL;
 }
 
 /* A snapshot from before the filter, and what is measured in the path, are taken first, while the
@@ -358,7 +354,6 @@ bool output_submit(struct output *output, const struct output_frame *taken)
                                          output->last_start != output->recovery->start_count,
                              .correction = take_correction(output, taken->correction, &correction),
                              .number = taken->number,
-                             .is_followed = is_followed(output, taken->last),
                              .tag = flight};
     if (!job.is_first) {
         flight->before = output->last_number;

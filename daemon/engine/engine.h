@@ -215,9 +215,6 @@ struct engine_job {
                         frames have different numbers, and all engines get the same pictures in
                         `in` for one number. Output 0 should be the last one to which it is
                         submitted. */
-    bool is_followed;   /* an engine that engine_waits_for_load names gets the frame later; this
-                           result is collected after that engine's. On a device with memory of its
-                           own engine_fd does not report it, unless it was collected too early */
     bool is_dispatched; /* it goes through the device even if nothing changes it, because kernels
                            are to be measured or loaded */
     void *tag;          /* returned with the result */

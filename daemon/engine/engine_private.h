@@ -90,10 +90,9 @@ struct slot {
 struct waiter {
     pthread_t thread;
     bool runs;
-    pthread_cond_t work;        /* `watched` or `stop` has changed */
+    pthread_cond_t work;        /* `submitted` or `stop` has changed */
     uint64_t submitted, waited; /* frames since the engine was created: the nth is in slot n modulo
                                    options.in_flight */
-    uint64_t watched;           /* it waits for the first so many; engine_collect looks at others */
     bool stop;
 };
 
@@ -250,11 +249,5 @@ int engine_time(struct gpu_device *device, const struct comparison_subject *subj
 /* The second may only be called while no frame is in flight. */
 int engine_start_waiter(struct engine *engine, struct error *why);
 void engine_stop_waiter(struct engine *engine);
-
-/* Both need the engine's mutex. engine_watch has the thread wait for all frames submitted so far.
- * engine_look completes the next frame that the thread does not wait for, if the device has
- * finished it; otherwise it calls engine_watch. */
-void engine_watch(struct engine *engine);
-void engine_look(struct engine *engine);
 
 #endif

@@ -167,8 +167,7 @@ static void watch_done(struct slot *slot)
     engine->in_flight++;
     pthread_mutex_lock(&engine->mutex);
     engine->waiter.submitted++;
-    if (!slot->job.is_followed || engine->device->unified_memory)
-        engine_watch(engine);
+    pthread_cond_signal(&engine->waiter.work);
     pthread_mutex_unlock(&engine->mutex);
 }
 
@@ -238,7 +237,7 @@ static void pass_frame(struct slot *slot)
         waiter->waited++;
         eventfd_write(engine->event_fd, 1);
     } else {
-        engine_watch(engine);
+        pthread_cond_signal(&waiter->work);
     }
     pthread_mutex_unlock(&engine->mutex);
     slot_account(slot, OVERHEAD_ENQUEUE);
@@ -438,8 +437,6 @@ int engine_collect(struct engine *engine, bool wait, struct engine_done *ret, st
     eventfd_t count;
 
     pthread_mutex_lock(&engine->mutex);
-    if (!slot->complete)
-        engine_look(engine);
     while (wait && !slot->complete)
         pthread_cond_wait(&engine->finished, &engine->mutex);
     const bool complete = slot->complete;

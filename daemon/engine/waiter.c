@@ -22,36 +22,6 @@ static cl_int wait_for(cl_event done)
     return status < 0 ? status : CL_SUCCESS;
 }
 
-/* With the mutex held. */
-static void finish_next(struct engine *engine, cl_int status, int64_t finished_ns)
-{
-    struct slot *slot = &engine->slot[engine->waiter.waited++ % engine->options.in_flight];
-    slot->finished_ns = finished_ns;
-    slot->status = status;
-    slot->complete = true;
-}
-
-void engine_watch(struct engine *engine)
-{
-    engine->waiter.watched = engine->waiter.submitted;
-    pthread_cond_signal(&engine->waiter.work);
-}
-
-void engine_look(struct engine *engine)
-{
-    const struct waiter *waiter = &engine->waiter;
-    const struct slot *slot = &engine->slot[waiter->waited % engine->options.in_flight];
-    cl_int status;
-    if (waiter->waited < waiter->watched || waiter->waited == waiter->submitted)
-        return;
-    if (clGetEventInfo(slot->done, CL_EVENT_COMMAND_EXECUTION_STATUS, sizeof status, &status,
-                       NULL) != CL_SUCCESS ||
-        status > CL_COMPLETE)
-        engine_watch(engine);
-    else
-        finish_next(engine, status, clock_now_ns());
-}
-
 /* The waiter's thread: frames are finished in the order in which they were submitted. */
 static void *wait_for_frames(void *context)
 {
@@ -59,7 +29,7 @@ static void *wait_for_frames(void *context)
     struct waiter *waiter = &engine->waiter;
     pthread_mutex_lock(&engine->mutex);
     for (;;) {
-        while (!waiter->stop && waiter->waited >= waiter->watched)
+        while (!waiter->stop && waiter->waited == waiter->submitted)
             pthread_cond_wait(&waiter->work, &engine->mutex);
         if (waiter->stop)
             break;
@@ -70,7 +40,10 @@ static void *wait_for_frames(void *context)
         const int64_t finished_ns = clock_now_ns();
 
         pthread_mutex_lock(&engine->mutex);
-        finish_next(engine, status, finished_ns);
+        waiter->waited++;
+        slot->finished_ns = finished_ns;
+        slot->status = status;
+        slot->complete = true;
         pthread_cond_signal(&engine->finished);
         eventfd_write(engine->event_fd, 1);
     }

@@ -1,6 +1,4 @@
 /* Engines that share loads: each makes what it would make alone, whatever the others do. */
-#include <errno.h>
-#include <poll.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -115,15 +113,11 @@ static void finish(struct made *made)
 }
 
 /* From the first frame in `memory`, or, if that is NULL, from `frame`. */
-static void submit_in(struct made *made, uint64_t number, struct frame_memory *memory,
-                      bool is_followed)
+static void submit_in(struct made *made, uint64_t number, struct frame_memory *memory)
 {
     const uint8_t *const from = memory != NULL ? frame_memory_address(memory, 0) : frame;
-    struct engine_job job = {.out = made->out,
-                             .is_dispatched = true,
-                             .number = number,
-                             .memory = memory,
-                             .is_followed = is_followed};
+    struct engine_job job = {
+        .out = made->out, .is_dispatched = true, .number = number, .memory = memory};
     struct error why = {""};
     for (unsigned p = 0; p < captured.plane_count; p++) {
         job.in[p] = from + captured.plane[p].offset;
@@ -135,12 +129,7 @@ static void submit_in(struct made *made, uint64_t number, struct frame_memory *m
 
 static void submit(struct made *made, uint64_t number)
 {
-    submit_in(made, number, NULL, false);
-}
-
-static void submit_followed(struct made *made, uint64_t number)
-{
-    submit_in(made, number, NULL, true);
+    submit_in(made, number, NULL);
 }
 
 static void collect(struct made *made)
@@ -609,7 +598,7 @@ static void check_lent_frames(void)
         draw(n);
         memcpy(frame_memory_address(memory, 0), frame, captured.frame_bytes);
         for (unsigned i = 3; i-- > 0;)
-            submit_in(&sets.shared[i], n + 1, memory, i > 0);
+            submit_in(&sets.shared[i], n + 1, memory);
         collect(&sets.shared[0]);
         memset(frame_memory_address(memory, 0), 255, captured.frame_bytes);
         for (unsigned i = 0; i < 3; i++) {
@@ -679,56 +668,6 @@ static void test_chroma_of_a_device(void **state)
         }
 }
 
-static bool has_event(const struct made *made, int timeout_ms)
-{
-    struct pollfd fd = {.fd = engine_fd(made->engine), .events = POLLIN};
-    return poll(&fd, 1, timeout_ms) == 1;
-}
-
-/* A frame that another engine's follows is collected with that one: nobody waits for it, unless it
- * is collected before it is finished; and it is there in any case when its engine ends. */
-static void test_frames_that_are_followed(void **state)
-{
-    (void)state;
-    static const struct wanted wanted[MAX_ENGINES] = {
-        {WIDTH, HEIGHT, "gaussian-blur:sigma=6", RECIPE_LUMA, 1, 0},
-        {WIDTH / 2, HEIGHT / 2, "gaussian-blur:sigma=6", RECIPE_LUMA, 1, 0}};
-    struct engine_loads *loads = loads_for(wanted);
-    struct made made[2];
-    struct error why = {""};
-    capture(FFTD_FOURCC('N', 'V', '1', '2'));
-    const bool had = has_own_memory;
-    has_own_memory = true;
-    for (unsigned i = 0; i < 2; i++)
-        make(&made[i], &wanted[i], loads, i);
-    has_own_memory = had;
-    for (uint64_t number = 1; number <= 3; number++) {
-        draw(number);
-        submit_followed(&made[1], number);
-        clFinish(made[1].engine->slot[made[1].engine->oldest].queue);
-        assert_false(has_event(&made[1], 50));
-        submit(&made[0], number);
-        collect(&made[0]);
-        assert_int_equal(engine_collect(made[1].engine, false, &made[1].done, &why), 0);
-    }
-    submit_followed(&made[1], 4);
-    if (engine_collect(made[1].engine, false, &made[1].done, &why) == -EAGAIN) {
-        assert_true(has_event(&made[1], 60000));
-        collect(&made[1]);
-    }
-    submit_followed(&made[1], 5);
-    submit_followed(&made[1], 6);
-    submit(&made[1], 7); /* and it waits for those before it */
-    for (unsigned left = engine_in_flight(made[1].engine); left > 0; left--) {
-        assert_true(has_event(&made[1], 60000));
-        collect(&made[1]);
-    }
-    submit_followed(&made[1], 8);
-    finish(&made[1]);
-    finish(&made[0]);
-    engine_loads_destroy(loads);
-}
-
 /* Not if the first output's frames are finished without the load, because the host copies them or
  * another load has them; nor if results read the frame again. */
 static void test_frames_that_are_not_lent(void **state)
@@ -790,7 +729,6 @@ int main(void)
         cmocka_unit_test(test_lent_frames),
         cmocka_unit_test(test_lent_frames_that_are_sent),
         cmocka_unit_test(test_chroma_of_a_device),
-        cmocka_unit_test(test_frames_that_are_followed),
         cmocka_unit_test(test_frames_that_are_not_lent),
     };
     return cmocka_run_group_tests_name("engines that share loads", tests, setup, teardown);

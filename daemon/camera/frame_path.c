@@ -81,6 +81,10 @@ bool frame_path_is_unread(const struct frame_path *path)
 static void submit(struct frame_path *path, const struct capture_frame *frame, bool discontinuity,
                    const bool takes[CONFIG_MAX_OUTPUTS])
 {
+    static const struct observed_field none = {.grid = NULL};
+    const struct output *main = &path->output[0];
+    if (main->engine == NULL || !output_is_needed(main)) /* whose engine may find motion */
+        observer_take_field(path->observer, &none);
     const struct output_frame taken = {
         .frame = frame,
         .discontinuity = discontinuity,

@@ -419,7 +419,7 @@ void observer_take_field(struct observer *observer, const struct observed_field 
         return;
     pthread_mutex_lock(&observer->lock);
     observer->job.motion_block = field->grid == NULL ? camera->motion_block : 0;
-    if (observed_field_is_known(field))
+    if (observed_field_is_known(field) && field->number >= camera->first)
         handed_field_set(&observer->handed, field, camera->start);
     pthread_mutex_unlock(&observer->lock);
     handed_put(&camera->field, field);

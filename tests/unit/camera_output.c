@@ -264,6 +264,38 @@ static void test_a_device_with_shared_memory_finds_no_field(void **state)
     close_view(&view);
 }
 
+/* Returns whether the newest frame of output 1 carries a field that the engine has not found. */
+static bool has_field_of_the_observer(void)
+{
+    struct ring *const ring = camera_ring(camera, 1);
+    if (ring == NULL || ring_newest(ring) == 0)
+        return false;
+    const struct view view = view_of(ring);
+    const struct fftd_slot *slot = newest_slot(&view);
+    const struct fftd_motion *motion = (const void *)((const uint8_t *)slot + FFTD_MOTION_OFFSET);
+    const bool ret = (slot->flags & FFTD_FLAG_MOTION) != 0 &&
+                     ((const int16_t *)(motion + 1))[2] != FFTD_MOTION_UNIT;
+    close_view(&view);
+    return ret;
+}
+
+/* The engine of the first output finds fields; while nobody reads that, the observer does. */
+static void test_motion_is_found_without_main(void **state)
+{
+    static const struct config_named_output small = {.name = "small"};
+    struct motion_vector vector[9];
+    struct motion_grid grid;
+    struct error why;
+    (void)state;
+    fake_engine.has_own_memory = true;
+    config.camera.idle = CONFIG_IDLE_PAUSE;
+    start_with_motion(&grid, vector);
+    assert_int_equal(camera_prepare_output(camera, 1, &small, &why), 0);
+    camera_begin_output(camera, 1);
+    camera_set_has_readers(camera, 1, true);
+    WAIT_FOR((fake_capture_offer(), has_field_of_the_observer()));
+}
+
 int main(void)
 {
 #define TEST(function) cmocka_unit_test_setup_teardown(function, setup, teardown)
@@ -275,6 +307,7 @@ int main(void)
         TEST(test_a_ring_is_replaced_under_an_output),
         TEST(test_frames_carry_the_engines_field),
         TEST(test_a_device_with_shared_memory_finds_no_field),
+        TEST(test_motion_is_found_without_main),
     };
     return cmocka_run_group_tests_name("camera_output", tests, NULL, NULL);
 }

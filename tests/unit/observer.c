@@ -324,6 +324,34 @@ static void an_engine_finds_fields_instead(void **state)
     end(&f);
 }
 
+/* A frame may be in flight while the source is started again. */
+static void a_field_of_an_earlier_start_is_none(void **state)
+{
+    (void)state;
+    struct fixture f;
+    struct motion_grid grid;
+    struct motion_vector vector[256];
+    start(&f, "GREY", true);
+    observer_take_motion(f.observer, 32);
+    f.is_unpaced = true;
+    draw(&f);
+    configure(&f, &on); /* then each frame is observed before it is labelled */
+    assert_int_equal(motion_grid_make(&grid, WIDTH, HEIGHT, 32, NULL), 0);
+    for (unsigned i = 0; i < grid.columns * grid.rows; i++)
+        vector[i] = (struct motion_vector){4, -1.5F, 1};
+    for (unsigned i = 0; i < 6; i++) {
+        const struct observed_field field = {
+            .number = f.number, .frames = 1, .grid = &grid, .vector = i > 0 ? vector : NULL};
+        f.start += i == 3;
+        f.captured_ns += INTERVAL_NS;
+        offer(&f);
+        /* The field that is handed over in this turn is that of the frame before. */
+        assert_int_equal((f.label.flags & FFTD_FLAG_SIMILARITY) != 0, i == 2 || i == 5);
+        observer_take_field(f.observer, &field);
+    }
+    end(&f);
+}
+
 /* Half a degree clockwise, 1 % larger, 3 pixels right and 1.5 up within three frames. */
 static void the_scene_moves_as_a_whole(void **state)
 {
@@ -610,6 +638,7 @@ int main(void)
         cmocka_unit_test(what_makes_it_forget),
         cmocka_unit_test(measures_include_what_the_chain_looks_for),
         cmocka_unit_test(measures_are_of_the_same_start),
+        cmocka_unit_test(a_field_of_an_earlier_start_is_none),
         cmocka_unit_test(one_estimator_that_fails_leaves_the_others),
         cmocka_unit_test(turns_share_the_time_in_halves),
         cmocka_unit_test(waves_take_turns_with_flicker),

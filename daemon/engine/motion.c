@@ -92,8 +92,11 @@ static int prepare(void **ret_part, struct component *component, const char *cac
     part->image = component->subject.image;
     if (!has_luma(component))
         return 0;
-    int r =
-        field_prepare(&part->field, engine->device, &size, cache_dir, &engine->warning, &problem);
+    int r = part->device->max_group < FIELD_USUAL_GROUP
+                ? error_set(&problem, ERANGE, "its work-groups have fewer than %d items",
+                            FIELD_USUAL_GROUP)
+                : field_prepare(&part->field, engine->device, &size, cache_dir, &engine->warning,
+                                &problem);
     if (r == 0)
         r = program_get(&part->load, engine->device, load_source(part), false, cache_dir,
                         &engine->warning, &problem);

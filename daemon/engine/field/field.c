@@ -35,6 +35,7 @@ struct field_frame {
     cl_kernel kernel[KERNELS];
     cl_mem buffer[FIELD_BUFFERS];
     cl_mem pinned;
+    cl_command_queue queue; /* in which the vectors are mapped */
     struct motion_vector *vectors;
     bool has_vectors;
 };
@@ -157,6 +158,7 @@ int field_frame_create(struct field_frame **ret, const struct field *field, cl_c
         return r;
     }
     frame->vectors = at;
+    frame->queue = queue;
     *ret = frame;
     return 0;
 }
@@ -170,6 +172,10 @@ void field_frame_destroy(struct field_frame *frame)
             clReleaseKernel(frame->kernel[i]);
     for (unsigned i = 0; i < FIELD_BUFFERS; i++)
         opencl_release_buffer(frame->buffer[i]);
+    if (frame->vectors != NULL) {
+        clEnqueueUnmapMemObject(frame->queue, frame->pinned, frame->vectors, 0, NULL, NULL);
+        clFinish(frame->queue);
+    }
     opencl_release_buffer(frame->pinned);
     free(frame);
 }

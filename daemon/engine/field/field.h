@@ -45,8 +45,8 @@ double field_traffic(const struct field *field); /* bytes that they read and wri
 void field_bytes(const struct field_size *size, uint64_t *ret_pictures, uint64_t *ret_frame,
                  uint64_t *ret_pinned);
 
-/* What a frame in flight needs. Its commands go to in-order queues; the queue given here is used
- * during the call only. A field must have been built. */
+/* What a frame in flight needs. Its commands go to in-order queues; the queue given here must
+ * outlive the frame. A field must have been built. */
 struct field_frame;
 int field_frame_create(struct field_frame **ret, const struct field *field, cl_command_queue queue,
                        struct error *why);

@@ -387,8 +387,8 @@ static int load_frame(struct load_slot *load_slot, struct slot *slot,
     job->memory = memory;
     opencl_release_event(load_slot->loaded);
     load_slot->loaded = NULL;
-    const cl_int code =
-        r < 0 ? CL_SUCCESS : clEnqueueMarkerWithWaitList(queue, 0, NULL, &load_slot->loaded);
+    /* Also after an error: what was enqueued before it may still read the source's memory. */
+    const cl_int code = clEnqueueMarkerWithWaitList(queue, 0, NULL, &load_slot->loaded);
     clFlush(queue);
     return r < 0 || code == CL_SUCCESS ? r : opencl_fail(why, code, "clEnqueueMarkerWithWaitList");
 }

@@ -165,22 +165,22 @@ int program_get(cl_program *ret, const struct gpu_device *device, char *source, 
 int program_small(cl_program *ret, struct gpu_device *device, const char *file, bool half,
                   struct error *why)
 {
-    char source[4096];
     struct error warning;
+    char *source;
     unsigned i = 0;
     for (; i < GPU_MAX_SMALL_PROGRAMS && device->small[i].file != NULL; i++)
         if (strcmp(device->small[i].file, file) == 0 && device->small[i].half == half) {
             *ret = device->small[i].program;
             return 0;
         }
-    const int length =
-        snprintf(source, sizeof source, "#define HALF_STORAGE %d\n#line 1 \"%s\"\n%s", half, file,
-                 program_file(file));
-    if ((size_t)length >= sizeof source || i == GPU_MAX_SMALL_PROGRAMS)
-        return error_set(why, E2BIG,
-                         "%s has %d bytes: expected fewer than %zu, in one of %d small programs",
-                         file, length, sizeof source, GPU_MAX_SMALL_PROGRAMS);
+    if (i == GPU_MAX_SMALL_PROGRAMS)
+        return error_set(why, E2BIG, "%s is one of more than %d small programs", file,
+                         GPU_MAX_SMALL_PROGRAMS);
+    if (asprintf(&source, "#define HALF_STORAGE %d\n#line 1 \"%s\"\n%s", half, file,
+                 program_file(file)) < 0)
+        return error_set(why, ENOMEM, "out of memory for %s", file);
     const int r = build(&device->small[i].program, device, source, NULL, &warning, why);
+    free(source);
     if (r < 0)
         return r;
     device->small[i].file = file;

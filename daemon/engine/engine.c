@@ -96,10 +96,10 @@ static int build(struct engine *engine, double support_px, const char *cache_dir
     if (engine->event_fd < 0)
         return error_set(why, errno, "cannot create an eventfd: %s", strerror(errno));
     struct resampler_size chroma;
-    if (engine_resampled(engine, &chroma) && engine->device_planes == engine->filtered_planes)
+    if (chroma_resampled(engine, &chroma) && engine->device_planes == engine->filtered_planes)
         r = resampler_create(&engine->resampler, &chroma, why);
     if (engine->resampler != NULL)
-        r = upload_share_chroma(engine, &chroma, why);
+        r = chroma_share(engine, &chroma, why);
     if (r == 0)
         r = engine_make_components(engine, support_px, cache_dir, observer, why);
     for (unsigned i = 0; i < engine->options.in_flight && r == 0; i++)
@@ -188,7 +188,7 @@ int engine_describe_frames(struct engine *ret, struct gpu_device *device,
     if (!view_has_picture(options->recipe.view) && options->recipe.planes == RECIPE_ALL)
         ret->options.recipe.planes = RECIPE_LUMA;
     ret->filtered_planes = ret->options.recipe.planes == RECIPE_ALL ? format->plane_count : 1;
-    ret->device_planes = upload_resamples(ret) ? format->plane_count : ret->filtered_planes;
+    ret->device_planes = chroma_is_devices(ret) ? format->plane_count : ret->filtered_planes;
     ret->source_bytes = plane_end(&source.plane[ret->device_planes - 1]);
     ret->frame_bytes = plane_end(&format->plane[ret->device_planes - 1]);
     ret->may_pass = may_pass(ret);
@@ -236,7 +236,7 @@ void engine_destroy(struct engine *engine)
         release_slot(&engine->slot[i]);
     fade_destroy(engine->filter.fade);
     resampler_destroy(engine->resampler);
-    upload_leave_chroma(engine);
+    chroma_leave(engine);
     for (unsigned i = 0; i < engine->component_count; i++)
         component_release(&engine->component[i]);
     if (engine->event_fd >= 0)

@@ -7,6 +7,7 @@
 
 #include <pthread.h>
 
+#include "engine/chroma.h"
 #include "engine/comparison.h"
 #include "core/clock.h"
 #include "engine/engine.h"
@@ -157,16 +158,11 @@ int engine_describe_frames(struct engine *ret, struct gpu_device *device,
                            const struct fftd_format *format, const struct engine_options *options,
                            struct error *why);
 
-/* Returns whether chroma that is not filtered has to become smaller with luma, and its sizes. The
- * device does it (step_chroma) if upload_resamples() says so, otherwise the host. Chroma that keeps
- * its size is copied by the host. */
-bool engine_resampled(const struct engine *engine, struct resampler_size *ret);
-
 /* Returns the bytes of smaller chroma that alternates with luma and waits for it; 0: none does. */
 static inline size_t engine_chroma_bytes(const struct engine *engine)
 {
     struct resampler_size size;
-    return engine_resampled(engine, &size) && engine->info->plane_count == 1
+    return chroma_resampled(engine, &size) && engine->info->plane_count == 1
                ? (size_t)size.to_columns * size.channels * size.to_rows
                : 0;
 }

@@ -69,9 +69,9 @@ static void add_slots(struct engine_forecast *ret, const struct engine *engine)
     const uint64_t frames = (uint64_t)engine->source_bytes + engine->frame_bytes;
     const bool unified = engine->device->unified_memory;
     struct resampler_size chroma;
-    const uint64_t host = !engine_resampled(engine, &chroma) || upload_resamples(engine)
+    const uint64_t host = !chroma_resampled(engine, &chroma) || chroma_is_devices(engine)
                               ? 0
-                              : resampler_bytes(&chroma) + upload_chroma_bytes(&chroma) +
+                              : resampler_bytes(&chroma) + chroma_bytes(&chroma) +
                                     in_flight * engine_chroma_bytes(engine);
     ret->built.host += host;
     ret->built.pinned += in_flight * frames;

@@ -32,7 +32,7 @@ static uint64_t pass_planes(struct slot *slot)
     const struct engine_job *job = &slot->job;
     const struct fftd_format *format = &engine->format;
     if (engine->resampler != NULL)
-        return upload_resample(slot);
+        return chroma_resample(slot);
     if (engine->device_planes == format->plane_count)
         return 0;
     if (view_has_picture(engine->options.recipe.view))
@@ -468,7 +468,7 @@ int engine_collect(struct engine *engine, bool wait, struct engine_done *ret, st
             slot->result.copies.out_bytes = engine->frame_bytes;
         }
         if (slot->chroma != NULL)
-            upload_put_chroma(slot);
+            chroma_put(slot);
         slot_account(slot, OVERHEAD_COPY);
         slot->result.download_ns = slot->accounted_ns - begun_ns;
     }

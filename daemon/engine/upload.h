@@ -13,7 +13,6 @@
 
 struct engine;
 struct engine_job;
-struct resampler_size;
 struct slot;
 
 /* A place for one frame. With unified memory the host maps `in`; otherwise it copies through pinned
@@ -53,27 +52,6 @@ void upload_finish(struct upload *upload);
 /* Copies planes into a frame with the layout of the format; returns the number of bytes. */
 uint64_t upload_copy_planes(const struct upload_planes *planes, const struct engine_job *job,
                             uint8_t *frame);
-
-/* Chroma that has to become smaller with luma, and that no filter changes. Engines with
- * options->loads keep that of the newest frame with a number, in memory of upload_chroma_bytes for
- * all those whose chroma has one size: one of them makes it, the others copy it.
- * upload_share_chroma lets an engine take part, until upload_leave_chroma; any thread; -ENOMEM.
- *
- * upload_resample makes the chroma of a slot's job smaller. It writes into the result, or, where
- * chroma alternates with luma, into slot->chroma, and returns the number of bytes written.
- * upload_put_chroma puts slot->chroma into the result once that has luma. */
-uint64_t upload_chroma_bytes(const struct resampler_size *size);
-int upload_share_chroma(struct engine *engine, const struct resampler_size *size,
-                        struct error *why);
-void upload_leave_chroma(struct engine *engine);
-uint64_t upload_resample(struct slot *slot);
-
-/* Returns whether the device makes that chroma smaller, and not the host (step_chroma): if it has
- * memory of its own and enough local memory, and chroma has planes of its own. The device is then
- * sent all planes. */
-bool upload_resamples(const struct engine *engine);
-
-void upload_put_chroma(const struct slot *slot);
 
 /* Uploads the planes of a slot's job, and accounts for it in the slot. Returns the buffer that the
  * commands which follow in the queue read. With job.memory the frame has to be returned after them

@@ -9,7 +9,7 @@
  * Work-items: a group for each block of the result. It first makes columns shorter, in rows of
  * local memory, of which an item makes four neighbouring samples. The third dimension counts
  * planes. Rows of the image, and numbers of taps, are multiples of 4: four are read before any is
- * used. Launched by step_chroma (daemon/engine/upload.c). */
+ * used. Launched by step_chroma (daemon/engine/chroma.c). */
 /* clang-format off */
 enum { COLUMNS, ROWS, TO_COLUMNS, TO_ROWS, CHANNELS, STRIDE, TO_STRIDE, ACROSS, DOWN, FROM, TO = 11,
        BLOCK_COLUMNS = 13, BLOCK_ROWS, FIRST };

@@ -12,19 +12,9 @@
  * first; NOT_SEARCHED: none. Work-items: a group of SIDE items searches a square, each a row or a
  * column of it; a group of GROUP items has a block. Launched by daemon/engine/field/field.c. */
 
-#define SIDE         32 /* pixels */
 #define MASK         (SIDE - 1)
 #define PITCH        (SIDE + 1)
-#define PEAKS        3
-#define REACH        14   /* pixels; further apart, windowed squares have too little in common */
-#define FLOOR        0.3f /* share of the mean magnitude below which a frequency counts less */
 #define NOT_SEARCHED 127
-
-#define MOST_TRIED   16   /* shifts of a block */
-#define SAME         1.5f /* pixels; two shifts that are closer are one */
-#define AMBIGUOUS    1.1f /* ratio of differences below which two shifts look the same */
-#define BETWEEN      0.6f /* half a pixel of each axis adds less, times the square of the gradient */
-#define UNUSUAL      3.0f /* times what usually differs: a block is searched again */
 
 /* What is left of a block's difference is more than usual. */
 static inline bool is_unusual(global const float *left, float usual, int at)
@@ -182,7 +172,7 @@ field_search(global const float *last, global const float *next, global const fl
 /* ---- the choice ---- */
 
 struct trial {
-    float2 shift[MOST_TRIED];
+    float2 shift[MAX_TRIED];
     int count;
 };
 
@@ -193,7 +183,7 @@ static inline void try_shift(local struct trial *trial, float2 shift)
         if (apart.x == 0 && apart.y == 0)
             return;
     }
-    if (trial->count < MOST_TRIED)
+    if (trial->count < MAX_TRIED)
         trial->shift[trial->count++] = shift;
 }
 
@@ -327,8 +317,8 @@ field_choose(global const float *last, global const float *next, global const fl
              global float4 *around, int level, int mode)
 {
     local struct trial trial;
-    local float2 part[MOST_TRIED][GROUP];
-    local float difference[MOST_TRIED];
+    local float2 part[MAX_TRIED][GROUP];
+    local float difference[MAX_TRIED];
     local float ambiguous, between_pixels;
     const int item = get_local_id(0), at = block_at[level] + get_group_id(0);
     const int column = get_group_id(0) % block_columns[level];
@@ -353,7 +343,7 @@ field_choose(global const float *last, global const float *next, global const fl
     barrier(CLK_LOCAL_MEM_FENCE);
     const int side = block_cells[level] * CELL;
     const int2 from = (int2)(column, row) * (side / 2);
-    int pixels[MOST_TRIED];
+    int pixels[MAX_TRIED];
     for (int i = 0; i < trial.count; i++) {
         float2 sum;
         pixels[i] =

@@ -13,21 +13,9 @@
  * Work-items: eight have the columns of a cell; a group of field_solve has a block; one group of
  * USUAL_GROUP has all numbers. Launched by daemon/engine/field/field.c. */
 
-#define MOVED            8
-#define MOVED_SUMS       4
-#define TAPS             4
-#define MOST_CELLS       64    /* in a block */
-#define SUMS             12    /* xx, xy, yy, x, y, s, ss, xr, yr, r, rr, pixels */
-#define MOST_STEP        1.0f  /* pixels a pass; the gradient tells no more */
-#define ROUNDING         0.1f  /* variance of rounding to 8 bits */
-#define CORRELATED       3.5f  /* smoothed noise is similar in neighbouring pixels */
-#define OUTLYING         4.0f  /* times what is left of a cell elsewhere */
-#define MODEL_ERROR      0.02f /* share of a block's power that no vector explains */
-#define LEAST_SEEN       0.3f  /* share of a block's pixels */
-#define GRADIENT_NOISE   0.118f
-#define DIFFERENCE_NOISE 0.47f
-
-#define USUAL_GROUP      256
+#define MOVED_SUMS 4
+#define TAPS       4
+#define SUMS       12 /* xx, xy, yy, x, y, s, ss, xr, yr, r, rr, pixels */
 
 /* ---- cells ---- */
 
@@ -150,7 +138,7 @@ static inline struct solution solve(local const float *sum, float2 vector, float
 {
     struct solution ret = {(float4)(vector, INFINITY, 0), 0, INFINITY};
     const float pixels = sum[11];
-    if (pixels < LEAST_SEEN * block_pixels)
+    if (pixels < MIN_SEEN * block_pixels)
         return ret;
     /* A shift of brightness is no motion. */
     const float part = 1 / pixels;
@@ -167,7 +155,7 @@ static inline struct solution solve(local const float *sum, float2 vector, float
     const float expected = DIFFERENCE_NOISE * (noise + ROUNDING);
     const float certainty = 1 / (CORRELATED * fmax(rest, expected));
     const float most = 0.999f * sqrt(xx * yy);
-    ret.own.xy += clamp(step, -MOST_STEP, MOST_STEP);
+    ret.own.xy += clamp(step, -MAX_STEP, MAX_STEP);
     ret.own.z = rest / (expected + MODEL_ERROR * fmax(ss * part, 0.0f));
     ret.certainty = certainty * (float4)(xx, clamp(0.999f * xy, -most, most), yy, 0);
     ret.rest = rest;
@@ -182,8 +170,8 @@ field_solve(global const float *last, global const float *derived, global const 
             global const float *noise, global float4 *own, global float4 *certainty,
             global float *rest, int level, int pass)
 {
-    local float part[MOVED_SUMS][GROUP], moved_here[MOST_CELLS][MOVED];
-    local float sum[SUMS][MOST_CELLS], left[MOST_CELLS], total[SUMS];
+    local float part[MOVED_SUMS][GROUP], moved_here[MAX_CELLS][MOVED];
+    local float sum[SUMS][MAX_CELLS], left[MAX_CELLS], total[SUMS];
     local float usual;
     const int item = get_local_id(0), block = get_group_id(0);
     const int column = block % block_columns[level], row = block / block_columns[level];

@@ -5,7 +5,9 @@
  *   field_derive     pictures -> derived          it smoothed, and its gradient
  *   field_sum        derived -> still             the sums that no shift changes
  *
- * The maths is that of daemon/estimators/motion/motion_level.c.
+ * The maths is that of daemon/estimators/motion/motion_level.c. Constants that the processor's C
+ * has, too (motion_constants.h there), stand before these files: daemon/engine/field/field_layout.c
+ * writes them.
  *
  * Data: constants with one number for each size, from the full one on, say where it begins in a
  * buffer (..._at) and how large it is. `pictures` has PIXELS floats; `derived` has three planes of
@@ -14,12 +16,7 @@
  * samples; an item of field_derive has a pixel; eight items of field_sum have the columns of a
  * cell. Launched by daemon/engine/field/field.c. */
 
-#define CELL        8 /* pixels */
-#define GROUP       64
-#define GROUP_CELLS (GROUP / CELL)
-#define STILL       16
-#define STILL_SUMS  10
-#define LARGEST     1e6f /* largest sample, so that a sum of squares fits a float */
+#define STILL_SUMS 10
 
 /* The size to which a number of a buffer belongs. */
 static inline int level_at(constant int *begin, int at)

@@ -5,7 +5,7 @@
  *   field_finish     vectors, own, around -> result
  *
  * The maths is that of daemon/estimators/motion/motion_repair.c, and the confidence that of
- * motion_field.c.
+ * motion_field.c; the constants are those of motion_constants.h there.
  *
  * Data: as in field_choose.cl and field_fit.cl. `predicted` has for each block what others say of
  * its vector, the inverse of the variance of that, and by how much both differ more than noise
@@ -13,24 +13,6 @@
  * more from its own, and 1 if they agree and differ from it by less. `result` has three floats for
  * each block of the full size: right, down, confidence. Work-items: one for each block. Launched by
  * daemon/engine/field/field.c. */
-
-#define TOLERANCE2  1e-3f   /* pixels^2, by which pairs differ from a block in any real flow */
-#define LEAST_FLOW  2.5e-5f /* pixels^2, by which motion differs from block to block at least */
-#define MOST_EXCESS 10.0f   /* an outlier counts as this at most, and makes no flow */
-#define WORST       100.0f  /* pixels^2: the variance of a block that sees nothing */
-#define ROUGH2      0.06f   /* pixels^2; a vortex bends less from block to block */
-#define LONE2       0.02f   /* pixels^2 */
-#define REACH2      1.0f    /* pixels^2, that one step reaches */
-#define PAIRS       12
-#define NEAR        4    /* the first pairs, of blocks side by side */
-#define CLOSE       0.1f /* pixels; what the confidence is about */
-#define DOUBT       1.6f /* times the variance that a block's own fit tells */
-#define MISFIT      1.7f /* times what noise and the model explain: from here on less is sure */
-
-/* One block of each pair; the other one is opposite. */
-constant char2 pairs[PAIRS] = {(char2)(1, 0),  (char2)(0, 1),  (char2)(1, 1), (char2)(1, -1),
-                               (char2)(2, 0),  (char2)(0, 2),  (char2)(2, 1), (char2)(1, 2),
-                               (char2)(2, -1), (char2)(1, -2), (char2)(2, 2), (char2)(2, -2)};
 
 /* A block of a size. */
 struct place {
@@ -122,7 +104,7 @@ kernel void field_predict(global const float4 *vectors, global const float4 *own
         }
         /* Blocks overlap, so that pairs are not independent: four of them count as one. */
         ret.z = weights / (4 * fmax(scatter / (2 * count), 1.0f));
-        ret.w = fmin(far_from(ret.xy - own_vector, certain), MOST_EXCESS) - 2;
+        ret.w = fmin(far_from(ret.xy - own_vector, certain), EXCESS) - 2;
         const float2 apart = mean - own_vector;
         const float far2 = dot(apart, apart);
         is_lone = far2 > LONE2 && !is_rough && far2 < REACH2;

@@ -3,11 +3,11 @@
 #include <errno.h>
 #include <stdlib.h>
 
+#include "estimators/motion/motion_constants.h"
 #include "gpu/program.h"
+#include "transform/engine_options.h"
 
-#define PASSES       2 /* as in motion_field.c */
-#define SWEEPS       2 /* as in motion_repair.c */
-#define MAX_PICTURES 8
+#define MAX_PICTURES (ENGINE_MAX_IN_FLIGHT + 1)
 
 _Static_assert(sizeof(struct motion_vector) == 3 * sizeof(cl_float),
                "field_finish writes three numbers for each block");
@@ -182,7 +182,7 @@ void field_frame_destroy(struct field_frame *frame)
 
 /* ---- a frame ---- */
 
-/* What is being enqueued. */
+/* A frame whose commands are being enqueued. */
 struct run {
     const struct field_frame *frame;
     const struct field_layout *layout;
@@ -399,7 +399,7 @@ static int compare(const struct run *run, cl_event made, cl_event *last, struct 
         r = await(run->queue, made, why);
     for (cl_int level = (cl_int)run->layout->scales - 1; level >= 0 && r == 0; level--) {
         r = begin(run, level, why);
-        for (cl_int pass = 0; pass < PASSES && r == 0; pass++)
+        for (cl_int pass = 0; pass < (cl_int)PASSES && r == 0; pass++)
             r = fit(run, level, pass, why);
     }
     return r < 0 ? r : finish(run, last, why);

@@ -45,15 +45,15 @@ double field_traffic(const struct field *field); /* bytes that they read and wri
 void field_bytes(const struct field_size *size, uint64_t *ret_pictures, uint64_t *ret_frame,
                  uint64_t *ret_pinned);
 
-/* What a frame in flight needs. Its commands go to in-order queues; the queue given here must
- * outlive the frame. A field must have been built. */
+/* The kernels and buffers of one frame in flight. Queues must execute in order; this one must
+ * outlive the frame. The field must have been built. */
 struct field_frame;
 int field_frame_create(struct field_frame **ret, const struct field *field, cl_command_queue queue,
                        struct error *why);
 void field_frame_destroy(struct field_frame *frame); /* NULL is allowed */
 
-/* Enqueues a frame. is_first: it is not compared with the one before. first, last: NULL (both), or
- * receive the events of the first and the last dispatch, which the caller releases. */
+/* Enqueues a frame. is_first: it is not compared with the one before. first and last receive the
+ * events of the first and the last dispatch, which the caller releases; or both are NULL. */
 int field_frame_enqueue(struct field_frame *frame, struct field *field, cl_command_queue queue,
                         cl_mem samples, bool is_first, cl_event *first, cl_event *last,
                         struct error *why);

@@ -4,13 +4,14 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "estimators/motion/motion_constants.h"
 #include "estimators/motion/motion_level.h"
-#include "estimators/motion/motion_search.h"
+#include "estimators/motion/motion_repair.h"
 #include "gpu/device_private.h"
 #include "gpu/program.h"
 
-#define STILL    16u /* floats of a cell in field_pictures.cl */
-#define MOVED    8u  /* in field_fit.cl */
+#define STILL    16u /* floats of a cell that stands still, and of one that is moved */
+#define MOVED    8u
 #define SEARCHED MOTION_SEARCH_SIDE
 
 int field_layout_make(struct field_layout *ret, const struct field_size *size, struct error *why)
@@ -83,14 +84,79 @@ size_t field_layout_bytes(const struct field_layout *layout, enum field_buffer b
         fputs("};\n", out);                                                                        \
     } while (0)
 
+/* A constant by its name here. */
+#define NUMBER(name)                                                                               \
+    {                                                                                              \
+#name, name                                                                                \
+    }
+
+/* Constants of the maths, and of what host and kernels do together. */
+static void put_numbers(FILE *out)
+{
+    static const struct {
+        const char *name;
+        int value;
+    } whole[] = {NUMBER(CHOOSE_SEARCHED),
+                 NUMBER(CHOOSE_COARSE),
+                 NUMBER(CHOOSE_AGAIN),
+                 NUMBER(CHOOSE_BESIDE),
+                 NUMBER(STILL),
+                 NUMBER(MOVED),
+                 NUMBER(REACH),
+                 NUMBER(MAX_TRIED),
+                 NUMBER(MAX_CELLS),
+                 NUMBER(PAIRS),
+                 NUMBER(NEAR),
+                 {"CELL", MOTION_CELL},
+                 {"SIDE", MOTION_SEARCH_SIDE},
+                 {"PEAKS", MOTION_SEARCH_PEAKS},
+                 {"GROUP", FIELD_GROUP},
+                 {"GROUP_CELLS", FIELD_GROUP_CELLS},
+                 {"USUAL_GROUP", FIELD_USUAL_GROUP}};
+    static const struct {
+        const char *name;
+        double value;
+    } real[] = {NUMBER(LARGEST),
+                NUMBER(CLOSE),
+                NUMBER(DOUBT),
+                NUMBER(MISFIT),
+                NUMBER(FLOOR),
+                NUMBER(SAME),
+                NUMBER(AMBIGUOUS),
+                NUMBER(BETWEEN),
+                NUMBER(UNUSUAL),
+                NUMBER(MAX_STEP),
+                NUMBER(ROUNDING),
+                NUMBER(CORRELATED),
+                NUMBER(OUTLYING),
+                NUMBER(MODEL_ERROR),
+                NUMBER(MIN_SEEN),
+                NUMBER(TOLERANCE2),
+                NUMBER(LEAST_FLOW),
+                NUMBER(EXCESS),
+                NUMBER(WORST),
+                NUMBER(ROUGH2),
+                NUMBER(LONE2),
+                NUMBER(REACH2),
+                {"GRADIENT_NOISE", MOTION_GRADIENT_NOISE},
+                {"DIFFERENCE_NOISE", MOTION_DIFFERENCE_NOISE}};
+    for (size_t i = 0; i < sizeof whole / sizeof *whole; i++)
+        fprintf(out, "#define %s %d\n", whole[i].name, whole[i].value);
+    for (size_t i = 0; i < sizeof real / sizeof *real; i++)
+        fprintf(out, "#define %s %.9ef\n", real[i].name, real[i].value);
+    fputs("constant char2 pairs[] = {", out);
+    for (unsigned i = 0; i < PAIRS; i++)
+        fprintf(out, "%s(char2)(%d, %d)", i > 0 ? ", " : "", motion_pairs[i].x, motion_pairs[i].y);
+    fputs("};\n", out);
+}
+
 static void put_constants(FILE *out, const struct field_layout *layout)
 {
     fprintf(out,
             "#define LEVELS %u\n#define PIXELS %u\n#define CELLS %u\n#define BLOCKS %u\n"
-            "#define SAMPLE_PITCH %u\n#define CHOOSE_SEARCHED %d\n#define CHOOSE_COARSE %d\n"
-            "#define CHOOSE_AGAIN %d\n#define CHOOSE_BESIDE %d\n",
-            layout->scales, layout->pixels, layout->cells, layout->blocks, layout->size.pitch,
-            CHOOSE_SEARCHED, CHOOSE_COARSE, CHOOSE_AGAIN, CHOOSE_BESIDE);
+            "#define SAMPLE_PITCH %u\n",
+            layout->scales, layout->pixels, layout->cells, layout->blocks, layout->size.pitch);
+    put_numbers(out);
     PUT_TABLE(out, layout, "picture_width", picture.width);
     PUT_TABLE(out, layout, "picture_height", picture.height);
     PUT_TABLE(out, layout, "picture_at", picture_at);

@@ -6,6 +6,7 @@
 
 #include "core/error.h"
 #include "estimators/motion/motion_field.h"
+#include "estimators/motion/motion_search.h"
 
 /* The pictures, as floats in a buffer of the device. */
 struct field_size {
@@ -15,10 +16,11 @@ struct field_size {
     unsigned in_flight;            /* frames at most */
 };
 
-#define FIELD_USUAL_GROUP  256 /* as in kernels/engine/field_fit.cl */
-#define FIELD_GROUP        64  /* field_pictures.cl */
-#define FIELD_GROUP_CELLS  8
-#define FIELD_SEARCH_GROUP 32 /* field_choose.cl */
+/* Work-items of a group: of field_usual; of most others; and of field_search. */
+#define FIELD_USUAL_GROUP  256
+#define FIELD_GROUP        64
+#define FIELD_GROUP_CELLS  (FIELD_GROUP / MOTION_CELL) /* whose sums it makes */
+#define FIELD_SEARCH_GROUP MOTION_SEARCH_SIDE
 
 /* The modes of field_choose. */
 enum field_choice { CHOOSE_SEARCHED, CHOOSE_COARSE, CHOOSE_AGAIN, CHOOSE_BESIDE };
@@ -33,7 +35,7 @@ struct field_layout {
         unsigned columns, rows;                 /* blocks */
         unsigned picture_at, cell_at, block_at; /* where it begins: pixels, cells, blocks */
     } scale[MOTION_MAX_SCALES];                 /* the full size first */
-    unsigned pixels, cells, blocks;             /* of all sizes */
+    unsigned pixels, cells, blocks;             /* totals of all sizes */
 };
 
 int field_layout_make(struct field_layout *ret, const struct field_size *size, struct error *why);
@@ -57,7 +59,7 @@ enum field_buffer {
     FIELD_PREDICTED,
     FIELD_REST,
     FIELD_USUAL, /* what is usual of `left`, for each size */
-    FIELD_NOISE, /* of `rest` */
+    FIELD_NOISE, /* what is usual of `rest` */
     FIELD_RESULT,
     FIELD_BUFFERS
 };

@@ -4,6 +4,7 @@
 #include <math.h>
 #include <stdlib.h>
 
+#include "estimators/motion/motion_constants.h"
 #include "estimators/motion/motion_fit.h"
 #include "estimators/motion/motion_scale.h"
 #include "estimators/motion/motion_search.h"
@@ -12,15 +13,11 @@
 #define LEAST_WIDTH  48u /* pixels of the smallest size */
 #define LEAST_HEIGHT 40u
 #define COARSE_CELLS 4u /* in a side of a block, except at the full size */
-#define PASSES       2u
-#define LARGEST      1e6F /* largest sample, so that a sum of squares fits a float */
-#define CLOSE        0.1F /* pixels; what the confidence is about */
-#define DOUBT        1.6F /* times the variance that a block's own fit tells */
-#define MISFIT       1.7F /* times what noise and the model explain: from here on less is sure */
 
 struct motion_field {
     unsigned width, height;
-    struct motion_scale scale[MOTION_MAX_SCALES]; /* the full size, and half of the one before */
+    struct motion_scale
+        scale[MOTION_MAX_SCALES]; /* the full size first; each next one is half as large */
     unsigned scales;
     struct motion_search *search;
     struct motion_peak *peak; /* peaks of the blocks of the smallest size */

@@ -4,13 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define MAX_STEP    1.F  /* pixels a pass; the gradient tells no more */
-#define ROUNDING    0.1F /* variance of rounding to 8 bits */
-/* Smoothed noise is similar in neighbouring pixels, so the mean over many of them varies more. */
-#define CORRELATED  3.5F
-#define MAX_CELLS   64u  /* in a block */
-#define OUTLYING    4.F  /* times what is left of a cell elsewhere */
-#define MODEL_ERROR 0.02 /* share of a block's power that no vector explains */
+#include "estimators/motion/motion_constants.h"
 
 /* Moves each cell by what is between the blocks around it. */
 static void move_cells(struct motion_scale *scale)
@@ -149,7 +143,7 @@ static float solve(const struct motion_scale *scale, float noise, unsigned colum
     block->xx = block->xy = block->yy = 0;
     block->misfit = INFINITY;
     const double pixels = sum.pixels;
-    if (pixels < 0.3 * scale->cells * scale->cells * MOTION_CELL * MOTION_CELL)
+    if (pixels < MIN_SEEN * scale->cells * scale->cells * MOTION_CELL * MOTION_CELL)
         return INFINITY;
     /* A shift of brightness is no motion. */
     sum.xx -= sum.x * sum.x / pixels;

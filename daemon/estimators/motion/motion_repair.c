@@ -4,22 +4,11 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-#define SWEEPS     2u
-#define TOLERANCE2 1e-3F   /* pixels^2, by which pairs differ from a block in any real flow */
-#define LEAST_FLOW 2.5e-5F /* pixels^2, by which motion differs from block to block at least */
-#define EXCESS     10.F    /* an outlier counts as this at most, and makes no flow */
-#define WORST      100.F   /* pixels^2: the variance of a block that sees nothing */
-#define ROUGH2     0.06F   /* pixels^2; a vortex bends less from block to block */
-#define LONE2      0.02F   /* pixels^2 */
-#define REACH2     1.F     /* pixels^2, that one step reaches */
-#define NEAR       4u      /* the first pairs, of blocks side by side */
+#include "estimators/motion/motion_constants.h"
 
-/* One block of each pair; the other one is opposite. */
-static const struct {
-    int x, y;
-} pairs[] = {{1, 0}, {0, 1}, {1, 1},  {1, -1}, {2, 0}, {0, 2},
-             {2, 1}, {1, 2}, {2, -1}, {1, -2}, {2, 2}, {2, -2}};
-#define PAIRS (sizeof pairs / sizeof *pairs)
+const struct motion_pair motion_pairs[] = {{1, 0}, {0, 1}, {1, 1},  {1, -1}, {2, 0}, {0, 2},
+                                           {2, 1}, {1, 2}, {2, -1}, {1, -2}, {2, 2}, {2, -2}};
+_Static_assert(sizeof motion_pairs / sizeof *motion_pairs == PAIRS, "PAIRS is their number");
 
 struct grid {
     struct motion_block *block;
@@ -91,7 +80,7 @@ static void predict(const struct grid *grid, int x, int y)
     unsigned count = 0, near = 0;
     for (unsigned p = 0; p < PAIRS; p++) {
         struct opinion *o = &opinion[count];
-        if (!ask(grid, x, y, pairs[p].x, pairs[p].y, o))
+        if (!ask(grid, x, y, motion_pairs[p].x, motion_pairs[p].y, o))
             continue;
         const float far =
             far_from(block, o->dx, o->dy) / (1 + 0.5F * (block->xx + block->yy) * o->variance);
@@ -171,7 +160,7 @@ static void unbend(const struct grid *grid, int x, int y)
     block->excess = block->variance;
     for (unsigned p = 0; p < 2; p++) {
         struct opinion o;
-        if (block->is_rough || !ask(grid, x, y, pairs[p].x, pairs[p].y, &o))
+        if (block->is_rough || !ask(grid, x, y, motion_pairs[p].x, motion_pairs[p].y, &o))
             return;
         dx += (o.dx - block->dx) / 3;
         dy += (o.dy - block->dy) / 3;

@@ -29,6 +29,12 @@ struct motion_block {
     float around_dx, around_dy;
 };
 
+/* One block of each pair, from the block between them; the other one is opposite. */
+struct motion_pair {
+    int x, y;
+};
+extern const struct motion_pair motion_pairs[];
+
 /* Joins each own vector with what is predicted: sets dx, dy, variance and what is predicted. */
 void motion_repair(struct motion_block *block, unsigned columns, unsigned rows);
 

@@ -6,11 +6,10 @@
 #include <stdlib.h>
 
 #include "core/fft.h"
+#include "estimators/motion/motion_constants.h"
 
-#define SIDE  MOTION_SEARCH_SIDE
-#define MASK  (SIDE - 1)
-#define REACH 14   /* pixels; further apart, windowed squares have too little in common */
-#define FLOOR 0.3F /* share of the mean magnitude below which a frequency counts less */
+#define SIDE MOTION_SEARCH_SIDE
+#define MASK (SIDE - 1)
 
 struct motion_search {
     struct fft *fft;

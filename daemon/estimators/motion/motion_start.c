@@ -4,14 +4,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define MAX_TRIED     16u  /* shifts of a block */
-#define SAME          1.5F /* pixels; two shifts that are closer are one */
-#define AMBIGUOUS     1.1F /* ratio of differences below which two shifts look the same */
-/* Shifts are tried in whole pixels: half a pixel of each axis adds less than that, times the
- * gradient. */
-#define BETWEEN       0.6F
-#define UNUSUAL       3.F /* times what usually differs: a block is searched again */
-#define FINE_SEARCHES 8u  /* one block in that many is, at the full size */
+#include "estimators/motion/motion_constants.h"
+
+#define FINE_SEARCHES 8u /* one block in that many is, at the full size */
 
 static int limit(int value, int least, int most)
 {

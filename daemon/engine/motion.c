@@ -12,8 +12,6 @@
 #include "engine/field/field.h"
 #include "gpu/program.h"
 
-#define ROW_GROUP 64 /* work-items that share a row, with one lane */
-
 struct motion_part {
     const struct gpu_device *device;
     struct transform_image image;
@@ -167,10 +165,7 @@ static int enqueue_load(const struct step_run *run, cl_event *event, struct erro
     const struct motion_part *part = run->part;
     const struct motion_frame *frame = run->frame;
     const cl_mem arguments[] = {run->buffers->image, frame->samples};
-    const size_t most = part->device->max_group;
-    const size_t group = gpu_device_lanes(part->device) > 1 ? 1
-                         : most < ROW_GROUP                 ? most
-                                                            : ROW_GROUP;
+    const size_t group = denoiser_row_group(part->device, gpu_device_lanes(part->device));
     const size_t global[3] = {group, part->image.height, 1}, local[3] = {group, 1, 1};
     cl_uint at = 0;
     const int r = opencl_set_buffers(frame->load, &at, arguments, 2, why);

@@ -14,8 +14,7 @@
 #include "gpu/program.h"
 #include "transform/transform_private.h"
 
-#define ROW_GROUP         64 /* work-items that share a row, with one lane */
-#define DIFFERENCE_LEVELS 8  /* kernels/engine/stack.cl */
+#define DIFFERENCE_LEVELS 8 /* kernels/engine/stack.cl */
 #define DIFFERENCE_BINS   256
 #define COUNTED_ROWS      4  /* every fourth row is counted */
 #define BLOCK             32 /* samples of a side, if spectra are weighed */
@@ -257,8 +256,7 @@ static int create_frame(void **ret_frame, const void *part, const struct compone
 static int launch(const struct stack_part *part, cl_command_queue queue, cl_kernel kernel,
                   size_t rows, cl_event after, cl_event *event, struct error *why)
 {
-    const size_t most = part->device->max_group;
-    const size_t group = part->lanes > 1 ? 1 : most < ROW_GROUP ? most : ROW_GROUP;
+    const size_t group = denoiser_row_group(part->device, part->lanes);
     const size_t global[3] = {group, rows, part->image.count};
     const size_t local[3] = {group, 1, 1};
     const cl_int code = clEnqueueNDRangeKernel(queue, kernel, 3, NULL, global, local, after != NULL,

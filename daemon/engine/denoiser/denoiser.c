@@ -10,7 +10,6 @@
 
 #define MAX_PASSES 2
 #define JOIN_BLOCK 16
-#define LOAD_GROUP 64 /* work-items that load a row together, with one lane */
 
 /* A pass, or the join: its program and its dispatch. */
 struct pass {
@@ -330,11 +329,9 @@ static int enqueue(cl_command_queue queue, cl_kernel kernel, const size_t global
     return code == CL_SUCCESS ? 0 : opencl_fail(why, code, "clEnqueueNDRangeKernel");
 }
 
-/* Items that share a row. */
 static size_t row_group(const struct denoiser *denoiser)
 {
-    const size_t most = denoiser->device->max_group;
-    return denoiser->pass[0].layout.lanes > 1 ? 1 : most < LOAD_GROUP ? most : LOAD_GROUP;
+    return denoiser_row_group(denoiser->device, denoiser->pass[0].layout.lanes);
 }
 
 static int enqueue_load(struct denoiser_frame *frame, cl_command_queue queue, cl_mem image,

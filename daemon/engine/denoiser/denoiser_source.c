@@ -10,6 +10,7 @@
 #define OVER_SUBTRACTION 2.5 /* filters/denoise.h */
 #define MAX_BLOCK        32
 #define JOIN_HOP         8u
+#define ROW_GROUP        64 /* work-items, with one lane */
 
 static void put_table(FILE *out, const char *name, const double *value, unsigned count)
 {
@@ -134,6 +135,11 @@ size_t denoiser_scratch_bytes(const struct denoiser_layout *layout)
 {
     return (layout->lanes == 1 ? layout->block * (layout->block + 1) : DENOISER_LINE) *
            sizeof(float);
+}
+
+size_t denoiser_row_group(const struct gpu_device *device, unsigned lanes)
+{
+    return lanes > 1 ? 1 : device->max_group < ROW_GROUP ? device->max_group : ROW_GROUP;
 }
 
 void denoiser_put_load(FILE *out, const struct transform_image *image, const struct recipe *recipe,

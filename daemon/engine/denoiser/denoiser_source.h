@@ -64,6 +64,9 @@ enum denoiser_program { DENOISER_FIRST, DENOISER_SECOND, DENOISER_JOIN, DENOISER
 void denoiser_put_load(FILE *out, const struct transform_image *image, const struct recipe *recipe,
                        unsigned lanes);
 
+/* Work-items that share a row in load_plane, and in other kernels of rows. */
+size_t denoiser_row_group(const struct gpu_device *device, unsigned lanes);
+
 /* Writes the functions for blocks (kernels/engine/denoise.cl), which other steps also use, with the
  * transform of that program: the DFT of the first one, or the DCT of the others. */
 void denoiser_put_blocks(FILE *out, const struct recipe *recipe,

@@ -10,7 +10,7 @@
 #define SIGMAS     6.         /* a bad pixel differs by this many standard deviations */
 #define SPREADS    2.         /* and by this many times the spread of its neighbours */
 #define NORMAL     1.2533     /* the standard deviation, in mean magnitudes */
-#define ALONE      0.5F       /* of this distance from most neighbours: each of them is that far */
+#define ALONE      0.5F       /* share of `off` by which a lone pixel differs from each neighbour */
 
 /* How far a pixel is from its neighbours, from the nearest of them, and they from each other. */
 struct excess {

@@ -4,10 +4,10 @@
  * The pattern stays in place while the scene moves. If two frames are aligned by the shift of the
  * scene, their difference contains only the pattern (pairs.h). Frames of a rotating scene cannot be
  * aligned. In most pixels of the mean of all frames, two neighbouring columns still differ by their
- * offsets; everything else, such as an edge, is an outlier. Columns that are further apart differ
- * more by the scene, but not by their offsets, which tells how large both are. Both observations
- * together give the most likely offsets (offsets.h). Neither determines their mean, or much of what
- * varies slowly.
+ * offsets; everything else, such as an edge, is an outlier. The further apart two columns are, the
+ * more the scene differs between them, but their offsets differ no more than before: this tells the
+ * two apart. Both observations together give the most likely offsets (offsets.h). Neither
+ * determines their mean, or much of what varies slowly.
  *
  * A still scene hides a part of the pattern, because its own edges along columns and rows look the
  * same. stripes_stillness tells whether the scene moved.
@@ -21,7 +21,7 @@
 
 #include "offsets.h"
 
-/* What is added to each column, or to each row. */
+/* The offsets of all columns, or of all rows. */
 struct stripes_axis {
     uint32_t length;
     double *offset; /* shares of white; their mean is 0 */

@@ -83,7 +83,7 @@ static void submit(struct frame_path *path, const struct capture_frame *frame, b
 {
     static const struct observed_field none = {.grid = NULL};
     const struct output *main = &path->output[0];
-    if (main->engine == NULL || !output_is_needed(main)) /* whose engine may find motion */
+    if (main->engine == NULL || !output_is_needed(main)) /* then no engine finds motion */
         observer_take_field(path->observer, &none);
     const struct output_frame taken = {
         .frame = frame,

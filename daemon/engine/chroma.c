@@ -183,7 +183,7 @@ static bool applies(const struct recipe *recipe)
     return recipe_is_smaller(recipe) && recipe->planes == RECIPE_LUMA;
 }
 
-/* What tables are made of. */
+/* The contents of both buffers, while they are made. */
 struct tables {
     struct resampler *resampler;
     cl_uint *numbers;

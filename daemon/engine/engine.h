@@ -232,8 +232,8 @@ struct engine_copies {
  * past the last. The string is static. */
 const char *engine_step_name(unsigned step);
 
-/* What the device has found of the motion since the frame that was submitted before, if the engine
- * was made with options->recipe.motion and can; valid until the next frame is submitted. */
+/* The motion since the frame that was submitted before, as the device has found it: for engines
+ * with options->recipe.motion whose device can. Valid until the next frame is submitted. */
 struct engine_motion {
     const struct motion_grid *grid;     /* NULL: this engine finds none */
     const struct motion_vector *vector; /* NULL: there was no frame before */

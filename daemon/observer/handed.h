@@ -11,7 +11,8 @@
 
 #include "observer/moving.h"
 
-/* What an engine has found of the frame with a number (observer_offer). */
+/* A field of motion that an engine has found, for the frame that observer_offer gave this number.
+ */
 struct observed_field {
     uint64_t number;
     uint64_t frames; /* from the frame before, with which it was compared, to this one */

@@ -229,9 +229,9 @@ FFTD_STATIC_ASSERT(sizeof(struct fftd_similarity) == 24, "fftd_similarity is ABI
 #define FFTD_MATCHES_OFFSET    168u
 #define FFTD_MOTION_OFFSET     256u
 
-/* The field of motion between two pictures before the filter. If a GPU finds it, these are the
- * pictures of this frame and of the one before. If the processor finds it, they are the picture of
- * slot.measures and the one that was measured before that. Blocks overlap by half. The middle of
+/* The field of motion between two pictures before the filter. A GPU compares this frame with the
+ * one before. The processor compares the picture of slot.measures with the one that was measured
+ * before that. Blocks overlap by half. The middle of
  * block (column, row) is at (block / 2 + column * block / 2, block / 2 + row * block / 2) pixels
  * from the top left corner.
  *

@@ -11,7 +11,8 @@
  * 1979). The level is added again, and the inverse, windowed once more, is added to the frame; the
  * sum of overlapping squared windows is constant.
  *
- * Second pass: the same with blocks of 16 in an orthonormal DCT-II. C is that of the captured
+ * Second pass: the same with blocks of 16 in an orthonormal DCT-II, which begin half a hop before
+ * those of the first pass, so that the traces of both differ. C is that of the captured
  * block, G that of the first pass's result, both without their levels; C is multiplied by G^2 /
  * (G^2 + v / 4), the empirical Wiener filter of the second step of BM3D (Dabov, Foi, Katkovnik and
  * Egiazarian, IEEE Trans. Image Processing 16(8), 2007). 1/4 is the mean of the window's squares.

@@ -21,7 +21,8 @@
  *
  * Work-items: a group computes a tile of TILE_X x TILE_Y samples from all blocks that touch it, one
  * block after another, and adds them up in local memory, so that no group writes what another one
- * writes. A group has BLOCK items, one for each column of a block. With lanes it has one item, for
+ * writes. Tiles begin SHIFT samples before the image, with a block of the pass. A group has BLOCK
+ * items, one for each column of a block. With lanes it has one item, for
  * which a block is PARTS = BLOCK / LANES parts of LANES columns; number j of part p is row j. A
  * third dimension counts images (batch.cl). Launched by denoiser_enqueue
  * (daemon/engine/denoiser/denoiser.c).
@@ -222,6 +223,9 @@ static inline float variance_at(global const float *noise, float level)
 
 /* ---- tiles ---- */
 
+#define TILE_LEFT ((int)get_group_id(0) * TILE_X - SHIFT)
+#define TILE_TOP  ((int)get_group_id(1) * TILE_Y - SHIFT)
+
 static inline void sums_clear(local float *sums)
 {
     for (uint i = get_local_id(0); i < SUM_PITCH * SUM_ROWS; i += get_local_size(0))
@@ -231,10 +235,10 @@ static inline void sums_clear(local float *sums)
 
 static inline void sums_store(global float *plane, local const float *sums)
 {
-    const uint left = get_group_id(0) * TILE_X, top = get_group_id(1) * TILE_Y;
-    const uint width = min((uint)TILE_X, IMAGE_WIDTH - left);
-    for (uint y = 0; y < TILE_Y && top + y < IMAGE_HEIGHT; y++)
-        for (uint x = get_local_id(0); x < width; x += get_local_size(0))
+    const int left = TILE_LEFT, top = TILE_TOP;
+    const int width = min(TILE_X, IMAGE_WIDTH - left), height = min(TILE_Y, IMAGE_HEIGHT - top);
+    for (int y = max(-top, 0); y < height; y++)
+        for (int x = max(-left, 0) + (int)get_local_id(0); x < width; x += (int)get_local_size(0))
             plane[(top + y) * PLANE_PITCH + left + x] = sums[(EDGE + y) * SUM_PITCH + EDGE + x];
 }
 
@@ -242,10 +246,10 @@ static inline void sums_store(global float *plane, local const float *sums)
  * that begin below or to the right of the image are left out. */
 #define EACH_BLOCK(block)                                                                          \
     {                                                                                              \
-        const uint tile_left = get_group_id(0) * TILE_X, tile_top = get_group_id(1) * TILE_Y;      \
-        const uint width = min((uint)TILE_X, IMAGE_WIDTH - tile_left) + EDGE;                      \
-        const uint height = min((uint)TILE_Y, IMAGE_HEIGHT - tile_top) + EDGE;                     \
+        const int tile_left = TILE_LEFT, tile_top = TILE_TOP;                                      \
+        const uint width = min(TILE_X, IMAGE_WIDTH - tile_left) + EDGE;                            \
+        const uint height = min(TILE_Y, IMAGE_HEIGHT - tile_top) + EDGE;                           \
         for (uint top = 0; top < height; top += HOP)                                               \
             for (uint left = 0; left < width; left += HOP)                                         \
-                block(left, top, (int)(tile_left + left) - EDGE, (int)(tile_top + top) - EDGE);    \
+                block(left, top, tile_left + (int)left - EDGE, tile_top + (int)top - EDGE);        \
     }

@@ -390,16 +390,17 @@ static void filter_second(struct block *b, struct block *guide, long side,
     real_transform(b, side, true, true);
 }
 
-/* One pass; the second one if there is a guide. history: that of `in`, if it is joined. */
+/* One pass; the second one if there is a guide. history: that of `in`, if it is joined. shift:
+ * where the first block begins, from 0 back. */
 static struct picture filter(const struct picture *in, const struct history *history,
-                             const struct picture *guide, long side, long hop,
+                             const struct picture *guide, long side, long hop, long shift,
                              const struct noise_model *noise)
 {
     struct picture sum = make_picture(in->width, in->height);
     struct picture weight = make_picture(in->width, in->height);
     static struct block b, g;
-    for (long top = hop - side; top < in->height; top += hop)
-        for (long left = hop - side; left < in->width; left += hop) {
+    for (long top = hop - side - shift; top < in->height; top += hop)
+        for (long left = hop - side - shift; left < in->width; left += hop) {
             cut(&b, in, left, top, side);
             const double remaining = block_remaining(history, left, top, side);
             const struct noise_model kept = {noise->constant * remaining, noise->slope * remaining,
@@ -431,10 +432,11 @@ static struct picture passes(const struct picture *in, const struct history *his
 {
     const struct denoise_settings *settings = &denoise->settings;
     const long side = settings->block, overlap = settings->overlap;
-    struct picture first = filter(in, history, NULL, side, side / overlap, &denoise->noise);
+    struct picture first = filter(in, history, NULL, side, side / overlap, 0, &denoise->noise);
     if (settings->passes == 1)
         return first;
-    const struct picture second = filter(in, history, &first, 16, 16 / overlap, &denoise->noise);
+    const long hop = 16 / overlap;
+    const struct picture second = filter(in, history, &first, 16, hop, hop / 2, &denoise->noise);
     free(first.sample);
     return second;
 }

@@ -4,6 +4,7 @@ import contextlib
 import json
 import os
 import pathlib
+import re
 import shutil
 import signal
 import socket
@@ -185,9 +186,10 @@ class Daemon(Child):
                 found.append(os.readlink(path))
         return sorted(found)
 
-    def memory_bytes(self):
-        fields = pathlib.Path(f"/proc/{self.pid}/statm").read_text().split()
-        return int(fields[1]) * os.sysconf("SC_PAGESIZE")
+    def memory_bytes(self, kind="VmRSS"):
+        """What of that kind is resident: one of the fields of /proc/PID/status, see proc(5)."""
+        status = pathlib.Path(f"/proc/{self.pid}/status").read_text()
+        return int(re.search(rf"^{kind}:\s*(\d+) kB$", status, re.M)[1]) << 10
 
 
 @pytest.fixture

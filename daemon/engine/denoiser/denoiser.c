@@ -60,15 +60,21 @@ static size_t local_bytes(const struct denoiser_layout *layout)
 
 /* Large tiles compute few blocks twice. Small ones are many, which a GPU needs, and fit into its
  * local memory. */
-static int lay_out(struct denoiser_layout *ret, const struct denoiser *denoiser, unsigned block,
-                   unsigned overlap, unsigned lanes, struct error *why)
+static int lay_out(struct denoiser_layout *ret, const struct denoiser *denoiser, unsigned program,
+                   unsigned lanes, struct error *why)
 {
-    const uint32_t hop = block / overlap;
+    const struct denoise_settings *settings = &denoiser->recipe.denoise;
+    const uint32_t block = program == DENOISER_JOIN     ? JOIN_BLOCK
+                           : program == DENOISER_SECOND ? DENOISE_SECOND_BLOCK
+                                                        : settings->block;
+    const uint32_t hop = block / (program == DENOISER_JOIN ? 2 : settings->overlap);
+    /* Blocks at other places than those before leave their traces at other places. */
+    const uint32_t shift = program == DENOISER_SECOND ? hop / 2 : 0;
     uint32_t most_x = lanes == 1 ? 32 : 256, most_y = lanes == 1 ? 32 : 128;
-    *ret = (struct denoiser_layout){.block = block, .hop = hop, .lanes = lanes};
+    *ret = (struct denoiser_layout){.block = block, .hop = hop, .shift = shift, .lanes = lanes};
     for (;;) {
-        ret->tile_x = tile_length(denoiser->image.width, most_x, hop);
-        ret->tile_y = tile_length(denoiser->image.height, most_y, hop);
+        ret->tile_x = tile_length(denoiser->image.width + shift, most_x, hop);
+        ret->tile_y = tile_length(denoiser->image.height + shift, most_y, hop);
         if (local_bytes(ret) <= denoiser->device->local_bytes)
             return 0;
         if (most_x <= hop && most_y <= hop)
@@ -101,8 +107,6 @@ int denoiser_prepare(struct denoiser **ret, const struct gpu_device *device,
                      struct error *why)
 {
     const struct denoise_settings *settings = &recipe->denoise;
-    static const unsigned block_of[DENOISER_PROGRAMS] = {
-        [DENOISER_SECOND] = DENOISE_SECOND_BLOCK, [DENOISER_JOIN] = JOIN_BLOCK};
     struct denoiser *denoiser = calloc(1, sizeof *denoiser);
     int r = 0;
     if (denoiser == NULL)
@@ -112,11 +116,9 @@ int denoiser_prepare(struct denoiser **ret, const struct gpu_device *device,
     denoiser->pass_count = settings->passes;
     denoiser->recipe = *recipe;
     for (unsigned i = 0; i < DENOISER_PROGRAMS && r == 0; i++) {
-        const unsigned block = block_of[i] > 0 ? block_of[i] : settings->block;
         if (!has_program(denoiser, i))
             continue;
-        r = lay_out(&denoiser->pass[i].layout, denoiser, block,
-                    i == DENOISER_JOIN ? 2 : settings->overlap,
+        r = lay_out(&denoiser->pass[i].layout, denoiser, i,
                     lanes > 0 ? lanes : gpu_device_lanes(device), why);
         if (r == 0)
             r = get_program(denoiser, i, false, cache_dir, warning, why);
@@ -399,9 +401,9 @@ static int enqueue_pass(struct denoiser_frame *frame, cl_command_queue queue, un
     const struct denoiser *denoiser = frame->denoiser;
     const struct denoiser_layout *layout = &denoiser->pass[pass].layout;
     const size_t group = denoiser_group(layout);
-    const size_t global[3] = {group * divide_up(denoiser->image.width, layout->tile_x),
-                              divide_up(denoiser->image.height, layout->tile_y),
-                              denoiser->image.count};
+    const size_t global[3] = {
+        group * divide_up(denoiser->image.width + layout->shift, layout->tile_x),
+        divide_up(denoiser->image.height + layout->shift, layout->tile_y), denoiser->image.count};
     const size_t local[3] = {group, 1, 1};
     const int r = set_pass_arguments(frame, pass, inputs, why);
     return r < 0 ? r : enqueue(queue, frame->kernel[pass], global, local, event, why);

@@ -164,13 +164,14 @@ void denoiser_put_load(FILE *out, const struct transform_image *image, const str
 static void put_constants(FILE *out, const struct recipe *recipe,
                           const struct denoiser_layout *layout)
 {
-    fprintf(out,
-            "#define BLOCK %u\n#define HOP %u\n#define TILE_X %u\n#define TILE_Y %u\n"
-            "#define GROUP %zu\n#define NOISE_NUMBERS %d\n#define NOISE_LEVELS %d\n"
-            "#define NOISE_BINS %d\n#define PAST %u\n",
-            layout->block, layout->hop, layout->tile_x, layout->tile_y, denoiser_group(layout),
-            DENOISER_NOISE_NUMBERS, DENOISER_NOISE_LEVELS, DENOISER_NOISE_BINS,
-            recipe->denoise.past);
+    fprintf(
+        out,
+        "#define BLOCK %u\n#define HOP %u\n#define SHIFT %u\n#define TILE_X %d\n"
+        "#define TILE_Y %d\n#define GROUP %zu\n#define NOISE_NUMBERS %d\n#define NOISE_LEVELS %d\n"
+        "#define NOISE_BINS %d\n#define PAST %u\n",
+        layout->block, layout->hop, layout->shift, layout->tile_x, layout->tile_y,
+        denoiser_group(layout), DENOISER_NOISE_NUMBERS, DENOISER_NOISE_LEVELS, DENOISER_NOISE_BINS,
+        recipe->denoise.past);
 }
 
 void denoiser_put_blocks(FILE *out, const struct recipe *recipe,

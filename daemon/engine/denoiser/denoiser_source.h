@@ -11,6 +11,7 @@
 /* How a pass divides an image: a work-group computes a tile. */
 struct denoiser_layout {
     uint32_t block, hop;     /* samples */
+    uint32_t shift;          /* samples before the image at which tiles begin; less than `hop` */
     unsigned lanes;          /* 1, 4, 8 or 16, at most `block` */
     uint32_t tile_x, tile_y; /* samples, multiples of `hop` */
 };

@@ -65,7 +65,7 @@ static void report_judging(void *context, unsigned done, unsigned total)
         pthread_exit(NULL);
 }
 
-static int take_shot(struct search *search, sd_bus_error *error)
+static int take_shot(struct search *search, struct fftd *ring, sd_bus_error *error)
 {
     struct shot shot = {0};
     sd_bus_message *reply = NULL;
@@ -77,7 +77,8 @@ static int take_shot(struct search *search, sd_bus_error *error)
     if (r >= 0 && search->intake.diagnosis == NULL)
         r = intake_begin(&search->intake, &shot.before, search->captured, MOST_BYTES);
     if (r >= 0)
-        r = intake_add(&search->intake, &shot.before, shot.sequence, clock_now_ns());
+        r = intake_add(&search->intake, &shot.before, shot.sequence, clock_now_ns(),
+                       frames_look_at_clock(ring));
     shot_finish(&shot);
     return r;
 }
@@ -111,12 +112,11 @@ static int watch(struct problems *problems, sd_bus_error *error)
     while (r >= 0 && intake->got < intake->wanted &&
            (intake->got < INTAKE_FEWEST || clock_now_ns() - begin_ns < PATIENCE_NS))
         r = report(problems, "looking at frames", intake->got, intake->wanted)
-                ? take_shot(search, error)
+                ? take_shot(search, ring, error)
                 : -ECANCELED;
-    const struct frames_moment last = frames_look_at_clock(ring);
     fftd_close(ring);
     if (r >= 0)
-        intake_set_times(intake, first, last);
+        intake_set_times(intake, first);
     return r < 0 ? r : 0;
 }
 

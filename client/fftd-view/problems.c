@@ -71,14 +71,16 @@ static int take_shot(struct search *search, struct fftd *ring, sd_bus_error *err
     sd_bus_message *reply = NULL;
     int r = sd_bus_call_method(search->bus.bus, NULL, bus_path(search->bus.bus), BUS_INTERFACE,
                                "Snapshot", error, &reply, NULL);
+    /* Before the frame is read, which takes longer than until the next one on a busy machine. */
+    const struct frames_moment newest =
+        r >= 0 ? frames_look_at_clock(ring) : (struct frames_moment){0};
     if (r >= 0)
         r = shot_read(&shot, reply, true);
     sd_bus_message_unref(reply);
     if (r >= 0 && search->intake.diagnosis == NULL)
         r = intake_begin(&search->intake, &shot.before, search->captured, MOST_BYTES);
     if (r >= 0)
-        r = intake_add(&search->intake, &shot.before, shot.sequence, clock_now_ns(),
-                       frames_look_at_clock(ring));
+        r = intake_add(&search->intake, &shot.before, shot.sequence, clock_now_ns(), newest);
     shot_finish(&shot);
     return r;
 }

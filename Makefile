@@ -143,7 +143,8 @@ install: all
 	$(call install-into,$(PREFIX)/lib/udev/rules.d,systemd/*.rules)
 	$(call install-into,$(PREFIX)/lib/sysusers.d,systemd/sysusers.d/*)
 	$(call install-into,$(PREFIX)/lib/tmpfiles.d,systemd/tmpfiles.d/*)
-	install -d $(DESTDIR)$(PREFIX)/lib/systemd/system $(DESTDIR)$(SYSCONFDIR)/fftd
+	install -d $(DESTDIR)$(PREFIX)/lib/systemd/system $(DESTDIR)$(SYSCONFDIR)/fftd/presets \
+	    $(DESTDIR)$(SYSCONFDIR)/fftd/images
 	for unit in $(filter-out $(UNITS_LEFT_OUT),$(notdir $(wildcard systemd/*.service \
 	        systemd/*.socket))); do \
 	    sed 's|/usr/bin/fftd|$(BINDIR)/fftd|' systemd/$$unit > \

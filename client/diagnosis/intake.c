@@ -26,13 +26,14 @@ int intake_begin(struct intake *intake, const struct pixels *pixels, const char 
                                             .mosaic_step = intake->average.is_mosaic ? 2 : 1};
     intake->level = malloc(count * sizeof *intake->level);
     intake->sequence = calloc(intake->wanted, sizeof *intake->sequence);
-    if (r == 0 && (intake->level == NULL || intake->sequence == NULL))
+    intake->newest = calloc(intake->wanted, sizeof *intake->newest);
+    if (r == 0 && (intake->level == NULL || intake->sequence == NULL || intake->newest == NULL))
         r = -ENOMEM;
     return r < 0 ? r : diagnosis_create(&intake->diagnosis, &wanted);
 }
 
 int intake_add(struct intake *intake, const struct pixels *pixels, uint64_t sequence,
-               int64_t captured_ns)
+               int64_t captured_ns, struct frames_moment newest)
 {
     const size_t count = (size_t)intake->average.width * intake->average.height;
     if (intake->got > 0 && sequence <= intake->sequence[intake->got - 1])
@@ -42,22 +43,37 @@ int intake_add(struct intake *intake, const struct pixels *pixels, uint64_t sequ
         intake->level[i] *= 255;
     if (r == 0)
         r = diagnosis_add(intake->diagnosis, intake->level, captured_ns);
-    if (r == 0)
+    if (r == 0) {
+        intake->newest[intake->got] = newest;
         intake->sequence[intake->got++] = sequence;
+    }
     return r;
 }
 
-void intake_set_times(struct intake *intake, struct frames_moment first, struct frames_moment last)
+/* The time of a frame between two others, or beyond them. */
+static int64_t time_between(struct frames_moment before, struct frames_moment after,
+                            uint64_t sequence)
 {
-    if (first.captured_ns == 0 || last.sequence <= first.sequence ||
-        last.captured_ns <= first.captured_ns)
-        return;
-    const double interval_ns =
-        (double)(last.captured_ns - first.captured_ns) / (double)(last.sequence - first.sequence);
-    for (unsigned i = 0; i < intake->got; i++) {
-        const int64_t frames = (int64_t)(intake->sequence[i] - first.sequence);
-        diagnosis_set_time(intake->diagnosis, i,
-                           first.captured_ns + llround(interval_ns * (double)frames));
+    const double interval_ns = (double)(after.captured_ns - before.captured_ns) /
+                               (double)(after.sequence - before.sequence);
+    const int64_t frames = (int64_t)(sequence - before.sequence);
+    return before.captured_ns + llround(interval_ns * (double)frames);
+}
+
+void intake_set_times(struct intake *intake, struct frames_moment first)
+{
+    struct frames_moment before = first, after = first;
+    for (unsigned i = 0, known = 0; i < intake->got && first.captured_ns != 0; i++) {
+        for (; known < intake->got && after.sequence < intake->sequence[i]; known++) {
+            const struct frames_moment *next = &intake->newest[known];
+            if (next->sequence <= after.sequence || next->captured_ns <= after.captured_ns)
+                continue;
+            before = after;
+            after = *next;
+        }
+        if (after.sequence > before.sequence)
+            diagnosis_set_time(intake->diagnosis, i,
+                               time_between(before, after, intake->sequence[i]));
     }
 }
 
@@ -66,4 +82,5 @@ void intake_finish(struct intake *intake)
     average_finish(&intake->average);
     free(intake->level);
     free(intake->sequence);
+    free(intake->newest);
 }

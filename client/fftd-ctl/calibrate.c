@@ -208,14 +208,32 @@ static void judge(struct recording *recording)
 
 /* ---- the file ---- */
 
+static int refuse_place(const struct recording *recording, const struct ctl *ctl, const char *why)
+{
+    return ctl_fail(ctl, EX_CANTCREAT,
+                    "cannot create %s: %s; run this as a user who may write there, or write it "
+                    "elsewhere with -o FILE and move it to %s",
+                    recording->path, why, image_directory());
+}
+
+/* Refuses a place where nothing can be written before frames are taken, which can last minutes. */
+static int check_place(const struct recording *recording, const struct ctl *ctl)
+{
+    struct output_file output;
+    struct stat st;
+    if (stat(recording->path, &st) == 0 && S_ISFIFO(st.st_mode))
+        return 0; /* its reader would take this for the end */
+    if (output_open(&output, recording->path, OUTPUT_WHOLE) < 0)
+        return refuse_place(recording, ctl, output.why);
+    output_discard(&output);
+    return 0;
+}
+
 static int save(const struct recording *recording, const struct ctl *ctl)
 {
     struct output_file output;
     if (output_open(&output, recording->path, OUTPUT_WHOLE) < 0)
-        return ctl_fail(ctl, EX_CANTCREAT,
-                        "cannot create %s: %s; run this as a user who may write there, or write "
-                        "it elsewhere with -o FILE and move it to %s",
-                        recording->path, output.why, image_directory());
+        return refuse_place(recording, ctl, output.why);
     average_write(&recording->average, output.file);
     return save_end(ctl, &output, recording->path, 0);
 }
@@ -284,6 +302,8 @@ int command_calibrate(const struct ctl *ctl)
         return ctl_fail(ctl, EX_USAGE, "calibrate: --count: expected 1 .. %d frames", MAX_FRAMES);
     recording.frames = (unsigned)frames;
     int code = choose_path(&recording, ctl);
+    if (code == 0)
+        code = check_place(&recording, ctl);
     if (code == 0)
         code = record(&recording, ctl);
     if (code == 0 && is_blind && find_pattern(&recording) < 0)

@@ -159,7 +159,8 @@ const struct command command_table[] = {
      0, 1, -1, command_camera},
     {"reload", "", "read the configuration file again",
      "Applies every key that a running daemon can change. A file with an error, or\n"
-     "with a source that cannot be opened, changes nothing.\n",
+     "with a source that cannot be opened, changes nothing. The daemon's log names\n"
+     "the other keys that have changed: they take effect at the next start.\n",
      0, 0, 0, command_reload},
     {"snapshot", "[before] [after] [spectrum] [side-by-side]",
      "save PNG images of one frame and its spectrum",

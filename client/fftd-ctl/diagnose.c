@@ -80,9 +80,9 @@ static int begin(const struct ctl *ctl, struct intake *intake, const struct pixe
 }
 
 static int take_in(const struct ctl *ctl, struct intake *intake, const struct pixels *pixels,
-                   uint64_t sequence, int64_t captured_ns)
+                   uint64_t sequence, int64_t captured_ns, struct frames_moment newest)
 {
-    const int r = intake_add(intake, pixels, sequence, captured_ns);
+    const int r = intake_add(intake, pixels, sequence, captured_ns, newest);
     if (r == -EINVAL)
         return ctl_fail(ctl, EX_TEMPFAIL,
                         "diagnose: the size or format of the frames has changed meanwhile");
@@ -114,12 +114,12 @@ static int watch(const struct ctl *ctl, struct intake *intake, sd_bus *bus, stru
         if (code == 0 && intake->diagnosis == NULL)
             code = begin(ctl, intake, &shot.before, captured);
         if (code == 0)
-            code = take_in(ctl, intake, &shot.before, shot.sequence, clock_now_ns());
+            code = take_in(ctl, intake, &shot.before, shot.sequence, clock_now_ns(),
+                           frames_look_at_clock(camera));
         shot_finish(&shot);
     }
-    const struct frames_moment last = frames_look_at_clock(camera);
     if (code == 0)
-        intake_set_times(intake, first, last);
+        intake_set_times(intake, first);
     return code;
 }
 
@@ -163,8 +163,8 @@ static int read_frames(const struct ctl *ctl, struct intake *intake, struct inpu
     }
     int code = begin(ctl, intake, &pixels, NULL);
     while (code == 0 && intake->got < intake->wanted && (r = input_read(input, memory)) > 0)
-        code =
-            take_in(ctl, intake, &pixels, intake->got + 1, 1 + llround(interval_ns * intake->got));
+        code = take_in(ctl, intake, &pixels, intake->got + 1,
+                       1 + llround(interval_ns * intake->got), (struct frames_moment){0});
     if (code == 0 && r < 0 && r != -ENODATA)
         code = ctl_fail(ctl, EX_NOINPUT, "diagnose: %s", input->why);
     else if (code == 0 && intake->got == 0)

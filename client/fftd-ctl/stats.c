@@ -215,8 +215,10 @@ static int print_once(const struct ctl *ctl, sd_bus *bus, bool is_first)
         code = print_metrics(ctl, stats);
     } else if (code == 0 && ctl->csv) {
         if (is_first && !has_measures(stats))
-            fputs("fftd-ctl: nothing is measured yet: measures need output.measures = true\n",
-                  stderr);
+            fputs(
+                "fftd-ctl: nothing is measured yet: measures need output.measures = true when the "
+                "daemon starts; a reload does not change it\n",
+                stderr);
         print_csv(stats, is_first);
     } else if (code == 0 && ctl->json) {
         code = daemon_print_json(ctl, stats);

@@ -375,9 +375,13 @@ def test_kinds_and_presets_are_grouped(start, view, browser, tmp_path, monkeypat
     assert driver.execute_script("""
         return document.querySelector("#presets [data-name=fixed-pattern]").closest("details")
             .querySelector("summary").textContent""").startswith("Light, lens and sensor")
-    line = driver.execute_script(
-        "return document.querySelector('#presets [data-name=moire] .quiet').textContent")
-    assert line.startswith("Removes nine tenths of patterns")
+
+    def line(name):
+        return driver.execute_script("return document.querySelector(`#presets "
+                                     "[data-name=${arguments[0]}] .quiet`).textContent", name)
+    assert line("moire").startswith("Removes nine tenths of patterns")
+    assert line("fixed-pattern").startswith("Removes the fixed pattern of a camera, as ")
+    assert "It cannot be used yet: dark: unknown image dark.pfm" in line("fixed-pattern")
     driver.execute_script(
         "for (const e of document.querySelectorAll('#editor details')) e.open = true")
     for width, dark in ((360, False), (1280, True)):

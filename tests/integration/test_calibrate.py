@@ -268,11 +268,19 @@ def test_an_image_elsewhere_has_to_be_moved(start, tmp_path):
     daemon = start(env=env)
     daemon.wait_for_log("online")
 
+    def calibrating(*arguments):
+        return [BUILD / "fftd-ctl", "--runtime-dir", daemon.runtime_dir, "calibrate", "dark",
+                *arguments]
+
     def calibrate(*arguments):
-        return subprocess.run([BUILD / "fftd-ctl", "--runtime-dir", daemon.runtime_dir, "calibrate",
-                               "dark", "-n", "2", *arguments], env={**os.environ, **env},
+        return subprocess.run(calibrating("-n", "2", *arguments), env={**os.environ, **env},
                               capture_output=True, text=True, timeout=PATIENCE, check=True).stdout
 
+    # 10000 frames would take minutes: what cannot be written is refused before.
+
+    failed = subprocess.run(calibrating("-n", "10000"), env={**os.environ, **env},
+                            capture_output=True, text=True, timeout=PATIENCE, check=False)
+    assert failed.returncode == 73 and f"move it to {tmp_path / 'images'}" in failed.stderr
     (tmp_path / "images").mkdir()
     assert "once it is in" not in calibrate()
     assert f"uses it, once it is in {tmp_path / 'images'}\n" in calibrate("-o", str(tmp_path))

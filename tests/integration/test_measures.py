@@ -429,5 +429,5 @@ def test_csv_without_measures(start):
     daemon = start()
     daemon.wait_for_log("online")
     done = daemon.ctl("stats", "--csv", "--watch=0.05", "-n", "2")
-    assert done.stderr.count("output.measures = true") == 1
+    assert done.stderr.count("output.measures = true when the daemon starts") == 1
     assert all(line.endswith(16 * ",") for line in done.stdout.splitlines()[1:])

@@ -66,6 +66,15 @@ def test_everything_that_is_installed_is_in_one_package(tmp_path):
     assert not any("/OpenCL/vendors/" in file for file in packed)  # the driver's
 
 
+def test_folders_for_images_and_presets_are_there():
+    """`fftd-ctl calibrate` and `filter save FILE` write into them, and make no folders."""
+    package = next(each for each in PACKAGES if name_of(each) == "fftd")
+    listing = subprocess.run(["dpkg-deb", "--contents", package], check=True, text=True,
+                             stdout=subprocess.PIPE).stdout
+    folders = re.findall(r"^drwxr-xr-x root/root .* \./etc/fftd/(\w+)/$", listing, re.MULTILINE)
+    assert set(folders) == {"images", "presets"}
+
+
 def test_the_librarys_names_are_documented():
     """The symbols file of the package and the manual page list what the library exports."""
     exported = set(re.findall(r"fftd_\w+", (ROOT / "client/libfftd/libfftd.map").read_text()))

@@ -396,6 +396,18 @@ static void what_is_not_the_file_s_is_refused(void **state)
     capture_close(capture);
 }
 
+/* Root may read all files, another user not even the folder of this one. */
+static void a_forbidden_file_names_the_way_out(void **state)
+{
+    const struct fixture *fixture = *state;
+    const bool is_root = geteuid() == 0;
+    write_bytes(fixture, "", 0);
+    assert_int_equal(chmod(fixture->path, 0), 0);
+    assert_true(!is_root || seteuid(65534) == 0);
+    assert_refused(fixture, (struct capture_request){0}, -EACCES, "/var/lib/fftd");
+    assert_true(!is_root || seteuid(0) == 0);
+}
+
 static void only_regular_files_are_taken(void **state)
 {
     const struct fixture *fixture = *state;
@@ -440,6 +452,7 @@ int main(void)
         CLIP_TEST(unpaced_files_wait_for_buffers),
         CLIP_TEST(damaged_files_are_refused),
         CLIP_TEST(what_is_not_the_file_s_is_refused),
+        CLIP_TEST(a_forbidden_file_names_the_way_out),
         CLIP_TEST(only_regular_files_are_taken),
         CLIP_TEST(a_file_that_shrinks_is_an_error),
     };

@@ -19,12 +19,18 @@ filter.messages.error = (text) => setText("filter-error", text);
 
 const saved = () => JSON.parse(localStorage.getItem(SAVED) || "{}");
 
+// What a preset is for, and why it cannot be used. The file's path and line are for its author.
+function describePreset(summary, problem) {
+    const why = problem.replace(/^\S+:\d+: (filter: )?/, "");
+    return problem ? `${summary} It cannot be used yet: ${why}` : summary;
+}
+
 function showPresets() {
     const mine = Object.entries(saved()).sort().map(([name, chain]) =>
         ({name, line: chain, group: "Saved in this browser", chain}));
     const theirs = stages.presets().map(({name, summary, filter: chain, problem}) =>
-        ({name, line: problem || summary, group: stages.groupOf(cards.startOf(name, chain)), chain,
-          preset: `preset:${name}`}));
+        ({name, line: describePreset(summary, problem), chain,
+          group: stages.groupOf(cards.startOf(name, chain)), preset: `preset:${name}`}));
     cards.fill("presets", [...mine, ...theirs], ({preset, chain}) =>
         filter.change([["replace", preset || chain]], []));
 }

@@ -11,6 +11,15 @@
 #define VECTORS
 #endif
 
+/* Before a function without floating-point arithmetic, whose result any instructions leave the
+ * same: also the longest vectors. Older compilers do not know the name of that level. */
+#if __GNUC__ >= 12 && defined(__x86_64__) && !defined(__clang__) &&                                \
+    !defined(__SANITIZE_THREAD__) && !defined(__SANITIZE_ADDRESS__)
+#define LONG_VECTORS __attribute__((target_clones("arch=x86-64-v4", "avx2", "sse4.2", "default")))
+#else
+#define LONG_VECTORS VECTORS
+#endif
+
 /* Before a function that such a function calls: it is compiled for the same vectors. */
 #define ALWAYS_INLINE inline __attribute__((always_inline))
 

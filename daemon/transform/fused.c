@@ -12,8 +12,6 @@ static double cost(const struct tuner_subject *subject)
     return 1;
 }
 
-#define LEAST_LANES 4 /* what a processor's vector registers hold at least */
-
 /* ---- the plan ------------------------------------------------------------------------------ */
 
 /* Reduces the lines of a work-group until they fit into the device's local memory. */
@@ -106,7 +104,7 @@ static int fit(struct transform *transform, struct error *why)
     }
     int r = fit_local_memory(transform, why);
     /* Fewer lanes suit more sides of a smaller picture. */
-    while (r == -EINVAL && tuning->lanes > LEAST_LANES) {
+    while (r == -EINVAL && tuning->lanes > TRANSFORM_LEAST_LANES) {
         tuning->lanes /= 2;
         r = fit_local_memory(transform, why);
     }
@@ -345,9 +343,11 @@ static void put_larger(FILE *out, const struct transform *transform)
 {
     const struct line_layout lines = transform_larger_lines(transform);
     const struct transform *larger = transform->larger;
-    fprintf(out, "#define LARGER_LINES %u\n#define LARGER_PITCH %u\n#define LARGER_SIZE %zu\n",
+    fprintf(out,
+            "#define LARGER_LINES %u\n#define LARGER_PITCH %u\n#define LARGER_SIZE %zu\n"
+            "#define LARGER_LANES %u\n",
             transform_line_layout(larger, plan_second(&larger->plan)).lines,
-            transform_pitch(larger), spectrum_size(larger));
+            transform_pitch(larger), spectrum_size(larger), larger->tuning.lanes);
     transform_put_axis(out, 'L', &lines);
 }
 

@@ -124,6 +124,7 @@ static int choose_plan_of_result(struct transform *transform, struct error *why)
     const struct transform_image *image = &transform->image;
     struct plan_limits limits =
         transform_limits(larger->device, &larger->image, &larger->border, &larger->tuning);
+    limits.lanes = transform->tuning.lanes;
     limits.smaller_width = image->width;
     limits.smaller_height = image->height;
     if (!transform_is_smaller(transform)) {

@@ -34,6 +34,26 @@ static int fit(struct transform *transform, struct error *why)
 
 /* ---- results ------------------------------------------------------------------------------- */
 
+/* The lanes of a result of a load in the lengths of `plan`; 0: these have none for its size. Fewer
+ * lanes suit more sides of a smaller picture. */
+static unsigned result_lanes(const struct transform *load, const struct plan *plan,
+                             const struct transform_size *size)
+{
+    struct plan_limits limits =
+        transform_limits(load->device, &load->image, &load->border, &load->tuning);
+    struct plan smaller;
+    limits.smaller_width = size->width;
+    limits.smaller_height = size->height;
+    if (size->width == limits.width && size->height == limits.height)
+        return limits.lanes;
+    while (plan_smaller(&smaller, plan, &limits) < 0) {
+        if (limits.lanes <= TRANSFORM_LEAST_LANES)
+            return 0;
+        limits.lanes /= 2;
+    }
+    return limits.lanes;
+}
+
 /* The image of a smaller picture's transform: the result. */
 static struct transform_image smaller_image(const struct transform_image *image)
 {
@@ -81,6 +101,10 @@ int transform_sketch_result(struct transform **ret, const struct transform *load
     result->tuning = load->tuning;
     result->tuning.recipe = is_smaller ? smaller_recipe(recipe) : *recipe;
     result->larger = load;
+    const unsigned lanes = result_lanes(
+        load, &load->plan, &(struct transform_size){result->image.width, result->image.height});
+    if (lanes > 0) /* else fit says which lengths are missing */
+        result->tuning.lanes = lanes;
     const int r = fit(result, why);
     if (r < 0) {
         free(result);
@@ -147,19 +171,6 @@ static bool is_same_image(const struct transform_image *a, const struct transfor
            a->mosaic.colour == b->mosaic.colour && a->mosaic.demosaic == b->mosaic.demosaic;
 }
 
-/* Returns whether a plan has lengths for a smaller picture. */
-static bool has_lengths(const struct transform *load, const struct plan *plan,
-                        const struct transform_size *size)
-{
-    struct plan_limits limits =
-        transform_limits(load->device, &load->image, &load->border, &load->tuning);
-    struct plan smaller;
-    limits.smaller_width = size->width;
-    limits.smaller_height = size->height;
-    return (size->width == limits.width && size->height == limits.height) ||
-           plan_smaller(&smaller, plan, &limits) == 0;
-}
-
 bool transform_load_suits(const struct transform *load, const struct transform_image *image,
                           const struct transform_border *border, const struct recipe *recipe)
 {
@@ -172,12 +183,14 @@ bool transform_load_suits(const struct transform *load, const struct transform_i
            is_same_image(&captured, &load->image) && border->mode == load->border.mode &&
            border->value == load->border.value &&
            plan->x.length >= image->width + border->margin_x &&
-           plan->y.length >= image->height + border->margin_y && has_lengths(load, plan, &size);
+           plan->y.length >= image->height + border->margin_y &&
+           result_lanes(load, plan, &size) > 0;
 }
 
-/* Replaces lengths by others in which all results can be had, if these cost little more. */
-static int fit_sizes(struct transform *load, const struct transform_size *sizes, unsigned count,
-                     struct error *why)
+/* Replaces lengths by others in which all results have at least this many lanes, if these cost
+ * little more. Returns whether there are any, or -errno. */
+static int fit_lanes(struct transform *load, const struct transform_size *sizes, unsigned count,
+                     unsigned lanes, struct error *why)
 {
     struct plan ranked[PLAN_MAX_RANKED];
     const struct plan_limits limits =
@@ -187,14 +200,25 @@ static int fit_sizes(struct transform *load, const struct transform_size *sizes,
     for (unsigned i = 0; i < ranked_count && plan_cost(&ranked[i], &limits) <= most; i++) {
         bool has_all = true;
         for (unsigned k = 0; k < count; k++)
-            has_all &= has_lengths(load, &ranked[i], &sizes[k]);
+            has_all &= result_lanes(load, &ranked[i], &sizes[k]) >= lanes;
         if (!has_all)
             continue;
         load->tuning.length_x = ranked[i].x.length;
         load->tuning.length_y = ranked[i].y.length;
-        return fit(load, why);
+        const int r = fit(load, why);
+        return r < 0 ? r : 1;
     }
     return 0;
+}
+
+/* Results with the load's lanes take less time than those with fewer. */
+static int fit_sizes(struct transform *load, const struct transform_size *sizes, unsigned count,
+                     struct error *why)
+{
+    int r = fit_lanes(load, sizes, count, load->tuning.lanes, why);
+    if (r == 0)
+        r = fit_lanes(load, sizes, count, 1, why);
+    return r < 0 ? r : 0;
 }
 
 int transform_sketch_load(struct transform **ret, const struct gpu_device *device,

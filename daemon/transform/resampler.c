@@ -310,8 +310,8 @@ static ALWAYS_INLINE void convolve_rows(const struct resampler *resampler, uint8
     }
 }
 
-VECTORS void resampler_run(struct resampler *resampler, uint8_t *to, size_t to_stride,
-                           const uint8_t *from, size_t stride, unsigned step)
+LONG_VECTORS void resampler_run(struct resampler *resampler, uint8_t *to, size_t to_stride,
+                                const uint8_t *from, size_t stride, unsigned step)
 {
     const struct resampler_size *size = &resampler->size;
     const uint32_t row_size = size->columns * size->channels;

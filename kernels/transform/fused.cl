@@ -81,6 +81,8 @@ typedef work_t work_l_t;
 
 #if IS_SMALLER
 
+#define LARGER_PARTS (LARGER_LANES / LANES)
+
 /* As spectrum_at, in the spectrum of the larger transform. */
 static inline uint larger_at(uint place, uint across)
 {

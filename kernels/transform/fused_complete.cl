@@ -35,7 +35,9 @@ static inline void complete_load(global const stored *completed, uint band,
         for (uint e = 0; e < L_LENGTH && group * LANES < band; e++) {
             const uint at = crop[e];
             if (at < V_LENGTH)
-                work_put(work, lane_at(c, at, V_UNIT), c_load(completed, complete_at(group, e)));
+                work_put(work, lane_at(c, at, V_UNIT),
+                         c_load_part(completed, complete_at(group / LARGER_PARTS, e),
+                                     group % LARGER_PARTS, LARGER_PARTS));
         }
     }
     sync_group();

@@ -4,7 +4,8 @@
  * pair in each lane, so blocks of LANES x LANES numbers are transposed (transpose.cl) on the way
  * into and out of local memory. One work-item transfers V_LINES / V_GROUP such groups of pairs.
  * Used by `middle` (fused_kernels.cl), before its first stage and after its last one. With
- * IS_SMALLER the lines that are loaded are those of the larger spectrum, of L_LENGTH elements. */
+ * IS_SMALLER the lines that are loaded are those of the larger spectrum, of L_LENGTH elements; it
+ * may have LARGER_PARTS times as many lanes. */
 
 #if LANES > 1
 
@@ -16,14 +17,23 @@ static inline uint lane_at(uint c, uint e, uint unit)
 }
 
 #if IS_SMALLER
-#define LOADED_HALF             (L_LENGTH / 2)
-#define LOADED_UNIT             L_UNIT
-#define LOADED_AT(place, block) larger_at(place, block)
+#define LOADED_HALF (L_LENGTH / 2)
+#define LOADED_UNIT L_UNIT
 #else
-#define LOADED_HALF             V_HALF
-#define LOADED_UNIT             V_UNIT
-#define LOADED_AT(place, block) spectrum_at(place, block)
+#define LOADED_HALF V_HALF
+#define LOADED_UNIT V_UNIT
 #endif
+
+/* Loads a block of LANES numbers of a line. */
+static inline cplx block_load(global const stored *spectrum, uint place, uint block)
+{
+#if IS_SMALLER
+    return c_load_part(spectrum, larger_at(place, block / LARGER_PARTS), block % LARGER_PARTS,
+                       LARGER_PARTS);
+#else
+    return c_load(spectrum, spectrum_at(place, block));
+#endif
+}
 
 /* Loads LANES pairs of lines at a time, one pair into each lane. */
 static inline void pairs_load(global const stored *spectrum, struct pairs pairs, local work_t *work,
@@ -36,8 +46,8 @@ static inline void pairs_load(global const stored *spectrum, struct pairs pairs,
 #pragma unroll
         for (uint i = 0; i < LANES; i++) {
             const uint2 places = pairs.places[min(first_pair + i, pairs.count - 1)];
-            const cplx zp = c_load(spectrum, LOADED_AT(places.x, block));
-            const cplx zm = c_load(spectrum, LOADED_AT(places.y, block));
+            const cplx zp = block_load(spectrum, places.x, block);
+            const cplx zm = block_load(spectrum, places.y, block);
             const cplx za = line_a(zp, zm), zb = line_b(zp, zm);
             are[i] = za.re;
             aim[i] = za.im;

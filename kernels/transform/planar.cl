@@ -109,6 +109,19 @@ static inline ushort2 floats_to_halves(float2 z)
 }
 #endif
 
+#if LANES > 1
+/* Loads a part of what was stored with `parts` times as many lanes. */
+static inline cplx c_load_part(global const stored *from, size_t index, uint part, uint parts)
+{
+    const size_t at = 2 * parts * index + part;
+#if HALF_STORAGE
+    return c_make(PASTE(vload_half, LANES)(at, from), PASTE(vload_half, LANES)(at + parts, from));
+#else
+    return c_make(PASTE(vload, LANES)(at, from), PASTE(vload, LANES)(at + parts, from));
+#endif
+}
+#endif
+
 static inline cplx c_load(global const stored *from, size_t index)
 {
 #if LANES == 1
@@ -118,11 +131,8 @@ static inline cplx c_load(global const stored *from, size_t index)
     const float2 z = ((global const float2 *)from)[index];
 #endif
     return c_make(z.x, z.y);
-#elif HALF_STORAGE
-    return c_make(PASTE(vload_half, LANES)(2 * index, from),
-                  PASTE(vload_half, LANES)(2 * index + 1, from));
 #else
-    return c_make(PASTE(vload, LANES)(2 * index, from), PASTE(vload, LANES)(2 * index + 1, from));
+    return c_load_part(from, index, 0, 1);
 #endif
 }
 

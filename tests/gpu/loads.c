@@ -423,6 +423,57 @@ static void test_which_load(void **state)
     engine_loads_destroy(loads);
 }
 
+/* Compares the luma of two engines, which have transformed it in different lengths, without what
+ * borders reach. */
+static void check_same_luma(const struct made *a, const struct made *b)
+{
+    const struct fftd_plane *plane = &a->format.plane[0];
+    for (uint32_t y = plane->rows / 4; y < plane->rows * 3 / 4; y++)
+        for (uint32_t x = plane->row_bytes / 4; x < plane->row_bytes * 3 / 4; x++) {
+            const size_t at = plane->offset + (size_t)y * plane->stride + x;
+            if (abs(a->out[at] - b->out[at]) > 1)
+                fail_msg("row %u, column %u: %u, but %u alone", y, x, a->out[at], b->out[at]);
+        }
+}
+
+/* A smaller picture with sides that do not suit the lanes of main's load has fewer lanes and the
+ * same load. It is the picture that an engine without loads makes in its own lengths, also where
+ * the load has completed lines for three results. */
+static void test_fewer_lanes(void **state)
+{
+    (void)state;
+    static const struct wanted wanted[MAX_ENGINES] = {
+        {WIDTH, HEIGHT, "gaussian-blur:sigma=1", RECIPE_LUMA, 1, 0},
+        {WIDTH / 16, HEIGHT / 2, "gaussian-blur:sigma=4", RECIPE_LUMA_ONLY, 1, 0},
+        {WIDTH / 16, HEIGHT / 2, "gaussian-blur:sigma=6", RECIPE_LUMA_ONLY, 1, 0}};
+    struct engine_loads *loads = loads_for(wanted);
+    struct made shared[3], alone[3];
+    capture(FFTD_FOURCC('N', 'V', '1', '2'));
+    for (unsigned i = 0; i < 3; i++) {
+        make(&shared[i], &wanted[i], loads, i);
+        make(&alone[i], &wanted[i], NULL, i);
+        assert_true(has_load(&shared[i], "1,"));
+    }
+    const struct load *load = shared[0].engine->component[0].use.load;
+    for (uint64_t number = 1; number <= 4; number++) {
+        draw(number);
+        for (unsigned i = 3; i-- > 0; submit(&alone[i], number))
+            submit(&shared[i], number);
+        for (unsigned i = 0; i < 3; i++) {
+            collect(&shared[i]);
+            collect(&alone[i]);
+            check_same_luma(&shared[i], &alone[i]);
+        }
+    }
+    if (transform_tuning(load_transform(load))->lanes > 1)
+        assert_true(load_shared_pairs(load, 4) > 0);
+    for (unsigned i = 0; i < 3; i++) {
+        finish(&shared[i]);
+        finish(&alone[i]);
+    }
+    engine_loads_destroy(loads);
+}
+
 /* Engines on other contexts, as after a failure, have loads of their own. */
 static void test_another_context(void **state)
 {
@@ -723,6 +774,7 @@ int main(void)
         cmocka_unit_test(test_the_first_engine_ends_first),
         cmocka_unit_test(test_formats),
         cmocka_unit_test(test_which_load),
+        cmocka_unit_test(test_fewer_lanes),
         cmocka_unit_test(test_another_context),
         cmocka_unit_test(test_an_unread_output_widens_nothing),
         cmocka_unit_test(test_chroma_is_made_once),

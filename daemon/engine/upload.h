@@ -3,7 +3,6 @@
 #ifndef FFTD_ENGINE_UPLOAD_H
 #define FFTD_ENGINE_UPLOAD_H
 
-#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 

@@ -10,7 +10,6 @@
 #include "core/format.h"
 #include "gpu/device_private.h"
 
-struct engine;
 struct engine_job;
 struct slot;
 

@@ -1,6 +1,5 @@
 /* When something is worth saying, and in which words. The thresholds are just above what clean
  * photographs and clean clips show (tests/bench/diagnose.py measures both sides). */
-#include <complex.h>
 #include <math.h>
 #include <stdarg.h>
 #include <stdio.h>

@@ -3,7 +3,6 @@
 #include <math.h>
 #include <stddef.h>
 #include <stdlib.h>
-#include <string.h>
 
 #define BANDS  8u
 #define NORMAL 1.4826 /* the standard deviation, in median magnitudes */

@@ -1,7 +1,6 @@
 /* What a finding's stage would make of the last frame. Each is the stage's formula in its plainest
  * form, of docs/FILTERS.md: no padding, one pass, and borders that wrap around. */
 #include <complex.h>
-#include <errno.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>

@@ -3,7 +3,6 @@
  * frame: from a moving scene it finds what `dark` has to subtract from columns and rows, and which
  * pixels it has to replace. */
 #include <errno.h>
-#include <math.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>

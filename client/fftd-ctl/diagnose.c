@@ -1,7 +1,6 @@
 /* Implements `diagnose`, which looks at frames before the filter, says what is wrong with them, and
  * which filter helps. The judgement is client/diagnosis; this gets frames and prints findings. */
 #include <errno.h>
-#include <inttypes.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>

@@ -1,7 +1,6 @@
 /* Implements `filter` and `reload`; change.c has the actions that change the filter. */
 #include <stdio.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "adaptation.h"
 #include "daemon.h"

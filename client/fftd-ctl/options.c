@@ -2,7 +2,6 @@
 
 #include <getopt.h>
 #include <stddef.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "commands.h"

@@ -5,7 +5,6 @@
 
 #include <systemd/sd-bus.h>
 
-#include "broker.h"
 #include "options.h"
 
 /* Publishes what the options offer: sensors, a picture, and a choice of presets, whose names the

@@ -6,8 +6,6 @@
 #ifndef FFTD_VIEW_CHANGER_H
 #define FFTD_VIEW_CHANGER_H
 
-#include <stddef.h>
-
 #include <microhttpd.h>
 
 #include "change_request.h"

@@ -4,8 +4,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include <fftd/fftd.h>
-
 #include "comparison.h"
 #include "request.h"
 #include "respond.h"

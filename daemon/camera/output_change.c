@@ -5,7 +5,6 @@
 
 #include "camera/retry_delay.h"
 #include "core/clock.h"
-#include "core/format.h"
 #include "observer/moving.h"
 
 /* ---- the ring ---- */

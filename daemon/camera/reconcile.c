@@ -4,7 +4,6 @@
 
 #include "camera/output_change.h"
 #include "core/clock.h"
-#include "core/format.h"
 #include "service/log.h"
 
 /* The camera pauses when it has had no readers for this time. A reader that returns at once,

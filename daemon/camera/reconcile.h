@@ -11,10 +11,8 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "designer/designer.h"
 #include "camera/frame_path.h"
 #include "camera/mailbox.h"
-#include "camera/report.h"
 #include "camera/source_change.h"
 #include "config/config.h"
 #include "core/error.h"

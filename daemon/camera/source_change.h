@@ -21,7 +21,6 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "designer/builder.h"
 #include "camera/mailbox.h"
 #include "camera/recovery.h"
 #include "core/error.h"

@@ -29,7 +29,6 @@
 #include "capture/openers.h"
 #include "capture/y4m.h"
 #include "core/clock.h"
-#include "core/text.h"
 
 #define DEFAULT_RATE 30.0
 

@@ -146,7 +146,6 @@ unsigned video_offers(const struct video_device *device, struct video_offer *off
             .pixelformat = description.pixelformat,
             .info = format_by_v4l2(description.pixelformat),
             .emulated = (description.flags & V4L2_FMT_FLAG_EMULATED) != 0,
-            .compressed = (description.flags & V4L2_FMT_FLAG_COMPRESSED) != 0,
         };
     }
     return count;

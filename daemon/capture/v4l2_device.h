@@ -40,7 +40,6 @@ struct video_offer {
     uint32_t pixelformat;
     const struct format_info *info; /* NULL: fftd does not support it */
     bool emulated;                  /* converted by libv4l2 */
-    bool compressed;
 };
 #define VIDEO_MAX_OFFERS 128
 

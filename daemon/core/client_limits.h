@@ -5,6 +5,18 @@
 #ifndef FFTD_CORE_CLIENT_LIMITS_H
 #define FFTD_CORE_CLIENT_LIMITS_H
 
+/* ---- a message to `control` or `control-watch` ---- */
+
+/* The bytes of a message with its header. A peer that sends a longer one is disconnected. To change
+ * it, write another multiple of 1024, and put it in place of "64 KiB" in docs/man/fftd.8 and
+ * docs/SECURITY.md, point 9. Nothing else repeats it: bus/peer.c, core/dbus_framing.c and the tests
+ * use this line, and the longest inputs of test_bus_budget.py grow with it. */
+#define LIMIT_MESSAGE_BYTES      65536u
+/* bus/peer.c asserts that it is at most this, the least default of net.core.wmem_max: sd-bus gets
+ * whole messages through a pair of sockets with such buffers, and where wmem_max is less the daemon
+ * does not start. It also asserts at least 33 KiB, the longest chain and 1 KiB. */
+#define LIMIT_MESSAGE_CEILING    163840u
+
 /* ---- each listening socket ---- */
 
 /* Connections that wait to be accepted. The next one blocks, or fails with EAGAIN. Ceiling:
@@ -22,19 +34,8 @@
  * a time (bus/slow_call.h), so that these also limit how many of them wait. */
 #define LIMIT_PEERS              32
 #define LIMIT_PEERS_OF_USER      16
-/* Bytes of a line of the handshake, and of a message with its header. core/dbus_framing.c finds a
- * longer message by the lengths in its first 16 bytes, and the peer is disconnected. bus/peer.c has
- * LIMIT_MESSAGE_BYTES of memory for each peer, reads no more than fits, and hands whole messages to
- * sd-bus through a pair of sockets, for which it sets SO_SNDBUF to the same number. If
- * net.core.wmem_max does not allow that, the daemon does not start. The ceiling is the smallest
- * default of wmem_max, that of 32-bit kernels. bus/peer.c asserts that the limit is at most the
- * ceiling and at least 33 KiB, the longest chain and 1 KiB. To change it, change its line to
- * another multiple of 1024, and "64 KiB" in docs/man/fftd.8 and in point 9 of docs/SECURITY.md,
- * which test_bus_budget.py compares; its longest inputs grow with it, and have to stay within 5 ms.
- */
+/* Bytes of a line of the handshake. */
 #define LIMIT_LINE_BYTES         1024u
-#define LIMIT_MESSAGE_BYTES      65536u
-#define LIMIT_MESSAGE_CEILING    163840u
 /* From the connection to the end of the handshake, and from the first byte of a message to its
  * last. A slower peer is disconnected. Time in which the main loop was busy does not count. */
 #define LIMIT_HANDSHAKE_US       3000000

@@ -8,7 +8,6 @@
 #include "core/error.h"
 #include "designer/frames.h"
 #include "designer/shares.h"
-#include "engine/engine.h"
 #include "filters/filter.h"
 
 /* What the memory of a chain is computed from. It does not change after builder_init, so that any

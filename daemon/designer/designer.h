@@ -19,7 +19,6 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "designer/builder.h"
 #include "designer/handover.h"
 #include "designer/tuning.h"
 #include "config/config.h"

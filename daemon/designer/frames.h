@@ -7,7 +7,6 @@
 
 #include "config/config.h"
 #include "core/error.h"
-#include "core/format.h"
 
 struct engine_frames {
     uint32_t captured;         /* fourcc of the frames it takes */

@@ -12,7 +12,6 @@
 #include "core/error.h"
 #include "engine/engine.h"
 #include "filters/filter.h"
-#include "filters/filter_adapt.h"
 #include "filters/view.h"
 
 /* A result of the designer's thread. `result` is that of the newest request; engine and response

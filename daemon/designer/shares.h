@@ -13,7 +13,6 @@
 #include "config/config.h"
 #include "core/budget.h"
 #include "engine/engine.h"
-#include "gpu/device.h"
 
 struct designer_shares {
     pthread_mutex_t lock;

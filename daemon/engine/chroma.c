@@ -157,7 +157,8 @@ struct chroma_part {
     cl_kernel kernel;
     cl_mem numbers, taps;
     size_t global[3], local[3];
-    double bytes; /* that a frame reads and writes */
+    size_t line_bytes; /* local memory of a work-group */
+    double bytes;      /* that a frame reads and writes */
 };
 
 /* Returns the bytes of local memory of a work-group; 0: the host makes this chroma smaller. */
@@ -235,16 +236,6 @@ static int make_tables(struct chroma_part *chroma, const struct engine *engine,
                                      taps * sizeof(cl_short), why);
 }
 
-static int set_arguments(const struct chroma_part *chroma, size_t bytes, struct error *why)
-{
-    cl_int code = clSetKernelArg(chroma->kernel, 2, sizeof(cl_mem), &chroma->numbers);
-    if (code == CL_SUCCESS)
-        code = clSetKernelArg(chroma->kernel, 3, sizeof(cl_mem), &chroma->taps);
-    if (code == CL_SUCCESS)
-        code = clSetKernelArg(chroma->kernel, 4, bytes, NULL);
-    return code == CL_SUCCESS ? 0 : opencl_fail(why, code, "clSetKernelArg");
-}
-
 static int prepare(void **ret_part, struct component *component, const char *cache_dir,
                    struct error *why)
 {
@@ -255,12 +246,12 @@ static int prepare(void **ret_part, struct component *component, const char *cac
     (void)cache_dir;
     if (!chroma_is_devices(engine))
         return 0;
-    const size_t bytes = line_bytes(engine, &size);
     const unsigned planes = engine->info->plane_count - 1;
     struct chroma_part *chroma = calloc(1, sizeof *chroma);
     *ret_part = chroma;
     if (chroma == NULL)
         return error_set(why, ENOMEM, "out of memory while preparing smaller planes of chroma");
+    chroma->line_bytes = line_bytes(engine, &size);
     chroma->local[0] =
         GROUP_ITEMS < engine->device->max_group ? GROUP_ITEMS : engine->device->max_group;
     chroma->local[1] = chroma->local[2] = 1;
@@ -274,8 +265,6 @@ static int prepare(void **ret_part, struct component *component, const char *cac
         r = opencl_make_kernel(&chroma->kernel, program, "resample", why);
     if (r == 0)
         r = make_tables(chroma, engine, &size, &tables, why);
-    if (r == 0)
-        r = set_arguments(chroma, bytes, why);
     free_tables(&tables);
     return r;
 }
@@ -283,8 +272,7 @@ static int prepare(void **ret_part, struct component *component, const char *cac
 static void destroy(void *part)
 {
     struct chroma_part *chroma = part;
-    if (chroma->kernel != NULL)
-        clReleaseKernel(chroma->kernel);
+    opencl_release_kernel(chroma->kernel);
     opencl_release_buffer(chroma->numbers);
     opencl_release_buffer(chroma->taps);
     free(chroma);
@@ -296,15 +284,17 @@ static int enqueue(struct step_run *run, struct error *why)
     cl_event event;
     if (chroma == NULL)
         return 0; /* the host has done it */
-    cl_int code = clSetKernelArg(chroma->kernel, 0, sizeof(cl_mem), &run->buffers->image);
-    if (code == CL_SUCCESS)
-        code = clSetKernelArg(chroma->kernel, 1, sizeof(cl_mem), &run->buffers->result);
-    if (code != CL_SUCCESS)
-        return opencl_fail(why, code, "clSetKernelArg");
-    code = clEnqueueNDRangeKernel(run->slot->queue, chroma->kernel, 3, NULL, chroma->global,
-                                  chroma->local, 0, NULL, run->first != NULL ? &event : NULL);
-    if (code != CL_SUCCESS)
-        return opencl_fail(why, code, "clEnqueueNDRangeKernel");
+    const struct opencl_argument arguments[] = {VALUE(run->buffers->image),
+                                                VALUE(run->buffers->result),
+                                                VALUE(chroma->numbers),
+                                                VALUE(chroma->taps),
+                                                {chroma->line_bytes, NULL}};
+    int r = opencl_set_arguments(chroma->kernel, arguments, 5, why);
+    if (r == 0)
+        r = opencl_launch(run->slot->queue, chroma->kernel, 3, chroma->global, chroma->local, NULL,
+                          run->first != NULL ? &event : NULL, why);
+    if (r < 0)
+        return r;
     if (run->first != NULL)
         step_run_is_one(run, event);
     return 0;

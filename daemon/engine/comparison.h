@@ -8,8 +8,6 @@
 
 #include "core/comparison.h"
 #include "transform/engine_options.h"
-#include "core/format.h"
-#include "gpu/device.h"
 
 /* The engine to compare, as it was created. */
 struct comparison_subject {

@@ -239,11 +239,10 @@ int corrector_set(struct corrector *corrector, const struct correction *correcti
         return 0;
     corrector->is_none = false;
     const unsigned tables = fill(corrector, is_none ? &none : correction);
-    const cl_int code =
-        clEnqueueWriteBuffer(corrector->queue, corrector->device, CL_FALSE, 0,
-                             buffer_bytes(corrector, tables), corrector->at, 0, NULL, NULL);
-    if (code != CL_SUCCESS)
-        return opencl_fail(why, code, "clEnqueueWriteBuffer");
+    const int r = opencl_write(corrector->queue, corrector->device, corrector->at,
+                               buffer_bytes(corrector, tables), why);
+    if (r < 0)
+        return r;
     corrector->is_none = is_none;
     return 0;
 }

@@ -30,7 +30,6 @@
 #define FFTD_ENGINE_ENGINE_H
 
 #include <stdbool.h>
-#include <stddef.h>
 #include <stdint.h>
 
 #include "filters/correction.h"
@@ -38,7 +37,6 @@
 #include "core/error.h"
 #include "estimators/motion/motion_field.h"
 #include "filters/filter.h"
-#include "core/format.h"
 #include "core/frame_memory.h"
 #include "core/similarity.h"
 #include "core/stack_place.h"

@@ -53,23 +53,12 @@ static int enqueue(struct fade *fade, cl_command_queue queue, unsigned component
     const cl_uint count = fade->count[component];
     const size_t per_group = NUMBERS * fade->group;
     const size_t items = (count + per_group - 1) / per_group * fade->group;
-    const struct {
-        size_t size;
-        const void *value;
-    } arguments[] = {{sizeof from, &from},
-                     {sizeof to, &to},
-                     {sizeof result, &result},
-                     {sizeof weight, &weight},
-                     {sizeof count, &count}};
-    cl_int code = CL_SUCCESS;
-    for (cl_uint i = 0; i < sizeof arguments / sizeof arguments[0] && code == CL_SUCCESS; i++)
-        code = clSetKernelArg(fade->kernel[component], i, arguments[i].size, arguments[i].value);
-    if (code != CL_SUCCESS)
-        return opencl_fail(why, code, "clSetKernelArg");
-    code =
-        clEnqueueNDRangeKernel(queue, fade->kernel[component], 1, NULL, &items, &fade->group,
-                               fade->begun != NULL, fade->begun != NULL ? &fade->begun : NULL, ret);
-    return code == CL_SUCCESS ? 0 : opencl_fail(why, code, "clEnqueueNDRangeKernel");
+    const struct opencl_argument arguments[] = {VALUE(from), VALUE(to), VALUE(result),
+                                                VALUE(weight), VALUE(count)};
+    const int r = opencl_set_arguments(fade->kernel[component], arguments, 5, why);
+    return r < 0 ? r
+                 : opencl_launch(queue, fade->kernel[component], 1, &items, &fade->group,
+                                 fade->begun, ret, why);
 }
 
 /* Runs each size of blend once, because some drivers compile a kernel only when it first runs, and
@@ -135,8 +124,7 @@ void fade_destroy(struct fade *fade)
     if (fade == NULL)
         return;
     for (unsigned i = 0; i < MAX_COMPONENTS; i++) {
-        if (fade->kernel[i] != NULL)
-            clReleaseKernel(fade->kernel[i]);
+        opencl_release_kernel(fade->kernel[i]);
         opencl_release_buffer(fade->from[i].numbers);
         for (unsigned slot = 0; slot < ENGINE_MAX_IN_FLIGHT; slot++)
             opencl_release_buffer(fade->blended[slot][i]);

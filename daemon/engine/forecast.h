@@ -13,7 +13,6 @@
 #include <stdint.h>
 
 #include "core/error.h"
-#include "core/format.h"
 #include "filters/filter.h"
 #include "gpu/device.h"
 #include "transform/engine_options.h"

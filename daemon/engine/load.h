@@ -19,11 +19,9 @@
 #define FFTD_ENGINE_LOAD_H
 
 #include <stdbool.h>
-#include <stddef.h>
 #include <stdint.h>
 
 #include "core/error.h"
-#include "core/format.h"
 #include "transform/transform.h"
 
 struct component;

@@ -275,9 +275,9 @@ int engine_memory_lend(struct frame_memory *memory, unsigned index, cl_command_q
     struct engine_frame *frame = &memory_of(memory)->frame[index];
     cl_int code;
     if (frame->sent) {
-        code = clEnqueueWriteBuffer(queue, *ret, CL_FALSE, 0, bytes, frame->at, 0, NULL, NULL);
-        if (code != CL_SUCCESS)
-            return opencl_fail(why, code, "clEnqueueWriteBuffer");
+        const int r = opencl_write(queue, *ret, frame->at, bytes, why);
+        if (r < 0)
+            return r;
         clRetainMemObject(frame->buffer);
         *ret_held = frame->buffer;
         return 0;

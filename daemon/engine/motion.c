@@ -105,8 +105,7 @@ static void destroy(void *part)
 {
     struct motion_part *motion = part;
     field_destroy(motion->field);
-    if (motion->load != NULL)
-        clReleaseProgram(motion->load);
+    opencl_release_program(motion->load);
     free(motion);
 }
 
@@ -136,8 +135,7 @@ static void destroy_frame(void *frame)
 {
     struct motion_frame *motion = frame;
     opencl_release_buffer(motion->samples);
-    if (motion->load != NULL)
-        clReleaseKernel(motion->load);
+    opencl_release_kernel(motion->load);
     field_frame_destroy(motion->field);
     free(motion);
 }
@@ -165,15 +163,12 @@ static int enqueue_load(const struct step_run *run, cl_event *event, struct erro
     const struct motion_part *part = run->part;
     const struct motion_frame *frame = run->frame;
     const cl_mem arguments[] = {run->buffers->image, frame->samples};
-    const size_t group = denoiser_row_group(part->device, gpu_device_lanes(part->device));
-    const size_t global[3] = {group, part->image.height, 1}, local[3] = {group, 1, 1};
     cl_uint at = 0;
     const int r = opencl_set_buffers(frame->load, &at, arguments, 2, why);
-    if (r < 0)
-        return r;
-    const cl_int code = clEnqueueNDRangeKernel(run->slot->queue, frame->load, 3, NULL, global,
-                                               local, 0, NULL, event);
-    return code == CL_SUCCESS ? 0 : opencl_fail(why, code, "clEnqueueNDRangeKernel");
+    return r < 0 ? r
+                 : denoiser_launch_rows(run->slot->queue, frame->load, part->device,
+                                        gpu_device_lanes(part->device), part->image.height, 1, NULL,
+                                        event, why);
 }
 
 static int enqueue(struct step_run *run, struct error *why)

@@ -78,8 +78,7 @@ static int prepare(void **ret_part, struct component *component, const char *cac
 static void destroy(void *part)
 {
     struct ramp *ramp = part;
-    if (ramp->kernel != NULL)
-        clReleaseKernel(ramp->kernel);
+    opencl_release_kernel(ramp->kernel);
     opencl_release_buffer(ramp->places);
     free(ramp);
 }
@@ -125,26 +124,6 @@ static void put_factors(cl_float2 *ret, uint32_t length, double shift)
     }
 }
 
-static int set_arguments(const struct ramp *ramp, const struct ramp_frame *frame, cl_mem response,
-                         cl_uint second, struct error *why)
-{
-    const struct {
-        size_t size;
-        const void *value;
-    } arguments[] = {{sizeof response, &response},
-                     {sizeof ramp->places, &ramp->places},
-                     {sizeof frame->factors, &frame->factors},
-                     {sizeof frame->response, &frame->response},
-                     {sizeof second, &second},
-                     {sizeof ramp->count, &ramp->count}};
-    for (cl_uint i = 0; i < sizeof arguments / sizeof arguments[0]; i++) {
-        const cl_int code = clSetKernelArg(ramp->kernel, i, arguments[i].size, arguments[i].value);
-        if (code != CL_SUCCESS)
-            return opencl_fail(why, code, "clSetKernelArg");
-    }
-    return 0;
-}
-
 /* The number behind H, if there is one, stays as it is. */
 static int copy_threshold(const struct step_run *run, cl_mem from, cl_mem to, struct error *why)
 {
@@ -176,21 +155,20 @@ static int enqueue(struct step_run *run, struct error *why)
                     is_x ? shift[0] / component->sub_x : shift[1] / component->sub_y);
         values += axis[i]->length;
     }
-    cl_int code =
-        clEnqueueWriteBuffer(run->slot->queue, frame->factors, CL_FALSE, 0,
-                             factor_count(component_transform(component)) * sizeof *values,
-                             frame->values, 0, NULL, NULL);
-    if (code != CL_SUCCESS)
-        return opencl_fail(why, code, "clEnqueueWriteBuffer");
-    const int r = set_arguments(ramp, frame, *response, axis[0]->length, why);
-    if (r < 0)
-        return r;
+    const struct opencl_argument arguments[] = {VALUE(*response),       VALUE(ramp->places),
+                                                VALUE(frame->factors),  VALUE(frame->response),
+                                                VALUE(axis[0]->length), VALUE(ramp->count)};
     const size_t items = (ramp->count + ramp->group - 1) / ramp->group * ramp->group;
     cl_event event;
-    code = clEnqueueNDRangeKernel(run->slot->queue, ramp->kernel, 1, NULL, &items, &ramp->group, 0,
-                                  NULL, run->first != NULL ? &event : NULL);
-    if (code != CL_SUCCESS)
-        return opencl_fail(why, code, "clEnqueueNDRangeKernel");
+    int r = opencl_write(run->slot->queue, frame->factors, frame->values,
+                         factor_count(component_transform(component)) * sizeof *values, why);
+    if (r == 0)
+        r = opencl_set_arguments(ramp->kernel, arguments, 6, why);
+    if (r == 0)
+        r = opencl_launch(run->slot->queue, ramp->kernel, 1, &items, &ramp->group, NULL,
+                          run->first != NULL ? &event : NULL, why);
+    if (r < 0)
+        return r;
     if (run->first != NULL)
         step_run_is_one(run, event);
     const int copied = copy_threshold(run, *response, frame->response, why);

@@ -75,9 +75,7 @@ static int enqueue(struct step_run *run, struct error *why)
     struct similarity_frame *frame = run->frame;
     fill(frame->value, run->component, &run->slot->job.similarity);
     run->buffers->similarity = frame->numbers;
-    const cl_int code = clEnqueueWriteBuffer(run->slot->queue, frame->numbers, CL_FALSE, 0,
-                                             sizeof frame->value, frame->value, 0, NULL, NULL);
-    return code == CL_SUCCESS ? 0 : opencl_fail(why, code, "clEnqueueWriteBuffer");
+    return opencl_write(run->slot->queue, frame->numbers, frame->value, sizeof frame->value, why);
 }
 
 static struct step_memory memory(const struct component *component,

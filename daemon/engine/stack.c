@@ -173,8 +173,7 @@ static void destroy(void *part)
     opencl_release_buffer(stack->counts);
     opencl_release_buffer(stack->deviations);
     opencl_release_event(stack->joined);
-    if (stack->program != NULL)
-        clReleaseProgram(stack->program);
+    opencl_release_program(stack->program);
     free(stack);
 }
 
@@ -212,8 +211,7 @@ static void destroy_frame(void *frame)
     const cl_kernel kernels[] = {stack->load, stack->join,      stack->count, stack->deviate,
                                  stack->move, stack->transform, stack->gather};
     for (size_t i = 0; i < sizeof kernels / sizeof kernels[0]; i++)
-        if (kernels[i] != NULL)
-            clReleaseKernel(kernels[i]);
+        opencl_release_kernel(kernels[i]);
     free(stack);
 }
 
@@ -256,12 +254,8 @@ static int create_frame(void **ret_frame, const void *part, const struct compone
 static int launch(const struct stack_part *part, cl_command_queue queue, cl_kernel kernel,
                   size_t rows, cl_event after, cl_event *event, struct error *why)
 {
-    const size_t group = denoiser_row_group(part->device, part->lanes);
-    const size_t global[3] = {group, rows, part->image.count};
-    const size_t local[3] = {group, 1, 1};
-    const cl_int code = clEnqueueNDRangeKernel(queue, kernel, 3, NULL, global, local, after != NULL,
-                                               after != NULL ? &after : NULL, event);
-    return code == CL_SUCCESS ? 0 : opencl_fail(why, code, "clEnqueueNDRangeKernel");
+    return denoiser_launch_rows(queue, kernel, part->device, part->lanes, rows, part->image.count,
+                                after, event, why);
 }
 
 static int enqueue_load(const struct step_run *run, struct error *why)
@@ -295,11 +289,9 @@ static int enqueue_count(const struct step_run *run, struct error *why)
         r = opencl_set_buffers(frame->deviate, &at, deviated, 2, why);
     if (r == 0)
         r = launch(part, run->slot->queue, frame->count, rows, part->joined, NULL, why);
-    if (r < 0)
-        return r;
-    const cl_int code = clEnqueueNDRangeKernel(run->slot->queue, frame->deviate, 3, NULL, images,
-                                               single, 0, NULL, NULL);
-    return code == CL_SUCCESS ? 0 : opencl_fail(why, code, "clEnqueueNDRangeKernel");
+    return r < 0 ? r
+                 : opencl_launch(run->slot->queue, frame->deviate, 3, images, single, NULL, NULL,
+                                 why);
 }
 
 static int enqueue_join(struct step_run *run, enum stack_place place, struct error *why)
@@ -346,11 +338,9 @@ static int launch_blocks(const struct stack_part *part, cl_command_queue queue, 
     const size_t group[3] = {denoiser_group(&layout), 1, 1};
     const size_t items[3] = {group[0] * blocks_along(part->image.width),
                              blocks_along(part->image.height), part->image.count};
-    cl_int code = clSetKernelArg(kernel, at, denoiser_scratch_bytes(&layout), NULL);
-    if (code == CL_SUCCESS)
-        code = clEnqueueNDRangeKernel(queue, kernel, 3, NULL, items, group, after != NULL,
-                                      after != NULL ? &after : NULL, event);
-    return code == CL_SUCCESS ? 0 : opencl_fail(why, code, "a kernel for blocks of a stack");
+    const cl_int code = clSetKernelArg(kernel, at, denoiser_scratch_bytes(&layout), NULL);
+    return code == CL_SUCCESS ? opencl_launch(queue, kernel, 3, items, group, after, event, why)
+                              : opencl_fail(why, code, "clSetKernelArg");
 }
 
 /* frame->result first holds the moved samples, and then those of the stack. */

@@ -17,7 +17,6 @@
 #include "transform/transform.h"
 
 struct component;
-struct engine;
 struct engine_done;
 struct slot;
 

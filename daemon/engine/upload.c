@@ -124,9 +124,7 @@ int upload_frame(struct upload *upload, const struct upload_planes *planes, stru
     if (!upload->device->unified_memory) {
         *copied_bytes += upload_copy_planes(planes, job, upload->host_in_at);
         slot_account(slot, OVERHEAD_COPY);
-        code = clEnqueueWriteBuffer(upload->queue, upload->in, CL_FALSE, 0, upload->bytes,
-                                    upload->host_in_at, 0, NULL, NULL);
-        return code == CL_SUCCESS ? 0 : opencl_fail(why, code, "clEnqueueWriteBuffer");
+        return opencl_write(upload->queue, upload->in, upload->host_in_at, upload->bytes, why);
     }
     uint8_t *at =
         clEnqueueMapBuffer(upload->queue, upload->in, CL_TRUE, CL_MAP_WRITE_INVALIDATE_REGION, 0,

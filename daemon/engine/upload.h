@@ -3,7 +3,6 @@
 #ifndef FFTD_ENGINE_UPLOAD_H
 #define FFTD_ENGINE_UPLOAD_H
 
-#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -11,7 +10,6 @@
 #include "core/format.h"
 #include "gpu/device_private.h"
 
-struct engine;
 struct engine_job;
 struct slot;
 

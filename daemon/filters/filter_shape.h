@@ -72,6 +72,11 @@ static inline double square(double x)
     {                                                                                              \
         .name = label, .summary = text, .min = -16, .max = 16, .initial = value,                   \
     }
+#define SIGMA_PARAM(text, least, is_required)                                                      \
+    {                                                                                              \
+        .name = "sigma", .unit = "px", .summary = text,                                            \
+        .required = is_required, .min = least, .max = 100, .initial = 1,                           \
+    }
 #define IMAGE_PARAM(text, is_required)                                                             \
     {                                                                                              \
         .name = "image", .summary = text, .type = FILTER_IMAGE, .required = is_required,           \

@@ -13,7 +13,6 @@
 #include <stdint.h>
 
 #include "core/error.h"
-#include "core/format.h"
 #include "core/curve.h"
 #include "filters/denoise.h"
 #include "filters/filter.h"

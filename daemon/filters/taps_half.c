@@ -12,8 +12,7 @@
 #define GRID        SAMPLER_WIDE_GRID
 #define HALF        ((int)GRID / 2)
 #define MOST        TAPS_MAX_HALF_RADIUS
-#define BEFORE      4  /* samples that an even result reaches to its left without a blur */
-#define OWN         10 /* and all of them */
+#define BEFORE      4 /* samples that an even result reaches to its left without a blur */
 #define LEAST_LEVEL 1e-3
 
 static const uint32_t half_radii[] = {6, 8, 10, MOST};

@@ -125,6 +125,32 @@ int opencl_set_buffers(cl_kernel kernel, cl_uint *at, const cl_mem *buffers, uns
     return code == CL_SUCCESS ? 0 : opencl_fail(why, code, "clSetKernelArg");
 }
 
+int opencl_set_arguments(cl_kernel kernel, const struct opencl_argument *argument, unsigned count,
+                         struct error *why)
+{
+    cl_int code = CL_SUCCESS;
+    for (cl_uint i = 0; i < count && code == CL_SUCCESS; i++)
+        code = clSetKernelArg(kernel, i, argument[i].bytes, argument[i].value);
+    return code == CL_SUCCESS ? 0 : opencl_fail(why, code, "clSetKernelArg");
+}
+
+int opencl_launch(cl_command_queue queue, cl_kernel kernel, unsigned dimensions,
+                  const size_t *global, const size_t *local, cl_event after, cl_event *event,
+                  struct error *why)
+{
+    const cl_int code = clEnqueueNDRangeKernel(queue, kernel, dimensions, NULL, global, local,
+                                               after != NULL, after != NULL ? &after : NULL, event);
+    return code == CL_SUCCESS ? 0 : opencl_fail(why, code, "clEnqueueNDRangeKernel");
+}
+
+int opencl_write(cl_command_queue queue, cl_mem buffer, const void *data, size_t bytes,
+                 struct error *why)
+{
+    const cl_int code =
+        clEnqueueWriteBuffer(queue, buffer, CL_FALSE, 0, bytes, data, 0, NULL, NULL);
+    return code == CL_SUCCESS ? 0 : opencl_fail(why, code, "clEnqueueWriteBuffer");
+}
+
 /* Lists all devices of all platforms in the loader's order. Platforms without devices, such as
  * Mesa's Clover in many cases, are skipped. */
 static unsigned find_devices(struct candidate *found, unsigned capacity)

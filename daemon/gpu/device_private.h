@@ -74,6 +74,29 @@ int opencl_make_kernel(cl_kernel *ret, cl_program program, const char *name, str
 int opencl_set_buffers(cl_kernel kernel, cl_uint *at, const cl_mem *buffers, unsigned count,
                        struct error *why);
 
+/* An argument of a kernel. */
+struct opencl_argument {
+    size_t bytes;
+    const void *value; /* NULL: local memory */
+};
+#define VALUE(lvalue)                                                                              \
+    {                                                                                              \
+        sizeof(lvalue), &(lvalue)                                                                  \
+    }
+
+/* Sets the arguments of a kernel from 0 on. */
+int opencl_set_arguments(cl_kernel kernel, const struct opencl_argument *argument, unsigned count,
+                         struct error *why);
+
+/* Launches a kernel. after: NULL: nothing is waited for. event: NULL: not wanted. */
+int opencl_launch(cl_command_queue queue, cl_kernel kernel, unsigned dimensions,
+                  const size_t *global, const size_t *local, cl_event after, cl_event *event,
+                  struct error *why);
+
+/* Writes to a buffer. The data stays as it is until the queue has come that far. */
+int opencl_write(cl_command_queue queue, cl_mem buffer, const void *data, size_t bytes,
+                 struct error *why);
+
 /* How many numbers an item of a kernel that works on rows computes at a time. A CPU's driver that
  * names no vectors, as llvmpipe, makes them of work-items like a GPU's, and takes those in kernels
  * apart. */
@@ -95,6 +118,18 @@ static inline void opencl_release_event(cl_event event)
 {
     if (event != NULL)
         clReleaseEvent(event);
+}
+
+static inline void opencl_release_kernel(cl_kernel kernel)
+{
+    if (kernel != NULL)
+        clReleaseKernel(kernel);
+}
+
+static inline void opencl_release_program(cl_program program)
+{
+    if (program != NULL)
+        clReleaseProgram(program);
 }
 
 #endif

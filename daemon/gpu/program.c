@@ -106,8 +106,7 @@ static int load(cl_program *ret, const struct gpu_device *device, const char *so
         *ret = program;
         return 0;
     }
-    if (program != NULL)
-        clReleaseProgram(program);
+    opencl_release_program(program);
     error_set(warning, EINVAL,
               "%s/%016llx." CACHE_KIND " is ignored and will be replaced: the driver refuses it",
               cache_dir, (unsigned long long)key);

@@ -19,7 +19,6 @@
 
 #include "observer/observed.h"
 #include "core/error.h"
-#include "filters/filter_adapt.h"
 #include "estimators/flicker/flicker.h"
 #include "estimators/periodic.h"
 #include "fftd/ring.h"

@@ -1,41 +1,31 @@
 #include "observer/handed.h"
 
-#include <stdlib.h>
-#include <string.h>
-
 void handed_field_set(struct handed_field *handed, const struct observed_field *field,
                       unsigned start)
 {
     const size_t count = (size_t)field->grid->columns * field->grid->rows;
-    if (handed->capacity < count) {
-        free(handed->vector);
-        handed->vector = malloc(count * sizeof *handed->vector);
-        handed->capacity = handed->vector != NULL ? count : 0;
-    }
-    handed->number = handed->vector != NULL ? field->number : 0;
-    if (handed->number == 0)
-        return;
+    moving_copy_set(&handed->vectors, field->number, field->vector,
+                    (uint32_t)(count * sizeof *field->vector));
     handed->frames = field->frames;
     handed->start = start;
     handed->grid = *field->grid;
-    memcpy(handed->vector, field->vector, count * sizeof *handed->vector);
 }
 
 bool handed_field_take(struct handed_field *handed, struct handed_field *used, unsigned start)
 {
     const struct handed_field old = *used;
-    if (handed->number == 0 || handed->start != start)
+    if (handed->vectors.number == 0 || handed->start != start)
         return false;
     *used = *handed;
     *handed = old; /* whose memory the next one has */
-    handed->number = 0;
+    handed->vectors.number = 0;
     return true;
 }
 
 bool handed_field_fit(const struct handed_field *handed, uint32_t width, uint32_t height,
                       struct fftd_similarity *ret)
 {
-    return moving_fit(&handed->grid, handed->vector, width, height, handed->frames, ret);
+    return moving_fit(&handed->grid, handed->vectors.bytes, width, height, handed->frames, ret);
 }
 
 void handed_put(struct moving_copy *copy, const struct observed_field *field)

@@ -28,11 +28,10 @@ static inline bool observed_field_is_known(const struct observed_field *field)
 
 /* A copy of one for the observer's thread; {0} is empty. */
 struct handed_field {
-    uint64_t number, frames; /* number 0: there is none */
-    unsigned start;          /* of the source, that delivered the frame */
+    struct moving_copy vectors; /* struct motion_vector */
+    uint64_t frames;
+    unsigned start; /* of the source, that delivered the frame */
     struct motion_grid grid;
-    struct motion_vector *vector;
-    size_t capacity; /* vectors */
 };
 
 /* Replaces the copy by a field that is known. Without memory there is none. */

@@ -202,8 +202,8 @@ int observer_destroy(struct observer *observer, int64_t deadline_ns)
     free(observer->motion.bytes);
     free(observer->camera.motion.bytes);
     free(observer->camera.field.bytes);
-    free(observer->handed.vector);
-    free(observer->fitted.vector);
+    free(observer->handed.vectors.bytes);
+    free(observer->fitted.vectors.bytes);
     pthread_cond_destroy(&observer->change);
     pthread_mutex_destroy(&observer->lock);
     free(observer);

@@ -32,7 +32,6 @@
 #include "capture/capture.h"
 #include "filters/correction.h"
 #include "core/error.h"
-#include "filters/filter_adapt.h"
 #include "fftd/ring.h"
 #include "ring/ring.h"
 

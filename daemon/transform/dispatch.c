@@ -126,8 +126,7 @@ int transform_get_program(struct transform *transform, bool compile, const char 
 {
     int r;
     do {
-        if (transform->program != NULL)
-            clReleaseProgram(transform->program);
+        opencl_release_program(transform->program);
         transform->dispatch_count = 0;
         transform->technique->list_dispatches(transform);
         r = program_get(&transform->program, transform->device, transform_source(transform),

@@ -3,7 +3,6 @@
 #ifndef FFTD_TRANSFORM_ENGINE_OPTIONS_H
 #define FFTD_TRANSFORM_ENGINE_OPTIONS_H
 
-#include <stdbool.h>
 #include <stdint.h>
 
 #include "core/format.h"

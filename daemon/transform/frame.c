@@ -155,8 +155,7 @@ void transform_frame_destroy(struct transform_frame *frame)
         return;
     transform_frame_destroy(frame->smaller);
     for (unsigned i = 0; i < TRANSFORM_MAX_DISPATCHES; i++)
-        if (frame->kernel[i] != NULL)
-            clReleaseKernel(frame->kernel[i]);
+        opencl_release_kernel(frame->kernel[i]);
     for (unsigned i = 0; i < ARGUMENT_BUFFERS; i++)
         drop(frame, i);
     opencl_release_buffer(frame->own_spectrum);
@@ -216,9 +215,8 @@ static int enqueue(const struct transform_frame *frame, cl_command_queue queue, 
     if (per_group > 0)
         global[along] = ((dispatch->completes ? frame->completed : frame->band) + per_group - 1) /
                         per_group * dispatch->local[along];
-    const cl_int code = clEnqueueNDRangeKernel(queue, frame->kernel[index], dispatch->dimensions,
-                                               NULL, global, dispatch->local, 0, NULL, ret_event);
-    return code == CL_SUCCESS ? 0 : opencl_fail(why, code, "clEnqueueNDRangeKernel");
+    return opencl_launch(queue, frame->kernel[index], dispatch->dimensions, global, dispatch->local,
+                         NULL, ret_event, why);
 }
 
 /* Counts the dispatches of the smaller picture behind the frame's own. */

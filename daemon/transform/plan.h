@@ -7,7 +7,6 @@
 #define FFTD_TRANSFORM_PLAN_H
 
 #include <stdbool.h>
-#include <stddef.h>
 #include <stdint.h>
 
 #include "core/error.h"

@@ -88,8 +88,7 @@ void transform_destroy(struct transform *transform)
     if (transform == NULL)
         return;
     transform_destroy(transform->smaller);
-    if (transform->program != NULL)
-        clReleaseProgram(transform->program);
+    opencl_release_program(transform->program);
     const cl_mem buffers[] = {transform->map_x,       transform->map_y,     transform->pairs,
                               transform->frequencies, transform->twiddle_x, transform->twiddle_y,
                               transform->places,      transform->origins,   transform->crop};

@@ -4,7 +4,6 @@
 #ifndef FFTD_VIEW_WAITER_H
 #define FFTD_VIEW_WAITER_H
 
-#include <pthread.h>
 #include <stdbool.h>
 #include <stdint.h>
 

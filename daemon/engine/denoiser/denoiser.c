@@ -154,8 +154,7 @@ void denoiser_destroy(struct denoiser *denoiser)
     if (denoiser == NULL)
         return;
     for (unsigned i = 0; i < DENOISER_PROGRAMS; i++)
-        if (denoiser->pass[i].program != NULL)
-            clReleaseProgram(denoiser->pass[i].program);
+        opencl_release_program(denoiser->pass[i].program);
     free(denoiser);
 }
 
@@ -307,8 +306,7 @@ void denoiser_frame_destroy(struct denoiser_frame *frame)
     for (size_t i = 0; i < sizeof buffers / sizeof buffers[0]; i++)
         opencl_release_buffer(buffers[i]);
     for (size_t i = 0; i < sizeof kernels / sizeof kernels[0]; i++)
-        if (kernels[i] != NULL)
-            clReleaseKernel(kernels[i]);
+        opencl_release_kernel(kernels[i]);
     denoiser_motion_destroy(frame->motion);
     free(frame);
 }
@@ -323,17 +321,11 @@ cl_mem denoiser_frame_vectors(const struct denoiser_frame *frame)
     return denoiser_motion_vectors(frame->motion);
 }
 
-static int enqueue(cl_command_queue queue, cl_kernel kernel, const size_t global[3],
-                   const size_t local[3], cl_event *event, struct error *why)
+static int launch_rows(const struct denoiser *denoiser, cl_command_queue queue, cl_kernel kernel,
+                       size_t rows, cl_event *event, struct error *why)
 {
-    const cl_int code =
-        clEnqueueNDRangeKernel(queue, kernel, 3, NULL, global, local, 0, NULL, event);
-    return code == CL_SUCCESS ? 0 : opencl_fail(why, code, "clEnqueueNDRangeKernel");
-}
-
-static size_t row_group(const struct denoiser *denoiser)
-{
-    return denoiser_row_group(denoiser->device, denoiser->pass[0].layout.lanes);
+    return denoiser_launch_rows(queue, kernel, denoiser->device, denoiser->pass[0].layout.lanes,
+                                rows, denoiser->image.count, NULL, event, why);
 }
 
 static int enqueue_load(struct denoiser_frame *frame, cl_command_queue queue, cl_mem image,
@@ -341,13 +333,11 @@ static int enqueue_load(struct denoiser_frame *frame, cl_command_queue queue, cl
                         cl_event *event, struct error *why)
 {
     const struct denoiser *denoiser = frame->denoiser;
-    const size_t group = row_group(denoiser);
-    const size_t global[3] = {group, denoiser->image.height, denoiser->image.count};
-    const size_t local[3] = {group, 1, 1};
     const cl_mem buffers[] = {image, samples, table, similarity, correction};
     cl_uint at = 0;
     const int r = opencl_set_buffers(frame->load, &at, buffers, 5, why);
-    return r < 0 ? r : enqueue(queue, frame->load, global, local, event, why);
+    return r < 0 ? r
+                 : launch_rows(denoiser, queue, frame->load, denoiser->image.height, event, why);
 }
 
 #define NOISE_BLOCK 8 /* rows: denoise_noise.cl */
@@ -356,10 +346,7 @@ static int enqueue_estimate(struct denoiser_frame *frame, cl_command_queue queue
                             cl_mem wanted, struct error *why)
 {
     const struct transform_image *image = &frame->denoiser->image;
-    const size_t group = row_group(frame->denoiser);
-    const size_t rows[3] = {group, image->height / NOISE_BLOCK, image->count};
-    const size_t images[3] = {1, 1, image->count};
-    const size_t local[3] = {group, 1, 1}, single[3] = {1, 1, 1};
+    const size_t images[3] = {1, 1, image->count}, single[3] = {1, 1, 1};
     const cl_mem counted[] = {samples, frame->counts};
     const cl_mem fitted[] = {frame->counts, wanted, frame->noise};
     cl_uint at = 0;
@@ -368,8 +355,9 @@ static int enqueue_estimate(struct denoiser_frame *frame, cl_command_queue queue
     if (r == 0)
         r = opencl_set_buffers(frame->fit, &at, fitted, 3, why);
     if (r == 0)
-        r = enqueue(queue, frame->count, rows, local, NULL, why);
-    return r < 0 ? r : enqueue(queue, frame->fit, images, single, NULL, why);
+        r = launch_rows(frame->denoiser, queue, frame->count, image->height / NOISE_BLOCK, NULL,
+                        why);
+    return r < 0 ? r : opencl_launch(queue, frame->fit, 3, images, single, NULL, NULL, why);
 }
 
 /* What the passes of a frame read. */
@@ -406,7 +394,8 @@ static int enqueue_pass(struct denoiser_frame *frame, cl_command_queue queue, un
         divide_up(denoiser->image.height + layout->shift, layout->tile_y), denoiser->image.count};
     const size_t local[3] = {group, 1, 1};
     const int r = set_pass_arguments(frame, pass, inputs, why);
-    return r < 0 ? r : enqueue(queue, frame->kernel[pass], global, local, event, why);
+    return r < 0 ? r
+                 : opencl_launch(queue, frame->kernel[pass], 3, global, local, NULL, event, why);
 }
 
 /* Joins the frame to its past; its joined planes then take the place of its samples. */

@@ -15,16 +15,6 @@ struct denoiser_motion {
     cl_kernel shrink, search, join;
 };
 
-struct argument {
-    size_t bytes;
-    const void *value; /* NULL: local memory */
-};
-
-#define ARGUMENT(lvalue)                                                                           \
-    {                                                                                              \
-        sizeof(lvalue), &(lvalue)                                                                  \
-    }
-
 uint64_t denoiser_history_bytes(const struct transform_image *image)
 {
     struct denoiser_levels levels;
@@ -86,13 +76,12 @@ void denoiser_motion_destroy(struct denoiser_motion *motion)
 {
     if (motion == NULL)
         return;
-    const cl_kernel kernels[] = {motion->shrink, motion->search, motion->join};
     opencl_release_buffer(motion->vectors[0]);
     opencl_release_buffer(motion->vectors[1]);
     opencl_release_buffer(motion->failed);
-    for (size_t i = 0; i < sizeof kernels / sizeof kernels[0]; i++)
-        if (kernels[i] != NULL)
-            clReleaseKernel(kernels[i]);
+    opencl_release_kernel(motion->shrink);
+    opencl_release_kernel(motion->search);
+    opencl_release_kernel(motion->join);
     free(motion);
 }
 
@@ -102,20 +91,14 @@ cl_mem denoiser_motion_vectors(const struct denoiser_motion *motion)
 }
 
 /* Launches `groups` groups of local[0] items, after an event if there is one. */
-static int launch(cl_command_queue queue, cl_kernel kernel, const struct argument *argument,
+static int launch(cl_command_queue queue, cl_kernel kernel, const struct opencl_argument *argument,
                   unsigned count, const size_t groups[3], size_t local, cl_event after,
                   cl_event *event, struct error *why)
 {
     const size_t global[3] = {groups[0] * local, groups[1], groups[2]};
     const size_t size[3] = {local, 1, 1};
-    cl_int code = CL_SUCCESS;
-    for (cl_uint i = 0; i < count && code == CL_SUCCESS; i++)
-        code = clSetKernelArg(kernel, i, argument[i].bytes, argument[i].value);
-    if (code != CL_SUCCESS)
-        return opencl_fail(why, code, "clSetKernelArg");
-    code = clEnqueueNDRangeKernel(queue, kernel, 3, NULL, global, size, after != NULL ? 1 : 0,
-                                  after != NULL ? &after : NULL, event);
-    return code == CL_SUCCESS ? 0 : opencl_fail(why, code, "clEnqueueNDRangeKernel");
+    const int r = opencl_set_arguments(kernel, argument, count, why);
+    return r < 0 ? r : opencl_launch(queue, kernel, 3, global, size, after, event, why);
 }
 
 static int enqueue_levels(struct denoiser_motion *motion, cl_command_queue queue, cl_mem samples,
@@ -124,8 +107,8 @@ static int enqueue_levels(struct denoiser_motion *motion, cl_command_queue queue
     const struct denoiser_levels *levels = &motion->levels;
     int r = 0;
     for (cl_uint level = 1; level < DENOISER_LEVELS && r == 0; level++) {
-        const struct argument arguments[] = {ARGUMENT(samples), ARGUMENT(history),
-                                             ARGUMENT(motion->failed), ARGUMENT(level)};
+        const struct opencl_argument arguments[] = {VALUE(samples), VALUE(history),
+                                                    VALUE(motion->failed), VALUE(level)};
         const size_t groups[3] = {1, levels->height[level], motion->image->count};
         r = launch(queue, motion->shrink, arguments, 4, groups,
                    denoiser_search_group(motion->layout), NULL, NULL, why);
@@ -143,16 +126,17 @@ static int enqueue_search(struct denoiser_motion *motion, cl_command_queue queue
     int r = 0;
     for (cl_uint level = DENOISER_LEVELS; level-- > 0;)
         for (cl_uint turn = 0; turn < TURNS && r == 0; turn++, from = !from) {
-            const struct argument arguments[] = {ARGUMENT(samples),
-                                                 ARGUMENT(history),
-                                                 ARGUMENT(past),
-                                                 ARGUMENT(noise),
-                                                 ARGUMENT(motion->vectors[from]),
-                                                 ARGUMENT(motion->vectors[!from]),
-                                                 ARGUMENT(motion->failed),
-                                                 ARGUMENT(level),
-                                                 ARGUMENT(turn),
-                                                 {DENOISER_SEARCH_GROUP * sizeof(float), NULL}};
+            const struct opencl_argument arguments[] = {
+                VALUE(samples),
+                VALUE(history),
+                VALUE(past),
+                VALUE(noise),
+                VALUE(motion->vectors[from]),
+                VALUE(motion->vectors[!from]),
+                VALUE(motion->failed),
+                VALUE(level),
+                VALUE(turn),
+                {DENOISER_SEARCH_GROUP * sizeof(float), NULL}};
             const size_t groups[3] = {levels->columns[level], levels->rows[level],
                                       motion->image->count};
             const bool is_first = level == DENOISER_LEVELS - 1 && turn == 0;
@@ -169,15 +153,15 @@ int denoiser_motion_enqueue(struct denoiser_motion *motion, cl_command_queue que
     const struct denoiser_layout *layout = motion->layout;
     const cl_uint has_past = past != NULL;
     const cl_mem before = has_past ? past : history;
-    const struct argument arguments[] = {ARGUMENT(samples),
-                                         ARGUMENT(history),
-                                         ARGUMENT(before),
-                                         ARGUMENT(noise),
-                                         ARGUMENT(motion->vectors[0]),
-                                         ARGUMENT(motion->failed),
-                                         ARGUMENT(has_past),
-                                         {denoiser_sums_bytes(layout), NULL},
-                                         {denoiser_scratch_bytes(layout), NULL}};
+    const struct opencl_argument arguments[] = {VALUE(samples),
+                                                VALUE(history),
+                                                VALUE(before),
+                                                VALUE(noise),
+                                                VALUE(motion->vectors[0]),
+                                                VALUE(motion->failed),
+                                                VALUE(has_past),
+                                                {denoiser_sums_bytes(layout), NULL},
+                                                {denoiser_scratch_bytes(layout), NULL}};
     const size_t groups[3] = {(motion->image->width + layout->tile_x - 1) / layout->tile_x,
                               (motion->image->height + layout->tile_y - 1) / layout->tile_y,
                               motion->image->count};

@@ -137,9 +137,14 @@ size_t denoiser_scratch_bytes(const struct denoiser_layout *layout)
            sizeof(float);
 }
 
-size_t denoiser_row_group(const struct gpu_device *device, unsigned lanes)
+int denoiser_launch_rows(cl_command_queue queue, cl_kernel kernel, const struct gpu_device *device,
+                         unsigned lanes, size_t rows, size_t images, cl_event after,
+                         cl_event *event, struct error *why)
 {
-    return lanes > 1 ? 1 : device->max_group < ROW_GROUP ? device->max_group : ROW_GROUP;
+    const size_t one_lane = device->max_group < ROW_GROUP ? device->max_group : ROW_GROUP;
+    const size_t group = lanes > 1 ? 1 : one_lane;
+    const size_t global[3] = {group, rows, images}, local[3] = {group, 1, 1};
+    return opencl_launch(queue, kernel, 3, global, local, after, event, why);
 }
 
 void denoiser_put_load(FILE *out, const struct transform_image *image, const struct recipe *recipe,

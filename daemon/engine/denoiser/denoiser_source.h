@@ -65,8 +65,11 @@ enum denoiser_program { DENOISER_FIRST, DENOISER_SECOND, DENOISER_JOIN, DENOISER
 void denoiser_put_load(FILE *out, const struct transform_image *image, const struct recipe *recipe,
                        unsigned lanes);
 
-/* Work-items that share a row in load_plane, and in other kernels of rows. */
-size_t denoiser_row_group(const struct gpu_device *device, unsigned lanes);
+/* Launches load_plane, or another kernel of rows, for so many rows of each image. `after` and
+ * `event` are those of opencl_launch. */
+int denoiser_launch_rows(cl_command_queue queue, cl_kernel kernel, const struct gpu_device *device,
+                         unsigned lanes, size_t rows, size_t images, cl_event after,
+                         cl_event *event, struct error *why);
 
 /* Writes the functions for blocks (kernels/engine/denoise.cl), which other steps also use, with the
  * transform of that program: the DFT of the first one, or the DCT of the others. */

@@ -83,8 +83,7 @@ void field_destroy(struct field *field)
         opencl_release_buffer(field->pictures[i]);
         opencl_release_event(field->made[i]);
     }
-    if (field->program != NULL)
-        clReleaseProgram(field->program);
+    opencl_release_program(field->program);
     free(field);
 }
 
@@ -168,8 +167,7 @@ void field_frame_destroy(struct field_frame *frame)
     if (frame == NULL)
         return;
     for (unsigned i = 0; i < KERNELS; i++)
-        if (frame->kernel[i] != NULL)
-            clReleaseKernel(frame->kernel[i]);
+        opencl_release_kernel(frame->kernel[i]);
     for (unsigned i = 0; i < FIELD_BUFFERS; i++)
         opencl_release_buffer(frame->buffer[i]);
     if (frame->vectors != NULL) {
@@ -190,41 +188,26 @@ struct run {
     cl_mem last, next; /* pictures */
 };
 
-struct argument {
-    size_t bytes;
-    const void *value;
-};
-
-#define ARGUMENT(lvalue)                                                                           \
-    {                                                                                              \
-        sizeof(lvalue), &(lvalue)                                                                  \
-    }
-#define BUFFER(name) ARGUMENT(run->frame->buffer[FIELD_##name])
+#define BUFFER(name) VALUE(run->frame->buffer[FIELD_##name])
 
 struct launch {
     enum kernel kernel;
     size_t items[2], group[2]; /* the second one is 0: there is one dimension */
-    cl_event after;            /* NULL: none */
     cl_event *event;           /* NULL: not wanted */
 };
 
 static int enqueue(const struct run *run, const struct launch *launch,
-                   const struct argument *argument, unsigned count, struct error *why)
+                   const struct opencl_argument *argument, unsigned count, struct error *why)
 {
     const cl_kernel kernel = run->frame->kernel[launch->kernel];
     const cl_uint dimensions = launch->group[1] > 0 ? 2 : 1;
     size_t items[2];
-    cl_int code = CL_SUCCESS;
-    for (cl_uint i = 0; i < count && code == CL_SUCCESS; i++)
-        code = clSetKernelArg(kernel, i, argument[i].bytes, argument[i].value);
-    if (code != CL_SUCCESS)
-        return opencl_fail(why, code, "clSetKernelArg");
+    const int r = opencl_set_arguments(kernel, argument, count, why);
     for (unsigned i = 0; i < dimensions; i++)
         items[i] = (launch->items[i] + launch->group[i] - 1) / launch->group[i] * launch->group[i];
-    code = clEnqueueNDRangeKernel(run->queue, kernel, dimensions, NULL, items, launch->group,
-                                  launch->after != NULL,
-                                  launch->after != NULL ? &launch->after : NULL, launch->event);
-    return code == CL_SUCCESS ? 0 : opencl_fail(why, code, "clEnqueueNDRangeKernel");
+    return r < 0 ? r
+                 : opencl_launch(run->queue, kernel, dimensions, items, launch->group, NULL,
+                                 launch->event, why);
 }
 
 #define ENQUEUE(run, launch, arguments, why)                                                       \
@@ -235,7 +218,7 @@ static int make_pictures(const struct run *run, cl_mem samples, cl_event *first,
 {
     const struct field_layout *layout = run->layout;
     const cl_float scale = layout->size.scale;
-    const struct argument arguments[] = {ARGUMENT(samples), ARGUMENT(run->next), ARGUMENT(scale)};
+    const struct opencl_argument arguments[] = {VALUE(samples), VALUE(run->next), VALUE(scale)};
     const struct launch launch = {
         .kernel = PICTURES,
         .items = {(layout->size.width + 1) / 2, (layout->size.height + 1) / 2},
@@ -249,8 +232,8 @@ static int make_pictures(const struct run *run, cl_mem samples, cl_event *first,
 
 static int derive(const struct run *run, struct error *why)
 {
-    const struct argument derived[] = {ARGUMENT(run->next), BUFFER(DERIVED)};
-    const struct argument summed[] = {BUFFER(DERIVED), BUFFER(STILL)};
+    const struct opencl_argument derived[] = {VALUE(run->next), BUFFER(DERIVED)};
+    const struct opencl_argument summed[] = {BUFFER(DERIVED), BUFFER(STILL)};
     const struct launch derives = {
         .kernel = DERIVE, .items = {run->layout->pixels}, .group = {FIELD_GROUP}};
     const struct launch sums = {.kernel = SUM,
@@ -268,8 +251,8 @@ static size_t blocks_of(const struct run *run, unsigned level)
 static int find_usual(const struct run *run, cl_int level, enum field_buffer of,
                       enum field_buffer to, struct error *why)
 {
-    const struct argument arguments[] = {ARGUMENT(run->frame->buffer[of]),
-                                         ARGUMENT(run->frame->buffer[to]), ARGUMENT(level)};
+    const struct opencl_argument arguments[] = {VALUE(run->frame->buffer[of]),
+                                                VALUE(run->frame->buffer[to]), VALUE(level)};
     const struct launch launch = {
         .kernel = USUAL, .items = {FIELD_USUAL_GROUP}, .group = {FIELD_USUAL_GROUP}};
     return ENQUEUE(run, &launch, arguments, why);
@@ -277,8 +260,8 @@ static int find_usual(const struct run *run, cl_int level, enum field_buffer of,
 
 static int search(const struct run *run, cl_int level, struct error *why)
 {
-    const struct argument arguments[] = {ARGUMENT(run->last), ARGUMENT(run->next), BUFFER(LEFT),
-                                         BUFFER(USUAL),       BUFFER(PEAKS),       ARGUMENT(level)};
+    const struct opencl_argument arguments[] = {VALUE(run->last), VALUE(run->next), BUFFER(LEFT),
+                                                BUFFER(USUAL),    BUFFER(PEAKS),    VALUE(level)};
     const struct launch launch = {.kernel = SEARCH,
                                   .items = {blocks_of(run, (unsigned)level) * FIELD_SEARCH_GROUP},
                                   .group = {FIELD_SEARCH_GROUP}};
@@ -292,18 +275,18 @@ static int choose(const struct run *run, cl_int level, enum field_choice choice,
     const cl_int mode = (cl_int)choice;
     const unsigned from = mode == CHOOSE_SEARCHED || mode == CHOOSE_COARSE ? to : 1 - to;
     const cl_mem *buffer = run->frame->buffer;
-    const struct argument arguments[] = {ARGUMENT(run->last),
-                                         ARGUMENT(run->next),
-                                         BUFFER(STILL),
-                                         BUFFER(PEAKS),
-                                         BUFFER(USUAL),
-                                         ARGUMENT(buffer[FIELD_VECTORS + from]),
-                                         ARGUMENT(buffer[FIELD_LEFT + from]),
-                                         ARGUMENT(buffer[FIELD_VECTORS + to]),
-                                         ARGUMENT(buffer[FIELD_LEFT + to]),
-                                         BUFFER(AROUND),
-                                         ARGUMENT(level),
-                                         ARGUMENT(mode)};
+    const struct opencl_argument arguments[] = {VALUE(run->last),
+                                                VALUE(run->next),
+                                                BUFFER(STILL),
+                                                BUFFER(PEAKS),
+                                                BUFFER(USUAL),
+                                                VALUE(buffer[FIELD_VECTORS + from]),
+                                                VALUE(buffer[FIELD_LEFT + from]),
+                                                VALUE(buffer[FIELD_VECTORS + to]),
+                                                VALUE(buffer[FIELD_LEFT + to]),
+                                                BUFFER(AROUND),
+                                                VALUE(level),
+                                                VALUE(mode)};
     const struct launch launch = {.kernel = CHOOSE,
                                   .items = {blocks_of(run, (unsigned)level) * FIELD_GROUP},
                                   .group = {FIELD_GROUP}};
@@ -330,11 +313,11 @@ static int begin(const struct run *run, cl_int level, struct error *why)
 static int repair(const struct run *run, cl_int level, bool doubts, struct error *why)
 {
     const cl_int has_doubts = doubts;
-    const struct argument predicts[] = {BUFFER(VECTORS),   BUFFER(OWN),    BUFFER(CERTAINTY),
-                                        BUFFER(PREDICTED), BUFFER(AROUND), ARGUMENT(level)};
-    const struct argument joins[] = {BUFFER(OWN),         BUFFER(CERTAINTY), BUFFER(PREDICTED),
-                                     BUFFER(AROUND),      BUFFER(VECTORS),   ARGUMENT(level),
-                                     ARGUMENT(has_doubts)};
+    const struct opencl_argument predicts[] = {BUFFER(VECTORS),   BUFFER(OWN),    BUFFER(CERTAINTY),
+                                               BUFFER(PREDICTED), BUFFER(AROUND), VALUE(level)};
+    const struct opencl_argument joins[] = {BUFFER(OWN),      BUFFER(CERTAINTY), BUFFER(PREDICTED),
+                                            BUFFER(AROUND),   BUFFER(VECTORS),   VALUE(level),
+                                            VALUE(has_doubts)};
     const size_t blocks = blocks_of(run, (unsigned)level);
     const struct launch predict = {.kernel = PREDICT, .items = {blocks}, .group = {FIELD_GROUP}};
     const struct launch join = {.kernel = JOIN, .items = {blocks}, .group = {FIELD_GROUP}};
@@ -345,12 +328,12 @@ static int repair(const struct run *run, cl_int level, bool doubts, struct error
 static int fit(const struct run *run, cl_int level, cl_int pass, struct error *why)
 {
     const struct field_scale *scale = &run->layout->scale[level];
-    const struct argument moves[] = {ARGUMENT(run->last), BUFFER(DERIVED), BUFFER(VECTORS),
-                                     BUFFER(MOVED), ARGUMENT(level)};
-    const struct argument solves[] = {ARGUMENT(run->last), BUFFER(DERIVED), BUFFER(STILL),
-                                      BUFFER(MOVED),       BUFFER(VECTORS), BUFFER(AROUND),
-                                      BUFFER(NOISE),       BUFFER(OWN),     BUFFER(CERTAINTY),
-                                      BUFFER(REST),        ARGUMENT(level), ARGUMENT(pass)};
+    const struct opencl_argument moves[] = {VALUE(run->last), BUFFER(DERIVED), BUFFER(VECTORS),
+                                            BUFFER(MOVED), VALUE(level)};
+    const struct opencl_argument solves[] = {VALUE(run->last), BUFFER(DERIVED), BUFFER(STILL),
+                                             BUFFER(MOVED),    BUFFER(VECTORS), BUFFER(AROUND),
+                                             BUFFER(NOISE),    BUFFER(OWN),     BUFFER(CERTAINTY),
+                                             BUFFER(REST),     VALUE(level),    VALUE(pass)};
     const struct launch move = {
         .kernel = MOVE,
         .items = {(size_t)scale->cell_columns * scale->cell_rows * FIELD_GROUP_CELLS},
@@ -372,8 +355,8 @@ static int fit(const struct run *run, cl_int level, cl_int pass, struct error *w
 static int finish(const struct run *run, cl_event *event, struct error *why)
 {
     const struct field_frame *frame = run->frame;
-    const struct argument arguments[] = {BUFFER(VECTORS), BUFFER(OWN), BUFFER(AROUND),
-                                         BUFFER(RESULT)};
+    const struct opencl_argument arguments[] = {BUFFER(VECTORS), BUFFER(OWN), BUFFER(AROUND),
+                                                BUFFER(RESULT)};
     const struct launch launch = {
         .kernel = FINISH, .items = {blocks_of(run, 0)}, .group = {FIELD_GROUP}, .event = event};
     const int r = ENQUEUE(run, &launch, arguments, why);

@@ -7,7 +7,6 @@
 #include "estimators/motion/motion_constants.h"
 #include "estimators/motion/motion_level.h"
 #include "estimators/motion/motion_repair.h"
-#include "gpu/device_private.h"
 #include "gpu/program.h"
 
 #define STILL    16u /* floats of a cell that stands still, and of one that is moved */

@@ -21,8 +21,6 @@
 #ifndef FFTD_ESTIMATORS_MOTION_FIELD_H
 #define FFTD_ESTIMATORS_MOTION_FIELD_H
 
-#include <stdbool.h>
-
 #include "core/error.h"
 
 #define MOTION_FIELD_MIN_SIZE 32u /* pixels, of width and height; a block has to fit, too */

@@ -1,7 +1,6 @@
 #include "estimators/motion/motion_fit.h"
 
 #include <math.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "estimators/motion/motion_constants.h"

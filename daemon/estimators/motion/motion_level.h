@@ -12,7 +12,6 @@
 #define FFTD_ESTIMATORS_MOTION_LEVEL_H
 
 #include <stdbool.h>
-#include <stddef.h>
 
 #define MOTION_CELL             8u /* pixels */
 

@@ -21,15 +21,7 @@ const struct filter_kind filter_gaussian_blur = {
     .formula = "H = G(fx) * G(fy), " FILTER_GAUSSIAN_G ", " FILTER_GAUSSIAN_W,
     .param =
         {
-            [BLUR_SIGMA] =
-                {
-                    .name = "sigma",
-                    .unit = "px",
-                    .summary = "standard deviation",
-                    .required = true,
-                    .min = 0.05,
-                    .max = 100,
-                },
+            [BLUR_SIGMA] = SIGMA_PARAM("standard deviation", 0.05, true),
         },
     .response = gaussian_blur_response,
     .support = gaussian_blur_support,

@@ -43,14 +43,7 @@ const struct filter_kind filter_gradient = {
                     .choices = along_names,
                 },
             [GRADIENT_SIGMA] =
-                {
-                    .name = "sigma",
-                    .unit = "px",
-                    .summary = "standard deviation of the blur that is part of it",
-                    .min = 0.5,
-                    .max = 100,
-                    .initial = 1,
-                },
+                SIGMA_PARAM("standard deviation of the blur that is part of it", 0.5, false),
             [GRADIENT_GAIN] = GAIN_PARAM("gain", "factor on the change per pixel", 1),
             [GRADIENT_DC] = DC_PARAM(1),
         },

@@ -29,15 +29,7 @@ const struct filter_kind filter_sharpen = {
                     .max = 16,
                     .initial = 1,
                 },
-            [SHARPEN_SIGMA] =
-                {
-                    .name = "sigma",
-                    .unit = "px",
-                    .summary = "standard deviation of that blur",
-                    .min = 0.05,
-                    .max = 100,
-                    .initial = 1,
-                },
+            [SHARPEN_SIGMA] = SIGMA_PARAM("standard deviation of that blur", 0.05, false),
         },
     .response = sharpen_response,
     .support = sharpen_support,

@@ -78,9 +78,10 @@ some-of = $(if $(strip $(1)),$(filter $(addprefix %/,$(1)),$(2)),$(2))
 # longest begin first.
 gpu-suite = $(call run-suite,$(1),$(2)) --jobs $$(nproc)
 long-gpu-tests := %/engine %/transform
-# These take longest, also where the processor is emulated, and so begin first.
-long-unit-tests := %/diagnosis %/motion_field %/stabiliser %/flicker %/observer %/filter
-unit-tests = $(filter $(long-unit-tests),$(call test-programs,unit)) \
+# These take longest and so begin first, the longest of them before the others. camera mostly waits.
+long-unit-tests := $(addprefix $(BUILD)/tests/unit/,diagnosis flicker aligner camera periodic \
+    motion_field stabiliser vibration measures_focus motion_similarity resampler observer)
+unit-tests = $(filter $(call test-programs,unit),$(long-unit-tests)) \
     $(filter-out $(long-unit-tests),$(call test-programs,unit))
 gpu-tests = $(filter $(long-gpu-tests),$(call test-programs,gpu)) \
     $(filter-out $(long-gpu-tests),$(call test-programs,gpu))
@@ -125,8 +126,8 @@ picture-tests := $(patsubst %,tests/integration/test_%.py,demosaic filter_plot f
     luma_only presets stabilise undistort)
 # INTEGRATION_TESTS="daemon control": only test_daemon.py and test_control.py. A file's tests run one
 # after another, so the longest files begin first.
-long-integration-tests := $(patsubst %,tests/integration/test_%.py,view_http ctl gpu_faults formats \
-    camera presets filters_doc idle report)
+long-integration-tests := $(patsubst %,tests/integration/test_%.py,filters_doc outputs_live ahead convert \
+    convert_kinds outputs luma_only diagnose ctl bus_budget filters short_filters measures)
 all-integration-tests := $(wildcard $(long-integration-tests)) $(filter-out \
     $(long-integration-tests),$(wildcard tests/integration/test_*.py))
 integration-tests = $(filter-out $(if $(SAN),$(picture-tests)),$(call some-of,\

@@ -165,14 +165,14 @@ test-valgrind: all $(call test-programs,unit) | $(LOCALES)/de_DE.UTF-8
 .PHONY: _lint _lint-analyzer
 lint lint-analyzer:
 	@tests/tools/deps.sh build test style lint bench
-	@$(MAKE) -s _$@
+	@$(MAKE) -s -k $(if $(filter lint,$@),lint-quick) _$@
 
 # The environment passes LINT_FLAGS on, which keeps the quotes of CPPFLAGS.
 _lint lint-quick _lint-analyzer: export KERNEL_WRITER := $(KERNEL_WRITER)
 _lint lint-quick _lint-analyzer: export LINT_FLAGS = $(CPPFLAGS) $(call pkg-cflags,$(GST_PACKAGES)) $(PIPEWIRE_CFLAGS)
 _lint lint-quick _lint-analyzer: all $(BUILD)/generated/kernels.inc $(KERNEL_WRITER)
-_lint:
-	@$(call run-suite,lint,3600) --wrap tests/tools/lint.py full
+_lint: test-programs
+	@$(call run-suite,lint,3600) --wrap tests/tools/lint.py warnings
 _lint-analyzer:
 	@$(call run-suite,lint-analyzer,3600) --wrap tests/tools/lint.py analyzer
 lint-quick:

@@ -78,9 +78,10 @@ some-of = $(if $(strip $(1)),$(filter $(addprefix %/,$(1)),$(2)),$(2))
 # longest begin first.
 gpu-suite = $(call run-suite,$(1),$(2)) --jobs $$(nproc)
 long-gpu-tests := %/engine %/transform
-# These take longest, also where the processor is emulated, and so begin first.
-long-unit-tests := %/diagnosis %/motion_field %/stabiliser %/flicker %/observer %/filter
-unit-tests = $(filter $(long-unit-tests),$(call test-programs,unit)) \
+# These take longest and so begin first, the longest of them before the others. camera mostly waits.
+long-unit-tests := $(addprefix $(BUILD)/tests/unit/,diagnosis flicker aligner camera periodic \
+    motion_field stabiliser vibration measures_focus motion_similarity resampler observer)
+unit-tests = $(filter $(call test-programs,unit),$(long-unit-tests)) \
     $(filter-out $(long-unit-tests),$(call test-programs,unit))
 gpu-tests = $(filter $(long-gpu-tests),$(call test-programs,gpu)) \
     $(filter-out $(long-gpu-tests),$(call test-programs,gpu))
@@ -125,8 +126,8 @@ picture-tests := $(patsubst %,tests/integration/test_%.py,demosaic filter_plot f
     luma_only presets stabilise undistort)
 # INTEGRATION_TESTS="daemon control": only test_daemon.py and test_control.py. A file's tests run one
 # after another, so the longest files begin first.
-long-integration-tests := $(patsubst %,tests/integration/test_%.py,view_http ctl gpu_faults formats \
-    camera presets filters_doc idle report)
+long-integration-tests := $(patsubst %,tests/integration/test_%.py,filters_doc outputs_live ahead convert \
+    convert_kinds outputs luma_only diagnose ctl bus_budget filters short_filters measures)
 all-integration-tests := $(wildcard $(long-integration-tests)) $(filter-out \
     $(long-integration-tests),$(wildcard tests/integration/test_*.py))
 integration-tests = $(filter-out $(if $(SAN),$(picture-tests)),$(call some-of,\
@@ -164,14 +165,14 @@ test-valgrind: all $(call test-programs,unit) | $(LOCALES)/de_DE.UTF-8
 .PHONY: _lint _lint-analyzer
 lint lint-analyzer:
 	@tests/tools/deps.sh build test style lint bench
-	@$(MAKE) -s _$@
+	@$(MAKE) -s -k $(if $(filter lint,$@),lint-quick) _$@
 
 # The environment passes LINT_FLAGS on, which keeps the quotes of CPPFLAGS.
 _lint lint-quick _lint-analyzer: export KERNEL_WRITER := $(KERNEL_WRITER)
 _lint lint-quick _lint-analyzer: export LINT_FLAGS = $(CPPFLAGS) $(call pkg-cflags,$(GST_PACKAGES)) $(PIPEWIRE_CFLAGS)
 _lint lint-quick _lint-analyzer: all $(BUILD)/generated/kernels.inc $(KERNEL_WRITER)
-_lint:
-	@$(call run-suite,lint,3600) --wrap tests/tools/lint.py full
+_lint: test-programs
+	@$(call run-suite,lint,3600) --wrap tests/tools/lint.py warnings
 _lint-analyzer:
 	@$(call run-suite,lint-analyzer,3600) --wrap tests/tools/lint.py analyzer
 lint-quick:

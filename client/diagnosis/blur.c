@@ -395,7 +395,7 @@ static struct fit find_disk(const struct profile *radial)
 }
 
 /* Tiles have zeros that are parallel to their sides, and the first ones of both sides are about as
- * far out as the ring of a disk. But lines explain them far better along both sides: in tiles of 4
+ * far out as the ring of a disk. But lines explain them far better along both sides: in tiles of 5
  * to 16 pixels, two lines leave at most 0.4 of what the disk does, and in disks 1.8 or more. */
 static bool are_tiles(const struct detail_shape *line, double disk_gain)
 {

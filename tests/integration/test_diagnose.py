@@ -29,8 +29,9 @@ def draw_clip(wave=None, dark=1.0):
     scene = 120 + np.fft.ifft2(spectrum).real
     y, x = np.mgrid[:HEIGHT, :WIDTH]
     for index in range(FRAMES):
-        # There and back, so that a camera may repeat it.
-        at = 10 + min(index, FRAMES - index) // 3
+        # There and back, so that a camera may repeat it, and not so far that it seems to shake when
+        # a loaded machine leaves out frames.
+        at = 10 + min(index, FRAMES - index) // 6
         frame = scene[at:, at:][:HEIGHT, :WIDTH] * dark
         if wave:
             frame = frame + wave[2] * np.cos(2 * np.pi * (wave[0] * x + wave[1] * y +

@@ -538,6 +538,75 @@ static void blur_is_seen_through_noise(void **state)
     }
 }
 
+/* Writes the sum of tiles of `smallest` pixels a side, and of those that are 2, 4 and 8 times as
+ * large if `sizes` is 4. */
+static void draw_tiles(float *canvas, unsigned width, unsigned height, unsigned smallest,
+                       unsigned sizes)
+{
+    for (unsigned i = 0; i < width * height; i++)
+        canvas[i] = 120;
+    for (unsigned n = 0; n < sizes; n++)
+        for (unsigned i = 0; i < width * height; i++) {
+            const unsigned side = smallest << n;
+            uint64_t seed = 1 + n + 10 * (i % width / side) + 10000 * (i / width / side);
+            canvas[i] += (float)((sizes > 1 ? 9 : 20) * clip_normal(&seed));
+        }
+}
+
+/* Judges frames taken at random from a loop that moves by up to 4 pixels, as a reader that is late
+ * sees them. Returns the kind of blur; DIAGNOSIS_KINDS: there is none. */
+static enum diagnosis_kind blur_of_tiles(unsigned smallest, unsigned sizes, uint64_t seed)
+{
+    static float canvas[(WIDTH + 4) * (HEIGHT + 4)], luma[PIXELS];
+    const struct diagnosis_format format = {
+        .width = WIDTH, .height = HEIGHT, .white = 255, .mosaic_step = 1};
+    struct diagnosis *diagnosis;
+    struct diagnosis_result result;
+    draw_tiles(canvas, WIDTH + 4, HEIGHT + 4, smallest, sizes);
+    assert_int_equal(diagnosis_create(&diagnosis, &format), 0);
+    for (unsigned i = 0; i < FRAMES; i++) {
+        const unsigned at = (unsigned)clip_uniform(&seed, 0, 4.999);
+        for (unsigned k = 0; k < PIXELS; k++) {
+            const size_t from = (size_t)(k / WIDTH + at) * (WIDTH + 4) + k % WIDTH + at;
+            const double level = (double)canvas[from] + 0.7 * clip_normal(&seed);
+            luma[k] = (float)rint(fmin(fmax(level, 0), 255));
+        }
+        assert_int_equal(diagnosis_add(diagnosis, luma, 1 + (int64_t)i * INTERVAL), 0);
+    }
+    assert_int_equal(diagnosis_finish(diagnosis, &result, NULL, NULL), 0);
+    diagnosis_destroy(diagnosis);
+    return has(&result, DIAGNOSIS_DEFOCUS)  ? DIAGNOSIS_DEFOCUS
+           : has(&result, DIAGNOSIS_MOTION) ? DIAGNOSIS_MOTION
+                                            : DIAGNOSIS_KINDS;
+}
+
+/* Tiles have zeros along both of their sides, about where a disk has its ring. */
+static void tiles_are_not_out_of_focus(void **state)
+{
+    (void)state;
+    static const struct {
+        unsigned smallest, sizes;
+    } cases[] = {{5, 1}, {7, 1}, {8, 1}, {8, 4}, {11, 1}, {16, 1}};
+    for (unsigned i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        const enum diagnosis_kind kind = blur_of_tiles(cases[i].smallest, cases[i].sizes, 50 + i);
+        if (kind != DIAGNOSIS_KINDS)
+            fail_msg("tiles of %u pixels (%u sizes): %s", cases[i].smallest, cases[i].sizes,
+                     diagnosis_name(kind));
+    }
+}
+
+static void disks_are_out_of_focus(void **state)
+{
+    (void)state;
+    for (unsigned radius = 2; radius <= 6; radius++) {
+        struct diagnosis_result result;
+        see(&(struct seen){.corner = 1, .light = 1, .sigma = 1, .radius = radius}, &result);
+        const double found = figure_of(&result, DIAGNOSIS_DEFOCUS);
+        if (fabs(found / radius - 1) > 0.1)
+            fail_msg("found %.2f pixels instead of %u", found, radius);
+    }
+}
+
 /* Noise that reaches black is no clipping: the picture lacks light. */
 static void a_dark_picture_with_noise_is_too_dark(void **state)
 {
@@ -700,6 +769,8 @@ int main(void)
         cmocka_unit_test(direction_of_blur_is_exact),
         cmocka_unit_test(shading_is_measured_under_flicker),
         cmocka_unit_test(blur_is_seen_through_noise),
+        cmocka_unit_test(tiles_are_not_out_of_focus),
+        cmocka_unit_test(disks_are_out_of_focus),
         cmocka_unit_test(a_dark_picture_with_noise_is_too_dark),
         cmocka_unit_test(a_pan_is_no_shake),
         cmocka_unit_test(shake_is_seen_in_a_broken_path),

@@ -229,12 +229,12 @@ int transform_sketch_load(struct transform **ret, const struct gpu_device *devic
 {
     if (tuning->technique != TRANSFORM_FUSED || !loads_plainly(&tuning->recipe))
         return error_set(why, ERANGE, "the transform has a load of its own");
+    const struct transform_size own = {image->smaller.width, image->smaller.height};
     struct transform *load = calloc(1, sizeof *load);
     if (load == NULL)
         return error_set(why, ENOMEM, "out of memory while creating a transform");
     load->device = device;
     load->image = captured_image(image);
-    load->image.smaller = image->smaller; /* whose lengths it has in any case */
     load->border = *border;
     load->tuning = *tuning;
     load->tuning.recipe = (struct recipe){.precision = tuning->recipe.precision};
@@ -242,6 +242,13 @@ int transform_sketch_load(struct transform **ret, const struct gpu_device *devic
     int r = fit(load, why);
     if (r == 0)
         r = fit_sizes(load, sizes, size_count, why);
+    /* Not earlier, because each result that asks should get the same load. */
+    if (r == 0 && image->smaller.width > 0 && result_lanes(load, &load->plan, &own) == 0) {
+        load->tuning.length_x = tuning->length_x;
+        load->tuning.length_y = tuning->length_y;
+        load->image.smaller = image->smaller;
+        r = fit(load, why);
+    }
     if (r < 0) {
         free(load);
         return r;

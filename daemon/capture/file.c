@@ -352,7 +352,7 @@ static int open_file(struct file *file, const char *path, struct error *why)
     if (file->fd < 0 && errno == EACCES)
         return error_set(why, EACCES,
                          "permission denied: fftd's user must be allowed to read it and to enter "
-                         "its folders; a service sees nothing in /home: put it into /var/lib/fftd");
+                         "its folders; a service sees nothing in /home: put it into /srv");
     if (file->fd < 0)
         return error_set(why, errno, "%s", strerror(errno));
     struct stat about;

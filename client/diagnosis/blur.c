@@ -299,7 +299,7 @@ static struct fit find_size(const struct profile *profile, enum detail_blur blur
 {
     struct fit fit = {.cost = INFINITY};
     double size = sizes->least;
-    while (size <= sizes->most) {
+    while (size > 0 && size <= sizes->most) {
         try_size(profile, blur, size, &fit);
         size *= sizes->factor;
     }

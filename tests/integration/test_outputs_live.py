@@ -303,7 +303,7 @@ def test_two_hundred_outputs_leave_nothing(start, tmp_path):
         # the allocator cannot give back comes to 10 to 45 MB.
         assert daemon.memory_bytes("RssShmem") < shared + (2 << 20)
         if not SANITIZED:  # a sanitizer keeps what is freed
-            assert daemon.memory_bytes("RssAnon") < own + (128 << 20)
+            assert daemon.memory_bytes("RssAnon") < own + (96 << 20)
         assert daemon.ctl_json("status")["State"] == "online"
 
 

@@ -147,6 +147,8 @@ def check_warnings(compiler, opt):
     build = f"build/warnings-{compiler.split()[0]}"
     targets = [f"{build}/obj/{path[:-2]}.o" for path in files("*.c")
                if os.path.exists(f"build/obj/{path[:-2]}.o")]
+    if f"{build}/obj/daemon/main.o" not in targets:
+        return ["build/obj/daemon/main.o is missing: run make all test-programs first"]
     # These are compiled and linked in one step.
     targets += [f"{build}/tests/tools/faulty_{pathlib.Path(path).stem}.so"
                 for path in files("tests/faults/*.c")] + [f"{build}/tests/tools/mali_t760.so"]

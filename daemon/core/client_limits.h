@@ -13,8 +13,8 @@
  * use this line, and the longest inputs of test_bus_budget.py grow with it. */
 #define LIMIT_MESSAGE_BYTES      65536u
 /* bus/peer.c asserts that it is at most this, the least default of net.core.wmem_max: sd-bus gets
- * whole messages through a pair of sockets with such buffers, and where wmem_max is less the daemon
- * does not start. It also asserts at least 33 KiB, the longest chain and 1 KiB. */
+ * whole messages through a pair of sockets with such buffers, and where wmem_max is less than the message
+ * the daemon does not start. It also asserts at least 33 KiB, the longest chain and 1 KiB. */
 #define LIMIT_MESSAGE_CEILING    163840u
 
 /* ---- each listening socket ---- */

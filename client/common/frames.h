@@ -20,8 +20,8 @@ static inline void frames_skip_old(struct fftd *camera)
 }
 
 /* Returns the number and the time of the newest frame, because a snapshot does not tell when its
- * frame was captured. Waits up to a second for one that was not looked at before. All zero: there
- * is none, or camera is NULL. */
+ * frame was captured. Waits up to a second for a frame that is newer than the last one looked at.
+ * All zero: there is none, or camera is NULL. */
 static inline struct frames_moment frames_look_at_clock(struct fftd *camera)
 {
     struct fftd_frame frame;

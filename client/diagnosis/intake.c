@@ -50,7 +50,7 @@ int intake_add(struct intake *intake, const struct pixels *pixels, uint64_t sequ
     return r;
 }
 
-/* The time of a frame between two others, or beyond them. */
+/* Interpolates the time of a frame from two frames whose times are known, or extrapolates it. */
 static int64_t time_between(struct frames_moment before, struct frames_moment after,
                             uint64_t sequence)
 {

@@ -30,15 +30,16 @@ struct intake {
 int intake_begin(struct intake *intake, const struct pixels *pixels, const char *captured,
                  size_t most_bytes);
 
-/* Adds a frame, unless it is no newer than the last one: a camera that stands delivers the same
- * frame again. captured_ns: about when; newest: a frame of about that time, whose own is known, or
- * {0}. -EINVAL: it has another size or format; -ENOMEM. */
+/* Adds a frame, unless it is no newer than the last one: a camera that has stopped delivers the
+ * same frame again. captured_ns: about when it was captured. newest: the newest frame at this
+ * moment, whose exact time is known, or {0}. -EINVAL: it has another size or format; -ENOMEM. */
 int intake_add(struct intake *intake, const struct pixels *pixels, uint64_t sequence,
                int64_t captured_ns, struct frames_moment newest);
 
-/* Gives each frame the time at which it was captured, by its number, from the frames whose times
- * are known: from `first`, before all others, and from each `newest`. Only between two of these are
- * frames taken for regular, because those that the camera or the daemon lost have no number. */
+/* Computes, from its number, when each frame was captured. The frames whose times are known are
+ * `first`, which precedes all others, and each `newest`. Only between two neighbours of these are
+ * frames assumed to be evenly spaced, because frames that the camera or the daemon lost have no
+ * number. Times stay as they are if `first` or every `newest` is {0}. */
 void intake_set_times(struct intake *intake, struct frames_moment first);
 
 /* Frees everything but the diagnosis. */

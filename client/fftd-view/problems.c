@@ -71,7 +71,7 @@ static int take_shot(struct search *search, struct fftd *ring, sd_bus_error *err
     sd_bus_message *reply = NULL;
     int r = sd_bus_call_method(search->bus.bus, NULL, bus_path(search->bus.bus), BUS_INTERFACE,
                                "Snapshot", error, &reply, NULL);
-    /* Before the frame is read, which takes longer than until the next one on a busy machine. */
+    /* Look first: on a busy machine, the next frame is published before this one has been read. */
     const struct frames_moment newest =
         r >= 0 ? frames_look_at_clock(ring) : (struct frames_moment){0};
     if (r >= 0)

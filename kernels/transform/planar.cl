@@ -110,7 +110,7 @@ static inline ushort2 floats_to_halves(float2 z)
 #endif
 
 #if LANES > 1
-/* Loads a part of what was stored with `parts` times as many lanes. */
+/* Loads part number `part` of vectors that were stored with `parts` times as many lanes. */
 static inline cplx c_load_part(global const stored *from, size_t index, uint part, uint parts)
 {
     const size_t at = 2 * parts * index + part;

@@ -187,7 +187,7 @@ class Daemon(Child):
         return sorted(found)
 
     def memory_bytes(self, kind="VmRSS"):
-        """What of that kind is resident: one of the fields of /proc/PID/status, see proc(5)."""
+        """Resident memory: VmRSS or a part of it, as /proc/PID/status names it (proc(5))."""
         status = pathlib.Path(f"/proc/{self.pid}/status").read_text()
         return int(re.search(rf"^{kind}:\s*(\d+) kB$", status, re.M)[1]) << 10
 

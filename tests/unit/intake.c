@@ -1,4 +1,4 @@
-/* The times that frames of a diagnosis get, where a busy daemon has lost frames between them. */
+/* Tests which times a diagnosis gives its frames if a busy daemon has lost others between them. */
 #include "support/cmocka.h"
 
 #include <stdlib.h>
@@ -10,7 +10,7 @@
 #define FRAMES      30u
 #define INTERVAL_NS 40000000
 
-/* Frame n of those that were published; after the tenth and the 22nd, others were lost. */
+/* When a published frame was captured. Frames were lost after the tenth and after the 22nd. */
 static int64_t time_of(uint64_t sequence)
 {
     const uint64_t lost = (sequence > 10 ? 7 : 0) + (sequence > 22 ? 3 : 0);

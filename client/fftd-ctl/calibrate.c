@@ -218,13 +218,13 @@ static int refuse_place(const struct recording *recording, const struct ctl *ctl
         image_directory());
 }
 
-/* Refuses a place where nothing can be written before frames are taken, which can last minutes. */
+/* Refuses a path that cannot be written. It comes first, because taking frames can last minutes. */
 static int check_place(const struct recording *recording, const struct ctl *ctl)
 {
     struct output_file output;
     struct stat st;
     if (stat(recording->path, &st) == 0 && S_ISFIFO(st.st_mode))
-        return 0; /* its reader would take this for the end */
+        return 0; /* its reader would take opening and closing for the end of the file */
     const int r = output_open(&output, recording->path, OUTPUT_WHOLE);
     if (r < 0)
         return refuse_place(recording, ctl, r, output.why);

@@ -396,7 +396,7 @@ static void what_is_not_the_file_s_is_refused(void **state)
     capture_close(capture);
 }
 
-/* Root may read all files, another user not even the folder of this one. */
+/* Root may read every file, so it becomes a user who may not even enter this one's folder. */
 static void a_forbidden_file_names_the_way_out(void **state)
 {
     const struct fixture *fixture = *state;

@@ -78,7 +78,7 @@ some-of = $(if $(strip $(1)),$(filter $(addprefix %/,$(1)),$(2)),$(2))
 # longest begin first.
 gpu-suite = $(call run-suite,$(1),$(2)) --jobs $$(nproc)
 long-gpu-tests := %/engine %/transform
-# These take longest and so begin first, the longest of them before the others. camera mostly waits.
+# These take longest, so they begin first, in descending order. camera mostly waits.
 long-unit-tests := $(addprefix $(BUILD)/tests/unit/,diagnosis flicker aligner camera periodic \
     motion_field stabiliser vibration measures_focus motion_similarity resampler observer)
 unit-tests = $(filter $(call test-programs,unit),$(long-unit-tests)) \

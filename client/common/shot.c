@@ -6,6 +6,7 @@
 #include <unistd.h>
 
 #include "bus.h"
+#include "core/clock.h"
 
 static int read_planes(sd_bus_message *reply, struct fftd_format *format)
 {
@@ -42,9 +43,10 @@ static int read_format(sd_bus_message *reply, struct shot *ret)
     struct fftd_format *format = &ret->format;
     int full_range = 0;
     const struct bus_field fields[] = {
-        {"fourcc", "u", &format->fourcc}, {"width", "u", &format->width},
-        {"height", "u", &format->height}, {"matrix", "y", &format->matrix},
-        {"full_range", "b", &full_range}, {"filter_serial", "t", &ret->filter_serial},
+        {"fourcc", "u", &format->fourcc},        {"width", "u", &format->width},
+        {"height", "u", &format->height},        {"matrix", "y", &format->matrix},
+        {"full_range", "b", &full_range},        {"filter_serial", "t", &ret->filter_serial},
+        {"captured_ns", "x", &ret->captured_ns},
     };
     const int r =
         bus_read_fields(reply, fields, sizeof fields / sizeof fields[0], read_other, format);
@@ -105,6 +107,7 @@ int shot_read(struct shot *ret, sd_bus_message *reply, bool with_before)
 {
     int before = -1, after;
     int r = with_before ? sd_bus_message_read(reply, "h", &before) : 0;
+    ret->captured_ns = clock_now_ns();
     if (r >= 0)
         r = sd_bus_message_read(reply, "h", &after);
     if (r >= 0)

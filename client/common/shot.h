@@ -12,6 +12,7 @@
 
 struct shot {
     uint64_t sequence;
+    int64_t captured_ns;    /* as in the ring; when it was received, if the daemon does not tell */
     uint64_t filter_serial; /* the serial of the filter that made `after`; 0: unknown */
     struct fftd_format format;
     struct pixels before, after; /* before: all zero unless it was requested */

@@ -31,7 +31,7 @@
 #define LEAST_COARSE   0.3  /* LEAST_LINE for a direction that is roughly known */
 #define PLANE_SHARE    0.8  /* share of what no blur leaves that a line may leave */
 #define MOST_ACROSS    0.15 /* what a line leaves of the squares, of what one across it leaves */
-#define MOST_TILES     0.85 /* what lines along both sides leave, of what a disk leaves */
+#define MOST_TILES     0.85 /* what the worse of two lines leaves, of what a disk leaves */
 
 /* Power by one coordinate of the frequency. Noise that is not quite averaged out makes a mean power
  * uncertain by its standard error, and a logarithm of less power than that means nothing. So the
@@ -299,7 +299,7 @@ static struct fit find_size(const struct profile *profile, enum detail_blur blur
 {
     struct fit fit = {.cost = INFINITY};
     double size = sizes->least;
-    while (size <= sizes->most) {
+    while (size > 0 && size <= sizes->most) {
         try_size(profile, blur, size, &fit);
         size *= sizes->factor;
     }
@@ -364,7 +364,7 @@ static struct detail_shape find_lines(const struct detail *detail)
     return ret;
 }
 
-/* The same with a line of about that size. */
+/* The same for a line whose size is within 5 % of that one. */
 static double gain_near(const struct detail *detail, double degrees, double size, struct fit *ret)
 {
     return gain_of_line(detail, degrees, ACROSS, &(struct sizes){size * 0.95, size * 1.05, 1.01},
@@ -395,8 +395,9 @@ static struct fit find_disk(const struct profile *radial)
 }
 
 /* Tiles have zeros that are parallel to their sides, and the first ones of both sides are about as
- * far out as the ring of a disk. But lines explain them far better along both sides: in tiles of 5
- * to 16 pixels, two lines leave at most 0.4 of what the disk does, and in disks 1.8 or more. */
+ * far out as the ring of a disk. But a line along either side explains them far better: for tiles
+ * of 5 to 16 pixels, the worse of the two lines left at most 0.4 of what the disk left. For disks
+ * it left 1.8 times as much or more, if lines were found at all. */
 static bool are_tiles(const struct detail_shape *line, double disk_gain)
 {
     return 1 - fmin(line->gain, line->across) < MOST_TILES * (1 - disk_gain);

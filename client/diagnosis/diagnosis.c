@@ -104,11 +104,6 @@ int diagnosis_add(struct diagnosis *diagnosis, const float *luma, int64_t captur
     return 0;
 }
 
-void diagnosis_set_time(struct diagnosis *diagnosis, unsigned index, int64_t captured_ns)
-{
-    diagnosis->captured_ns[index] = captured_ns;
-}
-
 void diagnosis_size(const struct diagnosis *diagnosis, uint32_t *ret_width, uint32_t *ret_height)
 {
     *ret_width = diagnosis->format.width;

@@ -89,9 +89,6 @@ void diagnosis_destroy(struct diagnosis *diagnosis); /* NULL is allowed */
  * before; any clock. -ENOMEM. */
 int diagnosis_add(struct diagnosis *diagnosis, const float *luma, int64_t captured_ns);
 
-/* Sets when a frame that was added was captured. The times still have to rise. */
-void diagnosis_set_time(struct diagnosis *diagnosis, unsigned index, int64_t captured_ns);
-
 void diagnosis_size(const struct diagnosis *diagnosis, uint32_t *ret_width, uint32_t *ret_height);
 
 /* Judges all frames; this takes about 0.1 s for each frame of 640 x 480. Call it once. progress:

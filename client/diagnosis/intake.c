@@ -1,7 +1,6 @@
 #include "diagnosis/intake.h"
 
 #include <errno.h>
-#include <math.h>
 #include <stdlib.h>
 
 static bool is_limited(const struct pixels *pixels)
@@ -25,18 +24,16 @@ int intake_begin(struct intake *intake, const struct pixels *pixels, const char 
                                             .white = is_limited(pixels) ? 235 : 255,
                                             .mosaic_step = intake->average.is_mosaic ? 2 : 1};
     intake->level = malloc(count * sizeof *intake->level);
-    intake->sequence = calloc(intake->wanted, sizeof *intake->sequence);
-    intake->newest = calloc(intake->wanted, sizeof *intake->newest);
-    if (r == 0 && (intake->level == NULL || intake->sequence == NULL || intake->newest == NULL))
+    if (r == 0 && intake->level == NULL)
         r = -ENOMEM;
     return r < 0 ? r : diagnosis_create(&intake->diagnosis, &wanted);
 }
 
 int intake_add(struct intake *intake, const struct pixels *pixels, uint64_t sequence,
-               int64_t captured_ns, struct frames_moment newest)
+               int64_t captured_ns)
 {
     const size_t count = (size_t)intake->average.width * intake->average.height;
-    if (intake->got > 0 && sequence <= intake->sequence[intake->got - 1])
+    if (intake->got > 0 && sequence <= intake->newest)
         return 0;
     int r = average_add(&intake->average, pixels, intake->level);
     for (size_t i = 0; r == 0 && i < count; i++)
@@ -44,43 +41,14 @@ int intake_add(struct intake *intake, const struct pixels *pixels, uint64_t sequ
     if (r == 0)
         r = diagnosis_add(intake->diagnosis, intake->level, captured_ns);
     if (r == 0) {
-        intake->newest[intake->got] = newest;
-        intake->sequence[intake->got++] = sequence;
+        intake->newest = sequence;
+        intake->got++;
     }
     return r;
-}
-
-/* The time of a frame between two others, or beyond them. */
-static int64_t time_between(struct frames_moment before, struct frames_moment after,
-                            uint64_t sequence)
-{
-    const double interval_ns = (double)(after.captured_ns - before.captured_ns) /
-                               (double)(after.sequence - before.sequence);
-    const int64_t frames = (int64_t)(sequence - before.sequence);
-    return before.captured_ns + llround(interval_ns * (double)frames);
-}
-
-void intake_set_times(struct intake *intake, struct frames_moment first)
-{
-    struct frames_moment before = first, after = first;
-    for (unsigned i = 0, known = 0; i < intake->got && first.captured_ns != 0; i++) {
-        for (; known < intake->got && after.sequence < intake->sequence[i]; known++) {
-            const struct frames_moment *next = &intake->newest[known];
-            if (next->sequence <= after.sequence || next->captured_ns <= after.captured_ns)
-                continue;
-            before = after;
-            after = *next;
-        }
-        if (after.sequence > before.sequence)
-            diagnosis_set_time(intake->diagnosis, i,
-                               time_between(before, after, intake->sequence[i]));
-    }
 }
 
 void intake_finish(struct intake *intake)
 {
     average_finish(&intake->average);
     free(intake->level);
-    free(intake->sequence);
-    free(intake->newest);
 }

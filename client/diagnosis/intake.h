@@ -9,7 +9,7 @@
 #include <stdint.h>
 
 #include "calibration/average.h"
-#include "common/frames.h"
+#include "pictures/pixels.h"
 #include "diagnosis/diagnosis.h"
 
 #define INTAKE_FEWEST 2u /* frames, even of a slow camera */
@@ -20,8 +20,7 @@ struct intake {
     unsigned got;
     struct average average;
     float *level;
-    uint64_t *sequence;           /* the number of each frame taken */
-    struct frames_moment *newest; /* the newest frame when each was taken */
+    uint64_t newest; /* the number of the last frame taken */
 };
 
 /* Begins with the format of the first frame, of which the struct is {0} but for `wanted`. captured:
@@ -31,15 +30,10 @@ int intake_begin(struct intake *intake, const struct pixels *pixels, const char 
                  size_t most_bytes);
 
 /* Adds a frame, unless it is no newer than the last one: a camera that stands delivers the same
- * frame again. captured_ns: about when; newest: a frame of about that time, whose own is known, or
- * {0}. -EINVAL: it has another size or format; -ENOMEM. */
+ * frame again. captured_ns: as for diagnosis_add. -EINVAL: it has another size or format; -ENOMEM.
+ */
 int intake_add(struct intake *intake, const struct pixels *pixels, uint64_t sequence,
-               int64_t captured_ns, struct frames_moment newest);
-
-/* Gives each frame the time at which it was captured, by its number, from the frames whose times
- * are known: from `first`, before all others, and from each `newest`. Only between two of these are
- * frames taken for regular, because those that the camera or the daemon lost have no number. */
-void intake_set_times(struct intake *intake, struct frames_moment first);
+               int64_t captured_ns);
 
 /* Frees everything but the diagnosis. */
 void intake_finish(struct intake *intake);

@@ -207,23 +207,27 @@ static void judge(struct recording *recording)
 
 /* ---- the file ---- */
 
-static int refuse_place(const struct recording *recording, const struct ctl *ctl, const char *why)
+static int refuse_place(const struct recording *recording, const struct ctl *ctl, int reason,
+                        const char *why)
 {
-    return ctl_fail(ctl, EX_CANTCREAT,
-                    "cannot create %s: %s; run this as a user who may write there, or write it "
-                    "elsewhere with -o FILE and move it to %s",
-                    recording->path, why, image_directory());
+    return ctl_fail(
+        ctl, EX_CANTCREAT,
+        "cannot create %s: %s; %s, or write it elsewhere with -o FILE and move it to %s",
+        recording->path, why,
+        reason == -ENOENT ? "make its folder first" : "run this as a user who may write there",
+        image_directory());
 }
 
-/* Refuses a place where nothing can be written before frames are taken, which can last minutes. */
+/* Refuses a path that cannot be written. It comes first, because taking frames can last minutes. */
 static int check_place(const struct recording *recording, const struct ctl *ctl)
 {
     struct output_file output;
     struct stat st;
     if (stat(recording->path, &st) == 0 && S_ISFIFO(st.st_mode))
-        return 0; /* its reader would take this for the end */
-    if (output_open(&output, recording->path, OUTPUT_WHOLE) < 0)
-        return refuse_place(recording, ctl, output.why);
+        return 0; /* its reader would take opening and closing for the end of the file */
+    const int r = output_open(&output, recording->path, OUTPUT_WHOLE);
+    if (r < 0)
+        return refuse_place(recording, ctl, r, output.why);
     output_discard(&output);
     return 0;
 }
@@ -231,8 +235,9 @@ static int check_place(const struct recording *recording, const struct ctl *ctl)
 static int save(const struct recording *recording, const struct ctl *ctl)
 {
     struct output_file output;
-    if (output_open(&output, recording->path, OUTPUT_WHOLE) < 0)
-        return refuse_place(recording, ctl, output.why);
+    const int r = output_open(&output, recording->path, OUTPUT_WHOLE);
+    if (r < 0)
+        return refuse_place(recording, ctl, r, output.why);
     average_write(&recording->average, output.file);
     return save_end(ctl, &output, recording->path, 0);
 }

@@ -7,12 +7,9 @@
 #include <string.h>
 #include <unistd.h>
 
-#include <fftd/fftd.h>
-
 #include "change.h"
 #include "commands.h"
 #include "common/bus.h"
-#include "common/frames.h"
 #include "common/json.h"
 #include "core/clock.h"
 #include "daemon.h"
@@ -79,9 +76,9 @@ static int begin(const struct ctl *ctl, struct intake *intake, const struct pixe
 }
 
 static int take_in(const struct ctl *ctl, struct intake *intake, const struct pixels *pixels,
-                   uint64_t sequence, int64_t captured_ns, struct frames_moment newest)
+                   uint64_t sequence, int64_t captured_ns)
 {
-    const int r = intake_add(intake, pixels, sequence, captured_ns, newest);
+    const int r = intake_add(intake, pixels, sequence, captured_ns);
     if (r == -EINVAL)
         return ctl_fail(ctl, EX_TEMPFAIL,
                         "diagnose: the size or format of the frames has changed meanwhile");
@@ -100,11 +97,9 @@ static void finish(struct intake *intake, struct diagnosis **ret, int code)
 
 /* ---- a daemon ---- */
 
-static int watch(const struct ctl *ctl, struct intake *intake, sd_bus *bus, struct fftd *camera,
-                 const char *captured)
+static int watch(const struct ctl *ctl, struct intake *intake, sd_bus *bus, const char *captured)
 {
     const int64_t begin_ns = clock_now_ns();
-    const struct frames_moment first = frames_look_at_clock(camera);
     int code = 0;
     while (code == 0 && intake->got < intake->wanted &&
            (intake->got < INTAKE_FEWEST || clock_now_ns() - begin_ns < PATIENCE_NS)) {
@@ -113,12 +108,9 @@ static int watch(const struct ctl *ctl, struct intake *intake, sd_bus *bus, stru
         if (code == 0 && intake->diagnosis == NULL)
             code = begin(ctl, intake, &shot.before, captured);
         if (code == 0)
-            code = take_in(ctl, intake, &shot.before, shot.sequence, clock_now_ns(),
-                           frames_look_at_clock(camera));
+            code = take_in(ctl, intake, &shot.before, shot.sequence, shot.captured_ns);
         shot_finish(&shot);
     }
-    if (code == 0)
-        intake_set_times(intake, first);
     return code;
 }
 
@@ -127,19 +119,13 @@ static int watch(const struct ctl *ctl, struct intake *intake, sd_bus *bus, stru
 static int watch_daemon(const struct ctl *ctl, unsigned frames, struct diagnosis **ret)
 {
     struct intake intake = {.wanted = frames};
-    struct fftd *camera = NULL;
     sd_bus *bus = NULL;
-    char dir[PATH_MAX], captured[16];
+    char captured[16];
     int code = daemon_open(ctl, &bus);
     if (code == 0)
         code = daemon_read_captured(ctl, bus, captured);
     if (code == 0)
-        code = ctl_runtime_dir(ctl, dir);
-    if (code == 0 && fftd_open(&camera, dir) < 0)
-        camera = NULL;
-    if (code == 0)
-        code = watch(ctl, &intake, bus, camera, captured);
-    fftd_close(camera);
+        code = watch(ctl, &intake, bus, captured);
     sd_bus_unref(bus);
     finish(&intake, ret, code);
     return code;
@@ -162,8 +148,8 @@ static int read_frames(const struct ctl *ctl, struct intake *intake, struct inpu
     }
     int code = begin(ctl, intake, &pixels, NULL);
     while (code == 0 && intake->got < intake->wanted && (r = input_read(input, memory)) > 0)
-        code = take_in(ctl, intake, &pixels, intake->got + 1,
-                       1 + llround(interval_ns * intake->got), (struct frames_moment){0});
+        code =
+            take_in(ctl, intake, &pixels, intake->got + 1, 1 + llround(interval_ns * intake->got));
     if (code == 0 && r < 0 && r != -ENODATA)
         code = ctl_fail(ctl, EX_NOINPUT, "diagnose: %s", input->why);
     else if (code == 0 && intake->got == 0)

@@ -134,6 +134,7 @@ static int write_pictures(const struct ctl *ctl, const struct shot *shot, uint64
     if (report) {
         json_open(&json, NULL, '{');
         json_integer(&json, "Sequence", shot->sequence);
+        json_integer(&json, "CapturedNs", (uint64_t)shot->captured_ns);
         json_integer(&json, "FilterSerial", shot->filter_serial);
         json_integer(&json, "Serial", wanted_serial);
         json_open(&json, "Pictures", '[');

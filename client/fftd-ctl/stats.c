@@ -217,7 +217,7 @@ static int print_once(const struct ctl *ctl, sd_bus *bus, bool is_first)
         if (is_first && !has_measures(stats))
             fputs(
                 "fftd-ctl: nothing is measured yet: measures need output.measures = true when the "
-                "daemon starts; a reload does not change it\n",
+                "daemon starts; a reload is not enough\n",
                 stderr);
         print_csv(stats, is_first);
     } else if (code == 0 && ctl->json) {

@@ -6,12 +6,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include <fftd/fftd.h>
-
 #include <microhttpd.h>
 
 #include "common/bus.h"
-#include "common/frames.h"
 #include "common/json.h"
 #include "common/shot.h"
 #include "core/clock.h"
@@ -65,22 +62,19 @@ static void report_judging(void *context, unsigned done, unsigned total)
         pthread_exit(NULL);
 }
 
-static int take_shot(struct search *search, struct fftd *ring, sd_bus_error *error)
+static int take_shot(struct search *search, sd_bus_error *error)
 {
     struct shot shot = {0};
     sd_bus_message *reply = NULL;
     int r = sd_bus_call_method(search->bus.bus, NULL, bus_path(search->bus.bus), BUS_INTERFACE,
                                "Snapshot", error, &reply, NULL);
-    /* Before the frame is read, which takes longer than until the next one on a busy machine. */
-    const struct frames_moment newest =
-        r >= 0 ? frames_look_at_clock(ring) : (struct frames_moment){0};
     if (r >= 0)
         r = shot_read(&shot, reply, true);
     sd_bus_message_unref(reply);
     if (r >= 0 && search->intake.diagnosis == NULL)
         r = intake_begin(&search->intake, &shot.before, search->captured, MOST_BYTES);
     if (r >= 0)
-        r = intake_add(&search->intake, &shot.before, shot.sequence, clock_now_ns(), newest);
+        r = intake_add(&search->intake, &shot.before, shot.sequence, shot.captured_ns);
     shot_finish(&shot);
     return r;
 }
@@ -102,23 +96,16 @@ static int watch(struct problems *problems, sd_bus_error *error)
 {
     struct search *search = &problems->search;
     struct intake *intake = &search->intake;
-    struct fftd *ring = NULL;
     const int64_t begin_ns = clock_now_ns();
     int r = daemon_bus_open(&search->bus);
     if (r >= 0)
         r = read_captured(search);
-    if (r >= 0 && fftd_open(&ring, search->bus.place) < 0)
-        ring = NULL;
-    const struct frames_moment first = frames_look_at_clock(ring);
     intake->wanted = FRAMES;
     while (r >= 0 && intake->got < intake->wanted &&
            (intake->got < INTAKE_FEWEST || clock_now_ns() - begin_ns < PATIENCE_NS))
         r = report(problems, "looking at frames", intake->got, intake->wanted)
-                ? take_shot(search, ring, error)
+                ? take_shot(search, error)
                 : -ECANCELED;
-    fftd_close(ring);
-    if (r >= 0)
-        intake_set_times(intake, first);
     return r < 0 ? r : 0;
 }
 

@@ -11,7 +11,7 @@
 #define CAMERA_SEGMENT ":camera" /* the name of a camera */
 #define JSON_TYPE      "application/json"
 
-/* The daemon is asked this, for those who have the token. */
+/* A route that asks the daemon this question, and always requires the token. */
 /* clang-format off */
 #define ASKS(of) .type = JSON_TYPE, .answer = answer_asked, .question = of, .token = TOKEN_ALWAYS
 /* clang-format on */

@@ -99,7 +99,7 @@ static int append_controls(sd_bus_message *reply, const void *controls)
 static int append_format(sd_bus_message *reply, const void *value)
 {
     const struct camera_status *camera = value;
-    return value_append_format(reply, &camera->format, &camera->captured, 0);
+    return value_append_format(reply, &camera->format, &camera->captured, NULL);
 }
 
 /* The dictionary is empty until a search has compared the devices. */

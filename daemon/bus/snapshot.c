@@ -20,7 +20,7 @@ struct snapshot_call {
     struct peer_call call;
     struct loan *loan;
     struct fftd_format format;
-    uint64_t sequence, filter_serial;
+    struct snapshot_origin origin;
     const uint8_t *before; /* in the memory of `after`; NULL: not asked for */
     uint8_t *after;
     int result;          /* 0, or -errno */
@@ -49,8 +49,8 @@ static int answer(const struct snapshot_call *call)
         r = append_frame(reply, call->fd[0]);
     if (r >= 0)
         r = append_frame(reply, call->fd[1]);
-    value_append_format(reply, &call->format, NULL, call->filter_serial);
-    sd_bus_message_append(reply, "t", call->sequence);
+    value_append_format(reply, &call->format, NULL, &call->origin);
+    sd_bus_message_append(reply, "t", call->origin.sequence);
     if (r >= 0)
         return value_send(reply);
     sd_bus_message_unref(reply);
@@ -104,14 +104,13 @@ static void copied(struct job *job, bool is_cancelled)
 }
 
 static void done(void *context, int result, const struct fftd_format *format, const uint8_t *before,
-                 uint8_t *after, uint64_t sequence, uint64_t filter_serial)
+                 uint8_t *after, const struct snapshot_origin *origin)
 {
     struct snapshot_call *call = context;
     const struct peer *peer = call->call.peer;
     call->result = result;
     call->format = *format;
-    call->sequence = sequence;
-    call->filter_serial = filter_serial;
+    call->origin = *origin;
     call->before = before;
     call->after = after;
     if (peer == NULL || result < 0) {

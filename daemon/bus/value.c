@@ -97,7 +97,7 @@ static int append_planes(sd_bus_message *reply, const struct fftd_format *format
 }
 
 int value_append_format(sd_bus_message *reply, const struct fftd_format *format,
-                        const struct fftd_format *captured, uint64_t filter_serial)
+                        const struct fftd_format *captured, const struct snapshot_origin *origin)
 {
     sd_bus_message_open_container(reply, 'a', "{sv}");
     if (format->fourcc != 0) {
@@ -114,8 +114,9 @@ int value_append_format(sd_bus_message *reply, const struct fftd_format *format,
             sd_bus_message_append(reply, "{sv}{sv}{sv}", "captured", "s",
                                   format_name(captured->fourcc), "captured_width", "u",
                                   captured->width, "captured_height", "u", captured->height);
-        if (filter_serial != 0)
-            sd_bus_message_append(reply, "{sv}", "filter_serial", "t", filter_serial);
+        if (origin != NULL)
+            sd_bus_message_append(reply, "{sv}{sv}", "filter_serial", "t", origin->filter_serial,
+                                  "captured_ns", "x", origin->captured_ns);
     }
     return sd_bus_message_close_container(reply);
 }

@@ -8,6 +8,7 @@
 
 #include <systemd/sd-bus.h>
 
+#include "camera/request.h"
 #include "filters/filter.h"
 #include "fftd/ring.h"
 
@@ -22,9 +23,9 @@ int value_append_named_text(sd_bus_message *reply, const char *name, const char 
 
 /* Appends a frame format as a{sv}, which is empty while no format is known. captured: the
  * fourcc and the size of the frames that the camera delivers, of which 0 is left out; or NULL.
- * filter_serial: the filter that made the frame; 0 is left out. */
+ * origin: that of a frame, for its filter and time; or NULL. */
 int value_append_format(sd_bus_message *reply, const struct fftd_format *format,
-                        const struct fftd_format *captured, uint64_t filter_serial);
+                        const struct fftd_format *captured, const struct snapshot_origin *origin);
 
 /* Opens an entry of an {sv} dictionary whose value is an array, up to the array's first element:
  * three containers. contents: the type of an element. */

@@ -132,9 +132,11 @@ static void publish(struct output *output, struct flight *flight, const struct e
     draw_over(output, flight, done->view);
     int64_t published_ns = ring_publish(output->ring, &flight->write, &flight->meta);
     output->published++;
+    const struct snapshot_origin origin = {.sequence = ring_newest(output->ring),
+                                           .filter_serial = flight->meta.filter_serial,
+                                           .captured_ns = flight->meta.captured_ns};
     /* The slot does not change until this thread writes it again. */
-    snapshot_take_after(flight->snapshots, flight->write.data, ring_newest(output->ring),
-                        flight->meta.filter_serial);
+    snapshot_take_after(flight->snapshots, flight->write.data, &origin);
     release_frame(output, flight);
     report_frame(&output->report, &flight->meta, done, published_ns, ring_newest(output->ring),
                  output->recovery);

@@ -79,8 +79,7 @@ static void answer(struct request *request)
     case REQUEST_SNAPSHOT:
         snapshot->done(request->context, request->result, &snapshot->format,
                        request->result < 0 ? NULL : snapshot->before,
-                       request->result < 0 ? NULL : snapshot->after, snapshot->sequence,
-                       snapshot->filter_serial);
+                       request->result < 0 ? NULL : snapshot->after, &snapshot->origin);
         if (request->result >= 0)
             snapshot->after = NULL; /* it is the callee's now */
         break;

@@ -15,12 +15,19 @@
 #include "core/settings.h"
 #include "fftd/ring.h"
 
+/* Which frame a snapshot shows. */
+struct snapshot_origin {
+    uint64_t sequence;      /* its number in the ring */
+    uint64_t filter_serial; /* the serial of the filter that made `after` */
+    int64_t captured_ns;    /* as in the ring */
+};
+
 /* Receives a frame before and after the filter. Both buffers have the format's layout; the callee
  * frees `after`, and `before` with it. Both are NULL if result is negative; `before` is also NULL
- * if it was not asked for. filter_serial: the serial of the filter that made `after`. */
+ * if it was not asked for. */
 typedef void camera_snapshot_fn(void *context, int result, const struct fftd_format *format,
-                                const uint8_t *before, uint8_t *after, uint64_t sequence,
-                                uint64_t filter_serial);
+                                const uint8_t *before, uint8_t *after,
+                                const struct snapshot_origin *origin);
 
 /* Receives the result of a request about controls. `why` gives the reason of a negative result;
  * `controls` is freed after the call, and NULL unless the list was asked for. */
@@ -33,7 +40,7 @@ struct request_snapshot {
     camera_snapshot_fn *done;
     unsigned output; /* the output whose frame is wanted */
     struct fftd_format format;
-    uint64_t sequence, filter_serial;
+    struct snapshot_origin origin;
     uint8_t *before; /* format.frame_bytes; NULL: not asked for */
     uint8_t *after;  /* format.frame_bytes; also the allocation that both are in */
 };

@@ -34,14 +34,13 @@ void snapshot_take_before(struct request *list, const struct fftd_format *format
     }
 }
 
-void snapshot_take_after(struct request *list, const uint8_t *frame, uint64_t sequence,
-                         uint64_t filter_serial)
+void snapshot_take_after(struct request *list, const uint8_t *frame,
+                         const struct snapshot_origin *origin)
 {
     for (struct request *each = list; each != NULL; each = each->next) {
         if (each->result < 0)
             continue;
         memcpy(each->snapshot.after, frame, each->snapshot.format.frame_bytes);
-        each->snapshot.sequence = sequence;
-        each->snapshot.filter_serial = filter_serial;
+        each->snapshot.origin = *origin;
     }
 }

@@ -16,7 +16,7 @@ void snapshot_take_before(struct request *list, const struct fftd_format *format
                           enum demosaic demosaic, const struct capture_frame *frame);
 
 /* Copies the published frame, which completes the requests. */
-void snapshot_take_after(struct request *list, const uint8_t *frame, uint64_t sequence,
-                         uint64_t filter_serial);
+void snapshot_take_after(struct request *list, const uint8_t *frame,
+                         const struct snapshot_origin *origin);
 
 #endif

@@ -351,8 +351,8 @@ static int open_file(struct file *file, const char *path, struct error *why)
     file->fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
     if (file->fd < 0 && errno == EACCES)
         return error_set(why, EACCES,
-                         "permission denied: fftd's user must be allowed to read it and to enter "
-                         "its folders; a service sees nothing in /home: put it into /var/lib/fftd");
+                         "permission denied: fftd's user must be able to read the file and enter "
+                         "its folders; a service cannot see /home: put it in /srv");
     if (file->fd < 0)
         return error_set(why, errno, "%s", strerror(errno));
     struct stat about;

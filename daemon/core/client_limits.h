@@ -7,14 +7,14 @@
 
 /* ---- a message to `control` or `control-watch` ---- */
 
-/* The bytes of a message with its header. A peer that sends a longer one is disconnected. To change
- * it, write another multiple of 1024, and put it in place of "64 KiB" in docs/man/fftd.8 and
- * docs/SECURITY.md, point 9. Nothing else repeats it: bus/peer.c, core/dbus_framing.c and the tests
- * use this line, and the longest inputs of test_bus_budget.py grow with it. */
+/* The most bytes of a message, header included. A peer that sends a longer one is disconnected. To
+ * change it, write another multiple of 1024 here, and replace "64 KiB" in docs/man/fftd.8 and in
+ * point 9 of docs/SECURITY.md. Nothing else repeats it: bus/peer.c, core/dbus_framing.c and the
+ * tests use this line, and the longest inputs of test_bus_budget.py grow with it. */
 #define LIMIT_MESSAGE_BYTES      65536u
-/* bus/peer.c asserts that it is at most this, the least default of net.core.wmem_max: sd-bus gets
- * whole messages through a pair of sockets with such buffers, and where wmem_max is less the daemon
- * does not start. It also asserts at least 33 KiB, the longest chain and 1 KiB. */
+/* The smallest default of net.core.wmem_max. bus/peer.c asserts that the limit is at most this, and
+ * at least 33 KiB: the longest chain and 1 KiB. It passes whole messages to sd-bus through a socket
+ * pair whose buffer holds one, so the daemon does not start where wmem_max is below the limit. */
 #define LIMIT_MESSAGE_CEILING    163840u
 
 /* ---- each listening socket ---- */

@@ -11,8 +11,8 @@
 #define VECTORS
 #endif
 
-/* Before a function without floating-point arithmetic, whose result any instructions leave the
- * same: also the longest vectors. Older compilers do not know the name of that level. */
+/* Before a function without floating-point arithmetic, whose result is the same with any vectors:
+ * AVX-512, too. Older compilers do not know the name x86-64-v4. */
 #if __GNUC__ >= 12 && defined(__x86_64__) && !defined(__clang__) &&                                \
     !defined(__SANITIZE_THREAD__) && !defined(__SANITIZE_ADDRESS__)
 #define LONG_VECTORS __attribute__((target_clones("arch=x86-64-v4", "avx2", "sse4.2", "default")))

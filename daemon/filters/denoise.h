@@ -11,11 +11,12 @@
  * 1979). The level is added again, and the inverse, windowed once more, is added to the frame; the
  * sum of overlapping squared windows is constant.
  *
- * Second pass: the same with blocks of 16 in an orthonormal DCT-II, which begin half a hop before
- * those of the first pass, so that the traces of both differ. C is that of the captured
- * block, G that of the first pass's result, both without their levels; C is multiplied by G^2 /
- * (G^2 + v / 4), the empirical Wiener filter of the second step of BM3D (Dabov, Foi, Katkovnik and
- * Egiazarian, IEEE Trans. Image Processing 16(8), 2007). 1/4 is the mean of the window's squares.
+ * Second pass: the same with blocks of 16 and an orthonormal DCT-II. Its blocks begin half of their
+ * hop further left and up, so that the artefacts of both passes are at different places. C is the
+ * DCT of the captured block, G that of the first pass's result, both without their levels; C is
+ * multiplied by G^2 / (G^2 + v / 4), the empirical Wiener filter of the second step of BM3D (Dabov,
+ * Foi, Katkovnik and Egiazarian, IEEE Trans. Image Processing 16(8), 2007). 1/4 is the mean of the
+ * window's squares.
  *
  * Past frames may be joined to a frame before both passes, which then filter the joined frame. A
  * frame is joined to the joined frame before it, so that all of the past counts and one plane holds

@@ -74,26 +74,26 @@ int opencl_make_kernel(cl_kernel *ret, cl_program program, const char *name, str
 int opencl_set_buffers(cl_kernel kernel, cl_uint *at, const cl_mem *buffers, unsigned count,
                        struct error *why);
 
-/* An argument of a kernel. */
 struct opencl_argument {
     size_t bytes;
-    const void *value; /* NULL: local memory */
+    const void *value; /* NULL: the kernel gets `bytes` of local memory */
 };
 #define VALUE(lvalue)                                                                              \
     {                                                                                              \
         sizeof(lvalue), &(lvalue)                                                                  \
     }
 
-/* Sets the arguments of a kernel from 0 on. */
+/* Sets the first `count` arguments of a kernel. */
 int opencl_set_arguments(cl_kernel kernel, const struct opencl_argument *argument, unsigned count,
                          struct error *why);
 
-/* Launches a kernel. after: NULL: nothing is waited for. event: NULL: not wanted. */
+/* Launches a kernel. `after`: the event that it waits for, or NULL. `event` gets the kernel's own
+ * event, unless it is NULL. */
 int opencl_launch(cl_command_queue queue, cl_kernel kernel, unsigned dimensions,
                   const size_t *global, const size_t *local, cl_event after, cl_event *event,
                   struct error *why);
 
-/* Writes to a buffer. The data stays as it is until the queue has come that far. */
+/* Enqueues a write to a buffer. The data must not change until the queue has executed it. */
 int opencl_write(cl_command_queue queue, cl_mem buffer, const void *data, size_t bytes,
                  struct error *why);
 

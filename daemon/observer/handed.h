@@ -28,9 +28,9 @@ static inline bool observed_field_is_known(const struct observed_field *field)
 
 /* A copy of one for the observer's thread; {0} is empty. */
 struct handed_field {
-    struct moving_copy vectors; /* struct motion_vector */
+    struct moving_copy vectors; /* an array of struct motion_vector */
     uint64_t frames;
-    unsigned start; /* of the source, that delivered the frame */
+    unsigned start; /* the start of the source that delivered the frame */
     struct motion_grid grid;
 };
 

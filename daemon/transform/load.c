@@ -34,8 +34,8 @@ static int fit(struct transform *transform, struct error *why)
 
 /* ---- results ------------------------------------------------------------------------------- */
 
-/* The lanes of a result of a load in the lengths of `plan`; 0: these have none for its size. Fewer
- * lanes suit more sides of a smaller picture. */
+/* Returns the lanes of a result of this size if its load has the lengths of `plan`; 0: they do not
+ * suit the size with any. Fewer lanes suit more widths and heights of a smaller picture. */
 static unsigned result_lanes(const struct transform *load, const struct plan *plan,
                              const struct transform_size *size)
 {
@@ -187,8 +187,8 @@ bool transform_load_suits(const struct transform *load, const struct transform_i
            result_lanes(load, plan, &size) > 0;
 }
 
-/* Replaces lengths by others in which all results have at least this many lanes, if these cost
- * little more. Returns whether there are any, or -errno. */
+/* Replaces the lengths by others in which all results have at least this many lanes, if such
+ * lengths cost little more. Returns 1; 0: there are none, and nothing has changed; or -errno. */
 static int fit_lanes(struct transform *load, const struct transform_size *sizes, unsigned count,
                      unsigned lanes, struct error *why)
 {
@@ -211,7 +211,7 @@ static int fit_lanes(struct transform *load, const struct transform_size *sizes,
     return 0;
 }
 
-/* Results with the load's lanes take less time than those with fewer. */
+/* Tries the load's own number of lanes first, because results with fewer take more time. */
 static int fit_sizes(struct transform *load, const struct transform_size *sizes, unsigned count,
                      struct error *why)
 {
@@ -229,12 +229,12 @@ int transform_sketch_load(struct transform **ret, const struct gpu_device *devic
 {
     if (tuning->technique != TRANSFORM_FUSED || !loads_plainly(&tuning->recipe))
         return error_set(why, ERANGE, "the transform has a load of its own");
+    const struct transform_size own = {image->smaller.width, image->smaller.height};
     struct transform *load = calloc(1, sizeof *load);
     if (load == NULL)
         return error_set(why, ENOMEM, "out of memory while creating a transform");
     load->device = device;
     load->image = captured_image(image);
-    load->image.smaller = image->smaller; /* whose lengths it has in any case */
     load->border = *border;
     load->tuning = *tuning;
     load->tuning.recipe = (struct recipe){.precision = tuning->recipe.precision};
@@ -242,6 +242,13 @@ int transform_sketch_load(struct transform **ret, const struct gpu_device *devic
     int r = fit(load, why);
     if (r == 0)
         r = fit_sizes(load, sizes, size_count, why);
+    /* Not earlier, because each result that asks should get the same load. */
+    if (r == 0 && image->smaller.width > 0 && result_lanes(load, &load->plan, &own) == 0) {
+        load->tuning.length_x = tuning->length_x;
+        load->tuning.length_y = tuning->length_y;
+        load->image.smaller = image->smaller;
+        r = fit(load, why);
+    }
     if (r < 0) {
         free(load);
         return r;

@@ -99,8 +99,8 @@ static inline bool transform_only_loads(const struct transform *transform)
     return transform->is_load || transform->smaller != NULL;
 }
 
-/* What a processor's vector registers hold at least. A smaller picture may have fewer lanes than
- * its load, but no fewer than these. */
+/* The fewest floats that a processor's vector registers hold. A smaller picture may have fewer
+ * lanes than its load, but no fewer than these. */
 #define TRANSFORM_LEAST_LANES 4
 
 /* Returns whether a load completes lines for its results, or this is a result of such a load. In

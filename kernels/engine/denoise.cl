@@ -21,9 +21,9 @@
  *
  * Work-items: a group computes a tile of TILE_X x TILE_Y samples from all blocks that touch it, one
  * block after another, and adds them up in local memory, so that no group writes what another one
- * writes. Tiles begin SHIFT samples before the image, with a block of the pass. A group has BLOCK
- * items, one for each column of a block. With lanes it has one item, for
- * which a block is PARTS = BLOCK / LANES parts of LANES columns; number j of part p is row j. A
+ * writes. The first tile begins SHIFT samples to the left of the image and above it, where a block
+ * also begins. A group has BLOCK items, one for each column of a block. With lanes it has one item,
+ * for which a block is PARTS = BLOCK / LANES parts of LANES columns; number j of part p is row j. A
  * third dimension counts images (batch.cl). Launched by denoiser_enqueue
  * (daemon/engine/denoiser/denoiser.c).
  */

@@ -12,7 +12,7 @@ static inline size_t complete_offset(void)
     return (size_t)image_number() * COMPLETE_SIZE;
 }
 
-/* Returns the index of element e of a group of LANES completed pairs. */
+/* Returns the index of element e of a group of completed pairs, as many as the load has lanes. */
 static inline uint complete_at(uint group, uint e)
 {
     return group * COMPLETE_LENGTH + e;

@@ -4,8 +4,8 @@
  * pair in each lane, so blocks of LANES x LANES numbers are transposed (transpose.cl) on the way
  * into and out of local memory. One work-item transfers V_LINES / V_GROUP such groups of pairs.
  * Used by `middle` (fused_kernels.cl), before its first stage and after its last one. With
- * IS_SMALLER the lines that are loaded are those of the larger spectrum, of L_LENGTH elements; it
- * may have LARGER_PARTS times as many lanes. */
+ * IS_SMALLER the lines that are loaded are those of the larger spectrum, of L_LENGTH elements. That
+ * spectrum has LARGER_PARTS (1 or more) times as many lanes, and its vectors are read in parts. */
 
 #if LANES > 1
 

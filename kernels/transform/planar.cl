@@ -110,7 +110,8 @@ static inline ushort2 floats_to_halves(float2 z)
 #endif
 
 #if LANES > 1
-/* Loads a part of what was stored with `parts` times as many lanes. */
+/* Loads a part of what was stored with `parts` times as many lanes. (c_load does not use it: where
+ * one function returns what another one does, oclgrind lacks a function of its compiler.) */
 static inline cplx c_load_part(global const stored *from, size_t index, uint part, uint parts)
 {
     const size_t at = 2 * parts * index + part;
@@ -131,8 +132,11 @@ static inline cplx c_load(global const stored *from, size_t index)
     const float2 z = ((global const float2 *)from)[index];
 #endif
     return c_make(z.x, z.y);
+#elif HALF_STORAGE
+    return c_make(PASTE(vload_half, LANES)(2 * index, from),
+                  PASTE(vload_half, LANES)(2 * index + 1, from));
 #else
-    return c_load_part(from, index, 0, 1);
+    return c_make(PASTE(vload, LANES)(2 * index, from), PASTE(vload, LANES)(2 * index + 1, from));
 #endif
 }
 

@@ -390,8 +390,8 @@ static void filter_second(struct block *b, struct block *guide, long side,
     real_transform(b, side, true, true);
 }
 
-/* One pass; the second one if there is a guide. history: that of `in`, if it is joined. shift:
- * where the first block begins, from 0 back. */
+/* One pass; the second one if there is a guide. history: that of `in`, if it is joined. shift: the
+ * samples by which all blocks are moved up and to the left. */
 static struct picture filter(const struct picture *in, const struct history *history,
                              const struct picture *guide, long side, long hop, long shift,
                              const struct noise_model *noise)

@@ -187,9 +187,11 @@ class Daemon(Child):
         return sorted(found)
 
     def memory_bytes(self, kind="VmRSS"):
-        """What of that kind is resident: one of the fields of /proc/PID/status, see proc(5)."""
+        """What of that kind is resident: one of the fields of /proc/PID/status, see proc(5). A
+        process that has ended has none."""
         status = pathlib.Path(f"/proc/{self.pid}/status").read_text()
-        return int(re.search(rf"^{kind}:\s*(\d+) kB$", status, re.M)[1]) << 10
+        found = re.search(rf"^{kind}:\s*(\d+) kB$", status, re.M)
+        return int(found[1]) << 10 if found else 0
 
 
 @pytest.fixture

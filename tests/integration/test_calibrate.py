@@ -276,8 +276,7 @@ def test_an_image_elsewhere_has_to_be_moved(start, tmp_path):
         return subprocess.run(calibrating("-n", "2", *arguments), env={**os.environ, **env},
                               capture_output=True, text=True, timeout=PATIENCE, check=True).stdout
 
-    # 10000 frames would take minutes: what cannot be written is refused before.
-
+    # 10000 frames would take minutes, so this ends in time only if it is refused before the first.
     failed = subprocess.run(calibrating("-n", "10000"), env={**os.environ, **env},
                             capture_output=True, text=True, timeout=PATIENCE, check=False)
     assert failed.returncode == 73 and f"move it to {tmp_path / 'images'}" in failed.stderr

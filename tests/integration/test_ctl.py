@@ -11,7 +11,8 @@ import subprocess
 
 import pytest
 
-from conftest import BUILD, FAST_KERNELS, PATIENCE, needs_root
+from client import Recorder
+from conftest import BUILD, FAST_KERNELS, PATIENCE, needs_root, wait_until
 from dbus_peer import Peer
 from png import Png
 
@@ -547,6 +548,17 @@ def test_unsupported_settings_are_logged_once(start):
 
 
 # ---- pictures ----
+
+def test_a_snapshot_tells_when_its_frame_was_captured(daemon, tmp_path):
+    with Recorder(daemon) as recorder:
+        def is_in_the_ring():
+            shown = daemon.ctl_json("snapshot", "-o", tmp_path / "after.png", "after")
+            taken = recorder.take_until(lambda frame: frame.sequence >= shown["Sequence"])
+            times = {each.sequence: each.captured_ns for each in taken}
+            assert times.get(shown["Sequence"], shown["CapturedNs"]) == shown["CapturedNs"] > 0
+            return shown["Sequence"] in times
+        wait_until(is_in_the_ring, "a frame that was not missed")
+
 
 def test_snapshot_saves_four_images_of_one_frame(daemon, tmp_path):
     earlier = daemon.ctl_json("stats")["Sequence"]

@@ -29,8 +29,8 @@ def draw_clip(wave=None, dark=1.0):
     scene = 120 + np.fft.ifft2(spectrum).real
     y, x = np.mgrid[:HEIGHT, :WIDTH]
     for index in range(FRAMES):
-        # There and back, so that a camera may repeat it, and not so far that it seems to shake when
-        # a loaded machine leaves out frames.
+        # The scene moves there and back, so that a camera can repeat the clip. It moves so little
+        # that it does not seem to shake when a loaded machine skips frames.
         at = 10 + min(index, FRAMES - index) // 6
         frame = scene[at:, at:][:HEIGHT, :WIDTH] * dark
         if wave:

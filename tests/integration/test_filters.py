@@ -361,20 +361,22 @@ def weigh_cosines(block, guide, window, variance):
     return basis.T @ ((z - level * w) * gain + level * w) @ basis
 
 
-def in_blocks(side, hop, weigh, *pictures):
-    """Weighs overlapping windowed blocks of pictures, which are mirrored at their edges."""
+def in_blocks(side, hop, shift, weigh, *pictures):
+    """Weighs overlapping windowed blocks of pictures, which are mirrored at their edges. The first
+    one begins `shift` samples before that of another call with the same hop."""
     window = np.sin(np.pi * (np.arange(side) + 0.5) / side)
     window = np.outer(window, window)
-    pad = ((side - hop, side),) * 2
+    before = side - hop + shift
+    pad = ((before, side),) * 2
     wide = [np.pad(picture, pad, "reflect") for picture in pictures]
     total, weight = np.zeros((2, *wide[0].shape))
     height, width = pictures[0].shape
-    for top in range(0, height + side - hop, hop):
-        for left in range(0, width + side - hop, hop):
+    for top in range(0, height + before, hop):
+        for left in range(0, width + before, hop):
             at = slice(top, top + side), slice(left, left + side)
             total[at] += weigh(*(each[at] * window for each in wide), window) * window
             weight[at] += window ** 2
-    inside = slice(side - hop, side - hop + height), slice(side - hop, side - hop + width)
+    inside = slice(before, before + height), slice(before, before + width)
     return total[inside] / weight[inside]
 
 
@@ -383,11 +385,12 @@ def denoised(picture, sigma, shot=0, side=32, overlap=2, passes=2):
         return sigma ** 2 + shot * max(level, 0)
 
     picture = picture.astype(float)
-    guide = in_blocks(side, side // overlap, lambda block, window:
+    guide = in_blocks(side, side // overlap, 0, lambda block, window:
                       weigh_fourier(block, window, variance), picture)
     if passes == 1:
         return guide
-    return in_blocks(16, 16 // overlap, lambda block, guide, window:
+    hop = 16 // overlap
+    return in_blocks(16, hop, hop // 2, lambda block, guide, window:
                      weigh_cosines(block, guide, window, variance), picture, guide)
 
 

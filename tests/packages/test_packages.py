@@ -67,7 +67,7 @@ def test_everything_that_is_installed_is_in_one_package(tmp_path):
 
 
 def test_folders_for_images_and_presets_are_there():
-    """`fftd-ctl calibrate` and `filter save FILE` write into them, and make no folders."""
+    """`fftd-ctl calibrate` and `filter save FILE` write into these, but do not create them."""
     package = next(each for each in PACKAGES if name_of(each) == "fftd")
     listing = subprocess.run(["dpkg-deb", "--contents", package], check=True, text=True,
                              stdout=subprocess.PIPE).stdout

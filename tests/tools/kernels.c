@@ -263,8 +263,12 @@ static int write_denoiser(const char *directory, const char *sample,
 {
     static const char *const names[DENOISER_PROGRAMS] = {"first", "second", "join"};
     const uint32_t block = program == DENOISER_FIRST ? 32 : 16, hop = block / 2;
-    const struct denoiser_layout layout = {
-        .block = block, .hop = hop, .lanes = lanes, .tile_x = 2 * hop, .tile_y = hop};
+    const struct denoiser_layout layout = {.block = block,
+                                           .hop = hop,
+                                           .shift = program == DENOISER_SECOND ? hop / 2 : 0,
+                                           .lanes = lanes,
+                                           .tile_x = 2 * hop,
+                                           .tile_y = hop};
     const struct recipe recipe = {
         .corrections = lanes != 4,
         .calibrated = lanes > 1,

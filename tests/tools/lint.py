@@ -2,11 +2,11 @@
 """The rules of the tree, checked. Speaks TAP, one test a rule; tests/tools/run.py counts them.
 
     lint.py quick       the rules that take seconds: formatting, includes, headers, scripts, kernels
-    lint.py warnings    those of both compilers, clang-tidy and cppcheck
+    lint.py warnings    gcc's, clang's, clang-tidy's and cppcheck's warnings
     lint.py analyzer    clang's analyzer, which takes minutes
 
-`make lint` runs the first two, `lint-quick` and `lint-analyzer` one. They set LINT_FLAGS to the
-build's flags.
+`make lint` runs `quick` and `warnings`, `make lint-quick` the first alone, `make lint-analyzer` the
+last. All three set LINT_FLAGS to the build's flags.
 """
 
 import ast
@@ -143,11 +143,13 @@ def check_kernels():
 
 
 def check_warnings(compiler, opt):
-    """Compiles what the build has compiled, each file with its own flags. Nothing is linked."""
+    """Compiles what the build has compiled, each file with its own flags, without linking it."""
     build = f"build/warnings-{compiler.split()[0]}"
     targets = [f"{build}/obj/{path[:-2]}.o" for path in files("*.c")
                if os.path.exists(f"build/obj/{path[:-2]}.o")]
-    # These are compiled and linked in one step.
+    if f"{build}/obj/daemon/main.o" not in targets:
+        return ["build/obj/daemon/main.o is missing: run make all test-programs first"]
+    # These are linked, too, because one command does both.
     targets += [f"{build}/tests/tools/faulty_{pathlib.Path(path).stem}.so"
                 for path in files("tests/faults/*.c")] + [f"{build}/tests/tools/mali_t760.so"]
     return run("make", "-s", "-k", f"-j{os.cpu_count()}", f"CC={compiler}", f"OPT={opt} -Werror",
@@ -191,7 +193,7 @@ QUICK = [
     ("kernels compile without a warning", check_kernels),
 ]
 WARNINGS_OF_TOOLS = [
-    # Some of gcc's warnings follow from what it finds while it optimises; clang's do not.
+    # gcc finds some of its warnings only while it optimises, clang nearly all of them before.
     ("gcc has no warning", lambda: check_warnings("gcc", "-O2 -g0")),
     ("clang has no warning", lambda: check_warnings("clang -fsyntax-only", "-O2")),
     ("clang-tidy has no finding", lambda: check_tidy("-clang-analyzer-*", "*.c")),

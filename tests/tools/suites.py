@@ -36,7 +36,7 @@ class Suite(typing.NamedTuple):
 SUITES = [
     Suite("unit gpu integration lint-quick", "test",
           "test FFTD_TEST_LAYOUTS=all FFTD_TEST_IMAGES=largest OPTIMISE=yes"),
-    Suite("lint", "_lint"),  # lint-quick has run
+    Suite("lint", "_lint", "lint"),  # in the gate, lint-quick has run
     Suite("articles", "test-articles"),
     Suite("model", "test-model"),
     Suite("unit-address-undefined", "-j2 SAN=address,undefined test-unit FFTD_TEST_CLIPS=one",

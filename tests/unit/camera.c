@@ -589,26 +589,24 @@ static void test_ends_after_the_frames_asked_for(void **state)
 static struct {
     unsigned calls;
     int result;
-    uint64_t sequence, filter_serial;
+    struct snapshot_origin origin;
     bool has_before;
     uint8_t before, after;
 } answer;
 
 static void answered(void *context, int result, const struct fftd_format *format,
-                     const uint8_t *before, uint8_t *after, uint64_t sequence,
-                     uint64_t filter_serial)
+                     const uint8_t *before, uint8_t *after, const struct snapshot_origin *origin)
 {
     assert_ptr_equal(context, &answer);
     answer.calls++;
     answer.result = result;
-    answer.sequence = sequence;
+    answer.origin = *origin;
     if (result == 0) {
         const struct fftd_plane *plane = &format->plane[0];
         size_t last = plane->offset + (plane->rows - 1) * plane->stride + plane->row_bytes - 1;
         answer.has_before = before != NULL;
         answer.before = before != NULL ? before[last] : 0;
         answer.after = after[last];
-        answer.filter_serial = filter_serial;
     }
     free(after);
 }
@@ -653,8 +651,8 @@ static void test_snapshot_is_one_frame_before_and_after(void **state)
     publish(1);
     WAIT_FOR(answer.calls == 1);
     assert_int_equal(answer.result, 0);
-    assert_int_equal(answer.sequence, 1);
-    assert_int_equal(answer.filter_serial, 1);
+    assert_int_equal(answer.origin.sequence, 1);
+    assert_int_equal(answer.origin.filter_serial, 1);
     assert_int_equal(answer.before, fake_capture.pixels[32 * 16 - 1]);
     assert_int_equal(answer.after, (uint8_t)(answer.before + 3));
     publish(1);
@@ -663,7 +661,7 @@ static void test_snapshot_is_one_frame_before_and_after(void **state)
     assert_int_equal(camera_snapshot(camera, CAMERA_MAIN, true, answered, &answer), 0);
     publish(1);
     WAIT_FOR(answer.calls == 3);
-    assert_int_equal(answer.sequence, 3);
+    assert_int_equal(answer.origin.sequence, 3);
     assert_true(answer.has_before);
     assert_int_equal(camera_snapshot(camera, CAMERA_MAIN, false, answered, &answer), 0);
     publish(1);

@@ -105,10 +105,9 @@ static void an_output_that_is_discarded_frees_its_place(void **state)
 static unsigned answered;
 
 static void on_snapshot(void *context, int result, const struct fftd_format *format,
-                        const uint8_t *before, uint8_t *after, uint64_t sequence,
-                        uint64_t filter_serial)
+                        const uint8_t *before, uint8_t *after, const struct snapshot_origin *origin)
 {
-    (void)context, (void)format, (void)before, (void)sequence, (void)filter_serial;
+    (void)context, (void)format, (void)before, (void)origin;
     assert_true(result == 0 || result == -ECANCELED || result == -ENODEV || result == -EIO);
     free(after);
     answered++;

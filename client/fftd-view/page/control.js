@@ -19,7 +19,8 @@ filter.messages.error = (text) => setText("filter-error", text);
 
 const saved = () => JSON.parse(localStorage.getItem(SAVED) || "{}");
 
-// What a preset is for, and why it cannot be used. The file's path and line are for its author.
+// Says what a preset is for, and why it cannot be used yet. The path and line of its file are left
+// out, because only its author needs them.
 function describePreset(summary, problem) {
     const why = problem.replace(/^\S+:\d+: (filter: )?/, "");
     return problem ? `${summary} It cannot be used yet: ${why}` : summary;

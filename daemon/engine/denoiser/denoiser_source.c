@@ -171,8 +171,8 @@ static void put_constants(FILE *out, const struct recipe *recipe,
 {
     fprintf(
         out,
-        "#define BLOCK %u\n#define HOP %u\n#define SHIFT %u\n#define TILE_X %d\n"
-        "#define TILE_Y %d\n#define GROUP %zu\n#define NOISE_NUMBERS %d\n#define NOISE_LEVELS %d\n"
+        "#define BLOCK %u\n#define HOP %u\n#define SHIFT %u\n#define TILE_X %u\n"
+        "#define TILE_Y %u\n#define GROUP %zu\n#define NOISE_NUMBERS %d\n#define NOISE_LEVELS %d\n"
         "#define NOISE_BINS %d\n#define PAST %u\n",
         layout->block, layout->hop, layout->shift, layout->tile_x, layout->tile_y,
         denoiser_group(layout), DENOISER_NOISE_NUMBERS, DENOISER_NOISE_LEVELS, DENOISER_NOISE_BINS,

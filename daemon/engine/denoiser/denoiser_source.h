@@ -11,7 +11,7 @@
 /* How a pass divides an image: a work-group computes a tile. */
 struct denoiser_layout {
     uint32_t block, hop;     /* samples */
-    uint32_t shift;          /* samples before the image at which tiles begin; less than `hop` */
+    uint32_t shift;          /* samples by which tiles begin before the image; less than `hop` */
     unsigned lanes;          /* 1, 4, 8 or 16, at most `block` */
     uint32_t tile_x, tile_y; /* samples, multiples of `hop` */
 };
@@ -65,8 +65,8 @@ enum denoiser_program { DENOISER_FIRST, DENOISER_SECOND, DENOISER_JOIN, DENOISER
 void denoiser_put_load(FILE *out, const struct transform_image *image, const struct recipe *recipe,
                        unsigned lanes);
 
-/* Launches load_plane, or another kernel of rows, for so many rows of each image. `after` and
- * `event` are those of opencl_launch. */
+/* Launches load_plane, or another kernel that works on rows, for `rows` rows of each of `images`
+ * images. `after` and `event` are those of opencl_launch. */
 int denoiser_launch_rows(cl_command_queue queue, cl_kernel kernel, const struct gpu_device *device,
                          unsigned lanes, size_t rows, size_t images, cl_event after,
                          cl_event *event, struct error *why);

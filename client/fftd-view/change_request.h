@@ -11,10 +11,13 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "core/client_limits.h"
+
 /* The longest chain has 32 KiB, and a message to fftd must hold it. */
 #define CHANGE_REQUEST_BYTES (40 * 1024)
 #define CHANGE_REQUEST_MAX   64 /* changes, like EditFilter's limit */
 #define CHANGE_REQUEST_WORDS 4  /* in one change */
+_Static_assert(CHANGE_REQUEST_BYTES <= LIMIT_MESSAGE_BYTES, "a request fits into a message");
 
 struct json_object;
 

@@ -13,8 +13,9 @@
 #define RETRY_DELAY_FIRST_NS         (100 * NS_PER_MS)
 
 /* A driver that has recovered, or a camera that another program has released, sends no event. The
- * next attempt notices it, so the longest delay is short. An attempt that fails costs well under a
- * millisecond. */
+ * next attempt notices it, so the longest delay is short. It is also how long a camera that is
+ * plugged in may have to wait until udev has given it to its group (UDEV_DELAY_NS in recovery.c).
+ * An attempt that fails costs well under a millisecond. */
 #define RETRY_DELAY_LONGEST_NS       (1 * NS_PER_S)
 
 /* Building an engine may cost seconds of processor time. */

@@ -156,9 +156,10 @@ static void end_output(struct reconciler *reconciler, unsigned number, uint64_t 
     }
     output->id = id; /* it may have begun and ended since this thread looked */
     mailbox_begin_report(box);
+    /* Before the main thread, which then destroys the designer, learns of the end. */
+    designer_end(reconciler->outputs[number].designer, reconciler->mailbox->event_fd);
     box->ended = true;
     mailbox_end_report(box, 0);
-    designer_end(reconciler->outputs[number].designer, reconciler->mailbox->event_fd);
 }
 
 /* An output that begins gets frames at once if the source is open. They were checked when it was

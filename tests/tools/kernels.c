@@ -265,7 +265,7 @@ static int write_denoiser(const char *directory, const char *sample,
     const uint32_t block = program == DENOISER_FIRST ? 32 : 16, hop = block / 2;
     const struct denoiser_layout layout = {.block = block,
                                            .hop = hop,
-                                           .shift = program == DENOISER_SECOND ? hop / 2 : 0,
+                                           .shift = denoiser_shift(program, hop),
                                            .lanes = lanes,
                                            .tile_x = 2 * hop,
                                            .tile_y = hop};

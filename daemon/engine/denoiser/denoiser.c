@@ -68,8 +68,7 @@ static int lay_out(struct denoiser_layout *ret, const struct denoiser *denoiser,
                            : program == DENOISER_SECOND ? DENOISE_SECOND_BLOCK
                                                         : settings->block;
     const uint32_t hop = block / (program == DENOISER_JOIN ? 2 : settings->overlap);
-    /* Shifted blocks leave their artefacts at other places than those of the first pass. */
-    const uint32_t shift = program == DENOISER_SECOND ? hop / 2 : 0;
+    const uint32_t shift = denoiser_shift(program, hop);
     uint32_t most_x = lanes == 1 ? 32 : 256, most_y = lanes == 1 ? 32 : 128;
     *ret = (struct denoiser_layout){.block = block, .hop = hop, .shift = shift, .lanes = lanes};
     for (;;) {

@@ -59,6 +59,13 @@ void denoiser_levels_for(struct denoiser_levels *ret, const struct transform_ima
  * frames to those before them. */
 enum denoiser_program { DENOISER_FIRST, DENOISER_SECOND, DENOISER_JOIN, DENOISER_PROGRAMS };
 
+/* The `shift` of a program's layout. The second pass is shifted, so that its blocks leave their
+ * artefacts at other places than those of the first. */
+static inline uint32_t denoiser_shift(enum denoiser_program program, uint32_t hop)
+{
+    return program == DENOISER_SECOND ? hop / 2 : 0;
+}
+
 /* Writes what kernels that load captured samples into planes consist of, for other steps, too: the
  * constants of the image and of the load, and the kernel load_plane (kernels/engine/load_plane.cl).
  */

@@ -13,7 +13,8 @@ const struct technique *const transform_techniques[TRANSFORM_TECHNIQUES] = {
     [TRANSFORM_HALF_RATE] = &technique_half_rate,
 };
 
-/* Lengths that all results can have may cost this much more than those of the first alone. */
+/* Lengths that all results can have may cost this much more than the best ones for the captured
+ * size alone. */
 #define MOST_COST 1.1
 
 static void limit(unsigned *group, size_t most)

@@ -110,8 +110,9 @@ static inline ushort2 floats_to_halves(float2 z)
 #endif
 
 #if LANES > 1
-/* Loads a part of what was stored with `parts` times as many lanes. (c_load does not use it: where
- * one function returns what another one does, oclgrind lacks a function of its compiler.) */
+/* Loads a part of what was stored with `parts` times as many lanes. (c_load does not call it: if it
+ * does, clang emits an intrinsic function for the inlined structure that oclgrind does not know.)
+ */
 static inline cplx c_load_part(global const stored *from, size_t index, uint part, uint parts)
 {
     const size_t at = 2 * parts * index + part;

@@ -423,8 +423,8 @@ static void test_which_load(void **state)
     engine_loads_destroy(loads);
 }
 
-/* Compares the luma of two engines, which have transformed it in different lengths, in the middle
- * of the picture, where borders have no influence. */
+/* Compares the luma of two engines that transform it in different lengths. Only the middle of the
+ * picture counts, because borders do not reach it. */
 static void check_same_luma(const struct made *a, const struct made *b)
 {
     const struct fftd_plane *plane = &a->format.plane[0];

@@ -45,8 +45,10 @@ void *faulty_reallocarray(void *memory, size_t count, size_t size) __asm__("real
 void faulty_free(void *memory) __asm__("free");
 char *faulty_strdup(const char *text) __asm__("strdup");
 char *faulty_strndup(const char *text, size_t size) __asm__("strndup");
-int faulty_vasprintf(char **ret, const char *format, va_list values) __asm__("vasprintf");
-int faulty_asprintf(char **ret, const char *format, ...) __asm__("asprintf");
+int faulty_vasprintf(char **ret, const char *format, va_list values) __asm__("vasprintf")
+    __attribute__((format(printf, 2, 0)));
+int faulty_asprintf(char **ret, const char *format, ...) __asm__("asprintf")
+    __attribute__((format(printf, 2, 3)));
 
 static struct plan *plan;
 static struct range ranges[8];
@@ -217,7 +219,8 @@ char *faulty_strndup(const char *text, size_t size)
     return FAILS ? NULL : copy(text, strnlen(text, size), CALLER);
 }
 
-static int print(char **ret, const char *format, va_list values, const void *caller)
+static __attribute__((format(printf, 2, 0))) int print(char **ret, const char *format,
+                                                       va_list values, const void *caller)
 {
     va_list again;
     if (fails(caller))

@@ -6,7 +6,7 @@ FAULTS := $(patsubst tests/faults/%.c,$(BUILD)/tests/tools/faulty_%.so,$(wildcar
 # Never sanitized, because they are loaded before the sanitizer.
 $(FAULTS): $(BUILD)/tests/tools/faulty_%.so: tests/faults/%.c
 	@mkdir -p $(@D)
-	$(CC) $(CPPFLAGS) -g -O2 -std=c11 $(WARN) -fPIC -pthread -shared -o $@ $< -ldl
+	$(CC) $(CPPFLAGS) -g $(OPT) -std=c11 $(WARN) -fPIC -pthread -shared -o $@ $<
 
 test-programs test-integration test-faults campaign test-campaign _test-vm-amd64: $(FAULTS)
 

@@ -5,8 +5,8 @@ LAYER := $(BUILD)/tests/tools/mali_t760.so
 # those of the loader that have the same names.
 $(LAYER): tests/layer/layer.c tests/faults/import.c
 	@mkdir -p $(@D)
-	$(CC) $(CPPFLAGS) -Itests -g -O2 -std=c11 $(WARN) -fPIC -pthread -shared -Wl,-Bsymbolic \
-	    -o $@ $< -ldl
+	$(CC) $(CPPFLAGS) -Itests -g $(OPT) -std=c11 $(WARN) -fPIC -pthread -shared -Wl,-Bsymbolic \
+	    -o $@ $<
 
 test-programs: $(LAYER)
 

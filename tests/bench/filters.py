@@ -17,8 +17,9 @@ OpenCV  A loop in Python takes the same frames from memory, calls the function o
 Both take turns, since other guests of a host change its speed within seconds. Times are of a frame,
 medians over the rounds: of the clock, and in brackets of all processors, which is what to compare
 while others use the machine. Except in the row "none, lent", fftd's has what reading the recording
-takes, OpenCV's has not. The ratios of both are medians of those of the rounds; that of the clock has the least and the greatest
-beside it. A daemon is stopped (SIGSTOP) while another one or OpenCV is measured.
+takes, OpenCV's has not. The ratios of both are medians of those of the rounds; that of the clock
+has the least and the greatest beside it. A daemon is stopped (SIGSTOP) while another one or OpenCV
+is measured.
 """
 
 import argparse
@@ -159,7 +160,7 @@ def measure(options, size, clip, directory):
         peer = Peer(clip, size)
     except ImportError as reason:
         print(f"OpenCV is not measured: {reason}")
-    chains = list(filters(peer))
+    chains = [row for row in filters(peer) if options.only in ("", row[0])]
     os.environ["FFTD_IMAGE_DIR"] = str(directory)
     rows = {name: {"bench": "filters", "size": size, "filter": name, "chain": chain,
                    **{times: [] for times in TIMES}} for name, chain, _ in chains}
@@ -211,6 +212,7 @@ def main():
     parser.add_argument("--device", default="auto")
     parser.add_argument("--seconds", type=float, default=1, help="of each turn (1)")
     parser.add_argument("--rounds", type=int, default=3)
+    parser.add_argument("--only", default="", metavar="ROW", help="the name of a row: no other")
     parser.add_argument("--set", action="append", default=[], metavar="KEY=VALUE",
                         help="of the daemon's configuration")
     parser.add_argument("--json", type=pathlib.Path)

@@ -316,9 +316,14 @@ struct taps_reach taps_reach_within(const struct filter_chain *chain,
                                     const struct taps_samples *samples, struct taps_reach most)
 {
     struct taps_reach reach = taps_reach_of(chain, samples);
-    if (taps_reach_is_far(reach))
+    if (reach.is_short && reach.radius <= TAPS_MAX_LOW_RADIUS)
+        return reach;
+    if (!reach.is_short)
         reach = taps_tile_reach_of(chain, samples, most.radius);
-    return taps_reach_is_far(reach) ? taps_half_reach_of(chain, samples, most.half_radius) : reach;
+    if (!reach.is_short && !taps_reach_is_far(reach))
+        return reach;
+    const struct taps_reach half = taps_half_reach_of(chain, samples, most.half_radius);
+    return half.half_radius > 0 ? half : reach;
 }
 
 struct taps_reach taps_reach_unite(struct taps_reach a, struct taps_reach b)

@@ -56,7 +56,7 @@ struct taps_reach {
     bool has_middle;     /* products have the sample itself added to them, times a factor */
     uint32_t
         half_radius; /* a blur at half the rate (struct taps_half) makes the same as this filter,
-                        which is not short: the class's radius, at least the blur's; or 0 */
+                        and takes less: the class's radius, at least the blur's; or 0 */
 };
 
 struct taps {
@@ -107,8 +107,8 @@ int taps_half_find(struct taps_half *ret, const struct filter_chain *chain,
 /* The memory of the host that taps_half_find takes while it runs, bytes. */
 uint64_t taps_half_bytes(const struct filter_chain *chain, const struct taps_samples *samples);
 
-/* The reach of a chain that is not short, in classes up to `most`. Without a blur at half the rate
- * it needs a transform. */
+/* The reach of a chain as a blur at half the rate, in classes up to `most`. If it is none, that of
+ * one that needs a transform. */
 struct taps_reach taps_half_reach_of(const struct filter_chain *chain,
                                      const struct taps_samples *samples, uint32_t most);
 
@@ -118,7 +118,10 @@ static inline bool taps_reach_is_far(struct taps_reach reach)
     return !reach.is_short && reach.radius == 0;
 }
 
-/* Returns the first of the three that is not far. most: the greatest radii of the last two. */
+/* Returns the first of the three that is not far; but half the rate rather than taps with a radius
+ * above TAPS_MAX_LOW_RADIUS, where it takes less. most: the greatest radii of the last two. On an
+ * H200 a frame of 3840x2160 takes 49 us at half the rate, 21 in flight; with taps of radius 10 it
+ * takes 41 and 26, with those of radius 15 54 and 39. */
 struct taps_reach taps_reach_within(const struct filter_chain *chain,
                                     const struct taps_samples *samples, struct taps_reach most);
 

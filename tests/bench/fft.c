@@ -3,7 +3,8 @@
  *     build/tests/bench/fft [--seconds S] [--only TEXT] [--json FILE] [--pile-up] [WIDTHxHEIGHT]...
  *
  * S is the time to measure at each size, without the setup. With --only, only subjects that have
- * TEXT in their name are measured, and the first subject, to which ratios refer. FILE is replaced.
+ * TEXT in their name, or one of several between |, are measured, and the first subject, to which
+ * ratios refer. FILE is replaced.
  * Every subject submits each frame as soon as it is enqueued, on OpenCL by clFlush; with --pile-up
  * only the last one, which shows what the flushes cost. FFTD_DEVICE selects the device.
  * BENCH_CACHE, a directory, keeps fftd's built kernels and its tuner's results. */
@@ -173,13 +174,26 @@ static int scene_open(struct scene *scene, const struct filter_chain *chain, str
 
 /* ---- sizes ---- */
 
+static bool is_wanted(const char *name, const char *only)
+{
+    char text[128];
+    bool is_found = only == NULL;
+    while (!is_found && *only != '\0') {
+        const size_t length = strcspn(only, "|");
+        snprintf(text, sizeof text, "%.*s", (int)length, only);
+        is_found = strstr(name, text) != NULL;
+        only += length + (only[length] == '|');
+    }
+    return is_found;
+}
+
 static unsigned open_rows(struct row *rows, const struct scene *scene, const char *only)
 {
     unsigned count = 0;
     for (size_t p = 0; p < PEER_COUNT; p++)
         for (unsigned s = 0; s < peers[p]->subject_count && count < MAX_ROWS; s++) {
             const struct subject *subject = &peers[p]->subjects[s];
-            if (count > 0 && only != NULL && strstr(subject->name, only) == NULL)
+            if (count > 0 && !is_wanted(subject->name, only))
                 continue;
             rows[count] = (struct row){.peer = peers[p], .subject = subject};
             fft_row_open(&rows[count++], scene);

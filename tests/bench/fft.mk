@@ -2,7 +2,7 @@
 #
 #   BENCH_SECONDS=6              how long to measure at each size
 #   BENCH_SIZES="1280x720 ..."   instead of the usual ones
-#   BENCH_ONLY=VkFFT             only subjects with that in their name, beside fftd's first
+#   BENCH_ONLY="VkFFT|cuFFT"     only subjects with one of these in their name, beside fftd's first
 #   BENCH_CACHE=DIR              keeps the tuner's results (build/bench/cache); the first run searches
 #                                for half a minute at each size
 #   FFTW=FILE                    a library with FFTW's interface in its place, such as MKL's libmkl_rt.so

@@ -5,6 +5,8 @@
 
 fftd    The whole daemon, at fps = max, reads a recording (GREY) that is in the page cache, and
         publishes in its ring. One daemon runs for each size; its filter is changed between turns.
+        In the row "none, lent" it is another daemon, whose source lends as many frames of noise
+        from memory, as a camera does and as OpenCV's loop has them.
 kernels What the device computes for a frame, by the events of the frames in that turn that have
         them (`fftd-ctl stats`); other frames in flight share the device. 0 where frames are
         copied, because nothing changes them.
@@ -14,12 +16,14 @@ OpenCV  A loop in Python takes the same frames from memory, calls the function o
 
 Both take turns, since other guests of a host change its speed within seconds. Times are of a frame,
 medians over the rounds: of the clock, and in brackets of all processors, which is what to compare
-while others use the machine. fftd's has what reading the recording takes, OpenCV's has not. The
-ratios of both are medians of those of the rounds; that of the clock has the least and the greatest
-beside it. fftd is stopped (SIGSTOP) while OpenCV is measured.
+while others use the machine. Except in the row "none, lent", fftd's has what reading the recording
+takes, OpenCV's has not. The ratios of both are medians of those of the rounds; that of the clock
+has the least and the greatest beside it. A daemon is stopped (SIGSTOP) while another one or OpenCV
+is measured.
 """
 
 import argparse
+import contextlib
 import json
 import mmap
 import os
@@ -32,9 +36,10 @@ import sys
 import tempfile
 import time
 
-from path import Daemon, Sample, make_clip
+from path import CLIP_FRAMES, Daemon, Sample, make_clip
 
 WARM_UP_S = 0.3
+LENT = "none, lent"
 TIMES = "fftd_ms", "fftd_processor_ms", "kernels_ms", "opencv_ms", "opencv_processor_ms"
 
 
@@ -67,7 +72,8 @@ def filters(peer):
     def sharpen(frame):
         return cv2.addWeighted(frame, 2, cv2.GaussianBlur(frame, (0, 0), 1.5), -1, 0)
 
-    yield "none", "none", lambda frame: frame
+    for name in "none", LENT:
+        yield name, "none", lambda frame: frame
     yield "gain", "gain:dc=0.5,ac=0.5", lambda frame: cv2.convertScaleAbs(frame, alpha=0.5)
     for sigma in (1, 2, 3, 5, 20):
         yield f"blur, sigma {sigma}", f"gaussian-blur:sigma={sigma}", blur(sigma)
@@ -127,11 +133,22 @@ class Filtered(Daemon):
                          / max(1, after[step][0] - before.get(step, [0, 0])[0]) for step in after)
         return 1e3 / last.rate_since(first), last.processor_ms_since(first), kernels_ms
 
-    def pause(self):
+    def wait_paused(self):
+        self.wait()
         self.process.send_signal(signal.SIGSTOP)
 
-    def resume(self):
+    @contextlib.contextmanager
+    def turn(self):
+        """It runs as long as the context does."""
         self.process.send_signal(signal.SIGCONT)
+        try:
+            yield self
+        finally:
+            self.process.send_signal(signal.SIGSTOP)
+
+    def __exit__(self, *reason):
+        self.process.send_signal(signal.SIGCONT)
+        super().__exit__(*reason)
 
     def technique(self):
         return self.ask("status")["Engine"].split(",")[0]
@@ -143,23 +160,25 @@ def measure(options, size, clip, directory):
         peer = Peer(clip, size)
     except ImportError as reason:
         print(f"OpenCV is not measured: {reason}")
-    chains = list(filters(peer))
+    chains = [row for row in filters(peer) if options.only in ("", row[0])]
     os.environ["FFTD_IMAGE_DIR"] = str(directory)
     rows = {name: {"bench": "filters", "size": size, "filter": name, "chain": chain,
                    **{times: [] for times in TIMES}} for name, chain, _ in chains}
     extra = ("camera.format=GREY", *options.set)
-    with Filtered(options, options.device, f"file:{clip}", size, "max", extra) as daemon:
-        daemon.wait()
+    extra_lent = (f"camera.buffers={CLIP_FRAMES}", *extra)
+    with (Filtered(options, options.device, f"file:{clip}", size, "max", extra) as reader,
+          Filtered(options, options.device, "pattern:noise", size, "max", extra_lent) as borrower):
+        reader.wait_paused()
+        borrower.wait_paused()
         for _ in range(options.rounds):
             for title, chain, function in chains:
                 row = rows[title]
-                daemon.set(chain)
-                times = daemon.frame_ms(options.seconds)
-                row["technique"] = daemon.technique() if times[-1] > 0 else "copied"
+                with (borrower if title == LENT else reader).turn() as daemon:
+                    daemon.set(chain)
+                    times = daemon.frame_ms(options.seconds)
+                    row["technique"] = daemon.technique() if times[-1] > 0 else "copied"
                 if peer:
-                    daemon.pause()
                     times += peer.frame_ms(function, options.seconds)
-                    daemon.resume()
                 for name, each in zip(TIMES, times):
                     row[name].append(each)
     return list(rows.values())
@@ -193,6 +212,7 @@ def main():
     parser.add_argument("--device", default="auto")
     parser.add_argument("--seconds", type=float, default=1, help="of each turn (1)")
     parser.add_argument("--rounds", type=int, default=3)
+    parser.add_argument("--only", default="", metavar="ROW", help="the name of a row: no other")
     parser.add_argument("--set", action="append", default=[], metavar="KEY=VALUE",
                         help="of the daemon's configuration")
     parser.add_argument("--json", type=pathlib.Path)

@@ -9,8 +9,10 @@
  * of the radius; `sharpen`, what that blur removes is added. All techniques take turns in each
  * round. With --tune each is measured with the settings that a quick search finds for it.
  *
- * On a GPU times are from the start of the first kernel to the end of the last one. On a CPU they
- * are processor time of all threads, which other programs on the machine hardly change. */
+ * On a GPU times are those of a frame alone, from the start of the first kernel to the end of the
+ * last one, and of a frame while IN_FLIGHT of them overlap, by the clock; each is compared with the
+ * fastest of its kind. On a CPU they are processor time of all threads, which other programs on the
+ * machine hardly change. */
 #include <errno.h>
 #include <getopt.h>
 #include <math.h>
@@ -29,7 +31,12 @@
 #define MAX_RADII  32
 #define MAX_ROUNDS 64
 #define BURST      4    /* frames between two looks at the clock */
+#define IN_FLIGHT  3    /* frames at a time, as in the daemon */
+#define PLACES     8    /* frames used in turn, so that none is in a near cache, as in the daemon */
+#define FLIGHT     200  /* frames */
 #define MOST_LOSS  0.15 /* of the fastest time, which the choice may take longer */
+
+enum mode { ALONE, OVERLAPPING, MODES };
 
 static struct {
     double seconds;
@@ -40,7 +47,8 @@ static struct {
 } options = {.seconds = 0.2, .rounds = 5, .filters = "kernel,symmetric,blur,sharpen"};
 
 static struct gpu_device *device;
-static unsigned choices, slow_choices;
+static unsigned choices, slow_choices[MODES];
+static const char *const mode_names[] = {"alone", "in flight"}; /* on a CPU there is only one */
 
 static void fail(const char *what, const struct error *why)
 {
@@ -105,16 +113,16 @@ static struct filter_chain make_chain(const char *filter, unsigned radius)
 struct run {
     enum transform_technique technique;
     struct transform *transform;
-    struct transform_frame *frame;
+    struct transform_frame *frame[IN_FLIGHT];
     struct transform_buffers buffers;
-    double ms[MAX_ROUNDS];
+    double ms[MODES][MAX_ROUNDS];
     char description[96];
 };
 
 struct place {
     struct transform_image image;
-    cl_command_queue queue;
-    cl_mem in, out;
+    cl_command_queue queue, flight[IN_FLIGHT];
+    cl_mem in[PLACES], out[PLACES];
 };
 
 static cl_mem make_buffer(size_t size, void *data)
@@ -158,7 +166,12 @@ static struct tuner_subject subject_of(const struct place *place, const struct f
 static bool make_run(struct run *run, const struct place *place, const struct filter_chain *chain,
                      const struct recipe *recipe, enum transform_technique technique)
 {
-    struct tuner_subject subject = subject_of(place, chain, recipe);
+    struct recipe own = *recipe;
+    if (technique == TRANSFORM_HALF_RATE) {
+        const struct taps_samples samples = {.sub_x = 1, .sub_y = 1, .bits = 8};
+        own.reach = taps_half_reach_of(chain, &samples, transform_half_radius(device));
+    }
+    struct tuner_subject subject = subject_of(place, chain, &own);
     struct transform_tuning tuning;
     struct error why, warning;
     *run = (struct run){.technique = technique};
@@ -168,13 +181,13 @@ static bool make_run(struct run *run, const struct place *place, const struct fi
     tuner_start(&tuning, &subject);
     if (options.tune)
         search(&tuning, &subject);
-    tuning.recipe = *recipe;
+    tuning.recipe = own;
     int r = transform_create(&run->transform, device, &place->image, &subject.border, &tuning, NULL,
                              &warning, &why);
     if (r == -ERANGE)
         return false;
-    if (r == 0)
-        r = transform_frame_create(&run->frame, run->transform, &why);
+    for (unsigned i = 0; i < IN_FLIGHT && r == 0; i++)
+        r = transform_frame_create(&run->frame[i], run->transform, &why);
     if (r < 0)
         fail("transform", &why);
     const size_t size = transform_response_bytes(run->transform);
@@ -184,8 +197,6 @@ static bool make_run(struct run *run, const struct place *place, const struct fi
     if (transform_response_fill(run->transform, values, chain, 1, 1, &run->buffers.response.band,
                                 &why) < 0)
         fail("response", &why);
-    run->buffers.image = place->in;
-    run->buffers.result = place->out;
     run->buffers.response.numbers = make_buffer(size, values);
     free(values);
     transform_describe(run->transform, run->description, sizeof run->description);
@@ -194,7 +205,8 @@ static bool make_run(struct run *run, const struct place *place, const struct fi
 
 static void end_run(struct run *run)
 {
-    transform_frame_destroy(run->frame);
+    for (unsigned i = 0; i < IN_FLIGHT; i++)
+        transform_frame_destroy(run->frame[i]);
     transform_destroy(run->transform);
     clReleaseMemObject(run->buffers.response.numbers);
 }
@@ -206,33 +218,55 @@ static double processor_ms(void)
     return (double)now.tv_sec * 1e3 + (double)now.tv_nsec / 1e6;
 }
 
-static double frame_ms(struct run *run, cl_command_queue queue)
+static void enqueue(struct run *run, const struct place *place, unsigned number,
+                    struct transform_frame *frame, cl_command_queue queue, cl_event event[2])
 {
-    cl_event first, last;
-    cl_ulong start = 0, end = 0;
     struct error why;
-    if (transform_frame_enqueue(run->frame, queue, &run->buffers, &first, &last, &why) < 0)
+    run->buffers.image = place->in[number % PLACES];
+    run->buffers.result = place->out[number % PLACES];
+    if (transform_frame_enqueue(frame, queue, &run->buffers, event != NULL ? &event[0] : NULL,
+                                event != NULL ? &event[1] : NULL, &why) < 0)
         fail("frame", &why);
-    clFinish(queue);
-    clGetEventProfilingInfo(first, CL_PROFILING_COMMAND_START, sizeof start, &start, NULL);
-    clGetEventProfilingInfo(last, CL_PROFILING_COMMAND_END, sizeof end, &end, NULL);
-    clReleaseEvent(first);
-    clReleaseEvent(last);
+    clFlush(queue);
+}
+
+static double frame_ms(struct run *run, const struct place *place, unsigned number)
+{
+    cl_event event[2];
+    cl_ulong start = 0, end = 0;
+    enqueue(run, place, number, run->frame[0], place->queue, event);
+    clFinish(place->queue);
+    clGetEventProfilingInfo(event[0], CL_PROFILING_COMMAND_START, sizeof start, &start, NULL);
+    clGetEventProfilingInfo(event[1], CL_PROFILING_COMMAND_END, sizeof end, &end, NULL);
+    clReleaseEvent(event[0]);
+    clReleaseEvent(event[1]);
     return (double)(end - start) / 1e6;
 }
 
+/* Frames that overlap, by the clock. */
+static double flight_ms(struct run *run, const struct place *place)
+{
+    const int64_t begun_ns = clock_now_ns();
+    for (unsigned i = 0; i < FLIGHT; i++)
+        enqueue(run, place, i, run->frame[i % IN_FLIGHT], place->flight[i % IN_FLIGHT], NULL);
+    for (unsigned i = 0; i < IN_FLIGHT; i++)
+        clFinish(place->flight[i]);
+    return (double)(clock_now_ns() - begun_ns) / 1e6 / FLIGHT;
+}
+
 /* One turn: processor time of a frame, or the shortest time of its kernels. */
-static double turn_ms(struct run *run, cl_command_queue queue)
+static double turn_ms(struct run *run, const struct place *place)
 {
     const int64_t until_ns = clock_now_ns() + (int64_t)(options.seconds * 1e9);
     const bool is_cpu = gpu_device_is_cpu(device);
     double least = HUGE_VAL;
-    frame_ms(run, queue);
+    unsigned number = 0;
+    frame_ms(run, place, number++);
     do {
         double sum = 0;
         const double before = processor_ms();
         for (unsigned i = 0; i < BURST; i++) {
-            const double ms = frame_ms(run, queue);
+            const double ms = frame_ms(run, place, number++);
             sum = is_cpu ? sum : fmin(i == 0 ? ms : sum, ms);
         }
         least = fmin(least, is_cpu ? (processor_ms() - before) / BURST : sum);
@@ -256,49 +290,91 @@ choice_of(const struct place *place, const struct filter_chain *chain, const str
     return tuning.technique;
 }
 
+/* Half the rate calls itself direct, as taps do. */
+static const char *name_of(enum transform_technique technique)
+{
+    return technique == TRANSFORM_HALF_RATE ? "half rate" : transform_techniques[technique]->name;
+}
+
+/* Puts the median of the rounds into the first place. */
+static double settle(double ms[MAX_ROUNDS])
+{
+    qsort(ms, options.rounds, sizeof ms[0], compare);
+    return ms[0] = ms[options.rounds / 2];
+}
+
+static void write_json(const struct place *place, const char *filter, unsigned radius,
+                       const struct run *run, bool is_chosen)
+{
+    if (options.json == NULL)
+        return;
+    fprintf(options.json,
+            "{\"bench\": \"techniques\", \"device\": \"%s\", \"size\": \"%ux%u\", "
+            "\"filter\": \"%s\", \"radius\": %u, \"technique\": \"%s\", \"ms\": %.5f, ",
+            device->name, place->image.width, place->image.height, filter, radius,
+            name_of(run->technique), run->ms[ALONE][0]);
+    if (!gpu_device_is_cpu(device))
+        fprintf(options.json, "\"flight_ms\": %.5f, ", run->ms[OVERLAPPING][0]);
+    fprintf(options.json, "\"chosen\": %s}\n", is_chosen ? "true" : "false");
+    fflush(options.json);
+}
+
+/* Counts and prints by how much the choice is slower than the fastest technique. */
+static void judge(const struct run *run, unsigned count, enum transform_technique choice,
+                  enum mode mode)
+{
+    double best = HUGE_VAL, chosen = NAN;
+    for (unsigned i = 0; i < count; i++) {
+        best = fmin(best, run[i].ms[mode][0]);
+        if (run[i].technique == choice)
+            chosen = run[i].ms[mode][0];
+    }
+    const double loss = chosen / best - 1;
+    if (loss > 0)
+        printf(", %s slower by %.0f %%%s", mode_names[mode], 100 * loss,
+               loss > MOST_LOSS ? ": too slow" : "");
+    slow_choices[mode] += loss > MOST_LOSS;
+}
+
 static void measure(const struct place *place, const char *filter, unsigned radius)
 {
     const struct filter_chain chain = make_chain(filter, radius);
-    const struct recipe settings = {.precision = options.half ? RECIPE_HALF : RECIPE_FLOAT,
-                                    .captured = format_by_name("GREY")->fourcc,
-                                    .reach = {.is_short = true, .radius = TAPS_MAX_TILE_RADIUS}};
+    const enum mode modes = gpu_device_is_cpu(device) ? OVERLAPPING : MODES;
+    struct recipe settings = {.precision = options.half ? RECIPE_HALF : RECIPE_FLOAT,
+                              .captured = format_by_name("GREY")->fourcc,
+                              .reach = {.is_short = true,
+                                        .radius = transform_tile_radius(device),
+                                        .half_radius = transform_half_radius(device)}};
+    const struct recipe engines = recipe_of(&chain, &settings);
+    const enum transform_technique choice = choice_of(place, &chain, &engines);
+    settings.reach.radius = TAPS_MAX_TILE_RADIUS;
     const struct recipe recipe = recipe_of(&chain, &settings);
-    const enum transform_technique choice = choice_of(place, &chain, &recipe);
     struct run run[TRANSFORM_TECHNIQUES];
-    unsigned count = 0, best = 0;
+    unsigned count = 0;
     for (unsigned t = 0; t < TRANSFORM_TECHNIQUES; t++)
         if (t != TRANSFORM_STAGED && make_run(&run[count], place, &chain, &recipe, t))
             count++;
     for (unsigned round = 0; round < options.rounds; round++)
-        for (unsigned i = 0; i < count; i++)
-            run[i].ms[round] = turn_ms(&run[i], place->queue);
+        for (unsigned i = 0; i < count; i++) {
+            run[i].ms[ALONE][round] = turn_ms(&run[i], place);
+            if (modes > OVERLAPPING)
+                run[i].ms[OVERLAPPING][round] = flight_ms(&run[i], place);
+        }
     printf("%5ux%-5u %-10s %3u ", place->image.width, place->image.height, filter, radius);
-    double chosen = NAN;
     for (unsigned i = 0; i < count; i++) {
-        qsort(run[i].ms, options.rounds, sizeof run[i].ms[0], compare);
-        run[i].ms[0] = run[i].ms[options.rounds / 2];
-        best = run[i].ms[0] < run[best].ms[0] ? i : best;
-        if (run[i].technique == choice)
-            chosen = run[i].ms[0];
-        printf(" %s %9.1f us", run[i].description, 1e3 * run[i].ms[0]);
-        if (options.json)
-            fprintf(options.json,
-                    "{\"bench\": \"techniques\", \"device\": \"%s\", \"size\": \"%ux%u\", "
-                    "\"filter\": \"%s\", \"radius\": %u, \"technique\": \"%s\", \"ms\": %.5f, "
-                    "\"chosen\": %s}\n",
-                    device->name, place->image.width, place->image.height, filter, radius,
-                    transform_techniques[run[i].technique]->name, run[i].ms[0],
-                    run[i].technique == choice ? "true" : "false");
+        for (enum mode mode = 0; mode < modes; mode++)
+            settle(run[i].ms[mode]);
+        printf(" %s %9.1f", run[i].description, 1e3 * run[i].ms[ALONE][0]);
+        if (modes > OVERLAPPING)
+            printf(" (%.1f)", 1e3 * run[i].ms[OVERLAPPING][0]);
+        printf(" us");
+        write_json(place, filter, radius, &run[i], run[i].technique == choice);
     }
-    const double loss = chosen / run[best].ms[0] - 1;
-    printf("  choice: %s", transform_techniques[choice]->name);
-    if (loss > 0)
-        printf(", slower by %.0f %%%s", 100 * loss, loss > MOST_LOSS ? ": too slow" : "");
+    printf("  choice: %s", name_of(choice));
+    for (enum mode mode = 0; mode < modes; mode++)
+        judge(run, count, choice, mode);
     printf("\n");
-    if (options.json)
-        fflush(options.json);
     choices++;
-    slow_choices += loss > MOST_LOSS;
     fflush(stdout);
     for (unsigned i = 0; i < count; i++)
         end_run(&run[i]);
@@ -324,15 +400,24 @@ static void measure_size(uint32_t width, uint32_t height)
         pixels[i] = (uint8_t)((seed = seed * 1664525u + 1013904223u) >> 24);
     if (opencl_make_queue(&place.queue, device, CL_QUEUE_PROFILING_ENABLE, &why) < 0)
         fail("queue", &why);
-    place.in = make_buffer(size, pixels);
-    place.out = make_buffer(size, NULL);
+    for (unsigned i = 0; i < IN_FLIGHT; i++)
+        if (opencl_make_queue(&place.flight[i], device, 0, &why) < 0)
+            fail("queue", &why);
+    for (unsigned i = 0; i < PLACES; i++) {
+        place.in[i] = make_buffer(size, pixels);
+        place.out[i] = make_buffer(size, NULL);
+    }
     free(pixels);
     for (unsigned f = 0; f < sizeof filters / sizeof filters[0]; f++)
         for (unsigned i = 0; i < options.radius_count; i++)
             if (strstr(options.filters, filters[f]) != NULL)
                 measure(&place, filters[f], options.radius[i]);
-    clReleaseMemObject(place.in);
-    clReleaseMemObject(place.out);
+    for (unsigned i = 0; i < PLACES; i++) {
+        clReleaseMemObject(place.in[i]);
+        clReleaseMemObject(place.out[i]);
+    }
+    for (unsigned i = 0; i < IN_FLIGHT; i++)
+        clReleaseCommandQueue(place.flight[i]);
     clReleaseCommandQueue(place.queue);
 }
 
@@ -390,7 +475,8 @@ int main(int argc, char **argv)
         fail("device", &why);
     filter_image_set_loader(load_kernel);
     printf("%s: %s of a frame, median of %u rounds\n", device->name,
-           gpu_device_is_cpu(device) ? "processor time" : "kernels", options.rounds);
+           gpu_device_is_cpu(device) ? "processor time" : "kernels (in brackets: in flight)",
+           options.rounds);
     if (optind == argc)
         measure_size(1280, 720);
     for (int i = optind; i < argc; i++) {
@@ -402,8 +488,9 @@ int main(int argc, char **argv)
         }
         measure_size(width, height);
     }
-    printf("%u of %u choices are slower than the fastest technique by more than %.0f %%\n",
-           slow_choices, choices, 100 * MOST_LOSS);
+    for (enum mode mode = 0; mode < (gpu_device_is_cpu(device) ? OVERLAPPING : MODES); mode++)
+        printf("%s: %u of %u choices are slower than the fastest technique by more than %.0f %%\n",
+               mode_names[mode], slow_choices[mode], choices, 100 * MOST_LOSS);
     gpu_device_close(device);
     return 0;
 }

@@ -360,6 +360,38 @@ static void test_half_rate_is_chosen(void **state)
     assert_int_equal(options.recipe.reach.half_radius, 0);
 }
 
+static enum transform_technique choice_for(struct gpu_device *on, const char *text)
+{
+    const struct filter_chain chain = chain_of(text);
+    struct engine_options options = {.technique = ENGINE_AUTO};
+    struct tuner_subject subject = {.device = on, .image = beside_floats, .any_technique = true};
+    struct transform_tuning tuning;
+    options.recipe.captured = format_by_name("GREY")->fourcc;
+    engine_set_reach(&options, on);
+    subject.reach = recipe_of(&chain, &options.recipe).reach;
+    tuner_start(&tuning, &subject);
+    return tuning.technique;
+}
+
+/* Both do a blur of sigma 3 and a bit more. A GPU takes taps with a radius of 10, but half the rate
+ * in the place of taps with a radius of 15, as measured; other filters of that radius have taps. */
+static void test_taps_or_half_rate(void **state)
+{
+    struct gpu_device gpu = *device, cpu = *device;
+    (void)state;
+    if (device->midgard)
+        skip();
+    gpu.type = CL_DEVICE_TYPE_GPU;
+    cpu.type = CL_DEVICE_TYPE_CPU;
+    assert_int_equal(choice_for(&gpu, WIDE(2.67)), TRANSFORM_DIRECT);
+    assert_int_equal(choice_for(&gpu, WIDE(3)), TRANSFORM_DIRECT);
+    assert_int_equal(choice_for(&gpu, WIDE(3.33)), TRANSFORM_HALF_RATE);
+    assert_int_equal(choice_for(&gpu, WIDE(4)), TRANSFORM_HALF_RATE);
+    assert_int_equal(choice_for(&gpu, "box-blur:radius=15"), TRANSFORM_DIRECT);
+    assert_int_equal(choice_for(&gpu, "sharpen:sigma=3.33"), TRANSFORM_DIRECT);
+    assert_int_equal(choice_for(&cpu, WIDE(3.33)), TRANSFORM_DIRECT);
+}
+
 /* What is beyond a chain's reach, or changes the spectrum, is refused by the engine of another. */
 static void test_refusals(void **state)
 {
@@ -652,6 +684,7 @@ int main(void)
         cmocka_unit_test(test_bytes_of_half_rate),
         cmocka_unit_test(test_half_rate),
         cmocka_unit_test(test_half_rate_is_chosen),
+        cmocka_unit_test(test_taps_or_half_rate),
         cmocka_unit_test(test_small_taps_of_bytes),
         cmocka_unit_test(test_middles),
         cmocka_unit_test(test_whole_taps_of_bytes),

@@ -376,6 +376,21 @@ static void test_half_rates(void **state)
     assert_int_equal(taps_half_reach_of(&blur, &bytes, 6).half_radius, 0);
 }
 
+/* Where settings allow it, instead of taps of the greatest radius, and of nothing shorter. */
+static void test_half_rate_instead_of_taps(void **state)
+{
+    const struct taps_reach most = {.is_short = true, .half_radius = TAPS_MAX_HALF_RADIUS};
+    const struct taps_reach none = {.is_short = true};
+    const struct filter_chain wide = chain_of("gaussian-blur:sigma=3.33");
+    const struct filter_chain narrow = chain_of("gaussian-blur:sigma=3");
+    const struct taps_reach half = taps_reach_within(&wide, &bytes, most);
+    (void)state;
+    assert_true(half.half_radius == 6 && !half.is_short);
+    assert_int_equal(taps_reach_within(&wide, &bytes, none).radius, TAPS_MAX_RADIUS);
+    assert_int_equal(taps_reach_within(&narrow, &bytes, most).radius, TAPS_MAX_LOW_RADIUS);
+    assert_int_equal(taps_reach_within(&narrow, &bytes, most).half_radius, 0);
+}
+
 /* Kernels for a wide blur do narrower ones, and nothing else; blends of two need a transform. */
 static void test_half_rates_unite(void **state)
 {
@@ -493,6 +508,7 @@ int main(void)
         cmocka_unit_test(test_reaches_of_tiles_unite),
         cmocka_unit_test(test_half_rate_is_a_gaussian),
         cmocka_unit_test(test_half_rates),
+        cmocka_unit_test(test_half_rate_instead_of_taps),
         cmocka_unit_test(test_half_rates_unite),
         cmocka_unit_test(test_odd_taps_are_another_reach),
         cmocka_unit_test(test_lines_of_taps),

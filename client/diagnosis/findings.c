@@ -189,6 +189,15 @@ static bool judge_flicker(const struct diagnosis *diagnosis, struct diagnosis_fi
     return true;
 }
 
+/* Returns what frames whole pixels apart tell; no sigma: there are none. */
+static struct noise_result find_exact_noise(const struct diagnosis *diagnosis)
+{
+    const struct noise_result exact = noise_solve(&diagnosis->noise);
+    if (exact.sigma > 0 || !noise_is_white(&diagnosis->found))
+        return exact;
+    return noise_solve(&diagnosis->found);
+}
+
 /* Frames whole pixels apart tell the noise best. Those that are parts of a pixel apart leave some
  * texture, and a single picture does not tell its finest texture from noise: of these two, the
  * smaller one is nearer to the truth. */
@@ -196,7 +205,7 @@ static struct noise_result find_noise(const struct diagnosis *diagnosis)
 {
     const struct measured *measured = &diagnosis->measured;
     const double spatial = measured->noisy > 0 ? measured->noise / measured->noisy : 0;
-    const struct noise_result exact = noise_solve(&diagnosis->noise);
+    const struct noise_result exact = find_exact_noise(diagnosis);
     const struct noise_result loose = noise_solve(&diagnosis->loose);
     if (exact.sigma > 0)
         return exact;
@@ -208,7 +217,7 @@ static struct noise_result find_noise(const struct diagnosis *diagnosis)
 static bool judge_noise(const struct diagnosis *diagnosis, struct diagnosis_finding *ret)
 {
     const struct noise_result model = find_noise(diagnosis);
-    const bool is_known = noise_solve(&diagnosis->noise).sigma > 0;
+    const bool is_known = find_exact_noise(diagnosis).sigma > 0;
     ret->annoyance = model.sigma;
     if (model.sigma < (is_known ? LEAST_NOISE : UNSURE_NOISE) ||
         (!is_known && (clipped_share(diagnosis) >= LEAST_CLIPPED || mean_level(diagnosis) < DARK)))

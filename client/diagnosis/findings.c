@@ -24,7 +24,8 @@
 #define MEDIAN_NOISE    0.94  /* mean square change of unit noise by a median of nine */
 #define MEDIAN_STRIPES  0.78  /* the same of stripes, which three of the nine share */
 #define LEAST_NOISE     3.0   /* grey levels */
-#define UNSURE_NOISE    8.5   /* the same where texture may be taken for noise */
+#define LEAST_IN_DARK   1.8   /* the same in the dark; clean clips have up to 1.6 */
+#define UNSURE_NOISE    8.5   /* LEAST_NOISE where texture may be taken for noise */
 #define LEAST_CORNER    0.66  /* brighter corners are no shading */
 #define MEASURED_CORNER 0.75  /* the same where the picture moves */
 #define AGREEMENT       0.2   /* how far the half with the least shading agrees with the whole */
@@ -214,12 +215,20 @@ static struct noise_result find_noise(const struct diagnosis *diagnosis)
                : (struct noise_result){.sigma = spatial, .floor = spatial};
 }
 
+/* Returns the least noise that is reported if it is known. The noise of the light itself is the
+ * root of the level, so in the dark, what is more than that shows from fewer grey levels on. */
+static double least_noise(const struct diagnosis *diagnosis)
+{
+    const double share = fmin(mean_level(diagnosis) / DARK, 1);
+    return fmax(LEAST_NOISE * sqrt(fmax(share, 0)), LEAST_IN_DARK);
+}
+
 static bool judge_noise(const struct diagnosis *diagnosis, struct diagnosis_finding *ret)
 {
     const struct noise_result model = find_noise(diagnosis);
     const bool is_known = find_exact_noise(diagnosis).sigma > 0;
     ret->annoyance = model.sigma;
-    if (model.sigma < (is_known ? LEAST_NOISE : UNSURE_NOISE) ||
+    if (model.sigma < (is_known ? least_noise(diagnosis) : UNSURE_NOISE) ||
         (!is_known && (clipped_share(diagnosis) >= LEAST_CLIPPED || mean_level(diagnosis) < DARK)))
         return false;
     if (model.shot > 0) {
@@ -455,7 +464,7 @@ static bool judge_blur(const struct diagnosis *diagnosis, enum detail_blur blur,
     const double sigma = fmax(find_noise(diagnosis).sigma, ROUNDING);
     /* `denoise` leaves about a quarter of the noise's power. A blur is never known exactly, so
      * there is always some error that looks like noise. */
-    const double left = sigma < LEAST_NOISE ? 1 : 0.25;
+    const double left = sigma < least_noise(diagnosis) ? 1 : 0.25;
     const double error = blur == DETAIL_DISK ? DISK_ERROR : LINE_ERROR;
     const double noise = fmin(error + left * sigma * sigma / shape.power, 1);
     if (blur == DETAIL_DISK) {

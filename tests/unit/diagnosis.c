@@ -631,6 +631,19 @@ static void noise_is_measured_where_it_hides_the_shift(void **state)
     }
 }
 
+/* In the dark, noise of 2.5 is a seventh of the light; 1.4 is what clean clips have. */
+static void less_noise_is_reported_in_the_dark(void **state)
+{
+    (void)state;
+    struct diagnosis_result result;
+    see(&(struct seen){.corner = 1, .light = 0.13, .sigma = 2.5}, &result);
+    assert_true(figure_of(&result, DIAGNOSIS_NOISE) > 0);
+    see(&(struct seen){.corner = 1, .light = 0.13, .sigma = 1.4}, &result);
+    assert_true(figure_of(&result, DIAGNOSIS_NOISE) < 0);
+    see(&(struct seen){.corner = 1, .light = 0.8, .sigma = 2.5}, &result);
+    assert_true(figure_of(&result, DIAGNOSIS_NOISE) < 0);
+}
+
 /* ---- parts ---- */
 
 static void a_pan_is_no_shake(void **state)
@@ -827,6 +840,7 @@ int main(void)
         cmocka_unit_test(disks_are_out_of_focus),
         cmocka_unit_test(a_dark_picture_with_noise_is_too_dark),
         cmocka_unit_test(noise_is_measured_where_it_hides_the_shift),
+        cmocka_unit_test(less_noise_is_reported_in_the_dark),
         cmocka_unit_test(a_pan_is_no_shake),
         cmocka_unit_test(shake_is_seen_in_a_broken_path),
         cmocka_unit_test(noise_and_its_shot_part_are_measured),

@@ -25,7 +25,7 @@
 #define MEDIAN_STRIPES  0.78  /* the same of stripes, which three of the nine share */
 #define LEAST_NOISE     3.0   /* grey levels */
 #define LEAST_IN_DARK   1.8   /* the same in the dark; clean clips have up to 1.6 */
-#define UNSURE_NOISE    8.5   /* LEAST_NOISE where texture may be taken for noise */
+#define UNSURE_NOISE    8.5   /* LEAST_NOISE where texture may be taken for it */
 #define LEAST_CORNER    0.66  /* brighter corners are no shading */
 #define MEASURED_CORNER 0.75  /* the same where the picture moves */
 #define AGREEMENT       0.2   /* how far the half with the least shading agrees with the whole */
@@ -36,7 +36,8 @@
 #define LEAST_SHAKE     1.0    /* pixels, RMS */
 #define ROUNDING        0.29   /* standard deviation of the error of whole numbers */
 #define DISK_ERROR      0.003  /* power of what is not known of a blur, relative to the scene's */
-#define LINE_ERROR      0.0065 /* both from docs/results/2026-11-28-diagnose.md */
+#define LINE_ERROR      0.0065 /* the same for a line, or if it is more, for each square pixel of */
+#define LINE_GROWTH     7e-5   /* its length; all from docs/results/2026-11-28-diagnose.md */
 #define LEAST_SURE      0.5    /* share of the shifts between frames that are known well */
 
 static __attribute__((format(printf, 3, 4))) int write_to(char *text, size_t size,
@@ -465,7 +466,11 @@ static bool judge_blur(const struct diagnosis *diagnosis, enum detail_blur blur,
     /* `denoise` leaves about a quarter of the noise's power. A blur is never known exactly, so
      * there is always some error that looks like noise. */
     const double left = sigma < least_noise(diagnosis) ? 1 : 0.25;
-    const double error = blur == DETAIL_DISK ? DISK_ERROR : LINE_ERROR;
+    /* What comes in from beyond the borders, and the effect of an error in the direction, grow with
+     * the length of a line. */
+    const double error = blur == DETAIL_DISK
+                             ? DISK_ERROR
+                             : fmax(LINE_ERROR, LINE_GROWTH * shape.size_px * shape.size_px);
     const double noise = fmin(error + left * sigma * sigma / shape.power, 1);
     if (blur == DETAIL_DISK) {
         WRITE(ret->text, "out of focus: a point becomes a disk of a radius of %.1f pixels",

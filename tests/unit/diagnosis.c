@@ -644,6 +644,25 @@ static void less_noise_is_reported_in_the_dark(void **state)
     assert_true(figure_of(&result, DIAGNOSIS_NOISE) < 0);
 }
 
+/* Returns the `noise` of the wiener stage against a line. */
+static double care_for_line(double length)
+{
+    struct diagnosis_result result;
+    see(&(struct seen){.corner = 1, .light = 1, .sigma = 0.5, .length = length, .tilt = 35},
+        &result);
+    for (unsigned i = 0; i < result.count; i++)
+        if (result.finding[i].kind == DIAGNOSIS_MOTION)
+            return strtod(strstr(result.finding[i].stage, "noise=") + 6, NULL);
+    fail_msg("a line of %.0f pixels was not found", length);
+    return 0;
+}
+
+static void longer_lines_are_undone_with_more_care(void **state)
+{
+    (void)state;
+    assert_true(care_for_line(14) > 1.5 * care_for_line(7));
+}
+
 /* ---- parts ---- */
 
 static void a_pan_is_no_shake(void **state)
@@ -841,6 +860,7 @@ int main(void)
         cmocka_unit_test(a_dark_picture_with_noise_is_too_dark),
         cmocka_unit_test(noise_is_measured_where_it_hides_the_shift),
         cmocka_unit_test(less_noise_is_reported_in_the_dark),
+        cmocka_unit_test(longer_lines_are_undone_with_more_care),
         cmocka_unit_test(a_pan_is_no_shake),
         cmocka_unit_test(shake_is_seen_in_a_broken_path),
         cmocka_unit_test(noise_and_its_shot_part_are_measured),

@@ -24,7 +24,7 @@
 #define MEDIAN_NOISE    0.94  /* mean square change of unit noise by a median of nine */
 #define MEDIAN_STRIPES  0.78  /* the same of stripes, which three of the nine share */
 #define LEAST_NOISE     3.0   /* grey levels */
-#define LEAST_IN_DARK   1.8   /* the same in the dark; clean clips have up to 1.6 */
+#define LEAST_IN_DARK   1.8   /* the same in the dark; clips without it have up to 1.5 */
 #define UNSURE_NOISE    8.5   /* LEAST_NOISE where texture may be taken for it */
 #define LEAST_CORNER    0.66  /* brighter corners are no shading */
 #define MEASURED_CORNER 0.75  /* the same where the picture moves */

@@ -42,8 +42,8 @@ struct noise_pair {
 int noise_compare(struct noise_sums *sums, const struct noise_pair *pair);
 
 /* Returns whether what was compared differs by noise alone, which is as strong in coarse details as
- * in fine ones. Frames that are not of one scene, or are shifted by a pixel more than was thought,
- * differ most in coarse details. Parts of a pixel do not show. False without data. */
+ * in fine ones. Frames that are not of one scene, or are shifted by some pixels more than was
+ * thought, differ more in coarse details. Parts of a pixel do not show. False without data. */
 bool noise_is_white(const struct noise_sums *sums);
 
 /* Zero without data. */

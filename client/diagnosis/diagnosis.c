@@ -265,17 +265,18 @@ static int look_at_details(struct diagnosis *diagnosis, const struct second *sec
 }
 
 /* Compares a frame with that of the last ones which is nearest to a whole number of pixels away,
- * because parts of a pixel leave texture between both. */
-static int compare(struct diagnosis *diagnosis, unsigned index)
+ * because parts of a pixel leave texture between both. places: of all frames. loose: NULL, or what
+ * to add to if no frame is near enough. */
+static int compare(const struct diagnosis *diagnosis, const struct path_place *places,
+                   unsigned index, struct noise_sums *exact, struct noise_sums *loose)
 {
-    const struct path_place own = diagnosis->place[index];
+    const struct path_place own = places[index];
     double least = INFINITY, dx = 0, dy = 0;
     const float *nearest = NULL;
     for (unsigned i = index > diagnosis->nears ? index - diagnosis->nears : 0; i < index; i++) {
-        const struct path_place *place = &diagnosis->place[i];
-        const double x = own.x - place->x, y = own.y - place->y;
+        const double x = own.x - places[i].x, y = own.y - places[i].y;
         const double part = fmax(fabs(x - round(x)), fabs(y - round(y)));
-        if (place->path != own.path)
+        if (places[i].path != own.path)
             continue;
         if (part >= least)
             continue;
@@ -284,11 +285,15 @@ static int compare(struct diagnosis *diagnosis, unsigned index)
         dx = x;
         dy = y;
     }
-    return nearest == NULL
-               ? 0
-               : noise_compare(least < MOST_PART ? &diagnosis->noise : &diagnosis->loose, nearest,
-                               diagnosis->luma, diagnosis->format.width, diagnosis->format.height,
-                               (int)lround(dx), (int)lround(dy));
+    struct noise_sums *sums = least < MOST_PART ? exact : loose;
+    if (nearest == NULL || sums == NULL)
+        return 0;
+    return noise_compare(sums, &(struct noise_pair){.before = nearest,
+                                                    .luma = diagnosis->luma,
+                                                    .width = diagnosis->format.width,
+                                                    .height = diagnosis->format.height,
+                                                    .dx = (int)lround(dx),
+                                                    .dy = (int)lround(dy)});
 }
 
 /* Makes the corrected frame the newest of those that are kept. */
@@ -314,7 +319,7 @@ static int follow_path(struct diagnosis *diagnosis, const struct second *second,
     diagnosis->place[index] =
         is_same ? (struct path_place){last->x + motion.dx, last->y + motion.dy, last->path}
                 : (struct path_place){0, 0, last->path + 1};
-    const int r = compare(diagnosis, index);
+    const int r = compare(diagnosis, diagnosis->place, index, &diagnosis->noise, &diagnosis->loose);
     keep_near(diagnosis, index);
     return r;
 }
@@ -403,15 +408,28 @@ static void clean(struct diagnosis *diagnosis, struct second *second, unsigned i
     subtract_stripes(diagnosis, &diagnosis->stripes.row);
 }
 
+/* Measures noise where the shift between frames is not known, as under much noise: all details of
+ * a scene together have found it. */
+static int compare_found(struct diagnosis *diagnosis, unsigned index)
+{
+    const int r = compare(diagnosis, diagnosis->seen, index, &diagnosis->found, NULL);
+    memcpy(diagnosis->near[index % diagnosis->nears], diagnosis->luma,
+           count_pixels(diagnosis) * sizeof *diagnosis->luma);
+    return r;
+}
+
 /* Adds up what frames have in common, for as long as each shows most of the first one. */
-static void look_at_blur(struct diagnosis *diagnosis, struct second *second)
+static int look_at_blur(struct diagnosis *diagnosis, struct second *second)
 {
     const struct diagnosis_format *format = &diagnosis->format;
     struct detail *detail = diagnosis->corrected;
     const double most = MOST_PATH * fmin(format->width, format->height);
     const unsigned first = diagnosis->frames > BLUR_FRAMES ? diagnosis->frames - BLUR_FRAMES : 0;
+    const bool has_noise = noise_solve(&diagnosis->noise).sigma > 0;
     double x = 0, y = 0;
-    for (unsigned i = first; i < diagnosis->frames; i++) {
+    unsigned scene = 1;
+    int r = 0;
+    for (unsigned i = first; i < diagnosis->frames && r == 0; i++) {
         const struct path_place *own = &diagnosis->place[i];
         const struct path_place *last = &diagnosis->place[i > first ? i - 1 : i];
         const bool is_same = own->path == last->path;
@@ -420,16 +438,20 @@ static void look_at_blur(struct diagnosis *diagnosis, struct second *second)
         view.dy = y + (is_same ? own->y - last->y : 0);
         clean(diagnosis, second, i, BLUR_STILL);
         view.luma = diagnosis->luma;
-        if (i > first && hypot(view.dx, view.dy) < most && detail_add(detail, &view, &x, &y))
-            continue;
-        if (i > first)
-            detail_end(detail);
-        detail_begin(detail, diagnosis->luma, format->black, format->white);
-        view.dx = view.dy = 0;
-        detail_add(detail, &view, &x, &y);
+        if (i == first || hypot(view.dx, view.dy) >= most || !detail_add(detail, &view, &x, &y)) {
+            if (i > first)
+                detail_end(detail);
+            detail_begin(detail, diagnosis->luma, format->black, format->white);
+            view.dx = view.dy = 0;
+            detail_add(detail, &view, &x, &y);
+            scene++;
+        }
+        diagnosis->seen[i] = (struct path_place){x, y, scene};
+        r = has_noise ? 0 : compare_found(diagnosis, i);
     }
     detail_end(detail);
     detail_find_blur(detail, &diagnosis->blur);
+    return r;
 }
 
 /* Marks what is cut off, or nearly. The corrected frame does not tell: white areas have bands. */
@@ -507,7 +529,7 @@ static int look_again(struct diagnosis *diagnosis, diagnosis_progress progress, 
     if (r == 0)
         r = look_at_lens(diagnosis, &second);
     if (r == 0)
-        look_at_blur(diagnosis, &second);
+        r = look_at_blur(diagnosis, &second);
     wave_fit_destroy(second.waves);
     flicker_frame_destroy(second.flicker);
     measurer_destroy(second.measurer);

@@ -24,7 +24,8 @@
 #define MEDIAN_NOISE    0.94  /* mean square change of unit noise by a median of nine */
 #define MEDIAN_STRIPES  0.78  /* the same of stripes, which three of the nine share */
 #define LEAST_NOISE     3.0   /* grey levels */
-#define UNSURE_NOISE    8.5   /* the same where texture may be taken for noise */
+#define LEAST_IN_DARK   1.8   /* the same in the dark; clips without it have up to 1.5 */
+#define UNSURE_NOISE    8.5   /* LEAST_NOISE where texture may be taken for it */
 #define LEAST_CORNER    0.66  /* brighter corners are no shading */
 #define MEASURED_CORNER 0.75  /* the same where the picture moves */
 #define AGREEMENT       0.2   /* how far the half with the least shading agrees with the whole */
@@ -35,7 +36,8 @@
 #define LEAST_SHAKE     1.0    /* pixels, RMS */
 #define ROUNDING        0.29   /* standard deviation of the error of whole numbers */
 #define DISK_ERROR      0.003  /* power of what is not known of a blur, relative to the scene's */
-#define LINE_ERROR      0.0065 /* both from docs/results/2026-11-28-diagnose.md */
+#define LINE_ERROR      0.0065 /* the same for a line, or if it is more, for each square pixel of */
+#define LINE_GROWTH     7e-5   /* its length; all from docs/results/2026-11-28-diagnose.md */
 #define LEAST_SURE      0.5    /* share of the shifts between frames that are known well */
 
 static __attribute__((format(printf, 3, 4))) int write_to(char *text, size_t size,
@@ -189,6 +191,15 @@ static bool judge_flicker(const struct diagnosis *diagnosis, struct diagnosis_fi
     return true;
 }
 
+/* Returns what frames whole pixels apart tell; no sigma: there are none. */
+static struct noise_result find_exact_noise(const struct diagnosis *diagnosis)
+{
+    const struct noise_result exact = noise_solve(&diagnosis->noise);
+    if (exact.sigma > 0 || !noise_is_white(&diagnosis->found))
+        return exact;
+    return noise_solve(&diagnosis->found);
+}
+
 /* Frames whole pixels apart tell the noise best. Those that are parts of a pixel apart leave some
  * texture, and a single picture does not tell its finest texture from noise: of these two, the
  * smaller one is nearer to the truth. */
@@ -196,7 +207,7 @@ static struct noise_result find_noise(const struct diagnosis *diagnosis)
 {
     const struct measured *measured = &diagnosis->measured;
     const double spatial = measured->noisy > 0 ? measured->noise / measured->noisy : 0;
-    const struct noise_result exact = noise_solve(&diagnosis->noise);
+    const struct noise_result exact = find_exact_noise(diagnosis);
     const struct noise_result loose = noise_solve(&diagnosis->loose);
     if (exact.sigma > 0)
         return exact;
@@ -205,12 +216,20 @@ static struct noise_result find_noise(const struct diagnosis *diagnosis)
                : (struct noise_result){.sigma = spatial, .floor = spatial};
 }
 
+/* Returns the least noise that is reported if it is known. The noise of the light itself is the
+ * root of the level, so in the dark, what is more than that shows from fewer grey levels on. */
+static double least_noise(const struct diagnosis *diagnosis)
+{
+    const double share = fmin(mean_level(diagnosis) / DARK, 1);
+    return fmax(LEAST_NOISE * sqrt(fmax(share, 0)), LEAST_IN_DARK);
+}
+
 static bool judge_noise(const struct diagnosis *diagnosis, struct diagnosis_finding *ret)
 {
     const struct noise_result model = find_noise(diagnosis);
-    const bool is_known = noise_solve(&diagnosis->noise).sigma > 0;
+    const bool is_known = find_exact_noise(diagnosis).sigma > 0;
     ret->annoyance = model.sigma;
-    if (model.sigma < (is_known ? LEAST_NOISE : UNSURE_NOISE) ||
+    if (model.sigma < (is_known ? least_noise(diagnosis) : UNSURE_NOISE) ||
         (!is_known && (clipped_share(diagnosis) >= LEAST_CLIPPED || mean_level(diagnosis) < DARK)))
         return false;
     if (model.shot > 0) {
@@ -446,8 +465,12 @@ static bool judge_blur(const struct diagnosis *diagnosis, enum detail_blur blur,
     const double sigma = fmax(find_noise(diagnosis).sigma, ROUNDING);
     /* `denoise` leaves about a quarter of the noise's power. A blur is never known exactly, so
      * there is always some error that looks like noise. */
-    const double left = sigma < LEAST_NOISE ? 1 : 0.25;
-    const double error = blur == DETAIL_DISK ? DISK_ERROR : LINE_ERROR;
+    const double left = sigma < least_noise(diagnosis) ? 1 : 0.25;
+    /* What comes in from beyond the borders, and the effect of an error in the direction, grow with
+     * the length of a line. */
+    const double error = blur == DETAIL_DISK
+                             ? DISK_ERROR
+                             : fmax(LINE_ERROR, LINE_GROWTH * shape.size_px * shape.size_px);
     const double noise = fmin(error + left * sigma * sigma / shape.power, 1);
     if (blur == DETAIL_DISK) {
         WRITE(ret->text, "out of focus: a point becomes a disk of a radius of %.1f pixels",

@@ -2,21 +2,23 @@
 
 #include <errno.h>
 #include <math.h>
-#include <stdbool.h>
 #include <stdlib.h>
 
 #define SIDE        16u /* pixels of a block */
 #define DETAILS     64u /* details in a block, one for each 2 x 2 pixels */
-#define DARK        6.f /* blocks closer to black or white than this are cut off */
+#define FEW_DETAILS 32u /* enough that are not cut off, where no block is whole */
+#define DARK        6.f /* details closer to black or white than this are cut off */
 #define BRIGHT      249.f
 #define LOWEST      0.3 /* the share of the blocks of a level that count: those that vary least */
 #define FEWEST      8u  /* blocks of a level; fewer say nothing */
 /* The mean of the smallest 30 % of variances that have 64 degrees of freedom each, of a mean of 1.
  * By simulation of 1e6 normal blocks; it grows slowly with the share. */
 #define LOWEST_MEAN 0.806
+#define COARSE      4u /* pixels to a side of a cell; four cells make a coarse detail */
+#define MOST_COARSE 2. /* times the variance in fine details; noise has as much in both */
 
 struct block {
-    double level, variance;
+    double level, variance, coarse;
 };
 
 static int by_level(const void *a, const void *b)
@@ -31,10 +33,40 @@ static int by_variance(const void *a, const void *b)
     return (x->variance > y->variance) - (x->variance < y->variance);
 }
 
-/* Returns false if the block reaches into what is cut off. */
-static bool measure(struct block *ret, const float *before, const float *luma, uint32_t width)
+/* Returns by how much the mean of a cell changes. */
+static double change_of(const float *before, const float *luma, uint32_t width)
+{
+    double sum = 0;
+    for (unsigned y = 0; y < COARSE; y++)
+        for (unsigned x = 0; x < COARSE; x++)
+            sum += (double)luma[(size_t)y * width + x] - (double)before[(size_t)y * width + x];
+    return sum / (COARSE * COARSE);
+}
+
+/* Returns the variance of a block's noise as its coarse details show it. */
+static double measure_coarse(const float *before, const float *luma, uint32_t width)
+{
+    const size_t down = (size_t)COARSE * width;
+    double squares = 0;
+    for (unsigned y = 0; y < SIDE; y += 2 * COARSE)
+        for (unsigned x = 0; x < SIDE; x += 2 * COARSE) {
+            const float *a = before + (size_t)y * width + x, *b = luma + (size_t)y * width + x;
+            const double detail = change_of(a, b, width) -
+                                  change_of(a + COARSE, b + COARSE, width) -
+                                  change_of(a + down, b + down, width) +
+                                  change_of(a + down + COARSE, b + down + COARSE, width);
+            squares += detail * detail * COARSE * COARSE;
+        }
+    const unsigned count = SIDE / (2 * COARSE) * (SIDE / (2 * COARSE));
+    return squares / count / 8;
+}
+
+/* Returns false if fewer details than that are not cut off. */
+static bool measure(struct block *ret, const float *before, const float *luma, uint32_t width,
+                    unsigned fewest)
 {
     double sum = 0, squares = 0;
+    unsigned count = 0;
     for (unsigned y = 0; y < SIDE; y += 2)
         for (unsigned x = 0; x < SIDE; x += 2) {
             const float *a = before + (size_t)y * width + x, *b = luma + (size_t)y * width + x;
@@ -42,31 +74,46 @@ static bool measure(struct block *ret, const float *before, const float *luma, u
             const float detail =
                 (b[0] - b[1] - b[width] + b[width + 1]) - (a[0] - a[1] - a[width] + a[width + 1]);
             if (level < DARK || level > BRIGHT)
-                return false;
+                continue;
+            count++;
             sum += (double)level;
             squares += (double)detail * (double)detail;
         }
+    if (count < fewest)
+        return false;
     /* A detail adds up eight samples, and has eight times their variance. */
-    *ret = (struct block){.level = sum / DETAILS, .variance = squares / DETAILS / 8};
+    *ret = (struct block){.level = sum / count,
+                          .variance = squares / count / 8,
+                          .coarse = measure_coarse(before, luma, width)};
     return true;
 }
 
-int noise_compare(struct noise_sums *sums, const float *before, const float *luma, uint32_t width,
-                  uint32_t height, int dx, int dy)
+/* Measures the blocks that both frames show. Returns their number. */
+static unsigned list_blocks(const struct noise_pair *pair, unsigned fewest, struct block *ret)
 {
-    const unsigned columns = width / SIDE, rows = height / SIDE;
+    const unsigned columns = pair->width / SIDE, rows = pair->height / SIDE;
     unsigned count = 0;
-    struct block *block = malloc((size_t)columns * rows * sizeof *block + 1);
-    if (block == NULL)
-        return -ENOMEM;
     for (unsigned j = 0; j < rows; j++)
         for (unsigned i = 0; i < columns; i++) {
-            const int64_t x = i * SIDE, y = j * SIDE;
-            if (x + dx < 0 || y + dy < 0 || x + dx + SIDE > width || y + dy + SIDE > height)
+            const int64_t x = i * SIDE, y = j * SIDE, u = x + pair->dx, v = y + pair->dy;
+            if (u < 0 || v < 0 || u + SIDE > pair->width || v + SIDE > pair->height)
                 continue;
-            count += measure(&block[count], before + (size_t)y * width + (size_t)x,
-                             luma + (size_t)(y + dy) * width + (size_t)(x + dx), width);
+            count += measure(&ret[count], pair->before + (size_t)y * pair->width + (size_t)x,
+                             pair->luma + (size_t)v * pair->width + (size_t)u, pair->width, fewest);
         }
+    return count;
+}
+
+int noise_compare(struct noise_sums *sums, const struct noise_pair *pair)
+{
+    struct block *block =
+        malloc((size_t)(pair->width / SIDE) * (pair->height / SIDE) * sizeof *block + 1);
+    if (block == NULL)
+        return -ENOMEM;
+    /* What noise takes across the limits makes the rest of a block look less noisy. */
+    unsigned count = list_blocks(pair, DETAILS, block);
+    if (count < FEWEST)
+        count = list_blocks(pair, FEW_DETAILS, block);
     qsort(block, count, sizeof *block, by_level);
     for (unsigned first = 0; first < count;) {
         const unsigned at = (unsigned)(block[first].level * NOISE_LEVELS / 256);
@@ -79,11 +126,20 @@ int noise_compare(struct noise_sums *sums, const float *before, const float *lum
             sums->weight[at] += 1;
             sums->variance[at] += block[first + i].variance / LOWEST_MEAN;
             sums->level[at] += block[first + i].level;
+            sums->coarse += block[first + i].coarse;
         }
         first = end;
     }
     free(block);
     return 0;
+}
+
+bool noise_is_white(const struct noise_sums *sums)
+{
+    double variance = 0;
+    for (unsigned i = 0; i < NOISE_LEVELS; i++)
+        variance += sums->variance[i];
+    return variance > 0 && sums->coarse < MOST_COARSE * variance;
 }
 
 struct noise_result noise_solve(const struct noise_sums *sums)

@@ -12,6 +12,7 @@
 #ifndef FFTD_DIAGNOSIS_NOISE_H
 #define FFTD_DIAGNOSIS_NOISE_H
 
+#include <stdbool.h>
 #include <stdint.h>
 
 #define NOISE_LEVELS 16u
@@ -19,6 +20,8 @@
 /* Variances by level of brightness; {0} has none. */
 struct noise_sums {
     double weight[NOISE_LEVELS], variance[NOISE_LEVELS], level[NOISE_LEVELS];
+    double coarse; /* the variances of the same blocks, of all levels, in details four times as far
+                      apart */
 };
 
 struct noise_result {
@@ -27,10 +30,21 @@ struct noise_result {
     double shot;  /* by how much the variance grows with each grey level; 0: it cannot be told */
 };
 
-/* Compares two frames of 0 .. 255 that differ by a shift in whole pixels: what is at (x, y) in
- * `before` is at (x + dx, y + dy) in `luma`. -ENOMEM. */
-int noise_compare(struct noise_sums *sums, const float *before, const float *luma, uint32_t width,
-                  uint32_t height, int dx, int dy);
+/* Two frames of 0 .. 255 that differ by a shift in whole pixels: what is at (x, y) in `before` is
+ * at (x + dx, y + dy) in `luma`. */
+struct noise_pair {
+    const float *before, *luma;
+    uint32_t width, height;
+    int dx, dy;
+};
+
+/* Adds what a pair shows. -ENOMEM. */
+int noise_compare(struct noise_sums *sums, const struct noise_pair *pair);
+
+/* Returns whether what was compared differs by noise alone, which is as strong in coarse details as
+ * in fine ones. Frames that are not of one scene, or are shifted by some pixels more than was
+ * thought, differ more in coarse details. Parts of a pixel do not show. False without data. */
+bool noise_is_white(const struct noise_sums *sums);
 
 /* Zero without data. */
 struct noise_result noise_solve(const struct noise_sums *sums);

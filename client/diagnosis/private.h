@@ -57,7 +57,9 @@ struct diagnosis {
     struct stripes stripes;  /* column.offset is NULL unless there were two frames */
     struct noise_sums noise; /* from frames that are whole pixels apart */
     struct noise_sums loose; /* from all other frames */
+    struct noise_sums found; /* from frames whose shift only all their details together tell */
     struct path_place place[DIAGNOSIS_MAX_FRAMES];
+    struct path_place seen[DIAGNOSIS_MAX_FRAMES]; /* the same from look_at_blur's scenes */
     float *near[NEAR_FRAMES]; /* the last corrected frames: frame i is in i % nears */
     unsigned nears;
     struct detail *captured, *corrected; /* the spectra of frames with and without waves */

@@ -617,6 +617,52 @@ static void a_dark_picture_with_noise_is_too_dark(void **state)
     assert_true(figure_of(&result, DIAGNOSIS_CLIPPING) < 0);
 }
 
+/* Much noise in a picture without fine details hides how it moves from frame to frame. */
+static void noise_is_measured_where_it_hides_the_shift(void **state)
+{
+    (void)state;
+    for (unsigned i = 0; i < 2; i++) {
+        struct diagnosis_result result;
+        see(&(struct seen){.corner = 1, .light = 0.4, .sigma = 8, .radius = 7, .is_panning = i > 0},
+            &result);
+        const double sigma = figure_of(&result, DIAGNOSIS_NOISE);
+        if (fabs(sigma / 8 - 1) > 0.1)
+            fail_msg("%s: found noise of %.2f instead of 8", i > 0 ? "panning" : "still", sigma);
+    }
+}
+
+/* In the dark, noise of 2.5 is a seventh of the light; 1.4 is what clean clips have. */
+static void less_noise_is_reported_in_the_dark(void **state)
+{
+    (void)state;
+    struct diagnosis_result result;
+    see(&(struct seen){.corner = 1, .light = 0.13, .sigma = 2.5}, &result);
+    assert_true(figure_of(&result, DIAGNOSIS_NOISE) > 0);
+    see(&(struct seen){.corner = 1, .light = 0.13, .sigma = 1.4}, &result);
+    assert_true(figure_of(&result, DIAGNOSIS_NOISE) < 0);
+    see(&(struct seen){.corner = 1, .light = 0.8, .sigma = 2.5}, &result);
+    assert_true(figure_of(&result, DIAGNOSIS_NOISE) < 0);
+}
+
+/* Returns the `noise` of the wiener stage against a line. */
+static double care_for_line(double length)
+{
+    struct diagnosis_result result;
+    see(&(struct seen){.corner = 1, .light = 1, .sigma = 0.5, .length = length, .tilt = 35},
+        &result);
+    for (unsigned i = 0; i < result.count; i++)
+        if (result.finding[i].kind == DIAGNOSIS_MOTION)
+            return strtod(strstr(result.finding[i].stage, "noise=") + 6, NULL);
+    fail_msg("a line of %.0f pixels was not found", length);
+    return 0;
+}
+
+static void longer_lines_are_undone_with_more_care(void **state)
+{
+    (void)state;
+    assert_true(care_for_line(14) > 1.5 * care_for_line(7));
+}
+
 /* ---- parts ---- */
 
 static void a_pan_is_no_shake(void **state)
@@ -672,7 +718,7 @@ static void noise_and_its_shot_part_are_measured(void **state)
         double sigma, shot;
     } cases[] = {{8, 0}, {2, 0.3}};
     for (unsigned i = 0; i < 2; i++) {
-        struct noise_sums sums = {{0}, {0}, {0}};
+        struct noise_sums sums = {{0}, {0}, {0}, 0};
         uint64_t seed = 5;
         for (unsigned k = 0; k < 2 * PIXELS; k++) {
             const unsigned x = k % WIDTH, y = k % PIXELS / WIDTH;
@@ -681,11 +727,51 @@ static void noise_and_its_shot_part_are_measured(void **state)
                 (float)(level + sqrt(cases[i].sigma * cases[i].sigma + cases[i].shot * level) *
                                     clip_normal(&seed));
         }
-        assert_int_equal(noise_compare(&sums, frame[0], frame[1], WIDTH, HEIGHT, 0, 0), 0);
+        assert_int_equal(
+            noise_compare(&sums, &(struct noise_pair){frame[0], frame[1], WIDTH, HEIGHT, 0, 0}), 0);
         const struct noise_result noise = noise_solve(&sums);
         print_message("# sigma %.2f at black, shot %.3f\n", noise.floor, noise.shot);
         assert_true(fabs(noise.shot - cases[i].shot) < 0.06);
         assert_true(fabs(noise.floor - cases[i].sigma) < (cases[i].shot > 0 ? 2 : 0.4));
+    }
+}
+
+/* Each block has a white square, as gravel has in too much light. */
+static void noise_is_measured_between_white_areas(void **state)
+{
+    (void)state;
+    static float frame[2][PIXELS];
+    struct noise_sums sums = {{0}, {0}, {0}, 0};
+    uint64_t seed = 6;
+    for (unsigned k = 0; k < 2 * PIXELS; k++) {
+        const unsigned x = k % WIDTH % 16, y = k % PIXELS / WIDTH % 16;
+        frame[k / PIXELS][k % PIXELS] =
+            (float)fmin((x < 8 && y < 8 ? 300 : 150) + 8 * clip_normal(&seed), 255);
+    }
+    assert_int_equal(
+        noise_compare(&sums, &(struct noise_pair){frame[0], frame[1], WIDTH, HEIGHT, 0, 0}), 0);
+    const double sigma = noise_solve(&sums).sigma;
+    print_message("# sigma %.2f\n", sigma);
+    assert_true(fabs(sigma - 8) < 1);
+}
+
+/* A frame that was shifted differs from another mostly in what is coarse. */
+static void frames_of_other_places_do_not_differ_by_noise_alone(void **state)
+{
+    (void)state;
+    static float frame[2][PIXELS];
+    struct clip clip;
+    for (int dx = 0; dx <= 12; dx += 4) {
+        struct noise_sums sums = {{0}, {0}, {0}, 0};
+        clip_make(&clip, CLIP_NATURAL, WIDTH, HEIGHT, false, 2, 31);
+        clip_frame(&clip, 0, frame[0]);
+        clip_frame(&clip, 1, frame[1]);
+        assert_false(noise_is_white(&sums));
+        assert_int_equal(
+            noise_compare(&sums, &(struct noise_pair){frame[0], frame[1], WIDTH, HEIGHT, dx, 0}),
+            0);
+        assert_int_equal(noise_is_white(&sums), dx == 0);
+        clip_clear(&clip);
     }
 }
 
@@ -772,9 +858,14 @@ int main(void)
         cmocka_unit_test(tiles_are_not_out_of_focus),
         cmocka_unit_test(disks_are_out_of_focus),
         cmocka_unit_test(a_dark_picture_with_noise_is_too_dark),
+        cmocka_unit_test(noise_is_measured_where_it_hides_the_shift),
+        cmocka_unit_test(less_noise_is_reported_in_the_dark),
+        cmocka_unit_test(longer_lines_are_undone_with_more_care),
         cmocka_unit_test(a_pan_is_no_shake),
         cmocka_unit_test(shake_is_seen_in_a_broken_path),
         cmocka_unit_test(noise_and_its_shot_part_are_measured),
+        cmocka_unit_test(noise_is_measured_between_white_areas),
+        cmocka_unit_test(frames_of_other_places_do_not_differ_by_noise_alone),
         cmocka_unit_test(lines_of_a_sensor_are_everywhere),
         cmocka_unit_test(bad_input_is_refused),
         cmocka_unit_test(odd_frames_do_no_harm),

@@ -106,7 +106,9 @@ def run_program(options, row, seed):
     figures = [words.format(*found) for pattern, words in patterns
                for found in re.findall(pattern, text, re.IGNORECASE)]
     if not figures:
-        sys.exit(f"estimators.py: {program} {tests} says nothing that is known here:\n{text}")
+        print(f"estimators.py: {program} {tests} says nothing that is known here:\n{text}",
+              file=sys.stderr)
+        figures.append("**no figures**")
     if process.returncode != 0:
         figures.append("**the test fails**")
     return "<br>".join(dict.fromkeys(figures)), usage.ru_utime + usage.ru_stime

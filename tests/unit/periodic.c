@@ -582,7 +582,7 @@ static void waves_begin_and_end(void **state)
            "within %d; a ghost for %.0f (median), at most %.0f\n",
            drawn, middle, begun[drawn * 9 / 10], never, END - BEGIN, middle_ghost,
            ghost[drawn - 1]);
-    assert_true(middle <= 3);
+    assert_true(!trials_are_all() || middle <= 3);
     assert_true(ghost[drawn - 1] <= 3);
 }
 

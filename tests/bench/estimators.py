@@ -38,10 +38,10 @@ LIVE_SIZE = 480, 640
 TRIES = 10  # of a change, each of which the daemon ends after a minute
 
 # Each frame is observed.
-ENDS = (rf"clips: corrected after {NUMBER} frames \(median\), nine of ten {NUMBER}, (\d+) not within "
-        rf"(\d+); a ghost for {NUMBER} \(median\), at most {NUMBER}",
-        "corrected after {0} frames, nine of ten {1}, {2} not within {3}; a ghost for {4}, at most "
-        "{5}")
+ENDS = (rf"clips: corrected after {NUMBER} frames \(median\), nine of ten {NUMBER}, (\d+) not "
+        rf"within (\d+); a ghost in (\d+), for at most {NUMBER}",
+        "corrected after {0} frames, nine of ten {1}, {2} not within {3}; a ghost in {4}, for at "
+        "most {5}")
 
 # Row, goal, program, filter of its tests, the seed that it was tuned on, and what its output says.
 ROWS = (

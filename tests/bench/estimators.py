@@ -7,10 +7,10 @@
 The clips of the unit tests have one row each; the tests say within which ranges they are drawn.
 The first seed is the one that thresholds were chosen on, the second one is held back. Frames are
 fed one by one there, so their results do not depend on the load. Two rows come from the running
-daemon. `live`: waves and flicker in frames of 640x480 that come at 30 a second, whether they are
-read or not; every frame that is read is judged. `denoise`: the photographs of denoise.py, and for
-the held-back seed others, with noise of sigma 15. With --busy a program keeps each processor busy
-meanwhile.
+daemon. `live`: waves, flicker, and waves with noise, in frames of 640x480 that come at 30 a second,
+whether they are read or not; every frame that is read is judged. `denoise`: the photographs of
+denoise.py, and for the held-back seed others, with noise of sigma 15. With --busy a program keeps
+each processor busy meanwhile.
 """
 
 import argparse

@@ -38,6 +38,8 @@ LIVE_SIZE = 480, 640
 LIVE_NOISE = 8  # sigma, of what `denoise` estimates after the waves were subtracted
 LIVE_CHAINS = {"waves": "auto-notch", "flicker": "deflicker",
                "waves and noise": "auto-notch | denoise"}
+# Ends with this program, however that ends.
+SPIN = "import os; parent = os.getppid()\nwhile os.getppid() == parent: pass"
 TRIES = 10  # of a change, each of which the daemon ends after a minute
 
 # Each frame is observed.
@@ -263,7 +265,7 @@ def main():
         if name not in names:
             parser.error(f"there is no row {name}: expected one of {', '.join(names)}")
     processors = len(os.sched_getaffinity(0))
-    busy = [subprocess.Popen([sys.executable, "-c", "while True: pass"])
+    busy = [subprocess.Popen([sys.executable, "-c", SPIN])
             for _ in range(processors if options.busy else 0)]
     try:
         print(f"Held-back seed {options.held_back}, {processors} processors, load "

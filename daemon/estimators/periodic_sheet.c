@@ -345,8 +345,8 @@ static double limit(double value, double most)
 }
 
 /* By how much the frequency of wave k is off. The fit leaves of a wave a exp(2 pi i f r) that is
- * off by d, to first order, a 2 pi i d r; half of it, times the second moment of the window, is in
- * the sum. */
+ * off by d, to first order, a 2 pi i d r, r being counted from the middle of what is seen; half of
+ * it, times the scatter of what is seen, is in the sum. */
 static struct sheet_frequency offset_of(const struct sheet *sheet, const struct coupling *coupling,
                                         unsigned count, unsigned k, struct sums left,
                                         const double complex *amplitude)
@@ -356,10 +356,13 @@ static struct sheet_frequency offset_of(const struct sheet *sheet, const struct 
         left.x -= 0.5 * (amplitude[j] * near->x + conj(amplitude[j]) * far->x);
         left.y -= 0.5 * (amplitude[j] * near->y + conj(amplitude[j]) * far->y);
     }
-    const double complex whole = M_PI * sheet->seen * amplitude[k];
+    const double x = cimag(left.x / (M_PI * amplitude[k]));
+    const double y = cimag(left.y / (M_PI * amplitude[k]));
+    const struct sheet_scatter *s = &sheet->scatter;
+    const double determinant = s->xx * s->yy - s->xy * s->xy;
     return (struct sheet_frequency){
-        limit(cimag(left.x / whole) / sheet->second_x, MOST_OFF / sheet->width),
-        limit(cimag(left.y / whole) / sheet->second_y, MOST_OFF / sheet->height)};
+        limit((s->yy * x - s->xy * y) / determinant, MOST_OFF / sheet->width),
+        limit((s->xx * y - s->xy * x) / determinant, MOST_OFF / sheet->height)};
 }
 
 void sheet_fit(struct sheet *sheet, struct sheet_frequency *f, unsigned count, double complex *ret)

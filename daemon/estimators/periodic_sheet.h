@@ -18,6 +18,11 @@ struct sheet_frequency {
     double fx, fy; /* cycles/pixel */
 };
 
+/* Sums of the window times the squared distances from their mean, and their product. */
+struct sheet_scatter {
+    double xx, xy, yy;
+};
+
 struct sheet {
     unsigned width, height, stride;
     unsigned cells_x, cells_y; /* SHEET_LANES x SHEET_LANES pixels each */
@@ -30,7 +35,8 @@ struct sheet {
     double seen;                /* share of the window that no blank cell is under */
     double sum_y;               /* sum of the window over the loaded rows */
     double second_x, second_y;  /* sums of the window times the squared distance from the centre */
-    float *scratch;             /* rows for each wave */
+    struct sheet_scatter scatter; /* of what no blank cell is under */
+    float *scratch;               /* rows for each wave */
 };
 
 /* least_rows: a sheet that is only fitted needs at least this many of its rows, and has fewer than

@@ -5,7 +5,10 @@
 
 /* A cell is blank if 4 % of its SHEET_LANES^2 pixels are cut off. If too few cells were left, up to
  * a quarter may be: a wave is measured better from incomplete cells than from none. */
-#define LEAST_LEFT 0.25 /* share of the cells */
+#define LEAST_LEFT    0.25 /* share of the cells */
+/* A share of the scatter of a whole frame. What is left of one may be narrow, and then tells little
+ * of how far a frequency is off. */
+#define LEAST_SCATTER 0.01
 
 static const unsigned CUT[] = {10, 26, 64};
 
@@ -47,30 +50,58 @@ static void blank_cell(struct sheet *sheet, unsigned cell_x, const unsigned *row
             sheet->pixel[(size_t)row[i] * sheet->stride + x] = mean;
 }
 
-/* The sum of the window over one axis of a cell. */
-static double window_of(const float *window, unsigned cell, unsigned side)
+/* Sums of the window along one axis: alone, and times the distance from the centre and its square.
+ */
+struct moments {
+    double all, first, second;
+};
+
+static void add_moments(struct moments *ret, const float *window, unsigned at, unsigned side)
 {
-    double sum = 0;
-    for (unsigned i = cell * SHEET_LANES; i < smaller((cell + 1) * SHEET_LANES, side); i++)
-        sum += (double)window[i];
-    return sum;
+    const double weight = (double)window[at], distance = at - (side - 1) / 2.0;
+    ret->all += weight;
+    ret->first += weight * distance;
+    ret->second += weight * distance * distance;
 }
 
+static struct moments moments_of(const float *window, unsigned cell, unsigned side)
+{
+    struct moments ret = {0};
+    for (unsigned i = cell * SHEET_LANES; i < smaller((cell + 1) * SHEET_LANES, side); i++)
+        add_moments(&ret, window, i, side);
+    return ret;
+}
+
+/* Where blank cells are decides how far a frequency that is off shows in what is left. */
 static void blank_cut_cells(struct sheet *sheet)
 {
-    double blank = 0;
+    double blank = 0, first_x = 0, first_y = 0;
+    const double whole = sheet->width / 2.0 * sheet->sum_y;
+    struct sheet_scatter left = {sheet->second_x, 0, sheet->second_y};
     for (unsigned first = 0, end; first < sheet->rows; first = end) {
         const unsigned cell_y = sheet->row[first] / SHEET_LANES;
-        double along_y = 0;
+        struct moments y = {0};
         for (end = first; end < sheet->rows && sheet->row[end] / SHEET_LANES == cell_y; end++)
-            along_y += (double)sheet->window_y[sheet->row[end]];
-        for (unsigned x = 0; x < sheet->cells_x; x++)
-            if (sheet_is_blank(sheet, x, cell_y)) {
-                blank_cell(sheet, x, sheet->row + first, end - first);
-                blank += along_y * window_of(sheet->window_x, x, sheet->width);
+            add_moments(&y, sheet->window_y, sheet->row[end], sheet->height);
+        for (unsigned cell_x = 0; cell_x < sheet->cells_x; cell_x++)
+            if (sheet_is_blank(sheet, cell_x, cell_y)) {
+                const struct moments x = moments_of(sheet->window_x, cell_x, sheet->width);
+                blank_cell(sheet, cell_x, sheet->row + first, end - first);
+                blank += x.all * y.all;
+                first_x += x.first * y.all;
+                first_y += x.all * y.first;
+                left.xx -= x.second * y.all;
+                left.xy -= x.first * y.first;
+                left.yy -= x.all * y.second;
             }
     }
-    sheet->seen = 1 - blank / (sheet->width / 2.0 * sheet->sum_y);
+    sheet->seen = 1 - blank / whole;
+    if (blank > 0) {
+        left.xx += LEAST_SCATTER * sheet->second_x - first_x * first_x / (whole - blank);
+        left.xy -= first_x * first_y / (whole - blank);
+        left.yy += LEAST_SCATTER * sheet->second_y - first_y * first_y / (whole - blank);
+    }
+    sheet->scatter = left;
 }
 
 void sheet_load(struct sheet *sheet, const float *luma)

@@ -19,8 +19,8 @@
 #define BETA    5.3
 #define CUTOFF  0.715
 
+#define GROUP   64  /* rows of the result that are made together, so `middle` stays in a cache */
 #define STRIP   128 /* columns that are convolved together: their rows stay in the first cache */
-#define GROUP   64  /* rows that are convolved together */
 #define AT_ONCE 4   /* taps that are added up together */
 #define BLOCK   16  /* rows and columns that are transposed together */
 #define NEUTRAL 128
@@ -31,9 +31,9 @@
 struct resampler {
     struct resampler_size size;
     struct resampler_axis across, down; /* of AT_ONCE times n taps */
-    int16_t *strip;                     /* [row][STRIP], as captured */
-    int16_t *middle; /* [row / GROUP][column][GROUP], with the rows of the result; both end with
-                        room for taps of samples that do not exist */
+    int16_t *strip;  /* [row][STRIP], as captured, for GROUP rows of the result */
+    int16_t *middle; /* [column][GROUP], with the rows of the result; both end with room for taps of
+                        samples that do not exist */
 };
 
 /* ---- taps ---------------------------------------------------------------------------------- */
@@ -122,14 +122,15 @@ static int make_axis(struct resampler_axis *ret, uint32_t length, uint32_t to_le
 
 static size_t strip_bytes(const struct resampler_size *size)
 {
-    return ((size_t)size->rows + AT_ONCE) * STRIP * sizeof(int16_t);
+    const size_t all = (size_t)size->rows + AT_ONCE;
+    const size_t some =
+        (size_t)GROUP * size->rows / size->to_rows + 1 + count_taps(size->rows, size->to_rows);
+    return (some < all ? some : all) * STRIP * sizeof(int16_t);
 }
 
 static size_t middle_bytes(const struct resampler_size *size)
 {
-    const size_t groups = (size->to_rows + GROUP - 1) / GROUP;
-    const size_t columns = groups * size->columns + AT_ONCE;
-    return columns * size->channels * GROUP * sizeof(int16_t);
+    return ((size_t)size->columns + AT_ONCE) * size->channels * GROUP * sizeof(int16_t);
 }
 
 static uint64_t axis_bytes(uint32_t length, uint32_t to_length)
@@ -211,13 +212,13 @@ static ALWAYS_INLINE int16_t weigh(const int16_t *from, size_t pitch, const int1
 }
 
 /* Computes `count` neighbouring sums for sample i of the axis, along which samples are `pitch`
- * numbers apart. */
+ * numbers apart; `from` begins with sample `begin`. */
 static ALWAYS_INLINE void convolve(int16_t *restrict sum, uint32_t count,
-                                   const int16_t *restrict from, size_t pitch,
+                                   const int16_t *restrict from, uint32_t begin, size_t pitch,
                                    const struct resampler_axis *axis, uint32_t i)
 {
     const int16_t *tap = axis->tap + (size_t)i * axis->taps;
-    from += axis->first[i] * pitch;
+    from += (axis->first[i] - begin) * pitch;
     for (uint32_t x = 0; x < count; x++)
         sum[x] = weigh(from + x, pitch, tap);
     for (uint32_t k = AT_ONCE; k < axis->taps; k += AT_ONCE) {
@@ -257,17 +258,17 @@ static ALWAYS_INLINE void transpose(int16_t *restrict to, const int16_t *restric
     interleave(to, other);
 }
 
+/* Of `count` columns from `column` on, for GROUP rows of the result from y on. */
 static ALWAYS_INLINE void convolve_strip(struct resampler *resampler, uint32_t column,
-                                         uint32_t count)
+                                         uint32_t count, uint32_t y)
 {
-    const struct resampler_size *size = &resampler->size;
-    const size_t row_size = (size_t)size->columns * size->channels;
+    const uint32_t rows = resampler->size.to_rows - y, first = resampler->down.first[y];
     int16_t sum[BLOCK * STRIP] = {0}, block[BLOCK * BLOCK];
-    for (uint32_t y = 0; y < size->to_rows; y += BLOCK) {
-        int16_t *to = resampler->middle + (y / GROUP * row_size + column) * GROUP + y % GROUP;
-        for (uint32_t i = 0; i < BLOCK && y + i < size->to_rows; i++)
-            convolve(sum + (size_t)i * STRIP, STRIP, resampler->strip, STRIP, &resampler->down,
-                     y + i);
+    for (uint32_t k = 0; k < GROUP && k < rows; k += BLOCK) {
+        int16_t *to = resampler->middle + (size_t)column * GROUP + k;
+        for (uint32_t i = k; i < k + BLOCK && i < rows; i++)
+            convolve(sum + (size_t)(i - k) * STRIP, STRIP, resampler->strip, first, STRIP,
+                     &resampler->down, y + i);
         for (uint32_t x = 0; x < count; x += BLOCK) {
             transpose(block, sum + x, STRIP);
             for (uint32_t i = 0; i < BLOCK && x + i < count; i++)
@@ -296,12 +297,12 @@ static ALWAYS_INLINE void convolve_rows(const struct resampler *resampler, uint8
                                         size_t stride, uint32_t y)
 {
     const struct resampler_size *size = &resampler->size;
-    const int16_t *rows = resampler->middle + (size_t)y * size->columns * size->channels;
+    const int16_t *rows = resampler->middle;
     const uint32_t columns = size->to_columns * size->channels;
     int16_t sum[BLOCK * GROUP] = {0}, block[BLOCK * BLOCK];
     for (uint32_t x = 0; x < columns; x += BLOCK) {
         for (uint32_t i = 0; i < BLOCK && x + i < columns; i++)
-            convolve(sum + (size_t)i * GROUP, GROUP, rows + ((x + i) % size->channels) * GROUP,
+            convolve(sum + (size_t)i * GROUP, GROUP, rows + ((x + i) % size->channels) * GROUP, 0,
                      (size_t)size->channels * GROUP, &resampler->across, (x + i) / size->channels);
         for (uint32_t i = 0; i < GROUP && y + i < size->to_rows; i += BLOCK) {
             transpose(block, sum + i, GROUP);
@@ -310,23 +311,35 @@ static ALWAYS_INLINE void convolve_rows(const struct resampler *resampler, uint8
     }
 }
 
+/* Copies a strip of the rows that GROUP rows of the result need, from y on. */
+static ALWAYS_INLINE void widen_strip(struct resampler *resampler, const uint8_t *from,
+                                      size_t stride, unsigned step, uint32_t count, uint32_t y)
+{
+    const struct resampler_axis *down = &resampler->down;
+    const uint32_t rows = resampler->size.rows, to_rows = resampler->size.to_rows;
+    const uint32_t first = down->first[y];
+    const uint32_t end =
+        down->first[to_rows - y < GROUP ? to_rows - 1 : y + GROUP - 1] + down->taps;
+    for (uint32_t i = first; i < end && i < rows; i++) {
+        int16_t *wide = resampler->strip + (size_t)(i - first) * STRIP;
+        if (step == 1)
+            widen(wide, from + i * stride, 1, count);
+        else
+            widen(wide, from + i * stride, 2, count);
+    }
+}
+
 LONG_VECTORS void resampler_run(struct resampler *resampler, uint8_t *to, size_t to_stride,
                                 const uint8_t *from, size_t stride, unsigned step)
 {
     const struct resampler_size *size = &resampler->size;
     const uint32_t row_size = size->columns * size->channels;
-    for (uint32_t x = 0; x < row_size; x += STRIP) {
-        const uint32_t count = row_size - x < STRIP ? row_size - x : STRIP;
-        for (uint32_t y = 0; y < size->rows; y++) {
-            const uint8_t *row = from + y * stride + (size_t)x * step;
-            int16_t *wide = resampler->strip + (size_t)y * STRIP;
-            if (step == 1)
-                widen(wide, row, 1, count);
-            else
-                widen(wide, row, 2, count);
+    for (uint32_t y = 0; y < size->to_rows; y += GROUP) {
+        for (uint32_t x = 0; x < row_size; x += STRIP) {
+            const uint32_t count = row_size - x < STRIP ? row_size - x : STRIP;
+            widen_strip(resampler, from + (size_t)x * step, stride, step, count, y);
+            convolve_strip(resampler, x, count, y);
         }
-        convolve_strip(resampler, x, count);
-    }
-    for (uint32_t y = 0; y < size->to_rows; y += GROUP)
         convolve_rows(resampler, to + y * to_stride, to_stride, y);
+    }
 }

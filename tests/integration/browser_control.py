@@ -600,7 +600,7 @@ def test_the_page_is_accessible(start, view, browser):
     found = " ".join(audit(driver)[0])
     for words in ("of p#state", "edge of button", "smaller than 24 px", "levels below",
                   "identifier state occurs twice", "names nothing", "beyond the window",
-                  "in p#narrow is wider", "a button has no name"):
+                  '"Anunbrokenword" is wider', "a button has no name"):
         assert words in found, found
     assert not [said for said in complaints(driver) if "status of 422" not in said]
 

@@ -34,6 +34,7 @@ struct ctl {
     const char *report; /* diagnose: the HTML file; NULL: none */
     uint32_t fade;      /* frames over which a change of the filter is blended; 0: none */
     bool no_wait;       /* print the serial of a change, and do not wait until it is in force */
+    bool silent;        /* a change prints nothing, because stdout has something else */
     double timeout_s;   /* how long to wait for that; 0: AWAIT_DEFAULT_S */
     bool all;           /* save the camera's controls, too */
     const char *config; /* the configuration to save into; NULL: the daemon's */

@@ -62,6 +62,9 @@ int ctl_fail(const struct ctl *ctl, int code, const char *format, ...)
 /* Writes the directory of the chosen daemon's sockets into path[]. 0 or an exit code. */
 int ctl_runtime_dir(const struct ctl *ctl, char path[PATH_MAX]);
 
+/* "fftd-ctl" with the option that chose the daemon, for commands to paste into a shell. */
+const char *ctl_program(const struct ctl *ctl);
+
 /* Reports that a daemon has no such output. Returns an exit code. */
 int ctl_no_output(const struct ctl *ctl, const char *dir);
 

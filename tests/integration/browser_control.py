@@ -846,12 +846,15 @@ def test_what_auto_notch_has_found_is_drawn_and_kept(start, view, browser, tmp_p
     places = [[float(part) for part in d[1:].split("L")[0].split()] for d in found]
     assert any(abs(abs(fx + 0.014) - 0.21) < 0.005 and abs(abs(fy) - 0.13) < 0.005
                for fx, fy in places), places
-    # It is kept as `fftd-ctl filter keep` does.
+    # It is kept as `fftd-ctl filter keep` does. That the button comes and goes moves no other one.
+    others = [driver.find_element(By.ID, each) for each in ("undo", "redo", "find")]
+    before = [each.location for each in others]
     driver.find_element(By.ID, "keep").click()
     notch, = wait_for_chain(daemon, lambda stages: stages[0]["kind"] == "notch")
     assert notch["parameters"]["width"] == 0.02
     assert np.abs(notch["parameters"]["at"]) == pytest.approx([0.21, 0.13], abs=0.002)
     wait_until(lambda: not driver.find_element(By.ID, "keep").is_displayed(), "nothing to keep")
+    assert [each.location for each in others] == before
     daemon.ctl("filter", "set", "auto-notch")
     wait_until(lambda: daemon.ctl_json("filter", "show")["Adaptation"]["waves"], "the wave again")
     daemon.ctl("filter", "keep")

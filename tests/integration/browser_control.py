@@ -287,6 +287,7 @@ def test_a_change_is_applying_until_it_is_in_force(start, view, browser):
         return len(texts) >= 2 and not texts[-1] and texts
     texts = wait_until(seen, "the end")
     assert all(text.startswith("Applying: ") for text in texts[:-1]), texts
+    assert not any(text.startswith("Applying: is ") for text in texts), "no subject"
     status = daemon.ctl_json("status")
     assert status["PublishedSerial"] == status["Serial"], "it was too early to say nothing"
 

@@ -94,7 +94,7 @@ function showApplying() {
     const camera = current(), mine = filter.current();
     const isUnseen = mine !== null && mine.filter_serial > camera.filter_serial;
     const isPending = isUnseen || Boolean(camera.pending);
-    const why = camera.preparing || camera.pending || "it is being prepared";
+    const why = camera.preparing || `the change ${camera.pending || "is being prepared"}`;
     const problem = camera.filter_problem;
     setText("applying", isPending ? `Applying: ${why}` :
                         problem ? `The last change was not applied: ${problem}` : "");

@@ -16,10 +16,9 @@ export function makeShape(name, attributes = {}, ...children) {
     return made;
 }
 
-// A chain or a command, for a narrow column: a line may end behind a comma or a colon, and not within
-// a number.
+// A chain in a narrow column: a line may end behind a comma, and not within a number or a name.
 export const breakable = (text) =>
-    text.split(/(?<=[,:])/).flatMap((part) => [part, make("wbr")]).slice(0, -1);
+    text.split(/(?<=,)/).flatMap((part) => [part, make("wbr")]).slice(0, -1);
 
 export const cameraPath = (name, what) => `camera/${encodeURIComponent(name)}/${what}`;
 

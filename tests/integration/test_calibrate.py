@@ -283,6 +283,6 @@ def test_an_image_elsewhere_has_to_be_moved(start, tmp_path):
     (tmp_path / "images").mkdir()
     said = calibrate()
     assert "once it is in" not in said
-    assert f"`fftd-ctl --runtime-dir '{daemon.runtime_dir}' filter add dark:image=dark.pfm` uses it" \
-        in said
+    for_it = f"fftd-ctl --runtime-dir '{daemon.runtime_dir}'"
+    assert f"`{for_it} filter add dark:image=dark.pfm` uses it" in said
     assert f"uses it, once it is in {tmp_path / 'images'}\n" in calibrate("-o", str(tmp_path))

@@ -388,8 +388,9 @@ static bool judge_hot(const struct diagnosis *diagnosis, struct diagnosis_findin
     WRITE(ret->text, "%u hot or dead pixels, off by up to %.0f grey levels", hot.count, hot.most);
     if (cost_of_median(diagnosis) < ret->annoyance * ret->annoyance)
         WRITE(ret->stage, "median");
-    WRITE(ret->advice, "`fftd-ctl calibrate stripes` while the camera pans, or `calibrate dark`, "
-                       "replaces just these pixels and leaves details alone");
+    WRITE(ret->advice,
+          "`fftd-ctl calibrate stripes` while the camera pans, or `fftd-ctl calibrate dark`, "
+          "replaces just these pixels and leaves details alone");
     add_figure(ret, "pixels", hot.count);
     add_figure(ret, "most", hot.most);
     return true;

@@ -9,12 +9,14 @@
 #define RMS_OF_MEDIAN 1.2011
 #define FEWEST        4u /* places in a window; fewer do not make it smooth */
 
-/* Subtracts the mean of the path within half a window of place i, and of nothing beyond a break of
- * the path, which begins at `first` and ends before `end`. */
+/* Subtracts from place i the line over time that fits the path within half a window of it, and
+ * nothing beyond a break of the path, which begins at `first` and ends before `end`. Where no frame
+ * is lost the line has there the mean of these places. */
 static bool find_distance(const struct shake_shift *shift, unsigned first, unsigned end, unsigned i,
                           double *ret)
 {
     double x = 0, y = 0, own_x = 0, own_y = 0, sum_x = 0, sum_y = 0;
+    double sum_t = 0, sum_tt = 0, sum_tx = 0, sum_ty = 0;
     unsigned count = 0;
     for (unsigned k = first; k < end; k++) {
         x += k > first ? shift[k].dx : 0;
@@ -26,25 +28,45 @@ static bool find_distance(const struct shake_shift *shift, unsigned first, unsig
         }
         if (away_ns > WINDOW_NS / 2 || away_ns < -WINDOW_NS / 2)
             continue;
+        const double t = (double)away_ns / WINDOW_NS;
         sum_x += x;
         sum_y += y;
+        sum_t += t;
+        sum_tt += t * t;
+        sum_tx += t * x;
+        sum_ty += t * y;
         count++;
     }
+    const double spread = count * sum_tt - sum_t * sum_t;
     /* At the ends of a path the window is not around its place: a pan would count as shake. */
-    if (count < FEWEST || shift[i].captured_ns - shift[first].captured_ns < WINDOW_NS / 2 ||
+    if (count < FEWEST || spread <= 0 ||
+        shift[i].captured_ns - shift[first].captured_ns < WINDOW_NS / 2 ||
         shift[end - 1].captured_ns - shift[i].captured_ns < WINDOW_NS / 2)
         return false;
-    *ret = hypot(own_x - sum_x / count, own_y - sum_y / count);
+    *ret = hypot(own_x - (sum_tt * sum_x - sum_t * sum_tx) / spread,
+                 own_y - (sum_tt * sum_y - sum_t * sum_ty) / spread);
     return true;
 }
 
-/* Lists by how many pixels successive shifts differ. Returns the length of the list. */
-static unsigned list_changes(const struct shake_shift *shift, unsigned count, double *ret)
+/* Lists by how many pixels places are off the line between their neighbours, as far as a place
+ * alone is off. Neighbours that are further away than the window reaches say nothing: between them,
+ * a pan may turn. Returns the length of the list. */
+static unsigned list_bends(const struct shake_shift *shift, unsigned count, double *ret)
 {
     unsigned used = 0;
-    for (unsigned i = 1; i < count; i++)
-        if (shift[i].is_sure && shift[i - 1].is_sure)
-            ret[used++] = hypot(shift[i].dx - shift[i - 1].dx, shift[i].dy - shift[i - 1].dy);
+    for (unsigned i = 2; i < count; i++) {
+        const double before = (double)(shift[i - 1].captured_ns - shift[i - 2].captured_ns);
+        const double after = (double)(shift[i].captured_ns - shift[i - 1].captured_ns);
+        if (!shift[i].is_sure || !shift[i - 1].is_sure || before <= 0 || after <= 0 ||
+            fmax(before, after) > WINDOW_NS / 2.)
+            continue;
+        /* The variances of the place and of the line there, from its two ends. */
+        const double part = before / (before + after);
+        const double scale = sqrt(1 + part * part + (1 - part) * (1 - part));
+        ret[used++] = hypot((1 - part) * shift[i - 1].dx - part * shift[i].dx,
+                            (1 - part) * shift[i - 1].dy - part * shift[i].dy) /
+                      scale;
+    }
     return used;
 }
 
@@ -70,18 +92,16 @@ int shake_judge(struct shake *ret, const struct shake_shift *shift, unsigned cou
             used += find_distance(shift, first, end, i, &distance[used]);
         first = end;
     }
-    /* A path that breaks again and again has no smooth one. The change of a shift adds up a place
-     * twice and two others once, whose variances make six of it; a pan has none. */
-    const bool is_broken = used < FEWEST && count > 0;
-    if (is_broken)
-        used = list_changes(shift, count, distance);
-    const double scale = is_broken ? 1 / sqrt(6) : 1;
-    if (is_broken && used < 2 * FEWEST)
-        used = 0;
+    /* A path that breaks again and again has no smooth one. */
+    if (used < FEWEST) {
+        used = list_bends(shift, count, distance);
+        if (used < 2 * FEWEST)
+            used = 0;
+    }
     qsort(distance, used, sizeof *distance, by_value);
     if (used > 0) {
-        ret->rms_px = scale * RMS_OF_MEDIAN * distance[used / 2];
-        ret->most_px = scale * distance[used - 1];
+        ret->rms_px = RMS_OF_MEDIAN * distance[used / 2];
+        ret->most_px = distance[used - 1];
     }
     ret->sure = count > 1 ? (double)sure / (count - 1) : 0;
     free(distance);

@@ -1,8 +1,9 @@
 /* How much a camera shakes, from the shifts between its frames. Pure.
  *
- * The path of the picture is the sum of its shifts. What a mean over a third of a second leaves of
- * it is shake; a pan, also one that begins and ends, leaves little. Where the path breaks too often
- * for a mean, shake is what differs from each shift to the next. */
+ * The path of the picture is the sum of its shifts. What a line over a third of a second leaves of
+ * it is shake; a pan, also one that begins and ends, leaves little, however many frames are lost.
+ * Where the path breaks too often for that, shake is how far places are off the line between the
+ * two beside them. With fewer than six frames a second nothing is said. */
 #ifndef FFTD_DIAGNOSIS_SHAKE_H
 #define FFTD_DIAGNOSIS_SHAKE_H
 

@@ -219,7 +219,7 @@ int await_change(const struct ctl *ctl, sd_bus *bus, uint64_t serial, uint64_t b
     struct outcome outcome = {.stage = STAGE_WAITING};
     double seconds = 0;
     const int code = ctl->no_wait ? 0 : await(&wait, &outcome, &seconds);
-    if (code != 0)
+    if (code != 0 || ctl->silent)
         return code;
     if (ctl->json)
         return print_json(&wait, &outcome, seconds);

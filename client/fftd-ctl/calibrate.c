@@ -287,7 +287,7 @@ static int print_result(const struct recording *recording, const struct ctl *ctl
                recording->average.frames, 100 * average_level(&recording->average));
     const char *images = image_directory();
     const bool is_there = strncmp(recording->path, images, strlen(images)) == 0;
-    printf("`fftd-ctl filter add %s` uses it%s%s\n", recording->stage,
+    printf("`%s filter add %s` uses it%s%s\n", ctl_program(ctl), recording->stage,
            is_there ? "" : ", once it is in ", is_there ? "" : images);
     return ctl_finish(ctl);
 }

@@ -310,6 +310,7 @@ static int keep_filter(struct conversion *c)
     sd_bus_message *properties = NULL;
     private.runtime_dir = c->daemon.dir;
     private.json = false;
+    private.silent = true;
     private.no_wait = true; /* there are no more frames that it could be in force with */
     private.if_serial = 0;
     private.fade = 0;

@@ -78,6 +78,19 @@ int ctl_runtime_dir(const struct ctl *ctl, char path[PATH_MAX])
     return 0;
 }
 
+const char *ctl_program(const struct ctl *ctl)
+{
+    static char text[PATH_MAX + 64];
+    const char *directory = ctl->runtime_dir;
+    if (directory != NULL && strchr(directory, '\'') == NULL)
+        snprintf(text, sizeof text, "fftd-ctl --runtime-dir '%s'", directory);
+    else if (directory == NULL && strcmp(ctl->name, "default") != 0)
+        snprintf(text, sizeof text, "fftd-ctl --name %s", ctl->name);
+    else
+        snprintf(text, sizeof text, "fftd-ctl");
+    return text;
+}
+
 int ctl_no_output(const struct ctl *ctl, const char *dir)
 {
     return ctl_fail(ctl, EX_UNAVAILABLE,

@@ -34,6 +34,7 @@ struct ctl {
     const char *report; /* diagnose: the HTML file; NULL: none */
     uint32_t fade;      /* frames over which a change of the filter is blended; 0: none */
     bool no_wait;       /* print the serial of a change, and do not wait until it is in force */
+    bool silent;        /* a change prints nothing, because stdout has something else */
     double timeout_s;   /* how long to wait for that; 0: AWAIT_DEFAULT_S */
     bool all;           /* save the camera's controls, too */
     const char *config; /* the configuration to save into; NULL: the daemon's */
@@ -60,6 +61,9 @@ int ctl_fail(const struct ctl *ctl, int code, const char *format, ...)
 
 /* Writes the directory of the chosen daemon's sockets into path[]. 0 or an exit code. */
 int ctl_runtime_dir(const struct ctl *ctl, char path[PATH_MAX]);
+
+/* "fftd-ctl" with the option that chose the daemon, for commands to paste into a shell. */
+const char *ctl_program(const struct ctl *ctl);
 
 /* Reports that a daemon has no such output. Returns an exit code. */
 int ctl_no_output(const struct ctl *ctl, const char *dir);

@@ -178,8 +178,22 @@ static int read_file(const struct ctl *ctl, const char *path, unsigned frames,
 
 /* ---- what was found ---- */
 
-static void print_text(const struct diagnosis_result *result)
+#define ADVICE_BYTES (sizeof(((struct diagnosis_finding *)NULL)->advice) + 2 * (PATH_MAX + 64))
+
+/* Writes an advice whose commands, two at most, are for this daemon. */
+static void advice_for(const struct ctl *ctl, const char *advice, char text[ADVICE_BYTES])
 {
+    size_t used = 0;
+    const char *command;
+    for (; (command = strstr(advice, "fftd-ctl ")) != NULL; advice = command + strlen("fftd-ctl"))
+        used += (size_t)snprintf(text + used, ADVICE_BYTES - used, "%.*s%s",
+                                 (int)(command - advice), advice, ctl_program(ctl));
+    snprintf(text + used, ADVICE_BYTES - used, "%s", advice);
+}
+
+static void print_text(const struct ctl *ctl, const struct diagnosis_result *result)
+{
+    char advice[ADVICE_BYTES];
     if (result->count == 0)
         printf("nothing found in %u frames\n", result->frames);
     for (unsigned i = 0; i < result->count; i++) {
@@ -187,11 +201,13 @@ static void print_text(const struct diagnosis_result *result)
         printf("%u. %s: %s\n", i + 1, diagnosis_name(finding->kind), finding->text);
         if (finding->stage[0] != '\0')
             printf("   filter: %s\n", finding->stage);
-        if (finding->advice[0] != '\0')
-            printf("   %s\n", finding->advice);
+        advice_for(ctl, finding->advice, advice);
+        if (advice[0] != '\0')
+            printf("   %s\n", advice);
     }
     if (result->chain[0] != '\0')
-        printf("\nThe chain for all of it:\n  fftd-ctl filter set '%s'\n", result->chain);
+        printf("\nThe chain for all of it:\n  %s filter set '%s'\n", ctl_program(ctl),
+               result->chain);
 }
 
 static void print_json(const struct diagnosis_result *result, uint64_t serial)
@@ -278,7 +294,30 @@ static int write_picture(FILE *file, const float *luma, uint32_t width, uint32_t
     return r;
 }
 
-static int write_finding(FILE *file, struct diagnosis *diagnosis,
+static void write_chain(FILE *file, const struct ctl *ctl, const char *chain)
+{
+    fputs("<pre>", file);
+    write_escaped(file, ctl_program(ctl));
+    fputs(" filter set '", file);
+    write_escaped(file, chain);
+    fputs("'</pre>\n", file);
+}
+
+/* Commands are between backquotes. */
+static void write_advice(FILE *file, const struct ctl *ctl, const char *advice)
+{
+    char text[ADVICE_BYTES], *rest = text;
+    advice_for(ctl, advice, text);
+    fputs("<p>", file);
+    for (bool is_command = false; rest != NULL; is_command = !is_command) {
+        fputs(is_command ? "<code>" : "", file);
+        write_escaped(file, strsep(&rest, "`"));
+        fputs(is_command ? "</code>" : "", file);
+    }
+    fputs("</p>", file);
+}
+
+static int write_finding(FILE *file, const struct ctl *ctl, struct diagnosis *diagnosis,
                          const struct diagnosis_finding *finding)
 {
     uint32_t width, height;
@@ -296,20 +335,16 @@ static int write_finding(FILE *file, struct diagnosis *diagnosis,
         if (r == 0 && has_after)
             r = write_picture(file, after, width, height, is_whole, "after, about");
     }
-    if (finding->stage[0] != '\0') {
-        fputs("<pre>fftd-ctl filter set '", file);
-        write_escaped(file, finding->stage);
-        fputs("'</pre>\n", file);
-    }
-    fputs("<p>", file);
-    write_escaped(file, finding->advice);
-    fputs("</p></section>\n", file);
+    if (finding->stage[0] != '\0')
+        write_chain(file, ctl, finding->stage);
+    write_advice(file, ctl, finding->advice);
+    fputs("</section>\n", file);
     free(before);
     free(after);
     return r;
 }
 
-static int write_page(FILE *file, struct diagnosis *diagnosis,
+static int write_page(FILE *file, const struct ctl *ctl, struct diagnosis *diagnosis,
                       const struct diagnosis_result *result)
 {
     int r = 0;
@@ -325,11 +360,10 @@ static int write_page(FILE *file, struct diagnosis *diagnosis,
     if (result->count == 0)
         fputs("<p>Nothing was found.</p>\n", file);
     for (unsigned i = 0; i < result->count && r == 0; i++)
-        r = write_finding(file, diagnosis, &result->finding[i]);
+        r = write_finding(file, ctl, diagnosis, &result->finding[i]);
     if (result->chain[0] != '\0') {
-        fputs("<h2>The chain for all of it</h2>\n<pre>fftd-ctl filter set '", file);
-        write_escaped(file, result->chain);
-        fputs("'</pre>\n", file);
+        fputs("<h2>The chain for all of it</h2>\n", file);
+        write_chain(file, ctl, result->chain);
     }
     fputs("</html>\n", file);
     return r;
@@ -341,9 +375,9 @@ static int write_report(const struct ctl *ctl, struct diagnosis *diagnosis,
 {
     struct output_file output;
     const int code = save_begin(ctl, &output, ctl->report, OUTPUT_WHOLE);
-    return code != 0
-               ? code
-               : save_end(ctl, &output, ctl->report, write_page(output.file, diagnosis, result));
+    return code != 0 ? code
+                     : save_end(ctl, &output, ctl->report,
+                                write_page(output.file, ctl, diagnosis, result));
 }
 
 /* ---- what to do about it ---- */
@@ -353,8 +387,8 @@ static void note_filter(const struct ctl *ctl, sd_bus *bus)
 {
     sd_bus_message *properties = NULL;
     if (daemon_try_get_all(ctl, bus, &properties) == 0)
-        fprintf(stderr, "fftd-ctl: diagnose: the filter before: fftd-ctl filter set '%s'\n",
-                bus_text(properties, "Filter"));
+        fprintf(stderr, "fftd-ctl: diagnose: the filter before: %s filter set '%s'\n",
+                ctl_program(ctl), bus_text(properties, "Filter"));
     sd_bus_message_unref(properties);
 }
 
@@ -393,7 +427,7 @@ static int judge(const struct ctl *ctl, struct diagnosis *diagnosis)
     if (r < 0)
         return ctl_fail(ctl, EX_OSERR, "diagnose: %s", strerror(-r));
     if (!ctl->json)
-        print_text(&result);
+        print_text(ctl, &result);
     if (ctl->report != NULL)
         code = write_report(ctl, diagnosis, &result);
     if (code == 0 && ctl->apply && result.chain[0] != '\0')

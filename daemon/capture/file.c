@@ -345,6 +345,12 @@ static const struct capture_ops file_ops = {
 
 /* ---- opening ---- */
 
+/* A service has these folders for itself alone (PrivateTmp=), and not those of users. */
+static bool is_in_private_folder(const char *path)
+{
+    return strncmp(path, "/tmp/", 5) == 0 || strncmp(path, "/var/tmp/", 9) == 0;
+}
+
 static int open_file(struct file *file, const char *path, struct error *why)
 {
     /* Non-blocking, because opening a FIFO would otherwise block before fstat can identify it. */
@@ -353,6 +359,10 @@ static int open_file(struct file *file, const char *path, struct error *why)
         return error_set(why, EACCES,
                          "permission denied: fftd's user must be able to read the file and enter "
                          "its folders; a service cannot see /home: put it in /srv");
+    if (file->fd < 0 && errno == ENOENT && is_in_private_folder(path))
+        return error_set(why, ENOENT,
+                         "%s; a service has its own /tmp and /var/tmp: put the file in /srv",
+                         strerror(ENOENT));
     if (file->fd < 0)
         return error_set(why, errno, "%s", strerror(errno));
     struct stat about;

@@ -287,6 +287,7 @@ def test_a_change_is_applying_until_it_is_in_force(start, view, browser):
         return len(texts) >= 2 and not texts[-1] and texts
     texts = wait_until(seen, "the end")
     assert all(text.startswith("Applying: ") for text in texts[:-1]), texts
+    assert not any(text.startswith("Applying: is ") for text in texts), "no subject"
     status = daemon.ctl_json("status")
     assert status["PublishedSerial"] == status["Serial"], "it was too early to say nothing"
 
@@ -575,6 +576,9 @@ def test_the_page_is_accessible(start, view, browser):
     wait_until(lambda: "before the filter" in driver.find_element(By.ID, "comparison")
                .get_attribute("aria-label"), "a comparison")
     wait_until(lambda: len(driver.find_elements(By.CSS_SELECTOR, ".chart")) > 5, "charts")
+    is_on, is_off = (driver.find_element(By.ID, each).value_of_css_property("background-color")
+                     for each in ("compare", "pause"))
+    assert is_on != is_off, "a button that is pressed looks like one that is not"
     low = driver.find_element(By.ID, "stage-0-low")
     low.clear()
     low.send_keys("9999", Keys.ENTER)
@@ -600,7 +604,7 @@ def test_the_page_is_accessible(start, view, browser):
     found = " ".join(audit(driver)[0])
     for words in ("of p#state", "edge of button", "smaller than 24 px", "levels below",
                   "identifier state occurs twice", "names nothing", "beyond the window",
-                  "in p#narrow is wider", "a button has no name"):
+                  '"Anunbrokenword" is wider', "a button has no name"):
         assert words in found, found
     assert not [said for said in complaints(driver) if "status of 422" not in said]
 
@@ -643,6 +647,49 @@ def test_problems_are_found_and_mended(moire, view, browser):
         driver.find_element(By.ID, "undo").click()
         wait_for_chain(moire, lambda stages: len(stages) == 2)
     assert not complaints(driver)
+
+
+def test_commands_and_chains_can_be_read_and_pasted(start, view, browser, tmp_path):
+    """What diagnose says of a camera with stripes: a chain that is longer than a line, and the
+    command that records them, for this camera and without signs around it."""
+    random = np.random.default_rng(5)
+    scene = 110 + 40 * np.kron(random.random((15, 20)), np.ones((16, 16)))
+    stripes = random.normal(0, 4, 320)
+    path = tmp_path / "stripes.y4m"
+    with open(path, "wb") as file:
+        file.write(b"YUV4MPEG2 W320 H240 F30:1 Cmono\n")
+        for frame in range(60):
+            seen = np.roll(scene, (2 * frame, 3 * frame), (0, 1)) + stripes
+            file.write(b"FRAME\n" + np.clip(np.round(seen + random.normal(0, 1, scene.shape)),
+                                            0, 255).astype(np.uint8).tobytes())
+    daemon = start("--filter", "none", "--set", "camera.loop=true", source=f"file:{path}",
+                   size=None, fps=None)
+    daemon.wait_for_log("online")
+    driver = browser(390)
+    open_page(driver, view("--control"))
+    driver.find_element(By.ID, "find").click()
+    wait_until(lambda: re.match("Found in|Nothing was", text_of(driver, "problems-said")),
+               "the end of the search")
+    item, = [each for each in driver.find_elements(By.CSS_SELECTOR, "#problems li")
+             if each.find_element(By.TAG_NAME, "h3").text == "Stripes"]
+    commands = [each.text for each in item.find_elements(By.TAG_NAME, "code")]
+    assert commands[0] == "fftd-ctl --name front calibrate stripes"
+    assert commands[-1].startswith("directional:") and "`" not in item.text
+    # A part between two places where a line may end has one box.
+    assert driver.execute_script("""
+        const code = [...arguments[0].querySelectorAll("code")].at(-1);
+        return code.getClientRects().length > 1 && [...code.childNodes].every((part) => {
+            const range = document.createRange();
+            range.selectNode(part);
+            return range.getClientRects().length <= 1;
+        });""", item), "a number or a name is on two lines"
+    # A file has no controls, which is no fault.
+    controls = driver.find_element(By.ID, "controls")
+    driver.execute_script("arguments[0].open = true", controls)
+    wait_until(lambda: "has no controls" in text_of(driver, "controls-said"), "words about it")
+    assert "problem" not in driver.find_element(By.ID, "controls-said").get_attribute("class")
+    # The refusal that was asked for is in the browser's log.
+    assert all("422" in each for each in complaints(driver))
 
 
 def test_a_filter_is_saved_where_the_daemon_allows_it(start, view, browser, tmp_path):
@@ -800,12 +847,15 @@ def test_what_auto_notch_has_found_is_drawn_and_kept(start, view, browser, tmp_p
     places = [[float(part) for part in d[1:].split("L")[0].split()] for d in found]
     assert any(abs(abs(fx + 0.014) - 0.21) < 0.005 and abs(abs(fy) - 0.13) < 0.005
                for fx, fy in places), places
-    # It is kept as `fftd-ctl filter keep` does.
+    # It is kept as `fftd-ctl filter keep` does. That the button comes and goes moves no other one.
+    others = [driver.find_element(By.ID, each) for each in ("undo", "redo", "find")]
+    before = [each.location for each in others]
     driver.find_element(By.ID, "keep").click()
     notch, = wait_for_chain(daemon, lambda stages: stages[0]["kind"] == "notch")
     assert notch["parameters"]["width"] == 0.02
     assert np.abs(notch["parameters"]["at"]) == pytest.approx([0.21, 0.13], abs=0.002)
     wait_until(lambda: not driver.find_element(By.ID, "keep").is_displayed(), "nothing to keep")
+    assert [each.location for each in others] == before
     daemon.ctl("filter", "set", "auto-notch")
     wait_until(lambda: daemon.ctl_json("filter", "show")["Adaptation"]["waves"], "the wave again")
     daemon.ctl("filter", "keep")

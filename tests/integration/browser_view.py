@@ -113,6 +113,16 @@ def test_the_page_fits_and_moves(start, view, browser, width, dark):
     assert not audit(driver)[0]
     wait_until(lambda: "gaussian-blur:sigma=2" in text_of(driver, "about"), "the filter")
     wait_until(lambda: "frames per second" in text_of(driver, "about"), "the rate")
+    # Buttons and links that look like buttons are in one row.
+    heights = driver.execute_script("""
+        return ["pause", "snapshot", "clip"].map((id) => {
+            const range = document.createRange();
+            range.selectNodeContents(document.getElementById(id));
+            const text = range.getBoundingClientRect(), box = range.startContainer
+                .getBoundingClientRect();
+            return text.top - box.top;
+        });""")
+    assert max(heights) - min(heights) < 0.5
     save_page(driver, "", width, dark)
     assert not complaints(driver), "the policy forbids something that the page does"
 

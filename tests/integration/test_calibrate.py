@@ -281,5 +281,8 @@ def test_an_image_elsewhere_has_to_be_moved(start, tmp_path):
                             capture_output=True, text=True, timeout=PATIENCE, check=False)
     assert failed.returncode == 73 and f"move it to {tmp_path / 'images'}" in failed.stderr
     (tmp_path / "images").mkdir()
-    assert "once it is in" not in calibrate()
+    said = calibrate()
+    assert "once it is in" not in said
+    for_it = f"fftd-ctl --runtime-dir '{daemon.runtime_dir}'"
+    assert f"`{for_it} filter add dark:image=dark.pfm` uses it" in said
     assert f"uses it, once it is in {tmp_path / 'images'}\n" in calibrate("-o", str(tmp_path))

@@ -311,8 +311,9 @@ def test_two_passes(tmp_path):
     test_auto_notch.write_recording(tmp_path / "in.y4m", frames)
     error = {}
     for name, options in (("none", ("--filter", "none")), ("one", ()), ("two", ("--two-pass",))):
-        convert(tmp_path / "in.y4m", tmp_path / f"{name}.raw", "--filter", test_auto_notch.NOTCH,
-                *options)
+        done = convert(tmp_path / "in.y4m", tmp_path / f"{name}.raw", "--filter",
+                       test_auto_notch.NOTCH, *options)
+        assert done.stdout == b"", "standard output is for frames and for --json"
         first = numpy.fromfile(tmp_path / f"{name}.raw", "u1", scene.size).reshape(scene.shape)
         error[name] = numpy.square(first - scene).mean()
         assert (tmp_path / f"{name}.raw").stat().st_size == len(frames) * scene.size

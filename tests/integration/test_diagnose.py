@@ -93,11 +93,13 @@ def test_a_running_camera_is_diagnosed_and_the_chain_applied(daemon):
     assert applied["Serial"] > 0
     assert daemon.ctl("filter", "show", "--raw").stdout.startswith("auto-notch:")
     text = run(*place, "-n", "30", text=True)
-    assert "\n  fftd-ctl filter set 'auto-notch'\n" in text.stdout
+    for_it = f"fftd-ctl --runtime-dir '{daemon.runtime_dir}'"
+    assert f"\n  {for_it} filter set 'auto-notch'\n" in text.stdout
+    assert f"`{for_it} filter keep` then" in text.stdout
     assert text.stderr == ""  # a progress line is for terminals alone
     daemon.ctl("filter", "set", "gaussian-blur:sigma=3")
     text = run(*place, "-n", "30", "--apply", text=True)
-    assert "the filter before: fftd-ctl filter set 'gaussian-blur:sigma=3'\n" in text.stderr
+    assert f"the filter before: {for_it} filter set 'gaussian-blur:sigma=3'\n" in text.stderr
 
 
 def test_a_camera_that_ends_meanwhile(daemon):
@@ -220,9 +222,11 @@ def test_an_interrupt_ends_it_and_leaves_nothing(tmp_path):
 
 def test_the_report_is_one_file_with_pictures(noisy, tmp_path):
     path = tmp_path / "report.html"
-    done = run(noisy, "--report", path, text=True)
+    done = run("--name", "front", noisy, "--report", path, text=True)
     assert (done.returncode, done.stderr) == (0, "")
     page = path.read_text()
+    assert "<code>fftd-ctl --name front filter keep</code> then" in page and "`" not in page
+    assert "<pre>fftd-ctl --name front filter set 'auto-notch'</pre>" in page
     assert "periodic-noise" in page and "auto-notch" in page
     assert not re.search(r"https?:|<script|<link|url\(", page)
     pictures = [Png(base64.b64decode(each)) for each in

@@ -710,6 +710,38 @@ static void shake_is_seen_in_a_broken_path(void **state)
     }
 }
 
+/* A microscope's stage that moves in a circle, seen by a busy machine, which loses most frames;
+ * then the same with shake. */
+static void a_pan_with_lost_frames_is_no_shake(void **state)
+{
+    (void)state;
+    static const unsigned gaps[2][5] = {{1, 3, 2, 5, 1}, {3, 9, 2, 4, 12}};
+    for (unsigned turn = 0; turn < 4; turn++) {
+        const double rms = turn < 2 ? 0 : 4;
+        struct shake_shift shift[60] = {{0}};
+        struct shake shake;
+        uint64_t seed = 6;
+        double x = 0, y = 0, seconds = 0;
+        for (unsigned i = 0; i < 60; i++) {
+            seconds += 0.04 * gaps[turn % 2][i % 5];
+            const double next_x =
+                40 * cos(2 * M_PI * seconds / 6) + rms / sqrt(2) * clip_normal(&seed);
+            const double next_y =
+                40 * sin(2 * M_PI * seconds / 6) + rms / sqrt(2) * clip_normal(&seed);
+            shift[i] =
+                (struct shake_shift){next_x - x, next_y - y, (int64_t)(1e9 * seconds), i > 0};
+            x = next_x;
+            y = next_y;
+        }
+        assert_int_equal(shake_judge(&shake, shift, 60), 0);
+        print_message("# %.2f pixels (RMS), at most %.2f\n", shake.rms_px, shake.most_px);
+        if (rms == 0)
+            assert_true(shake.rms_px < 0.5);
+        else if (turn % 2 == 0) /* too few frames are near others in the second turn */
+            assert_true(fabs(shake.rms_px / rms - 1) < 0.3);
+    }
+}
+
 static void noise_and_its_shot_part_are_measured(void **state)
 {
     (void)state;
@@ -862,6 +894,7 @@ int main(void)
         cmocka_unit_test(less_noise_is_reported_in_the_dark),
         cmocka_unit_test(longer_lines_are_undone_with_more_care),
         cmocka_unit_test(a_pan_is_no_shake),
+        cmocka_unit_test(a_pan_with_lost_frames_is_no_shake),
         cmocka_unit_test(shake_is_seen_in_a_broken_path),
         cmocka_unit_test(noise_and_its_shot_part_are_measured),
         cmocka_unit_test(noise_is_measured_between_white_areas),

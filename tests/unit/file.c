@@ -408,6 +408,17 @@ static void a_forbidden_file_names_the_way_out(void **state)
     assert_true(!is_root || seteuid(0) == 0);
 }
 
+/* systemd gives the service a /tmp of its own, in which a user's file does not exist. */
+static void a_file_missing_in_tmp_names_the_way_out(void **state)
+{
+    const struct fixture *fixture = *state;
+    unlink(fixture->path);
+    assert_refused(fixture, (struct capture_request){0}, -ENOENT, "/srv");
+    struct fixture elsewhere = {.uri = "file:/nowhere/clip"};
+    assert_refused(&elsewhere, (struct capture_request){0}, -ENOENT,
+                   "file:/nowhere/clip: No such file or directory");
+}
+
 static void only_regular_files_are_taken(void **state)
 {
     const struct fixture *fixture = *state;
@@ -453,6 +464,7 @@ int main(void)
         CLIP_TEST(damaged_files_are_refused),
         CLIP_TEST(what_is_not_the_file_s_is_refused),
         CLIP_TEST(a_forbidden_file_names_the_way_out),
+        CLIP_TEST(a_file_missing_in_tmp_names_the_way_out),
         CLIP_TEST(only_regular_files_are_taken),
         CLIP_TEST(a_file_that_shrinks_is_an_error),
     };

@@ -6,7 +6,7 @@ import * as control from "./control.js";
 import * as filter from "./filter.js";
 import * as plots from "./plots.js";
 import "./zoom.js";
-import {cameraPath, element, make, setText} from "./dom.js";
+import {breakable, cameraPath, element, make, setText} from "./dom.js";
 
 const POLL_MS = 1000;
 const SOON_MS = 250;  // while a change is not in force yet
@@ -84,7 +84,7 @@ function showAbout(camera) {
             [make("dt", {textContent: name}), make("dd")]));
     list.querySelectorAll("dd").forEach((value, i) => {
         if (value.textContent !== rows[i][1])
-            value.textContent = rows[i][1];
+            value.replaceChildren(...breakable(rows[i][1]));
     });
 }
 
@@ -94,7 +94,7 @@ function showApplying() {
     const camera = current(), mine = filter.current();
     const isUnseen = mine !== null && mine.filter_serial > camera.filter_serial;
     const isPending = isUnseen || Boolean(camera.pending);
-    const why = camera.preparing || camera.pending || "it is being prepared";
+    const why = camera.preparing || `the change ${camera.pending || "is being prepared"}`;
     const problem = camera.filter_problem;
     setText("applying", isPending ? `Applying: ${why}` :
                         problem ? `The last change was not applied: ${problem}` : "");

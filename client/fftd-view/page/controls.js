@@ -14,11 +14,15 @@ const CALIBRATIONS = [
 ];
 
 let cameraName = null;
+let daemonOption = "";
 let shown = "";      // the names of the controls that have a row
 let waiting = null;  // the newest values that have not been sent: {name: value}
 let queue = Promise.resolve();
 
-const said = (text) => setText("controls-said", text);
+function said(text, isProblem = false) {
+    setText("controls-said", text);
+    element("controls-said").classList.toggle("problem", isProblem);
+}
 
 async function send() {
     await new Promise((done) => setTimeout(done, INTERVAL_MS));
@@ -33,7 +37,7 @@ async function send() {
         said("");
         show((await answer.json()).controls);
     } catch (error) {
-        said(error.message);
+        said(error.message, true);
         refresh(false);
     }
 }
@@ -132,15 +136,18 @@ async function refresh(isSaid = true) {
 
 const quote = (word) => /^[\w./:-]+$/.test(word) ? word : `'${word.replaceAll("'", "'\\''")}'`;
 
+// For a terminal of the camera's machine.
+export const commandFor = (command) => `fftd-ctl ${daemonOption} ${command}`;
+
 // directory: of the daemon's sockets, if it has no name.
 export function showCalibrations(name, directory) {
-    const daemon = directory ? `--runtime-dir ${quote(directory)}` : `--name ${name}`;
+    daemonOption = directory ? `--runtime-dir ${quote(directory)}` : `--name ${name}`;
     element("calibrations").replaceChildren(...CALIBRATIONS.map(([kind, line, stage]) => {
         const button = make("button", {type: "button", textContent: "Use it"});
         button.setAttribute("aria-label", `Add ${stage}`);
         button.addEventListener("click", () => filter.change([["add", stage, "1"]]));
         return make("li", {}, make("p", {textContent: line}),
-                    make("code", {textContent: `fftd-ctl ${daemon} calibrate ${kind}`}), " ",
+                    make("code", {textContent: commandFor(`calibrate ${kind}`)}), " ",
                     button);
     }));
 }

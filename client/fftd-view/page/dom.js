@@ -16,6 +16,10 @@ export function makeShape(name, attributes = {}, ...children) {
     return made;
 }
 
+// A chain in a narrow column: a line may end behind a comma, and not within a number or a name.
+export const breakable = (text) =>
+    text.split(/(?<=,)/).flatMap((part) => [part, make("wbr")]).slice(0, -1);
+
 export const cameraPath = (name, what) => `camera/${encodeURIComponent(name)}/${what}`;
 
 // A screen reader announces each assignment, so only changes are assigned.

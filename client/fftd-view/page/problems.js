@@ -2,7 +2,8 @@
 // `fftd-ctl diagnose` does. Each finding has a small picture before and after, and a button that
 // adds the stages against it.
 import * as filter from "./filter.js";
-import {element, make, setText} from "./dom.js";
+import {commandFor} from "./controls.js";
+import {breakable, element, make, setText} from "./dom.js";
 
 const ASK_MS = 500;
 
@@ -28,18 +29,23 @@ function makeButton(text, label, changes) {
     return button;
 }
 
+// Commands are between backquotes, and here for the camera that is shown.
+const makeSentence = (text) => `${text[0].toUpperCase()}${text.slice(1)}.`.split("`")
+    .flatMap((part, i) => i % 2 === 0 ? breakable(part) :
+        [make("code", {textContent: commandFor(part.replace(/^fftd-ctl /, ""))})]);
+
 async function makeFinding({kind, text, stage, advice}, number, parts) {
     const title = kind[0].toUpperCase() + kind.slice(1).replaceAll("-", " ");
     const item = make("li", {}, make("h3", {textContent: title}),
-                      make("p", {textContent: `${text}.`}));
+                      make("p", {}, ...makeSentence(text)));
     if (parts.has(`before${number}`))
         item.append(make("div", {className: "beside"},
                          await makePicture("Before", parts.get(`before${number}`)),
                          await makePicture("After, about", parts.get(`after${number}`))));
     if (advice)
-        item.append(make("p", {className: "quiet", textContent: `${advice}.`}));
+        item.append(make("p", {className: "quiet"}, ...makeSentence(advice)));
     if (stage)
-        item.append(make("code", {textContent: stage}), " ",
+        item.append(make("code", {}, ...breakable(stage)), " ",
                     makeButton("Apply", `Add what helps against ${title.toLowerCase()}`,
                                filter.split(stage).map((each) => ["add", each])));
     return item;

@@ -220,9 +220,9 @@ void private_daemon_stop(struct private_daemon *daemon)
     fftd_close(daemon->camera);
     daemon->camera = NULL;
     if (daemon->feeder > 0)
-        program_end(daemon->feeder);
+        program_end(daemon->feeder, SIGTERM);
     if (daemon->status < 0 && daemon->pid > 0)
-        program_end(daemon->pid);
+        program_end(daemon->pid, SIGTERM);
     if (daemon->feeding != NULL)
         munmap(daemon->feeding, sizeof *daemon->feeding);
     daemon->feeding = NULL;

@@ -6,6 +6,7 @@
 #include <fcntl.h>
 #include <inttypes.h>
 #include <poll.h>
+#include <signal.h>
 #include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
@@ -407,8 +408,9 @@ void input_close(struct input *input)
     if (input->file != NULL)
         fclose(input->file);
     input->file = NULL;
+    /* ffmpeg would first wait until what it has decoded is read. */
     if (input->decoder > 0)
-        program_end(input->decoder);
+        program_end(input->decoder, SIGKILL);
     input->decoder = 0;
 }
 

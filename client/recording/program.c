@@ -51,8 +51,8 @@ int program_wait(pid_t pid)
     return WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
 }
 
-void program_end(pid_t pid)
+void program_end(pid_t pid, int signal)
 {
-    kill(pid, SIGTERM);
+    kill(pid, signal);
     program_wait(pid);
 }

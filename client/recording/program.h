@@ -11,8 +11,8 @@
  * trusted: no shell is involved. Returns 0 or -errno; -ENOENT: there is no such program. */
 int program_start(char *const *arguments, bool reading, int keep, FILE **ret, pid_t *ret_pid);
 
-/* Ends a program, and waits for it. */
-void program_end(pid_t pid);
+/* Sends the signal that ends a program, and waits for its end. */
+void program_end(pid_t pid, int signal);
 
 /* Waits for a program, and returns its exit status; 128 + N after signal N. */
 int program_wait(pid_t pid);

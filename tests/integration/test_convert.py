@@ -174,6 +174,25 @@ def test_a_reader_that_leaves_is_no_error(clip):
         assert run.stderr.read() == b""
 
 
+@needs_ffmpeg
+def test_a_reader_that_leaves_while_ffmpeg_cannot_write(tmp_path):
+    """Newer versions of ffmpeg catch SIGTERM, and then wait until everything is read."""
+    ffmpeg("-f", "lavfi", "-i", "testsrc=s=320x240:r=25:d=8", tmp_path / "in.avi")
+    stubborn = tmp_path / "bin/ffmpeg"
+    stubborn.parent.mkdir()
+    stubborn.write_text(f"#!/bin/sh\ntrap '' TERM\n{shutil.which('ffmpeg')} \"$@\" | cat\n")
+    stubborn.chmod(0o755)
+    environment = dict(os.environ, PATH=f"{stubborn.parent}:{os.environ['PATH']}")
+    with subprocess.Popen(command(tmp_path / "in.avi", "-"), stdout=subprocess.PIPE,
+                          env=environment) as run:
+        run.stdout.read(100)
+        run.stdout.close()
+        try:
+            assert run.wait(PATIENCE / 2) == 0
+        finally:
+            run.kill()
+
+
 def test_killed_and_resumed(tmp_path):
     """However often it is killed, each frame is there once, and in order."""
     count, chance = int(os.environ.get("FFTD_TEST_RECORDING", "3000")), random.Random(3)

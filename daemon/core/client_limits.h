@@ -7,11 +7,12 @@
 
 /* ---- a message to `control` or `control-watch` ---- */
 
-/* The most bytes of a message, header included. A peer that sends a longer one is disconnected. To
- * change it, write another multiple of 1024 here, and replace "64 KiB" in this comment, in
- * docs/man/fftd.8 and in point 9 of docs/SECURITY.md. Nothing else repeats it: bus/peer.c,
- * core/dbus_framing.c and the tests use this line. tests/unit/bus_peer.c and dbus_framing.c and
- * tests/integration/test_bus_budget.py check it. */
+/* The most bytes of a message, header included. A peer that sends a longer one is disconnected.
+ * Each peer of a socket may take that much memory. To change it, write another multiple of 1024
+ * here, and replace the figure in docs/man/fftd.8 (search for KiB) and in point 9 of
+ * docs/SECURITY.md. Nothing else repeats it: bus/peer.c, core/dbus_framing.c,
+ * fftd-view/change_request.h and the tests use this line. tests/unit/bus_peer.c and dbus_framing.c
+ * and tests/integration/test_bus_budget.py and test_attacks.py check it. */
 #define LIMIT_MESSAGE_BYTES      65536u
 /* The smallest default of net.core.wmem_max. bus/peer.c asserts that the limit is at most this, and
  * at least 33 KiB: the longest chain and 1 KiB. It passes whole messages to sd-bus through a socket

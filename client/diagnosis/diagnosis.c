@@ -264,9 +264,9 @@ static int look_at_details(struct diagnosis *diagnosis, const struct second *sec
     return columns < 0 || rows < 0 ? -ENOMEM : 0;
 }
 
-/* Compares a frame with that of the last ones which is nearest to a whole number of pixels away,
- * because parts of a pixel leave texture between both. places: of all frames. loose: NULL, or what
- * to add to if no frame is near enough. */
+/* Compares a frame with the one of the last few whose shift is nearest to whole pixels: a fraction
+ * of a pixel leaves texture in the difference. Adds to `exact` if the shift is near enough, and
+ * otherwise to `loose`, which may be NULL. `places` has all frames. */
 static int compare(const struct diagnosis *diagnosis, const struct path_place *places,
                    unsigned index, struct noise_sums *exact, struct noise_sums *loose)
 {
@@ -408,8 +408,8 @@ static void clean(struct diagnosis *diagnosis, struct second *second, unsigned i
     subtract_stripes(diagnosis, &diagnosis->stripes.row);
 }
 
-/* Measures noise where the shift between frames is not known, as under much noise: all details of
- * a scene together have found it. */
+/* Measures noise where the shift from frame to frame is unsure, as under much noise, by the shifts
+ * that look_at_blur finds from all details of a scene together. */
 static int compare_found(struct diagnosis *diagnosis, unsigned index)
 {
     const int r = compare(diagnosis, diagnosis->seen, index, &diagnosis->found, NULL);

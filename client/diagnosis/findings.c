@@ -36,9 +36,10 @@
 #define LEAST_SHAKE     1.0    /* pixels, RMS */
 #define ROUNDING        0.29   /* standard deviation of the error of whole numbers */
 #define DISK_ERROR      0.003  /* power of what is not known of a blur, relative to the scene's */
-#define LINE_ERROR      0.0065 /* the same for a line, or if it is more, for each square pixel of */
-#define LINE_GROWTH     7e-5   /* its length; all from docs/results/2026-11-28-diagnose.md */
-#define LEAST_SURE      0.5    /* share of the shifts between frames that are known well */
+#define LINE_ERROR      0.0065 /* the least for a line */
+#define LINE_GROWTH                                                                                \
+    7e-5               /* times its squared length in pixels; docs/results/2026-11-28-diagnose.md */
+#define LEAST_SURE 0.5 /* share of the shifts between frames that are known well */
 
 static __attribute__((format(printf, 3, 4))) int write_to(char *text, size_t size,
                                                           const char *format, ...)
@@ -191,7 +192,7 @@ static bool judge_flicker(const struct diagnosis *diagnosis, struct diagnosis_fi
     return true;
 }
 
-/* Returns what frames whole pixels apart tell; no sigma: there are none. */
+/* Returns the noise of frames that are whole pixels apart; sigma is 0 if there are none. */
 static struct noise_result find_exact_noise(const struct diagnosis *diagnosis)
 {
     const struct noise_result exact = noise_solve(&diagnosis->noise);
@@ -216,8 +217,8 @@ static struct noise_result find_noise(const struct diagnosis *diagnosis)
                : (struct noise_result){.sigma = spatial, .floor = spatial};
 }
 
-/* Returns the least noise that is reported if it is known. The noise of the light itself is the
- * root of the level, so in the dark, what is more than that shows from fewer grey levels on. */
+/* Returns the least noise that is reported where noise is known. Shot noise grows with the square
+ * root of the level, so in the dark fewer grey levels are more than that. */
 static double least_noise(const struct diagnosis *diagnosis)
 {
     const double share = fmin(mean_level(diagnosis) / DARK, 1);
@@ -389,8 +390,8 @@ static bool judge_hot(const struct diagnosis *diagnosis, struct diagnosis_findin
     if (cost_of_median(diagnosis) < ret->annoyance * ret->annoyance)
         WRITE(ret->stage, "median");
     WRITE(ret->advice,
-          "`fftd-ctl calibrate stripes` while the camera pans, or `fftd-ctl calibrate dark`, "
-          "replaces just these pixels and leaves details alone");
+          "record them with `fftd-ctl calibrate stripes` while the camera pans, or with "
+          "`fftd-ctl calibrate dark`; the dark stage then replaces just these pixels");
     add_figure(ret, "pixels", hot.count);
     add_figure(ret, "most", hot.most);
     return true;
@@ -558,8 +559,10 @@ static bool judge_stripes(const struct diagnosis *diagnosis, struct diagnosis_fi
         add_sector(diagnosis, false, columns, ret);
     if (rows >= least)
         add_sector(diagnosis, true, rows, ret);
-    WRITE(ret->advice, "`fftd-ctl calibrate stripes` while the camera pans removes exactly these "
-                       "stripes, and leaves lines of the scene alone");
+    WRITE(
+        ret->advice,
+        "record them with `fftd-ctl calibrate stripes` while the camera pans; the dark stage then "
+        "removes just these stripes, and leaves lines of the scene alone");
     add_figure(ret, "columns", columns);
     add_figure(ret, "rows", rows);
     return true;

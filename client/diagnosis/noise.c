@@ -61,7 +61,7 @@ static double measure_coarse(const float *before, const float *luma, uint32_t wi
     return squares / count / 8;
 }
 
-/* Returns false if fewer details than that are not cut off. */
+/* Returns false if fewer than `fewest` details are free of clipping. */
 static bool measure(struct block *ret, const float *before, const float *luma, uint32_t width,
                     unsigned fewest)
 {
@@ -110,7 +110,8 @@ int noise_compare(struct noise_sums *sums, const struct noise_pair *pair)
         malloc((size_t)(pair->width / SIDE) * (pair->height / SIDE) * sizeof *block + 1);
     if (block == NULL)
         return -ENOMEM;
-    /* What noise takes across the limits makes the rest of a block look less noisy. */
+    /* Clipping removes the strongest noise, so the rest of a block looks less noisy. Such blocks
+     * are used only if there are too few others. */
     unsigned count = list_blocks(pair, DETAILS, block);
     if (count < FEWEST)
         count = list_blocks(pair, FEW_DETAILS, block);

@@ -20,8 +20,8 @@
 /* Variances by level of brightness; {0} has none. */
 struct noise_sums {
     double weight[NOISE_LEVELS], variance[NOISE_LEVELS], level[NOISE_LEVELS];
-    double coarse; /* the variances of the same blocks, of all levels, in details four times as far
-                      apart */
+    double coarse; /* the variances of the same blocks, of all levels, in details four times as
+                      large */
 };
 
 struct noise_result {
@@ -41,9 +41,9 @@ struct noise_pair {
 /* Adds what a pair shows. -ENOMEM. */
 int noise_compare(struct noise_sums *sums, const struct noise_pair *pair);
 
-/* Returns whether what was compared differs by noise alone, which is as strong in coarse details as
- * in fine ones. Frames that are not of one scene, or are shifted by some pixels more than was
- * thought, differ more in coarse details. Parts of a pixel do not show. False without data. */
+/* Returns whether the compared frames differ by noise alone. Noise is as strong in coarse details
+ * as in fine ones; frames of different scenes, or with a shift that is wrong by whole pixels,
+ * differ more in coarse ones. An error of less than a pixel goes unnoticed. False without data. */
 bool noise_is_white(const struct noise_sums *sums);
 
 /* Zero without data. */

@@ -4,14 +4,14 @@
 #include <math.h>
 #include <stdlib.h>
 
-#define WINDOW_NS     333333333 /* the smooth path is the mean over this time */
+#define WINDOW_NS     333333333 /* the smooth path is a line fitted over this time */
 /* Distances of normal positions in a plane. The median does not see that a picture jumps once. */
 #define RMS_OF_MEDIAN 1.2011
 #define FEWEST        4u /* places in a window; fewer do not make it smooth */
 
-/* Subtracts from place i the line over time that fits the path within half a window of it, and
- * nothing beyond a break of the path, which begins at `first` and ends before `end`. Where no frame
- * is lost the line has there the mean of these places. */
+/* Finds how far place i is from the smooth path: the straight line over time that fits the places
+ * within half a window of it. The path breaks before `first` and before `end`. If frames are evenly
+ * spaced, the line passes through the mean of these places at i. */
 static bool find_distance(const struct shake_shift *shift, unsigned first, unsigned end, unsigned i,
                           double *ret)
 {
@@ -48,9 +48,9 @@ static bool find_distance(const struct shake_shift *shift, unsigned first, unsig
     return true;
 }
 
-/* Lists by how many pixels places are off the line between their neighbours, as far as a place
- * alone is off. Neighbours that are further away than the window reaches say nothing: between them,
- * a pan may turn. Returns the length of the list. */
+/* Lists how far places are from the line between their two neighbours, in pixels, scaled to the
+ * error of one place. Skips a place if a neighbour is more than half a window away, because a pan
+ * may turn in between. Returns the length of the list. */
 static unsigned list_bends(const struct shake_shift *shift, unsigned count, double *ret)
 {
     unsigned used = 0;
@@ -92,7 +92,7 @@ int shake_judge(struct shake *ret, const struct shake_shift *shift, unsigned cou
             used += find_distance(shift, first, end, i, &distance[used]);
         first = end;
     }
-    /* A path that breaks again and again has no smooth one. */
+    /* A path that breaks often has no smooth path to compare with. */
     if (used < FEWEST) {
         used = list_bends(shift, count, distance);
         if (used < 2 * FEWEST)

@@ -1,9 +1,9 @@
 /* How much a camera shakes, from the shifts between its frames. Pure.
  *
- * The path of the picture is the sum of its shifts. What a line over a third of a second leaves of
- * it is shake; a pan, also one that begins and ends, leaves little, however many frames are lost.
- * Where the path breaks too often for that, shake is how far places are off the line between the
- * two beside them. With fewer than six frames a second nothing is said. */
+ * The path of the picture is the sum of its shifts. Shake is how far the path is from a line fitted
+ * over a third of a second. A pan leaves little, even while it begins or ends, or if frames are
+ * lost. Where the path breaks too often for such a line, shake is how far a place is from the line
+ * between its two neighbours. Below six frames a second no shake is reported. */
 #ifndef FFTD_DIAGNOSIS_SHAKE_H
 #define FFTD_DIAGNOSIS_SHAKE_H
 

@@ -287,8 +287,8 @@ static int print_result(const struct recording *recording, const struct ctl *ctl
                recording->average.frames, 100 * average_level(&recording->average));
     const char *images = image_directory();
     const bool is_there = strncmp(recording->path, images, strlen(images)) == 0;
-    printf("`%s filter add %s` uses it%s%s\n", ctl_program(ctl), recording->stage,
-           is_there ? "" : ", once it is in ", is_there ? "" : images);
+    printf("to use the image, %s%s%srun `%s filter add %s`\n", is_there ? "" : "move it to ",
+           is_there ? "" : images, is_there ? "" : " and ", ctl_program(ctl), recording->stage);
     return ctl_finish(ctl);
 }
 

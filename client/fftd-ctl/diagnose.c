@@ -206,7 +206,7 @@ static void print_text(const struct ctl *ctl, const struct diagnosis_result *res
             printf("   %s\n", advice);
     }
     if (result->chain[0] != '\0')
-        printf("\nThe chain for all of it:\n  %s filter set '%s'\n", ctl_program(ctl),
+        printf("\nOne chain against everything above:\n  %s filter set '%s'\n", ctl_program(ctl),
                result->chain);
 }
 
@@ -362,7 +362,7 @@ static int write_page(FILE *file, const struct ctl *ctl, struct diagnosis *diagn
     for (unsigned i = 0; i < result->count && r == 0; i++)
         r = write_finding(file, ctl, diagnosis, &result->finding[i]);
     if (result->chain[0] != '\0') {
-        fputs("<h2>The chain for all of it</h2>\n", file);
+        fputs("<h2>One chain against all findings</h2>\n", file);
         write_chain(file, ctl, result->chain);
     }
     fputs("</html>\n", file);
@@ -387,7 +387,7 @@ static void note_filter(const struct ctl *ctl, sd_bus *bus)
 {
     sd_bus_message *properties = NULL;
     if (daemon_try_get_all(ctl, bus, &properties) == 0)
-        fprintf(stderr, "fftd-ctl: diagnose: the filter before: %s filter set '%s'\n",
+        fprintf(stderr, "fftd-ctl: diagnose: to restore the filter: %s filter set '%s'\n",
                 ctl_program(ctl), bus_text(properties, "Filter"));
     sd_bus_message_unref(properties);
 }

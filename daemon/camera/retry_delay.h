@@ -4,7 +4,7 @@
  * output_change.c counts the failures of an engine. An attempt that something else causes, such as
  * a change in the directory of the device, resets nothing. Tests in tests/unit/recovery.c that call
  * `assert_retry_delay` repeat the figures, and RECOVERY_S in tests/vm/test_faults.py must be longer
- * than the longest one; no document repeats them. */
+ * than RETRY_DELAY_LONGEST_NS; no document repeats them. */
 #ifndef FFTD_CAMERA_RETRY_DELAY_H
 #define FFTD_CAMERA_RETRY_DELAY_H
 

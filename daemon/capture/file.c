@@ -361,7 +361,8 @@ static int open_file(struct file *file, const char *path, struct error *why)
                          "its folders; a service cannot see /home: put it in /srv");
     if (file->fd < 0 && errno == ENOENT && is_in_private_folder(path))
         return error_set(why, ENOENT,
-                         "%s; a service has its own /tmp and /var/tmp: put the file in /srv",
+                         "%s; if fftd runs as a service, it has its own /tmp and /var/tmp: put the "
+                         "file in /srv",
                          strerror(ENOENT));
     if (file->fd < 0)
         return error_set(why, errno, "%s", strerror(errno));

@@ -344,9 +344,9 @@ static double limit(double value, double most)
     return fmin(fmax(value, -most), most);
 }
 
-/* By how much the frequency of wave k is off. The fit leaves of a wave a exp(2 pi i f r) that is
- * off by d, to first order, a 2 pi i d r, r being counted from the middle of what is seen; half of
- * it, times the scatter of what is seen, is in the sum. */
+/* Returns by how much the frequency of wave k is off. If that of the wave a * exp(2 pi i f r) is
+ * off by d, the fit leaves a * 2 pi i d r, to first order, where r is counted from the centre of
+ * the cells that are not blank. The sum contains half of that, times the scatter of these cells. */
 static struct sheet_frequency offset_of(const struct sheet *sheet, const struct coupling *coupling,
                                         unsigned count, unsigned k, struct sums left,
                                         const double complex *amplitude)

@@ -18,7 +18,8 @@ struct sheet_frequency {
     double fx, fy; /* cycles/pixel */
 };
 
-/* Sums of the window times the squared distances from their mean, and their product. */
+/* The scatter of cells about their centre: sums of the window times the squared distances along x
+ * and y, and times the product of both distances (xy). */
 struct sheet_scatter {
     double xx, xy, yy;
 };

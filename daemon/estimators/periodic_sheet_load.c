@@ -6,8 +6,8 @@
 /* A cell is blank if 4 % of its SHEET_LANES^2 pixels are cut off. If too few cells were left, up to
  * a quarter may be: a wave is measured better from incomplete cells than from none. */
 #define LEAST_LEFT    0.25 /* share of the cells */
-/* A share of the scatter of a whole frame. What is left of one may be narrow, and then tells little
- * of how far a frequency is off. */
+/* This share of a whole frame's scatter is added to that of the cells that are left. If these are a
+ * narrow strip, their own is near 0, and says little about how far a frequency is off. */
 #define LEAST_SCATTER 0.01
 
 static const unsigned CUT[] = {10, 26, 64};
@@ -72,7 +72,8 @@ static struct moments moments_of(const float *window, unsigned cell, unsigned si
     return ret;
 }
 
-/* Where blank cells are decides how far a frequency that is off shows in what is left. */
+/* Blank cells move the centre of what is left, and reduce its scatter. Both decide how strongly an
+ * error in a frequency shows. */
 static void blank_cut_cells(struct sheet *sheet)
 {
     double blank = 0, first_x = 0, first_y = 0;

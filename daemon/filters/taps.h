@@ -107,8 +107,8 @@ int taps_half_find(struct taps_half *ret, const struct filter_chain *chain,
 /* The memory of the host that taps_half_find takes while it runs, bytes. */
 uint64_t taps_half_bytes(const struct filter_chain *chain, const struct taps_samples *samples);
 
-/* The reach of a chain as a blur at half the rate, in classes up to `most`. If it is none, that of
- * one that needs a transform. */
+/* Returns the reach of a chain as a blur at half the rate, in classes up to `most`. If it is no
+ * such blur, returns the reach of a chain that needs a transform. */
 struct taps_reach taps_half_reach_of(const struct filter_chain *chain,
                                      const struct taps_samples *samples, uint32_t most);
 
@@ -118,10 +118,11 @@ static inline bool taps_reach_is_far(struct taps_reach reach)
     return !reach.is_short && reach.radius == 0;
 }
 
-/* Returns the first of the three that is not far; but half the rate rather than taps with a radius
- * above TAPS_MAX_LOW_RADIUS, where it takes less. most: the greatest radii of the last two. On an
- * H200 a frame of 3840x2160 takes 49 us at half the rate, 21 in flight; with taps of radius 10 it
- * takes 41 and 26, with those of radius 15 54 and 39. */
+/* Returns the first of three reaches that is not far: as taps, as tiles, as a blur at half the
+ * rate. Half the rate is preferred to taps with a radius above TAPS_MAX_LOW_RADIUS, because it is
+ * faster. most: the greatest radii of tiles and of half the rate. On an H200 a frame of 3840x2160
+ * takes, alone and in flight, 49 and 21 us at half the rate, 41 and 26 with taps of radius 10, and
+ * 54 and 39 with taps of radius 15. */
 struct taps_reach taps_reach_within(const struct filter_chain *chain,
                                     const struct taps_samples *samples, struct taps_reach most);
 

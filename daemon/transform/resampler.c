@@ -258,7 +258,7 @@ static ALWAYS_INLINE void transpose(int16_t *restrict to, const int16_t *restric
     interleave(to, other);
 }
 
-/* Of `count` columns from `column` on, for GROUP rows of the result from y on. */
+/* Convolves `count` columns, from `column` on, into GROUP rows of the result, from row y on. */
 static ALWAYS_INLINE void convolve_strip(struct resampler *resampler, uint32_t column,
                                          uint32_t count, uint32_t y)
 {

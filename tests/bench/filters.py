@@ -212,7 +212,7 @@ def main():
     parser.add_argument("--device", default="auto")
     parser.add_argument("--seconds", type=float, default=1, help="of each turn (1)")
     parser.add_argument("--rounds", type=int, default=3)
-    parser.add_argument("--only", default="", metavar="ROW", help="the name of a row: no other")
+    parser.add_argument("--only", default="", metavar="ROW", help="measure only this row")
     parser.add_argument("--set", action="append", default=[], metavar="KEY=VALUE",
                         help="of the daemon's configuration")
     parser.add_argument("--json", type=pathlib.Path)

@@ -282,7 +282,8 @@ def test_an_image_elsewhere_has_to_be_moved(start, tmp_path):
     assert failed.returncode == 73 and f"move it to {tmp_path / 'images'}" in failed.stderr
     (tmp_path / "images").mkdir()
     said = calibrate()
-    assert "once it is in" not in said
+    assert "move it to" not in said
     for_it = f"fftd-ctl --runtime-dir '{daemon.runtime_dir}'"
-    assert f"`{for_it} filter add dark:image=dark.pfm` uses it" in said
-    assert f"uses it, once it is in {tmp_path / 'images'}\n" in calibrate("-o", str(tmp_path))
+    assert f"to use the image, run `{for_it} filter add dark:image=dark.pfm`\n" in said
+    assert f"to use the image, move it to {tmp_path / 'images'} and run" in \
+        calibrate("-o", str(tmp_path))

@@ -99,7 +99,7 @@ def test_a_running_camera_is_diagnosed_and_the_chain_applied(daemon):
     assert text.stderr == ""  # a progress line is for terminals alone
     daemon.ctl("filter", "set", "gaussian-blur:sigma=3")
     text = run(*place, "-n", "30", "--apply", text=True)
-    assert f"the filter before: {for_it} filter set 'gaussian-blur:sigma=3'\n" in text.stderr
+    assert f"to restore the filter: {for_it} filter set 'gaussian-blur:sigma=3'\n" in text.stderr
 
 
 def test_a_camera_that_ends_meanwhile(daemon):

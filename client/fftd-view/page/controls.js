@@ -136,7 +136,7 @@ async function refresh(isSaid = true) {
 
 const quote = (word) => /^[\w./:-]+$/.test(word) ? word : `'${word.replaceAll("'", "'\\''")}'`;
 
-// For a terminal of the camera's machine.
+// For a terminal on the camera's machine.
 export const commandFor = (command) => `fftd-ctl ${daemonOption} ${command}`;
 
 // directory: of the daemon's sockets, if it has no name.

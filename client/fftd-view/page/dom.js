@@ -16,7 +16,7 @@ export function makeShape(name, attributes = {}, ...children) {
     return made;
 }
 
-// A chain in a narrow column: a line may end behind a comma, and not within a number or a name.
+// In a narrow column a chain wraps only after a comma, not within a number or a name.
 export const breakable = (text) =>
     text.split(/(?<=,)/).flatMap((part) => [part, make("wbr")]).slice(0, -1);
 

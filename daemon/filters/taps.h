@@ -119,10 +119,9 @@ static inline bool taps_reach_is_far(struct taps_reach reach)
 }
 
 /* Returns the first of three reaches that is not far: as taps, as tiles, as a blur at half the
- * rate. Half the rate is preferred to taps with a radius above TAPS_MAX_LOW_RADIUS, because it is
- * faster. most: the greatest radii of tiles and of half the rate. On an H200 a frame of 3840x2160
- * takes, alone and in flight, 49 and 21 us at half the rate, 41 and 26 with taps of radius 10, and
- * 54 and 39 with taps of radius 15. */
+ * rate. Half the rate is preferred to taps with a radius above TAPS_MAX_LOW_RADIUS, which take
+ * longer; that was measured at 3840x2160 alone (docs/results/2026-11-28-cheapest-way.md). most: the
+ * greatest radii of tiles and of half the rate. */
 struct taps_reach taps_reach_within(const struct filter_chain *chain,
                                     const struct taps_samples *samples, struct taps_reach most);
 

@@ -78,13 +78,21 @@ int ctl_runtime_dir(const struct ctl *ctl, char path[PATH_MAX])
     return 0;
 }
 
+/* Quotes the directory for a shell. A longer one than PATH_MAX cannot be used anyway. */
+static void append_quoted(char *end, const char *directory)
+{
+    end = stpcpy(end, "'");
+    for (size_t i = 0; i < PATH_MAX && directory[i] != '\0'; i++)
+        end = stpcpy(end, directory[i] == '\'' ? "'\\''" : (const char[]){directory[i], '\0'});
+    stpcpy(end, "'");
+}
+
 const char *ctl_program(const struct ctl *ctl)
 {
-    static char text[PATH_MAX + 64];
-    const char *directory = ctl->runtime_dir;
-    if (directory != NULL && strchr(directory, '\'') == NULL)
-        snprintf(text, sizeof text, "fftd-ctl --runtime-dir '%s'", directory);
-    else if (directory == NULL && strcmp(ctl->name, "default") != 0)
+    static char text[CTL_PROGRAM_BYTES];
+    if (ctl->runtime_dir != NULL)
+        append_quoted(stpcpy(text, "fftd-ctl --runtime-dir "), ctl->runtime_dir);
+    else if (strcmp(ctl->name, "default") != 0)
         snprintf(text, sizeof text, "fftd-ctl --name %s", ctl->name);
     else
         snprintf(text, sizeof text, "fftd-ctl");

@@ -178,7 +178,7 @@ static int read_file(const struct ctl *ctl, const char *path, unsigned frames,
 
 /* ---- what was found ---- */
 
-#define ADVICE_BYTES (sizeof(((struct diagnosis_finding *)NULL)->advice) + 2 * (PATH_MAX + 64))
+#define ADVICE_BYTES (sizeof(((struct diagnosis_finding *)NULL)->advice) + 2 * CTL_PROGRAM_BYTES)
 
 /* Writes an advice whose commands, two at most, are for this daemon. */
 static void advice_for(const struct ctl *ctl, const char *advice, char text[ADVICE_BYTES])
@@ -303,15 +303,16 @@ static void write_chain(FILE *file, const struct ctl *ctl, const char *chain)
     fputs("'</pre>\n", file);
 }
 
-/* Commands are between backquotes. */
+/* Commands are between backquotes, which a directory may have, too. */
 static void write_advice(FILE *file, const struct ctl *ctl, const char *advice)
 {
-    char text[ADVICE_BYTES], *rest = text;
-    advice_for(ctl, advice, text);
+    char copy[sizeof((struct diagnosis_finding *)NULL)->advice], text[ADVICE_BYTES], *rest = copy;
+    snprintf(copy, sizeof copy, "%s", advice);
     fputs("<p>", file);
     for (bool is_command = false; rest != NULL; is_command = !is_command) {
         fputs(is_command ? "<code>" : "", file);
-        write_escaped(file, strsep(&rest, "`"));
+        advice_for(ctl, strsep(&rest, "`"), text);
+        write_escaped(file, text);
         fputs(is_command ? "</code>" : "", file);
     }
     fputs("</p>", file);

@@ -180,15 +180,18 @@ static int read_file(const struct ctl *ctl, const char *path, unsigned frames,
 
 #define ADVICE_BYTES (sizeof(((struct diagnosis_finding *)NULL)->advice) + 2 * CTL_PROGRAM_BYTES)
 
-/* Writes an advice whose commands, two at most, are for this daemon. */
+/* Writes an advice whose commands are for this daemon. Two have room, however long its directory
+ * is; what has none is cut off. */
 static void advice_for(const struct ctl *ctl, const char *advice, char text[ADVICE_BYTES])
 {
     size_t used = 0;
     const char *command;
-    for (; (command = strstr(advice, "fftd-ctl ")) != NULL; advice = command + strlen("fftd-ctl"))
+    for (; used < ADVICE_BYTES && (command = strstr(advice, "fftd-ctl ")) != NULL;
+         advice = command + strlen("fftd-ctl"))
         used += (size_t)snprintf(text + used, ADVICE_BYTES - used, "%.*s%s",
                                  (int)(command - advice), advice, ctl_program(ctl));
-    snprintf(text + used, ADVICE_BYTES - used, "%s", advice);
+    if (used < ADVICE_BYTES)
+        snprintf(text + used, ADVICE_BYTES - used, "%s", advice);
 }
 
 static void print_text(const struct ctl *ctl, const struct diagnosis_result *result)

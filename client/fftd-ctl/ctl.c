@@ -101,9 +101,16 @@ const char *ctl_program(const struct ctl *ctl)
 
 int ctl_no_output(const struct ctl *ctl, const char *dir)
 {
+    /* A command for an output that is not there would fail, so it names the camera alone. */
+    char own[PATH_MAX], camera_dir[PATH_MAX], name[NAME_MAX + 1];
+    struct ctl camera = {.name = name};
+    snprintf(name, sizeof name, "%.*s", (int)strcspn(ctl->name, ":"), ctl->name);
+    if (ctl->runtime_dir != NULL && directory_path(ctl->runtime_dir, own) == 0 &&
+        bus_daemon_dir(own, camera_dir) == 0)
+        camera.runtime_dir = camera_dir;
     return ctl_fail(ctl, EX_UNAVAILABLE,
-                    "the camera has no output %s: `fftd-ctl output list` shows those that it has",
-                    bus_output(dir));
+                    "the camera has no output %s: `%s output list` shows those that it has",
+                    bus_output(dir), ctl_program(&camera));
 }
 
 /* Returns whether the daemon of an output's directory is there. */

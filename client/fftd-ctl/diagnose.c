@@ -213,8 +213,10 @@ static void print_text(const struct ctl *ctl, const struct diagnosis_result *res
                result->chain);
 }
 
-static void print_json(const struct diagnosis_result *result, uint64_t serial)
+static void print_json(const struct ctl *ctl, const struct diagnosis_result *result,
+                       uint64_t serial)
 {
+    char advice[ADVICE_BYTES];
     struct json json = {.file = stdout};
     json_open(&json, NULL, '{');
     json_integer(&json, "Frames", result->frames);
@@ -226,7 +228,8 @@ static void print_json(const struct diagnosis_result *result, uint64_t serial)
         json_number(&json, "Annoyance", finding->annoyance);
         json_text(&json, "Text", finding->text);
         json_text(&json, "Stage", finding->stage);
-        json_text(&json, "Advice", finding->advice);
+        advice_for(ctl, finding->advice, advice);
+        json_text(&json, "Advice", advice);
         json_open(&json, "Figures", '{');
         for (unsigned k = 0; k < finding->figures; k++)
             json_number(&json, finding->figure[k].name, finding->figure[k].value);
@@ -437,7 +440,7 @@ static int judge(const struct ctl *ctl, struct diagnosis *diagnosis)
     if (code == 0 && ctl->apply && result.chain[0] != '\0')
         code = apply(ctl, &result, &serial);
     if (code == 0 && ctl->json)
-        print_json(&result, serial);
+        print_json(ctl, &result, serial);
     return code == 0 ? ctl_finish(ctl) : code;
 }
 

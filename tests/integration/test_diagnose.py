@@ -249,6 +249,9 @@ def test_commands_for_a_directory_with_quotes(noisy, tmp_path):
     assert shlex.split(done.stdout.splitlines()[-1]) == [*for_it, "set", "auto-notch"]
     command, = re.findall("<p><code>([^<]*)</code> then makes", path.read_text())
     assert shlex.split(command) == [*for_it, "keep"]
+    advice = findings("--runtime-dir", place, noisy)["Findings"][0]["Advice"]
+    command, = re.findall("^`(.*)` then makes", advice)
+    assert shlex.split(command) == [*for_it, "keep"]
 
 
 def test_a_report_that_cannot_be_written(noisy, tmp_path):

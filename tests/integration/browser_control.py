@@ -665,8 +665,8 @@ def test_commands_and_chains_can_be_read_and_pasted(start, view, browser, tmp_pa
     daemon = start("--filter", "none", "--set", "camera.loop=true", source=f"file:{path}",
                    size=None, fps=None)
     daemon.wait_for_log("online")
-    driver = browser(390)
-    open_page(driver, view("--control"))
+    driver, web = browser(390), view("--control")
+    open_page(driver, web)
     driver.find_element(By.ID, "find").click()
     wait_until(lambda: re.match("Found in|Nothing was", text_of(driver, "problems-said")),
                "the end of the search")
@@ -690,6 +690,12 @@ def test_commands_and_chains_can_be_read_and_pasted(start, view, browser, tmp_pa
     assert "problem" not in driver.find_element(By.ID, "controls-said").get_attribute("class")
     # The refusal that was asked for is in the browser's log.
     assert all("422" in each for each in complaints(driver))
+    # That fftd-view does not answer is one.
+    driver.execute_script("arguments[0].open = false", controls)
+    web.stop()
+    driver.execute_script("arguments[0].open = true", controls)
+    wait_until(lambda: "does not answer" in text_of(driver, "controls-said"), "words about that")
+    assert "problem" in driver.find_element(By.ID, "controls-said").get_attribute("class")
 
 
 def test_a_filter_is_saved_where_the_daemon_allows_it(start, view, browser, tmp_path):

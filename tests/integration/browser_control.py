@@ -292,6 +292,30 @@ def test_a_change_is_applying_until_it_is_in_force(start, view, browser):
     assert status["PublishedSerial"] == status["Serial"], "it was too early to say nothing"
 
 
+FAKE_FAILURE = """
+    const real = window.fetch;
+    window.fetch = async (target, options) => {
+        const answer = await real(target, options);
+        if (target !== "api/cameras")
+            return answer;
+        const listed = await answer.json();
+        Object.assign(listed.cameras[0], {pending: "cannot be used: it is too large",
+                                          filter_problem: "it is too large"});
+        return new Response(JSON.stringify(listed));
+    };"""
+
+
+def test_a_change_that_failed_is_not_applying(start, view, browser):
+    """A daemon that has no filter to go back to keeps the serial of the one that failed, so that
+    fftd-view has a reason for both. It is played by a fetch() of the page."""
+    start("--filter", "none").wait_for_log("online")
+    driver = browser(800)
+    open_page(driver, view("--control"))
+    driver.execute_script(FAKE_FAILURE)
+    wait_until(lambda: "it is too large" in text_of(driver, "applying"), "the reason")
+    assert text_of(driver, "applying") == "The last change was not applied: it is too large"
+
+
 def test_stages_and_presets(start, view, browser):
     daemon = start("--filter", "gaussian-blur:sigma=2 | sharpen:amount=0.5,sigma=1")
     daemon.wait_for_log("online")

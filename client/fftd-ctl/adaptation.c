@@ -259,10 +259,9 @@ static int keep(const struct ctl *ctl, sd_bus_message *properties)
                         "deflicker, or wiener without noise");
     const bool has_waves = number > 0 && found.wave_count > 0, has_flicker = found.flicker_hz > 0;
     if (!has_waves && !has_flicker && !(found.noise > 0))
-        return ctl_fail(
-            ctl, EX_TEMPFAIL,
-            "filter keep: nothing has been found yet; `fftd-ctl filter show` lists what "
-            "has");
+        return ctl_fail(ctl, EX_TEMPFAIL,
+                        "filter keep: nothing has been found yet; `%s filter show` lists what has",
+                        ctl_program(ctl));
     int code = change_begin(&call, ctl);
     if (code != 0)
         return change_finish(&call, code);

@@ -157,8 +157,8 @@ static int fail_key(const struct ctl *ctl, const char *command, const char *oper
 {
     return ctl_fail(ctl, EX_USAGE,
                     "%s %.60s: expected STAGE.PARAMETER, such as lowpass.cutoff or 2.width; "
-                    "`fftd-ctl filter show` lists the stages",
-                    command, operand);
+                    "`%s filter show` lists the stages",
+                    command, operand, ctl_program(ctl));
 }
 
 int command_set(const struct ctl *ctl)

@@ -78,13 +78,21 @@ int ctl_runtime_dir(const struct ctl *ctl, char path[PATH_MAX])
     return 0;
 }
 
+/* Quotes the directory for a shell. A longer one than PATH_MAX cannot be used anyway. */
+static void append_quoted(char *end, const char *directory)
+{
+    end = stpcpy(end, "'");
+    for (size_t i = 0; i < PATH_MAX && directory[i] != '\0'; i++)
+        end = stpcpy(end, directory[i] == '\'' ? "'\\''" : (const char[]){directory[i], '\0'});
+    stpcpy(end, "'");
+}
+
 const char *ctl_program(const struct ctl *ctl)
 {
-    static char text[PATH_MAX + 64];
-    const char *directory = ctl->runtime_dir;
-    if (directory != NULL && strchr(directory, '\'') == NULL)
-        snprintf(text, sizeof text, "fftd-ctl --runtime-dir '%s'", directory);
-    else if (directory == NULL && strcmp(ctl->name, "default") != 0)
+    static char text[CTL_PROGRAM_BYTES];
+    if (ctl->runtime_dir != NULL)
+        append_quoted(stpcpy(text, "fftd-ctl --runtime-dir "), ctl->runtime_dir);
+    else if (strcmp(ctl->name, "default") != 0)
         snprintf(text, sizeof text, "fftd-ctl --name %s", ctl->name);
     else
         snprintf(text, sizeof text, "fftd-ctl");
@@ -93,9 +101,16 @@ const char *ctl_program(const struct ctl *ctl)
 
 int ctl_no_output(const struct ctl *ctl, const char *dir)
 {
+    /* A command for an output that is not there would fail, so it names the camera alone. */
+    char own[PATH_MAX], camera_dir[PATH_MAX], name[NAME_MAX + 1];
+    struct ctl camera = {.name = name};
+    snprintf(name, sizeof name, "%.*s", (int)strcspn(ctl->name, ":"), ctl->name);
+    if (ctl->runtime_dir != NULL && directory_path(ctl->runtime_dir, own) == 0 &&
+        bus_daemon_dir(own, camera_dir) == 0)
+        camera.runtime_dir = camera_dir;
     return ctl_fail(ctl, EX_UNAVAILABLE,
-                    "the camera has no output %s: `fftd-ctl output list` shows those that it has",
-                    bus_output(dir));
+                    "the camera has no output %s: `%s output list` shows those that it has",
+                    bus_output(dir), ctl_program(&camera));
 }
 
 /* Returns whether the daemon of an output's directory is there. */

@@ -63,6 +63,7 @@ int ctl_fail(const struct ctl *ctl, int code, const char *format, ...)
 int ctl_runtime_dir(const struct ctl *ctl, char path[PATH_MAX]);
 
 /* "fftd-ctl" with the option that chose the daemon, for commands to paste into a shell. */
+#define CTL_PROGRAM_BYTES (4 * PATH_MAX + 64) /* each "'" of a path becomes four characters */
 const char *ctl_program(const struct ctl *ctl);
 
 /* Reports that a daemon has no such output. Returns an exit code. */

@@ -178,17 +178,20 @@ static int read_file(const struct ctl *ctl, const char *path, unsigned frames,
 
 /* ---- what was found ---- */
 
-#define ADVICE_BYTES (sizeof(((struct diagnosis_finding *)NULL)->advice) + 2 * (PATH_MAX + 64))
+#define ADVICE_BYTES (sizeof(((struct diagnosis_finding *)NULL)->advice) + 2 * CTL_PROGRAM_BYTES)
 
-/* Writes an advice whose commands, two at most, are for this daemon. */
+/* Writes an advice whose commands are for this daemon. Two have room, however long its directory
+ * is; what has none is cut off. */
 static void advice_for(const struct ctl *ctl, const char *advice, char text[ADVICE_BYTES])
 {
     size_t used = 0;
     const char *command;
-    for (; (command = strstr(advice, "fftd-ctl ")) != NULL; advice = command + strlen("fftd-ctl"))
+    for (; used < ADVICE_BYTES && (command = strstr(advice, "fftd-ctl ")) != NULL;
+         advice = command + strlen("fftd-ctl"))
         used += (size_t)snprintf(text + used, ADVICE_BYTES - used, "%.*s%s",
                                  (int)(command - advice), advice, ctl_program(ctl));
-    snprintf(text + used, ADVICE_BYTES - used, "%s", advice);
+    if (used < ADVICE_BYTES)
+        snprintf(text + used, ADVICE_BYTES - used, "%s", advice);
 }
 
 static void print_text(const struct ctl *ctl, const struct diagnosis_result *result)
@@ -210,8 +213,10 @@ static void print_text(const struct ctl *ctl, const struct diagnosis_result *res
                result->chain);
 }
 
-static void print_json(const struct diagnosis_result *result, uint64_t serial)
+static void print_json(const struct ctl *ctl, const struct diagnosis_result *result,
+                       uint64_t serial)
 {
+    char advice[ADVICE_BYTES];
     struct json json = {.file = stdout};
     json_open(&json, NULL, '{');
     json_integer(&json, "Frames", result->frames);
@@ -223,7 +228,8 @@ static void print_json(const struct diagnosis_result *result, uint64_t serial)
         json_number(&json, "Annoyance", finding->annoyance);
         json_text(&json, "Text", finding->text);
         json_text(&json, "Stage", finding->stage);
-        json_text(&json, "Advice", finding->advice);
+        advice_for(ctl, finding->advice, advice);
+        json_text(&json, "Advice", advice);
         json_open(&json, "Figures", '{');
         for (unsigned k = 0; k < finding->figures; k++)
             json_number(&json, finding->figure[k].name, finding->figure[k].value);
@@ -303,15 +309,16 @@ static void write_chain(FILE *file, const struct ctl *ctl, const char *chain)
     fputs("'</pre>\n", file);
 }
 
-/* Commands are between backquotes. */
+/* Commands are between backquotes, which a directory may have, too. */
 static void write_advice(FILE *file, const struct ctl *ctl, const char *advice)
 {
-    char text[ADVICE_BYTES], *rest = text;
-    advice_for(ctl, advice, text);
+    char copy[sizeof((struct diagnosis_finding *)NULL)->advice], text[ADVICE_BYTES], *rest = copy;
+    snprintf(copy, sizeof copy, "%s", advice);
     fputs("<p>", file);
     for (bool is_command = false; rest != NULL; is_command = !is_command) {
         fputs(is_command ? "<code>" : "", file);
-        write_escaped(file, strsep(&rest, "`"));
+        advice_for(ctl, strsep(&rest, "`"), text);
+        write_escaped(file, text);
         fputs(is_command ? "</code>" : "", file);
     }
     fputs("</p>", file);
@@ -433,7 +440,7 @@ static int judge(const struct ctl *ctl, struct diagnosis *diagnosis)
     if (code == 0 && ctl->apply && result.chain[0] != '\0')
         code = apply(ctl, &result, &serial);
     if (code == 0 && ctl->json)
-        print_json(&result, serial);
+        print_json(ctl, &result, serial);
     return code == 0 ? ctl_finish(ctl) : code;
 }
 

@@ -182,8 +182,9 @@ static int give_up(const struct ctl *ctl, const struct vibration *vibration,
                         "the daemon in %s has ended and did not come back within 10 s", dir);
     if (arrivals->first_frame_ns == 0)
         return ctl_fail(ctl, EX_TEMPFAIL,
-                        "motion: the camera has delivered no frame for 10 s; `fftd-ctl status` "
-                        "says what it does");
+                        "motion: the camera has delivered no frame for 10 s; `%s status` says what "
+                        "it does",
+                        ctl_program(ctl));
     if (vibration->series.block == 0)
         return ctl_fail(ctl, EX_CONFIG,
                         "motion: the frames in %s carry no field of motion: the configuration "

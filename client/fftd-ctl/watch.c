@@ -462,10 +462,12 @@ int command_watch(const struct ctl *ctl)
     struct watch watch = {.ctl = ctl};
     if (ctl->json)
         return ctl_fail(ctl, EX_USAGE,
-                        "watch draws on a terminal; for JSON use `fftd-ctl --json stats --watch`");
+                        "watch draws on a terminal; for JSON use `%s --json stats --watch`",
+                        ctl_program(ctl));
     if (!isatty(STDOUT_FILENO))
         return ctl_fail(ctl, EX_USAGE,
-                        "watch: stdout is not a terminal; use `fftd-ctl stats --watch` there");
+                        "watch: stdout is not a terminal; use `%s stats --watch` there",
+                        ctl_program(ctl));
     int code = daemon_open(ctl, &watch.bus);
     if (code != 0)
         return code;

@@ -292,6 +292,30 @@ def test_a_change_is_applying_until_it_is_in_force(start, view, browser):
     assert status["PublishedSerial"] == status["Serial"], "it was too early to say nothing"
 
 
+FAKE_FAILURE = """
+    const real = window.fetch;
+    window.fetch = async (target, options) => {
+        const answer = await real(target, options);
+        if (target !== "api/cameras")
+            return answer;
+        const listed = await answer.json();
+        Object.assign(listed.cameras[0], {pending: "cannot be used: it is too large",
+                                          filter_problem: "it is too large"});
+        return new Response(JSON.stringify(listed));
+    };"""
+
+
+def test_a_change_that_failed_is_not_applying(start, view, browser):
+    """A daemon that has no filter to go back to keeps the serial of the one that failed, so that
+    fftd-view has a reason for both. It is played by a fetch() of the page."""
+    start("--filter", "none").wait_for_log("online")
+    driver = browser(800)
+    open_page(driver, view("--control"))
+    driver.execute_script(FAKE_FAILURE)
+    wait_until(lambda: "it is too large" in text_of(driver, "applying"), "the reason")
+    assert text_of(driver, "applying") == "The last change was not applied: it is too large"
+
+
 def test_stages_and_presets(start, view, browser):
     daemon = start("--filter", "gaussian-blur:sigma=2 | sharpen:amount=0.5,sigma=1")
     daemon.wait_for_log("online")
@@ -665,8 +689,8 @@ def test_commands_and_chains_can_be_read_and_pasted(start, view, browser, tmp_pa
     daemon = start("--filter", "none", "--set", "camera.loop=true", source=f"file:{path}",
                    size=None, fps=None)
     daemon.wait_for_log("online")
-    driver = browser(390)
-    open_page(driver, view("--control"))
+    driver, web = browser(390), view("--control")
+    open_page(driver, web)
     driver.find_element(By.ID, "find").click()
     wait_until(lambda: re.match("Found in|Nothing was", text_of(driver, "problems-said")),
                "the end of the search")
@@ -690,6 +714,12 @@ def test_commands_and_chains_can_be_read_and_pasted(start, view, browser, tmp_pa
     assert "problem" not in driver.find_element(By.ID, "controls-said").get_attribute("class")
     # The refusal that was asked for is in the browser's log.
     assert all("422" in each for each in complaints(driver))
+    # That fftd-view does not answer is one.
+    driver.execute_script("arguments[0].open = false", controls)
+    web.stop()
+    driver.execute_script("arguments[0].open = true", controls)
+    wait_until(lambda: "does not answer" in text_of(driver, "controls-said"), "words about that")
+    assert "problem" in driver.find_element(By.ID, "controls-said").get_attribute("class")
 
 
 def test_a_filter_is_saved_where_the_daemon_allows_it(start, view, browser, tmp_path):

@@ -127,6 +127,29 @@ def test_the_page_fits_and_moves(start, view, browser, width, dark):
     assert not complaints(driver), "the policy forbids something that the page does"
 
 
+def test_what_is_pressed_shows_in_forced_colours(start, view, browser):
+    """There the browser replaces the colours that show it elsewhere."""
+    start(*QUIET, source="pattern:scene", size="320x240", fps="20")
+    driver = browser(800)
+    open_page(driver, view())
+    driver.execute_cdp_cmd("Emulation.setEmulatedMedia", {"features": [
+        {"name": "forced-colors", "value": "active"}]})
+
+    def look(name):
+        return driver.execute_script("""
+            const button = document.getElementById(arguments[0]), css = getComputedStyle(button);
+            const {width, height} = button.getBoundingClientRect();
+            return [[width, height], css.color, css.borderTopWidth];""",
+                                     name)
+    size, _, border = look("pause")
+    driver.find_element("id", "pause").click()
+    assert driver.find_element("id", "pause").get_attribute("aria-pressed") == "true"
+    pressed_size, pressed_colour, pressed_border = look("pause")
+    assert pressed_colour == look("compare")[1], "the colours are not forced"
+    assert look("compare")[2] == border != pressed_border
+    assert pressed_size == size
+
+
 def test_the_page_with_the_keyboard_alone(start, view, browser):
     start(*QUIET, source="pattern:scene", size="320x240", fps="20")
     driver = browser(800)

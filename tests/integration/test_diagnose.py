@@ -4,6 +4,7 @@ import base64
 import json
 import os
 import re
+import shlex
 import signal
 import subprocess
 
@@ -238,6 +239,19 @@ def test_the_report_is_one_file_with_pictures(noisy, tmp_path):
     before, after = (abs(np.mean(probe * np.frombuffer(b"".join(each.rows), np.uint8)[::3]
                                  .reshape(HEIGHT, WIDTH))) * 2 for each in pictures)
     assert before > 0.8 * WAVE[2] and after < 0.1 * WAVE[2]
+
+
+def test_commands_for_a_directory_with_quotes(noisy, tmp_path):
+    path, place = tmp_path / "report.html", "/tmp/it's `here`"
+    done = run("--runtime-dir", place, noisy, "--report", path, text=True)
+    assert (done.returncode, done.stderr) == (0, "")
+    for_it = ["fftd-ctl", "--runtime-dir", place, "filter"]
+    assert shlex.split(done.stdout.splitlines()[-1]) == [*for_it, "set", "auto-notch"]
+    command, = re.findall("<p><code>([^<]*)</code> then makes", path.read_text())
+    assert shlex.split(command) == [*for_it, "keep"]
+    advice = findings("--runtime-dir", place, noisy)["Findings"][0]["Advice"]
+    command, = re.findall("^`(.*)` then makes", advice)
+    assert shlex.split(command) == [*for_it, "keep"]
 
 
 def test_a_report_that_cannot_be_written(noisy, tmp_path):

@@ -554,7 +554,8 @@ def test_commands_take_an_output(start, tmp_path):
     for words in (("status",), ("frames", "-n", "1"), ("filter", "set", "none")):
         absent = ctl(daemon, "absent", *words, check=False)
         assert absent.returncode == os.EX_UNAVAILABLE
-        assert "the camera has no output absent: `fftd-ctl output list`" in absent.stderr
+        assert "the camera has no output absent: `fftd-ctl --runtime-dir " \
+            f"'{daemon.runtime_dir}' output list`" in absent.stderr
 
 
 def test_a_name_with_a_colon_is_an_output(start, runtime_dir, tmp_path):
@@ -578,6 +579,8 @@ def test_a_name_with_a_colon_is_an_output(start, runtime_dir, tmp_path):
     assert pathlib.Path(tmp_path / "frames.raw").stat().st_size == 2 * 80 * 60
     for wrong in ("front:a/b", "front:a_b", ":small", "front:a:b"):
         assert run(wrong, "status").returncode == os.EX_USAGE, wrong
+    absent = run("front:absent", "status")
+    assert "no output absent: `fftd-ctl --name front output list`" in absent.stderr
     absent = run("rear:small", "status")
     assert absent.returncode == os.EX_UNAVAILABLE
     assert "no daemon named rear is running" in absent.stderr

@@ -450,6 +450,18 @@ def test_options_that_are_refused(arguments, code, named):
     assert done.returncode == code and named in done.stderr and done.stderr.count("\n") == 1
 
 
+def test_scripts_have_only_syntax_that_older_browsers_know(view):
+    """One expression that looks behind is an error of syntax in Safari before 16.4, which then runs
+    nothing of the page."""
+    web, names, seen = view(), ["app.js"], set()
+    while names:
+        script = web.get(f"/{names.pop()}").body.decode()
+        assert not re.search(r"\(\?<[=!]", script)
+        names += set(found := re.findall(r'(?:from|import) "\./(\w+\.js)"', script)) - seen
+        seen.update(found)
+    assert {"dom.js", "zoom.js", "cards.js"} <= seen
+
+
 # ---- what is refused ----
 
 HEADERS = {"X-Content-Type-Options": "nosniff", "Cross-Origin-Resource-Policy": "same-origin",

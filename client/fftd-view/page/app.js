@@ -93,9 +93,9 @@ function showAbout(camera) {
 function showApplying() {
     const camera = current(), mine = filter.current();
     const isUnseen = mine !== null && mine.filter_serial > camera.filter_serial;
-    const isPending = isUnseen || Boolean(camera.pending);
+    const problem = camera.filter_problem;  // of the newest change that the list knows
+    const isPending = isUnseen || (Boolean(camera.pending) && !problem);
     const why = camera.preparing || `the change ${camera.pending || "is being prepared"}`;
-    const problem = camera.filter_problem;
     setText("applying", isPending ? `Applying: ${why}` :
                         problem ? `The last change was not applied: ${problem}` : "");
     return isPending;

@@ -130,7 +130,7 @@ async function refresh(isSaid = true) {
         show(controls);
     } catch (error) {
         if (isSaid)
-            said(error.message);
+            said(error.message, error.status !== 422);  // 422: the camera has none
     }
 }
 

@@ -18,7 +18,7 @@ export function makeShape(name, attributes = {}, ...children) {
 
 // In a narrow column a chain wraps only after a comma, not within a number or a name.
 export const breakable = (text) =>
-    text.split(/(?<=,)/).flatMap((part) => [part, make("wbr")]).slice(0, -1);
+    (text.match(/[^,]+,?|,/g) ?? []).flatMap((part) => [part, make("wbr")]).slice(0, -1);
 
 export const cameraPath = (name, what) => `camera/${encodeURIComponent(name)}/${what}`;
 

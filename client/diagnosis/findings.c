@@ -26,6 +26,7 @@
 #define LEAST_NOISE     3.0   /* grey levels */
 #define LEAST_IN_DARK   1.8   /* the same in the dark; clips without it have up to 1.5 */
 #define UNSURE_NOISE    8.5   /* LEAST_NOISE where texture may be taken for it */
+#define LEAST_FLOOR     0.01  /* the least that is not 0 in the stage, which refuses 0 */
 #define LEAST_CORNER    0.66  /* brighter corners are no shading */
 #define MEASURED_CORNER 0.75  /* the same where the picture moves */
 #define AGREEMENT       0.2   /* how far the half with the least shading agrees with the whole */
@@ -238,7 +239,8 @@ static bool judge_noise(const struct diagnosis *diagnosis, struct diagnosis_find
               "noise of %.1f grey levels; it grows with the light: %.1f at black, shot "
               "%.3f",
               model.sigma, model.floor, model.shot);
-        WRITE(ret->stage, "denoise:sigma=%.2f,shot=%.3f", model.floor, model.shot);
+        WRITE(ret->stage, "denoise:sigma=%.2f,shot=%.3f", fmax(model.floor, LEAST_FLOOR),
+              model.shot);
     } else {
         WRITE(ret->text, "noise of %.1f grey levels", model.sigma);
         WRITE(ret->stage, "denoise:sigma=%.2f", model.sigma);

@@ -20,7 +20,9 @@
 #include "diagnosis/diagnosis.h"
 #include "diagnosis/lines.h"
 #include "diagnosis/noise.h"
+#include "diagnosis/private.h"
 #include "diagnosis/shake.h"
+#include "filters/filter.h"
 
 #define WIDTH    256u
 #define HEIGHT   192u
@@ -768,6 +770,39 @@ static void noise_and_its_shot_part_are_measured(void **state)
     }
 }
 
+/* Returns sums of eight levels whose variance is floor + shot * level. */
+static struct noise_sums sums_of(double floor, double shot)
+{
+    struct noise_sums sums = {.coarse = 1};
+    for (unsigned i = 0; i < 8; i++) {
+        const double level = 40 + 20 * i;
+        const unsigned at = (unsigned)(level * NOISE_LEVELS / 256);
+        sums.weight[at] += 10;
+        sums.level[at] += 10 * level;
+        sums.variance[at] += 10 * (floor + shot * level);
+    }
+    return sums;
+}
+
+/* `denoise` with shot noise takes no sigma of 0, which would be estimated. */
+static void noise_without_a_floor_has_a_stage(void **state)
+{
+    (void)state;
+    static struct diagnosis diagnosis;
+    for (unsigned i = 0; i < 2; i++) {
+        struct diagnosis_finding finding = {0};
+        struct filter_chain chain;
+        struct error why = {0};
+        diagnosis = (struct diagnosis){.noise = sums_of(i > 0 ? 1e-5 : 0, 1.5),
+                                       .measured = {.count = 1, .mean = 110}};
+        assert_true(diagnosis_faults[DIAGNOSIS_NOISE].judge(&diagnosis, &finding));
+        print_message("# %s\n", finding.stage);
+        assert_non_null(strstr(finding.stage, "shot=1.500"));
+        if (filter_chain_parse(&chain, finding.stage, &why) < 0)
+            fail_msg("%s", why.text);
+    }
+}
+
 /* Each block has a white square, as gravel has in too much light. */
 static void noise_is_measured_between_white_areas(void **state)
 {
@@ -897,6 +932,7 @@ int main(void)
         cmocka_unit_test(a_pan_with_lost_frames_is_no_shake),
         cmocka_unit_test(shake_is_seen_in_a_broken_path),
         cmocka_unit_test(noise_and_its_shot_part_are_measured),
+        cmocka_unit_test(noise_without_a_floor_has_a_stage),
         cmocka_unit_test(noise_is_measured_between_white_areas),
         cmocka_unit_test(frames_of_other_places_do_not_differ_by_noise_alone),
         cmocka_unit_test(lines_of_a_sensor_are_everywhere),

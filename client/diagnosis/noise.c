@@ -104,17 +104,10 @@ static unsigned list_blocks(const struct noise_pair *pair, unsigned fewest, stru
     return count;
 }
 
-int noise_compare(struct noise_sums *sums, const struct noise_pair *pair)
+/* Adds the blocks of each level that vary least. Returns their number. */
+static unsigned add_levels(struct noise_sums *sums, struct block *block, unsigned count)
 {
-    struct block *block =
-        malloc((size_t)(pair->width / SIDE) * (pair->height / SIDE) * sizeof *block + 1);
-    if (block == NULL)
-        return -ENOMEM;
-    /* Clipping removes the strongest noise, so the rest of a block looks less noisy. Such blocks
-     * are used only if there are too few others. */
-    unsigned count = list_blocks(pair, DETAILS, block);
-    if (count < FEWEST)
-        count = list_blocks(pair, FEW_DETAILS, block);
+    unsigned added = 0;
     qsort(block, count, sizeof *block, by_level);
     for (unsigned first = 0; first < count;) {
         const unsigned at = (unsigned)(block[first].level * NOISE_LEVELS / 256);
@@ -129,8 +122,22 @@ int noise_compare(struct noise_sums *sums, const struct noise_pair *pair)
             sums->level[at] += block[first + i].level;
             sums->coarse += block[first + i].coarse;
         }
+        added += used;
         first = end;
     }
+    return added;
+}
+
+int noise_compare(struct noise_sums *sums, const struct noise_pair *pair)
+{
+    struct block *block =
+        malloc((size_t)(pair->width / SIDE) * (pair->height / SIDE) * sizeof *block + 1);
+    if (block == NULL)
+        return -ENOMEM;
+    /* Clipping removes the strongest noise, so the rest of a block looks less noisy. Such blocks
+     * are used only if no level has enough others. */
+    if (add_levels(sums, block, list_blocks(pair, DETAILS, block)) == 0)
+        add_levels(sums, block, list_blocks(pair, FEW_DETAILS, block));
     free(block);
     return 0;
 }

@@ -822,6 +822,25 @@ static void noise_is_measured_between_white_areas(void **state)
     assert_true(fabs(sigma - 8) < 1);
 }
 
+/* Few blocks are whole, and each of another brightness; the others have a white square. */
+static void whole_blocks_that_are_too_few_of_a_level_do_not_hide_noise(void **state)
+{
+    (void)state;
+    static float frame[2][PIXELS];
+    struct noise_sums sums = {{0}, {0}, {0}, 0};
+    uint64_t seed = 7;
+    for (unsigned k = 0; k < 2 * PIXELS; k++) {
+        const unsigned x = k % WIDTH, y = k % PIXELS / WIDTH;
+        const double level = y < 16 ? 40 + 12 * (x / 16) : x % 16 < 8 && y % 16 < 8 ? 300 : 150;
+        frame[k / PIXELS][k % PIXELS] = (float)fmin(level + 6 * clip_normal(&seed), 255);
+    }
+    assert_int_equal(
+        noise_compare(&sums, &(struct noise_pair){frame[0], frame[1], WIDTH, HEIGHT, 0, 0}), 0);
+    const double sigma = noise_solve(&sums).sigma;
+    print_message("# sigma %.2f\n", sigma);
+    assert_true(fabs(sigma - 6) < 0.6);
+}
+
 /* A frame that was shifted differs from another mostly in what is coarse. */
 static void frames_of_other_places_do_not_differ_by_noise_alone(void **state)
 {
@@ -934,6 +953,7 @@ int main(void)
         cmocka_unit_test(noise_and_its_shot_part_are_measured),
         cmocka_unit_test(noise_without_a_floor_has_a_stage),
         cmocka_unit_test(noise_is_measured_between_white_areas),
+        cmocka_unit_test(whole_blocks_that_are_too_few_of_a_level_do_not_hide_noise),
         cmocka_unit_test(frames_of_other_places_do_not_differ_by_noise_alone),
         cmocka_unit_test(lines_of_a_sensor_are_everywhere),
         cmocka_unit_test(bad_input_is_refused),

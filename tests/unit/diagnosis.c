@@ -752,7 +752,7 @@ static void noise_and_its_shot_part_are_measured(void **state)
         double sigma, shot;
     } cases[] = {{8, 0}, {2, 0.3}};
     for (unsigned i = 0; i < 2; i++) {
-        struct noise_sums sums = {{0}, {0}, {0}, 0};
+        struct noise_sums sums = {0};
         uint64_t seed = 5;
         for (unsigned k = 0; k < 2 * PIXELS; k++) {
             const unsigned x = k % WIDTH, y = k % PIXELS / WIDTH;
@@ -773,7 +773,7 @@ static void noise_and_its_shot_part_are_measured(void **state)
 /* Returns sums of eight levels whose variance is floor + shot * level. */
 static struct noise_sums sums_of(double floor, double shot)
 {
-    struct noise_sums sums = {.coarse = 1};
+    struct noise_sums sums = {0};
     for (unsigned i = 0; i < 8; i++) {
         const double level = 40 + 20 * i;
         const unsigned at = (unsigned)(level * NOISE_LEVELS / 256);
@@ -808,7 +808,7 @@ static void noise_is_measured_between_white_areas(void **state)
 {
     (void)state;
     static float frame[2][PIXELS];
-    struct noise_sums sums = {{0}, {0}, {0}, 0};
+    struct noise_sums sums = {0};
     uint64_t seed = 6;
     for (unsigned k = 0; k < 2 * PIXELS; k++) {
         const unsigned x = k % WIDTH % 16, y = k % PIXELS / WIDTH % 16;
@@ -827,7 +827,7 @@ static void whole_blocks_that_are_too_few_of_a_level_do_not_hide_noise(void **st
 {
     (void)state;
     static float frame[2][PIXELS];
-    struct noise_sums sums = {{0}, {0}, {0}, 0};
+    struct noise_sums sums = {0};
     uint64_t seed = 7;
     for (unsigned k = 0; k < 2 * PIXELS; k++) {
         const unsigned x = k % WIDTH, y = k % PIXELS / WIDTH;
@@ -841,6 +841,34 @@ static void whole_blocks_that_are_too_few_of_a_level_do_not_hide_noise(void **st
     assert_true(fabs(sigma - 6) < 0.6);
 }
 
+/* Half of each block is white. In the second turn, cells of 4 x 4 pixels also change as a whole, as
+ * they do if the shift is wrong. What is white does not change. */
+static void white_areas_do_not_hide_what_else_differs(void **state)
+{
+    (void)state;
+    static float frame[2][PIXELS];
+    uint64_t seed = 8;
+    for (unsigned turn = 0; turn < 2; turn++) {
+        struct noise_sums sums = {0};
+        for (unsigned pair = 0; pair < 4; pair++) {
+            for (unsigned k = 0; k < 2; k++)
+                for (unsigned j = 0; j < PIXELS / 16; j++) {
+                    const unsigned x = 4 * (j % (WIDTH / 4)), y = 4 * (j / (WIDTH / 4));
+                    const double change = turn * 3 * clip_normal(&seed);
+                    for (unsigned i = 0; i < 16; i++)
+                        frame[k][(y + i / 4) * WIDTH + x + i % 4] = (float)fmin(
+                            (x % 16 < 8 ? 300 : 150 + change) + 8 * clip_normal(&seed), 255);
+                }
+            assert_int_equal(
+                noise_compare(&sums, &(struct noise_pair){frame[0], frame[1], WIDTH, HEIGHT, 0, 0}),
+                0);
+        }
+        print_message("# sigma %.2f, coarse details have %.2f times its variance\n",
+                      noise_solve(&sums).sigma, sums.coarse / sums.fine);
+        assert_int_equal(noise_is_white(&sums), turn == 0);
+    }
+}
+
 /* A frame that was shifted differs from another mostly in what is coarse. */
 static void frames_of_other_places_do_not_differ_by_noise_alone(void **state)
 {
@@ -848,7 +876,7 @@ static void frames_of_other_places_do_not_differ_by_noise_alone(void **state)
     static float frame[2][PIXELS];
     struct clip clip;
     for (int dx = 0; dx <= 12; dx += 4) {
-        struct noise_sums sums = {{0}, {0}, {0}, 0};
+        struct noise_sums sums = {0};
         clip_make(&clip, CLIP_NATURAL, WIDTH, HEIGHT, false, 2, 31);
         clip_frame(&clip, 0, frame[0]);
         clip_frame(&clip, 1, frame[1]);
@@ -954,6 +982,7 @@ int main(void)
         cmocka_unit_test(noise_without_a_floor_has_a_stage),
         cmocka_unit_test(noise_is_measured_between_white_areas),
         cmocka_unit_test(whole_blocks_that_are_too_few_of_a_level_do_not_hide_noise),
+        cmocka_unit_test(white_areas_do_not_hide_what_else_differs),
         cmocka_unit_test(frames_of_other_places_do_not_differ_by_noise_alone),
         cmocka_unit_test(lines_of_a_sensor_are_everywhere),
         cmocka_unit_test(bad_input_is_refused),

@@ -863,8 +863,10 @@ static void white_areas_do_not_hide_what_else_differs(void **state)
                 noise_compare(&sums, &(struct noise_pair){frame[0], frame[1], WIDTH, HEIGHT, 0, 0}),
                 0);
         }
-        print_message("# sigma %.2f, coarse details have %.2f times its variance\n",
-                      noise_solve(&sums).sigma, sums.coarse / sums.fine);
+        const double sigma = noise_solve(&sums).sigma;
+        print_message("# sigma %.2f, coarse details have %.2f times its variance\n", sigma,
+                      sums.coarse / sums.fine);
+        assert_true(fabs(sigma - 8) < 0.2);
         assert_int_equal(noise_is_white(&sums), turn == 0);
     }
 }

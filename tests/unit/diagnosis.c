@@ -803,6 +803,29 @@ static void noise_without_a_floor_has_a_stage(void **state)
     }
 }
 
+/* Without frames that are whole pixels apart, noise of 5 is not reported, and stays in the picture
+ * that `wiener` gets. Of noise that is reported, `denoise` takes most out before. */
+static void noise_that_is_not_reported_stays_in_what_is_blurred(void **state)
+{
+    (void)state;
+    static struct diagnosis diagnosis;
+    double care[2];
+    for (unsigned is_known = 0; is_known < 2; is_known++) {
+        struct diagnosis_finding noise = {0}, blur = {0};
+        diagnosis = (struct diagnosis){
+            .measured = {.count = 1, .mean = 110, .noisy = 1, .noise = 5},
+            .blur = {.blur = DETAIL_DISK, .size_px = 4, .power = 1000},
+        };
+        if (is_known)
+            diagnosis.noise = sums_of(25, 0);
+        assert_int_equal(diagnosis_faults[DIAGNOSIS_NOISE].judge(&diagnosis, &noise), is_known);
+        assert_true(diagnosis_faults[DIAGNOSIS_DEFOCUS].judge(&diagnosis, &blur));
+        care[is_known] = strtod(strstr(blur.stage, "noise=") + 6, NULL);
+        print_message("# %s\n", blur.stage);
+    }
+    assert_true(care[0] > 2 * care[1]);
+}
+
 /* Each block has a white square, as gravel has in too much light. */
 static void noise_is_measured_between_white_areas(void **state)
 {
@@ -982,6 +1005,7 @@ int main(void)
         cmocka_unit_test(shake_is_seen_in_a_broken_path),
         cmocka_unit_test(noise_and_its_shot_part_are_measured),
         cmocka_unit_test(noise_without_a_floor_has_a_stage),
+        cmocka_unit_test(noise_that_is_not_reported_stays_in_what_is_blurred),
         cmocka_unit_test(noise_is_measured_between_white_areas),
         cmocka_unit_test(whole_blocks_that_are_too_few_of_a_level_do_not_hide_noise),
         cmocka_unit_test(white_areas_do_not_hide_what_else_differs),

@@ -744,6 +744,47 @@ static void a_pan_with_lost_frames_is_no_shake(void **state)
     }
 }
 
+/* Writes shifts that shake by `rms` and whose frames are these milliseconds apart, by turns. */
+static void draw_shake(struct shake_shift *shift, unsigned count, const unsigned gaps[4],
+                       double rms, uint64_t *seed)
+{
+    double x = 0, y = 0;
+    int64_t captured_ns = 0;
+    for (unsigned i = 0; i < count; i++) {
+        const double next_x = rms / sqrt(2) * clip_normal(seed);
+        const double next_y = rms / sqrt(2) * clip_normal(seed);
+        captured_ns += 1000000 * (int64_t)gaps[i % 4];
+        shift[i] = (struct shake_shift){next_x - x, next_y - y, captured_ns, i > 0};
+        x = next_x;
+        y = next_y;
+    }
+}
+
+/* In the first, each fourth place has three that are near each other and far from it, and the line
+ * passes nearly through it. Lines through four places leave three quarters of their power. */
+static void lost_frames_do_not_hide_shake(void **state)
+{
+    (void)state;
+    static const unsigned gaps[][4] = {
+        {10, 10, 140, 180}, {20, 20, 120, 168}, {10, 140, 10, 180}, {55, 55, 55, 55}};
+    enum { TRIALS = 40 };
+    for (unsigned k = 0; k < sizeof gaps / sizeof gaps[0]; k++) {
+        struct shake_shift shift[60];
+        struct shake shake;
+        uint64_t seed = 10;
+        double sum = 0;
+        for (unsigned trial = 0; trial < TRIALS; trial++) {
+            draw_shake(shift, 60, gaps[k], 4, &seed);
+            assert_int_equal(shake_judge(&shake, shift, 60), 0);
+            sum += shake.rms_px;
+        }
+        print_message("# %u %u %u %u ms: %.2f pixels (RMS)\n", gaps[k][0], gaps[k][1], gaps[k][2],
+                      gaps[k][3], sum / TRIALS);
+        const double left = k == 3 ? 6. / 7 : 3. / 4;
+        assert_true(fabs(sum / TRIALS / (4 * sqrt(left)) - 1) < 0.1);
+    }
+}
+
 static void noise_and_its_shot_part_are_measured(void **state)
 {
     (void)state;
@@ -1002,6 +1043,7 @@ int main(void)
         cmocka_unit_test(longer_lines_are_undone_with_more_care),
         cmocka_unit_test(a_pan_is_no_shake),
         cmocka_unit_test(a_pan_with_lost_frames_is_no_shake),
+        cmocka_unit_test(lost_frames_do_not_hide_shake),
         cmocka_unit_test(shake_is_seen_in_a_broken_path),
         cmocka_unit_test(noise_and_its_shot_part_are_measured),
         cmocka_unit_test(noise_without_a_floor_has_a_stage),

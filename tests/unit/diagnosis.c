@@ -785,6 +785,20 @@ static void lost_frames_do_not_hide_shake(void **state)
     }
 }
 
+/* At six frames a second, neighbours are more than half a window away. */
+static void shake_is_seen_above_six_frames_a_second(void **state)
+{
+    (void)state;
+    for (unsigned gap = 142; gap <= 167; gap += 25) {
+        struct shake_shift shift[60];
+        struct shake shake;
+        uint64_t seed = 12;
+        draw_shake(shift, 60, (const unsigned[]){gap, gap, gap, gap}, 4, &seed);
+        assert_int_equal(shake_judge(&shake, shift, 60), 0);
+        assert_true(gap == 142 ? shake.rms_px > 2 : shake.rms_px == 0);
+    }
+}
+
 static void noise_and_its_shot_part_are_measured(void **state)
 {
     (void)state;
@@ -1044,6 +1058,7 @@ int main(void)
         cmocka_unit_test(a_pan_is_no_shake),
         cmocka_unit_test(a_pan_with_lost_frames_is_no_shake),
         cmocka_unit_test(lost_frames_do_not_hide_shake),
+        cmocka_unit_test(shake_is_seen_above_six_frames_a_second),
         cmocka_unit_test(shake_is_seen_in_a_broken_path),
         cmocka_unit_test(noise_and_its_shot_part_are_measured),
         cmocka_unit_test(noise_without_a_floor_has_a_stage),

@@ -26,6 +26,7 @@
 #define LEAST_NOISE     3.0   /* grey levels */
 #define LEAST_IN_DARK   1.8   /* the same in the dark; clips without it have up to 1.5 */
 #define UNSURE_NOISE    8.5   /* LEAST_NOISE where texture may be taken for it */
+#define LEAST_FLOOR     0.01  /* the least that is not 0 in the stage, which refuses 0 */
 #define LEAST_CORNER    0.66  /* brighter corners are no shading */
 #define MEASURED_CORNER 0.75  /* the same where the picture moves */
 #define AGREEMENT       0.2   /* how far the half with the least shading agrees with the whole */
@@ -201,20 +202,26 @@ static struct noise_result find_exact_noise(const struct diagnosis *diagnosis)
     return noise_solve(&diagnosis->found);
 }
 
+struct found_noise {
+    struct noise_result model;
+    bool is_known; /* false: texture may have been taken for it */
+};
+
 /* Frames whole pixels apart tell the noise best. Those that are parts of a pixel apart leave some
  * texture, and a single picture does not tell its finest texture from noise: of these two, the
  * smaller one is nearer to the truth. */
-static struct noise_result find_noise(const struct diagnosis *diagnosis)
+static struct found_noise find_noise(const struct diagnosis *diagnosis)
 {
     const struct measured *measured = &diagnosis->measured;
     const double spatial = measured->noisy > 0 ? measured->noise / measured->noisy : 0;
     const struct noise_result exact = find_exact_noise(diagnosis);
     const struct noise_result loose = noise_solve(&diagnosis->loose);
     if (exact.sigma > 0)
-        return exact;
-    return loose.sigma > 0 && loose.sigma < spatial
-               ? loose
-               : (struct noise_result){.sigma = spatial, .floor = spatial};
+        return (struct found_noise){exact, true};
+    return (struct found_noise){
+        .model = loose.sigma > 0 && loose.sigma < spatial
+                     ? loose
+                     : (struct noise_result){.sigma = spatial, .floor = spatial}};
 }
 
 /* Returns the least noise that is reported where noise is known. Shot noise grows with the square
@@ -225,20 +232,29 @@ static double least_noise(const struct diagnosis *diagnosis)
     return fmax(LEAST_NOISE * sqrt(fmax(share, 0)), LEAST_IN_DARK);
 }
 
+/* Returns whether noise is reported, and `denoise` is in the chain. */
+static bool is_noise_reported(const struct diagnosis *diagnosis, const struct found_noise *noise)
+{
+    if (noise->is_known)
+        return noise->model.sigma >= least_noise(diagnosis);
+    return noise->model.sigma >= UNSURE_NOISE && clipped_share(diagnosis) < LEAST_CLIPPED &&
+           mean_level(diagnosis) >= DARK;
+}
+
 static bool judge_noise(const struct diagnosis *diagnosis, struct diagnosis_finding *ret)
 {
-    const struct noise_result model = find_noise(diagnosis);
-    const bool is_known = find_exact_noise(diagnosis).sigma > 0;
+    const struct found_noise noise = find_noise(diagnosis);
+    const struct noise_result model = noise.model;
     ret->annoyance = model.sigma;
-    if (model.sigma < (is_known ? least_noise(diagnosis) : UNSURE_NOISE) ||
-        (!is_known && (clipped_share(diagnosis) >= LEAST_CLIPPED || mean_level(diagnosis) < DARK)))
+    if (!is_noise_reported(diagnosis, &noise))
         return false;
     if (model.shot > 0) {
         WRITE(ret->text,
               "noise of %.1f grey levels; it grows with the light: %.1f at black, shot "
               "%.3f",
               model.sigma, model.floor, model.shot);
-        WRITE(ret->stage, "denoise:sigma=%.2f,shot=%.3f", model.floor, model.shot);
+        WRITE(ret->stage, "denoise:sigma=%.2f,shot=%.3f", fmax(model.floor, LEAST_FLOOR),
+              model.shot);
     } else {
         WRITE(ret->text, "noise of %.1f grey levels", model.sigma);
         WRITE(ret->stage, "denoise:sigma=%.2f", model.sigma);
@@ -361,7 +377,7 @@ void findings_take_median(const struct diagnosis *diagnosis, const float *from, 
 static double cost_of_median(const struct diagnosis *diagnosis)
 {
     const size_t count = (size_t)diagnosis->format.width * diagnosis->format.height;
-    const double sigma = find_noise(diagnosis).sigma;
+    const double sigma = find_noise(diagnosis).model.sigma;
     float *smooth = malloc(count * sizeof *smooth);
     double sum = 0;
     if (smooth == NULL)
@@ -464,10 +480,11 @@ static bool judge_blur(const struct diagnosis *diagnosis, enum detail_blur blur,
         return false;
     ret->annoyance = 4 + shape.size_px;
     add_figure(ret, "size_px", shape.size_px);
-    const double sigma = fmax(find_noise(diagnosis).sigma, ROUNDING);
+    const struct found_noise found = find_noise(diagnosis);
+    const double sigma = fmax(found.model.sigma, ROUNDING);
     /* `denoise` leaves about a quarter of the noise's power. A blur is never known exactly, so
      * there is always some error that looks like noise. */
-    const double left = sigma < least_noise(diagnosis) ? 1 : 0.25;
+    const double left = is_noise_reported(diagnosis, &found) ? 0.25 : 1;
     /* What comes in from beyond the borders, and the effect of an error in the direction, grow with
      * the length of a line. */
     const double error = blur == DETAIL_DISK
@@ -524,7 +541,7 @@ static void add_sector(const struct diagnosis *diagnosis, bool of_rows, double s
                                         .of_rows = of_rows,
                                         .has_stripes = diagnosis->has_stripes,
                                         .stripes = stripes,
-                                        .noise = find_noise(diagnosis).sigma,
+                                        .noise = find_noise(diagnosis).model.sigma,
                                         .other = &other},
                   stage);
     const size_t used = strlen(ret->stage);

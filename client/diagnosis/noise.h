@@ -20,8 +20,9 @@
 /* Variances by level of brightness; {0} has none. */
 struct noise_sums {
     double weight[NOISE_LEVELS], variance[NOISE_LEVELS], level[NOISE_LEVELS];
-    double coarse; /* the variances of the same blocks, of all levels, in details four times as
-                      large */
+    /* The variances of all levels in the same details and in those four times as large, of blocks
+     * in which not too much of the large ones is cut off. */
+    double fine, coarse;
 };
 
 struct noise_result {

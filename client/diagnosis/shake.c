@@ -8,10 +8,13 @@
 /* Distances of normal positions in a plane. The median does not see that a picture jumps once. */
 #define RMS_OF_MEDIAN 1.2011
 #define FEWEST        4u /* places in a window; fewer do not make it smooth */
+/* The share of a place's own error by which the line follows it; beyond that little is left. */
+#define MOST_LEVERAGE 0.5
 
 /* Finds how far place i is from the smooth path: the straight line over time that fits the places
  * within half a window of it. The path breaks before `first` and before `end`. If frames are evenly
- * spaced, the line passes through the mean of these places at i. */
+ * spaced, the line passes through the mean of these places at i. If they are not, it follows place
+ * i more, and the distance is scaled to what it would be if they were. */
 static bool find_distance(const struct shake_shift *shift, unsigned first, unsigned end, unsigned i,
                           double *ret)
 {
@@ -43,7 +46,11 @@ static bool find_distance(const struct shake_shift *shift, unsigned first, unsig
         shift[i].captured_ns - shift[first].captured_ns < WINDOW_NS / 2 ||
         shift[end - 1].captured_ns - shift[i].captured_ns < WINDOW_NS / 2)
         return false;
-    *ret = hypot(own_x - (sum_tt * sum_x - sum_t * sum_tx) / spread,
+    const double leverage = sum_tt / spread; /* 1 / count if they are evenly spaced */
+    if (leverage > MOST_LEVERAGE)
+        return false;
+    *ret = sqrt((1 - 1. / count) / (1 - leverage)) *
+           hypot(own_x - (sum_tt * sum_x - sum_t * sum_tx) / spread,
                  own_y - (sum_tt * sum_y - sum_t * sum_ty) / spread);
     return true;
 }

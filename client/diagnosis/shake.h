@@ -3,7 +3,7 @@
  * The path of the picture is the sum of its shifts. Shake is how far the path is from a line fitted
  * over a third of a second. A pan leaves little, even while it begins or ends, or if frames are
  * lost. Where the path breaks too often for such a line, shake is how far a place is from the line
- * between its two neighbours. Below six frames a second no shake is reported. */
+ * between its two neighbours. At six evenly spaced frames a second or fewer no shake is seen. */
 #ifndef FFTD_DIAGNOSIS_SHAKE_H
 #define FFTD_DIAGNOSIS_SHAKE_H
 

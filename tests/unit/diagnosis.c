@@ -20,7 +20,9 @@
 #include "diagnosis/diagnosis.h"
 #include "diagnosis/lines.h"
 #include "diagnosis/noise.h"
+#include "diagnosis/private.h"
 #include "diagnosis/shake.h"
+#include "filters/filter.h"
 
 #define WIDTH    256u
 #define HEIGHT   192u
@@ -742,6 +744,61 @@ static void a_pan_with_lost_frames_is_no_shake(void **state)
     }
 }
 
+/* Writes shifts that shake by `rms` and whose frames are these milliseconds apart, by turns. */
+static void draw_shake(struct shake_shift *shift, unsigned count, const unsigned gaps[4],
+                       double rms, uint64_t *seed)
+{
+    double x = 0, y = 0;
+    int64_t captured_ns = 0;
+    for (unsigned i = 0; i < count; i++) {
+        const double next_x = rms / sqrt(2) * clip_normal(seed);
+        const double next_y = rms / sqrt(2) * clip_normal(seed);
+        captured_ns += 1000000 * (int64_t)gaps[i % 4];
+        shift[i] = (struct shake_shift){next_x - x, next_y - y, captured_ns, i > 0};
+        x = next_x;
+        y = next_y;
+    }
+}
+
+/* In the first, each fourth place has three that are near each other and far from it, and the line
+ * passes nearly through it. Lines through four places leave three quarters of their power. */
+static void lost_frames_do_not_hide_shake(void **state)
+{
+    (void)state;
+    static const unsigned gaps[][4] = {
+        {10, 10, 140, 180}, {20, 20, 120, 168}, {10, 140, 10, 180}, {55, 55, 55, 55}};
+    enum { TRIALS = 40 };
+    for (unsigned k = 0; k < sizeof gaps / sizeof gaps[0]; k++) {
+        struct shake_shift shift[60];
+        struct shake shake;
+        uint64_t seed = 10;
+        double sum = 0;
+        for (unsigned trial = 0; trial < TRIALS; trial++) {
+            draw_shake(shift, 60, gaps[k], 4, &seed);
+            assert_int_equal(shake_judge(&shake, shift, 60), 0);
+            sum += shake.rms_px;
+        }
+        print_message("# %u %u %u %u ms: %.2f pixels (RMS)\n", gaps[k][0], gaps[k][1], gaps[k][2],
+                      gaps[k][3], sum / TRIALS);
+        const double left = k == 3 ? 6. / 7 : 3. / 4;
+        assert_true(fabs(sum / TRIALS / (4 * sqrt(left)) - 1) < 0.1);
+    }
+}
+
+/* At six frames a second, neighbours are more than half a window away. */
+static void shake_is_seen_above_six_frames_a_second(void **state)
+{
+    (void)state;
+    for (unsigned gap = 142; gap <= 167; gap += 25) {
+        struct shake_shift shift[60];
+        struct shake shake;
+        uint64_t seed = 12;
+        draw_shake(shift, 60, (const unsigned[]){gap, gap, gap, gap}, 4, &seed);
+        assert_int_equal(shake_judge(&shake, shift, 60), 0);
+        assert_true(gap == 142 ? shake.rms_px > 2 : shake.rms_px == 0);
+    }
+}
+
 static void noise_and_its_shot_part_are_measured(void **state)
 {
     (void)state;
@@ -750,7 +807,7 @@ static void noise_and_its_shot_part_are_measured(void **state)
         double sigma, shot;
     } cases[] = {{8, 0}, {2, 0.3}};
     for (unsigned i = 0; i < 2; i++) {
-        struct noise_sums sums = {{0}, {0}, {0}, 0};
+        struct noise_sums sums = {0};
         uint64_t seed = 5;
         for (unsigned k = 0; k < 2 * PIXELS; k++) {
             const unsigned x = k % WIDTH, y = k % PIXELS / WIDTH;
@@ -768,12 +825,68 @@ static void noise_and_its_shot_part_are_measured(void **state)
     }
 }
 
+/* Returns sums of eight levels whose variance is floor + shot * level. */
+static struct noise_sums sums_of(double floor, double shot)
+{
+    struct noise_sums sums = {0};
+    for (unsigned i = 0; i < 8; i++) {
+        const double level = 40 + 20 * i;
+        const unsigned at = (unsigned)(level * NOISE_LEVELS / 256);
+        sums.weight[at] += 10;
+        sums.level[at] += 10 * level;
+        sums.variance[at] += 10 * (floor + shot * level);
+    }
+    return sums;
+}
+
+/* `denoise` with shot noise takes no sigma of 0, which would be estimated. */
+static void noise_without_a_floor_has_a_stage(void **state)
+{
+    (void)state;
+    static struct diagnosis diagnosis;
+    for (unsigned i = 0; i < 2; i++) {
+        struct diagnosis_finding finding = {0};
+        struct filter_chain chain;
+        struct error why = {0};
+        diagnosis = (struct diagnosis){.noise = sums_of(i > 0 ? 1e-5 : 0, 1.5),
+                                       .measured = {.count = 1, .mean = 110}};
+        assert_true(diagnosis_faults[DIAGNOSIS_NOISE].judge(&diagnosis, &finding));
+        print_message("# %s\n", finding.stage);
+        assert_non_null(strstr(finding.stage, "shot=1.500"));
+        if (filter_chain_parse(&chain, finding.stage, &why) < 0)
+            fail_msg("%s", why.text);
+    }
+}
+
+/* Without frames that are whole pixels apart, noise of 5 is not reported, and stays in the picture
+ * that `wiener` gets. Of noise that is reported, `denoise` takes most out before. */
+static void noise_that_is_not_reported_stays_in_what_is_blurred(void **state)
+{
+    (void)state;
+    static struct diagnosis diagnosis;
+    double care[2];
+    for (unsigned is_known = 0; is_known < 2; is_known++) {
+        struct diagnosis_finding noise = {0}, blur = {0};
+        diagnosis = (struct diagnosis){
+            .measured = {.count = 1, .mean = 110, .noisy = 1, .noise = 5},
+            .blur = {.blur = DETAIL_DISK, .size_px = 4, .power = 1000},
+        };
+        if (is_known)
+            diagnosis.noise = sums_of(25, 0);
+        assert_int_equal(diagnosis_faults[DIAGNOSIS_NOISE].judge(&diagnosis, &noise), is_known);
+        assert_true(diagnosis_faults[DIAGNOSIS_DEFOCUS].judge(&diagnosis, &blur));
+        care[is_known] = strtod(strstr(blur.stage, "noise=") + 6, NULL);
+        print_message("# %s\n", blur.stage);
+    }
+    assert_true(care[0] > 2 * care[1]);
+}
+
 /* Each block has a white square, as gravel has in too much light. */
 static void noise_is_measured_between_white_areas(void **state)
 {
     (void)state;
     static float frame[2][PIXELS];
-    struct noise_sums sums = {{0}, {0}, {0}, 0};
+    struct noise_sums sums = {0};
     uint64_t seed = 6;
     for (unsigned k = 0; k < 2 * PIXELS; k++) {
         const unsigned x = k % WIDTH % 16, y = k % PIXELS / WIDTH % 16;
@@ -787,6 +900,55 @@ static void noise_is_measured_between_white_areas(void **state)
     assert_true(fabs(sigma - 8) < 1);
 }
 
+/* Few blocks are whole, and each of another brightness; the others have a white square. */
+static void whole_blocks_that_are_too_few_of_a_level_do_not_hide_noise(void **state)
+{
+    (void)state;
+    static float frame[2][PIXELS];
+    struct noise_sums sums = {0};
+    uint64_t seed = 7;
+    for (unsigned k = 0; k < 2 * PIXELS; k++) {
+        const unsigned x = k % WIDTH, y = k % PIXELS / WIDTH;
+        const double level = y < 16 ? 40 + 12 * (x / 16) : x % 16 < 8 && y % 16 < 8 ? 300 : 150;
+        frame[k / PIXELS][k % PIXELS] = (float)fmin(level + 6 * clip_normal(&seed), 255);
+    }
+    assert_int_equal(
+        noise_compare(&sums, &(struct noise_pair){frame[0], frame[1], WIDTH, HEIGHT, 0, 0}), 0);
+    const double sigma = noise_solve(&sums).sigma;
+    print_message("# sigma %.2f\n", sigma);
+    assert_true(fabs(sigma - 6) < 0.6);
+}
+
+/* Half of each block is white. In the second turn, cells of 4 x 4 pixels also change as a whole, as
+ * they do if the shift is wrong. What is white does not change. */
+static void white_areas_do_not_hide_what_else_differs(void **state)
+{
+    (void)state;
+    static float frame[2][PIXELS];
+    uint64_t seed = 8;
+    for (unsigned turn = 0; turn < 2; turn++) {
+        struct noise_sums sums = {0};
+        for (unsigned pair = 0; pair < 4; pair++) {
+            for (unsigned k = 0; k < 2; k++)
+                for (unsigned j = 0; j < PIXELS / 16; j++) {
+                    const unsigned x = 4 * (j % (WIDTH / 4)), y = 4 * (j / (WIDTH / 4));
+                    const double change = turn * 3 * clip_normal(&seed);
+                    for (unsigned i = 0; i < 16; i++)
+                        frame[k][(y + i / 4) * WIDTH + x + i % 4] = (float)fmin(
+                            (x % 16 < 8 ? 300 : 150 + change) + 8 * clip_normal(&seed), 255);
+                }
+            assert_int_equal(
+                noise_compare(&sums, &(struct noise_pair){frame[0], frame[1], WIDTH, HEIGHT, 0, 0}),
+                0);
+        }
+        const double sigma = noise_solve(&sums).sigma;
+        print_message("# sigma %.2f, coarse details have %.2f times its variance\n", sigma,
+                      sums.coarse / sums.fine);
+        assert_true(fabs(sigma - 8) < 0.2);
+        assert_int_equal(noise_is_white(&sums), turn == 0);
+    }
+}
+
 /* A frame that was shifted differs from another mostly in what is coarse. */
 static void frames_of_other_places_do_not_differ_by_noise_alone(void **state)
 {
@@ -794,7 +956,7 @@ static void frames_of_other_places_do_not_differ_by_noise_alone(void **state)
     static float frame[2][PIXELS];
     struct clip clip;
     for (int dx = 0; dx <= 12; dx += 4) {
-        struct noise_sums sums = {{0}, {0}, {0}, 0};
+        struct noise_sums sums = {0};
         clip_make(&clip, CLIP_NATURAL, WIDTH, HEIGHT, false, 2, 31);
         clip_frame(&clip, 0, frame[0]);
         clip_frame(&clip, 1, frame[1]);
@@ -895,9 +1057,15 @@ int main(void)
         cmocka_unit_test(longer_lines_are_undone_with_more_care),
         cmocka_unit_test(a_pan_is_no_shake),
         cmocka_unit_test(a_pan_with_lost_frames_is_no_shake),
+        cmocka_unit_test(lost_frames_do_not_hide_shake),
+        cmocka_unit_test(shake_is_seen_above_six_frames_a_second),
         cmocka_unit_test(shake_is_seen_in_a_broken_path),
         cmocka_unit_test(noise_and_its_shot_part_are_measured),
+        cmocka_unit_test(noise_without_a_floor_has_a_stage),
+        cmocka_unit_test(noise_that_is_not_reported_stays_in_what_is_blurred),
         cmocka_unit_test(noise_is_measured_between_white_areas),
+        cmocka_unit_test(whole_blocks_that_are_too_few_of_a_level_do_not_hide_noise),
+        cmocka_unit_test(white_areas_do_not_hide_what_else_differs),
         cmocka_unit_test(frames_of_other_places_do_not_differ_by_noise_alone),
         cmocka_unit_test(lines_of_a_sensor_are_everywhere),
         cmocka_unit_test(bad_input_is_refused),

@@ -380,10 +380,9 @@ void sheet_fit(struct sheet *sheet, struct sheet_frequency *f, unsigned count, d
         if (cabs(ret[k]) > LEAST_MOVED && is_alone(sheet, f, count, k))
             off[k] = offset_of(sheet, &coupling, count, k, sums[k], ret);
     for (unsigned k = 0; k < count; k++) {
-        double unused;
-        /* To second order, the amplitude of a wave that is off is too small. */
-        ret[k] *= sheet->width / 2.0 / window_transform(sheet->width, off[k].fx, &unused) *
-                  sheet->height / 2.0 / window_transform(sheet->height, off[k].fy, &unused);
+        /* The fit of a wave that is off is a mean over what is seen: too small, and with the phase
+         * that the wave has at the centre of that, not of the frame. */
+        ret[k] *= coupling.near[k][k].all / sums_of(sheet, off[k].fx, off[k].fy).all;
         f[k].fx += off[k].fx;
         f[k].fy += off[k].fy;
     }

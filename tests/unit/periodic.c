@@ -17,6 +17,7 @@
 #include "support/trials.h"
 
 #include "estimators/periodic.h"
+#include "estimators/periodic_sheet.h"
 
 #define FRAME_NS    33333333LL
 #define SECOND      30u /* frames */
@@ -686,6 +687,51 @@ static void cut_off_waves_are_followed(void **state)
     assert_int_equal(r.true_reports, r.reports);
 }
 
+/* Where a part of the frame is white, the rest lies to one side of the middle, from which phases
+ * count. A frequency that is off must not turn them. */
+static void a_part_of_the_frame_tells_the_phase(void **state)
+{
+    (void)state;
+    enum { WIDTH = 320, HEIGHT = 240 };
+    static const struct {
+        double off_x, off_y;    /* 1/width, 1/height */
+        unsigned width, height; /* of what is white, from the upper left */
+    } cases[] = {{0, 0, 160, 240},    {0.3, 0, 0, 0},     {0.3, 0, 160, 240},
+                 {-0.3, 0, 160, 240}, {0, 0.3, 320, 120}, {0.2, -0.2, 160, 120}};
+    static const unsigned least_rows[] = {0, 100};
+    const double fx = 0.17, fy = -0.23;
+    const double complex amplitude = 20 * cexp(I);
+    const double complex first =
+        amplitude * cexp(-M_PI * I * (fx * (WIDTH - 1) + fy * (HEIGHT - 1)));
+    const struct wave wave = {fx, fy, creal(first), cimag(first)};
+    float *luma = malloc(sizeof *luma * WIDTH * HEIGHT);
+    double turned = 0, weakened = 0;
+    assert_non_null(luma);
+    for (size_t i = 0; i < 2 * sizeof cases / sizeof cases[0]; i++) {
+        const size_t c = i / 2;
+        struct sheet_frequency f = {fx - cases[c].off_x / WIDTH, fy - cases[c].off_y / HEIGHT};
+        struct sheet sheet;
+        double complex got;
+        for (unsigned k = 0; k < WIDTH * HEIGHT; k++)
+            luma[k] = 120;
+        add_waves(luma, WIDTH, HEIGHT, &wave, 1, 1);
+        for (unsigned y = 0; y < cases[c].height; y++)
+            for (unsigned x = 0; x < cases[c].width; x++)
+                luma[(size_t)y * WIDTH + x] = 255;
+        assert_int_equal(sheet_init(&sheet, WIDTH, HEIGHT, least_rows[i % 2], NULL), 0);
+        sheet_load(&sheet, luma);
+        sheet_fit(&sheet, &f, 1, &got);
+        turned = fmax(turned, fabs(carg(got / amplitude)));
+        weakened = fmax(weakened, fabs(cabs(got / amplitude) - 1));
+        sheet_clear(&sheet);
+    }
+    free(luma);
+    printf("# figures: amplitudes in a part of the frame at most %.3f rad and %.1f %% off\n",
+           turned, 100 * weakened);
+    assert_true(turned < 0.04);
+    assert_true(weakened < 0.005);
+}
+
 /* What is reported of a wave that stays is an average over frames, and not what the noise of the
  * newest one makes of it. */
 static void steady_frequencies_are_averaged(void **state)
@@ -849,6 +895,7 @@ int main(void)
         cmocka_unit_test(waves_of_large_frames_are_measured),
         cmocka_unit_test(what_is_cut_off_leaves_little),
         cmocka_unit_test(cut_off_waves_are_followed),
+        cmocka_unit_test(a_part_of_the_frame_tells_the_phase),
         cmocka_unit_test(steady_frequencies_are_averaged),
         cmocka_unit_test(noise_is_no_wave_of_half_a_cycle),
         cmocka_unit_test(clean_clips_are_not_changed),

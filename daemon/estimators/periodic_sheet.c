@@ -48,19 +48,10 @@ int sheet_init(struct sheet *ret, unsigned width, unsigned height, unsigned leas
         sheet.window_y[y] = (float)(0.5 - 0.5 * cos(2 * M_PI * (y + 0.5) / height));
     for (unsigned i = 0; i < sheet.rows; i++)
         sheet.row[i] = i * step + (i * 2654435761u >> 16) % step;
-    double sum_x = 0, square_x = 0, square_y = 0;
-    for (unsigned x = 0; x < width; x++) {
-        const double distance = x - (width - 1) / 2.0;
-        sum_x += (double)sheet.window_x[x];
-        square_x += (double)sheet.window_x[x] * distance * distance;
-    }
-    for (unsigned i = 0; i < sheet.rows; i++) {
-        const double distance = sheet.row[i] - (height - 1) / 2.0;
-        sheet.sum_y += (double)sheet.window_y[sheet.row[i]];
-        square_y += (double)sheet.window_y[sheet.row[i]] * distance * distance;
-    }
-    sheet.second_x = square_x * sheet.sum_y;
-    sheet.second_y = square_y * sum_x;
+    for (unsigned x = 0; x < width; x++)
+        sheet_add_moments(&sheet.along_x, sheet.window_x, x, width);
+    for (unsigned i = 0; i < sheet.rows; i++)
+        sheet_add_moments(&sheet.along_y, sheet.window_y, sheet.row[i], height);
     *ret = sheet;
     return 0;
 }
@@ -74,11 +65,6 @@ void sheet_clear(struct sheet *sheet)
     free(sheet->window_y);
     free(sheet->scratch);
     memset(sheet, 0, sizeof *sheet);
-}
-
-static unsigned smaller(unsigned a, unsigned b)
-{
-    return a < b ? a : b;
 }
 
 /* The sum of exp(2 pi i f u) over `length` numbers u = ... -1/2, 1/2 ... or ... -1, 0, 1 ...; and
@@ -227,7 +213,7 @@ static void project(struct sheet *sheet, const struct sheet_frequency *f, unsign
 static void sum_cell(const struct sheet *sheet, unsigned cell, double f, double complex *ret,
                      double complex *ret_moment)
 {
-    const unsigned first = cell * SHEET_LANES, end = smaller(first + SHEET_LANES, sheet->width);
+    const unsigned first = cell * SHEET_LANES, end = sheet_cell_end(cell, sheet->width);
     const double centre = (sheet->width - 1) / 2.0;
     const double complex step = cexp(2 * M_PI * I * f);
     double complex turn = cexp(2 * M_PI * I * f * (first - centre));
@@ -380,10 +366,9 @@ void sheet_fit(struct sheet *sheet, struct sheet_frequency *f, unsigned count, d
         if (cabs(ret[k]) > LEAST_MOVED && is_alone(sheet, f, count, k))
             off[k] = offset_of(sheet, &coupling, count, k, sums[k], ret);
     for (unsigned k = 0; k < count; k++) {
-        double unused;
-        /* To second order, the amplitude of a wave that is off is too small. */
-        ret[k] *= sheet->width / 2.0 / window_transform(sheet->width, off[k].fx, &unused) *
-                  sheet->height / 2.0 / window_transform(sheet->height, off[k].fy, &unused);
+        /* The fit of a wave that is off is a mean over what is seen: too small, and with the phase
+         * that the wave has at the centre of that, not of the frame. */
+        ret[k] *= coupling.near[k][k].all / sums_of(sheet, off[k].fx, off[k].fy).all;
         f[k].fx += off[k].fx;
         f[k].fy += off[k].fy;
     }

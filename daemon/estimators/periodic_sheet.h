@@ -24,6 +24,12 @@ struct sheet_scatter {
     double xx, xy, yy;
 };
 
+/* Sums of the window over pixels of one axis: alone, and times the distance from the centre and its
+ * square. */
+struct sheet_moments {
+    double all, first, second;
+};
+
 struct sheet {
     unsigned width, height, stride;
     unsigned cells_x, cells_y; /* SHEET_LANES x SHEET_LANES pixels each */
@@ -34,10 +40,9 @@ struct sheet {
     unsigned cut;               /* how many in a whole cell make it blank */
     float *window_x, *window_y; /* Hann, over the whole frame */
     double seen;                /* share of the window that no blank cell is under */
-    double sum_y;               /* sum of the window over the loaded rows */
-    double second_x, second_y;  /* sums of the window times the squared distance from the centre */
-    struct sheet_scatter scatter; /* of what no blank cell is under */
-    float *scratch;               /* rows for each wave */
+    struct sheet_moments along_x, along_y; /* over all columns, and over the loaded rows */
+    struct sheet_scatter scatter;          /* of what no blank cell is under */
+    float *scratch;                        /* rows for each wave */
 };
 
 /* least_rows: a sheet that is only fitted needs at least this many of its rows, and has fewer than
@@ -52,6 +57,22 @@ void sheet_clear(struct sheet *sheet);
  * with no harmonics of one. What is fitted holds for the rest, and nothing is subtracted from them.
  */
 void sheet_load(struct sheet *sheet, const float *luma);
+
+/* The first pixel after a cell along an axis, on which the sheet has `side` pixels. */
+static inline unsigned sheet_cell_end(unsigned cell, unsigned side)
+{
+    const unsigned end = (cell + 1) * SHEET_LANES;
+    return end < side ? end : side;
+}
+
+static inline void sheet_add_moments(struct sheet_moments *ret, const float *window, unsigned at,
+                                     unsigned side)
+{
+    const double weight = (double)window[at], distance = at - (side - 1) / 2.0;
+    ret->all += weight;
+    ret->first += weight * distance;
+    ret->second += weight * distance * distance;
+}
 
 static inline bool sheet_is_blank(const struct sheet *sheet, unsigned cell_x, unsigned cell_y)
 {

@@ -30,16 +30,11 @@ static void choose_cut(struct sheet *sheet)
     }
 }
 
-static unsigned smaller(unsigned a, unsigned b)
-{
-    return a < b ? a : b;
-}
-
 /* Gives all loaded pixels of a cell their mean. rows: those of them that are in it. */
 static void blank_cell(struct sheet *sheet, unsigned cell_x, const unsigned *row, unsigned rows)
 {
     const unsigned left = cell_x * SHEET_LANES;
-    const unsigned right = smaller(left + SHEET_LANES, sheet->width);
+    const unsigned right = sheet_cell_end(cell_x, sheet->width);
     double sum = 0;
     for (unsigned i = 0; i < rows; i++)
         for (unsigned x = left; x < right; x++)
@@ -50,25 +45,11 @@ static void blank_cell(struct sheet *sheet, unsigned cell_x, const unsigned *row
             sheet->pixel[(size_t)row[i] * sheet->stride + x] = mean;
 }
 
-/* Sums of the window along one axis: alone, and times the distance from the centre and its square.
- */
-struct moments {
-    double all, first, second;
-};
-
-static void add_moments(struct moments *ret, const float *window, unsigned at, unsigned side)
+static struct sheet_moments moments_of(const float *window, unsigned cell, unsigned side)
 {
-    const double weight = (double)window[at], distance = at - (side - 1) / 2.0;
-    ret->all += weight;
-    ret->first += weight * distance;
-    ret->second += weight * distance * distance;
-}
-
-static struct moments moments_of(const float *window, unsigned cell, unsigned side)
-{
-    struct moments ret = {0};
-    for (unsigned i = cell * SHEET_LANES; i < smaller((cell + 1) * SHEET_LANES, side); i++)
-        add_moments(&ret, window, i, side);
+    struct sheet_moments ret = {0};
+    for (unsigned i = cell * SHEET_LANES; i < sheet_cell_end(cell, side); i++)
+        sheet_add_moments(&ret, window, i, side);
     return ret;
 }
 
@@ -76,31 +57,35 @@ static struct moments moments_of(const float *window, unsigned cell, unsigned si
  * error in a frequency shows. */
 static void blank_cut_cells(struct sheet *sheet)
 {
-    double blank = 0, first_x = 0, first_y = 0;
-    const double whole = sheet->width / 2.0 * sheet->sum_y;
-    struct sheet_scatter left = {sheet->second_x, 0, sheet->second_y};
+    const struct sheet_moments *all_x = &sheet->along_x, *all_y = &sheet->along_y;
+    const double whole = all_x->all * all_y->all;
+    const double whole_xx = all_x->second * all_y->all, whole_yy = all_x->all * all_y->second;
+    double seen = whole, first_x = all_x->first * all_y->all, first_y = all_x->all * all_y->first;
+    struct sheet_scatter left = {whole_xx, all_x->first * all_y->first, whole_yy};
     for (unsigned first = 0, end; first < sheet->rows; first = end) {
         const unsigned cell_y = sheet->row[first] / SHEET_LANES;
-        struct moments y = {0};
+        struct sheet_moments y = {0};
         for (end = first; end < sheet->rows && sheet->row[end] / SHEET_LANES == cell_y; end++)
-            add_moments(&y, sheet->window_y, sheet->row[end], sheet->height);
+            sheet_add_moments(&y, sheet->window_y, sheet->row[end], sheet->height);
         for (unsigned cell_x = 0; cell_x < sheet->cells_x; cell_x++)
             if (sheet_is_blank(sheet, cell_x, cell_y)) {
-                const struct moments x = moments_of(sheet->window_x, cell_x, sheet->width);
+                const struct sheet_moments x = moments_of(sheet->window_x, cell_x, sheet->width);
                 blank_cell(sheet, cell_x, sheet->row + first, end - first);
-                blank += x.all * y.all;
-                first_x += x.first * y.all;
-                first_y += x.all * y.first;
+                seen -= x.all * y.all;
+                first_x -= x.first * y.all;
+                first_y -= x.all * y.first;
                 left.xx -= x.second * y.all;
                 left.xy -= x.first * y.first;
                 left.yy -= x.all * y.second;
             }
     }
-    sheet->seen = 1 - blank / whole;
-    if (blank > 0) {
-        left.xx += LEAST_SCATTER * sheet->second_x - first_x * first_x / (whole - blank);
-        left.xy -= first_x * first_y / (whole - blank);
-        left.yy += LEAST_SCATTER * sheet->second_y - first_y * first_y / (whole - blank);
+    sheet->seen = seen / whole;
+    left.xx -= first_x * first_x / seen;
+    left.xy -= first_x * first_y / seen;
+    left.yy -= first_y * first_y / seen;
+    if (sheet->seen < 1) {
+        left.xx += LEAST_SCATTER * whole_xx;
+        left.yy += LEAST_SCATTER * whole_yy;
     }
     sheet->scatter = left;
 }
@@ -118,7 +103,7 @@ void sheet_load(struct sheet *sheet, const float *luma)
             to[x] = low < 255 ? low : 255;
         }
         for (unsigned c = 0; c < sheet->cells_x; c++) {
-            const unsigned end = smaller((c + 1) * SHEET_LANES, sheet->width);
+            const unsigned end = sheet_cell_end(c, sheet->width);
             unsigned count = 0;
             for (unsigned x = c * SHEET_LANES; x < end; x++)
                 count += (to[x] < 0.5F) + (to[x] > 254.5F);

@@ -407,7 +407,8 @@ static bool judge_hot(const struct diagnosis *diagnosis, struct diagnosis_findin
         WRITE(ret->stage, "median");
     WRITE(ret->advice,
           "record them with `fftd-ctl calibrate stripes` while the camera pans, or with "
-          "`fftd-ctl calibrate dark`; the dark stage then replaces just these pixels");
+          "`fftd-ctl calibrate dark`, and add the stage that it prints: it replaces just these "
+          "pixels");
     add_figure(ret, "pixels", hot.count);
     add_figure(ret, "most", hot.most);
     return true;
@@ -576,10 +577,9 @@ static bool judge_stripes(const struct diagnosis *diagnosis, struct diagnosis_fi
         add_sector(diagnosis, false, columns, ret);
     if (rows >= least)
         add_sector(diagnosis, true, rows, ret);
-    WRITE(
-        ret->advice,
-        "record them with `fftd-ctl calibrate stripes` while the camera pans; the dark stage then "
-        "removes just these stripes, and leaves lines of the scene alone");
+    WRITE(ret->advice,
+          "record them with `fftd-ctl calibrate stripes` while the camera pans, and add the stage "
+          "that it prints: it removes just these stripes, and leaves lines of the scene alone");
     add_figure(ret, "columns", columns);
     add_figure(ret, "rows", rows);
     return true;

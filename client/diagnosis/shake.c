@@ -99,7 +99,8 @@ int shake_judge(struct shake *ret, const struct shake_shift *shift, unsigned cou
             used += find_distance(shift, first, end, i, &distance[used]);
         first = end;
     }
-    /* A path that breaks often has no smooth path to compare with. */
+    /* A path that breaks often, or has few places in a window, has no smooth path to compare with.
+     */
     if (used < FEWEST) {
         used = list_bends(shift, count, distance);
         if (used < 2 * FEWEST)

@@ -209,7 +209,7 @@ static void print_text(const struct ctl *ctl, const struct diagnosis_result *res
             printf("   %s\n", advice);
     }
     if (result->chain[0] != '\0')
-        printf("\nOne chain against everything above:\n  %s filter set '%s'\n", ctl_program(ctl),
+        printf("\nAll filters above in one chain:\n  %s filter set '%s'\n", ctl_program(ctl),
                result->chain);
 }
 
@@ -369,7 +369,7 @@ static int write_page(FILE *file, const struct ctl *ctl, struct diagnosis *diagn
     for (unsigned i = 0; i < result->count && r == 0; i++)
         r = write_finding(file, ctl, diagnosis, &result->finding[i]);
     if (result->chain[0] != '\0') {
-        fputs("<h2>One chain against all findings</h2>\n", file);
+        fputs("<h2>All filters in one chain</h2>\n", file);
         write_chain(file, ctl, result->chain);
     }
     fputs("</html>\n", file);

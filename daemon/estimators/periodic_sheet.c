@@ -366,6 +366,8 @@ void sheet_fit(struct sheet *sheet, struct sheet_frequency *f, unsigned count, d
         if (cabs(ret[k]) > LEAST_MOVED && is_alone(sheet, f, count, k))
             off[k] = offset_of(sheet, &coupling, count, k, sums[k], ret);
     for (unsigned k = 0; k < count; k++) {
+        if (off[k].fx == 0 && off[k].fy == 0)
+            continue;
         /* The fit of a wave that is off is a mean over what is seen: too small, and with the phase
          * that the wave has at the centre of that, not of the frame. */
         ret[k] *= coupling.near[k][k].all / sums_of(sheet, off[k].fx, off[k].fy).all;

@@ -120,7 +120,7 @@ static inline bool taps_reach_is_far(struct taps_reach reach)
 
 /* Returns the first of three reaches that is not far: as taps, as tiles, as a blur at half the
  * rate. Half the rate is preferred to taps with a radius above TAPS_MAX_LOW_RADIUS, which take
- * longer; that was measured at 3840x2160 alone (docs/results/2026-11-28-cheapest-way.md). most: the
+ * longer; that was measured only at 3840x2160 (docs/results/2026-11-28-cheapest-way.md). most: the
  * greatest radii of tiles and of half the rate. */
 struct taps_reach taps_reach_within(const struct filter_chain *chain,
                                     const struct taps_samples *samples, struct taps_reach most);

@@ -450,7 +450,7 @@ def test_options_that_are_refused(arguments, code, named):
     assert done.returncode == code and named in done.stderr and done.stderr.count("\n") == 1
 
 
-def test_scripts_have_only_syntax_that_older_browsers_know(view):
+def test_scripts_have_no_lookbehind(view):
     """One expression that looks behind is an error of syntax in Safari before 16.4, which then runs
     nothing of the page."""
     web, names, seen = view(), ["app.js"], set()

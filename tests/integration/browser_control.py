@@ -450,7 +450,7 @@ def test_a_stack_begins_again(start, view, browser):
 
 
 def test_a_view_is_chosen(start, view, browser):
-    daemon = start("--filter", "gain:ac=0")
+    daemon = start("--filter", "gain:ac=0", "--set", "output.motion=32")
     daemon.wait_for_log("online")
     driver = browser(1280)
     open_page(driver, view("--control"))

@@ -264,9 +264,9 @@ static int look_at_details(struct diagnosis *diagnosis, const struct second *sec
     return columns < 0 || rows < 0 ? -ENOMEM : 0;
 }
 
-/* Compares a frame with the one of the last few whose shift is nearest to whole pixels: a fraction
- * of a pixel leaves texture in the difference. Adds to `exact` if the shift is near enough, and
- * otherwise to `loose`, which may be NULL. `places` has all frames. */
+/* Compares a frame with the one of the last few whose shift is nearest to whole pixels, because a
+ * fraction of a pixel leaves texture in the difference. Adds the result to `exact` if the shift is
+ * near enough, and otherwise to `loose`, which may be NULL. `places` has all frames. */
 static int compare(const struct diagnosis *diagnosis, const struct path_place *places,
                    unsigned index, struct noise_sums *exact, struct noise_sums *loose)
 {
@@ -413,8 +413,7 @@ static void clean(struct diagnosis *diagnosis, struct second *second, unsigned i
 static int compare_found(struct diagnosis *diagnosis, unsigned index)
 {
     const int r = compare(diagnosis, diagnosis->seen, index, &diagnosis->found, NULL);
-    memcpy(diagnosis->near[index % diagnosis->nears], diagnosis->luma,
-           count_pixels(diagnosis) * sizeof *diagnosis->luma);
+    keep_near(diagnosis, index);
     return r;
 }
 

@@ -286,9 +286,10 @@ static int print_result(const struct recording *recording, const struct ctl *ctl
         printf("%s: mean of %u frames, %.1f %% of white\n", recording->path,
                recording->average.frames, 100 * average_level(&recording->average));
     const char *images = image_directory();
-    const bool is_there = strncmp(recording->path, images, strlen(images)) == 0;
-    printf("to use the image, %s%s%srun `%s filter add %s`\n", is_there ? "" : "move it to ",
-           is_there ? "" : images, is_there ? "" : " and ", ctl_program(ctl), recording->stage);
+    fputs("to use the image, ", stdout);
+    if (strncmp(recording->path, images, strlen(images)) != 0)
+        printf("move it to %s and ", images);
+    printf("run `%s filter add %s`\n", ctl_program(ctl), recording->stage);
     return ctl_finish(ctl);
 }
 

@@ -712,51 +712,51 @@ static void shake_is_seen_in_a_broken_path(void **state)
     }
 }
 
+/* How a picture moves whose camera loses frames. */
+struct wander {
+    double radius;       /* of a circle, in pixels, on which it goes round in 6 s */
+    double rms;          /* of its shake, in pixels */
+    const unsigned *gap; /* milliseconds between frames, by turns */
+    unsigned gaps;
+};
+
+static void draw_shifts(struct shake_shift *shift, unsigned count, const struct wander *wander,
+                        uint64_t *seed)
+{
+    double x = 0, y = 0;
+    int64_t captured_ns = 0;
+    for (unsigned i = 0; i < count; i++) {
+        captured_ns += 1000000 * (int64_t)wander->gap[i % wander->gaps];
+        const double turn = 2 * M_PI * 1e-9 * (double)captured_ns / 6;
+        const double next_x =
+            wander->radius * cos(turn) + wander->rms / sqrt(2) * clip_normal(seed);
+        const double next_y =
+            wander->radius * sin(turn) + wander->rms / sqrt(2) * clip_normal(seed);
+        shift[i] = (struct shake_shift){next_x - x, next_y - y, captured_ns, i > 0};
+        x = next_x;
+        y = next_y;
+    }
+}
+
 /* A microscope's stage that moves in a circle, seen by a busy machine, which loses most frames;
  * then the same with shake. */
 static void a_pan_with_lost_frames_is_no_shake(void **state)
 {
     (void)state;
-    static const unsigned gaps[2][5] = {{1, 3, 2, 5, 1}, {3, 9, 2, 4, 12}};
+    static const unsigned gap[2][5] = {{40, 120, 80, 200, 40}, {120, 360, 80, 160, 480}};
     for (unsigned turn = 0; turn < 4; turn++) {
-        const double rms = turn < 2 ? 0 : 4;
-        struct shake_shift shift[60] = {{0}};
+        const struct wander wander = {
+            .radius = 40, .rms = turn < 2 ? 0 : 4, .gap = gap[turn % 2], .gaps = 5};
+        struct shake_shift shift[60];
         struct shake shake;
         uint64_t seed = 6;
-        double x = 0, y = 0, seconds = 0;
-        for (unsigned i = 0; i < 60; i++) {
-            seconds += 0.04 * gaps[turn % 2][i % 5];
-            const double next_x =
-                40 * cos(2 * M_PI * seconds / 6) + rms / sqrt(2) * clip_normal(&seed);
-            const double next_y =
-                40 * sin(2 * M_PI * seconds / 6) + rms / sqrt(2) * clip_normal(&seed);
-            shift[i] =
-                (struct shake_shift){next_x - x, next_y - y, (int64_t)(1e9 * seconds), i > 0};
-            x = next_x;
-            y = next_y;
-        }
+        draw_shifts(shift, 60, &wander, &seed);
         assert_int_equal(shake_judge(&shake, shift, 60), 0);
         print_message("# %.2f pixels (RMS), at most %.2f\n", shake.rms_px, shake.most_px);
-        if (rms == 0)
+        if (wander.rms == 0)
             assert_true(shake.rms_px < 0.5);
         else if (turn % 2 == 0) /* too few frames are near others in the second turn */
-            assert_true(fabs(shake.rms_px / rms - 1) < 0.3);
-    }
-}
-
-/* Writes shifts that shake by `rms` and whose frames are these milliseconds apart, by turns. */
-static void draw_shake(struct shake_shift *shift, unsigned count, const unsigned gaps[4],
-                       double rms, uint64_t *seed)
-{
-    double x = 0, y = 0;
-    int64_t captured_ns = 0;
-    for (unsigned i = 0; i < count; i++) {
-        const double next_x = rms / sqrt(2) * clip_normal(seed);
-        const double next_y = rms / sqrt(2) * clip_normal(seed);
-        captured_ns += 1000000 * (int64_t)gaps[i % 4];
-        shift[i] = (struct shake_shift){next_x - x, next_y - y, captured_ns, i > 0};
-        x = next_x;
-        y = next_y;
+            assert_true(fabs(shake.rms_px / wander.rms - 1) < 0.3);
     }
 }
 
@@ -774,7 +774,7 @@ static void lost_frames_do_not_hide_shake(void **state)
         uint64_t seed = 10;
         double sum = 0;
         for (unsigned trial = 0; trial < TRIALS; trial++) {
-            draw_shake(shift, 60, gaps[k], 4, &seed);
+            draw_shifts(shift, 60, &(struct wander){.rms = 4, .gap = gaps[k], .gaps = 4}, &seed);
             assert_int_equal(shake_judge(&shake, shift, 60), 0);
             sum += shake.rms_px;
         }
@@ -793,10 +793,19 @@ static void shake_is_seen_above_six_frames_a_second(void **state)
         struct shake_shift shift[60];
         struct shake shake;
         uint64_t seed = 12;
-        draw_shake(shift, 60, (const unsigned[]){gap, gap, gap, gap}, 4, &seed);
+        draw_shifts(shift, 60, &(struct wander){.rms = 4, .gap = &gap, .gaps = 1}, &seed);
         assert_int_equal(shake_judge(&shake, shift, 60), 0);
         assert_true(gap == 142 ? shake.rms_px > 2 : shake.rms_px == 0);
     }
+}
+
+/* Returns the noise by which two frames of one place differ. */
+static struct noise_result compare_frames(float frame[2][PIXELS])
+{
+    struct noise_sums sums = {0};
+    assert_int_equal(
+        noise_compare(&sums, &(struct noise_pair){frame[0], frame[1], WIDTH, HEIGHT, 0, 0}), 0);
+    return noise_solve(&sums);
 }
 
 static void noise_and_its_shot_part_are_measured(void **state)
@@ -807,7 +816,6 @@ static void noise_and_its_shot_part_are_measured(void **state)
         double sigma, shot;
     } cases[] = {{8, 0}, {2, 0.3}};
     for (unsigned i = 0; i < 2; i++) {
-        struct noise_sums sums = {0};
         uint64_t seed = 5;
         for (unsigned k = 0; k < 2 * PIXELS; k++) {
             const unsigned x = k % WIDTH, y = k % PIXELS / WIDTH;
@@ -816,9 +824,7 @@ static void noise_and_its_shot_part_are_measured(void **state)
                 (float)(level + sqrt(cases[i].sigma * cases[i].sigma + cases[i].shot * level) *
                                     clip_normal(&seed));
         }
-        assert_int_equal(
-            noise_compare(&sums, &(struct noise_pair){frame[0], frame[1], WIDTH, HEIGHT, 0, 0}), 0);
-        const struct noise_result noise = noise_solve(&sums);
+        const struct noise_result noise = compare_frames(frame);
         print_message("# sigma %.2f at black, shot %.3f\n", noise.floor, noise.shot);
         assert_true(fabs(noise.shot - cases[i].shot) < 0.06);
         assert_true(fabs(noise.floor - cases[i].sigma) < (cases[i].shot > 0 ? 2 : 0.4));
@@ -886,16 +892,13 @@ static void noise_is_measured_between_white_areas(void **state)
 {
     (void)state;
     static float frame[2][PIXELS];
-    struct noise_sums sums = {0};
     uint64_t seed = 6;
     for (unsigned k = 0; k < 2 * PIXELS; k++) {
         const unsigned x = k % WIDTH % 16, y = k % PIXELS / WIDTH % 16;
         frame[k / PIXELS][k % PIXELS] =
             (float)fmin((x < 8 && y < 8 ? 300 : 150) + 8 * clip_normal(&seed), 255);
     }
-    assert_int_equal(
-        noise_compare(&sums, &(struct noise_pair){frame[0], frame[1], WIDTH, HEIGHT, 0, 0}), 0);
-    const double sigma = noise_solve(&sums).sigma;
+    const double sigma = compare_frames(frame).sigma;
     print_message("# sigma %.2f\n", sigma);
     assert_true(fabs(sigma - 8) < 1);
 }
@@ -905,16 +908,13 @@ static void whole_blocks_that_are_too_few_of_a_level_do_not_hide_noise(void **st
 {
     (void)state;
     static float frame[2][PIXELS];
-    struct noise_sums sums = {0};
     uint64_t seed = 7;
     for (unsigned k = 0; k < 2 * PIXELS; k++) {
         const unsigned x = k % WIDTH, y = k % PIXELS / WIDTH;
         const double level = y < 16 ? 40 + 12 * (x / 16) : x % 16 < 8 && y % 16 < 8 ? 300 : 150;
         frame[k / PIXELS][k % PIXELS] = (float)fmin(level + 6 * clip_normal(&seed), 255);
     }
-    assert_int_equal(
-        noise_compare(&sums, &(struct noise_pair){frame[0], frame[1], WIDTH, HEIGHT, 0, 0}), 0);
-    const double sigma = noise_solve(&sums).sigma;
+    const double sigma = compare_frames(frame).sigma;
     print_message("# sigma %.2f\n", sigma);
     assert_true(fabs(sigma - 6) < 0.6);
 }

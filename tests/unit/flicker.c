@@ -320,12 +320,6 @@ static uint64_t first_seed(void)
     return text != NULL ? strtoull(text, NULL, 10) : 1000000;
 }
 
-static int by_size(const void *a, const void *b)
-{
-    const double p = *(const double *)a, q = *(const double *)b;
-    return (p > q) - (p < q);
-}
-
 static bool is_skipped(unsigned index)
 {
     const char *only = getenv("FFTD_TEST_ONLY");
@@ -352,20 +346,14 @@ static void class_add(struct class *c, const struct result *r)
     c->worse += r->worse;
 }
 
-/* Sorts: afterwards the lowest is first. */
-static double median(double *number, unsigned count)
-{
-    qsort(number, count, sizeof *number, by_size);
-    return count == 0 ? NAN : number[count / 2];
-}
-
 static void class_print(struct class *c)
 {
-    const double after = median(c->after, c->count), observed = median(c->observed, c->count);
+    const double after = trials_median(c->after, c->count),
+                 observed = trials_median(c->observed, c->count);
     printf("# figures: %-14s %3u clips: %.1f -> %.1f dB, worst tenth %.1f, oracle %.1f; locked "
            "after %.0f observed frames, nine of ten %.0f, %u never; %u drop-outs, %u worse\n",
-           c->name, c->count, median(c->before, c->count), after, c->after[c->count / 10],
-           median(c->oracle, c->count), observed, c->observed[c->count * 9 / 10], c->never,
+           c->name, c->count, trials_median(c->before, c->count), after, c->after[c->count / 10],
+           trials_median(c->oracle, c->count), observed, c->observed[c->count * 9 / 10], c->never,
            c->dropouts, c->worse);
 }
 
@@ -610,18 +598,9 @@ static void it_begins_and_ends(void **state)
         begun[i - CLEAR] = is_found ? (double)r.begun - t.first : INFINITY;
         ghost[i - CLEAR] = fmax(0, (double)r.last_changed + 1 - t.end);
     }
-    unsigned never = 0;
-    for (unsigned i = 0; i < drawn; i++)
-        never += begun[i] == INFINITY;
-    const double middle = median(begun, drawn), middle_ghost = median(ghost, drawn);
-    unsigned ghosts = 0;
-    for (unsigned i = 0; i < drawn; i++)
-        ghosts += ghost[i] > 0;
-    printf("# figures: %u clips: corrected after %.0f frames (median), nine of ten %.0f, %u not "
-           "within 18; a ghost in %u, for at most %.0f\n",
-           drawn, middle, begun[drawn * 9 / 10], never, ghosts, ghost[drawn - 1]);
-    assert_true(!trials_are_all() || middle <= 8);
-    assert_true(!trials_are_all() || middle_ghost <= 1);
+    trials_print_ends(&(struct trials_ends){begun, ghost, drawn, 18});
+    assert_true(!trials_are_all() || trials_median(begun, drawn) <= 8);
+    assert_true(!trials_are_all() || trials_median(ghost, drawn) <= 1);
 }
 
 /* What cameras do to the times of frames and to samples, and what a user may know. */

@@ -176,21 +176,6 @@ static void count_reports(const struct trial *t, const struct periodic *p, unsig
     }
 }
 
-static int compare(const void *a, const void *b)
-{
-    const double x = *(const double *)a;
-    const double y = *(const double *)b;
-    return (x > y) - (x < y);
-}
-
-static double median(double *value, unsigned count)
-{
-    if (count == 0)
-        return NAN;
-    qsort(value, count, sizeof *value, compare);
-    return value[count / 2];
-}
-
 static double processor_s(void)
 {
     struct timespec now;
@@ -243,8 +228,8 @@ static struct result run_trial(const struct trial *t, unsigned frames)
     }
     result.cost_ms /= observed;
     result.clipped = share;
-    result.before = median(before, judged);
-    result.after = median(after, judged);
+    result.before = trials_median(before, judged);
+    result.after = trials_median(after, judged);
     periodic_destroy(p);
     wave_fit_destroy(fit);
     clip_clear(&clip);
@@ -326,7 +311,8 @@ static void class_add(struct class *c, const struct result *r)
 /* Prints the row of a class, and sorts its PSNRs, the lowest first. */
 static void class_print(struct class *c)
 {
-    const double before = median(c->before, c->count), after = median(c->after, c->count);
+    const double before = trials_median(c->before, c->count),
+                 after = trials_median(c->after, c->count);
     printf("# figures: %-16s %3u clips, %u waves, %.1f %% found, %.1f %% of %u reports true, PSNR "
            "%.1f -> %.1f dB (medians), worst tenth %.1f dB\n",
            c->name, c->count, c->sum.components, 100.0 * c->sum.found / c->sum.components,
@@ -466,7 +452,7 @@ static void waves_before_textures_are_found(void **state)
             printf("# texture %u: scene %u pan %d: found %u, %.1f -> %.1f dB\n", i,
                    (unsigned)t.scene, t.is_panning, r.found, r.before, r.after);
     }
-    const double middle = median(after, trials);
+    const double middle = trials_median(after, trials);
     printf("# figures: before %u textures %u waves are found, %u of %u reports true, PSNR %.1f dB "
            "(median), worst tenth %.1f\n",
            trials, found, right, reports, middle, after[trials / 10]);
@@ -576,23 +562,14 @@ static void waves_begin_and_end(void **state)
         assert_int_equal(ends.wrong, 0); /* and so no ghost */
         assert_true(ends.worst > 45);
     }
-    unsigned never = 0;
     for (unsigned i = 0; i < drawn; i++) {
         t = random_trial(first_seed() + 2000 + i, !trials_are_all());
         const struct ends ends = run_ends(&t);
-        never += ends.begun == END - BEGIN;
         begun[i] = ends.begun == END - BEGIN ? INFINITY : ends.begun;
         ghost[i] = ends.ghost;
     }
-    const double middle = median(begun, drawn);
-    unsigned ghosts = 0;
-    (void)median(ghost, drawn);
-    for (unsigned i = 0; i < drawn; i++)
-        ghosts += ghost[i] > 0;
-    printf("# figures: %u clips: corrected after %.0f frames (median), nine of ten %.0f, %u not "
-           "within %d; a ghost in %u, for at most %.0f\n",
-           drawn, middle, begun[drawn * 9 / 10], never, END - BEGIN, ghosts, ghost[drawn - 1]);
-    assert_true(!trials_are_all() || middle <= 3);
+    trials_print_ends(&(struct trials_ends){begun, ghost, drawn, END - BEGIN});
+    assert_true(!trials_are_all() || trials_median(begun, drawn) <= 3);
     assert_true(ghost[drawn - 1] <= 3);
 }
 

@@ -40,7 +40,7 @@ def test_each_kind_has_its_pictures():
     found = {path.name: path.stat().st_size for path in filters.PICTURES.iterdir()}
     assert found.keys() == {f"{kind}-{what}.png" for kind in kinds for what in
                             ("effect", "response")}
-    assert max(found.values()) < 1e5
+    assert sum(found.values()) < 75e3 * len(kinds) and max(found.values()) < 1e5
 
 
 def test_the_page_has_small_ones():

@@ -186,7 +186,9 @@ def test_a_restart_is_survived(daemon, watch, start):
 
 
 def test_it_needs_a_terminal_and_a_daemon(runtime_dir, watch):
-    for option, text in ([], " stats --watch` there"), (["--json"], "--json stats --watch"):
+    program = f"fftd-ctl --runtime-dir '{runtime_dir}'"
+    for option, text in (([], f"use `{program} stats --watch` there"),
+                         (["--json"], f"use `{program} --json stats --watch`")):
         done = subprocess.run([BUILD / "fftd-ctl", "--runtime-dir", runtime_dir, *option, "watch"],
                               capture_output=True, text=True, timeout=PATIENCE, check=False)
         assert done.returncode == 64 and text in done.stderr and done.stdout == ""

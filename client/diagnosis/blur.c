@@ -395,9 +395,10 @@ static struct fit find_disk(const struct profile *radial)
 }
 
 /* Tiles have zeros that are parallel to their sides, and the first ones of both sides are about as
- * far out as the ring of a disk. But a line along either side explains them far better. With tiles
- * of 5 to 16 pixels, even the line that explains less left at most 0.4 times what the disk left.
- * With disks it left at least 1.8 times as much, where a line was found at all. */
+ * far out as the ring of a disk. But a line along either side explains them far better. In
+ * measured tiles of 5 to 16 pixels, even the poorer of the two lines left at most 0.4 times as much
+ * unexplained as the disk. In disks it left at least 1.8 times as much, if a line was found at all.
+ */
 static bool are_tiles(const struct detail_shape *line, double disk_gain)
 {
     return 1 - fmin(line->gain, line->across) < MOST_TILES * (1 - disk_gain);

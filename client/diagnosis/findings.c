@@ -37,10 +37,9 @@
 #define LEAST_SHAKE     1.0    /* pixels, RMS */
 #define ROUNDING        0.29   /* standard deviation of the error of whole numbers */
 #define DISK_ERROR      0.003  /* power of what is not known of a blur, relative to the scene's */
-#define LINE_ERROR      0.0065 /* the least for a line */
-#define LINE_GROWTH                                                                                \
-    7e-5               /* times its squared length in pixels; docs/results/2026-11-28-diagnose.md */
-#define LEAST_SURE 0.5 /* share of the shifts between frames that are known well */
+#define LINE_ERROR      0.0065 /* the least for a line (docs/results/2026-11-28-diagnose.md) */
+#define LINE_GROWTH     7e-5   /* what a line has for each squared pixel of its length */
+#define LEAST_SURE      0.5    /* share of the shifts between frames that are known well */
 
 static __attribute__((format(printf, 3, 4))) int write_to(char *text, size_t size,
                                                           const char *format, ...)
@@ -486,8 +485,8 @@ static bool judge_blur(const struct diagnosis *diagnosis, enum detail_blur blur,
     /* `denoise` leaves about a quarter of the noise's power. A blur is never known exactly, so
      * there is always some error that looks like noise. */
     const double left = is_noise_reported(diagnosis, &found) ? 0.25 : 1;
-    /* What comes in from beyond the borders, and the effect of an error in the direction, grow with
-     * the length of a line. */
+    /* A longer line mixes in more from beyond the borders, and does more harm if its direction is
+     * slightly wrong. */
     const double error = blur == DETAIL_DISK
                              ? DISK_ERROR
                              : fmax(LINE_ERROR, LINE_GROWTH * shape.size_px * shape.size_px);

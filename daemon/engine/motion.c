@@ -162,9 +162,8 @@ static int enqueue_load(const struct step_run *run, cl_event *event, struct erro
 {
     const struct motion_part *part = run->part;
     const struct motion_frame *frame = run->frame;
-    const cl_mem arguments[] = {run->buffers->image, frame->samples};
-    cl_uint at = 0;
-    const int r = opencl_set_buffers(frame->load, &at, arguments, 2, why);
+    const struct opencl_argument arguments[] = {VALUE(run->buffers->image), VALUE(frame->samples)};
+    const int r = opencl_set_arguments(frame->load, arguments, 2, why);
     return r < 0 ? r
                  : denoiser_launch_rows(run->slot->queue, frame->load, part->device,
                                         gpu_device_lanes(part->device), part->image.height, 1, NULL,

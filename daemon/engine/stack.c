@@ -263,10 +263,10 @@ static int enqueue_load(const struct step_run *run, struct error *why)
     const struct stack_part *part = run->part;
     const struct stack_frame *frame = run->frame;
     const struct transform_buffers *buffers = run->buffers;
-    const cl_mem arguments[] = {buffers->image, frame->samples, buffers->calibration,
-                                buffers->correction};
-    cl_uint at = 0;
-    const int r = opencl_set_buffers(frame->load, &at, arguments, 4, why);
+    const struct opencl_argument arguments[] = {VALUE(buffers->image), VALUE(frame->samples),
+                                                OPTIONAL(buffers->calibration),
+                                                OPTIONAL(buffers->correction)};
+    const int r = opencl_set_arguments(frame->load, arguments, 4, why);
     return r < 0 ? r
                  : launch(part, run->slot->queue, frame->load, part->image.height, NULL, run->first,
                           why);
@@ -277,21 +277,18 @@ static int enqueue_count(const struct step_run *run, struct error *why)
 {
     const struct stack_part *part = run->part;
     const struct stack_frame *frame = run->frame;
-    const cl_mem counted[] = {frame->samples, run->buffers->similarity, part->state[part->newest],
-                              part->counts};
-    const cl_mem deviated[] = {part->counts, part->deviations};
-    const size_t single[3] = {1, 1, 1}, images[3] = {1, 1, part->image.count};
-    const size_t rows = (part->image.height + COUNTED_ROWS - 1) / COUNTED_ROWS;
-    cl_uint at = 0;
-    int r = opencl_set_buffers(frame->count, &at, counted, 4, why);
-    at = 0;
-    if (r == 0)
-        r = opencl_set_buffers(frame->deviate, &at, deviated, 2, why);
+    const struct opencl_argument counted[] = {
+        VALUE(frame->samples), OPTIONAL(run->buffers->similarity), VALUE(part->state[part->newest]),
+        VALUE(part->counts)};
+    const struct opencl_argument deviated[] = {VALUE(part->counts), VALUE(part->deviations)};
+    const size_t images[3] = {1, 1, part->image.count};
+    const size_t rows = denoiser_divide_up(part->image.height, COUNTED_ROWS);
+    int r = opencl_set_arguments(frame->count, counted, 4, why);
     if (r == 0)
         r = launch(part, run->slot->queue, frame->count, rows, part->joined, NULL, why);
     return r < 0 ? r
-                 : opencl_launch(run->slot->queue, frame->deviate, 3, images, single, NULL, NULL,
-                                 why);
+                 : denoiser_launch(run->slot->queue, frame->deviate, deviated, 2, images, 1, NULL,
+                                   NULL, why);
 }
 
 static int enqueue_join(struct step_run *run, enum stack_place place, struct error *why)
@@ -300,24 +297,21 @@ static int enqueue_join(struct step_run *run, enum stack_place place, struct err
     const struct stack_frame *frame = run->frame;
     const unsigned next = place == STACK_LEFT_OUT ? part->newest : !part->newest;
     const cl_int place_number = place;
-    const cl_mem arguments[] = {frame->samples,
-                                run->buffers->similarity,
-                                run->data.numbers,
-                                part->state[part->newest],
-                                part->state[!part->newest],
-                                frame->result,
-                                part->deviations};
+    const struct opencl_argument arguments[] = {VALUE(frame->samples),
+                                                OPTIONAL(run->buffers->similarity),
+                                                OPTIONAL(run->data.numbers),
+                                                VALUE(part->state[part->newest]),
+                                                VALUE(part->state[!part->newest]),
+                                                VALUE(frame->result),
+                                                OPTIONAL(part->deviations),
+                                                VALUE(place_number)};
     cl_event joined;
-    cl_uint at = 0;
-    int r = opencl_set_buffers(frame->join, &at, arguments, 7, why);
+    int r = opencl_set_arguments(frame->join, arguments, 8, why);
     if (r == 0 && part->recipe.stack == STACK_CLIPS && place == STACK_JOINS)
         r = enqueue_count(run, why);
-    if (r < 0)
-        return r;
-    const cl_int code = clSetKernelArg(frame->join, at, sizeof place_number, &place_number);
-    r = code != CL_SUCCESS ? opencl_fail(why, code, "clSetKernelArg")
-                           : launch(part, run->slot->queue, frame->join, part->image.height,
-                                    part->joined, &joined, why);
+    if (r == 0)
+        r = launch(part, run->slot->queue, frame->join, part->image.height, part->joined, &joined,
+                   why);
     if (r < 0)
         return r;
     opencl_release_event(part->joined);
@@ -330,17 +324,16 @@ static int enqueue_join(struct step_run *run, enum stack_place place, struct err
     return 0;
 }
 
-/* A group for each block. The last argument is the memory in which items exchange numbers. */
+/* A group for each block. */
 static int launch_blocks(const struct stack_part *part, cl_command_queue queue, cl_kernel kernel,
-                         cl_uint at, cl_event after, cl_event *event, struct error *why)
+                         const struct opencl_argument *argument, unsigned count, cl_event after,
+                         cl_event *event, struct error *why)
 {
     const struct denoiser_layout layout = block_layout(part->lanes);
-    const size_t group[3] = {denoiser_group(&layout), 1, 1};
-    const size_t items[3] = {group[0] * blocks_along(part->image.width),
-                             blocks_along(part->image.height), part->image.count};
-    const cl_int code = clSetKernelArg(kernel, at, denoiser_scratch_bytes(&layout), NULL);
-    return code == CL_SUCCESS ? opencl_launch(queue, kernel, 3, items, group, after, event, why)
-                              : opencl_fail(why, code, "clSetKernelArg");
+    const size_t groups[3] = {blocks_along(part->image.width), blocks_along(part->image.height),
+                              part->image.count};
+    return denoiser_launch(queue, kernel, argument, count, groups, denoiser_group(&layout), after,
+                           event, why);
 }
 
 /* frame->result first holds the moved samples, and then those of the stack. */
@@ -348,16 +341,17 @@ static int enqueue_transform(const struct step_run *run, struct error *why)
 {
     const struct stack_part *part = run->part;
     const struct stack_frame *frame = run->frame;
-    const cl_mem moved[] = {frame->samples, run->buffers->similarity, frame->result};
-    const cl_mem transformed[] = {frame->result, frame->blocks};
-    cl_uint at = 0, last = 0;
-    int r = opencl_set_buffers(frame->move, &at, moved, 3, why);
+    const struct denoiser_layout layout = block_layout(part->lanes);
+    const struct opencl_argument moved[] = {
+        VALUE(frame->samples), OPTIONAL(run->buffers->similarity), VALUE(frame->result)};
+    const struct opencl_argument transformed[] = {
+        VALUE(frame->result), VALUE(frame->blocks), {denoiser_scratch_bytes(&layout), NULL}};
+    int r = opencl_set_arguments(frame->move, moved, 3, why);
     if (r == 0)
         r = launch(part, run->slot->queue, frame->move, part->image.height, NULL, NULL, why);
-    if (r == 0)
-        r = opencl_set_buffers(frame->transform, &last, transformed, 2, why);
     return r < 0 ? r
-                 : launch_blocks(part, run->slot->queue, frame->transform, last, NULL, NULL, why);
+                 : launch_blocks(part, run->slot->queue, frame->transform, transformed, 3, NULL,
+                                 NULL, why);
 }
 
 static int enqueue_weigh(struct step_run *run, enum stack_place place, struct error *why)
@@ -365,29 +359,28 @@ static int enqueue_weigh(struct step_run *run, enum stack_place place, struct er
     struct stack_part *part = run->part;
     const struct stack_frame *frame = run->frame;
     const cl_int place_number = place;
-    const cl_mem weighed[] = {run->buffers->similarity, run->data.numbers, part->state[0],
-                              frame->blocks};
-    const cl_mem gathered[] = {frame->blocks, frame->result};
+    const struct denoiser_layout layout = block_layout(part->lanes);
+    const struct opencl_argument weighed[] = {OPTIONAL(run->buffers->similarity),
+                                              OPTIONAL(run->data.numbers),
+                                              VALUE(part->state[0]),
+                                              VALUE(frame->blocks),
+                                              VALUE(place_number),
+                                              VALUE(part->count),
+                                              {denoiser_scratch_bytes(&layout), NULL}};
+    const struct opencl_argument gathered[] = {VALUE(frame->blocks), VALUE(frame->result)};
     cl_event joined = NULL;
-    cl_uint at = 0, last = 0;
     int r = place == STACK_LEFT_OUT ? 0 : enqueue_transform(run, why);
     if (r == 0)
-        r = opencl_set_buffers(frame->join, &at, weighed, 4, why);
+        r = opencl_set_arguments(frame->gather, gathered, 2, why);
     if (r == 0)
-        r = opencl_set_buffers(frame->gather, &last, gathered, 2, why);
-    if (r < 0)
-        return r;
-    cl_int code = clSetKernelArg(frame->join, at++, sizeof place_number, &place_number);
-    if (code == CL_SUCCESS)
-        code = clSetKernelArg(frame->join, at++, sizeof part->count, &part->count);
-    if (code != CL_SUCCESS)
-        return opencl_fail(why, code, "clSetKernelArg");
-    r = launch_blocks(part, run->slot->queue, frame->join, at, part->joined, &joined, why);
+        r = launch_blocks(part, run->slot->queue, frame->join, weighed, 7, part->joined, &joined,
+                          why);
     if (r < 0)
         return r;
     opencl_release_event(part->joined);
     part->joined = joined;
-    const size_t rows = part->lanes > 1 ? (part->image.height + HOP - 1) / HOP : part->image.height;
+    const size_t rows =
+        part->lanes > 1 ? denoiser_divide_up(part->image.height, HOP) : part->image.height;
     return launch(part, run->slot->queue, frame->gather, rows, NULL, run->last, why);
 }
 

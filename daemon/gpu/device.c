@@ -115,22 +115,14 @@ int opencl_make_kernel(cl_kernel *ret, cl_program program, const char *name, str
     return 0;
 }
 
-int opencl_set_buffers(cl_kernel kernel, cl_uint *at, const cl_mem *buffers, unsigned count,
-                       struct error *why)
-{
-    cl_int code = CL_SUCCESS;
-    for (unsigned i = 0; i < count && code == CL_SUCCESS; i++)
-        if (buffers[i] != NULL)
-            code = clSetKernelArg(kernel, (*at)++, sizeof buffers[i], &buffers[i]);
-    return code == CL_SUCCESS ? 0 : opencl_fail(why, code, "clSetKernelArg");
-}
-
 int opencl_set_arguments(cl_kernel kernel, const struct opencl_argument *argument, unsigned count,
                          struct error *why)
 {
     cl_int code = CL_SUCCESS;
-    for (cl_uint i = 0; i < count && code == CL_SUCCESS; i++)
-        code = clSetKernelArg(kernel, i, argument[i].bytes, argument[i].value);
+    cl_uint at = 0;
+    for (unsigned i = 0; i < count && code == CL_SUCCESS; i++)
+        if (argument[i].bytes > 0)
+            code = clSetKernelArg(kernel, at++, argument[i].bytes, argument[i].value);
     return code == CL_SUCCESS ? 0 : opencl_fail(why, code, "clSetKernelArg");
 }
 

@@ -69,13 +69,8 @@ int opencl_make_queue(cl_command_queue *ret, const struct gpu_device *device,
                       cl_command_queue_properties properties, struct error *why);
 int opencl_make_kernel(cl_kernel *ret, cl_program program, const char *name, struct error *why);
 
-/* Sets the arguments of a kernel from *at on to buffers, of which those that are NULL are left out,
- * and *at to the number of the next argument. */
-int opencl_set_buffers(cl_kernel kernel, cl_uint *at, const cl_mem *buffers, unsigned count,
-                       struct error *why);
-
 struct opencl_argument {
-    size_t bytes;
+    size_t bytes;      /* 0: the kernel has no such argument */
     const void *value; /* NULL: the kernel gets `bytes` of local memory */
 };
 #define VALUE(lvalue)                                                                              \
@@ -83,7 +78,13 @@ struct opencl_argument {
         sizeof(lvalue), &(lvalue)                                                                  \
     }
 
-/* Sets the first `count` arguments of a kernel. */
+/* A buffer that the kernel does not have if it is NULL. */
+#define OPTIONAL(lvalue)                                                                           \
+    {                                                                                              \
+        (lvalue) != NULL ? sizeof(cl_mem) : 0, &(lvalue)                                           \
+    }
+
+/* Sets all arguments of a kernel. */
 int opencl_set_arguments(cl_kernel kernel, const struct opencl_argument *argument, unsigned count,
                          struct error *why);
 

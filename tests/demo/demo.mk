@@ -7,6 +7,6 @@ demo:
 
 .PHONY: docs-filters ## writes docs/FILTERS.md and its pictures from the program
 docs-filters:
-	@tests/tools/deps.sh build run
+	@tests/tools/deps.sh build run test
 	@$(MAKE) -s all
 	@DEVICE=$(DEVICE) tests/demo/filters.py $(BUILD)

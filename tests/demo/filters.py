@@ -23,7 +23,7 @@ import time
 import zlib
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
-sys.path.insert(0, str(ROOT / "tests/integration"))
+sys.path[:0] = [str(ROOT / "tests/integration"), str(ROOT / "client/python")]
 from png import Png  # noqa: E402, pylint: disable=wrong-import-position
 
 TEXT = ROOT / "docs/FILTERS.md"
@@ -217,8 +217,10 @@ FAULTS = {
         level * (1 + 0.25 * math.cos(2 * math.pi * 100 * (number + y / size[1] / 3) / RATE)),
     "shaken": lambda level, x, y, size, number: level,
     "defocused": lambda level, x, y, size, number: level + random.gauss(0, 1)}
-RATE = 12    # frames a second: a busy machine filters all of them
-LENGTH = 60  # frames; in them 100 Hz and the shake come back to where they began
+# All frames of the other scenes are equal, so what a filter finds does not depend on which it sees.
+CHANGING = ("noisy", "flickering", "shaken")
+RATE = 12    # frames a second
+LENGTH = 60  # frames; in them 100 Hz and the shake come back to where they began. It comes twice.
 
 
 def shake_of(name, number):
@@ -242,62 +244,101 @@ def defocused(rows):
             for y in range(height)]
 
 
-def write_recording(path, name, rows):
-    """A Y4M file of a grey picture with a fault."""
-    rows = defocused(rows) if name == "defocused" else rows
+def frame_of(name, rows, number):
+    """The samples of a picture with a fault, if the scene has one."""
     height, width = len(rows), len(rows[0])
+    right, down = shake_of(name, number)
+    fault = FAULTS.get(name, lambda level, *_: level)
+    return bytes(min(255, max(0, round(fault(rows[min(height - 1, max(0, y - down))][
+        min(width - 1, max(0, x - right))], x, y, (width, height), number))))
+                 for y in range(height) for x in range(width))
+
+
+def write_recording(path, name, rows):
+    """A Y4M file of a grey picture, with the fault that the scene has."""
+    rows = defocused(rows) if name == "defocused" else rows
     random.seed(1)
     with open(path, "wb") as file:
-        file.write(f"YUV4MPEG2 W{width} H{height} F{RATE}:1 Ip A1:1 Cmono "
+        file.write(f"YUV4MPEG2 W{len(rows[0])} H{len(rows)} F{RATE}:1 Ip A1:1 Cmono "
                    "XCOLORRANGE=FULL\n".encode())
-        for number in range(LENGTH):
-            right, down = shake_of(name, number)
-            file.write(b"FRAME\n" + bytes(
-                min(255, max(0, round(FAULTS[name](rows[min(height - 1, max(0, y - down))][
-                    min(width - 1, max(0, x - right))], x, y, (width, height), number))))
-                for y in range(height) for x in range(width)))
+        frames = [b"FRAME\n" + frame_of(name, rows, number)
+                  for number in range(LENGTH if name in CHANGING else 1)]
+        file.write(b"".join(frames * (2 * LENGTH // len(frames))))
 
 
 class Daemon:
-    """`with Daemon(build, directory, scene, chain) as ctl:` ctl(operand...) runs fftd-ctl."""
+    """`with Daemon(build, directory, *options) as ctl:` ctl(operand...) runs fftd-ctl."""
 
-    def __init__(self, build, directory, scene, chain):
+    def __init__(self, build, directory, *options):
         self.place = ["--runtime-dir", directory]
-        size = ADAPTING.get(chain, SIZES.get(scene, SIZE))
-        source = ["--source", f"pattern:{scene}", "--size", size, "--fps", "10"]
-        if scene in FAULTS:
-            recording = pathlib.Path(directory) / f"{scene}.y4m"
-            if not recording.exists():
-                with Daemon(build, directory, "scene", "none") as ctl:
-                    picture = Png(ctl("snapshot", "before", "-o", "-"))
-                write_recording(recording, scene, [row[::3] for row in picture.rows])
-            source = ["--source", f"file:{recording}", "--set", "camera.loop=true"]
-        self.images = pathlib.Path(directory) / "images"
-        write_images(self.images, *map(int, size.split("x")))
         self.ctl = build / "fftd-ctl"
-        self.command = [build / "fftd", "--quiet", *self.place, "--device",
-                        os.environ.get("DEVICE", "auto"), *source, "--filter", chain, "--set",
-                        "camera.format=GREY", "--set", "engine.technique=staged"]
+        self.command = [build / "fftd", "--quiet", *self.place, *options, *settings()]
+        self.env = environment(directory)
 
     def __enter__(self):
-        self.process = subprocess.Popen(self.command,
-                                        env={**os.environ, "FFTD_IMAGE_DIR": str(self.images)})
+        self.process = subprocess.Popen(self.command, env=self.env)
         deadline = time.monotonic() + PATIENCE_S
-        while self.run("snapshot", "after", "-o", "-").returncode != 0:
+        while self.run("status").returncode != 0:
             if self.process.poll() is not None or time.monotonic() > deadline:
                 self.process.kill()
-                sys.exit(f"fftd publishes no frame: {self.command}")
+                sys.exit(f"fftd does not answer: {self.command}")
             time.sleep(0.1)
         return lambda *operands: self.run(*operands, check=True).stdout
 
     def __exit__(self, *_):
         self.process.terminate()
         self.process.wait()
-        shutil.rmtree(self.images)
 
     def run(self, *operands, check=False):
         return subprocess.run([self.ctl, *self.place, *operands], check=check,
                               stdout=subprocess.PIPE, stderr=None if check else subprocess.DEVNULL)
+
+
+def environment(directory):
+    return {**os.environ, "FFTD_IMAGE_DIR": f"{directory}/images"}
+
+
+def settings():
+    """What all daemons here have in common. The technique that is fastest may differ each time."""
+    return ["--set", f"engine.device={os.environ.get('DEVICE', 'auto')}",
+            "--set", "engine.technique=staged"]
+
+
+def first_frame(build, directory, scene, size):
+    """The rows of a test scene's first frame. This reader gets it however late it is, because the
+    source waits: a snapshot would show the object that moves over the scene anywhere."""
+    os.environ.setdefault("LIBFFTD", str(build / "libfftd.so.0"))
+    import fftd  # pylint: disable=import-outside-toplevel
+    width, height = map(int, size.split("x"))
+    with Daemon(build, directory, "--source", f"pattern:{scene}", "--size", size, "--fps", "max",
+                "--filter", "none", "--set", "camera.format=GREY",
+                "--set", "output.lossless=true"), fftd.Camera(directory, lossless=True) as camera:
+        frame = next(camera.frames(every=True))
+        assert frame.source_sequence == 0
+        samples = frame.image.tobytes()
+    return [samples[at:at + width] for at in range(0, width * height, width)]
+
+
+def recorded(build, directory, scene, size):
+    """The path of a recording of a scene, made when it is first needed."""
+    path = pathlib.Path(directory) / f"{scene}-{size}.y4m"
+    if not path.exists():
+        pattern = "scene" if scene in FAULTS else scene
+        write_recording(path, scene, first_frame(build, directory, pattern, size))
+    return path
+
+
+def effect(build, directory, recording, kind):
+    """The last frame of a recording before and after the filter of the kind's example."""
+    path = pathlib.Path(directory) / "effect.y4m"
+    adapting = ["--two-pass"] if kind["name"] in ("deflicker", "wiener") else []
+    subprocess.run([build / "fftd-ctl", "convert", recording, path, "--filter", kind["example"],
+                    "--compare", *adapting, *settings()], check=True, env=environment(directory))
+    header, _, frames = path.read_bytes().partition(b"\n")
+    width, height = (int(re.search(rb" %s(\d+)" % name, header)[1]) for name in (b"W", b"H"))
+    last = frames[-width * height:]
+    rows = [last[at:at + width] for at in range(0, width * height, width)]
+    return grey_png([row[:width // 2] + bytes(GAP) + row[width // 2:] for row in rows], width + GAP)
 
 
 def wait_for(what, look):
@@ -308,23 +349,38 @@ def wait_for(what, look):
         time.sleep(0.1)
 
 
-def wait_until_adapted(kind, ctl):
-    """Until the frames that follow show what the kind does."""
-    def found():
-        return json.loads(ctl("--json", "filter", "show"))["Adaptation"]
+def found(ctl):
+    return json.loads(ctl("--json", "filter", "show"))["Adaptation"]
 
-    def published():
-        return json.loads(ctl("--json", "status"))["FramesPublished"]
-    if kind == "auto-notch":
-        wait_for("auto-notch finds nothing",
-                 lambda: (waves := found()["waves"]) and all(wave["removed"] for wave in waves))
-    elif kind == "deflicker":
-        wait_for("deflicker finds nothing", lambda: found()["flicker"].get("frequency", 0) > 0)
-    elif kind == "wiener":
-        wait_for("wiener finds no noise", lambda: found().get("noise", 0) > 0)
-    if kind in ("deflicker", "stack", "stabilise"):
-        first = published()
-        wait_for(f"{kind} gets no frames", lambda: published() >= first + 2 * LENGTH)
+
+def settled_effect(ctl):
+    """A frame before and after auto-notch, when it has found all waves and changes no more.
+    `convert` would keep them as notches, which change the edges."""
+    def is_settled():
+        shots.append(Png(ctl("snapshot", "side-by-side", "-o", "-")))
+        return len(shots) > 2 and shots[-1].rows == shots[-2].rows == shots[-3].rows
+    shots = []
+    wait_for("auto-notch finds nothing",
+             lambda: (waves := found(ctl)["waves"]) and all(wave["removed"] for wave in waves))
+    wait_for("auto-notch does not settle", is_settled)
+    return grey_png([row[::3] for row in shots[-1].rows], shots[-1].width)
+
+
+def draw(build, directory, kind, scene):
+    name, chain = kind["name"], kind["example"]
+    size = ADAPTING.get(chain, SIZES.get(scene, SIZE))
+    recording = recorded(build, directory, scene, size)
+    images = pathlib.Path(directory) / "images"
+    write_images(images, *map(int, size.split("x")))
+    with Daemon(build, directory, "--source", f"file:{recording}", "--set", "camera.loop=true",
+                "--filter", chain) as ctl:
+        if name == "wiener":
+            wait_for("wiener finds no noise", lambda: found(ctl).get("noise", 0) > 0)
+        ctl("filter", "plot", PICTURES / f"{name}-response.png")
+        picture = settled_effect(ctl) if name == "auto-notch" else \
+            effect(build, directory, recording, kind)
+    (PICTURES / f"{name}-effect.png").write_bytes(picture)
+    shutil.rmtree(images)
 
 
 def chunk(kind, data):
@@ -340,14 +396,6 @@ def grey_png(rows, width, bits=8):
     return b"\x89PNG\r\n\x1a\n" + chunk(b"IHDR", struct.pack(
         ">IIBBBBB", width, len(rows), bits, 0, 0, 0, 0)) + chunk(b"IDAT", packed) + \
         chunk(b"IEND", b"")
-
-
-def in_grey(picture):
-    """The PNG of a picture whose channels are equal."""
-    png = Png(picture)
-    rows = [row[::3] for row in png.rows]
-    assert all(row[::3] == row[1::3] == row[2::3] for row in png.rows)
-    return grey_png(rows, png.width)
 
 
 # ---- small pictures for the page of fftd-view ----
@@ -403,11 +451,7 @@ def main():
             name = kind["name"]
             if chosen and name not in chosen:
                 continue
-            with Daemon(build, directory, docs[name]["scene"], kind["example"]) as ctl:
-                wait_until_adapted(name, ctl)
-                effect = ctl("snapshot", "side-by-side", "-o", "-")
-                (PICTURES / f"{name}-effect.png").write_bytes(in_grey(effect))
-                ctl("filter", "plot", PICTURES / f"{name}-response.png")
+            draw(build, directory, kind, docs[name]["scene"])
     TEXT.write_text(text(kinds, docs))
     for name, picture in page_pictures(kinds).items():
         (PAGE / name).write_bytes(picture)

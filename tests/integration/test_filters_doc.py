@@ -5,10 +5,12 @@ import math
 import pathlib
 import re
 import sys
+import tempfile
+import time
 
 import pytest
 
-from conftest import BUILD, FAST_KERNELS
+from conftest import BUILD, DEVICE, FAST_KERNELS
 from dbus_peer import Peer
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
@@ -30,6 +32,13 @@ def daemon(start, tmp_path):
     return daemon
 
 
+def delayed(function, pause_s):
+    def call(*operands, **keywords):
+        time.sleep(pause_s)
+        return function(*operands, **keywords)
+    return call
+
+
 def test_the_text_is_that_of_the_program():
     assert filters.TEXT.read_text() == filters.text(KINDS, filters.read_docs(KINDS)), \
         "run make docs-filters"
@@ -41,6 +50,24 @@ def test_each_kind_has_its_pictures():
     assert found.keys() == {f"{kind}-{what}.png" for kind in kinds for what in
                             ("effect", "response")}
     assert sum(found.values()) < 75e3 * len(kinds) and max(found.values()) < 1e5
+
+
+@pytest.mark.skipif("san" in BUILD.name, reason="a sanitized library cannot be loaded into Python")
+@pytest.mark.parametrize("name", ["shift", "stack"])
+def test_pictures_are_the_same_each_time(name, tmp_path, monkeypatch):
+    """An object moves over the scene of `shift`, and the noise of `stack` is another in each
+    frame."""
+    kind = next(kind for kind in KINDS if kind["name"] == name)
+    scene = filters.read_docs(KINDS)[name]["scene"]
+    monkeypatch.setattr(filters, "PICTURES", tmp_path)
+    monkeypatch.setenv("DEVICE", DEVICE)
+    drawn = []
+    for pause_s in (0, 0.3):
+        monkeypatch.setattr(filters.Daemon, "run", delayed(filters.Daemon.run, pause_s))
+        with tempfile.TemporaryDirectory(prefix="fftd-test-") as directory:
+            filters.draw(BUILD, directory, kind, scene)
+        drawn.append((tmp_path / f"{name}-effect.png").read_bytes())
+    assert drawn[0] == drawn[1]
 
 
 def test_the_page_has_small_ones():

@@ -42,15 +42,11 @@ static bool has_program(const struct denoiser *denoiser, enum denoiser_program i
 
 /* ---- layout ---- */
 
-static uint32_t divide_up(uint32_t a, uint32_t b)
-{
-    return (a + b - 1) / b;
-}
-
 /* Cuts a length into equal tiles of at most `most` samples and a multiple of `step`. */
 static uint32_t tile_length(uint32_t length, uint32_t most, uint32_t step)
 {
-    return divide_up(divide_up(length, divide_up(length, most)), step) * step;
+    const uint32_t each = denoiser_divide_up(length, denoiser_divide_up(length, most));
+    return denoiser_divide_up(each, step) * step;
 }
 
 static size_t local_bytes(const struct denoiser_layout *layout)
@@ -332,9 +328,9 @@ static int enqueue_load(struct denoiser_frame *frame, cl_command_queue queue, cl
                         cl_event *event, struct error *why)
 {
     const struct denoiser *denoiser = frame->denoiser;
-    const cl_mem buffers[] = {image, samples, table, similarity, correction};
-    cl_uint at = 0;
-    const int r = opencl_set_buffers(frame->load, &at, buffers, 5, why);
+    const struct opencl_argument arguments[] = {OPTIONAL(image), OPTIONAL(samples), OPTIONAL(table),
+                                                OPTIONAL(similarity), OPTIONAL(correction)};
+    const int r = opencl_set_arguments(frame->load, arguments, 5, why);
     return r < 0 ? r
                  : launch_rows(denoiser, queue, frame->load, denoiser->image.height, event, why);
 }
@@ -345,18 +341,15 @@ static int enqueue_estimate(struct denoiser_frame *frame, cl_command_queue queue
                             cl_mem wanted, struct error *why)
 {
     const struct transform_image *image = &frame->denoiser->image;
-    const size_t images[3] = {1, 1, image->count}, single[3] = {1, 1, 1};
-    const cl_mem counted[] = {samples, frame->counts};
-    const cl_mem fitted[] = {frame->counts, wanted, frame->noise};
-    cl_uint at = 0;
-    int r = opencl_set_buffers(frame->count, &at, counted, 2, why);
-    at = 0;
-    if (r == 0)
-        r = opencl_set_buffers(frame->fit, &at, fitted, 3, why);
+    const size_t images[3] = {1, 1, image->count};
+    const struct opencl_argument counted[] = {VALUE(samples), VALUE(frame->counts)};
+    const struct opencl_argument fitted[] = {VALUE(frame->counts), OPTIONAL(wanted),
+                                             VALUE(frame->noise)};
+    int r = opencl_set_arguments(frame->count, counted, 2, why);
     if (r == 0)
         r = launch_rows(frame->denoiser, queue, frame->count, image->height / NOISE_BLOCK, NULL,
                         why);
-    return r < 0 ? r : opencl_launch(queue, frame->fit, 3, images, single, NULL, NULL, why);
+    return r < 0 ? r : denoiser_launch(queue, frame->fit, fitted, 3, images, 1, NULL, NULL, why);
 }
 
 /* What the passes of a frame read. */
@@ -365,36 +358,23 @@ struct inputs {
     cl_mem history; /* NULL: past frames are not joined */
 };
 
-static int set_pass_arguments(struct denoiser_frame *frame, unsigned pass,
-                              const struct inputs *inputs, struct error *why)
-{
-    const struct denoiser_layout *layout = &frame->denoiser->pass[pass].layout;
-    const size_t local_memory[] = {denoiser_sums_bytes(layout), denoiser_scratch_bytes(layout)};
-    const cl_mem buffers[] = {inputs->samples, pass == 1 ? frame->result[0] : NULL,
-                              frame->result[pass], inputs->noise, inputs->history};
-    cl_int code = CL_SUCCESS;
-    cl_uint at = 0;
-    const int r = opencl_set_buffers(frame->kernel[pass], &at, buffers, 5, why);
-    if (r < 0)
-        return r;
-    for (unsigned i = 0; i < 2 && code == CL_SUCCESS; i++)
-        code = clSetKernelArg(frame->kernel[pass], at++, local_memory[i], NULL);
-    return code == CL_SUCCESS ? 0 : opencl_fail(why, code, "clSetKernelArg");
-}
-
 static int enqueue_pass(struct denoiser_frame *frame, cl_command_queue queue, unsigned pass,
                         const struct inputs *inputs, cl_event *event, struct error *why)
 {
     const struct denoiser *denoiser = frame->denoiser;
     const struct denoiser_layout *layout = &denoiser->pass[pass].layout;
-    const size_t group = denoiser_group(layout);
-    const size_t global[3] = {
-        group * divide_up(denoiser->image.width + layout->shift, layout->tile_x),
-        divide_up(denoiser->image.height + layout->shift, layout->tile_y), denoiser->image.count};
-    const size_t local[3] = {group, 1, 1};
-    const int r = set_pass_arguments(frame, pass, inputs, why);
-    return r < 0 ? r
-                 : opencl_launch(queue, frame->kernel[pass], 3, global, local, NULL, event, why);
+    const cl_mem first = pass == 1 ? frame->result[0] : NULL;
+    const struct opencl_argument arguments[] = {OPTIONAL(inputs->samples),
+                                                OPTIONAL(first),
+                                                OPTIONAL(frame->result[pass]),
+                                                OPTIONAL(inputs->noise),
+                                                OPTIONAL(inputs->history),
+                                                {denoiser_sums_bytes(layout), NULL},
+                                                {denoiser_scratch_bytes(layout), NULL}};
+    size_t groups[3];
+    denoiser_count_tiles(layout, &denoiser->image, groups);
+    return denoiser_launch(queue, frame->kernel[pass], arguments, 7, groups, denoiser_group(layout),
+                           NULL, event, why);
 }
 
 /* Joins the frame to its past; its joined planes then take the place of its samples. */

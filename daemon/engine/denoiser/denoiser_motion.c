@@ -90,17 +90,6 @@ cl_mem denoiser_motion_vectors(const struct denoiser_motion *motion)
     return motion->vectors[0];
 }
 
-/* Launches `groups` groups of local[0] items, after an event if there is one. */
-static int launch(cl_command_queue queue, cl_kernel kernel, const struct opencl_argument *argument,
-                  unsigned count, const size_t groups[3], size_t local, cl_event after,
-                  cl_event *event, struct error *why)
-{
-    const size_t global[3] = {groups[0] * local, groups[1], groups[2]};
-    const size_t size[3] = {local, 1, 1};
-    const int r = opencl_set_arguments(kernel, argument, count, why);
-    return r < 0 ? r : opencl_launch(queue, kernel, 3, global, size, after, event, why);
-}
-
 static int enqueue_levels(struct denoiser_motion *motion, cl_command_queue queue, cl_mem samples,
                           cl_mem history, struct error *why)
 {
@@ -110,8 +99,8 @@ static int enqueue_levels(struct denoiser_motion *motion, cl_command_queue queue
         const struct opencl_argument arguments[] = {VALUE(samples), VALUE(history),
                                                     VALUE(motion->failed), VALUE(level)};
         const size_t groups[3] = {1, levels->height[level], motion->image->count};
-        r = launch(queue, motion->shrink, arguments, 4, groups,
-                   denoiser_search_group(motion->layout), NULL, NULL, why);
+        r = denoiser_launch(queue, motion->shrink, arguments, 4, groups,
+                            denoiser_search_group(motion->layout), NULL, NULL, why);
     }
     return r;
 }
@@ -140,8 +129,8 @@ static int enqueue_search(struct denoiser_motion *motion, cl_command_queue queue
             const size_t groups[3] = {levels->columns[level], levels->rows[level],
                                       motion->image->count};
             const bool is_first = level == DENOISER_LEVELS - 1 && turn == 0;
-            r = launch(queue, motion->search, arguments, 10, groups, group,
-                       is_first ? past_ready : NULL, NULL, why);
+            r = denoiser_launch(queue, motion->search, arguments, 10, groups, group,
+                                is_first ? past_ready : NULL, NULL, why);
         }
     return r;
 }
@@ -162,15 +151,14 @@ int denoiser_motion_enqueue(struct denoiser_motion *motion, cl_command_queue que
                                                 VALUE(has_past),
                                                 {denoiser_sums_bytes(layout), NULL},
                                                 {denoiser_scratch_bytes(layout), NULL}};
-    const size_t groups[3] = {(motion->image->width + layout->tile_x - 1) / layout->tile_x,
-                              (motion->image->height + layout->tile_y - 1) / layout->tile_y,
-                              motion->image->count};
+    size_t groups[3];
+    denoiser_count_tiles(layout, motion->image, groups);
     int r = enqueue_levels(motion, queue, samples, history, why);
     /* Without a past the result does not count, but drivers that compile a kernel when it is first
      * launched should do so in the first frame, which has time for it. */
     if (r == 0)
         r = enqueue_search(motion, queue, samples, history, before, past_ready, noise, why);
     return r < 0 ? r
-                 : launch(queue, motion->join, arguments, 9, groups, denoiser_group(layout), NULL,
-                          ret_joined, why);
+                 : denoiser_launch(queue, motion->join, arguments, 9, groups,
+                                   denoiser_group(layout), NULL, ret_joined, why);
 }

@@ -72,8 +72,22 @@ static inline uint32_t denoiser_shift(enum denoiser_program program, uint32_t ho
 void denoiser_put_load(FILE *out, const struct transform_image *image, const struct recipe *recipe,
                        unsigned lanes);
 
+static inline uint32_t denoiser_divide_up(uint32_t a, uint32_t b)
+{
+    return (a + b - 1) / b;
+}
+
+/* Counts the tiles that cover an image, the first of which begin before it by the shift. */
+void denoiser_count_tiles(const struct denoiser_layout *layout, const struct transform_image *image,
+                          size_t ret[3]);
+
+/* Launches `groups` groups of `local` items. `after` and `event` are those of opencl_launch. */
+int denoiser_launch(cl_command_queue queue, cl_kernel kernel,
+                    const struct opencl_argument *argument, unsigned count, const size_t groups[3],
+                    size_t local, cl_event after, cl_event *event, struct error *why);
+
 /* Launches load_plane, or another kernel that works on rows, for `rows` rows of each of `images`
- * images. `after` and `event` are those of opencl_launch. */
+ * images. */
 int denoiser_launch_rows(cl_command_queue queue, cl_kernel kernel, const struct gpu_device *device,
                          unsigned lanes, size_t rows, size_t images, cl_event after,
                          cl_event *event, struct error *why);

@@ -144,8 +144,8 @@ def main():
             finally:
                 turns.close()
                 daemon.terminate()
-    print(f"{pairs} pairs of turns of {seconds} s, 640x360 at {FPS}/s\n\n| | it reads | it is stuck "
-          "| difference, 95 % interval |\n| --- | --- | --- | --- |")
+    print(f"{pairs} pairs of turns of {seconds} s, 640x360 at {FPS}/s\n\n"
+          "| | it reads | it is stuck | difference, 95 % interval |\n| --- | --- | --- | --- |")
     for name in found[0][0]:
         free, stuck = ([each[i][name] for each in found] for i in (0, 1))
         differences = [b - a for a, b in zip(free, stuck)]

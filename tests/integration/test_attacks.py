@@ -441,7 +441,8 @@ def test_descriptors_sent_to_the_daemon_are_dropped(output):
 
 
 @pytest.mark.parametrize("name, kind", [
-    ("frames", socket.SOCK_SEQPACKET), ("outputs/edges/frames", socket.SOCK_SEQPACKET), ("control", socket.SOCK_STREAM),
+    ("frames", socket.SOCK_SEQPACKET), ("outputs/edges/frames", socket.SOCK_SEQPACKET),
+    ("control", socket.SOCK_STREAM),
     ("control-watch", socket.SOCK_STREAM)])
 def test_descriptors_cannot_be_sent_to_the_daemon(daemon, name, kind):
     """The daemon dropped a TCP socket with SO_LINGER and unsent data, and served nobody for as long
@@ -469,7 +470,8 @@ def test_long_messages_are_refused_before_they_are_collected(daemon):
 
 
 def test_a_message_must_arrive_in_time(output):
-    with Peer(output.control, "control-watch") as slow, Peer(output.control, "control-watch") as idle:
+    with Peer(output.control, "control-watch") as slow, \
+            Peer(output.control, "control-watch") as idle:
         begin = time.monotonic()
         slow.send(call("GetStats", path=output.path)[:20])
         assert slow.is_closed()

@@ -123,11 +123,11 @@ test-oclgrind: $(call test-programs,gpu)
 
 # These only compare pictures, which the device computes, and no sanitizer sees that.
 picture-tests := $(patsubst %,tests/integration/test_%.py,demosaic filter_plot filters filters_doc front_end \
-    luma_only presets stabilise undistort)
+    luma_only output_pixels presets stabilise undistort)
 # INTEGRATION_TESTS="daemon control": only test_daemon.py and test_control.py. A file's tests run one
 # after another, so the longest files begin first.
-long-integration-tests := $(patsubst %,tests/integration/test_%.py,filters_doc outputs_live ahead convert \
-    convert_kinds outputs luma_only diagnose ctl bus_budget filters short_filters measures)
+long-integration-tests := $(patsubst %,tests/integration/test_%.py,output_pixels filters_doc outputs_live ahead \
+    convert convert_kinds outputs luma_only diagnose ctl bus_budget filters short_filters measures)
 all-integration-tests := $(wildcard $(long-integration-tests)) $(filter-out \
     $(long-integration-tests),$(wildcard tests/integration/test_*.py))
 integration-tests = $(filter-out $(if $(SAN),$(picture-tests)),$(call some-of,\

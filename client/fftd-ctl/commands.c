@@ -20,7 +20,7 @@ const struct command command_table[] = {
      "  output remove NAME         remove one; its readers see the end\n"
      "      --size WIDTHxHEIGHT    add: of its frames (default: as captured)\n"
      "      --fps RATE             add: at most RATE frames a second\n"
-     "      --set KEY=VALUE        add: planes or depth, as in fftd.conf(5)\n\n"
+     "      --set KEY=VALUE        add: planes, depth or edge, as in fftd.conf(5)\n\n"
      "A camera has the output main, those that its configuration names in `outputs`,\n"
      "and those that were added, which end with the daemon. Every command shows or\n"
      "changes one of them if its name follows that of the camera: --name front:small.\n"

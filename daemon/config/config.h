@@ -111,6 +111,7 @@ struct config_named_output {
     double fps;                    /* frames/s at most, 0.01 .. 1000; 0: every frame */
     int32_t planes;                /* an enum recipe_planes, plus 1; 0: engine.planes */
     int32_t depth;                 /* an enum recipe_depth */
+    double edge;                   /* recipe.crop_edge */
     struct filter_chain filter;
     bool is_added; /* while the daemon runs, and no file names it */
 };

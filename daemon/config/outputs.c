@@ -74,6 +74,14 @@ static const struct config_key members[] = {
         .choices = config_depth_names,
     },
     {
+        .name = "outputs.edge",
+        .type = &config_type_number,
+        MEMBER(edge),
+        .min = 0.001,
+        .max = 0.5,
+        .word = "auto",
+    },
+    {
         .name = "outputs.filter",
         .type = &config_type_filter,
         MEMBER(filter),
@@ -129,7 +137,7 @@ static void print_outputs(const void *field, const struct config_key *key, char 
 /* ---- from a file ---- */
 
 #define UNKNOWN_MEMBER                                                                             \
-    "%s: unknown key %s of an output: expected name, size, fps, planes, depth or filter"
+    "%s: unknown key %s of an output: expected name, size, fps, planes, depth, edge or filter"
 
 static const struct config_key *find_member(const char *name)
 {
@@ -255,7 +263,7 @@ const struct config_named_output *config_outputs_find(const struct config_output
 bool config_output_alike(const struct config_named_output *a, const struct config_named_output *b)
 {
     return strcmp(a->name, b->name) == 0 && a->width == b->width && a->height == b->height &&
-           a->fps == b->fps && a->planes == b->planes && a->depth == b->depth;
+           a->fps == b->fps && a->planes == b->planes && a->depth == b->depth && a->edge == b->edge;
 }
 
 /* Returns whether all outputs of one list are in the other. */
@@ -354,6 +362,7 @@ void config_of_named(struct config *ret, const struct config *config,
     if (named->planes > 0)
         ret->engine.options.recipe.planes = (enum recipe_planes)(named->planes - 1);
     ret->engine.options.recipe.depth = (enum recipe_depth)named->depth;
+    ret->engine.options.recipe.crop_edge = named->edge;
     /* The first output searches for the settings that they share. */
     if (ret->engine.options.tune == ENGINE_TUNE_EXHAUSTIVE)
         ret->engine.options.tune = ENGINE_TUNE_AUTO;

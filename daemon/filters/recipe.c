@@ -138,6 +138,7 @@ const struct recipe_type recipe_flag = {.numbers = flag_numbers, .describe = des
 static const struct recipe_type exact = {.numbers = flag_numbers, /* must be equal */
                                          .describe = describe_flag};
 static const struct recipe_type level = {.numbers = level_numbers, .describe = describe_level};
+static const struct recipe_type amount = {.numbers = level_numbers, .describe = describe_nothing};
 static const struct recipe_type choice = {.numbers = choice_numbers, .describe = describe_nothing};
 static const struct recipe_type stacking = {.numbers = choice_numbers, .describe = describe_stack};
 static const struct recipe_type view = {.numbers = choice_numbers, .describe = describe_view};
@@ -248,6 +249,7 @@ static const struct recipe_member members[ROW_COUNT] = {
     [row_captured] = {.name = "captured", MEMBER(captured), .type = &choice},
     [row_captured_width] = {.name = "width", MEMBER(captured_width), .type = &choice},
     [row_captured_height] = {.name = "height", MEMBER(captured_height), .type = &choice},
+    [row_crop_edge] = {.name = "edge of frequencies", MEMBER(crop_edge), .type = &amount},
     [row_demosaic] = {.name = "demosaic", MEMBER(demosaic), .type = &choice},
     [row_complex_response] =
         {.name = "complex response",

@@ -87,7 +87,8 @@ struct response_layout transform_response_layout(const struct transform *transfo
     struct response_layout layout = {.plan = &transform->plan,
                                      .lanes = 1,
                                      .loaded = transform_loaded(transform),
-                                     .is_complex = transform->tuning.recipe.complex_response};
+                                     .is_complex = transform->tuning.recipe.complex_response,
+                                     .crop_edge = transform->tuning.recipe.crop_edge};
     if (transform->technique->lay_out_response != NULL)
         transform->technique->lay_out_response(&layout, transform);
     return layout;

@@ -18,8 +18,7 @@ size_t response_count(const struct response_layout *layout)
     return response_part_count(layout) * (layout->is_complex ? 2 : 1);
 }
 
-/* The part of the frequencies of a smaller picture, at their end, over which H becomes 0. */
-#define CROP_EDGE 0.1
+#define DEFAULT_CROP_EDGE 0.1
 
 /* What H is sampled with. */
 struct sampler {
@@ -27,6 +26,7 @@ struct sampler {
     const struct plan *plan;
     const struct plan *loaded; /* whose lengths the frequencies are of */
     double sub_x, sub_y;
+    double edge; /* part of the frequencies of a smaller picture, at their end, where H becomes 0 */
     struct filter_grid *grid; /* NULL: the chain uses no images */
 };
 
@@ -40,9 +40,9 @@ struct place {
 /* The edge of a smaller picture's frequencies along an axis, and the shift of its samples: the
  * middle of the first one is (ratio - 1) / 2 samples of the image behind the middle of the image's
  * first one. */
-static double complex crop(int32_t frequency, uint32_t length, uint32_t loaded)
+static double complex crop(int32_t frequency, uint32_t length, uint32_t loaded, double part)
 {
-    const double beyond = (2. * abs(frequency) / length - (1 - CROP_EDGE)) / CROP_EDGE;
+    const double beyond = (2. * abs(frequency) / length - (1 - part)) / part;
     const double shift = 0.5 * frequency * (1. / length - 1. / loaded);
     const double edge = beyond <= 0 ? 1 : beyond >= 1 ? 0 : 0.5 + 0.5 * cos(M_PI * beyond);
     return length == loaded ? 1 : edge * cexp(2 * M_PI * I * shift);
@@ -64,8 +64,8 @@ static double complex sample(const struct sampler *sampler, struct place at)
         h = filter_chain_response_of(sampler->chain, transform, fx, fy);
     }
     return plan == loaded ? h
-                          : h * crop(along_x, plan->x.length, loaded->x.length) *
-                                crop(along_y, plan->y.length, loaded->y.length);
+                          : h * crop(along_x, plan->x.length, loaded->x.length, sampler->edge) *
+                                crop(along_y, plan->y.length, loaded->y.length, sampler->edge);
 }
 
 /* H. On the line at half the sampling rate, f and -f are the same frequency, and H is their mean.
@@ -131,7 +131,9 @@ int response_fill(float *values, const struct response_layout *layout,
                               .plan = layout->plan,
                               .loaded = loaded_by(layout),
                               .sub_x = sub_x,
-                              .sub_y = sub_y};
+                              .sub_y = sub_y,
+                              .edge =
+                                  layout->crop_edge > 0 ? layout->crop_edge : DEFAULT_CROP_EDGE};
     const struct plan_axis *first = plan_first(layout->plan), *second = plan_second(layout->plan);
     const uint32_t pairs = plan_pair_count(layout->plan), lanes = layout->lanes;
     const size_t part = response_part_count(layout);

@@ -18,6 +18,7 @@ struct response_layout {
     unsigned lanes;
     bool legs_apart;
     bool is_complex;
+    double crop_edge; /* recipe.h */
 };
 
 /* The number of real parts: all pairs, rounded up to whole groups. */

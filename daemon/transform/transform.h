@@ -116,9 +116,9 @@ uint32_t transform_half_radius(const struct gpu_device *device);
 /* A smaller picture (transform_image.smaller). Only the frequencies of the spectrum that it can
  * have are multiplied by H and transformed back, in lengths that are to those of the image as its
  * sides are to the image's. Along an axis that becomes shorter, H is reduced to 0 by a raised
- * cosine over the outer tenth of these frequencies, so that edges do not ring. The middle of each
- * sample of the result is the middle of what it covers of the image. Only the fused technique does
- * this.
+ * cosine over the outer tenth of these frequencies, or over recipe.crop_edge, so that edges do not
+ * ring. The middle of each sample of the result is the middle of what it covers of the image. Only
+ * the fused technique does this.
  *
  * Plans a transform, which then has its plan, tuning and sizes, but nothing on the device: it can
  * only be asked, equipped and destroyed. -ERANGE: the technique cannot handle this size or recipe

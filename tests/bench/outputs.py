@@ -4,7 +4,8 @@ that are not: processor time of the daemon, and time of the device by its own cl
 frame of 32 is measured. On a CPU device the processor's time includes the device's.
 
     outputs.py [FRAMES]     prints a table; FFTD_BUILD is the build folder, FFTD_DEVICE the device,
-                            OUTPUT_FPS the frames a second
+                            OUTPUT_FPS the frames a second, OUTPUT_CASES a pattern of the cases
+                            that are measured beside those of main alone
 """
 
 import contextlib
@@ -12,6 +13,7 @@ import ctypes
 import json
 import os
 import pathlib
+import re
 import subprocess
 import sys
 import tempfile
@@ -30,7 +32,11 @@ HALF, QUARTER = (WIDTH // 2, HEIGHT // 2), (WIDTH // 4, HEIGHT // 4)
 CASES = (
     ("main alone", None, [], True),
     ("and one of the same size", None, [(WIDTH, HEIGHT)], True),
+    ("and two of the same size", None, [(WIDTH, HEIGHT)] * 2, True),
+    ("and seven of the same size", None, [(WIDTH, HEIGHT)] * 7, True),
     ("and one of half the size", None, [HALF], True),
+    ("and two of half the size", None, [HALF] * 2, True),
+    ("and seven of half the size", None, [HALF] * 7, True),
     ("and one of a quarter of the size", None, [QUARTER], True),
     ("and three of a quarter of the size", None, [QUARTER] * 3, True),
     ("and seven of half the size that nobody reads", None, [HALF] * 7, False),
@@ -38,6 +44,7 @@ CASES = (
     ("and one of that size", QUARTER, [QUARTER], True),
     ("and seven of that size", QUARTER, [QUARTER] * 7, True),
 )
+WANTED = os.environ.get("OUTPUT_CASES", "")
 PATIENCE_S = 300
 SETTLED_S = 3
 
@@ -137,6 +144,8 @@ def main():
               "| more |\n| --- | --- | --- | --- | --- |")
         alone = None
         for name, main_size, outputs, is_read in CASES:
+            if outputs and not re.search(WANTED, name):
+                continue
             turns = [measure(main_size, outputs, is_read, frames, chain) for _ in range(3)]
             turns = [sorted(each) for each in zip(*turns)]
             alone = alone if outputs else [each[1] for each in turns]

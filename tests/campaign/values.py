@@ -119,7 +119,7 @@ def bad_chain(rng, kinds):
 # fails the campaign. The source is chosen by steps of its own.
 OUTPUTS = ([], [{"name": "small", "fps": 10, "filter": "gaussian-blur:sigma=1"}],
            [{"name": "edges-1", "planes": "luma-only", "depth": "16", "filter": "gradient"},
-            {"name": "raw"}])
+            {"name": "raw", "edge": 0.25}])
 KEYS = {
     "name": (("default", "front-1"), ("", "a/b", "x" * 64)),
     "camera.source": ((), ("", "nothing", "bogus:1", "pattern:bogus")),

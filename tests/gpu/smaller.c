@@ -27,6 +27,7 @@ struct shape {
     enum plan_border border;
     const char *chain;
     unsigned more; /* images besides the first, in the same dispatches */
+    double edge;   /* recipe.crop_edge */
 };
 
 static int try_to_make(struct transform **ret, const struct transform_tuning *tuning,
@@ -98,6 +99,7 @@ static double measure(const struct transform_tuning *wanted, const struct shape 
     if (filter_chain_parse(&chain, shape->chain, &why) < 0)
         fail_msg("%s", why.text);
     tuning.recipe.thresholds = filter_chain_threshold(&chain) > 0;
+    tuning.recipe.crop_edge = shape->edge;
     run(&tuning, shape, &chain, in_float, out, &plan);
     const struct reference reference = {.width = shape->width,
                                         .height = shape->height,
@@ -112,7 +114,7 @@ static double measure(const struct transform_tuning *wanted, const struct shape 
                                         .chain = &chain};
     for (size_t image = 0; image < images; image++) {
         reference_smaller(&reference, in + image * in_one, shape->smaller_width,
-                          shape->smaller_height, EDGE, expected);
+                          shape->smaller_height, shape->edge > 0 ? shape->edge : EDGE, expected);
         for (size_t i = 0; i < out_one; i++)
             error += pow(out[image * out_one + i] - expected[i], 2) / (double)(images * out_one);
     }
@@ -141,10 +143,10 @@ static void test_forms(void **state)
 {
     (void)state;
     static const struct shape shapes[] = {
-        {120, 96, 60, 48, 12, PLAN_MIRROR, "none", 0},
-        {120, 96, 40, 24, 0, PLAN_REPLICATE, "gaussian-blur:sigma=1.5", 2},
-        {90, 120, 60, 120, 7, PLAN_CONSTANT, "gradient:sigma=1,dc=0.5", 0},
-        {91, 77, 52, 44, 0, PLAN_WRAP, "soft-threshold:sigma=3", 0},
+        {120, 96, 60, 48, 12, PLAN_MIRROR, "none", 0, 0},
+        {120, 96, 40, 24, 0, PLAN_REPLICATE, "gaussian-blur:sigma=1.5", 2, 0},
+        {90, 120, 60, 120, 7, PLAN_CONSTANT, "gradient:sigma=1,dc=0.5", 0, 0},
+        {91, 77, 52, 44, 0, PLAN_WRAP, "soft-threshold:sigma=3", 0, 0},
     };
     struct transform_tuning common, tuning[FLOATS_FORMS];
     transform_default_tuning(&common, device);
@@ -159,10 +161,12 @@ static void test_sizes(void **state)
 {
     (void)state;
     static const struct shape shapes[] = {
-        {640, 480, 320, 240, 24, PLAN_MIRROR, "none", 0},
-        {1280, 720, 640, 360, 0, PLAN_MIRROR, "none", 0},
-        {1280, 720, 320, 180, 0, PLAN_MIRROR, "sharpen:sigma=2", 0},
-        {1280, 720, 800, 450, 0, PLAN_MIRROR, "none", 0},
+        {640, 480, 320, 240, 24, PLAN_MIRROR, "none", 0, 0},
+        {1280, 720, 640, 360, 0, PLAN_MIRROR, "none", 0, 0},
+        {1280, 720, 320, 180, 0, PLAN_MIRROR, "sharpen:sigma=2", 0, 0},
+        {1280, 720, 800, 450, 0, PLAN_MIRROR, "none", 0, 0},
+        {640, 480, 320, 240, 24, PLAN_MIRROR, "none", 0, 0.5},
+        {640, 480, 320, 120, 24, PLAN_MIRROR, "none", 0, 0.001},
     };
     struct transform_tuning tuning;
     transform_default_tuning(&tuning, device);
@@ -185,7 +189,7 @@ static double plate_wave(double dx, double dy)
 static void test_zone_plate(void **state)
 {
     (void)state;
-    const struct shape shape = {PLATE, PLATE, PLATE / 2, PLATE / 2, 0, PLAN_MIRROR, "none", 0};
+    const struct shape shape = {PLATE, PLATE, PLATE / 2, PLATE / 2, 0, PLAN_MIRROR, "none", 0, 0};
     const struct filter_chain none = {.count = 0};
     struct transform_tuning tuning;
     struct plan plan;
@@ -232,7 +236,7 @@ static void test_zone_plate(void **state)
 static void test_ringing(void **state)
 {
     (void)state;
-    const struct shape shape = {256, 32, 128, 16, 128, PLAN_MIRROR, "none", 0};
+    const struct shape shape = {256, 32, 128, 16, 128, PLAN_MIRROR, "none", 0, 0};
     const struct filter_chain none = {.count = 0};
     struct transform_tuning tuning;
     struct plan plan;
@@ -278,8 +282,8 @@ static void test_sides_that_cannot_be_had(void **state)
     struct transform_tuning tuning;
     transform_default_tuning(&tuning, device);
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
-        const struct shape shape = {640, 480,         cases[i].width, cases[i].height,
-                                    0,   PLAN_MIRROR, NULL,           0};
+        const struct shape shape = {640, 480, cases[i].width, cases[i].height, 0, PLAN_MIRROR, NULL,
+                                    0,   0};
         const size_t length = strlen(cases[i].begin);
         struct transform *t;
         struct error why = {""};
@@ -310,7 +314,7 @@ static void test_sides_that_cannot_be_had(void **state)
 static void test_other_techniques(void **state)
 {
     (void)state;
-    const struct shape shape = {64, 48, 32, 24, 0, PLAN_MIRROR, NULL, 0};
+    const struct shape shape = {64, 48, 32, 24, 0, PLAN_MIRROR, NULL, 0, 0};
     struct transform_tuning tuning;
     struct transform *t;
     struct error why = {""};

@@ -19,27 +19,65 @@ import types
 import pytest
 
 from client import RawFrame, Reader
-from conftest import BUILD, FAST_KERNELS, PATIENCE, needs_root, wait_until
+from conftest import BUILD, FAST_KERNELS, PATIENCE, Daemon, needs_root, wait_until
 from dbus_peer import RETURN, Peer, call
 
 SO_PASSRIGHTS = 83
 OTHER, VICTIM = 65534, 65533  # users who are neither root nor the one who runs the tests
 
 
-@pytest.fixture
-def daemon(start):
-    daemon = start(*FAST_KERNELS)
+CAMERA = "/org/fftd/camera"
+
+
+class Output(Daemon):
+    """A daemon whose frames, and answers to fftd-ctl, are those of a named output. All outputs have
+    the same sockets of control, but each has an object there."""
+
+    def __init__(self, daemon, name):  # pylint: disable=super-init-not-called
+        vars(self).update(vars(daemon))
+        self.runtime_dir = daemon.runtime_dir / "outputs" / name
+        self.path = f"{CAMERA}/outputs/{name}"
+        self.control = daemon
+
+    def wait_for_socket(self, name="control"):
+        (super() if name == "frames" else self.control).wait_for_socket(name)
+
+
+def start_with_output(start):
+    daemon = start(*FAST_KERNELS, "--set", 'outputs=( { name = "edges"; filter = "gradient"; } )')
+    daemon.control, daemon.path = daemon, CAMERA
     daemon.wait_for_log("online")
-    for name in ("frames", "control", "control-watch"):
+    for name in ("frames", "control", "control-watch", "outputs/edges/frames"):
         daemon.wait_for_socket(name)
     return daemon
 
 
 @pytest.fixture
-def shared(daemon):
-    """A daemon whose frames every user may read and watch, as members of the group fftd may."""
+def daemon(start):
+    return start_with_output(start)
+
+
+@pytest.fixture(params=["main", "edges"])
+def output(request, start):
+    """The output that is attacked."""
+    daemon = start_with_output(start)
+    return daemon if request.param == "main" else Output(daemon, request.param)
+
+
+@pytest.fixture
+def shared(output):
+    """An output whose frames every user may read, as members of the group fftd may."""
+    run = output.control.runtime_dir
+    for path, mode in ((run.parent, 0o755), (run, 0o755), (run / "outputs", 0o755),
+                       (output.runtime_dir, 0o755), (output.runtime_dir / "frames", 0o666)):
+        path.chmod(mode)
+    return output
+
+
+@pytest.fixture
+def watched(daemon):
+    """A daemon that every user may watch."""
     for path, mode in ((daemon.runtime_dir.parent, 0o755), (daemon.runtime_dir, 0o755),
-                       (daemon.runtime_dir / "frames", 0o666),
                        (daemon.runtime_dir / "control-watch", 0o666)):
         path.chmod(mode)
     return daemon
@@ -128,16 +166,16 @@ def test_one_users_clients_keep_out_nobody_else(shared):
         client.close()
 
 
-def test_the_daemons_own_user_may_take_all_places(daemon):
-    clients, answers = attach_all(daemon, 65)
+def test_the_daemons_own_user_may_take_all_places(output):
+    clients, answers = attach_all(output, 65)
     assert answers[-1] == "client limit of 64 reached: output.max_clients = 64, one user gets half"
     assert sum(is_ring(answer) for answer in answers) == 64
     for client in clients:
         client.close()
 
 
-def test_a_connection_that_asks_for_nothing_loses_its_place(daemon):
-    idle, quiet = FramesClient(daemon), FramesClient(daemon)
+def test_a_connection_that_asks_for_nothing_loses_its_place(output):
+    idle, quiet = FramesClient(output), FramesClient(output)
     assert is_ring(quiet.attach())
     assert idle.receive() is None
     quiet.socket.settimeout(1)
@@ -183,16 +221,16 @@ def test_a_flood_of_connections_does_not_keep_out_a_reader(shared):
 
 
 @needs_root
-def test_one_users_watchers_keep_out_nobody_else(shared):
+def test_one_users_watchers_keep_out_nobody_else(watched):
     """16 watchers of one user took all places, and fftd-ctl said that permission was denied."""
     with user(OTHER), contextlib.ExitStack() as crowd:
         for _ in range(16):
-            peer = crowd.enter_context(Peer(shared, "control-watch"))
+            peer = crowd.enter_context(Peer(watched, "control-watch"))
             assert peer.call("GetStats").type == RETURN
-        with Peer(shared, "control-watch", handshake=False) as late:
+        with Peer(watched, "control-watch", handshake=False) as late:
             assert late.is_closed()
         os.seteuid(0)
-        refused, served = (ctl_of(uid, shared, "status") for uid in (OTHER, VICTIM))
+        refused, served = (ctl_of(uid, watched, "status") for uid in (OTHER, VICTIM))
         assert served.returncode == 0
         assert "too many clients" in refused.stderr and "16 connections" in refused.stderr
         assert refused.returncode == os.EX_TEMPFAIL
@@ -361,14 +399,14 @@ def sleep_stolen(ring_fd):
 
 
 @pytest.mark.skipif(os.uname().machine not in SYS_FUTEX, reason="the number of futex() is unknown")
-def test_a_stolen_sleep_does_not_disturb_the_library(daemon):
+def test_a_stolen_sleep_does_not_disturb_the_library(output):
     """FUTEX_REQUEUE works on a read-only mapping. A reader that slept on the futex got 1 frame of
     240; the library sleeps on a socket of its own."""
-    client = FramesClient(daemon)
+    client = FramesClient(output)
     ring_fd = client.attach()
     word = Word(ring_fd)
     wait_until(word.is_woken, "a wake-up")
-    with Reader(daemon) as reader, sleep_stolen(ring_fd):
+    with Reader(output) as reader, sleep_stolen(ring_fd):
         wait_until(lambda: not word.is_woken(), "a stolen sleep: the attack works")
         reader.take_rest()
         for _ in range(60):
@@ -389,21 +427,22 @@ def pass_descriptors(peer, data, count=200):
             peer.send(data)
 
 
-def test_descriptors_sent_to_the_daemon_are_dropped(daemon):
+def test_descriptors_sent_to_the_daemon_are_dropped(output):
     """A watcher fills the table of descriptors with a message that never ends: with two
     connections no reader could attach any more, and no engine be built."""
-    with Peer(daemon, "control-watch") as peer:
-        before = len(daemon.descriptors())
-        unfinished = call("GetStats")[:-1]
+    with Peer(output.control, "control-watch") as peer:
+        before = len(output.descriptors())
+        unfinished = call("GetStats", path=output.path)[:-1]
         for byte in unfinished:
             pass_descriptors(peer, bytes([byte]))
-        assert len(daemon.descriptors()) == before
-        peer.send(call("GetStats")[-1:])
+        assert len(output.descriptors()) == before
+        peer.send(call("GetStats", path=output.path)[-1:])
         assert peer.reply(1).type == RETURN
 
 
 @pytest.mark.parametrize("name, kind", [
-    ("frames", socket.SOCK_SEQPACKET), ("control", socket.SOCK_STREAM),
+    ("frames", socket.SOCK_SEQPACKET), ("outputs/edges/frames", socket.SOCK_SEQPACKET),
+    ("control", socket.SOCK_STREAM),
     ("control-watch", socket.SOCK_STREAM)])
 def test_descriptors_cannot_be_sent_to_the_daemon(daemon, name, kind):
     """The daemon dropped a TCP socket with SO_LINGER and unsent data, and served nobody for as long
@@ -430,13 +469,14 @@ def test_long_messages_are_refused_before_they_are_collected(daemon):
     assert daemon.memory_bytes() - before < 2 << 20
 
 
-def test_a_message_must_arrive_in_time(daemon):
-    with Peer(daemon, "control-watch") as slow, Peer(daemon, "control-watch") as idle:
+def test_a_message_must_arrive_in_time(output):
+    with Peer(output.control, "control-watch") as slow, \
+            Peer(output.control, "control-watch") as idle:
         begin = time.monotonic()
-        slow.send(call("GetStats")[:20])
+        slow.send(call("GetStats", path=output.path)[:20])
         assert slow.is_closed()
         assert time.monotonic() - begin > 2
-        assert idle.call("GetStats").type == RETURN
+        assert idle.call("GetStats", path=output.path).type == RETURN
 
 
 def test_messages_follow_only_a_handshake_that_has_ended(daemon):
@@ -457,11 +497,11 @@ def test_messages_follow_only_a_handshake_that_has_ended(daemon):
 
 @pytest.mark.parametrize("command", [
     ["snapshot", "after"], ["stats", "--prometheus"], ["frames", "--count", "1"]])
-def test_output_does_not_follow_planted_links(daemon, tmp_path, command):
+def test_output_does_not_follow_planted_links(output, tmp_path, command):
     target, planted = tmp_path / "target", tmp_path / "planted"
     target.write_text("precious")
     planted.symlink_to(target)
-    daemon.ctl(*command, "--output", planted)
+    output.ctl(*command, "--output", planted)
     assert target.read_text() == "precious"
     assert not planted.is_symlink() and planted.stat().st_size > 100
     assert sorted(path.name for path in tmp_path.iterdir() if "planted" in path.name) == ["planted"]
@@ -485,7 +525,7 @@ def write_output(daemon, command, path):
 
 @needs_root
 @pytest.mark.parametrize("command", OUTPUTS, ids=lambda command: command[0])
-def test_a_pipe_of_another_user_gets_nothing(daemon, sticky, command):
+def test_a_pipe_of_another_user_gets_nothing(output, sticky, command):
     """It would get the unfiltered picture of root's snapshot, and without a reader keep root
     waiting."""
     pipe = sticky / "out"
@@ -493,7 +533,7 @@ def test_a_pipe_of_another_user_gets_nothing(daemon, sticky, command):
     os.chmod(pipe, 0o666)
     os.chown(pipe, OTHER, OTHER)
     reader = os.open(pipe, os.O_RDONLY | os.O_NONBLOCK)
-    done = write_output(daemon, command, pipe)
+    done = write_output(output, command, pipe)
     with contextlib.suppress(BlockingIOError):
         assert os.read(reader, 1) == b""
     os.close(reader)

@@ -6,6 +6,7 @@ import numpy
 import pytest
 
 from client import Reader
+from test_outputs import ctl_json, of
 
 WIDTH, HEIGHT = 160, 120
 SIZE = ("--set", "output.size=80x40")
@@ -73,6 +74,26 @@ def test_frames_are_the_lowest_frequencies(start, tmp_path):
     assert (shown["width"], shown["height"]) == (80, 40)
     assert (shown["captured_width"], shown["captured_height"]) == (WIDTH, HEIGHT)
     assert re.search(r"^published +GREY 80x40, made of 160x120$", daemon.ctl("status").stdout, re.M)
+
+
+def test_a_key_changes_the_edge_of_the_frequencies(start, tmp_path):
+    """Each output has its own; all of them share one load."""
+    edges = {"auto": 0.1, "wide": 0.5, "narrow": 0.001}
+    picture = RANDOM.integers(60, 196, (HEIGHT, WIDTH), numpy.uint8)
+    groups = ", ".join(f'{{ name = "{name}"; size = "80x60"; edge = {value}; }}'
+                       for name, value in zip(edges, ('"auto"', 0.5, 0.001)))
+    daemon = start("--set", "camera.format=GREY", "--set", "camera.loop=true", "--set",
+                   f"outputs=( {groups} )", source=f"file:{recording(tmp_path, picture)}",
+                   size=f"{WIDTH}x{HEIGHT}")
+    found = []
+    for name, edge in edges.items():
+        daemon.wait_for_socket(f"outputs/{name}/frames")
+        with Reader(of(daemon, name)) as reader:
+            found.append(plane(reader.next(), 0, 80))
+            padded = engine_lengths(ctl_json(daemon, name, "status"))
+        expected = smaller(picture.astype(float), padded, (80, 60), edge)
+        assert numpy.abs(found[-1] - expected.clip(0, 255)).max() <= 0.501, name
+    assert all((a != b).any() for a, b in zip(found, found[1:] + found[:1]))
 
 
 def test_colour_that_is_not_filtered_becomes_smaller(start, tmp_path):

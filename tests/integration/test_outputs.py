@@ -342,33 +342,7 @@ def test_a_source_that_waits_does_so_for_every_output(start, tmp_path):
         assert (picture == frames[number]).all() and (taken["main"][number] == picture).all()
 
 
-# ---- pixels ----
-
-# Every technique, and what changes samples before and after the transform.
-CHAINS = ("gaussian-blur:sigma=2.5", "lowpass:shape=ideal,cutoff=0.2", "median",
-          "convolve:kernel=1 2 1/2 4 2/1 2 1", "denoise:sigma=8", "gradient", "homomorphic")
-
-
-def test_pixels_are_those_of_a_daemon_of_its_own(start, tmp_path):
-    picture = numpy.random.default_rng(23).integers(0, 256, (HEIGHT, WIDTH), numpy.uint8)
-    path = tmp_path / "picture.raw"
-    path.write_bytes(picture.tobytes())
-    settings = ("--set", "camera.format=GREY", "--set", "camera.loop=true")
-    scene = {"source": f"file:{path}", "size": f"{WIDTH}x{HEIGHT}"}
-    groups = ", ".join(f'{{ name = "o{i}"; filter = "{chain}"; }}'
-                       for i, chain in enumerate(CHAINS))
-    daemon = start(*settings, "--set", f"outputs=( {groups} )", **scene)
-    found = []
-    for i in range(len(CHAINS)):
-        with Reader(of(daemon, f"o{i}")) as reader:
-            found.append(reader.next().planes)
-    assert daemon.stop() == 0
-    for chain, planes in zip(CHAINS, found):
-        daemon = start(*settings, "--set", f"filter={chain}", **scene)
-        with Reader(daemon) as reader:
-            assert reader.next().planes == planes, chain
-        assert daemon.stop() == 0
-
+# ---- loads ----
 
 def load_of(daemon, output=None):
     """The number of the load that an output's engine uses; None: it has one of its own."""

@@ -356,6 +356,7 @@ LONG = 400 * "x"
      "120 rows cannot become 61: the nearest that can be had are "),
     ({"name": "a", "size": "320x120"}, "frames of 160x120 cannot become 320x120"),
     ({"name": "a", "fps": "-1"}, "outputs.fps = -1: expected"),
+    ({"name": "a", "edge": "0.6"}, "outputs.edge = 0.6: expected a number 0.001 .. 0.5"),
     ({"name": "a", "depth": "9"}, "outputs.depth = 9: expected"),
     ({"name": "a", "filter": "nonsense"}, "nonsense"),
     ({"name": "a", "filter": "convolve:file=/etc/passwd"}, ""),

@@ -699,7 +699,9 @@ static void outputs_are_read_and_printed(void **state)
     (void)state;
     static const char list[] =
         "( { name = \"small\"; size = \"640x360\"; fps = 10; filter = \"gaussian-blur:sigma=2\"; },"
-        " { name = \"edges-1\"; planes = \"luma-only\"; depth = 16; filter = ( { type = \"gain\"; "
+        " { name = \"edges-1\"; planes = \"luma-only\"; depth = 16; edge = 0.25; filter = ( { type "
+        "= "
+        "\"gain\"; "
         "dc = 2; } ); "
         "} )";
     struct config config, again, of;
@@ -722,7 +724,9 @@ static void outputs_are_read_and_printed(void **state)
     assert_int_equal(of.output.width, 0);
     assert_int_equal(of.engine.options.recipe.planes, RECIPE_LUMA_ONLY);
     assert_int_equal(of.engine.options.recipe.depth, RECIPE_DEPTH_16);
+    assert_true(of.engine.options.recipe.crop_edge == 0.25);
     config_of_output(&of, &config, 0);
+    assert_true(of.engine.options.recipe.crop_edge == 0); /* the default */
     assert_int_equal(of.engine.options.recipe.planes, RECIPE_ALL);
     assert_int_equal(of.engine.options.recipe.depth, RECIPE_DEPTH_AUTO);
     assert_int_equal(of.filter.count, 0);

@@ -20,11 +20,13 @@
 #define WIDE_RADIX     12   /* on a GPU: it takes registers from other groups */
 #define WIDE_COST      1.25
 
-/* What was measured on a CPU with registers of 512 bits, and on an H100. */
+/* What was measured on a CPU with registers of 512 bits, and on an H200. */
 static const struct tile_cost {
-    double number;   /* one in a tile of 64 x 64, compared with one of the spectrum of `fused` */
+    double number; /* a CPU: one in a tile of 64 x 64, compared with one of the spectrum of `fused`;
+                      a GPU: microseconds of a million of them */
     uint32_t radius; /* the greatest class of radius with which tiles were faster */
-} cpu_cost = {0.4, 24}, gpu_cost = {0.285, 16};
+} cpu_cost = {0.4, 24}, gpu_cost = {8.3, 16};
+#define GPU_LATENCY_US 0.3
 
 static const struct tile_cost *cost_on(const struct gpu_device *device)
 {
@@ -94,7 +96,7 @@ static bool fits(const struct transform_tuning *tuning, const struct gpu_device 
            bytes <= device->local_bytes && bytes <= MAX_WORK_BYTES;
 }
 
-/* The time of a frame, in that of numbers of the spectrum of `fused`. */
+/* The time of an image. On a CPU it is that of numbers of the spectrum of `fused`. */
 static double work_of(const struct transform_tuning *tuning, const struct transform_image *image,
                       const struct gpu_device *device)
 {
@@ -161,7 +163,12 @@ static double cost(const struct tuner_subject *subject)
     start(&tuning, subject);
     if (taps_reach_is_far(subject->reach) || !fits(&tuning, subject->device))
         return HUGE_VAL;
-    return work_of(&tuning, image, subject->device) / (samples / 2);
+    const double work = work_of(&tuning, image, subject->device);
+    if (gpu_device_is_cpu(subject->device))
+        return work / (samples / 2);
+    return tuner_gpu_cost(
+        subject,
+        (struct gpu_time){.dispatches = 1, .latency_us = GPU_LATENCY_US, .us = work / samples});
 }
 
 uint32_t transform_tile_radius(const struct gpu_device *device)

@@ -137,8 +137,9 @@ struct technique {
     bool is_direct;           /* it has no spectrum of the image: DIRECT */
     bool makes_smaller;       /* it makes smaller pictures */
 
-    /* How long a frame is taken to last, compared with `fused`, before any is measured; HUGE_VAL:
-     * it cannot do what the filters need. The cheapest technique that fits is chosen. */
+    /* How long a frame is taken to last before any is measured: on a GPU alone, in microseconds
+     * (tuner_gpu_cost), elsewhere compared with `fused`. HUGE_VAL: it cannot do what the filters
+     * need. The cheapest technique that fits is chosen. */
     double (*cost)(const struct tuner_subject *subject);
 
     /* Writes what it does for the description of an engine; NULL: "float, columns first". */

@@ -6,6 +6,7 @@
  *     fused.c, staged.c  a technique each, which transforms
  *     tiles.c            one that transforms tiles
  *     direct.c           one that does not
+ *     direct_twice.c     the same in two dispatches
  *     half_rate.c        the same for wide blurs on a GPU
  *     smaller.c          tables of a smaller picture
  *     draw.c             views, which are drawn after the transform
@@ -189,11 +190,12 @@ struct technique {
     vary_fn *offer;
 };
 
-extern const struct technique technique_fused;     /* fused.c */
-extern const struct technique technique_staged;    /* staged.c */
-extern const struct technique technique_direct;    /* direct.c */
-extern const struct technique technique_tiles;     /* tiles.c */
-extern const struct technique technique_half_rate; /* half_rate.c */
+extern const struct technique technique_fused;        /* fused.c */
+extern const struct technique technique_staged;       /* staged.c */
+extern const struct technique technique_direct;       /* direct.c */
+extern const struct technique technique_tiles;        /* tiles.c */
+extern const struct technique technique_half_rate;    /* half_rate.c */
+extern const struct technique technique_direct_twice; /* direct_twice.c */
 
 /* ---- load.c -------------------------------------------------------------------------------- */
 

@@ -11,7 +11,7 @@
 
 #define LANES       4
 #define STRIP       4
-#define GROUP       64
+#define GROUP       32 /* more would be idle at the ends of lines */
 #define MOST_RADIUS TAPS_MAX_LOW_RADIUS
 
 /* Parts of the time of a transform with `fused` on Midgard, of which `staged` takes 0.6. */

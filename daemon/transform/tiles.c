@@ -40,16 +40,24 @@ static uint32_t side_of(const struct transform_tuning *tuning)
     return tuning->columns * tuning->rows;
 }
 
+/* A tile has what h has beyond the radius at its far end, so that counts twice. The class of a
+ * filter that is not short allows for it (taps_tile_reach_of). Taps of a blur, which is a product,
+ * are less than half from one sample to the next where they end, so there one sample more does. */
+static uint32_t margin_of(const struct transform_tuning *tuning)
+{
+    return tuning->recipe.reach.radius + (tuning->recipe.reach.products > 0);
+}
+
 /* Results of a tile along x, in whole vectors, and along y. 0: the margins take all. */
 static uint32_t valid_x(const struct transform_tuning *tuning)
 {
-    const uint32_t side = side_of(tuning), margins = 2 * tuning->recipe.reach.radius;
+    const uint32_t side = side_of(tuning), margins = 2 * margin_of(tuning);
     return side > margins ? (side - margins) / tuning->lanes * tuning->lanes : 0;
 }
 
 static uint32_t valid_y(const struct transform_tuning *tuning)
 {
-    const uint32_t side = side_of(tuning), margins = 2 * tuning->recipe.reach.radius;
+    const uint32_t side = side_of(tuning), margins = 2 * margin_of(tuning);
     return side > margins ? side - margins : 0;
 }
 
@@ -194,7 +202,7 @@ static int fit(struct transform *transform, struct error *why)
                          "bytes of local memory of %s",
                          reach->radius, (unsigned long long)transform->device->local_bytes,
                          transform->device->name);
-    transform_plan_border(transform, reach->radius);
+    transform_plan_border(transform, margin_of(tuning));
     return 0;
 }
 
@@ -337,7 +345,7 @@ static void put_source(FILE *out, const struct transform *transform)
     const struct transform_tuning *tuning = &transform->tuning;
     const struct plan *plan = &transform->plan;
     const struct plan_axis axis = axis_of(transform);
-    transform_put_constant(out, "RADIUS", tuning->recipe.reach.radius);
+    transform_put_constant(out, "RADIUS", margin_of(tuning));
     transform_put_constant(out, "RADIX_A", tuning->columns);
     transform_put_constant(out, "RADIX_B", tuning->rows);
     transform_put_constant(out, "VALID_X", valid_x(tuning));

@@ -322,14 +322,16 @@ struct taps_reach taps_reach_within(const struct filter_chain *chain,
         reach = taps_tile_reach_of(chain, samples, most.radius);
     if (!reach.is_short && !taps_reach_is_far(reach))
         return reach;
-    const struct taps_reach half = taps_half_reach_of(chain, samples, most.half_radius);
-    return half.half_radius > 0 ? half : reach;
+    reach.half_radius = taps_half_reach_of(chain, samples, most.half_radius).half_radius;
+    return reach;
 }
 
 struct taps_reach taps_reach_unite(struct taps_reach a, struct taps_reach b)
 {
     const struct taps_reach both = {.is_short = true,
                                     .radius = a.radius > b.radius ? a.radius : b.radius};
+    if (a.half_radius > 0 || b.half_radius > 0)
+        return far;
     if (a.is_short && b.is_short)
         return both.radius <= TAPS_MAX_PLAIN_RADIUS ? both : far;
     return taps_reach_is_far(a) || taps_reach_is_far(b)
@@ -337,10 +339,11 @@ struct taps_reach taps_reach_unite(struct taps_reach a, struct taps_reach b)
                : (struct taps_reach){.radius = both.radius};
 }
 
+/* The kernels may be those of either way that a names. */
 bool taps_reach_covers(struct taps_reach a, struct taps_reach b)
 {
-    if (a.half_radius > 0)
-        return b.half_radius > 0 && b.half_radius <= a.half_radius;
+    if (a.half_radius > 0 && (b.half_radius == 0 || b.half_radius > a.half_radius))
+        return false;
     if (!a.is_short)
         return taps_reach_is_far(a) || (!taps_reach_is_far(b) && b.radius <= a.radius);
     return b.is_short && b.radius <= a.radius &&

@@ -54,9 +54,8 @@ struct taps_reach {
                             as they are */
     enum taps_line line; /* what products have; otherwise TAPS_ANY */
     bool has_middle;     /* products have the sample itself added to them, times a factor */
-    uint32_t
-        half_radius; /* a blur at half the rate (struct taps_half) makes the same as this filter,
-                        and takes less: the class's radius, at least the blur's; or 0 */
+    uint32_t half_radius; /* a blur at half the rate (struct taps_half) makes the same as this
+                             filter, too: the class's radius, at least the blur's; or 0 */
 };
 
 struct taps {
@@ -118,9 +117,9 @@ static inline bool taps_reach_is_far(struct taps_reach reach)
     return !reach.is_short && reach.radius == 0;
 }
 
-/* Returns the first of three reaches that is not far: as taps, as tiles, as a blur at half the
- * rate. Half the rate is preferred to taps with a radius above TAPS_MAX_LOW_RADIUS, which take
- * longer; that was measured only at 3840x2160 (docs/results/2026-11-28-cheapest-way.md). most: the
+/* Returns the reach as taps, or as tiles for a chain that is not short, or far. For a far chain,
+ * and for taps with a radius above TAPS_MAX_LOW_RADIUS, it also has the reach as a blur at half the
+ * rate. Below that radius half the rate is slower on all devices that were measured. most: the
  * greatest radii of tiles and of half the rate. */
 struct taps_reach taps_reach_within(const struct filter_chain *chain,
                                     const struct taps_samples *samples, struct taps_reach most);

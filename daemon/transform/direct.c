@@ -11,17 +11,20 @@
 #include "core/text.h"
 #include "transform/tuner_private.h"
 
-/* Parts of the time of `fused`. A tap of a product takes a shift, or goes through local memory, and
- * works along both axes. */
-struct direct_cost {
-    double fixed, tap, product_taps;
-};
+/* On a CPU, parts of the time of `fused`; measured with registers of 512 bits. A tap of a product
+ * takes a shift, and works along both axes. Midgard is known by counts alone. */
+#define CPU_FIXED   0.06
+#define CPU_TAP     0.0085
+#define CPU_PRODUCT 1.6
 
-/* Measured on a CPU with registers of 512 bits. Midgard is known by counts alone. */
-static const struct direct_cost cpu_cost = {.fixed = 0.06, .tap = 0.0085, .product_taps = 1.6};
-/* Measured on an H100: up to GPU_SUMS an item has the sums of a strip in registers. */
-static const struct direct_cost gpu_cost = {.fixed = 0.125, .tap = 0.0029, .product_taps = 4};
-static const struct direct_cost gpu_far_cost = {.fixed = 0.125, .tap = 0.01, .product_taps = 4};
+/* On a GPU, microseconds of an H200: fixed, and of each tap. Up to GPU_SUMS an item has the sums of
+ * a strip in registers. With products the items of a group wait for each other once more. */
+struct direct_time {
+    struct gpu_time fixed, tap;
+};
+static const struct direct_time plain_time = {{1, 3.9, 1.25}, {0, 0.04, 0.037}};
+static const struct direct_time far_time = {{1, 6, 1.25}, {0, 0, 0.137}};
+static const struct direct_time product_time = {{1, 3.4, 1.15}, {0, 0.235, 0.112}};
 
 #define CPU_LANES      16 /* at most */
 #define CPU_COLUMNS    4
@@ -53,21 +56,33 @@ static bool can_do(const struct taps_reach *reach, const struct gpu_device *devi
            (has_products(reach, device) || reach->radius <= TAPS_MAX_PLAIN_RADIUS);
 }
 
+static double gpu_cost(const struct tuner_subject *subject, const struct direct_time *time,
+                       double taps)
+{
+    const struct gpu_time sum = {time->fixed.dispatches,
+                                 time->fixed.latency_us + time->tap.latency_us * taps,
+                                 time->fixed.us + time->tap.us * taps};
+    return tuner_gpu_cost(subject, sum);
+}
+
 static double cost(const struct tuner_subject *subject)
 {
     const struct taps_reach *reach = &subject->reach;
     const struct gpu_device *device = subject->device;
     const double side = 2 * reach->radius + 1;
     const bool as_products = has_products(reach, device);
-    const struct direct_cost *cost = gpu_device_is_cpu(device) || device->midgard ? &cpu_cost
-                                     : as_products || reach->radius <= GPU_SUMS   ? &gpu_cost
-                                                                                  : &gpu_far_cost;
+    const double taps = side * (as_products ? reach->products : side);
     if (!can_do(reach, device))
         return HUGE_VAL;
     if (device->midgard && reach->radius > MIDGARD_RADIUS)
         return MIDGARD_FAR;
-    return cost->fixed +
-           cost->tap * side * (as_products ? cost->product_taps * reach->products : side);
+    if (tuner_is_gpu(device))
+        return gpu_cost(subject,
+                        as_products                 ? &product_time
+                        : reach->radius <= GPU_SUMS ? &plain_time
+                                                    : &far_time,
+                        taps);
+    return CPU_FIXED + CPU_TAP * taps * (as_products ? CPU_PRODUCT : 1);
 }
 
 /* ---- layout -------------------------------------------------------------------------------- */

@@ -8,17 +8,20 @@
 #include "core/text.h"
 #include "transform/tuner_private.h"
 
-#define LANES       4
-#define COLUMNS     32
-#define GROUP       256
-#define TALLEST     120 /* rows of a block, which are as many as local memory has room for */
-#define LEAST       32  /* with fewer most of the work is margins */
-#define STEP        8
+#define LANES          4
+#define COLUMNS        32
+#define GROUP          256
+#define TALLEST        120 /* rows of a block, which are as many as local memory has room for */
+#define LEAST          32  /* with fewer most of the work is margins */
+#define STEP           8
 
-/* Shares of the time of `fused` with all frequencies, fitted to frames of 3840x2160 in flight on an
- * H200: 0.34, 0.36, 0.43 and 0.51 for radii of 6, 8, 10 and 14. */
-#define FIXED_COST  0.17
-#define RADIUS_COST 0.025
+/* On an H200: a group loads, blurs and interpolates its rows one after the other, of which those
+ * of the margins are more with a larger radius. */
+#define GROUP_US       8
+#define ROW_US         0.19
+#define RADIUS_US      0.25
+#define SAMPLES_US     2
+#define SAMPLES_TAP_US 0.135
 
 static uint32_t radius_of(const struct transform *transform)
 {
@@ -35,11 +38,10 @@ static bool can_do(const struct taps_reach *reach, const struct gpu_device *devi
     return reach->half_radius > 0 && reach->half_radius <= transform_half_radius(device);
 }
 
-static double cost(const struct tuner_subject *subject)
+/* The rows of a block at half the rate, with its margins. */
+static uint32_t decimated_rows(const struct transform_tuning *tuning)
 {
-    return can_do(&subject->reach, subject->device)
-               ? FIXED_COST + RADIUS_COST * subject->reach.half_radius
-               : HUGE_VAL;
+    return tuning->row_group / 2 + 2 + 2 * tuning->recipe.reach.half_radius;
 }
 
 /* The local memory of direct_half.cl: decimated samples, and those that are blurred along rows. */
@@ -47,8 +49,7 @@ static size_t work_bytes(const struct transform_tuning *tuning)
 {
     const size_t radius = tuning->recipe.reach.half_radius;
     const size_t columns = (size_t)tuning->columns * LANES / 2 + LANES;
-    const size_t rows = tuning->row_group / 2 + 2 + 2 * radius;
-    return rows * (2 * columns + 2 * radius) * sizeof(cl_float);
+    return decimated_rows(tuning) * (2 * columns + 2 * radius) * sizeof(cl_float);
 }
 
 static void describe(const struct transform *transform, char *text, size_t size)
@@ -73,18 +74,39 @@ static void start(struct transform_tuning *ret, const struct tuner_subject *subj
         ret->row_group -= STEP;
 }
 
-static int fit(struct transform *transform, struct error *why)
+/* Sets blocks that local memory has room for, if there are any. */
+static void fit_blocks(struct transform_tuning *tuning, const struct gpu_device *device)
 {
-    struct transform_tuning *tuning = &transform->tuning;
-    const struct gpu_device *device = transform->device;
-    if (!can_do(&tuning->recipe.reach, device))
-        return error_set(why, ERANGE, "the filter is no blur at half the rate");
     tuning->lanes = LANES;
     tuning->columns = COLUMNS;
     tuning->rows = 1;
     tuning->row_group = tuning->row_group < LEAST ? LEAST : tuning->row_group & ~1U;
     while (work_bytes(tuning) > device->local_bytes && tuning->row_group > LEAST)
         tuning->row_group -= STEP;
+}
+
+static double cost(const struct tuner_subject *subject)
+{
+    const uint32_t radius = subject->reach.half_radius;
+    struct transform_tuning tuning = {.recipe.reach = subject->reach};
+    if (!can_do(&subject->reach, subject->device))
+        return HUGE_VAL;
+    start(&tuning, subject);
+    fit_blocks(&tuning, subject->device);
+    return tuner_gpu_cost(
+        subject, (struct gpu_time){.dispatches = 1,
+                                   .latency_us = GROUP_US + ROW_US * decimated_rows(&tuning) +
+                                                 RADIUS_US * radius,
+                                   .us = SAMPLES_US + SAMPLES_TAP_US * radius});
+}
+
+static int fit(struct transform *transform, struct error *why)
+{
+    struct transform_tuning *tuning = &transform->tuning;
+    const struct gpu_device *device = transform->device;
+    if (!can_do(&tuning->recipe.reach, device))
+        return error_set(why, ERANGE, "the filter is no blur at half the rate");
+    fit_blocks(tuning, device);
     if (work_bytes(tuning) > device->local_bytes)
         return error_set(why, ERANGE,
                          "a blur at half the rate of radius %u needs %zu bytes of local memory, "

@@ -10,7 +10,7 @@
 const struct technique *const transform_techniques[TRANSFORM_TECHNIQUES] = {
     [TRANSFORM_FUSED] = &technique_fused,         [TRANSFORM_STAGED] = &technique_staged,
     [TRANSFORM_DIRECT] = &technique_direct,       [TRANSFORM_TILES] = &technique_tiles,
-    [TRANSFORM_HALF_RATE] = &technique_half_rate,
+    [TRANSFORM_HALF_RATE] = &technique_half_rate, [TRANSFORM_TWICE] = &technique_direct_twice,
 };
 
 /* Lengths that all results can have may cost this much more than the best ones for the captured

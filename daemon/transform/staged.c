@@ -14,7 +14,7 @@
  * hundreds of times (docs/PERFORMANCE.md). Elsewhere it moves several times the bytes. */
 static double cost(const struct tuner_subject *subject)
 {
-    return subject->device->midgard ? 0.6 : 2;
+    return subject->device->midgard ? 0.6 : 2 * technique_fused.cost(subject);
 }
 
 /* ---- layout -------------------------------------------------------------------------------- */

@@ -20,11 +20,13 @@
 #define WIDE_RADIX     12   /* on a GPU: it takes registers from other groups */
 #define WIDE_COST      1.25
 
-/* What was measured on a CPU with registers of 512 bits, and on an H100. */
+/* What was measured on a CPU with registers of 512 bits, and on an H200. */
 static const struct tile_cost {
-    double number;   /* one in a tile of 64 x 64, compared with one of the spectrum of `fused` */
+    double number; /* a CPU: one in a tile of 64 x 64, compared with one of the spectrum of `fused`;
+                      a GPU: microseconds of a million of them */
     uint32_t radius; /* the greatest class of radius with which tiles were faster */
-} cpu_cost = {0.4, 24}, gpu_cost = {0.285, 16};
+} cpu_cost = {0.4, 24}, gpu_cost = {8.3, 16};
+#define GPU_LATENCY_US 0.3
 
 static const struct tile_cost *cost_on(const struct gpu_device *device)
 {
@@ -38,16 +40,24 @@ static uint32_t side_of(const struct transform_tuning *tuning)
     return tuning->columns * tuning->rows;
 }
 
+/* A tile has what h has beyond the radius at its far end, so that counts twice. The class of a
+ * filter that is not short allows for it (taps_tile_reach_of). Taps of a blur, which is a product,
+ * are less than half from one sample to the next where they end, so there one sample more does. */
+static uint32_t margin_of(const struct transform_tuning *tuning)
+{
+    return tuning->recipe.reach.radius + (tuning->recipe.reach.products > 0);
+}
+
 /* Results of a tile along x, in whole vectors, and along y. 0: the margins take all. */
 static uint32_t valid_x(const struct transform_tuning *tuning)
 {
-    const uint32_t side = side_of(tuning), margins = 2 * tuning->recipe.reach.radius;
+    const uint32_t side = side_of(tuning), margins = 2 * margin_of(tuning);
     return side > margins ? (side - margins) / tuning->lanes * tuning->lanes : 0;
 }
 
 static uint32_t valid_y(const struct transform_tuning *tuning)
 {
-    const uint32_t side = side_of(tuning), margins = 2 * tuning->recipe.reach.radius;
+    const uint32_t side = side_of(tuning), margins = 2 * margin_of(tuning);
     return side > margins ? side - margins : 0;
 }
 
@@ -94,7 +104,7 @@ static bool fits(const struct transform_tuning *tuning, const struct gpu_device 
            bytes <= device->local_bytes && bytes <= MAX_WORK_BYTES;
 }
 
-/* The time of a frame, in that of numbers of the spectrum of `fused`. */
+/* The time of an image. On a CPU it is that of numbers of the spectrum of `fused`. */
 static double work_of(const struct transform_tuning *tuning, const struct transform_image *image,
                       const struct gpu_device *device)
 {
@@ -161,7 +171,12 @@ static double cost(const struct tuner_subject *subject)
     start(&tuning, subject);
     if (taps_reach_is_far(subject->reach) || !fits(&tuning, subject->device))
         return HUGE_VAL;
-    return work_of(&tuning, image, subject->device) / (samples / 2);
+    const double work = work_of(&tuning, image, subject->device);
+    if (gpu_device_is_cpu(subject->device))
+        return work / (samples / 2);
+    return tuner_gpu_cost(
+        subject,
+        (struct gpu_time){.dispatches = 1, .latency_us = GPU_LATENCY_US, .us = work / samples});
 }
 
 uint32_t transform_tile_radius(const struct gpu_device *device)
@@ -187,7 +202,7 @@ static int fit(struct transform *transform, struct error *why)
                          "bytes of local memory of %s",
                          reach->radius, (unsigned long long)transform->device->local_bytes,
                          transform->device->name);
-    transform_plan_border(transform, reach->radius);
+    transform_plan_border(transform, margin_of(tuning));
     return 0;
 }
 
@@ -330,7 +345,7 @@ static void put_source(FILE *out, const struct transform *transform)
     const struct transform_tuning *tuning = &transform->tuning;
     const struct plan *plan = &transform->plan;
     const struct plan_axis axis = axis_of(transform);
-    transform_put_constant(out, "RADIUS", tuning->recipe.reach.radius);
+    transform_put_constant(out, "RADIUS", margin_of(tuning));
     transform_put_constant(out, "RADIX_A", tuning->columns);
     transform_put_constant(out, "RADIX_B", tuning->rows);
     transform_put_constant(out, "VALID_X", valid_x(tuning));

@@ -69,6 +69,7 @@ enum transform_technique {
     TRANSFORM_DIRECT,    /* for short filters: it does not transform */
     TRANSFORM_TILES,     /* for filters of medium reach: it transforms tiles of the image */
     TRANSFORM_HALF_RATE, /* for wide blurs: direct, at half the rate */
+    TRANSFORM_TWICE,     /* direct, along each axis in a dispatch of its own: for Mali Midgard */
     TRANSFORM_TECHNIQUES
 };
 

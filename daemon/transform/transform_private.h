@@ -6,6 +6,7 @@
  *     fused.c, staged.c  a technique each, which transforms
  *     tiles.c            one that transforms tiles
  *     direct.c           one that does not
+ *     direct_twice.c     the same in two dispatches
  *     half_rate.c        the same for wide blurs on a GPU
  *     smaller.c          tables of a smaller picture
  *     draw.c             views, which are drawn after the transform
@@ -137,8 +138,9 @@ struct technique {
     bool is_direct;           /* it has no spectrum of the image: DIRECT */
     bool makes_smaller;       /* it makes smaller pictures */
 
-    /* How long a frame is taken to last, compared with `fused`, before any is measured; HUGE_VAL:
-     * it cannot do what the filters need. The cheapest technique that fits is chosen. */
+    /* How long a frame is taken to last before any is measured: on a GPU alone, in microseconds
+     * (tuner_gpu_cost), elsewhere compared with `fused`. HUGE_VAL: it cannot do what the filters
+     * need. The cheapest technique that fits is chosen. */
     double (*cost)(const struct tuner_subject *subject);
 
     /* Writes what it does for the description of an engine; NULL: "float, columns first". */
@@ -188,11 +190,12 @@ struct technique {
     vary_fn *offer;
 };
 
-extern const struct technique technique_fused;     /* fused.c */
-extern const struct technique technique_staged;    /* staged.c */
-extern const struct technique technique_direct;    /* direct.c */
-extern const struct technique technique_tiles;     /* tiles.c */
-extern const struct technique technique_half_rate; /* half_rate.c */
+extern const struct technique technique_fused;        /* fused.c */
+extern const struct technique technique_staged;       /* staged.c */
+extern const struct technique technique_direct;       /* direct.c */
+extern const struct technique technique_tiles;        /* tiles.c */
+extern const struct technique technique_half_rate;    /* half_rate.c */
+extern const struct technique technique_direct_twice; /* direct_twice.c */
 
 /* ---- load.c -------------------------------------------------------------------------------- */
 

@@ -3,7 +3,11 @@
  */
 #include "transform/tuner_private.h"
 
-#define MAX_SIZES 6
+#define MAX_SIZES   6
+
+/* From the start of a dispatch on an H200 to that of its first item, and from the end of its last
+ * one: an empty one takes 3.0 (docs/PERFORMANCE.md). */
+#define DISPATCH_US 3.7
 
 /* On a GPU each work-item of a transform is a lane. */
 void tuner_vary_lanes(const struct tuner *tuner, struct tuner_values *ret)
@@ -44,6 +48,14 @@ void tuner_vary_radix(const struct tuner *tuner, struct tuner_values *ret)
             tuning.max_radix = radix;
             tuner_add(ret, &tuning);
         }
+}
+
+double tuner_gpu_cost(const struct tuner_subject *subject, struct gpu_time time)
+{
+    const struct transform_image *image = &subject->image;
+    const double millions = 1e-6 * image->count * image->width * image->height;
+    return time.dispatches * DISPATCH_US + time.latency_us +
+           time.us * millions * GPU_UNITS / subject->device->compute_units;
 }
 
 unsigned tuner_list_groups(const struct tuner *tuner, unsigned ret[TUNER_MAX_GROUPS])

@@ -305,14 +305,19 @@ static void test_half_rate(void **state)
     beside_check_as_on_a_gpu(&half_rate, scenes, sizeof scenes / sizeof scenes[0]);
 }
 
+/* Frames that give a GPU enough to do. */
+static const struct transform_image large = {
+    .count = 1, .width = 3840, .height = 2160, .stride = 3840, .step = 1, .bits = 8};
+
 /* A GPU takes them before it has measured anything, and then transforms if local memory does not
  * suffice for any block. A CPU's engine for the same filter transforms, and says so. */
 static void test_half_rate_is_chosen(void **state)
 {
-    const struct scene scene = {.captured = "GREY", .chain = WIDE(5)};
+    const struct scene scene = {
+        .captured = "GREY", .chain = WIDE(5), .width = 1920, .height = 1080};
     const struct filter_chain chain = chain_of(scene.chain);
     struct tuner_subject subject = {
-        .device = device, .image = beside_floats, .any_technique = true, .reach.half_radius = 8};
+        .device = device, .image = large, .any_technique = true, .reach.half_radius = 8};
     struct engine_options options = {.technique = ENGINE_AUTO, .margin = -1, .in_flight = 1};
     struct gpu_device gpu = *device;
     struct transform_tuning tuning;
@@ -335,6 +340,7 @@ static void test_half_rate_is_chosen(void **state)
     tuner_start(&tuning, &subject);
     assert_true(tuning.row_group < tallest);
 
+    gpu.compute_units = device->compute_units;
     gpu.local_bytes = 16384;
     assert_int_equal(transform_create(&transform, &gpu, &beside_floats, &subject.border, &tuning,
                                       NULL, &warning, &why),
@@ -364,7 +370,7 @@ static enum transform_technique choice_for(struct gpu_device *on, const char *te
 {
     const struct filter_chain chain = chain_of(text);
     struct engine_options options = {.technique = ENGINE_AUTO};
-    struct tuner_subject subject = {.device = on, .image = beside_floats, .any_technique = true};
+    struct tuner_subject subject = {.device = on, .image = large, .any_technique = true};
     struct transform_tuning tuning;
     options.recipe.captured = format_by_name("GREY")->fourcc;
     engine_set_reach(&options, on);

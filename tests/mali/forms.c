@@ -52,17 +52,24 @@ struct form {
     bool half;
 };
 
-/* The technique direct. Others need more registers than there are, or take longer than a transform:
- * products, taps of 7x7 and more, and tiles. */
+/* Others need more registers than there are, or take longer than a transform: products in one
+ * dispatch, taps of 7x7 and more, and tiles. */
 struct short_form {
     const char *name;
-    uint32_t radius;
+    enum transform_technique technique;
+    struct taps_reach reach;
 };
 
 static const struct short_form short_forms[] = {
-    {"direct, a factor", 0},
-    {"direct, 3x3", 1},
-    {"direct, 5x5", 2},
+    {"direct, a factor", TRANSFORM_DIRECT, {.is_short = true}},
+    {"direct, 3x3", TRANSFORM_DIRECT, {.is_short = true, .radius = 1}},
+    {"direct, 5x5", TRANSFORM_DIRECT, {.is_short = true, .radius = 2}},
+    {"twice, 15 + 15",
+     TRANSFORM_TWICE,
+     {.is_short = true, .radius = 7, .products = 1, .line = TAPS_EVEN}},
+    {"twice, 21 + 21",
+     TRANSFORM_TWICE,
+     {.is_short = true, .radius = 10, .products = 1, .line = TAPS_EVEN}},
 };
 
 /* For the fused kernels with lanes of 4, one size of group is enough: it hardly changes their
@@ -292,9 +299,10 @@ static void print_kernel(const struct transform *transform, unsigned i, double s
     double trips[2 * PLAN_MAX_STAGES + 4], shares[2 * MAX_PASS_STAGES];
     const bool is_fused = transform->tuning.technique == TRANSFORM_FUSED;
     const bool is_staged = transform->tuning.technique == TRANSFORM_STAGED;
+    const bool has_loops = transform->tuning.technique == TRANSFORM_DIRECT;
     const unsigned trip_count = is_fused    ? fused_trips(trips, transform, i)
-                                : is_staged ? 0
-                                            : direct_trips(trips, transform);
+                                : has_loops ? direct_trips(trips, transform)
+                                            : 0;
     const unsigned share_count = is_staged ? staged_shares(shares, transform, i) : 0;
     size_t items = 1;
     for (unsigned d = 0; d < dispatch->dimensions; d++)
@@ -354,15 +362,14 @@ static int show_form(const struct form *form, uint32_t width, uint32_t height,
 static int show_short_form(const struct short_form *form, uint32_t width, uint32_t height,
                            const struct target *on, struct error *why)
 {
-    const struct taps_reach reach = {.is_short = true, .radius = form->radius};
     const struct tuner_subject subject = {
         .device = on->device,
         .image = {.width = width, .height = height, .bits = 8, .count = 1},
-        .technique = TRANSFORM_DIRECT,
-        .reach = reach};
+        .technique = form->technique,
+        .reach = form->reach};
     struct transform_tuning tuning;
     tuner_start(&tuning, &subject);
-    tuning.recipe.reach = reach;
+    tuning.recipe.reach = form->reach;
     return show(&tuning, form->name, width, height, on, why);
 }
 

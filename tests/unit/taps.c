@@ -376,8 +376,9 @@ static void test_half_rates(void **state)
     assert_int_equal(taps_half_reach_of(&blur, &bytes, 6).half_radius, 0);
 }
 
-/* Where settings allow it, instead of taps of the greatest radius, and of nothing shorter. */
-static void test_half_rate_instead_of_taps(void **state)
+/* Where settings allow it, beside taps of the greatest radius, and of nothing shorter. Kernels for
+ * one of both do not do what the others would. */
+static void test_half_rate_beside_taps(void **state)
 {
     const struct taps_reach most = {.is_short = true, .half_radius = TAPS_MAX_HALF_RADIUS};
     const struct taps_reach none = {.is_short = true};
@@ -385,8 +386,14 @@ static void test_half_rate_instead_of_taps(void **state)
     const struct filter_chain narrow = chain_of("gaussian-blur:sigma=3");
     const struct taps_reach half = taps_reach_within(&wide, &bytes, most);
     (void)state;
-    assert_true(half.half_radius == 6 && !half.is_short);
-    assert_int_equal(taps_reach_within(&wide, &bytes, none).radius, TAPS_MAX_RADIUS);
+    const struct taps_reach taps = taps_reach_within(&wide, &bytes, none);
+    const struct taps_reach far = {.half_radius = 6};
+    assert_true(half.half_radius == 6 && half.is_short && half.radius == TAPS_MAX_RADIUS);
+    assert_true(taps.half_radius == 0 && taps.radius == TAPS_MAX_RADIUS);
+    assert_true(taps_reach_covers(half, half) && taps_reach_covers(taps, half));
+    assert_false(taps_reach_covers(half, taps) || taps_reach_covers(half, far));
+    assert_true(taps_reach_is_far(taps_reach_unite(half, taps)));
+    assert_true(taps_reach_is_far(taps_reach_unite((struct taps_reach){.radius = 16}, half)));
     assert_int_equal(taps_reach_within(&narrow, &bytes, most).radius, TAPS_MAX_LOW_RADIUS);
     assert_int_equal(taps_reach_within(&narrow, &bytes, most).half_radius, 0);
 }
@@ -508,7 +515,7 @@ int main(void)
         cmocka_unit_test(test_reaches_of_tiles_unite),
         cmocka_unit_test(test_half_rate_is_a_gaussian),
         cmocka_unit_test(test_half_rates),
-        cmocka_unit_test(test_half_rate_instead_of_taps),
+        cmocka_unit_test(test_half_rate_beside_taps),
         cmocka_unit_test(test_half_rates_unite),
         cmocka_unit_test(test_odd_taps_are_another_reach),
         cmocka_unit_test(test_lines_of_taps),

@@ -13,7 +13,8 @@
 #define NOISE_GAIN    0.220 /* variance of the difference of two smoothed pictures with noise of 1 */
 #define GRADIENT      0.130 /* noise in the squares of a gradient, as a share of that variance */
 #define LANES         8u    /* numbers that are added up side by side */
-#define MAX_COLUMNS   16u   /* columns of cells */
+#define COLUMNS       16u   /* of cells, about; they are as wide as a multiple of LANES */
+#define MAX_COLUMNS   23u   /* of cells of 2 LANES, in less than 3 LANES * COLUMNS pixels */
 #define MAX_CELL_ROWS 12u
 #define MIN_CELL      16u   /* pixels */
 #define TOLERANCE     0.1   /* pixels by which a cell may differ */
@@ -130,7 +131,7 @@ static bool find_overlap(const struct cells_pictures *pictures, const struct cel
     ret->height = height;
     width -= 2 * RADIUS + 2; /* a pixel at each edge has no gradient */
     height -= 2 * RADIUS + 2;
-    ret->cell_width = width / MAX_COLUMNS / LANES * LANES;
+    ret->cell_width = width / COLUMNS / LANES * LANES;
     if (ret->cell_width < MIN_CELL)
         ret->cell_width = MIN_CELL;
     ret->cell_height = height / MAX_CELL_ROWS;

@@ -435,7 +435,7 @@ static struct motion at_full_size(struct motion_estimator *m, const struct cells
         shift = finer;
         k--;
     }
-    if (m->levels == 1 && shift.agreement > 0)
+    if (m->levels == 1 && is_agreed(&shift))
         refine_finely(m, 0, is_even, &shift);
     const double scale = 1u << k;
     struct motion motion = {

@@ -13,12 +13,11 @@
 #define COLUMNS       16u /* of cells, about; they are as wide as a multiple of LANES */
 #define MAX_COLUMNS   23u /* of cells of 2 LANES, in less than 3 LANES * COLUMNS pixels */
 #define MAX_CELL_ROWS 12u
-#define MIN_CELL      16u    /* pixels */
-#define TOLERANCE     0.1    /* pixels by which a cell may differ */
-#define MISFIT        0.1    /* weight of what no shift of a cell explains */
-#define MODEL_ERROR   0.0015 /* pixels; limits what one cell with much contrast counts */
-#define TELLING       0.2    /* pixels: a cell that can tell as little counts half */
-#define MAX_CONTRAST  0.7    /* change of contrast, as a share of the mean one: 0.48 to 2.1 times */
+#define MIN_CELL      16u /* pixels */
+#define TOLERANCE     0.1 /* pixels by which a cell may differ */
+#define MISFIT        0.1 /* weight of what no shift of a cell explains */
+#define TELLING       0.2 /* pixels: a cell that can tell as little counts half */
+#define MAX_CONTRAST  0.7 /* change of contrast, as a share of the mean one: 0.48 to 2.1 times */
 /* Squares of the offsets of cells, and of the gradient in any direction, as multiples of those that
  * noise makes. */
 #define MAX_OFFSETS   2.0
@@ -354,12 +353,13 @@ static double taken_by(const struct kernel *kernel, const struct cell *cell, dou
 static bool share_offset(const struct cells_work *work, unsigned count, const double step[2],
                          double noise, double ret[2])
 {
+    const double error2 = work->kernel->error * work->kernel->error;
     double xx = 0, xy = 0, yy = 0, x = 0, y = 0, offsets = 0, weights = 0;
     for (unsigned c = 0; c < count; c++) {
         const struct cell *cell = &work->cell[c];
         const double *raw = cell->raw;
         const double taken = taken_by(work->kernel, cell, noise);
-        const double w = cell->weight / (noise + MODEL_ERROR * MODEL_ERROR * (cell->xx + cell->yy));
+        const double w = cell->weight / (noise + error2 * (cell->xx + cell->yy));
         const double offset = raw[R] + step[0] * raw[X] + step[1] * raw[Y];
         xx += w * fmax(raw[XX] - taken, 0);
         xy += w * raw[XY];
@@ -397,6 +397,7 @@ static bool agree(struct cells_work *work, unsigned count, double step[2], struc
         cell->telling = 1 / (1 + noise / (TELLING * TELLING * (cell->xx + cell->yy)));
         total += cell->telling;
     }
+    const double error2 = work->kernel->error * work->kernel->error;
     double xx = 0, xy = 0, yy = 0;
     for (unsigned axis = 0; axis < 2; axis++)
         step[axis] = weighted_median(work, count, axis);
@@ -409,7 +410,7 @@ static bool agree(struct cells_work *work, unsigned count, double step[2], struc
             const double far =
                 distance2(work->kernel, cell, step[0], step[1], noise) / tolerance2(cell, noise);
             cell->weight = 1 / (1 + far) / (1 + far);
-            const double w = cell->weight / (noise + MODEL_ERROR * MODEL_ERROR * trace);
+            const double w = cell->weight / (noise + error2 * trace);
             xx += w * cell->xx;
             xy += w * cell->xy;
             yy += w * cell->yy;
@@ -432,7 +433,7 @@ static bool agree(struct cells_work *work, unsigned count, double step[2], struc
         const double far =
             distance2(work->kernel, cell, step[0], step[1], noise) / tolerance2(cell, noise);
         ret->agreed += cell->telling / (1 + far * far);
-        const double w = cell->weight / (noise + MODEL_ERROR * MODEL_ERROR * trace);
+        const double w = cell->weight / (noise + error2 * trace);
         const double dx = cell->shift[0] - step[0], dy = cell->shift[1] - step[1];
         const double taken = taken_by(work->kernel, cell, noise);
         seen_xx += w * (cell->sum[XX] - taken);

@@ -3,8 +3,8 @@
 #include <math.h>
 
 /* Chosen on the pairs of tests/unit/motion_pairs.c. */
-const struct kernel KERNEL_SMOOTH = {0, 0.85, 0.220, 0.130};
-const struct kernel KERNEL_FINE = {0.3, 1.4, 0.461, 0.169};
+const struct kernel KERNEL_SMOOTH = {0, 0.85, 0.220, 0.130, 0.004};
+const struct kernel KERNEL_FINE = {0.3, 1.4, 0.461, 0.169, 0.0015};
 
 void kernel_make(const struct kernel *kernel, double at, float ret[KERNEL_TAPS])
 {

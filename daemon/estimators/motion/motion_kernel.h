@@ -14,6 +14,7 @@ struct kernel {
     double smoothing; /* pixels, of the Gaussian */
     double noise;     /* variance of the difference of two smoothed pictures with noise of 1 */
     double gradient;  /* noise in the squares of a gradient, as a share of that variance */
+    double error;     /* pixels; limits what one cell with much contrast counts */
 };
 
 extern const struct kernel KERNEL_SMOOTH, KERNEL_FINE;

@@ -249,6 +249,24 @@ static void random_pairs(void **state)
     assert_true(tally.unsure >= 0.98 * tally.unsure_pairs);
 }
 
+/* Half of the picture moves with an object. Fine details alone must not make its shift sure. */
+static void an_object_is_not_the_scene(void **state)
+{
+    (void)state;
+    struct pair pair;
+    struct motion motion;
+    struct motion_estimator *m;
+    make_pair(&pair, 28116524, false);
+    assert_int_equal(pair.kind, OBJECT);
+    assert_int_equal(motion_create(&m, pair.width, pair.height, NULL), 0);
+    motion_observe(m, pair.picture[0], &motion);
+    motion_observe(m, pair.picture[1], &motion);
+    assert_true(!motion.is_sure || hypot(motion.dx - pair.dx, motion.dy - pair.dy) < 0.1);
+    motion_destroy(m);
+    free(pair.picture[0]);
+    free(pair.picture[1]);
+}
+
 /* Only a figure: the load of the machine decides. */
 static void time_is_counted(void **state)
 {
@@ -287,6 +305,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(random_pairs),
+        cmocka_unit_test(an_object_is_not_the_scene),
         cmocka_unit_test(time_is_counted),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

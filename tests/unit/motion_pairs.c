@@ -249,7 +249,7 @@ static void random_pairs(void **state)
     assert_true(tally.unsure >= 0.98 * tally.unsure_pairs);
 }
 
-/* Half of the picture moves with an object. Fine details alone must not make its shift sure. */
+/* An object moves otherwise than the scene, and has as many details. Its shift must not be sure. */
 static void an_object_is_not_the_scene(void **state)
 {
     (void)state;

@@ -39,6 +39,11 @@
 #define LEAST_SHARPNESS 0.055F /* cycles/pixel, as after a blur of 3 pixels */
 #define FLOOR_ERROR     0.15   /* relative error of the estimated noise */
 #define LEAST_NOISE     0.01 /* 1/255 of the range; more than the rounding errors of a transform */
+/* Standard deviations by which the power of the corners may exceed that of the noise in flat blocks
+ * and still be noise; beyond the second one it is taken for detail alone. */
+#define SAME_NOISE      3.0
+#define OTHER_NOISE     6.0
+#define MIDDLE          0.84 /* efficiency of the mean of the middle half, as of normal numbers */
 
 struct block {
     float structure; /* variance of the coarse coefficients */
@@ -63,7 +68,7 @@ struct measurer {
     struct ring_sum ring[SCALES][SIDE / 2 + 2];
     unsigned scales;
     struct block block[MAX_BLOCKS];
-    unsigned block_count;
+    unsigned block_count, flat_blocks;
     float patch[SIDE * SIDE];
     float complex square[SIDE * SIDE];
 };
@@ -164,6 +169,7 @@ static float estimate_noise(struct measurer *measurer, float clipped)
         return clipped > 0 ? NAN : 0;
     qsort(block, measurer->block_count, sizeof *block, compare_structure);
     const unsigned flat = (measurer->block_count + FLAT_SHARE - 1) / FLAT_SHARE;
+    measurer->flat_blocks = flat;
     qsort(block, flat, sizeof *block, compare_noise);
     float sum = 0;
     const unsigned first = flat / 4;
@@ -212,6 +218,18 @@ static void add_spectrum(struct measurer *measurer, unsigned scale)
         measurer->ring[scale][r].power += (double)power[r];
 }
 
+/* The power of noise by the corners or by flat blocks. Fine texture adds to the corners, but in a
+ * picture of nothing but noise they know it better, and rings must not exceed a floor that is too
+ * low by chance. */
+static double lesser_noise(double corners, double flat, unsigned blocks)
+{
+    const double cells = BLOCK / 2.0 * BLOCK / 2.0;
+    const double deviation = sqrt(2 / (cells * MIDDLE * fmax(blocks, 1)));
+    const double off = (corners - flat) / (deviation * flat + 1e-9);
+    const double share = fmin(fmax((OTHER_NOISE - off) / (OTHER_NOISE - SAME_NOISE), 0), 1);
+    return flat + share * (corners - flat);
+}
+
 /* The power of white noise in a bin. Where samples are clipped, the blocks that are left are not
  * typical. */
 static double noise_floor(const struct measurer *measurer, float noise, float clipped)
@@ -220,7 +238,7 @@ static double noise_floor(const struct measurer *measurer, float noise, float cl
     const unsigned patches = measurer->columns[0] * measurer->rows[0];
     double floor = corners->power / corners->bins / measurer->window_sum2 / patches;
     if (isfinite(noise) && clipped < 0.02F)
-        floor = fmin(floor, (double)noise * (double)noise);
+        floor = lesser_noise(floor, (double)noise * (double)noise, measurer->flat_blocks);
     return fmax(floor, LEAST_NOISE * LEAST_NOISE);
 }
 

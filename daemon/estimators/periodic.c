@@ -226,6 +226,7 @@ static void mark_textures(const struct periodic *p, bool *is_texture)
                 is_comparable(cabs(t->amplitude), p->refused[k].line.amplitude))
                 line[count++] = p->refused[k].line;
         texture_relate(line, count, dx, dy, is_member);
+        texture_relate_corners(line, tracks, dx, dy, is_member);
         for (unsigned k = 0; k < tracks; k++)
             is_texture[track[k]] |= is_member[k];
     }

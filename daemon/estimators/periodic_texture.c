@@ -15,8 +15,13 @@
 /* What the third of three related lines must have of the second. Waves that are cut off have
  * products of up to about 4 %. */
 #define LEAST_PRODUCT  0.06
-/* The same for a line that known lines are to explain: its products with others are weaker than a
- * bent or uneven line itself. Chosen on the clips of tests/unit/periodic.c. */
+/* The least share of the strongest of four lines that are the corners of a parallelogram, which
+ * products of waves that are cut off do not reach. It was chosen. */
+#define LEAST_CORNER   0.4
+/* What each of two known lines must have of the line that they are to explain: its products with
+ * others are weaker than a bent or uneven line itself. Chosen on the clips of
+ * tests/unit/periodic.c.
+ */
 #define LEAST_PARENT   0.5
 /* As far as the alias of a harmonic was found there; the pixels of a camera weaken those beyond. */
 #define MOST_ALIAS     16
@@ -97,6 +102,38 @@ void texture_relate(const struct texture_line *line, unsigned count, double dx, 
             if (are_sum(line[0].f, line[i].f, line[j].f, dx, dy))
                 join(line, (unsigned[]){0, i, j}, 3, is_member);
     }
+}
+
+/* Returns whether line[0] and three others, of which none is much weaker than another, add up to
+ * nothing with some signs, as the corners of a parallelogram do. */
+static bool are_corners(const struct texture_line *line, const unsigned other[3], double dx,
+                        double dy)
+{
+    double least = line[0].amplitude, most = line[0].amplitude;
+    for (unsigned i = 0; i < 3; i++) {
+        least = fmin(least, line[other[i]].amplitude);
+        most = fmax(most, line[other[i]].amplitude);
+    }
+    for (int m = -1; m <= 1 && least >= LEAST_CORNER * most; m += 2)
+        for (int n = -1; n <= 1; n += 2) {
+            const struct sheet_frequency a = line[0].f, b = line[other[0]].f, c = line[other[1]].f;
+            const struct sheet_frequency sum = {a.fx + m * b.fx + n * c.fx,
+                                                a.fy + m * b.fy + n * c.fy};
+            const double doubt = 1 + 2 * MULTIPLE_DOUBT;
+            if (texture_is_same(line[other[2]].f, sum, doubt * dx, doubt * dy))
+                return true;
+        }
+    return false;
+}
+
+void texture_relate_corners(const struct texture_line *line, unsigned count, double dx, double dy,
+                            bool *is_member)
+{
+    for (unsigned i = 1; i < count; i++)
+        for (unsigned j = i + 1; j < count; j++)
+            for (unsigned k = j + 1; k < count; k++)
+                if (are_corners(line, (unsigned[]){i, j, k}, dx, dy))
+                    is_member[0] = is_member[i] = is_member[j] = is_member[k] = true;
 }
 
 bool texture_explains(const struct texture_line *known, unsigned count, struct texture_line line,

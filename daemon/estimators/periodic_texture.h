@@ -28,6 +28,12 @@ struct texture_line {
 void texture_relate(const struct texture_line *line, unsigned count, double dx, double dy,
                     bool *is_member);
 
+/* The same for four lines that are about as strong as each other and the corners of a
+ * parallelogram, as those of a checkerboard of which no three are related. Many lines are so by
+ * chance. */
+void texture_relate_corners(const struct texture_line *line, unsigned count, double dx, double dy,
+                            bool *is_member);
+
 /* Returns whether a line is an alias of a harmonic of a known line, or the sum or difference of two
  * that are about as strong or stronger. Known lines may be those of a bent texture. dx, dy: as
  * above. */

@@ -11,6 +11,7 @@
 #include "support/trials.h"
 
 #include "estimators/motion/motion.h"
+#include "estimators/motion/motion_cells.h"
 
 /* Pairs for the figures have seeds from here on; others were used to choose the constants. */
 #define FIRST_SEED 9000
@@ -196,6 +197,42 @@ static void a_texture_moves_by_the_shift_that_is_near(void **state)
     }
 }
 
+/* Cells are as wide as a multiple of eight pixels, and yet what is at an edge is in one of them. */
+static void edges_are_seen(void **state)
+{
+    (void)state;
+    enum { WIDTH = 330, HEIGHT = 100, MARGIN = 60, COUNT = WIDTH * HEIGHT };
+    const struct size size = {.width = WIDTH, .height = HEIGHT};
+    const double dx = 0.4, dy = -0.3;
+    for (unsigned is_right = 0; is_right < 2; is_right++) {
+        uint64_t seed = FIRST_SEED;
+        struct scene scene;
+        struct cells_work *work;
+        struct cells_shift shift = {.noise = INFINITY};
+        float *last = calloc(COUNT + CELLS_SPARE, sizeof *last),
+              *next = calloc(COUNT + CELLS_SPARE, sizeof *next);
+        scene_make(&scene, WIDTH, &seed);
+        for (unsigned i = 0; i < 2; i++) {
+            float *whole = picture(size, &scene, -dx * i, -dy * i, 0, 0, &seed);
+            for (unsigned k = 0; k < COUNT; k++) {
+                const unsigned x = k % WIDTH;
+                const bool is_there = is_right ? x >= WIDTH - MARGIN : x < MARGIN;
+                (i == 0 ? last : next)[k] =
+                    (is_there ? whole[k] : 128) + (float)scene_normal(&seed);
+            }
+            free(whole);
+        }
+        const struct cells_pictures pictures = {
+            .last = last, .next = next, .width = WIDTH, .height = HEIGHT};
+        assert_int_equal(cells_create(&work, WIDTH, NULL), 0);
+        assert_true(cells_refine(work, &pictures, 4, &shift));
+        assert_true(hypot(shift.dx - dx, shift.dy - dy) < 0.05);
+        cells_destroy(work);
+        free(last);
+        free(next);
+    }
+}
+
 static void all_sizes_work(void **state)
 {
     (void)state;
@@ -262,6 +299,7 @@ int main(void)
         cmocka_unit_test(flat_pictures_are_unsure),
         cmocka_unit_test(bands_are_not_motion),
         cmocka_unit_test(a_texture_moves_by_the_shift_that_is_near),
+        cmocka_unit_test(edges_are_seen),
         cmocka_unit_test(all_sizes_work),
         cmocka_unit_test(bad_numbers_pass_by),
     };

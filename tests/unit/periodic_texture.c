@@ -50,6 +50,25 @@ static void checkerboards_are_related(void **state)
     assert_true(is_member[0] && is_member[1] && is_member[2]);
 }
 
+static void corners_are_related(void **state)
+{
+    (void)state;
+    /* Of a checkerboard whose strongest lines are not followed. No three of these are related. */
+    const struct texture_line line[] = {lattice(7, 1, 8.4), lattice(7, -1, 8.6),
+                                        lattice(1, -9, 7.2), lattice(1, -11, 4.6)};
+    /* What two strong waves leave where they saturate the picture. */
+    const struct texture_line product[] = {lattice(1, 0, 40), lattice(0, 1, 30), lattice(2, -1, 1),
+                                           lattice(-1, 2, 1)};
+    bool is_member[4] = {false};
+    texture_relate(line, 4, DX, DY, is_member);
+    assert_false(is_member[0] || is_member[1] || is_member[2] || is_member[3]);
+    texture_relate_corners(line, 4, DX, DY, is_member);
+    assert_true(is_member[0] && is_member[1] && is_member[2] && is_member[3]);
+    memset(is_member, 0, sizeof is_member);
+    texture_relate_corners(product, 4, DX, DY, is_member);
+    assert_false(is_member[0] || is_member[1]);
+}
+
 static void fundamentals_exceed_their_harmonics(void **state)
 {
     (void)state;
@@ -85,6 +104,7 @@ static void independent_waves_are_not_related(void **state)
                 {clip_uniform(&seed, -0.5, 0.5), clip_uniform(&seed, -0.5, 0.5)},
                 clip_uniform(&seed, 5, 50)};
         texture_relate(line, 4, DX, DY, is_member);
+        texture_relate_corners(line, 4, DX, DY, is_member);
         related += is_member[0];
     }
     printf("# figures: %u of %u sets of four independent waves are related by chance\n", related,
@@ -97,6 +117,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(harmonics_are_related),
         cmocka_unit_test(checkerboards_are_related),
+        cmocka_unit_test(corners_are_related),
         cmocka_unit_test(fundamentals_exceed_their_harmonics),
         cmocka_unit_test(strong_lines_do_not_suffer_from_weak_ones),
         cmocka_unit_test(independent_waves_are_not_related),

@@ -355,13 +355,32 @@ static void find_peaks(struct motion_estimator *m, struct peak ret[PEAKS])
     }
 }
 
+static bool is_agreed(const struct cells_shift *shift)
+{
+    return shift->agreement >= SURE && shift->agreed >= MIN_AGREED;
+}
+
 static bool refine_level(struct motion_estimator *m, unsigned k, unsigned passes, bool is_even,
                          struct cells_shift *shift)
 {
     const struct level *level = &m->level[k];
     const struct cells_pictures pictures = {level->picture[0], level->picture[1], level->width,
-                                            level->height, is_even};
+                                            level->height,     is_even,           false};
     return cells_refine(m->cells, &pictures, passes, shift);
+}
+
+/* One pass that smooths less, if that is as sure. */
+static bool refine_finely(struct motion_estimator *m, unsigned k, bool is_even,
+                          struct cells_shift *shift)
+{
+    const struct level *level = &m->level[k];
+    const struct cells_pictures pictures = {level->picture[0], level->picture[1], level->width,
+                                            level->height,     is_even,           true};
+    struct cells_shift found = {.dx = shift->dx, .dy = shift->dy, .noise = INFINITY};
+    if (!cells_refine(m->cells, &pictures, FINE_PASSES, &found) || !is_agreed(&found))
+        return false;
+    *shift = found;
+    return true;
 }
 
 /* The best shift at the last level; returns the agreement with the best of the others, as a share
@@ -410,11 +429,14 @@ static struct motion at_full_size(struct motion_estimator *m, const struct cells
     /* Where the full size shows nothing but noise, the smaller one has to do. */
     while (k > 0 && shift.agreement > 0) {
         struct cells_shift finer = {.dx = 2 * shift.dx, .dy = 2 * shift.dy, .noise = INFINITY};
-        if (!refine_level(m, k - 1, FINE_PASSES, is_even, &finer))
+        if (!(k == 1 && refine_finely(m, 0, is_even, &finer)) &&
+            !refine_level(m, k - 1, FINE_PASSES, is_even, &finer))
             break;
         shift = finer;
         k--;
     }
+    if (m->levels == 1 && is_agreed(&shift))
+        refine_finely(m, 0, is_even, &shift);
     const double scale = 1u << k;
     struct motion motion = {
         .dx = scale * shift.dx, .dy = scale * shift.dy, .confidence = clear * shift.agreement};

@@ -5,22 +5,19 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "estimators/motion/motion_kernel.h"
+
 /* Where a comment gives no other reason, a threshold was chosen on the pairs of
  * tests/unit/motion_pairs.c. */
-#define RADIUS        4u /* pixels of the smoothing kernel */
-#define TAPS          (2 * RADIUS + 1)
-#define SMOOTHING     0.85  /* its standard deviation */
-#define NOISE_GAIN    0.220 /* variance of the difference of two smoothed pictures with noise of 1 */
-#define GRADIENT      0.130 /* noise in the squares of a gradient, as a share of that variance */
-#define LANES         8u    /* numbers that are added up side by side */
-#define MAX_COLUMNS   16u   /* columns of cells */
+#define LANES         8u  /* numbers that are added up side by side */
+#define COLUMNS       16u /* of cells, about; they are as wide as a multiple of LANES */
+#define MAX_COLUMNS   23u /* of cells of 2 LANES, in less than 3 LANES * COLUMNS pixels */
 #define MAX_CELL_ROWS 12u
-#define MIN_CELL      16u   /* pixels */
-#define TOLERANCE     0.1   /* pixels by which a cell may differ */
-#define MISFIT        0.1   /* weight of what no shift of a cell explains */
-#define MODEL_ERROR   0.004 /* pixels; limits what one cell with much contrast counts */
-#define TELLING       0.2   /* pixels: a cell that can tell as little counts half */
-#define MAX_CONTRAST  0.7   /* change of contrast, as a share of the mean one: 0.48 to 2.1 times */
+#define MIN_CELL      16u /* pixels */
+#define TOLERANCE     0.1 /* pixels by which a cell may differ */
+#define MISFIT        0.1 /* weight of what no shift of a cell explains */
+#define TELLING       0.2 /* pixels: a cell that can tell as little counts half */
+#define MAX_CONTRAST  0.7 /* change of contrast, as a share of the mean one: 0.48 to 2.1 times */
 /* Squares of the offsets of cells, and of the gradient in any direction, as multiples of those that
  * noise makes. */
 #define MAX_OFFSETS   2.0
@@ -43,6 +40,7 @@ struct cell {
 };
 
 struct cells_work {
+    const struct kernel *kernel;
     float *vertical[2]; /* a row of each picture, smoothed along y */
     float *mean[3];     /* three rows of the mean of both pictures */
     float *difference[3];
@@ -53,7 +51,7 @@ struct cells_work {
 struct overlap {
     unsigned x[2], y[2]; /* where it begins in each picture */
     unsigned width, height;
-    float kernel_x[2][TAPS], kernel_y[2][TAPS];
+    float kernel_x[2][KERNEL_TAPS], kernel_y[2][KERNEL_TAPS];
     unsigned columns, rows, cell_width, cell_height;
 };
 
@@ -91,46 +89,34 @@ void cells_destroy(struct cells_work *work)
     free(work);
 }
 
-/* A Gaussian whose middle is `at` pixels from the middle tap. */
-static void make_kernel(float kernel[TAPS], double at)
-{
-    double value[TAPS], sum = 0;
-    for (unsigned i = 0; i < TAPS; i++) {
-        const double from = ((double)i - RADIUS - at) / SMOOTHING;
-        sum += value[i] = exp(-0.5 * from * from);
-    }
-    for (unsigned i = 0; i < TAPS; i++)
-        kernel[i] = (float)(value[i] / sum);
-}
-
 /* One axis of the overlap; false: it is too short. */
-static bool overlap_axis(unsigned size, double shift, unsigned at[2], unsigned *length,
-                         float kernel[2][TAPS])
+static bool overlap_axis(const struct kernel *kernel, unsigned size, double shift, unsigned at[2],
+                         unsigned *length, float ret[2][KERNEL_TAPS])
 {
     const double whole = round(shift);
-    if (!(fabs(whole) + 2 * RADIUS + 2 + MIN_CELL <= size))
+    if (!(fabs(whole) + 2 * KERNEL_RADIUS + 2 + MIN_CELL <= size))
         return false;
     const unsigned apart = (unsigned)fabs(whole);
     at[0] = whole < 0 ? apart : 0;
     at[1] = whole > 0 ? apart : 0;
     *length = size - apart;
-    make_kernel(kernel[0], -(shift - whole) / 2);
-    make_kernel(kernel[1], (shift - whole) / 2);
+    kernel_make(kernel, -(shift - whole) / 2, ret[0]);
+    kernel_make(kernel, (shift - whole) / 2, ret[1]);
     return true;
 }
 
-static bool find_overlap(const struct cells_pictures *pictures, const struct cells_shift *shift,
-                         struct overlap *ret)
+static bool find_overlap(const struct kernel *kernel, const struct cells_pictures *pictures,
+                         const struct cells_shift *shift, struct overlap *ret)
 {
     unsigned width, height;
-    if (!overlap_axis(pictures->width, shift->dx, ret->x, &width, ret->kernel_x) ||
-        !overlap_axis(pictures->height, shift->dy, ret->y, &height, ret->kernel_y))
+    if (!overlap_axis(kernel, pictures->width, shift->dx, ret->x, &width, ret->kernel_x) ||
+        !overlap_axis(kernel, pictures->height, shift->dy, ret->y, &height, ret->kernel_y))
         return false;
     ret->width = width;
     ret->height = height;
-    width -= 2 * RADIUS + 2; /* a pixel at each edge has no gradient */
-    height -= 2 * RADIUS + 2;
-    ret->cell_width = width / MAX_COLUMNS / LANES * LANES;
+    width -= 2 * KERNEL_RADIUS + 2; /* a pixel at each edge has no gradient */
+    height -= 2 * KERNEL_RADIUS + 2;
+    ret->cell_width = width / COLUMNS / LANES * LANES;
     if (ret->cell_width < MIN_CELL)
         ret->cell_width = MIN_CELL;
     ret->cell_height = height / MAX_CELL_ROWS;
@@ -147,11 +133,11 @@ static bool find_overlap(const struct cells_pictures *pictures, const struct cel
 
 /* Loops over LANES numbers are those that compilers turn into vector instructions. */
 static void smooth_down(float *restrict to, const float *from, unsigned stride, unsigned width,
-                        const float kernel[TAPS])
+                        const float kernel[KERNEL_TAPS])
 {
     for (unsigned x = 0; x < width; x += LANES) {
         float sum[LANES] = {0};
-        for (unsigned t = 0; t < TAPS; t++) {
+        for (unsigned t = 0; t < KERNEL_TAPS; t++) {
             const float *restrict row = from + (size_t)t * stride + x;
             for (unsigned l = 0; l < LANES; l++)
                 sum[l] += kernel[t] * row[l];
@@ -162,12 +148,12 @@ static void smooth_down(float *restrict to, const float *from, unsigned stride, 
 
 /* Smooths a row of each picture along x; makes their mean and their difference. */
 static void smooth_along(float *restrict mean, float *restrict difference, float *const vertical[2],
-                         unsigned width, float kernel[2][TAPS])
+                         unsigned width, float kernel[2][KERNEL_TAPS])
 {
     for (unsigned x = 0; x < width; x += LANES) {
         float sum[2][LANES] = {{0}};
         for (unsigned i = 0; i < 2; i++)
-            for (unsigned t = 0; t < TAPS; t++) {
+            for (unsigned t = 0; t < KERNEL_TAPS; t++) {
                 const float *restrict row = vertical[i] + x + t;
                 const float tap = kernel[i][t];
                 for (unsigned l = 0; l < LANES; l++)
@@ -258,7 +244,7 @@ static void add_up(struct cells_work *work, const struct cells_pictures *p, stru
 {
     const float *from[2] = {p->last + (size_t)o->y[0] * p->width + o->x[0],
                             p->next + (size_t)o->y[1] * p->width + o->x[1]};
-    const unsigned rows = o->rows * o->cell_height + 2, width = o->width - 2 * RADIUS;
+    const unsigned rows = o->rows * o->cell_height + 2, width = o->width - 2 * KERNEL_RADIUS;
     memset(work->cell, 0, sizeof work->cell);
     for (unsigned y = 0; y < rows; y++) {
         float *mean = work->mean[0], *difference = work->difference[0];
@@ -321,16 +307,17 @@ static double find_noise(struct cells_work *work, unsigned count)
     for (unsigned c = 0; c < count; c++)
         rest[c] = work->cell[c].rest / work->cell[c].pixels;
     qsort(rest, count, sizeof *rest, by_size);
-    return rest[count / 4] / NOISE_GAIN + ROUNDING;
+    return rest[count / 4] / work->kernel->noise + ROUNDING;
 }
 
 /* The distance of a cell's own shift from another one, along its gradients, and what its own one
  * does not explain, as pixels. */
-static double distance2(const struct cell *cell, double dx, double dy, double noise)
+static double distance2(const struct kernel *kernel, const struct cell *cell, double dx, double dy,
+                        double noise)
 {
     const double x = dx - cell->shift[0], y = dy - cell->shift[1];
     const double trace = cell->xx + cell->yy;
-    const double misfit = fmax(cell->rest - 1.5 * NOISE_GAIN * noise * cell->pixels, 0);
+    const double misfit = fmax(cell->rest - 1.5 * kernel->noise * noise * cell->pixels, 0);
     return (cell->xx * x * x + 2 * cell->xy * x * y + cell->yy * y * y + MISFIT * misfit) / trace;
 }
 
@@ -355,17 +342,24 @@ static double weighted_median(const struct cells_work *work, unsigned count, uns
     return 0;
 }
 
+/* What noise adds to the squares of a cell's gradient. */
+static double taken_by(const struct kernel *kernel, const struct cell *cell, double noise)
+{
+    return kernel->gradient * kernel->noise * noise * cell->pixels;
+}
+
 /* A smooth cell cannot tell a shift from an offset. If the cells need no offsets of their own, all
  * of them together know the shift better. */
 static bool share_offset(const struct cells_work *work, unsigned count, const double step[2],
                          double noise, double ret[2])
 {
+    const double error2 = work->kernel->error * work->kernel->error;
     double xx = 0, xy = 0, yy = 0, x = 0, y = 0, offsets = 0, weights = 0;
     for (unsigned c = 0; c < count; c++) {
         const struct cell *cell = &work->cell[c];
         const double *raw = cell->raw;
-        const double taken = GRADIENT * NOISE_GAIN * noise * cell->pixels;
-        const double w = cell->weight / (noise + MODEL_ERROR * MODEL_ERROR * (cell->xx + cell->yy));
+        const double taken = taken_by(work->kernel, cell, noise);
+        const double w = cell->weight / (noise + error2 * (cell->xx + cell->yy));
         const double offset = raw[R] + step[0] * raw[X] + step[1] * raw[Y];
         xx += w * fmax(raw[XX] - taken, 0);
         xy += w * raw[XY];
@@ -395,7 +389,7 @@ static bool agree(struct cells_work *work, unsigned count, double step[2], struc
     const double noise = ret->noise = fmin(ret->noise, find_noise(work, count));
     for (unsigned c = 0; c < count; c++) {
         struct cell *cell = &work->cell[c];
-        const double taken = GRADIENT * NOISE_GAIN * noise * cell->pixels;
+        const double taken = taken_by(work->kernel, cell, noise);
         cell->xx = fmax(cell->sum[XX] - taken, 0) + 1e-9;
         cell->yy = fmax(cell->sum[YY] - taken, 0) + 1e-9;
         cell->xy = cell->sum[XY];
@@ -403,6 +397,7 @@ static bool agree(struct cells_work *work, unsigned count, double step[2], struc
         cell->telling = 1 / (1 + noise / (TELLING * TELLING * (cell->xx + cell->yy)));
         total += cell->telling;
     }
+    const double error2 = work->kernel->error * work->kernel->error;
     double xx = 0, xy = 0, yy = 0;
     for (unsigned axis = 0; axis < 2; axis++)
         step[axis] = weighted_median(work, count, axis);
@@ -412,9 +407,10 @@ static bool agree(struct cells_work *work, unsigned count, double step[2], struc
         for (unsigned c = 0; c < count; c++) {
             struct cell *cell = &work->cell[c];
             const double trace = cell->xx + cell->yy;
-            const double far = distance2(cell, step[0], step[1], noise) / tolerance2(cell, noise);
+            const double far =
+                distance2(work->kernel, cell, step[0], step[1], noise) / tolerance2(cell, noise);
             cell->weight = 1 / (1 + far) / (1 + far);
-            const double w = cell->weight / (noise + MODEL_ERROR * MODEL_ERROR * trace);
+            const double w = cell->weight / (noise + error2 * trace);
             xx += w * cell->xx;
             xy += w * cell->xy;
             yy += w * cell->yy;
@@ -434,11 +430,12 @@ static bool agree(struct cells_work *work, unsigned count, double step[2], struc
     for (unsigned c = 0; c < count; c++) {
         const struct cell *cell = &work->cell[c];
         const double trace = cell->xx + cell->yy;
-        const double far = distance2(cell, step[0], step[1], noise) / tolerance2(cell, noise);
+        const double far =
+            distance2(work->kernel, cell, step[0], step[1], noise) / tolerance2(cell, noise);
         ret->agreed += cell->telling / (1 + far * far);
-        const double w = cell->weight / (noise + MODEL_ERROR * MODEL_ERROR * trace);
+        const double w = cell->weight / (noise + error2 * trace);
         const double dx = cell->shift[0] - step[0], dy = cell->shift[1] - step[1];
-        const double taken = GRADIENT * NOISE_GAIN * noise * cell->pixels;
+        const double taken = taken_by(work->kernel, cell, noise);
         seen_xx += w * (cell->sum[XX] - taken);
         seen_xy += w * cell->sum[XY];
         seen_yy += w * (cell->sum[YY] - taken);
@@ -472,10 +469,11 @@ bool cells_refine(struct cells_work *work, const struct cells_pictures *pictures
                   struct cells_shift *shift)
 {
     struct cells_shift found = *shift;
+    work->kernel = pictures->is_fine ? &KERNEL_FINE : &KERNEL_SMOOTH;
     for (unsigned pass = 0; pass < passes; pass++) {
         struct overlap overlap;
         double step[2];
-        if (!find_overlap(pictures, &found, &overlap))
+        if (!find_overlap(work->kernel, pictures, &found, &overlap))
             return false;
         add_up(work, pictures, &overlap);
         if (!agree(work, overlap.columns * overlap.rows, step, &found))

@@ -212,7 +212,7 @@ static void correct(struct diagnosis *diagnosis, struct second *second, unsigned
     diagnosis_load(diagnosis, index, diagnosis->luma);
     wave_fit_frame(second->waves, model_at(diagnosis, index), diagnosis->luma, &correction);
     diagnosis_subtract_waves(diagnosis, &correction, diagnosis->luma);
-    if (!flicker_frame_fit(second->flicker, &diagnosis->flicker_model, diagnosis->luma,
+    if (!flicker_frame_fit(second->flicker, &diagnosis->flicker_model, diagnosis->luma, 0,
                            diagnosis->row_gain))
         for (uint32_t y = 0; y < height; y++)
             diagnosis->row_gain[y] = 1;

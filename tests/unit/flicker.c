@@ -266,7 +266,7 @@ static struct result run_trial(const struct trial *t, unsigned frames,
             NS_PER_S * 1000 +
             (int64_t)(NS_PER_S * frame / t->rate_hz + t->jitter_ns * clip_normal(&state) + late_ns);
         double start = processor_ms();
-        if (!flicker_frame_fit(fit, &known.model[frame], captured, gain))
+        if (!flicker_frame_fit(fit, &known.model[frame], captured, at_ns, gain))
             for (unsigned y = 0; y < t->height; y++)
                 gain[y] = 1;
         r.fit_ms += (processor_ms() - start) / frames;
@@ -595,12 +595,57 @@ static void it_begins_and_ends(void **state)
             assert_in_range(r.last_changed, t.end - 1, t.end);
             continue;
         }
+        if (getenv("FFTD_TEST_VERBOSE") != NULL)
+            printf("# %u: scene %u pan %d corners %.2f, %.2f Hz at %.2f, %.2f periods, depth %.3f: "
+                   "%.1f -> %.1f dB, begun %d, last changed %d, worse %u\n",
+                   i, (unsigned)t.scene, t.is_panning, t.corners, t.frequency_hz, t.rate_hz,
+                   t.periods, t.depth, r.before, r.after, (int)r.begun - (int)t.first,
+                   (int)r.last_changed - (int)t.first, r.worse);
         begun[i - CLEAR] = is_found ? (double)r.begun - t.first : INFINITY;
         ghost[i - CLEAR] = fmax(0, (double)r.last_changed + 1 - t.end);
     }
     trials_print_ends(&(struct trials_ends){begun, ghost, drawn, 18});
     assert_true(!trials_are_all() || trials_median(begun, drawn) <= 8);
     assert_true(!trials_are_all() || trials_median(ghost, drawn) <= 1);
+}
+
+/* Frames with the light and frames without it are two points while bands hardly move, and any
+ * circle through two points fits. The last one turns by a thousandth in a frame. */
+static void slow_bands_are_switched(void **state)
+{
+    static const double turns[] = {0.02, 0.008, 0.0012};
+    (void)state;
+    for (unsigned i = 0; i < sizeof turns / sizeof turns[0]; i++) {
+        struct trial t = plain_trial(2 * i);
+        t.rate_hz = 50;
+        t.frequency_hz = 50 * (2 + turns[i]);
+        t.depth = i == 2 ? 0.008 : 0.03;
+        t.first = 8;
+        t.end = 26;
+        const struct result r = run_trial(&t, SHORT, NULL);
+        printf(
+            "# figures: %.4f turns a frame: corrected %d frames after the beginning, changed for "
+            "%d after the end; %.1f dB before, %.1f after, %u worse\n",
+            turns[i], r.last_changed > 0 ? (int)r.begun - (int)t.first : -1,
+            r.last_changed > 0 ? (int)r.last_changed + 1 - (int)t.end : 0, r.before, r.after,
+            r.worse);
+        assert_int_equal(r.worse, 0);
+        assert_true(r.last_changed < t.end);
+        if (i < 2)
+            assert_in_range(r.begun, t.first + 1, t.first + 6);
+    }
+}
+
+/* The smallest part of a circle is all that is seen of this light, through dark corners. */
+static void an_unclear_light_makes_nothing_worse(void **state)
+{
+    (void)state;
+    const struct trial t = random_trial(28115523, false);
+    const struct result r = run_trial(&t, FRAMES, NULL);
+    printf("# figures: an unclear light: %.1f dB before, %.1f after, %u worse\n", r.before, r.after,
+           r.worse);
+    assert_true(t.is_panning && t.corners < 0.6 && t.light == LIGHT_NEAR_MULTIPLE);
+    assert_int_equal(r.worse, 0);
 }
 
 /* What cameras do to the times of frames and to samples, and what a user may know. */
@@ -740,8 +785,8 @@ static void bad_input_changes_nothing(void **state)
         at_ns += n % 9 == 8 ? -NS_PER_S : n % 7 == 6 ? 0 : n % 11 == 10 ? INT64_MAX / 64 : 33333333;
         flicker_observe(f, luma, at_ns);
         assert_false(flicker_model_get(f, &model));
-        assert_false(flicker_frame_fit(fit, &model, luma, gain));
-        assert_false(flicker_frame_fit(fit, &any, luma, gain));
+        assert_false(flicker_frame_fit(fit, &model, luma, at_ns, gain));
+        assert_false(flicker_frame_fit(fit, &any, luma, at_ns, gain));
     }
     flicker_destroy(f);
     flicker_frame_destroy(fit);
@@ -762,6 +807,8 @@ int main(void)
         cmocka_unit_test(bands_that_hardly_move),
         cmocka_unit_test(a_report_survives_a_cut),
         cmocka_unit_test(it_begins_and_ends),
+        cmocka_unit_test(slow_bands_are_switched),
+        cmocka_unit_test(an_unclear_light_makes_nothing_worse),
         cmocka_unit_test(it_is_found_under_difficulties),
         cmocka_unit_test(frames_that_are_skipped_do_not_matter),
         cmocka_unit_test(a_dimmed_lamp_has_many_bands),

@@ -34,6 +34,11 @@
 #define ERROR_ON     0.05 /* relative error of the light in the newest frame, to begin */
 #define ERROR_ROUGH  0.2  /* enough to begin to correct bands that hardly move */
 #define ERROR_OFF    0.3
+/* To begin, a light that swings less has to leave at most so many times a value's own noise, or to
+ * explain this share of the squares. */
+#define CLEAR        0.4
+#define MORE_NOISE   2.0
+#define ALL          0.995
 #define SLOW         0.15   /* less than this swing: bands that hardly move */
 #define STRAINED     3.0    /* more than this strain: no lens has it */
 #define MIN_RADIUS   0.0015 /* least amplitude of the fundamental */
@@ -134,15 +139,19 @@ static double agreement(const struct flicker *f, double hz)
 {
     const struct rows *rows = f->rows;
     double re = 0, im = 0;
+    unsigned lit = 0;
     for (unsigned i = 0; i < f->fit.count; i++) {
+        if (f->fit.frame[i].is_off)
+            continue;
         const double time_s = (double)(rows->frame[rows->count - f->fit.count + i].captured_ns -
                                        rows->frame[rows->count - 1].captured_ns) /
                               NS_PER_S;
         const double cycles = f->fit.frame[i].phase - hz * time_s;
         re += cos(2 * M_PI * cycles);
         im += sin(2 * M_PI * cycles);
+        lit++;
     }
-    return hypot(re, im) / f->fit.count;
+    return lit > 0 ? hypot(re, im) / lit : 0;
 }
 
 static double best_near(const struct flicker *f, double from, double to, double step,
@@ -271,6 +280,42 @@ static bool is_strained(const struct light_fit *fit)
     return fit->swing < SLOW && fit->strain > STRAINED;
 }
 
+/* Returns the standard deviation of a value's noise, from what changes from bin to bin and from
+ * frame to frame. */
+static double white_noise(const struct rows *rows)
+{
+    double squares = 0;
+    unsigned count = 0;
+    for (unsigned n = 1; n < rows->count; n++) {
+        const struct rows_frame *last = &rows->frame[n - 1], *frame = &rows->frame[n];
+        double before[2] = {0};
+        unsigned known = 0;
+        for (int bin = frame->first_bin; bin < frame->first_bin + (int)frame->bins; bin++) {
+            if (!rows_is_valid(rows, frame, bin) || !rows_is_valid(rows, last, bin)) {
+                known = 0;
+                continue;
+            }
+            const double change = (double)frame->value[bin - frame->first_bin] -
+                                  (double)last->value[bin - last->first_bin];
+            if (known >= 2) {
+                const double bend = before[0] - 2 * before[1] + change;
+                squares += bend * bend / 12;
+                count++;
+            }
+            before[0] = before[1];
+            before[1] = change;
+            known++;
+        }
+    }
+    return count > 0 ? sqrt(squares / count) : 0;
+}
+
+/* Returns whether the light leaves hardly anything but noise. */
+static bool is_all(const struct flicker *f)
+{
+    return share_explained(&f->fit) >= ALL || f->fit.noise <= MORE_NOISE * white_noise(f->rows);
+}
+
 /* Returns whether the history shows flickering light. */
 static bool is_flicker(struct flicker *f)
 {
@@ -286,7 +331,8 @@ static bool is_flicker(struct flicker *f)
     const double enough = is_slow ? FOUND_SLOW : fit->count < FEW_FRAMES ? FOUND_FEW : FOUND;
     const bool is_rough = is_slow && share >= FOUND_ROUGH && !has_panned(f);
     const double error = is_rough ? ERROR_ROUGH : ERROR_ON;
-    return share >= enough && fit->error <= error && find_frequency(f);
+    return share >= enough && fit->error <= error && (fit->swing >= CLEAR || is_all(f)) &&
+           find_frequency(f);
 }
 
 /* Fits the light from a row period on. Where the frame shows a part of a period, this says little,
@@ -298,8 +344,11 @@ static bool start(struct flicker *f, double rows_cycles, const struct light_opti
     f->fit.cost = INFINITY;
     for (unsigned i = 0; i < (is_long ? 3 : 1); i++) {
         struct light_fit fit;
-        if (!fit_start(f->rows, factors[i] * rows_cycles, f->model.still, &fit))
+        if (!fit_start(f->rows, factors[i] * rows_cycles, f->model.still, &fit)) {
+            if (i == 0)
+                return false;
             continue;
+        }
         light_improve(&fit, f->rows, options, START_STEPS);
         if (fit.cost < f->fit.cost)
             f->fit = fit;
@@ -311,11 +360,20 @@ static void keep_model(struct flicker *f)
 {
     f->model = (struct flicker_model){.is_valid = true,
                                       .rows_cycles = f->fit.rows_cycles,
+                                      .captured_ns = f->rows->frame[f->rows->count - 1].captured_ns,
+                                      .phase = f->fit.frame[f->fit.count - 1].phase,
                                       .error = f->fit.error,
                                       .rest = f->fit.with / f->fit.without};
     f->repeats_hz = find_repeats(f);
     memcpy(f->model.light, f->fit.light, sizeof f->model.light);
     memcpy(f->model.still, f->fit.still, sizeof f->model.still);
+}
+
+/* Forgets what was before the newest frames. */
+static void keep_newest(struct rows *rows, unsigned frames)
+{
+    if (frames < rows->count)
+        rows_trim(rows, rows->frame[rows->count - frames].captured_ns);
 }
 
 static void follow(struct flicker *f)
@@ -351,6 +409,8 @@ static void follow(struct flicker *f)
         f->misses = 0;
         keep_model(f);
     } else if (f->is_on && ++f->misses >= (f->is_new ? PATIENCE_NEW : PATIENCE)) {
+        if (!is_lit)
+            keep_newest(f->rows, f->misses);
         give_up(f);
     }
 }

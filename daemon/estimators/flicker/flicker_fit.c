@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "core/normal.h"
+#include "estimators/flicker/flicker_leap.h"
 
 #define COLUMNS     3u /* both parts of an amplitude, and an offset */
 /* Holds the offset, which is hardly told from a wave of which the frame shows a part of a period,
@@ -219,29 +220,59 @@ static bool circle_once(const struct fit *fit, const bool *is_used, double compl
     return true;
 }
 
+/* The circle through most frames; the others are not marked. Returns whether there is one. */
+static bool circle_through(const struct fit *fit, bool *is_used, double complex *ret_centre,
+                           double *ret_radius)
+{
+    for (unsigned i = 0; i < fit->frames; i++)
+        is_used[i] = true;
+    for (unsigned pass = 0; pass < 3; pass++) {
+        double radius = 0;
+        unsigned on = 0;
+        if (!circle_once(fit, is_used, ret_centre))
+            return false;
+        for (unsigned i = 0; i < fit->frames; i++)
+            if (is_used[i]) {
+                radius += cabs(fit->amplitude[i] - *ret_centre);
+                on++;
+            }
+        radius /= on;
+        *ret_radius = radius;
+        for (unsigned i = 0; i < fit->frames; i++)
+            is_used[i] = fabs(cabs(fit->amplitude[i] - *ret_centre) - radius) <= OUTLIER * radius;
+    }
+    return true;
+}
+
+/* The squares that a circle leaves. A frame that is not on it counts as if it were just not. */
+static double squares_beside(const struct fit *fit, double complex centre, double radius)
+{
+    double squares = 0;
+    for (unsigned i = 0; i < fit->frames; i++) {
+        const double far = cabs(fit->amplitude[i] - centre) - radius;
+        squares += fmin(far * far, OUTLIER * OUTLIER * radius * radius);
+    }
+    return squares;
+}
+
 bool fit_start(const struct rows *rows, double rows_cycles, const double still[FLICKER_STILL],
                struct light_fit *ret)
 {
     bool is_used[ROWS_FRAMES];
     struct fit fit;
-    double complex centre;
+    struct leap_light light;
+    double complex centre = 0;
     double radius = 0;
     fit_history(rows, rows_cycles, still, ROWS_FRAMES, 1, 3, &fit);
-    for (unsigned i = 0; i < fit.frames; i++)
-        is_used[i] = true;
-    for (unsigned pass = 0; pass < 3; pass++) {
-        unsigned on = 0;
-        if (!circle_once(&fit, is_used, &centre))
-            return false;
-        radius = 0;
-        for (unsigned i = 0; i < fit.frames; i++)
-            if (is_used[i]) {
-                radius += cabs(fit.amplitude[i] - centre);
-                on++;
-            }
-        radius /= on;
-        for (unsigned i = 0; i < fit.frames; i++)
-            is_used[i] = fabs(cabs(fit.amplitude[i] - centre) - radius) <= OUTLIER * radius;
+    const bool is_circle = circle_through(&fit, is_used, &centre, &radius);
+    const double beside = is_circle ? squares_beside(&fit, centre, radius) : INFINITY;
+    const enum leap leap = leap_find(fit.amplitude, fit.frames, fit.noise, beside, &light);
+    if (leap == LEAP_UNKNOWN || (leap == LEAP_NONE && !is_circle))
+        return false;
+    const bool is_begun = leap == LEAP_BEGUN;
+    if (is_begun) {
+        centre = light.centre;
+        radius = light.radius;
     }
     *ret = (struct light_fit){.count = fit.frames, .rows_cycles = rows_cycles};
     memcpy(ret->still, still, sizeof ret->still);
@@ -250,7 +281,8 @@ bool fit_start(const struct rows *rows, double rows_cycles, const double still[F
     for (unsigned i = 0; i < fit.frames; i++) {
         const struct rows_frame *frame = &rows->frame[fit.first + i];
         ret->frame[i] = (struct lit_frame){.serial = frame->serial,
-                                           .is_lit = is_used[i],
+                                           .is_lit = is_begun ? i >= light.first : is_used[i],
+                                           .is_off = is_begun && i < light.first,
                                            .phase = carg(fit.amplitude[i] - centre) / (2 * M_PI) -
                                                     rows_cycles * frame->offset_px};
     }

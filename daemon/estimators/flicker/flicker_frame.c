@@ -13,8 +13,10 @@
 /* Thresholds were chosen on the clips of tests/unit/flicker.c. */
 #define MIN_FRAMES  3u
 #define START_STEPS 10u
-#define ERROR_ON    0.1 /* relative error of the light in the newest frame, to begin */
-#define ERROR_OFF   0.3 /* to end */
+#define ERROR_ON    0.1   /* relative error of the light in the newest frame, to begin */
+#define ERROR_SEEN  0.2   /* to begin with the observer's phase */
+#define ERROR_OFF   0.3   /* to end */
+#define SEEN        0.002 /* least expected error of the observer's phase, cycles */
 /* What the light leaves may be so much more than the observer has seen. */
 #define MORE_REST   2.0
 #define REST        0.05
@@ -28,7 +30,6 @@ struct flicker_frame {
     double phase;        /* in the last lit frame, in cycles */
     unsigned age;        /* frames since then */
     double complex step; /* mean of exp(2 pi i steps of the phase) */
-    int64_t count;
 };
 
 int flicker_frame_create(struct flicker_frame **ret, unsigned width, unsigned height,
@@ -77,16 +78,42 @@ static void follow_phase(struct flicker_frame *f, double phase)
     f->age = 0;
 }
 
+/* Begins with the frame in which the observer has seen the light. Returns false if it is not one of
+ * those that are remembered. */
+static bool start_from_seen(struct flicker_frame *f, const struct light_options *options)
+{
+    const struct flicker_model *prior = options->prior;
+    const unsigned newest = f->rows->count - 1;
+    for (unsigned i = 0; i < newest; i++) {
+        if (f->rows->frame[i].captured_ns != prior->captured_ns)
+            continue;
+        f->fit = (struct light_fit){.rows_cycles = prior->rows_cycles};
+        memcpy(f->fit.light, prior->light, sizeof f->fit.light);
+        memcpy(f->fit.still, prior->still, sizeof f->fit.still);
+        f->is_on =
+            light_begin(&f->fit, f->rows, i, prior->phase, fmax(SEEN, prior->error / (2 * M_PI)));
+        return true;
+    }
+    return false;
+}
+
 static void start(struct flicker_frame *f, const struct light_options *options)
 {
     const struct flicker_model *prior = options->prior;
-    if (f->rows->count < MIN_FRAMES ||
-        !fit_start(f->rows, prior->rows_cycles, prior->still, &f->fit))
-        return;
-    memcpy(f->fit.light, prior->light, sizeof f->fit.light);
-    light_improve(&f->fit, f->rows, options, START_STEPS);
-    f->is_on = f->fit.error <= fmax(ERROR_ON, prior->error) &&
-               f->fit.with <= (MORE_REST * prior->rest + REST) * f->fit.without;
+    if (start_from_seen(f, options)) {
+        if (!f->is_on)
+            return;
+        light_improve(&f->fit, f->rows, options, START_STEPS);
+        f->is_on = f->fit.error <= fmax(ERROR_SEEN, prior->error);
+    } else {
+        if (f->rows->count < MIN_FRAMES ||
+            !fit_start(f->rows, prior->rows_cycles, prior->still, &f->fit))
+            return;
+        memcpy(f->fit.light, prior->light, sizeof f->fit.light);
+        light_improve(&f->fit, f->rows, options, START_STEPS);
+        f->is_on = f->fit.error <= fmax(ERROR_ON, prior->error) &&
+                   f->fit.with <= (MORE_REST * prior->rest + REST) * f->fit.without;
+    }
     f->step = 0;
     if (!f->is_on)
         return;
@@ -123,14 +150,14 @@ static bool follow(struct flicker_frame *f, const struct flicker_model *model)
 }
 
 bool flicker_frame_fit(struct flicker_frame *f, const struct flicker_model *model,
-                       const float *luma, float *ret_gain)
+                       const float *luma, int64_t captured_ns, float *ret_gain)
 {
     if (!model->is_valid && !model->is_suspected) {
         if (f->rows->count > 0)
             forget(f);
         return false;
     }
-    rows_add(f->rows, luma, ++f->count);
+    rows_add(f->rows, luma, captured_ns);
     f->is_on &= model->is_valid;
     if (!model->is_valid || !follow(f, model))
         return false;

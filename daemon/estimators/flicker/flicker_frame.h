@@ -3,7 +3,9 @@
  * The estimator of flicker.h finds the row period, and may be some frames late. The phase of the
  * light is fitted here in each frame against what the frames before it show of the scene
  * (flicker_fit.h), so it may change from frame to frame as it likes, and light that has become
- * steady is left alone. Only after a cut is the phase predicted, from a scene that is gone.
+ * steady is left alone. The first fit begins with the phase that the observer has found in one of
+ * the frames that are remembered. Only after a cut is the phase predicted, from a scene that is
+ * gone.
  *
  * Threads: one at a time. */
 #ifndef FFTD_ESTIMATORS_FLICKER_FLICKER_FRAME_H
@@ -20,9 +22,9 @@ int flicker_frame_create(struct flicker_frame **ret, unsigned width, unsigned he
 void flicker_frame_destroy(struct flicker_frame *f); /* NULL is allowed */
 
 /* Takes in the next frame, as flicker_observe() does, and fills the factors of its rows. False, and
- * nothing in ret_gain, if there is nothing to correct. While flicker is only suspected, the frame
- * is remembered for the first fit. */
+ * nothing in ret_gain, if there is nothing to correct. captured_ns: as flicker_observe() has it; 0:
+ * unknown. While flicker is only suspected, the frame is remembered for the first fit. */
 bool flicker_frame_fit(struct flicker_frame *f, const struct flicker_model *model,
-                       const float *luma, float *ret_gain);
+                       const float *luma, int64_t captured_ns, float *ret_gain);
 
 #endif

@@ -10,8 +10,7 @@
 #define STILL       (2 * FLICKER_HARMONICS)
 #define SHARED      (STILL + FLICKER_STILL)
 #define MAX_COLUMNS (SHARED + 2 * ROWS_FRAMES + 1)
-#define PRIOR       0.1  /* least expected error of a known light */
-#define PREDICTED   0.02 /* expected error of a predicted phase, cycles */
+#define PRIOR       0.1 /* least expected error of a known light */
 #define LEAST_NOISE 3e-4
 #define MAX_STEP    0.1 /* cycles, and cycles per height of the frame */
 
@@ -38,11 +37,12 @@ static unsigned add_bin(struct equations *e, const struct light_fit *fit, const 
         const struct rows_frame *frame = light_frame(fit, rows, i);
         const unsigned own = SHARED + 2 * i;
         double column[SHARED + 3];
-        if (!fit->frame[i].is_lit || !rows_is_valid(rows, frame, bin))
+        if (!light_is_used(&fit->frame[i]) || !rows_is_valid(rows, frame, bin))
             continue;
         const double row = (bin + 0.5) * rows->bin_px + frame->offset_px - 0.5;
         const double complex phasor = rows_phasor(fit->frame[i].phase + fit->rows_cycles * row);
-        const struct shine shine = light_shine(fit, view, phasor);
+        const struct shine shine =
+            fit->frame[i].is_lit ? light_shine(fit, view, phasor) : (struct shine){.value = 0};
         column[0] = shine.re[0];
         for (unsigned h = 1; h < FLICKER_HARMONICS; h++) {
             column[2 * h - 1] = shine.re[h];
@@ -130,7 +130,7 @@ static void hold(struct equations *e, const struct light_fit *fit, const struct 
     for (unsigned i = 0; i < fit->count; i++) {
         unsigned at = SHARED + 2 * i;
         if (fit->frame[i].is_predicted) {
-            const double weight = noise2 / (PREDICTED * PREDICTED);
+            const double weight = noise2 / pow(fit->frame[i].predicted_error, 2);
             e->product[at][at] += weight;
             value[at] += weight * (fit->frame[i].predicted - fit->frame[i].phase);
         }
@@ -183,7 +183,7 @@ static void judge(struct light_fit *fit, const struct rows *rows)
     const double radius = fmax(creal(fit->light[0]), 1e-9);
     unsigned lit = 0, samples;
     for (unsigned i = 0; i < fit->count; i++)
-        lit += fit->frame[i].is_lit;
+        lit += light_is_used(&fit->frame[i]);
     fit->with = light_squares(fit, rows, &samples);
     const double known = 2.0 * lit + SHARED + (lit > 0 ? (double)samples / lit : 0);
     const double free = fmax(1, samples - known);
@@ -197,7 +197,7 @@ static void judge(struct light_fit *fit, const struct rows *rows)
         fit->cost += pow(fit->still[i] / expected_still[i], 2);
     }
     for (unsigned i = 0; i < fit->count; i++)
-        if (fit->frame[i].is_lit)
+        if (light_is_used(&fit->frame[i]))
             fit->cost += pow(fit->frame[i].offset / LIGHT_OFFSET, 2);
 }
 

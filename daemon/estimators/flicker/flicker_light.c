@@ -32,14 +32,16 @@ struct shine light_shine(const struct light_fit *fit, const struct view *view,
 double light_swing(const struct light_fit *fit, const struct rows *rows, unsigned harmonic)
 {
     double complex sum = 0;
-    unsigned lit = 0;
-    for (unsigned i = 0; i < fit->count; i++)
+    unsigned lit = 0, used = 0;
+    for (unsigned i = 0; i < fit->count; i++) {
+        used += light_is_used(&fit->frame[i]);
         if (fit->frame[i].is_lit) {
             const double offset_px = light_frame(fit, rows, i)->offset_px;
             sum +=
                 rows_phasor((harmonic + 1) * (fit->frame[i].phase + fit->rows_cycles * offset_px));
             lit++;
         }
+    }
     const double still = creal(sum) * creal(sum) + cimag(sum) * cimag(sum);
-    return fmax(1 - still / lit / lit, 1e-6);
+    return fmax(1 - still / lit / used, 1e-6);
 }

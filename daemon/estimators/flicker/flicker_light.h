@@ -5,7 +5,8 @@
  * stamps do not matter. What is constant in a bin of the scene is taken out by subtracting means.
  * still() is fixed to the rows of the sensor: a pan under dark corners also changes the bins.
  *
- * Frames that the light is absent from stay out. Threads: one at a time. */
+ * Frames that are known to be without the light show the scene itself. Others that do not fit stay
+ * out. Threads: one at a time. */
 #ifndef FFTD_ESTIMATORS_FLICKER_FLICKER_LIGHT_H
 #define FFTD_ESTIMATORS_FLICKER_FLICKER_LIGHT_H
 
@@ -17,10 +18,11 @@
 struct lit_frame {
     uint64_t serial; /* serial of the frame in the history */
     bool is_lit;
-    double phase;  /* phase of the first row, in cycles */
-    double offset; /* change of exposure, logarithm */
-    bool is_predicted;
-    double predicted; /* phase, if nothing of the scene is known from before */
+    bool is_off;                       /* without the light, and not lit; neither: it stays out */
+    double phase;                      /* phase of the first row, in cycles */
+    double offset;                     /* change of exposure, logarithm */
+    bool is_predicted;                 /* the phase is known from elsewhere: */
+    double predicted, predicted_error; /* and its standard deviation */
 };
 
 struct light_fit {
@@ -70,6 +72,12 @@ struct view light_view(const struct light_fit *fit, const struct rows *rows,
 /* phasor: of the bin. */
 struct shine light_shine(const struct light_fit *fit, const struct view *view,
                          double complex phasor);
+
+/* Returns whether the frame says something of the light or of the scene. */
+static inline bool light_is_used(const struct lit_frame *frame)
+{
+    return frame->is_lit || frame->is_off;
+}
 
 /* The share of a harmonic's squares that changes from frame to frame in the scene; above 0.
  * harmonic: 0 is the fundamental. */

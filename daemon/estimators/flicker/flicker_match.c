@@ -6,9 +6,10 @@
 #define PHASE_STEPS   4u
 #define LEAST_SCALE   0.5 /* least scale of a lit frame */
 #define LARGEST_SCALE 1.6
-#define MAX_STEP      0.1 /* cycles */
+#define MAX_STEP      0.1  /* cycles */
+#define PREDICTED     0.02 /* expected error of a predicted phase, cycles */
 
-/* The scene: in each bin the mean over lit frames without their light. */
+/* The scene: in each bin the mean over frames without their light. */
 struct scene {
     double own[ROWS_RING];
     unsigned count[ROWS_RING];
@@ -28,7 +29,7 @@ static void add_to_scene(const struct light_fit *fit, const struct rows *rows, u
             continue;
         const double rest = (double)frame->value[k] - lit->offset -
                             flicker_model_still(fit->still, rows_place(rows, frame, bin)) -
-                            light_shine(fit, &view, phasor).value;
+                            (lit->is_lit ? light_shine(fit, &view, phasor).value : 0);
         scene->own[at] += (rest - scene->own[at]) / ++scene->count[at];
     }
 }
@@ -121,20 +122,20 @@ void light_align(struct light_fit *fit, const struct rows *rows)
     fit->count = kept > room ? room : kept;
 }
 
-bool light_add(struct light_fit *fit, const struct rows *rows, double phase)
+/* Matches one of the fit's frames with what those before it show of the scene. */
+static bool match_one(struct light_fit *fit, const struct rows *rows, unsigned number, double phase)
 {
     static _Thread_local struct scene scene;
-    const struct rows_frame *newest = &rows->frame[rows->count - 1];
+    const struct rows_frame *frame = light_frame(fit, rows, number);
     memset(&scene, 0, sizeof scene);
-    light_align(fit, rows);
-    struct lit_frame *lit = &fit->frame[fit->count++];
-    *lit = (struct lit_frame){.serial = newest->serial};
-    for (unsigned i = 0; i + 1 < fit->count; i++)
-        if (fit->frame[i].is_lit)
+    struct lit_frame *lit = &fit->frame[number];
+    *lit = (struct lit_frame){.serial = frame->serial};
+    for (unsigned i = 0; i < number; i++)
+        if (light_is_used(&fit->frame[i]))
             add_to_scene(fit, rows, i, &scene);
-    struct match match = find_phase(fit, rows, &scene, newest, phase);
+    struct match match = find_phase(fit, rows, &scene, frame, phase);
     if (isfinite(phase)) {
-        const struct match other = find_phase(fit, rows, &scene, newest, NAN);
+        const struct match other = find_phase(fit, rows, &scene, frame, NAN);
         if (other.with < 0.5 * match.with)
             match = other;
     }
@@ -144,29 +145,56 @@ bool light_add(struct light_fit *fit, const struct rows *rows, double phase)
     return lit->is_lit;
 }
 
+bool light_add(struct light_fit *fit, const struct rows *rows, double phase)
+{
+    light_align(fit, rows);
+    fit->count++;
+    return match_one(fit, rows, fit->count - 1, phase);
+}
+
+bool light_begin(struct light_fit *fit, const struct rows *rows, unsigned first, double phase,
+                 double error)
+{
+    bool is_lit = true;
+    fit->count = rows->count - first;
+    fit->frame[0] = (struct lit_frame){.serial = rows->frame[first].serial,
+                                       .is_lit = true,
+                                       .phase = phase,
+                                       .is_predicted = true,
+                                       .predicted = phase,
+                                       .predicted_error = error};
+    for (unsigned i = 1; i < fit->count; i++)
+        is_lit = match_one(fit, rows, i, fit->frame[i - 1].phase);
+    return is_lit;
+}
+
 void light_predict(struct light_fit *fit, const struct rows *rows, double phase)
 {
     fit->frame[0] = (struct lit_frame){.serial = rows->frame[rows->count - 1].serial,
                                        .is_lit = true,
                                        .phase = phase,
                                        .is_predicted = true,
-                                       .predicted = phase};
+                                       .predicted = phase,
+                                       .predicted_error = PREDICTED};
     fit->count = 1;
 }
 
 double light_squares(const struct light_fit *fit, const struct rows *rows, unsigned *ret_samples)
 {
     static _Thread_local struct scene scene;
+    struct light_fit dark = *fit;
     double squares = 0;
     memset(&scene, 0, sizeof scene);
+    memset(dark.light, 0, sizeof dark.light);
     *ret_samples = 0;
     for (unsigned i = 0; i < fit->count; i++)
-        if (fit->frame[i].is_lit)
+        if (light_is_used(&fit->frame[i]))
             add_to_scene(fit, rows, i, &scene);
     for (unsigned i = 0; i < fit->count; i++)
-        if (fit->frame[i].is_lit) {
+        if (light_is_used(&fit->frame[i])) {
             struct match match = {.phase = fit->frame[i].phase};
-            match_frame(fit, rows, &scene, light_frame(fit, rows, i), 0, &match);
+            match_frame(fit->frame[i].is_lit ? fit : &dark, rows, &scene, light_frame(fit, rows, i),
+                        0, &match);
             squares += match.with;
             *ret_samples += match.count;
         }

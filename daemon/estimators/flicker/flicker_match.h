@@ -14,10 +14,16 @@ void light_align(struct light_fit *fit, const struct rows *rows);
  * whether it is lit. The phase is looked for near `phase`, or everywhere if that is not finite. */
 bool light_add(struct light_fit *fit, const struct rows *rows, double phase);
 
+/* Begins with frame `first` of the history, whose phase is known but for an error, and matches all
+ * frames after it. Returns whether the newest is lit. The light and its row period are known. */
+bool light_begin(struct light_fit *fit, const struct rows *rows, unsigned first, double phase,
+                 double error);
+
 /* Begins again with the newest frame of the history, in a scene of which nothing is known. */
 void light_predict(struct light_fit *fit, const struct rows *rows, double phase);
 
-/* Returns the squares that this light leaves of all lit frames, and how many samples they have. */
+/* Returns the squares that this light leaves of all frames that are used, and how many samples they
+ * have. */
 double light_squares(const struct light_fit *fit, const struct rows *rows, unsigned *ret_samples);
 
 #endif

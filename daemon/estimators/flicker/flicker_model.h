@@ -15,14 +15,17 @@
 
 #include <complex.h>
 #include <stdbool.h>
+#include <stdint.h>
 
 #define FLICKER_HARMONICS 4u
 #define FLICKER_STILL     4u
 
 struct flicker_model {
-    bool is_valid;      /* false: there is no flicker, as far as is known */
-    bool is_suspected;  /* there may be some soon: frames are remembered for its fit */
-    double rows_cycles; /* c, cycles per row */
+    bool is_valid;       /* false: there is no flicker, as far as is known */
+    bool is_suspected;   /* there may be some soon: frames are remembered for its fit */
+    double rows_cycles;  /* c, cycles per row */
+    int64_t captured_ns; /* when the newest frame that showed the light was taken */
+    double phase;        /* of its first row, in cycles */
     double complex light[FLICKER_HARMONICS];
     double still[FLICKER_STILL]; /* flicker_model_still(), as far as it was seen */
     double error;                /* relative standard deviation of the light */

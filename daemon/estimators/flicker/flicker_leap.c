@@ -1,0 +1,76 @@
+#include "estimators/flicker/flicker_leap.h"
+
+#include <math.h>
+
+/* Thresholds were chosen on the clips of tests/unit/flicker.c. */
+#define FEWEST_OFF    3u   /* frames without the light, of which it is known that it begins then */
+#define FEWEST_ON     3u   /* frames with the light, before and after which there is none */
+#define AS_GOOD       10.0 /* squares of noise, by which one explanation may be worse than another */
+#define BETTER        20.0 /* by which it has to be better */
+/* Amplitudes have errors that grow with the light: shares of its square. */
+#define ROUGH_AS_GOOD 0.01
+#define ROUGH_BETTER  0.002
+
+/* Returns the squares that are left if the frames from `first` up to `end` have a light and the
+ * others are its centre. */
+static double squares_of(const double complex *z, unsigned frames, unsigned first, unsigned end,
+                         struct leap_light *ret)
+{
+    double complex centre = 0;
+    double radius = 0, squares = 0;
+    const unsigned on = end - first;
+    for (unsigned i = 0; i < frames; i++)
+        if (i < first || i >= end)
+            centre += z[i];
+    centre /= frames - on;
+    for (unsigned i = first; i < end; i++)
+        radius += cabs(z[i] - centre);
+    radius /= on;
+    for (unsigned i = 0; i < frames; i++) {
+        const double far = cabs(z[i] - centre) - (i >= first && i < end ? radius : 0);
+        squares += far * far;
+    }
+    *ret = (struct leap_light){first, centre, radius};
+    return squares;
+}
+
+/* Few frames of thirds of a period also lie on circles around some of them. */
+static bool is_possible(unsigned frames, unsigned first, unsigned end)
+{
+    if (frames <= FEWEST_OFF)
+        return end - first == 1 && (first == 0 || end == frames);
+    if (end == frames)
+        return first >= FEWEST_OFF;
+    return first == 0 || (first >= FEWEST_OFF && end - first >= FEWEST_ON);
+}
+
+enum leap leap_find(const double complex *amplitude, unsigned frames, double noise,
+                    double on_circle, struct leap_light *ret)
+{
+    double begun = INFINITY, ended = INFINITY, radius = 0;
+    struct leap_light light;
+    if (frames < 3)
+        return LEAP_NONE;
+    for (unsigned first = 0; first < frames; first++)
+        for (unsigned end = first + 1; end <= frames; end++) {
+            const bool is_begun = end == frames;
+            if (!is_possible(frames, first, end))
+                continue;
+            const double squares = squares_of(amplitude, frames, first, end, &light);
+            if (squares < fmin(begun, ended))
+                radius = light.radius;
+            if (is_begun && squares < begun)
+                *ret = light;
+            if (is_begun)
+                begun = fmin(begun, squares);
+            else
+                ended = fmin(ended, squares);
+        }
+    const double least = fmin(on_circle, fmin(begun, ended)), radius2 = radius * radius;
+    const double noise2 = fmax(noise * noise, least / (2 * frames));
+    if (fmin(begun, ended) > on_circle + AS_GOOD * noise2 + ROUGH_AS_GOOD * radius2)
+        return LEAP_NONE;
+    if (begun + fmax(BETTER * noise2, ROUGH_BETTER * radius2) < ended && ret->first >= FEWEST_OFF)
+        return LEAP_BEGUN;
+    return LEAP_UNKNOWN;
+}

@@ -146,8 +146,8 @@ def video(path, options):
     """The middle of a video, from its second second on."""
     crop = "crop=min(iw\\,{}):min(ih\\,{})".format(*options.size)
     y4m = subprocess.run(["ffmpeg", "-v", "error", "-ss", "1", "-i", path, "-vf", crop,
-                          "-frames:v", str(options.frames), "-pix_fmt", "gray", "-strict", "-1", "-f",
-                          "yuv4mpegpipe", "-"], stdout=subprocess.PIPE, check=True).stdout
+                          "-frames:v", str(options.frames), "-pix_fmt", "gray", "-strict", "-1",
+                          "-f", "yuv4mpegpipe", "-"], stdout=subprocess.PIPE, check=True).stdout
     header, rest = y4m.split(b"\n", 1)
     width, height = (int(word[1:]) for word in header.split()[1:3])
     size = len(b"FRAME\n") + width * height

@@ -125,5 +125,6 @@ denoise_first(global const float *restrict samples, global float *restrict resul
 #define BLOCK_AT(left, top, x, y) first_block(samples, past, noise, sums, scratch, left, top, x, y)
     EACH_BLOCK(BLOCK_AT)
 #undef BLOCK_AT
+    sums_unclip(sums, noise);
     sums_store(result + get_group_id(2) * PLANE_SIZE, sums);
 }

@@ -7,11 +7,17 @@
 
 #define SPREAD       1.0f   /* samples by which vectors differ that are not blended */
 #define CLEARLY      0.999f /* the first of two blocks that mirror each other is taken */
-#define EXCESS       1.5f   /* standard deviations of a mean square that are taken for noise */
+#define EXCESS       1.6f   /* standard deviations of a mean square that are taken for noise, */
+#define EXCESS_NEW   0.7f   /* how many less at most if the past still has noise, */
+#define EXCESS_RATE  3.0f   /* and by how much for what is left of its noise */
 #define OUTLIER      12.0f  /* square from which on a number counts less, and by how much */
 #define OUTLIER_PART 0.2f
 #define INDEPENDENT  (4.0f / 9.0f) /* numbers of a windowed block, of each */
 #define TAPS         6
+#define LEVEL_NOISE  0.006f /* variance of a block's level, times that of its samples */
+#define BIAS_KEPT    0.5f   /* of the bias of the frame before */
+#define BIAS_NOISE   0.3f   /* variance of a bias, times that of a level, if the past has none */
+#define BIAS_CLEAR   0.4f   /* times its variance that the square of a bias must have */
 #define LOW_COUNT    16.0f
 #define MIDDLE_COUNT 48.0f
 #define HIGH_COUNT   192.0f
@@ -121,9 +127,10 @@ static inline void block_fetch(real *x, global const float *plane, int left, int
 /* ---- the join ---- */
 
 /* The variance beyond that of noise, from a mean square. */
-static inline float excess_of(float mean, float count)
+static inline float excess_of(float mean, float count, float left_in_past)
 {
-    return max(mean - 1.0f - EXCESS * sqrt(2.0f / (INDEPENDENT * count)), 0.0f);
+    const float deviations = EXCESS - min(EXCESS_RATE * left_in_past, EXCESS_NEW);
+    return max(mean - 1.0f - deviations * sqrt(2.0f / (INDEPENDENT * count)), 0.0f);
 }
 
 /* Joins the past to a block. `left_in_past` is the noise that is left there. Returns that of the
@@ -148,9 +155,10 @@ static inline float block_join(real *x, const real *past, float left_in_past,
     const float high = group_sum(all, scratch) - middle - low;
     if (!isfinite(high)) /* or what is not a number once would stay for ever */
         return 1;
-    const float low_excess = excess_of(low / LOW_COUNT, LOW_COUNT);
-    const float middle_excess = low_excess + excess_of(middle / MIDDLE_COUNT, MIDDLE_COUNT);
-    const float high_excess = low_excess + excess_of(high / HIGH_COUNT, HIGH_COUNT);
+    const float low_excess = excess_of(low / LOW_COUNT, LOW_COUNT, left_in_past);
+    const float middle_excess =
+        low_excess + excess_of(middle / MIDDLE_COUNT, MIDDLE_COUNT, left_in_past);
+    const float high_excess = low_excess + excess_of(high / HIGH_COUNT, HIGH_COUNT, left_in_past);
     real remaining = 0;
     for (uint p = 0; p < PARTS; p++) {
         const real quarter = column_entry(first_quarter, p), half_ = column_entry(first_half, p);
@@ -171,6 +179,21 @@ static inline float block_join(real *x, const real *past, float left_in_past,
     return clamp(group_sum(remaining, scratch) / (BLOCK * BLOCK), 1.0f / (1 + PAST), 1.0f);
 }
 
+/* Takes the bias of its level out of a block of the past: `bias` is that of the frame before.
+ * Returns what it leaves of it. */
+static inline float block_correct_level(real *past, const real *x, float bias, float left_in_past,
+                                        global const float *noise, local float *scratch)
+{
+    const float level = block_level(past, scratch);
+    const float now = mix(level - block_level(x, scratch), bias, BIAS_KEPT);
+    const float expected = LEVEL_NOISE * variance_at(noise, level) * (BIAS_NOISE + left_in_past);
+    const float part = 1 - min(BIAS_CLEAR * expected / max(now * now, 1e-12f), 1.0f);
+    if (!isfinite(now)) /* or it would stay for ever */
+        return 0;
+    add_level(past, -part * now);
+    return now - part * now;
+}
+
 static inline void join_block(global const float *samples, global const float *past,
                               global const float *past_history, global float *history,
                               global const float4 *vectors, global const float *noise,
@@ -178,27 +201,32 @@ static inline void join_block(global const float *samples, global const float *p
                               uint top, int x, int y)
 {
     real block[PARTS * BLOCK];
-    float remaining = 1;
+    float remaining = 1, bias = 0;
     block_transform(block, samples, scratch, x, y);
     if (has_past) {
         real before[PARTS * BLOCK];
         const float2 moved = vector_of(vectors, samples, past, y, x, scratch);
         block_fetch(before, past, x, y, moved);
         block_forward(before, scratch);
-        remaining =
-            block_join(block, before,
-                       remaining_at(past_history, y + BLOCK / 2 - moved.x, x + BLOCK / 2 - moved.y),
-                       noise, scratch);
+        const float2 from = (float2)(y, x) + BLOCK / 2 - moved;
+        const float left_in_past = remaining_at(past_history, from.x, from.y);
+        bias =
+            block_correct_level(before, block, mean_around(past_history, BIAS_AT, from.x, from.y),
+                                left_in_past, noise, scratch);
+        remaining = block_join(block, before, left_in_past, noise, scratch);
     }
     block_inverse(block, scratch);
     block_add(block, sums, left, top);
     /* The tile whose sums have the block's middle writes what is left of its noise. */
     const bool is_last_x = (get_group_id(0) + 1) * TILE_X >= IMAGE_WIDTH;
     const bool is_last_y = (get_group_id(1) + 1) * TILE_Y >= IMAGE_HEIGHT;
-    if ((left < TILE_X || is_last_x) && (top < TILE_Y || is_last_y) && get_local_id(0) == 0)
-        history[BATCH * PLANE_SIZE + get_group_id(2) * HISTORY_REST + REMAINING_AT +
-                (y + EDGE) / REMAINING_HOP * REMAINING_COLUMNS + (x + EDGE) / REMAINING_HOP] =
-            remaining;
+    if ((left < TILE_X || is_last_x) && (top < TILE_Y || is_last_y) && get_local_id(0) == 0) {
+        global float *cell = history + BATCH * PLANE_SIZE + get_group_id(2) * HISTORY_REST +
+                             (y + EDGE) / REMAINING_HOP * REMAINING_COLUMNS +
+                             (x + EDGE) / REMAINING_HOP;
+        cell[REMAINING_AT] = remaining;
+        cell[BIAS_AT] = bias;
+    }
 }
 
 kernel __attribute__((reqd_work_group_size(GROUP, 1, 1))) void

@@ -115,4 +115,5 @@ kernel void noise_fit(global uint *restrict counts, global const float *restrict
     const float unit = SAMPLE_MAX / 255.0f;
     noise[0] = wanted[2] * base * unit * unit;
     noise[1] = wanted[2] * slope * unit;
+    noise[2] = wanted[2];
 }

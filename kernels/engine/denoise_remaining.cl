@@ -8,11 +8,12 @@
 #define PAST_PARAMETERS , global const float *history
 #define PAST_FRAMES     history
 
-/* The part at a place, between those of the blocks whose middles are around it. */
-static inline float remaining_at(global const float *history, float y, float x)
+/* A number of the blocks of denoise_join.cl, at `numbers` of a history: at a place, between those
+ * of the blocks whose middles are around it. */
+static inline float number_at(global const float *history, uint numbers, float y, float x)
 {
     global const float *cell =
-        history + BATCH * PLANE_SIZE + get_group_id(2) * HISTORY_REST + REMAINING_AT;
+        history + BATCH * PLANE_SIZE + get_group_id(2) * HISTORY_REST + numbers;
     const float row = clamp(y / REMAINING_HOP, 0.0f, REMAINING_ROWS - 1.0f);
     const float column = clamp(x / REMAINING_HOP, 0.0f, REMAINING_COLUMNS - 1.0f);
     const uint top = min((uint)row, REMAINING_ROWS - 2U);
@@ -23,20 +24,28 @@ static inline float remaining_at(global const float *history, float y, float x)
                mix(cell[REMAINING_COLUMNS], cell[REMAINING_COLUMNS + 1], right), down);
 }
 
-/* The mean over a block, whose first sample this is. */
-static inline float block_remaining(global const float *history, int left, int top)
+/* The mean over 32 x 32 samples around a place. */
+static inline float mean_around(global const float *history, uint numbers, float y, float x)
 {
-    const float y = top + BLOCK / 2, x = left + BLOCK / 2;
-#if BLOCK == 2 * REMAINING_HOP
-    return remaining_at(history, y, x);
-#else
     float sum = 0;
     for (int j = -1; j <= 1; j++)
         for (int i = -1; i <= 1; i++)
             sum += (2 - abs(j)) * (2 - abs(i)) *
-                   remaining_at(history, y + j * REMAINING_HOP, x + i * REMAINING_HOP);
+                   number_at(history, numbers, y + j * REMAINING_HOP, x + i * REMAINING_HOP);
     return sum / 16;
-#endif
+}
+
+static inline float remaining_at(global const float *history, float y, float x)
+{
+    return number_at(history, REMAINING_AT, y, x);
+}
+
+/* The mean over a block, whose first sample this is. */
+static inline float block_remaining(global const float *history, int left, int top)
+{
+    const float y = top + BLOCK / 2, x = left + BLOCK / 2;
+    return BLOCK == 2 * REMAINING_HOP ? remaining_at(history, y, x)
+                                      : mean_around(history, REMAINING_AT, y, x);
 }
 
 #else

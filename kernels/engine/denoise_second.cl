@@ -50,5 +50,6 @@ denoise_second(global const float *restrict samples, global const float *restric
     second_block(samples, guide, past, noise, sums, scratch, left, top, x, y)
     EACH_BLOCK(BLOCK_AT)
 #undef BLOCK_AT
+    sums_unclip(sums, noise);
     sums_store(result + get_group_id(2) * PLANE_SIZE, sums);
 }

@@ -3,16 +3,22 @@
 
     tests/bench/denoise_peers.py [--seed N] [--kinds KIND,...] [--sigmas S,...] [--frames N]
                                  [--videos FILE,...] [--vapoursynth COMMAND] [--shot SHARE]
+                                 [--peers NAME,...] [--size WxH] [--results FILE]
 
 Clips are those of denoise_motion.py, and the middle of videos. All programs get the same noisy
 frames. denoise is told the noise. Every other filter runs with a few settings, which follow sigma,
-and the one with the greatest PSNR counts. Prints a table for each sigma: the PSNR of each whole
-clip in dB, and the processor time of a frame in milliseconds, of all threads, in the first clip. It
-is the difference between a clip and three times that clip, so that starting does not count. Then
-the settings. A program that is not there is named.
+and the one with the greatest PSNR counts. Prints three tables for each sigma, of the PSNR in dB: of
+each whole clip, of its first eight frames and of its last thirty ones. The first one also has the
+processor time of a frame in milliseconds, of all threads, in the first clip. It is the difference
+between a clip and three times that clip, so that starting does not count. Then the settings. A
+program that is not there is named.
+
+--results keeps what was measured in a file: a run that is ended goes on from there. Remove the file
+when a program has changed.
 """
 
 import argparse
+import json
 import pathlib
 import shlex
 import shutil
@@ -37,6 +43,8 @@ REPEATS = 3
 FFMPEG_NLMEANS_MOST = 30   # the greatest strength that it takes
 FFTDNOIZ_MOST = 100         # the greatest that it takes
 ATADENOISE_MOST = 0.3       # the greatest that it takes
+RANGES = {"the whole clip": slice(None), "the first 8 frames": slice(8),
+          "the last 30 frames": slice(-30, None)}
 KINDS_HERE = ("still", "pan3", "rotate", "occluded")
 
 
@@ -94,9 +102,11 @@ def peers(sigma, chain):
     """Name: the function that runs it, and settings."""
     return {
         "denoise": (run_fftd, [chain]),
-        f"denoise:temporal={PAST}": (run_fftd, [f"{chain},temporal={PAST}"]),
+        f"denoise:temporal={PAST}": (run_fftd, [
+            f"{chain},temporal={PAST}", f"{chain},temporal={PAST},block=16"]),
         "V-BM3D (bm3dcpu)": (run_vapoursynth, [
-            ("vbm3d", share * sigma, radius) for share, radius in ((1.6, 1), (1.7, 2), (2, 2))]),
+            ("vbm3d", share * sigma, radius)
+            for share, radius in ((1.6, 1), (1.4, 2), (1.7, 2))]),
         "MDegrain3 (mvtools)": (run_vapoursynth, [
             ("mdegrain", threshold * sigma, blur)
             for threshold, blur in ((60, 1), (120, 1))]),
@@ -132,12 +142,12 @@ def missing(run, options):
 
 # ---- clips ----
 
-def video(path, frames):
+def video(path, options):
     """The middle of a video, from its second second on."""
-    crop = f"crop=min(iw\\,{WIDTH}):min(ih\\,{HEIGHT})"
+    crop = "crop=min(iw\\,{}):min(ih\\,{})".format(*options.size)
     y4m = subprocess.run(["ffmpeg", "-v", "error", "-ss", "1", "-i", path, "-vf", crop,
-                          "-frames:v", str(frames), "-pix_fmt", "gray", "-strict", "-1", "-f",
-                          "yuv4mpegpipe", "-"], stdout=subprocess.PIPE, check=True).stdout
+                          "-frames:v", str(options.frames), "-pix_fmt", "gray", "-strict", "-1",
+                          "-f", "yuv4mpegpipe", "-"], stdout=subprocess.PIPE, check=True).stdout
     header, rest = y4m.split(b"\n", 1)
     width, height = (int(word[1:]) for word in header.split()[1:3])
     size = len(b"FRAME\n") + width * height
@@ -152,15 +162,34 @@ def clips(options):
         yield KINDS[kind], motion.make_clip(kind, options.frames, random), random
     for i, path in enumerate(options.videos):
         random = np.random.default_rng([options.seed, len(KINDS) + i])
-        yield pathlib.Path(path).stem, video(path, options.frames), random
+        yield pathlib.Path(path).stem, video(path, options), random
 
 
-# ---- the table ----
+# ---- results ----
 
-def best(run, settings, noisy, clip, options):
-    found = [(motion.psnr_db(run(noisy, setting, options)[0], clip), i)
-             for i, setting in enumerate(settings)]
-    return max(found)
+class Results:
+    """What was measured, by what it depends on, also in a file if there is one."""
+
+    def __init__(self, path):
+        self.path, self.known = path, {}
+        if path is not None and path.exists():
+            for line in path.read_text().splitlines():
+                key, value = json.loads(line)
+                self.known[json.dumps(key)] = value
+
+    def get(self, key, measure):
+        text = json.dumps(key)
+        if text not in self.known:
+            self.known[text] = measure()
+            if self.path is not None:
+                with self.path.open("a") as file:
+                    file.write(json.dumps([key, self.known[text]]) + "\n")
+        return self.known[text]
+
+
+def psnrs_db(run, setting, noisy, clip, options):
+    result = run(noisy, setting, options)[0]
+    return [motion.psnr_db(result[frames], clip[frames]) for frames in RANGES.values()]
 
 
 def time_ms(run, setting, noisy, options):
@@ -169,31 +198,46 @@ def time_ms(run, setting, noisy, options):
     return 1000 * (longer - short) / ((REPEATS - 1) * len(noisy))
 
 
-def print_table(sigma, options):
+# ---- the tables ----
+
+def print_tables(sigma, options, results):
     names = peers(sigma, "")
-    there = [name for name, (run, _) in names.items() if missing(run, options) is None]
-    print(f"\nsigma {sigma:g}, seed {options.seed}, {options.frames} frames, "
-          f"{100 * options.shot:g} % of the variance at mid grey is shot noise:\n\n"
-          f"| PSNR, dB | {' | '.join(there)} |\n" + "| --- " * (len(there) + 1) + "|", flush=True)
-    chosen, first = {name: [] for name in there}, None
+    there = [name for name in options.peers or names
+             if missing(names[name][0], options) is None]
+    chosen, rows, times = {name: [] for name in there}, [], None
     for name, clip, random in clips(options):
         noisy, floor, shot = motion.add_noise(clip, sigma, random, options.shot)
         chain = f"denoise:sigma={floor ** 0.5:.6g},shot={shot:.6g}"
+        key = [name, sigma, options.seed, options.frames, options.shot, *options.size]
         row = []
-        for peer, (run, settings) in peers(sigma, chain).items():
-            if peer in there:
-                psnr, index = best(run, settings, noisy, clip, options)
-                row.append(f"{psnr:.2f}")
-                chosen[peer].append(index)
-        first = first or (noisy, chain)
-        print(f"| {name} | {' | '.join(row)} |", flush=True)
-    if first is not None and options.time:
-        noisy, chain = first
-        row = [f"{time_ms(run, settings[chosen[peer][0]], noisy, options):.1f}"
-               for peer, (run, settings) in peers(sigma, chain).items() if peer in there]
-        print(f"| ms a frame | {' | '.join(row)} |")
+        for peer in there:
+            run, settings = peers(sigma, chain)[peer]
+            found = [results.get([*key, peer, setting], lambda run=run, setting=setting: psnrs_db(
+                run, setting, noisy, clip, options)) for setting in settings]
+            row.append(max(found))
+            chosen[peer].append(found.index(row[-1]))
+        rows.append((name, row))
+        print(f"{name}: " + ", ".join(f"{each[0]:.2f}" for each in row), file=sys.stderr)
+        if times is None and options.time:
+            times = []
+            for peer in there:
+                run, settings = peers(sigma, chain)[peer]
+                setting = settings[chosen[peer][0]]
+                times.append(results.get(
+                    [*key, peer, setting, "ms"], lambda run=run, setting=setting: time_ms(
+                        run, setting, noisy, options)))
+    for i, frames in enumerate(RANGES):
+        print(f"\nsigma {sigma:g}, seed {options.seed}, {options.frames} frames, "
+              f"{100 * options.shot:g} % of the variance at mid grey is shot noise, PSNR of "
+              f"{frames}:\n\n| PSNR, dB | {' | '.join(there)} |\n" +
+              "| --- " * (len(there) + 1) + "|")
+        for name, row in rows:
+            print(f"| {name} | {' | '.join(f'{each[i]:.2f}' for each in row)} |")
+        if i == 0 and times:
+            print(f"| ms a frame | {' | '.join(f'{each:.1f}' for each in times)} |")
     print("\nSettings, and in how many clips each was the best:\n")
-    for peer, (run, settings) in names.items():
+    for peer in options.peers or names:
+        run, settings = names[peer]
         if peer not in there:
             print(f"- {peer} was not measured: {missing(run, options)}.")
         elif len(settings) > 1:
@@ -208,6 +252,19 @@ def kinds(text):
 
 def files(text):
     return [each for each in text.split(",") if each]
+
+
+def names_of_peers(text):
+    known = list(peers(1, ""))
+    found = [[name for name in known if name.startswith(each)] for each in text.split(",")]
+    if not all(found):
+        raise argparse.ArgumentTypeError(f"{text}: expected beginnings of {', '.join(known)}")
+    return list(dict.fromkeys(name for names in found for name in names))
+
+
+def size(text):
+    width, height = map(int, text.split("x"))
+    return width, height
 
 
 def shot_share(text):
@@ -230,12 +287,18 @@ def main():
                         help="the share of shot noise in the variance at mid grey (0.5)")
     parser.add_argument("--vapoursynth", default="",
                         help="a command that runs a Python with VapourSynth")
+    parser.add_argument("--peers", type=names_of_peers, default=[],
+                        help="the beginnings of their names: denoise,V-BM3D; all")
+    parser.add_argument("--size", type=size, default=(WIDTH, HEIGHT),
+                        help=f"of what is cut out of a video ({WIDTH}x{HEIGHT})")
+    parser.add_argument("--results", type=pathlib.Path, help="a file that keeps what was measured")
     parser.add_argument("--no-time", dest="time", action="store_false",
                         help="leave out the processor time")
     parser.add_argument("--device", default="auto")
     options = parser.parse_args()
+    results = Results(options.results)
     for sigma in options.sigmas:
-        print_table(sigma, options)
+        print_tables(sigma, options, results)
 
 
 if __name__ == "__main__":

@@ -157,43 +157,51 @@ static void real_transform(struct block *b, long side, bool is_cosine, bool inve
         }
 }
 
-/* What the next frame reads of a frame: its joined samples, and what is left of the noise around
- * each eighth sample. */
+/* What the next frame reads of a frame: its joined samples, and around each eighth sample what is
+ * left of the noise, and the bias of the level. */
 struct history {
     struct picture joined;
     long columns, rows;
-    double *remaining;
+    double *remaining, *bias;
 };
 
 static void clear_history(struct history *history)
 {
     free(history->joined.sample);
     free(history->remaining);
+    free(history->bias);
     *history = (struct history){0};
 }
 
-static double remaining_at(const struct history *history, double y, double x)
+static double number_at(const struct history *history, const double *numbers, double y, double x)
 {
     y = fmin(fmax(y / 8, 0), (double)history->rows - 1);
     x = fmin(fmax(x / 8, 0), (double)history->columns - 1);
     const long row = lmin((long)y, history->rows - 2), column = lmin((long)x, history->columns - 2);
-    const double *at = history->remaining + row * history->columns + column;
+    const double *at = numbers + row * history->columns + column;
     const double down = y - (double)row, right = x - (double)column;
     return (at[0] * (1 - right) + at[1] * right) * (1 - down) +
            (at[history->columns] * (1 - right) + at[history->columns + 1] * right) * down;
+}
+
+/* The mean over 32 x 32 samples. */
+static double mean_around(const struct history *history, const double *numbers, double y, double x)
+{
+    double sum = 0;
+    for (int j = -1; j <= 1; j++)
+        for (int i = -1; i <= 1; i++)
+            sum += (2 - abs(j)) * (2 - abs(i)) * number_at(history, numbers, y + 8 * j, x + 8 * i);
+    return sum / 16;
 }
 
 /* The mean over a block. */
 static double block_remaining(const struct history *history, long left, long top, long side)
 {
     const double y = (double)top + (double)side / 2, x = (double)left + (double)side / 2;
-    double sum = 0;
-    if (history == NULL || side == 16)
-        return history == NULL ? 1 : remaining_at(history, y, x);
-    for (int j = -1; j <= 1; j++)
-        for (int i = -1; i <= 1; i++)
-            sum += (2 - abs(j)) * (2 - abs(i)) * remaining_at(history, y + 8 * j, x + 8 * i);
-    return sum / 16;
+    if (history == NULL)
+        return 1;
+    return side == 16 ? number_at(history, history->remaining, y, x)
+                      : mean_around(history, history->remaining, y, x);
 }
 
 /* Vectors of blocks whose middles are 16 samples apart, four numbers each. */
@@ -279,15 +287,38 @@ static void cut_moved(struct block *ret, const struct picture *from, long left, 
         }
 }
 
+/* The level of a transformed block of 16. */
+static double level_of(const struct block *b)
+{
+    double window = 0;
+    for (long x = 0; x < 16; x++)
+        window += window_at(x, 16) / 4; /* the cosine transform's number 0 of the window */
+    return b->value[0][0] / (window * window);
+}
+
+/* Takes the bias out of a block of the past. Returns what it leaves of it. */
+static double correct_level(struct block *past, const struct block *b, double bias,
+                            double left_in_past, const struct noise_model *noise)
+{
+    static struct block w;
+    const double level = level_of(past), now = (level - level_of(b) + bias) / 2;
+    const double expected = 0.006 * variance(noise, level) * (0.3 + left_in_past);
+    const double part = fmax(1 - 0.4 * expected / (now * now), 0);
+    for (long i = 0; i < 256; i++)
+        w.value[i / 16][i % 16] = window_at(i / 16, 16) * window_at(i % 16, 16);
+    real_transform(&w, 16, true, false);
+    for (long i = 0; i < 256; i++)
+        past->value[i / 16][i % 16] -= part * now * w.value[i / 16][i % 16];
+    return now - part * now;
+}
+
 /* Joins a transformed block of the past to a captured one. Returns what is left of the noise. */
 static double join_blocks(struct block *b, const struct block *past, double left_in_past,
                           const struct noise_model *noise, unsigned most)
 {
     static const double count[3] = {16, 48, 192};
-    double mean[3] = {0}, excess[3] = {0}, window = 0, remaining = 0;
-    for (long x = 0; x < 16; x++)
-        window += window_at(x, 16) / 4; /* the cosine transform's number 0 of the window */
-    const double v = fmax(variance(noise, past->value[0][0] / (window * window)), 1e-6);
+    double mean[3] = {0}, excess[3] = {0}, remaining = 0;
+    const double v = fmax(variance(noise, level_of(past)), 1e-6);
     for (long i = 0; i < 256; i++) {
         const long frequency = lmax(i / 16, i % 16);
         const int band = frequency < 4 ? 0 : frequency < 8 ? 1 : 2;
@@ -295,7 +326,9 @@ static double join_blocks(struct block *b, const struct block *past, double left
         mean[band] += d * d / (v / 4 * (1 + left_in_past)) / count[band];
     }
     for (int i = 0; i < 3; i++)
-        excess[i] = fmax(mean[i] - 1 - 1.5 * sqrt(4.5 / count[i]), 0) + (i > 0 ? excess[0] : 0);
+        excess[i] =
+            fmax(mean[i] - 1 - (1.6 - fmin(3 * left_in_past, 0.7)) * sqrt(4.5 / count[i]), 0) +
+            (i > 0 ? excess[0] : 0);
     for (long i = 0; i < 256; i++) {
         const long frequency = lmax(i / 16, i % 16);
         const double d = past->value[i / 16][i % 16] - b->value[i / 16][i % 16];
@@ -313,9 +346,11 @@ static struct history join(const struct picture *in, const struct history *past,
                            const struct field *field, const struct denoise *denoise)
 {
     static struct block b, before;
-    struct history ret = {make_picture(in->width, in->height), (in->width + 7) / 8 + 1,
-                          (in->height + 7) / 8 + 1, NULL};
+    struct history ret = {.joined = make_picture(in->width, in->height),
+                          .columns = (in->width + 7) / 8 + 1,
+                          .rows = (in->height + 7) / 8 + 1};
     ret.remaining = calloc((size_t)(ret.columns * ret.rows), sizeof *ret.remaining);
+    ret.bias = calloc((size_t)(ret.columns * ret.rows), sizeof *ret.bias);
     for (long row = 0; row < ret.rows; row++)
         for (long column = 0; column < ret.columns; column++) {
             const long top = 8 * row - 8, left = 8 * column - 8;
@@ -327,10 +362,13 @@ static struct history join(const struct picture *in, const struct history *past,
                 cut_moved(&before, &past->joined, left, top, moved);
                 real_transform(&b, 16, true, false);
                 real_transform(&before, 16, true, false);
-                *remaining = join_blocks(
-                    &b, &before,
-                    remaining_at(past, (double)(top + 8) - moved[0], (double)(left + 8) - moved[1]),
-                    &denoise->noise, denoise->settings.past);
+                const double y = (double)(top + 8) - moved[0], x = (double)(left + 8) - moved[1];
+                const double left_in_past = number_at(past, past->remaining, y, x);
+                ret.bias[row * ret.columns + column] =
+                    correct_level(&before, &b, mean_around(past, past->bias, y, x), left_in_past,
+                                  &denoise->noise);
+                *remaining =
+                    join_blocks(&b, &before, left_in_past, &denoise->noise, denoise->settings.past);
                 real_transform(&b, 16, true, true);
             }
             for (long y = lmax(top, 0); y < lmin(top + 16, in->height); y++)
@@ -449,17 +487,26 @@ static struct picture model(const struct picture *in, const struct denoise *deno
 /* ---- the denoiser alone ---- */
 
 /* Runs the denoiser over `frames` frames of `count` pictures of the same size, which it replaces.
+ * is_bytes: their samples are captured as 8 bits, which cut noise off at black and white.
  * ret_noise: NULL, or the numbers of the model that it has estimated for the last one. ret_field:
  * NULL, or for each frame where to store the motion of its first picture. */
 static void run_frames(const struct denoise *denoise, unsigned lanes, struct picture *picture,
-                       unsigned count, unsigned frames, float *ret_noise, struct field *ret_field)
+                       unsigned count, unsigned frames, bool is_bytes, float *ret_noise,
+                       struct field *ret_field)
 {
     const size_t pixels = (size_t)(picture->width * picture->height);
-    const struct transform_image image =
+    struct transform_image image =
         floats_image((uint32_t)picture->width, (uint32_t)picture->height, count);
+    if (is_bytes) {
+        image.kind = SAMPLE_U8;
+        image.step = 1;
+        image.stride = image.width;
+        image.apart = (uint32_t)pixels;
+    }
     const struct recipe recipe = {.denoise = denoise->settings};
     const size_t floats = denoiser_plane_size(&image) * count;
     float *in = malloc(count * pixels * sizeof *in), *out = malloc(floats * sizeof *out);
+    unsigned char *bytes_in = malloc(count * pixels);
     struct denoiser *denoiser = NULL;
     struct denoiser_past *before = NULL;
     struct denoiser_frame *frame = NULL;
@@ -477,10 +524,13 @@ static void run_frames(const struct denoise *denoise, unsigned lanes, struct pic
         fail_msg("%s", why.text);
     for (unsigned f = 0; f < frames; f++) {
         struct picture *const each = picture + (size_t)f * count;
-        for (size_t i = 0; i < count * pixels; i++)
+        for (size_t i = 0; i < count * pixels; i++) {
             in[i] = (float)each[i / pixels].sample[i % pixels];
+            bytes_in[i] = (unsigned char)rint(fmin(fmax((double)in[i], 0), 255));
+        }
         assert_int_equal(clEnqueueWriteBuffer(queue, captured, CL_TRUE, 0,
-                                              count * pixels * sizeof *in, in, 0, NULL, NULL),
+                                              count * pixels * (is_bytes ? 1 : sizeof *in),
+                                              is_bytes ? (void *)bytes_in : in, 0, NULL, NULL),
                          CL_SUCCESS);
         if (denoiser_frame_enqueue(frame, queue, captured, NULL, NULL, NULL, wanted, before,
                                    &result, NULL, NULL, &why) < 0)
@@ -513,13 +563,14 @@ static void run_frames(const struct denoise *denoise, unsigned lanes, struct pic
     denoiser_destroy(denoiser);
     clReleaseCommandQueue(queue);
     free(in);
+    free(bytes_in);
     free(out);
 }
 
 static void run_estimating(const struct denoise *denoise, unsigned lanes, struct picture *picture,
                            unsigned count, float *ret_noise)
 {
-    run_frames(denoise, lanes, picture, count, 1, ret_noise, NULL);
+    run_frames(denoise, lanes, picture, count, 1, false, ret_noise, NULL);
 }
 
 static void run(const struct denoise *denoise, unsigned lanes, struct picture *picture,
@@ -639,7 +690,7 @@ static void check_past(const struct denoise *denoise, unsigned lanes, const stru
     struct history history = {0};
     draw_clip(frame, clean, clip, width, height, &denoise->noise);
     draw_clip(captured, unused, clip, width, height, &denoise->noise);
-    run_frames(denoise, lanes, frame, 1, CLIP, NULL, field);
+    run_frames(denoise, lanes, frame, 1, CLIP, false, NULL, field);
     for (unsigned f = 0; f < CLIP; f++) {
         const bool has_past = f > 0 && f != clip->cut_at;
         struct history next = join(&captured[f], has_past ? &history : NULL, &field[f], denoise);
@@ -688,6 +739,69 @@ static void test_past(void **state)
         check_past(&two, 4, &slow);
         check_past(&one, 8, &pan);
     }
+}
+
+#define FLAT 64
+
+static struct picture draw_flat(double level, double sigma, uint64_t *seed)
+{
+    struct picture ret = make_picture(FLAT, FLAT);
+    for (long i = 0; i < FLAT * FLAT; i++)
+        ret.sample[i] = level + sigma * scene_normal(seed);
+    return ret;
+}
+
+static double mean_of(const struct picture *picture)
+{
+    double sum = 0;
+    for (long i = 0; i < picture->width * picture->height; i++)
+        sum += picture->sample[i];
+    return sum / (double)(picture->width * picture->height);
+}
+
+/* A surface that becomes brighter by less than noise shows from frame to frame. */
+static void test_drift(void **state)
+{
+    enum { FRAMES = 40 };
+    const double sigma = 15, rise = 0.03 * sigma;
+    const struct denoise denoise = {{16, 2, 2, false, 31}, {225, 0, 1}};
+    struct picture frame[FRAMES];
+    uint64_t seed = 91;
+    double late = 0;
+    (void)state;
+    for (unsigned f = 0; f < FRAMES; f++)
+        frame[f] = draw_flat(80 + rise * f, sigma, &seed);
+    run_frames(&denoise, 0, frame, 1, FRAMES, false, NULL, NULL);
+    for (unsigned f = FRAMES / 2; f < FRAMES; f++)
+        late += (80 + rise * f - mean_of(&frame[f])) / (FRAMES / 2);
+    printf("# figures: rises by %.2f a frame: %.2f too dark\n", rise, late);
+    assert_true(late < 2 * rise);
+    for (unsigned f = 0; f < FRAMES; f++)
+        free(frame[f].sample);
+}
+
+/* Black and white that captured noise turns into grey become black and white again, with one frame
+ * and several, and half grey stays. `strength` does not change what the noise was. */
+static void test_clipped(void **state)
+{
+    static const double levels[] = {0, 6, 20, 128, 245, 255};
+    static const struct denoise cases[] = {{{16, 2, 2, false, 0}, {400, 0, 1}},
+                                           {{32, 2, 1, false, 0}, {1600, 0, 4}},
+                                           {{32, 2, 2, false, 7}, {400, 0, 1}}};
+    uint64_t seed = 92;
+    (void)state;
+    for (size_t k = 0; k < sizeof cases / sizeof cases[0]; k++)
+        for (size_t i = 0; i < sizeof levels / sizeof levels[0]; i++) {
+            struct picture frame[4];
+            for (unsigned f = 0; f < 4; f++)
+                frame[f] = draw_flat(levels[i], 20, &seed);
+            run_frames(&cases[k], 0, frame, 1, 4, true, NULL, NULL);
+            const double found = mean_of(&frame[3]);
+            printf("# figures: case %zu: %g becomes %.2f\n", k, levels[i], found);
+            assert_true(fabs(found - levels[i]) < 1.5);
+            for (unsigned f = 0; f < 4; f++)
+                free(frame[f].sample);
+        }
 }
 
 /* Without noise nothing is taken away. */
@@ -1062,7 +1176,7 @@ static void test_past_of_frames(void **state)
     for (unsigned i = 1; i <= SEQUENCE; i++) {
         if (i < SEQUENCE && !is_first[i])
             continue;
-        run_frames(&denoise, 0, &captured[start], 1, i - start, NULL, NULL);
+        run_frames(&denoise, 0, &captured[start], 1, i - start, false, NULL, NULL);
         start = i;
     }
     for (unsigned i = 0; i < SEQUENCE; i++) {
@@ -1088,6 +1202,8 @@ int main(void)
         cmocka_unit_test(test_model),
         cmocka_unit_test(test_lanes),
         cmocka_unit_test(test_past),
+        cmocka_unit_test(test_drift),
+        cmocka_unit_test(test_clipped),
         cmocka_unit_test(test_no_noise),
         cmocka_unit_test(test_estimate),
         cmocka_unit_test(test_factor_of_estimate),

@@ -1,6 +1,7 @@
 """Checks whole frames, every kind of filter, against models in double precision that are written
 from the formulas of the manual and share no code with the daemon."""
 
+import math
 import os
 import pathlib
 import re
@@ -394,6 +395,25 @@ def denoised(picture, sigma, shot=0, side=32, overlap=2, passes=2):
                      weigh_cosines(block, guide, window, variance), picture, guide)
 
 
+def above_black(mean, deviation):
+    """The samples of which the mean is this after noise below 0 was cut off, by bisection."""
+    wanted, low, high = mean / deviation, np.zeros(mean.shape), np.full(mean.shape, 20.0)
+    for _ in range(40):
+        middle = (low + high) / 2
+        inside = 1 - np.vectorize(math.erfc)(middle / 2 ** 0.5) / 2
+        found = middle * inside + np.exp(-middle ** 2 / 2) / (2 * np.pi) ** 0.5
+        low, high = np.where(found < wanted, middle, low), np.where(found < wanted, high, middle)
+    return deviation * middle
+
+
+def unclipped(picture, sigma, shot=0):
+    """Undoes that captured noise was cut off at black and white."""
+    deviation = np.sqrt(sigma ** 2 + shot * np.maximum(picture, 0))
+    dark, bright = picture < 3 * deviation, 255 - picture < 3 * deviation
+    result = np.where(dark, above_black(picture, deviation), picture)
+    return np.where(bright & ~dark, 255 - above_black(255 - picture, deviation), result)
+
+
 def median(picture):
     wide = np.pad(picture.astype(float), 1, "edge")
     return np.median([wide[y:y + picture.shape[0], x:x + picture.shape[1]]
@@ -405,11 +425,12 @@ CORRECTIONS = {
     "median": (median, "none"),
     "gain:dc=0.8,ac=1.3 | median": (median, "gain:dc=0.8,ac=1.3"),
     "vignette:a=0,b=1 | median": (lambda p: median(p * (1 + half_diagonals(p) ** 4)), "none"),
-    "denoise:sigma=20": (lambda p: denoised(p, 20), "none"),
+    "denoise:sigma=20": (lambda p: unclipped(denoised(p, 20), 20), "none"),
     "denoise:sigma=20,block=16,temporal=2":
-        (lambda p: denoised(p, 20 / 3 ** 0.5, side=16), "none"),  # three times the same frame
+        (lambda p: unclipped(denoised(p, 20 / 3 ** 0.5, side=16), 20),  # three times the same frame
+         "none"),
     "denoise:sigma=30,shot=2,block=16,hop=quarter,passes=1 | gain:dc=0.8,ac=1.3":
-        (lambda p: denoised(p, 30, 2, 16, 4, 1), "gain:dc=0.8,ac=1.3"),
+        (lambda p: unclipped(denoised(p, 30, 2, 16, 4, 1), 30, 2), "gain:dc=0.8,ac=1.3"),
     "vignette:a=0.6,b=-0.2": (lambda p: p * (1 + 0.6 * half_diagonals(p) ** 2 -
                                              0.2 * half_diagonals(p) ** 4), "none"),
     "dark:image=dark.pfm": (lambda p: repaired(p - 255 * IMAGES["dark.pfm"][0]), "none"),

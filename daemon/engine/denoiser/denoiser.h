@@ -70,7 +70,7 @@ int denoiser_frame_enqueue(struct denoiser_frame *frame, cl_command_queue queue,
                            struct error *why);
 
 /* Returns the memory with the noise model that was estimated for the last frame: for each image the
- * constant and the slope, in units of its samples, and a number that is not used. NULL: noise is
+ * constant and the slope, in units of its samples, and the factor. NULL: noise is
  * not estimated. */
 cl_mem denoiser_frame_noise(const struct denoiser_frame *frame);
 

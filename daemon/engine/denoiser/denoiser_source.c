@@ -88,9 +88,10 @@ static void put_levels(FILE *out, const struct transform_image *image)
     struct denoiser_levels levels;
     denoiser_levels_for(&levels, image);
     fprintf(out,
-            "#define HISTORY_REST %u\n#define REMAINING_AT %u\n#define REMAINING_HOP %u\n"
+            "#define HISTORY_REST %u\n#define REMAINING_AT %u\n#define BIAS_AT %u\n"
+            "#define REMAINING_HOP %u\n"
             "#define REMAINING_COLUMNS %u\n#define REMAINING_ROWS %u\n#define VECTORS %u\n",
-            levels.rest, levels.remaining_at, JOIN_HOP, levels.remaining_columns,
+            levels.rest, levels.remaining_at, levels.bias_at, JOIN_HOP, levels.remaining_columns,
             levels.remaining_rows, levels.vectors);
     put_numbers(out, "level_width", levels.width);
     put_numbers(out, "level_height", levels.height);
@@ -122,7 +123,8 @@ void denoiser_levels_for(struct denoiser_levels *ret, const struct transform_ima
     ret->remaining_at = ret->rest;
     ret->remaining_columns = (image->width + JOIN_HOP - 1) / JOIN_HOP + 1;
     ret->remaining_rows = (image->height + JOIN_HOP - 1) / JOIN_HOP + 1;
-    ret->rest += ret->remaining_columns * ret->remaining_rows;
+    ret->bias_at = ret->remaining_at + ret->remaining_columns * ret->remaining_rows;
+    ret->rest = ret->bias_at + ret->remaining_columns * ret->remaining_rows;
 }
 
 size_t denoiser_sums_bytes(const struct denoiser_layout *layout)
@@ -227,6 +229,12 @@ char *denoiser_source(const struct transform_image *image, const struct recipe *
         put_levels(out, image);
     fprintf(out, "#define SEARCH_GROUP %zu\n", denoiser_search_group(layout));
     transform_put_file(out, "denoise_remaining.cl");
+    if (program != DENOISER_JOIN) {
+        const bool is_last = (program == DENOISER_SECOND) == (recipe->denoise.passes == 2);
+        fprintf(out, "#define CLIPPED %d\n",
+                is_last && image->kind != SAMPLE_F32 && !recipe->calibrated);
+        transform_put_file(out, "denoise_clipped.cl");
+    }
     if (recipe->denoise.estimated && program == DENOISER_FIRST)
         transform_put_file(out, "denoise_noise.cl");
     if (program == DENOISER_JOIN)

@@ -50,6 +50,7 @@ struct denoiser_levels {
     uint32_t side[DENOISER_LEVELS];    /* a block's side, in samples of the level */
     uint32_t columns[DENOISER_LEVELS], rows[DENOISER_LEVELS]; /* blocks */
     uint32_t remaining_at, remaining_columns, remaining_rows;
+    uint32_t bias_at; /* as many numbers */
     uint32_t rest;    /* floats of an image's part */
     uint32_t vectors; /* vectors for an image */
 };

@@ -1,0 +1,56 @@
+/* Undoes what the range of samples does to the mean of noise. Noise below black and above white is
+ * cut off, so that the mean of dark samples is too bright, and that of bright ones too dark. Of
+ * x + s n with normal n, cut off below 0, the mean is s g(x / s), g(t) = t P(t) + p(t), where P and
+ * p are the distribution of n and its density. The inverse is what Foi, Clipped noisy images,
+ * Signal Processing 89(12) (2009), applies to the result of a filter. Samples of floats have no
+ * such limits, and calibration moves them: both are left as they are.
+ *
+ * Data and work-items: denoise.cl. */
+
+#if CLIPPED
+
+#define CLIPPED_REACH 3.0f      /* deviations from a limit beyond which nothing changes */
+#define CLIPPED_ZERO  0.398942f /* g(0) */
+#define CLIPPED_STEPS 2
+
+/* Newton's method from where the square of g is almost its argument's plus g(0)^2. */
+static inline float above_black(float mean, float variance)
+{
+    const float deviation = sqrt(variance), wanted = mean / deviation;
+    if (wanted <= CLIPPED_ZERO)
+        return 0;
+    float t = sqrt(wanted * wanted - CLIPPED_ZERO * CLIPPED_ZERO);
+    for (int step = 0; step < CLIPPED_STEPS; step++) {
+        const float slope = 1 - 0.5f * erfc(t * M_SQRT1_2_F);
+        const float found = t * slope + CLIPPED_ZERO * exp(-0.5f * t * t);
+        t = max(t - (found - wanted) / slope, 0.0f);
+    }
+    return deviation * t;
+}
+
+static inline float unclipped(float mean, global const float *noise)
+{
+    const float variance = variance_at(noise, mean) / noise[2];
+    const float below_white = SAMPLE_MAX - mean, reach = CLIPPED_REACH * CLIPPED_REACH * variance;
+    if (mean * fabs(mean) < reach)
+        return above_black(mean, variance);
+    if (below_white * fabs(below_white) < reach)
+        return SAMPLE_MAX - above_black(below_white, variance);
+    return mean;
+}
+
+static inline void sums_unclip(local float *sums, global const float *noise)
+{
+    for (uint y = EDGE; y < EDGE + TILE_Y; y++)
+        for (uint x = EDGE + get_local_id(0); x < EDGE + TILE_X; x += get_local_size(0))
+            sums[y * SUM_PITCH + x] = unclipped(sums[y * SUM_PITCH + x], noise);
+    sync_items();
+}
+
+#else
+
+static inline void sums_unclip(local float *sums, global const float *noise)
+{
+}
+
+#endif

@@ -56,9 +56,10 @@
  * its sum, and a mean that loses half a frame and adds the blocks around has 0.3 of it.
  *
  * Noise below 0 and above the greatest sample was cut off when samples were captured, which makes
- * the mean of dark places brighter and that of bright ones darker. The last pass undoes that with
- * the noise of the model, without `strength` (kernels/engine/denoise_clipped.cl). A sigma far above
- * the real noise makes shadows darker and lights brighter.
+ * the mean of dark places brighter and that of bright ones darker. With `clipping=undone` the last
+ * pass corrects that with the noise of the model, without `strength`
+ * (kernels/engine/denoise_clipped.cl). Unless asked it does not, since a sigma far above the real
+ * noise makes shadows darker and lights brighter.
  *
  * Noise is reduced after calibration (calibration.h) and after pixels are moved (warp.h), and
  * before everything else: corrections of the frame (correction.h), the curve (curve.h) and the
@@ -78,6 +79,7 @@ struct denoise_settings {
     unsigned passes;  /* 1 or 2 */
     bool estimated;   /* the noise, from each frame */
     unsigned past;    /* frames before a frame that count at most: 0 .. DENOISE_MAX_PAST */
+    bool unclips;     /* undoes what was cut off at black and white */
 };
 
 /* The variance of noise at a level m is constant + slope m, in grey levels of 0 .. 255 whatever the

@@ -79,7 +79,8 @@ static unsigned denoise_numbers(double *ret, const void *value)
     ret[2] = settings->passes;
     ret[3] = settings->estimated;
     ret[4] = settings->past;
-    return 5;
+    ret[5] = settings->unclips;
+    return 6;
 }
 
 static const char *describe_denoise(const void *value, const char *name)
@@ -106,7 +107,7 @@ static const char *describe_curve(const void *value, const char *name)
     return curve_name(value);
 }
 
-_Static_assert(sizeof(struct denoise_settings) == 5 * sizeof(unsigned) && RECIPE_MAX_NUMBERS >= 5,
+_Static_assert(sizeof(struct denoise_settings) == 6 * sizeof(unsigned) && RECIPE_MAX_NUMBERS >= 6,
                "denoise_numbers lists every member");
 _Static_assert(sizeof(struct curve) == 5 * sizeof(double) && RECIPE_MAX_NUMBERS >= 5,
                "curve_numbers lists every member");

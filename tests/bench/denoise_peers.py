@@ -103,7 +103,8 @@ def peers(sigma, chain):
     return {
         "denoise": (run_fftd, [chain]),
         f"denoise:temporal={PAST}": (run_fftd, [
-            f"{chain},temporal={PAST}", f"{chain},temporal={PAST},block=16"]),
+            f"{chain},temporal={PAST}{block}{clipping}" for block in ("", ",block=16")
+            for clipping in ("", ",clipping=undone")]),
         "V-BM3D (bm3dcpu)": (run_vapoursynth, [
             ("vbm3d", share * sigma, radius)
             for share, radius in ((1.6, 1), (1.4, 2), (1.7, 2))]),

@@ -614,9 +614,9 @@ static void check(const struct denoise *denoise, unsigned lanes, long width, lon
 /* Sizes that no tile and no block divides. The last picture is hardly larger than a block. */
 static void test_model(void **state)
 {
-    static const struct denoise two_passes = {{32, 2, 2, false, 0}, {225, 0, 1}};
-    static const struct denoise shot_noise = {{16, 4, 1, false, 0}, {25, 0.5, 1}};
-    static const struct denoise small = {{16, 2, 2, false, 0}, {625, 2, 1}};
+    static const struct denoise two_passes = {{32, 2, 2, false, 0, false}, {225, 0, 1}};
+    static const struct denoise shot_noise = {{16, 4, 1, false, 0, false}, {25, 0.5, 1}};
+    static const struct denoise small = {{16, 2, 2, false, 0, false}, {625, 2, 1}};
     (void)state;
     if (device_takes(301, 139))
         check(&two_passes, 0, 301, 139, 2); /* several tiles, two images */
@@ -629,8 +629,8 @@ static void test_model(void **state)
 static void test_lanes(void **state)
 {
     static const unsigned lanes[] = {1, 16, 8, 4};
-    static const struct denoise cases[] = {{{32, 2, 2, false, 0}, {225, 0, 1}},
-                                           {{16, 4, 1, false, 0}, {100, 0, 1}}};
+    static const struct denoise cases[] = {{{32, 2, 2, false, 0, false}, {225, 0, 1}},
+                                           {{16, 4, 1, false, 0, false}, {100, 0, 1}}};
     (void)state;
     for (size_t i = 0; i < (device_takes_every_layout() ? 4 : 2); i++)
         for (size_t k = 0; k < sizeof cases / sizeof cases[0]; k++)
@@ -722,8 +722,8 @@ static void check_past(const struct denoise *denoise, unsigned lanes, const stru
 
 static void test_past(void **state)
 {
-    static const struct denoise two = {{32, 2, 2, false, 15}, {225, 0, 1}};
-    static const struct denoise one = {{16, 4, 1, false, 3}, {200, 1, 1}};
+    static const struct denoise two = {{32, 2, 2, false, 15, false}, {225, 0, 1}};
+    static const struct denoise one = {{16, 4, 1, false, 3, false}, {200, 1, 1}};
     static const struct clip still = {.cut_at = CLIP}, pan = {3, 0, .cut_at = 4},
                              slow = {0.4, -1.3, 0.01, .cut_at = CLIP};
     (void)state;
@@ -764,7 +764,7 @@ static void test_drift(void **state)
 {
     enum { FRAMES = 40 };
     const double sigma = 15, rise = 0.03 * sigma;
-    const struct denoise denoise = {{16, 2, 2, false, 31}, {225, 0, 1}};
+    const struct denoise denoise = {{16, 2, 2, false, 31, false}, {225, 0, 1}};
     struct picture frame[FRAMES];
     uint64_t seed = 91;
     double late = 0;
@@ -785,9 +785,9 @@ static void test_drift(void **state)
 static void test_clipped(void **state)
 {
     static const double levels[] = {0, 6, 20, 128, 245, 255};
-    static const struct denoise cases[] = {{{16, 2, 2, false, 0}, {400, 0, 1}},
-                                           {{32, 2, 1, false, 0}, {1600, 0, 4}},
-                                           {{32, 2, 2, false, 7}, {400, 0, 1}}};
+    static const struct denoise cases[] = {{{16, 2, 2, false, 0, true}, {400, 0, 1}},
+                                           {{32, 2, 1, false, 0, true}, {1600, 0, 4}},
+                                           {{32, 2, 2, false, 7, true}, {400, 0, 1}}};
     uint64_t seed = 92;
     (void)state;
     for (size_t k = 0; k < sizeof cases / sizeof cases[0]; k++)
@@ -807,7 +807,7 @@ static void test_clipped(void **state)
 /* Without noise nothing is taken away. */
 static void test_no_noise(void **state)
 {
-    const struct denoise denoise = {{16, 4, 1, false, 0}, {0, 0, 1}};
+    const struct denoise denoise = {{16, 4, 1, false, 0, false}, {0, 0, 1}};
     struct picture in = draw(93, 61, 4, 0, 9), out = draw(93, 61, 4, 0, 9);
     (void)state;
     run(&denoise, 0, &out, 1);
@@ -847,7 +847,7 @@ static void test_estimate(void **state)
     skip_if_too_large();
     for (size_t i = 0; i < sizeof noises / sizeof noises[0]; i++) {
         const double sigma = noises[i].sigma, shot = noises[i].shot;
-        struct denoise estimated = {{16, 2, 1, true, 0}, {0, 0, 1}};
+        struct denoise estimated = {{16, 2, 1, true, 0, false}, {0, 0, 1}};
         struct picture picture = draw_surfaces(sigma, shot, 20 + i);
         const struct picture captured = draw_surfaces(sigma, shot, 20 + i);
         float noise[2];
@@ -858,7 +858,7 @@ static void test_estimate(void **state)
             const double ratio = (noise[0] + noise[1] * level) / (sigma * sigma + shot * level);
             assert_true(ratio > 0.81 && ratio < 1.21); /* 10 % of its square root */
         }
-        const struct denoise given = {{16, 2, 1, false, 0}, {noise[0], noise[1], 1}};
+        const struct denoise given = {{16, 2, 1, false, 0, false}, {noise[0], noise[1], 1}};
         const struct picture expected = model(&captured, &given);
         assert_true(reference_error(picture.sample, expected.sample, 480 * 320) < 3e-7);
         free(picture.sample);
@@ -871,7 +871,7 @@ static void test_estimate(void **state)
  * of a picture is black, it says nothing. */
 static void test_estimate_in_the_dark(void **state)
 {
-    const struct denoise denoise = {{16, 2, 1, true, 0}, {0, 0, 1}};
+    const struct denoise denoise = {{16, 2, 1, true, 0, false}, {0, 0, 1}};
     static const struct {
         double level, least, most;
     } dark[] = {{16, 0.75, 1}, {2, 0, 0}};
@@ -894,7 +894,7 @@ static void test_estimate_in_the_dark(void **state)
 /* A factor of 4 doubles the noise that is expected, and frames without noise stay as they are. */
 static void test_factor_of_estimate(void **state)
 {
-    struct denoise denoise = {{16, 2, 1, true, 0}, {0, 0, 1}};
+    struct denoise denoise = {{16, 2, 1, true, 0, false}, {0, 0, 1}};
     float once[2], four_times[2], none[2];
     (void)state;
     skip_if_too_large();

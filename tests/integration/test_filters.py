@@ -425,11 +425,12 @@ CORRECTIONS = {
     "median": (median, "none"),
     "gain:dc=0.8,ac=1.3 | median": (median, "gain:dc=0.8,ac=1.3"),
     "vignette:a=0,b=1 | median": (lambda p: median(p * (1 + half_diagonals(p) ** 4)), "none"),
-    "denoise:sigma=20": (lambda p: unclipped(denoised(p, 20), 20), "none"),
+    "denoise:sigma=20": (lambda p: denoised(p, 20), "none"),
     "denoise:sigma=20,block=16,temporal=2":
-        (lambda p: unclipped(denoised(p, 20 / 3 ** 0.5, side=16), 20),  # three times the same frame
-         "none"),
-    "denoise:sigma=30,shot=2,block=16,hop=quarter,passes=1 | gain:dc=0.8,ac=1.3":
+        (lambda p: denoised(p, 20 / 3 ** 0.5, side=16), "none"),  # three times the same frame
+    "denoise:sigma=20,block=16,temporal=2,clipping=undone":
+        (lambda p: unclipped(denoised(p, 20 / 3 ** 0.5, side=16), 20), "none"),
+    "denoise:sigma=30,shot=2,block=16,hop=quarter,passes=1,clipping=undone | gain:dc=0.8,ac=1.3":
         (lambda p: unclipped(denoised(p, 30, 2, 16, 4, 1), 30, 2), "gain:dc=0.8,ac=1.3"),
     "vignette:a=0.6,b=-0.2": (lambda p: p * (1 + 0.6 * half_diagonals(p) ** 2 -
                                              0.2 * half_diagonals(p) ** 4), "none"),

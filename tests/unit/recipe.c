@@ -102,6 +102,7 @@ static const struct recipe variants[] = {
     {.denoise = {.passes = 1}},
     {.denoise = {.estimated = true}},
     {.denoise = {.past = 1}},
+    {.denoise = {.unclips = true}},
     {.stack = STACK_MEANS},
     {.stack = STACK_CLIPS},
     {.stack = STACK_WEIGHS},

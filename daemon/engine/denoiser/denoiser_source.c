@@ -232,7 +232,8 @@ char *denoiser_source(const struct transform_image *image, const struct recipe *
     if (program != DENOISER_JOIN) {
         const bool is_last = (program == DENOISER_SECOND) == (recipe->denoise.passes == 2);
         fprintf(out, "#define CLIPPED %d\n",
-                is_last && image->kind != SAMPLE_F32 && !recipe->calibrated);
+                recipe->denoise.unclips && is_last && image->kind != SAMPLE_F32 &&
+                    !recipe->calibrated);
         transform_put_file(out, "denoise_clipped.cl");
     }
     if (recipe->denoise.estimated && program == DENOISER_FIRST)

@@ -12,13 +12,16 @@ enum {
     DENOISE_HOP,
     DENOISE_PASSES,
     DENOISE_TEMPORAL,
+    DENOISE_CLIPPING,
 };
 enum { BLOCK_16, BLOCK_32 };
 enum { HOP_HALF, HOP_QUARTER };
 enum { PASSES_1, PASSES_2 };
+enum { CLIPPING_KEPT, CLIPPING_UNDONE };
 static const char *const block_names[] = {"16", "32", NULL};
 static const char *const hop_names[] = {"half", "quarter", NULL};
 static const char *const pass_names[] = {"1", "2", NULL};
+static const char *const clipping_names[] = {"kept", "undone", NULL};
 
 static struct denoise denoise_of(const struct filter_stage *stage)
 {
@@ -28,7 +31,8 @@ static struct denoise denoise_of(const struct filter_stage *stage)
                      .overlap = number(stage, DENOISE_HOP) == HOP_HALF ? 2 : 4,
                      .passes = number(stage, DENOISE_PASSES) == PASSES_1 ? 1 : 2,
                      .estimated = number(stage, DENOISE_SIGMA) == 0,
-                     .past = (unsigned)number(stage, DENOISE_TEMPORAL)},
+                     .past = (unsigned)number(stage, DENOISE_TEMPORAL),
+                     .unclips = number(stage, DENOISE_CLIPPING) == CLIPPING_UNDONE},
         .noise = {.constant = factor * square(number(stage, DENOISE_SIGMA)),
                   .slope = factor * number(stage, DENOISE_SHOT),
                   .factor = factor},
@@ -114,6 +118,15 @@ const struct filter_kind filter_denoise = {
                     .unit = "frames",
                     .summary = "past frames that count at most, along their motion",
                     .max = DENOISE_MAX_PAST,
+                },
+            [DENOISE_CLIPPING] =
+                {
+                    .name = "clipping",
+                    .summary = "undone: where noise was cut off at black and white, the mean is "
+                               "put right by the noise; needs the true sigma",
+                    .type = FILTER_CHOICE,
+                    .initial = CLIPPING_KEPT,
+                    .choices = clipping_names,
                 },
         },
     .check = denoise_check,

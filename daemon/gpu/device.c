@@ -283,6 +283,8 @@ static void probe(struct gpu_device *device, const struct candidate *chosen)
                     &device->compute_units, NULL);
     clGetDeviceInfo(device->id, CL_DEVICE_NATIVE_VECTOR_WIDTH_FLOAT, sizeof device->vector_width,
                     &device->vector_width, NULL);
+    if (device->compute_units == 0)
+        device->compute_units = 1; /* work is divided by it */
     device->half_vectors = has_extension(device->id, "cl_khr_fp16");
     device->midgard = strncmp(chosen->name, "Mali-T", 6) == 0;
     device->caches_programs = pocl_has_cache(chosen);

@@ -42,7 +42,9 @@ static int fit(struct transform *transform, struct error *why)
 {
     struct transform_tuning *tuning = &transform->tuning;
     if (!can_do(&tuning->recipe.reach))
-        return error_set(why, ERANGE, "the filter is not one product of even taps");
+        return error_set(why, ERANGE,
+                         "the filter is not one product of even taps with a radius of at most %u",
+                         MOST_RADIUS);
     tuning->order = PLAN_COLUMNS_FIRST;
     tuning->lanes = LANES;
     tuning->columns = tuning->rows = 1;
@@ -143,9 +145,9 @@ static int fill_response(const struct transform *transform, float *values,
     const bool is_even = taps->line != TAPS_ANY || taps->radius == 0;
     if (r == 0 && (taps->products != 1 || !is_even || taps->middle != 0 || taps->radius > radius))
         r = error_set(why, EINVAL,
-                      "the filter has taps of radius %u, a sum of %u products: expected one of "
-                      "even taps up to %u",
-                      taps->radius, taps->products, radius);
+                      "the filter has %u products of taps of radius %u: expected one product of "
+                      "even taps with a radius of at most %u",
+                      taps->products, taps->radius, radius);
     memset(values, 0, count_response(transform) * sizeof *values);
     for (uint32_t i = 0; r == 0 && i <= taps->radius; i++) {
         values[i] = (float)taps->down[0][taps->radius + i];
@@ -168,11 +170,11 @@ static uint64_t filling_bytes(const struct transform *transform, const struct fi
 static struct dispatch dispatch_of(const struct transform *transform, uint32_t along,
                                    uint32_t across)
 {
-    const uint32_t count = transform->image.count, group = LANES * GROUP;
-    return (struct dispatch){
-        .dimensions = count > 1 ? 3 : 2,
-        .global = {(along + group - 1) / group * GROUP, (across + STRIP - 1) / STRIP, count},
-        .local = {GROUP, 1, 1}};
+    const uint32_t count = transform->image.count, items = transform->tuning.column_group;
+    return (struct dispatch){.dimensions = count > 1 ? 3 : 2,
+                             .global = {(along + LANES * items - 1) / (LANES * items) * items,
+                                        (across + STRIP - 1) / STRIP, count},
+                             .local = {items, 1, 1}};
 }
 
 static void list_dispatches(struct transform *transform)

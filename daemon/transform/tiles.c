@@ -169,7 +169,9 @@ static double cost(const struct tuner_subject *subject)
     transform_default_tuning(&tuning, subject->device);
     tuning.recipe.reach = subject->reach;
     start(&tuning, subject);
-    if (taps_reach_is_far(subject->reach) || !fits(&tuning, subject->device))
+    /* A factor has no neighbours, so it needs no tile. */
+    const bool is_factor = subject->reach.is_short && subject->reach.radius == 0;
+    if (is_factor || taps_reach_is_far(subject->reach) || !fits(&tuning, subject->device))
         return HUGE_VAL;
     const double work = work_of(&tuning, image, subject->device);
     if (gpu_device_is_cpu(subject->device))
@@ -287,8 +289,12 @@ static uint64_t filling_bytes(const struct transform *transform, const struct fi
     const struct plan plan = plan_of_tile(transform);
     const struct response_layout layout = {
         .plan = &plan, .lanes = 1, .is_complex = transform->tuning.recipe.complex_response};
-    return response_count(&layout) * sizeof(float) +
-           response_filling_bytes(&layout, chain, sub_x, sub_y);
+    const struct taps_samples samples = transform_taps_samples(transform, sub_x, sub_y);
+    const uint64_t filling = response_count(&layout) * sizeof(float) +
+                             response_filling_bytes(&layout, chain, sub_x, sub_y);
+    /* Before that, whoever designs the filter looks how short it is. */
+    const uint64_t looking = taps_bytes(chain, &samples);
+    return filling > looking ? filling : looking;
 }
 
 /* ---- dispatches ---------------------------------------------------------------------------- */

@@ -32,11 +32,11 @@ static inline float unclipped(float mean, global const float *noise)
 {
     const float variance = variance_at(noise, mean) / noise[2];
     const float below_white = SAMPLE_MAX - mean, reach = CLIPPED_REACH * CLIPPED_REACH * variance;
-    if (mean * fabs(mean) < reach)
-        return above_black(mean, variance);
-    if (below_white * fabs(below_white) < reach)
-        return SAMPLE_MAX - above_black(below_white, variance);
-    return mean;
+    const float nearest = min(mean, below_white);
+    if (nearest * fabs(nearest) >= reach)
+        return mean;
+    return mean < below_white ? above_black(mean, variance)
+                              : SAMPLE_MAX - above_black(below_white, variance);
 }
 
 static inline void sums_unclip(local float *sums, global const float *noise)

@@ -43,8 +43,8 @@ REPEATS = 3
 FFMPEG_NLMEANS_MOST = 30   # the greatest strength that it takes
 FFTDNOIZ_MOST = 100         # the greatest that it takes
 ATADENOISE_MOST = 0.3       # the greatest that it takes
-RANGES = {"the whole clip": slice(None), "the first 8 frames": slice(8),
-          "the last 30 frames": slice(-30, None)}
+RANGES = {"the whole clip": slice(None), "at most the first 8 frames": slice(8),
+          "at most the last 30 frames": slice(-30, None)}
 KINDS_HERE = ("still", "pan3", "rotate", "occluded")
 
 
@@ -163,7 +163,7 @@ def clips(options):
         yield KINDS[kind], motion.make_clip(kind, options.frames, random), random
     for i, path in enumerate(options.videos):
         random = np.random.default_rng([options.seed, len(KINDS) + i])
-        yield pathlib.Path(path).stem, video(path, options), random
+        yield path, video(path, options), random
 
 
 # ---- results ----
@@ -209,7 +209,8 @@ def print_tables(sigma, options, results):
     for name, clip, random in clips(options):
         noisy, floor, shot = motion.add_noise(clip, sigma, random, options.shot)
         chain = f"denoise:sigma={floor ** 0.5:.6g},shot={shot:.6g}"
-        key = [name, sigma, options.seed, options.frames, options.shot, *options.size]
+        key = [name, sigma, options.seed, options.frames, options.shot, *options.size,
+               options.device]
         row = []
         for peer in there:
             run, settings = peers(sigma, chain)[peer]
@@ -233,7 +234,7 @@ def print_tables(sigma, options, results):
               f"{frames}:\n\n| PSNR, dB | {' | '.join(there)} |\n" +
               "| --- " * (len(there) + 1) + "|")
         for name, row in rows:
-            print(f"| {name} | {' | '.join(f'{each[i]:.2f}' for each in row)} |")
+            print(f"| {pathlib.Path(name).stem} | {' | '.join(f'{each[i]:.2f}' for each in row)} |")
         if i == 0 and times:
             print(f"| ms a frame | {' | '.join(f'{each:.1f}' for each in times)} |")
     print("\nSettings, and in how many clips each was the best:\n")

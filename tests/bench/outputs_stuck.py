@@ -95,7 +95,10 @@ class Turns:
         daemon's processor time for each frame of main, in us."""
         if is_stuck:
             self.is_asked.set()
+            deadline = time.monotonic() + outputs.PATIENCE_S
             while not has_stopped(self.holder):
+                if time.monotonic() > deadline:
+                    raise TimeoutError("the reader that was to be stuck goes on")
                 time.sleep(0.01)
         time.sleep(0.2)
         for name in READ:

@@ -787,21 +787,24 @@ static void test_clipped(void **state)
     static const double levels[] = {0, 6, 20, 128, 245, 255};
     static const struct denoise cases[] = {{{16, 2, 2, false, 0, true}, {400, 0, 1}},
                                            {{32, 2, 1, false, 0, true}, {1600, 0, 4}},
-                                           {{32, 2, 2, false, 7, true}, {400, 0, 1}}};
+                                           {{32, 2, 2, false, 7, true}, {400, 0, 1}},
+                                           {{16, 2, 2, false, 7, true}, {5625, 0, 1}}};
     uint64_t seed = 92;
     (void)state;
-    for (size_t k = 0; k < sizeof cases / sizeof cases[0]; k++)
+    for (size_t k = 0; k < sizeof cases / sizeof cases[0]; k++) {
+        const double sigma = sqrt(cases[k].noise.constant / cases[k].noise.factor);
         for (size_t i = 0; i < sizeof levels / sizeof levels[0]; i++) {
             struct picture frame[4];
             for (unsigned f = 0; f < 4; f++)
-                frame[f] = draw_flat(levels[i], 20, &seed);
+                frame[f] = draw_flat(levels[i], sigma, &seed);
             run_frames(&cases[k], 0, frame, 1, 4, true, NULL, NULL);
             const double found = mean_of(&frame[3]);
             printf("# figures: case %zu: %g becomes %.2f\n", k, levels[i], found);
-            assert_true(fabs(found - levels[i]) < 1.5);
+            assert_true(fabs(found - levels[i]) < 0.075 * sigma);
             for (unsigned f = 0; f < 4; f++)
                 free(frame[f].sample);
         }
+    }
 }
 
 /* Without noise nothing is taken away. */

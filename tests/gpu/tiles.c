@@ -252,8 +252,10 @@ static void test_choice_on_a_gpu(void **state)
                   {16, TRANSFORM_TILES, 12},
                   {24, TRANSFORM_FUSED, 0}};
     const cl_device_type type = device->type;
+    const cl_uint units = device->compute_units;
     (void)state;
     device->type = CL_DEVICE_TYPE_GPU;
+    device->compute_units = 132;
     for (size_t i = 0; i < sizeof chosen / sizeof chosen[0]; i++) {
         const struct tuner_subject subject = {
             .device = device,
@@ -269,6 +271,7 @@ static void test_choice_on_a_gpu(void **state)
         }
     }
     device->type = type;
+    device->compute_units = units;
 }
 
 int main(void)

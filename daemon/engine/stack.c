@@ -324,7 +324,7 @@ static int enqueue_join(struct step_run *run, enum stack_place place, struct err
     return 0;
 }
 
-/* A group for each block. */
+/* Launches one work-group for each block. */
 static int launch_blocks(const struct stack_part *part, cl_command_queue queue, cl_kernel kernel,
                          const struct opencl_argument *argument, unsigned count, cl_event after,
                          cl_event *event, struct error *why)

@@ -39,11 +39,11 @@
 #define LEAST_SHARPNESS 0.055F /* cycles/pixel, as after a blur of 3 pixels */
 #define FLOOR_ERROR     0.15   /* relative error of the estimated noise */
 #define LEAST_NOISE     0.01 /* 1/255 of the range; more than the rounding errors of a transform */
-/* Standard deviations by which the power of the corners may exceed that of the noise in flat blocks
- * and still be noise; beyond the second one it is taken for detail alone. */
+/* The power of the corners may exceed that of the noise in flat blocks by SAME_NOISE standard
+ * deviations and still be noise alone. Beyond OTHER_NOISE, only the flat blocks count. */
 #define SAME_NOISE      3.0
 #define OTHER_NOISE     6.0
-#define MIDDLE          0.84 /* efficiency of the mean of the middle half, as of normal numbers */
+#define MIDDLE          0.84 /* efficiency of the mean of the middle half, for normal numbers */
 
 struct block {
     float structure; /* variance of the coarse coefficients */
@@ -218,9 +218,9 @@ static void add_spectrum(struct measurer *measurer, unsigned scale)
         measurer->ring[scale][r].power += (double)power[r];
 }
 
-/* The power of noise by the corners or by flat blocks. Fine texture adds to the corners, but in a
- * picture of nothing but noise they know it better, and rings must not exceed a floor that is too
- * low by chance. */
+/* Returns the power of noise, between the estimates from the corners and from flat blocks. Fine
+ * texture adds to the corners. In a picture of noise alone, however, the corners are the better
+ * estimate, and a floor that is too low by chance would make noise look sharp. */
 static double lesser_noise(double corners, double flat, unsigned blocks)
 {
     const double cells = BLOCK / 2.0 * BLOCK / 2.0;

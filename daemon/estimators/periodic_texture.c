@@ -15,11 +15,11 @@
 /* What the third of three related lines must have of the second. Waves that are cut off have
  * products of up to about 4 %. */
 #define LEAST_PRODUCT  0.06
-/* The least share of the strongest of four lines that are the corners of a parallelogram, which
- * products of waves that are cut off do not reach. It was chosen. */
+/* The least amplitude of four lines that are the corners of a parallelogram, relative to the
+ * strongest. Products of clipped waves do not reach it. It was chosen by trial. */
 #define LEAST_CORNER   0.4
-/* What each of two known lines must have of the line that they are to explain: its products with
- * others are weaker than a bent or uneven line itself. Chosen on the clips of
+/* The least amplitude of each of two known lines, relative to the line that they are to explain. A
+ * bent or uneven line is stronger than its products with others. Chosen on the clips of
  * tests/unit/periodic.c.
  */
 #define LEAST_PARENT   0.5
@@ -104,8 +104,8 @@ void texture_relate(const struct texture_line *line, unsigned count, double dx, 
     }
 }
 
-/* Returns whether line[0] and three others, of which none is much weaker than another, add up to
- * nothing with some signs, as the corners of a parallelogram do. */
+/* Returns whether the frequencies of line[0] and three others add up to zero with some choice of
+ * signs, as the corners of a parallelogram do, and whether none is much weaker than another. */
 static bool are_corners(const struct texture_line *line, const unsigned other[3], double dx,
                         double dy)
 {

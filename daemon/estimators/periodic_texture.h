@@ -28,9 +28,9 @@ struct texture_line {
 void texture_relate(const struct texture_line *line, unsigned count, double dx, double dy,
                     bool *is_member);
 
-/* The same for four lines that are about as strong as each other and the corners of a
- * parallelogram, as those of a checkerboard of which no three are related. Many lines are so by
- * chance. */
+/* Does the same for four lines of about equal strength that are the corners of a parallelogram. The
+ * lines of a checkerboard may be, although no three of them are related. If there are many lines,
+ * some are corners by chance. */
 void texture_relate_corners(const struct texture_line *line, unsigned count, double dx, double dy,
                             bool *is_member);
 

@@ -39,27 +39,29 @@
  * than a sample; its past is interpolated by a sinc of three lobes. D is the DCT of the past
  * without that of the captured block, and q = D^2 / (v / 4 (1 + R)), of mean 1 if the past shows
  * the same; v is for the level of the past. Three bands of frequencies have the means m: both below
- * 1/8 cycle, then below 1/4, then all others. A band's excess is e = max(0, m - 1 - (1.6 -
- * min(3 R, 0.7)) s), so a past that has held for long is believed longer; s =
- * sqrt(2 / (n 4 / 9)) of its n numbers (a windowed block has 4/9 as many independent ones); that of
- * the lowest band is added to the others', and max(0, q - 12) / 5 to that of each number. The
- * captured number becomes C + g D, g = 1 / ((1 + R) (1 + e)), and what is left of its noise is (1 -
- * g)^2 + g^2 R. The mean of that over the block is its new R, which is at least 1 / (1 + temporal),
- * and multiplies v in both passes. Source of the idea: Arias and Morel, Kalman filtering of patches
- * for frame-recursive video denoising, CVPR Workshops (2019).
+ * 1/8 cycle, then below 1/4, then all others. A band's excess is e = max(0, m - 1 - (1.6 - min(3 R,
+ * 0.7)) s), so the less noise the past has, the more it may differ. s = sqrt(2 / (n 4 / 9)) is the
+ * standard deviation of the mean of the band's n numbers, of which 4/9 are independent in a
+ * windowed block. The excess of the lowest band is added to that of the others, and max(0, q - 12)
+ * / 5 to that of each number. The captured number becomes C + g D, g = 1 / ((1 + R) (1 + e)), and
+ * what is left of its noise is (1 - g)^2 + g^2 R. The mean of that over the block is its new R,
+ * which is at least 1 / (1 + temporal), and multiplies v in both passes. Source of the idea: Arias
+ * and Morel, Kalman filtering of patches for frame-recursive video denoising, CVPR Workshops
+ * (2019).
  *
- * Light that changes slowly hides in a band's noise, and the past lags behind it. So the level of
- * the past's block is corrected first. Its bias b is the mean of what it is above the captured
- * block's, and of the bias around it in the frame before, over 32 x 32 samples. The level loses
- * c b, and the next frame finds (1 - c) b; c = max(0, 1 - 0.4 u / b^2), where u = 0.006 v (0.3 + R)
- * is about the variance of b by noise: 0.006 is the sum of the window's squares over the square of
- * its sum, and a mean that loses half a frame and adds the blocks around has 0.3 of it.
+ * A slow change of light is hidden by the noise in a band, and the past lags behind it. So the
+ * level of the past's block is corrected first. Its bias b is the mean of two values: the
+ * difference between its level and the captured block's, and the bias that the previous frame left
+ * around it, averaged over 32 x 32 samples. c b is subtracted from the level, and (1 - c) b is left
+ * to the next frame, where c = max(0, 1 - 0.4 u / b^2). u = 0.006 v (0.3 + R) is about the variance
+ * that noise gives b. 0.006 is the sum of the window's squares over the square of its sum; 0.3 is
+ * the part of that variance which remains after averaging with earlier frames and the blocks
+ * around.
  *
- * Noise below 0 and above the greatest sample was cut off when samples were captured, which makes
- * the mean of dark places brighter and that of bright ones darker. With `clipping=undone` the last
- * pass corrects that with the noise of the model, without `strength`
- * (kernels/engine/denoise_clipped.cl). Unless asked it does not, since a sigma far above the real
- * noise makes shadows darker and lights brighter.
+ * Captured noise is clipped at black and white, which makes the mean of dark areas brighter and
+ * that of bright ones darker. With `clipping=undone`, the last pass restores the mean from the
+ * noise model, without `strength` (kernels/engine/denoise_clipped.cl). It is not the default,
+ * because a sigma far above the real noise makes shadows darker and highlights brighter.
  *
  * Noise is reduced after calibration (calibration.h) and after pixels are moved (warp.h), and
  * before everything else: corrections of the frame (correction.h), the curve (curve.h) and the
@@ -79,7 +81,7 @@ struct denoise_settings {
     unsigned passes;  /* 1 or 2 */
     bool estimated;   /* the noise, from each frame */
     unsigned past;    /* frames before a frame that count at most: 0 .. DENOISE_MAX_PAST */
-    bool unclips;     /* undoes what was cut off at black and white */
+    bool unclips;     /* restores the mean where noise was clipped at black and white */
 };
 
 /* The variance of noise at a level m is constant + slope m, in grey levels of 0 .. 255 whatever the

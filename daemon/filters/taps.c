@@ -339,7 +339,7 @@ struct taps_reach taps_reach_unite(struct taps_reach a, struct taps_reach b)
                : (struct taps_reach){.radius = both.radius};
 }
 
-/* The kernels may be those of either way that a names. */
+/* The engine may have the kernels of either method that `a` names, so `b` must allow both. */
 bool taps_reach_covers(struct taps_reach a, struct taps_reach b)
 {
     if (a.half_radius > 0 && (b.half_radius == 0 || b.half_radius > a.half_radius))

@@ -54,8 +54,8 @@ struct taps_reach {
                             as they are */
     enum taps_line line; /* what products have; otherwise TAPS_ANY */
     bool has_middle;     /* products have the sample itself added to them, times a factor */
-    uint32_t half_radius; /* a blur at half the rate (struct taps_half) makes the same as this
-                             filter, too: the class's radius, at least the blur's; or 0 */
+    uint32_t half_radius; /* class radius, at least the blur's, if a blur at half the rate (struct
+                             taps_half) makes the same result; or 0 */
 };
 
 struct taps {
@@ -117,10 +117,10 @@ static inline bool taps_reach_is_far(struct taps_reach reach)
     return !reach.is_short && reach.radius == 0;
 }
 
-/* Returns the reach as taps, or as tiles for a chain that is not short, or far. For a far chain,
- * and for taps with a radius above TAPS_MAX_LOW_RADIUS, it also has the reach as a blur at half the
- * rate. Below that radius half the rate is slower on all devices that were measured. most: the
- * greatest radii of tiles and of half the rate. */
+/* Returns the reach as taps if the chain is short, else as tiles if that is possible, else a far
+ * reach. A far reach, and taps with a radius above TAPS_MAX_LOW_RADIUS, may also have half_radius.
+ * With shorter taps, half the rate was slower on all devices that were measured. most: the greatest
+ * radii of tiles and of half the rate. */
 struct taps_reach taps_reach_within(const struct filter_chain *chain,
                                     const struct taps_samples *samples, struct taps_reach most);
 

@@ -78,7 +78,7 @@ struct opencl_argument {
         sizeof(lvalue), &(lvalue)                                                                  \
     }
 
-/* A buffer that the kernel does not have if it is NULL. */
+/* An argument that is a buffer; if it is NULL, the kernel has no such argument. */
 #define OPTIONAL(lvalue)                                                                           \
     {                                                                                              \
         (lvalue) != NULL ? sizeof(cl_mem) : 0, &(lvalue)                                           \

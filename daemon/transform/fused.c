@@ -18,7 +18,7 @@
 
 /* Frames that overlap take it twice as long as a technique of one dispatch that lasts as long for a
  * frame alone, so that one is preferred. */
-#define GPU_OVERLAP     1.08
+#define GPU_OVERLAP     1.12
 
 /* Nothing is known of the band of a filter, except that of a wide blur. */
 static double cost(const struct tuner_subject *subject)

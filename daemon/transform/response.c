@@ -26,7 +26,8 @@ struct sampler {
     const struct plan *plan;
     const struct plan *loaded; /* whose lengths the frequencies are of */
     double sub_x, sub_y;
-    double edge; /* part of the frequencies of a smaller picture, at their end, where H becomes 0 */
+    double edge; /* part of a smaller picture's frequencies, at their upper end, over which H falls
+                    to 0 */
     struct filter_grid *grid; /* NULL: the chain uses no images */
 };
 

@@ -160,7 +160,7 @@ size_t transform_table_bytes(const struct transform *transform)
 static double spectrum_bytes(const struct transform *transform)
 {
     const struct plan *plan = &transform->plan;
-    if (transform->technique->is_direct) /* none, or what one dispatch leaves to the next one */
+    if (transform->technique->is_direct) /* none, only what one dispatch leaves to the next */
         return (double)transform->technique->memory(transform).frame;
     const double second = plan_second(plan)->length;
     const double lines = plan_first(&transform_of_result(transform)->plan)->length;

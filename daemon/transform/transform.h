@@ -69,7 +69,7 @@ enum transform_technique {
     TRANSFORM_DIRECT,    /* for short filters: it does not transform */
     TRANSFORM_TILES,     /* for filters of medium reach: it transforms tiles of the image */
     TRANSFORM_HALF_RATE, /* for wide blurs: direct, at half the rate */
-    TRANSFORM_TWICE,     /* direct, along each axis in a dispatch of its own: for Mali Midgard */
+    TRANSFORM_TWICE,     /* direct, with one dispatch for each axis: for Mali Midgard */
     TRANSFORM_TECHNIQUES
 };
 
@@ -117,9 +117,9 @@ uint32_t transform_half_radius(const struct gpu_device *device);
 /* A smaller picture (transform_image.smaller). Only the frequencies of the spectrum that it can
  * have are multiplied by H and transformed back, in lengths that are to those of the image as its
  * sides are to the image's. Along an axis that becomes shorter, H is reduced to 0 by a raised
- * cosine over the outer tenth of these frequencies, or over recipe.crop_edge, so that edges do not
- * ring. The middle of each sample of the result is the middle of what it covers of the image. Only
- * the fused technique does this.
+ * cosine over the outer tenth of these frequencies, or over recipe.crop_edge, so that sharp edges
+ * ring less. The middle of each sample of the result is the middle of what it covers of the image.
+ * Only the fused technique does this.
  *
  * Plans a transform, which then has its plan, tuning and sizes, but nothing on the device: it can
  * only be asked, equipped and destroyed. -ERANGE: the technique cannot handle this size or recipe

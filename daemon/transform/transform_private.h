@@ -138,9 +138,10 @@ struct technique {
     bool is_direct;           /* it has no spectrum of the image: DIRECT */
     bool makes_smaller;       /* it makes smaller pictures */
 
-    /* How long a frame is taken to last before any is measured: on a GPU alone, in microseconds
-     * (tuner_gpu_cost), elsewhere compared with `fused`. HUGE_VAL: it cannot do what the filters
-     * need. The cheapest technique that fits is chosen. */
+    /* Returns how long a frame is expected to take before any is measured. On a GPU this is the
+     * time of a frame alone, in microseconds (tuner_gpu_cost); elsewhere it is relative to `fused`.
+     * HUGE_VAL: the technique cannot do what the filters need. The cheapest technique that fits is
+     * chosen. */
     double (*cost)(const struct tuner_subject *subject);
 
     /* Writes what it does for the description of an engine; NULL: "float, columns first". */

@@ -42,23 +42,23 @@ void tuner_vary_lanes(const struct tuner *tuner, struct tuner_values *ret);
 void tuner_vary_size(const struct tuner *tuner, struct tuner_values *ret);
 void tuner_vary_radix(const struct tuner *tuner, struct tuner_values *ret);
 
-/* What a frame takes on a GPU that does nothing else: `latency_us` is how long a dispatch lasts
- * however small its frame is, because its items wait for memory and for each other, and `us` what a
- * million samples add to that. Both are those of an NVIDIA H200, which has GPU_UNITS compute units.
- * Fewer have more work each, and dispatches take the same. */
+/* The time of a frame on a GPU that does nothing else. Besides a fixed time for each dispatch, it
+ * takes `latency_us` however small the frame is, because items wait for memory and for each other.
+ * `us` is what each million samples adds. Both are for an NVIDIA H200, which has GPU_UNITS compute
+ * units. With fewer units each has more work, but the other times stay the same. */
 #define GPU_UNITS 132
 struct gpu_time {
     unsigned dispatches;
     double latency_us, us;
 };
 
-/* Midgard is none of these: there the counts of its compiler say what frames take. */
+/* Midgard does not count as a GPU here: its costs follow from the counts of its compiler. */
 static inline bool tuner_is_gpu(const struct gpu_device *device)
 {
     return !gpu_device_is_cpu(device) && !device->midgard;
 }
 
-/* Returns how long a frame lasts by that, in microseconds: a technique's cost. */
+/* Returns the cost of a technique from these times: how long a frame takes, in microseconds. */
 double tuner_gpu_cost(const struct tuner_subject *subject, struct gpu_time time);
 
 /* Lists the work-group sizes to try and returns their number. On a CPU the only one is 1. */

@@ -1,19 +1,19 @@
-/* Undoes what the range of samples does to the mean of noise. Noise below black and above white is
- * cut off, so that the mean of dark samples is too bright, and that of bright ones too dark. Of
- * x + s n with normal n, cut off below 0, the mean is s g(x / s), g(t) = t P(t) + p(t), where P and
- * p are the distribution of n and its density. The inverse is what Foi, Clipped noisy images,
- * Signal Processing 89(12) (2009), applies to the result of a filter. Samples of floats have no
- * such limits, and calibration moves them: both are left as they are.
+/* Restores the mean where noise was clipped. Noise is clipped at black and white, so that the mean
+ * of dark samples is too bright, and that of bright ones too dark. If n is standard normal, x + s n
+ * clipped at 0 has the mean s g(x / s), where g(t) = t P(t) + p(t), and P and p are the
+ * distribution function and the density of n. Foi, Clipped noisy images, Signal Processing 89(12)
+ * (2009), applies the inverse to the result of a filter, as is done here. Float samples have no
+ * limits, and calibration moves those of other samples: neither is changed.
  *
  * Data and work-items: denoise.cl. */
 
 #if CLIPPED
 
-#define CLIPPED_REACH 3.0f      /* deviations from a limit beyond which nothing changes */
+#define CLIPPED_REACH 3.0f      /* standard deviations from a limit, beyond which nothing changes */
 #define CLIPPED_ZERO  0.398942f /* g(0) */
 #define CLIPPED_STEPS 2
 
-/* Newton's method from where the square of g is almost its argument's plus g(0)^2. */
+/* Inverts g by Newton's method. It starts from g(t)^2 = t^2 + g(0)^2, which almost holds. */
 static inline float above_black(float mean, float variance)
 {
     const float deviation = sqrt(variance), wanted = mean / deviation;

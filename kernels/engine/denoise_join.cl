@@ -7,17 +7,17 @@
 
 #define SPREAD       1.0f   /* samples by which vectors differ that are not blended */
 #define CLEARLY      0.999f /* the first of two blocks that mirror each other is taken */
-#define EXCESS       1.6f   /* standard deviations of a mean square that are taken for noise, */
-#define EXCESS_NEW   0.7f   /* how many less at most if the past still has noise, */
-#define EXCESS_RATE  3.0f   /* and by how much for what is left of its noise */
+#define EXCESS       1.6f   /* standard deviations by which a mean square may exceed 1 as noise */
+#define EXCESS_NEW   0.7f   /* at most this is subtracted from EXCESS if the past has noise left */
+#define EXCESS_RATE  3.0f   /* the part of it per unit of remaining noise */
 #define OUTLIER      12.0f  /* square from which on a number counts less, and by how much */
 #define OUTLIER_PART 0.2f
 #define INDEPENDENT  (4.0f / 9.0f) /* numbers of a windowed block, of each */
 #define TAPS         6
-#define LEVEL_NOISE  0.006f /* variance of a block's level, times that of its samples */
-#define BIAS_KEPT    0.5f   /* of the bias of the frame before */
-#define BIAS_NOISE   0.3f   /* variance of a bias, times that of a level, if the past has none */
-#define BIAS_CLEAR   0.4f   /* times its variance that the square of a bias must have */
+#define LEVEL_NOISE  0.006f /* variance of a block's level, relative to that of its samples */
+#define BIAS_KEPT    0.5f   /* weight of the previous frame's bias */
+#define BIAS_NOISE   0.3f /* variance of a bias, relative to a level's, if the past has no noise */
+#define BIAS_CLEAR   0.4f /* a bias is corrected if its square exceeds its variance times this */
 #define LOW_COUNT    16.0f
 #define MIDDLE_COUNT 48.0f
 #define HIGH_COUNT   192.0f
@@ -126,7 +126,7 @@ static inline void block_fetch(real *x, global const float *plane, int left, int
 
 /* ---- the join ---- */
 
-/* The variance beyond that of noise, from a mean square. */
+/* Returns the variance beyond that of noise, from the mean square of `count` numbers. */
 static inline float excess_of(float mean, float count, float left_in_past)
 {
     const float deviations = EXCESS - min(EXCESS_RATE * left_in_past, EXCESS_NEW);
@@ -179,8 +179,8 @@ static inline float block_join(real *x, const real *past, float left_in_past,
     return clamp(group_sum(remaining, scratch) / (BLOCK * BLOCK), 1.0f / (1 + PAST), 1.0f);
 }
 
-/* Takes the bias of its level out of a block of the past: `bias` is that of the frame before.
- * Returns what it leaves of it. */
+/* Subtracts the bias of a past block's level from the block. `bias` is the bias found in the
+ * previous frame. Returns the part that was not subtracted. */
 static inline float block_correct_level(real *past, const real *x, float bias, float left_in_past,
                                         global const float *noise, local float *scratch)
 {
@@ -217,7 +217,7 @@ static inline void join_block(global const float *samples, global const float *p
     }
     block_inverse(block, scratch);
     block_add(block, sums, left, top);
-    /* The tile whose sums have the block's middle writes what is left of its noise. */
+    /* The tile that contains the block's middle stores its remaining noise and its bias. */
     const bool is_last_x = (get_group_id(0) + 1) * TILE_X >= IMAGE_WIDTH;
     const bool is_last_y = (get_group_id(1) + 1) * TILE_Y >= IMAGE_HEIGHT;
     if ((left < TILE_X || is_last_x) && (top < TILE_Y || is_last_y) && get_local_id(0) == 0) {

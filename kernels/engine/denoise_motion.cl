@@ -5,16 +5,16 @@
  *
  * Data: level 0 of the captured frame is its samples, and that of the past its joined plane; levels
  * 1 .. 3 have half, a quarter and an eighth of the samples along each axis. A history has the
- * joined planes of all images, as those of `samples`, and HISTORY_REST floats for each image: the
- * smaller levels at level_at[], rows level_width[] floats apart, and at REMAINING_AT the noise that
- * is left, a number for each block of denoise_join.cl, and at BIAS_AT the bias of its level. A
- * vector is (down, right, confidence, cost), in samples of its level. VECTORS of them belong to
- * each image; those of a level are level_columns[] x level_rows[], level_spacing[] samples of level
- * 0 apart, the first one at the corner. `failed` counts for each image the blocks with texture that
- * are not found in the past, and all of them; those that extend beyond the image do not count.
- * Work-items: those of a group of motion_shrink share a row. A group of SEARCH_GROUP items of
- * motion_search has a block, and shares its columns. The third dimension counts images. Launched by
- * denoiser_motion_search (daemon/engine/denoiser/denoiser_motion.c). */
+ * joined planes of all images, laid out like `samples`, and HISTORY_REST floats for each image.
+ * These are the smaller levels at level_at[], with rows level_width[] floats apart, and two numbers
+ * for each block of denoise_join.cl: its remaining noise, from REMAINING_AT on, and the bias of its
+ * level, from BIAS_AT on. A vector is (down, right, confidence, cost), in samples of its level.
+ * VECTORS of them belong to each image; those of a level are level_columns[] x level_rows[],
+ * level_spacing[] samples of level 0 apart, the first one at the corner. `failed` counts for each
+ * image the blocks with texture that are not found in the past, and all of them; those that extend
+ * beyond the image do not count. Work-items: those of a group of motion_shrink share a row. A group
+ * of SEARCH_GROUP items of motion_search has a block, and shares its columns. The third dimension
+ * counts images. Launched by denoiser_motion_search (daemon/engine/denoiser/denoiser_motion.c). */
 
 /* Vectors of a CPU take a second of compile time for each copy of the loop over a block. */
 #if LANES > 1

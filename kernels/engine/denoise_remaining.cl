@@ -8,8 +8,8 @@
 #define PAST_PARAMETERS , global const float *history
 #define PAST_FRAMES     history
 
-/* A number of the blocks of denoise_join.cl, at `numbers` of a history: at a place, between those
- * of the blocks whose middles are around it. */
+/* Returns one of the numbers that a history has for each block of denoise_join.cl, interpolated
+ * between the four blocks whose middles are around (y, x). numbers: REMAINING_AT or BIAS_AT. */
 static inline float number_at(global const float *history, uint numbers, float y, float x)
 {
     global const float *cell =
@@ -24,7 +24,7 @@ static inline float number_at(global const float *history, uint numbers, float y
                mix(cell[REMAINING_COLUMNS], cell[REMAINING_COLUMNS + 1], right), down);
 }
 
-/* The mean over 32 x 32 samples around a place. */
+/* Returns the mean of such a number over 32 x 32 samples around (y, x). */
 static inline float mean_around(global const float *history, uint numbers, float y, float x)
 {
     float sum = 0;
@@ -40,7 +40,7 @@ static inline float remaining_at(global const float *history, float y, float x)
     return number_at(history, REMAINING_AT, y, x);
 }
 
-/* The mean over a block, whose first sample this is. */
+/* Returns the mean over the block whose first sample is at (left, top). */
 static inline float block_remaining(global const float *history, int left, int top)
 {
     const float y = top + BLOCK / 2, x = left + BLOCK / 2;

@@ -1,20 +1,24 @@
-/* The direct technique in two dispatches: one product of taps that are even, for a GPU with too few
- * registers for what others hold, and whose local memory is no nearer than its cache.
+/* The direct technique in two dispatches, for one product of even taps. It is for GPUs that have
+ * too few registers for the other kernels with products, and whose local memory is no nearer than
+ * the cache.
  *
- * Each dispatch multiplies along columns, where neighbours are whole vectors of other rows, and
- * stores what it makes transposed: columns of the second one are rows of the image.
+ * Each dispatch multiplies along columns, where the neighbours of a vector are whole vectors of
+ * other rows. It stores its result transposed, so the columns of the second dispatch are the rows
+ * of the image.
  *
  * Data:
  *   image, result  pixel.cl
- *   lines          what the first one makes: LINES lines of LINE_PITCH floats, one for each column
- * of the image; those of a batch follow each other map            the rows, or columns, of the
- * image around a strip, from RADIUS before it on, as for a transform (daemon/transform/plan.c); as
- * many as all strips need taps           TAPS along columns, from the middle to one side, and as
- * many along rows
+ *   lines          the result of the first dispatch: for each image of a batch LINES lines of
+ *                  LINE_PITCH floats; a line is a column of the image
+ *   map            the row (first dispatch) or column (second) of the image at each position, from
+ *                  RADIUS before the image on, as for a transform (daemon/transform/plan.c); it has
+ *                  as many entries as all strips need
+ *   taps           TAPS along columns, from the middle to one side; then TAPS along rows
  *
- * Work-items: each makes LANES columns and STRIP rows, and for the second dispatch as many columns
- * of lines. The second dimension counts strips, the third one images (batch.cl). Launched by
- * transform_frame_enqueue (daemon/transform/frame.c) as listed by direct_twice.c. */
+ * Work-items: each makes LANES columns and STRIP rows; in the second dispatch these are columns and
+ * rows of the transposed image. The second dimension counts strips, the third one images
+ * (batch.cl). Launched by transform_frame_enqueue (daemon/transform/frame.c) as listed by
+ * direct_twice.c. */
 
 #define TAPS         (RADIUS / 4 * 4 + 4)
 #define LINES_OFFSET ((size_t)image_number() * LINES * LINE_PITCH)
@@ -36,7 +40,8 @@ static inline __attribute__((always_inline)) void row_add(real sum[STRIP], const
             sum[i] += tap[k < i + RADIUS ? i + RADIUS - k : k - i - RADIUS] * row;
 }
 
-/* A compiler would not unroll a loop over so many rows, and index the sums in memory. */
+/* Macros, because compilers do not unroll a loop over this many rows, and then keep the sums in
+ * memory to index them. */
 #define ROW(k)                                                                                     \
     if (k < STRIP + 2 * RADIUS)                                                                    \
         row_add(sum, tap, ROW_LOAD(k), k);
@@ -46,7 +51,8 @@ static inline __attribute__((always_inline)) void row_add(real sum[STRIP], const
 /* Row i of the transposed strip. */
 #define TRANSPOSED(part) ((real)(sum[0].part, sum[1].part, sum[2].part, sum[3].part))
 
-/* Loads LANES samples of a row that a map has. Those beyond the last column are never used. */
+/* Loads LANES samples of a row, given by an entry of the map. Samples beyond the last column are
+ * never used. */
 static inline real twice_load(struct block block, int x, int y)
 {
     const int row = BORDER_CONSTANT ? max(y, 0) : y;
@@ -95,7 +101,8 @@ twice_down(global const uchar *restrict image, global float *restrict lines,
     *(global real *)(lines + 3 * LINE_PITCH) = TRANSPOSED(w);
 }
 
-/* What the first one would make of a column beyond the image: the constant times its taps. */
+/* Returns the result of the first dispatch for a column beyond the image: the border's constant
+ * times the sum of its taps. */
 static inline real beyond_of(constant const float *taps)
 {
     float sum = taps[0];
@@ -108,14 +115,15 @@ static inline real beyond_of(constant const float *taps)
     return sum * value;
 }
 
-/* Loads a part of a column, which begins at this float. */
+/* Loads a vector of a line, which begins `at` floats after its start. */
 static inline real line_load(global const float *lines, real beyond, int at)
 {
     const real value = *(global const real *)(lines + (BORDER_CONSTANT ? max(at, 0) : at));
     return BORDER_CONSTANT && at < 0 ? beyond : value;
 }
 
-/* Stores a part of a row. No branch for the edges is left if both sides are whole vectors. */
+/* Stores a vector of a row. If both sides of the image are whole vectors, no branch for the edges
+ * remains. */
 static inline void twice_store(global uchar *result, struct block block, int x, int y, real value)
 {
 #if ALIGNED_STORE && IMAGE_WIDTH % LANES == 0

@@ -7,13 +7,13 @@
 
 Clips are those of denoise_motion.py, and the middle of videos. All programs get the same noisy
 frames. denoise is told the noise. Every other filter runs with a few settings, which follow sigma,
-and the one with the greatest PSNR counts. Prints three tables for each sigma, of the PSNR in dB: of
-each whole clip, of its first eight frames and of its last thirty ones. The first one also has the
-processor time of a frame in milliseconds, of all threads, in the first clip. It is the difference
-between a clip and three times that clip, so that starting does not count. Then the settings. A
-program that is not there is named.
+and the one with the greatest PSNR counts. Prints three tables for each sigma, with the PSNR
+in dB of each whole clip, of its first eight frames and of its last thirty. The first table also has
+the processor time of a frame of the first clip, in milliseconds, of all threads. It is the
+difference between this clip and three times the clip, so that the start does not count. The
+settings follow. Programs that are not installed are named.
 
---results keeps what was measured in a file: a run that is ended goes on from there. Remove the file
+--results keeps the measurements in a file, from which an interrupted run continues. Remove the file
 when a program has changed.
 """
 
@@ -169,7 +169,7 @@ def clips(options):
 # ---- results ----
 
 class Results:
-    """What was measured, by what it depends on, also in a file if there is one."""
+    """Measurements by the parameters that they depend on, also kept in a file if there is one."""
 
     def __init__(self, path):
         self.path, self.known = path, {}
@@ -290,10 +290,10 @@ def main():
     parser.add_argument("--vapoursynth", default="",
                         help="a command that runs a Python with VapourSynth")
     parser.add_argument("--peers", type=names_of_peers, default=[],
-                        help="the beginnings of their names: denoise,V-BM3D; all")
+                        help="beginnings of their names, such as denoise,V-BM3D (all)")
     parser.add_argument("--size", type=size, default=(WIDTH, HEIGHT),
-                        help=f"of what is cut out of a video ({WIDTH}x{HEIGHT})")
-    parser.add_argument("--results", type=pathlib.Path, help="a file that keeps what was measured")
+                        help=f"size of the part of a video that is used ({WIDTH}x{HEIGHT})")
+    parser.add_argument("--results", type=pathlib.Path, help="file that keeps the measurements")
     parser.add_argument("--no-time", dest="time", action="store_false",
                         help="leave out the processor time")
     parser.add_argument("--device", default="auto")

@@ -1,7 +1,7 @@
 # What further outputs of one camera cost, and other ways to make pictures smaller.
 #
 #   OUTPUT_FRAMES=60      of each turn; there are three
-#   STUCK_PAIRS=30        of turns with and without a stuck reader
+#   STUCK_PAIRS=30        pairs of turns with and without a stuck reader
 #   OUTPUT_PLANES=luma    planes of every output; luma-only: no chroma is made smaller
 
 OUTPUT_FRAMES ?= 60

@@ -4,8 +4,8 @@ that are not: processor time of the daemon, and time of the device by its own cl
 frame of 32 is measured. On a CPU device the processor's time includes the device's.
 
     outputs.py [FRAMES]     prints a table; FFTD_BUILD is the build folder, FFTD_DEVICE the device,
-                            OUTPUT_FPS the frames a second, OUTPUT_CASES a pattern of the cases
-                            that are measured beside those of main alone
+                            OUTPUT_FPS the frames a second, OUTPUT_CASES a pattern for the
+                            cases to measure, besides those of main alone
 """
 
 import contextlib

@@ -148,15 +148,15 @@ def jpeg(frame, size):
 
 
 def own_ms(size):
-    """What an output of this size adds to a daemon that only hands captured frames on: processor
-    time of a frame, all threads together. Turns with and without the output alternate."""
+    """Returns the processor time of a frame, of all threads, that an output of this size adds to a
+    daemon which only passes captured frames on. Turns with and without the output alternate."""
     more = [outputs.measure(None, [size], True, FRAMES, "none")[0] -
             outputs.measure(None, [], True, FRAMES, "none")[0] for _ in range(3)]
     return statistics.median(more)
 
 
 def fftd(frame, size):
-    """The output of a daemon, whose time own_ms() measures."""
+    """Returns the output of a daemon. own_ms() measures its time."""
     with tempfile.TemporaryDirectory() as folder:
         path, run = pathlib.Path(folder) / "frame", pathlib.Path(folder) / "run"
         path.write_bytes(frame)

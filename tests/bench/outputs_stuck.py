@@ -1,6 +1,6 @@
 #!/usr/bin/python3
-"""What a reader of one output that is stuck costs the readers of the others: it stops in the middle
-of a frame that it holds, and goes on in the next turn. Turns with and without the stop alternate in
+"""Measures what a stuck reader of one output costs the readers of the others. The reader stops
+while it holds a frame, and continues in the next turn. Turns with and without the stop alternate in
 one daemon, and each pair of turns gives one difference.
 
     outputs_stuck.py [PAIRS [SECONDS]]   prints a table; FFTD_BUILD is the build folder, FFTD_DEVICE
@@ -25,7 +25,7 @@ import outputs  # noqa: E402  pylint: disable=wrong-import-position
 from client import RawFrame, load  # noqa: E402  pylint: disable=wrong-import-position
 
 FPS = int(os.environ.get("OUTPUT_FPS", "60"))
-READ = ("main", "small")  # the third output, `raw`, is that of the reader that is stuck
+READ = ("main", "small")  # the stuck reader has the third output, `raw`
 FORK = multiprocessing.get_context("fork")
 
 
@@ -41,8 +41,8 @@ def open_output(run, name):
 
 
 def read(run, name, found):
-    """Sends for each frame when it was published, how long after that it was seen, in us, and how
-    many were missed before it."""
+    """Sends three numbers for each frame: when it was published, in ns; the delay until it was
+    read, in us; and how many frames were missed before it."""
     library, handle = open_output(run, name)
     raw = RawFrame()
     while True:
@@ -54,7 +54,7 @@ def read(run, name, found):
 
 
 def hold(run, is_asked):
-    """Reads, and once it is asked to, stops while it holds a frame."""
+    """Reads frames. When it is asked to, it stops while it holds one."""
     library, handle = open_output(run, "raw")
     raw = RawFrame()
     while True:
@@ -91,8 +91,8 @@ class Turns:
         return taken
 
     def measure(self, is_stuck):
-        """Returns for each output the median of the delays and the number of missed frames, and the
-        daemon's processor time for each frame of main, in us."""
+        """Returns for each output the median delay in us, the frames a second and the number of
+        missed frames, and for the daemon its processor time in ms a second."""
         if is_stuck:
             self.is_asked.set()
             deadline = time.monotonic() + outputs.PATIENCE_S

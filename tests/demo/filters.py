@@ -217,10 +217,10 @@ FAULTS = {
         level * (1 + 0.25 * math.cos(2 * math.pi * 100 * (number + y / size[1] / 3) / RATE)),
     "shaken": lambda level, x, y, size, number: level,
     "defocused": lambda level, x, y, size, number: level + random.gauss(0, 1)}
-# All frames of the other scenes are equal, so what a filter finds does not depend on which it sees.
+# In the other scenes all frames are equal, so a filter finds the same in whichever frames it gets.
 CHANGING = ("noisy", "flickering", "shaken")
 RATE = 12    # frames a second
-LENGTH = 60  # frames; in them 100 Hz and the shake come back to where they began. It comes twice.
+LENGTH = 60  # frames, after which 100 Hz and the shake are where they began; recorded twice
 
 
 def shake_of(name, number):
@@ -245,7 +245,7 @@ def defocused(rows):
 
 
 def frame_of(name, rows, number):
-    """The samples of a picture with a fault, if the scene has one."""
+    """Returns the samples of a picture, with the fault that the scene has, if any."""
     height, width = len(rows), len(rows[0])
     right, down = shake_of(name, number)
     fault = FAULTS.get(name, lambda level, *_: level)
@@ -255,7 +255,7 @@ def frame_of(name, rows, number):
 
 
 def write_recording(path, name, rows):
-    """A Y4M file of a grey picture, with the fault that the scene has."""
+    """Writes a Y4M file of a grey picture with the fault that the scene has."""
     rows = defocused(rows) if name == "defocused" else rows
     random.seed(1)
     with open(path, "wb") as file:
@@ -299,14 +299,16 @@ def environment(directory):
 
 
 def settings():
-    """What all daemons here have in common. The technique that is fastest may differ each time."""
+    """Returns the options of all daemons here. The technique is fixed, because the fastest one may
+    differ from run to run."""
     return ["--set", f"engine.device={os.environ.get('DEVICE', 'auto')}",
             "--set", "engine.technique=staged"]
 
 
 def first_frame(build, directory, scene, size):
-    """The rows of a test scene's first frame. This reader gets it however late it is, because the
-    source waits: a snapshot would show the object that moves over the scene anywhere."""
+    """Returns the rows of a test scene's first frame. The source waits for this reader, so the
+    frame is always the same; in a snapshot, the object that moves over the scene could be
+    anywhere."""
     os.environ.setdefault("LIBFFTD", str(build / "libfftd.so.0"))
     import fftd  # pylint: disable=import-outside-toplevel
     width, height = map(int, size.split("x"))
@@ -320,7 +322,7 @@ def first_frame(build, directory, scene, size):
 
 
 def recorded(build, directory, scene, size):
-    """The path of a recording of a scene, made when it is first needed."""
+    """Returns the path of a recording of a scene, which is made when it is first needed."""
     path = pathlib.Path(directory) / f"{scene}-{size}.y4m"
     if not path.exists():
         pattern = "scene" if scene in FAULTS else scene
@@ -329,7 +331,7 @@ def recorded(build, directory, scene, size):
 
 
 def effect(build, directory, recording, kind):
-    """The last frame of a recording before and after the filter of the kind's example."""
+    """Returns a picture of a recording's last frame, before and after the kind's example."""
     path = pathlib.Path(directory) / "effect.y4m"
     adapting = ["--two-pass"] if kind["name"] in ("deflicker", "wiener") else []
     subprocess.run([build / "fftd-ctl", "convert", recording, path, "--filter", kind["example"],
@@ -354,8 +356,8 @@ def found(ctl):
 
 
 def settled_effect(ctl):
-    """A frame before and after auto-notch, when it has found all waves and changes no more.
-    `convert` would keep them as notches, which change the edges."""
+    """Returns a picture of a frame before and after auto-notch, once it has found all waves and no
+    longer changes. `convert` would replace it by notches, which change the edges."""
     def is_settled():
         shots.append(Png(ctl("snapshot", "side-by-side", "-o", "-")))
         return len(shots) > 2 and shots[-1].rows == shots[-2].rows == shots[-3].rows

@@ -30,8 +30,8 @@ CAMERA = "/org/fftd/camera"
 
 
 class Output(Daemon):
-    """A daemon whose frames, and answers to fftd-ctl, are those of a named output. All outputs have
-    the same sockets of control, but each has an object there."""
+    """A daemon seen through one of its named outputs, for frames and for fftd-ctl. All outputs
+    share the control sockets, but each has its own object there."""
 
     def __init__(self, daemon, name):  # pylint: disable=super-init-not-called
         vars(self).update(vars(daemon))
@@ -59,14 +59,14 @@ def daemon(start):
 
 @pytest.fixture(params=["main", "edges"])
 def output(request, start):
-    """The output that is attacked."""
+    """The output under attack."""
     daemon = start_with_output(start)
     return daemon if request.param == "main" else Output(daemon, request.param)
 
 
 @pytest.fixture
 def shared(output):
-    """An output whose frames every user may read, as members of the group fftd may."""
+    """An output whose frames every user may read, as members of the group fftd normally may."""
     run = output.control.runtime_dir
     for path, mode in ((run.parent, 0o755), (run, 0o755), (run / "outputs", 0o755),
                        (output.runtime_dir, 0o755), (output.runtime_dir / "frames", 0o666)):

@@ -396,7 +396,7 @@ def denoised(picture, sigma, shot=0, side=32, overlap=2, passes=2):
 
 
 def above_black(mean, deviation):
-    """The samples of which the mean is this after noise below 0 was cut off, by bisection."""
+    """Returns the samples that have this mean after noise is clipped at 0, by bisection."""
     wanted, low, high = mean / deviation, np.zeros(mean.shape), np.full(mean.shape, 20.0)
     for _ in range(40):
         middle = (low + high) / 2
@@ -407,7 +407,7 @@ def above_black(mean, deviation):
 
 
 def unclipped(picture, sigma, shot=0):
-    """Undoes that captured noise was cut off at black and white."""
+    """Restores the mean of a picture whose noise was clipped at black and white."""
     deviation = np.sqrt(sigma ** 2 + shot * np.maximum(picture, 0))
     dark, bright = picture < 3 * deviation, 255 - picture < 3 * deviation
     result = np.where(dark, above_black(picture, deviation), picture)

@@ -55,7 +55,7 @@ def test_each_kind_has_its_pictures():
 @pytest.mark.skipif("san" in BUILD.name, reason="a sanitized library cannot be loaded into Python")
 @pytest.mark.parametrize("name", ["shift", "stack"])
 def test_pictures_are_the_same_each_time(name, tmp_path, monkeypatch):
-    """An object moves over the scene of `shift`, and the noise of `stack` is another in each
+    """An object moves over the scene of `shift`, and the noise of `stack` differs from frame to
     frame."""
     kind = next(kind for kind in KINDS if kind["name"] == name)
     scene = filters.read_docs(KINDS)[name]["scene"]

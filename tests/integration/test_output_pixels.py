@@ -1,5 +1,5 @@
-"""Pixels of a named output are those of a daemon of its own: bit for bit, for every kind of filter
-and every frame of a clip."""
+"""The pixels of a named output are bit for bit those of a separate daemon with the same filter, for
+every kind of filter and every frame of a clip."""
 
 import contextlib
 import os
@@ -19,21 +19,21 @@ sys.path.insert(0, str(ROOT / "tests/demo"))
 import filters  # noqa: E402, pylint: disable=wrong-import-position
 
 WIDTH, HEIGHT, FRAMES, RATE = 160, 136, 30, 10
-# The filter of wiener without `noise` is designed again for each estimate, by a thread of its own:
-# from which frame on it is used depends on the machine, in a daemon of its own, too.
+# Without `noise`, a separate thread designs the filter of wiener again for each estimate. The frame
+# from which the new filter is used depends on the machine, in a separate daemon as well.
 SETTLED = {"wiener:blur=disk,size=1.5": "wiener:blur=disk,size=1.5,noise=0.01"}
 # The example of each kind, and chains for other techniques and other paths of past frames.
 CHAINS = [SETTLED.get(kind["example"], kind["example"]) for kind in filters.read_kinds(BUILD)] + [
     "gaussian-blur:sigma=9", "lowpass:shape=ideal,cutoff=0.2", "convolve:kernel=1 2 1/2 4 2/1 2 1",
     "denoise:sigma=9,temporal=8", "stabilise:model=similarity"]
-# A camera has at most 7 named outputs. Neighbours, such as auto-notch and deflicker, are in
-# different groups: a camera that looks for both, for whatever outputs, does not look for waves in
-# every frame, and finds them later.
+# A camera has at most 7 named outputs. Neighbours in the list, such as auto-notch and deflicker,
+# are in different groups: a camera that searches for both does not look for waves in every frame,
+# and so finds them later.
 GROUPS = [CHAINS[first::-(-len(CHAINS) // 7)] for first in range(-(-len(CHAINS) // 7))]
 
 
 def make_clip():
-    """A scene that moves, with waves, noise, and light that flickers along the rows."""
+    """Returns a scene that moves, with waves, noise, and light that flickers along the rows."""
     random = numpy.random.default_rng(31)
     shape = HEIGHT + 20, WIDTH + 20
     falloff = numpy.maximum(numpy.hypot(*numpy.meshgrid(
@@ -62,8 +62,8 @@ def feed(pipe):
 @pytest.fixture
 def play(start, tmp_path):
     """play(argument..., count=N) starts a daemon and returns the frames of main and of N outputs.
-    They come through a pipe, once all readers are there, so that all outputs have the first
-    one."""
+    The clip is written to a pipe after all readers have connected, so that none misses the first
+    frame."""
     filters.write_images(tmp_path / "images", WIDTH, HEIGHT)
     env = {"FFTD_IMAGE_DIR": str(tmp_path / "images")}
 

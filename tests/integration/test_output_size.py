@@ -77,7 +77,7 @@ def test_frames_are_the_lowest_frequencies(start, tmp_path):
 
 
 def test_a_key_changes_the_edge_of_the_frequencies(start, tmp_path):
-    """Each output has its own; all of them share one load."""
+    """Each output has its own edge; all of them share one load."""
     edges = {"auto": 0.1, "wide": 0.5, "narrow": 0.001}
     picture = RANDOM.integers(60, 196, (HEIGHT, WIDTH), numpy.uint8)
     groups = ", ".join(f'{{ name = "{name}"; size = "80x60"; edge = {value}; }}'

@@ -149,7 +149,7 @@ def stop_reading(daemon):
 # ---- the test ----
 
 class Changer(threading.Thread):
-    """Changes the filter of each output in turn, until it is ended."""
+    """Changes the filter of each output in turn until it is stopped."""
 
     def __init__(self, daemon):
         super().__init__()

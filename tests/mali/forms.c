@@ -52,8 +52,8 @@ struct form {
     bool half;
 };
 
-/* Others need more registers than there are, or take longer than a transform: products in one
- * dispatch, taps of 7x7 and more, and tiles. */
+/* Omits the forms that need more registers than there are, or take longer than a transform:
+ * products in one dispatch, taps of 7x7 and more, and tiles. */
 struct short_form {
     const char *name;
     enum transform_technique technique;

@@ -609,8 +609,9 @@ static void it_begins_and_ends(void **state)
     assert_true(!trials_are_all() || trials_median(ghost, drawn) <= 1);
 }
 
-/* Frames with the light and frames without it are two points while bands hardly move, and any
- * circle through two points fits. The last one turns by a thousandth in a frame. */
+/* While bands hardly move, the frames with the light and those without are two points, and any
+ * circle through both fits. The phase of the last light advances by about a thousandth of a cycle a
+ * frame. */
 static void slow_bands_are_switched(void **state)
 {
     static const double turns[] = {0.02, 0.008, 0.0012};
@@ -636,7 +637,7 @@ static void slow_bands_are_switched(void **state)
     }
 }
 
-/* The smallest part of a circle is all that is seen of this light, through dark corners. */
+/* Only a small arc of this light's circle is seen, through vignetting. */
 static void an_unclear_light_makes_nothing_worse(void **state)
 {
     (void)state;

@@ -151,8 +151,8 @@ static void random_series(void **state)
     assert_true(tally.bad >= 0.95 * tally.bads);
 }
 
-/* By chance, flat blocks tell the noise of a covered lens a seventh too low. What is then left in
- * all rings must not be taken for fine details. */
+/* By chance, the flat blocks give a noise of a covered lens that is a seventh too low. The power
+ * that then remains in all rings must not be taken for fine detail. */
 static void noise_is_not_sharp(void **state)
 {
     (void)state;

@@ -197,7 +197,8 @@ static void a_texture_moves_by_the_shift_that_is_near(void **state)
     }
 }
 
-/* Cells are as wide as a multiple of eight pixels, and yet what is at an edge is in one of them. */
+/* The width of a cell is a multiple of eight pixels. Even so, what is at the left or right edge of
+ * the picture must be inside a cell. */
 static void edges_are_seen(void **state)
 {
     (void)state;

@@ -249,7 +249,8 @@ static void random_pairs(void **state)
     assert_true(tally.unsure >= 0.98 * tally.unsure_pairs);
 }
 
-/* An object moves otherwise than the scene, and has as many details. Its shift must not be sure. */
+/* An object moves differently from the scene and has as much detail. Its shift must not be reported
+ * as sure. */
 static void an_object_is_not_the_scene(void **state)
 {
     (void)state;

@@ -845,7 +845,7 @@ static void clean_clips_are_not_changed(void **state)
 
 /* Textures that were taken for waves: gratings with narrow margins, products of bent lines, the
  * alias of a harmonic, a line while there was no room to follow those beside it, and the corners of
- * a parallelogram, by which alone the lines of a checkerboard that was cut off were related. */
+ * a parallelogram, which were the only relation between the lines of a clipped checkerboard. */
 static void hard_textures_are_not_changed(void **state)
 {
     (void)state;

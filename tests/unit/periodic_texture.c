@@ -53,10 +53,10 @@ static void checkerboards_are_related(void **state)
 static void corners_are_related(void **state)
 {
     (void)state;
-    /* Of a checkerboard whose strongest lines are not followed. No three of these are related. */
+    /* Lines of a checkerboard whose strongest are not followed. No three of them are related. */
     const struct texture_line line[] = {lattice(7, 1, 8.4), lattice(7, -1, 8.6),
                                         lattice(1, -9, 7.2), lattice(1, -11, 4.6)};
-    /* What two strong waves leave where they saturate the picture. */
+    /* Two strong waves, and their products where they saturate the picture. */
     const struct texture_line product[] = {lattice(1, 0, 40), lattice(0, 1, 30), lattice(2, -1, 1),
                                            lattice(-1, 2, 1)};
     bool is_member[4] = {false};

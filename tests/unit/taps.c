@@ -376,8 +376,9 @@ static void test_half_rates(void **state)
     assert_int_equal(taps_half_reach_of(&blur, &bytes, 6).half_radius, 0);
 }
 
-/* Where settings allow it, beside taps of the greatest radius, and of nothing shorter. Kernels for
- * one of both do not do what the others would. */
+/* Where settings allow it, a reach names half the rate beside taps of the greatest radius, and
+ * beside no shorter ones. Kernels for a reach with both serve only filters that both methods can
+ * do. */
 static void test_half_rate_beside_taps(void **state)
 {
     const struct taps_reach most = {.is_short = true, .half_radius = TAPS_MAX_HALF_RADIUS};

@@ -1,11 +1,11 @@
-/* Which technique is chosen on a GPU before any was measured, against what was measured. */
+/* Compares the technique that is chosen on a GPU before any is measured with measured times. */
 #include <math.h>
 
 #include "support/cmocka.h"
 
 #include "transform/tuner.h"
 
-#define MOST_LOSS 1.15 /* of the fastest technique's time, which the choice may take */
+#define MOST_LOSS 1.15 /* the choice may take this multiple of the fastest technique's time */
 
 static const struct gpu_device h200 = {.type = CL_DEVICE_TYPE_GPU,
                                        .max_group = 1024,
@@ -20,8 +20,8 @@ static const struct gpu_device h200 = {.type = CL_DEVICE_TYPE_GPU,
 #define HALF(of)    {.half_radius = (of)}
 #define FAR         {.is_short = false}
 
-/* Microseconds of a frame alone on an NVIDIA H200, by its clock; 0: not measured, because the reach
- * does not have it. Kernels of radius 1 ... 30, then blurs:
+/* Microseconds for a frame alone on an NVIDIA H200, by its clock; 0: not measured, because the
+ * technique cannot do this reach. Kernels of radius 1 ... 30, then blurs:
  *     build/tests/bench/techniques --seconds 0.05 --rounds 3 --filters kernel,blur --radii
  *     1,2,3,4,5,6,7,8,9,10,12,14,16,18,20,24,27,30 1280x720 1920x1080 3840x2160
  * on 2026-11-28 (docs/results/2026-11-28-cheapest-way.md). */
@@ -155,7 +155,7 @@ static enum transform_technique choice(const struct gpu_device *device, uint32_t
     return tuning.technique;
 }
 
-/* Each choice was at most 15 % slower than the fastest technique. */
+/* Each choice takes at most MOST_LOSS times as long as the fastest technique. */
 static void test_choices_are_nearly_the_fastest(void **state)
 {
     unsigned slow = 0;
@@ -181,7 +181,7 @@ static void test_choices_are_nearly_the_fastest(void **state)
     assert_int_equal(slow, 0);
 }
 
-/* What a small frame takes for each dispatch counts less where units have more work. */
+/* With fewer compute units, each has more work, and the fixed time of a dispatch counts less. */
 static void test_few_units_have_enough_work(void **state)
 {
     const struct taps_reach plain = TAPS(1), product = PRODUCT(7), half = HALF(14);
@@ -196,7 +196,7 @@ static void test_few_units_have_enough_work(void **state)
     assert_int_equal(choice(&few, 1280, 720, half), TRANSFORM_HALF_RATE);
 }
 
-/* A blur of sigma 3.33 can be either. Half the rate has less work, and the longer dispatch. */
+/* A blur of sigma 3.33 can use either. Half the rate has less work, but a longer latency. */
 static void test_taps_or_half_rate(void **state)
 {
     const struct taps_reach both = {.is_short = true,

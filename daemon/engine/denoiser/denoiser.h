@@ -70,8 +70,8 @@ int denoiser_frame_enqueue(struct denoiser_frame *frame, cl_command_queue queue,
                            struct error *why);
 
 /* Returns the memory with the noise model that was estimated for the last frame: for each image the
- * constant and the slope, in units of its samples, and the factor. NULL: noise is
- * not estimated. */
+ * constant and the slope, in units of its samples, and the factor. Returns NULL if noise is not
+ * estimated. */
 cl_mem denoiser_frame_noise(const struct denoiser_frame *frame);
 
 /* Returns the memory with the vectors of the last frame's motion (denoiser_motion.h). Only where

@@ -50,7 +50,7 @@ struct denoiser_levels {
     uint32_t side[DENOISER_LEVELS];    /* a block's side, in samples of the level */
     uint32_t columns[DENOISER_LEVELS], rows[DENOISER_LEVELS]; /* blocks */
     uint32_t remaining_at, remaining_columns, remaining_rows;
-    uint32_t bias_at; /* as many numbers */
+    uint32_t bias_at; /* one bias for each block, as at remaining_at */
     uint32_t rest;    /* floats of an image's part */
     uint32_t vectors; /* vectors for an image */
 };
@@ -78,11 +78,13 @@ static inline uint32_t denoiser_divide_up(uint32_t a, uint32_t b)
     return (a + b - 1) / b;
 }
 
-/* Counts the tiles that cover an image, the first of which begin before it by the shift. */
+/* Counts the tiles that cover an image, along each axis and images. The first tiles begin `shift`
+ * samples before the image. */
 void denoiser_count_tiles(const struct denoiser_layout *layout, const struct transform_image *image,
                           size_t ret[3]);
 
-/* Launches `groups` groups of `local` items. `after` and `event` are those of opencl_launch. */
+/* Sets `count` arguments, and launches `groups` work-groups of `local` items. `after` and `event`
+ * are those of opencl_launch. */
 int denoiser_launch(cl_command_queue queue, cl_kernel kernel,
                     const struct opencl_argument *argument, unsigned count, const size_t groups[3],
                     size_t local, cl_event after, cl_event *event, struct error *why);

@@ -34,8 +34,8 @@
 #define ERROR_ON     0.05 /* relative error of the light in the newest frame, to begin */
 #define ERROR_ROUGH  0.2  /* enough to begin to correct bands that hardly move */
 #define ERROR_OFF    0.3
-/* To begin, a light that swings less has to leave at most so many times a value's own noise, or to
- * explain this share of the squares. */
+/* A light whose swing is below CLEAR is corrected only if its residual is at most MORE_NOISE times
+ * the noise of a value, or if it explains at least the share ALL of the squares. */
 #define CLEAR        0.4
 #define MORE_NOISE   2.0
 #define ALL          0.995
@@ -280,8 +280,8 @@ static bool is_strained(const struct light_fit *fit)
     return fit->swing < SLOW && fit->strain > STRAINED;
 }
 
-/* Returns the standard deviation of a value's noise, from what changes from bin to bin and from
- * frame to frame. */
+/* Returns the standard deviation of a value's noise, estimated from the second differences along
+ * bins of the change from frame to frame. */
 static double white_noise(const struct rows *rows)
 {
     double squares = 0;
@@ -310,7 +310,7 @@ static double white_noise(const struct rows *rows)
     return count > 0 ? sqrt(squares / count) : 0;
 }
 
-/* Returns whether the light leaves hardly anything but noise. */
+/* Returns whether hardly anything but noise remains after the light is subtracted. */
 static bool is_all(const struct flicker *f)
 {
     return share_explained(&f->fit) >= ALL || f->fit.noise <= MORE_NOISE * white_noise(f->rows);
@@ -369,7 +369,7 @@ static void keep_model(struct flicker *f)
     memcpy(f->model.still, f->fit.still, sizeof f->model.still);
 }
 
-/* Forgets what was before the newest frames. */
+/* Forgets everything before the newest `frames` frames. */
 static void keep_newest(struct rows *rows, unsigned frames)
 {
     if (frames < rows->count)

@@ -220,7 +220,8 @@ static bool circle_once(const struct fit *fit, const bool *is_used, double compl
     return true;
 }
 
-/* The circle through most frames; the others are not marked. Returns whether there is one. */
+/* Finds the circle through most frames, and marks them in is_used. Returns false if there is none.
+ */
 static bool circle_through(const struct fit *fit, bool *is_used, double complex *ret_centre,
                            double *ret_radius)
 {
@@ -244,7 +245,8 @@ static bool circle_through(const struct fit *fit, bool *is_used, double complex 
     return true;
 }
 
-/* The squares that a circle leaves. A frame that is not on it counts as if it were just not. */
+/* Returns the sum of squared distances from a circle. A frame that is not on the circle counts with
+ * the distance of an outlier at the limit. */
 static double squares_beside(const struct fit *fit, double complex centre, double radius)
 {
     double squares = 0;

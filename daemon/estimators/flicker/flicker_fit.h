@@ -3,8 +3,8 @@
  *
  * A wave is fitted to each frame, against what the frames before it show of the scene. The scene
  * explains any constant, so amplitudes are known up to one that is common to all frames. Light of a
- * constant depth moves them on a circle around it, of which frames without the light are the centre
- * (flicker_leap.h). The result is where light_improve() begins.
+ * constant depth moves them along a circle around it. Frames without the light are at the centre of
+ * this circle (flicker_leap.h). The result is where light_improve() begins.
  *
  * Source of the maths: Kasa, IEEE Trans. Instrumentation and Measurement 25 (1976), for circles. */
 #ifndef FFTD_ESTIMATORS_FLICKER_FLICKER_FIT_H
@@ -20,8 +20,8 @@
 double fit_explained(const struct rows *rows, double rows_cycles,
                      const double still[FLICKER_STILL]);
 
-/* Fills the light and the phases of all frames. False if they do not determine a circle, or if it
- * is not known in which of them there is a light. */
+/* Fills the light and the phases of all frames. Returns false if they do not determine a circle, or
+ * if it is not known which of them have the light. */
 bool fit_start(const struct rows *rows, double rows_cycles, const double still[FLICKER_STILL],
                struct light_fit *ret);
 

@@ -14,7 +14,7 @@
 #define MIN_FRAMES  3u
 #define START_STEPS 10u
 #define ERROR_ON    0.1   /* relative error of the light in the newest frame, to begin */
-#define ERROR_SEEN  0.2   /* to begin with the observer's phase */
+#define ERROR_SEEN  0.2   /* to begin, with the observer's phase */
 #define ERROR_OFF   0.3   /* to end */
 #define SEEN        0.002 /* least expected error of the observer's phase, cycles */
 /* What the light leaves may be so much more than the observer has seen. */
@@ -78,8 +78,8 @@ static void follow_phase(struct flicker_frame *f, double phase)
     f->age = 0;
 }
 
-/* Begins with the frame in which the observer has seen the light. Returns false if it is not one of
- * those that are remembered. */
+/* Begins with the frame in which the observer found the light. Returns false if that frame is no
+ * longer remembered. */
 static bool start_from_seen(struct flicker_frame *f, const struct light_options *options)
 {
     const struct flicker_model *prior = options->prior;

@@ -3,9 +3,9 @@
  * The estimator of flicker.h finds the row period, and may be some frames late. The phase of the
  * light is fitted here in each frame against what the frames before it show of the scene
  * (flicker_fit.h), so it may change from frame to frame as it likes, and light that has become
- * steady is left alone. The first fit begins with the phase that the observer has found in one of
- * the frames that are remembered. Only after a cut is the phase predicted, from a scene that is
- * gone.
+ * steady is left alone. The first fit begins with the phase that the observer found in one of the
+ * remembered frames. The phase is predicted only after a cut, because the frames before it show
+ * another scene.
  *
  * Threads: one at a time. */
 #ifndef FFTD_ESTIMATORS_FLICKER_FLICKER_FRAME_H
@@ -21,9 +21,10 @@ int flicker_frame_create(struct flicker_frame **ret, unsigned width, unsigned he
                          struct error *why);
 void flicker_frame_destroy(struct flicker_frame *f); /* NULL is allowed */
 
-/* Takes in the next frame, as flicker_observe() does, and fills the factors of its rows. False, and
- * nothing in ret_gain, if there is nothing to correct. captured_ns: as flicker_observe() has it; 0:
- * unknown. While flicker is only suspected, the frame is remembered for the first fit. */
+/* Takes in the next frame, as flicker_observe() does, and fills ret_gain with the factors of its
+ * rows. Returns false and leaves ret_gain alone if there is nothing to correct. While flicker is
+ * only suspected, the frame is remembered for the first fit. captured_ns: the time that
+ * flicker_observe() gets; 0: unknown. */
 bool flicker_frame_fit(struct flicker_frame *f, const struct flicker_model *model,
                        const float *luma, int64_t captured_ns, float *ret_gain);
 

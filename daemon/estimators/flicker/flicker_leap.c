@@ -3,16 +3,16 @@
 #include <math.h>
 
 /* Thresholds were chosen on the clips of tests/unit/flicker.c. */
-#define FEWEST_OFF    3u   /* frames without the light, of which it is known that it begins then */
-#define FEWEST_ON     3u   /* frames with the light, before and after which there is none */
-#define AS_GOOD       10.0 /* squares of noise, by which one explanation may be worse than another */
-#define BETTER        20.0 /* by which it has to be better */
-/* Amplitudes have errors that grow with the light: shares of its square. */
+#define FEWEST_OFF    3u   /* frames without the light before it, for a beginning to be certain */
+#define FEWEST_ON     3u   /* frames with the light, if there are dark ones before and after */
+#define AS_GOOD       10.0 /* an explanation may be worse by this many variances of noise */
+#define BETTER        20.0 /* it is certain if it is better by this many */
+/* Errors of amplitudes grow with the light: the same two limits as shares of the squared radius. */
 #define ROUGH_AS_GOOD 0.01
 #define ROUGH_BETTER  0.002
 
-/* Returns the squares that are left if the frames from `first` up to `end` have a light and the
- * others are its centre. */
+/* Returns the residual sum of squares if the frames from `first` to before `end` have a light, and
+ * the others are the centre of its circle. */
 static double squares_of(const double complex *z, unsigned frames, unsigned first, unsigned end,
                          struct leap_light *ret)
 {
@@ -34,7 +34,9 @@ static double squares_of(const double complex *z, unsigned frames, unsigned firs
     return squares;
 }
 
-/* Few frames of thirds of a period also lie on circles around some of them. */
+/* Returns whether the frames from `first` to before `end` may be the only ones with the light. A
+ * few frames that are a third of a period apart also lie on circles around some of them, so a few
+ * others must be there. */
 static bool is_possible(unsigned frames, unsigned first, unsigned end)
 {
     if (frames <= FEWEST_OFF)

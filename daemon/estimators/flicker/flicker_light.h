@@ -5,8 +5,8 @@
  * stamps do not matter. What is constant in a bin of the scene is taken out by subtracting means.
  * still() is fixed to the rows of the sensor: a pan under dark corners also changes the bins.
  *
- * Frames that are known to be without the light show the scene itself. Others that do not fit stay
- * out. Threads: one at a time. */
+ * Frames that are known to be without the light show the scene itself. Other frames that do not fit
+ * are ignored. Threads: one at a time. */
 #ifndef FFTD_ESTIMATORS_FLICKER_FLICKER_LIGHT_H
 #define FFTD_ESTIMATORS_FLICKER_FLICKER_LIGHT_H
 
@@ -18,11 +18,11 @@
 struct lit_frame {
     uint64_t serial; /* serial of the frame in the history */
     bool is_lit;
-    bool is_off;                       /* without the light, and not lit; neither: it stays out */
-    double phase;                      /* phase of the first row, in cycles */
-    double offset;                     /* change of exposure, logarithm */
-    bool is_predicted;                 /* the phase is known from elsewhere: */
-    double predicted, predicted_error; /* and its standard deviation */
+    bool is_off;       /* known to be without the light; neither is_lit nor is_off: ignored */
+    double phase;      /* phase of the first row, in cycles */
+    double offset;     /* change of exposure, logarithm */
+    bool is_predicted; /* the phase is known from elsewhere */
+    double predicted, predicted_error; /* that phase and its standard deviation, in cycles */
 };
 
 struct light_fit {
@@ -73,7 +73,7 @@ struct view light_view(const struct light_fit *fit, const struct rows *rows,
 struct shine light_shine(const struct light_fit *fit, const struct view *view,
                          double complex phasor);
 
-/* Returns whether the frame says something of the light or of the scene. */
+/* Returns whether the frame contributes to the light or to the scene. */
 static inline bool light_is_used(const struct lit_frame *frame)
 {
     return frame->is_lit || frame->is_off;

@@ -122,7 +122,8 @@ void light_align(struct light_fit *fit, const struct rows *rows)
     fit->count = kept > room ? room : kept;
 }
 
-/* Matches one of the fit's frames with what those before it show of the scene. */
+/* Matches one of the fit's frames with the scene that the frames before it show. Returns whether it
+ * is lit. */
 static bool match_one(struct light_fit *fit, const struct rows *rows, unsigned number, double phase)
 {
     static _Thread_local struct scene scene;

@@ -14,16 +14,17 @@ void light_align(struct light_fit *fit, const struct rows *rows);
  * whether it is lit. The phase is looked for near `phase`, or everywhere if that is not finite. */
 bool light_add(struct light_fit *fit, const struct rows *rows, double phase);
 
-/* Begins with frame `first` of the history, whose phase is known but for an error, and matches all
- * frames after it. Returns whether the newest is lit. The light and its row period are known. */
+/* Begins with frame `first` of the history, whose phase is known to within `error`, a standard
+ * deviation in cycles, and matches all frames after it. The light and its row period must be set.
+ * Returns whether the newest frame is lit. */
 bool light_begin(struct light_fit *fit, const struct rows *rows, unsigned first, double phase,
                  double error);
 
 /* Begins again with the newest frame of the history, in a scene of which nothing is known. */
 void light_predict(struct light_fit *fit, const struct rows *rows, double phase);
 
-/* Returns the squares that this light leaves of all frames that are used, and how many samples they
- * have. */
+/* Returns the residual sum of squares of all used frames with this light, and the number of their
+ * samples. */
 double light_squares(const struct light_fit *fit, const struct rows *rows, unsigned *ret_samples);
 
 #endif

@@ -24,8 +24,8 @@ struct flicker_model {
     bool is_valid;       /* false: there is no flicker, as far as is known */
     bool is_suspected;   /* there may be some soon: frames are remembered for its fit */
     double rows_cycles;  /* c, cycles per row */
-    int64_t captured_ns; /* when the newest frame that showed the light was taken */
-    double phase;        /* of its first row, in cycles */
+    int64_t captured_ns; /* capture time of the newest frame that showed the light */
+    double phase;        /* phase of that frame's first row, in cycles */
     double complex light[FLICKER_HARMONICS];
     double still[FLICKER_STILL]; /* flicker_model_still(), as far as it was seen */
     double error;                /* relative standard deviation of the light */

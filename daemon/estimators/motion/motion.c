@@ -369,7 +369,8 @@ static bool refine_level(struct motion_estimator *m, unsigned k, unsigned passes
     return cells_refine(m->cells, &pictures, passes, shift);
 }
 
-/* One pass that smooths less, if that is as sure. */
+/* Refines the shift by passes that smooth less, and keeps the result only if its cells agree as
+ * well. */
 static bool refine_finely(struct motion_estimator *m, unsigned k, bool is_even,
                           struct cells_shift *shift)
 {

@@ -10,8 +10,8 @@
 /* Where a comment gives no other reason, a threshold was chosen on the pairs of
  * tests/unit/motion_pairs.c. */
 #define LANES         8u  /* numbers that are added up side by side */
-#define COLUMNS       16u /* of cells, about; they are as wide as a multiple of LANES */
-#define MAX_COLUMNS   23u /* of cells of 2 LANES, in less than 3 LANES * COLUMNS pixels */
+#define COLUMNS       16u /* of cells, approximately, because LANES divides their width */
+#define MAX_COLUMNS   23u /* with cells of 2 LANES, in less than 3 LANES * COLUMNS pixels */
 #define MAX_CELL_ROWS 12u
 #define MIN_CELL      16u /* pixels */
 #define TOLERANCE     0.1 /* pixels by which a cell may differ */
@@ -342,7 +342,7 @@ static double weighted_median(const struct cells_work *work, unsigned count, uns
     return 0;
 }
 
-/* What noise adds to the squares of a cell's gradient. */
+/* Returns what noise adds to the squares of a cell's gradient. */
 static double taken_by(const struct kernel *kernel, const struct cell *cell, double noise)
 {
     return kernel->gradient * kernel->noise * noise * cell->pixels;

@@ -6,20 +6,21 @@
 #define KERNEL_RADIUS 4u /* pixels */
 #define KERNEL_TAPS   (2 * KERNEL_RADIUS + 1)
 
-/* A sinc that a Gaussian ends. Where it is moved by a fraction of a pixel, what it leaves above
- * half a cycle per pixel adds an error; that is less than with a Gaussian alone that leaves as much
- * of the fine details, which tell most of a shift. */
+/* A sinc windowed by a Gaussian. Fine details determine a shift best, so a kernel should keep them.
+ * When a kernel is moved by a fraction of a pixel, the part of its response beyond half a cycle per
+ * pixel causes an error. This error is smaller than that of a plain Gaussian which keeps the same
+ * details. */
 struct kernel {
-    double cut_off;   /* cycles/pixel, which it halves; 0: it is a Gaussian alone */
-    double smoothing; /* pixels, of the Gaussian */
+    double cut_off;   /* cycles/pixel, where the response is a half; 0: a Gaussian alone */
+    double smoothing; /* standard deviation of the Gaussian, in pixels */
     double noise;     /* variance of the difference of two smoothed pictures with noise of 1 */
-    double gradient;  /* noise in the squares of a gradient, as a share of that variance */
-    double error;     /* pixels; limits what one cell with much contrast counts */
+    double gradient;  /* noise in the squares of a gradient, relative to that variance */
+    double error;     /* pixels; limits the weight of a cell with much contrast */
 };
 
 extern const struct kernel KERNEL_SMOOTH, KERNEL_FINE;
 
-/* Fills the taps of a kernel whose middle is `at` pixels from the middle tap. */
+/* Fills the taps of a kernel that is centred `at` pixels from the middle tap. */
 void kernel_make(const struct kernel *kernel, double at, float ret[KERNEL_TAPS]);
 
 #endif

@@ -122,8 +122,8 @@ const struct filter_kind filter_denoise = {
             [DENOISE_CLIPPING] =
                 {
                     .name = "clipping",
-                    .summary = "undone: where noise was cut off at black and white, the mean is "
-                               "put right by the noise; needs the true sigma",
+                    .summary = "undone: restores the mean where noise was clipped at black or "
+                               "white; needs the true sigma",
                     .type = FILTER_CHOICE,
                     .initial = CLIPPING_KEPT,
                     .choices = clipping_names,

@@ -22,8 +22,13 @@ struct leap_light {
     double radius;
 };
 
-/* noise: standard deviation of both parts of an amplitude. on_circle: the squares that the circle
- * through all frames leaves. Fills ret for LEAP_BEGUN. */
+static inline double leap_square(double complex z)
+{
+    return creal(z) * creal(z) + cimag(z) * cimag(z);
+}
+
+/* frames: at most ROWS_FRAMES. noise: standard deviation of both parts of an amplitude. on_circle:
+ * the squares that the circle through all frames leaves. Fills ret for LEAP_BEGUN. */
 enum leap leap_find(const double complex *amplitude, unsigned frames, double noise,
                     double on_circle, struct leap_light *ret);
 

@@ -6,6 +6,7 @@
 #include "estimators/flicker/flicker_light.h"
 
 #define LIGHT_OFFSET 0.0005 /* expected change of exposure, logarithm */
+#define LIGHT_NOISE  3e-4   /* least standard deviation of a value, logarithm */
 
 /* Forgets the frames that the history does not have any more. */
 void light_align(struct light_fit *fit, const struct rows *rows);
@@ -15,7 +16,8 @@ void light_align(struct light_fit *fit, const struct rows *rows);
 bool light_add(struct light_fit *fit, const struct rows *rows, double phase);
 
 /* Begins with frame `first` of the history, whose phase is known but for an error, and matches all
- * frames after it. Returns whether the newest is lit. The light and its row period are known. */
+ * frames after it. Returns whether the newest is lit. The light, its row period and the
+ * noise are known. */
 bool light_begin(struct light_fit *fit, const struct rows *rows, unsigned first, double phase,
                  double error);
 

@@ -16,8 +16,8 @@ void light_align(struct light_fit *fit, const struct rows *rows);
 bool light_add(struct light_fit *fit, const struct rows *rows, double phase);
 
 /* Begins with frame `first` of the history, whose phase is known but for an error, and matches all
- * frames after it. Returns whether the newest is lit. The light, its row period and the
- * noise are known. */
+ * frames after it. Returns whether the newest is lit. The light, its row period and the noise are
+ * known. */
 bool light_begin(struct light_fit *fit, const struct rows *rows, unsigned first, double phase,
                  double error);
 

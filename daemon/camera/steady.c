@@ -52,7 +52,7 @@ void steady_take(struct steady *steady, const struct engine_frames *frames,
         return;
     }
     stabiliser_observe(steady->stabiliser, &steady->options, frame->plane[0], frame->stride[0],
-                       frame->recorded_ns != 0 ? frame->recorded_ns : frame->captured_ns, &moved);
+                       capture_scene_ns(frame), &moved);
     if (steady->model == STABILISER_SIMILARITY) {
         job->similarity = moved;
     } else {

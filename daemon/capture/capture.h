@@ -54,6 +54,12 @@ struct capture_frame {
     unsigned start;      /* private to the source's owner */
 };
 
+/* Returns when the scene was as the frame shows it, on a clock that a recording has of its own. */
+static inline int64_t capture_scene_ns(const struct capture_frame *frame)
+{
+    return frame->recorded_ns != 0 ? frame->recorded_ns : frame->captured_ns;
+}
+
 #define CAPTURE_MIN_BUFFERS     2
 #define CAPTURE_MAX_BUFFERS     FRAME_MEMORY_MAX
 #define CAPTURE_DEFAULT_BUFFERS 4

@@ -82,8 +82,7 @@ static void fit_flicker(struct correcting *correcting, const struct observed_fra
         return; /* as for waves */
     luma_read(correcting->luma, format, frames->demosaic, frames->width, frames->height,
               frame->plane[0], frame->stride[0]);
-    if (flicker_frame_fit(correcting->flicker, model, correcting->luma,
-                          frame->recorded_ns != 0 ? frame->recorded_ns : frame->captured_ns,
+    if (flicker_frame_fit(correcting->flicker, model, correcting->luma, capture_scene_ns(frame),
                           correcting->row_gain))
         correcting->correction.row_gain = correcting->row_gain;
 }

@@ -198,8 +198,7 @@ static void observe_flicker(struct estimators *estimators, const struct observed
     struct fftd_measures *measures = &ret->measures;
     if (estimators->flicker == NULL)
         return;
-    flicker_observe(estimators->flicker, estimators->luma,
-                    frame->recorded_ns != 0 ? frame->recorded_ns : frame->captured_ns);
+    flicker_observe(estimators->flicker, estimators->luma, frame->scene_ns);
     flicker_model_get(estimators->flicker, &ret->flicker);
     ret->has_flicker = flicker_report(estimators->flicker, &ret->flicker_report);
     if (!ret->has_flicker)

@@ -24,7 +24,7 @@ struct observed_frame {
     uint64_t number; /* counts every frame of the source, observed or not */
     unsigned start;  /* the start of the source; pictures of two starts have nothing in common */
     int64_t captured_ns;
-    int64_t recorded_ns; /* as that of capture_frame */
+    int64_t scene_ns; /* capture_scene_ns() */
 };
 
 #endif

@@ -309,7 +309,7 @@ static bool fill(struct frame_buffer *buffer, const struct observed_frames *fram
     copy->number = number;
     copy->start = frame->start;
     copy->captured_ns = frame->captured_ns;
-    copy->recorded_ns = frame->recorded_ns;
+    copy->scene_ns = capture_scene_ns(frame);
     buffer->copied_ns = clock_processor_ns() - used_ns;
     return true;
 }

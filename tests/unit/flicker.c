@@ -632,9 +632,46 @@ static void slow_bands_are_switched(void **state)
             r.worse);
         assert_int_equal(r.worse, 0);
         assert_true(r.last_changed < t.end);
-        if (i < 2)
-            assert_in_range(r.begun, t.first + 1, t.first + 6);
+        assert_in_range(r.begun, t.first + 1, t.first + (i < 2 ? 6 : 12));
     }
+}
+
+/* Flicker is first known in a frame that the fit leaves out. The correction begins with the phase
+ * of the frame that the model names, as with that of a lit one. */
+static void the_model_has_the_phase_of_a_lit_frame(void **state)
+{
+    static float luma[MAX_SAMPLES];
+    static double light[MAX_HEIGHT];
+    struct trial t = random_trial(28117517, false);
+    struct flicker_model model = {.is_valid = false};
+    struct flicker *flicker;
+    struct clip clip;
+    unsigned frame = 0;
+    (void)state;
+    t.first = 8;
+    clip_make(&clip, t.scene, t.width, t.height, t.is_panning, t.sigma, t.seed);
+    clip.contrast = t.contrast;
+    clip.corners = t.corners;
+    clip.uneven = t.uneven;
+    clip.sensor = t.seed;
+    assert_int_equal(flicker_create(&flicker, t.width, t.height, NULL, NULL), 0);
+    for (; frame < SHORT && !model.is_valid; frame++) {
+        clip_frame(&clip, frame, luma);
+        draw_light(&t, frame, light);
+        for (unsigned i = 0; i < t.width * t.height; i++)
+            luma[i] = sample(luma[i] * light[i / t.width]);
+        flicker_observe(flicker, luma, NS_PER_S + (int64_t)(NS_PER_S * frame / t.rate_hz));
+        flicker_model_get(flicker, &model);
+    }
+    const double shown = round((double)(model.captured_ns - NS_PER_S) * t.rate_hz / NS_PER_S);
+    const double phase = t.frequency_hz * shown / t.rate_hz + t.phase / (2 * M_PI);
+    const double off = model.phase - phase - round(model.phase - phase);
+    printf("# figures: known in frame %u, with the phase of frame %.0f, %.4f cycles off\n",
+           frame - 1, shown, off);
+    assert_true(model.is_valid && shown < frame - 1);
+    assert_true(fabs(off) < 0.05);
+    flicker_destroy(flicker);
+    clip_clear(&clip);
 }
 
 /* Only a small arc of this light's circle is seen, through vignetting. */
@@ -809,6 +846,7 @@ int main(void)
         cmocka_unit_test(a_report_survives_a_cut),
         cmocka_unit_test(it_begins_and_ends),
         cmocka_unit_test(slow_bands_are_switched),
+        cmocka_unit_test(the_model_has_the_phase_of_a_lit_frame),
         cmocka_unit_test(an_unclear_light_makes_nothing_worse),
         cmocka_unit_test(it_is_found_under_difficulties),
         cmocka_unit_test(frames_that_are_skipped_do_not_matter),

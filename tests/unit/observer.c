@@ -610,7 +610,7 @@ static void waves_take_turns_with_flicker(void **state)
         estimators_adopt(estimators, &job, &why);
         assert_string_equal(why.text, "");
         for (frame.number = 1; frame.number <= FRAMES; frame.number++) {
-            frame.captured_ns = (int64_t)frame.number * INTERVAL_NS;
+            frame.captured_ns = frame.scene_ns = (int64_t)frame.number * INTERVAL_NS;
             estimators_observe(estimators, &frame, &found);
             assert_true(first[beside] == 0 || found.waves.count > 0);
             if (first[beside] == 0 && found.waves.count > 0)

@@ -25,7 +25,7 @@
 #define PERIODS      53u  /* tried */
 #define FINE         0.01 /* periods: how well the best is known */
 #define FOUND        0.8  /* begins if this share of the squares is explained */
-#define FOUND_FEW    0.9  /* by fewer than FEW_FRAMES */
+#define FOUND_FEW    0.9  /* by fewer than FEW_FRAMES that may be lit */
 #define FOUND_SLOW   0.95
 #define FOUND_ROUGH  0.97 /* for slow bands in a scene that stands still; ERROR_ROUGH is allowed */
 #define SUSPECTED    0.6  /* enough to suspect flicker, whatever else there is */
@@ -134,12 +134,21 @@ static double search(const struct flicker *f, double *ret_share)
     return found / height;
 }
 
+/* Returns how many frames may say something of the light's phase. */
+static unsigned frames_with_phase(const struct light_fit *fit)
+{
+    unsigned frames = 0;
+    for (unsigned i = 0; i < fit->count; i++)
+        frames += !fit->frame[i].is_off;
+    return frames;
+}
+
 /* How well the phases of the frames agree with a frequency: 0 .. 1. */
 static double agreement(const struct flicker *f, double hz)
 {
     const struct rows *rows = f->rows;
+    const unsigned frames = frames_with_phase(&f->fit);
     double re = 0, im = 0;
-    unsigned lit = 0;
     for (unsigned i = 0; i < f->fit.count; i++) {
         if (f->fit.frame[i].is_off)
             continue;
@@ -149,9 +158,8 @@ static double agreement(const struct flicker *f, double hz)
         const double cycles = f->fit.frame[i].phase - hz * time_s;
         re += cos(2 * M_PI * cycles);
         im += sin(2 * M_PI * cycles);
-        lit++;
     }
-    return lit > 0 ? hypot(re, im) / lit : 0;
+    return frames > 0 ? hypot(re, im) / frames : 0;
 }
 
 static double best_near(const struct flicker *f, double from, double to, double step,
@@ -218,7 +226,7 @@ static bool find_mains(struct flicker *f, double least, double *best)
  * mains. */
 static double chance(const struct flicker *f, double agreement)
 {
-    const double mains = fmax(MAINS_AGREE, sqrt(RANDOM / f->fit.count));
+    const double mains = fmax(MAINS_AGREE, sqrt(RANDOM / frames_with_phase(&f->fit)));
     return agreement >= PERFECT ? ALIKE * agreement : fmin(ALIKE * agreement, mains);
 }
 
@@ -281,7 +289,7 @@ static bool is_strained(const struct light_fit *fit)
 }
 
 /* Returns the standard deviation of a value's noise, estimated from the second differences along
- * bins of the change from frame to frame. */
+ * bins of the change from frame to frame, and at least that of a fit. */
 static double white_noise(const struct rows *rows)
 {
     double squares = 0;
@@ -307,7 +315,7 @@ static double white_noise(const struct rows *rows)
             known++;
         }
     }
-    return count > 0 ? sqrt(squares / count) : 0;
+    return fmax(LIGHT_NOISE, count > 0 ? sqrt(squares / count) : 0);
 }
 
 /* Returns whether hardly anything but noise remains after the light is subtracted. */
@@ -328,7 +336,9 @@ static bool is_flicker(struct flicker *f)
     if (f->is_on && !f->is_new)
         return share >= LOST && fit->error <= ERROR_OFF && find_frequency(f);
     const bool is_slow = fit->swing < SLOW;
-    const double enough = is_slow ? FOUND_SLOW : fit->count < FEW_FRAMES ? FOUND_FEW : FOUND;
+    const double enough = is_slow                               ? FOUND_SLOW
+                          : frames_with_phase(fit) < FEW_FRAMES ? FOUND_FEW
+                                                                : FOUND;
     const bool is_rough = is_slow && share >= FOUND_ROUGH && !has_panned(f);
     const double error = is_rough ? ERROR_ROUGH : ERROR_ON;
     return share >= enough && fit->error <= error && (fit->swing >= CLEAR || is_all(f)) &&
@@ -358,12 +368,15 @@ static bool start(struct flicker *f, double rows_cycles, const struct light_opti
 
 static void keep_model(struct flicker *f)
 {
-    f->model = (struct flicker_model){.is_valid = true,
-                                      .rows_cycles = f->fit.rows_cycles,
-                                      .captured_ns = f->rows->frame[f->rows->count - 1].captured_ns,
-                                      .phase = f->fit.frame[f->fit.count - 1].phase,
-                                      .error = f->fit.error,
-                                      .rest = f->fit.with / f->fit.without};
+    const unsigned newest = light_newest_lit(&f->fit);
+    f->model =
+        (struct flicker_model){.is_valid = true,
+                               .rows_cycles = f->fit.rows_cycles,
+                               .captured_ns = light_frame(&f->fit, f->rows, newest)->captured_ns,
+                               .phase = f->fit.frame[newest].phase,
+                               .error = f->fit.error,
+                               .noise = f->fit.noise,
+                               .rest = f->fit.with / f->fit.without};
     f->repeats_hz = find_repeats(f);
     memcpy(f->model.light, f->fit.light, sizeof f->model.light);
     memcpy(f->model.still, f->fit.still, sizeof f->model.still);

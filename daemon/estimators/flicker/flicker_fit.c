@@ -178,11 +178,6 @@ double fit_explained(const struct rows *rows, double rows_cycles, const double s
     return fit.without > 0 ? 1 - fit.with / fit.without : 0;
 }
 
-static double square(double complex z)
-{
-    return creal(z) * creal(z) + cimag(z) * cimag(z);
-}
-
 /* One circle through the frames that are marked. */
 static bool circle_once(const struct fit *fit, const bool *is_used, double complex *ret_centre)
 {
@@ -199,7 +194,7 @@ static bool circle_once(const struct fit *fit, const bool *is_used, double compl
     mean /= count;
     for (unsigned i = 0; i < fit->frames; i++)
         if (is_used[i])
-            squares += square(fit->amplitude[i] - mean);
+            squares += leap_square(fit->amplitude[i] - mean);
     for (unsigned i = 0; i < fit->frames; i++) {
         const double complex z = fit->amplitude[i] - mean;
         if (!is_used[i])
@@ -207,8 +202,8 @@ static bool circle_once(const struct fit *fit, const bool *is_used, double compl
         xx += creal(z) * creal(z);
         xy += creal(z) * cimag(z);
         yy += cimag(z) * cimag(z);
-        x += 0.5 * creal(z) * (square(z) - squares / count);
-        y += 0.5 * cimag(z) * (square(z) - squares / count);
+        x += 0.5 * creal(z) * (leap_square(z) - squares / count);
+        y += 0.5 * cimag(z) * (leap_square(z) - squares / count);
     }
     /* Two phases in turn do not determine a circle: the smallest is taken. */
     xx += 4 * fit->noise * fit->noise;

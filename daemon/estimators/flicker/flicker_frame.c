@@ -87,7 +87,7 @@ static bool start_from_seen(struct flicker_frame *f, const struct light_options 
     for (unsigned i = 0; i < newest; i++) {
         if (f->rows->frame[i].captured_ns != prior->captured_ns)
             continue;
-        f->fit = (struct light_fit){.rows_cycles = prior->rows_cycles};
+        f->fit = (struct light_fit){.rows_cycles = prior->rows_cycles, .noise = prior->noise};
         memcpy(f->fit.light, prior->light, sizeof f->fit.light);
         memcpy(f->fit.still, prior->still, sizeof f->fit.still);
         f->is_on =

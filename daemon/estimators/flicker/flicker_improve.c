@@ -11,7 +11,6 @@
 #define SHARED      (STILL + FLICKER_STILL)
 #define MAX_COLUMNS (SHARED + 2 * ROWS_FRAMES + 1)
 #define PRIOR       0.1 /* least expected error of a known light */
-#define LEAST_NOISE 3e-4
 #define MAX_STEP    0.1 /* cycles, and cycles per height of the frame */
 
 /* Expected, of the fundamental. */
@@ -187,7 +186,7 @@ static void judge(struct light_fit *fit, const struct rows *rows)
     fit->with = light_squares(fit, rows, &samples);
     const double known = 2.0 * lit + SHARED + (lit > 0 ? (double)samples / lit : 0);
     const double free = fmax(1, samples - known);
-    fit->noise = fmax(LEAST_NOISE, sqrt(fit->with / free));
+    fit->noise = fmax(LIGHT_NOISE, sqrt(fit->with / free));
     fit->cost = free * log(fit->with + 1e-9);
     for (unsigned h = 1; h < FLICKER_HARMONICS; h++)
         fit->cost += pow(cabs(fit->light[h]) / (harmonic[h] * radius), 2);
@@ -227,9 +226,8 @@ static double squares_without(const struct light_fit *fit, const struct rows *ro
 static void find_errors(struct light_fit *fit, const struct rows *rows, struct equations *e)
 {
     const double radius = fmax(creal(fit->light[0]), 1e-9);
-    unsigned samples, newest = fit->count - 1;
-    while (newest > 0 && !fit->frame[newest].is_lit)
-        newest--;
+    const unsigned newest = light_newest_lit(fit);
+    unsigned samples;
     fit->error = fit->noise * sqrt(variance_of(e, 0) / radius / radius +
                                    4 * M_PI * M_PI * variance_of(e, SHARED + 2 * newest));
     fit->without = squares_without(fit, rows, e, &samples);

@@ -22,9 +22,15 @@ struct leap_light {
     double radius;
 };
 
-/* Finds which explanation of the frames' amplitudes is the best. noise: standard deviation of the
- * real and of the imaginary part of an amplitude. on_circle: residual sum of squares of the circle
- * through all frames. ret is only meaningful for LEAP_BEGUN. */
+static inline double leap_square(double complex z)
+{
+    return creal(z) * creal(z) + cimag(z) * cimag(z);
+}
+
+/* Finds which explanation of the frames' amplitudes is the best. frames: at most ROWS_FRAMES.
+ * noise: standard deviation of the real and of the imaginary part of an amplitude. on_circle:
+ * residual sum of squares of the circle through all frames. ret is only meaningful for LEAP_BEGUN.
+ */
 enum leap leap_find(const double complex *amplitude, unsigned frames, double noise,
                     double on_circle, struct leap_light *ret);
 

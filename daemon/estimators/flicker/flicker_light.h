@@ -79,6 +79,15 @@ static inline bool light_is_used(const struct lit_frame *frame)
     return frame->is_lit || frame->is_off;
 }
 
+/* Returns the newest frame that is lit, or the first if none is. */
+static inline unsigned light_newest_lit(const struct light_fit *fit)
+{
+    unsigned newest = fit->count - 1;
+    while (newest > 0 && !fit->frame[newest].is_lit)
+        newest--;
+    return newest;
+}
+
 /* The share of a harmonic's squares that changes from frame to frame in the scene; above 0.
  * harmonic: 0 is the fundamental. */
 double light_swing(const struct light_fit *fit, const struct rows *rows, unsigned harmonic);

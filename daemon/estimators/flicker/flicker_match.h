@@ -6,6 +6,7 @@
 #include "estimators/flicker/flicker_light.h"
 
 #define LIGHT_OFFSET 0.0005 /* expected change of exposure, logarithm */
+#define LIGHT_NOISE  3e-4   /* least standard deviation of a value, logarithm */
 
 /* Forgets the frames that the history does not have any more. */
 void light_align(struct light_fit *fit, const struct rows *rows);
@@ -15,8 +16,8 @@ void light_align(struct light_fit *fit, const struct rows *rows);
 bool light_add(struct light_fit *fit, const struct rows *rows, double phase);
 
 /* Begins with frame `first` of the history, whose phase is known to within `error`, a standard
- * deviation in cycles, and matches all frames after it. The light and its row period must be set.
- * Returns whether the newest frame is lit. */
+ * deviation in cycles, and matches all frames after it. The light, its row period and the noise
+ * must be set. Returns whether the newest frame is lit. */
 bool light_begin(struct light_fit *fit, const struct rows *rows, unsigned first, double phase,
                  double error);
 

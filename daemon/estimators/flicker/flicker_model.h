@@ -29,6 +29,7 @@ struct flicker_model {
     double complex light[FLICKER_HARMONICS];
     double still[FLICKER_STILL]; /* flicker_model_still(), as far as it was seen */
     double error;                /* relative standard deviation of the light */
+    double noise;                /* standard deviation of a value (flicker_rows.h), logarithm */
     double rest; /* 0 .. 1, of the squares of what changes; the light does not explain them */
 };
 

@@ -30,7 +30,7 @@ struct cells_pictures {
     const float *last, *next;
     unsigned width, height;
     bool is_even; /* bands of light were evened out, so that the scene alone changes rows */
-    bool is_fine; /* smoothed less: the shift is better, but more noise may hide it */
+    bool is_fine; /* smoothed less: a better shift, but noise and what stands count more */
 };
 
 #define CELLS_SPARE 16u

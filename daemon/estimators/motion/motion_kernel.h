@@ -13,7 +13,7 @@ struct kernel {
     double cut_off;   /* cycles/pixel, which it halves; 0: it is a Gaussian alone */
     double smoothing; /* pixels, of the Gaussian */
     double noise;     /* variance of the difference of two smoothed pictures with noise of 1 */
-    double gradient;  /* noise in the squares of a gradient, as a share of that variance */
+    double gradient;  /* what is taken for noise in a gradient's squares, as a share of that */
     double error;     /* pixels; limits what one cell with much contrast counts */
 };
 

@@ -292,6 +292,78 @@ static void bad_numbers_pass_by(void **state)
     free(bad);
 }
 
+/* A pair of a scene that pans behind the offsets of a sensor's columns, which stand. */
+static void make_columns(struct size size, double dx, double dy, double blur, uint64_t seed,
+                         float *ret[2])
+{
+    const size_t count = (size_t)size.width * size.height;
+    struct scene scene;
+    float *column = calloc(size.width, sizeof *column);
+    scene_make(&scene, 1.6 * size.width, &seed);
+    for (unsigned k = 0; k < SCENE_WAVES; k++)
+        scene.amplitude[k] *= exp(-2 * M_PI * M_PI * blur * blur *
+                                  (scene.fx[k] * scene.fx[k] + scene.fy[k] * scene.fy[k]));
+    for (unsigned k = 0; blur > 0 && k < SCENE_DISCS; k++)
+        scene.level[k] = 0; /* their edges are not blurred */
+    for (unsigned x = 0; x < size.width; x++)
+        column[x] = (float)(3 * scene_normal(&seed));
+    for (unsigned i = 0; i < 2; i++) {
+        float *whole = picture(size, &scene, -dx * i, -dy * i, 0, 1, &seed);
+        ret[i] = calloc(count + CELLS_SPARE, sizeof *ret[i]);
+        for (size_t k = 0; k < count; k++)
+            ret[i][k] = whole[k] + column[k % size.width];
+        free(whole);
+    }
+    free(column);
+}
+
+/* Returns the shift along x by one kernel. */
+static double by_kernel(struct size size, float *const pair[2], double dx, double dy, bool is_fine)
+{
+    const struct cells_pictures pictures = {.last = pair[0],
+                                            .next = pair[1],
+                                            .width = size.width,
+                                            .height = size.height,
+                                            .is_fine = is_fine};
+    struct cells_shift shift = {.dx = dx, .dy = dy, .noise = INFINITY};
+    struct cells_work *work;
+    assert_int_equal(cells_create(&work, size.width, NULL), 0);
+    assert_true(cells_refine(work, &pictures, 4, &shift));
+    cells_destroy(work);
+    return shift.dx;
+}
+
+/* Offsets of columns pull a shift to zero, and the finer kernel lets more of them pass. The
+ * estimator must be nearer to the smoother one where the shift is short, and be better than that
+ * where it is long. */
+static void columns_do_not_hold_back(void **state)
+{
+    (void)state;
+    static const struct size sizes[] = {{160, 136, 6}, {320, 264, 6}}; /* with one and two levels */
+    static const struct {
+        double dx, blur;
+    } cases[] = {{0.1, 0}, {0.1, 3}, {0.6, 3}, {1.2, 0}, {2.2, 0}};
+    for (unsigned s = 0; s < 2; s++)
+        for (unsigned c = 0; c < sizeof cases / sizeof *cases; c++) {
+            const double dx = cases[c].dx, dy = -0.5 * dx;
+            double held = 0, smooth = 0, fine = 0;
+            for (unsigned i = 0; i < sizes[s].pairs; i++) {
+                float *pair[2];
+                make_columns(sizes[s], dx, dy, cases[c].blur, FIRST_SEED + 7000 + i, pair);
+                smooth += (dx - by_kernel(sizes[s], pair, dx, dy, false)) / sizes[s].pairs;
+                fine += (dx - by_kernel(sizes[s], pair, dx, dy, true)) / sizes[s].pairs;
+                held += (dx - between(sizes[s], pair[0], pair[1]).dx) / sizes[s].pairs;
+            }
+            printf("# figures: %u x %u, %.1f px, blur of %.0f: held back by %.4f px, by %.4f with "
+                   "the smoother kernel, %.4f with the finer one\n",
+                   sizes[s].width, sizes[s].height, dx, cases[c].blur, held, smooth, fine);
+            if (dx < 1.5)
+                assert_true(fine > smooth && held < 0.5 * (smooth + fine));
+            else
+                assert_true(fine < smooth && held < smooth);
+        }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -301,6 +373,7 @@ int main(void)
         cmocka_unit_test(bands_are_not_motion),
         cmocka_unit_test(a_texture_moves_by_the_shift_that_is_near),
         cmocka_unit_test(edges_are_seen),
+        cmocka_unit_test(columns_do_not_hold_back),
         cmocka_unit_test(all_sizes_work),
         cmocka_unit_test(bad_numbers_pass_by),
     };

@@ -30,7 +30,7 @@ struct cells_pictures {
     const float *last, *next;
     unsigned width, height;
     bool is_even; /* bands of light were evened out, so that the scene alone changes rows */
-    bool is_fine; /* smooth less: the shift is more exact, but noise hides it sooner */
+    bool is_fine; /* smooth less: more exact, but noise and what stands still count more */
 };
 
 #define CELLS_SPARE 16u

@@ -2,7 +2,9 @@
 
 #include <math.h>
 
-/* Chosen on the pairs of tests/unit/motion_pairs.c. */
+/* Chosen on the pairs of tests/unit/motion_pairs.c. By their taps, white noise leaves 0.094 and
+ * 0.122 of its variance in the squares of a gradient; 1.39 times as much is taken. With what the
+ * taps say, 4 of 417 pairs that no shift explains seemed sure, with this none. */
 const struct kernel KERNEL_SMOOTH = {0, 0.85, 0.220, 0.130, 0.004};
 const struct kernel KERNEL_FINE = {0.3, 1.4, 0.461, 0.169, 0.0015};
 

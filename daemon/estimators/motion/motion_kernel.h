@@ -14,7 +14,7 @@ struct kernel {
     double cut_off;   /* cycles/pixel, where the response is a half; 0: a Gaussian alone */
     double smoothing; /* standard deviation of the Gaussian, in pixels */
     double noise;     /* variance of the difference of two smoothed pictures with noise of 1 */
-    double gradient;  /* noise in the squares of a gradient, relative to that variance */
+    double gradient;  /* what is taken for noise in the squares of a gradient, as a share of that */
     double error;     /* pixels; limits the weight of a cell with much contrast */
 };
 

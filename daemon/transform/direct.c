@@ -302,13 +302,6 @@ static int fill_response(const struct transform *transform, float *values,
     return r;
 }
 
-static uint64_t filling_bytes(const struct transform *transform, const struct filter_chain *chain,
-                              double sub_x, double sub_y)
-{
-    const struct taps_samples samples = transform_taps_samples(transform, sub_x, sub_y);
-    return taps_bytes(chain, &samples);
-}
-
 /* ---- dispatches ---------------------------------------------------------------------------- */
 
 static void list_dispatches(struct transform *transform)
@@ -384,7 +377,7 @@ const struct technique technique_direct = {.name = "direct",
                                            .memory = transform_border_memory,
                                            .count_response = count_response,
                                            .fill_response = fill_response,
-                                           .filling_bytes = filling_bytes,
+                                           .filling_bytes = transform_taps_bytes,
                                            .make_tables = transform_make_border_maps,
                                            .list_dispatches = list_dispatches,
                                            .put_source = put_source,

@@ -157,13 +157,6 @@ static int fill_response(const struct transform *transform, float *values,
     return r;
 }
 
-static uint64_t filling_bytes(const struct transform *transform, const struct filter_chain *chain,
-                              double sub_x, double sub_y)
-{
-    const struct taps_samples samples = transform_taps_samples(transform, sub_x, sub_y);
-    return taps_bytes(chain, &samples);
-}
-
 /* ---- dispatches ---------------------------------------------------------------------------- */
 
 /* Of `along` samples to a row, in whole groups of items, and `across` rows. */
@@ -223,7 +216,7 @@ const struct technique technique_direct_twice = {.name = "direct",
                                                  .memory = memory,
                                                  .count_response = count_response,
                                                  .fill_response = fill_response,
-                                                 .filling_bytes = filling_bytes,
+                                                 .filling_bytes = transform_taps_bytes,
                                                  .make_tables = make_tables,
                                                  .make_buffers = make_buffers,
                                                  .list_dispatches = list_dispatches,

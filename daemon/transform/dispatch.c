@@ -72,6 +72,13 @@ struct taps_samples transform_taps_samples(const struct transform *transform, do
                                  .bits = transform_result_bits(&transform->image)};
 }
 
+uint64_t transform_taps_bytes(const struct transform *transform, const struct filter_chain *chain,
+                              double sub_x, double sub_y)
+{
+    const struct taps_samples samples = transform_taps_samples(transform, sub_x, sub_y);
+    return taps_bytes(chain, &samples);
+}
+
 enum argument_kind transform_store_argument(const struct transform *transform)
 {
     return transform->tuning.recipe.view == VIEW_EDGES ? ARGUMENT_DRAWN : ARGUMENT_RESULT;

@@ -289,11 +289,10 @@ static uint64_t filling_bytes(const struct transform *transform, const struct fi
     const struct plan plan = plan_of_tile(transform);
     const struct response_layout layout = {
         .plan = &plan, .lanes = 1, .is_complex = transform->tuning.recipe.complex_response};
-    const struct taps_samples samples = transform_taps_samples(transform, sub_x, sub_y);
     const uint64_t filling = response_count(&layout) * sizeof(float) +
                              response_filling_bytes(&layout, chain, sub_x, sub_y);
     /* Before that, whoever designs the filter looks how short it is. */
-    const uint64_t looking = taps_bytes(chain, &samples);
+    const uint64_t looking = transform_taps_bytes(transform, chain, sub_x, sub_y);
     return filling > looking ? filling : looking;
 }
 

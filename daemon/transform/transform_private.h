@@ -291,6 +291,10 @@ void transform_put_blocks(FILE *out, const struct transform *transform);
 struct taps_samples transform_taps_samples(const struct transform *transform, double sub_x,
                                            double sub_y);
 
+/* The memory of the host that finding them takes, bytes. */
+uint64_t transform_taps_bytes(const struct transform *transform, const struct filter_chain *chain,
+                              double sub_x, double sub_y);
+
 /* Where the transform stores its samples: the result, or what a view is drawn from. */
 enum argument_kind transform_store_argument(const struct transform *transform);
 

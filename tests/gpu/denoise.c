@@ -773,7 +773,7 @@ static void test_drift(void **state)
         frame[f] = draw_flat(80 + rise * f, sigma, &seed);
     run_frames(&denoise, 0, frame, 1, FRAMES, false, NULL, NULL);
     for (unsigned f = FRAMES / 2; f < FRAMES; f++)
-        late += (80 + rise * f - mean_of(&frame[f])) / (FRAMES / 2);
+        late += (80 + rise * f - mean_of(&frame[f])) / (FRAMES / 2.0);
     printf("# figures: rises by %.2f a frame: %.2f too dark\n", rise, late);
     assert_true(late < 2 * rise);
     for (unsigned f = 0; f < FRAMES; f++)

@@ -59,9 +59,13 @@ def test_a_driver_that_talks_disturbs_no_output(fftd):
         assert done.stderr.count(RELEASE) == 1
 
 
-def test_frames_on_a_mali(start):
-    """The engine begins with the staged technique, and frames go through without a copy."""
-    daemon = start("--set", "engine.tune=off", "--filter", "lowpass:cutoff=0.1", env=TALK)
+@pytest.mark.parametrize("chain, engine", [
+    ("gaussian-blur:sigma=2", "direct in two dispatches, with up to 15 + 15 taps, "),
+    ("lowpass:shape=ideal,cutoff=0.3", "staged float, columns first, ")])
+def test_frames_on_a_mali(start, chain, engine):
+    """A small blur is convolved, a long filter begins with the staged technique, and frames go
+    through without a copy."""
+    daemon = start("--set", "engine.tune=off", "--filter", chain, env=TALK)
     with Reader(daemon) as reader:
         first = reader.next()
         frames = reader.take_until(lambda frame: frame.sequence > first.sequence + 30)
@@ -71,7 +75,7 @@ def test_frames_on_a_mali(start):
     assert status["DeviceMemory"] == "shared with the host, imports dma-bufs"
     assert status["Input"] == "shared with the source (USERPTR)"
     assert status["Output"] == IMPORTED
-    assert status["Engine"].startswith("staged float, columns first, ")
+    assert status["Engine"].startswith(engine)
     assert " 160x120 in " in status["Engine"]
     assert daemon.ctl_json("stats")["Counters"]["engine_failures"] == 0
     assert daemon.stop() == 0

@@ -279,7 +279,8 @@ static void what_is_allocated_was_forecast(void **state)
     (void)state;
     chains_use_images();
     for (size_t i = 0; i < sizeof scenes / sizeof scenes[0]; i++)
-        check_scene(&scenes[i]);
+        if (!(device->midgard && scenes[i].technique == ENGINE_TILES)) /* its registers are few */
+            check_scene(&scenes[i]);
 }
 
 /* Frames of this size are small for it, so that short filters are done in tiles. */

@@ -287,8 +287,8 @@ static int enqueue_count(const struct step_run *run, struct error *why)
     if (r == 0)
         r = launch(part, run->slot->queue, frame->count, rows, part->joined, NULL, why);
     return r < 0 ? r
-                 : denoiser_launch(run->slot->queue, frame->deviate, deviated, 2, images, 1, NULL,
-                                   NULL, why);
+                 : opencl_launch_groups(run->slot->queue, frame->deviate, deviated, 2, images, 1,
+                                        NULL, NULL, why);
 }
 
 static int enqueue_join(struct step_run *run, enum stack_place place, struct error *why)
@@ -332,8 +332,8 @@ static int launch_blocks(const struct stack_part *part, cl_command_queue queue, 
     const struct denoiser_layout layout = block_layout(part->lanes);
     const size_t groups[3] = {blocks_along(part->image.width), blocks_along(part->image.height),
                               part->image.count};
-    return denoiser_launch(queue, kernel, argument, count, groups, denoiser_group(&layout), after,
-                           event, why);
+    return opencl_launch_groups(queue, kernel, argument, count, groups, denoiser_group(&layout),
+                                after, event, why);
 }
 
 /* frame->result first holds the moved samples, and then those of the stack. */

@@ -135,6 +135,17 @@ int opencl_launch(cl_command_queue queue, cl_kernel kernel, unsigned dimensions,
     return code == CL_SUCCESS ? 0 : opencl_fail(why, code, "clEnqueueNDRangeKernel");
 }
 
+int opencl_launch_groups(cl_command_queue queue, cl_kernel kernel,
+                         const struct opencl_argument *argument, unsigned count,
+                         const size_t groups[3], size_t local, cl_event after, cl_event *event,
+                         struct error *why)
+{
+    const size_t global[3] = {groups[0] * local, groups[1], groups[2]};
+    const size_t size[3] = {local, 1, 1};
+    const int r = opencl_set_arguments(kernel, argument, count, why);
+    return r < 0 ? r : opencl_launch(queue, kernel, 3, global, size, after, event, why);
+}
+
 int opencl_write(cl_command_queue queue, cl_mem buffer, const void *data, size_t bytes,
                  struct error *why)
 {

@@ -94,6 +94,13 @@ int opencl_launch(cl_command_queue queue, cl_kernel kernel, unsigned dimensions,
                   const size_t *global, const size_t *local, cl_event after, cl_event *event,
                   struct error *why);
 
+/* Sets `count` arguments, which are all, and launches groups[0] x groups[1] x groups[2] work-groups
+ * of `local` items along the first axis. `after` and `event` as for opencl_launch. */
+int opencl_launch_groups(cl_command_queue queue, cl_kernel kernel,
+                         const struct opencl_argument *argument, unsigned count,
+                         const size_t groups[3], size_t local, cl_event after, cl_event *event,
+                         struct error *why);
+
 /* Enqueues a write to a buffer. The data must not change until the queue has executed it. */
 int opencl_write(cl_command_queue queue, cl_mem buffer, const void *data, size_t bytes,
                  struct error *why);

@@ -349,7 +349,8 @@ static int enqueue_estimate(struct denoiser_frame *frame, cl_command_queue queue
     if (r == 0)
         r = launch_rows(frame->denoiser, queue, frame->count, image->height / NOISE_BLOCK, NULL,
                         why);
-    return r < 0 ? r : denoiser_launch(queue, frame->fit, fitted, 3, images, 1, NULL, NULL, why);
+    return r < 0 ? r
+                 : opencl_launch_groups(queue, frame->fit, fitted, 3, images, 1, NULL, NULL, why);
 }
 
 /* What the passes of a frame read. */
@@ -373,8 +374,8 @@ static int enqueue_pass(struct denoiser_frame *frame, cl_command_queue queue, un
                                                 {denoiser_scratch_bytes(layout), NULL}};
     size_t groups[3];
     denoiser_count_tiles(layout, &denoiser->image, groups);
-    return denoiser_launch(queue, frame->kernel[pass], arguments, 7, groups, denoiser_group(layout),
-                           NULL, event, why);
+    return opencl_launch_groups(queue, frame->kernel[pass], arguments, 7, groups,
+                                denoiser_group(layout), NULL, event, why);
 }
 
 /* Joins the frame to its past; its joined planes then take the place of its samples. */

@@ -99,8 +99,8 @@ static int enqueue_levels(struct denoiser_motion *motion, cl_command_queue queue
         const struct opencl_argument arguments[] = {VALUE(samples), VALUE(history),
                                                     VALUE(motion->failed), VALUE(level)};
         const size_t groups[3] = {1, levels->height[level], motion->image->count};
-        r = denoiser_launch(queue, motion->shrink, arguments, 4, groups,
-                            denoiser_search_group(motion->layout), NULL, NULL, why);
+        r = opencl_launch_groups(queue, motion->shrink, arguments, 4, groups,
+                                 denoiser_search_group(motion->layout), NULL, NULL, why);
     }
     return r;
 }
@@ -129,8 +129,8 @@ static int enqueue_search(struct denoiser_motion *motion, cl_command_queue queue
             const size_t groups[3] = {levels->columns[level], levels->rows[level],
                                       motion->image->count};
             const bool is_first = level == DENOISER_LEVELS - 1 && turn == 0;
-            r = denoiser_launch(queue, motion->search, arguments, 10, groups, group,
-                                is_first ? past_ready : NULL, NULL, why);
+            r = opencl_launch_groups(queue, motion->search, arguments, 10, groups, group,
+                                     is_first ? past_ready : NULL, NULL, why);
         }
     return r;
 }
@@ -159,6 +159,6 @@ int denoiser_motion_enqueue(struct denoiser_motion *motion, cl_command_queue que
     if (r == 0)
         r = enqueue_search(motion, queue, samples, history, before, past_ready, noise, why);
     return r < 0 ? r
-                 : denoiser_launch(queue, motion->join, arguments, 9, groups,
-                                   denoiser_group(layout), NULL, ret_joined, why);
+                 : opencl_launch_groups(queue, motion->join, arguments, 9, groups,
+                                        denoiser_group(layout), NULL, ret_joined, why);
 }

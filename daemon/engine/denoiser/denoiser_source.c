@@ -147,16 +147,6 @@ void denoiser_count_tiles(const struct denoiser_layout *layout, const struct tra
     ret[2] = image->count;
 }
 
-int denoiser_launch(cl_command_queue queue, cl_kernel kernel,
-                    const struct opencl_argument *argument, unsigned count, const size_t groups[3],
-                    size_t local, cl_event after, cl_event *event, struct error *why)
-{
-    const size_t global[3] = {groups[0] * local, groups[1], groups[2]};
-    const size_t size[3] = {local, 1, 1};
-    const int r = opencl_set_arguments(kernel, argument, count, why);
-    return r < 0 ? r : opencl_launch(queue, kernel, 3, global, size, after, event, why);
-}
-
 int denoiser_launch_rows(cl_command_queue queue, cl_kernel kernel, const struct gpu_device *device,
                          unsigned lanes, size_t rows, size_t images, cl_event after,
                          cl_event *event, struct error *why)

@@ -83,14 +83,8 @@ static inline uint32_t denoiser_divide_up(uint32_t a, uint32_t b)
 void denoiser_count_tiles(const struct denoiser_layout *layout, const struct transform_image *image,
                           size_t ret[3]);
 
-/* Sets `count` arguments, and launches `groups` work-groups of `local` items. `after` and `event`
- * are those of opencl_launch. */
-int denoiser_launch(cl_command_queue queue, cl_kernel kernel,
-                    const struct opencl_argument *argument, unsigned count, const size_t groups[3],
-                    size_t local, cl_event after, cl_event *event, struct error *why);
-
 /* Launches load_plane, or another kernel that works on rows, for `rows` rows of each of `images`
- * images. */
+ * images. `after` and `event` are those of opencl_launch. */
 int denoiser_launch_rows(cl_command_queue queue, cl_kernel kernel, const struct gpu_device *device,
                          unsigned lanes, size_t rows, size_t images, cl_event after,
                          cl_event *event, struct error *why);

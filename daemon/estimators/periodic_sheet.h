@@ -41,7 +41,7 @@ struct sheet {
     float *window_x, *window_y; /* Hann, over the whole frame */
     double seen;                /* share of the window that no blank cell is under */
     struct sheet_moments along_x, along_y; /* over all columns, and over the loaded rows */
-    struct sheet_scatter scatter;          /* of the cells that are not blank */
+    struct sheet_scatter scatter;          /* how cells that are not blank are scattered */
     float *scratch;                        /* rows for each wave */
 };
 

@@ -110,6 +110,7 @@ void texture_relate(const struct texture_line *line, unsigned count, double dx, 
 static bool are_corners(const struct texture_line *line, const unsigned other[3], double dx,
                         double dy)
 {
+    const double doubt = 1 + 2 * MULTIPLE_DOUBT;
     double least = line[0].amplitude, most = line[0].amplitude;
     for (unsigned i = 0; i < 3; i++) {
         least = fmin(least, line[other[i]].amplitude);
@@ -120,7 +121,6 @@ static bool are_corners(const struct texture_line *line, const unsigned other[3]
             const struct sheet_frequency a = line[0].f, b = line[other[0]].f, c = line[other[1]].f;
             const struct sheet_frequency sum = {a.fx + m * b.fx + n * c.fx,
                                                 a.fy + m * b.fy + n * c.fy};
-            const double doubt = 1 + 2 * MULTIPLE_DOUBT;
             if (texture_is_same(line[other[2]].f, sum, doubt * dx, doubt * dy))
                 return true;
         }

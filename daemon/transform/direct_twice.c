@@ -61,7 +61,7 @@ static uint32_t whole_strips(uint32_t length)
     return (length + STRIP - 1) / STRIP * STRIP;
 }
 
-/* What the first dispatch makes, of all images. */
+/* The size of what the first dispatch stores for all images. */
 static size_t lines_bytes(const struct transform *transform)
 {
     const struct transform_image *image = &transform->image;
@@ -142,8 +142,8 @@ static int fill_response(const struct transform *transform, float *values,
     if (taps == NULL)
         return error_set(why, ENOMEM, "out of memory while computing the taps of a filter");
     int r = taps_find(taps, chain, &samples, why);
-    const bool is_even = taps->line != TAPS_ANY || taps->radius == 0;
-    if (r == 0 && (taps->products != 1 || !is_even || taps->middle != 0 || taps->radius > radius))
+    if (r == 0 && (taps->products != 1 || (taps->line == TAPS_ANY && taps->radius > 0) ||
+                   taps->middle != 0 || taps->radius > radius))
         r = error_set(why, EINVAL,
                       "the filter has %u products of taps of radius %u: expected one product of "
                       "even taps with a radius of at most %u",
@@ -159,7 +159,7 @@ static int fill_response(const struct transform *transform, float *values,
 
 /* ---- dispatches ---------------------------------------------------------------------------- */
 
-/* Of `along` samples to a row, in whole groups of items, and `across` rows. */
+/* Returns a dispatch that covers `across` rows of `along` samples in whole groups and strips. */
 static struct dispatch dispatch_of(const struct transform *transform, uint32_t along,
                                    uint32_t across)
 {

@@ -6,18 +6,19 @@
 
 #include "transform/tuner_private.h"
 
-/* Of a million samples on an H200, and the share of it that the narrowest band leaves. That leaves
- * the dispatch in the middle so few groups that it lasts as long as one of them. */
+/* The time of a million samples on an H200, and the share of it that remains with the narrowest
+ * band. A narrow band gives the middle dispatch so few groups that it lasts as long as one of them,
+ * which takes GPU_BAND_US. */
 #define GPU_US          11.7
 #define GPU_LEAST_SHARE 0.2
 #define GPU_BAND_US     7
 
-/* What a blur at half the rate with a radius of 1 would have as its band, if it could be as wide:
- * sigma grows with the radius. */
+/* The band of a blur at half the rate is inversely proportional to its radius. This is the band
+ * extrapolated to a radius of 1. */
 #define BAND_OF_RADIUS  3.2
 
-/* Frames that overlap take it twice as long as a technique of one dispatch that lasts as long for a
- * frame alone, so that one is preferred. */
+/* When frames overlap, this technique takes twice as long as one with a single dispatch that is as
+ * fast for a frame alone. So the latter is preferred where both are close. */
 #define GPU_OVERLAP     1.12
 
 /* Nothing is known of the band of a filter, except that of a wide blur. */

@@ -15,8 +15,8 @@
 #define LEAST          32  /* with fewer most of the work is margins */
 #define STEP           8
 
-/* On an H200: a group loads, blurs and interpolates its rows one after the other, of which those
- * of the margins are more with a larger radius. */
+/* Microseconds on an H200. A group loads, blurs and interpolates its rows one after the other, and
+ * a larger radius adds rows of margin. */
 #define GROUP_US       8
 #define ROW_US         0.19
 #define RADIUS_US      0.25

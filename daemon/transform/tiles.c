@@ -20,7 +20,7 @@
 #define WIDE_RADIX     12   /* on a GPU: it takes registers from other groups */
 #define WIDE_COST      1.25
 
-/* What was measured on a CPU with registers of 512 bits, and on an H200. */
+/* Costs measured on a CPU with registers of 512 bits, and on an H200. */
 static const struct tile_cost {
     double number; /* a CPU: one in a tile of 64 x 64, compared with one of the spectrum of `fused`;
                       a GPU: microseconds of a million of them */

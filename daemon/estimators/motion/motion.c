@@ -363,13 +363,19 @@ static bool is_agreed(const struct cells_shift *shift)
     return shift->agreement >= SURE && shift->agreed >= MIN_AGREED;
 }
 
-static bool refine_level(struct motion_estimator *m, unsigned k, unsigned passes, bool is_even,
-                         struct cells_shift *shift)
+static bool refine(struct motion_estimator *m, unsigned k, unsigned passes, bool is_even,
+                   bool is_fine, struct cells_shift *shift)
 {
     const struct level *level = &m->level[k];
     const struct cells_pictures pictures = {level->picture[0], level->picture[1], level->width,
-                                            level->height,     is_even,           false};
+                                            level->height,     is_even,           is_fine};
     return cells_refine(m->cells, &pictures, passes, shift);
+}
+
+static bool refine_level(struct motion_estimator *m, unsigned k, unsigned passes, bool is_even,
+                         struct cells_shift *shift)
+{
+    return refine(m, k, passes, is_even, false, shift);
 }
 
 /* Offsets of a sensor's columns stand while the scene moves, and pull a short shift along x to
@@ -383,11 +389,8 @@ static bool may_be_held_back(const struct cells_shift *shift)
  * little agrees with it, and where a fixed pattern would count more. */
 static bool refine_finely(struct motion_estimator *m, bool is_even, struct cells_shift *shift)
 {
-    const struct level *level = &m->level[0];
-    const struct cells_pictures pictures = {level->picture[0], level->picture[1], level->width,
-                                            level->height,     is_even,           true};
     struct cells_shift found = {.dx = shift->dx, .dy = shift->dy, .noise = INFINITY};
-    if (may_be_held_back(shift) || !cells_refine(m->cells, &pictures, FINE_PASSES, &found) ||
+    if (may_be_held_back(shift) || !refine(m, 0, FINE_PASSES, is_even, true, &found) ||
         !is_agreed(&found))
         return false;
     *shift = found;

@@ -10,7 +10,7 @@
 /* Where a comment gives no other reason, a threshold was chosen on the pairs of
  * tests/unit/motion_pairs.c. */
 #define LANES         8u  /* numbers that are added up side by side */
-#define COLUMNS       16u /* of cells, approximately, because LANES divides their width */
+#define COLUMNS       16u /* about this many columns of cells: LANES divides their width */
 #define MAX_COLUMNS   23u /* with cells of 2 LANES, in less than 3 LANES * COLUMNS pixels */
 #define MAX_CELL_ROWS 12u
 #define MIN_CELL      16u /* pixels */

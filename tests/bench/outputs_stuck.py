@@ -30,14 +30,8 @@ FORK = multiprocessing.get_context("fork")
 
 
 def open_output(run, name):
-    library, handle = load(), ctypes.c_void_p()
-    folder = run if name == "main" else run / "outputs" / name
-    deadline = time.monotonic() + outputs.PATIENCE_S
-    while library.fftd_open(ctypes.byref(handle), str(folder).encode()) < 0:
-        if time.monotonic() > deadline:
-            raise TimeoutError(f"{folder}: no daemon")
-        time.sleep(0.05)
-    return library, handle
+    reader = outputs.Reader(run if name == "main" else run / "outputs" / name)
+    return load(), reader.handle
 
 
 def read(run, name, found):

@@ -7,7 +7,7 @@
 #include "support/chains.h"
 #include "support/cmocka.h"
 #include "support/device.h"
-#include "transform/tuner.h"
+#include "support/tuner_choice.h"
 
 #define BLUR(sigma) "gaussian-blur:sigma=" #sigma
 #define MARGIN      64
@@ -88,18 +88,6 @@ static void test_frames(void **state)
 
 /* ---- the choice ---------------------------------------------------------------------------- */
 
-static enum transform_technique choice(const struct gpu_device *on, struct taps_reach reach)
-{
-    const struct tuner_subject subject = {
-        .device = on,
-        .image = {.count = 1, .width = 1920, .height = 1080, .stride = 1920, .step = 1, .bits = 8},
-        .reach = reach,
-        .any_technique = true};
-    struct transform_tuning tuning;
-    tuner_start(&tuning, &subject);
-    return tuning.technique;
-}
-
 static void test_choice(void **state)
 {
     const struct taps_reach blur = {
@@ -116,13 +104,13 @@ static void test_choice(void **state)
     odd.line = TAPS_ANY;
     sharp.has_middle = true;
     two.products = 2;
-    assert_int_equal(choice(&mali, blur), TRANSFORM_TWICE);
-    assert_int_equal(choice(&mali, wide), TRANSFORM_TWICE);
-    assert_int_equal(choice(&mali, odd), TRANSFORM_STAGED);
-    assert_int_equal(choice(&mali, sharp), TRANSFORM_STAGED);
-    assert_int_equal(choice(&mali, two), TRANSFORM_STAGED);
-    assert_int_equal(choice(&mali, plain), TRANSFORM_DIRECT);
-    assert_int_not_equal(choice(&other, blur), TRANSFORM_TWICE);
+    assert_int_equal(tuner_choice(&mali, 1920, 1080, blur), TRANSFORM_TWICE);
+    assert_int_equal(tuner_choice(&mali, 1920, 1080, wide), TRANSFORM_TWICE);
+    assert_int_equal(tuner_choice(&mali, 1920, 1080, odd), TRANSFORM_STAGED);
+    assert_int_equal(tuner_choice(&mali, 1920, 1080, sharp), TRANSFORM_STAGED);
+    assert_int_equal(tuner_choice(&mali, 1920, 1080, two), TRANSFORM_STAGED);
+    assert_int_equal(tuner_choice(&mali, 1920, 1080, plain), TRANSFORM_DIRECT);
+    assert_int_not_equal(tuner_choice(&other, 1920, 1080, blur), TRANSFORM_TWICE);
 }
 
 int main(void)

@@ -194,6 +194,15 @@ struct squares {
     double before, after, oracle, change;
 };
 
+static void make_trial_clip(struct clip *ret, const struct trial *t, uint64_t scene_seed)
+{
+    clip_make(ret, t->scene, t->width, t->height, t->is_panning, t->sigma, scene_seed);
+    ret->contrast = t->contrast;
+    ret->corners = t->corners;
+    ret->uneven = t->uneven;
+    ret->sensor = t->seed;
+}
+
 static struct squares compare(const struct trial *t, const float *want, const float *captured,
                               const double *light, const float *gain)
 {
@@ -241,14 +250,8 @@ static struct result run_trial(const struct trial *t, unsigned frames,
     unsigned good = 0, seen = 0, count = 0;
     assert_int_equal(flicker_create(&flicker, t->width, t->height, options, NULL), 0);
     assert_int_equal(flicker_frame_create(&fit, t->width, t->height, NULL), 0);
-    for (unsigned i = 0; i < 2; i++) {
-        clip_make(&clip[i], t->scene, t->width, t->height, t->is_panning, t->sigma,
-                  t->seed + 7777 * i);
-        clip[i].contrast = t->contrast;
-        clip[i].corners = t->corners;
-        clip[i].uneven = t->uneven;
-        clip[i].sensor = t->seed;
-    }
+    for (unsigned i = 0; i < 2; i++)
+        make_trial_clip(&clip[i], t, t->seed + 7777 * i);
     for (unsigned frame = 0; frame < frames; frame++) {
         const bool is_skipped_frame = clip_uniform(&busy, 0, 1) < t->skipped;
         const bool is_late = clip_uniform(&busy, 0, 1) < 0.2;
@@ -650,11 +653,7 @@ static void the_model_has_the_phase_of_a_lit_frame(void **state)
     unsigned frame = 0;
     (void)state;
     t.first = 8;
-    clip_make(&clip, t.scene, t.width, t.height, t.is_panning, t.sigma, t.seed);
-    clip.contrast = t.contrast;
-    clip.corners = t.corners;
-    clip.uneven = t.uneven;
-    clip.sensor = t.seed;
+    make_trial_clip(&clip, &t, t.seed);
     assert_int_equal(flicker_create(&flicker, t.width, t.height, NULL, NULL), 0);
     for (; frame < SHORT && !model.is_valid; frame++) {
         clip_frame(&clip, frame, luma);

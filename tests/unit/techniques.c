@@ -2,8 +2,7 @@
 #include <math.h>
 
 #include "support/cmocka.h"
-
-#include "transform/tuner.h"
+#include "support/tuner_choice.h"
 
 #define MOST_LOSS 1.15 /* the choice may take this multiple of the fastest technique's time */
 
@@ -141,20 +140,6 @@ static const struct measured {
 };
 /* clang-format on */
 
-static enum transform_technique choice(const struct gpu_device *device, uint32_t width,
-                                       uint32_t height, struct taps_reach reach)
-{
-    const struct tuner_subject subject = {
-        .device = device,
-        .image =
-            {.count = 1, .width = width, .height = height, .stride = width, .step = 1, .bits = 8},
-        .reach = reach,
-        .any_technique = true};
-    struct transform_tuning tuning;
-    tuner_start(&tuning, &subject);
-    return tuning.technique;
-}
-
 /* Each choice takes at most MOST_LOSS times as long as the fastest technique. */
 static void test_choices_are_nearly_the_fastest(void **state)
 {
@@ -166,7 +151,7 @@ static void test_choices_are_nearly_the_fastest(void **state)
                                                  [TRANSFORM_DIRECT] = m->direct_us,
                                                  [TRANSFORM_TILES] = m->tiles_us,
                                                  [TRANSFORM_HALF_RATE] = m->half_us};
-        const enum transform_technique chosen = choice(&h200, m->width, m->height, m->reach);
+        const enum transform_technique chosen = tuner_choice(&h200, m->width, m->height, m->reach);
         double least = HUGE_VAL;
         for (unsigned t = 0; t < TRANSFORM_TECHNIQUES; t++)
             if (us[t] > 0)
@@ -188,12 +173,12 @@ static void test_few_units_have_enough_work(void **state)
     struct gpu_device few = h200;
     (void)state;
     few.compute_units = 8;
-    assert_int_equal(choice(&h200, 1280, 720, plain), TRANSFORM_TILES);
-    assert_int_equal(choice(&few, 1280, 720, plain), TRANSFORM_DIRECT);
-    assert_int_equal(choice(&h200, 1280, 720, product), TRANSFORM_TILES);
-    assert_int_equal(choice(&few, 1280, 720, product), TRANSFORM_DIRECT);
-    assert_int_equal(choice(&h200, 1280, 720, half), TRANSFORM_FUSED);
-    assert_int_equal(choice(&few, 1280, 720, half), TRANSFORM_HALF_RATE);
+    assert_int_equal(tuner_choice(&h200, 1280, 720, plain), TRANSFORM_TILES);
+    assert_int_equal(tuner_choice(&few, 1280, 720, plain), TRANSFORM_DIRECT);
+    assert_int_equal(tuner_choice(&h200, 1280, 720, product), TRANSFORM_TILES);
+    assert_int_equal(tuner_choice(&few, 1280, 720, product), TRANSFORM_DIRECT);
+    assert_int_equal(tuner_choice(&h200, 1280, 720, half), TRANSFORM_FUSED);
+    assert_int_equal(tuner_choice(&few, 1280, 720, half), TRANSFORM_HALF_RATE);
 }
 
 /* A blur of sigma 3.33 can use either. Half the rate has less work, but a longer latency. */
@@ -205,8 +190,8 @@ static void test_taps_or_half_rate(void **state)
                                     .line = TAPS_EVEN,
                                     .half_radius = 6};
     (void)state;
-    assert_int_equal(choice(&h200, 1920, 1080, both), TRANSFORM_DIRECT);
-    assert_int_equal(choice(&h200, 3840, 2160, both), TRANSFORM_HALF_RATE);
+    assert_int_equal(tuner_choice(&h200, 1920, 1080, both), TRANSFORM_DIRECT);
+    assert_int_equal(tuner_choice(&h200, 3840, 2160, both), TRANSFORM_HALF_RATE);
 }
 
 int main(void)

@@ -385,7 +385,8 @@ class World:
         self.peers = {}
 
     def compiler_is_held(self):
-        """Whether clBuildProgram does not return, for which a reload waits."""
+        """Whether clBuildProgram does not return. Reloads wait for it, and so do snapshots of a
+        daemon that has frames of the process before."""
         return self.faults.exists() and "compile" in self.faults.read_text()
 
     def call(self, user, name, member, *arguments, **where):
@@ -397,7 +398,8 @@ class World:
             if peer is None:
                 return None
             before = self.daemon.main_thread_ms() if self.runs else 0
-            is_held = member == "Reload" and self.compiler_is_held()
+            is_held = (member in ("Reload", "Snapshot", "SnapshotAfter") and
+                       self.compiler_is_held())
             if is_held:
                 peer.socket.settimeout(HELD_PATIENCE)
             try:

@@ -267,7 +267,7 @@ def set_property(world, number, name, which):
 # ---- outputs ----
 
 def choose_output(rng, _facts):
-    name = rng.choice(("a", "b", "c-1", "main", "", "../x", "a_b", 60 * "n"))
+    name = rng.choice((*values.ADDED_OUTPUTS, "main", "", "../x", "a_b", 60 * "n"))
     size = rng.choice((None, None, "16x16", "80x61", "0x0", "8192x8192", "x"))
     return [*who(rng), rng.random() < 0.6, name, size, rng.choice(("none", *values.EXACT))]
 

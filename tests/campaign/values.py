@@ -120,6 +120,7 @@ def bad_chain(rng, kinds):
 OUTPUTS = ([], [{"name": "small", "fps": 10, "filter": "gaussian-blur:sigma=1"}],
            [{"name": "edges-1", "planes": "luma-only", "depth": "16", "filter": "gradient"},
             {"name": "raw", "edge": 0.25}])
+ADDED_OUTPUTS = ("a", "b", "c-1")  # names that a call may add
 KEYS = {
     "name": (("default", "front-1"), ("", "a/b", "x" * 64)),
     "camera.source": ((), ("", "nothing", "bogus:1", "pattern:bogus")),

@@ -709,6 +709,8 @@ class World:
         self.daemon.wait_until(self.has_new_frame, "a frame")
         self.observe()
         self.close_readers()
+        for name in values.ADDED_OUTPUTS:  # a reload keeps them
+            self.owner("RemoveOutput", name)
         self.check_leaks()
         self.restart_last()
 

@@ -507,7 +507,7 @@ def choose_reload(rng, _facts):
     if rng.random() < 0.5:
         key = rng.choice(sorted(values.KEYS))
         changes[key] = rng.choice(values.KEYS[key][1])
-        words = key.rpartition(".")[2]
+        words = "output" if key == "outputs" else key.rpartition(".")[2]
     return [changes, words, rng.random() < 0.2]
 
 

@@ -488,7 +488,8 @@ class World:
             now = self.properties()
         check(now["State"] in STATES, "state", now["State"])
         self.was_online = self.was_online or now["State"] == "online"
-        check(now["PublishedSerial"] <= now["Serial"], "serial",
+        # A change that has just been withdrawn may have been made after all, at a second attempt.
+        check(now["PublishedSerial"] <= max(now["Serial"], now["FailedSerial"]), "serial",
               f"published {now['PublishedSerial']} of {now['Serial']}")
         if self.last:
             for name in ("Serial", "PublishedSerial", "Sequence", "FramesPublished"):

@@ -120,6 +120,7 @@ struct capture_controls {
     struct capture_control control[];
 };
 
+/* A source's own struct begins with its struct capture. */
 struct capture_ops {
     int (*open_more)(struct capture *capture, struct error *why); /* NULL: opens at once */
     int (*start)(struct capture *capture, enum memory_mode mode, struct frame_memory *memory,

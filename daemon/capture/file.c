@@ -54,11 +54,6 @@ struct file {
     } buffer[CAPTURE_MAX_BUFFERS];
 };
 
-static struct file *file_of(struct capture *capture)
-{
-    return (struct file *)capture;
-}
-
 static void rewind_file(struct file *file)
 {
     file->offset = file->first;
@@ -67,7 +62,7 @@ static void rewind_file(struct file *file)
 
 static void file_stop(struct capture *capture)
 {
-    struct file *file = file_of(capture);
+    struct file *file = (struct file *)capture;
     pace_stop(&file->pace);
     for (unsigned i = 0; i < file->buffer_count; i++) {
         free(file->buffer[i].frame);
@@ -110,7 +105,7 @@ static int check_memory(const struct file *file, enum memory_mode mode,
 static int file_start(struct capture *capture, enum memory_mode mode, struct frame_memory *memory,
                       struct error *why)
 {
-    struct file *file = file_of(capture);
+    struct file *file = (struct file *)capture;
     int r = check_memory(file, mode, memory, why);
     if (r < 0)
         return r;
@@ -284,7 +279,7 @@ static unsigned find_buffer(const struct file *file)
 
 static int file_dequeue(struct capture *capture, struct capture_frame *ret, struct error *why)
 {
-    struct file *file = file_of(capture);
+    struct file *file = (struct file *)capture;
     if (pace_take(&file->pace) == 0)
         return error_set(why, EAGAIN, "no frame is due yet");
     if (file->next == file->frame_count && !file->loop)
@@ -319,14 +314,14 @@ static int file_dequeue(struct capture *capture, struct capture_frame *ret, stru
 
 static void file_release(struct capture *capture, const struct capture_frame *frame)
 {
-    struct file *file = file_of(capture);
+    struct file *file = (struct file *)capture;
     file->buffer[frame->index].lent = false;
     pace_unblock(&file->pace);
 }
 
 static void file_close(struct capture *capture)
 {
-    struct file *file = file_of(capture);
+    struct file *file = (struct file *)capture;
     file_stop(capture);
     pace_finish(&file->pace);
     if (file->fd >= 0)

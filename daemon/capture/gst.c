@@ -54,11 +54,6 @@ struct gst {
     bool lent[CAPTURE_MAX_BUFFERS];
 };
 
-static struct gst *gst_of(struct capture *capture)
-{
-    return (struct gst *)capture;
-}
-
 /* Records why there will be no more frames. */
 static void end_with(struct gst *gst, int code, const struct error *reason)
 {
@@ -78,7 +73,7 @@ static void end_as_broken(struct gst *gst, const struct error *reason)
 
 static void gst_stop(struct capture *capture)
 {
-    struct gst *gst = gst_of(capture);
+    struct gst *gst = (struct gst *)capture;
     if (gst->memory == NULL)
         return;
     struct gst_link_message stop = {.kind = LINK_STOP};
@@ -114,7 +109,7 @@ static int make_memory(size_t bytes, uint8_t **ret, int *ret_fd, struct error *w
 static int gst_start(struct capture *capture, enum memory_mode mode, struct frame_memory *memory,
                      struct error *why)
 {
-    struct gst *gst = gst_of(capture);
+    struct gst *gst = (struct gst *)capture;
     (void)memory; /* used by other modes */
     if (mode != MEMORY_COPIED)
         return error_set(why, EOPNOTSUPP, "frames come from another process");
@@ -222,7 +217,7 @@ static bool take_message(struct gst *gst, const struct gst_link_message *message
 
 static int gst_dequeue(struct capture *capture, struct capture_frame *ret, struct error *why)
 {
-    struct gst *gst = gst_of(capture);
+    struct gst *gst = (struct gst *)capture;
     struct capture_frame frame = {.memory = -1};
     bool has_frame = false;
     for (unsigned i = 0; i < MAX_MESSAGES && gst->end == 0 && (gst->live || !has_frame); i++) {
@@ -249,12 +244,12 @@ static int gst_dequeue(struct capture *capture, struct capture_frame *ret, struc
 
 static void gst_release(struct capture *capture, const struct capture_frame *frame)
 {
-    give_back(gst_of(capture), frame->index);
+    give_back((struct gst *)capture, frame->index);
 }
 
 static void gst_close(struct capture *capture)
 {
-    struct gst *gst = gst_of(capture);
+    struct gst *gst = (struct gst *)capture;
     gst_helper_stop(&gst->helper);
     if (gst->memory != NULL)
         munmap(gst->memory, gst->memory_bytes);
@@ -320,7 +315,7 @@ static int fail_for(const char *pipeline, int err, struct error *why)
 
 static int gst_open_more(struct capture *capture, struct error *why)
 {
-    struct gst *gst = gst_of(capture);
+    struct gst *gst = (struct gst *)capture;
     struct gst_link_message message;
     int r = take_expected(gst, &message, why);
     if (r == 0 && gst->awaited == LINK_LOADED) {

@@ -51,14 +51,9 @@ struct pattern {
     struct pattern_buffer buffer[CAPTURE_MAX_BUFFERS];
 };
 
-static struct pattern *pattern_of(struct capture *capture)
-{
-    return (struct pattern *)capture;
-}
-
 static void pattern_stop(struct capture *capture)
 {
-    struct pattern *pattern = pattern_of(capture);
+    struct pattern *pattern = (struct pattern *)capture;
     pace_stop(&pattern->pace);
     for (unsigned i = 0; i < pattern->buffer_count; i++) {
         free(pattern->buffer[i].frame);
@@ -126,7 +121,7 @@ static int make_frame(struct pattern *pattern, unsigned index, struct error *why
 static int pattern_start(struct capture *capture, enum memory_mode mode,
                          struct frame_memory *memory, struct error *why)
 {
-    struct pattern *pattern = pattern_of(capture);
+    struct pattern *pattern = (struct pattern *)capture;
     int r = capture_check_memory(capture, mode, memory, "test scenes", why);
     if (r < 0)
         return r;
@@ -164,7 +159,7 @@ static unsigned find_buffer(const struct pattern *pattern)
 
 static int pattern_dequeue(struct capture *capture, struct capture_frame *ret, struct error *why)
 {
-    struct pattern *pattern = pattern_of(capture);
+    struct pattern *pattern = (struct pattern *)capture;
     const unsigned index = find_buffer(pattern);
     if (pace_take(&pattern->pace) == 0)
         return error_set(why, EAGAIN, "no frame is due yet");
@@ -188,7 +183,7 @@ static int pattern_dequeue(struct capture *capture, struct capture_frame *ret, s
 
 static void pattern_release(struct capture *capture, const struct capture_frame *frame)
 {
-    struct pattern *pattern = pattern_of(capture);
+    struct pattern *pattern = (struct pattern *)capture;
     pattern->buffer[frame->index].lent = false;
     if (find_buffer(pattern) < pattern->buffer_count)
         pace_unblock(&pattern->pace);
@@ -196,7 +191,7 @@ static void pattern_release(struct capture *capture, const struct capture_frame 
 
 static void pattern_close(struct capture *capture)
 {
-    struct pattern *pattern = pattern_of(capture);
+    struct pattern *pattern = (struct pattern *)capture;
     pattern_stop(capture);
     pace_finish(&pattern->pace);
     free(pattern->object);

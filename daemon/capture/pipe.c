@@ -43,14 +43,9 @@ struct pipe_source {
     } buffer[CAPTURE_MAX_BUFFERS];
 };
 
-static struct pipe_source *pipe_of(struct capture *capture)
-{
-    return (struct pipe_source *)capture;
-}
-
 static void pipe_stop(struct capture *capture)
 {
-    struct pipe_source *source = pipe_of(capture);
+    struct pipe_source *source = (struct pipe_source *)capture;
     for (unsigned i = 0; i < source->buffer_count; i++)
         source->buffer[i].lent = false;
 }
@@ -58,7 +53,7 @@ static void pipe_stop(struct capture *capture)
 static int pipe_start(struct capture *capture, enum memory_mode mode, struct frame_memory *memory,
                       struct error *why)
 {
-    struct pipe_source *source = pipe_of(capture);
+    struct pipe_source *source = (struct pipe_source *)capture;
     (void)memory; /* used by other modes */
     if (mode != MEMORY_COPIED)
         return error_set(why, EOPNOTSUPP, "frames come through a pipe");
@@ -163,7 +158,7 @@ static int read_pixels(struct pipe_source *source, uint8_t *frame, struct error 
 
 static int pipe_dequeue(struct capture *capture, struct capture_frame *ret, struct error *why)
 {
-    struct pipe_source *source = pipe_of(capture);
+    struct pipe_source *source = (struct pipe_source *)capture;
     const unsigned index = find_buffer(source);
     if (index == source->buffer_count)
         return error_set(why, EAGAIN, "all %u buffers are lent", index);
@@ -191,12 +186,13 @@ static int pipe_dequeue(struct capture *capture, struct capture_frame *ret, stru
 
 static void pipe_release(struct capture *capture, const struct capture_frame *frame)
 {
-    pipe_of(capture)->buffer[frame->index].lent = false;
+    struct pipe_source *source = (struct pipe_source *)capture;
+    source->buffer[frame->index].lent = false;
 }
 
 static void pipe_close(struct capture *capture)
 {
-    struct pipe_source *source = pipe_of(capture);
+    struct pipe_source *source = (struct pipe_source *)capture;
     for (unsigned i = 0; i < source->buffer_count; i++)
         free(source->buffer[i].frame);
     if (source->fd >= 0)
@@ -229,7 +225,7 @@ static int make_ready(struct pipe_source *source, struct error *why)
 
 static int pipe_open_more(struct capture *capture, struct error *why)
 {
-    struct pipe_source *source = pipe_of(capture);
+    struct pipe_source *source = (struct pipe_source *)capture;
     size_t length;
     int r = read_line(source, 1, why);
     if (r == -EAGAIN) {

@@ -26,7 +26,7 @@ static void log_restart_keys(const struct config *config, const struct config *w
 
 /* The parts of a configuration that differ; NULL: that part does not. */
 struct changes {
-    const struct config_source *source;
+    const struct capture_request *source;
     const struct settings *controls;
     const struct filter_chain *filter;
 };
@@ -34,7 +34,7 @@ struct changes {
 static bool is_source_key(const struct config_key *key)
 {
     const size_t begin = offsetof(struct config, camera.source);
-    return key->offset >= begin && key->offset < begin + sizeof(struct config_source);
+    return key->offset >= begin && key->offset < begin + sizeof(struct capture_request);
 }
 
 static bool is_outputs_key(const struct config_key *key)

@@ -327,7 +327,7 @@ struct ring *camera_ring(struct camera *camera, unsigned output)
 
 /* ---- desired state ---- */
 
-int camera_set_source(struct camera *camera, const struct config_source *request,
+int camera_set_source(struct camera *camera, const struct capture_request *request,
                       const struct settings *controls, const struct filter_chain *filter,
                       uint64_t *ret_number, struct error *why)
 {

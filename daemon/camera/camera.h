@@ -102,7 +102,7 @@ enum view_kind camera_get_view(const struct camera *camera, unsigned output);
  * is in use, or status.source_problem says why the camera went back to the one before. The desired
  * filter is then the previous one again, unless a client has asked for another one. -EBUSY: the
  * source requested before is not settled; -EINVAL: the chain is not valid. */
-int camera_set_source(struct camera *camera, const struct config_source *request,
+int camera_set_source(struct camera *camera, const struct capture_request *request,
                       const struct settings *controls, const struct filter_chain *filter,
                       uint64_t *ret_number, struct error *why);
 

@@ -26,17 +26,20 @@
 #include "core/settings.h"
 #include "core/stats.h"
 
-/* A request to capture_open; 0 or NULL in a field leaves the choice to the source. */
+#define CAPTURE_URI_BYTES 256 /* with the final zero byte */
+
+/* Where frames come from, as asked for; 0 in a field leaves the choice to the source. */
 struct capture_request {
-    const char *uri;
-    uint32_t width, height; /* pixels */
-    double rate;            /* frames a second; a camera may deliver another: see format;
-                               INFINITY: unpaced, only for pattern: and file: */
-    uint32_t fourcc;        /* DRM */
-    unsigned buffers;       /* frames that may be lent or waiting at once; 0 = 4 */
-    bool loop;              /* file:, and gst: that reads a file: begin again at the end; otherwise
-                               capture_dequeue returns -ENODATA */
-    uint32_t seed;          /* pattern: */
+    char uri[CAPTURE_URI_BYTES]; /* "v4l2:/dev/video0" */
+    uint32_t width, height;      /* pixels; both or neither */
+    double rate;                 /* frames a second; a camera may deliver another: see format;
+                                    INFINITY: unpaced, only for pattern: and file: */
+    uint32_t fourcc;             /* DRM */
+    unsigned buffers;            /* frames that may be lent or waiting at once; 0 = 4 */
+    enum memory_mode memory;     /* for the one who starts the source: the mode to start it in */
+    bool loop;                   /* file:, and gst: that reads a file: begin again at the end;
+                                    otherwise capture_dequeue returns -ENODATA */
+    uint32_t seed;               /* pattern: */
 };
 
 struct capture_frame {

@@ -344,6 +344,8 @@ static const struct capture_ops gst_ops = {
     .close = gst_close,
 };
 
+_Static_assert(GST_LINK_TEXT >= CAPTURE_URI_BYTES, "a message holds any pipeline");
+
 /* Starts the helper and sends it the pipeline. */
 static int begin_opening(struct gst *gst, const char *pipeline,
                          const struct capture_request *request, struct error *why)
@@ -356,12 +358,8 @@ static int begin_opening(struct gst *gst, const char *pipeline,
                    .rate_den = 1},
         .loop = request->loop,
     };
-    const size_t length = strlen(pipeline);
-    if (length >= sizeof message.text)
-        return error_set(why, EINVAL, "%zu characters, expected at most %zu", length,
-                         sizeof message.text - 1);
-    memcpy(message.text, pipeline, length + 1);
-    memcpy(gst->pipeline, pipeline, length + 1);
+    strcpy(message.text, pipeline);
+    strcpy(gst->pipeline, pipeline);
     if (isinf(request->rate))
         return error_set(why, EINVAL, "rate max: the pipeline sets the pace itself");
     if (request->rate > 0.0)

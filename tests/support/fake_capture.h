@@ -41,7 +41,7 @@ static struct {
     int memory_result;     /* what starting in a better mode returns; 0: -EOPNOTSUPP */
     /* The calls it received. */
     struct settings controls;
-    char uri[64]; /* opened last */
+    char uri[CAPTURE_URI_BYTES]; /* opened last */
     unsigned opened, started, stopped, closed, listed, out;
     unsigned taken;               /* frames, since the test began */
     enum memory_mode memory_mode; /* of the last start */

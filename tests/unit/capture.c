@@ -3,6 +3,7 @@
 #include <math.h>
 #include <poll.h>
 #include <stdlib.h>
+#include <stdio.h>
 #include <string.h>
 #include <time.h>
 
@@ -47,22 +48,26 @@ static void assert_refused(const struct capture_request *request, int expected, 
 static void bad_requests_are_refused(void **state)
 {
     (void)state;
-    const char *uri = "pattern:bars";
     assert_refused(&(struct capture_request){.uri = ""}, -EINVAL, "expected");
     assert_refused(&(struct capture_request){.uri = "/dev/video0"}, -EINVAL, "pattern:SCENE");
     assert_refused(&(struct capture_request){.uri = "http://camera/"}, -EINVAL, "http://camera/");
     assert_refused(&(struct capture_request){.uri = "pattern:"}, -EINVAL, "zoneplate");
     assert_refused(&(struct capture_request){.uri = "pattern:Bars"}, -EINVAL, "Bars");
-    assert_refused(&(struct capture_request){.uri = uri, .width = 640}, -EINVAL, "640x0");
-    assert_refused(&(struct capture_request){.uri = uri, .width = 9000, .height = 9}, -EINVAL,
-                   "8192");
-    assert_refused(&(struct capture_request){.uri = uri, .fourcc = 0x31313131}, -EINVAL, "NV12");
-    assert_refused(&(struct capture_request){.uri = uri, .rate = -1}, -EINVAL, "rate -1");
-    assert_refused(&(struct capture_request){.uri = uri, .rate = NAN}, -EINVAL, "rate");
-    assert_refused(&(struct capture_request){.uri = uri, .rate = -INFINITY}, -EINVAL, "rate -inf");
-    assert_refused(&(struct capture_request){.uri = uri, .rate = 1001}, -EINVAL, "1000");
-    assert_refused(&(struct capture_request){.uri = uri, .buffers = 1}, -EINVAL, "buffers 1");
-    assert_refused(&(struct capture_request){.uri = uri, .buffers = 33}, -EINVAL, "32");
+    assert_refused(&(struct capture_request){.uri = "pattern:bars", .width = 640}, -EINVAL,
+                   "640x0");
+    assert_refused(&(struct capture_request){.uri = "pattern:bars", .width = 9000, .height = 9},
+                   -EINVAL, "8192");
+    assert_refused(&(struct capture_request){.uri = "pattern:bars", .fourcc = 0x31313131}, -EINVAL,
+                   "NV12");
+    assert_refused(&(struct capture_request){.uri = "pattern:bars", .rate = -1}, -EINVAL,
+                   "rate -1");
+    assert_refused(&(struct capture_request){.uri = "pattern:bars", .rate = NAN}, -EINVAL, "rate");
+    assert_refused(&(struct capture_request){.uri = "pattern:bars", .rate = -INFINITY}, -EINVAL,
+                   "rate -inf");
+    assert_refused(&(struct capture_request){.uri = "pattern:bars", .rate = 1001}, -EINVAL, "1000");
+    assert_refused(&(struct capture_request){.uri = "pattern:bars", .buffers = 1}, -EINVAL,
+                   "buffers 1");
+    assert_refused(&(struct capture_request){.uri = "pattern:bars", .buffers = 33}, -EINVAL, "32");
 }
 
 static void what_is_no_camera_is_refused(void **state)
@@ -120,8 +125,10 @@ static const char *const uris[] = {"pattern:zoneplate", "pattern:noise", "patter
 static struct capture *open_scene(const char *uri, uint32_t width, uint32_t height,
                                   unsigned buffers)
 {
-    return open_source(&(struct capture_request){
-        .uri = uri, .width = width, .height = height, .rate = 500, .seed = 3, .buffers = buffers});
+    struct capture_request request = {
+        .width = width, .height = height, .rate = 500, .seed = 3, .buffers = buffers};
+    snprintf(request.uri, sizeof request.uri, "%s", uri);
+    return open_source(&request);
 }
 
 static void deliver_what_pattern_draw_draws(uint32_t width, uint32_t height)
@@ -242,8 +249,10 @@ static void unpaced_scenes_repeat(void **state)
     (void)state;
     for (unsigned i = 0; i < URI_COUNT; i++) {
         struct frame_memory memory = {.ops = &ops, .plane_count = 1, .held = 2};
-        struct capture *capture = open_source(&(struct capture_request){
-            .uri = uris[i], .width = 66, .height = 50, .rate = INFINITY, .seed = 3, .buffers = 3});
+        struct capture_request request = {
+            .width = 66, .height = 50, .rate = INFINITY, .seed = 3, .buffers = 3};
+        snprintf(request.uri, sizeof request.uri, "%s", uris[i]);
+        struct capture *capture = open_source(&request);
         assert_int_equal(capture->format.rate_num, 0);
         assert_non_null(strstr(capture->description, "NV12 66x50, unpaced"));
         assert_false(is_readable(capture));

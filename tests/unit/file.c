@@ -77,7 +77,7 @@ static struct capture *open_clip(const struct fixture *fixture, struct capture_r
 {
     struct capture *capture = NULL;
     struct error why = {""};
-    request.uri = fixture->uri;
+    snprintf(request.uri, sizeof request.uri, "%s", fixture->uri);
     if (capture_open(&capture, &request, &why) < 0)
         fail_msg("%s", why.text);
     assert_int_equal(capture_start(capture, NULL), 0);
@@ -125,7 +125,7 @@ static void assert_refused(const struct fixture *fixture, struct capture_request
 {
     struct capture *capture = NULL;
     struct error why = {""};
-    request.uri = fixture->uri;
+    snprintf(request.uri, sizeof request.uri, "%s", fixture->uri);
     int r = capture_open(&capture, &request, &why);
     if (r != expected || strstr(why.text, reason) == NULL)
         fail_msg("%d \"%s\", expected %d and \"%s\"", r, why.text, expected, reason);

@@ -135,7 +135,9 @@ static void be_helper(void)
 static int try_open(const char *uri, struct capture **ret, struct error *why)
 {
     struct capture *capture;
-    int r = capture_open(&capture, &(struct capture_request){.uri = uri}, why);
+    struct capture_request request = {.width = 0};
+    snprintf(request.uri, sizeof request.uri, "%s", uri);
+    int r = capture_open(&capture, &request, why);
     if (r < 0)
         return r;
     do {

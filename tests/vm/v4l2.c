@@ -118,14 +118,14 @@ static struct capture *open_as(const char *format_name, double rate, unsigned bu
 {
     struct capture *capture = NULL;
     struct error why = {""};
-    const struct capture_request request = {
-        .uri = uri,
+    struct capture_request request = {
         .width = WIDTH,
         .height = HEIGHT,
         .rate = rate,
         .fourcc = format_name != NULL ? format_by_name(format_name)->fourcc : 0,
         .buffers = buffers,
     };
+    snprintf(request.uri, sizeof request.uri, "%s", uri);
     if (capture_open(&capture, &request, &why) < 0)
         fail_msg("%s: %s", format_name != NULL ? format_name : "any format", why.text);
     opened = capture;
@@ -187,7 +187,7 @@ static void assert_refused(struct capture_request request, int expected, const c
 {
     struct capture *capture = NULL;
     struct error why = {""};
-    request.uri = uri;
+    snprintf(request.uri, sizeof request.uri, "%s", uri);
     int r = capture_open(&capture, &request, &why);
     if (r == 0)
         capture_close(capture);
@@ -303,7 +303,9 @@ static void the_choice_is_sensible(void **state)
     (void)state;
     struct capture *capture = NULL;
     struct error why = {""};
-    if (capture_open(&capture, &(struct capture_request){.uri = uri}, &why) < 0)
+    struct capture_request request = {.width = 0};
+    snprintf(request.uri, sizeof request.uri, "%s", uri);
+    if (capture_open(&capture, &request, &why) < 0)
         fail_msg("%s", why.text);
     opened = capture;
     print_message("%s\n", capture->description);

@@ -121,8 +121,7 @@ static int request(sd_bus_message *message, struct peer *peer, const struct sett
         return -ENOMEM;
     if (settings != NULL)
         call->settings = *settings;
-    int r = settings != NULL ? camera_set_controls(camera, settings, on_set, call)
-                             : camera_list_controls(camera, on_list, call);
+    int r = camera_ask_controls(camera, settings, settings != NULL ? on_set : on_list, call);
     if (r < 0) {
         free(call);
         return r;

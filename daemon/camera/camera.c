@@ -379,29 +379,24 @@ int camera_snapshot(struct camera *camera, unsigned output, bool with_before,
     return r;
 }
 
-static int send_controls(struct camera *camera, enum request_kind kind,
-                         const struct settings *settings, camera_controls_fn *done, void *context)
-{
-    struct request *request;
-    int r = request_create_controls(&request, kind, settings, done, context);
-    if (r < 0)
-        return r;
-    const struct desired *desired = &camera->mailbox.desired; /* this thread's own */
-    request->controls.version = desired->controls_version;
-    request->controls.source_number = desired->source.number;
-    mailbox_send(&camera->mailbox, request);
-    return 0;
-}
-
-int camera_list_controls(struct camera *camera, camera_controls_fn *done, void *context)
-{
-    return send_controls(camera, REQUEST_LIST_CONTROLS, NULL, done, context);
-}
-
-int camera_set_controls(struct camera *camera, const struct settings *settings,
+int camera_ask_controls(struct camera *camera, const struct settings *settings,
                         camera_controls_fn *done, void *context)
 {
-    return send_controls(camera, REQUEST_SET_CONTROLS, settings, done, context);
+    const struct desired *desired = &camera->mailbox.desired; /* this thread's own */
+    struct request *request = calloc(1, sizeof *request);
+    if (request == NULL)
+        return -ENOMEM;
+    *request = (struct request){.kind = REQUEST_LIST_CONTROLS,
+                                .context = context,
+                                .controls = {.done = done,
+                                             .version = desired->controls_version,
+                                             .source_number = desired->source.number}};
+    if (settings != NULL) {
+        request->kind = REQUEST_SET_CONTROLS;
+        request->controls.settings = *settings;
+    }
+    mailbox_send(&camera->mailbox, request);
+    return 0;
 }
 
 /* ---- tuning ---- */
@@ -446,6 +441,7 @@ void camera_get_status(struct camera *camera, unsigned output, struct camera_sta
     /* The rate is counted when frames come, so it has to be corrected when they have stopped. */
     if ((double)silent_ns * ret->rate > 3.0 * (double)NS_PER_S && silent_ns > 2 * NS_PER_S)
         ret->rate = 0;
+    ret->copied[COPY_CAPTURE] = ret->counts.copied;
     observer_get_copied(camera->observer, &ret->copied[COPY_OBSERVE]);
 }
 

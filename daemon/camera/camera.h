@@ -149,11 +149,10 @@ void camera_end_output(struct camera *camera, unsigned output);
 int camera_snapshot(struct camera *camera, unsigned output, bool with_before,
                     camera_snapshot_fn *done, void *context);
 
-/* The camera's own controls, as capture_list_controls and capture_set_controls return them;
- * -ENODEV: the camera is not open. Controls that were set are set again whenever the camera is
- * opened. -ENOMEM. */
-int camera_list_controls(struct camera *camera, camera_controls_fn *done, void *context);
-int camera_set_controls(struct camera *camera, const struct settings *settings,
+/* Sets the camera's own controls, or lists them if settings is NULL, as capture_set_controls and
+ * capture_list_controls do; -ENODEV: the camera is not open. Controls that were set are set again
+ * whenever the camera is opened. -ENOMEM. */
+int camera_ask_controls(struct camera *camera, const struct settings *settings,
                         camera_controls_fn *done, void *context);
 
 /* The search for faster settings of the engine, as in designer.h. */

@@ -5,13 +5,16 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "camera/lent_memory.h"
 #include "camera/snapshot.h"
 #include "core/clock.h"
 
+/* Each output's designer has its device for itself, so only one can read frames where the source
+ * has captured them: the first. */
 void output_update_memory(struct output *output)
 {
-    if (output->lent != NULL)
-        lent_memory_update(output->lent, output->engine);
+    if (output_number(output) == 0)
+        lent_memory_update(output->recovery, output->engine);
 }
 
 /* ---- the engine's access to the ring ---- */
@@ -320,10 +323,8 @@ take_correction(const struct output *output, const struct correction *found, str
 /* The memory in which the engine may read frames. */
 static struct frame_memory *frame_memory_of(const struct output *output, const struct output *last)
 {
-    if (last == NULL || last->lent == NULL)
-        return NULL;
-    return output == last || engine_waits_for_load(last->engine, output->engine)
-               ? last->lent->memory
+    return last != NULL && (output == last || engine_waits_for_load(last->engine, output->engine))
+               ? output->recovery->memory.lent
                : NULL;
 }
 
@@ -417,7 +418,6 @@ void output_init(struct output *ret, const char *name, const struct config *conf
         .share = {.shares = parts->shares, .output = parts->box->output},
         .observer = parts->observer,
         .recovery = parts->recovery,
-        .lent = parts->lent,
         .applied = {.filter_serial = 1, .engine_retry_ns = INT64_MAX},
         .max_flights = config->engine.options.in_flight,
         .limit = config->output.frames,

@@ -18,7 +18,6 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "camera/lent_memory.h"
 #include "camera/recovery.h"
 #include "camera/report.h"
 #include "camera/request.h"
@@ -68,7 +67,6 @@ struct output {
     struct designer_share share; /* its part of the budget of memory */
     struct observer *observer;
     struct recovery *recovery;
-    struct lent_memory *lent; /* the engine reads frames there; NULL: they are copied for it */
     struct report report;
     struct steady steady;
     struct output_applied applied;
@@ -106,7 +104,6 @@ struct output_parts {
     struct designer_shares *shares;
     struct observer *observer;
     struct recovery *recovery;
-    struct lent_memory *lent;
     struct output_mailbox *box;
 };
 

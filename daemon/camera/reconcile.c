@@ -130,13 +130,10 @@ static void begin_output(struct reconciler *reconciler, unsigned number, uint64_
     struct request *snapshots = reconciler->path.output[number].snapshots;
     const struct reconciler_output *begun = &reconciler->outputs[number];
     struct frame_path *path = &reconciler->path;
-    /* Each output's designer has its device for itself, so only one can read frames where the
-     * source has captured them. */
     const struct output_parts parts = {.designer = begun->designer,
                                        .shares = reconciler->shares,
                                        .observer = path->observer,
                                        .recovery = &path->recovery,
-                                       .lent = number == 0 ? &path->lent : NULL,
                                        .box = &reconciler->mailbox->output[number]};
     output_init(&path->output[number], config_output_name(reconciler->config, number),
                 &begun->config, config_output_fps(reconciler->config, number), &parts);

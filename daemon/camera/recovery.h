@@ -39,16 +39,6 @@ enum source_opening {
                       reopening */
 };
 
-struct recovery_counts {
-    uint64_t error;    /* frames the driver flagged as damaged */
-    uint64_t stale;    /* frames skipped because a newer one was waiting */
-    uint64_t lost;     /* gaps in the source's sequence that neither of these explains */
-    uint64_t stalls;   /* times it delivered nothing for stall_timeout */
-    uint64_t restarts; /* times streaming was stopped and started again as a remedy */
-    uint64_t reopens;  /* times it was opened again, also after a change to another was refused */
-    struct copy_count copied;
-};
-
 /* Turns the source's sequence, which may restart, into one that never goes back. */
 struct recovery_sequence {
     uint64_t base;      /* added to the source's own number */

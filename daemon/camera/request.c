@@ -26,20 +26,6 @@ int request_create_snapshot(struct request **ret, unsigned output, const struct 
     return 0;
 }
 
-int request_create_controls(struct request **ret, enum request_kind kind,
-                            const struct settings *settings, camera_controls_fn *done,
-                            void *context)
-{
-    struct request *request = calloc(1, sizeof *request);
-    if (request == NULL)
-        return -ENOMEM;
-    *request = (struct request){.kind = kind, .context = context, .controls = {.done = done}};
-    if (settings != NULL)
-        request->controls.settings = *settings;
-    *ret = request;
-    return 0;
-}
-
 static void destroy(struct request *request)
 {
     switch (request->kind) {

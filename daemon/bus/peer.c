@@ -19,8 +19,8 @@
 #include "bus/value.h"
 #include "core/client_limits.h"
 #include "filters/filter.h"
-#include "ring/socket.h"
 #include "service/log.h"
+#include "service/socket.h"
 
 /* ---- calls that are answered later ---- */
 

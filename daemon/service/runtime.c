@@ -187,28 +187,25 @@ fail:
     return r;
 }
 
-static void remove_newest(struct runtime *runtime)
+/* The last one takes its place. */
+static void remove_bound(struct runtime *runtime, unsigned index)
 {
-    char *name = runtime->bound[--runtime->bound_count], *slash;
+    char *name = runtime->bound[index], *slash;
     unlinkat(runtime->dir_fd, name, 0);
     for (; (slash = strrchr(name, '/')) != NULL;) { /* and the folders that are empty then */
         *slash = '\0';
         unlinkat(runtime->dir_fd, name, AT_REMOVEDIR);
     }
+    memmove(name, runtime->bound[--runtime->bound_count], NAME_BYTES);
 }
 
 void runtime_remove(struct runtime *runtime, const char *name)
 {
-    char newest[NAME_BYTES];
-    unsigned i = 0;
-    while (i < runtime->bound_count && strcmp(runtime->bound[i], name) != 0)
-        i++;
-    if (i == runtime->bound_count)
-        return;
-    memcpy(newest, runtime->bound[runtime->bound_count - 1], NAME_BYTES);
-    memmove(runtime->bound[runtime->bound_count - 1], runtime->bound[i], NAME_BYTES);
-    memcpy(runtime->bound[i], newest, NAME_BYTES);
-    remove_newest(runtime);
+    for (unsigned i = 0; i < runtime->bound_count; i++)
+        if (strcmp(runtime->bound[i], name) == 0) {
+            remove_bound(runtime, i);
+            return;
+        }
 }
 
 void runtime_destroy(struct runtime *runtime)
@@ -216,7 +213,7 @@ void runtime_destroy(struct runtime *runtime)
     if (runtime == NULL)
         return;
     while (runtime->bound_count > 0)
-        remove_newest(runtime);
+        remove_bound(runtime, runtime->bound_count - 1);
     if (runtime->created)
         rmdir(runtime->path);
     if (runtime->dir_fd >= 0)

@@ -149,16 +149,12 @@ int capture_open(struct capture **ret, const struct capture_request *request, st
  * After a failure only capture_close may be called. */
 int capture_open_more(struct capture *capture, struct error *why);
 
-/* Starts streaming into the source's own memory. -EIO: another program has changed the format since
- * the source was opened. */
-int capture_start(struct capture *capture, struct error *why);
-
 /* Starts streaming in the given memory mode; `memory` belongs to the reader of the frames, and the
  * source makes more buffers by the number that the reader holds. MEMORY_COPIED uses the source's
  * own memory. After a failure another mode may work. -EOPNOTSUPP: the source does not support this
- * mode. */
-int capture_start_in(struct capture *capture, enum memory_mode mode, struct frame_memory *memory,
-                     struct error *why);
+ * mode; -EIO: another program has changed the format since the source was opened. */
+int capture_start(struct capture *capture, enum memory_mode mode, struct frame_memory *memory,
+                  struct error *why);
 
 /* Stops streaming and releases the memory; dequeued frames become invalid. Does nothing when not
  * started. */

@@ -153,8 +153,8 @@ int capture_open_more(struct capture *capture, struct error *why)
     return r;
 }
 
-int capture_start_in(struct capture *capture, enum memory_mode mode, struct frame_memory *memory,
-                     struct error *why)
+int capture_start(struct capture *capture, enum memory_mode mode, struct frame_memory *memory,
+                  struct error *why)
 {
     (void)capture;
     pthread_mutex_lock(&fake_capture.lock);
@@ -174,11 +174,6 @@ int capture_start_in(struct capture *capture, enum memory_mode mode, struct fram
     }
     pthread_mutex_unlock(&fake_capture.lock);
     return r;
-}
-
-int capture_start(struct capture *capture, struct error *why)
-{
-    return capture_start_in(capture, MEMORY_COPIED, NULL, why);
 }
 
 void capture_stop(struct capture *capture)

@@ -138,7 +138,7 @@ static void deliver_what_pattern_draw_draws(uint32_t width, uint32_t height)
         const struct fftd_format *format = &capture->format;
         uint8_t *expected = malloc(format->frame_bytes);
         assert_non_null(expected);
-        assert_int_equal(capture_start(capture, NULL), 0);
+        assert_int_equal(capture_start(capture, MEMORY_COPIED, NULL, NULL), 0);
         int64_t last_ns = 0;
         for (unsigned n = 0; n < 12; n++) {
             struct capture_frame frame = next_frame(capture);
@@ -256,12 +256,12 @@ static void unpaced_scenes_repeat(void **state)
         assert_int_equal(capture->format.rate_num, 0);
         assert_non_null(strstr(capture->description, "NV12 66x50, unpaced"));
         assert_false(is_readable(capture));
-        assert_int_equal(capture_start(capture, NULL), 0);
+        assert_int_equal(capture_start(capture, MEMORY_COPIED, NULL, NULL), 0);
         take_unpaced(capture, uris[i], &capture->format, 3);
         lend_all_unpaced(capture, 3, 9);
         assert_int_equal(format_layout(&memory.layout, capture->format.fourcc, 66, 50, 64, NULL),
                          0);
-        assert_int_equal(capture_start_in(capture, MEMORY_SHARED, &memory, NULL), 0);
+        assert_int_equal(capture_start(capture, MEMORY_SHARED, &memory, NULL), 0);
         take_unpaced(capture, uris[i], &memory.layout, 5);
         capture_close(capture);
     }
@@ -277,8 +277,8 @@ static void draw_into_memory_that_is_shared(uint32_t width, uint32_t height)
         assert_int_equal(
             format_layout(&memory.layout, capture->format.fourcc, width, height, 64, NULL), 0);
         uint8_t *expected = calloc(1, memory.layout.frame_bytes);
-        assert_int_equal(capture_start_in(capture, MEMORY_IMPORTED, &memory, &why), -EOPNOTSUPP);
-        assert_int_equal(capture_start_in(capture, MEMORY_SHARED, &memory, &why), 0);
+        assert_int_equal(capture_start(capture, MEMORY_IMPORTED, &memory, &why), -EOPNOTSUPP);
+        assert_int_equal(capture_start(capture, MEMORY_SHARED, &memory, &why), 0);
         unsigned count = 0;
         while (count < FRAME_MEMORY_MAX && shared[count] != NULL)
             count++;
@@ -295,7 +295,7 @@ static void draw_into_memory_that_is_shared(uint32_t width, uint32_t height)
         capture_stop(capture);
         assert_null(shared[0]);
         memory.layout.height += 2;
-        assert_int_equal(capture_start_in(capture, MEMORY_SHARED, &memory, &why), -EOPNOTSUPP);
+        assert_int_equal(capture_start(capture, MEMORY_SHARED, &memory, &why), -EOPNOTSUPP);
         free(expected);
         capture_close(capture);
     }
@@ -319,7 +319,7 @@ static void ticks_keep_their_distance(void **state)
     struct capture *capture =
         open_source(&(struct capture_request){.uri = "pattern:bars", .rate = 100});
     const int64_t begin_ns = clock_now_ns();
-    assert_int_equal(capture_start(capture, NULL), 0);
+    assert_int_equal(capture_start(capture, MEMORY_COPIED, NULL, NULL), 0);
     const int64_t end_ns = clock_now_ns();
     int64_t first_ns = 0, next = 0;
     for (unsigned n = 0; n < 20; n++) {
@@ -345,7 +345,7 @@ static void late_takers_see_gaps(void **state)
     (void)state;
     struct capture *capture =
         open_source(&(struct capture_request){.uri = "pattern:bars", .rate = 1000, .buffers = 2});
-    assert_int_equal(capture_start(capture, NULL), 0);
+    assert_int_equal(capture_start(capture, MEMORY_COPIED, NULL, NULL), 0);
     struct capture_frame a = next_frame(capture);
     poll(NULL, 0, 20);
     struct capture_frame b = next_frame(capture);
@@ -372,7 +372,7 @@ static void a_restart_begins_anew(void **state)
         open_source(&(struct capture_request){.uri = "pattern:scene", .rate = 100, .buffers = 2});
     for (unsigned round = 0; round < 2; round++) {
         int64_t begin_ns = clock_now_ns();
-        assert_int_equal(capture_start(capture, NULL), 0);
+        assert_int_equal(capture_start(capture, MEMORY_COPIED, NULL, NULL), 0);
         int64_t end_ns = clock_now_ns();
         for (unsigned n = 0; n < 2; n++) {
             struct capture_frame frame = next_frame(capture);

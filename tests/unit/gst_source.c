@@ -156,7 +156,7 @@ static struct capture *start_source(const char *uri)
 {
     struct capture *capture = NULL;
     struct error why = {""};
-    if (try_open(uri, &capture, &why) < 0 || capture_start(capture, &why) < 0)
+    if (try_open(uri, &capture, &why) < 0 || capture_start(capture, MEMORY_COPIED, NULL, &why) < 0)
         fail_msg("%s: %s", uri, why.text);
     return capture;
 }
@@ -354,7 +354,7 @@ static void an_unusable_rate_is_unknown(void **state)
     assert_int_equal(capture->format.rate_num, 0);
     assert_string_equal(capture->description, "live GStreamer pipeline, GREY 32x32");
     struct error why = {""};
-    assert_int_equal(capture_start_in(capture, MEMORY_SHARED, NULL, &why), -EOPNOTSUPP);
+    assert_int_equal(capture_start(capture, MEMORY_SHARED, NULL, &why), -EOPNOTSUPP);
     capture_close(capture);
 }
 

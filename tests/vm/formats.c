@@ -128,7 +128,8 @@ static struct picture captured(const struct format_info *info)
     struct error why = {""};
     const struct capture_request request = {
         .uri = SOURCE, .width = WIDTH, .height = HEIGHT, .rate = 30, .fourcc = info->fourcc};
-    if (capture_open(&capture, &request, &why) < 0 || capture_start(capture, &why) < 0)
+    if (capture_open(&capture, &request, &why) < 0 ||
+        capture_start(capture, MEMORY_COPIED, NULL, &why) < 0)
         fail_msg("%s", why.text);
     int r;
     do {

@@ -135,7 +135,7 @@ static struct capture *open_as(const char *format_name, double rate, unsigned bu
 static void start(struct capture *capture)
 {
     struct error why = {""};
-    if (capture_start(capture, &why) < 0)
+    if (capture_start(capture, MEMORY_COPIED, NULL, &why) < 0)
         fail_msg("%s", why.text);
 }
 
@@ -395,7 +395,7 @@ static void another_format_set_meanwhile_is_noticed(void **state)
         capture_stop(capture);
         snprintf(command, sizeof command, "v4l2-ctl -d %s --set-fmt-video=%s", node, others[i]);
         assert_int_equal(shell(command), 0);
-        int r = capture_start(capture, &why);
+        int r = capture_start(capture, MEMORY_COPIED, NULL, &why);
         if (r != -EIO || strstr(why.text, "another program has set another format") == NULL)
             fail_msg("%s: %d \"%s\"", others[i], r, why.text);
         print_message("refused: %s\n", why.text);
@@ -507,7 +507,7 @@ static void failing_calls_fail_the_start_alone(void **state)
     for (unsigned i = 0; i < sizeof faults / sizeof faults[0]; i++) {
         struct error why = {""};
         set_control(faults[i], 1);
-        assert_true(capture_start(capture, &why) < 0);
+        assert_true(capture_start(capture, MEMORY_COPIED, NULL, &why) < 0);
         print_message("%s\n", why.text);
         assert_non_null(strstr(why.text, "VIDIOC_"));
         capture_stop(capture);

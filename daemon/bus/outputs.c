@@ -57,7 +57,7 @@ static int answer_add(struct slow_call *slow, sd_bus_error *error)
     const struct bus_hooks *hooks = slow->hooks;
     if (slow->result < 0)
         return peer_fail(error, BUS_ERROR_INVALID_OUTPUT, slow->why.text);
-    const int r = hooks->add_output(hooks->context, &call->output, &slow->why);
+    const int r = hooks->add_output(hooks->outputs, &call->output, &slow->why);
     return answer_result(slow, r, call->output.name, "added", error);
 }
 
@@ -111,7 +111,7 @@ static int answer_remove(struct slow_call *slow, sd_bus_error *error)
 {
     const struct output_call *call = (const struct output_call *)slow;
     const struct bus_hooks *hooks = slow->hooks;
-    const int r = hooks->remove_output(hooks->context, call->value[0], &slow->why);
+    const int r = hooks->remove_output(hooks->outputs, call->value[0], &slow->why);
     return answer_result(slow, r, call->value[0], "removed", error);
 }
 

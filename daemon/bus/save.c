@@ -41,7 +41,7 @@ static int prepare(struct slow_call *slow, sd_bus_error *error)
 static int run(struct slow_call *slow, struct error *why)
 {
     struct save_call *call = (struct save_call *)slow;
-    return slow->hooks->save(slow->hooks->context, &call->wanted, call->which, &call->saved,
+    return slow->hooks->save(slow->hooks->options, &call->wanted, call->which, &call->saved,
                              &call->is_changed, why);
 }
 
@@ -56,7 +56,7 @@ static int answer(struct slow_call *slow, sd_bus_error *error)
                          : slow->result == -EINVAL ? BUS_ERROR_INVALID_CONFIG
                                                    : BUS_ERROR_FAILED,
                          slow->why.text);
-    slow->hooks->saved(slow->hooks->context, &call->saved);
+    slow->hooks->config->saved = call->saved;
     if (call->is_changed)
         log_notice(
             "user %u saved %s%s%s in %s", (unsigned)slow->peer->uid,
@@ -75,7 +75,7 @@ static void finish(struct slow_call *slow)
 {
     const struct save_call *call = (const struct save_call *)slow;
     if (slow->result == 0) /* the sender may have left meanwhile */
-        slow->hooks->saved(slow->hooks->context, &call->saved);
+        slow->hooks->config->saved = call->saved;
     filter_chain_drop(&call->wanted.filter);
 }
 

@@ -30,7 +30,7 @@ static int run(struct slow_call *slow, struct error *why)
     struct response_call *call = (struct response_call *)slow;
     struct filter_chain chain;
     const int r = config_filter(&chain, call->text, why);
-    for (size_t i = 0; r == 0 && i < call->count && !job_is_cancelled(&slow->job); i++)
+    for (size_t i = 0; r == 0 && i < call->count && !atomic_load(&slow->job.cancelled); i++)
         call->magnitude[i] = cabs(filter_chain_response(&chain, call->fx[i], call->fy[i]));
     return r;
 }

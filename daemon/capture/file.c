@@ -437,29 +437,25 @@ int capture_open_file(struct capture **ret, const char *path, const struct captu
     file->pace.fd = -1;
     file->loop = request->loop;
     file->wanted_buffers = request->buffers;
-
-    int r = open_file(file, path, why);
-    if (r < 0)
-        goto fail;
-    r = find_format(file, path, request, why);
-    if (r < 0)
-        goto fail;
-    r = check_frames(file, why);
-    if (r < 0)
-        goto fail;
     file->capture.unpaced = isinf(request->rate);
     file->capture.waits = file->capture.unpaced || !file->loop;
-    r = pace_init(&file->pace, file->capture.format.rate_num, file->capture.format.rate_den, why);
-    if (r < 0)
-        goto fail;
+
+    int r = open_file(file, path, why);
+    if (r == 0)
+        r = find_format(file, path, request, why);
+    if (r == 0)
+        r = check_frames(file, why);
+    if (r == 0)
+        r = pace_init(&file->pace, file->capture.format.rate_num, file->capture.format.rate_den,
+                      why);
+    if (r < 0) {
+        file_close(&file->capture);
+        return error_prefix(why, -r, "file:%s", path);
+    }
     rewind_file(file);
     posix_fadvise(file->fd, 0, 0, POSIX_FADV_SEQUENTIAL);
     capture_describe(&file->capture, "%s file of %llu frames", file->y4m ? "Y4M" : "raw",
                      (unsigned long long)file->frame_count);
     *ret = &file->capture;
     return 0;
-
-fail:
-    file_close(&file->capture);
-    return error_prefix(why, -r, "file:%s", path);
 }

@@ -265,16 +265,13 @@ int capture_open_pattern(struct capture **ret, const char *path,
     pattern->capture.unpaced = isinf(request->rate);
     pattern->capture.waits = pattern->capture.unpaced;
     r = pace_init(&pattern->pace, format.rate_num, format.rate_den, why);
-    if (r < 0)
-        goto fail;
-    r = draw_ahead(pattern, why);
-    if (r < 0)
-        goto fail;
+    if (r == 0)
+        r = draw_ahead(pattern, why);
+    if (r < 0) {
+        pattern_close(&pattern->capture);
+        return error_prefix(why, -r, "pattern:%s", path);
+    }
     capture_describe(&pattern->capture, "test scene %s", scene->name);
     *ret = &pattern->capture;
     return 0;
-
-fail:
-    pattern_close(&pattern->capture);
-    return error_prefix(why, -r, "pattern:%s", path);
 }

@@ -87,14 +87,6 @@ static void log_state(const struct report *report, enum camera_state state, cons
     }
 }
 
-/* With the mailbox locked. */
-static void count_copies(struct camera_status *status, const struct engine_copies *copies)
-{
-    copy_count_add(&status->copied[COPY_UPLOAD], copies->in_bytes);
-    copy_count_add(&status->copied[COPY_PASS], copies->passed_bytes);
-    copy_count_add(&status->copied[COPY_DOWNLOAD], copies->out_bytes);
-}
-
 bool report_state(struct report *report, enum camera_state state, const char *reason,
                   const struct recovery *recovery)
 {
@@ -330,7 +322,9 @@ void report_frame(struct report *report, const struct ring_meta *meta,
     atomic_store(&report->box->mailbox->progress_ns, published_ns);
     struct camera_status *status = mailbox_begin_report(report->box);
     add_latency(status->latency, meta, done, published_ns);
-    count_copies(status, &done->copies);
+    copy_count_add(&status->copied[COPY_UPLOAD], done->copies.in_bytes);
+    copy_count_add(&status->copied[COPY_PASS], done->copies.passed_bytes);
+    copy_count_add(&status->copied[COPY_DOWNLOAD], done->copies.out_bytes);
     time_sums_add(status->overhead, done->overhead.ns, OVERHEAD_COUNT);
     time_sums_add(status->step, done->step_ns, ENGINE_MAX_STEPS);
     if (++status->published == 1)

@@ -127,18 +127,19 @@ static void take_designs(struct reconciler *reconciler)
 /* Nothing is in the place but snapshots that were asked for since the output is desired. */
 static void begin_output(struct reconciler *reconciler, unsigned number, uint64_t id)
 {
-    struct request *snapshots = reconciler->path.output[number].snapshots;
     const struct reconciler_output *begun = &reconciler->outputs[number];
     struct frame_path *path = &reconciler->path;
-    const struct output_parts parts = {.designer = begun->designer,
-                                       .shares = reconciler->shares,
-                                       .observer = path->observer,
-                                       .recovery = &path->recovery,
-                                       .box = &reconciler->mailbox->output[number]};
-    output_init(&path->output[number], config_output_name(reconciler->config, number),
-                &begun->config, config_output_fps(reconciler->config, number), &parts);
-    path->output[number].id = id;
-    path->output[number].snapshots = snapshots;
+    struct output *output = &path->output[number];
+    *output = (struct output){.id = id,
+                              .name = config_output_name(reconciler->config, number),
+                              .config = &begun->config,
+                              .designer = begun->designer,
+                              .share = {.shares = reconciler->shares, .output = number},
+                              .observer = path->observer,
+                              .recovery = &path->recovery,
+                              .snapshots = output->snapshots};
+    output_init(output, &reconciler->mailbox->output[number],
+                config_output_fps(reconciler->config, number));
 }
 
 /* The main thread may destroy everything of the output once the designer has ended, too, which may

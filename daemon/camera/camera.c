@@ -399,24 +399,12 @@ int camera_ask_controls(struct camera *camera, const struct settings *settings,
     return 0;
 }
 
-/* ---- tuning ---- */
-
-int camera_tune(struct camera *camera, unsigned output, bool exhaustive, struct error *why)
-{
-    return designer_tune(camera->output[output].designer, exhaustive, why);
-}
-
-void camera_stop_tuning(struct camera *camera, unsigned output)
-{
-    designer_stop_tuning(camera->output[output].designer);
-}
-
-void camera_get_tuning(struct camera *camera, unsigned output, struct tuning_status *ret)
-{
-    designer_get_tuning(camera->output[output].designer, ret);
-}
-
 /* ---- status ---- */
+
+struct designer *camera_designer(const struct camera *camera, unsigned output)
+{
+    return camera->output[output].designer;
+}
 
 void camera_get_adaptation(struct camera *camera, struct observer_status *ret)
 {

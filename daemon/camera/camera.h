@@ -28,7 +28,6 @@
 #include "camera/report.h"
 #include "camera/request.h"
 #include "camera/status.h"
-#include "designer/tuning.h"
 #include "config/config.h"
 #include "core/error.h"
 #include "filters/filter.h"
@@ -155,10 +154,8 @@ int camera_snapshot(struct camera *camera, unsigned output, bool with_before,
 int camera_ask_controls(struct camera *camera, const struct settings *settings,
                         camera_controls_fn *done, void *context);
 
-/* The search for faster settings of the engine, as in designer.h. */
-int camera_tune(struct camera *camera, unsigned output, bool exhaustive, struct error *why);
-void camera_stop_tuning(struct camera *camera, unsigned output);
-void camera_get_tuning(struct camera *camera, unsigned output, struct tuning_status *ret);
+/* For the search for faster settings of the engine (designer_tune), and nothing else. */
+struct designer *camera_designer(const struct camera *camera, unsigned output);
 
 /* Returns what filters that adapt have found in the captured frames, for all outputs. */
 void camera_get_adaptation(struct camera *camera, struct observer_status *ret);

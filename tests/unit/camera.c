@@ -1070,8 +1070,8 @@ static struct tuning_status wait_for_tuning(void)
 {
     struct tuning_status tuning;
     int64_t deadline_ns = clock_now_ns() + PATIENCE_NS;
-    for (camera_get_tuning(camera, CAMERA_MAIN, &tuning); tuning.running;
-         camera_get_tuning(camera, CAMERA_MAIN, &tuning)) {
+    for (designer_get_tuning(camera_designer(camera, CAMERA_MAIN), &tuning); tuning.running;
+         designer_get_tuning(camera_designer(camera, CAMERA_MAIN), &tuning)) {
         assert_true(clock_now_ns() < deadline_ns);
         look();
     }
@@ -1088,8 +1088,8 @@ static void test_tuning_brings_another_engine(void **state)
     FAKE_ENGINE_SET(search_steps, 3);
     unsigned engines = fake_engine_get(&fake_engine.engines_created);
     FAKE_ENGINE_SET(gate_closed, true);
-    assert_int_equal(camera_tune(camera, CAMERA_MAIN, true, &why), 0);
-    assert_int_equal(camera_tune(camera, CAMERA_MAIN, false, &why), -EBUSY);
+    assert_int_equal(designer_tune(camera_designer(camera, CAMERA_MAIN), true, &why), 0);
+    assert_int_equal(designer_tune(camera_designer(camera, CAMERA_MAIN), false, &why), -EBUSY);
     publish(1);
     FAKE_ENGINE_SET(gate_closed, false);
     struct tuning_status tuning = wait_for_tuning();
@@ -1108,8 +1108,8 @@ static void test_tuning_can_be_stopped(void **state)
     publish(1);
     FAKE_ENGINE_SET(search_steps, 1000000);
     unsigned engines = fake_engine_get(&fake_engine.engines_created);
-    assert_int_equal(camera_tune(camera, CAMERA_MAIN, false, &why), 0);
-    camera_stop_tuning(camera, CAMERA_MAIN);
+    assert_int_equal(designer_tune(camera_designer(camera, CAMERA_MAIN), false, &why), 0);
+    designer_stop_tuning(camera_designer(camera, CAMERA_MAIN));
     struct tuning_status tuning = wait_for_tuning();
     assert_int_equal(tuning.result, -ECANCELED);
     assert_non_null(strstr(tuning.why.text, "stopped"));
@@ -1124,7 +1124,7 @@ static void test_tuning_that_fails_is_reported(void **state)
     start();
     publish(1);
     FAKE_ENGINE_SET(search_result, -EIO);
-    assert_int_equal(camera_tune(camera, CAMERA_MAIN, false, &why), 0);
+    assert_int_equal(designer_tune(camera_designer(camera, CAMERA_MAIN), false, &why), 0);
     struct tuning_status tuning = wait_for_tuning();
     assert_int_equal(tuning.result, -EIO);
     assert_non_null(strstr(tuning.why.text, "will not"));

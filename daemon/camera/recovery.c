@@ -317,7 +317,7 @@ int recovery_fd(const struct recovery *recovery)
 {
     if (recovery->phase == SOURCE_CLOSED)
         return recovery->watch_fd;
-    return recovery->phase == SOURCE_OPENED ? -1 : capture_fd(recovery->capture);
+    return recovery->phase == SOURCE_OPENED ? -1 : recovery->capture->fd;
 }
 
 int64_t recovery_deadline_ns(const struct recovery *recovery)

@@ -18,11 +18,6 @@ void capture_stop(struct capture *capture)
     capture->ops->stop(capture);
 }
 
-int capture_fd(const struct capture *capture)
-{
-    return capture->ops->fd(capture);
-}
-
 int capture_dequeue(struct capture *capture, struct capture_frame *ret, struct error *why)
 {
     return capture->ops->dequeue(capture, ret, why);

@@ -9,7 +9,7 @@
  * captured when they are dequeued, and its format has no rate.
  *
  * Life: capture_open negotiates and fixes the format, or begins to; capture_open_more continues
- * until that is done. No call waits for another process. capture_start begins streaming. capture_fd
+ * until that is done. No call waits for another process. capture_start begins streaming. `fd`
  * becomes readable when capture_dequeue may have something. Every dequeued frame is given back by
  * capture_release, in any order. capture_stop and capture_close end it. All calls come from one
  * thread. After some failures (below) the caller may try capture_stop + capture_start or
@@ -73,10 +73,12 @@ struct capture_ops;
 
 struct capture {
     const struct capture_ops *ops;
+    int fd; /* to poll for POLLIN and POLLPRI; on POLLERR and POLLHUP capture_dequeue returns the
+               reason. -1: nothing can be done before a frame is released */
     struct fftd_format
         format; /* with rate and colour; strides are nominal: each frame has its own */
     int64_t opening_until_ns; /* CLOCK_MONOTONIC; 0: it is open, and all else here is valid.
-                                 Otherwise capture_open_more is called whenever capture_fd is
+                                 Otherwise capture_open_more is called whenever `fd` is
                                  readable, and at this time at the latest */
     bool unpaced;             /* the reader of its frames sets the pace */
     bool is_patient;          /* its silence is no fault, however long */
@@ -129,7 +131,6 @@ struct capture_ops {
     int (*start)(struct capture *capture, enum memory_mode mode, struct frame_memory *memory,
                  struct error *why);
     void (*stop)(struct capture *capture);
-    int (*fd)(const struct capture *capture);
     int (*dequeue)(struct capture *capture, struct capture_frame *ret, struct error *why);
     void (*release)(struct capture *capture, const struct capture_frame *frame);
     void (*close)(struct capture *capture);
@@ -142,7 +143,7 @@ struct capture_ops {
 /* Opens and negotiates. -ENOLINK: its input has no signal; -ENOENT / -ENODEV: no such source;
  * -EBUSY; -EACCES; -EINVAL: the URI, or a format or size the source refuses (the text lists what it
  * offers), a damaged file. The caller owns the result. While it is opening (opening_until_ns),
- * only capture_fd, capture_open_more and capture_close may be called. */
+ * only capture_open_more and capture_close may be called. */
 int capture_open(struct capture **ret, const struct capture_request *request, struct error *why);
 
 /* Continues the opening. Never blocks. -EAGAIN: it is still opening; otherwise as capture_open.
@@ -159,10 +160,6 @@ int capture_start(struct capture *capture, enum memory_mode mode, struct frame_m
 /* Stops streaming and releases the memory; dequeued frames become invalid. Does nothing when not
  * started. */
 void capture_stop(struct capture *capture);
-
-/* A descriptor to poll for POLLIN and POLLPRI. On POLLERR and POLLHUP capture_dequeue returns the
- * reason. */
-int capture_fd(const struct capture *capture);
 
 /* Takes the newest frame that is ready; older ones are returned to the source and counted. Never
  * blocks. -EAGAIN: there is none; -ENODATA: the file has ended; -EIO: streaming must be restarted;

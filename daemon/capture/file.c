@@ -124,11 +124,6 @@ static int file_start(struct capture *capture, enum memory_mode mode, struct fra
     return r;
 }
 
-static int file_fd(const struct capture *capture)
-{
-    return ((const struct file *)capture)->pace.fd;
-}
-
 /* Reads count bytes, or fewer at the file's end; returns how many. */
 static ssize_t read_at(int fd, uint8_t *bytes, size_t count, off_t offset)
 {
@@ -332,7 +327,6 @@ static void file_close(struct capture *capture)
 static const struct capture_ops file_ops = {
     .start = file_start,
     .stop = file_stop,
-    .fd = file_fd,
     .dequeue = file_dequeue,
     .release = file_release,
     .close = file_close,
@@ -452,6 +446,7 @@ int capture_open_file(struct capture **ret, const char *path, const struct captu
         file_close(&file->capture);
         return error_prefix(why, -r, "file:%s", path);
     }
+    file->capture.fd = file->pace.fd;
     rewind_file(file);
     posix_fadvise(file->fd, 0, 0, POSIX_FADV_SEQUENTIAL);
     capture_describe(&file->capture, "%s file of %llu frames", file->y4m ? "Y4M" : "raw",

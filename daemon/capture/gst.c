@@ -130,11 +130,6 @@ static int gst_start(struct capture *capture, enum memory_mode mode, struct fram
     return r < 0 ? error_prefix(why, -r, "the GStreamer pipeline ended") : 0;
 }
 
-static int gst_fd(const struct capture *capture)
-{
-    return ((const struct gst *)capture)->helper.socket;
-}
-
 static void give_back(struct gst *gst, unsigned index)
 {
     struct gst_link_message release = {.kind = LINK_RELEASE, .start = gst->start, .index = index};
@@ -338,7 +333,6 @@ static const struct capture_ops gst_ops = {
     .open_more = gst_open_more,
     .start = gst_start,
     .stop = gst_stop,
-    .fd = gst_fd,
     .dequeue = gst_dequeue,
     .release = gst_release,
     .close = gst_close,
@@ -365,6 +359,7 @@ static int begin_opening(struct gst *gst, const char *pipeline,
     if (request->rate > 0.0)
         pace_fraction(request->rate, &message.format.rate_num, &message.format.rate_den);
     int r = gst_helper_start(&gst->helper, why);
+    gst->capture.fd = gst->helper.socket;
     gst->awaited = LINK_LOADED;
     gst->capture.opening_until_ns = clock_now_ns() + LOADING_TIMEOUT_S * NS_PER_S;
     return r == 0 ? gst_helper_send(&gst->helper, &message, -1, why) : r;

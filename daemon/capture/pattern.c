@@ -138,11 +138,6 @@ static int pattern_start(struct capture *capture, enum memory_mode mode,
     return r;
 }
 
-static int pattern_fd(const struct capture *capture)
-{
-    return ((const struct pattern *)capture)->pace.fd;
-}
-
 /* The buffer for the next frame; buffer_count: it is lent, or all are. */
 static unsigned find_buffer(const struct pattern *pattern)
 {
@@ -202,7 +197,6 @@ static void pattern_close(struct capture *capture)
 static const struct capture_ops pattern_ops = {
     .start = pattern_start,
     .stop = pattern_stop,
-    .fd = pattern_fd,
     .dequeue = pattern_dequeue,
     .release = pattern_release,
     .close = pattern_close,
@@ -271,6 +265,7 @@ int capture_open_pattern(struct capture **ret, const char *path,
         pattern_close(&pattern->capture);
         return error_prefix(why, -r, "pattern:%s", path);
     }
+    pattern->capture.fd = pattern->pace.fd;
     capture_describe(&pattern->capture, "test scene %s", scene->name);
     *ret = &pattern->capture;
     return 0;

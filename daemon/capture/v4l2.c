@@ -46,7 +46,7 @@ struct video_source {
 static void close_device(struct video_source *source)
 {
     video_close(&source->device);
-    source->buffers.device.fd = -1;
+    source->capture.fd = source->buffers.device.fd = -1;
 }
 
 /* Other programs can change the format only while no buffers are allocated. */
@@ -121,11 +121,6 @@ static int v4l2_start(struct capture *capture, enum memory_mode mode, struct fra
 }
 
 /* ---- frames ---- */
-
-static int v4l2_fd(const struct capture *capture)
-{
-    return ((const struct video_source *)capture)->device.fd;
-}
 
 static void give_back(struct video_source *source, unsigned index)
 {
@@ -312,7 +307,6 @@ static void v4l2_close_source(struct capture *capture)
 static const struct capture_ops v4l2_ops = {
     .start = v4l2_start,
     .stop = v4l2_stop,
-    .fd = v4l2_fd,
     .dequeue = v4l2_dequeue,
     .release = v4l2_release,
     .close = v4l2_close_source,
@@ -353,6 +347,7 @@ int capture_open_v4l2(struct capture **ret, const char *path, const struct captu
         v4l2_close_source(&source->capture);
         return r;
     }
+    source->capture.fd = source->device.fd;
     source->capture.format = source->layout.format;
     source->buffers.layout = &source->layout;
     capture_describe(&source->capture, "%s (%s)", source->device.card, source->device.bus);

@@ -118,7 +118,7 @@ int capture_open(struct capture **ret, const struct capture_request *request, st
         snprintf(fake_capture.uri, sizeof fake_capture.uri, "%s", request->uri);
         fake_capture.sequence = 0;
         fake_capture.dequeue_result = 0;
-        fake_capture.source = (struct capture){0};
+        fake_capture.source = (struct capture){.fd = fake_capture.fd};
         snprintf(fake_capture.source.description, sizeof fake_capture.source.description, "%s",
                  fake_capture.description != NULL ? fake_capture.description : "a fake camera");
         const bool sized =
@@ -186,12 +186,6 @@ void capture_stop(struct capture *capture)
         frame_memory_clear(fake_capture.memory);
     fake_capture.memory_mode = MEMORY_COPIED;
     pthread_mutex_unlock(&fake_capture.lock);
-}
-
-int capture_fd(const struct capture *capture)
-{
-    (void)capture;
-    return fake_capture.fd;
 }
 
 int capture_dequeue(struct capture *capture, struct capture_frame *ret, struct error *why)

@@ -186,7 +186,7 @@ static void clear(struct frame_memory *memory)
 
 static bool is_readable(const struct capture *capture)
 {
-    struct pollfd fd = {.fd = capture_fd(capture), .events = POLLIN};
+    struct pollfd fd = {.fd = capture->fd, .events = POLLIN};
     return poll(&fd, 1, 0) == 1;
 }
 

@@ -341,7 +341,7 @@ static void unpaced_files_wait_for_buffers(void **state)
     capture_stop(capture);
     assert_int_equal(capture_start(capture, MEMORY_COPIED, NULL, NULL), 0);
 
-    struct pollfd fd = {.fd = capture_fd(capture), .events = POLLIN};
+    struct pollfd fd = {.fd = capture->fd, .events = POLLIN};
     struct capture_frame frame[2], none;
     assert_int_equal(dequeue_wait(capture, &frame[0], NULL), 0);
     const int64_t before_ns = clock_now_ns();

@@ -133,7 +133,7 @@ static struct picture captured(const struct format_info *info)
         fail_msg("%s", why.text);
     int r;
     do {
-        struct pollfd poll_fd = {.fd = capture_fd(capture), .events = POLLIN};
+        struct pollfd poll_fd = {.fd = capture->fd, .events = POLLIN};
         if (poll(&poll_fd, 1, FRAME_PATIENCE_S * 1000) == 0)
             fail_msg("no frame captured in %d s", FRAME_PATIENCE_S);
         r = capture_dequeue(capture, &frame, &why);

@@ -144,7 +144,7 @@ static int wait_frame(struct capture *capture, int timeout_ms, struct capture_fr
                       struct error *why)
 {
     for (;;) {
-        struct pollfd poll_fd = {.fd = capture_fd(capture), .events = POLLIN};
+        struct pollfd poll_fd = {.fd = capture->fd, .events = POLLIN};
         if (poll(&poll_fd, 1, timeout_ms) == 0)
             return error_set(why, ETIMEDOUT, "no frame in %d ms", timeout_ms);
         int r = capture_dequeue(capture, ret, why);
@@ -526,7 +526,7 @@ static void a_failed_return_asks_for_a_restart_with(unsigned buffers)
     struct error why = {""};
     start(capture);
     struct capture_frame a = next_frame(capture), b = next_frame(capture);
-    struct pollfd poll_fd = {.fd = capture_fd(capture), .events = POLLIN};
+    struct pollfd poll_fd = {.fd = capture->fd, .events = POLLIN};
     if (buffers > 2)
         assert_int_equal(poll(&poll_fd, 1, 5000), 1);
     set_control(QBUF_ERROR, 1);

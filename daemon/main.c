@@ -160,7 +160,10 @@ static int read_config(void *context, struct config *ret, struct error *why)
     if (daemon->options->config_path == NULL)
         return error_set(why, EINVAL,
                          "fftd was started without --config FILE, so there is no file to read");
-    return options_configure(daemon->options, ret, &unused, why);
+    const int r = options_configure(daemon->options, ret, &unused, why);
+    if (r == 0)
+        config_hold_filters(ret);
+    return r;
 }
 
 static int apply_config(void *context, const struct config *config, struct reload_waiter *waiter,

@@ -143,8 +143,6 @@ static void read_config(struct job *job)
     const struct bus_hooks *hooks = reading->hooks;
     config_cancel_images(&job->cancelled);
     reading->result = hooks->read_config(hooks->context, &reading->config, &reading->why);
-    if (reading->result == 0)
-        config_hold_filters(&reading->config);
     config_cancel_images(NULL);
     config_trim_images();
 }

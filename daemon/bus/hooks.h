@@ -19,11 +19,11 @@ struct ring_server;
 struct bus_hooks {
     struct camera *camera;
     struct ring_server *const *server; /* by output number; NULL: there is no such output */
-    struct config *config;
-    uint64_t start_time_ns;       /* when the process started, CLOCK_REALTIME */
-    const char *config_file;      /* its absolute path; empty: there is none */
-    const char *const *overrides; /* keys that the command line sets; the last is NULL */
-    /* Reads the configuration file again. The chain does not hold its images. Any thread. */
+    struct config *config;             /* the one in use; what is saved changes it */
+    uint64_t start_time_ns;            /* when the process started, CLOCK_REALTIME */
+    const char *config_file;           /* its absolute path; empty: there is none */
+    const char *const *overrides;      /* keys that the command line sets; the last is NULL */
+    /* Reads the configuration file again. The chains hold their images. Any thread. */
     int (*read_config)(void *context, struct config *ret, struct error *why);
     /* Applies what can change at run time. Returns what reload_apply returns. */
     int (*apply_config)(void *context, const struct config *config, struct reload_waiter *waiter,

@@ -36,10 +36,7 @@ static void on_reloaded(struct reload_waiter *waiter, const char *problem)
 static int run(struct slow_call *slow, struct error *why)
 {
     struct read_call *call = (struct read_call *)slow;
-    const int r = slow->hooks->read_config(slow->hooks->context, &call->config, why);
-    if (r == 0)
-        config_hold_filters(&call->config);
-    return r;
+    return slow->hooks->read_config(slow->hooks->context, &call->config, why);
 }
 
 static int answer(struct slow_call *slow, sd_bus_error *error)

@@ -27,12 +27,6 @@ static void destroy_rings(struct mailbox *mailbox)
         output_mailbox_destroy_rings(&mailbox->output[i]);
 }
 
-static void destroy_continued(struct ring *const *continued, unsigned count)
-{
-    for (unsigned i = 0; continued != NULL && i < count; i++)
-        ring_destroy(continued[i]);
-}
-
 /* As designer_destroy, for all of them. */
 static int destroy_designers(struct camera *camera, int64_t deadline_ns)
 {
@@ -76,23 +70,19 @@ static int create_designer(struct camera *camera, unsigned output, struct error 
 }
 
 /* Everything up to the camera's thread. */
-static int prepare(struct camera *camera, struct ring *const *continued, bool wait,
-                   struct error *why)
+static int prepare(struct camera *camera, bool wait, struct error *why)
 {
     struct mailbox *mailbox = &camera->mailbox;
     int r = observer_create(&camera->observer, camera->config.output.measures, why);
     if (r == 0)
         observer_take_motion(camera->observer, config_motion_block(camera->config.output.motion));
-    const unsigned count = config_output_count(&camera->config);
-    for (unsigned i = 0; r == 0 && i < count; i++)
+    for (unsigned i = 0; r == 0 && i < config_output_count(&camera->config); i++)
         r = create_designer(camera, i, why);
-    if (r < 0) {
-        destroy_continued(continued, count);
+    if (r < 0)
         return r;
-    }
     atomic_store(&mailbox->progress_ns, clock_now_ns());
     reconciler_init(&camera->reconciler, &camera->config, mailbox, camera->output, &camera->shares,
-                    camera->observer, continued);
+                    camera->observer);
     r = reconcile_open(&camera->reconciler, wait, why);
     if (r == 0) {
         r = -pthread_create(&camera->thread, NULL, camera_thread, &camera->reconciler);
@@ -110,22 +100,24 @@ static int prepare(struct camera *camera, struct ring *const *continued, bool wa
 int camera_start(struct camera **ret, const struct config *config, struct ring *const *continued,
                  bool wait, struct error *why)
 {
+    const unsigned count = config_output_count(config);
     struct camera *camera = calloc(1, sizeof *camera);
     if (camera == NULL) {
-        destroy_continued(continued, config_output_count(config));
+        for (unsigned i = 0; continued != NULL && i < count; i++)
+            ring_destroy(continued[i]);
         return error_set(why, ENOMEM, "out of memory while creating a camera");
     }
     camera->config = *config;
-    camera->begun = config_output_count(config);
+    camera->begun = count;
     int r = mailbox_init(&camera->mailbox, config, why);
+    for (unsigned i = 0; continued != NULL && i < count; i++)
+        camera->mailbox.output[i].ring = continued[i];
     const int shared = designer_shares_init(&camera->shares, config, r < 0 ? NULL : why);
     r = r < 0 ? r : shared;
-    for (unsigned i = 0; i < config_output_count(config); i++)
+    for (unsigned i = 0; i < count; i++)
         camera->newest_serial[i] = camera->mailbox.desired.output[i].filter_serial;
-    if (r < 0)
-        destroy_continued(continued, config_output_count(config));
-    else
-        r = prepare(camera, continued, wait, why);
+    if (r == 0)
+        r = prepare(camera, wait, why);
     if (r == 0) {
         *ret = camera;
         return 0;

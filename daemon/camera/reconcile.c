@@ -140,6 +140,7 @@ static void begin_output(struct reconciler *reconciler, unsigned number, uint64_
                               .snapshots = output->snapshots};
     output_init(output, &reconciler->mailbox->output[number],
                 config_output_fps(reconciler->config, number));
+    output_change_continue_ring(output);
 }
 
 /* The main thread may destroy everything of the output once the designer has ended, too, which may
@@ -182,8 +183,6 @@ static void reconcile_list(struct reconciler *reconciler)
             continue;
         begin_output(reconciler, i, wanted->id);
         begun = output;
-        if (output->report.box->ring != NULL)
-            output_change_continue_ring(output, output->report.box->ring);
     }
     if (begun == NULL || !recovery_is_open(&path->recovery))
         return;
@@ -453,7 +452,7 @@ int64_t reconcile_deadline_ns(const struct reconciler *reconciler)
 
 void reconciler_init(struct reconciler *ret, const struct config *config, struct mailbox *mailbox,
                      const struct reconciler_output *outputs, struct designer_shares *shares,
-                     struct observer *observer, struct ring *const *continued)
+                     struct observer *observer)
 {
     ret->config = config;
     ret->mailbox = mailbox;
@@ -462,11 +461,8 @@ void reconciler_init(struct reconciler *ret, const struct config *config, struct
     ret->applied = (struct applied){.controls_version = mailbox->desired.controls_version,
                                     .pause_ns = INT64_MAX};
     frame_path_init(&ret->path, config, observer);
-    for (unsigned i = 0; i < config_output_count(config); i++) {
+    for (unsigned i = 0; i < config_output_count(config); i++)
         begin_output(ret, i, mailbox->desired.output[i].id);
-        if (continued != NULL && continued[i] != NULL)
-            output_change_continue_ring(&ret->path.output[i], continued[i]);
-    }
 }
 
 /* A filter that does not suit the first source ends the start, but not where a camera is waited

@@ -168,22 +168,16 @@ int runtime_create(struct runtime **ret, const char *path, struct error *why)
         return error_set(why, ENOMEM, "out of memory");
     runtime->dir_fd = -1;
 
-    int r;
     int length = snprintf(runtime->path, sizeof runtime->path, "%s", path);
-    if (length == 0 || (size_t)length >= sizeof runtime->path) {
-        r = error_set(why, EINVAL, "runtime directory '%s': expected a path", path);
-        goto fail;
-    }
-    r = claim(runtime, path, why);
+    int r = length == 0 || (size_t)length >= sizeof runtime->path
+                ? error_set(why, EINVAL, "runtime directory '%s': expected a path", path)
+                : claim(runtime, path, why);
     if (r == 0)
         r = receive_handed_over(runtime, why);
     if (r < 0)
-        goto fail;
-    *ret = runtime;
-    return 0;
-
-fail:
-    runtime_destroy(runtime);
+        runtime_destroy(runtime);
+    else
+        *ret = runtime;
     return r;
 }
 

@@ -78,7 +78,7 @@ static void write_header(struct ring *ring, uint64_t first_sequence)
     struct fftd_ring_header *header = ring->header;
     header->abi = FFTD_RING_ABI;
     header->header_bytes = ring->header_bytes;
-    header->ring_bytes = ring->memory.bytes;
+    header->ring_bytes = ring->memory.mapping->bytes;
     header->slot_count = ring->slot_count;
     header->data_offset = ring->data_offset;
     header->slot_stride = ring->slot_stride;
@@ -130,7 +130,7 @@ int ring_create(struct ring **ret, const struct fftd_format *format, unsigned sl
         free(ring);
         return r;
     }
-    ring->header = (struct fftd_ring_header *)ring->memory.base;
+    ring->header = (struct fftd_ring_header *)ring->memory.mapping->base;
     ring->generation = generation;
     ring->epoch = epoch;
     ring->state = FFTD_STATE_STARTING;
@@ -178,7 +178,8 @@ uint32_t ring_epoch(const struct ring *ring)
 
 struct fftd_slot *ring_slot(const struct ring *ring, unsigned slot)
 {
-    return (struct fftd_slot *)(ring->memory.base + ring->header_bytes + slot * ring->slot_stride);
+    return (struct fftd_slot *)((uint8_t *)ring->header + ring->header_bytes +
+                                slot * ring->slot_stride);
 }
 
 uint8_t *ring_frame(const struct ring *ring, unsigned slot)

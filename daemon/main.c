@@ -160,20 +160,10 @@ static int read_config(void *context, struct config *ret, struct error *why)
     if (daemon->options->config_path == NULL)
         return error_set(why, EINVAL,
                          "fftd was started without --config FILE, so there is no file to read");
-    return options_configure(daemon->options, ret, &unused, why);
-}
-
-static int save(void *context, const struct config *wanted, const bool which[CONFIG_SAVED_KEYS],
-                struct config_saved *ret, bool *ret_changed, struct error *why)
-{
-    const struct daemon *daemon = context;
-    return options_save(daemon->options, wanted, which, ret, ret_changed, why);
-}
-
-static void on_saved(void *context, const struct config_saved *saved)
-{
-    struct daemon *daemon = context;
-    daemon->config.saved = *saved;
+    const int r = options_configure(daemon->options, ret, &unused, why);
+    if (r == 0)
+        config_hold_filters(ret);
+    return r;
 }
 
 static int apply_config(void *context, const struct config *config, struct reload_waiter *waiter,
@@ -196,30 +186,6 @@ static void on_config(void *context, const struct config *config, struct error *
         return;
     reload_log_failure(why->text);
     end_reload(daemon);
-}
-
-/* ---- outputs ---- */
-
-static int add_output(void *context, const struct config_named_output *output, struct error *why)
-{
-    const struct daemon *daemon = context;
-    return outputs_add(&daemon->outputs, output, why);
-}
-
-static int remove_output(void *context, const char *name, struct error *why)
-{
-    const struct daemon *daemon = context;
-    return outputs_remove(&daemon->outputs, name, why);
-}
-
-static int check_outputs(void *context, const struct config_outputs *wanted, struct error *why)
-{
-    return outputs_check(context, wanted, why);
-}
-
-static void set_outputs(void *context, const struct config_outputs *wanted)
-{
-    outputs_set(context, wanted);
 }
 
 /* ---- signals ---- */
@@ -305,10 +271,11 @@ static int start_bus(struct daemon *daemon, struct error *why)
         .read_config = read_config,
         .apply_config = apply_config,
         .config_read = on_config,
-        .add_output = add_output,
-        .remove_output = remove_output,
-        .save = save,
-        .saved = on_saved,
+        .add_output = outputs_add,
+        .remove_output = outputs_remove,
+        .outputs = &daemon->outputs,
+        .save = options_save,
+        .options = daemon->options,
         .context = daemon,
     };
     int r = bus_create(&daemon->bus, daemon->event, &hooks, why);
@@ -317,7 +284,7 @@ static int start_bus(struct daemon *daemon, struct error *why)
                                        .readers = daemon->readers,
                                        .bus = daemon->bus};
     daemon->reload.outputs = (struct reload_outputs){
-        .check = check_outputs, .set = set_outputs, .context = &daemon->outputs};
+        .check = outputs_check, .set = outputs_set, .outputs = &daemon->outputs};
     if (r == 0)
         r = listen_for_peers(daemon, &daemon->control_listener, "control", on_changer, why);
     if (r == 0)

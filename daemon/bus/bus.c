@@ -16,16 +16,21 @@
 #include "core/client_limits.h"
 
 /* Each of the two sockets has its own limits, so that watchers cannot keep out changers. */
-struct control_socket {
-    struct admission admission;
-    struct peer_list peers;
-};
-
 struct bus {
     struct peer_services services;
-    struct control_socket socket[2]; /* indexed by enum bus_access */
+    struct admission admission[2]; /* indexed by enum bus_access; has the peers */
     struct loans loans[2];
 };
+
+static struct peer *first_of(const struct bus *bus, unsigned access)
+{
+    return (struct peer *)bus->admission[access].entries; /* a peer's first member */
+}
+
+static struct peer *next_of(const struct peer *peer)
+{
+    return (struct peer *)peer->admitted.next;
+}
 
 /* ---- announcements ---- */
 
@@ -36,7 +41,7 @@ static void emit(void *context, unsigned output, const char *const *names)
         NULL; /* one for all, because a long chain takes a millisecond to print */
     int r = 0;
     for (unsigned c = 0; c < 2; c++)
-        for (struct peer *p = bus->socket[c].peers.first; p != NULL; p = p->next) {
+        for (struct peer *p = first_of(bus, c); p != NULL; p = next_of(p)) {
             if (!peer_is_ready(p))
                 continue;
             if (signal == NULL)
@@ -52,7 +57,7 @@ static void emit(void *context, unsigned output, const char *const *names)
 static void fail_snapshots(struct bus *bus, unsigned output, const char *text)
 {
     for (unsigned c = 0; c < 2; c++)
-        for (struct peer *p = bus->socket[c].peers.first; p != NULL; p = p->next)
+        for (struct peer *p = first_of(bus, c); p != NULL; p = next_of(p))
             snapshot_fail(p, output, BUS_ERROR_NOT_ONLINE, text);
 }
 
@@ -103,7 +108,7 @@ void bus_announce(struct bus *bus, unsigned output, unsigned camera_events)
 void bus_add_output(struct bus *bus, unsigned output)
 {
     for (unsigned c = 0; c < 2; c++)
-        for (struct peer *p = bus->socket[c].peers.first; p != NULL; p = p->next)
+        for (struct peer *p = first_of(bus, c); p != NULL; p = next_of(p))
             if (object_add_output(p, output) < 0)
                 peer_hang_up(p); /* it could not reach the output */
 }
@@ -112,7 +117,7 @@ void bus_remove_output(struct bus *bus, unsigned output)
 {
     fail_snapshots(bus, output, "the output was removed");
     for (unsigned c = 0; c < 2; c++)
-        for (struct peer *p = bus->socket[c].peers.first; p != NULL; p = p->next)
+        for (struct peer *p = first_of(bus, c); p != NULL; p = next_of(p))
             object_remove_output(p, output);
 }
 
@@ -138,8 +143,6 @@ static void read_config(struct job *job)
     const struct bus_hooks *hooks = reading->hooks;
     config_cancel_images(&job->cancelled);
     reading->result = hooks->read_config(hooks->context, &reading->config, &reading->why);
-    if (reading->result == 0)
-        config_hold_filters(&reading->config);
     config_cancel_images(NULL);
     config_trim_images();
 }
@@ -175,9 +178,9 @@ void bus_read_config(struct bus *bus)
 
 int bus_accept(struct bus *bus, enum bus_access access, int fd, uid_t uid, struct error *why)
 {
-    struct control_socket *socket = &bus->socket[access];
+    struct admission *admission = &bus->admission[access];
     struct peer *peer = NULL;
-    int r = admission_check(&socket->admission, (uint32_t)uid, why);
+    int r = admission_check(admission, (uint32_t)uid, why);
     if (r < 0) {
         close(fd);
         return r;
@@ -188,7 +191,7 @@ int bus_accept(struct bus *bus, enum bus_access access, int fd, uid_t uid, struc
     if (r >= 0)
         r = message_bus_add(peer);
     if (r >= 0)
-        r = peer_start(peer, &socket->peers, &socket->admission);
+        r = peer_start(peer, admission);
     if (r < 0) {
         peer_destroy(peer);
         return error_set(why, -r, "%s", strerror(-r));
@@ -204,8 +207,8 @@ int bus_destroy(struct bus *bus)
     for (unsigned i = 0; i < CONFIG_MAX_OUTPUTS; i++)
         fail_snapshots(bus, i, "fftd is stopping");
     for (unsigned c = 0; c < 2; c++)
-        while (bus->socket[c].peers.first != NULL)
-            peer_destroy(bus->socket[c].peers.first);
+        while (first_of(bus, c) != NULL)
+            peer_destroy(first_of(bus, c));
     for (unsigned w = 0; w < WORKERS && r == 0; w++)
         r = worker_destroy(bus->services.worker[w]);
     if (r < 0)
@@ -237,7 +240,7 @@ int bus_create(struct bus **ret, struct sd_event *event, const struct bus_hooks 
     for (unsigned w = 0; w < WORKERS && r >= 0; w++)
         r = worker_create(&bus->services.worker[w], event, workers[w], why);
     for (unsigned c = 0; c < 2 && r >= 0; c++) {
-        admission_init(&bus->socket[c].admission, LIMIT_PEERS, LIMIT_PEERS_OF_USER, geteuid());
+        admission_init(&bus->admission[c], LIMIT_PEERS, LIMIT_PEERS_OF_USER, geteuid());
         r = loans_init(&bus->loans[c], event, bus->services.worker[WORKER_FRAMES]);
         if (r < 0)
             error_set(why, -r, "%s", strerror(-r));

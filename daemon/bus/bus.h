@@ -10,7 +10,7 @@
  *     peer.c          one connection
  *     slow_call.c     calls that a worker carries out
  *     properties.c    properties and GetStats
- *     kinds.c, response.c, filter.c, save.c, view.c, tune.c, controls.c, snapshot.c, outputs.c
+ *     kinds.c, response.c, filter.c, save.c, tune.c, controls.c, snapshot.c, outputs.c
  *                     methods
  *     object.c        the table of methods, and Reload
  *     message_bus.c   the calls with which clients of a message bus begin

@@ -78,30 +78,21 @@ static int answer_list(sd_bus_message *call, const struct capture_controls *cont
     return value_send_reply(reply);
 }
 
-static void on_list(void *context, int result, const char *why,
-                    const struct capture_controls *controls)
+/* controls: the list, if that was asked for. */
+static void on_answer(void *context, int result, const char *why,
+                      const struct capture_controls *controls)
 {
     struct controls_call *call = context;
-    if (result < 0)
-        peer_call_fail(&call->call, error_name(result), why);
-    else if (call->call.message != NULL && answer_list(call->call.message, controls) < 0)
-        peer_call_fail(&call->call, BUS_ERROR_FAILED, "cannot send the list of controls");
-    peer_call_end(&call->call);
-    free(call);
-}
-
-static void on_set(void *context, int result, const char *why,
-                   const struct capture_controls *controls)
-{
-    struct controls_call *call = context;
-    (void)controls;
+    sd_bus_message *message = call->call.message;
     if (result < 0) {
         peer_call_fail(&call->call, error_name(result), why);
-    } else if (call->call.message != NULL) {
+    } else if (message != NULL && controls == NULL) {
         char text[SETTINGS_TEXT_BYTES];
         settings_print(&call->settings, text, sizeof text);
         log_info("user %u set camera controls: %s", (unsigned)call->call.peer->uid, text);
-        sd_bus_reply_method_return(call->call.message, NULL);
+        sd_bus_reply_method_return(message, NULL);
+    } else if (message != NULL && answer_list(message, controls) < 0) {
+        peer_call_fail(&call->call, BUS_ERROR_FAILED, "cannot send the list of controls");
     }
     peer_call_end(&call->call);
     free(call);
@@ -121,8 +112,7 @@ static int request(sd_bus_message *message, struct peer *peer, const struct sett
         return -ENOMEM;
     if (settings != NULL)
         call->settings = *settings;
-    int r = settings != NULL ? camera_set_controls(camera, settings, on_set, call)
-                             : camera_list_controls(camera, on_list, call);
+    int r = camera_ask_controls(camera, settings, on_answer, call);
     if (r < 0) {
         free(call);
         return r;

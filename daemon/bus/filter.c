@@ -1,5 +1,6 @@
-/* The methods that change the filter. A change copies the newest chain, edits and checks the
- * copy, and passes it to the camera as a whole. A change that fails therefore changes nothing.
+/* The methods that change the filter or the view. A change of the filter copies the newest chain,
+ * edits and checks the copy, and passes it to the camera as a whole. A change that fails therefore
+ * changes nothing.
  *
  * A worker edits and checks, because it reads presets and images. It carries out one change at a
  * time, so two clients never edit the same chain at once. If anything else has changed the chain
@@ -8,6 +9,7 @@
 
 #include <errno.h>
 #include <inttypes.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -27,14 +29,14 @@ void method_emit_filter(const struct peer_services *services, unsigned output)
     services->emit(services->context, output, names);
 }
 
-void method_log_change(const struct peer *peer, unsigned output, uint64_t serial, const char *text)
+static void log_change(const struct peer *peer, unsigned output, uint64_t serial, const char *text)
 {
     const char *name = config_output_name(peer->services->hooks.config, output);
     log_info("%s%s%sfilter %" PRIu64 " by user %u: %s", output > 0 ? "output " : "",
              output > 0 ? name : "", output > 0 ? ": " : "", serial, (unsigned)peer->uid, text);
 }
 
-int method_answer_change(struct peer *peer, sd_bus_message *call, uint64_t serial)
+static int answer_change(struct peer *peer, sd_bus_message *call, uint64_t serial)
 {
     if (sd_bus_reply_method_return(call, "t", serial) < 0)
         peer_hang_up(peer); /* an error would say that nothing has changed */
@@ -59,8 +61,6 @@ struct filter_call {
     /* Both hold their images. */
     struct filter_chain before, after;
     char after_text[FILTER_TEXT_BYTES];
-    int result; /* 0, or why `after` could not be made: -errno */
-    struct error why;
 };
 
 static void finish(struct slow_call *slow)
@@ -68,13 +68,6 @@ static void finish(struct slow_call *slow)
     const struct filter_call *call = (const struct filter_call *)slow;
     filter_chain_drop(&call->before);
     filter_chain_drop(&call->after);
-}
-
-/* Called by the worker, because printing a long chain takes milliseconds. */
-static void keep_result(struct filter_call *call, const struct filter_chain *chain)
-{
-    filter_chain_assign(&call->after, chain);
-    filter_chain_print(chain, call->after_text, sizeof call->after_text);
 }
 
 /* Passes the checked chain to the camera and answers with its serial. */
@@ -85,14 +78,14 @@ static int change_filter(const struct filter_call *call, sd_bus_error *error)
     struct error why;
     uint64_t serial;
 
-    if (call->result < 0)
-        return peer_fail(error, BUS_ERROR_INVALID_FILTER, call->why.text);
+    if (call->call.result < 0)
+        return peer_fail(error, BUS_ERROR_INVALID_FILTER, call->call.why.text);
     const unsigned output = peer_output_of(peer, message);
     if (camera_set_filter(peer->services->hooks.camera, output, &call->after, call->fade_frames,
                           &serial, &why) < 0)
         return peer_fail(error, BUS_ERROR_INVALID_FILTER, why.text);
-    method_log_change(peer, output, serial, call->after_text);
-    return method_answer_change(peer, message, serial);
+    log_change(peer, output, serial, call->after_text);
+    return answer_change(peer, message, serial);
 }
 
 /* ---- changes ---- */
@@ -263,13 +256,17 @@ static int prepare_edit(struct slow_call *slow, sd_bus_error *error)
                              call->serial, call->based_on);
 }
 
-static void run_edit(struct slow_call *slow)
+/* Prints the chain as well, because that takes milliseconds if it is long. */
+static int run_edit(struct slow_call *slow, struct error *why)
 {
     struct filter_call *call = (struct filter_call *)slow;
     struct filter_chain chain = call->before;
-    call->result = apply_changes(&chain, call->change, call->change_count, &call->why);
-    if (call->result == 0)
-        keep_result(call, &chain);
+    const int r = apply_changes(&chain, call->change, call->change_count, why);
+    if (r < 0)
+        return r;
+    filter_chain_assign(&call->after, &chain);
+    filter_chain_print(&chain, call->after_text, sizeof call->after_text);
+    return 0;
 }
 
 static int answer_edit(struct slow_call *slow, sd_bus_error *error)
@@ -281,8 +278,8 @@ static int answer_edit(struct slow_call *slow, sd_bus_error *error)
     if (serial != call->serial &&
         (call->based_on != 0 || !filter_chain_equal(&newest, &call->before)))
         return SLOW_CALL_REPEAT;
-    if (call->result == -ENOENT)
-        return peer_fail(error, BUS_ERROR_NO_SUCH_STAGE, call->why.text);
+    if (slow->result == -ENOENT)
+        return peer_fail(error, BUS_ERROR_NO_SUCH_STAGE, slow->why.text);
     return change_filter(call, error);
 }
 
@@ -326,4 +323,27 @@ int method_edit_filter(sd_bus_message *message, void *userdata, sd_bus_error *er
         return slow_call_start(&call->call, &ops, peer, message);
     free(call);
     return r;
+}
+
+/* Chooses what is published instead of the filtered picture. */
+int method_set_view(sd_bus_message *call, void *userdata, sd_bus_error *error)
+{
+    struct peer *peer = userdata;
+    struct error why;
+    enum view_kind view;
+    const char *name;
+
+    int r = peer_refuse_read_only(peer, error);
+    if (r < 0 || (r = sd_bus_message_read(call, "s", &name)) < 0)
+        return r;
+    if (view_from_name(&view, name, &why) < 0)
+        return peer_fail(error, BUS_ERROR_INVALID_VIEW, why.text);
+    const unsigned output = peer_output_of(peer, call);
+    if (config_check_view(peer->services->hooks.config, output, view, &why) < 0)
+        return peer_fail(error, BUS_ERROR_INVALID_VIEW, why.text);
+    const uint64_t serial = camera_set_view(peer->services->hooks.camera, output, view);
+    char text[64];
+    snprintf(text, sizeof text, "the view is %s", view_names[view]);
+    log_change(peer, output, serial, text);
+    return answer_change(peer, call, serial);
 }

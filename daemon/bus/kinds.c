@@ -1,9 +1,16 @@
 /* ListFilters returns the kinds of filter stages with their parameters, from which clients print
- * help and draw sliders. ListPresets returns the names that preset:NAME may have. */
+ * help and draw sliders. ListPresets returns the names that preset:NAME may have, and GetPreset
+ * what one is for, and its chain. A worker carries that out, because it reads files. */
 #include "bus/methods.h"
 
-#include "config/preset.h"
+#include <errno.h>
+#include <limits.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "bus/slow_call.h"
 #include "bus/value.h"
+#include "config/preset.h"
 #include "filters/filter_value.h"
 
 /* Appends the range or the choices of a parameter as values; `expected` writes them as text. */
@@ -73,4 +80,55 @@ int method_list_presets(sd_bus_message *call, void *userdata, sd_bus_error *erro
     value_begin_reply(&reply, call, "s");
     config_list_presets(append_preset, reply);
     return value_send_reply(reply);
+}
+
+/* ---- one preset ---- */
+
+/* The name is in the message. */
+struct preset_call {
+    struct slow_call call;
+    const char *name;
+    char summary[CONFIG_SUMMARY_BYTES];
+    char text[FILTER_TEXT_BYTES];
+};
+
+static int run_get_preset(struct slow_call *slow, struct error *why)
+{
+    struct preset_call *call = (struct preset_call *)slow;
+    struct filter_chain chain;
+    const int r = config_load_preset(&chain, call->summary, call->name, why);
+    if (r == 0)
+        filter_chain_print(&chain, call->text, sizeof call->text);
+    return r;
+}
+
+static int answer_preset(struct slow_call *slow, sd_bus_error *error)
+{
+    const struct preset_call *call = (const struct preset_call *)slow;
+    sd_bus_message *reply = NULL;
+    if (slow->result == -ENOENT)
+        return peer_fail(error, BUS_ERROR_INVALID_FILTER, slow->why.text);
+    sd_bus_message_new_method_return(slow->message, &reply);
+    value_append_text(reply, call->summary);
+    sd_bus_message_append(reply, "s", call->text);
+    value_append_text(reply, slow->result == 0 ? "" : slow->why.text);
+    return value_send(reply);
+}
+
+int method_get_preset(sd_bus_message *message, void *userdata, sd_bus_error *error)
+{
+    static const struct slow_call_ops ops = {.run = run_get_preset, .answer = answer_preset};
+    const char *name;
+    int r = sd_bus_message_read(message, "s", &name);
+    if (r < 0)
+        return r;
+    if (!config_is_name(name) || strlen(name) > NAME_MAX)
+        return sd_bus_error_set(
+            error, SD_BUS_ERROR_INVALID_ARGS,
+            "expected the name of a preset: at most 255 letters, digits, _ and -");
+    struct preset_call *call = calloc(1, sizeof *call);
+    if (call == NULL)
+        return -ENOMEM;
+    call->name = name;
+    return slow_call_start(&call->call, &ops, userdata, message);
 }

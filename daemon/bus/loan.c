@@ -73,8 +73,7 @@ static int on_timer(sd_event_source *source, uint64_t time_us, void *userdata)
 int loans_init(struct loans *ret, struct sd_event *event, struct worker *worker)
 {
     *ret = (struct loans){.worker = worker};
-    int r = sd_event_add_time(event, &ret->timer, CLOCK_MONOTONIC, 0, 0, on_timer, ret);
-    return r < 0 ? r : sd_event_source_set_enabled(ret->timer, SD_EVENT_OFF);
+    return sd_event_add_time(event, &ret->timer, CLOCK_MONOTONIC, UINT64_MAX, 0, on_timer, ret);
 }
 
 static void detach(struct loan *loan)

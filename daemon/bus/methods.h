@@ -34,8 +34,6 @@ int method_get_stats(sd_bus_message *call, void *userdata, sd_bus_error *error);
 /* ---- kinds.c ---- */
 int method_list_filters(sd_bus_message *call, void *userdata, sd_bus_error *error);
 int method_list_presets(sd_bus_message *call, void *userdata, sd_bus_error *error);
-
-/* ---- preset.c ---- */
 int method_get_preset(sd_bus_message *message, void *userdata, sd_bus_error *error);
 
 /* ---- response.c ---- */
@@ -44,16 +42,10 @@ int method_get_response(sd_bus_message *message, void *userdata, sd_bus_error *e
 /* ---- filter.c ---- */
 int method_set_filter(sd_bus_message *message, void *userdata, sd_bus_error *error);
 int method_edit_filter(sd_bus_message *message, void *userdata, sd_bus_error *error);
+int method_set_view(sd_bus_message *call, void *userdata, sd_bus_error *error);
 
 /* Announces to all peers that an output's chain or view has changed. */
 void method_emit_filter(const struct peer_services *services, unsigned output);
-
-/* Logs such a change. */
-void method_log_change(const struct peer *peer, unsigned output, uint64_t serial, const char *text);
-
-/* Answers a call that changed the chain or the view with the serial, and announces it. Returns 1.
- */
-int method_answer_change(struct peer *peer, sd_bus_message *call, uint64_t serial);
 
 /* ---- save.c ---- */
 int method_save(sd_bus_message *message, void *userdata, sd_bus_error *error);
@@ -61,9 +53,6 @@ int method_save(sd_bus_message *message, void *userdata, sd_bus_error *error);
 /* ---- outputs.c ---- */
 int method_add_output(sd_bus_message *message, void *userdata, sd_bus_error *error);
 int method_remove_output(sd_bus_message *message, void *userdata, sd_bus_error *error);
-
-/* ---- view.c ---- */
-int method_set_view(sd_bus_message *call, void *userdata, sd_bus_error *error);
 
 /* ---- tune.c ---- */
 int method_tune(sd_bus_message *call, void *userdata, sd_bus_error *error);

@@ -11,10 +11,7 @@
 /* Until the file is read. */
 struct read_call {
     struct slow_call call;
-    const struct bus_hooks *hooks;
-    struct config config; /* its chain holds its images if result is 0 */
-    int result;
-    struct error why;
+    struct config config; /* its chain holds its images if the result is 0 */
 };
 
 /* Until the configuration is applied. */
@@ -36,29 +33,26 @@ static void on_reloaded(struct reload_waiter *waiter, const char *problem)
     free(waiting);
 }
 
-static void run(struct slow_call *slow)
+static int run(struct slow_call *slow, struct error *why)
 {
     struct read_call *call = (struct read_call *)slow;
-    call->result = call->hooks->read_config(call->hooks->context, &call->config, &call->why);
-    if (call->result == 0)
-        config_hold_filters(&call->config);
+    return slow->hooks->read_config(slow->hooks->context, &call->config, why);
 }
 
 static int answer(struct slow_call *slow, sd_bus_error *error)
 {
     const struct read_call *call = (const struct read_call *)slow;
-    const struct bus_hooks *hooks = call->hooks;
-    struct error why = call->why;
-    if (call->result < 0)
-        return peer_fail(error, BUS_ERROR_INVALID_CONFIG, why.text);
+    const struct bus_hooks *hooks = slow->hooks;
+    if (slow->result < 0)
+        return peer_fail(error, BUS_ERROR_INVALID_CONFIG, slow->why.text);
     struct reload_call *waiting = calloc(1, sizeof *waiting);
     if (waiting == NULL)
         return -ENOMEM;
     waiting->waiter.done = on_reloaded;
-    const int r = hooks->apply_config(hooks->context, &call->config, &waiting->waiter, &why);
+    const int r = hooks->apply_config(hooks->context, &call->config, &waiting->waiter, &slow->why);
     if (r < 0) {
         free(waiting);
-        return peer_fail(error, BUS_ERROR_INVALID_CONFIG, why.text);
+        return peer_fail(error, BUS_ERROR_INVALID_CONFIG, slow->why.text);
     }
     peer_call_begin(slow->peer, PEER_CALL_RELOAD, &waiting->call, slow->message);
     if (r == 0)
@@ -69,7 +63,7 @@ static int answer(struct slow_call *slow, sd_bus_error *error)
 static void finish(struct slow_call *slow)
 {
     const struct read_call *call = (const struct read_call *)slow;
-    if (call->result == 0)
+    if (slow->result == 0)
         config_drop_filters(&call->config);
 }
 
@@ -88,8 +82,6 @@ static int reload(sd_bus_message *message, void *userdata, sd_bus_error *error)
     struct read_call *call = calloc(1, sizeof *call);
     if (call == NULL)
         return -ENOMEM;
-    call->hooks = &peer->services->hooks;
-    call->result = -ECANCELED;
     log_info("user %u requested a reload", (unsigned)peer->uid);
     return slow_call_start(&call->call, &ops, peer, message);
 }

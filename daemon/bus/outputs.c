@@ -15,23 +15,21 @@ struct output_call {
     /* Texts are in the message. */
     const char *member[MAX_MEMBERS], *value[MAX_MEMBERS];
     unsigned count;
-    struct config_named_output output; /* its filter holds its images if result is 0 */
-    int result;
-    struct error why;
+    struct config_named_output output; /* its filter holds its images if the result is 0 */
 };
 
-static int fail(int result, const struct error *why, sd_bus_error *error)
+/* result: of the hook, which has set slow->why if it has failed. */
+static int answer_result(const struct slow_call *slow, int result, const char *name,
+                         const char *done, sd_bus_error *error)
 {
-    return peer_fail(error,
-                     result == -EBUSY    ? BUS_ERROR_BUSY
-                     : result == -ENOENT ? BUS_ERROR_NO_SUCH_OUTPUT
-                     : result == -EINVAL ? BUS_ERROR_INVALID_OUTPUT
-                                         : BUS_ERROR_FAILED,
-                     why->text);
-}
-
-static int answer_done(const struct slow_call *slow)
-{
+    if (result < 0)
+        return peer_fail(error,
+                         result == -EBUSY    ? BUS_ERROR_BUSY
+                         : result == -ENOENT ? BUS_ERROR_NO_SUCH_OUTPUT
+                         : result == -EINVAL ? BUS_ERROR_INVALID_OUTPUT
+                                             : BUS_ERROR_FAILED,
+                         slow->why.text);
+    log_notice("user %u %s output %s", (unsigned)slow->peer->uid, done, name);
     if (sd_bus_reply_method_return(slow->message, NULL) < 0)
         peer_hang_up(slow->peer); /* an error would say that nothing has changed */
     return 1;
@@ -39,40 +37,34 @@ static int answer_done(const struct slow_call *slow)
 
 /* ---- AddOutput ---- */
 
-static void run_add(struct slow_call *slow)
+static int run_add(struct slow_call *slow, struct error *why)
 {
     struct output_call *call = (struct output_call *)slow; /* call is its first member */
-    if (call->count > MAX_MEMBERS) {
-        call->result = error_set(&call->why, EINVAL, "%u keys of an output: expected at most %d",
-                                 call->count, MAX_MEMBERS);
-        return;
-    }
-    call->result = 0;
-    for (unsigned i = 0; call->result == 0 && i < call->count; i++)
-        call->result =
-            config_set_output(&call->output, call->member[i], call->value[i], "output", &call->why);
-    if (call->result == 0)
+    int r = 0;
+    if (call->count > MAX_MEMBERS)
+        return error_set(why, EINVAL, "%u keys of an output: expected at most %d", call->count,
+                         MAX_MEMBERS);
+    for (unsigned i = 0; r == 0 && i < call->count; i++)
+        r = config_set_output(&call->output, call->member[i], call->value[i], "output", why);
+    if (r == 0)
         filter_chain_hold(&call->output.filter);
+    return r;
 }
 
 static int answer_add(struct slow_call *slow, sd_bus_error *error)
 {
-    struct output_call *call = (struct output_call *)slow;
-    const struct bus_hooks *hooks = &slow->peer->services->hooks;
-    struct error why = call->why;
-    if (call->result < 0)
-        return peer_fail(error, BUS_ERROR_INVALID_OUTPUT, why.text);
-    const int r = hooks->add_output(hooks->context, &call->output, &why);
-    if (r < 0)
-        return fail(r, &why, error);
-    log_notice("user %u added output %s", (unsigned)slow->peer->uid, call->output.name);
-    return answer_done(slow);
+    const struct output_call *call = (const struct output_call *)slow;
+    const struct bus_hooks *hooks = slow->hooks;
+    if (slow->result < 0)
+        return peer_fail(error, BUS_ERROR_INVALID_OUTPUT, slow->why.text);
+    const int r = hooks->add_output(hooks->outputs, &call->output, &slow->why);
+    return answer_result(slow, r, call->output.name, "added", error);
 }
 
 static void finish_add(struct slow_call *slow)
 {
     const struct output_call *call = (const struct output_call *)slow;
-    if (call->result == 0)
+    if (slow->result == 0)
         filter_chain_drop(&call->output.filter);
 }
 
@@ -99,7 +91,6 @@ int method_add_output(sd_bus_message *message, void *userdata, sd_bus_error *err
     struct output_call *call = calloc(1, sizeof *call);
     if (call == NULL)
         return -ENOMEM;
-    call->result = -ECANCELED;
     r = read_members(call, message);
     if (r >= 0)
         return slow_call_start(&call->call, &ops, peer, message);
@@ -110,21 +101,18 @@ int method_add_output(sd_bus_message *message, void *userdata, sd_bus_error *err
 /* ---- RemoveOutput ---- */
 
 /* There is nothing to read, but it comes after the changes that were asked for before. */
-static void run_remove(struct slow_call *slow)
+static int run_remove(struct slow_call *slow, struct error *why)
 {
-    (void)slow;
+    (void)slow, (void)why;
+    return 0;
 }
 
 static int answer_remove(struct slow_call *slow, sd_bus_error *error)
 {
     const struct output_call *call = (const struct output_call *)slow;
-    const struct bus_hooks *hooks = &slow->peer->services->hooks;
-    struct error why;
-    const int r = hooks->remove_output(hooks->context, call->value[0], &why);
-    if (r < 0)
-        return fail(r, &why, error);
-    log_notice("user %u removed output %s", (unsigned)slow->peer->uid, call->value[0]);
-    return answer_done(slow);
+    const struct bus_hooks *hooks = slow->hooks;
+    const int r = hooks->remove_output(hooks->outputs, call->value[0], &slow->why);
+    return answer_result(slow, r, call->value[0], "removed", error);
 }
 
 int method_remove_output(sd_bus_message *message, void *userdata, sd_bus_error *error)

@@ -19,8 +19,8 @@
 #include "bus/value.h"
 #include "core/client_limits.h"
 #include "filters/filter.h"
-#include "ring/socket.h"
 #include "service/log.h"
+#include "service/socket.h"
 
 /* ---- calls that are answered later ---- */
 
@@ -72,11 +72,6 @@ void peer_destroy(struct peer *peer)
         return;
     end_calls(peer);
     admission_leave(&peer->admitted);
-    if (peer->link != NULL) {
-        *peer->link = peer->next;
-        if (peer->next != NULL)
-            peer->next->link = peer->link;
-    }
     sd_event_source_disable_unref(peer->io);
     sd_event_source_disable_unref(peer->turn);
     sd_event_source_disable_unref(peer->deadline.source);
@@ -474,18 +469,13 @@ static int add_sources(struct peer *peer, struct sd_event *event)
     return r < 0 ? r : arm_deadline(peer, LIMIT_HANDSHAKE_US);
 }
 
-int peer_start(struct peer *peer, struct peer_list *list, struct admission *admission)
+int peer_start(struct peer *peer, struct admission *admission)
 {
     int r = sd_bus_start(peer->bus);
     if (r >= 0)
         r = add_sources(peer, peer->services->event);
     if (r < 0)
         return r;
-    peer->next = list->first;
-    peer->link = &list->first;
-    if (peer->next != NULL)
-        peer->next->link = &peer->next;
-    list->first = peer;
     admission_enter(admission, &peer->admitted, (uint32_t)peer->uid);
     return 0;
 }

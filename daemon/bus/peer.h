@@ -53,10 +53,6 @@ struct peer_services {
     void *context;
 };
 
-struct peer_list {
-    struct peer *first;
-};
-
 /* A method call that is answered later, by a callback of the camera or of a worker. It is part of
  * the record that belongs to that callback. When the peer leaves, both pointers become NULL, and
  * then on_leave is called. */
@@ -91,10 +87,8 @@ struct peer_object {
 
 /* (fields: the connection, its deadlines, its user, what it waits for, and its objects.) */
 struct peer {
+    struct admission_entry admitted; /* the first member: the admission has the list of peers */
     const struct peer_services *services;
-    struct peer *next;
-    struct peer **link; /* what points to this peer; NULL: it is in no list */
-    struct admission_entry admitted;
     int fd;            /* the peer's socket; the bus has a copy, to which it only writes */
     int pass_fd;       /* the bus reads from the other end */
     sd_bus *bus;       /* reads from `pass_fd`, writes to a copy of `fd` */
@@ -123,9 +117,9 @@ int peer_check_buffers(struct error *why);
 int peer_create(struct peer **ret, const struct peer_services *services, int fd, uid_t uid,
                 bool is_watcher);
 
-/* Starts the handshake and puts the peer into the list and the admission. From then on the peer
- * destroys itself when the connection ends. */
-int peer_start(struct peer *peer, struct peer_list *list, struct admission *admission);
+/* Starts the handshake and puts the peer into the admission. From then on the peer destroys itself
+ * when the connection ends. */
+int peer_start(struct peer *peer, struct admission *admission);
 
 /* Looks at the peer's next message, after an answer that it had to wait for. */
 void peer_resume(struct peer *peer);

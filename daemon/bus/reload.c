@@ -26,7 +26,7 @@ static void log_restart_keys(const struct config *config, const struct config *w
 
 /* The parts of a configuration that differ; NULL: that part does not. */
 struct changes {
-    const struct config_source *source;
+    const struct capture_request *source;
     const struct settings *controls;
     const struct filter_chain *filter;
 };
@@ -34,7 +34,7 @@ struct changes {
 static bool is_source_key(const struct config_key *key)
 {
     const size_t begin = offsetof(struct config, camera.source);
-    return key->offset >= begin && key->offset < begin + sizeof(struct config_source);
+    return key->offset >= begin && key->offset < begin + sizeof(struct capture_request);
 }
 
 static bool is_outputs_key(const struct config_key *key)
@@ -87,7 +87,7 @@ static void finish(const struct reload *reload, struct config *config, const str
         if (keys[i].live && !is_outputs_key(&keys[i])) /* whose places are not those of the file */
             config_key_copy(config, wanted, &keys[i]);
     if (reload->outputs.set != NULL)
-        reload->outputs.set(reload->outputs.context, &wanted->outputs);
+        reload->outputs.set(reload->outputs.outputs, &wanted->outputs);
     config->saved = wanted->saved;
     reload_log_saved(&config->saved);
 }
@@ -166,7 +166,7 @@ static int begin(struct reload *reload, struct camera *camera, struct config *co
         return r < 0 ? r : 1;
     }
     if (reload->outputs.check != NULL)
-        r = reload->outputs.check(reload->outputs.context, &wanted->outputs, why);
+        r = reload->outputs.check(reload->outputs.outputs, &wanted->outputs, why);
     if (r < 0)
         return r;
     if (changes.filter != NULL || view != camera_get_view(camera, CAMERA_MAIN))

@@ -30,10 +30,12 @@ struct reload_job {
 };
 
 /* Applies the key outputs (outputs.h). NULL: changes of it are ignored. */
+struct outputs;
 struct reload_outputs {
-    int (*check)(void *context, const struct config_outputs *wanted, struct error *why);
-    void (*set)(void *context, const struct config_outputs *wanted);
-    void *context;
+    int (*check)(const struct outputs *outputs, const struct config_outputs *wanted,
+                 struct error *why);
+    void (*set)(struct outputs *outputs, const struct config_outputs *wanted);
+    struct outputs *outputs;
 };
 
 /* Zero-initialised: no reload is in progress. */

@@ -22,26 +22,25 @@ struct response_call {
     const char *text;
     size_t count;
     const double *fx, *fy;
-    int result; /* 0, or why the chain could not be read: -errno */
-    struct error why;
     double magnitude[LIMIT_POINTS];
 };
 
-static void run(struct slow_call *slow)
+static int run(struct slow_call *slow, struct error *why)
 {
     struct response_call *call = (struct response_call *)slow;
     struct filter_chain chain;
-    call->result = config_filter(&chain, call->text, &call->why);
-    for (size_t i = 0; call->result == 0 && i < call->count && !slow_call_is_cancelled(slow); i++)
+    const int r = config_filter(&chain, call->text, why);
+    for (size_t i = 0; r == 0 && i < call->count && !atomic_load(&slow->job.cancelled); i++)
         call->magnitude[i] = cabs(filter_chain_response(&chain, call->fx[i], call->fy[i]));
+    return r;
 }
 
 static int answer(struct slow_call *slow, sd_bus_error *error)
 {
     const struct response_call *call = (const struct response_call *)slow;
     sd_bus_message *reply = NULL;
-    if (call->result < 0)
-        return peer_fail(error, BUS_ERROR_INVALID_FILTER, call->why.text);
+    if (slow->result < 0)
+        return peer_fail(error, BUS_ERROR_INVALID_FILTER, slow->why.text);
     sd_bus_message_new_method_return(slow->message, &reply);
     sd_bus_message_append_array(reply, 'd', call->magnitude,
                                 call->count * sizeof call->magnitude[0]);

@@ -13,21 +13,18 @@
 
 struct save_call {
     struct slow_call call;
-    const struct bus_hooks *hooks;
     bool which[CONFIG_SAVED_KEYS];
     struct config wanted; /* only what is saved; its chain holds its images */
     uint64_t serial;
     struct config_saved saved;
     bool is_changed;
-    int result;
-    struct error why;
 };
 
 /* A chain that cannot be made is not saved. */
 static int prepare(struct slow_call *slow, sd_bus_error *error)
 {
     struct save_call *call = (struct save_call *)slow;
-    struct camera *camera = slow->peer->services->hooks.camera;
+    struct camera *camera = slow->hooks->camera;
     struct camera_status status;
     struct filter_chain chain;
     camera_get_status(camera, 0, &status);
@@ -41,11 +38,11 @@ static int prepare(struct slow_call *slow, sd_bus_error *error)
     return 0;
 }
 
-static void run(struct slow_call *slow)
+static int run(struct slow_call *slow, struct error *why)
 {
     struct save_call *call = (struct save_call *)slow;
-    call->result = call->hooks->save(call->hooks->context, &call->wanted, call->which, &call->saved,
-                                     &call->is_changed, &call->why);
+    return slow->hooks->save(slow->hooks->options, &call->wanted, call->which, &call->saved,
+                             &call->is_changed, why);
 }
 
 static int answer(struct slow_call *slow, sd_bus_error *error)
@@ -53,13 +50,13 @@ static int answer(struct slow_call *slow, sd_bus_error *error)
     static const char *const names[] = {"SavedFile", "SavedKeys", NULL};
     const struct save_call *call = (const struct save_call *)slow;
     const struct peer_services *services = slow->peer->services;
-    if (call->result < 0)
+    if (slow->result < 0)
         return peer_fail(error,
-                         call->result == -EACCES   ? SD_BUS_ERROR_ACCESS_DENIED
-                         : call->result == -EINVAL ? BUS_ERROR_INVALID_CONFIG
+                         slow->result == -EACCES   ? SD_BUS_ERROR_ACCESS_DENIED
+                         : slow->result == -EINVAL ? BUS_ERROR_INVALID_CONFIG
                                                    : BUS_ERROR_FAILED,
-                         call->why.text);
-    call->hooks->saved(call->hooks->context, &call->saved);
+                         slow->why.text);
+    slow->hooks->config->saved = call->saved;
     if (call->is_changed)
         log_notice(
             "user %u saved %s%s%s in %s", (unsigned)slow->peer->uid,
@@ -77,8 +74,8 @@ static int answer(struct slow_call *slow, sd_bus_error *error)
 static void finish(struct slow_call *slow)
 {
     const struct save_call *call = (const struct save_call *)slow;
-    if (call->result == 0) /* the sender may have left meanwhile */
-        call->hooks->saved(call->hooks->context, &call->saved);
+    if (slow->result == 0) /* the sender may have left meanwhile */
+        slow->hooks->config->saved = call->saved;
     filter_chain_drop(&call->wanted.filter);
 }
 
@@ -126,8 +123,6 @@ int method_save(sd_bus_message *message, void *userdata, sd_bus_error *error)
     struct save_call *call = calloc(1, sizeof *call);
     if (call == NULL)
         return -ENOMEM;
-    call->hooks = &peer->services->hooks;
-    call->result = -ECANCELED;
     r = read_keys(call, message, error);
     if (r >= 0)
         return slow_call_start(&call->call, &ops, peer, message);

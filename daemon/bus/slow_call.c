@@ -1,5 +1,6 @@
 #include "bus/slow_call.h"
 
+#include <errno.h>
 #include <stdlib.h>
 
 #include "config/image.h"
@@ -16,16 +17,15 @@ static bool lacks_output(struct slow_call *call)
 static bool prepare(struct job *job)
 {
     struct slow_call *call = (struct slow_call *)job; /* job is its first member */
-    call->has_failed = lacks_output(call) ||
-                       (call->ops->prepare != NULL && call->ops->prepare(call, &call->error) < 0);
-    return !call->has_failed;
+    return !lacks_output(call) &&
+           (call->ops->prepare == NULL || call->ops->prepare(call, &call->error) >= 0);
 }
 
 static void run(struct job *job)
 {
     struct slow_call *call = (struct slow_call *)job;
     config_cancel_images(&job->cancelled);
-    call->ops->run(call);
+    call->result = call->ops->run(call, &call->why);
     config_cancel_images(NULL);
     config_trim_images();
 }
@@ -43,7 +43,7 @@ static void done(struct job *job, bool is_cancelled)
 {
     struct slow_call *call = (struct slow_call *)job;
     if (!is_cancelled) {
-        const bool has_failed = call->has_failed || lacks_output(call);
+        const bool has_failed = sd_bus_error_is_set(&call->error) || lacks_output(call);
         const int r = has_failed ? -1 : call->ops->answer(call, &call->error);
         if (r == SLOW_CALL_REPEAT) {
             job_repeat(job);
@@ -69,10 +69,11 @@ int slow_call_start(struct slow_call *call, const struct slow_call_ops *ops, str
 {
     call->job = (struct job){.uid = peer->uid, .prepare = prepare, .run = run, .done = done};
     call->ops = ops;
+    call->hooks = &peer->services->hooks;
     call->peer = peer;
     call->message = sd_bus_message_ref(message);
-    call->has_failed = false;
     call->error = SD_BUS_ERROR_NULL;
+    call->result = -ECANCELED;
     peer_call_begin(peer, PEER_CALL_SLOW, &call->waiting, message);
     call->waiting.on_leave = on_leave;
     call->waiting.outlives_connection =
@@ -80,9 +81,4 @@ int slow_call_start(struct slow_call *call, const struct slow_call_ops *ops, str
     worker_add(peer->services->worker[ops->is_change ? WORKER_CHANGES : WORKER_QUESTIONS],
                &call->job);
     return 1;
-}
-
-bool slow_call_is_cancelled(const struct slow_call *call)
-{
-    return job_is_cancelled(&call->job);
 }

@@ -18,9 +18,9 @@ struct slow_call_ops {
     /* Main thread, right before `run`; NULL: there is nothing to do. Fails the call if it returns
      * what peer_fail does. */
     int (*prepare)(struct slow_call *call, sd_bus_error *error);
-    /* The worker's thread. Images that it loads stay until it returns, unless a chain holds them;
-     * texts and arrays of the message stay until `destroy`. */
-    void (*run)(struct slow_call *call);
+    /* The worker's thread. Returns 0 or -errno. Images that it loads stay until then, unless a
+     * chain holds them; texts and arrays of the message stay until `finish`. */
+    int (*run)(struct slow_call *call, struct error *why);
     /* Main thread: sends the answer, and returns what a method returns, or SLOW_CALL_REPEAT. */
     int (*answer)(struct slow_call *call, sd_bus_error *error);
     /* Main thread: ends the call's own data. NULL: it has none. */
@@ -33,19 +33,18 @@ struct slow_call_ops {
 struct slow_call {
     struct job job;
     const struct slow_call_ops *ops;
+    const struct bus_hooks *hooks;
     struct peer *peer; /* valid in all functions but `run` and `finish` */
     sd_bus_message *message;
     struct peer_call waiting; /* for the answer */
-    bool has_failed;          /* in `prepare` */
-    sd_bus_error error;       /* why, then */
+    sd_bus_error error;       /* set: why `prepare` has failed */
+    int result;               /* of `run`; -ECANCELED before that */
+    struct error why;
 };
 
 /* Takes over the record, whose other members the caller has set. Returns 1, as methods do that
  * answer later. */
 int slow_call_start(struct slow_call *call, const struct slow_call_ops *ops, struct peer *peer,
                     sd_bus_message *message);
-
-/* Returns whether nobody waits for the answer any more. Any thread. */
-bool slow_call_is_cancelled(const struct slow_call *call);
 
 #endif

@@ -5,12 +5,17 @@
 
 #include "bus/value.h"
 #include "core/text.h"
+#include "designer/designer.h"
 #include "service/log.h"
+
+static struct designer *designer_of(const struct peer *peer, sd_bus_message *call)
+{
+    return camera_designer(peer->services->hooks.camera, peer_output_of(peer, call));
+}
 
 int method_tune(sd_bus_message *call, void *userdata, sd_bus_error *error)
 {
     struct peer *peer = userdata;
-    struct camera *camera = peer->services->hooks.camera;
     struct error why;
     char quoted[TEXT_QUOTE_BYTES];
     const char *depth;
@@ -22,7 +27,7 @@ int method_tune(sd_bus_message *call, void *userdata, sd_bus_error *error)
     if (!exhaustive && strcmp(depth, "quick") != 0)
         return sd_bus_error_setf(error, SD_BUS_ERROR_INVALID_ARGS,
                                  "%s: expected quick or exhaustive", text_quote(quoted, depth));
-    r = camera_tune(camera, peer_output_of(peer, call), exhaustive, &why);
+    r = designer_tune(designer_of(peer, call), exhaustive, &why);
     if (r < 0)
         return peer_fail(error, BUS_ERROR_BUSY, why.text);
     log_info("user %u started a %s search for faster engine settings", (unsigned)peer->uid, depth);
@@ -35,7 +40,7 @@ int method_stop_tuning(sd_bus_message *call, void *userdata, sd_bus_error *error
     const int r = peer_refuse_read_only(peer, error);
     if (r < 0)
         return r;
-    camera_stop_tuning(peer->services->hooks.camera, peer_output_of(peer, call));
+    designer_stop_tuning(designer_of(peer, call));
     return sd_bus_reply_method_return(call, NULL);
 }
 
@@ -46,7 +51,7 @@ int method_get_tuning(sd_bus_message *call, void *userdata, sd_bus_error *error)
     char clean[VALUE_TEXT_BYTES];
     (void)error;
 
-    camera_get_tuning(peer->services->hooks.camera, peer_output_of(peer, call), &tuning);
+    designer_get_tuning(designer_of(peer, call), &tuning);
     return sd_bus_reply_method_return(
         call, "a{sv}", 8, "Running", "b", tuning.running, "Exhaustive", "b", tuning.exhaustive,
         "Tuned", "b", tuning.tuned, "Tried", "u", tuning.progress.tried, "Total", "u",

@@ -13,7 +13,7 @@
 
 #include "bus/hooks.h"
 
-/* A job looks at job_is_cancelled between rows, points and files, but a file may take longer. The
+/* A job looks at `cancelled` between rows, points and files, but a file may take longer. The
  * process then ends by _exit. */
 #define STOP_TIMEOUT_MS 300
 
@@ -106,11 +106,6 @@ void job_cancel(struct job *job)
         }
 }
 
-bool job_is_cancelled(const struct job *job)
-{
-    return atomic_load(&job->cancelled);
-}
-
 /* ---- the end of a job ---- */
 
 static void finish(struct worker *worker)
@@ -121,7 +116,7 @@ static void finish(struct worker *worker)
     if (job == NULL || !atomic_exchange(&worker->has_run, false))
         return;
     worker->running = NULL;
-    job->done(job, job_is_cancelled(job));
+    job->done(job, atomic_load(&job->cancelled));
 }
 
 static int on_done(sd_event_source *source, int fd, uint32_t revents, void *userdata)

@@ -23,17 +23,17 @@ struct job {
     uid_t uid; /* whose turn it is */
     /* Main thread, right before `run`. False: skip it. NULL: there is nothing to prepare. */
     bool (*prepare)(struct job *job);
-    /* The worker's thread. It should end soon after job_is_cancelled has become true. */
+    /* The worker's thread. It should end soon after `cancelled` has become true. */
     void (*run)(struct job *job);
     /* Main thread, the end of each job. It may free the job, or put it back by job_repeat unless it
      * was cancelled. */
     void (*done)(struct job *job, bool is_cancelled);
+    atomic_bool cancelled; /* set by job_cancel; any thread */
 
     /* For worker.c only. */
     struct worker *worker;
     struct job *next;
     uint64_t round; /* the lowest is next, and each user has one job in a round */
-    atomic_bool cancelled;
 };
 
 /* Starts a thread of this name, of at most 15 letters. */
@@ -51,8 +51,5 @@ void job_repeat(struct job *job);
 
 /* Takes a job out of the queue, which calls `done` at once, or lets a running one end early. */
 void job_cancel(struct job *job);
-
-/* Any thread. */
-bool job_is_cancelled(const struct job *job);
 
 #endif

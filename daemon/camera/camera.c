@@ -27,12 +27,6 @@ static void destroy_rings(struct mailbox *mailbox)
         output_mailbox_destroy_rings(&mailbox->output[i]);
 }
 
-static void destroy_continued(struct ring *const *continued, unsigned count)
-{
-    for (unsigned i = 0; continued != NULL && i < count; i++)
-        ring_destroy(continued[i]);
-}
-
 /* As designer_destroy, for all of them. */
 static int destroy_designers(struct camera *camera, int64_t deadline_ns)
 {
@@ -76,23 +70,19 @@ static int create_designer(struct camera *camera, unsigned output, struct error 
 }
 
 /* Everything up to the camera's thread. */
-static int prepare(struct camera *camera, struct ring *const *continued, bool wait,
-                   struct error *why)
+static int prepare(struct camera *camera, bool wait, struct error *why)
 {
     struct mailbox *mailbox = &camera->mailbox;
     int r = observer_create(&camera->observer, camera->config.output.measures, why);
     if (r == 0)
         observer_take_motion(camera->observer, config_motion_block(camera->config.output.motion));
-    const unsigned count = config_output_count(&camera->config);
-    for (unsigned i = 0; r == 0 && i < count; i++)
+    for (unsigned i = 0; r == 0 && i < config_output_count(&camera->config); i++)
         r = create_designer(camera, i, why);
-    if (r < 0) {
-        destroy_continued(continued, count);
+    if (r < 0)
         return r;
-    }
     atomic_store(&mailbox->progress_ns, clock_now_ns());
     reconciler_init(&camera->reconciler, &camera->config, mailbox, camera->output, &camera->shares,
-                    camera->observer, continued);
+                    camera->observer);
     r = reconcile_open(&camera->reconciler, wait, why);
     if (r == 0) {
         r = -pthread_create(&camera->thread, NULL, camera_thread, &camera->reconciler);
@@ -110,22 +100,24 @@ static int prepare(struct camera *camera, struct ring *const *continued, bool wa
 int camera_start(struct camera **ret, const struct config *config, struct ring *const *continued,
                  bool wait, struct error *why)
 {
+    const unsigned count = config_output_count(config);
     struct camera *camera = calloc(1, sizeof *camera);
     if (camera == NULL) {
-        destroy_continued(continued, config_output_count(config));
+        for (unsigned i = 0; continued != NULL && i < count; i++)
+            ring_destroy(continued[i]);
         return error_set(why, ENOMEM, "out of memory while creating a camera");
     }
     camera->config = *config;
-    camera->begun = config_output_count(config);
+    camera->begun = count;
     int r = mailbox_init(&camera->mailbox, config, why);
+    for (unsigned i = 0; continued != NULL && i < count; i++)
+        camera->mailbox.output[i].ring = continued[i];
     const int shared = designer_shares_init(&camera->shares, config, r < 0 ? NULL : why);
     r = r < 0 ? r : shared;
-    for (unsigned i = 0; i < config_output_count(config); i++)
+    for (unsigned i = 0; i < count; i++)
         camera->newest_serial[i] = camera->mailbox.desired.output[i].filter_serial;
-    if (r < 0)
-        destroy_continued(continued, config_output_count(config));
-    else
-        r = prepare(camera, continued, wait, why);
+    if (r == 0)
+        r = prepare(camera, wait, why);
     if (r == 0) {
         *ret = camera;
         return 0;
@@ -327,7 +319,7 @@ struct ring *camera_ring(struct camera *camera, unsigned output)
 
 /* ---- desired state ---- */
 
-int camera_set_source(struct camera *camera, const struct config_source *request,
+int camera_set_source(struct camera *camera, const struct capture_request *request,
                       const struct settings *controls, const struct filter_chain *filter,
                       uint64_t *ret_number, struct error *why)
 {
@@ -379,49 +371,32 @@ int camera_snapshot(struct camera *camera, unsigned output, bool with_before,
     return r;
 }
 
-static int send_controls(struct camera *camera, enum request_kind kind,
-                         const struct settings *settings, camera_controls_fn *done, void *context)
+int camera_ask_controls(struct camera *camera, const struct settings *settings,
+                        camera_controls_fn *done, void *context)
 {
-    struct request *request;
-    int r = request_create_controls(&request, kind, settings, done, context);
-    if (r < 0)
-        return r;
     const struct desired *desired = &camera->mailbox.desired; /* this thread's own */
-    request->controls.version = desired->controls_version;
-    request->controls.source_number = desired->source.number;
+    struct request *request = calloc(1, sizeof *request);
+    if (request == NULL)
+        return -ENOMEM;
+    *request = (struct request){.kind = REQUEST_LIST_CONTROLS,
+                                .context = context,
+                                .controls = {.done = done,
+                                             .version = desired->controls_version,
+                                             .source_number = desired->source.number}};
+    if (settings != NULL) {
+        request->kind = REQUEST_SET_CONTROLS;
+        request->controls.settings = *settings;
+    }
     mailbox_send(&camera->mailbox, request);
     return 0;
 }
 
-int camera_list_controls(struct camera *camera, camera_controls_fn *done, void *context)
-{
-    return send_controls(camera, REQUEST_LIST_CONTROLS, NULL, done, context);
-}
-
-int camera_set_controls(struct camera *camera, const struct settings *settings,
-                        camera_controls_fn *done, void *context)
-{
-    return send_controls(camera, REQUEST_SET_CONTROLS, settings, done, context);
-}
-
-/* ---- tuning ---- */
-
-int camera_tune(struct camera *camera, unsigned output, bool exhaustive, struct error *why)
-{
-    return designer_tune(camera->output[output].designer, exhaustive, why);
-}
-
-void camera_stop_tuning(struct camera *camera, unsigned output)
-{
-    designer_stop_tuning(camera->output[output].designer);
-}
-
-void camera_get_tuning(struct camera *camera, unsigned output, struct tuning_status *ret)
-{
-    designer_get_tuning(camera->output[output].designer, ret);
-}
-
 /* ---- status ---- */
+
+struct designer *camera_designer(const struct camera *camera, unsigned output)
+{
+    return camera->output[output].designer;
+}
 
 void camera_get_adaptation(struct camera *camera, struct observer_status *ret)
 {
@@ -446,6 +421,7 @@ void camera_get_status(struct camera *camera, unsigned output, struct camera_sta
     /* The rate is counted when frames come, so it has to be corrected when they have stopped. */
     if ((double)silent_ns * ret->rate > 3.0 * (double)NS_PER_S && silent_ns > 2 * NS_PER_S)
         ret->rate = 0;
+    ret->copied[COPY_CAPTURE] = ret->counts.copied;
     observer_get_copied(camera->observer, &ret->copied[COPY_OBSERVE]);
 }
 

@@ -28,7 +28,6 @@
 #include "camera/report.h"
 #include "camera/request.h"
 #include "camera/status.h"
-#include "designer/tuning.h"
 #include "config/config.h"
 #include "core/error.h"
 #include "filters/filter.h"
@@ -102,7 +101,7 @@ enum view_kind camera_get_view(const struct camera *camera, unsigned output);
  * is in use, or status.source_problem says why the camera went back to the one before. The desired
  * filter is then the previous one again, unless a client has asked for another one. -EBUSY: the
  * source requested before is not settled; -EINVAL: the chain is not valid. */
-int camera_set_source(struct camera *camera, const struct config_source *request,
+int camera_set_source(struct camera *camera, const struct capture_request *request,
                       const struct settings *controls, const struct filter_chain *filter,
                       uint64_t *ret_number, struct error *why);
 
@@ -149,17 +148,14 @@ void camera_end_output(struct camera *camera, unsigned output);
 int camera_snapshot(struct camera *camera, unsigned output, bool with_before,
                     camera_snapshot_fn *done, void *context);
 
-/* The camera's own controls, as capture_list_controls and capture_set_controls return them;
- * -ENODEV: the camera is not open. Controls that were set are set again whenever the camera is
- * opened. -ENOMEM. */
-int camera_list_controls(struct camera *camera, camera_controls_fn *done, void *context);
-int camera_set_controls(struct camera *camera, const struct settings *settings,
+/* Sets the camera's own controls, or lists them if settings is NULL, as capture_set_controls and
+ * capture_list_controls do; -ENODEV: the camera is not open. Controls that were set are set again
+ * whenever the camera is opened. -ENOMEM. */
+int camera_ask_controls(struct camera *camera, const struct settings *settings,
                         camera_controls_fn *done, void *context);
 
-/* The search for faster settings of the engine, as in designer.h. */
-int camera_tune(struct camera *camera, unsigned output, bool exhaustive, struct error *why);
-void camera_stop_tuning(struct camera *camera, unsigned output);
-void camera_get_tuning(struct camera *camera, unsigned output, struct tuning_status *ret);
+/* For the search for faster settings of the engine (designer_tune), and nothing else. */
+struct designer *camera_designer(const struct camera *camera, unsigned output);
 
 /* Returns what filters that adapt have found in the captured frames, for all outputs. */
 void camera_get_adaptation(struct camera *camera, struct observer_status *ret);

@@ -2,6 +2,7 @@
 
 #include <sys/eventfd.h>
 
+#include "camera/lent_memory.h"
 #include "core/clock.h"
 
 /* ---- frames from the source ---- */
@@ -159,7 +160,6 @@ bool frame_path_is_healthy(const struct frame_path *path)
 void frame_path_init(struct frame_path *ret, const struct config *config, struct observer *observer)
 {
     ret->observer = observer;
-    ret->lent = (struct lent_memory){.recovery = &ret->recovery};
     recovery_init(&ret->recovery, &config->camera);
 }
 
@@ -169,5 +169,5 @@ void frame_path_finish(struct frame_path *path)
     recovery_finish(&path->recovery);
     FOR_EACH_OUTPUT (path, output)
         output_finish(output);
-    lent_memory_finish(&path->lent);
+    lent_memory_update(&path->recovery, NULL);
 }

@@ -19,7 +19,6 @@
 struct frame_path {
     struct recovery recovery;
     struct observer *observer;
-    struct lent_memory lent;
     struct output output[CONFIG_MAX_OUTPUTS]; /* by number; those that are not used are zero */
 };
 

@@ -4,11 +4,11 @@
 
 #include "service/log.h"
 
-static bool is_suitable(const struct lent_memory *lent, const struct engine *engine)
+static bool is_suitable(const struct frame_memory *memory, const struct engine *engine)
 {
     if (engine == NULL)
-        return lent->memory == NULL;
-    return lent->memory != NULL && engine_memory_suits(lent->memory, engine);
+        return memory == NULL;
+    return memory != NULL && engine_memory_suits(memory, engine);
 }
 
 /* Returns whether a streaming source must be restarted for other memory, because it writes into the
@@ -20,13 +20,12 @@ static bool needs_restart(const struct recovery *recovery, const struct engine *
     return recovery->memory.mode != MEMORY_COPIED || (engine != NULL && !recovery->memory.settled);
 }
 
-void lent_memory_update(struct lent_memory *lent, const struct engine *engine)
+void lent_memory_update(struct recovery *recovery, const struct engine *engine)
 {
-    struct recovery *recovery = lent->recovery;
-    struct frame_memory *memory = NULL;
+    struct frame_memory *memory = NULL, *old = recovery->memory.lent;
     struct error why;
 
-    if (is_suitable(lent, engine))
+    if (is_suitable(old, engine))
         return;
     bool restart = needs_restart(recovery, engine);
     if (restart)
@@ -34,14 +33,7 @@ void lent_memory_update(struct lent_memory *lent, const struct engine *engine)
     if (engine != NULL && engine_memory_create(&memory, engine, &why) < 0)
         log_warning("frames will be copied: %s", why.text);
     recovery_lend(recovery, memory);
-    engine_memory_destroy(lent->memory);
-    lent->memory = memory;
+    engine_memory_destroy(old);
     if (restart)
         recovery_start(recovery);
-}
-
-void lent_memory_finish(struct lent_memory *lent)
-{
-    engine_memory_destroy(lent->memory);
-    lent->memory = NULL;
 }

@@ -8,19 +8,10 @@
 #define FFTD_CAMERA_LENT_MEMORY_H
 
 #include "camera/recovery.h"
-#include "core/frame_memory.h"
 #include "engine/engine.h"
-
-struct lent_memory {
-    struct recovery *recovery;
-    struct frame_memory *memory; /* NULL: none */
-};
 
 /* Lends the source memory of the engine's device; engine NULL: none. Restarts a source that streams
  * into the memory which is replaced. */
-void lent_memory_update(struct lent_memory *lent, const struct engine *engine);
-
-/* Destroys the memory, after the source has been closed. */
-void lent_memory_finish(struct lent_memory *lent);
+void lent_memory_update(struct recovery *recovery, const struct engine *engine);
 
 #endif

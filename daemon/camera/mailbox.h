@@ -29,7 +29,7 @@
 /* A source that is asked for, with its controls and its filter. All of it is used, or nothing. */
 struct desired_source {
     uint64_t number; /* goes up with each, even for the same source; 0: none was asked for */
-    struct config_source request;
+    struct capture_request request;
     struct settings controls;
     struct filter_chain filter;
     uint64_t filter_serial; /* 0: no filter came with it, or the source is settled */

@@ -5,13 +5,16 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "camera/lent_memory.h"
 #include "camera/snapshot.h"
 #include "core/clock.h"
 
+/* Each output's designer has its device for itself, so only one can read frames where the source
+ * has captured them: the first. */
 void output_update_memory(struct output *output)
 {
-    if (output->lent != NULL)
-        lent_memory_update(output->lent, output->engine);
+    if (output_number(output) == 0)
+        lent_memory_update(output->recovery, output->engine);
 }
 
 /* ---- the engine's access to the ring ---- */
@@ -320,10 +323,8 @@ take_correction(const struct output *output, const struct correction *found, str
 /* The memory in which the engine may read frames. */
 static struct frame_memory *frame_memory_of(const struct output *output, const struct output *last)
 {
-    if (last == NULL || last->lent == NULL)
-        return NULL;
-    return output == last || engine_waits_for_load(last->engine, output->engine)
-               ? last->lent->memory
+    return last != NULL && (output == last || engine_waits_for_load(last->engine, output->engine))
+               ? output->recovery->memory.lent
                : NULL;
 }
 
@@ -407,28 +408,19 @@ bool output_engine_fits(const struct output *output)
 
 /* ---- life ---- */
 
-void output_init(struct output *ret, const char *name, const struct config *config, double fps,
-                 const struct output_parts *parts)
+void output_init(struct output *output, struct output_mailbox *box, double fps)
 {
-    *ret = (struct output){
-        .name = name,
-        .config = config,
-        .designer = parts->designer,
-        .share = {.shares = parts->shares, .output = parts->box->output},
-        .observer = parts->observer,
-        .recovery = parts->recovery,
-        .lent = parts->lent,
-        .applied = {.filter_serial = 1, .engine_retry_ns = INT64_MAX},
-        .max_flights = config->engine.options.in_flight,
-        .limit = config->output.frames,
-        .period_ns = fps > 0 ? (int64_t)((double)NS_PER_S / fps) : 0,
-        .frame_timeout_ns = (int64_t)(config->engine.frame_timeout_s * (double)NS_PER_S),
-    };
-    const bool is_first = parts->box->output == 0;
-    ret->always_runs = is_first && config->camera.idle == CONFIG_IDLE_RUN;
+    const struct config *config = output->config;
+    const bool is_first = box->output == 0;
+    output->applied = (struct output_applied){.filter_serial = 1, .engine_retry_ns = INT64_MAX};
+    output->max_flights = config->engine.options.in_flight;
+    output->limit = config->output.frames;
+    output->period_ns = fps > 0 ? (int64_t)((double)NS_PER_S / fps) : 0;
+    output->frame_timeout_ns = (int64_t)(config->engine.frame_timeout_s * (double)NS_PER_S);
+    output->always_runs = is_first && config->camera.idle == CONFIG_IDLE_RUN;
     if (!is_first)
-        snprintf(ret->prefix, sizeof ret->prefix, "output %s: ", name);
-    report_init(&ret->report, parts->box, ret->prefix);
+        snprintf(output->prefix, sizeof output->prefix, "output %s: ", output->name);
+    report_init(&output->report, box, output->prefix);
 }
 
 void output_finish(struct output *output)

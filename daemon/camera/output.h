@@ -18,7 +18,6 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "camera/lent_memory.h"
 #include "camera/recovery.h"
 #include "camera/report.h"
 #include "camera/request.h"
@@ -68,7 +67,6 @@ struct output {
     struct designer_share share; /* its part of the budget of memory */
     struct observer *observer;
     struct recovery *recovery;
-    struct lent_memory *lent; /* the engine reads frames there; NULL: they are copied for it */
     struct report report;
     struct steady steady;
     struct output_applied applied;
@@ -100,19 +98,9 @@ struct output {
     bool engine_failed;   /* output_change has not acted on the failure yet */
 };
 
-/* The threads and the source that an output uses. All of it outlives the output. */
-struct output_parts {
-    struct designer *designer;
-    struct designer_shares *shares;
-    struct observer *observer;
-    struct recovery *recovery;
-    struct lent_memory *lent;
-    struct output_mailbox *box;
-};
-
-/* config and name must outlive it, and it must not be moved. fps: as config_output_fps. */
-void output_init(struct output *ret, const char *name, const struct config *config, double fps,
-                 const struct output_parts *parts);
+/* Completes an output, whose id, name, config, threads, source and share the caller has set; all of
+ * it outlives the output, which must not be moved. fps: as config_output_fps. */
+void output_init(struct output *output, struct output_mailbox *box, double fps);
 
 /* Publishes the frames in flight, and returns the engine. */
 void output_finish(struct output *output);

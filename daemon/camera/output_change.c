@@ -32,15 +32,17 @@ int output_change_make_ring(struct ring **ret, const struct config *config,
     return 0;
 }
 
-void output_change_continue_ring(struct output *output, struct ring *ring)
+void output_change_continue_ring(struct output *output)
 {
     struct output_mailbox *box = output->report.box;
+    struct ring *ring = box->ring;
+    if (ring == NULL)
+        return;
     ring_set_checksum(ring, output->config->output.checksum);
     ring_set_lossless(ring, output->config->output.lossless); /* until the source is open */
     output_set_ring(output, ring);
     output->frames.format = *ring_format(ring);
     struct camera_status *status = mailbox_begin_report(box);
-    box->ring = ring;
     status->format = *ring_format(ring);
     status->generation = ring_generation(ring);
     status->newest_sequence = ring_newest(ring);

@@ -19,9 +19,9 @@ int output_change_make_ring(struct ring **ret, const struct config *config,
                             const struct engine_frames *frames, const struct fftd_format *captured,
                             struct error *why);
 
-/* Begins with a ring: that one, or the one that follows a previous process's. Before the output has
- * frames. */
-void output_change_continue_ring(struct output *output, struct ring *ring);
+/* Begins with the ring that the mailbox has: that one, or the one that follows a previous
+ * process's; without any if there is none. Before the output has frames. */
+void output_change_continue_ring(struct output *output);
 
 /* Replaces a ring into which a failed device may still write. */
 void output_change_replace_lost_ring(struct output *output);

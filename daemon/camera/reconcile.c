@@ -127,21 +127,20 @@ static void take_designs(struct reconciler *reconciler)
 /* Nothing is in the place but snapshots that were asked for since the output is desired. */
 static void begin_output(struct reconciler *reconciler, unsigned number, uint64_t id)
 {
-    struct request *snapshots = reconciler->path.output[number].snapshots;
     const struct reconciler_output *begun = &reconciler->outputs[number];
     struct frame_path *path = &reconciler->path;
-    /* Each output's designer has its device for itself, so only one can read frames where the
-     * source has captured them. */
-    const struct output_parts parts = {.designer = begun->designer,
-                                       .shares = reconciler->shares,
-                                       .observer = path->observer,
-                                       .recovery = &path->recovery,
-                                       .lent = number == 0 ? &path->lent : NULL,
-                                       .box = &reconciler->mailbox->output[number]};
-    output_init(&path->output[number], config_output_name(reconciler->config, number),
-                &begun->config, config_output_fps(reconciler->config, number), &parts);
-    path->output[number].id = id;
-    path->output[number].snapshots = snapshots;
+    struct output *output = &path->output[number];
+    *output = (struct output){.id = id,
+                              .name = config_output_name(reconciler->config, number),
+                              .config = &begun->config,
+                              .designer = begun->designer,
+                              .share = {.shares = reconciler->shares, .output = number},
+                              .observer = path->observer,
+                              .recovery = &path->recovery,
+                              .snapshots = output->snapshots};
+    output_init(output, &reconciler->mailbox->output[number],
+                config_output_fps(reconciler->config, number));
+    output_change_continue_ring(output);
 }
 
 /* The main thread may destroy everything of the output once the designer has ended, too, which may
@@ -184,8 +183,6 @@ static void reconcile_list(struct reconciler *reconciler)
             continue;
         begin_output(reconciler, i, wanted->id);
         begun = output;
-        if (output->report.box->ring != NULL)
-            output_change_continue_ring(output, output->report.box->ring);
     }
     if (begun == NULL || !recovery_is_open(&path->recovery))
         return;
@@ -455,7 +452,7 @@ int64_t reconcile_deadline_ns(const struct reconciler *reconciler)
 
 void reconciler_init(struct reconciler *ret, const struct config *config, struct mailbox *mailbox,
                      const struct reconciler_output *outputs, struct designer_shares *shares,
-                     struct observer *observer, struct ring *const *continued)
+                     struct observer *observer)
 {
     ret->config = config;
     ret->mailbox = mailbox;
@@ -464,11 +461,8 @@ void reconciler_init(struct reconciler *ret, const struct config *config, struct
     ret->applied = (struct applied){.controls_version = mailbox->desired.controls_version,
                                     .pause_ns = INT64_MAX};
     frame_path_init(&ret->path, config, observer);
-    for (unsigned i = 0; i < config_output_count(config); i++) {
+    for (unsigned i = 0; i < config_output_count(config); i++)
         begin_output(ret, i, mailbox->desired.output[i].id);
-        if (continued != NULL && continued[i] != NULL)
-            output_change_continue_ring(&ret->path.output[i], continued[i]);
-    }
 }
 
 /* A filter that does not suit the first source ends the start, but not where a camera is waited

@@ -43,11 +43,11 @@ struct reconciler {
 };
 
 /* Everything must outlive it, and it must not be moved. outputs: one for each place; those of the
- * configuration begin at once, others when they are desired.
- * continued: as for camera_start. */
+ * configuration begin at once, others when they are desired. The mailbox has the rings that they
+ * begin with. */
 void reconciler_init(struct reconciler *ret, const struct config *config, struct mailbox *mailbox,
                      const struct reconciler_output *outputs, struct designer_shares *shares,
-                     struct observer *observer, struct ring *const *continued);
+                     struct observer *observer);
 
 /* Opens the source for the first time, or begins to. wait: a source that cannot be opened is a
  * state, not a failure. Without wait, an opening that fails later leads to the state FAILED. */

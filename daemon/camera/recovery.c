@@ -156,20 +156,6 @@ void recovery_finish(struct recovery *recovery)
     recovery->deadline_ns = INT64_MAX;
 }
 
-static int open_capture(struct recovery *recovery, struct error *why)
-{
-    const struct config_source *request = &recovery->request;
-    const struct capture_request wanted = {.uri = request->uri,
-                                           .width = request->width,
-                                           .height = request->height,
-                                           .rate = request->rate,
-                                           .fourcc = request->fourcc,
-                                           .buffers = request->buffers,
-                                           .loop = request->loop,
-                                           .seed = request->seed};
-    return capture_open(&recovery->capture, &wanted, why);
-}
-
 static void become_open(struct recovery *recovery)
 {
     unwatch(recovery);
@@ -185,7 +171,7 @@ static void become_open(struct recovery *recovery)
 static int open_as(struct recovery *recovery, enum source_opening opening, struct error *why)
 {
     recovery->opening = opening;
-    int r = open_capture(recovery, why);
+    int r = capture_open(&recovery->capture, &recovery->request, why);
     if (r < 0)
         return r;
     recovery->deadline_ns = recovery->capture->opening_until_ns;
@@ -230,7 +216,7 @@ void recovery_reject(struct recovery *recovery, int err, const struct error *why
 
 /* ---- another source ---- */
 
-void recovery_try(struct recovery *recovery, const struct config_source *request,
+void recovery_try(struct recovery *recovery, const struct capture_request *request,
                   const struct settings *controls, struct previous_source *ret_previous)
 {
     struct error why;
@@ -331,7 +317,7 @@ int recovery_fd(const struct recovery *recovery)
 {
     if (recovery->phase == SOURCE_CLOSED)
         return recovery->watch_fd;
-    return recovery->phase == SOURCE_OPENED ? -1 : capture_fd(recovery->capture);
+    return recovery->phase == SOURCE_OPENED ? -1 : recovery->capture->fd;
 }
 
 int64_t recovery_deadline_ns(const struct recovery *recovery)

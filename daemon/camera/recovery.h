@@ -39,16 +39,6 @@ enum source_opening {
                       reopening */
 };
 
-struct recovery_counts {
-    uint64_t error;    /* frames the driver flagged as damaged */
-    uint64_t stale;    /* frames skipped because a newer one was waiting */
-    uint64_t lost;     /* gaps in the source's sequence that neither of these explains */
-    uint64_t stalls;   /* times it delivered nothing for stall_timeout */
-    uint64_t restarts; /* times streaming was stopped and started again as a remedy */
-    uint64_t reopens;  /* times it was opened again, also after a change to another was refused */
-    struct copy_count copied;
-};
-
 /* Turns the source's sequence, which may restart, into one that never goes back. */
 struct recovery_sequence {
     uint64_t base;      /* added to the source's own number */
@@ -60,10 +50,10 @@ struct recovery_sequence {
 struct recovery {
     enum source_phase phase;
     enum camera_state state;
-    struct error reason;          /* why it is not online; empty if it is */
-    int error;                    /* if FAILED, the negative errno of the opening; otherwise 0 */
-    struct capture *capture;      /* NULL while closed */
-    struct config_source request; /* the requested source, size, rate and format */
+    struct error reason;            /* why it is not online; empty if it is */
+    int error;                      /* if FAILED, the negative errno of the opening; otherwise 0 */
+    struct capture *capture;        /* NULL while closed */
+    struct capture_request request; /* the requested source, size, rate and format */
     struct source_controls controls;
     struct source_memory memory;
     unsigned start_count; /* times it was started; marks the frames of one start */
@@ -90,7 +80,7 @@ int recovery_open(struct recovery *recovery, bool wait, struct error *why);
 
 /* A source as it was in use, to go back to. */
 struct previous_source {
-    struct config_source request;
+    struct capture_request request;
     struct settings controls;
     enum camera_state state;
     struct error reason;
@@ -102,7 +92,7 @@ struct previous_source {
 /* Closes the source, saves it in *ret_previous, and opens another one, or the same one with another
  * size, rate or format, once. These controls are set whenever it is opened. recovery_result has the
  * result; after that the owner calls recovery_take or recovery_go_back. */
-void recovery_try(struct recovery *recovery, const struct config_source *request,
+void recovery_try(struct recovery *recovery, const struct capture_request *request,
                   const struct settings *controls, struct previous_source *ret_previous);
 
 /* The result of recovery_try. 0: it is open. -EAGAIN: it is still opening. Otherwise it is closed;

@@ -87,42 +87,18 @@ static void log_state(const struct report *report, enum camera_state state, cons
     }
 }
 
-/* With the mailbox locked. */
-static void update_counters(struct camera_status *status, const struct recovery *recovery)
-{
-    struct recovery_counts counts;
-
-    recovery_get_counts(recovery, &counts);
-    status->dropped_error = counts.error;
-    status->dropped_stale = counts.stale;
-    status->source_lost = counts.lost;
-    status->stalls = counts.stalls;
-    status->restarts = counts.restarts;
-    status->reopens = counts.reopens;
-    status->copied[COPY_CAPTURE] = counts.copied;
-}
-
-/* With the mailbox locked. */
-static void count_copies(struct camera_status *status, const struct engine_copies *copies)
-{
-    copy_count_add(&status->copied[COPY_UPLOAD], copies->in_bytes);
-    copy_count_add(&status->copied[COPY_PASS], copies->passed_bytes);
-    copy_count_add(&status->copied[COPY_DOWNLOAD], copies->out_bytes);
-}
-
 bool report_state(struct report *report, enum camera_state state, const char *reason,
                   const struct recovery *recovery)
 {
+    const struct camera_status *last = &report->box->status; /* only this thread changes it */
     const bool changed = state != report->state;
     /* An attempt to open a lost source again is no news. */
     const bool opening = state == CAMERA_STARTING && recovery->phase == SOURCE_OPENING;
 
-    if (!changed && opening == report->opening &&
-        strncmp(reason, report->reason.text, sizeof report->reason.text) == 0)
+    if (!changed && opening == last->source_opening &&
+        strncmp(reason, last->state_reason, CAMERA_TEXT - 1) == 0)
         return false;
     report->state = state;
-    report->opening = opening;
-    error_set(&report->reason, 0, "%s", reason);
     if (changed)
         log_state(report, state, reason, recovery);
 
@@ -133,7 +109,7 @@ bool report_state(struct report *report, enum camera_state state, const char *re
     if (recovery_is_open(recovery))
         copy_text(status->source, recovery->capture->description);
     status->open_error = recovery->error;
-    update_counters(status, recovery);
+    recovery_get_counts(recovery, &status->counts);
     mailbox_end_report(report->box, CAMERA_EVENT_STATE);
     return true;
 }
@@ -346,7 +322,9 @@ void report_frame(struct report *report, const struct ring_meta *meta,
     atomic_store(&report->box->mailbox->progress_ns, published_ns);
     struct camera_status *status = mailbox_begin_report(report->box);
     add_latency(status->latency, meta, done, published_ns);
-    count_copies(status, &done->copies);
+    copy_count_add(&status->copied[COPY_UPLOAD], done->copies.in_bytes);
+    copy_count_add(&status->copied[COPY_PASS], done->copies.passed_bytes);
+    copy_count_add(&status->copied[COPY_DOWNLOAD], done->copies.out_bytes);
     time_sums_add(status->overhead, done->overhead.ns, OVERHEAD_COUNT);
     time_sums_add(status->step, done->step_ns, ENGINE_MAX_STEPS);
     if (++status->published == 1)
@@ -367,7 +345,7 @@ void report_frame(struct report *report, const struct ring_meta *meta,
     memcpy(status->match, meta->match, sizeof status->match);
     status->has_similarity = (meta->flags & FFTD_FLAG_SIMILARITY) != 0;
     status->similarity = meta->similarity;
-    update_counters(status, recovery);
+    recovery_get_counts(recovery, &status->counts);
     report->box->published_ns = published_ns;
     count_rate(report, status, published_ns);
     mailbox_end_report(report->box, events);

@@ -22,13 +22,12 @@
 /* Two numbers of programs: those compiled, and all. */
 #define REPORT_COMPILING       "compiling OpenCL programs, %u of %u done"
 
-/* Keeps what was reported last of an output, so that each change is reported once. */
+/* Keeps what was reported last of an output and is not in its status, so that each change is
+ * reported once. */
 struct report {
     struct output_mailbox *box;
     const char *prefix; /* begins log messages, as "output small: "; empty for the first one */
     enum camera_state state;
-    struct error reason;
-    bool opening;
     struct error control_problem;
     unsigned start_count;  /* the start of the source whose input was reported */
     unsigned build;        /* the number of the compilation that was logged */

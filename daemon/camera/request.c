@@ -26,31 +26,12 @@ int request_create_snapshot(struct request **ret, unsigned output, const struct 
     return 0;
 }
 
-int request_create_controls(struct request **ret, enum request_kind kind,
-                            const struct settings *settings, camera_controls_fn *done,
-                            void *context)
-{
-    struct request *request = calloc(1, sizeof *request);
-    if (request == NULL)
-        return -ENOMEM;
-    *request = (struct request){.kind = kind, .context = context, .controls = {.done = done}};
-    if (settings != NULL)
-        request->controls.settings = *settings;
-    *ret = request;
-    return 0;
-}
-
 static void destroy(struct request *request)
 {
-    switch (request->kind) {
-    case REQUEST_SNAPSHOT:
+    if (request->kind == REQUEST_SNAPSHOT)
         free(request->snapshot.after);
-        break;
-    case REQUEST_LIST_CONTROLS:
-    case REQUEST_SET_CONTROLS:
+    else
         free(request->controls.list);
-        break;
-    }
     free(request);
 }
 
@@ -75,19 +56,15 @@ static void answer(struct request *request)
     struct request_snapshot *snapshot = &request->snapshot;
     const struct request_controls *controls = &request->controls;
 
-    switch (request->kind) {
-    case REQUEST_SNAPSHOT:
-        snapshot->done(request->context, request->result, &snapshot->format,
-                       request->result < 0 ? NULL : snapshot->before,
-                       request->result < 0 ? NULL : snapshot->after, &snapshot->origin);
-        if (request->result >= 0)
-            snapshot->after = NULL; /* it is the callee's now */
-        break;
-    case REQUEST_LIST_CONTROLS:
-    case REQUEST_SET_CONTROLS:
+    if (request->kind != REQUEST_SNAPSHOT) {
         controls->done(request->context, request->result, request->why.text, controls->list);
-        break;
+        return;
     }
+    snapshot->done(request->context, request->result, &snapshot->format,
+                   request->result < 0 ? NULL : snapshot->before,
+                   request->result < 0 ? NULL : snapshot->after, &snapshot->origin);
+    if (request->result >= 0)
+        snapshot->after = NULL; /* it is the callee's now */
 }
 
 void request_answer(struct request *list)

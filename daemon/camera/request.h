@@ -65,12 +65,9 @@ struct request {
     };
 };
 
-/* Both allocate all that the answer needs, so that the frame path only copies. -ENOMEM. */
+/* Allocates all that the answer needs, so that the frame path only copies. -ENOMEM. */
 int request_create_snapshot(struct request **ret, unsigned output, const struct fftd_format *format,
                             bool with_before, camera_snapshot_fn *done, void *context);
-int request_create_controls(struct request **ret, enum request_kind kind,
-                            const struct settings *settings, camera_controls_fn *done,
-                            void *context);
 
 /* Appends a list to another one; either may be empty. */
 void request_append(struct request **to, struct request *list);

@@ -9,7 +9,7 @@ static int try_mode(struct source_memory *memory, struct capture *capture, enum 
 {
     struct error *problem = &memory->problem;
     struct error why;
-    int r = capture_start_in(capture, mode, memory->lent, &why);
+    int r = capture_start(capture, mode, memory->lent, &why);
     if (r < 0)
         text_append(problem->text, sizeof problem->text, "%s%s: %s",
                     problem->text[0] != '\0' ? "; " : "", memory_mode_names[mode], why.text);
@@ -25,7 +25,7 @@ int source_memory_start(struct source_memory *memory, struct capture *capture,
 {
     int r = -EOPNOTSUPP;
     if (memory->settled)
-        return capture_start_in(capture, memory->mode, memory->lent, why);
+        return capture_start(capture, memory->mode, memory->lent, why);
     memory->problem.text[0] = '\0';
     for (enum memory_mode mode = MEMORY_IMPORTED; memory->lent != NULL && mode > MEMORY_COPIED;
          mode--)
@@ -34,7 +34,7 @@ int source_memory_start(struct source_memory *memory, struct capture *capture,
     if (r == -ENODEV)
         return error_set(why, ENODEV, "%s", memory->problem.text);
     if (r < 0) {
-        r = capture_start(capture, why);
+        r = capture_start(capture, MEMORY_COPIED, NULL, why);
         memory->mode = MEMORY_COPIED;
     }
     memory->settled = r == 0 && memory->lent != NULL;

@@ -17,7 +17,7 @@ struct source_memory {
 };
 
 /* Starts the capture in the best mode that works; `allowed` is that mode, or MEMORY_AUTO. Errors as
- * capture_start_in. */
+ * capture_start. */
 int source_memory_start(struct source_memory *memory, struct capture *capture,
                         enum memory_mode allowed, struct error *why);
 

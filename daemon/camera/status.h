@@ -55,6 +55,17 @@ enum camera_copy {
 };
 extern const char *const camera_copy_names[COPY_COUNT]; /* "capture" */
 
+/* Counts of the source, however often it is opened. */
+struct recovery_counts {
+    uint64_t error;    /* frames the driver flagged as damaged */
+    uint64_t stale;    /* frames skipped because a newer one was waiting */
+    uint64_t lost;     /* gaps in the source's sequence that neither of these explains */
+    uint64_t stalls;   /* times it delivered nothing for stall_timeout */
+    uint64_t restarts; /* times streaming was stopped and started again as a remedy */
+    uint64_t reopens;  /* times it was opened again, also after a change to another was refused */
+    struct copy_count copied;
+};
+
 #define CAMERA_TEXT 256
 
 /* The status as the camera's thread reports it. Texts that do not fit are cut. (fields: a client
@@ -90,8 +101,8 @@ struct camera_status {
     uint64_t source_number;           /* number of the newest desired source that is settled */
     char source_problem[CAMERA_TEXT]; /* why the camera went back to the source before; empty if it
                                          took that source */
-    uint64_t published, dropped_error, dropped_stale, dropped_engine, source_lost;
-    uint64_t stalls, restarts, reopens;
+    struct recovery_counts counts;
+    uint64_t published, dropped_engine;
     uint64_t engine_failures; /* times an engine lost, refused or kept a frame, or did not build */
     uint64_t newest_sequence;
     bool has_measures; /* the newest frame carries measures */

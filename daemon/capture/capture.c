@@ -7,13 +7,8 @@ int capture_open_more(struct capture *capture, struct error *why)
     return capture->ops->open_more(capture, why);
 }
 
-int capture_start(struct capture *capture, struct error *why)
-{
-    return capture->ops->start(capture, MEMORY_COPIED, NULL, why);
-}
-
-int capture_start_in(struct capture *capture, enum memory_mode mode, struct frame_memory *memory,
-                     struct error *why)
+int capture_start(struct capture *capture, enum memory_mode mode, struct frame_memory *memory,
+                  struct error *why)
 {
     return capture->ops->start(capture, mode, mode != MEMORY_COPIED ? memory : NULL, why);
 }
@@ -21,11 +16,6 @@ int capture_start_in(struct capture *capture, enum memory_mode mode, struct fram
 void capture_stop(struct capture *capture)
 {
     capture->ops->stop(capture);
-}
-
-int capture_fd(const struct capture *capture)
-{
-    return capture->ops->fd(capture);
 }
 
 int capture_dequeue(struct capture *capture, struct capture_frame *ret, struct error *why)

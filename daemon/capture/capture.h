@@ -9,7 +9,7 @@
  * captured when they are dequeued, and its format has no rate.
  *
  * Life: capture_open negotiates and fixes the format, or begins to; capture_open_more continues
- * until that is done. No call waits for another process. capture_start begins streaming. capture_fd
+ * until that is done. No call waits for another process. capture_start begins streaming. `fd`
  * becomes readable when capture_dequeue may have something. Every dequeued frame is given back by
  * capture_release, in any order. capture_stop and capture_close end it. All calls come from one
  * thread. After some failures (below) the caller may try capture_stop + capture_start or
@@ -26,17 +26,20 @@
 #include "core/settings.h"
 #include "core/stats.h"
 
-/* A request to capture_open; 0 or NULL in a field leaves the choice to the source. */
+#define CAPTURE_URI_BYTES 256 /* with the final zero byte */
+
+/* Where frames come from, as asked for; 0 in a field leaves the choice to the source. */
 struct capture_request {
-    const char *uri;
-    uint32_t width, height; /* pixels */
-    double rate;            /* frames a second; a camera may deliver another: see format;
-                               INFINITY: unpaced, only for pattern: and file: */
-    uint32_t fourcc;        /* DRM */
-    unsigned buffers;       /* frames that may be lent or waiting at once; 0 = 4 */
-    bool loop;              /* file:, and gst: that reads a file: begin again at the end; otherwise
-                               capture_dequeue returns -ENODATA */
-    uint32_t seed;          /* pattern: */
+    char uri[CAPTURE_URI_BYTES]; /* "v4l2:/dev/video0" */
+    uint32_t width, height;      /* pixels; both or neither */
+    double rate;                 /* frames a second; a camera may deliver another: see format;
+                                    INFINITY: unpaced, only for pattern: and file: */
+    uint32_t fourcc;             /* DRM */
+    unsigned buffers;            /* frames that may be lent or waiting at once; 0 = 4 */
+    enum memory_mode memory;     /* for the one who starts the source: the mode to start it in */
+    bool loop;                   /* file:, and gst: that reads a file: begin again at the end;
+                                    otherwise capture_dequeue returns -ENODATA */
+    uint32_t seed;               /* pattern: */
 };
 
 struct capture_frame {
@@ -70,10 +73,12 @@ struct capture_ops;
 
 struct capture {
     const struct capture_ops *ops;
+    int fd; /* to poll for POLLIN and POLLPRI; on POLLERR and POLLHUP capture_dequeue returns the
+               reason. -1: nothing can be done before a frame is released */
     struct fftd_format
         format; /* with rate and colour; strides are nominal: each frame has its own */
     int64_t opening_until_ns; /* CLOCK_MONOTONIC; 0: it is open, and all else here is valid.
-                                 Otherwise capture_open_more is called whenever capture_fd is
+                                 Otherwise capture_open_more is called whenever `fd` is
                                  readable, and at this time at the latest */
     bool unpaced;             /* the reader of its frames sets the pace */
     bool is_patient;          /* its silence is no fault, however long */
@@ -120,12 +125,12 @@ struct capture_controls {
     struct capture_control control[];
 };
 
+/* A source's own struct begins with its struct capture. */
 struct capture_ops {
     int (*open_more)(struct capture *capture, struct error *why); /* NULL: opens at once */
     int (*start)(struct capture *capture, enum memory_mode mode, struct frame_memory *memory,
                  struct error *why);
     void (*stop)(struct capture *capture);
-    int (*fd)(const struct capture *capture);
     int (*dequeue)(struct capture *capture, struct capture_frame *ret, struct error *why);
     void (*release)(struct capture *capture, const struct capture_frame *frame);
     void (*close)(struct capture *capture);
@@ -138,31 +143,23 @@ struct capture_ops {
 /* Opens and negotiates. -ENOLINK: its input has no signal; -ENOENT / -ENODEV: no such source;
  * -EBUSY; -EACCES; -EINVAL: the URI, or a format or size the source refuses (the text lists what it
  * offers), a damaged file. The caller owns the result. While it is opening (opening_until_ns),
- * only capture_fd, capture_open_more and capture_close may be called. */
+ * only capture_open_more and capture_close may be called. */
 int capture_open(struct capture **ret, const struct capture_request *request, struct error *why);
 
 /* Continues the opening. Never blocks. -EAGAIN: it is still opening; otherwise as capture_open.
  * After a failure only capture_close may be called. */
 int capture_open_more(struct capture *capture, struct error *why);
 
-/* Starts streaming into the source's own memory. -EIO: another program has changed the format since
- * the source was opened. */
-int capture_start(struct capture *capture, struct error *why);
-
 /* Starts streaming in the given memory mode; `memory` belongs to the reader of the frames, and the
  * source makes more buffers by the number that the reader holds. MEMORY_COPIED uses the source's
  * own memory. After a failure another mode may work. -EOPNOTSUPP: the source does not support this
- * mode. */
-int capture_start_in(struct capture *capture, enum memory_mode mode, struct frame_memory *memory,
-                     struct error *why);
+ * mode; -EIO: another program has changed the format since the source was opened. */
+int capture_start(struct capture *capture, enum memory_mode mode, struct frame_memory *memory,
+                  struct error *why);
 
 /* Stops streaming and releases the memory; dequeued frames become invalid. Does nothing when not
  * started. */
 void capture_stop(struct capture *capture);
-
-/* A descriptor to poll for POLLIN and POLLPRI. On POLLERR and POLLHUP capture_dequeue returns the
- * reason. */
-int capture_fd(const struct capture *capture);
 
 /* Takes the newest frame that is ready; older ones are returned to the source and counted. Never
  * blocks. -EAGAIN: there is none; -ENODATA: the file has ended; -EIO: streaming must be restarted;

@@ -54,11 +54,6 @@ struct file {
     } buffer[CAPTURE_MAX_BUFFERS];
 };
 
-static struct file *file_of(struct capture *capture)
-{
-    return (struct file *)capture;
-}
-
 static void rewind_file(struct file *file)
 {
     file->offset = file->first;
@@ -67,7 +62,7 @@ static void rewind_file(struct file *file)
 
 static void file_stop(struct capture *capture)
 {
-    struct file *file = file_of(capture);
+    struct file *file = (struct file *)capture;
     pace_stop(&file->pace);
     for (unsigned i = 0; i < file->buffer_count; i++) {
         free(file->buffer[i].frame);
@@ -110,7 +105,7 @@ static int check_memory(const struct file *file, enum memory_mode mode,
 static int file_start(struct capture *capture, enum memory_mode mode, struct frame_memory *memory,
                       struct error *why)
 {
-    struct file *file = file_of(capture);
+    struct file *file = (struct file *)capture;
     int r = check_memory(file, mode, memory, why);
     if (r < 0)
         return r;
@@ -127,11 +122,6 @@ static int file_start(struct capture *capture, enum memory_mode mode, struct fra
     if (r < 0)
         file_stop(capture);
     return r;
-}
-
-static int file_fd(const struct capture *capture)
-{
-    return ((const struct file *)capture)->pace.fd;
 }
 
 /* Reads count bytes, or fewer at the file's end; returns how many. */
@@ -284,7 +274,7 @@ static unsigned find_buffer(const struct file *file)
 
 static int file_dequeue(struct capture *capture, struct capture_frame *ret, struct error *why)
 {
-    struct file *file = file_of(capture);
+    struct file *file = (struct file *)capture;
     if (pace_take(&file->pace) == 0)
         return error_set(why, EAGAIN, "no frame is due yet");
     if (file->next == file->frame_count && !file->loop)
@@ -319,14 +309,14 @@ static int file_dequeue(struct capture *capture, struct capture_frame *ret, stru
 
 static void file_release(struct capture *capture, const struct capture_frame *frame)
 {
-    struct file *file = file_of(capture);
+    struct file *file = (struct file *)capture;
     file->buffer[frame->index].lent = false;
     pace_unblock(&file->pace);
 }
 
 static void file_close(struct capture *capture)
 {
-    struct file *file = file_of(capture);
+    struct file *file = (struct file *)capture;
     file_stop(capture);
     pace_finish(&file->pace);
     if (file->fd >= 0)
@@ -337,7 +327,6 @@ static void file_close(struct capture *capture)
 static const struct capture_ops file_ops = {
     .start = file_start,
     .stop = file_stop,
-    .fd = file_fd,
     .dequeue = file_dequeue,
     .release = file_release,
     .close = file_close,
@@ -442,29 +431,26 @@ int capture_open_file(struct capture **ret, const char *path, const struct captu
     file->pace.fd = -1;
     file->loop = request->loop;
     file->wanted_buffers = request->buffers;
-
-    int r = open_file(file, path, why);
-    if (r < 0)
-        goto fail;
-    r = find_format(file, path, request, why);
-    if (r < 0)
-        goto fail;
-    r = check_frames(file, why);
-    if (r < 0)
-        goto fail;
     file->capture.unpaced = isinf(request->rate);
     file->capture.waits = file->capture.unpaced || !file->loop;
-    r = pace_init(&file->pace, file->capture.format.rate_num, file->capture.format.rate_den, why);
-    if (r < 0)
-        goto fail;
+
+    int r = open_file(file, path, why);
+    if (r == 0)
+        r = find_format(file, path, request, why);
+    if (r == 0)
+        r = check_frames(file, why);
+    if (r == 0)
+        r = pace_init(&file->pace, file->capture.format.rate_num, file->capture.format.rate_den,
+                      why);
+    if (r < 0) {
+        file_close(&file->capture);
+        return error_prefix(why, -r, "file:%s", path);
+    }
+    file->capture.fd = file->pace.fd;
     rewind_file(file);
     posix_fadvise(file->fd, 0, 0, POSIX_FADV_SEQUENTIAL);
     capture_describe(&file->capture, "%s file of %llu frames", file->y4m ? "Y4M" : "raw",
                      (unsigned long long)file->frame_count);
     *ret = &file->capture;
     return 0;
-
-fail:
-    file_close(&file->capture);
-    return error_prefix(why, -r, "file:%s", path);
 }

@@ -54,11 +54,6 @@ struct gst {
     bool lent[CAPTURE_MAX_BUFFERS];
 };
 
-static struct gst *gst_of(struct capture *capture)
-{
-    return (struct gst *)capture;
-}
-
 /* Records why there will be no more frames. */
 static void end_with(struct gst *gst, int code, const struct error *reason)
 {
@@ -78,7 +73,7 @@ static void end_as_broken(struct gst *gst, const struct error *reason)
 
 static void gst_stop(struct capture *capture)
 {
-    struct gst *gst = gst_of(capture);
+    struct gst *gst = (struct gst *)capture;
     if (gst->memory == NULL)
         return;
     struct gst_link_message stop = {.kind = LINK_STOP};
@@ -114,7 +109,7 @@ static int make_memory(size_t bytes, uint8_t **ret, int *ret_fd, struct error *w
 static int gst_start(struct capture *capture, enum memory_mode mode, struct frame_memory *memory,
                      struct error *why)
 {
-    struct gst *gst = gst_of(capture);
+    struct gst *gst = (struct gst *)capture;
     (void)memory; /* used by other modes */
     if (mode != MEMORY_COPIED)
         return error_set(why, EOPNOTSUPP, "frames come from another process");
@@ -133,11 +128,6 @@ static int gst_start(struct capture *capture, enum memory_mode mode, struct fram
     if (r < 0)
         gst_stop(capture);
     return r < 0 ? error_prefix(why, -r, "the GStreamer pipeline ended") : 0;
-}
-
-static int gst_fd(const struct capture *capture)
-{
-    return ((const struct gst *)capture)->helper.socket;
 }
 
 static void give_back(struct gst *gst, unsigned index)
@@ -222,7 +212,7 @@ static bool take_message(struct gst *gst, const struct gst_link_message *message
 
 static int gst_dequeue(struct capture *capture, struct capture_frame *ret, struct error *why)
 {
-    struct gst *gst = gst_of(capture);
+    struct gst *gst = (struct gst *)capture;
     struct capture_frame frame = {.memory = -1};
     bool has_frame = false;
     for (unsigned i = 0; i < MAX_MESSAGES && gst->end == 0 && (gst->live || !has_frame); i++) {
@@ -249,12 +239,12 @@ static int gst_dequeue(struct capture *capture, struct capture_frame *ret, struc
 
 static void gst_release(struct capture *capture, const struct capture_frame *frame)
 {
-    give_back(gst_of(capture), frame->index);
+    give_back((struct gst *)capture, frame->index);
 }
 
 static void gst_close(struct capture *capture)
 {
-    struct gst *gst = gst_of(capture);
+    struct gst *gst = (struct gst *)capture;
     gst_helper_stop(&gst->helper);
     if (gst->memory != NULL)
         munmap(gst->memory, gst->memory_bytes);
@@ -320,7 +310,7 @@ static int fail_for(const char *pipeline, int err, struct error *why)
 
 static int gst_open_more(struct capture *capture, struct error *why)
 {
-    struct gst *gst = gst_of(capture);
+    struct gst *gst = (struct gst *)capture;
     struct gst_link_message message;
     int r = take_expected(gst, &message, why);
     if (r == 0 && gst->awaited == LINK_LOADED) {
@@ -343,11 +333,12 @@ static const struct capture_ops gst_ops = {
     .open_more = gst_open_more,
     .start = gst_start,
     .stop = gst_stop,
-    .fd = gst_fd,
     .dequeue = gst_dequeue,
     .release = gst_release,
     .close = gst_close,
 };
+
+_Static_assert(GST_LINK_TEXT >= CAPTURE_URI_BYTES, "a message holds any pipeline");
 
 /* Starts the helper and sends it the pipeline. */
 static int begin_opening(struct gst *gst, const char *pipeline,
@@ -361,17 +352,14 @@ static int begin_opening(struct gst *gst, const char *pipeline,
                    .rate_den = 1},
         .loop = request->loop,
     };
-    const size_t length = strlen(pipeline);
-    if (length >= sizeof message.text)
-        return error_set(why, EINVAL, "%zu characters, expected at most %zu", length,
-                         sizeof message.text - 1);
-    memcpy(message.text, pipeline, length + 1);
-    memcpy(gst->pipeline, pipeline, length + 1);
+    strcpy(message.text, pipeline);
+    strcpy(gst->pipeline, pipeline);
     if (isinf(request->rate))
         return error_set(why, EINVAL, "rate max: the pipeline sets the pace itself");
     if (request->rate > 0.0)
         pace_fraction(request->rate, &message.format.rate_num, &message.format.rate_den);
     int r = gst_helper_start(&gst->helper, why);
+    gst->capture.fd = gst->helper.socket;
     gst->awaited = LINK_LOADED;
     gst->capture.opening_until_ns = clock_now_ns() + LOADING_TIMEOUT_S * NS_PER_S;
     return r == 0 ? gst_helper_send(&gst->helper, &message, -1, why) : r;

@@ -15,6 +15,7 @@
 #include "core/clock.h"
 #include "core/text.h"
 #include "service/child.h"
+#include "service/socket.h"
 
 /* ---- starting ---- */
 
@@ -122,25 +123,10 @@ int gst_helper_send(const struct gst_helper *helper, struct gst_link_message *me
                     struct error *why)
 {
     message->magic = GST_LINK_MAGIC;
-    struct iovec part = {.iov_base = message, .iov_len = sizeof *message};
-    union {
-        struct cmsghdr header;
-        char bytes[CMSG_SPACE(sizeof(int))];
-    } control = {.bytes = {0}};
-    struct msghdr packet = {.msg_iov = &part, .msg_iovlen = 1};
-    if (fd >= 0) {
-        packet.msg_control = control.bytes;
-        packet.msg_controllen = sizeof control.bytes;
-        struct cmsghdr *rights = CMSG_FIRSTHDR(&packet);
-        rights->cmsg_level = SOL_SOCKET;
-        rights->cmsg_type = SCM_RIGHTS;
-        rights->cmsg_len = CMSG_LEN(sizeof fd);
-        memcpy(CMSG_DATA(rights), &fd, sizeof fd);
-    }
-    if (sendmsg(helper->socket, &packet, MSG_DONTWAIT | MSG_NOSIGNAL) >= 0 || errno == EPIPE ||
-        errno == ECONNRESET)
+    const int r = socket_send(helper->socket, message, sizeof *message, &fd, fd >= 0);
+    if (r == 0 || r == -EPIPE || r == -ECONNRESET)
         return 0;
-    return error_set(why, ENODEV, "its process takes no message: %s", strerror(errno));
+    return error_set(why, ENODEV, "its process takes no message: %s", strerror(-r));
 }
 
 int gst_helper_receive(const struct gst_helper *helper, struct gst_link_message *ret,

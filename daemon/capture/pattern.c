@@ -51,14 +51,9 @@ struct pattern {
     struct pattern_buffer buffer[CAPTURE_MAX_BUFFERS];
 };
 
-static struct pattern *pattern_of(struct capture *capture)
-{
-    return (struct pattern *)capture;
-}
-
 static void pattern_stop(struct capture *capture)
 {
-    struct pattern *pattern = pattern_of(capture);
+    struct pattern *pattern = (struct pattern *)capture;
     pace_stop(&pattern->pace);
     for (unsigned i = 0; i < pattern->buffer_count; i++) {
         free(pattern->buffer[i].frame);
@@ -126,7 +121,7 @@ static int make_frame(struct pattern *pattern, unsigned index, struct error *why
 static int pattern_start(struct capture *capture, enum memory_mode mode,
                          struct frame_memory *memory, struct error *why)
 {
-    struct pattern *pattern = pattern_of(capture);
+    struct pattern *pattern = (struct pattern *)capture;
     int r = capture_check_memory(capture, mode, memory, "test scenes", why);
     if (r < 0)
         return r;
@@ -141,11 +136,6 @@ static int pattern_start(struct capture *capture, enum memory_mode mode,
     if (r < 0)
         pattern_stop(capture);
     return r;
-}
-
-static int pattern_fd(const struct capture *capture)
-{
-    return ((const struct pattern *)capture)->pace.fd;
 }
 
 /* The buffer for the next frame; buffer_count: it is lent, or all are. */
@@ -164,7 +154,7 @@ static unsigned find_buffer(const struct pattern *pattern)
 
 static int pattern_dequeue(struct capture *capture, struct capture_frame *ret, struct error *why)
 {
-    struct pattern *pattern = pattern_of(capture);
+    struct pattern *pattern = (struct pattern *)capture;
     const unsigned index = find_buffer(pattern);
     if (pace_take(&pattern->pace) == 0)
         return error_set(why, EAGAIN, "no frame is due yet");
@@ -188,7 +178,7 @@ static int pattern_dequeue(struct capture *capture, struct capture_frame *ret, s
 
 static void pattern_release(struct capture *capture, const struct capture_frame *frame)
 {
-    struct pattern *pattern = pattern_of(capture);
+    struct pattern *pattern = (struct pattern *)capture;
     pattern->buffer[frame->index].lent = false;
     if (find_buffer(pattern) < pattern->buffer_count)
         pace_unblock(&pattern->pace);
@@ -196,7 +186,7 @@ static void pattern_release(struct capture *capture, const struct capture_frame 
 
 static void pattern_close(struct capture *capture)
 {
-    struct pattern *pattern = pattern_of(capture);
+    struct pattern *pattern = (struct pattern *)capture;
     pattern_stop(capture);
     pace_finish(&pattern->pace);
     free(pattern->object);
@@ -207,7 +197,6 @@ static void pattern_close(struct capture *capture)
 static const struct capture_ops pattern_ops = {
     .start = pattern_start,
     .stop = pattern_stop,
-    .fd = pattern_fd,
     .dequeue = pattern_dequeue,
     .release = pattern_release,
     .close = pattern_close,
@@ -270,16 +259,14 @@ int capture_open_pattern(struct capture **ret, const char *path,
     pattern->capture.unpaced = isinf(request->rate);
     pattern->capture.waits = pattern->capture.unpaced;
     r = pace_init(&pattern->pace, format.rate_num, format.rate_den, why);
-    if (r < 0)
-        goto fail;
-    r = draw_ahead(pattern, why);
-    if (r < 0)
-        goto fail;
+    if (r == 0)
+        r = draw_ahead(pattern, why);
+    if (r < 0) {
+        pattern_close(&pattern->capture);
+        return error_prefix(why, -r, "pattern:%s", path);
+    }
+    pattern->capture.fd = pattern->pace.fd;
     capture_describe(&pattern->capture, "test scene %s", scene->name);
     *ret = &pattern->capture;
     return 0;
-
-fail:
-    pattern_close(&pattern->capture);
-    return error_prefix(why, -r, "pattern:%s", path);
 }

@@ -43,22 +43,18 @@ struct pipe_source {
     } buffer[CAPTURE_MAX_BUFFERS];
 };
 
-static struct pipe_source *pipe_of(struct capture *capture)
-{
-    return (struct pipe_source *)capture;
-}
-
 static void pipe_stop(struct capture *capture)
 {
-    struct pipe_source *source = pipe_of(capture);
+    struct pipe_source *source = (struct pipe_source *)capture;
     for (unsigned i = 0; i < source->buffer_count; i++)
         source->buffer[i].lent = false;
+    capture->fd = source->fd;
 }
 
 static int pipe_start(struct capture *capture, enum memory_mode mode, struct frame_memory *memory,
                       struct error *why)
 {
-    struct pipe_source *source = pipe_of(capture);
+    struct pipe_source *source = (struct pipe_source *)capture;
     (void)memory; /* used by other modes */
     if (mode != MEMORY_COPIED)
         return error_set(why, EOPNOTSUPP, "frames come through a pipe");
@@ -75,14 +71,6 @@ static unsigned find_buffer(const struct pipe_source *source)
         if (!source->buffer[index].lent)
             return index;
     return source->buffer_count;
-}
-
-/* -1 while nothing could be done with what comes. */
-static int pipe_fd(const struct capture *capture)
-{
-    const struct pipe_source *source = (const struct pipe_source *)capture;
-    return find_buffer(source) < source->buffer_count || source->buffer_count == 0 ? source->fd
-                                                                                   : -1;
 }
 
 /* Returns the number of bytes, 0 at the end, or -errno; -EAGAIN: there are none yet. */
@@ -163,7 +151,7 @@ static int read_pixels(struct pipe_source *source, uint8_t *frame, struct error 
 
 static int pipe_dequeue(struct capture *capture, struct capture_frame *ret, struct error *why)
 {
-    struct pipe_source *source = pipe_of(capture);
+    struct pipe_source *source = (struct pipe_source *)capture;
     const unsigned index = find_buffer(source);
     if (index == source->buffer_count)
         return error_set(why, EAGAIN, "all %u buffers are lent", index);
@@ -181,6 +169,8 @@ static int pipe_dequeue(struct capture *capture, struct capture_frame *ret, stru
     source->count++;
     copy_count_add(&capture->copied, capture->format.frame_bytes);
     buffer->lent = true;
+    if (find_buffer(source) == source->buffer_count)
+        capture->fd = -1; /* nothing could be done with what comes */
     capture_fill_frame(ret, &capture->format, buffer->frame);
     ret->sequence = source->sequence++;
     ret->dequeued_ns = ret->captured_ns = clock_now_ns();
@@ -191,12 +181,14 @@ static int pipe_dequeue(struct capture *capture, struct capture_frame *ret, stru
 
 static void pipe_release(struct capture *capture, const struct capture_frame *frame)
 {
-    pipe_of(capture)->buffer[frame->index].lent = false;
+    struct pipe_source *source = (struct pipe_source *)capture;
+    source->buffer[frame->index].lent = false;
+    capture->fd = source->fd;
 }
 
 static void pipe_close(struct capture *capture)
 {
-    struct pipe_source *source = pipe_of(capture);
+    struct pipe_source *source = (struct pipe_source *)capture;
     for (unsigned i = 0; i < source->buffer_count; i++)
         free(source->buffer[i].frame);
     if (source->fd >= 0)
@@ -229,7 +221,7 @@ static int make_ready(struct pipe_source *source, struct error *why)
 
 static int pipe_open_more(struct capture *capture, struct error *why)
 {
-    struct pipe_source *source = pipe_of(capture);
+    struct pipe_source *source = (struct pipe_source *)capture;
     size_t length;
     int r = read_line(source, 1, why);
     if (r == -EAGAIN) {
@@ -254,7 +246,6 @@ static const struct capture_ops pipe_ops = {
     .open_more = pipe_open_more,
     .start = pipe_start,
     .stop = pipe_stop,
-    .fd = pipe_fd,
     .dequeue = pipe_dequeue,
     .release = pipe_release,
     .close = pipe_close,
@@ -272,6 +263,7 @@ static int open_stdin(struct pipe_source *source, struct error *why)
     source->fd = open("/proc/self/fd/0", O_RDONLY | O_NONBLOCK | O_CLOEXEC);
     if (source->fd < 0)
         return error_set(why, errno, "cannot open standard input again: %s", strerror(errno));
+    source->capture.fd = source->fd;
     fcntl(source->fd, F_SETPIPE_SZ, PIPE_BYTES); /* larger only makes it faster */
     return 0;
 }

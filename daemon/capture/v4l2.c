@@ -41,17 +41,12 @@ struct video_source {
     struct video_count count;
 };
 
-static struct video_source *source_of(struct capture *capture)
-{
-    return (struct video_source *)capture;
-}
-
 /* ---- starting and stopping ---- */
 
 static void close_device(struct video_source *source)
 {
     video_close(&source->device);
-    source->buffers.device.fd = -1;
+    source->capture.fd = source->buffers.device.fd = -1;
 }
 
 /* Other programs can change the format only while no buffers are allocated. */
@@ -77,7 +72,7 @@ static bool is_native(const struct video_source *source)
 
 static void v4l2_stop(struct capture *capture)
 {
-    struct video_source *source = source_of(capture);
+    struct video_source *source = (struct video_source *)capture;
     int type = (int)source->device.type;
     /* A driver that cannot be stopped, because its device was removed, may write until the device
      * is closed. */
@@ -98,7 +93,7 @@ static int begin_streaming(struct video_source *source, struct error *why)
 static int v4l2_start(struct capture *capture, enum memory_mode mode, struct frame_memory *memory,
                       struct error *why)
 {
-    struct video_source *source = source_of(capture);
+    struct video_source *source = (struct video_source *)capture;
     if (source->device.fd < 0)
         return error_set(why, ENODEV, "the device was removed");
     if (mode != MEMORY_COPIED && !is_native(source))
@@ -127,11 +122,6 @@ static int v4l2_start(struct capture *capture, enum memory_mode mode, struct fra
 
 /* ---- frames ---- */
 
-static int v4l2_fd(const struct capture *capture)
-{
-    return ((const struct video_source *)capture)->device.fd;
-}
-
 static void give_back(struct video_source *source, unsigned index)
 {
     int r = video_buffers_queue(&source->buffers, index, NULL);
@@ -141,7 +131,7 @@ static void give_back(struct video_source *source, unsigned index)
 
 static void v4l2_release(struct capture *capture, const struct capture_frame *frame)
 {
-    struct video_source *source = source_of(capture);
+    struct video_source *source = (struct video_source *)capture;
     if (source->streaming)
         give_back(source, frame->index);
 }
@@ -238,7 +228,7 @@ static void explain_undecoded(struct video_source *source)
 
 static int v4l2_dequeue(struct capture *capture, struct capture_frame *ret, struct error *why)
 {
-    struct video_source *source = source_of(capture);
+    struct video_source *source = (struct video_source *)capture;
     struct capture_frame newest;
     bool have = false;
     unsigned undecoded = 0;
@@ -293,20 +283,22 @@ static int v4l2_dequeue(struct capture *capture, struct capture_frame *ret, stru
 static int v4l2_list_controls(struct capture *capture, struct capture_controls **ret,
                               struct error *why)
 {
-    return video_list_controls(&source_of(capture)->device, ret, why);
+    struct video_source *source = (struct video_source *)capture;
+    return video_list_controls(&source->device, ret, why);
 }
 
 static int v4l2_set_controls(struct capture *capture, const struct settings *settings,
                              struct error *why)
 {
-    return video_set_controls(&source_of(capture)->device, settings, why);
+    struct video_source *source = (struct video_source *)capture;
+    return video_set_controls(&source->device, settings, why);
 }
 
 /* ---- opening and closing ---- */
 
 static void v4l2_close_source(struct capture *capture)
 {
-    struct video_source *source = source_of(capture);
+    struct video_source *source = (struct video_source *)capture;
     v4l2_stop(capture);
     close_device(source);
     free(source);
@@ -315,7 +307,6 @@ static void v4l2_close_source(struct capture *capture)
 static const struct capture_ops v4l2_ops = {
     .start = v4l2_start,
     .stop = v4l2_stop,
-    .fd = v4l2_fd,
     .dequeue = v4l2_dequeue,
     .release = v4l2_release,
     .close = v4l2_close_source,
@@ -356,6 +347,7 @@ int capture_open_v4l2(struct capture **ret, const char *path, const struct captu
         v4l2_close_source(&source->capture);
         return r;
     }
+    source->capture.fd = source->device.fd;
     source->capture.format = source->layout.format;
     source->buffers.layout = &source->layout;
     capture_describe(&source->capture, "%s (%s)", source->device.card, source->device.bus);

@@ -126,7 +126,7 @@ static void find_faster(const struct video_device *device, struct choice *choice
 
 static int choose(const struct video_device *device, struct choice *ret)
 {
-    const struct capture_request anything = {.uri = NULL};
+    const struct capture_request anything = {.width = 0};
     struct v4l2_format format = {0};
     struct choice choice = {.info = NULL};
     int r = try_choice(device, &anything, &format, &choice.info);

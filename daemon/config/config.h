@@ -25,10 +25,10 @@
 #include <stdint.h>
 #include <stdio.h>
 
+#include "capture/capture.h"
 #include "transform/engine_options.h"
 #include "core/error.h"
 #include "filters/filter.h"
-#include "core/frame_memory.h"
 #include "core/settings.h"
 
 #define CONFIG_TEXT        256 /* bytes of a string key, with its final zero byte */
@@ -38,22 +38,9 @@
 /* The camera streams or pauses while no client reads its frames. */
 enum config_idle { CONFIG_IDLE_RUN, CONFIG_IDLE_PAUSE };
 
-/* Where frames come from. When it changes, the source is opened again. With 0 the source
- * chooses. */
-struct config_source {
-    char uri[CONFIG_TEXT];   /* "v4l2:/dev/video0" */
-    uint32_t width, height;  /* pixels, 16 .. 8192 each; 0: auto, and then both are 0 */
-    double rate;             /* frames/s, 0.1 .. 1000; 0: auto; INFINITY: unpaced */
-    uint32_t fourcc;         /* DRM's code of a pixel format; 0: auto */
-    unsigned buffers;        /* frames that the driver may hold, 2 .. 32; 0: auto */
-    enum memory_mode memory; /* how frames reach the device; copied where that does not work */
-    bool loop;               /* file: start again at its end */
-    uint32_t seed;           /* pattern: of its noise, 0 .. INT32_MAX */
-};
-
 struct config_camera {
-    struct config_source source;
-    double stall_timeout_s; /* without a frame, 0.1 .. 3600 */
+    struct capture_request source; /* when it changes, the source is opened again */
+    double stall_timeout_s;        /* without a frame, 0.1 .. 3600 */
     enum config_idle idle;
     struct settings controls; /* the camera's own controls, set whenever it is opened */
 };

@@ -13,8 +13,8 @@
 _Static_assert(sizeof(enum recipe_precision) == sizeof(uint32_t) &&
                    sizeof(enum plan_border) == sizeof(uint32_t),
                "config_type_choice stores enums in 32 bits");
-_Static_assert(offsetof(struct config_source, height) ==
-                   offsetof(struct config_source, width) + sizeof(uint32_t),
+_Static_assert(offsetof(struct capture_request, height) ==
+                   offsetof(struct capture_request, width) + sizeof(uint32_t),
                "config_type_size stores both at once");
 _Static_assert(offsetof(struct config_output, height) ==
                    offsetof(struct config_output, width) + sizeof(uint32_t),

@@ -29,34 +29,23 @@ static int read_file(char **ret, const char *path, struct error *why)
     char *text = malloc(MAX_FILE_BYTES + 1);
     size_t length = 0;
     ssize_t got = -1;
-    int r;
-    if (text == NULL) {
-        r = error_set(why, ENOMEM, "%s: out of memory while reading the file", path);
-        goto fail;
-    }
-    while (length <= MAX_FILE_BYTES &&
+    int r = 0;
+    while (text != NULL && length <= MAX_FILE_BYTES &&
            (got = read(fd, text + length, MAX_FILE_BYTES + 1 - length)) > 0)
         length += (size_t)got;
-    if (got < 0) {
+    if (text == NULL)
+        r = error_set(why, ENOMEM, "%s: out of memory while reading the file", path);
+    else if (got < 0)
         r = error_set(why, EINVAL, "%s: cannot read the file: %s", path, strerror(errno));
-        goto fail;
-    }
-    if (length > MAX_FILE_BYTES) {
+    else if (length > MAX_FILE_BYTES)
         r = error_set(why, EINVAL, "%s: the file is too large: expected at most %d bytes", path,
                       MAX_FILE_BYTES);
-        goto fail;
-    }
-    text[length] = '\0';
-    if (strlen(text) != length) {
+    else if (memchr(text, '\0', length) != NULL)
         r = error_set(why, EINVAL, "%s: the file contains a zero byte: expected text", path);
-        goto fail;
-    }
+    else
+        text[length] = '\0';
     close(fd);
     *ret = text;
-    return 0;
-fail:
-    free(text);
-    close(fd);
     return r;
 }
 

@@ -57,32 +57,23 @@ static const struct {
     const char *name;
 } formats[] = {FFTD_PIXEL_FORMATS(ROW)};
 
-/* Adds one format to a list. */
-static void append(GValue *list, const char *name)
-{
-    GValue value = G_VALUE_INIT;
-    g_value_init(&value, G_TYPE_STRING);
-    g_value_set_static_string(&value, name);
-    gst_value_list_append_and_take_value(list, &value);
-}
-
 /* Returns the caps that fftd takes for a request: every format that both have, or the one that is
  * asked for. NULL: GStreamer does not have that one. */
 static GstCaps *caps_wanted(const struct gst_link_format *request)
 {
-    GValue list = G_VALUE_INIT;
-    g_value_init(&list, GST_TYPE_LIST);
+    GString *names = g_string_new(NULL);
     /* A source that has any format takes the first one, so those with colour come first. */
     for (int colour = 1; colour >= 0; colour--)
         for (guint i = 0; i < G_N_ELEMENTS(formats); i++)
             if (formats[i].name != NULL &&
                 (request->fourcc == 0 || request->fourcc == formats[i].fourcc) &&
                 colour == !g_str_has_prefix(formats[i].name, "GRAY"))
-                append(&list, formats[i].name);
+                g_string_append_printf(names, "%s%s", names->len > 0 ? "," : "", formats[i].name);
     GstCaps *caps = NULL;
-    if (gst_value_list_get_size(&list) > 0) {
-        caps = gst_caps_new_empty_simple("video/x-raw");
-        gst_caps_set_value(caps, "format", &list);
+    if (names->len > 0) {
+        gchar *text = g_strdup_printf("video/x-raw,format={%s}", names->str);
+        caps = gst_caps_from_string(text);
+        g_free(text);
         if (request->width != 0)
             gst_caps_set_simple(caps, "width", G_TYPE_INT, (gint)request->width, "height",
                                 G_TYPE_INT, (gint)request->height, NULL);
@@ -90,7 +81,7 @@ static GstCaps *caps_wanted(const struct gst_link_format *request)
             gst_caps_set_simple(caps, "framerate", GST_TYPE_FRACTION, (gint)request->rate_num,
                                 (gint)request->rate_den, NULL);
     }
-    g_value_unset(&list);
+    g_string_free(names, TRUE);
     return caps;
 }
 

@@ -109,7 +109,7 @@ static int make_wake_word(struct client *client, int *ret_fd, struct error *why)
     int r = ring_memory_create(&client->word, WORD_BYTES, why);
     if (r < 0)
         return r;
-    client->wake.word = (uint32_t *)client->word.base;
+    client->wake.word = (uint32_t *)client->word.mapping->base;
     *ret_fd = client->word.fd;
     client->word.fd = -1;
     return 0;

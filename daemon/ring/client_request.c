@@ -7,33 +7,12 @@
 
 #include <errno.h>
 #include <stdio.h>
-#include <string.h>
-#include <sys/socket.h>
 #include <unistd.h>
 
-#define ATTACH_FDS 3u /* the ring, the wake-up socket, and the page of the wake-up word */
+#include "service/socket.h"
 
-/* ---- packets ---- */
-
-static int send_message(int fd, const struct fftd_message *message, const int *fds,
-                        unsigned fd_count)
-{
-    union {
-        struct cmsghdr header;
-        char bytes[CMSG_SPACE(ATTACH_FDS * sizeof(int))];
-    } ancillary = {0};
-    struct iovec iov = {.iov_base = (void *)message, .iov_len = sizeof *message};
-    struct msghdr packet = {.msg_iov = &iov, .msg_iovlen = 1};
-    if (fd_count > 0) {
-        packet.msg_control = &ancillary;
-        packet.msg_controllen = CMSG_SPACE(fd_count * sizeof(int));
-        ancillary.header.cmsg_level = SOL_SOCKET;
-        ancillary.header.cmsg_type = SCM_RIGHTS;
-        ancillary.header.cmsg_len = CMSG_LEN(fd_count * sizeof(int));
-        memcpy(CMSG_DATA(&ancillary.header), fds, fd_count * sizeof(int));
-    }
-    return sendmsg(fd, &packet, MSG_DONTWAIT | MSG_NOSIGNAL) < 0 ? -errno : 0;
-}
+#define ATTACH_FDS                                                                                 \
+    SOCKET_MAX_FDS /* the ring, the wake-up socket, and the page of the wake-up word */
 
 static struct fftd_message make_reply(uint32_t kind, const struct ring *ring, int result,
                                       const struct error *why)
@@ -152,7 +131,7 @@ static int carry_out(struct client *client, const struct fftd_message *request)
     unsigned fd_count = 0;
     while (fd_count < ATTACH_FDS && fd[fd_count] >= 0)
         fd_count++;
-    int r = send_message(client->fd, &reply, fd, fd_count);
+    int r = socket_send(client->fd, &reply, sizeof reply, fd, fd_count);
     for (unsigned i = 1; i < fd_count; i++)
         close(fd[i]);
     if (result == -EPROTO)
@@ -178,7 +157,7 @@ static void refuse_garbage(struct client *client, const struct fftd_message *mes
         error_set(&why, EBADMSG, "a request of kind %u: expected %u .. %u", message->kind,
                   FFTD_REQUEST_ATTACH, FFTD_REQUEST_READ);
     struct fftd_message reply = make_reply(0, client->server->ring, -EBADMSG, &why);
-    send_message(client->fd, &reply, NULL, 0);
+    socket_send(client->fd, &reply, sizeof reply, NULL, 0);
     client->server->refused++;
 }
 
@@ -196,6 +175,6 @@ void client_refuse(struct ring_server *server, int fd, const struct error *why)
     /* A request that is unread when the connection ends would make an error of the end, which the
      * client would see instead of the reason. */
     recv(fd, &unread, sizeof unread, MSG_DONTWAIT);
-    send_message(fd, &reply, NULL, 0);
+    socket_send(fd, &reply, sizeof reply, NULL, 0);
     server->refused++;
 }

@@ -52,25 +52,22 @@ static int seal(int fd)
 }
 
 /* Allocates and maps the memory behind `fd`, then opens the descriptor for readers. */
-static int fill(struct ring_memory *memory, int fd, struct error *why)
+static int fill(struct ring_memory *memory, int fd, size_t bytes, struct error *why)
 {
-    const int r = -posix_fallocate(fd, 0, (off_t)memory->bytes);
+    const int r = -posix_fallocate(fd, 0, (off_t)bytes);
     if (r < 0)
-        return error_set(why, -r, "ring: cannot allocate %zu bytes of shared memory: %s",
-                         memory->bytes, strerror(-r));
-    void *base =
-        mmap(NULL, memory->bytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_POPULATE, fd, 0);
+        return error_set(why, -r, "ring: cannot allocate %zu bytes of shared memory: %s", bytes,
+                         strerror(-r));
+    void *base = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_POPULATE, fd, 0);
     if (base == MAP_FAILED)
-        return error_set(why, errno, "ring: cannot map %zu bytes: %s", memory->bytes,
-                         strerror(errno));
+        return error_set(why, errno, "ring: cannot map %zu bytes: %s", bytes, strerror(errno));
     struct ring_mapping *mapping = malloc(sizeof *mapping);
     if (mapping == NULL) {
-        munmap(base, memory->bytes);
+        munmap(base, bytes);
         return error_set(why, ENOMEM, "ring: out of memory");
     }
-    *mapping = (struct ring_mapping){1, base, memory->bytes};
+    *mapping = (struct ring_mapping){1, base, bytes};
     memory->mapping = mapping;
-    memory->base = base;
     if (fchmod(fd, 0400) < 0 || seal(fd) < 0)
         return error_set(why, errno, "ring: cannot seal the memfd: %s", strerror(errno));
     char path[32];
@@ -101,14 +98,14 @@ static int check_size(size_t bytes, struct error *why)
 
 int ring_memory_create(struct ring_memory *ret, size_t bytes, struct error *why)
 {
-    struct ring_memory memory = {.fd = -1, .bytes = bytes};
+    struct ring_memory memory = {.fd = -1};
     int r = check_size(bytes, why);
     if (r < 0)
         return r;
     const int fd = memfd_open();
     if (fd < 0)
         return error_set(why, errno, "ring: cannot create a memfd: %s", strerror(errno));
-    r = fill(&memory, fd, why);
+    r = fill(&memory, fd, bytes, why);
     close(fd);
     if (r < 0)
         ring_memory_finish(&memory);

@@ -26,8 +26,6 @@ struct ring_mapping {
 struct ring_memory {
     int fd; /* read-only: what clients and a successor get */
     struct ring_mapping *mapping;
-    uint8_t *base; /* base and size of the mapping */
-    size_t bytes;
 };
 
 /* Creates a memfd of that size, filled with zeroes; maps and seals it. */

@@ -78,7 +78,7 @@ static void write_header(struct ring *ring, uint64_t first_sequence)
     struct fftd_ring_header *header = ring->header;
     header->abi = FFTD_RING_ABI;
     header->header_bytes = ring->header_bytes;
-    header->ring_bytes = ring->memory.bytes;
+    header->ring_bytes = ring->memory.mapping->bytes;
     header->slot_count = ring->slot_count;
     header->data_offset = ring->data_offset;
     header->slot_stride = ring->slot_stride;
@@ -102,6 +102,15 @@ static int check_request(const struct fftd_format *format, unsigned slots, uint6
     return check_format(format, why);
 }
 
+/* Frees a ring that has no thread. */
+static void release(struct ring *ring)
+{
+    if (ring->room_fd >= 0)
+        close(ring->room_fd);
+    ring_memory_finish(&ring->memory);
+    free(ring);
+}
+
 int ring_create(struct ring **ret, const struct fftd_format *format, unsigned slots,
                 uint32_t motion_bytes, uint32_t generation, uint32_t epoch, uint64_t first_sequence,
                 struct error *why)
@@ -113,15 +122,15 @@ int ring_create(struct ring **ret, const struct fftd_format *format, unsigned sl
     if (ring == NULL)
         return error_set(why, ENOMEM, "ring: out of memory");
     size_t bytes = set_geometry(ring, format, slots, motion_bytes);
-    if (bytes == 0) {
-        r = error_set(why, ENOMEM, "ring: %u slots of %u bytes do not fit into the address space",
-                      slots, format->frame_bytes);
-        goto fail;
+    r = bytes == 0
+            ? error_set(why, ENOMEM, "ring: %u slots of %u bytes do not fit into the address space",
+                        slots, format->frame_bytes)
+            : ring_memory_create(&ring->memory, bytes, why);
+    if (r < 0) {
+        free(ring);
+        return r;
     }
-    r = ring_memory_create(&ring->memory, bytes, why);
-    if (r < 0)
-        goto fail;
-    ring->header = (struct fftd_ring_header *)ring->memory.base;
+    ring->header = (struct fftd_ring_header *)ring->memory.mapping->base;
     ring->generation = generation;
     ring->epoch = epoch;
     ring->state = FFTD_STATE_STARTING;
@@ -129,21 +138,12 @@ int ring_create(struct ring **ret, const struct fftd_format *format, unsigned sl
     ring->keep_from = first_sequence;
     write_header(ring, first_sequence);
     ring->room_fd = eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC);
-    if (ring->room_fd < 0) {
-        r = error_set(why, errno, "ring: eventfd: %s", strerror(errno));
-        goto fail_memory;
-    }
-    r = waker_start(&ring->waker, &ring->header->futex, why);
+    r = ring->room_fd < 0 ? error_set(why, errno, "ring: eventfd: %s", strerror(errno))
+                          : waker_start(&ring->waker, &ring->header->futex, why);
     if (r < 0)
-        goto fail_fd;
-    *ret = ring;
-    return 0;
-fail_fd:
-    close(ring->room_fd);
-fail_memory:
-    ring_memory_finish(&ring->memory);
-fail:
-    free(ring);
+        release(ring);
+    else
+        *ret = ring;
     return r;
 }
 
@@ -178,7 +178,8 @@ uint32_t ring_epoch(const struct ring *ring)
 
 struct fftd_slot *ring_slot(const struct ring *ring, unsigned slot)
 {
-    return (struct fftd_slot *)(ring->memory.base + ring->header_bytes + slot * ring->slot_stride);
+    return (struct fftd_slot *)((uint8_t *)ring->header + ring->header_bytes +
+                                slot * ring->slot_stride);
 }
 
 uint8_t *ring_frame(const struct ring *ring, unsigned slot)
@@ -362,7 +363,5 @@ void ring_destroy(struct ring *ring)
         return;
     change_state(ring, FFTD_STATE_RETIRED);
     waker_stop(&ring->waker);
-    close(ring->room_fd);
-    ring_memory_finish(&ring->memory);
-    free(ring);
+    release(ring);
 }

@@ -20,7 +20,7 @@
 #include <unistd.h>
 
 #include "core/client_limits.h"
-#include "ring/socket.h"
+#include "service/socket.h"
 
 #define SECOND_US 1000000u
 
@@ -235,11 +235,8 @@ int ring_server_adopt(struct ring_server *server, int fd, const char *name, stru
         close(fd);
         return error_set(why, EINVAL, "frames socket: '%s' is not a client's name", name);
     }
-    struct ucred credentials = {.uid = (uid_t)-1};
-    socklen_t size = sizeof credentials;
-    getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &credentials, &size);
     struct client *client;
-    int r = client_create(server, fd, credentials.uid, &client);
+    int r = client_create(server, fd, socket_uid(fd), &client);
     if (r < 0)
         return error_set(why, -r, "frames socket: cannot continue to serve '%s': %s", name,
                          strerror(-r));
@@ -261,10 +258,8 @@ int ring_server_create(struct ring_server **ret, struct sd_event *event, unsigne
     server->event = sd_event_ref(event);
     server->admission = &server->own_admission;
     admission_init(server->admission, max_clients, LIMIT_SHARE(max_clients), geteuid());
-    int r =
-        sd_event_add_time(event, &server->keep_timer, CLOCK_MONOTONIC, 0, 0, keep_clients, server);
-    if (r >= 0)
-        r = sd_event_source_set_enabled(server->keep_timer, SD_EVENT_OFF);
+    int r = sd_event_add_time(event, &server->keep_timer, CLOCK_MONOTONIC, UINT64_MAX, 0,
+                              keep_clients, server);
     if (r < 0) {
         ring_server_destroy(server);
         return error_set(why, -r, "frames socket: cannot create a timer: %s", strerror(-r));

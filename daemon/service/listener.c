@@ -13,6 +13,7 @@
 
 #include "core/client_limits.h"
 #include "service/log.h"
+#include "service/socket.h"
 
 #ifndef SO_PASSRIGHTS
 #define SO_PASSRIGHTS 83 /* Linux 6.16; parisc and sparc have other numbers */
@@ -44,19 +45,10 @@ static void refuse_descriptors(int listen_fd)
     setsockopt(listen_fd, SOL_SOCKET, SO_PASSRIGHTS, &off, sizeof off);
 }
 
-/* Returns the user whose process connected, as the kernel recorded it. */
-static uid_t client_uid(int fd)
-{
-    struct ucred credentials = {.uid = (uid_t)-1};
-    socklen_t size = sizeof credentials;
-    getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &credentials, &size);
-    return credentials.uid;
-}
-
 static void serve(struct listener *listener, int fd)
 {
     struct error why = {""};
-    const int r = listener->options.connected(listener->options.context, fd, client_uid(fd), &why);
+    const int r = listener->options.connected(listener->options.context, fd, socket_uid(fd), &why);
     if (r >= 0)
         listener->failure_logged = false;
     else if (r != -ECONNRESET && r != -EPIPE && r != -ENOTCONN)
@@ -118,9 +110,8 @@ int listener_create(struct listener **ret, struct sd_event *event, int listen_fd
         r = sd_event_source_set_ratelimit(listener->source, LIMIT_ACCEPT_INTERVAL_US,
                                           LIMIT_ACCEPTS);
     if (r >= 0)
-        r = sd_event_add_time(event, &listener->resume, CLOCK_MONOTONIC, 0, 0, on_resume, listener);
-    if (r >= 0)
-        r = sd_event_source_set_enabled(listener->resume, SD_EVENT_OFF);
+        r = sd_event_add_time(event, &listener->resume, CLOCK_MONOTONIC, UINT64_MAX, 0, on_resume,
+                              listener);
     if (r < 0) {
         listener_destroy(listener);
         return error_set(why, -r, "%s: cannot watch the socket: %s", options->name, strerror(-r));

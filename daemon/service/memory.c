@@ -46,12 +46,11 @@ static uint64_t least_limit(const char *root, const char *mount, char *group, co
     }
 }
 
-/* Returns whether a comma-separated list of controllers has the one of memory. */
-static bool has_memory(const char *controllers)
+/* Returns whether a comma-separated list of controllers, which is cut, has the one of memory. */
+static bool has_memory(char *controllers)
 {
-    const size_t length = strlen("memory");
-    for (const char *at = controllers; (at = strstr(at, "memory")) != NULL; at += length)
-        if ((at == controllers || at[-1] == ',') && (at[length] == ',' || at[length] == '\0'))
+    for (const char *each; (each = strsep(&controllers, ",")) != NULL;)
+        if (strcmp(each, "memory") == 0)
             return true;
     return false;
 }

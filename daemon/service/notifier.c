@@ -17,6 +17,7 @@
 #include "core/clock.h"
 #include "core/text.h"
 #include "service/log.h"
+#include "service/socket.h"
 
 #define NAME_BYTES    32
 #define TEXT_BYTES    1024
@@ -70,32 +71,14 @@ static bool remove_queued(struct notifier *notifier, unsigned kinds, const char 
 
 /* ---- sending ---- */
 
-static int send_message(int fd, const struct message *message)
-{
-    union {
-        struct cmsghdr header;
-        char bytes[CMSG_SPACE(sizeof(int))];
-    } ancillary = {0};
-    struct iovec iov = {(void *)message->text, strlen(message->text)};
-    struct msghdr packet = {.msg_iov = &iov, .msg_iovlen = 1};
-    if (message->fd >= 0) {
-        ancillary.header.cmsg_level = SOL_SOCKET;
-        ancillary.header.cmsg_type = SCM_RIGHTS;
-        ancillary.header.cmsg_len = CMSG_LEN(sizeof(int));
-        memcpy(CMSG_DATA(&ancillary.header), &message->fd, sizeof(int));
-        packet.msg_control = &ancillary;
-        packet.msg_controllen = sizeof ancillary.bytes;
-    }
-    return sendmsg(fd, &packet, MSG_DONTWAIT | MSG_NOSIGNAL) < 0 ? -errno : 0;
-}
-
 /* Sends queued messages until the socket is full. A message that cannot be sent for another reason
  * is dropped, as sd_notify does. */
 static void flush(struct notifier *notifier)
 {
     while (notifier->queue != NULL) {
         struct message *message = notifier->queue;
-        const int r = send_message(notifier->fd, message);
+        const int r = socket_send(notifier->fd, message->text, strlen(message->text), &message->fd,
+                                  message->fd >= 0);
         if (r == -EAGAIN || r == -ENOBUFS)
             break;
         notifier->queue = message->next;

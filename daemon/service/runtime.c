@@ -168,47 +168,38 @@ int runtime_create(struct runtime **ret, const char *path, struct error *why)
         return error_set(why, ENOMEM, "out of memory");
     runtime->dir_fd = -1;
 
-    int r;
     int length = snprintf(runtime->path, sizeof runtime->path, "%s", path);
-    if (length == 0 || (size_t)length >= sizeof runtime->path) {
-        r = error_set(why, EINVAL, "runtime directory '%s': expected a path", path);
-        goto fail;
-    }
-    r = claim(runtime, path, why);
+    int r = length == 0 || (size_t)length >= sizeof runtime->path
+                ? error_set(why, EINVAL, "runtime directory '%s': expected a path", path)
+                : claim(runtime, path, why);
     if (r == 0)
         r = receive_handed_over(runtime, why);
     if (r < 0)
-        goto fail;
-    *ret = runtime;
-    return 0;
-
-fail:
-    runtime_destroy(runtime);
+        runtime_destroy(runtime);
+    else
+        *ret = runtime;
     return r;
 }
 
-static void remove_newest(struct runtime *runtime)
+/* The last one takes its place. */
+static void remove_bound(struct runtime *runtime, unsigned index)
 {
-    char *name = runtime->bound[--runtime->bound_count], *slash;
+    char *name = runtime->bound[index], *slash;
     unlinkat(runtime->dir_fd, name, 0);
     for (; (slash = strrchr(name, '/')) != NULL;) { /* and the folders that are empty then */
         *slash = '\0';
         unlinkat(runtime->dir_fd, name, AT_REMOVEDIR);
     }
+    memmove(name, runtime->bound[--runtime->bound_count], NAME_BYTES);
 }
 
 void runtime_remove(struct runtime *runtime, const char *name)
 {
-    char newest[NAME_BYTES];
-    unsigned i = 0;
-    while (i < runtime->bound_count && strcmp(runtime->bound[i], name) != 0)
-        i++;
-    if (i == runtime->bound_count)
-        return;
-    memcpy(newest, runtime->bound[runtime->bound_count - 1], NAME_BYTES);
-    memmove(runtime->bound[runtime->bound_count - 1], runtime->bound[i], NAME_BYTES);
-    memcpy(runtime->bound[i], newest, NAME_BYTES);
-    remove_newest(runtime);
+    for (unsigned i = 0; i < runtime->bound_count; i++)
+        if (strcmp(runtime->bound[i], name) == 0) {
+            remove_bound(runtime, i);
+            return;
+        }
 }
 
 void runtime_destroy(struct runtime *runtime)
@@ -216,7 +207,7 @@ void runtime_destroy(struct runtime *runtime)
     if (runtime == NULL)
         return;
     while (runtime->bound_count > 0)
-        remove_newest(runtime);
+        remove_bound(runtime, runtime->bound_count - 1);
     if (runtime->created)
         rmdir(runtime->path);
     if (runtime->dir_fd >= 0)

@@ -52,26 +52,22 @@ int service_create(struct service **ret, struct sd_event *event, struct notifier
     service->context = context;
 
     int r = sd_watchdog_enabled(0, &service->period_us);
-    if (r < 0) {
+    if (r < 0)
         error_set(why, -r, "WATCHDOG_USEC in the environment is not a time: %s", strerror(-r));
-        goto fail;
-    }
     if (r > 0) {
         r = sd_event_add_time_relative(event, &service->timer, CLOCK_MONOTONIC,
                                        service->period_us / 4, 0, feed, service);
         if (r >= 0)
             r = sd_event_source_set_enabled(service->timer, SD_EVENT_ON);
-        if (r < 0) {
+        if (r < 0)
             error_set(why, -r, "cannot arm the watchdog timer: %s", strerror(-r));
-            goto fail;
-        }
+    }
+    if (r < 0) {
+        service_destroy(service);
+        return r;
     }
     *ret = service;
     return 0;
-
-fail:
-    service_destroy(service);
-    return r;
 }
 
 void service_destroy(struct service *service)

@@ -9,7 +9,7 @@ int dequeue_wait(struct capture *capture, struct capture_frame *ret, struct erro
 {
     int r;
     do {
-        struct pollfd poll_fd = {.fd = capture_fd(capture), .events = POLLIN};
+        struct pollfd poll_fd = {.fd = capture->fd, .events = POLLIN};
         assert_int_equal(poll(&poll_fd, 1, 60000), 1);
         r = capture_dequeue(capture, ret, why);
     } while (r == -EAGAIN);

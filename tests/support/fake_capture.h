@@ -41,7 +41,7 @@ static struct {
     int memory_result;     /* what starting in a better mode returns; 0: -EOPNOTSUPP */
     /* The calls it received. */
     struct settings controls;
-    char uri[64]; /* opened last */
+    char uri[CAPTURE_URI_BYTES]; /* opened last */
     unsigned opened, started, stopped, closed, listed, out;
     unsigned taken;               /* frames, since the test began */
     enum memory_mode memory_mode; /* of the last start */
@@ -118,7 +118,7 @@ int capture_open(struct capture **ret, const struct capture_request *request, st
         snprintf(fake_capture.uri, sizeof fake_capture.uri, "%s", request->uri);
         fake_capture.sequence = 0;
         fake_capture.dequeue_result = 0;
-        fake_capture.source = (struct capture){0};
+        fake_capture.source = (struct capture){.fd = fake_capture.fd};
         snprintf(fake_capture.source.description, sizeof fake_capture.source.description, "%s",
                  fake_capture.description != NULL ? fake_capture.description : "a fake camera");
         const bool sized =
@@ -153,8 +153,8 @@ int capture_open_more(struct capture *capture, struct error *why)
     return r;
 }
 
-int capture_start_in(struct capture *capture, enum memory_mode mode, struct frame_memory *memory,
-                     struct error *why)
+int capture_start(struct capture *capture, enum memory_mode mode, struct frame_memory *memory,
+                  struct error *why)
 {
     (void)capture;
     pthread_mutex_lock(&fake_capture.lock);
@@ -176,11 +176,6 @@ int capture_start_in(struct capture *capture, enum memory_mode mode, struct fram
     return r;
 }
 
-int capture_start(struct capture *capture, struct error *why)
-{
-    return capture_start_in(capture, MEMORY_COPIED, NULL, why);
-}
-
 void capture_stop(struct capture *capture)
 {
     (void)capture;
@@ -191,12 +186,6 @@ void capture_stop(struct capture *capture)
         frame_memory_clear(fake_capture.memory);
     fake_capture.memory_mode = MEMORY_COPIED;
     pthread_mutex_unlock(&fake_capture.lock);
-}
-
-int capture_fd(const struct capture *capture)
-{
-    (void)capture;
-    return fake_capture.fd;
 }
 
 int capture_dequeue(struct capture *capture, struct capture_frame *ret, struct error *why)

@@ -38,7 +38,6 @@ int socketpair(int domain, int type, int protocol, int fds[2])
 }
 
 static sd_event *event;
-static struct peer_list peers;
 static struct admission admission;
 static int client; /* the other end of the peer's connection */
 
@@ -56,7 +55,7 @@ static int connect_peer(void **state)
     client = fds[0];
     wmem_default = 4608; /* the least that the kernel allows */
     assert_int_equal(peer_create(&peer, &services, fds[1], geteuid(), true), 0);
-    assert_int_equal(peer_start(peer, &peers, &admission), 0);
+    assert_int_equal(peer_start(peer, &admission), 0);
     return 0;
 }
 
@@ -64,7 +63,7 @@ static int disconnect_peer(void **state)
 {
     (void)state;
     close(client);
-    peer_destroy(peers.first);
+    peer_destroy((struct peer *)admission.entries);
     sd_event_unref(event);
     return 0;
 }

@@ -449,9 +449,9 @@ static void test_full_engine_takes_the_newest_frame_later(void **state)
     for (unsigned i = 0; i < 5; i++)
         fake_capture_offer();
     fake_engine_let_go();
-    WAIT_FOR(status.published + status.dropped_stale == 1 + config.engine.options.in_flight + 5);
-    assert_true(status.dropped_stale >= 4);
-    assert_int_equal(status.source_lost, 0);
+    WAIT_FOR(status.published + status.counts.stale == 1 + config.engine.options.in_flight + 5);
+    assert_true(status.counts.stale >= 4);
+    assert_int_equal(status.counts.lost, 0);
 }
 
 static void test_another_format_means_another_ring(void **state)
@@ -473,7 +473,7 @@ static void test_another_format_means_another_ring(void **state)
     assert_ptr_not_equal(second, first);
     publish(2);
     assert_int_equal(ring_newest(second), 5); /* numbers go on */
-    assert_int_equal(status.reopens, 1);
+    assert_int_equal(status.counts.reopens, 1);
     WAIT_FOR(fake_engine_get(&fake_engine.engines) == 1);
 }
 
@@ -567,9 +567,9 @@ static void test_pauses_without_readers(void **state)
     assert_int_equal(status.state, CAMERA_ONLINE);
     camera_set_has_readers(camera, CAMERA_MAIN, false);
     WAIT_FOR(status.state == CAMERA_PAUSED);
-    assert_int_equal(status.stalls, 0);
-    assert_int_equal(status.reopens, 0);
-    assert_int_equal(status.source_lost, 0);
+    assert_int_equal(status.counts.stalls, 0);
+    assert_int_equal(status.counts.reopens, 0);
+    assert_int_equal(status.counts.lost, 0);
 }
 
 static void test_ends_after_the_frames_asked_for(void **state)
@@ -749,7 +749,7 @@ static void set_controls(const char *text)
     struct settings settings;
     assert_int_equal(settings_parse(&settings, text, NULL), 0);
     unsigned calls = controls_answer.calls;
-    assert_int_equal(camera_set_controls(camera, &settings, take_controls, NULL), 0);
+    assert_int_equal(camera_ask_controls(camera, &settings, take_controls, NULL), 0);
     WAIT_FOR(controls_answer.calls == calls + 1);
 }
 
@@ -788,10 +788,10 @@ static void test_controls_are_set_again(void **state)
     pthread_mutex_unlock(&fake_capture.lock);
     fake_capture_fail(-ENODEV, 0);
     publish(1);
-    WAIT_FOR(status.reopens == 1);
+    WAIT_FOR(status.counts.reopens == 1);
     assert_controls("focus=2, gain=7");
     unsigned calls = controls_answer.calls;
-    assert_int_equal(camera_list_controls(camera, take_controls, NULL), 0);
+    assert_int_equal(camera_ask_controls(camera, NULL, take_controls, NULL), 0);
     WAIT_FOR(controls_answer.calls == calls + 1);
     assert_int_equal(controls_answer.count, 1);
 }
@@ -808,7 +808,7 @@ static void send_controls(const char *text)
 {
     struct settings settings = {.count = 0};
     assert_int_equal(settings_parse(&settings, text, NULL), 0);
-    assert_int_equal(camera_set_controls(camera, &settings, take_controls, NULL), 0);
+    assert_int_equal(camera_ask_controls(camera, &settings, take_controls, NULL), 0);
 }
 
 /* Keeps the camera's thread busy until release_thread, so that what is asked for meanwhile waits.
@@ -817,7 +817,7 @@ static void hold_thread(void)
 {
     const unsigned listed = fake_capture_get(&fake_capture.listed);
     pthread_mutex_lock(&fake_capture.gate);
-    assert_int_equal(camera_list_controls(camera, take_controls, NULL), 0);
+    assert_int_equal(camera_ask_controls(camera, NULL, take_controls, NULL), 0);
     WAIT_FOR(fake_capture_get(&fake_capture.listed) == listed + 1);
 }
 
@@ -854,14 +854,14 @@ static void test_newest_controls_win(void **state)
     assert_controls("gain=4, focus=1, zoom=1");
     fake_capture_fail(-ENODEV, 0);
     publish(1);
-    assert_int_equal(status.reopens, 1);
+    assert_int_equal(status.counts.reopens, 1);
     assert_controls("gain=4, focus=1, zoom=1");
 }
 
 static void ask_for_controls(unsigned count)
 {
     for (unsigned i = 0; i < count; i++)
-        assert_int_equal(camera_list_controls(camera, take_controls, NULL), 0);
+        assert_int_equal(camera_ask_controls(camera, NULL, take_controls, NULL), 0);
 }
 
 /* Clients share a reading of the controls: it takes time that frames need. */
@@ -911,7 +911,7 @@ static void test_controls_of_a_camera_that_is_away(void **state)
     assert_non_null(strstr(controls_answer.why, "the camera is lost"));
     assert_controls("none");
     /* Who still waits at the end is answered. */
-    assert_int_equal(camera_list_controls(camera, take_controls, NULL), 0);
+    assert_int_equal(camera_ask_controls(camera, NULL, take_controls, NULL), 0);
     stop();
     assert_int_equal(controls_answer.calls, 2);
     assert_true(controls_answer.result == -ECANCELED || controls_answer.result == -ENODEV);
@@ -926,13 +926,13 @@ static void test_slow_requests_are_not_a_stall(void **state)
     start();
     publish(1);
     pthread_mutex_lock(&fake_capture.gate);
-    assert_int_equal(camera_list_controls(camera, take_controls, NULL), 0);
+    assert_int_equal(camera_ask_controls(camera, NULL, take_controls, NULL), 0);
     WAIT_FOR(fake_capture_get(&fake_capture.listed) == 1);
     fake_capture_offer();
     poll(NULL, 0, 3100);
     pthread_mutex_unlock(&fake_capture.gate);
     WAIT_FOR(status.published == 2);
-    assert_int_equal(status.stalls, 0);
+    assert_int_equal(status.counts.stalls, 0);
     assert_int_equal(fake_capture_get(&fake_capture.started), 1);
 }
 
@@ -1070,8 +1070,8 @@ static struct tuning_status wait_for_tuning(void)
 {
     struct tuning_status tuning;
     int64_t deadline_ns = clock_now_ns() + PATIENCE_NS;
-    for (camera_get_tuning(camera, CAMERA_MAIN, &tuning); tuning.running;
-         camera_get_tuning(camera, CAMERA_MAIN, &tuning)) {
+    for (designer_get_tuning(camera_designer(camera, CAMERA_MAIN), &tuning); tuning.running;
+         designer_get_tuning(camera_designer(camera, CAMERA_MAIN), &tuning)) {
         assert_true(clock_now_ns() < deadline_ns);
         look();
     }
@@ -1088,8 +1088,8 @@ static void test_tuning_brings_another_engine(void **state)
     FAKE_ENGINE_SET(search_steps, 3);
     unsigned engines = fake_engine_get(&fake_engine.engines_created);
     FAKE_ENGINE_SET(gate_closed, true);
-    assert_int_equal(camera_tune(camera, CAMERA_MAIN, true, &why), 0);
-    assert_int_equal(camera_tune(camera, CAMERA_MAIN, false, &why), -EBUSY);
+    assert_int_equal(designer_tune(camera_designer(camera, CAMERA_MAIN), true, &why), 0);
+    assert_int_equal(designer_tune(camera_designer(camera, CAMERA_MAIN), false, &why), -EBUSY);
     publish(1);
     FAKE_ENGINE_SET(gate_closed, false);
     struct tuning_status tuning = wait_for_tuning();
@@ -1108,8 +1108,8 @@ static void test_tuning_can_be_stopped(void **state)
     publish(1);
     FAKE_ENGINE_SET(search_steps, 1000000);
     unsigned engines = fake_engine_get(&fake_engine.engines_created);
-    assert_int_equal(camera_tune(camera, CAMERA_MAIN, false, &why), 0);
-    camera_stop_tuning(camera, CAMERA_MAIN);
+    assert_int_equal(designer_tune(camera_designer(camera, CAMERA_MAIN), false, &why), 0);
+    designer_stop_tuning(camera_designer(camera, CAMERA_MAIN));
     struct tuning_status tuning = wait_for_tuning();
     assert_int_equal(tuning.result, -ECANCELED);
     assert_non_null(strstr(tuning.why.text, "stopped"));
@@ -1124,7 +1124,7 @@ static void test_tuning_that_fails_is_reported(void **state)
     start();
     publish(1);
     FAKE_ENGINE_SET(search_result, -EIO);
-    assert_int_equal(camera_tune(camera, CAMERA_MAIN, false, &why), 0);
+    assert_int_equal(designer_tune(camera_designer(camera, CAMERA_MAIN), false, &why), 0);
     struct tuning_status tuning = wait_for_tuning();
     assert_int_equal(tuning.result, -EIO);
     assert_non_null(strstr(tuning.why.text, "will not"));

@@ -292,7 +292,7 @@ static void a_tuned_engine_waits_for_the_end_of_a_fade(void **state)
     wait_for_fades(1);
     assert_frames(2, "b");
     FAKE_ENGINE_SET(search_steps, 1);
-    assert_int_equal(camera_tune(camera, CAMERA_MAIN, false, &why), 0);
+    assert_int_equal(designer_tune(camera_designer(camera, CAMERA_MAIN), false, &why), 0);
     WAIT_FOR(fake_engine_get(&fake_engine.engines_created) == 2);
     assert_frames(2, "bbbb-");
     WAIT_FOR(fake_engine_get(&fake_engine.engines) == 1);

@@ -159,7 +159,7 @@ static void a_place_is_free_when_its_driver_has_returned(void **state)
 
 static void no_output_begins_while_another_source_is_opened(void **state)
 {
-    const struct config_source source = {.uri = "fake:b"};
+    const struct capture_request source = {.uri = "fake:b"};
     struct error why;
     uint64_t number;
     (void)state;

@@ -77,10 +77,10 @@ static struct capture *open_clip(const struct fixture *fixture, struct capture_r
 {
     struct capture *capture = NULL;
     struct error why = {""};
-    request.uri = fixture->uri;
+    snprintf(request.uri, sizeof request.uri, "%s", fixture->uri);
     if (capture_open(&capture, &request, &why) < 0)
         fail_msg("%s", why.text);
-    assert_int_equal(capture_start(capture, NULL), 0);
+    assert_int_equal(capture_start(capture, MEMORY_COPIED, NULL, NULL), 0);
     return capture;
 }
 
@@ -125,7 +125,7 @@ static void assert_refused(const struct fixture *fixture, struct capture_request
 {
     struct capture *capture = NULL;
     struct error why = {""};
-    request.uri = fixture->uri;
+    snprintf(request.uri, sizeof request.uri, "%s", fixture->uri);
     int r = capture_open(&capture, &request, &why);
     if (r != expected || strstr(why.text, reason) == NULL)
         fail_msg("%d \"%s\", expected %d and \"%s\"", r, why.text, expected, reason);
@@ -149,7 +149,7 @@ static void y4m_is_replayed_whole(void **state)
         assert_string_equal(why.text, "the file has ended after 5 frames");
     }
     capture_stop(capture);
-    assert_int_equal(capture_start(capture, NULL), 0);
+    assert_int_equal(capture_start(capture, MEMORY_COPIED, NULL, NULL), 0);
     assert_frame(capture, 0, 0);
     capture_close(capture);
 }
@@ -178,7 +178,7 @@ static void stopped_files_continue(void **state)
     next = assert_tick(capture, next, 0, 3) + 1;
     for (unsigned n = 0; n < 3; n++) {
         capture_stop(capture);
-        assert_int_equal(capture_start(capture, NULL), 0);
+        assert_int_equal(capture_start(capture, MEMORY_COPIED, NULL, NULL), 0);
         next += assert_tick(capture, 0, next, 3) + 1;
     }
     capture_close(capture);
@@ -224,11 +224,11 @@ static void files_are_read_into_memory_that_is_shared(void **state)
     capture_stop(capture);
     assert_int_equal(format_layout(&memory.layout, capture->format.fourcc, WIDTH, HEIGHT, 64, NULL),
                      0);
-    assert_int_equal(capture_start_in(capture, MEMORY_SHARED, &memory, &why), -EOPNOTSUPP);
+    assert_int_equal(capture_start(capture, MEMORY_SHARED, &memory, &why), -EOPNOTSUPP);
     assert_non_null(strstr(why.text, "rows of plane 0 are 8 bytes apart"));
     memory.layout = capture->format;
-    assert_int_equal(capture_start_in(capture, MEMORY_IMPORTED, &memory, &why), -EOPNOTSUPP);
-    assert_int_equal(capture_start_in(capture, MEMORY_SHARED, &memory, &why), 0);
+    assert_int_equal(capture_start(capture, MEMORY_IMPORTED, &memory, &why), -EOPNOTSUPP);
+    assert_int_equal(capture_start(capture, MEMORY_SHARED, &memory, &why), 0);
     for (unsigned n = 0; n < 3; n++) { /* two of its own, and the one that the device holds */
         struct capture_frame frame;
         assert_int_equal(dequeue_wait(capture, &frame, &why), 0);
@@ -239,7 +239,7 @@ static void files_are_read_into_memory_that_is_shared(void **state)
     assert_int_equal(capture_dequeue(capture, &(struct capture_frame){0}, NULL), -EAGAIN);
     capture_stop(capture);
     assert_null(shared[0]);
-    assert_int_equal(capture_start(capture, NULL), 0);
+    assert_int_equal(capture_start(capture, MEMORY_COPIED, NULL, NULL), 0);
     assert_frame(capture, 0, 4);
     capture_close(capture);
 }
@@ -339,9 +339,9 @@ static void unpaced_files_wait_for_buffers(void **state)
     for (unsigned n = 0; n < 7; n++)
         assert_frame(capture, n, n); /* at the file's rate, 10 s each */
     capture_stop(capture);
-    assert_int_equal(capture_start(capture, NULL), 0);
+    assert_int_equal(capture_start(capture, MEMORY_COPIED, NULL, NULL), 0);
 
-    struct pollfd fd = {.fd = capture_fd(capture), .events = POLLIN};
+    struct pollfd fd = {.fd = capture->fd, .events = POLLIN};
     struct capture_frame frame[2], none;
     assert_int_equal(dequeue_wait(capture, &frame[0], NULL), 0);
     const int64_t before_ns = clock_now_ns();

@@ -135,11 +135,13 @@ static void be_helper(void)
 static int try_open(const char *uri, struct capture **ret, struct error *why)
 {
     struct capture *capture;
-    int r = capture_open(&capture, &(struct capture_request){.uri = uri}, why);
+    struct capture_request request = {.width = 0};
+    snprintf(request.uri, sizeof request.uri, "%s", uri);
+    int r = capture_open(&capture, &request, why);
     if (r < 0)
         return r;
     do {
-        struct pollfd poll_fd = {.fd = capture_fd(capture), .events = POLLIN};
+        struct pollfd poll_fd = {.fd = capture->fd, .events = POLLIN};
         assert_int_equal(poll(&poll_fd, 1, 60000), 1);
         r = capture_open_more(capture, why);
     } while (r == -EAGAIN);
@@ -154,7 +156,7 @@ static struct capture *start_source(const char *uri)
 {
     struct capture *capture = NULL;
     struct error why = {""};
-    if (try_open(uri, &capture, &why) < 0 || capture_start(capture, &why) < 0)
+    if (try_open(uri, &capture, &why) < 0 || capture_start(capture, MEMORY_COPIED, NULL, &why) < 0)
         fail_msg("%s: %s", uri, why.text);
     return capture;
 }
@@ -204,7 +206,7 @@ static void one_that_says_nothing_is_not_waited_for(void **state)
     const int64_t begin_ns = clock_now_ns();
     assert_int_equal(capture_open(&capture, &(struct capture_request){.uri = "gst:mute"}, &why), 0);
     assert_true(capture->opening_until_ns > begin_ns + 50 * NS_PER_S); /* to load plugins */
-    struct pollfd poll_fd = {.fd = capture_fd(capture), .events = POLLIN};
+    struct pollfd poll_fd = {.fd = capture->fd, .events = POLLIN};
     assert_int_equal(poll(&poll_fd, 1, 60000), 1);
     assert_int_equal(capture_open_more(capture, &why), -EAGAIN);
     assert_true(capture->opening_until_ns < clock_now_ns() + 11 * NS_PER_S); /* for a frame */
@@ -263,7 +265,7 @@ static void a_buffer_is_not_lent_twice(void **state)
 /* Waits until the helper has closed its end, without reading what it has sent. */
 static void wait_for_end(const struct capture *capture)
 {
-    struct pollfd poll_fd = {.fd = capture_fd(capture), .events = POLLRDHUP};
+    struct pollfd poll_fd = {.fd = capture->fd, .events = POLLRDHUP};
     assert_int_equal(poll(&poll_fd, 1, 60000), 1);
 }
 
@@ -276,7 +278,7 @@ static void the_end_comes_after_the_last_frame(void **state)
     struct error why = {""};
     assert_int_equal(dequeue_wait(capture, &frame, &why), 0);
     assert_int_equal(frame.sequence, 7);
-    while (recv(capture_fd(capture), &why, 1, MSG_PEEK) < 0)
+    while (recv(capture->fd, &why, 1, MSG_PEEK) < 0)
         ;
     wait_for_end(capture);
     capture_release(capture, &frame);
@@ -336,7 +338,7 @@ static void a_flood_does_not_hold_the_thread(void **state)
     struct capture *capture = start_source("gst:flood");
     struct capture_frame frame;
     struct error why = {""};
-    struct pollfd poll_fd = {.fd = capture_fd(capture), .events = POLLIN};
+    struct pollfd poll_fd = {.fd = capture->fd, .events = POLLIN};
     for (unsigned i = 0; i < 100; i++) {
         assert_int_equal(poll(&poll_fd, 1, 60000), 1);
         assert_int_equal(capture_dequeue(capture, &frame, &why), -EAGAIN);
@@ -352,7 +354,7 @@ static void an_unusable_rate_is_unknown(void **state)
     assert_int_equal(capture->format.rate_num, 0);
     assert_string_equal(capture->description, "live GStreamer pipeline, GREY 32x32");
     struct error why = {""};
-    assert_int_equal(capture_start_in(capture, MEMORY_SHARED, NULL, &why), -EOPNOTSUPP);
+    assert_int_equal(capture_start(capture, MEMORY_SHARED, NULL, &why), -EOPNOTSUPP);
     capture_close(capture);
 }
 

@@ -291,7 +291,7 @@ static void test_a_control_of_a_client_outlives_a_reload_that_fails(void **state
     assert_int_equal(settings_parse(&config.camera.controls, "gain=2", NULL), 0);
     start_and_publish();
     assert_int_equal(settings_parse(&settings, "gain=5", NULL), 0);
-    assert_int_equal(camera_set_controls(camera, &settings, ignore_controls, NULL), 0);
+    assert_int_equal(camera_ask_controls(camera, &settings, ignore_controls, NULL), 0);
     fake_capture.refused = "fake:b";
     assert_int_equal(reload_all("fake:b", "gain=7", "none"), 1);
     settle();
@@ -343,7 +343,7 @@ static void test_controls_wait_for_a_source_that_is_prepared(void **state)
         FAKE_ENGINE_SET(design_result, i == 0 ? -ENOMEM : 0);
         assert_int_equal(reload_all("fake:b", "gain=9", "gain:ac=0.5"), 1);
         WAIT_FOR(fake_engine_get(&fake_engine.waiting_at_gate) == 1);
-        assert_int_equal(camera_set_controls(camera, &settings, count_answer, NULL), 0);
+        assert_int_equal(camera_ask_controls(camera, &settings, count_answer, NULL), 0);
         for (unsigned k = 0; k < 20; k++)
             look();
         assert_int_equal(answered, i);

@@ -409,7 +409,7 @@ static void memory_is_there_from_the_start(void **state)
     struct stat st;
     assert_int_equal(fstat(ring->memory.fd, &st), 0);
     assert_int_equal(st.st_mode & 0777, 0400);
-    assert_true((uint64_t)st.st_blocks * 512 >= ring->memory.bytes);
+    assert_true((uint64_t)st.st_blocks * 512 >= ring->memory.mapping->bytes);
     assert_int_equal(fcntl(ring->memory.fd, F_GET_SEALS) &
                          (F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL | F_SEAL_WRITE),
                      F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL);
@@ -437,13 +437,13 @@ static void devices_can_write_slots_of_a_sealed_ring(void **state)
     /* Through the descriptor of a client this is refused. */
     const long other = syscall(SYS_io_uring_setup, 1, &params);
     assert_true(other >= 0);
-    void *view = mmap(NULL, ring->memory.bytes, PROT_READ, MAP_SHARED, ring->memory.fd, 0);
+    void *view = mmap(NULL, ring->memory.mapping->bytes, PROT_READ, MAP_SHARED, ring->memory.fd, 0);
     assert_ptr_not_equal(view, MAP_FAILED);
     struct iovec read_only = {view, 4096};
     assert_int_equal(syscall(SYS_io_uring_register, other, IORING_REGISTER_BUFFERS, &read_only, 1),
                      -1);
     assert_int_equal(errno, EFAULT);
-    munmap(view, ring->memory.bytes);
+    munmap(view, ring->memory.mapping->bytes);
     close((int)other);
 }
 

@@ -110,7 +110,7 @@ static void *reader_main(void *context)
     struct reader *reader = context;
     struct fftd *camera;
     struct fftd_frame frame = {0};
-    const uint8_t *base = ring->memory.base;
+    const uint8_t *base = ring->memory.mapping->base;
     if (fftd_open(&camera, frames.dir) < 0)
         abort();
     swap_mapping(camera, &base);

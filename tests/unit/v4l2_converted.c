@@ -351,7 +351,8 @@ static struct capture *open_camera(uint32_t pixelformat)
     camera.slot =
         mmap(NULL, MAX_BUFFERS * SLOT_BYTES, PROT_READ | PROT_WRITE, MAP_SHARED, camera.memory, 0);
     assert_ptr_not_equal(camera.slot, MAP_FAILED);
-    if (capture_open(&capture, &request, &why) < 0 || capture_start(capture, &why) < 0)
+    if (capture_open(&capture, &request, &why) < 0 ||
+        capture_start(capture, MEMORY_COPIED, NULL, &why) < 0)
         fail_msg("%s", why.text);
     return capture;
 }

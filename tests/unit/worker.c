@@ -39,7 +39,7 @@ static bool prepare(struct job *job)
 
 static void run(struct job *job)
 {
-    while (sem_trywait(&gate) < 0 && !job_is_cancelled(job))
+    while (sem_trywait(&gate) < 0 && !atomic_load(&job->cancelled))
         ;
     ((struct test_job *)job)->has_run = true;
 }

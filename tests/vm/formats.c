@@ -128,11 +128,12 @@ static struct picture captured(const struct format_info *info)
     struct error why = {""};
     const struct capture_request request = {
         .uri = SOURCE, .width = WIDTH, .height = HEIGHT, .rate = 30, .fourcc = info->fourcc};
-    if (capture_open(&capture, &request, &why) < 0 || capture_start(capture, &why) < 0)
+    if (capture_open(&capture, &request, &why) < 0 ||
+        capture_start(capture, MEMORY_COPIED, NULL, &why) < 0)
         fail_msg("%s", why.text);
     int r;
     do {
-        struct pollfd poll_fd = {.fd = capture_fd(capture), .events = POLLIN};
+        struct pollfd poll_fd = {.fd = capture->fd, .events = POLLIN};
         if (poll(&poll_fd, 1, FRAME_PATIENCE_S * 1000) == 0)
             fail_msg("no frame captured in %d s", FRAME_PATIENCE_S);
         r = capture_dequeue(capture, &frame, &why);

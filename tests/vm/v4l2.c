@@ -118,14 +118,14 @@ static struct capture *open_as(const char *format_name, double rate, unsigned bu
 {
     struct capture *capture = NULL;
     struct error why = {""};
-    const struct capture_request request = {
-        .uri = uri,
+    struct capture_request request = {
         .width = WIDTH,
         .height = HEIGHT,
         .rate = rate,
         .fourcc = format_name != NULL ? format_by_name(format_name)->fourcc : 0,
         .buffers = buffers,
     };
+    snprintf(request.uri, sizeof request.uri, "%s", uri);
     if (capture_open(&capture, &request, &why) < 0)
         fail_msg("%s: %s", format_name != NULL ? format_name : "any format", why.text);
     opened = capture;
@@ -135,7 +135,7 @@ static struct capture *open_as(const char *format_name, double rate, unsigned bu
 static void start(struct capture *capture)
 {
     struct error why = {""};
-    if (capture_start(capture, &why) < 0)
+    if (capture_start(capture, MEMORY_COPIED, NULL, &why) < 0)
         fail_msg("%s", why.text);
 }
 
@@ -144,7 +144,7 @@ static int wait_frame(struct capture *capture, int timeout_ms, struct capture_fr
                       struct error *why)
 {
     for (;;) {
-        struct pollfd poll_fd = {.fd = capture_fd(capture), .events = POLLIN};
+        struct pollfd poll_fd = {.fd = capture->fd, .events = POLLIN};
         if (poll(&poll_fd, 1, timeout_ms) == 0)
             return error_set(why, ETIMEDOUT, "no frame in %d ms", timeout_ms);
         int r = capture_dequeue(capture, ret, why);
@@ -187,7 +187,7 @@ static void assert_refused(struct capture_request request, int expected, const c
 {
     struct capture *capture = NULL;
     struct error why = {""};
-    request.uri = uri;
+    snprintf(request.uri, sizeof request.uri, "%s", uri);
     int r = capture_open(&capture, &request, &why);
     if (r == 0)
         capture_close(capture);
@@ -303,7 +303,9 @@ static void the_choice_is_sensible(void **state)
     (void)state;
     struct capture *capture = NULL;
     struct error why = {""};
-    if (capture_open(&capture, &(struct capture_request){.uri = uri}, &why) < 0)
+    struct capture_request request = {.width = 0};
+    snprintf(request.uri, sizeof request.uri, "%s", uri);
+    if (capture_open(&capture, &request, &why) < 0)
         fail_msg("%s", why.text);
     opened = capture;
     print_message("%s\n", capture->description);
@@ -393,7 +395,7 @@ static void another_format_set_meanwhile_is_noticed(void **state)
         capture_stop(capture);
         snprintf(command, sizeof command, "v4l2-ctl -d %s --set-fmt-video=%s", node, others[i]);
         assert_int_equal(shell(command), 0);
-        int r = capture_start(capture, &why);
+        int r = capture_start(capture, MEMORY_COPIED, NULL, &why);
         if (r != -EIO || strstr(why.text, "another program has set another format") == NULL)
             fail_msg("%s: %d \"%s\"", others[i], r, why.text);
         print_message("refused: %s\n", why.text);
@@ -505,7 +507,7 @@ static void failing_calls_fail_the_start_alone(void **state)
     for (unsigned i = 0; i < sizeof faults / sizeof faults[0]; i++) {
         struct error why = {""};
         set_control(faults[i], 1);
-        assert_true(capture_start(capture, &why) < 0);
+        assert_true(capture_start(capture, MEMORY_COPIED, NULL, &why) < 0);
         print_message("%s\n", why.text);
         assert_non_null(strstr(why.text, "VIDIOC_"));
         capture_stop(capture);
@@ -524,7 +526,7 @@ static void a_failed_return_asks_for_a_restart_with(unsigned buffers)
     struct error why = {""};
     start(capture);
     struct capture_frame a = next_frame(capture), b = next_frame(capture);
-    struct pollfd poll_fd = {.fd = capture_fd(capture), .events = POLLIN};
+    struct pollfd poll_fd = {.fd = capture->fd, .events = POLLIN};
     if (buffers > 2)
         assert_int_equal(poll(&poll_fd, 1, 5000), 1);
     set_control(QBUF_ERROR, 1);

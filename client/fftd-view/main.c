@@ -139,17 +139,15 @@ static bool take_quality(void *quality, const char *text)
 static const struct usage_option known[] = {
     {"name", 'n', required_argument, 0, take_name,
      "up to 16 names of at most 64 letters, digits, _ and -, none twice; --runtime-dir takes a "
-     "path",
-     0},
+     "path"},
     {"runtime-dir", 0, required_argument, 0, take_directory,
      "a path that is not too long, of a directory whose name has only letters, digits, _ and -, "
-     "because its camera is shown under that name, and no name twice",
-     0},
-    {"listen", 'l', required_argument, AT(listen), NULL, NULL, 0},
-    {"host", 0, required_argument, 0, take_host, "up to 16 names without a port", 0},
-    {"control", 0, no_argument, AT(control), NULL, NULL, 0},
-    {"fps", 0, required_argument, AT(fps), take_fps, "a whole number from 1 to 240", 0},
-    {"quality", 0, required_argument, AT(quality), take_quality, "a whole number from 1 to 100", 0},
+     "because its camera is shown under that name, and no name twice"},
+    {"listen", 'l', required_argument, AT(listen), NULL, NULL},
+    {"host", 0, required_argument, 0, take_host, "up to 16 names without a port"},
+    {"control", 0, no_argument, AT(control), NULL, NULL},
+    {"fps", 0, required_argument, AT(fps), take_fps, "a whole number from 1 to 240"},
+    {"quality", 0, required_argument, AT(quality), take_quality, "a whole number from 1 to 100"},
 };
 
 /* Blocks SIGINT and SIGTERM, also in all threads that start later. Returns their descriptor. */

@@ -405,7 +405,7 @@ void detail_end(struct detail *detail)
 /* ---- screens ---- */
 
 struct peak {
-    double fx, fy, share, power;
+    double fx, fy, power;
 };
 
 /* Adds a peak, in place of the weakest one if there is no room. */
@@ -442,10 +442,9 @@ static unsigned list_peaks(const struct detail *detail, struct peak ret[MAX_PEAK
                     dx += u * power;
                     dy += v * power;
                 }
-            const double share = (double)detail->peaks[(size_t)y * side + x] / detail->squares;
-            if (is_greatest && share > 0.5)
+            if (is_greatest && 2 * detail->peaks[(size_t)y * side + x] > detail->squares)
                 keep_peak((struct peak){frequency_at(detail, x) + dx / sum / side,
-                                        frequency_at(detail, y) + dy / sum / side, share, sum},
+                                        frequency_at(detail, y) + dy / sum / side, sum},
                           ret, &count);
         }
     return count;
@@ -505,8 +504,7 @@ bool detail_find_screen(const struct detail *detail, struct detail_screen *ret)
             const struct detail_screen screen = {
                 .fx = (a->fx + b->fy) / 2,
                 .fy = (a->fy - b->fx) / 2,
-                .rms = sqrt(2 * power / window / detail->side / detail->side),
-                .share = fmin(a->share, b->share)};
+                .rms = sqrt(2 * power / window / detail->side / detail->side)};
             if (!found || screen.rms > ret->rms)
                 *ret = screen;
             found = true;

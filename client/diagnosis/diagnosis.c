@@ -1,3 +1,4 @@
+#include "core/text.h"
 #include "lens.h"
 #include "lines.h"
 #include "private.h"
@@ -26,11 +27,6 @@
 const char *diagnosis_name(enum diagnosis_kind kind)
 {
     return diagnosis_faults[kind].name;
-}
-
-bool diagnosis_is_of_all(enum diagnosis_kind kind)
-{
-    return diagnosis_faults[kind].is_of_all;
 }
 
 /* ---- memory ---- */
@@ -102,12 +98,6 @@ int diagnosis_add(struct diagnosis *diagnosis, const float *luma, int64_t captur
     diagnosis->captured_ns[diagnosis->frames] = captured_ns;
     diagnosis->frame[diagnosis->frames++] = frame;
     return 0;
-}
-
-void diagnosis_size(const struct diagnosis *diagnosis, uint32_t *ret_width, uint32_t *ret_height)
-{
-    *ret_width = diagnosis->format.width;
-    *ret_height = diagnosis->format.height;
 }
 
 void diagnosis_load(const struct diagnosis *diagnosis, unsigned index, float *ret)
@@ -547,13 +537,12 @@ static int by_annoyance(const void *a, const void *b)
 /* Joins the stages in the order of the kinds, in which the engine takes their steps. */
 static void join(struct diagnosis_result *result)
 {
-    size_t used = 0;
     for (enum diagnosis_kind kind = 0; kind < DIAGNOSIS_KINDS; kind++)
         for (unsigned i = 0; i < result->count; i++) {
             const struct diagnosis_finding *finding = &result->finding[i];
             if (finding->kind == kind && finding->stage[0] != '\0')
-                used += (size_t)snprintf(result->chain + used, sizeof result->chain - used, "%s%s",
-                                         used > 0 ? " | " : "", finding->stage);
+                text_append(result->chain, sizeof result->chain, "%s%s",
+                            result->chain[0] != '\0' ? " | " : "", finding->stage);
         }
 }
 

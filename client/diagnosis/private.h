@@ -88,9 +88,9 @@ void findings_list_hot(const struct diagnosis *diagnosis, findings_hot_pixel cal
 /* A kind of fault, for all that report it: text, JSON, reports and the page. */
 struct diagnosis_fault {
     const char *name;
-    /* Fills *ret but its kind, and returns whether there is something to say. */
+    /* Fills *ret, whose kind is set. Returns whether there is something to say. */
     bool (*judge)(const struct diagnosis *diagnosis, struct diagnosis_finding *ret);
-    bool is_of_all; /* diagnosis_is_of_all() */
+    bool is_of_all; /* only the whole picture shows it, and not a part of it at full size */
 };
 extern const struct diagnosis_fault diagnosis_faults[DIAGNOSIS_KINDS];
 

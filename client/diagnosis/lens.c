@@ -24,6 +24,15 @@
 enum { OWN_LIGHT, OWN_RIGHT, OWN_BELOW, OWN_BANDS, OWN = OWN_BANDS + 2 * HARMONICS };
 #define UNKNOWNS (POWERS + LENS_VIEWS * OWN)
 
+/* Of a scene. */
+struct equations {
+    double row[UNKNOWNS][UNKNOWNS + 1]; /* and the target */
+    double found[UNKNOWNS];
+    double product[POWERS][POWERS],
+        target[POWERS];     /* for the powers, once all else is eliminated */
+    unsigned unknowns, own; /* in all, and of each view */
+};
+
 struct lens {
     uint32_t width, height;
     double bands;
@@ -36,8 +45,9 @@ struct lens {
     float *trust; /* the same: how much it counts, 0 .. 1 */
     /* Equations for the powers of r alone, summed over the scenes. */
     double product[POWERS][POWERS], target[POWERS];
-    double squares, count; /* what is left of all levels, and how many there are */
-    double *line;          /* for each view: what is left, added up over each column and row */
+    double squares, count;      /* what is left of all levels, and how many there are */
+    double *line;               /* for each view: what is left, added up over each column and row */
+    struct equations equations; /* of the scene that is being taken in */
 };
 
 int lens_create(struct lens **ret, uint32_t width, uint32_t height, double bands)
@@ -117,14 +127,6 @@ void lens_add(struct lens *lens, const float *luma, double x, double y)
 }
 
 /* ---- a scene ---- */
-
-struct equations {
-    double row[UNKNOWNS][UNKNOWNS + 1]; /* and the target */
-    double found[UNKNOWNS];
-    double product[POWERS][POWERS],
-        target[POWERS];     /* for the powers, once all else is eliminated */
-    unsigned unknowns, own; /* in all, and of each view */
-};
 
 /* A cell of the scene, as the views see it. */
 struct seen {
@@ -303,7 +305,6 @@ static void for_each_cell(const struct lens *lens, cell_call call, void *context
 /* What the model leaves unexplained of a scene. */
 struct left {
     struct lens *lens;
-    struct equations *equations;
     double squares, count; /* weighted squares, and for how many levels they stand */
     double own;            /* the squares again, with each weight squared */
     double most;           /* standard deviations, squared; what is beyond is odd */
@@ -313,7 +314,7 @@ static void add_to_equations(void *context, const struct seen *seen, size_t at)
 {
     const struct left *left = context;
     (void)at;
-    add_cell(left->equations, seen);
+    add_cell(&left->lens->equations, seen);
 }
 
 static void add_to_left(void *context, const struct seen *seen, size_t at)
@@ -321,7 +322,7 @@ static void add_to_left(void *context, const struct seen *seen, size_t at)
     struct left *left = context;
     const struct lens *lens = left->lens;
     double each[LENS_VIEWS];
-    leave(left->equations, seen, each);
+    leave(&lens->equations, seen, each);
     for (unsigned n = 0; n < seen->views; n++) {
         const double weight = seen->weight * seen->trust[n];
         double *line = lens->line + (size_t)seen->view[n] * (lens->columns + lens->rows);
@@ -350,7 +351,7 @@ static void trust_less(void *context, const struct seen *seen, size_t at)
 {
     const struct left *left = context;
     double each[LENS_VIEWS];
-    leave(left->equations, seen, each);
+    leave(&left->lens->equations, seen, each);
     for (unsigned n = 0; n < seen->views; n++)
         *cell_of(left->lens, left->lens->trust, seen->view[n], at) =
             (float)(1 / (1 + each[n] * each[n] / left->most));
@@ -358,18 +359,19 @@ static void trust_less(void *context, const struct seen *seen, size_t at)
 
 /* Takes over how far each view is away from where it should be. Stripes that stand make the
  * measured shifts too short, and the lens would seem to change over a shorter distance. */
-static void correct_shifts(struct lens *lens, const struct equations *equations)
+static void correct_shifts(struct lens *lens)
 {
     for (unsigned view = 0; view < lens->views; view++) {
-        const double *own = equations->found + POWERS + view * equations->own;
+        const double *own = lens->equations.found + POWERS + view * lens->equations.own;
         lens->off_x[view] = own[OWN_RIGHT] * lens->cell;
         lens->off_y[view] = own[OWN_BELOW] * lens->cell;
     }
 }
 
-static void solve_scene(struct lens *lens, struct equations *equations)
+static void solve_scene(struct lens *lens)
 {
-    struct left left = {.lens = lens, .equations = equations};
+    struct equations *equations = &lens->equations;
+    struct left left = {.lens = lens};
     const size_t count = (size_t)lens->views * lens->columns * lens->rows;
     const size_t lines = (size_t)lens->views * (lens->columns + lens->rows);
     for (size_t i = 0; i < count; i++)
@@ -388,7 +390,7 @@ static void solve_scene(struct lens *lens, struct equations *equations)
         if (round + 1 == ROUNDS)
             break;
         for_each_cell(lens, trust_less, &left);
-        correct_shifts(lens, equations);
+        correct_shifts(lens);
     }
     for (unsigned i = 0; i < POWERS; i++) {
         for (unsigned k = 0; k < POWERS; k++)
@@ -399,18 +401,11 @@ static void solve_scene(struct lens *lens, struct equations *equations)
     lens->count += left.count;
 }
 
-int lens_end(struct lens *lens)
+void lens_end(struct lens *lens)
 {
-    struct equations *equations = NULL;
-    if (lens->views > 1) {
-        equations = malloc(sizeof *equations);
-        if (equations == NULL)
-            return -ENOMEM;
-        solve_scene(lens, equations);
-        free(equations);
-    }
+    if (lens->views > 1)
+        solve_scene(lens);
     lens->views = 0;
-    return 0;
 }
 
 /* ---- the gain ---- */

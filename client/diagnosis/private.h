@@ -48,6 +48,12 @@ struct diagnosis {
     bool has_stripes;      /* luma has them: the scene stands still, and they are not known well */
     float *row_gain;
 
+    /* Estimators for corrected frames. */
+    struct wave_fit *waves;
+    struct flicker_frame *bands;
+    struct measurer *measurer;
+    struct motion_estimator *motion;
+
     struct followed followed;
     struct flicker_report flicker;
     struct flicker_model flicker_model; /* not valid: there is no flicker */

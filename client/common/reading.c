@@ -18,6 +18,15 @@ void reading_format(sd_bus_message *properties, char *text, size_t size)
         snprintf(text, size, "-");
 }
 
+void reading_captured(sd_bus_message *properties, char text[16])
+{
+    const char *name = "";
+    const struct bus_field field = {"captured", "s", &name};
+    if (bus_find(properties, "Format", "a{sv}"))
+        bus_read_fields(properties, &field, 1, NULL, NULL);
+    snprintf(text, 16, "%s", name);
+}
+
 bool reading_smaller(sd_bus_message *properties, char *text, size_t size)
 {
     uint32_t width = 0, height = 0, captured_width = 0, captured_height = 0;

@@ -11,6 +11,9 @@
 /* Writes "NV12 640x360" into text, or "-" while the format is not known. */
 void reading_format(sd_bus_message *properties, char *text, size_t size);
 
+/* Writes the name of the format of captured frames; "" if the daemon does not say. */
+void reading_captured(sd_bus_message *properties, char text[16]);
+
 /* Writes "NV12 640x360, made of 1280x720" if published frames are smaller than captured ones;
  * otherwise returns false. */
 bool reading_smaller(sd_bus_message *properties, char *text, size_t size);

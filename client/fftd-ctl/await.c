@@ -23,8 +23,7 @@
 enum stage {
     STAGE_WAITING,
     STAGE_IN_FORCE,   /* a frame has the change */
-    STAGE_READY,      /* the next frame has it, but none is made */
-    STAGE_NO_FRAMES,  /* it is made for the next frame, whenever that comes */
+    STAGE_NO_FRAMES,  /* the next frame has it, whenever that comes */
     STAGE_SUPERSEDED, /* another change followed */
     STAGE_FAILED,
     STAGE_UNKNOWN /* the daemon has ended, or does not answer */
@@ -71,7 +70,7 @@ static void read_outcome(sd_bus_message *properties, uint64_t serial, struct out
         if (is_ready)
             snprintf(ret->why, sizeof ret->why,
                      "is ready for the next frame: the camera is paused until somebody reads");
-        ret->stage = is_ready ? STAGE_READY : STAGE_WAITING;
+        ret->stage = is_ready ? STAGE_NO_FRAMES : STAGE_WAITING;
     } else {
         const bool comes = (strcmp(state, "online") == 0 || strcmp(state, "starting") == 0) &&
                            !bus_bool(properties, "SourceOpening");

@@ -40,7 +40,7 @@ int daemon_send(const struct ctl *ctl, sd_bus *bus, int built, sd_bus_message *m
 int daemon_get_all(const struct ctl *ctl, sd_bus *bus, sd_bus_message **ret);
 int daemon_try_get_all(const struct ctl *ctl, sd_bus *bus, sd_bus_message **ret);
 
-/* Reads the name of the format of captured frames; "" if the daemon does not say. */
+/* Reads the name of the format of captured frames, as reading_captured does. */
 int daemon_read_captured(const struct ctl *ctl, sd_bus *bus, char captured[16]);
 
 /* Connects for a single call without arguments; method NULL: gets all properties. Waits for

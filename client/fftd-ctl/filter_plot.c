@@ -28,7 +28,6 @@
 #define PLOT_ANGLES   360             /* in half a turn: H(-f) is the complex conjugate of H(f) */
 #define PLOT_POINTS   ((size_t)PLOT_SIDE * PLOT_SIDE + (size_t)PLOT_RADII * PLOT_ANGLES)
 
-#define PI            3.14159265358979323846
 #define PLANE_SIZE    ((size_t)PLOT_SIDE * PLOT_SIDE)
 
 /* ---- arrangement, in pixels ---- */
@@ -60,7 +59,7 @@ static void plot_point(size_t index, double *ret_fx, double *ret_fy)
     index -= PLANE_SIZE;
     const size_t ring = index / PLOT_ANGLES, spoke = index % PLOT_ANGLES;
     const double radius = (double)ring / (PLOT_RADII - 1) / 2;
-    const double angle = (double)spoke * (PI / PLOT_ANGLES);
+    const double angle = (double)spoke * (M_PI / PLOT_ANGLES);
     *ret_fx = radius * cos(angle);
     *ret_fy = radius * sin(angle);
 }

@@ -259,8 +259,7 @@ static void draw_text(struct watch *watch, const char *label, const char *text)
 static void draw_frames(struct watch *watch, sd_bus_message *p)
 {
     char text[128];
-    const double now_ms =
-        watch->latency.value[(watch->latency.next + TRACE_VALUES - 1) % TRACE_VALUES];
+    const double now_ms = value_at(&watch->latency, 0);
     snprintf(text, sizeof text, "%-17s%.1f per second", "rate", bus_double(p, "Rate"));
     draw_chart(watch, text, &watch->rate);
     snprintf(text, sizeof text, isfinite(now_ms) ? "%-17s%.2f ms" : "%-17s-", "latency", now_ms);

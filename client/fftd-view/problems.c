@@ -10,6 +10,7 @@
 
 #include "common/bus.h"
 #include "common/json.h"
+#include "common/reading.h"
 #include "common/shot.h"
 #include "core/clock.h"
 #include "daemon_bus.h"
@@ -80,12 +81,9 @@ static int take_shot(struct search *search, sd_bus_error *error)
 static int read_captured(struct search *search)
 {
     sd_bus_message *properties = NULL;
-    const char *name = "";
-    const struct bus_field field = {"captured", "s", &name};
     const int r = bus_get_all(search->bus.bus, &properties);
-    if (r >= 0 && bus_find(properties, "Format", "a{sv}"))
-        bus_read_fields(properties, &field, 1, NULL, NULL);
-    snprintf(search->captured, sizeof search->captured, "%s", name);
+    if (r >= 0)
+        reading_captured(properties, search->captured);
     sd_bus_message_unref(properties);
     return r;
 }

@@ -10,7 +10,6 @@
 #include "reading.h"
 
 #define MAX_NAME_BYTES 64
-#define MAX_BUCKETS    64
 
 #define HELD_SLOTS     "held_slots" /* a number that also falls: a gauge */
 
@@ -166,17 +165,15 @@ static void write_steps(const struct exporter *out, const char *property, enum s
 /* Reads count, sum and buckets of one stage. The caller has entered its container. */
 static void write_stage(const struct exporter *out, const char *stage)
 {
-    uint64_t edge_ns[MAX_BUCKETS], below_count[MAX_BUCKETS];
-    struct metric_histogram histogram = {.edge_ns = edge_ns, .below_count = below_count};
-    if (sd_bus_message_read(out->stats, "tt", &histogram.count, &histogram.sum_ns) <= 0 ||
+    static const char family[] = "fftd_latency_seconds";
+    uint64_t count, sum_ns, edge_ns, below_count;
+    if (sd_bus_message_read(out->stats, "tt", &count, &sum_ns) <= 0 ||
         sd_bus_message_enter_container(out->stats, 'a', "(tt)") <= 0)
         return;
-    while (histogram.buckets < MAX_BUCKETS &&
-           sd_bus_message_read(out->stats, "(tt)", &edge_ns[histogram.buckets],
-                               &below_count[histogram.buckets]) > 0)
-        histogram.buckets++;
+    while (sd_bus_message_read(out->stats, "(tt)", &edge_ns, &below_count) > 0)
+        metrics_bucket(&out->metrics, family, "stage", stage, edge_ns, below_count);
     sd_bus_message_exit_container(out->stats);
-    metrics_histogram(&out->metrics, "fftd_latency_seconds", "stage", stage, &histogram);
+    metrics_histogram(&out->metrics, family, "stage", stage, count, sum_ns);
 }
 
 static void write_latency(const struct exporter *out)

@@ -32,8 +32,8 @@ GST_DEBUG_CATEGORY_STATIC(fftdsrc_debug);
 
 /* ---- the connection, shared by the element and its buffers ---- */
 
+/* A box of GLib, which counts the references. */
 struct shared_camera {
-    gint references;
     GMutex lock;
     struct fftd *camera;
 };
@@ -43,22 +43,11 @@ struct lent_frame {
     struct fftd_frame frame;
 };
 
-static struct shared_camera *shared_camera_new(struct fftd *camera)
+static void shared_camera_clear(gpointer data)
 {
-    struct shared_camera *shared = g_new0(struct shared_camera, 1);
-    shared->references = 1;
-    shared->camera = camera;
-    g_mutex_init(&shared->lock);
-    return shared;
-}
-
-static void shared_camera_unref(struct shared_camera *shared)
-{
-    if (!g_atomic_int_dec_and_test(&shared->references))
-        return;
+    struct shared_camera *shared = data;
     fftd_close(shared->camera);
     g_mutex_clear(&shared->lock);
-    g_free(shared);
 }
 
 static void give_frame_back(gpointer data)
@@ -67,7 +56,7 @@ static void give_frame_back(gpointer data)
     g_mutex_lock(&lent->shared->lock);
     fftd_release(lent->shared->camera, &lent->frame);
     g_mutex_unlock(&lent->shared->lock);
-    shared_camera_unref(lent->shared);
+    g_atomic_rc_box_release_full(lent->shared, shared_camera_clear);
     g_free(lent);
 }
 
@@ -204,7 +193,9 @@ static gboolean fftd_src_start(GstBaseSrc *base)
     g_free(name);
     if (r < 0)
         return FALSE;
-    self->shared = shared_camera_new(camera);
+    self->shared = g_atomic_rc_box_new0(struct shared_camera);
+    self->shared->camera = camera;
+    g_mutex_init(&self->shared->lock);
     self->negotiated = FALSE;
     self->latency = 0;
     gst_poll_fd_init(&self->watched);
@@ -218,7 +209,7 @@ static gboolean fftd_src_stop(GstBaseSrc *base)
 {
     FftdSrc *self = FFTD_SRC(base);
     gst_poll_remove_fd(self->poll, &self->watched);
-    shared_camera_unref(self->shared);
+    g_atomic_rc_box_release_full(self->shared, shared_camera_clear);
     self->shared = NULL;
     return TRUE;
 }
@@ -316,9 +307,8 @@ static GstBuffer *lend_frame(FftdSrc *self, const struct fftd_frame *frame)
     const gsize bytes = frame->format->frame_bytes;
     guint8 *start = (guint8 *)frame->plane[0] - frame->format->plane[0].offset;
     struct lent_frame *lent = g_new(struct lent_frame, 1);
-    lent->shared = self->shared;
+    lent->shared = g_atomic_rc_box_acquire(self->shared);
     lent->frame = *frame;
-    g_atomic_int_inc(&self->shared->references);
     return gst_buffer_new_wrapped_full(GST_MEMORY_FLAG_READONLY, start, bytes, 0, bytes, lent,
                                        give_frame_back);
 }

@@ -131,8 +131,6 @@ static double complex product(double complex a, double complex b)
            I * (creal(a) * cimag(b) + cimag(a) * creal(b));
 }
 
-/* Fits a wave of the frequency that the waves have reached to their shifts, and lets them turn on.
- * What the wave shares with the trends counts as the trends'. */
 struct waves_wave waves_fit(struct waves *waves)
 {
     double cc = 0, cs = 0, ss = 0, with_trend[2][WAVES_TREND] = {{0}}, with_moved[2][2] = {{0}};
@@ -181,7 +179,6 @@ struct waves_wave waves_fit_at(struct waves *waves, double hz)
     return waves_fit(waves);
 }
 
-/* Adds `sign` times a line to the shifts, without what it shares with the trends. */
 void waves_add(struct waves *waves, double hz, const struct waves_wave *wave, double sign)
 {
     waves_turn_to(waves, hz, 0);

@@ -204,14 +204,6 @@ static int await(struct wait *wait, struct outcome *ret, double *ret_seconds)
     return 0;
 }
 
-int await_silently(const struct ctl *ctl, sd_bus *bus, uint64_t serial, uint64_t begin_us)
-{
-    struct wait wait = {.ctl = ctl, .bus = bus, .serial = serial, .begin_us = begin_us};
-    struct outcome outcome = {.stage = STAGE_WAITING};
-    double seconds;
-    return await(&wait, &outcome, &seconds);
-}
-
 int await_change(const struct ctl *ctl, sd_bus *bus, uint64_t serial, uint64_t begin_us)
 {
     struct wait wait = {.ctl = ctl, .bus = bus, .serial = serial, .begin_us = begin_us};

@@ -64,13 +64,12 @@ static int begin(const struct ctl *ctl, struct intake *intake, const struct pixe
                  const char *captured)
 {
     const struct fftd_format *format = pixels->format;
-    if (format->width < DIAGNOSIS_MIN_SIDE || format->height < DIAGNOSIS_MIN_SIDE ||
-        format->width > DIAGNOSIS_MAX_SIDE || format->height > DIAGNOSIS_MAX_SIDE)
+    const int r = intake_begin(intake, pixels, captured, MOST_BYTES);
+    if (r == -EINVAL)
         return ctl_fail(ctl, EX_DATAERR,
                         "diagnose: the frames have %u x %u pixels: expected %u .. "
                         "%u a side",
                         format->width, format->height, DIAGNOSIS_MIN_SIDE, DIAGNOSIS_MAX_SIDE);
-    const int r = intake_begin(intake, pixels, captured, MOST_BYTES);
     return r == 0 ? 0 : ctl_fail(ctl, EX_OSERR, "diagnose: %s", strerror(-r));
 }
 

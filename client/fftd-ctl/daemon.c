@@ -200,6 +200,16 @@ int daemon_send(const struct ctl *ctl, sd_bus *bus, int built, sd_bus_message *m
     return code;
 }
 
+int daemon_append_setting(sd_bus_message *message, const char *setting)
+{
+    char name[200];
+    const char *equals = strchr(setting, '=');
+    if (equals == NULL || (size_t)(equals - setting) >= sizeof name)
+        return -EDOM;
+    snprintf(name, sizeof name, "%.*s", (int)(equals - setting), setting);
+    return sd_bus_message_append(message, "{ss}", name, equals + 1);
+}
+
 int daemon_call(const struct ctl *ctl, sd_bus *bus, sd_bus_message **ret, const char *method,
                 const char *types, ...)
 {

@@ -179,16 +179,6 @@ static void wait_for_signal(struct server *server, int signal_fd)
  * address that the operator opens, after a '#': browsers do not send that part. */
 #define TOKEN_BYTES 33 /* 128 bits in hexadecimal, and a NUL */
 
-static int make_token(char token[TOKEN_BYTES])
-{
-    unsigned char random[(TOKEN_BYTES - 1) / 2];
-    if (getrandom(random, sizeof random, 0) != (ssize_t)sizeof random)
-        return errno != 0 ? -errno : -EIO;
-    for (unsigned i = 0; i < sizeof random; i++)
-        snprintf(token + (size_t)2 * i, 3, "%02x", random[i]);
-    return 0;
-}
-
 /* Shows the operator the address with the token. It is written to the file `address` in systemd's
  * RuntimeDirectory=, which only this user and root can read, or to stderr if there is no such
  * directory. It is never written to the journal, which is stderr under systemd. Returns 0 or an
@@ -225,11 +215,14 @@ static int publish_token(const char *address, const char *token, char *ret_why, 
  * what is wrong. */
 static int prepare_control(char token[TOKEN_BYTES], const char *address, char *ret_why, size_t size)
 {
-    int r = make_token(token);
-    if (r == 0)
-        return publish_token(address, token, ret_why, size);
-    snprintf(ret_why, size, "cannot make a token: %s", strerror(-r));
-    return EX_OSERR;
+    unsigned char random[(TOKEN_BYTES - 1) / 2];
+    if (getrandom(random, sizeof random, 0) != (ssize_t)sizeof random) {
+        snprintf(ret_why, size, "cannot make a token: %s", strerror(errno != 0 ? errno : EIO));
+        return EX_OSERR;
+    }
+    for (unsigned i = 0; i < sizeof random; i++)
+        snprintf(token + (size_t)2 * i, 3, "%02x", random[i]);
+    return publish_token(address, token, ret_why, size);
 }
 
 static int serve(struct view_options *options)

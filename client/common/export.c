@@ -196,17 +196,16 @@ static void write_latency(const struct exporter *out)
 
 static void write_measures(const struct exporter *out)
 {
-    unsigned count;
-    const struct reading_measure *measures = reading_measures(&count);
-    for (unsigned i = 0; i < count; i++) {
-        const double value = bus_measure(out->stats, measures[i].name);
+    for (unsigned i = 0; i < reading_measure_count; i++) {
+        const double value = bus_measure(out->stats, reading_measures[i].name);
         if (!isfinite(value))
             continue;
-        if (measures[i].help != NULL)
-            metrics_family(&out->metrics, measures[i].family, METRIC_GAUGE, measures[i].metric_unit,
-                           measures[i].help);
-        metrics_gauge(&out->metrics, measures[i].family, measures[i].axis != NULL ? "axis" : NULL,
-                      measures[i].axis, value * measures[i].scale);
+        if (reading_measures[i].help != NULL)
+            metrics_family(&out->metrics, reading_measures[i].family, METRIC_GAUGE,
+                           reading_measures[i].metric_unit, reading_measures[i].help);
+        metrics_gauge(&out->metrics, reading_measures[i].family,
+                      reading_measures[i].axis != NULL ? "axis" : NULL, reading_measures[i].axis,
+                      value * reading_measures[i].scale);
     }
 }
 

@@ -41,8 +41,7 @@ bool reading_is_pending(sd_bus_message *properties, uint64_t serial, char text[R
 /* Returns the source's description, or its URI while it has none. */
 const char *reading_source(sd_bus_message *properties);
 
-/* Returns the measures of frames (ring.h) with their units, in the order in which they are shown,
- * and their number. */
+/* The measures of frames (ring.h) with their units, in the order in which they are shown. */
 struct reading_measure {
     const char *name;
     const char *unit; /* begins with a space, or is empty */
@@ -53,7 +52,8 @@ struct reading_measure {
     double scale;
     const char *help; /* NULL: the family's was given */
 };
-const struct reading_measure *reading_measures(unsigned *ret_count);
+extern const struct reading_measure reading_measures[];
+extern const unsigned reading_measure_count;
 
 /* Returns what is shown behind a value: its unit, or the word for a state. */
 const char *reading_measure_unit(const struct reading_measure *measure, double value);

@@ -290,16 +290,16 @@ static void leave(const struct equations *equations, const struct seen *seen,
         ret[n] -= mean / total;
 }
 
-/* Calls for each cell that counts. */
-typedef void (*cell_call)(void *context, const struct seen *seen, size_t at);
-
-static void for_each_cell(const struct lens *lens, cell_call call, void *context)
+/* Finds the next cell that counts, behind the one at *at; 0 at the beginning. */
+static bool next_cell(const struct lens *lens, size_t *at, struct seen *ret)
 {
-    struct seen seen;
-    for (unsigned j = 1; j + 1 < lens->rows; j++)
-        for (unsigned i = 1; i + 1 < lens->columns; i++)
-            if (look(lens, i, j, &seen))
-                call(context, &seen, (size_t)j * lens->columns + i);
+    for (size_t next = *at + 1; next < (size_t)lens->columns * (lens->rows - 1); next++) {
+        const unsigned i = (unsigned)(next % lens->columns), j = (unsigned)(next / lens->columns);
+        *at = next;
+        if (i > 0 && i + 1 < lens->columns && j > 0 && look(lens, i, j, ret))
+            return true;
+    }
+    return false;
 }
 
 /* What the model leaves unexplained of a scene. */
@@ -310,16 +310,8 @@ struct left {
     double most;           /* standard deviations, squared; what is beyond is odd */
 };
 
-static void add_to_equations(void *context, const struct seen *seen, size_t at)
+static void add_to_left(struct left *left, const struct seen *seen, size_t at)
 {
-    const struct left *left = context;
-    (void)at;
-    add_cell(&left->lens->equations, seen);
-}
-
-static void add_to_left(void *context, const struct seen *seen, size_t at)
-{
-    struct left *left = context;
     const struct lens *lens = left->lens;
     double each[LENS_VIEWS];
     leave(&lens->equations, seen, each);
@@ -347,9 +339,8 @@ static double likeness(const struct left *left)
     return fmax(squares / left->own - 1, 1);
 }
 
-static void trust_less(void *context, const struct seen *seen, size_t at)
+static void trust_less(const struct left *left, const struct seen *seen, size_t at)
 {
-    const struct left *left = context;
     double each[LENS_VIEWS];
     leave(&left->lens->equations, seen, each);
     for (unsigned n = 0; n < seen->views; n++)
@@ -372,6 +363,7 @@ static void solve_scene(struct lens *lens)
 {
     struct equations *equations = &lens->equations;
     struct left left = {.lens = lens};
+    struct seen seen;
     const size_t count = (size_t)lens->views * lens->columns * lens->rows;
     const size_t lines = (size_t)lens->views * (lens->columns + lens->rows);
     for (size_t i = 0; i < count; i++)
@@ -381,15 +373,18 @@ static void solve_scene(struct lens *lens)
     for (unsigned round = 0; round < ROUNDS; round++) {
         *equations = (struct equations){.own = lens->bands > 0 ? OWN : OWN_BANDS};
         equations->unknowns = POWERS + lens->views * equations->own;
-        for_each_cell(lens, add_to_equations, &left);
+        for (size_t at = 0; next_cell(lens, &at, &seen);)
+            add_cell(equations, &seen);
         eliminate(equations);
         left.squares = left.count = left.own = 0;
         memset(lens->line, 0, lines * sizeof *lens->line);
-        for_each_cell(lens, add_to_left, &left);
+        for (size_t at = 0; next_cell(lens, &at, &seen);)
+            add_to_left(&left, &seen, at);
         left.most = ODD * ODD * left.squares / fmax(left.count, 1) + 1e-9;
         if (round + 1 == ROUNDS)
             break;
-        for_each_cell(lens, trust_less, &left);
+        for (size_t at = 0; next_cell(lens, &at, &seen);)
+            trust_less(&left, &seen, at);
         correct_shifts(lens);
     }
     for (unsigned i = 0; i < POWERS; i++) {

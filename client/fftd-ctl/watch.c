@@ -215,12 +215,10 @@ static double read_latency_ms(struct watch *watch, sd_bus_message *stats)
 /* p NULL: a second without a daemon is a gap in all charts. */
 static void read_all(struct watch *watch, sd_bus_message *p)
 {
-    unsigned count;
-    const struct reading_measure *measures = reading_measures(&count);
     trace_add(&watch->rate, p != NULL ? bus_double(p, "Rate") : NAN);
     trace_add(&watch->latency, p != NULL ? read_latency_ms(watch, p) : NAN);
-    for (unsigned i = 0; i < count && i < MAX_MEASURES; i++)
-        trace_add(&watch->measure[i], p != NULL ? bus_measure(p, measures[i].name) : NAN);
+    for (unsigned i = 0; i < reading_measure_count && i < MAX_MEASURES; i++)
+        trace_add(&watch->measure[i], p != NULL ? bus_measure(p, reading_measures[i].name) : NAN);
 }
 
 /* ---- drawing ---- */
@@ -276,15 +274,13 @@ static void draw_counters(struct watch *watch, sd_bus_message *p)
 
 static void draw_measures(struct watch *watch, sd_bus_message *p)
 {
-    unsigned count;
-    const struct reading_measure *measures = reading_measures(&count);
-    for (unsigned i = 0; i < count && i < MAX_MEASURES; i++) {
+    for (unsigned i = 0; i < reading_measure_count && i < MAX_MEASURES; i++) {
         char text[128];
-        const double value = bus_measure(p, measures[i].name);
+        const double value = bus_measure(p, reading_measures[i].name);
         if (!isfinite(value))
             continue;
-        snprintf(text, sizeof text, "%-17s%.4g%s", measures[i].name, value,
-                 reading_measure_unit(&measures[i], value));
+        snprintf(text, sizeof text, "%-17s%.4g%s", reading_measures[i].name, value,
+                 reading_measure_unit(&reading_measures[i], value));
         draw_chart(watch, text, &watch->measure[i]);
     }
 }

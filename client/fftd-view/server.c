@@ -52,7 +52,8 @@ static enum MHD_Result on_request(void *cls, struct MHD_Connection *connection, 
         request->target = target;
         request->waiter.connection = connection;
         *context = request;
-        connections_begin(server->connections, context_of(connection), target.route->is_stream);
+        connections_begin(server->connections, context_of(connection),
+                          target.route->answer == answer_stream);
         return MHD_YES; /* an answer at the first call would end the connection */
     }
     if (*upload_bytes > 0) {

@@ -149,7 +149,7 @@ typedef struct {
     GstVideoInfo usual;        /* GStreamer's default layout */
     gboolean meta_understood;  /* downstream elements read the video meta */
     GstClockTime latency;      /* the object's lock protects it */
-    gboolean measures;         /* post them; the object's lock protects it */
+    gboolean measures;         /* post them; atomic */
 } FftdSrc;
 
 typedef struct {
@@ -413,14 +413,6 @@ static void post_measures(FftdSrc *self, const struct known *known, guint64 sequ
     gst_element_post_message(GST_ELEMENT(self), gst_message_new_element(GST_OBJECT(self), fields));
 }
 
-static gboolean wants_measures(FftdSrc *self)
-{
-    GST_OBJECT_LOCK(self);
-    gboolean wants = self->measures;
-    GST_OBJECT_UNLOCK(self);
-    return wants;
-}
-
 static void label_buffer(FftdSrc *self, GstBuffer *buffer, const struct fftd_frame *frame)
 {
     GstVideoInfo *info = &self->info;
@@ -487,7 +479,7 @@ static GstFlowReturn fftd_src_create(GstPushSrc *push, GstBuffer **ret)
     if (!self->meta_understood && !is_laid_out_as_usual(self))
         buffer = lay_out_as_usual(self, buffer);
     label_buffer(self, buffer, &frame);
-    if (known.is_measured && wants_measures(self))
+    if (known.is_measured && g_atomic_int_get(&self->measures))
         post_measures(self, &known, frame.sequence, GST_BUFFER_PTS(buffer));
     *ret = buffer;
     return GST_FLOW_OK;
@@ -519,7 +511,7 @@ static void fftd_src_set_property(GObject *object, guint id, const GValue *value
         self->camera_name = g_value_dup_string(value);
         break;
     case PROPERTY_MEASURES:
-        self->measures = g_value_get_boolean(value);
+        g_atomic_int_set(&self->measures, g_value_get_boolean(value));
         break;
     default:
         G_OBJECT_WARN_INVALID_PROPERTY_ID(object, id, spec);

@@ -392,15 +392,6 @@ static void clean(struct diagnosis *diagnosis, unsigned index, double still)
     subtract_stripes(diagnosis, &diagnosis->stripes.row);
 }
 
-/* Measures noise where the shift from frame to frame is unsure, as under much noise, by the shifts
- * that look_at_blur finds from all details of a scene together. */
-static int compare_found(struct diagnosis *diagnosis, unsigned index)
-{
-    const int r = compare(diagnosis, diagnosis->seen, index, &diagnosis->found, NULL);
-    keep_near(diagnosis, index);
-    return r;
-}
-
 /* Adds up what frames have in common, for as long as each shows most of the first one. */
 static int look_at_blur(struct diagnosis *diagnosis)
 {
@@ -430,7 +421,12 @@ static int look_at_blur(struct diagnosis *diagnosis)
             scene++;
         }
         diagnosis->seen[i] = (struct path_place){x, y, scene};
-        r = has_noise ? 0 : compare_found(diagnosis, i);
+        if (has_noise)
+            continue;
+        /* Where the shift from frame to frame is unsure, as under much noise, all details of a
+         * scene together tell it, and with it the noise. */
+        r = compare(diagnosis, diagnosis->seen, i, &diagnosis->found, NULL);
+        keep_near(diagnosis, i);
     }
     detail_end(detail);
     detail_find_blur(detail, &diagnosis->blur);

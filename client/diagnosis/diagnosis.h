@@ -22,7 +22,6 @@
 #define DIAGNOSIS_MIN_SIDE   64u   /* pixels, of frames */
 #define DIAGNOSIS_MAX_SIDE   8192u /* pixels, of frames */
 #define DIAGNOSIS_MAX_FRAMES 1000u /* that are looked at; others are ignored */
-#define DIAGNOSIS_FINDINGS   12u   /* at most one of each kind */
 #define DIAGNOSIS_FIGURES    8u
 #define DIAGNOSIS_CHAIN      1024u /* bytes */
 
@@ -60,8 +59,9 @@ struct diagnosis_finding {
 struct diagnosis_result {
     unsigned frames; /* that were looked at */
     unsigned count;
-    struct diagnosis_finding finding[DIAGNOSIS_FINDINGS]; /* the most annoying first */
-    char chain[DIAGNOSIS_CHAIN];                          /* all stages; empty: none */
+    struct diagnosis_finding
+        finding[DIAGNOSIS_KINDS]; /* at most one of each, the most annoying first */
+    char chain[DIAGNOSIS_CHAIN];  /* all stages; empty: none */
 };
 
 struct diagnosis;

@@ -183,15 +183,6 @@ static bool judge_flicker(const struct diagnosis *diagnosis, struct diagnosis_fi
     return true;
 }
 
-/* Returns the noise of frames that are whole pixels apart; sigma is 0 if there are none. */
-static struct noise_result find_exact_noise(const struct diagnosis *diagnosis)
-{
-    const struct noise_result exact = noise_solve(&diagnosis->noise);
-    if (exact.sigma > 0 || !noise_is_white(&diagnosis->found))
-        return exact;
-    return noise_solve(&diagnosis->found);
-}
-
 struct found_noise {
     struct noise_result model;
     bool is_known; /* false: texture may have been taken for it */
@@ -204,7 +195,9 @@ static struct found_noise find_noise(const struct diagnosis *diagnosis)
 {
     const struct measured *measured = &diagnosis->measured;
     const double spatial = measured->noisy > 0 ? measured->noise / measured->noisy : 0;
-    const struct noise_result exact = find_exact_noise(diagnosis);
+    struct noise_result exact = noise_solve(&diagnosis->noise);
+    if (exact.sigma <= 0 && noise_is_white(&diagnosis->found))
+        exact = noise_solve(&diagnosis->found);
     const struct noise_result loose = noise_solve(&diagnosis->loose);
     if (exact.sigma > 0)
         return (struct found_noise){exact, true};

@@ -88,7 +88,7 @@ static bool find_camera(struct target *ret, const struct server *server, const c
                         size_t length)
 {
     for (unsigned i = 0; i < server->camera_count; i++)
-        if (is_segment(name, length, camera_name(server->camera[i]))) {
+        if (is_segment(name, length, camera_name_of(camera_place(server->camera[i])))) {
             ret->camera = i;
             return true;
         }

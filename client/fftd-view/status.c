@@ -8,6 +8,7 @@
 
 #include "common/bus.h"
 #include "common/reading.h"
+#include "view_camera.h"
 
 #define FRESH_NS  INT64_C(200000000)
 #define MAX_BYTES (256 * 1024) /* in a JSON object; a chain has at most 32 KiB */
@@ -99,7 +100,7 @@ static struct image *write_json(const struct daemon_bus *bus, sd_bus_message *pr
         return NULL;
     struct json json = {.file = file};
     json_open(&json, NULL, '{');
-    json_text(&json, "name", bus->name);
+    json_text(&json, "name", camera_name_of(bus->place));
     if (properties != NULL)
         write_state(&json, properties);
     else

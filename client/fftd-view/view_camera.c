@@ -236,11 +236,6 @@ void camera_destroy(struct camera *camera)
     free(camera);
 }
 
-const char *camera_name(const struct camera *camera)
-{
-    return camera_name_of(camera->options.place);
-}
-
 const char *camera_place(const struct camera *camera)
 {
     return camera->options.place;

@@ -354,10 +354,8 @@ static bool handle_signal(struct watch *watch, int signals_fd)
     struct signalfd_siginfo info;
     if (read(signals_fd, &info, sizeof info) != (ssize_t)sizeof info)
         return false;
-    if (info.ssi_signo == SIGWINCH)
-        return false;
     if (info.ssi_signo != SIGTSTP)
-        return true;
+        return info.ssi_signo != SIGWINCH;
     screen_leave(&watch->screen);
     raise(SIGSTOP);
     screen_enter(&watch->screen);

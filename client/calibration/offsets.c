@@ -9,17 +9,14 @@
 #define PRECISION      1e-12 /* the squared residual at the end, relative to the first one */
 #define MIN_COUNT      4     /* differences in a pair; the mean and the slope explain two */
 
+/* Returns an axis of a pair; NULL: the pair hardly moved along it, and says nothing about it. */
 static const struct pair_axis *axis_of(const struct offsets_problem *problem, unsigned i)
 {
     const struct pair *pair = &problem->pairs->pair[i];
-    return problem->is_row ? &pair->row : &pair->column;
-}
-
-/* A pair that hardly moved along an axis says nothing about it. */
-static bool is_usable(const struct offsets_problem *problem, const struct pair_axis *axis)
-{
-    return axis->count >= MIN_COUNT &&
-           fabs(axis->whole + axis->part * problem->step) >= problem->step;
+    const struct pair_axis *axis = problem->is_row ? &pair->row : &pair->column;
+    const bool is_usable =
+        axis->count >= MIN_COUNT && fabs(axis->whole + axis->part * problem->step) >= problem->step;
+    return is_usable ? axis : NULL;
 }
 
 /* ---- the differences of a pair ---- */
@@ -111,7 +108,7 @@ static void demand(const struct offsets_problem *problem, double *sum, double *s
     }
     for (unsigned i = 0; i < problem->pairs->count; i++) {
         const struct pair_axis *axis = axis_of(problem, i);
-        if (!is_usable(problem, axis))
+        if (axis == NULL)
             continue;
         observed(axis, scratch);
         spread(problem, axis, scratch, sum);
@@ -131,7 +128,7 @@ static void apply(const struct offsets_problem *problem, const double *offset, d
     }
     for (unsigned i = 0; i < problem->pairs->count; i++) {
         const struct pair_axis *axis = axis_of(problem, i);
-        if (!is_usable(problem, axis))
+        if (axis == NULL)
             continue;
         predict(problem, axis, offset, scratch);
         spread(problem, axis, scratch, sum);
@@ -187,7 +184,7 @@ int offsets_judge(const struct offsets_problem *problem, const double *offset,
     unsigned pairs = 0;
     for (unsigned p = 0; p < problem->pairs->count; p++) {
         const struct pair_axis *axis = axis_of(problem, p);
-        if (!is_usable(problem, axis))
+        if (axis == NULL)
             continue;
         pairs++;
         observed(axis, seen);

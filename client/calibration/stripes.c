@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "core/order.h"
 #include "bad_pixels.h"
 
 #define REACH          320 /* bins on each side of 0; larger differences are edges */
@@ -185,12 +186,6 @@ static void remove_mean(double *offset, size_t count, unsigned step)
         offset[i * step] -= sum / (double)count;
 }
 
-static int compare_numbers(const void *a, const void *b)
-{
-    const double x = *(const double *)a, y = *(const double *)b;
-    return (x > y) - (x < y);
-}
-
 /* The arrays of an axis while it is solved, each as long as the axis. */
 struct arrays {
     double *difference, *weight, *residual, *scratch;
@@ -208,7 +203,7 @@ static double set_weights(const struct offsets_problem *problem, const struct ar
         return 0;
     for (uint32_t i = begin; i < length; i++)
         arrays->scratch[i] = fabs(arrays->residual[i]);
-    qsort(arrays->scratch + begin, length - begin, sizeof(double), compare_numbers);
+    qsort(arrays->scratch + begin, length - begin, sizeof(double), order_doubles);
     const double sigma = 1.4826 * arrays->scratch[begin + (length - begin) / 2];
     const double variance = fmax(fmax(error, factor * sigma * sigma), MIN_VARIANCE);
     const double limit = OUTLIER * fmax(sigma, sqrt(MIN_VARIANCE));

@@ -44,8 +44,8 @@ int bus_new_call(sd_bus *bus, sd_bus_message **ret, const char *method);
 int bus_get_all(sd_bus *bus, sd_bus_message **ret);
 
 /* Finds a key in the a{sv} at the beginning of the message, and enters its variant, which must have
- * these contents. Returns whether it was found. The caller reads the value and need not leave the
- * variant, because the next bus_find starts from the beginning. */
+ * these contents; NULL: any. Returns whether it was found. The caller reads the value and need not
+ * leave the variant, because the next bus_find starts from the beginning. */
 bool bus_find(sd_bus_message *message, const char *key, const char *contents);
 
 /* Does the same for an array or dictionary of this type ("as", "a{st}"), and enters it, so that the

@@ -10,7 +10,6 @@
 #include "reading.h"
 
 #define MAX_NAME_BYTES 64
-#define MAX_BUCKETS    64
 
 #define HELD_SLOTS     "held_slots" /* a number that also falls: a gauge */
 
@@ -166,17 +165,15 @@ static void write_steps(const struct exporter *out, const char *property, enum s
 /* Reads count, sum and buckets of one stage. The caller has entered its container. */
 static void write_stage(const struct exporter *out, const char *stage)
 {
-    uint64_t edge_ns[MAX_BUCKETS], below_count[MAX_BUCKETS];
-    struct metric_histogram histogram = {.edge_ns = edge_ns, .below_count = below_count};
-    if (sd_bus_message_read(out->stats, "tt", &histogram.count, &histogram.sum_ns) <= 0 ||
+    static const char family[] = "fftd_latency_seconds";
+    uint64_t count, sum_ns, edge_ns, below_count;
+    if (sd_bus_message_read(out->stats, "tt", &count, &sum_ns) <= 0 ||
         sd_bus_message_enter_container(out->stats, 'a', "(tt)") <= 0)
         return;
-    while (histogram.buckets < MAX_BUCKETS &&
-           sd_bus_message_read(out->stats, "(tt)", &edge_ns[histogram.buckets],
-                               &below_count[histogram.buckets]) > 0)
-        histogram.buckets++;
+    while (sd_bus_message_read(out->stats, "(tt)", &edge_ns, &below_count) > 0)
+        metrics_bucket(&out->metrics, family, "stage", stage, edge_ns, below_count);
     sd_bus_message_exit_container(out->stats);
-    metrics_histogram(&out->metrics, "fftd_latency_seconds", "stage", stage, &histogram);
+    metrics_histogram(&out->metrics, family, "stage", stage, count, sum_ns);
 }
 
 static void write_latency(const struct exporter *out)
@@ -199,17 +196,16 @@ static void write_latency(const struct exporter *out)
 
 static void write_measures(const struct exporter *out)
 {
-    unsigned count;
-    const struct reading_measure *measures = reading_measures(&count);
-    for (unsigned i = 0; i < count; i++) {
-        const double value = bus_measure(out->stats, measures[i].name);
+    for (unsigned i = 0; i < reading_measure_count; i++) {
+        const double value = bus_measure(out->stats, reading_measures[i].name);
         if (!isfinite(value))
             continue;
-        if (measures[i].help != NULL)
-            metrics_family(&out->metrics, measures[i].family, METRIC_GAUGE, measures[i].metric_unit,
-                           measures[i].help);
-        metrics_gauge(&out->metrics, measures[i].family, measures[i].axis != NULL ? "axis" : NULL,
-                      measures[i].axis, value * measures[i].scale);
+        if (reading_measures[i].help != NULL)
+            metrics_family(&out->metrics, reading_measures[i].family, METRIC_GAUGE,
+                           reading_measures[i].metric_unit, reading_measures[i].help);
+        metrics_gauge(&out->metrics, reading_measures[i].family,
+                      reading_measures[i].axis != NULL ? "axis" : NULL, reading_measures[i].axis,
+                      value * reading_measures[i].scale);
     }
 }
 

@@ -103,18 +103,21 @@ void metrics_summary(const struct metrics *out, const char *name, const char *la
     fprintf(out->file, "%" PRIu64 ".%09" PRIu64 "\n", sum_ns / NS_PER_S, sum_ns % NS_PER_S);
 }
 
-void metrics_histogram(const struct metrics *out, const char *name, const char *label,
-                       const char *text, const struct metric_histogram *histogram)
+void metrics_bucket(const struct metrics *out, const char *name, const char *label,
+                    const char *text, uint64_t edge_ns, uint64_t below_count)
 {
     char le[TEXT_NUMBER_BYTES];
-    for (unsigned i = 0; i < histogram->buckets; i++) {
-        write_series(out, name, "_bucket", label, text,
-                     canonical(le, (double)histogram->edge_ns[i] / (double)NS_PER_S));
-        fprintf(out->file, "%" PRIu64 "\n", histogram->below_count[i]);
-    }
+    write_series(out, name, "_bucket", label, text,
+                 canonical(le, (double)edge_ns / (double)NS_PER_S));
+    fprintf(out->file, "%" PRIu64 "\n", below_count);
+}
+
+void metrics_histogram(const struct metrics *out, const char *name, const char *label,
+                       const char *text, uint64_t count, uint64_t sum_ns)
+{
     write_series(out, name, "_bucket", label, text, "+Inf");
-    fprintf(out->file, "%" PRIu64 "\n", histogram->count);
-    metrics_summary(out, name, label, text, histogram->count, histogram->sum_ns);
+    fprintf(out->file, "%" PRIu64 "\n", count);
+    metrics_summary(out, name, label, text, count, sum_ns);
 }
 
 void metrics_end(const struct metrics *out)

@@ -34,17 +34,12 @@ void metrics_counter(const struct metrics *out, const char *name, const char *la
 void metrics_summary(const struct metrics *out, const char *name, const char *label,
                      const char *text, uint64_t count, uint64_t sum_ns);
 
-/* `count` durations that add up to sum_ns. below_count[i] of them were at most edge_ns[i]; edges
- * and counts grow with i. They are written in seconds. */
-struct metric_histogram {
-    uint64_t count;
-    uint64_t sum_ns;
-    unsigned buckets;
-    const uint64_t *edge_ns;
-    const uint64_t *below_count;
-};
+/* Writes how many durations of a histogram were at most edge_ns, which grows from call to call, or,
+ * at its end, how many there were in all. */
+void metrics_bucket(const struct metrics *out, const char *name, const char *label,
+                    const char *text, uint64_t edge_ns, uint64_t below_count);
 void metrics_histogram(const struct metrics *out, const char *name, const char *label,
-                       const char *text, const struct metric_histogram *histogram);
+                       const char *text, uint64_t count, uint64_t sum_ns);
 
 /* Ends the text. */
 void metrics_end(const struct metrics *out);

@@ -18,6 +18,15 @@ void reading_format(sd_bus_message *properties, char *text, size_t size)
         snprintf(text, size, "-");
 }
 
+void reading_captured(sd_bus_message *properties, char text[16])
+{
+    const char *name = "";
+    const struct bus_field field = {"captured", "s", &name};
+    if (bus_find(properties, "Format", "a{sv}"))
+        bus_read_fields(properties, &field, 1, NULL, NULL);
+    snprintf(text, 16, "%s", name);
+}
+
 bool reading_smaller(sd_bus_message *properties, char *text, size_t size)
 {
     uint32_t width = 0, height = 0, captured_width = 0, captured_height = 0;
@@ -104,54 +113,48 @@ const char *reading_measure_unit(const struct reading_measure *measure, double v
     return measure->unit;
 }
 
-const struct reading_measure *reading_measures(unsigned *ret_count)
-{
-    static const struct reading_measure measures[] = {
-        {"sharpness", " cycles/pixel", "fftd_sharpness_cycles_per_pixel", "cycles_per_pixel", NULL,
-         1,
-         "Root mean square of the spatial frequency of the picture before the filter, beyond "
-         "noise."},
-        {"picture_state", "", "fftd_picture_state", NULL, NULL, 1,
-         "State of the picture: 1 fine, 2 defocused, 3 covered or plain, 4 overexposed."},
-        {"noise", "", "fftd_noise_ratio", "ratio", NULL, 1 / 255.0,
-         "Standard deviation of the picture's noise, as a share of full scale."},
-        {"mean", "", "fftd_brightness_ratio", "ratio", NULL, 1 / 255.0,
-         "Mean of luma, as a share of full scale."},
-        {"clipped", "", "fftd_clipped_ratio", "ratio", NULL, 1,
-         "Share of samples at black or white."},
-        {"shift_x", " px/frame", "fftd_shift_pixels", "pixels", "x", 1,
-         "Shift of the picture since the picture that was measured before, right and down."},
-        {"shift_y", " px/frame", "fftd_shift_pixels", "pixels", "y", 1, NULL},
-        {"shift_confidence", "", "fftd_shift_confidence_ratio", "ratio", NULL, 1,
-         "How well one shift explains the change of the picture."},
-        {"flicker_hz", " Hz", "fftd_flicker_hertz", "hertz", NULL, 1,
-         "Frequency of the light's flicker."},
-        {"flicker_depth", "", "fftd_flicker_depth_ratio", "ratio", NULL, 1,
-         "Amplitude of the flicker, as a share of the mean."},
-        {"peaks", "", "fftd_interference_peaks", NULL, NULL, 1,
-         "Periodic interferences that were found."},
-        {"peak_strength", "", "fftd_interference_amplitude_ratio", "ratio", NULL, 1 / 255.0,
-         "Amplitude of the strongest interference, as a share of full scale."},
-        {"match_x", " px", "fftd_match_position_pixels", "pixels", "x", 1,
-         "Place that resembles the template of match most, right and down from the top left "
-         "pixel."},
-        {"match_y", " px", "fftd_match_position_pixels", "pixels", "y", 1, NULL},
-        {"match_score", "", "fftd_match_score_ratio", "ratio", NULL, 1,
-         "Correlation coefficient of the template and the picture at that place."},
-        {"scene_x", " px/frame", "fftd_scene_shift_pixels", "pixels", "x", 1,
-         "Shift of the scene since the picture that was measured before, right and down."},
-        {"scene_y", " px/frame", "fftd_scene_shift_pixels", "pixels", "y", 1, NULL},
-        {"scene_angle", " degrees/frame", "fftd_scene_rotation_degrees", "degrees", NULL, 1,
-         "Rotation of the scene since that picture, clockwise."},
-        {"scene_zoom", "", "fftd_scene_zoom_ratio", "ratio", NULL, 1,
-         "Factor by which the scene has grown since that picture."},
-        {"scene_agreement", "", "fftd_scene_agreement_ratio", "ratio", NULL, 1,
-         "Share of the field of motion that agrees with this motion of the scene."},
-        {"stacked", " frames", "fftd_stacked_frames", "frames", NULL, 1,
-         "Frames that have joined the stack that is shown."},
-        {"age", " frames", "fftd_measures_age_frames", "frames", NULL, 1,
-         "Frames taken from the camera since the one that was measured."},
-    };
-    *ret_count = sizeof measures / sizeof measures[0];
-    return measures;
-}
+const struct reading_measure reading_measures[] = {
+    {"sharpness", " cycles/pixel", "fftd_sharpness_cycles_per_pixel", "cycles_per_pixel", NULL, 1,
+     "Root mean square of the spatial frequency of the picture before the filter, beyond "
+     "noise."},
+    {"picture_state", "", "fftd_picture_state", NULL, NULL, 1,
+     "State of the picture: 1 fine, 2 defocused, 3 covered or plain, 4 overexposed."},
+    {"noise", "", "fftd_noise_ratio", "ratio", NULL, 1 / 255.0,
+     "Standard deviation of the picture's noise, as a share of full scale."},
+    {"mean", "", "fftd_brightness_ratio", "ratio", NULL, 1 / 255.0,
+     "Mean of luma, as a share of full scale."},
+    {"clipped", "", "fftd_clipped_ratio", "ratio", NULL, 1, "Share of samples at black or white."},
+    {"shift_x", " px/frame", "fftd_shift_pixels", "pixels", "x", 1,
+     "Shift of the picture since the picture that was measured before, right and down."},
+    {"shift_y", " px/frame", "fftd_shift_pixels", "pixels", "y", 1, NULL},
+    {"shift_confidence", "", "fftd_shift_confidence_ratio", "ratio", NULL, 1,
+     "How well one shift explains the change of the picture."},
+    {"flicker_hz", " Hz", "fftd_flicker_hertz", "hertz", NULL, 1,
+     "Frequency of the light's flicker."},
+    {"flicker_depth", "", "fftd_flicker_depth_ratio", "ratio", NULL, 1,
+     "Amplitude of the flicker, as a share of the mean."},
+    {"peaks", "", "fftd_interference_peaks", NULL, NULL, 1,
+     "Periodic interferences that were found."},
+    {"peak_strength", "", "fftd_interference_amplitude_ratio", "ratio", NULL, 1 / 255.0,
+     "Amplitude of the strongest interference, as a share of full scale."},
+    {"match_x", " px", "fftd_match_position_pixels", "pixels", "x", 1,
+     "Place that resembles the template of match most, right and down from the top left "
+     "pixel."},
+    {"match_y", " px", "fftd_match_position_pixels", "pixels", "y", 1, NULL},
+    {"match_score", "", "fftd_match_score_ratio", "ratio", NULL, 1,
+     "Correlation coefficient of the template and the picture at that place."},
+    {"scene_x", " px/frame", "fftd_scene_shift_pixels", "pixels", "x", 1,
+     "Shift of the scene since the picture that was measured before, right and down."},
+    {"scene_y", " px/frame", "fftd_scene_shift_pixels", "pixels", "y", 1, NULL},
+    {"scene_angle", " degrees/frame", "fftd_scene_rotation_degrees", "degrees", NULL, 1,
+     "Rotation of the scene since that picture, clockwise."},
+    {"scene_zoom", "", "fftd_scene_zoom_ratio", "ratio", NULL, 1,
+     "Factor by which the scene has grown since that picture."},
+    {"scene_agreement", "", "fftd_scene_agreement_ratio", "ratio", NULL, 1,
+     "Share of the field of motion that agrees with this motion of the scene."},
+    {"stacked", " frames", "fftd_stacked_frames", "frames", NULL, 1,
+     "Frames that have joined the stack that is shown."},
+    {"age", " frames", "fftd_measures_age_frames", "frames", NULL, 1,
+     "Frames taken from the camera since the one that was measured."},
+};
+const unsigned reading_measure_count = sizeof reading_measures / sizeof reading_measures[0];

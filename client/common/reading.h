@@ -11,6 +11,9 @@
 /* Writes "NV12 640x360" into text, or "-" while the format is not known. */
 void reading_format(sd_bus_message *properties, char *text, size_t size);
 
+/* Writes the name of the format of captured frames; "" if the daemon does not say. */
+void reading_captured(sd_bus_message *properties, char text[16]);
+
 /* Writes "NV12 640x360, made of 1280x720" if published frames are smaller than captured ones;
  * otherwise returns false. */
 bool reading_smaller(sd_bus_message *properties, char *text, size_t size);
@@ -38,8 +41,7 @@ bool reading_is_pending(sd_bus_message *properties, uint64_t serial, char text[R
 /* Returns the source's description, or its URI while it has none. */
 const char *reading_source(sd_bus_message *properties);
 
-/* Returns the measures of frames (ring.h) with their units, in the order in which they are shown,
- * and their number. */
+/* The measures of frames (ring.h) with their units, in the order in which they are shown. */
 struct reading_measure {
     const char *name;
     const char *unit; /* begins with a space, or is empty */
@@ -50,7 +52,8 @@ struct reading_measure {
     double scale;
     const char *help; /* NULL: the family's was given */
 };
-const struct reading_measure *reading_measures(unsigned *ret_count);
+extern const struct reading_measure reading_measures[];
+extern const unsigned reading_measure_count;
 
 /* Returns what is shown behind a value: its unit, or the word for a state. */
 const char *reading_measure_unit(const struct reading_measure *measure, double value);

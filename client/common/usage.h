@@ -20,7 +20,6 @@ struct usage_option {
      * none. */
     bool (*take)(void *member, const char *text);
     const char *expected;
-    unsigned kind; /* the program's */
 };
 
 /* What a command line has apart from the values of its options. */

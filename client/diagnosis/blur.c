@@ -2,6 +2,7 @@
 #include <math.h>
 #include <stddef.h>
 
+#include "core/normal.h"
 #include "detail_private.h"
 
 #define PROFILE        64u  /* places from frequency 0 to 0.5 */
@@ -140,8 +141,7 @@ static void draw_radial(const struct detail *detail, struct profile *ret)
 }
 
 /* By the frequency along a direction, of those that have little across it. */
-static void draw_directed(const struct detail *detail, double degrees, double most_across,
-                          struct profile *ret)
+static void draw_directed(const struct detail *detail, double degrees, struct profile *ret)
 {
     const double c = cos(degrees * M_PI / 180), s = sin(degrees * M_PI / 180);
     struct profile_cells cells = {0};
@@ -149,11 +149,11 @@ static void draw_directed(const struct detail *detail, double degrees, double mo
     {
         const double fx = frequency_at(detail, x), fy = frequency_at(detail, y);
         const double along = fx * c + fy * s, across = fy * c - fx * s;
-        if (fabs(across) < most_across)
+        if (fabs(across) < ACROSS)
             add_to_cell(detail, &cells, (size_t)y * detail->side + x, fabs(along),
-                        (along > 0 ? across : -across) / most_across / 2 + 0.5);
+                        (along > 0 ? across : -across) / ACROSS / 2 + 0.5);
     }
-    draw_profile(&cells, most_across / 2, ret);
+    draw_profile(&cells, ACROSS / 2, ret);
 }
 
 /* ---- shapes ---- */
@@ -200,19 +200,6 @@ struct fit {
     double power; /* at 0.1 cycles/pixel, before the blur */
 };
 
-/* Solves equations of TERMS unknowns, of which the last column is the other side. */
-static void solve(double m[TERMS][TERMS + 1], double ret[TERMS])
-{
-    for (unsigned i = 0; i < TERMS; i++)
-        for (unsigned k = 0; k < TERMS; k++) {
-            const double factor = k == i ? 0 : m[k][i] / m[i][i];
-            for (unsigned n = i; n <= TERMS; n++)
-                m[k][n] -= factor * m[i][n];
-        }
-    for (unsigned i = 0; i < TERMS; i++)
-        ret[i] = m[i][TERMS] / m[i][i];
-}
-
 /* Returns what a law with noise leaves of a profile: the mean of squared errors of its logarithm.
  * Its terms are found by the Gauss-Newton method. */
 static double residual(const struct profile *profile, const struct law *law, double noise,
@@ -221,7 +208,7 @@ static double residual(const struct profile *profile, const struct law *law, dou
     double value[TERMS] = {profile->level[PROFILE / 5], usual[1], usual[2], usual[3]};
     double cost = 0, weight = 0;
     for (unsigned turn = 0; turn < TURNS; turn++) {
-        double m[TERMS][TERMS + 1] = {{0}}, step[TERMS];
+        double product[TERMS + 1][TERMS] = {{0}}, step[TERMS];
         cost = weight = 0;
         for (unsigned at = 0; at < PROFILE; at++) {
             double logarithm = 0;
@@ -235,9 +222,9 @@ static double residual(const struct profile *profile, const struct law *law, dou
             /* Where noise is most of it, the terms hardly matter. */
             const double share = own / all, w = profile->weight[at];
             for (unsigned i = 0; i < TERMS; i++) {
-                for (unsigned k = 0; k < TERMS; k++)
-                    m[i][k] += w * share * share * law->term[at][i] * law->term[at][k];
-                m[i][TERMS] += w * share * law->term[at][i] * error;
+                for (unsigned k = 0; k <= i; k++)
+                    product[i][k] += w * share * share * law->term[at][i] * law->term[at][k];
+                product[TERMS][i] += w * share * law->term[at][i] * error;
             }
             cost += w * error * error;
             weight += w;
@@ -245,11 +232,11 @@ static double residual(const struct profile *profile, const struct law *law, dou
         for (unsigned i = 0; i < TERMS; i++) {
             const double least = USUAL / spread[i] / spread[i];
             const double away = i > 0 ? value[i] - usual[i] : 0;
-            m[i][i] += least;
-            m[i][TERMS] -= least * away;
+            product[i][i] += least;
+            product[TERMS][i] -= least * away;
             cost += least * away * away;
         }
-        solve(m, step);
+        normal_solve(&product[0][0], TERMS, TERMS, step);
         for (unsigned i = 0; i < TERMS && turn + 1 < TURNS; i++)
             value[i] += fmin(fmax(step[i], -spread[i]), spread[i]);
     }
@@ -318,30 +305,13 @@ static double gain_of(const struct profile *profile, const struct fit *fit, doub
 }
 
 /* The share of the squares that a line in that direction explains beyond no blur. */
-static double gain_of_line(const struct detail *detail, double degrees, double most_across,
-                           const struct sizes *sizes, struct fit *ret)
+static double gain_of_line(const struct detail *detail, double degrees, const struct sizes *sizes,
+                           struct fit *ret)
 {
     struct profile profile;
-    draw_directed(detail, degrees, most_across, &profile);
+    draw_directed(detail, degrees, &profile);
     *ret = find_size(&profile, DETAIL_LINE, sizes);
     return gain_of(&profile, ret, 1 / ret->size);
-}
-
-/* Returns the best of some directions, one degree or more apart. */
-static struct detail_shape find_direction(const struct detail *detail, double first, double step,
-                                          unsigned count, double most_across,
-                                          const struct sizes *sizes)
-{
-    struct detail_shape ret = {.gain = 0};
-    for (unsigned i = 0; i < count; i++) {
-        const double degrees = first + i * step;
-        struct fit fit;
-        const double gain = gain_of_line(detail, degrees, most_across, sizes, &fit);
-        if (gain > ret.gain)
-            ret = (struct detail_shape){DETAIL_LINE, fit.size, fmod(degrees + 180, 180),
-                                        gain,        0,        fit.power};
-    }
-    return ret;
 }
 
 /* Returns the line that explains all frequencies best, of those that explain much of a profile. */
@@ -350,8 +320,10 @@ static struct detail_shape find_lines(const struct detail *detail)
     struct detail_shape ret = {.gain = 0};
     double least = PLANE_SHARE * detail_plane_cost(detail, 0, 0);
     for (unsigned i = 0; i < DIRECTIONS; i++) {
-        struct detail_shape line =
-            find_direction(detail, i * 180. / DIRECTIONS, 1, 1, ACROSS, &lines);
+        struct detail_shape line = {.blur = DETAIL_LINE, .angle_deg = i * 180. / DIRECTIONS};
+        struct fit fit;
+        line.gain = gain_of_line(detail, line.angle_deg, &lines, &fit);
+        line.size_px = fit.size;
         if (line.gain < LEAST_COARSE)
             continue;
         const double cost = detail_plane_refine(detail, &line.size_px, &line.angle_deg);
@@ -367,8 +339,7 @@ static struct detail_shape find_lines(const struct detail *detail)
 /* The same for a line whose size is within 5 % of that one. */
 static double gain_near(const struct detail *detail, double degrees, double size, struct fit *ret)
 {
-    return gain_of_line(detail, degrees, ACROSS, &(struct sizes){size * 0.95, size * 1.05, 1.01},
-                        ret);
+    return gain_of_line(detail, degrees, &(struct sizes){size * 0.95, size * 1.05, 1.01}, ret);
 }
 
 static void find_line(const struct detail *detail, struct detail_shape *ret)
@@ -382,7 +353,7 @@ static void find_line(const struct detail *detail, struct detail_shape *ret)
     ret->power = fit.power;
     /* A disk has zeros in all directions, and squares of one size, such as those of a codec or of a
      * mosaic of tiles, have them along both of their sides. */
-    gain_of_line(detail, ret->angle_deg + 90, ACROSS, &lines, &fit);
+    gain_of_line(detail, ret->angle_deg + 90, &lines, &fit);
     ret->across = gain_near(detail, ret->angle_deg + 90, fit.size, &fit);
 }
 

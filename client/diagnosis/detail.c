@@ -5,9 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define LARGE          128u /* pixels of a square's side */
-#define SMALL          64u  /* in small frames */
-#define PEAK           8.   /* times the power around it */
+#define PEAK           8. /* times the power around it */
 #define MAX_PEAKS      24u
 #define LOWEST         0.07 /* cycles/pixel of a screen; below it is the scene */
 #define NEAR           1.f  /* grey levels; samples this close to black or white are cut off */
@@ -15,8 +13,6 @@
 #define LEAST_LEFT     0.25 /* a square is left out if clipping leaves less of its weight */
 #define LEAST_VARIANCE 4.   /* a square of less is left out */
 #define STANDS_OUT     2. /* times the root mean square of what a view and a scene have in common */
-#define COLUMNS        12u /* squares side by side, at most */
-#define ROWS           8u
 
 /* Returns how many squares are side by side: they overlap by half, unless there are too many. */
 static unsigned squares_along(uint32_t length, unsigned side, unsigned most)
@@ -30,33 +26,20 @@ int detail_create(struct detail **ret, uint32_t width, uint32_t height)
     struct detail *detail = calloc(1, sizeof *detail);
     if (detail == NULL)
         return -ENOMEM;
-    const unsigned side = width >= 2 * LARGE && height >= 3 * SMALL ? LARGE : SMALL;
-    const unsigned columns = squares_along(width, side, COLUMNS);
-    const unsigned rows = squares_along(height, side, ROWS);
-    const size_t count = (size_t)side * side, places = (size_t)columns * rows;
-    *detail = (struct detail){.width = width,
-                              .height = height,
-                              .side = side,
-                              .window = malloc(side * sizeof *detail->window),
-                              .square = malloc(count * sizeof *detail->square),
-                              .cross = malloc(count * sizeof *detail->cross),
-                              .line = malloc(side * sizeof *detail->line),
-                              .sum = calloc((size_t)(side + 1) * (side + 1), sizeof *detail->sum),
-                              .mask = malloc((size_t)width * height * sizeof *detail->mask),
-                              .columns = columns,
-                              .rows = rows,
-                              .place = malloc(places * sizeof *detail->place),
-                              .spectrum = malloc(places * count * sizeof *detail->spectrum),
-                              .view = malloc(places * count * sizeof *detail->view),
-                              .own = malloc(places * count * sizeof *detail->own),
-                              .power = calloc(count, sizeof *detail->power),
-                              .error = calloc(count, sizeof *detail->error),
-                              .peaks = calloc(count, sizeof *detail->peaks)};
-    if (detail->window == NULL || detail->square == NULL || detail->cross == NULL ||
-        detail->line == NULL || detail->sum == NULL || detail->mask == NULL ||
-        detail->place == NULL || detail->spectrum == NULL || detail->view == NULL ||
-        detail->own == NULL || detail->power == NULL || detail->error == NULL ||
-        detail->peaks == NULL || dft_create(&detail->dft, side, NULL) < 0) {
+    const unsigned half = DETAIL_SIDE / 2;
+    const unsigned side = width >= 4 * half && height >= 3 * half ? DETAIL_SIDE : half;
+    detail->width = width;
+    detail->height = height;
+    detail->side = side;
+    detail->columns = squares_along(width, side, DETAIL_COLUMNS);
+    detail->rows = squares_along(height, side, DETAIL_ROWS);
+    const size_t count = (size_t)side * side * detail->columns * detail->rows;
+    detail->mask = malloc((size_t)width * height * sizeof *detail->mask);
+    detail->spectrum = malloc(count * sizeof *detail->spectrum);
+    detail->view = malloc(count * sizeof *detail->view);
+    detail->own = malloc(count * sizeof *detail->own);
+    if (detail->mask == NULL || detail->spectrum == NULL || detail->view == NULL ||
+        detail->own == NULL || dft_create(&detail->dft, side, NULL) < 0) {
         detail_destroy(detail);
         return -ENOMEM;
     }
@@ -70,19 +53,10 @@ void detail_destroy(struct detail *detail)
 {
     if (detail == NULL)
         return;
-    free(detail->window);
-    free(detail->square);
-    free(detail->cross);
-    free(detail->line);
-    free(detail->sum);
     free(detail->mask);
-    free(detail->place);
     free(detail->spectrum);
     free(detail->view);
     free(detail->own);
-    free(detail->power);
-    free(detail->error);
-    free(detail->peaks);
     dft_destroy(detail->dft);
     free(detail);
 }
@@ -208,11 +182,10 @@ static void turn(const struct detail *detail, float complex *view, double right,
 
 void detail_begin(struct detail *detail, const float *luma, float black, float white)
 {
-    const size_t places = (size_t)detail->columns * detail->rows;
-    const size_t count = places * detail->side * detail->side;
+    const size_t count = (size_t)detail->columns * detail->rows * detail->side * detail->side;
     draw_mask(detail, luma, black, white);
     detail->views = 0;
-    memset(detail->place, 0, places * sizeof *detail->place);
+    memset(detail->place, 0, sizeof detail->place);
     for (size_t i = 0; i < count; i++) {
         detail->spectrum[i] = 0;
         detail->own[i] = 0;
@@ -405,7 +378,7 @@ void detail_end(struct detail *detail)
 /* ---- screens ---- */
 
 struct peak {
-    double fx, fy, share, power;
+    double fx, fy, power;
 };
 
 /* Adds a peak, in place of the weakest one if there is no room. */
@@ -442,10 +415,9 @@ static unsigned list_peaks(const struct detail *detail, struct peak ret[MAX_PEAK
                     dx += u * power;
                     dy += v * power;
                 }
-            const double share = (double)detail->peaks[(size_t)y * side + x] / detail->squares;
-            if (is_greatest && share > 0.5)
+            if (is_greatest && 2 * detail->peaks[(size_t)y * side + x] > detail->squares)
                 keep_peak((struct peak){frequency_at(detail, x) + dx / sum / side,
-                                        frequency_at(detail, y) + dy / sum / side, share, sum},
+                                        frequency_at(detail, y) + dy / sum / side, sum},
                           ret, &count);
         }
     return count;
@@ -505,8 +477,7 @@ bool detail_find_screen(const struct detail *detail, struct detail_screen *ret)
             const struct detail_screen screen = {
                 .fx = (a->fx + b->fy) / 2,
                 .fy = (a->fy - b->fx) / 2,
-                .rms = sqrt(2 * power / window / detail->side / detail->side),
-                .share = fmin(a->share, b->share)};
+                .rms = sqrt(2 * power / window / detail->side / detail->side)};
             if (!found || screen.rms > ret->rms)
                 *ret = screen;
             found = true;

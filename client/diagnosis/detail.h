@@ -41,7 +41,6 @@ struct detail_shape {
 struct detail_screen {
     double fx, fy; /* cycles/pixel; the other frequency is (-fy, fx) */
     double rms;    /* the root mean square of both waves together, in grey levels */
-    double share;  /* 0 .. 1, of the squares that have it */
     unsigned points;
     double point[DETAIL_POINTS][2]; /* both, and sums of them that stand out */
 };

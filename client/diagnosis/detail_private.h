@@ -17,27 +17,32 @@ struct detail_square {
     double added;    /* the variance in that view */
 };
 
+#define DETAIL_SIDE    128u /* pixels of a square's side; half of it in small frames */
+#define DETAIL_COLUMNS 12u  /* squares side by side, at most */
+#define DETAIL_ROWS    8u
+
 /* fields: a spectrum, the scene that is being added, and scratch memory */
 struct detail {
     uint32_t width, height;
     unsigned side, squares;
-    float *window;
-    double complex *square; /* side x side: scratch memory, as are cross, line and sum */
-    double complex *cross;  /* side x side */
-    double complex *line;
-    double *sum; /* (side + 1) x (side + 1): powers, added up from the corner on */
+    float window[DETAIL_SIDE];
+    double complex square[DETAIL_SIDE * DETAIL_SIDE]; /* scratch memory, as are cross and line */
+    double complex cross[DETAIL_SIDE * DETAIL_SIDE];
+    double complex line[DETAIL_SIDE];
+    double sum[(DETAIL_SIDE + 1) * (DETAIL_SIDE + 1)]; /* powers, added up from the corner on */
     float *mask; /* width x height: the weight of each sample of the scene */
     unsigned columns, rows;
-    struct detail_square *place; /* columns x rows: of the scene that is being added */
-    float complex *spectrum;     /* side x side for each: of all views, added up */
-    float complex *view;         /* side x side for each: of the view that is being added */
-    float *own;                  /* side x side for each: the power of each view, added up */
-    unsigned views;              /* views of the scene that have been added */
-    double *power;   /* side x side: added over squares, relative to the contrast of each */
-    double *error;   /* side x side: the variance of that */
-    double weights;  /* the sum of the squares' weights */
-    double contrast; /* the weighted sum of the squares' variances */
-    uint32_t *peaks; /* in how many squares a frequency stood out */
+    struct detail_square place[DETAIL_COLUMNS * DETAIL_ROWS]; /* of the scene that is being added */
+    float complex *spectrum; /* side x side for each: of all views, added up */
+    float complex *view;     /* side x side for each: of the view that is being added */
+    float *own;              /* side x side for each: the power of each view, added up */
+    unsigned views;          /* views of the scene that have been added */
+    /* The following have side x side numbers. */
+    double power[DETAIL_SIDE * DETAIL_SIDE];   /* added over squares, relative to their contrast */
+    double error[DETAIL_SIDE * DETAIL_SIDE];   /* the variance of that */
+    uint32_t peaks[DETAIL_SIDE * DETAIL_SIDE]; /* in how many squares a frequency stood out */
+    double weights;                            /* the sum of the squares' weights */
+    double contrast;                           /* the weighted sum of the squares' variances */
     struct dft *dft;
 };
 

@@ -1,3 +1,4 @@
+#include "core/text.h"
 #include "lens.h"
 #include "lines.h"
 #include "private.h"
@@ -26,11 +27,6 @@
 const char *diagnosis_name(enum diagnosis_kind kind)
 {
     return diagnosis_faults[kind].name;
-}
-
-bool diagnosis_is_of_all(enum diagnosis_kind kind)
-{
-    return diagnosis_faults[kind].is_of_all;
 }
 
 /* ---- memory ---- */
@@ -75,6 +71,10 @@ void diagnosis_destroy(struct diagnosis *diagnosis)
     detail_destroy(diagnosis->captured);
     detail_destroy(diagnosis->corrected);
     shading_destroy(diagnosis->shading);
+    wave_fit_destroy(diagnosis->waves);
+    flicker_frame_destroy(diagnosis->bands);
+    measurer_destroy(diagnosis->measurer);
+    motion_destroy(diagnosis->motion);
     free(diagnosis->followed.model);
     free(diagnosis->luma);
     free(diagnosis->scratch);
@@ -102,12 +102,6 @@ int diagnosis_add(struct diagnosis *diagnosis, const float *luma, int64_t captur
     diagnosis->captured_ns[diagnosis->frames] = captured_ns;
     diagnosis->frame[diagnosis->frames++] = frame;
     return 0;
-}
-
-void diagnosis_size(const struct diagnosis *diagnosis, uint32_t *ret_width, uint32_t *ret_height)
-{
-    *ret_width = diagnosis->format.width;
-    *ret_height = diagnosis->format.height;
 }
 
 void diagnosis_load(const struct diagnosis *diagnosis, unsigned index, float *ret)
@@ -172,14 +166,6 @@ static int look_first(struct diagnosis *diagnosis, diagnosis_progress progress, 
 
 /* ---- the second look: what stays, in frames without waves and flicker ---- */
 
-/* Estimators for corrected frames. */
-struct second {
-    struct wave_fit *waves;
-    struct flicker_frame *flicker;
-    struct measurer *measurer;
-    struct motion_estimator *motion;
-};
-
 /* Returns the waves found at a frame, or the first ones found later. */
 static const struct wave_model *model_at(const struct diagnosis *diagnosis, unsigned index)
 {
@@ -205,14 +191,14 @@ void diagnosis_subtract_waves(const struct diagnosis *diagnosis,
     }
 }
 
-static void correct(struct diagnosis *diagnosis, struct second *second, unsigned index)
+static void correct(struct diagnosis *diagnosis, unsigned index)
 {
     struct correction correction = {0};
     const uint32_t width = diagnosis->format.width, height = diagnosis->format.height;
     diagnosis_load(diagnosis, index, diagnosis->luma);
-    wave_fit_frame(second->waves, model_at(diagnosis, index), diagnosis->luma, &correction);
+    wave_fit_frame(diagnosis->waves, model_at(diagnosis, index), diagnosis->luma, &correction);
     diagnosis_subtract_waves(diagnosis, &correction, diagnosis->luma);
-    if (!flicker_frame_fit(second->flicker, &diagnosis->flicker_model, diagnosis->luma, 0,
+    if (!flicker_frame_fit(diagnosis->bands, &diagnosis->flicker_model, diagnosis->luma, 0,
                            diagnosis->row_gain))
         for (uint32_t y = 0; y < height; y++)
             diagnosis->row_gain[y] = 1;
@@ -221,8 +207,7 @@ static void correct(struct diagnosis *diagnosis, struct second *second, unsigned
 }
 
 /* Clipping and brightness are measured in captured frames, noise in corrected ones. */
-static void measure(struct diagnosis *diagnosis, const struct second *second, const float *luma,
-                    struct measures *ret)
+static void measure(struct diagnosis *diagnosis, const float *luma, struct measures *ret)
 {
     const struct diagnosis_format *format = &diagnosis->format;
     const struct measures_picture picture = {.samples = luma,
@@ -230,10 +215,10 @@ static void measure(struct diagnosis *diagnosis, const struct second *second, co
                                              .height = format->height,
                                              .black = format->black,
                                              .white = format->white};
-    measurer_measure(second->measurer, &picture, ret);
+    measurer_measure(diagnosis->measurer, &picture, ret);
 }
 
-static int look_at_details(struct diagnosis *diagnosis, const struct second *second, unsigned index)
+static int look_at_details(struct diagnosis *diagnosis, unsigned index)
 {
     const struct diagnosis_format *format = &diagnosis->format;
     const float *luma = diagnosis->near[index % diagnosis->nears];
@@ -241,7 +226,7 @@ static int look_at_details(struct diagnosis *diagnosis, const struct second *sec
     struct measures measures;
     double x, y;
     diagnosis_load(diagnosis, index, diagnosis->scratch);
-    measure(diagnosis, second, diagnosis->scratch, &measures);
+    measure(diagnosis, diagnosis->scratch, &measures);
     sum->count++;
     sum->mean += (double)measures.mean;
     sum->clipped += (double)measures.clipped;
@@ -249,7 +234,7 @@ static int look_at_details(struct diagnosis *diagnosis, const struct second *sec
     detail_begin(diagnosis->captured, diagnosis->scratch, format->black, format->white);
     detail_add(diagnosis->captured, &(struct detail_view){.luma = diagnosis->scratch}, &x, &y);
     detail_end(diagnosis->captured);
-    measure(diagnosis, second, luma, &measures);
+    measure(diagnosis, luma, &measures);
     if (isfinite(measures.noise)) {
         sum->noisy++;
         sum->noise += (double)measures.noise;
@@ -305,11 +290,11 @@ static void keep_near(struct diagnosis *diagnosis, unsigned index)
     diagnosis->luma = last;
 }
 
-static int follow_path(struct diagnosis *diagnosis, const struct second *second, unsigned index)
+static int follow_path(struct diagnosis *diagnosis, unsigned index)
 {
     const struct path_place *last = &diagnosis->place[index > 0 ? index - 1 : 0];
     struct motion motion;
-    motion_observe(second->motion, diagnosis->luma, &motion);
+    motion_observe(diagnosis->motion, diagnosis->luma, &motion);
     diagnosis->shift[index] = (struct shake_shift){.dx = motion.dx,
                                                    .dy = motion.dy,
                                                    .captured_ns = diagnosis->captured_ns[index],
@@ -341,22 +326,21 @@ static void find_range(struct diagnosis *diagnosis)
     }
 }
 
-static int look_at_frames(struct diagnosis *diagnosis, struct second *second,
-                          diagnosis_progress progress, void *context)
+static int look_at_frames(struct diagnosis *diagnosis, diagnosis_progress progress, void *context)
 {
     const unsigned step = every(diagnosis->frames, DETAIL_FRAMES);
     int r = 0;
     for (unsigned i = 0; i < diagnosis->frames && r == 0; i++) {
-        correct(diagnosis, second, i);
+        correct(diagnosis, i);
         if (diagnosis->frames > 1) {
             for (size_t k = 0; k < count_pixels(diagnosis); k++)
                 diagnosis->stripes.level[k] = diagnosis->luma[k] / 255;
             r = stripes_add(&diagnosis->stripes);
         }
         if (r == 0)
-            r = follow_path(diagnosis, second, i);
+            r = follow_path(diagnosis, i);
         if (r == 0 && ((i + 1) % step == 0 || i + 1 == diagnosis->frames))
-            r = look_at_details(diagnosis, second, i);
+            r = look_at_details(diagnosis, i);
         if (progress != NULL)
             progress(context, diagnosis->frames + i + 1, 2 * diagnosis->frames);
     }
@@ -396,9 +380,9 @@ static void subtract_stripes(struct diagnosis *diagnosis, const struct stripes_a
 
 /* Removes what the sensor adds to a frame, as far as it is known. Stripes are left in if the scene
  * stands still, because its own lines look like them. */
-static void clean(struct diagnosis *diagnosis, struct second *second, unsigned index, double still)
+static void clean(struct diagnosis *diagnosis, unsigned index, double still)
 {
-    correct(diagnosis, second, index);
+    correct(diagnosis, index);
     findings_list_hot(diagnosis, repair, diagnosis);
     diagnosis->has_stripes =
         diagnosis->frames < 2 || stripes_stillness(&diagnosis->stripes) >= still;
@@ -408,17 +392,8 @@ static void clean(struct diagnosis *diagnosis, struct second *second, unsigned i
     subtract_stripes(diagnosis, &diagnosis->stripes.row);
 }
 
-/* Measures noise where the shift from frame to frame is unsure, as under much noise, by the shifts
- * that look_at_blur finds from all details of a scene together. */
-static int compare_found(struct diagnosis *diagnosis, unsigned index)
-{
-    const int r = compare(diagnosis, diagnosis->seen, index, &diagnosis->found, NULL);
-    keep_near(diagnosis, index);
-    return r;
-}
-
 /* Adds up what frames have in common, for as long as each shows most of the first one. */
-static int look_at_blur(struct diagnosis *diagnosis, struct second *second)
+static int look_at_blur(struct diagnosis *diagnosis)
 {
     const struct diagnosis_format *format = &diagnosis->format;
     struct detail *detail = diagnosis->corrected;
@@ -435,7 +410,7 @@ static int look_at_blur(struct diagnosis *diagnosis, struct second *second)
         struct detail_view view = {.reach = is_same ? 1 : NEAR_PATH};
         view.dx = x + (is_same ? own->x - last->x : 0);
         view.dy = y + (is_same ? own->y - last->y : 0);
-        clean(diagnosis, second, i, BLUR_STILL);
+        clean(diagnosis, i, BLUR_STILL);
         view.luma = diagnosis->luma;
         if (i == first || hypot(view.dx, view.dy) >= most || !detail_add(detail, &view, &x, &y)) {
             if (i > first)
@@ -446,7 +421,12 @@ static int look_at_blur(struct diagnosis *diagnosis, struct second *second)
             scene++;
         }
         diagnosis->seen[i] = (struct path_place){x, y, scene};
-        r = has_noise ? 0 : compare_found(diagnosis, i);
+        if (has_noise)
+            continue;
+        /* Where the shift from frame to frame is unsure, as under much noise, all details of a
+         * scene together tell it, and with it the noise. */
+        r = compare(diagnosis, diagnosis->seen, i, &diagnosis->found, NULL);
+        keep_near(diagnosis, i);
     }
     detail_end(detail);
     detail_find_blur(detail, &diagnosis->blur);
@@ -463,57 +443,56 @@ static void mark_cut_off(struct diagnosis *diagnosis, unsigned index)
 }
 
 /* Adds frames of a scene, from the first to before the last. */
-static int look_at_scene(struct diagnosis *diagnosis, struct second *second, struct lens *lens,
-                         unsigned first, unsigned last)
+static void look_at_scene(struct diagnosis *diagnosis, struct lens *lens, unsigned first,
+                          unsigned last)
 {
     const unsigned views = last - first < LENS_VIEWS ? last - first : LENS_VIEWS;
     for (unsigned i = 0; i < views && views > 1; i++) {
         const unsigned index = first + i * (last - first - 1) / (views - 1);
-        clean(diagnosis, second, index, LENS_STILL);
+        clean(diagnosis, index, LENS_STILL);
         mark_cut_off(diagnosis, index);
         lens_add(lens, diagnosis->luma, diagnosis->place[index].x - diagnosis->place[first].x,
                  diagnosis->place[index].y - diagnosis->place[first].y);
     }
-    return lens_end(lens);
+    lens_end(lens);
 }
 
 /* Finds the light of the lens, from all scenes, or else from single frames. */
-static int look_at_lens(struct diagnosis *diagnosis, struct second *second)
+static int look_at_lens(struct diagnosis *diagnosis)
 {
     const struct diagnosis_format *format = &diagnosis->format;
     const struct path_place *place = diagnosis->place;
     const double most = LENS_REACH * fmin(format->width, format->height);
     struct lens *lens;
-    int r =
+    const int r =
         lens_create(&lens, format->width, format->height,
                     diagnosis->flicker_model.is_valid ? diagnosis->flicker_model.rows_cycles : 0);
     if (r < 0)
         return r;
-    for (unsigned first = 0, last; first < diagnosis->frames && r == 0; first = last) {
+    for (unsigned first = 0, last; first < diagnosis->frames; first = last) {
         for (last = first + 1; last < diagnosis->frames; last++)
             if (place[last].path != place[first].path ||
                 hypot(place[last].x - place[first].x, place[last].y - place[first].y) > most)
                 break;
-        r = look_at_scene(diagnosis, second, lens, first, last);
+        look_at_scene(diagnosis, lens, first, last);
     }
-    diagnosis->has_gain = r == 0 && (lens_solve(lens, &diagnosis->gain) ||
-                                     shading_solve(diagnosis->shading, &diagnosis->gain));
+    diagnosis->has_gain =
+        lens_solve(lens, &diagnosis->gain) || shading_solve(diagnosis->shading, &diagnosis->gain);
     lens_destroy(lens);
-    return r;
+    return 0;
 }
 
 static int look_again(struct diagnosis *diagnosis, diagnosis_progress progress, void *context)
 {
     const uint32_t width = diagnosis->format.width, height = diagnosis->format.height;
-    struct second second = {0};
     find_range(diagnosis);
-    int r = wave_fit_create(&second.waves, width, height, NULL);
+    int r = wave_fit_create(&diagnosis->waves, width, height, NULL);
     if (r == 0)
-        r = flicker_frame_create(&second.flicker, width, height, NULL);
+        r = flicker_frame_create(&diagnosis->bands, width, height, NULL);
     if (r == 0)
-        r = measurer_create(&second.measurer, width, height, NULL);
+        r = measurer_create(&diagnosis->measurer, width, height, NULL);
     if (r == 0)
-        r = motion_create(&second.motion, width, height, NULL);
+        r = motion_create(&diagnosis->motion, width, height, NULL);
     if (r == 0 && diagnosis->frames > 1)
         r = stripes_init(&diagnosis->stripes, width, height, diagnosis->format.mosaic_step,
                          diagnosis->frames);
@@ -524,16 +503,10 @@ static int look_again(struct diagnosis *diagnosis, diagnosis_progress progress, 
     if (r == 0)
         r = shading_create(&diagnosis->shading, width, height);
     if (r == 0)
-        r = look_at_frames(diagnosis, &second, progress, context);
+        r = look_at_frames(diagnosis, progress, context);
     if (r == 0)
-        r = look_at_lens(diagnosis, &second);
-    if (r == 0)
-        r = look_at_blur(diagnosis, &second);
-    wave_fit_destroy(second.waves);
-    flicker_frame_destroy(second.flicker);
-    measurer_destroy(second.measurer);
-    motion_destroy(second.motion);
-    return r;
+        r = look_at_lens(diagnosis);
+    return r == 0 ? look_at_blur(diagnosis) : r;
 }
 
 /* ---- findings ---- */
@@ -547,13 +520,12 @@ static int by_annoyance(const void *a, const void *b)
 /* Joins the stages in the order of the kinds, in which the engine takes their steps. */
 static void join(struct diagnosis_result *result)
 {
-    size_t used = 0;
     for (enum diagnosis_kind kind = 0; kind < DIAGNOSIS_KINDS; kind++)
         for (unsigned i = 0; i < result->count; i++) {
             const struct diagnosis_finding *finding = &result->finding[i];
             if (finding->kind == kind && finding->stage[0] != '\0')
-                used += (size_t)snprintf(result->chain + used, sizeof result->chain - used, "%s%s",
-                                         used > 0 ? " | " : "", finding->stage);
+                text_append(result->chain, sizeof result->chain, "%s%s",
+                            result->chain[0] != '\0' ? " | " : "", finding->stage);
         }
 }
 

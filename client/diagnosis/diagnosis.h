@@ -17,10 +17,11 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "pictures/picture.h"
+
 #define DIAGNOSIS_MIN_SIDE   64u   /* pixels, of frames */
 #define DIAGNOSIS_MAX_SIDE   8192u /* pixels, of frames */
 #define DIAGNOSIS_MAX_FRAMES 1000u /* that are looked at; others are ignored */
-#define DIAGNOSIS_FINDINGS   12u   /* at most one of each kind */
 #define DIAGNOSIS_FIGURES    8u
 #define DIAGNOSIS_CHAIN      1024u /* bytes */
 
@@ -58,8 +59,9 @@ struct diagnosis_finding {
 struct diagnosis_result {
     unsigned frames; /* that were looked at */
     unsigned count;
-    struct diagnosis_finding finding[DIAGNOSIS_FINDINGS]; /* the most annoying first */
-    char chain[DIAGNOSIS_CHAIN];                          /* all stages; empty: none */
+    struct diagnosis_finding
+        finding[DIAGNOSIS_KINDS]; /* at most one of each, the most annoying first */
+    char chain[DIAGNOSIS_CHAIN];  /* all stages; empty: none */
 };
 
 struct diagnosis;
@@ -77,9 +79,6 @@ typedef void (*diagnosis_progress)(void *context, unsigned done, unsigned total)
 /* Returns the name of a kind, as in JSON: "periodic-noise". */
 const char *diagnosis_name(enum diagnosis_kind kind);
 
-/* Returns whether only the whole picture shows that kind, and not a part of it at full size. */
-bool diagnosis_is_of_all(enum diagnosis_kind kind);
-
 /* -EINVAL: the format is out of range; -ENOMEM. */
 int diagnosis_create(struct diagnosis **ret, const struct diagnosis_format *format);
 void diagnosis_destroy(struct diagnosis *diagnosis); /* NULL is allowed */
@@ -88,8 +87,6 @@ void diagnosis_destroy(struct diagnosis *diagnosis); /* NULL is allowed */
  * numbers, 0 .. 255, rows side by side. captured_ns: when it was captured, later than the frame
  * before; any clock. -ENOMEM. */
 int diagnosis_add(struct diagnosis *diagnosis, const float *luma, int64_t captured_ns);
-
-void diagnosis_size(const struct diagnosis *diagnosis, uint32_t *ret_width, uint32_t *ret_height);
 
 /* Judges all frames; this takes about 0.1 s for each frame of 640 x 480. Call it once. progress:
  * NULL, or what to call meanwhile. -ENODATA: there is no frame; -ENOMEM. */
@@ -100,5 +97,10 @@ int diagnosis_finish(struct diagnosis *diagnosis, struct diagnosis_result *ret,
  * about as the finding's stage would leave it. False: there is nothing to show. */
 bool diagnosis_preview(struct diagnosis *diagnosis, const struct diagnosis_finding *finding,
                        float *ret_before, float *ret_after);
+
+/* Draws both, small: the whole, for a kind that no part of it shows, or else the middle at full
+ * size. The caller frees them. Returns 2, 1 if there is only the first one, or -ENOMEM. */
+int diagnosis_draw(struct diagnosis *diagnosis, const struct diagnosis_finding *finding,
+                   struct picture ret[2]);
 
 #endif

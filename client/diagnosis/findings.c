@@ -1,56 +1,47 @@
 /* When something is worth saying, and in which words. The thresholds are just above what clean
  * photographs and clean clips show (tests/bench/diagnose.py measures both sides). */
 #include <math.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "core/text.h"
 #include "lines.h"
 #include "private.h"
 #include "sector.h"
 
-#define LEAST_WAVES     0.6   /* grey levels, RMS */
-#define LEAST_SCREEN    1.0   /* grey levels, RMS */
-#define UPRIGHT         0.02  /* cycles/pixel from an axis */
-#define LEAST_DEPTH     0.035 /* the least depth of flicker that is reported */
-#define OFF_MAINS       0.006 /* relative error that the frequency of mains may have */
-#define LEAST_STRIPES   0.6   /* grey levels, RMS */
-#define STANDS_STILL    0.3   /* stripes_stillness of a scene that hardly moves */
-#define STILL_STRIPES   0.8   /* the same as LEAST_STRIPES for such a scene */
-#define LEAST_HOT       8u    /* pixels */
-#define LEAST_EXCESS    15.   /* grey levels by which a hot pixel differs from its neighbours */
-#define STILL_EXCESS    3.    /* times the mean range of samples around a pixel */
-#define MEDIAN_NOISE    0.94  /* mean square change of unit noise by a median of nine */
-#define MEDIAN_STRIPES  0.78  /* the same of stripes, which three of the nine share */
-#define LEAST_NOISE     3.0   /* grey levels */
-#define LEAST_IN_DARK   1.8   /* the same in the dark; clips without it have up to 1.5 */
-#define UNSURE_NOISE    8.5   /* LEAST_NOISE where texture may be taken for it */
-#define LEAST_FLOOR     0.01  /* the least that is not 0 in the stage, which refuses 0 */
-#define LEAST_CORNER    0.66  /* brighter corners are no shading */
-#define MEASURED_CORNER 0.75  /* the same where the picture moves */
-#define AGREEMENT       0.2   /* how far the half with the least shading agrees with the whole */
-#define WHITE_AGREEMENT 0.7   /* the same beside white areas, which have no slopes */
-#define LEAST_CLIPPED   0.12  /* share of the samples that are black or white */
-#define DARK            40.   /* mean level */
-#define BRIGHT          215.
-#define LEAST_SHAKE     1.0    /* pixels, RMS */
-#define ROUNDING        0.29   /* standard deviation of the error of whole numbers */
-#define DISK_ERROR      0.003  /* power of what is not known of a blur, relative to the scene's */
-#define LINE_ERROR      0.0065 /* the least for a line (docs/results/2026-11-28-diagnose.md) */
-#define LINE_GROWTH     7e-5   /* what a line has for each squared pixel of its length */
-#define LEAST_SURE      0.5    /* share of the shifts between frames that are known well */
+#define LEAST_WAVES       0.6   /* grey levels, RMS */
+#define LEAST_SCREEN      1.0   /* grey levels, RMS */
+#define UPRIGHT           0.02  /* cycles/pixel from an axis */
+#define LEAST_DEPTH       0.035 /* the least depth of flicker that is reported */
+#define OFF_MAINS         0.006 /* relative error that the frequency of mains may have */
+#define LEAST_STRIPES     0.6   /* grey levels, RMS */
+#define STANDS_STILL      0.3   /* stripes_stillness of a scene that hardly moves */
+#define STILL_STRIPES     0.8   /* the same as LEAST_STRIPES for such a scene */
+#define LEAST_HOT         8u    /* pixels */
+#define LEAST_EXCESS      15.   /* grey levels by which a hot pixel differs from its neighbours */
+#define STILL_EXCESS      3.    /* times the mean range of samples around a pixel */
+#define MEDIAN_NOISE      0.94  /* mean square change of unit noise by a median of nine */
+#define MEDIAN_STRIPES    0.78  /* the same of stripes, which three of the nine share */
+#define LEAST_NOISE       3.0   /* grey levels */
+#define LEAST_IN_DARK     1.8   /* the same in the dark; clips without it have up to 1.5 */
+#define UNSURE_NOISE      8.5   /* LEAST_NOISE where texture may be taken for it */
+#define LEAST_FLOOR       0.01  /* the least that is not 0 in the stage, which refuses 0 */
+#define LEAST_CORNER      0.66  /* brighter corners are no shading */
+#define MEASURED_CORNER   0.75  /* the same where the picture moves */
+#define AGREEMENT         0.2   /* how far the half with the least shading agrees with the whole */
+#define WHITE_AGREEMENT   0.7   /* the same beside white areas, which have no slopes */
+#define LEAST_CLIPPED     0.12  /* share of the samples that are black or white */
+#define DARK              40.   /* mean level */
+#define BRIGHT            215.
+#define LEAST_SHAKE       1.0    /* pixels, RMS */
+#define ROUNDING          0.29   /* standard deviation of the error of whole numbers */
+#define DISK_ERROR        0.003  /* power of what is not known of a blur, relative to the scene's */
+#define LINE_ERROR        0.0065 /* the least for a line (docs/results/2026-11-28-diagnose.md) */
+#define LINE_GROWTH       7e-5   /* what a line has for each squared pixel of its length */
+#define LEAST_SURE        0.5    /* share of the shifts between frames that are known well */
 
-static __attribute__((format(printf, 3, 4))) int write_to(char *text, size_t size,
-                                                          const char *format, ...)
-{
-    va_list args;
-    va_start(args, format);
-    const int length = vsnprintf(text, size, format, args);
-    va_end(args);
-    return length;
-}
-#define WRITE(array, ...) write_to(array, sizeof(array), __VA_ARGS__)
+#define WRITE(array, ...) snprintf(array, sizeof(array), __VA_ARGS__)
 
 static void add_figure(struct diagnosis_finding *finding, const char *name, double value)
 {
@@ -192,15 +183,6 @@ static bool judge_flicker(const struct diagnosis *diagnosis, struct diagnosis_fi
     return true;
 }
 
-/* Returns the noise of frames that are whole pixels apart; sigma is 0 if there are none. */
-static struct noise_result find_exact_noise(const struct diagnosis *diagnosis)
-{
-    const struct noise_result exact = noise_solve(&diagnosis->noise);
-    if (exact.sigma > 0 || !noise_is_white(&diagnosis->found))
-        return exact;
-    return noise_solve(&diagnosis->found);
-}
-
 struct found_noise {
     struct noise_result model;
     bool is_known; /* false: texture may have been taken for it */
@@ -213,7 +195,9 @@ static struct found_noise find_noise(const struct diagnosis *diagnosis)
 {
     const struct measured *measured = &diagnosis->measured;
     const double spatial = measured->noisy > 0 ? measured->noise / measured->noisy : 0;
-    const struct noise_result exact = find_exact_noise(diagnosis);
+    struct noise_result exact = noise_solve(&diagnosis->noise);
+    if (exact.sigma <= 0 && noise_is_white(&diagnosis->found))
+        exact = noise_solve(&diagnosis->found);
     const struct noise_result loose = noise_solve(&diagnosis->loose);
     if (exact.sigma > 0)
         return (struct found_noise){exact, true};
@@ -457,11 +441,9 @@ static bool judge_screen(const struct diagnosis *diagnosis, struct diagnosis_fin
           "a halftone screen or moire: %.1f grey levels, %.1f pixels from dot to dot, at %.0f "
           "degrees",
           screen.rms, 1 / f, atan2(screen.fy, screen.fx) * 180 / M_PI);
-    size_t used = 0;
     for (unsigned i = 0; i < screen.points; i++)
-        used += (size_t)write_to(ret->stage + used, sizeof ret->stage - used,
-                                 "%snotch:at=%.4f/%.4f,width=0.04", used > 0 ? " | " : "",
-                                 screen.point[i][0], screen.point[i][1]);
+        text_append(ret->stage, sizeof ret->stage, "%snotch:at=%.4f/%.4f,width=0.04",
+                    i > 0 ? " | " : "", screen.point[i][0], screen.point[i][1]);
     WRITE(ret->advice,
           "if the camera or the print moves closer or turns: lowpass:shape=butterworth,"
           "cutoff=%.3f,order=4",
@@ -472,11 +454,10 @@ static bool judge_screen(const struct diagnosis *diagnosis, struct diagnosis_fin
     return true;
 }
 
-static bool judge_blur(const struct diagnosis *diagnosis, enum detail_blur blur,
-                       struct diagnosis_finding *ret)
+static bool judge_blur(const struct diagnosis *diagnosis, struct diagnosis_finding *ret)
 {
     const struct detail_shape shape = diagnosis->blur;
-    if (shape.blur != blur)
+    if (shape.blur != (ret->kind == DIAGNOSIS_DEFOCUS ? DETAIL_DISK : DETAIL_LINE))
         return false;
     ret->annoyance = 4 + shape.size_px;
     add_figure(ret, "size_px", shape.size_px);
@@ -487,11 +468,11 @@ static bool judge_blur(const struct diagnosis *diagnosis, enum detail_blur blur,
     const double left = is_noise_reported(diagnosis, &found) ? 0.25 : 1;
     /* A longer line mixes in more from beyond the borders, and does more harm if its direction is
      * slightly wrong. */
-    const double error = blur == DETAIL_DISK
+    const double error = shape.blur == DETAIL_DISK
                              ? DISK_ERROR
                              : fmax(LINE_ERROR, LINE_GROWTH * shape.size_px * shape.size_px);
     const double noise = fmin(error + left * sigma * sigma / shape.power, 1);
-    if (blur == DETAIL_DISK) {
+    if (shape.blur == DETAIL_DISK) {
         WRITE(ret->text, "out of focus: a point becomes a disk of a radius of %.1f pixels",
               shape.size_px);
         WRITE(ret->stage, "wiener:blur=disk,size=%.2f,noise=%.3g", shape.size_px, noise);
@@ -508,16 +489,6 @@ static bool judge_blur(const struct diagnosis *diagnosis, enum detail_blur blur,
     return true;
 }
 
-static bool judge_defocus(const struct diagnosis *diagnosis, struct diagnosis_finding *ret)
-{
-    return judge_blur(diagnosis, DETAIL_DISK, ret);
-}
-
-static bool judge_motion(const struct diagnosis *diagnosis, struct diagnosis_finding *ret)
-{
-    return judge_blur(diagnosis, DETAIL_LINE, ret);
-}
-
 /* ---- columns and rows ---- */
 
 /* Adds the sector that takes out columns or rows best, with the scene of the last frame and beside
@@ -525,15 +496,14 @@ static bool judge_motion(const struct diagnosis *diagnosis, struct diagnosis_fin
 static void add_sector(const struct diagnosis *diagnosis, bool of_rows, double stripes,
                        struct diagnosis_finding *ret)
 {
-    struct diagnosis_finding blur = {0};
+    const bool is_disk = diagnosis->blur.blur == DETAIL_DISK;
+    struct diagnosis_finding blur = {.kind = is_disk ? DIAGNOSIS_DEFOCUS : DIAGNOSIS_MOTION};
     struct filter_chain other = {0};
     char stage[SECTOR_TEXT];
     /* In a scene that stands still, what varies slowly in its own columns is taken for stripes. */
     if (diagnosis->has_stripes)
         stripes = line_rms(diagnosis, of_rows);
-    if (diagnosis->blur.blur == DETAIL_SHARP ||
-        !judge_blur(diagnosis, diagnosis->blur.blur, &blur) ||
-        filter_chain_parse(&other, blur.stage, NULL) < 0)
+    if (!judge_blur(diagnosis, &blur) || filter_chain_parse(&other, blur.stage, NULL) < 0)
         other.count = 0;
     sector_choose(&(struct sector_view){.luma = diagnosis->luma,
                                         .width = diagnosis->format.width,
@@ -544,9 +514,9 @@ static void add_sector(const struct diagnosis *diagnosis, bool of_rows, double s
                                         .noise = find_noise(diagnosis).model.sigma,
                                         .other = &other},
                   stage);
-    const size_t used = strlen(ret->stage);
     if (stage[0] != '\0')
-        write_to(ret->stage + used, sizeof ret->stage - used, "%s%s", used > 0 ? " | " : "", stage);
+        text_append(ret->stage, sizeof ret->stage, "%s%s", ret->stage[0] != '\0' ? " | " : "",
+                    stage);
 }
 
 static bool judge_stripes(const struct diagnosis *diagnosis, struct diagnosis_finding *ret)
@@ -631,8 +601,8 @@ const struct diagnosis_fault diagnosis_faults[DIAGNOSIS_KINDS] = {
     [DIAGNOSIS_STRIPES] = {"stripes", judge_stripes, false},
     [DIAGNOSIS_HOT] = {"hot-pixels", judge_hot, false},
     [DIAGNOSIS_SHADING] = {"shading", judge_shading, true},
-    [DIAGNOSIS_DEFOCUS] = {"defocus", judge_defocus, false},
-    [DIAGNOSIS_MOTION] = {"motion-blur", judge_motion, false},
+    [DIAGNOSIS_DEFOCUS] = {"defocus", judge_blur, false},
+    [DIAGNOSIS_MOTION] = {"motion-blur", judge_blur, false},
     [DIAGNOSIS_NOISE] = {"noise", judge_noise, false},
     [DIAGNOSIS_SHAKE] = {"shake", judge_shake, false},
     [DIAGNOSIS_CLIPPING] = {"clipping", judge_clipping, true},

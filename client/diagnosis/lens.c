@@ -24,6 +24,15 @@
 enum { OWN_LIGHT, OWN_RIGHT, OWN_BELOW, OWN_BANDS, OWN = OWN_BANDS + 2 * HARMONICS };
 #define UNKNOWNS (POWERS + LENS_VIEWS * OWN)
 
+/* Of a scene. */
+struct equations {
+    double row[UNKNOWNS][UNKNOWNS + 1]; /* and the target */
+    double found[UNKNOWNS];
+    double product[POWERS][POWERS],
+        target[POWERS];     /* for the powers, once all else is eliminated */
+    unsigned unknowns, own; /* in all, and of each view */
+};
+
 struct lens {
     uint32_t width, height;
     double bands;
@@ -36,8 +45,9 @@ struct lens {
     float *trust; /* the same: how much it counts, 0 .. 1 */
     /* Equations for the powers of r alone, summed over the scenes. */
     double product[POWERS][POWERS], target[POWERS];
-    double squares, count; /* what is left of all levels, and how many there are */
-    double *line;          /* for each view: what is left, added up over each column and row */
+    double squares, count;      /* what is left of all levels, and how many there are */
+    double *line;               /* for each view: what is left, added up over each column and row */
+    struct equations equations; /* of the scene that is being taken in */
 };
 
 int lens_create(struct lens **ret, uint32_t width, uint32_t height, double bands)
@@ -117,14 +127,6 @@ void lens_add(struct lens *lens, const float *luma, double x, double y)
 }
 
 /* ---- a scene ---- */
-
-struct equations {
-    double row[UNKNOWNS][UNKNOWNS + 1]; /* and the target */
-    double found[UNKNOWNS];
-    double product[POWERS][POWERS],
-        target[POWERS];     /* for the powers, once all else is eliminated */
-    unsigned unknowns, own; /* in all, and of each view */
-};
 
 /* A cell of the scene, as the views see it. */
 struct seen {
@@ -288,40 +290,31 @@ static void leave(const struct equations *equations, const struct seen *seen,
         ret[n] -= mean / total;
 }
 
-/* Calls for each cell that counts. */
-typedef void (*cell_call)(void *context, const struct seen *seen, size_t at);
-
-static void for_each_cell(const struct lens *lens, cell_call call, void *context)
+/* Finds the next cell that counts, behind the one at *at; 0 at the beginning. */
+static bool next_cell(const struct lens *lens, size_t *at, struct seen *ret)
 {
-    struct seen seen;
-    for (unsigned j = 1; j + 1 < lens->rows; j++)
-        for (unsigned i = 1; i + 1 < lens->columns; i++)
-            if (look(lens, i, j, &seen))
-                call(context, &seen, (size_t)j * lens->columns + i);
+    for (size_t next = *at + 1; next < (size_t)lens->columns * (lens->rows - 1); next++) {
+        const unsigned i = (unsigned)(next % lens->columns), j = (unsigned)(next / lens->columns);
+        *at = next;
+        if (i > 0 && i + 1 < lens->columns && j > 0 && look(lens, i, j, ret))
+            return true;
+    }
+    return false;
 }
 
 /* What the model leaves unexplained of a scene. */
 struct left {
     struct lens *lens;
-    struct equations *equations;
     double squares, count; /* weighted squares, and for how many levels they stand */
     double own;            /* the squares again, with each weight squared */
     double most;           /* standard deviations, squared; what is beyond is odd */
 };
 
-static void add_to_equations(void *context, const struct seen *seen, size_t at)
+static void add_to_left(struct left *left, const struct seen *seen, size_t at)
 {
-    const struct left *left = context;
-    (void)at;
-    add_cell(left->equations, seen);
-}
-
-static void add_to_left(void *context, const struct seen *seen, size_t at)
-{
-    struct left *left = context;
     const struct lens *lens = left->lens;
     double each[LENS_VIEWS];
-    leave(left->equations, seen, each);
+    leave(&lens->equations, seen, each);
     for (unsigned n = 0; n < seen->views; n++) {
         const double weight = seen->weight * seen->trust[n];
         double *line = lens->line + (size_t)seen->view[n] * (lens->columns + lens->rows);
@@ -346,11 +339,10 @@ static double likeness(const struct left *left)
     return fmax(squares / left->own - 1, 1);
 }
 
-static void trust_less(void *context, const struct seen *seen, size_t at)
+static void trust_less(const struct left *left, const struct seen *seen, size_t at)
 {
-    const struct left *left = context;
     double each[LENS_VIEWS];
-    leave(left->equations, seen, each);
+    leave(&left->lens->equations, seen, each);
     for (unsigned n = 0; n < seen->views; n++)
         *cell_of(left->lens, left->lens->trust, seen->view[n], at) =
             (float)(1 / (1 + each[n] * each[n] / left->most));
@@ -358,18 +350,20 @@ static void trust_less(void *context, const struct seen *seen, size_t at)
 
 /* Takes over how far each view is away from where it should be. Stripes that stand make the
  * measured shifts too short, and the lens would seem to change over a shorter distance. */
-static void correct_shifts(struct lens *lens, const struct equations *equations)
+static void correct_shifts(struct lens *lens)
 {
     for (unsigned view = 0; view < lens->views; view++) {
-        const double *own = equations->found + POWERS + view * equations->own;
+        const double *own = lens->equations.found + POWERS + view * lens->equations.own;
         lens->off_x[view] = own[OWN_RIGHT] * lens->cell;
         lens->off_y[view] = own[OWN_BELOW] * lens->cell;
     }
 }
 
-static void solve_scene(struct lens *lens, struct equations *equations)
+static void solve_scene(struct lens *lens)
 {
-    struct left left = {.lens = lens, .equations = equations};
+    struct equations *equations = &lens->equations;
+    struct left left = {.lens = lens};
+    struct seen seen;
     const size_t count = (size_t)lens->views * lens->columns * lens->rows;
     const size_t lines = (size_t)lens->views * (lens->columns + lens->rows);
     for (size_t i = 0; i < count; i++)
@@ -379,16 +373,19 @@ static void solve_scene(struct lens *lens, struct equations *equations)
     for (unsigned round = 0; round < ROUNDS; round++) {
         *equations = (struct equations){.own = lens->bands > 0 ? OWN : OWN_BANDS};
         equations->unknowns = POWERS + lens->views * equations->own;
-        for_each_cell(lens, add_to_equations, &left);
+        for (size_t at = 0; next_cell(lens, &at, &seen);)
+            add_cell(equations, &seen);
         eliminate(equations);
         left.squares = left.count = left.own = 0;
         memset(lens->line, 0, lines * sizeof *lens->line);
-        for_each_cell(lens, add_to_left, &left);
+        for (size_t at = 0; next_cell(lens, &at, &seen);)
+            add_to_left(&left, &seen, at);
         left.most = ODD * ODD * left.squares / fmax(left.count, 1) + 1e-9;
         if (round + 1 == ROUNDS)
             break;
-        for_each_cell(lens, trust_less, &left);
-        correct_shifts(lens, equations);
+        for (size_t at = 0; next_cell(lens, &at, &seen);)
+            trust_less(&left, &seen, at);
+        correct_shifts(lens);
     }
     for (unsigned i = 0; i < POWERS; i++) {
         for (unsigned k = 0; k < POWERS; k++)
@@ -399,18 +396,11 @@ static void solve_scene(struct lens *lens, struct equations *equations)
     lens->count += left.count;
 }
 
-int lens_end(struct lens *lens)
+void lens_end(struct lens *lens)
 {
-    struct equations *equations = NULL;
-    if (lens->views > 1) {
-        equations = malloc(sizeof *equations);
-        if (equations == NULL)
-            return -ENOMEM;
-        solve_scene(lens, equations);
-        free(equations);
-    }
+    if (lens->views > 1)
+        solve_scene(lens);
     lens->views = 0;
-    return 0;
 }
 
 /* ---- the gain ---- */

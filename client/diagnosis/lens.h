@@ -33,8 +33,8 @@ void lens_destroy(struct lens *lens); /* NULL is allowed */
  * and what is farther away than LENS_REACH, are ignored. */
 void lens_add(struct lens *lens, const float *luma, double x, double y);
 
-/* Takes in the scene, and begins another one. -ENOMEM. */
-int lens_end(struct lens *lens);
+/* Takes in the scene, and begins another one. */
+void lens_end(struct lens *lens);
 
 /* Returns whether the scenes determine the gain. */
 bool lens_solve(const struct lens *lens, struct shading_gain *ret);

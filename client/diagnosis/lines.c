@@ -4,18 +4,14 @@
 #include <stddef.h>
 #include <stdlib.h>
 
+#include "core/order.h"
+
 #define BANDS  8u
 #define NORMAL 1.4826 /* the standard deviation, in median magnitudes */
 
-static int by_value(const void *a, const void *b)
-{
-    const float x = *(const float *)a, y = *(const float *)b;
-    return (x > y) - (x < y);
-}
-
 float lines_median(float *value, unsigned count)
 {
-    qsort(value, count, sizeof *value, by_value);
+    qsort(value, count, sizeof *value, order_floats);
     return count % 2 != 0 ? value[count / 2] : (value[count / 2 - 1] + value[count / 2]) / 2;
 }
 

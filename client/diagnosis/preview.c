@@ -1,6 +1,7 @@
 /* What a finding's stage would make of the last frame. Each is the stage's formula in its plainest
  * form, of docs/FILTERS.md: no padding, one pass, and borders that wrap around. */
 #include <complex.h>
+#include <errno.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -9,7 +10,8 @@
 #include "filters/filter.h"
 #include "private.h"
 
-#define BLOCK 16u /* pixels of a block of `denoise` */
+#define BLOCK 16u  /* pixels of a block of `denoise` */
+#define SIDE  320u /* pixels of a small picture, at most */
 
 /* ---- stages with a response ---- */
 
@@ -166,4 +168,44 @@ bool diagnosis_preview(struct diagnosis *diagnosis, const struct diagnosis_findi
         break;
     }
     return false;
+}
+
+/* ---- small pictures ---- */
+
+/* The whole becomes small by leaving pixels out. */
+static int draw(struct picture *ret, const struct diagnosis_format *format, const float *level,
+                bool is_whole)
+{
+    const uint32_t width = format->width, height = format->height;
+    const uint32_t larger = width > height ? width : height;
+    const uint32_t step = is_whole ? (larger + SIDE - 1) / SIDE : 1;
+    uint32_t columns = width / step, rows = height / step;
+    columns = columns < SIDE ? columns : SIDE;
+    rows = rows < SIDE ? rows : SIDE;
+    const uint32_t left = (width - columns * step) / 2, top = (height - rows * step) / 2;
+    const int r = picture_create(ret, columns, rows);
+    for (uint32_t y = 0; y < rows && r == 0; y++)
+        for (uint32_t x = 0; x < columns; x++) {
+            const float at = level[(size_t)(top + y * step) * width + left + x * step];
+            memset(ret->rgb + 3 * ((size_t)y * columns + x), (int)lrintf(fminf(fmaxf(at, 0), 255)),
+                   3);
+        }
+    return r;
+}
+
+int diagnosis_draw(struct diagnosis *diagnosis, const struct diagnosis_finding *finding,
+                   struct picture ret[2])
+{
+    const struct diagnosis_format *format = &diagnosis->format;
+    const bool is_whole = diagnosis_faults[finding->kind].is_of_all;
+    const size_t count = (size_t)format->width * format->height;
+    float *level = malloc(2 * count * sizeof *level);
+    if (level == NULL)
+        return -ENOMEM;
+    const bool has_after = diagnosis_preview(diagnosis, finding, level, level + count);
+    int r = draw(&ret[0], format, level, is_whole);
+    if (r == 0 && has_after)
+        r = draw(&ret[1], format, level + count, is_whole);
+    free(level);
+    return r < 0 ? r : 1 + has_after;
 }

@@ -48,6 +48,12 @@ struct diagnosis {
     bool has_stripes;      /* luma has them: the scene stands still, and they are not known well */
     float *row_gain;
 
+    /* Estimators for corrected frames. */
+    struct wave_fit *waves;
+    struct flicker_frame *bands;
+    struct measurer *measurer;
+    struct motion_estimator *motion;
+
     struct followed followed;
     struct flicker_report flicker;
     struct flicker_model flicker_model; /* not valid: there is no flicker */
@@ -88,9 +94,9 @@ void findings_list_hot(const struct diagnosis *diagnosis, findings_hot_pixel cal
 /* A kind of fault, for all that report it: text, JSON, reports and the page. */
 struct diagnosis_fault {
     const char *name;
-    /* Fills *ret but its kind, and returns whether there is something to say. */
+    /* Fills *ret, whose kind is set. Returns whether there is something to say. */
     bool (*judge)(const struct diagnosis *diagnosis, struct diagnosis_finding *ret);
-    bool is_of_all; /* diagnosis_is_of_all() */
+    bool is_of_all; /* only the whole picture shows it, and not a part of it at full size */
 };
 extern const struct diagnosis_fault diagnosis_faults[DIAGNOSIS_KINDS];
 

@@ -4,6 +4,8 @@
 #include <math.h>
 #include <stdlib.h>
 
+#include "core/order.h"
+
 #define WINDOW_NS     333333333 /* the smooth path is a line fitted over this time */
 /* Distances of normal positions in a plane. The median does not see that a picture jumps once. */
 #define RMS_OF_MEDIAN 1.2011
@@ -77,12 +79,6 @@ static unsigned list_bends(const struct shake_shift *shift, unsigned count, doub
     return used;
 }
 
-static int by_value(const void *a, const void *b)
-{
-    const double x = *(const double *)a, y = *(const double *)b;
-    return (x > y) - (x < y);
-}
-
 int shake_judge(struct shake *ret, const struct shake_shift *shift, unsigned count)
 {
     double *distance = malloc((count + 1) * sizeof *distance);
@@ -106,7 +102,7 @@ int shake_judge(struct shake *ret, const struct shake_shift *shift, unsigned cou
         if (used < 2 * FEWEST)
             used = 0;
     }
-    qsort(distance, used, sizeof *distance, by_value);
+    qsort(distance, used, sizeof *distance, order_doubles);
     if (used > 0) {
         ret->rms_px = RMS_OF_MEDIAN * distance[used / 2];
         ret->most_px = distance[used - 1];

@@ -23,8 +23,7 @@
 enum stage {
     STAGE_WAITING,
     STAGE_IN_FORCE,   /* a frame has the change */
-    STAGE_READY,      /* the next frame has it, but none is made */
-    STAGE_NO_FRAMES,  /* it is made for the next frame, whenever that comes */
+    STAGE_NO_FRAMES,  /* the next frame has it, whenever that comes */
     STAGE_SUPERSEDED, /* another change followed */
     STAGE_FAILED,
     STAGE_UNKNOWN /* the daemon has ended, or does not answer */
@@ -71,7 +70,7 @@ static void read_outcome(sd_bus_message *properties, uint64_t serial, struct out
         if (is_ready)
             snprintf(ret->why, sizeof ret->why,
                      "is ready for the next frame: the camera is paused until somebody reads");
-        ret->stage = is_ready ? STAGE_READY : STAGE_WAITING;
+        ret->stage = is_ready ? STAGE_NO_FRAMES : STAGE_WAITING;
     } else {
         const bool comes = (strcmp(state, "online") == 0 || strcmp(state, "starting") == 0) &&
                            !bus_bool(properties, "SourceOpening");
@@ -203,14 +202,6 @@ static int await(struct wait *wait, struct outcome *ret, double *ret_seconds)
         return ctl_fail(ctl, ret->stage == STAGE_FAILED ? EX_DATAERR : EX_TEMPFAIL,
                         "filter %" PRIu64 " %s", wait->serial, ret->why);
     return 0;
-}
-
-int await_silently(const struct ctl *ctl, sd_bus *bus, uint64_t serial, uint64_t begin_us)
-{
-    struct wait wait = {.ctl = ctl, .bus = bus, .serial = serial, .begin_us = begin_us};
-    struct outcome outcome = {.stage = STAGE_WAITING};
-    double seconds;
-    return await(&wait, &outcome, &seconds);
 }
 
 int await_change(const struct ctl *ctl, sd_bus *bus, uint64_t serial, uint64_t begin_us)

@@ -14,13 +14,11 @@
  *
  * If there are no frames to wait for, it says why and ends at once; while the camera is paused it
  * waits until the filter is ready for the next frame. After 0.5 s it says on stderr that it waits,
- * on a terminal also for what. --no-wait prints the serial alone.
+ * on a terminal also for what. --no-wait prints the serial alone, and ctl->silent only why it has
+ * failed.
  *
  * Returns an exit code: EX_DATAERR if the daemon could not make the filter and went back to the
  * previous one; EX_TEMPFAIL after --timeout, or if the daemon has ended. */
 int await_change(const struct ctl *ctl, sd_bus *bus, uint64_t serial, uint64_t begin_us);
-
-/* Waits in the same way, and prints only why it has failed. */
-int await_silently(const struct ctl *ctl, sd_bus *bus, uint64_t serial, uint64_t begin_us);
 
 #endif

@@ -30,9 +30,9 @@ struct recording {
     char path[PATH_MAX];
     unsigned frames; /* how many to take */
     struct average average;
-    struct stripes stripes; /* used by the kind `stripes` alone */
-    uint32_t bad_pixels;    /* found by `stripes` */
-    char stage[STAGE_BYTES];
+    struct stripes stripes;  /* used by the kind `stripes` alone */
+    uint32_t bad_pixels;     /* found by `stripes` */
+    char stage[STAGE_BYTES]; /* the stage that uses it */
     unsigned warning_count;
     char warning[MAX_WARNINGS][WARNING_BYTES];
 };
@@ -157,13 +157,6 @@ static int find_pattern(struct recording *recording)
     return 0;
 }
 
-/* Writes the stage that uses the recording. */
-static void describe_stage(struct recording *recording)
-{
-    snprintf(recording->stage, STAGE_BYTES, "%s:image=%s",
-             is(recording, "stripes") ? "dark" : recording->kind, recording->name);
-}
-
 /* ---- warnings ---- */
 
 static __attribute__((format(printf, 2, 3))) void warn(struct recording *recording,
@@ -207,15 +200,18 @@ static void judge(struct recording *recording)
 
 /* ---- the file ---- */
 
-static int refuse_place(const struct recording *recording, const struct ctl *ctl, int reason,
-                        const char *why)
+static int open_place(const struct recording *recording, const struct ctl *ctl,
+                      struct output_file *ret)
 {
-    return ctl_fail(
-        ctl, EX_CANTCREAT,
-        "cannot create %s: %s; %s, or write it elsewhere with -o FILE and move it to %s",
-        recording->path, why,
-        reason == -ENOENT ? "make its folder first" : "run this as a user who may write there",
-        image_directory());
+    const int r = output_open(ret, recording->path, OUTPUT_WHOLE);
+    return r == 0 ? 0
+                  : ctl_fail(ctl, EX_CANTCREAT,
+                             "cannot create %s: %s; %s, or write it elsewhere with -o FILE and "
+                             "move it to %s",
+                             recording->path, ret->why,
+                             r == -ENOENT ? "make its folder first"
+                                          : "run this as a user who may write there",
+                             image_directory());
 }
 
 /* Refuses a path that cannot be written. It comes first, because taking frames can last minutes. */
@@ -225,19 +221,18 @@ static int check_place(const struct recording *recording, const struct ctl *ctl)
     struct stat st;
     if (stat(recording->path, &st) == 0 && S_ISFIFO(st.st_mode))
         return 0; /* its reader would take opening and closing for the end of the file */
-    const int r = output_open(&output, recording->path, OUTPUT_WHOLE);
-    if (r < 0)
-        return refuse_place(recording, ctl, r, output.why);
-    output_discard(&output);
-    return 0;
+    const int code = open_place(recording, ctl, &output);
+    if (code == 0)
+        output_discard(&output);
+    return code;
 }
 
 static int save(const struct recording *recording, const struct ctl *ctl)
 {
     struct output_file output;
-    const int r = output_open(&output, recording->path, OUTPUT_WHOLE);
-    if (r < 0)
-        return refuse_place(recording, ctl, r, output.why);
+    const int code = open_place(recording, ctl, &output);
+    if (code != 0)
+        return code;
     average_write(&recording->average, output.file);
     return save_end(ctl, &output, recording->path, 0);
 }
@@ -314,7 +309,8 @@ int command_calibrate(const struct ctl *ctl)
     if (code == 0 && is_blind && find_pattern(&recording) < 0)
         code = ctl_fail(ctl, EX_OSERR, "calibrate stripes: out of memory");
     if (code == 0) {
-        describe_stage(&recording);
+        snprintf(recording.stage, STAGE_BYTES, "%s:image=%s", is_blind ? "dark" : recording.kind,
+                 recording.name);
         judge(&recording);
         code = save(&recording, ctl);
     }

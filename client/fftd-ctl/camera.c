@@ -158,14 +158,8 @@ static int append_settings(const struct ctl *ctl, sd_bus_message *message, const
 {
     int r = sd_bus_message_open_container(message, 'a', "{ss}");
     for (int i = 1; r >= 0 && i < ctl->argc; i++) {
-        char name[200];
-        const char *equals = strchr(ctl->argv[i], '=');
-        if (equals == NULL || (size_t)(equals - ctl->argv[i]) >= sizeof name) {
-            *ret_wrong = ctl->argv[i];
-            return -EDOM;
-        }
-        snprintf(name, sizeof name, "%.*s", (int)(equals - ctl->argv[i]), ctl->argv[i]);
-        r = sd_bus_message_append(message, "{ss}", name, equals + 1);
+        *ret_wrong = ctl->argv[i];
+        r = daemon_append_setting(message, ctl->argv[i]);
     }
     return r < 0 ? r : sd_bus_message_close_container(message);
 }

@@ -118,23 +118,19 @@ int change_preset(const struct ctl *ctl)
     return send_one(ctl, "replace", chain, NULL, NULL);
 }
 
+int change_word_by_word(const struct ctl *ctl)
+{
+    return send_one(ctl, ctl->argv[0], ctl->argc > 1 ? ctl->argv[1] : NULL,
+                    ctl->argc > 2 ? ctl->argv[2] : NULL, NULL);
+}
+
 int change_add(const struct ctl *ctl)
 {
     uint64_t position;
     if (ctl->argc > 2 && !usage_parse_count(ctl->argv[2], UINT32_MAX, &position))
         return ctl_fail(ctl, EX_USAGE, "filter add: position %s: expected a number of at least 1",
                         ctl->argv[2]);
-    return send_one(ctl, "add", ctl->argv[1], ctl->argc > 2 ? ctl->argv[2] : NULL, NULL);
-}
-
-int change_remove(const struct ctl *ctl)
-{
-    return send_one(ctl, "remove", ctl->argv[1], NULL, NULL);
-}
-
-int change_restart(const struct ctl *ctl)
-{
-    return send_one(ctl, "restart", NULL, NULL, NULL);
+    return change_word_by_word(ctl);
 }
 
 /* Splits STAGE.PARAMETER[=VALUE]. *ret_value is NULL if the operand has no value. */

@@ -6,14 +6,14 @@ const struct command command_table[] = {
      "Looks for sockets in /run/fftd, in $XDG_RUNTIME_DIR/fftd and in the user's\n"
      "private directory under /tmp. Contacting a daemon that has systemd socket\n"
      "units starts it.\n",
-     0, 0, 0, command_list},
+     "", 0, 0, command_list},
     {"status", "", "show the camera, engine, filter and frame rate",
      "      --timeout SECONDS  wait no longer for an answer (default: 25); then the\n"
      "                         command ends with 75\n\n"
      "Examples:\n"
      "  fftd-ctl --name front status\n"
      "  fftd-ctl status --json | jq .State\n",
-     TAKES_TIMEOUT, 0, 0, command_status},
+     "timeout", 0, 0, command_status},
     {"output", "ACTION ...", "show, add or remove the pictures that the camera offers",
      "  output list                show them\n"
      "  output add NAME [CHAIN...] add one, with a filter (default: none)\n"
@@ -30,7 +30,7 @@ const struct command command_table[] = {
      "  fftd-ctl output add small --size 640x360 --fps 10 gaussian-blur:sigma=1\n"
      "  fftd-ctl --name front:small filter set gaussian-blur:sigma=1\n"
      "  fftd-ctl --name front:small frames | ffplay -\n",
-     TAKES_FRAMES, 1, -1, command_output},
+     "size fps set", 1, -1, command_output},
     {"stats", "", "show counters and latency percentiles",
      "Latency is measured for each step of a frame's processing. `total` is the\n"
      "time from capture to publication.\n\n"
@@ -52,8 +52,7 @@ const struct command command_table[] = {
      "  fftd-ctl stats --json | jq .Latency.total.p99_ns\n"
      "  fftd-ctl stats --prometheus --watch=15 \\\n"
      "    -o /var/lib/prometheus/node-exporter/fftd.prom\n",
-     TAKES_WATCH | TAKES_COUNT | TAKES_CSV | TAKES_OPENMETRICS | TAKES_PROMETHEUS | TAKES_OUTPUT, 0,
-     0, command_stats},
+     "watch count csv openmetrics prometheus output", 0, 0, command_stats},
     {"watch", "", "show a running camera on the terminal, in place",
      "Shows state, camera, filter, frame rate, latency, counters that rise, and with\n"
      "output.measures the measures of frames, once a second. Charts show the last\n"
@@ -61,7 +60,7 @@ const struct command command_table[] = {
      "stdout must be a terminal; `fftd-ctl stats --watch` writes to files and pipes.\n\n"
      "Examples:\n"
      "  fftd-ctl --name front watch\n",
-     0, 0, 0, command_watch},
+     "", 0, 0, command_watch},
     {"filter", "ACTION ...", "show or change the filter chain",
      "  filter show              list the stages\n"
      "  filter set CHAIN...      replace the chain; several operands are joined by |\n"
@@ -105,7 +104,7 @@ const struct command command_table[] = {
      "  fftd-ctl filter plot response.png\n"
      "  fftd-ctl filter set --fade 30 none\n"
      "  sudo fftd-ctl --name front filter save\n",
-     TAKES_RAW | TAKES_IF_SERIAL | TAKES_FADE | TAKES_WAIT | TAKES_SAVE, 1, -1, command_filter},
+     "raw if-serial fade no-wait timeout all config", 1, -1, command_filter},
     {"set", "STAGE.PARAMETER VALUE", "change one parameter of the filter",
      "STAGE is the number of a stage, from 1, or its kind. The form\n"
      "STAGE.PARAMETER=VALUE also takes negative values. To change a key of the\n"
@@ -118,7 +117,7 @@ const struct command command_table[] = {
      "Examples:\n"
      "  fftd-ctl set lowpass.cutoff 0.2\n"
      "  fftd-ctl set 2.at=-0.1/0.25\n",
-     TAKES_IF_SERIAL | TAKES_FADE | TAKES_WAIT, 1, 2, command_set},
+     "if-serial fade no-wait timeout", 1, 2, command_set},
     {"view", "[VIEW]", "show or choose what is published of each frame",
      "Without an operand, prints the view in use.\n\n"
      "  picture                the filtered picture\n"
@@ -145,7 +144,7 @@ const struct command command_table[] = {
      "Examples:\n"
      "  fftd-ctl view difference\n"
      "  fftd-ctl view picture\n",
-     TAKES_WAIT, 0, 1, command_view},
+     "no-wait timeout", 0, 1, command_view},
     {"camera", "ACTION ...", "show or set the camera's own controls",
      "  camera controls           list the controls, their values and ranges\n"
      "  camera set NAME=VALUE...  set controls in this order, all of them or none\n\n"
@@ -156,12 +155,12 @@ const struct command command_table[] = {
      "Examples:\n"
      "  fftd-ctl camera set auto_exposure=1 exposure_time_absolute=200\n"
      "  fftd-ctl camera set power_line_frequency='50 Hz'\n",
-     0, 1, -1, command_camera},
+     "", 1, -1, command_camera},
     {"reload", "", "read the configuration file again",
      "Applies every key that a running daemon can change. A file with an error, or\n"
      "with a source that cannot be opened, changes nothing. The daemon's log names\n"
      "the other keys that have changed: they take effect at the next start.\n",
-     0, 0, 0, command_reload},
+     "", 0, 0, command_reload},
     {"snapshot", "[before] [after] [spectrum] [side-by-side]",
      "save PNG images of one frame and its spectrum",
      "Without operands it saves all four images of the same frame. The spectrum is\n"
@@ -175,7 +174,7 @@ const struct command command_table[] = {
      "Examples:\n"
      "  fftd-ctl snapshot after -o now.png\n"
      "  fftd-ctl snapshot -o /tmp/images\n",
-     TAKES_OUTPUT, 0, 4, command_snapshot},
+     "output", 0, 4, command_snapshot},
     {"frames", "", "write the filtered frames as Y4M or raw video",
      "Writes every frame from now on. A reader that is too slow misses frames. The\n"
      "numbers of frames written and missed are printed on stderr at the end. Pixel\n"
@@ -187,9 +186,9 @@ const struct command command_table[] = {
      "Examples:\n"
      "  fftd-ctl frames | ffplay -\n"
      "  fftd-ctl frames -n 300 -o clip.y4m\n",
-     TAKES_COUNT | TAKES_OUTPUT | TAKES_RAW, 0, 0, command_frames},
+     "count output raw", 0, 0, command_frames},
     {"convert", "IN OUT", "filter a recording; no daemon needs to run", convert_help,
-     TAKES_CONVERT | TAKES_FRAMES | TAKES_RAW, 2, 2, command_convert},
+     "filter pixel-format two-pass compare resume size fps set raw", 2, 2, command_convert},
     {"calibrate", "dark|flat|stripes [NAME]", "record the fixed pattern of the camera",
      "Averages frames before the filter, and writes the image that a stage of the\n"
      "filter subtracts or divides by (`fftd-ctl filter kinds dark`). For `dark`\n"
@@ -207,11 +206,11 @@ const struct command command_table[] = {
      "  fftd-ctl calibrate dark\n"
      "  fftd-ctl calibrate flat -n 200\n"
      "  fftd-ctl filter preset fixed-pattern\n",
-     TAKES_COUNT | TAKES_OUTPUT, 1, 2, command_calibrate},
+     "count output", 1, 2, command_calibrate},
     {"diagnose", "[FILE]", "find what is wrong with the picture, and what helps", diagnose_help,
-     TAKES_COUNT | TAKES_APPLY | TAKES_REPORT, 0, 1, command_diagnose},
+     "count apply report", 0, 1, command_diagnose},
     {"motion", "", "measure vibrations: frequency, amplitude, phase", motion_help,
-     TAKES_MOTION | TAKES_CSV | TAKES_OUTPUT, 0, 0, command_motion},
+     "seconds region plot picture at csv output", 0, 0, command_motion},
     {"tune", "[quick | exhaustive | stop]", "search for the fastest settings on the device",
      "Builds and measures the engine with about thirty settings (quick, the default)\n"
      "or several hundred (exhaustive). Frames continue, more slowly. The best\n"
@@ -220,14 +219,14 @@ const struct command command_table[] = {
      "Examples:\n"
      "  fftd-ctl tune\n"
      "  fftd-ctl --name front tune exhaustive\n",
-     0, 0, 1, command_tune},
+     "", 0, 1, command_tune},
     {"check", "CONFIG", "check a configuration file",
      "Runs `fftd --check`.\n\n"
      "Examples:\n"
      "  fftd-ctl check /etc/fftd/front.conf\n",
-     0, 1, 1, command_check},
+     "", 1, 1, command_check},
     {"devices", "", "show the cameras and OpenCL devices of this machine",
-     "Runs `fftd --list-devices`.\n", 0, 0, 0, command_devices},
+     "Runs `fftd --list-devices`.\n", "", 0, 0, command_devices},
     {"report", "", "collect what to send when something does not work",
      "Prints, as text: what is plainly wrong; versions; the machine and its clocks;\n"
      "OpenCL drivers and devices; cameras and their formats; the service's and the\n"
@@ -239,6 +238,6 @@ const struct command command_table[] = {
      "Examples:\n"
      "  sudo fftd-ctl report -o report.txt\n"
      "  sudo fftd-ctl --name front report\n",
-     TAKES_OUTPUT, 0, 0, command_report},
+     "output", 0, 0, command_report},
 };
 const unsigned command_count = sizeof command_table / sizeof command_table[0];

@@ -4,34 +4,12 @@
 
 #include "ctl.h"
 
-/* Which options a command takes. */
-enum {
-    TAKES_WATCH = 1,
-    TAKES_COUNT = 2,
-    TAKES_OUTPUT = 4,
-    TAKES_RAW = 8,
-    TAKES_OPENMETRICS = 16,
-    TAKES_PROMETHEUS = 32,
-    TAKES_IF_SERIAL = 64,
-    TAKES_FADE = 128,
-    TAKES_NO_WAIT = 256,
-    TAKES_SAVE = 512,
-    TAKES_APPLY = 1024,
-    TAKES_REPORT = 2048,
-    TAKES_CSV = 4096,
-    TAKES_MOTION = 8192,   /* what only `motion` takes */
-    TAKES_CONVERT = 16384, /* what only `convert` takes */
-    TAKES_TIMEOUT = 32768,
-    TAKES_FRAMES = 65536, /* how frames are to be: of `convert` and `output` */
-    TAKES_WAIT = TAKES_NO_WAIT | TAKES_TIMEOUT,
-};
-
 struct command {
     const char *name;
-    const char *operands; /* for the usage line: "CHAIN..." */
-    const char *summary;  /* begins with a verb */
-    const char *help;     /* printed by --help after usage and summary */
-    unsigned takes;
+    const char *operands;              /* for the usage line: "CHAIN..." */
+    const char *summary;               /* begins with a verb */
+    const char *help;                  /* printed by --help after usage and summary */
+    const char *takes;                 /* its own options, with a space between two: "count raw" */
     int min_operands, max_operands;    /* max -1: any number */
     int (*run)(const struct ctl *ctl); /* returns an exit code */
 };

@@ -202,12 +202,6 @@ static int begin_output(struct conversion *c, const struct fftd_format *format)
     return c->resumed ? 0 : write_job(c);
 }
 
-static int begin_comparison(struct conversion *c, const struct fftd_format *format)
-{
-    const int r = before_open(&c->before, c->from, &c->request, format, c->to.finished);
-    return r < 0 ? ctl_fail(c->ctl, EX_DATAERR, "--compare: %s", c->before.input.why) : 0;
-}
-
 static int write_frame(struct conversion *c, const struct fftd_frame *frame)
 {
     struct fftd_format format = *frame->format;
@@ -219,9 +213,10 @@ static int write_frame(struct conversion *c, const struct fftd_frame *frame)
     format.rate_num = c->rate_num;
     format.rate_den = c->rate_den;
     pixels.format = &format;
-    if (is_first && c->ctl->compare)
-        code = begin_comparison(c, &format);
-    if (is_first && code == 0)
+    if (is_first && c->ctl->compare &&
+        before_open(&c->before, c->from, &c->request, &format, c->to.finished) < 0)
+        return ctl_fail(c->ctl, EX_DATAERR, "--compare: %s", c->before.input.why);
+    if (is_first)
         code = begin_output(c, c->ctl->compare ? &c->before.wide : &format);
     if (code != 0 || c->skipped + c->received <= c->to.finished)
         return code;

@@ -31,27 +31,6 @@ int ctl_fail(const struct ctl *ctl, int code, const char *format, ...)
     return code;
 }
 
-/* Returns the exit code for a system call that failed on something the user named. */
-static int exit_code_of_errno(int negative_errno)
-{
-    switch (-negative_errno) {
-    case EACCES:
-    case EPERM:
-        return EX_NOPERM;
-    case ENOENT:
-    case ECONNREFUSED:
-        return EX_UNAVAILABLE;
-    case EAGAIN:
-    case EUSERS:
-    case ETIMEDOUT:
-        return EX_TEMPFAIL;
-    case EPROTO:
-        return EX_PROTOCOL;
-    default:
-        return EX_OSERR;
-    }
-}
-
 /* Writes a path with a '/', because libfftd takes any other for the name of a camera. */
 static int directory_path(const char *directory, char path[PATH_MAX])
 {
@@ -136,7 +115,10 @@ int ctl_no_daemon(const struct ctl *ctl, const char *dir, int negative_errno)
     if (negative_errno == -ETIMEDOUT)
         return ctl_fail(ctl, EX_TEMPFAIL, "the daemon in %s does not answer: try again later", dir);
     if (negative_errno != -ENOENT && negative_errno != -ECONNREFUSED)
-        return ctl_fail(ctl, exit_code_of_errno(negative_errno),
+        return ctl_fail(ctl,
+                        negative_errno == -EAGAIN || negative_errno == -EUSERS ? EX_TEMPFAIL
+                        : negative_errno == -EPROTO                            ? EX_PROTOCOL
+                                                                               : EX_OSERR,
                         "cannot connect to the daemon in %s: %s", dir, strerror(-negative_errno));
     if (ctl->runtime_dir != NULL)
         return ctl_fail(ctl, EX_UNAVAILABLE,

@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "common/reading.h"
 #include "core/client_limits.h"
 #include "core/text.h"
 
@@ -199,6 +200,16 @@ int daemon_send(const struct ctl *ctl, sd_bus *bus, int built, sd_bus_message *m
     return code;
 }
 
+int daemon_append_setting(sd_bus_message *message, const char *setting)
+{
+    char name[200];
+    const char *equals = strchr(setting, '=');
+    if (equals == NULL || (size_t)(equals - setting) >= sizeof name)
+        return -EDOM;
+    snprintf(name, sizeof name, "%.*s", (int)(equals - setting), setting);
+    return sd_bus_message_append(message, "{ss}", name, equals + 1);
+}
+
 int daemon_call(const struct ctl *ctl, sd_bus *bus, sd_bus_message **ret, const char *method,
                 const char *types, ...)
 {
@@ -225,12 +236,9 @@ int daemon_get_all(const struct ctl *ctl, sd_bus *bus, sd_bus_message **ret)
 int daemon_read_captured(const struct ctl *ctl, sd_bus *bus, char captured[16])
 {
     sd_bus_message *properties = NULL;
-    const char *name = "";
-    const struct bus_field field = {"captured", "s", &name};
     const int code = daemon_get_all(ctl, bus, &properties);
-    if (code == 0 && bus_find(properties, "Format", "a{sv}"))
-        bus_read_fields(properties, &field, 1, NULL, NULL);
-    snprintf(captured, 16, "%s", name);
+    if (code == 0)
+        reading_captured(properties, captured);
     sd_bus_message_unref(properties);
     return code;
 }

@@ -31,6 +31,9 @@ int daemon_try_open(const struct ctl *ctl, sd_bus **ret);
 int daemon_call(const struct ctl *ctl, sd_bus *bus, sd_bus_message **ret, const char *method,
                 const char *types, ...);
 
+/* Appends NAME=VALUE as an entry of an a{ss}. -EDOM: the text is something else. */
+int daemon_append_setting(sd_bus_message *message, const char *setting);
+
 /* Sends a message that the caller has built, and unrefs it. built: what sd-bus returned last
  * meanwhile. ret NULL: the reply has nothing to read. */
 int daemon_send(const struct ctl *ctl, sd_bus *bus, int built, sd_bus_message *message,
@@ -40,7 +43,7 @@ int daemon_send(const struct ctl *ctl, sd_bus *bus, int built, sd_bus_message *m
 int daemon_get_all(const struct ctl *ctl, sd_bus *bus, sd_bus_message **ret);
 int daemon_try_get_all(const struct ctl *ctl, sd_bus *bus, sd_bus_message **ret);
 
-/* Reads the name of the format of captured frames; "" if the daemon does not say. */
+/* Reads the name of the format of captured frames, as reading_captured does. */
 int daemon_read_captured(const struct ctl *ctl, sd_bus *bus, char captured[16]);
 
 /* Connects for a single call without arguments; method NULL: gets all properties. Waits for

@@ -22,7 +22,6 @@
 #define MOST_BYTES     (256u << 20) /* at most for kept frames, at two bytes a pixel */
 #define PATIENCE_NS    10000000000  /* how long a camera is watched, and a file is waited for */
 #define RATE           30.          /* assumed if a file does not tell its rate */
-#define SIDE           320u /* pixels of a small picture, at most; parts are shown at full size */
 
 const char diagnose_help[] =
     "Looks at frames before the filter for some seconds, or at a Y4M file (- is\n"
@@ -65,13 +64,12 @@ static int begin(const struct ctl *ctl, struct intake *intake, const struct pixe
                  const char *captured)
 {
     const struct fftd_format *format = pixels->format;
-    if (format->width < DIAGNOSIS_MIN_SIDE || format->height < DIAGNOSIS_MIN_SIDE ||
-        format->width > DIAGNOSIS_MAX_SIDE || format->height > DIAGNOSIS_MAX_SIDE)
+    const int r = intake_begin(intake, pixels, captured, MOST_BYTES);
+    if (r == -EINVAL)
         return ctl_fail(ctl, EX_DATAERR,
                         "diagnose: the frames have %u x %u pixels: expected %u .. "
                         "%u a side",
                         format->width, format->height, DIAGNOSIS_MIN_SIDE, DIAGNOSIS_MAX_SIDE);
-    const int r = intake_begin(intake, pixels, captured, MOST_BYTES);
     return r == 0 ? 0 : ctl_fail(ctl, EX_OSERR, "diagnose: %s", strerror(-r));
 }
 
@@ -277,17 +275,12 @@ static void write_base64(FILE *file, const uint8_t *bytes, size_t count)
     }
 }
 
-static int write_picture(FILE *file, const float *luma, uint32_t width, uint32_t height,
-                         bool is_whole, const char *what)
+static int write_picture(FILE *file, const struct picture *picture, const char *what)
 {
-    struct picture picture = {0};
     char *bytes = NULL;
     size_t size = 0;
     FILE *memory = open_memstream(&bytes, &size);
-    int r = memory == NULL ? -ENOMEM
-                           : picture_from_levels(&picture, luma, width, height, SIDE, is_whole);
-    if (r == 0)
-        r = picture_write_png(&picture, memory);
+    int r = memory == NULL ? -ENOMEM : picture_write_png(picture, memory);
     if (memory != NULL && fclose(memory) != 0 && r == 0)
         r = -ENOMEM;
     if (r == 0) {
@@ -296,7 +289,6 @@ static int write_picture(FILE *file, const float *luma, uint32_t width, uint32_t
         fprintf(file, "\"><figcaption>%s</figcaption></figure>\n", what);
     }
     free(bytes);
-    picture_free(&picture);
     return r;
 }
 
@@ -327,27 +319,21 @@ static void write_advice(FILE *file, const struct ctl *ctl, const char *advice)
 static int write_finding(FILE *file, const struct ctl *ctl, struct diagnosis *diagnosis,
                          const struct diagnosis_finding *finding)
 {
-    uint32_t width, height;
-    diagnosis_size(diagnosis, &width, &height);
-    const size_t count = (size_t)width * height;
-    float *before = malloc(count * sizeof *before), *after = malloc(count * sizeof *after);
-    int r = before == NULL || after == NULL ? -ENOMEM : 0;
+    static const char *const what[] = {"before", "after, about"};
+    struct picture picture[2] = {{0}};
+    const int count = diagnosis_draw(diagnosis, finding, picture);
+    int r = count < 0 ? count : 0;
     fprintf(file, "<section><h2>%s</h2>\n<p>", diagnosis_name(finding->kind));
     write_escaped(file, finding->text);
     fputs(".</p>\n", file);
-    if (r == 0) {
-        const bool has_after = diagnosis_preview(diagnosis, finding, before, after);
-        const bool is_whole = diagnosis_is_of_all(finding->kind);
-        r = write_picture(file, before, width, height, is_whole, "before");
-        if (r == 0 && has_after)
-            r = write_picture(file, after, width, height, is_whole, "after, about");
-    }
+    for (int i = 0; i < count && r == 0; i++)
+        r = write_picture(file, &picture[i], what[i]);
     if (finding->stage[0] != '\0')
         write_chain(file, ctl, finding->stage);
     write_advice(file, ctl, finding->advice);
     fputs("</section>\n", file);
-    free(before);
-    free(after);
+    picture_free(&picture[0]);
+    picture_free(&picture[1]);
     return r;
 }
 

@@ -83,7 +83,7 @@ static int filter_presets(const struct ctl *ctl)
 
 /* ---- the commands ---- */
 
-#define CHANGES (TAKES_IF_SERIAL | TAKES_FADE | TAKES_WAIT)
+#define CHANGES "if-serial fade no-wait timeout"
 
 int command_filter(const struct ctl *ctl)
 {
@@ -91,20 +91,20 @@ int command_filter(const struct ctl *ctl)
         const char *name, *operands;
         int min, max; /* how many operands, with the action; max -1: any number */
         int (*run)(const struct ctl *ctl);
-        unsigned takes; /* options */
+        const char *takes; /* options */
     } actions[] = {
-        {"show", "", 1, 1, filter_show, TAKES_RAW},
+        {"show", "", 1, 1, filter_show, "raw"},
         {"set", " CHAIN...", 2, -1, change_replace, CHANGES},
         {"add", " STAGE [NUMBER]", 2, 3, change_add, CHANGES},
-        {"remove", " STAGE", 2, 2, change_remove, CHANGES},
+        {"remove", " STAGE", 2, 2, change_word_by_word, CHANGES},
         {"edit", " CHANGE...", 2, -1, change_edit, CHANGES},
-        {"restart", "", 1, 1, change_restart, TAKES_IF_SERIAL | TAKES_WAIT},
+        {"restart", "", 1, 1, change_word_by_word, "if-serial no-wait timeout"},
         {"preset", " NAME", 2, 2, change_preset, CHANGES},
         {"keep", "", 1, 1, adaptation_keep, CHANGES},
-        {"save", " [FILE [SUMMARY]]", 1, 3, filter_save, TAKES_SAVE},
-        {"kinds", " [KIND]", 1, 2, filter_kinds, 0},
-        {"presets", "", 1, 1, filter_presets, 0},
-        {"plot", " FILE [CHAIN...]", 2, -1, filter_plot, 0},
+        {"save", " [FILE [SUMMARY]]", 1, 3, filter_save, "all config"},
+        {"kinds", " [KIND]", 1, 2, filter_kinds, ""},
+        {"presets", "", 1, 1, filter_presets, ""},
+        {"plot", " FILE [CHAIN...]", 2, -1, filter_plot, ""},
     };
     for (unsigned i = 0; i < sizeof actions / sizeof actions[0]; i++) {
         if (strcmp(actions[i].name, ctl->argv[0]) != 0)
@@ -113,7 +113,7 @@ int command_filter(const struct ctl *ctl)
             return ctl_fail(ctl, EX_USAGE, "expected: fftd-ctl filter %s%s", actions[i].name,
                             actions[i].operands);
         const bool is_preset = actions[i].run == filter_save && ctl->argc > 1;
-        const char *unsuited = options_find_unsuited(ctl, is_preset ? 0 : actions[i].takes);
+        const char *unsuited = options_find_unsuited(ctl, is_preset ? "" : actions[i].takes);
         if (unsuited != NULL)
             return ctl_fail(ctl, EX_USAGE, "filter %s%s does not take --%s", actions[i].name,
                             is_preset ? " with an operand" : "", unsuited);

@@ -28,7 +28,6 @@
 #define PLOT_ANGLES   360             /* in half a turn: H(-f) is the complex conjugate of H(f) */
 #define PLOT_POINTS   ((size_t)PLOT_SIDE * PLOT_SIDE + (size_t)PLOT_RADII * PLOT_ANGLES)
 
-#define PI            3.14159265358979323846
 #define PLANE_SIZE    ((size_t)PLOT_SIDE * PLOT_SIDE)
 
 /* ---- arrangement, in pixels ---- */
@@ -60,7 +59,7 @@ static void plot_point(size_t index, double *ret_fx, double *ret_fy)
     index -= PLANE_SIZE;
     const size_t ring = index / PLOT_ANGLES, spoke = index % PLOT_ANGLES;
     const double radius = (double)ring / (PLOT_RADII - 1) / 2;
-    const double angle = (double)spoke * (PI / PLOT_ANGLES);
+    const double angle = (double)spoke * (M_PI / PLOT_ANGLES);
     *ret_fx = radius * cos(angle);
     *ret_fy = radius * sin(angle);
 }
@@ -153,22 +152,10 @@ static void draw_scale(struct picture *picture, double end)
     vertical_axis(picture, SCALE_LEFT, end, 0, "|H|");
 }
 
-static void draw_range(struct picture *picture, int x, int row, int other_row)
-{
-    const int top = row < other_row ? row : other_row;
-    canvas_fill(picture, x, top, 1, abs(row - other_row) + 1, 160, 200, 240);
-}
-
 /* Each column continues the curve where the previous column ended. */
-static void draw_mean(struct picture *picture, int x, int row, int row_before)
-{
-    const int top = row < row_before ? row : row_before;
-    canvas_fill(picture, x, top - 1, 1, abs(row - row_before) + 2, 0, 0, 128);
-}
-
 static void draw_profile(struct picture *picture, const double *polar, double end)
 {
-    int row_before = 0;
+    int before = 0;
     frame(picture, PROFILE_LEFT, PLOT_RADII);
     for (int i = 0; i < PLOT_RADII; i++) {
         const double *around = polar + (size_t)i * PLOT_ANGLES;
@@ -178,10 +165,12 @@ static void draw_profile(struct picture *picture, const double *polar, double en
             greatest = fmax(greatest, around[a]);
             mean += around[a] / PLOT_ANGLES;
         }
-        const int row = row_of(mean, end);
-        draw_range(picture, PROFILE_LEFT + i, row_of(least, end), row_of(greatest, end));
-        draw_mean(picture, PROFILE_LEFT + i, row, i == 0 ? row : row_before);
-        row_before = row;
+        const int x = PROFILE_LEFT + i, top = row_of(greatest, end), row = row_of(mean, end);
+        before = i == 0 ? row : before;
+        canvas_fill(picture, x, top, 1, row_of(least, end) - top + 1, 160, 200, 240);
+        canvas_fill(picture, x, (row < before ? row : before) - 1, 1, abs(row - before) + 2, 0, 0,
+                    128);
+        before = row;
     }
     horizontal_axis(picture, PROFILE_LEFT, 0, 0.5, "frequency (cycles/pixel)");
 }
@@ -227,23 +216,17 @@ static int make_request(sd_bus *bus, sd_bus_message **ret, const char *chain, co
     return sd_bus_message_append_array(*ret, 'd', fy, count * sizeof *fy);
 }
 
-static bool are_magnitudes(const double *values, size_t count)
-{
-    for (size_t i = 0; i < count; i++)
-        if (!isfinite(values[i]) || values[i] < 0)
-            return false;
-    return true;
-}
-
-/* Copies the magnitudes. Returns whether the reply has this many. */
+/* Copies the magnitudes. Returns whether the reply has this many, finite and not negative. */
 static bool read_magnitudes(sd_bus_message *reply, double *ret, size_t count)
 {
     const void *values;
     size_t bytes;
-    if (sd_bus_message_read_array(reply, 'd', &values, &bytes) < 0 ||
-        bytes != count * sizeof *ret || !are_magnitudes(values, count))
+    if (sd_bus_message_read_array(reply, 'd', &values, &bytes) < 0 || bytes != count * sizeof *ret)
         return false;
     memcpy(ret, values, bytes);
+    for (size_t i = 0; i < count; i++)
+        if (!isfinite(ret[i]) || ret[i] < 0)
+            return false;
     return true;
 }
 

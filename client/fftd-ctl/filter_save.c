@@ -266,10 +266,12 @@ static int save_text(struct saving *saving, bool *ret_changed)
 static int wait_for_chain(const struct ctl *ctl, sd_bus *bus, sd_bus_message **properties)
 {
     char why[READING_WHY_BYTES];
+    struct ctl silent = *ctl;
     const uint64_t serial = bus_u64(*properties, "Serial");
+    silent.silent = true;
     if (!reading_is_pending(*properties, serial, why))
         return 0;
-    const int code = await_silently(ctl, bus, serial, clock_now_us());
+    const int code = await_change(&silent, bus, serial, clock_now_us());
     *properties = sd_bus_message_unref(*properties);
     return code != 0 ? code : daemon_get_all(ctl, bus, properties);
 }

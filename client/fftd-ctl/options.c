@@ -4,7 +4,6 @@
 #include <stddef.h>
 #include <string.h>
 
-#include "commands.h"
 #include "core/text.h"
 
 /* ---- values ---- */
@@ -40,38 +39,41 @@ static bool take_one(void *member, const char *text)
 #define SECONDS    "0.01 .. 86400 seconds"
 #define TEXTS      "at most 32 of them"
 
+/* Every command takes the first ones. */
+#define COMMON     3
+
 static const struct usage_option options[] = {
-    {"name", 0, required_argument, AT(name), NULL, NULL, 0},
-    {"runtime-dir", 0, required_argument, AT(runtime_dir), NULL, NULL, 0},
-    {"json", 0, no_argument, AT(json), NULL, NULL, 0},
-    {"watch", 0, optional_argument, AT(watch_s), usage_take_seconds, SECONDS, TAKES_WATCH},
-    {"count", 'n', required_argument, AT(count), usage_take_count, NUMBER, TAKES_COUNT},
-    {"output", 'o', required_argument, AT(output), NULL, NULL, TAKES_OUTPUT},
-    {"raw", 0, no_argument, AT(raw), NULL, NULL, TAKES_RAW},
-    {"openmetrics", 0, no_argument, AT(openmetrics), NULL, NULL, TAKES_OPENMETRICS},
-    {"prometheus", 0, no_argument, AT(prometheus), NULL, NULL, TAKES_PROMETHEUS},
-    {"csv", 0, no_argument, AT(csv), NULL, NULL, TAKES_CSV},
-    {"if-serial", 0, required_argument, AT(if_serial), usage_take_count, NUMBER, TAKES_IF_SERIAL},
-    {"fade", 0, required_argument, AT(fade), take_frames, "a number of frames", TAKES_FADE},
-    {"no-wait", 0, no_argument, AT(no_wait), NULL, NULL, TAKES_NO_WAIT},
-    {"timeout", 0, required_argument, AT(timeout_s), usage_take_seconds, SECONDS, TAKES_TIMEOUT},
-    {"all", 0, no_argument, AT(all), NULL, NULL, TAKES_SAVE},
-    {"config", 0, required_argument, AT(config), NULL, NULL, TAKES_SAVE},
-    {"apply", 0, no_argument, AT(apply), NULL, NULL, TAKES_APPLY},
-    {"report", 0, required_argument, AT(report), NULL, NULL, TAKES_REPORT},
-    {"seconds", 0, required_argument, AT(seconds), usage_take_seconds, SECONDS, TAKES_MOTION},
-    {"region", 0, required_argument, AT(regions), take_one, TEXTS, TAKES_MOTION},
-    {"plot", 0, required_argument, AT(plot), NULL, NULL, TAKES_MOTION},
-    {"picture", 0, required_argument, AT(picture), NULL, NULL, TAKES_MOTION},
-    {"at", 0, required_argument, AT(at_hz), usage_take_seconds, "0.01 .. 86400 Hz", TAKES_MOTION},
-    {"filter", 'f', required_argument, AT(filter), NULL, NULL, TAKES_CONVERT},
-    {"size", 0, required_argument, AT(size), NULL, NULL, TAKES_FRAMES},
-    {"pixel-format", 0, required_argument, AT(pixel_format), NULL, NULL, TAKES_CONVERT},
-    {"fps", 0, required_argument, AT(fps), take_rate, "0.1 .. 1000 frames a second", TAKES_FRAMES},
-    {"two-pass", 0, no_argument, AT(two_pass), NULL, NULL, TAKES_CONVERT},
-    {"compare", 0, no_argument, AT(compare), NULL, NULL, TAKES_CONVERT},
-    {"resume", 0, no_argument, AT(resume), NULL, NULL, TAKES_CONVERT},
-    {"set", 0, required_argument, AT(settings), take_one, TEXTS, TAKES_FRAMES},
+    {"name", 0, required_argument, AT(name), NULL, NULL},
+    {"runtime-dir", 0, required_argument, AT(runtime_dir), NULL, NULL},
+    {"json", 0, no_argument, AT(json), NULL, NULL},
+    {"watch", 0, optional_argument, AT(watch_s), usage_take_seconds, SECONDS},
+    {"count", 'n', required_argument, AT(count), usage_take_count, NUMBER},
+    {"output", 'o', required_argument, AT(output), NULL, NULL},
+    {"raw", 0, no_argument, AT(raw), NULL, NULL},
+    {"openmetrics", 0, no_argument, AT(openmetrics), NULL, NULL},
+    {"prometheus", 0, no_argument, AT(prometheus), NULL, NULL},
+    {"csv", 0, no_argument, AT(csv), NULL, NULL},
+    {"if-serial", 0, required_argument, AT(if_serial), usage_take_count, NUMBER},
+    {"fade", 0, required_argument, AT(fade), take_frames, "a number of frames"},
+    {"no-wait", 0, no_argument, AT(no_wait), NULL, NULL},
+    {"timeout", 0, required_argument, AT(timeout_s), usage_take_seconds, SECONDS},
+    {"all", 0, no_argument, AT(all), NULL, NULL},
+    {"config", 0, required_argument, AT(config), NULL, NULL},
+    {"apply", 0, no_argument, AT(apply), NULL, NULL},
+    {"report", 0, required_argument, AT(report), NULL, NULL},
+    {"seconds", 0, required_argument, AT(seconds), usage_take_seconds, SECONDS},
+    {"region", 0, required_argument, AT(regions), take_one, TEXTS},
+    {"plot", 0, required_argument, AT(plot), NULL, NULL},
+    {"picture", 0, required_argument, AT(picture), NULL, NULL},
+    {"at", 0, required_argument, AT(at_hz), usage_take_seconds, "0.01 .. 86400 Hz"},
+    {"filter", 'f', required_argument, AT(filter), NULL, NULL},
+    {"size", 0, required_argument, AT(size), NULL, NULL},
+    {"pixel-format", 0, required_argument, AT(pixel_format), NULL, NULL},
+    {"fps", 0, required_argument, AT(fps), take_rate, "0.1 .. 1000 frames a second"},
+    {"two-pass", 0, no_argument, AT(two_pass), NULL, NULL},
+    {"compare", 0, no_argument, AT(compare), NULL, NULL},
+    {"resume", 0, no_argument, AT(resume), NULL, NULL},
+    {"set", 0, required_argument, AT(settings), take_one, TEXTS},
 };
 #define OPTION_COUNT (sizeof options / sizeof options[0])
 
@@ -84,10 +86,20 @@ void options_parse(struct ctl *ret, struct usage *ret_usage, int argc, char **ar
     ret->argv = argv + first;
 }
 
-const char *options_find_unsuited(const struct ctl *ctl, unsigned takes)
+/* Returns whether a text has a word. */
+static bool has_word(const char *text, const char *word)
 {
-    for (unsigned i = 0; i < OPTION_COUNT; i++)
-        if ((ctl->given >> i & 1) != 0 && (options[i].kind & ~takes) != 0)
+    const size_t length = strlen(word);
+    for (; *text != '\0'; text += strcspn(text, " "), text += strspn(text, " "))
+        if (strncmp(text, word, length) == 0 && (text[length] == ' ' || text[length] == '\0'))
+            return true;
+    return false;
+}
+
+const char *options_find_unsuited(const struct ctl *ctl, const char *takes)
+{
+    for (unsigned i = COMMON; i < OPTION_COUNT; i++)
+        if ((ctl->given >> i & 1) != 0 && !has_word(takes, options[i].name))
             return options[i].name;
     return NULL;
 }

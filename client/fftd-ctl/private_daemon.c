@@ -218,16 +218,12 @@ bool private_daemon_has_fed(const struct private_daemon *daemon, uint64_t count)
 void private_daemon_stop(struct private_daemon *daemon)
 {
     fftd_close(daemon->camera);
-    daemon->camera = NULL;
     if (daemon->feeder > 0)
         program_end(daemon->feeder, SIGTERM);
     if (daemon->status < 0 && daemon->pid > 0)
         program_end(daemon->pid, SIGTERM);
     if (daemon->feeding != NULL)
         munmap(daemon->feeding, sizeof *daemon->feeding);
-    daemon->feeding = NULL;
     if (daemon->dir[0] != '\0')
         rmdir(daemon->dir);
-    daemon->dir[0] = '\0';
-    daemon->pid = daemon->feeder = 0;
 }

@@ -59,20 +59,15 @@ int command_report(const struct ctl *ctl)
     char self[PATH_MAX];
     struct output_file output;
     const ssize_t length = readlink("/proc/self/exe", self, sizeof self - 1);
+    const bool has_dir = ctl->runtime_dir != NULL;
     char *arguments[] = {"/bin/sh",
                          "-c",
                          (char *)scripts[0].text,
                          "fftd-ctl report",
                          (char *)ctl->name,
-                         "--name",
-                         (char *)ctl->name,
-                         NULL,
-                         NULL,
+                         has_dir ? "--runtime-dir" : "--name",
+                         (char *)(has_dir ? ctl->runtime_dir : ctl->name),
                          NULL};
-    if (ctl->runtime_dir != NULL) {
-        arguments[5] = "--runtime-dir";
-        arguments[6] = (char *)ctl->runtime_dir;
-    }
     if (length < 0)
         return ctl_fail(ctl, EX_OSERR, "cannot find fftd-ctl itself: %s", strerror(errno));
     self[length] = '\0';

@@ -107,17 +107,16 @@ static void print_times(sd_bus_message *stats, const char *property, const char 
 /* Prints nothing unless output.measures is set. */
 static void print_measures(sd_bus_message *stats)
 {
-    unsigned rows, count = 0;
-    const struct reading_measure *measures = reading_measures(&rows);
-    for (unsigned i = 0; i < rows; i++) {
-        const double value = bus_measure(stats, measures[i].name);
+    unsigned count = 0;
+    for (unsigned i = 0; i < reading_measure_count; i++) {
+        const double value = bus_measure(stats, reading_measures[i].name);
         if (!isfinite(value))
             continue;
         printf("%s%s %.4g%s",
                count == 0       ? "measures: "
                : count % 6 == 0 ? "\n  "
                                 : ", ",
-               measures[i].name, value, reading_measure_unit(&measures[i], value));
+               reading_measures[i].name, value, reading_measure_unit(&reading_measures[i], value));
         count++;
     }
     if (count > 0)
@@ -141,15 +140,13 @@ static void print_matches(sd_bus_message *stats)
 /* Prints a line for each reading, of the newest frame: what was not measured is empty. */
 static void print_csv(sd_bus_message *stats, bool with_header)
 {
-    unsigned rows;
-    const struct reading_measure *measures = reading_measures(&rows);
     struct timespec now;
     struct tm utc;
     char date[32] = "";
     if (with_header) {
         fputs("time,frame,rate,filter", stdout);
-        for (unsigned i = 0; i < rows; i++)
-            printf(",%s", measures[i].name);
+        for (unsigned i = 0; i < reading_measure_count; i++)
+            printf(",%s", reading_measures[i].name);
         putchar('\n');
     }
     clock_gettime(CLOCK_REALTIME, &now);
@@ -158,8 +155,8 @@ static void print_csv(sd_bus_message *stats, bool with_header)
     printf("%s.%03ldZ,%" PRIu64 ",%.2f,%" PRIu64, date, now.tv_nsec / 1000000,
            bus_u64(stats, "Sequence"), bus_double(stats, "Rate"),
            bus_u64(stats, "PublishedSerial"));
-    for (unsigned i = 0; i < rows; i++) {
-        const double value = bus_measure(stats, measures[i].name);
+    for (unsigned i = 0; i < reading_measure_count; i++) {
+        const double value = bus_measure(stats, reading_measures[i].name);
         if (isfinite(value))
             printf(",%.6g", value);
         else
@@ -167,11 +164,6 @@ static void print_csv(sd_bus_message *stats, bool with_header)
     }
     putchar('\n');
     fflush(stdout); /* whoever looks at the file while it grows sees whole lines */
-}
-
-static bool has_measures(sd_bus_message *stats)
-{
-    return isfinite(bus_measure(stats, "mean"));
 }
 
 static bool wants_metrics(const struct ctl *ctl)
@@ -214,7 +206,7 @@ static int print_once(const struct ctl *ctl, sd_bus *bus, bool is_first)
     if (code == 0 && wants_metrics(ctl)) {
         code = print_metrics(ctl, stats);
     } else if (code == 0 && ctl->csv) {
-        if (is_first && !has_measures(stats))
+        if (is_first && !isfinite(bus_measure(stats, "mean")))
             fputs(
                 "fftd-ctl: nothing is measured yet: measures need output.measures = true when the "
                 "daemon starts; a reload is not enough\n",

@@ -281,7 +281,7 @@ static int append_member(sd_bus_message *message, int r, const char *name, const
 static int append_members(const struct ctl *ctl, sd_bus_message *message, const char *chain,
                           const char **ret_wrong)
 {
-    char text[200];
+    char text[32];
     int r = sd_bus_message_open_container(message, 'a', "{ss}");
     r = append_member(message, r, "name", ctl->argv[1]);
     r = append_member(message, r, "filter", *chain != '\0' ? chain : "none");
@@ -290,13 +290,9 @@ static int append_members(const struct ctl *ctl, sd_bus_message *message, const 
     snprintf(text, sizeof text, "%.17g", ctl->fps);
     if (ctl->fps > 0)
         r = append_member(message, r, "fps", text);
-    for (unsigned i = 0; i < ctl->settings.count; i++) {
-        const char *setting = ctl->settings.text[i], *equals = strchr(setting, '=');
-        *ret_wrong = setting;
-        if (equals == NULL || (size_t)(equals - setting) >= sizeof text)
-            return -EDOM;
-        snprintf(text, sizeof text, "%.*s", (int)(equals - setting), setting);
-        r = append_member(message, r, text, equals + 1);
+    for (unsigned i = 0; r >= 0 && i < ctl->settings.count; i++) {
+        *ret_wrong = ctl->settings.text[i];
+        r = daemon_append_setting(message, ctl->settings.text[i]);
     }
     return r < 0 ? r : sd_bus_message_close_container(message);
 }

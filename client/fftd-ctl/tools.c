@@ -15,7 +15,6 @@
 #include "core/text.h"
 #include "tools.h"
 
-/* Replaces this process by fftd. Returns only if fftd is not found. */
 void tools_exec_fftd(char *const *args)
 {
     static const char *const places[] = {"fftd", "../sbin/fftd"};

@@ -33,7 +33,6 @@
 
 /* The terminal, drawn in place, line by line, with ECMA-48 control sequences. */
 struct screen {
-    bool entered;
     bool reads_keys; /* stdin is also a terminal */
     bool is_utf8;    /* the locale says so */
     struct termios before;
@@ -59,12 +58,10 @@ struct watch {
 
 /* ---- the screen ---- */
 
-/* Switches to the alternate screen, and stdin to single keys without echo, unless that was done.
+/* Switches to the alternate screen, and stdin to single keys without echo.
  * Ctrl-C still sends SIGINT. stdout must be a terminal. */
 static void screen_enter(struct screen *screen)
 {
-    if (screen->entered)
-        return;
     setlocale(LC_CTYPE, "");
     screen->is_utf8 = strcmp(nl_langinfo(CODESET), "UTF-8") == 0;
     screen->reads_keys = tcgetattr(STDIN_FILENO, &screen->before) == 0;
@@ -77,19 +74,15 @@ static void screen_enter(struct screen *screen)
     }
     fputs("\033[?1049h\033[?25l", stdout); /* the alternate screen, without a cursor */
     fflush(stdout);
-    screen->entered = true;
 }
 
-/* Restores the terminal, if it was entered. */
+/* Restores the terminal. */
 static void screen_leave(struct screen *screen)
 {
-    if (!screen->entered)
-        return;
     fputs("\033[?25h\033[?1049l", stdout);
     fflush(stdout);
     if (screen->reads_keys)
         tcsetattr(STDIN_FILENO, TCSANOW, &screen->before);
-    screen->entered = false;
 }
 
 /* Begins to draw all lines again, and asks for the terminal's size. */
@@ -219,23 +212,13 @@ static double read_latency_ms(struct watch *watch, sd_bus_message *stats)
     return ms;
 }
 
+/* p NULL: a second without a daemon is a gap in all charts. */
 static void read_all(struct watch *watch, sd_bus_message *p)
 {
-    unsigned count;
-    const struct reading_measure *measures = reading_measures(&count);
-    trace_add(&watch->rate, bus_double(p, "Rate"));
-    trace_add(&watch->latency, read_latency_ms(watch, p));
-    for (unsigned i = 0; i < count && i < MAX_MEASURES; i++)
-        trace_add(&watch->measure[i], bus_measure(p, measures[i].name));
-}
-
-/* Adds a gap to all charts, for a second without a daemon. */
-static void read_nothing(struct watch *watch)
-{
-    trace_add(&watch->rate, NAN);
-    trace_add(&watch->latency, NAN);
-    for (unsigned i = 0; i < MAX_MEASURES; i++)
-        trace_add(&watch->measure[i], NAN);
+    trace_add(&watch->rate, p != NULL ? bus_double(p, "Rate") : NAN);
+    trace_add(&watch->latency, p != NULL ? read_latency_ms(watch, p) : NAN);
+    for (unsigned i = 0; i < reading_measure_count && i < MAX_MEASURES; i++)
+        trace_add(&watch->measure[i], p != NULL ? bus_measure(p, reading_measures[i].name) : NAN);
 }
 
 /* ---- drawing ---- */
@@ -259,8 +242,7 @@ static void draw_text(struct watch *watch, const char *label, const char *text)
 static void draw_frames(struct watch *watch, sd_bus_message *p)
 {
     char text[128];
-    const double now_ms =
-        watch->latency.value[(watch->latency.next + TRACE_VALUES - 1) % TRACE_VALUES];
+    const double now_ms = value_at(&watch->latency, 0);
     snprintf(text, sizeof text, "%-17s%.1f per second", "rate", bus_double(p, "Rate"));
     draw_chart(watch, text, &watch->rate);
     snprintf(text, sizeof text, isfinite(now_ms) ? "%-17s%.2f ms" : "%-17s-", "latency", now_ms);
@@ -292,15 +274,13 @@ static void draw_counters(struct watch *watch, sd_bus_message *p)
 
 static void draw_measures(struct watch *watch, sd_bus_message *p)
 {
-    unsigned count;
-    const struct reading_measure *measures = reading_measures(&count);
-    for (unsigned i = 0; i < count && i < MAX_MEASURES; i++) {
+    for (unsigned i = 0; i < reading_measure_count && i < MAX_MEASURES; i++) {
         char text[128];
-        const double value = bus_measure(p, measures[i].name);
+        const double value = bus_measure(p, reading_measures[i].name);
         if (!isfinite(value))
             continue;
-        snprintf(text, sizeof text, "%-17s%.4g%s", measures[i].name, value,
-                 reading_measure_unit(&measures[i], value));
+        snprintf(text, sizeof text, "%-17s%.4g%s", reading_measures[i].name, value,
+                 reading_measure_unit(&reading_measures[i], value));
         draw_chart(watch, text, &watch->measure[i]);
     }
 }
@@ -356,17 +336,12 @@ static void refresh(struct watch *watch)
         lose(watch, r == -ETIMEDOUT ? "the daemon stopped to answer" : "the daemon has ended");
     else if (r < 0 && watch->bus != NULL)
         watch->bus = sd_bus_close_unref(watch->bus);
-    if (r < 0) {
-        read_nothing(watch);
-        draw(watch, NULL);
-        return;
-    }
-    if (!was_there) {
+    if (r >= 0 && !was_there) {
         watch->first = sd_bus_message_unref(watch->first);
         watch->latency_count = 0;
         note(watch, "connected to the daemon again");
     }
-    if (watch->first == NULL)
+    if (r >= 0 && watch->first == NULL)
         watch->first = sd_bus_message_ref(properties);
     read_all(watch, properties);
     draw(watch, properties);
@@ -379,10 +354,8 @@ static bool handle_signal(struct watch *watch, int signals_fd)
     struct signalfd_siginfo info;
     if (read(signals_fd, &info, sizeof info) != (ssize_t)sizeof info)
         return false;
-    if (info.ssi_signo == SIGWINCH)
-        return false;
     if (info.ssi_signo != SIGTSTP)
-        return true;
+        return info.ssi_signo != SIGWINCH;
     screen_leave(&watch->screen);
     raise(SIGSTOP);
     screen_enter(&watch->screen);

@@ -96,19 +96,10 @@ static int64_t now_ms(void)
 
 /* ---- what the camera says ---- */
 
-/* The properties of the daemon that `state` has, and their types. */
-static const struct {
-    const char *key, *type;
-} state_values[] = {{"State", "s"},
-                    {"StateReason", "s"},
-                    {"SourceDescription", "s"},
-                    {"Filter", "s"},
-                    {"View", "s"},
-                    {"FilterProblem", "s"},
-                    {"Serial", "t"},
-                    {"PublishedSerial", "t"},
-                    {"Rate", "d"},
-                    {"Clients", "u"}};
+/* The properties of the daemon that `state` has. */
+static const char *const state_keys[] = {
+    "State",         "StateReason", "SourceDescription", "Filter", "View",
+    "FilterProblem", "Serial",      "PublishedSerial",   "Rate",   "Clients"};
 
 static void publish_state(struct bridge *bridge, sd_bus_message *properties)
 {
@@ -117,9 +108,9 @@ static void publish_state(struct bridge *bridge, sd_bus_message *properties)
     if (!begin(&text, &json))
         return;
     json_open(&json, NULL, '{');
-    for (unsigned i = 0; i < sizeof state_values / sizeof state_values[0]; i++)
-        if (bus_find(properties, state_values[i].key, state_values[i].type))
-            bus_to_json(properties, &json, state_values[i].key);
+    for (unsigned i = 0; i < sizeof state_keys / sizeof state_keys[0]; i++)
+        if (bus_find(properties, state_keys[i], NULL))
+            bus_to_json(properties, &json, state_keys[i]);
     json_close(&json, '}');
     publish(bridge, "state", &text, true);
 }

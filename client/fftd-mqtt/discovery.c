@@ -104,13 +104,12 @@ static void offer(struct broker *broker, const struct bridge_options *options,
 
 static void offer_measures(struct broker *broker, const struct bridge_options *options)
 {
-    unsigned count;
-    const struct reading_measure *measures = reading_measures(&count);
-    for (unsigned i = 0; i < count; i++) {
-        const char *unit = measures[i].unit;
-        const struct entity entity = {"sensor",   measures[i].name, measures[i].name,
-                                      "measures", measures[i].name, *unit == ' ' ? unit + 1 : NULL,
-                                      NULL};
+    for (unsigned i = 0; i < reading_measure_count; i++) {
+        const char *unit = reading_measures[i].unit;
+        const struct entity entity = {
+            "sensor",   reading_measures[i].name, reading_measures[i].name,
+            "measures", reading_measures[i].name, *unit == ' ' ? unit + 1 : NULL,
+            NULL};
         offer(broker, options, &entity);
     }
 }

@@ -163,21 +163,21 @@ struct parsed {
 #define AT(member) offsetof(struct parsed, member)
 
 static const struct usage_option known[] = {
-    {"name", 'n', required_argument, AT(bridge.camera), NULL, NULL, 0},
+    {"name", 'n', required_argument, AT(bridge.camera), NULL, NULL},
     {"broker", 0, required_argument, AT(bridge.broker), take_broker,
-     "HOST or HOST:PORT, with a port of 1 to 65535", 0},
-    {"user", 0, required_argument, AT(bridge.broker.user), NULL, NULL, 0},
-    {"password-file", 0, required_argument, AT(password_file), NULL, NULL, 0},
-    {"ca", 0, required_argument, AT(bridge.broker.ca), NULL, NULL, 0},
-    {"id", 0, required_argument, AT(bridge.id), take_id, "letters, digits, - and _", 0},
+     "HOST or HOST:PORT, with a port of 1 to 65535"},
+    {"user", 0, required_argument, AT(bridge.broker.user), NULL, NULL},
+    {"password-file", 0, required_argument, AT(password_file), NULL, NULL},
+    {"ca", 0, required_argument, AT(bridge.broker.ca), NULL, NULL},
+    {"id", 0, required_argument, AT(bridge.id), take_id, "letters, digits, - and _"},
     {"prefix", 0, required_argument, AT(bridge.prefix), take_prefix,
-     "levels of a topic, as in house/cameras", 0},
-    {"allow-changes", 0, no_argument, AT(bridge.allows_changes), NULL, NULL, 0},
-    {"group", 0, required_argument, AT(bridge.group), take_group, "letters, digits, - and _", 0},
-    {"period", 0, required_argument, AT(bridge.period_s), take_seconds, "1 to 86400 seconds", 0},
-    {"picture", 0, required_argument, AT(bridge.picture_s), take_seconds, "1 to 86400 seconds", 0},
+     "levels of a topic, as in house/cameras"},
+    {"allow-changes", 0, no_argument, AT(bridge.allows_changes), NULL, NULL},
+    {"group", 0, required_argument, AT(bridge.group), take_group, "letters, digits, - and _"},
+    {"period", 0, required_argument, AT(bridge.period_s), take_seconds, "1 to 86400 seconds"},
+    {"picture", 0, required_argument, AT(bridge.picture_s), take_seconds, "1 to 86400 seconds"},
     {"discovery", 0, required_argument, AT(bridge.discovery), take_discovery,
-     "levels of a topic, or ''", 0},
+     "levels of a topic, or ''"},
 };
 
 /* Returns 0, an exit code, or -1: there is nothing more to do. */

@@ -40,11 +40,6 @@ int layout_init(struct layout *ret, const struct fftd_format *format)
     return 0;
 }
 
-bool layout_is_of(const struct layout *layout, const struct fftd_format *format)
-{
-    return memcmp(&layout->format, format, sizeof *format) == 0;
-}
-
 void layout_copy(const struct layout *layout, const struct fftd_frame *frame, uint8_t *buffer)
 {
     for (unsigned p = 0; p < layout->plane_count; p++) {

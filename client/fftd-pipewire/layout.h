@@ -24,9 +24,6 @@ struct layout {
  *   -EPROTO      the format lacks planes, rows or bytes that its pixels need */
 int layout_init(struct layout *ret, const struct fftd_format *format);
 
-/* Returns whether the layout was made for exactly this format, including its rate and colours. */
-bool layout_is_of(const struct layout *layout, const struct fftd_format *format);
-
 /* Copies a frame of layout->format into a buffer of layout->bytes. The caller then checks that the
  * frame was not overwritten during the copy. */
 void layout_copy(const struct layout *layout, const struct fftd_frame *frame, uint8_t *buffer);

@@ -44,9 +44,9 @@ static const char help[] =
     "See fftd-pipewire(1).";
 
 static const struct usage_option known[] = {
-    {"name", 'n', required_argument, offsetof(struct pipewire_options, camera), NULL, NULL, 0},
+    {"name", 'n', required_argument, offsetof(struct pipewire_options, camera), NULL, NULL},
     {"description", 'd', required_argument, offsetof(struct pipewire_options, description), NULL,
-     NULL, 0},
+     NULL},
 };
 
 static void on_signal(void *userdata, int number)

@@ -89,7 +89,7 @@ static void say_why_not(struct node *node, int error)
 static int adopt_format(struct node *node, const struct fftd_format *format)
 {
     const struct fftd_pixel_format *pixels = fftd_pixel_format(format->fourcc);
-    if (node->is_known && layout_is_of(&node->layout, format))
+    if (node->is_known && memcmp(&node->layout.format, format, sizeof *format) == 0)
         return -EAGAIN;
     int r = layout_init(&node->layout, format);
     node->is_known = r == 0;
@@ -212,7 +212,8 @@ static void on_process(void *userdata)
         return;
     struct spa_buffer *buffer = take_buffer(node);
     for (int tries = 0; buffer != NULL && tries < COPY_TRIES; tries++) {
-        if (fftd_frame(node->camera, &frame) < 0 || !layout_is_of(&node->layout, frame.format))
+        if (fftd_frame(node->camera, &frame) < 0 ||
+            memcmp(&node->layout.format, frame.format, sizeof *frame.format) != 0)
             return;
         layout_copy(&node->layout, &frame, buffer->datas[0].data);
         if (fftd_frame_valid(node->camera, &frame)) {

@@ -36,7 +36,8 @@ static enum MHD_Result answer_no_frame(const struct server *server, struct reque
     char text[256];
     snprintf(text, sizeof text,
              "camera %s has published no frame for %d s; /api/cameras says why\n",
-             camera_name(camera_of(server, request)), (int)(WAITER_PATIENCE_NS / NS_PER_S));
+             camera_name_of(camera_place(camera_of(server, request))),
+             (int)(WAITER_PATIENCE_NS / NS_PER_S));
     return respond_error(request->waiter.connection, MHD_HTTP_SERVICE_UNAVAILABLE, text);
 }
 

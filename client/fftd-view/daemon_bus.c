@@ -19,8 +19,7 @@
 int daemon_bus_start(struct daemon_bus *bus, const char *place, const char *socket,
                      void *(*run)(void *), void *context)
 {
-    *bus = (struct daemon_bus){
-        .place = place, .name = camera_name_of(place), .socket = socket, .fd = -1};
+    *bus = (struct daemon_bus){.place = place, .socket = socket, .fd = -1};
     pthread_mutex_init(&bus->lock, NULL);
     clock_cond_init(&bus->changed);
     return -pthread_create(&bus->thread, NULL, run, context);
@@ -91,7 +90,7 @@ void daemon_bus_explain(const struct daemon_bus *bus, int error, char *text, siz
     else if (error == -ENOENT || error == -ECONNREFUSED)
         snprintf(text, size,
                  "no daemon named %s is running; start it with `systemctl start fftd@%s`",
-                 bus->name, bus->name);
+                 bus->place, bus->place);
     else
         snprintf(text, size, "the daemon does not answer: %s", strerror(-error));
 }

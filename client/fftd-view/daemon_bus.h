@@ -16,7 +16,6 @@
 
 struct daemon_bus {
     const char *place;  /* where the daemon is; see camera_options */
-    const char *name;   /* the camera's name */
     const char *socket; /* "control-watch" or "control" */
     sd_bus *bus;        /* only its thread uses it; NULL: closed */
     pthread_t thread;

@@ -31,14 +31,12 @@
 #define DEFAULT_QUALITY 80
 
 struct view_options {
+    struct server_options server;
     const char *listen;
     const char *place[CAMERA_MAX_COUNT]; /* see camera_options */
-    unsigned count;
     char dir[CAMERA_MAX_COUNT][PATH_MAX];
     const char *host[MAX_HOSTS + 1]; /* NULL at the end */
     unsigned host_count;
-    uint64_t fps;
-    uint64_t quality;
     bool control;
 };
 
@@ -83,11 +81,11 @@ static const char help[] =
 static bool add_camera(struct view_options *options, const char *place)
 {
     const char *name = camera_name_of(place);
-    bool is_new = strlen(name) <= 64 && options->count < CAMERA_MAX_COUNT;
-    for (unsigned i = 0; i < options->count; i++)
+    bool is_new = strlen(name) <= 64 && options->server.count < CAMERA_MAX_COUNT;
+    for (unsigned i = 0; i < options->server.count; i++)
         is_new = is_new && strcmp(camera_name_of(options->place[i]), name) != 0;
     if (is_new)
-        options->place[options->count++] = place;
+        options->place[options->server.count++] = place;
     return is_new;
 }
 
@@ -103,7 +101,7 @@ static bool take_directory(void *values, const char *directory)
     static const char allowed[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"
                                   "0123456789_-";
     struct view_options *options = values;
-    char *dir = options->dir[options->count % CAMERA_MAX_COUNT];
+    char *dir = options->dir[options->server.count % CAMERA_MAX_COUNT];
     const char *prefix = strchr(directory, '/') == NULL ? "./" : "";
     if (snprintf(dir, PATH_MAX, "%s%s", prefix, directory) >= PATH_MAX)
         return false;
@@ -139,17 +137,16 @@ static bool take_quality(void *quality, const char *text)
 static const struct usage_option known[] = {
     {"name", 'n', required_argument, 0, take_name,
      "up to 16 names of at most 64 letters, digits, _ and -, none twice; --runtime-dir takes a "
-     "path",
-     0},
+     "path"},
     {"runtime-dir", 0, required_argument, 0, take_directory,
      "a path that is not too long, of a directory whose name has only letters, digits, _ and -, "
-     "because its camera is shown under that name, and no name twice",
-     0},
-    {"listen", 'l', required_argument, AT(listen), NULL, NULL, 0},
-    {"host", 0, required_argument, 0, take_host, "up to 16 names without a port", 0},
-    {"control", 0, no_argument, AT(control), NULL, NULL, 0},
-    {"fps", 0, required_argument, AT(fps), take_fps, "a whole number from 1 to 240", 0},
-    {"quality", 0, required_argument, AT(quality), take_quality, "a whole number from 1 to 100", 0},
+     "because its camera is shown under that name, and no name twice"},
+    {"listen", 'l', required_argument, AT(listen), NULL, NULL},
+    {"host", 0, required_argument, 0, take_host, "up to 16 names without a port"},
+    {"control", 0, no_argument, AT(control), NULL, NULL},
+    {"fps", 0, required_argument, AT(server.fps), take_fps, "a whole number from 1 to 240"},
+    {"quality", 0, required_argument, AT(server.quality), take_quality,
+     "a whole number from 1 to 100"},
 };
 
 /* Blocks SIGINT and SIGTERM, also in all threads that start later. Returns their descriptor. */
@@ -181,16 +178,6 @@ static void wait_for_signal(struct server *server, int signal_fd)
 /* The token is the secret of one run, which allows its owner to change filters. It is in the
  * address that the operator opens, after a '#': browsers do not send that part. */
 #define TOKEN_BYTES 33 /* 128 bits in hexadecimal, and a NUL */
-
-static int make_token(char token[TOKEN_BYTES])
-{
-    unsigned char random[(TOKEN_BYTES - 1) / 2];
-    if (getrandom(random, sizeof random, 0) != (ssize_t)sizeof random)
-        return errno != 0 ? -errno : -EIO;
-    for (unsigned i = 0; i < sizeof random; i++)
-        snprintf(token + (size_t)2 * i, 3, "%02x", random[i]);
-    return 0;
-}
 
 /* Shows the operator the address with the token. It is written to the file `address` in systemd's
  * RuntimeDirectory=, which only this user and root can read, or to stderr if there is no such
@@ -228,14 +215,17 @@ static int publish_token(const char *address, const char *token, char *ret_why, 
  * what is wrong. */
 static int prepare_control(char token[TOKEN_BYTES], const char *address, char *ret_why, size_t size)
 {
-    int r = make_token(token);
-    if (r == 0)
-        return publish_token(address, token, ret_why, size);
-    snprintf(ret_why, size, "cannot make a token: %s", strerror(-r));
-    return EX_OSERR;
+    unsigned char random[(TOKEN_BYTES - 1) / 2];
+    if (getrandom(random, sizeof random, 0) != (ssize_t)sizeof random) {
+        snprintf(ret_why, size, "cannot make a token: %s", strerror(errno != 0 ? errno : EIO));
+        return EX_OSERR;
+    }
+    for (unsigned i = 0; i < sizeof random; i++)
+        snprintf(token + (size_t)2 * i, 3, "%02x", random[i]);
+    return publish_token(address, token, ret_why, size);
 }
 
-static int serve(const struct view_options *options)
+static int serve(struct view_options *options)
 {
     struct listen_socket socket;
     struct server *server;
@@ -246,16 +236,12 @@ static int serve(const struct view_options *options)
         fprintf(stderr, "fftd-view: %s\n", why);
         return code;
     }
-    const struct server_options more = {.places = options->place,
-                                        .count = options->count,
-                                        .hosts = options->host,
-                                        .fps = (unsigned)options->fps,
-                                        .quality = (int)options->quality,
-                                        .token = options->control ? token : NULL};
-    if (options->control)
+    if (options->control) {
+        options->server.token = token;
         code = prepare_control(token, socket.address, why, sizeof why);
+    }
     if (code == 0) {
-        int r = server_create(&server, socket.fd, &more);
+        int r = server_create(&server, socket.fd, &options->server);
         snprintf(why, sizeof why, "cannot start the server: %s", strerror(-r));
         code = r < 0 ? EX_OSERR : 0;
     }
@@ -275,13 +261,16 @@ static int serve(const struct view_options *options)
 
 int main(int argc, char **argv)
 {
-    struct view_options options = {
-        .listen = DEFAULT_LISTEN, .fps = DEFAULT_FPS, .quality = DEFAULT_QUALITY};
+    struct view_options options = {.listen = DEFAULT_LISTEN,
+                                   .server = {.places = options.place,
+                                              .hosts = options.host,
+                                              .fps = DEFAULT_FPS,
+                                              .quality = DEFAULT_QUALITY}};
     const int code =
         usage_begin(PROGRAM, help, known, sizeof known / sizeof known[0], &options, argc, argv);
     if (code != 0)
         return code < 0 ? EX_OK : code;
-    if (options.count == 0)
+    if (options.server.count == 0)
         add_camera(&options, "default");
     return serve(&options);
 }

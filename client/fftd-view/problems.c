@@ -10,17 +10,16 @@
 
 #include "common/bus.h"
 #include "common/json.h"
+#include "common/reading.h"
 #include "common/shot.h"
 #include "core/clock.h"
 #include "daemon_bus.h"
 #include "diagnosis/intake.h"
-#include "pictures/picture.h"
 #include "view_camera.h"
 
 #define FRAMES      90u             /* three seconds at the usual rate */
 #define PATIENCE_NS (10 * NS_PER_S) /* how long a camera is watched */
 #define MOST_BYTES  (64u << 20)     /* at most for kept frames, at two bytes a pixel */
-#define SIDE        320u            /* px of a small picture, at most */
 
 /* What the search's thread uses. */
 struct search {
@@ -82,12 +81,9 @@ static int take_shot(struct search *search, sd_bus_error *error)
 static int read_captured(struct search *search)
 {
     sd_bus_message *properties = NULL;
-    const char *name = "";
-    const struct bus_field field = {"captured", "s", &name};
     const int r = bus_get_all(search->bus.bus, &properties);
-    if (r >= 0 && bus_find(properties, "Format", "a{sv}"))
-        bus_read_fields(properties, &field, 1, NULL, NULL);
-    snprintf(search->captured, sizeof search->captured, "%s", name);
+    if (r >= 0)
+        reading_captured(properties, search->captured);
     sd_bus_message_unref(properties);
     return r;
 }
@@ -111,45 +107,24 @@ static int watch(struct problems *problems, sd_bus_error *error)
 
 /* ---- the answer ---- */
 
-static void begin_part(FILE *file, const char *name, unsigned number, const char *type)
-{
-    fprintf(file, "--fftd\r\nContent-Disposition: form-data; name=\"%s", name);
-    if (strcmp(name, "state") == 0)
-        fprintf(file, "\"\r\n\r\n");
-    else
-        fprintf(file, "%u\"; filename=\"%s%u.png\"\r\nContent-Type: %s\r\n\r\n", number, name,
-                number, type);
-}
-
-static int write_picture(FILE *file, const float *luma, uint32_t width, uint32_t height,
-                         bool is_whole)
-{
-    struct picture picture = {0};
-    int r = picture_from_levels(&picture, luma, width, height, SIDE, is_whole);
-    if (r == 0)
-        r = picture_write_png(&picture, file);
-    picture_free(&picture);
-    fputs("\r\n", file);
-    return r;
-}
-
+/* Writes nothing if there is no picture after the stage. */
 static int write_pictures(FILE *file, struct diagnosis *diagnosis,
                           const struct diagnosis_finding *finding, unsigned number)
 {
-    uint32_t width, height;
-    diagnosis_size(diagnosis, &width, &height);
-    const size_t count = (size_t)width * height;
-    float *before = malloc(count * sizeof *before), *after = malloc(count * sizeof *after);
-    int r = before == NULL || after == NULL ? -ENOMEM : 0;
-    if (r == 0 && diagnosis_preview(diagnosis, finding, before, after)) {
-        begin_part(file, "before", number, "image/png");
-        r = write_picture(file, before, width, height, diagnosis_is_of_all(finding->kind));
-        begin_part(file, "after", number, "image/png");
-        if (r == 0)
-            r = write_picture(file, after, width, height, diagnosis_is_of_all(finding->kind));
+    static const char *const names[] = {"before", "after"};
+    struct picture picture[2] = {{0}};
+    const int count = diagnosis_draw(diagnosis, finding, picture);
+    int r = count < 0 ? count : 0;
+    for (int i = 0; count == 2 && i < count && r == 0; i++) {
+        fprintf(file,
+                "--fftd\r\nContent-Disposition: form-data; name=\"%s%u\"; filename=\"%s%u.png\"\r\n"
+                "Content-Type: image/png\r\n\r\n",
+                names[i], number, names[i], number);
+        r = picture_write_png(&picture[i], file);
+        fputs("\r\n", file);
     }
-    free(before);
-    free(after);
+    picture_free(&picture[0]);
+    picture_free(&picture[1]);
     return r;
 }
 
@@ -184,7 +159,7 @@ static struct image *write_answer(const struct problems *problems, struct diagno
     struct json json = {.file = open_memstream(&text, &bytes)};
     if (json.file == NULL)
         return NULL;
-    begin_part(json.file, "state", 0, NULL);
+    fputs("--fftd\r\nContent-Disposition: form-data; name=\"state\"\r\n\r\n", json.file);
     if (result != NULL) {
         write_findings(&json, result);
     } else {

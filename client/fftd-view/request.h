@@ -31,8 +31,7 @@ struct route {
     enum changer_question question; /* answer_asked: what the daemon is asked */
     enum route_token token;
     bool has_words; /* answer_asked: the body has those of the question */
-    bool is_stream;
-    bool is_clip;   /* it is a stream with an end */
+    bool is_clip;   /* answer_stream: it has an end */
     bool is_change; /* it is a POST request that access_check_change accepts */
 };
 

@@ -19,14 +19,10 @@
 static const struct route routes[] = {
     {.path = "/:file", .answer = answer_file},
     {.path = "/api/cameras", .type = JSON_TYPE, .answer = answer_list},
-    {.path = "/camera/:camera/stream.mjpeg",
-     .type = STREAM_TYPE,
-     .answer = answer_stream,
-     .is_stream = true},
+    {.path = "/camera/:camera/stream.mjpeg", .type = STREAM_TYPE, .answer = answer_stream},
     {.path = "/camera/:camera/clip.mkv",
      .type = MATROSKA_TYPE,
      .answer = answer_stream,
-     .is_stream = true,
      .is_clip = true},
     {.path = "/camera/:camera/snapshot.jpg", .type = "image/jpeg", .answer = answer_image},
     {.path = "/camera/:camera/spectrum",
@@ -92,7 +88,7 @@ static bool find_camera(struct target *ret, const struct server *server, const c
                         size_t length)
 {
     for (unsigned i = 0; i < server->camera_count; i++)
-        if (is_segment(name, length, camera_name(server->camera[i]))) {
+        if (is_segment(name, length, camera_name_of(camera_place(server->camera[i])))) {
             ret->camera = i;
             return true;
         }

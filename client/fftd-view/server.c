@@ -52,7 +52,8 @@ static enum MHD_Result on_request(void *cls, struct MHD_Connection *connection, 
         request->target = target;
         request->waiter.connection = connection;
         *context = request;
-        connections_begin(server->connections, context_of(connection), target.route->is_stream);
+        connections_begin(server->connections, context_of(connection),
+                          target.route->answer == answer_stream);
         return MHD_YES; /* an answer at the first call would end the connection */
     }
     if (*upload_bytes > 0) {
@@ -115,15 +116,16 @@ static size_t leave_escaped(void *cls, struct MHD_Connection *connection, char *
 
 static int add_camera(struct server *server, const struct server_options *options, unsigned index)
 {
-    const struct camera_options camera = {
-        .place = options->places[index], .fps = options->fps, .quality = options->quality};
+    const struct camera_options camera = {.place = options->places[index],
+                                          .fps = (unsigned)options->fps,
+                                          .quality = (int)options->quality};
     int r = camera_create(&server->camera[index], &camera);
     if (r < 0)
         return r;
     server->camera_count++;
     r = asked_create(&server->status[index], camera.place, "control-watch", &status_kind, NULL);
     if (r == 0)
-        r = encoder_create(&server->encoder[index], options->quality);
+        r = encoder_create(&server->encoder[index], camera.quality);
     if (r == 0)
         r = asked_create(&server->comparison[index], camera.place,
                          server->token != NULL ? "control" : "control-watch", &comparison_kind,

@@ -19,9 +19,8 @@ struct server_options {
     const char *const *places; /* where the cameras are; see camera_options */
     unsigned count;            /* 1 .. CAMERA_MAX_COUNT */
     const char *const *hosts;  /* see access_check; NULL at the end */
-    unsigned fps;
-    int quality;
-    const char *token; /* required of requests that change filters; NULL: refuse them all */
+    uint64_t fps, quality;     /* see camera_options */
+    const char *token;         /* required of requests that change filters; NULL: refuse them all */
 };
 
 /* Serves the socket fd, which it takes over if it succeeds. The options' texts must stay valid. 0

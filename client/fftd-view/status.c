@@ -8,6 +8,7 @@
 
 #include "common/bus.h"
 #include "common/reading.h"
+#include "view_camera.h"
 
 #define FRESH_NS  INT64_C(200000000)
 #define MAX_BYTES (256 * 1024) /* in a JSON object; a chain has at most 32 KiB */
@@ -34,16 +35,14 @@ void status_write_filter(struct json *json, sd_bus_message *p)
 /* Writes the measures that the daemon takes, in the order in which they are shown. */
 static void write_measures(struct json *json, sd_bus_message *p)
 {
-    unsigned count;
-    const struct reading_measure *measures = reading_measures(&count);
     json_open(json, "measures", '[');
-    for (unsigned i = 0; i < count; i++) {
-        const double value = bus_measure(p, measures[i].name);
+    for (unsigned i = 0; i < reading_measure_count; i++) {
+        const double value = bus_measure(p, reading_measures[i].name);
         if (isnan(value))
             continue;
         json_open(json, NULL, '{');
-        json_text(json, "name", measures[i].name);
-        const char *unit = reading_measure_unit(&measures[i], value);
+        json_text(json, "name", reading_measures[i].name);
+        const char *unit = reading_measure_unit(&reading_measures[i], value);
         json_text(json, "unit", unit + (unit[0] == ' '));
         json_number(json, "value", value);
         json_close(json, '}');
@@ -101,7 +100,7 @@ static struct image *write_json(const struct daemon_bus *bus, sd_bus_message *pr
         return NULL;
     struct json json = {.file = file};
     json_open(&json, NULL, '{');
-    json_text(&json, "name", bus->name);
+    json_text(&json, "name", camera_name_of(bus->place));
     if (properties != NULL)
         write_state(&json, properties);
     else

@@ -26,7 +26,7 @@ struct camera {
     /* The lock protects these. */
     bool stopping;
     struct waiter *waiters;
-    struct image *picture, *spectrum; /* the newest ones; NULL: none */
+    struct image *newest[2]; /* of each kind that waiters of a camera have; NULL: none */
     /* The thread owns these. */
     struct fftd *ring; /* NULL while nobody looks */
     struct encoder *encoder;
@@ -52,8 +52,7 @@ static void publish(struct camera *camera, enum waiter_kind kind, struct image *
     image->height = frame->format->height;
     image->made_ns = clock_now_ns();
     pthread_mutex_lock(&camera->lock);
-    struct image *old =
-        exchange(kind == WAITER_PICTURE ? &camera->picture : &camera->spectrum, image);
+    struct image *old = exchange(&camera->newest[kind], image);
     waiter_resume(&camera->waiters, kind);
     pthread_mutex_unlock(&camera->lock);
     image_unref(old);
@@ -165,7 +164,7 @@ static void rest(struct camera *camera, int64_t *idle_since_ns)
         sleep_until(camera, *idle_since_ns + CAMERA_LINGER_NS);
         return;
     }
-    struct image *old[2] = {exchange(&camera->picture, NULL), exchange(&camera->spectrum, NULL)};
+    struct image *old[2] = {exchange(&camera->newest[0], NULL), exchange(&camera->newest[1], NULL)};
     pthread_mutex_unlock(&camera->lock);
     close_ring(camera);
     image_unref(old[0]);
@@ -229,17 +228,12 @@ void camera_destroy(struct camera *camera)
     if (camera == NULL)
         return;
     pthread_join(camera->thread, NULL);
-    image_unref(camera->picture);
-    image_unref(camera->spectrum);
+    image_unref(camera->newest[0]);
+    image_unref(camera->newest[1]);
     encoder_destroy(camera->encoder);
     pthread_cond_destroy(&camera->changed);
     pthread_mutex_destroy(&camera->lock);
     free(camera);
-}
-
-const char *camera_name(const struct camera *camera)
-{
-    return camera_name_of(camera->options.place);
 }
 
 const char *camera_place(const struct camera *camera)
@@ -265,7 +259,7 @@ int camera_take(struct camera *camera, struct waiter *waiter, uint64_t after, st
 {
     int r = 0;
     pthread_mutex_lock(&camera->lock);
-    struct image *image = waiter->kind == WAITER_PICTURE ? camera->picture : camera->spectrum;
+    struct image *image = camera->newest[waiter->kind];
     if (is_wanted(image, after, waiter->kind)) {
         *ret = image_ref(image);
         waiter->deadline_ns = 0;

@@ -30,7 +30,6 @@ void camera_stop(struct camera *camera);
 /* Frees the camera, after camera_stop, when no connection uses it any more. NULL is allowed. */
 void camera_destroy(struct camera *camera);
 
-const char *camera_name(const struct camera *camera);
 const char *camera_place(const struct camera *camera);
 
 /* Returns the name of the camera of a place: that of its directory. */

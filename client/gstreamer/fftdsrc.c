@@ -32,8 +32,8 @@ GST_DEBUG_CATEGORY_STATIC(fftdsrc_debug);
 
 /* ---- the connection, shared by the element and its buffers ---- */
 
+/* A box of GLib, which counts the references. */
 struct shared_camera {
-    gint references;
     GMutex lock;
     struct fftd *camera;
 };
@@ -43,22 +43,11 @@ struct lent_frame {
     struct fftd_frame frame;
 };
 
-static struct shared_camera *shared_camera_new(struct fftd *camera)
+static void shared_camera_clear(gpointer data)
 {
-    struct shared_camera *shared = g_new0(struct shared_camera, 1);
-    shared->references = 1;
-    shared->camera = camera;
-    g_mutex_init(&shared->lock);
-    return shared;
-}
-
-static void shared_camera_unref(struct shared_camera *shared)
-{
-    if (!g_atomic_int_dec_and_test(&shared->references))
-        return;
+    struct shared_camera *shared = data;
     fftd_close(shared->camera);
     g_mutex_clear(&shared->lock);
-    g_free(shared);
 }
 
 static void give_frame_back(gpointer data)
@@ -67,7 +56,7 @@ static void give_frame_back(gpointer data)
     g_mutex_lock(&lent->shared->lock);
     fftd_release(lent->shared->camera, &lent->frame);
     g_mutex_unlock(&lent->shared->lock);
-    shared_camera_unref(lent->shared);
+    g_atomic_rc_box_release_full(lent->shared, shared_camera_clear);
     g_free(lent);
 }
 
@@ -160,7 +149,7 @@ typedef struct {
     GstVideoInfo usual;        /* GStreamer's default layout */
     gboolean meta_understood;  /* downstream elements read the video meta */
     GstClockTime latency;      /* the object's lock protects it */
-    gboolean measures;         /* post them; the object's lock protects it */
+    gboolean measures;         /* post them; atomic */
 } FftdSrc;
 
 typedef struct {
@@ -204,7 +193,9 @@ static gboolean fftd_src_start(GstBaseSrc *base)
     g_free(name);
     if (r < 0)
         return FALSE;
-    self->shared = shared_camera_new(camera);
+    self->shared = g_atomic_rc_box_new0(struct shared_camera);
+    self->shared->camera = camera;
+    g_mutex_init(&self->shared->lock);
     self->negotiated = FALSE;
     self->latency = 0;
     gst_poll_fd_init(&self->watched);
@@ -218,7 +209,7 @@ static gboolean fftd_src_stop(GstBaseSrc *base)
 {
     FftdSrc *self = FFTD_SRC(base);
     gst_poll_remove_fd(self->poll, &self->watched);
-    shared_camera_unref(self->shared);
+    g_atomic_rc_box_release_full(self->shared, shared_camera_clear);
     self->shared = NULL;
     return TRUE;
 }
@@ -316,9 +307,8 @@ static GstBuffer *lend_frame(FftdSrc *self, const struct fftd_frame *frame)
     const gsize bytes = frame->format->frame_bytes;
     guint8 *start = (guint8 *)frame->plane[0] - frame->format->plane[0].offset;
     struct lent_frame *lent = g_new(struct lent_frame, 1);
-    lent->shared = self->shared;
+    lent->shared = g_atomic_rc_box_acquire(self->shared);
     lent->frame = *frame;
-    g_atomic_int_inc(&self->shared->references);
     return gst_buffer_new_wrapped_full(GST_MEMORY_FLAG_READONLY, start, bytes, 0, bytes, lent,
                                        give_frame_back);
 }
@@ -423,14 +413,6 @@ static void post_measures(FftdSrc *self, const struct known *known, guint64 sequ
     gst_element_post_message(GST_ELEMENT(self), gst_message_new_element(GST_OBJECT(self), fields));
 }
 
-static gboolean wants_measures(FftdSrc *self)
-{
-    GST_OBJECT_LOCK(self);
-    gboolean wants = self->measures;
-    GST_OBJECT_UNLOCK(self);
-    return wants;
-}
-
 static void label_buffer(FftdSrc *self, GstBuffer *buffer, const struct fftd_frame *frame)
 {
     GstVideoInfo *info = &self->info;
@@ -497,7 +479,7 @@ static GstFlowReturn fftd_src_create(GstPushSrc *push, GstBuffer **ret)
     if (!self->meta_understood && !is_laid_out_as_usual(self))
         buffer = lay_out_as_usual(self, buffer);
     label_buffer(self, buffer, &frame);
-    if (known.is_measured && wants_measures(self))
+    if (known.is_measured && g_atomic_int_get(&self->measures))
         post_measures(self, &known, frame.sequence, GST_BUFFER_PTS(buffer));
     *ret = buffer;
     return GST_FLOW_OK;
@@ -529,7 +511,7 @@ static void fftd_src_set_property(GObject *object, guint id, const GValue *value
         self->camera_name = g_value_dup_string(value);
         break;
     case PROPERTY_MEASURES:
-        self->measures = g_value_get_boolean(value);
+        g_atomic_int_set(&self->measures, g_value_get_boolean(value));
         break;
     default:
         G_OBJECT_WARN_INVALID_PROPERTY_ID(object, id, spec);

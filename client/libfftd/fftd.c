@@ -1,7 +1,7 @@
 /* Opens, waits for and closes a camera; its format, state and epoch, and the version. */
 #include <errno.h>
-#include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "link.h"
 #include "read.h"
@@ -14,16 +14,6 @@
 const char *fftd_version(void)
 {
     return FFTD_VERSION;
-}
-
-static int find_socket(struct fftd *camera, const char *name)
-{
-    char dir[sizeof camera->socket_path - sizeof "/frames" + 1];
-    int r = fftd_runtime_dir(name, dir, sizeof dir);
-    if (r < 0)
-        return r;
-    snprintf(camera->socket_path, sizeof camera->socket_path, "%s/frames", dir);
-    return 0;
 }
 
 /* LINK_DOWN with -EAGAIN means that the daemon's queue of connections is full at present. */
@@ -40,9 +30,11 @@ static int open_camera(struct fftd **ret, const char *name, bool lossless)
     camera->lossless = lossless;
     int r = link_init(camera);
     if (r == 0)
-        r = find_socket(camera, name);
+        r = fftd_runtime_dir(name, camera->socket_path,
+                             sizeof camera->socket_path - strlen("/frames"));
     if (r < 0)
         goto fail;
+    strcat(camera->socket_path, "/frames");
 
     int64_t deadline_ms = link_now_ms() + OPEN_TIMEOUT_MS;
     link_start(camera, OPEN_TIMEOUT_MS);

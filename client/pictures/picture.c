@@ -103,25 +103,6 @@ static void paste(struct picture *onto, uint32_t left, const struct picture *pic
                picture->rgb + 3 * (size_t)y * picture->width, 3 * (size_t)picture->width);
 }
 
-int picture_from_levels(struct picture *ret, const float *level, uint32_t width, uint32_t height,
-                        uint32_t side, bool is_whole)
-{
-    const uint32_t larger = width > height ? width : height;
-    const uint32_t step = is_whole ? (larger + side - 1) / side : 1;
-    uint32_t columns = width / step, rows = height / step;
-    columns = columns < side ? columns : side;
-    rows = rows < side ? rows : side;
-    const uint32_t left = (width - columns * step) / 2, top = (height - rows * step) / 2;
-    const int r = picture_create(ret, columns, rows);
-    for (uint32_t y = 0; y < rows && r == 0; y++)
-        for (uint32_t x = 0; x < columns; x++) {
-            const float at = level[(size_t)(top + y * step) * width + left + x * step];
-            memset(ret->rgb + 3 * ((size_t)y * columns + x), (int)lrintf(fminf(fmaxf(at, 0), 255)),
-                   3);
-        }
-    return r;
-}
-
 int picture_beside(struct picture *ret, const struct picture *left, const struct picture *right)
 {
     uint32_t height = left->height > right->height ? left->height : right->height;

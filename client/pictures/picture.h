@@ -30,11 +30,6 @@ struct picture_matrix {
 /* Follows the format's matrix (ITU-T H.273, table 4) and range; an unspecified matrix is BT.601. */
 struct picture_matrix picture_matrix_of(const struct fftd_format *format);
 
-/* Draws width x height grey levels, 0 .. 255, at most `side` pixels wide and high: the middle, so
- * that details stay visible, or the whole, made smaller by leaving pixels out. -ENOMEM. */
-int picture_from_levels(struct picture *ret, const float *level, uint32_t width, uint32_t height,
-                        uint32_t side, bool is_whole);
-
 /* Puts two images side by side, with a gap between them. -ENOMEM. */
 int picture_beside(struct picture *ret, const struct picture *left, const struct picture *right);
 

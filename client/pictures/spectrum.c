@@ -10,13 +10,12 @@
 
 #include "core/dft.h"
 
-#define N       SPECTRUM_SIDE
-#define FLOOR   1e-9 /* black, as a fraction of the greatest power */
-#define FFTD_PI 3.14159265358979323846
+#define N     SPECTRUM_SIDE
+#define FLOOR 1e-9 /* black, as a fraction of the greatest power */
 
 static double hann(uint32_t i, uint32_t length)
 {
-    return 0.5 - 0.5 * cos(2 * FFTD_PI * (i + 0.5) / length);
+    return 0.5 - 0.5 * cos(2 * M_PI * (i + 0.5) / length);
 }
 
 static void load(double complex *data, const struct pixels *pixels)

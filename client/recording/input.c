@@ -225,21 +225,18 @@ static const char *choose_pixels(struct input *input, const struct probe *probe)
         {"uyvy422", "uyvy422"}, {"yuv422p1", NULL},       {"yuv422p9", NULL},
         {"yuv422p", "yuyv422"},
     };
-    const char *to = NULL;
     unsigned i = 0;
     while (i < sizeof exact / sizeof exact[0] && !begins(probe->pixels, exact[i][0]))
         i++;
-    if (i < sizeof exact / sizeof exact[0])
-        to = exact[i][1];
-    if (to != NULL)
-        return to;
-    to = begins(probe->pixels, "yuvj") ? "yuvj420p"
-         : begins(probe->pixels, "yuv") || begins(probe->pixels, "uyv") ||
-                 begins(probe->pixels, "nv")
-             ? "yuv420p"
-         : begins(probe->pixels, "ya16") ? "gray16le"
-         : begins(probe->pixels, "ya")   ? "gray"
-                                         : "rgb24";
+    if (i < sizeof exact / sizeof exact[0] && exact[i][1] != NULL)
+        return exact[i][1];
+    const char *to = begins(probe->pixels, "yuvj") ? "yuvj420p"
+                     : begins(probe->pixels, "yuv") || begins(probe->pixels, "uyv") ||
+                             begins(probe->pixels, "nv")
+                         ? "yuv420p"
+                     : begins(probe->pixels, "ya16") ? "gray16le"
+                     : begins(probe->pixels, "ya")   ? "gray"
+                                                     : "rgb24";
     snprintf(input->notice, sizeof input->notice, "%s is read as %s", probe->pixels, to);
     return to;
 }

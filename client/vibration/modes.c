@@ -5,9 +5,9 @@
 #include <math.h>
 #include <stdlib.h>
 
+#include "core/order.h"
 #include "waves.h"
 
-#define PI            3.14159265358979323846
 #define LEAST_CYCLES  2.0 /* the half width of a line under a Hann window, in 1 / seconds */
 #define FLOOR_BINS    80u /* frequencies on each side whose median is the floor */
 #define FALSE_CHANCE  1e-3
@@ -36,7 +36,7 @@ static double of_differences(const struct modes_search *search, const struct wav
                              unsigned i)
 {
     const double hz = search->first_hz + i * search->step_hz;
-    const double moved = sin(0.5 * PI * hz * WAVES_HIGHEST / waves->most_hz);
+    const double moved = sin(0.5 * M_PI * hz * WAVES_HIGHEST / waves->most_hz);
     return moved * moved;
 }
 
@@ -51,7 +51,7 @@ static void find_floor(struct modes_search *search, const struct waves *waves)
             for (unsigned k = first; k < end; k++)
                 search->scratch[k - first] =
                     search->power[axis][k] * of_differences(search, waves, k);
-            qsort(search->scratch, end - first, sizeof *search->scratch, waves_by_size);
+            qsort(search->scratch, end - first, sizeof *search->scratch, order_doubles);
             /* The power of noise is distributed exponentially. */
             const double mean = search->scratch[(end - first) / 2] / log(2);
             for (unsigned k = i; k < search->count && k < i + stride; k++)
@@ -154,14 +154,14 @@ static bool find_peak(const struct modes_search *search, double seconds, unsigne
 
 static double degrees(double complex z)
 {
-    return carg(z) * (180 / PI);
+    return carg(z) * (180 / M_PI);
 }
 
 /* floor: the mean power of noise along each axis. */
 static struct mode mode_of(const struct waves *waves, double hz, const struct waves_wave *wave,
                            const double floor[2])
 {
-    const double complex turn = cexp(I * (2 * PI * hz * waves->phase_s));
+    const double complex turn = cexp(I * (2 * M_PI * hz * waves->phase_s));
     const double complex x = wave->axis[0] * turn, y = wave->axis[1] * turn;
     struct mode ret = {.hz = hz, .x = {cabs(x), degrees(x)}, .y = {cabs(y), degrees(y)}};
     /* Turned back by its phase, the movement is the long half axis in its real part, and the short
@@ -172,7 +172,7 @@ static struct mode mode_of(const struct waves *waves, double hz, const struct wa
     const double right = creal(x * back), down = creal(y * back);
     ret.px = hypot(right, down);
     ret.minor_px = hypot(cimag(x * back), cimag(y * back));
-    ret.angle_deg = ret.px > 0 ? atan2(down, right) * (180 / PI) : 0;
+    ret.angle_deg = ret.px > 0 ? atan2(down, right) * (180 / M_PI) : 0;
     ret.phase_deg = degrees(conj(back));
     const double share = ret.px > 0 ? right * right / (ret.px * ret.px) : 0.5;
     ret.px_error = sqrt(0.5 * (share * floor[0] + (1 - share) * floor[1]));
@@ -201,7 +201,7 @@ static void leave_out_distortions(struct modes *found, double rate_hz)
     double shift[MODES_MOST]; /* from picture to picture */
     bool is_distortion[MODES_MOST] = {false};
     for (unsigned i = 0; i < found->count; i++)
-        shift[i] = found->mode[i].px * sin(PI * found->mode[i].hz / rate_hz);
+        shift[i] = found->mode[i].px * sin(M_PI * found->mode[i].hz / rate_hz);
     for (unsigned i = 0; i < found->count; i++)
         for (unsigned k = 0; k < found->count; k++)
             for (unsigned n = 2; n <= MOST_MULTIPLE; n++)
@@ -246,7 +246,7 @@ static double noise_of(const struct modes_search *search)
 {
     for (unsigned i = 0; i < search->count; i++)
         search->scratch[i] = search->power[0][i] + search->power[1][i];
-    qsort(search->scratch, search->count, sizeof *search->scratch, waves_by_size);
+    qsort(search->scratch, search->count, sizeof *search->scratch, order_doubles);
     return sqrt(search->scratch[search->count / 2]);
 }
 
@@ -305,7 +305,7 @@ static void floor_around(struct waves *waves, double hz, double ret[2])
         count++;
     }
     for (unsigned axis = 0; axis < 2; axis++) {
-        qsort(power[axis], count, sizeof *power[axis], waves_by_size);
+        qsort(power[axis], count, sizeof *power[axis], order_doubles);
         ret[axis] = count > 0 ? power[axis][count / 2] / log(2) : 0;
     }
 }

@@ -5,11 +5,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* The blocks of a place: some columns and rows of the grid. */
-struct extent {
-    uint32_t left, right, top, bottom; /* right and bottom are the first ones beyond */
-};
-
 /* Finds the blocks that lie within begin .. begin + size, or else the one that is nearest to its
  * middle, along one axis with `count` blocks. */
 static void find_along(uint32_t begin, uint32_t size, uint32_t block, uint32_t count,
@@ -30,12 +25,14 @@ static void find_along(uint32_t begin, uint32_t size, uint32_t block, uint32_t c
     *ret_end = (uint32_t)beyond;
 }
 
-static struct extent extent_of(const struct series *series, const struct series_place *place)
+static void find_blocks(const struct series *series, struct series_place *place)
 {
-    struct extent ret;
-    find_along(place->left, place->width, series->block, series->columns, &ret.left, &ret.right);
-    find_along(place->top, place->height, series->block, series->rows, &ret.top, &ret.bottom);
-    return ret;
+    struct series_extent *extent = &place->extent;
+    find_along(place->left, place->width, series->block, series->columns, &extent->left,
+               &extent->right);
+    find_along(place->top, place->height, series->block, series->rows, &extent->top,
+               &extent->bottom);
+    place->blocks = (extent->right - extent->left) * (extent->bottom - extent->top);
 }
 
 static bool is_possible(const struct fftd_motion *field)
@@ -66,15 +63,14 @@ int series_begin(struct series *ret, const struct series_place *named, unsigned 
             *ret_wrong = i;
             return -ERANGE;
         }
-        const struct extent extent = extent_of(ret, &named[i]);
-        ret->place[i].blocks = (extent.right - extent.left) * (extent.bottom - extent.top);
     }
     for (uint32_t i = count; i < ret->places; i++)
         ret->place[i] = (struct series_place){.left = (i - count) % field->columns * hop,
                                               .top = (i - count) / field->columns * hop,
                                               .width = field->block,
-                                              .height = field->block,
-                                              .blocks = 1};
+                                              .height = field->block};
+    for (uint32_t i = 0; i < ret->places; i++)
+        find_blocks(ret, &ret->place[i]);
     return 0;
 }
 
@@ -106,12 +102,12 @@ static int make_room(struct series *series)
 
 /* The mean of the vectors that are sure, weighted by confidence. Rounding to FFTD_MOTION_UNIT is
  * an error of each block of its own, which the mean makes smaller. */
-static struct series_shift mean_of(const struct series *series, struct extent extent,
+static struct series_shift mean_of(const struct series *series, const struct series_place *place,
                                    const int16_t *vectors, const uint8_t *confidences)
 {
     double dx = 0, dy = 0, weights = 0;
-    for (uint32_t row = extent.top; row < extent.bottom; row++)
-        for (uint32_t column = extent.left; column < extent.right; column++) {
+    for (uint32_t row = place->extent.top; row < place->extent.bottom; row++)
+        for (uint32_t column = place->extent.left; column < place->extent.right; column++) {
             const size_t at = (size_t)row * series->columns + column;
             if (confidences[at] < FFTD_MOTION_SURE)
                 continue;
@@ -121,10 +117,9 @@ static struct series_shift mean_of(const struct series *series, struct extent ex
         }
     if (weights == 0)
         return (struct series_shift){0};
-    const uint32_t blocks = (extent.right - extent.left) * (extent.bottom - extent.top);
     return (struct series_shift){.dx = (float)(dx / weights / FFTD_MOTION_UNIT),
                                  .dy = (float)(dy / weights / FFTD_MOTION_UNIT),
-                                 .confidence = (float)(weights / 255 / blocks)};
+                                 .confidence = (float)(weights / 255 / place->blocks)};
 }
 
 int series_add(struct series *series, const struct fftd_motion *field, const int16_t *vectors,
@@ -143,12 +138,7 @@ int series_add(struct series *series, const struct fftd_motion *field, const int
     struct series_shift *shift = &series->shift[(size_t)series->count * series->places];
     bool is_known = false;
     for (unsigned i = 0; i < series->places; i++) {
-        const uint32_t at = i - series->named;
-        const struct extent extent =
-            i < series->named ? extent_of(series, &series->place[i])
-                              : (struct extent){at % series->columns, at % series->columns + 1,
-                                                at / series->columns, at / series->columns + 1};
-        shift[i] = mean_of(series, extent, vectors, confidences);
+        shift[i] = mean_of(series, &series->place[i], vectors, confidences);
         is_known |= shift[i].confidence > 0;
     }
     if (!is_known)

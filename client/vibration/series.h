@@ -18,10 +18,16 @@
 #define SERIES_NAME_BYTES  32
 #define SERIES_MOST_BLOCKS (1u << 20) /* in a field */
 
+/* Some columns and rows of the grid of blocks; right and bottom are the first ones beyond. */
+struct series_extent {
+    uint32_t left, right, top, bottom;
+};
+
 struct series_place {
     char name[SERIES_NAME_BYTES];
     uint32_t left, top, width, height;
-    uint32_t blocks; /* blocks of the grid that the place is the mean of */
+    struct series_extent extent;
+    uint32_t blocks; /* in the extent, which the place is the mean of */
 };
 
 /* The times of the two pictures that a field compares. */

@@ -224,8 +224,6 @@ void vibration_write_json(const struct vibration *vibration, FILE *file)
     json_close(&json, '}');
 }
 
-/* A displacement counts from the first picture. Where it is not known any more, it counts from 0
- * again, in a row without a confidence. */
 void vibration_write_csv(const struct vibration *vibration, FILE *file)
 {
     const struct series *series = &vibration->series;

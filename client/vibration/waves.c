@@ -4,14 +4,9 @@
 #include <math.h>
 #include <stdlib.h>
 
-#define PI               3.14159265358979323846
-#define MOST_FREQUENCIES 16. /* for each step: the times may be wrong */
+#include "core/order.h"
 
-int waves_by_size(const void *a, const void *b)
-{
-    const double p = *(const double *)a, q = *(const double *)b;
-    return (p > q) - (p < q);
-}
+#define MOST_FREQUENCIES 16. /* for each step: the times may be wrong */
 
 /* Half the rate at which pictures come: the shortest tenth of the intervals counts, because longer
  * ones are of fields that were left out. */
@@ -22,7 +17,7 @@ static int find_most_hz(struct waves *waves)
         return -ENOMEM;
     for (unsigned i = 0; i < waves->count; i++)
         interval[i] = waves->row[i].to_s - waves->row[i].from_s;
-    qsort(interval, waves->count, sizeof *interval, waves_by_size);
+    qsort(interval, waves->count, sizeof *interval, order_doubles);
     waves->most_hz = fmin(WAVES_HIGHEST * 0.5 / interval[waves->count / 10],
                           MOST_FREQUENCIES * waves->count / WAVES_OVERSAMPLING / waves->seconds);
     free(interval);
@@ -99,7 +94,7 @@ int waves_create(struct waves *ret, const struct series *series, const unsigned 
         struct waves_row *row = &ret->row[i];
         row->from_s -= middle_s;
         row->to_s -= middle_s;
-        row->weight *= 0.5 + 0.5 * cos(PI * (row->from_s + row->to_s) / ret->seconds);
+        row->weight *= 0.5 + 0.5 * cos(M_PI * (row->from_s + row->to_s) / ret->seconds);
     }
     remove_trend(ret);
     return find_most_hz(ret);
@@ -117,10 +112,10 @@ void waves_turn_to(struct waves *waves, double hz, double step_hz)
 {
     for (unsigned i = 0; i < waves->count; i++) {
         struct waves_row *row = &waves->row[i];
-        row->turn[0] = cexp(I * (2 * PI * hz * row->from_s));
-        row->turn[1] = cexp(I * (2 * PI * hz * row->to_s));
-        row->onward[0] = cexp(I * (2 * PI * step_hz * row->from_s));
-        row->onward[1] = cexp(I * (2 * PI * step_hz * row->to_s));
+        row->turn[0] = cexp(I * (2 * M_PI * hz * row->from_s));
+        row->turn[1] = cexp(I * (2 * M_PI * hz * row->to_s));
+        row->onward[0] = cexp(I * (2 * M_PI * step_hz * row->from_s));
+        row->onward[1] = cexp(I * (2 * M_PI * step_hz * row->to_s));
     }
 }
 
@@ -131,8 +126,6 @@ static double complex product(double complex a, double complex b)
            I * (creal(a) * cimag(b) + cimag(a) * creal(b));
 }
 
-/* Fits a wave of the frequency that the waves have reached to their shifts, and lets them turn on.
- * What the wave shares with the trends counts as the trends'. */
 struct waves_wave waves_fit(struct waves *waves)
 {
     double cc = 0, cs = 0, ss = 0, with_trend[2][WAVES_TREND] = {{0}}, with_moved[2][2] = {{0}};
@@ -181,7 +174,6 @@ struct waves_wave waves_fit_at(struct waves *waves, double hz)
     return waves_fit(waves);
 }
 
-/* Adds `sign` times a line to the shifts, without what it shares with the trends. */
 void waves_add(struct waves *waves, double hz, const struct waves_wave *wave, double sign)
 {
     waves_turn_to(waves, hz, 0);

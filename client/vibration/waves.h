@@ -55,7 +55,4 @@ double waves_refine(struct waves *waves, double hz);
 /* Adds `sign` times a wave to the shifts, without what it shares with the trends. */
 void waves_add(struct waves *waves, double hz, const struct waves_wave *wave, double sign);
 
-/* Compares two doubles, for qsort. */
-int waves_by_size(const void *a, const void *b);
-
 #endif

@@ -3,6 +3,8 @@
 #include <math.h>
 #include <stdlib.h>
 
+#include "core/order.h"
+
 #define RANGE         0.8 /* bins of a patch; patches half as far apart as they are long allow 1 */
 /* How far the power of a line must exceed what chance gives, which it does once in 8000 times:
  * exp(-9). */
@@ -15,13 +17,6 @@
 /* Coherence of a wave whose nearest bin was tried. Other candidates take nine searches instead of
  * one. Chosen on the clips of tests/unit/periodic.c, of which 28 gave the same with 0.6. */
 #define CERTAIN       0.95
-
-static int compare(const void *a, const void *b)
-{
-    const double x = *(const double *)a;
-    const double y = *(const double *)b;
-    return (x > y) - (x < y);
-}
 
 /* Where a wave is, relative to the start of a search. */
 struct match {
@@ -52,7 +47,7 @@ static double level(const struct spectrum *s, double complex *projection, double
             projection[i] = 0;
     if (count == 0)
         return 0;
-    qsort(size, count, sizeof *size, compare);
+    qsort(size, count, sizeof *size, order_doubles);
     const double median = size[count / 2] + 1e-9;
     *ret_median = median;
     for (unsigned i = 0; i < s->count; i++) {

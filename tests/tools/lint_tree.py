@@ -49,8 +49,8 @@ LIBRARIES = {
 # What the daemon includes of client/.
 SHARED = {"client/include/fftd/ring", "client/include/fftd/formats"}
 # What its clients include of daemon/.
-SHARED_BY_DAEMON = {f"daemon/core/{name}" for name in ("client_limits", "clock", "dft", "secret",
-                                                    "text")}
+SHARED_BY_DAEMON = {f"daemon/core/{name}" for name in ("client_limits", "clock", "dft", "order",
+                                                    "secret", "text")}
 # What one file or folder alone includes in addition: estimators and filters only compute, and so
 # does the parser of Y4M.
 SHARED_WITH = {

@@ -247,7 +247,6 @@ static void write_every_type(enum metrics_format format)
 {
     const uint64_t edges[] = {1000000, 500000000, 2000000000};
     const uint64_t counts[] = {0, 3, 7};
-    const struct metric_histogram histogram = {9, 12000000345, 3, edges, counts};
     const struct metrics out = begin(format);
     metrics_family(&out, "a_clients", METRIC_GAUGE, NULL, "Clients.");
     metrics_gauge(&out, "a_clients", NULL, NULL, 3);
@@ -257,7 +256,9 @@ static void write_every_type(enum metrics_format format)
     metrics_family(&out, "a_step_seconds", METRIC_SUMMARY, "seconds", "Steps.");
     metrics_summary(&out, "a_step_seconds", "side", "rear", 3, 2000000001);
     metrics_family(&out, "a_time_seconds", METRIC_HISTOGRAM, "seconds", "Time.");
-    metrics_histogram(&out, "a_time_seconds", NULL, NULL, &histogram);
+    for (unsigned i = 0; i < 3; i++)
+        metrics_bucket(&out, "a_time_seconds", NULL, NULL, edges[i], counts[i]);
+    metrics_histogram(&out, "a_time_seconds", NULL, NULL, 9, 12000000345);
     end(&out);
 }
 

@@ -872,7 +872,8 @@ static void noise_that_is_not_reported_stays_in_what_is_blurred(void **state)
     static struct diagnosis diagnosis;
     double care[2];
     for (unsigned is_known = 0; is_known < 2; is_known++) {
-        struct diagnosis_finding noise = {0}, blur = {0};
+        struct diagnosis_finding noise = {0};
+        struct diagnosis_finding blur = {.kind = DIAGNOSIS_DEFOCUS};
         diagnosis = (struct diagnosis){
             .measured = {.count = 1, .mean = 110, .noisy = 1, .noise = 5},
             .blur = {.blur = DETAIL_DISK, .size_px = 4, .power = 1000},

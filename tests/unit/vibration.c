@@ -464,9 +464,10 @@ static void places_have_the_blocks_within_them(void **state)
     struct series series;
     unsigned wrong = 9;
     struct fftd_motion shape = {.columns = 9, .rows = 7, .block = 32}; /* 160 x 128 pixels */
-    const struct series_place named[] = {{"all", 0, 0, 65535, 65535, 0}, {"one", 16, 32, 32, 32, 0},
-                                         {"between", 17, 33, 40, 40, 0}, {"small", 70, 50, 4, 4, 0},
-                                         {"corner", 159, 127, 1, 1, 0},  {"wide", 0, 0, 64, 32, 0}};
+    const struct series_place named[] = {
+        {"all", 0, 0, 65535, 65535, {0}, 0}, {"one", 16, 32, 32, 32, {0}, 0},
+        {"between", 17, 33, 40, 40, {0}, 0}, {"small", 70, 50, 4, 4, {0}, 0},
+        {"corner", 159, 127, 1, 1, {0}, 0},  {"wide", 0, 0, 64, 32, {0}, 0}};
     const uint32_t blocks[] = {63, 1, 1, 1, 1, 3};
     assert_int_equal(series_begin(&series, named, 6, true, &shape, &wrong), 0);
     for (unsigned i = 0; i < 6; i++)
@@ -496,7 +497,7 @@ static void places_have_the_blocks_within_them(void **state)
     assert_true(series_shift_of(&series, 0, 6 + 1)->confidence == 0);
     series_finish(&series);
 
-    const struct series_place beyond[] = {named[0], {"beyond", 160, 0, 9, 9, 0}};
+    const struct series_place beyond[] = {named[0], {"beyond", 160, 0, 9, 9, {0}, 0}};
     assert_int_equal(series_begin(&series, beyond, 2, false, &shape, &wrong), -ERANGE);
     assert_int_equal(wrong, 1);
     series_finish(&series);

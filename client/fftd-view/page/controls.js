@@ -31,11 +31,9 @@ async function send() {
     if (changes.length === 0)
         return;
     try {
-        const answer = await filter.ask("controls/set", {
-            method: "POST", headers: {"Content-Type": "application/json"},
-            body: JSON.stringify({changes})});
+        const {controls} = await filter.post("controls/set", {changes});
         said("");
-        show((await answer.json()).controls);
+        show(controls);
     } catch (error) {
         said(error.message, true);
         refresh(false);

@@ -86,7 +86,7 @@ const request = async (what, options) => (await ask(what, options)).json();
 // The kinds of filters, and the presets: {kinds, presets: [{name, summary, filter, problem}]}.
 export const fetchTable = () => request("filters");
 
-const post = (what, body) => request(what, {
+export const post = (what, body) => request(what, {
     method: "POST", headers: {"Content-Type": "application/json"}, body: JSON.stringify(body)});
 
 // The responses of chains, each as in cards.js; empty for a chain that cannot be used.

@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "core/fft.h"
+#include "core/order.h"
 #include "estimators/motion/motion_cells.h"
 
 /* Where a comment gives no other reason, a threshold was chosen on the pairs of
@@ -212,12 +213,6 @@ static double put_square(struct motion_estimator *m, unsigned which)
     return squares;
 }
 
-static int by_size(const void *a, const void *b)
-{
-    const float p = *(const float *)a, q = *(const float *)b;
-    return (p > q) - (p < q);
-}
-
 /* The power of the noise: the median of the highest frequencies, whose powers are distributed
  * exponentially. `work` holds the transform of both squares. */
 static double noise_power(struct motion_estimator *m)
@@ -229,7 +224,7 @@ static double noise_power(struct motion_estimator *m)
             const float complex z = m->work[(size_t)y * side + x];
             m->scratch[count++] = crealf(z) * crealf(z) + cimagf(z) * cimagf(z);
         }
-    qsort(m->scratch, count, sizeof *m->scratch, by_size);
+    qsort(m->scratch, count, sizeof *m->scratch, order_floats);
     return m->scratch[count / 2] / M_LN2 / 2; /* the work adds the powers of two squares */
 }
 

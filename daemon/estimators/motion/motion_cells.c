@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "core/order.h"
 #include "estimators/motion/motion_kernel.h"
 
 /* Where a comment gives no other reason, a threshold was chosen on the pairs of
@@ -282,12 +283,6 @@ static void project(struct cell *cell)
             sum[of_contrast[i].square] -= sum[of_contrast[i].a] * sum[of_contrast[i].b] / sum[SS];
 }
 
-static int by_size(const void *a, const void *b)
-{
-    const double p = *(const double *)a, q = *(const double *)b;
-    return (p > q) - (p < q);
-}
-
 /* Solves a cell; in a direction without gradient nothing is left. */
 static void solve(struct cell *cell, double noise)
 {
@@ -306,7 +301,7 @@ static double find_noise(struct cells_work *work, unsigned count)
     double rest[MAX_COLUMNS * MAX_CELL_ROWS] = {0};
     for (unsigned c = 0; c < count; c++)
         rest[c] = work->cell[c].rest / work->cell[c].pixels;
-    qsort(rest, count, sizeof *rest, by_size);
+    qsort(rest, count, sizeof *rest, order_doubles);
     return rest[count / 4] / work->kernel->noise + ROUNDING;
 }
 
@@ -335,7 +330,7 @@ static double weighted_median(const struct cells_work *work, unsigned count, uns
         total += at[c][1] =
             cell->telling * (axis == 0 ? cell->xx : cell->yy) / (cell->xx + cell->yy);
     }
-    qsort(at, count, sizeof *at, by_size);
+    qsort(at, count, sizeof *at, order_doubles);
     for (unsigned c = 0; c < count; c++)
         if ((sum += at[c][1]) >= 0.5 * total)
             return at[c][0];

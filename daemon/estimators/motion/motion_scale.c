@@ -2,6 +2,8 @@
 
 #include <stdlib.h>
 
+#include "core/order.h"
+
 bool motion_scale_make(struct motion_scale *ret, unsigned width, unsigned height, unsigned cells)
 {
     const bool has_pictures = motion_level_make(&ret->pictures, width, height);
@@ -27,15 +29,9 @@ void motion_scale_clear(struct motion_scale *scale)
     free(scale->sorted);
 }
 
-static int by_size(const void *a, const void *b)
-{
-    const float p = *(const float *)a, q = *(const float *)b;
-    return (p > q) - (p < q);
-}
-
 float motion_scale_quartile(float *values, unsigned count)
 {
-    qsort(values, count, sizeof *values, by_size);
+    qsort(values, count, sizeof *values, order_floats);
     return values[count / 4];
 }
 

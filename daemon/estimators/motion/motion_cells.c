@@ -1,6 +1,5 @@
 #include "estimators/motion/motion_cells.h"
 
-#include <errno.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -14,6 +13,7 @@
 #define MAX_COLUMNS   23u /* with cells of 2 LANES, in less than 3 LANES * COLUMNS pixels */
 #define MAX_CELL_ROWS 12u
 #define MIN_CELL      16u /* pixels */
+#define MAX_ROW       (CELLS_MAX_WIDTH + 2 * CELLS_SPARE)
 #define TOLERANCE     0.1 /* pixels by which a cell may differ */
 #define MISFIT        0.1 /* weight of what no shift of a cell explains */
 #define TELLING       0.2 /* pixels: a cell that can tell as little counts half */
@@ -41,9 +41,9 @@ struct cell {
 
 struct cells_work {
     const struct kernel *kernel;
-    float *vertical[2]; /* a row of each picture, smoothed along y */
-    float *mean[3];     /* three rows of the mean of both pictures */
-    float *difference[3];
+    float vertical[2][MAX_ROW]; /* a row of each picture, smoothed along y */
+    float mean[3][MAX_ROW];     /* the last three rows of the mean of both pictures */
+    float difference[3][MAX_ROW];
     struct cell cell[MAX_COLUMNS * MAX_CELL_ROWS];
 };
 
@@ -55,37 +55,13 @@ struct overlap {
     unsigned columns, rows, cell_width, cell_height;
 };
 
-int cells_create(struct cells_work **ret, unsigned width, struct error *why)
+struct cells_work *cells_create(void)
 {
-    struct cells_work *work = calloc(1, sizeof *work);
-    if (work == NULL)
-        return error_set(why, ENOMEM, "out of memory for an estimator of motion");
-    const size_t length = width + 2 * CELLS_SPARE;
-    bool is_complete = true;
-    for (unsigned i = 0; i < 2; i++)
-        is_complete = (work->vertical[i] = calloc(length, sizeof(float))) != NULL && is_complete;
-    for (unsigned i = 0; i < 3; i++) {
-        is_complete = (work->mean[i] = calloc(length, sizeof(float))) != NULL && is_complete;
-        is_complete = (work->difference[i] = calloc(length, sizeof(float))) != NULL && is_complete;
-    }
-    if (!is_complete) {
-        cells_destroy(work);
-        return error_set(why, ENOMEM, "out of memory for an estimator of motion");
-    }
-    *ret = work;
-    return 0;
+    return calloc(1, sizeof(struct cells_work));
 }
 
 void cells_destroy(struct cells_work *work)
 {
-    if (work == NULL)
-        return;
-    for (unsigned i = 0; i < 2; i++)
-        free(work->vertical[i]);
-    for (unsigned i = 0; i < 3; i++) {
-        free(work->mean[i]);
-        free(work->difference[i]);
-    }
     free(work);
 }
 
@@ -147,8 +123,8 @@ static void smooth_down(float *restrict to, const float *from, unsigned stride, 
 }
 
 /* Smooths a row of each picture along x; makes their mean and their difference. */
-static void smooth_along(float *restrict mean, float *restrict difference, float *const vertical[2],
-                         unsigned width, float kernel[2][KERNEL_TAPS])
+static void smooth_along(float *restrict mean, float *restrict difference,
+                         float vertical[2][MAX_ROW], unsigned width, float kernel[2][KERNEL_TAPS])
 {
     for (unsigned x = 0; x < width; x += LANES) {
         float sum[2][LANES] = {{0}};
@@ -206,14 +182,15 @@ static void level_row(float *restrict mean, float *restrict difference, unsigned
             difference[x + l] -= contrast * mean[x + l];
 }
 
-/* Adds a row to the sums of a cell; mean and difference begin at the cell. */
-static void add_row(struct cell *cell, float *const mean[3], const float *difference, size_t at,
+/* Adds row y of the pictures to the sums of a cell that begins at column `at`. */
+static void add_row(struct cell *cell, const struct cells_work *work, unsigned y, size_t at,
                     unsigned width)
 {
     float sum[SUMS][LANES] = {{0}};
     for (unsigned x = 0; x < width; x += LANES) {
-        const float *above = mean[0] + at + x, *row = mean[1] + at + x, *below = mean[2] + at + x;
-        const float *rest = difference + at + x;
+        const float *above = &work->mean[(y - 1) % 3][at + x], *row = &work->mean[y % 3][at + x];
+        const float *below = &work->mean[(y + 1) % 3][at + x];
+        const float *rest = &work->difference[y % 3][at + x];
         for (unsigned l = 0; l < LANES; l++) {
             const float gx = 0.5F * (row[l + 1] - row[(int)l - 1]);
             const float gy = 0.5F * (below[l] - above[l]);
@@ -247,20 +224,15 @@ static void add_up(struct cells_work *work, const struct cells_pictures *p, stru
     const unsigned rows = o->rows * o->cell_height + 2, width = o->width - 2 * KERNEL_RADIUS;
     memset(work->cell, 0, sizeof work->cell);
     for (unsigned y = 0; y < rows; y++) {
-        float *mean = work->mean[0], *difference = work->difference[0];
-        for (unsigned i = 0; i < 2; i++) {
-            work->mean[i] = work->mean[i + 1];
-            work->difference[i] = work->difference[i + 1];
+        float *mean = work->mean[y % 3], *difference = work->difference[y % 3];
+        for (unsigned i = 0; i < 2; i++)
             smooth_down(work->vertical[i], from[i] + (size_t)y * p->width, p->width, o->width,
                         o->kernel_y[i]);
-        }
-        work->mean[2] = mean;
-        work->difference[2] = difference;
         smooth_along(mean, difference, work->vertical, width, o->kernel_x);
         level_row(mean, difference, width, p->is_even);
         for (unsigned c = 0; y >= 2 && c < o->columns; c++)
-            add_row(&work->cell[(y - 2) / o->cell_height * o->columns + c], work->mean,
-                    work->difference[1], 1 + (size_t)c * o->cell_width, o->cell_width);
+            add_row(&work->cell[(y - 2) / o->cell_height * o->columns + c], work, y - 1,
+                    1 + (size_t)c * o->cell_width, o->cell_width);
     }
 }
 

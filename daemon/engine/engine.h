@@ -39,7 +39,6 @@
 #include "filters/filter.h"
 #include "core/frame_memory.h"
 #include "core/similarity.h"
-#include "core/stack_place.h"
 #include "transform/plan.h"
 #include "core/stats.h"
 #include "gpu/device.h"

@@ -28,7 +28,6 @@
 #include "core/error.h"
 #include "core/format.h"
 #include "core/similarity.h"
-#include "core/stack_place.h"
 
 struct stabiliser;
 

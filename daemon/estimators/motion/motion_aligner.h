@@ -22,7 +22,7 @@
 
 #include "core/error.h"
 #include "core/similarity.h"
-#include "core/stack_place.h"
+#include "filters/stack.h"
 
 #define ALIGNER_REFERENCES   16u /* pictures of which a reference is the mean */
 #define ALIGNER_MAX_LEFT_OUT 15u /* in a row: the next one begins a new stack */

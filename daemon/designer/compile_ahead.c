@@ -205,7 +205,7 @@ int compile_ahead(const struct config *config, const char *what)
     share_out(&work);
     int r = engine_frames_describe(&work.frames, config, &work.captured, &why);
     if (r == 0)
-        r = builder_init(&work.builder, config, NULL, &observer, &why);
+        r = builder_init(&work.builder, NULL, config, NULL, &observer, &why);
     if (r < 0) {
         log_error("%s", why.text);
         return EX_UNAVAILABLE;

@@ -260,9 +260,9 @@ static void destroy(struct designer *designer)
     free(designer);
 }
 
-/* other: NULL, or the designer whose device this one uses. */
-static int create(struct designer **ret, const struct designer *other, const struct config *config,
-                  int wake_fd, const struct designer_share *share, struct error *why)
+int designer_create(struct designer **ret, const struct designer *other,
+                    const struct config *config, int wake_fd, const struct designer_share *share,
+                    struct error *why)
 {
     struct designer *designer = calloc(1, sizeof *designer);
     int r;
@@ -280,9 +280,8 @@ static int create(struct designer **ret, const struct designer *other, const str
 
     ahead_init(&designer->ahead, config);
     const struct engine_observer observer = {.on_build = on_build, .context = designer};
-    r = other == NULL ? builder_init(&designer->builder, config, share, &observer, why)
-                      : builder_init_beside(&designer->builder, &other->builder.memory, config,
-                                            share, &observer, why);
+    r = builder_init(&designer->builder, other != NULL ? &other->builder.memory : NULL, config,
+                     share, &observer, why);
     if (r < 0)
         goto fail;
     r = -pthread_create(&designer->thread, NULL, designer_thread, designer);
@@ -298,19 +297,6 @@ fail:
     ahead_finish(&designer->ahead);
     destroy(designer);
     return r;
-}
-
-int designer_create(struct designer **ret, const struct config *config, int wake_fd,
-                    const struct designer_share *share, struct error *why)
-{
-    return create(ret, NULL, config, wake_fd, share, why);
-}
-
-int designer_create_beside(struct designer **ret, const struct designer *other,
-                           const struct config *config, const struct designer_share *share,
-                           struct error *why)
-{
-    return create(ret, other, config, other->wake_fd, share, why);
 }
 
 void designer_end(struct designer *designer, int ended_fd)

@@ -133,7 +133,7 @@ int designer_check_beside(const struct designer *other, const struct config *con
 {
     const struct engine_observer none = {.context = NULL};
     struct builder builder;
-    int r = builder_init_beside(&builder, &other->builder.memory, config, share, &none, why);
+    int r = builder_init(&builder, &other->builder.memory, config, share, &none, why);
     if (r < 0)
         return r;
     r = check_memory(&builder.memory, frames, &config->filter, VIEW_PICTURE, true, why);

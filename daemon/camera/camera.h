@@ -28,7 +28,7 @@
 #include "camera/report.h"
 #include "camera/request.h"
 #include "camera/status.h"
-#include "designer/tuning.h"
+#include "designer/designer.h"
 #include "config/config.h"
 #include "core/error.h"
 #include "filters/filter.h"

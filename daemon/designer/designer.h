@@ -20,7 +20,6 @@
 #include <stdint.h>
 
 #include "designer/handover.h"
-#include "designer/tuning.h"
 #include "config/config.h"
 #include "core/error.h"
 #include "filters/filter.h"
@@ -101,6 +100,16 @@ void designer_return_engine(struct designer *designer, struct engine *engine, bo
 int designer_check_memory(const struct designer *designer, const struct engine_frames *frames,
                           const struct filter_chain *chain, enum view_kind view, bool reserves,
                           struct error *why);
+
+struct tuning_status {
+    bool running;    /* a search runs, or is about to begin */
+    bool exhaustive; /* the search that runs, or the last one */
+    bool tuned;      /* the engine uses settings that a search has found */
+    struct engine_search_progress progress;
+    int result; /* 0: the last search succeeded; -ECANCELED: it was stopped; another -errno: it
+                   failed */
+    struct error why;
+};
 
 /* Any thread: begins, ends and reports a search for settings under which the engine is faster
  * (engine_search). It runs step by step between requests and slows frames down. When it succeeds,

@@ -1,4 +1,4 @@
-#include "designer/compile_ahead.h"
+#include "designer/ahead.h"
 
 #include <fcntl.h>
 #include <sched.h>
@@ -13,7 +13,6 @@
 
 #include "config/preset.h"
 #include "core/format.h"
-#include "designer/builder.h"
 #include "filters/filter_kind.h"
 #include "gpu/cache.h"
 #include "gpu/program.h"

@@ -35,6 +35,7 @@
 #include "filters/correction.h"
 #include "transform/engine_options.h"
 #include "core/error.h"
+#include "estimators/motion/motion_aligner.h"
 #include "estimators/motion/motion_field.h"
 #include "filters/filter.h"
 #include "core/frame_memory.h"

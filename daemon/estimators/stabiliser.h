@@ -28,6 +28,7 @@
 #include "core/error.h"
 #include "core/format.h"
 #include "core/similarity.h"
+#include "estimators/motion/motion_aligner.h"
 
 struct stabiliser;
 

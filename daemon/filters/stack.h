@@ -56,13 +56,6 @@ struct stack {
     double power;    /* exponent of the weights of spectra; 0: there are none */
 };
 
-/* How a frame takes part in a stack. */
-enum stack_place {
-    STACK_JOINS,
-    STACK_BEGINS,   /* a new stack, of which it is the first */
-    STACK_LEFT_OUT, /* it is not seen; the stack is shown as it is */
-};
-
 static inline enum stack_model stack_model(const struct stack *stack)
 {
     return stack->frames == 0 ? STACK_NOT

@@ -12,8 +12,7 @@
  * as much as it is certain. How much motion differs from block to block is found from the field
  * itself. A block that is certain and moves otherwise than those around it keeps its vector.
  *
- * Sources of the maths: Unser, IEEE Signal Processing Magazine 16 (1999), for splines; Kuglin and
- * Hines, Proc. IEEE Int. Conf. on Cybernetics and Society (1975), for phase correlation.
+ * Source of the maths: Unser, IEEE Signal Processing Magazine 16 (1999), for splines.
  *
  * Threads: those of the field (motion_field.h). */
 #ifndef FFTD_ESTIMATORS_MOTION_SCALE_H

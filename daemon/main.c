@@ -21,7 +21,6 @@
 #include "core/clock.h"
 #include "core/secret.h"
 #include "designer/ahead.h"
-#include "designer/compile_ahead.h"
 #include "options.h"
 #include "outputs.h"
 #include "print.h"

@@ -57,8 +57,8 @@ static int create_designer(struct camera *camera, unsigned output, struct error 
     struct camera_status *status = &camera->mailbox.output[output].status;
     const struct designer_share share = {.shares = &camera->shares, .output = output};
     config_of_output(&created->config, &camera->config, output);
-    const int r =
-        designer_create(&created->designer, &created->config, camera->mailbox.wake_fd, &share, why);
+    const int r = designer_create(&created->designer, NULL, &created->config,
+                                  camera->mailbox.wake_fd, &share, why);
     if (r < 0)
         return r;
     secret_hide(status->uri, sizeof status->uri, camera->config.camera.source.uri);

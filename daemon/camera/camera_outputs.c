@@ -127,8 +127,8 @@ int camera_prepare_output(struct camera *camera, unsigned output,
     if (status.captured.fourcc != 0)
         r = prepare_frames(camera, output, &status.captured, why);
     if (r == 0)
-        r = designer_create_beside(&made->designer, camera->output[CAMERA_MAIN].designer,
-                                   &made->config, &share, why);
+        r = designer_create(&made->designer, camera->output[CAMERA_MAIN].designer, &made->config,
+                            camera->mailbox.wake_fd, &share, why);
     if (r < 0) {
         output_mailbox_destroy_rings(box);
         designer_share_release(&share);

@@ -23,12 +23,4 @@ struct curve {
     double power, offset, cut, slope; /* CURVE_POWER: power > 1, the others are 0 .. 1 */
 };
 
-/* Returns a power without an offset. A straight line through black bounds the slope of its inverse
- * to 256, because a power alone would turn rounding errors into grey there. power: 1 .. 3. */
-struct curve curve_of_power(double power);
-
-/* Returns the name of the kind for an engine's description, such as "logarithmic"; NULL for none.
- */
-const char *curve_name(const struct curve *curve);
-
 #endif

@@ -7,7 +7,7 @@
 
 struct dft {
     unsigned length;
-    double complex *turn; /* exp(-2 pi i k / length), k = 0 .. length - 1 */
+    double complex *turn; /* exp(-2 pi i k / length), k = 0 .. length - 1; owns all three */
     double complex *scratch;
     double complex *leg; /* the numbers of one butterfly */
 };
@@ -21,13 +21,13 @@ int dft_create(struct dft **ret, unsigned length, struct error *why)
     if (dft == NULL)
         return error_set(why, ENOMEM, "out of memory for a transform");
     dft->length = length;
-    dft->turn = calloc(length, sizeof *dft->turn);
-    dft->scratch = calloc(length, sizeof *dft->scratch);
-    dft->leg = calloc(length, sizeof *dft->leg);
-    if (dft->turn == NULL || dft->scratch == NULL || dft->leg == NULL) {
+    dft->turn = calloc(3 * (size_t)length, sizeof *dft->turn);
+    if (dft->turn == NULL) {
         dft_destroy(dft);
         return error_set(why, ENOMEM, "out of memory for a transform of %u numbers", length);
     }
+    dft->scratch = dft->turn + length;
+    dft->leg = dft->scratch + length;
     for (unsigned k = 0; k < length; k++)
         dft->turn[k] = cos(2 * M_PI * k / length) - I * sin(2 * M_PI * k / length);
     *ret = dft;
@@ -36,11 +36,8 @@ int dft_create(struct dft **ret, unsigned length, struct error *why)
 
 void dft_destroy(struct dft *dft)
 {
-    if (dft == NULL)
-        return;
-    free(dft->turn);
-    free(dft->scratch);
-    free(dft->leg);
+    if (dft != NULL)
+        free(dft->turn);
     free(dft);
 }
 

@@ -19,65 +19,55 @@ static int open_device(struct builder *builder, enum builder_place place, struct
                : designer_share_open_device(&builder->memory.share, builder->selector, opened, why);
 }
 
-static void take_settings(struct builder *ret, const struct config *config,
-                          const struct designer_share *share,
-                          const struct engine_observer *observer)
+/* Opens the device, and takes its outline and the budget. */
+static int find_device(struct builder *builder, const struct config *config, struct error *why)
 {
-    *ret = (struct builder){.options = config->engine.options, .observer = *observer};
+    const int r = open_device(builder, BUILDER_SELECTED, why);
+    if (r < 0)
+        return r;
+    const struct gpu_device *device = builder->device[BUILDER_SELECTED].opened;
+    builder->memory.outline = gpu_device_outline(device);
+    builder->memory.budget = budget_of(config->engine.memory_mib, service_memory_bytes(""),
+                                       gpu_device_bytes(device), gpu_device_shares_memory(device));
+    return 0;
+}
+
+int builder_init(struct builder *ret, const struct builder_memory *other,
+                 const struct config *config, const struct designer_share *share,
+                 const struct engine_observer *observer, struct error *why)
+{
+    const unsigned buffers = config->camera.source.buffers;
+    *ret = (struct builder){.options = config->engine.options,
+                            .observer = *observer,
+                            .memory = {.slots = config->output.slots,
+                                       .buffers = buffers > 0 ? buffers : CAPTURE_DEFAULT_BUFFERS,
+                                       .measures = config->output.measures}};
+    struct builder_memory *memory = &ret->memory;
     memcpy(ret->selector, config->engine.device, sizeof ret->selector);
     memcpy(ret->cache_dir, config->engine.cache_dir, sizeof ret->cache_dir);
     if (share != NULL)
-        ret->memory.share = *share;
-    ret->options.loads = designer_share_loads(&ret->memory.share);
-    ret->options.output = ret->memory.share.output;
-}
-
-/* device: the selected one, or its outline. */
-static int take_memory(struct builder *ret, const struct config *config,
-                       const struct gpu_device *device, const struct budget *budget,
-                       struct error *why)
-{
-    const unsigned buffers = config->camera.source.buffers;
-    engine_set_reach(&ret->options, device);
+        memory->share = *share;
+    if (other != NULL) {
+        memory->outline = gpu_device_outline(other->outline);
+        memory->budget = other->budget;
+    } else {
+        const int r = find_device(ret, config, why);
+        if (r < 0)
+            return r;
+    }
+    if (memory->outline == NULL) {
+        builder_finish(ret);
+        return error_set(why, ENOMEM, "out of memory while opening the OpenCL device");
+    }
+    ret->options.loads = designer_share_loads(&memory->share);
+    ret->options.output = memory->share.output;
+    engine_set_reach(&ret->options, memory->outline);
     /* On others, which are processors or share the host's memory, frames would wait too long. */
-    if (ret->memory.share.output == 0 && config->output.measures &&
-        !gpu_device_shares_memory(device))
+    if (memory->share.output == 0 && config->output.measures &&
+        !gpu_device_shares_memory(memory->outline))
         ret->options.recipe.motion = config_motion_block(config->output.motion);
-    ret->memory =
-        (struct builder_memory){.budget = *budget,
-                                .outline = gpu_device_outline(device),
-                                .options = ret->options,
-                                .slots = config->output.slots,
-                                .buffers = buffers > 0 ? buffers : CAPTURE_DEFAULT_BUFFERS,
-                                .measures = config->output.measures,
-                                .share = ret->memory.share};
-    if (ret->memory.outline != NULL)
-        return 0;
-    builder_finish(ret);
-    return error_set(why, ENOMEM, "out of memory while opening the OpenCL device");
-}
-
-int builder_init(struct builder *ret, const struct config *config,
-                 const struct designer_share *share, const struct engine_observer *observer,
-                 struct error *why)
-{
-    take_settings(ret, config, share, observer);
-    const int r = open_device(ret, BUILDER_SELECTED, why);
-    if (r < 0)
-        return r;
-    const struct gpu_device *device = ret->device[BUILDER_SELECTED].opened;
-    const struct budget budget =
-        budget_of(config->engine.memory_mib, service_memory_bytes(""), gpu_device_bytes(device),
-                  gpu_device_shares_memory(device));
-    return take_memory(ret, config, device, &budget, why);
-}
-
-int builder_init_beside(struct builder *ret, const struct builder_memory *other,
-                        const struct config *config, const struct designer_share *share,
-                        const struct engine_observer *observer, struct error *why)
-{
-    take_settings(ret, config, share, observer);
-    return take_memory(ret, config, other->outline, &other->budget, why);
+    memory->options = ret->options;
+    return 0;
 }
 
 void builder_finish(struct builder *builder)

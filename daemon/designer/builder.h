@@ -71,16 +71,12 @@ struct builder {
     struct device_choice choice;
 };
 
-/* Opens config->engine.device. share: NULL, or the output's part of the budget. -ENODEV. */
-int builder_init(struct builder *ret, const struct config *config,
-                 const struct designer_share *share, const struct engine_observer *observer,
-                 struct error *why);
-
-/* As builder_init, beside another output's builder: both select one device. It is opened when the
- * first engine is built, so this takes no time. */
-int builder_init_beside(struct builder *ret, const struct builder_memory *other,
-                        const struct config *config, const struct designer_share *share,
-                        const struct engine_observer *observer, struct error *why);
+/* Opens config->engine.device; -ENODEV. other: NULL, or that of another output's builder, which
+ * selects the same device: then it is opened when the first engine is built, so this takes no time.
+ * share: NULL, or the output's part of the budget. */
+int builder_init(struct builder *ret, const struct builder_memory *other,
+                 const struct config *config, const struct designer_share *share,
+                 const struct engine_observer *observer, struct error *why);
 
 /* Closes the devices; every engine must have been closed and none be stuck. */
 void builder_finish(struct builder *builder);

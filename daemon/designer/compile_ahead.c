@@ -1,4 +1,4 @@
-#include "designer/compile_ahead.h"
+#include "designer/ahead.h"
 
 #include <fcntl.h>
 #include <sched.h>
@@ -13,7 +13,6 @@
 
 #include "config/preset.h"
 #include "core/format.h"
-#include "designer/builder.h"
 #include "filters/filter_kind.h"
 #include "gpu/cache.h"
 #include "gpu/program.h"
@@ -205,7 +204,7 @@ int compile_ahead(const struct config *config, const char *what)
     share_out(&work);
     int r = engine_frames_describe(&work.frames, config, &work.captured, &why);
     if (r == 0)
-        r = builder_init(&work.builder, config, NULL, &observer, &why);
+        r = builder_init(&work.builder, NULL, config, NULL, &observer, &why);
     if (r < 0) {
         log_error("%s", why.text);
         return EX_UNAVAILABLE;

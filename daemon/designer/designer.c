@@ -71,37 +71,47 @@ static void close_engines(struct designer *designer)
     leave_driver(designer);
 }
 
+static void end_search(struct designer *designer, int result, const struct error *why)
+{
+    struct tuning *tuning = &designer->tuning;
+
+    enter_driver(designer);
+    engine_search_destroy(tuning->search);
+    leave_driver(designer);
+    tuning->search = NULL;
+    tuning->stop = false;
+    tuning->status.running = false;
+    tuning->status.result = result;
+    tuning->status.why = *why;
+}
+
 /* Ends the search, if one runs. */
 static void cancel_search(struct designer *designer, const char *reason)
 {
-    struct engine_search *search = designer->tuning.search;
     struct error why;
     if (!designer->tuning.status.running)
         return;
-    error_set(&why, ECANCELED, "%s", reason);
-    designer->tuning.search = NULL;
-    tuning_end(&designer->tuning, -ECANCELED, &why);
-    enter_driver(designer);
-    engine_search_destroy(search);
-    leave_driver(designer);
+    end_search(designer, error_set(&why, ECANCELED, "%s", reason), &why);
 }
 
 static void continue_search(struct designer *designer)
 {
-    const bool exhaustive = designer->tuning.status.exhaustive;
+    struct tuning *tuning = &designer->tuning;
     const struct builder *builder = &designer->builder;
     const struct engine_compared compared = {builder->memory.outline, builder->selector};
-    struct engine_search_progress progress = {0};
     struct error why = {""};
+    const bool is_new = tuning->search == NULL, exhaustive = tuning->status.exhaustive;
 
     enter_driver(designer);
-    int r = tuning_step(&designer->tuning.search, builder->engine, exhaustive, &compared,
-                        builder->cache_dir, &progress, &why);
+    const int r = is_new ? engine_search_create(&tuning->search, builder->engine, exhaustive,
+                                                &compared, builder->cache_dir, &why)
+                         : engine_search_step(tuning->search, &why);
     leave_driver(designer);
-    designer->tuning.status.progress = progress;
-    if (r > 0)
+    if (tuning->search != NULL)
+        engine_search_get(tuning->search, &tuning->status.progress);
+    if (r > 0 || (r == 0 && is_new)) /* more steps follow */
         return;
-    tuning_end(&designer->tuning, r, &why);
+    end_search(designer, r, &why);
     if (r == 0 && !designer->wanted.is_engine) { /* rebuild with what was found */
         designer->wanted.is_engine = true;
         designer->wanted.frames = designer->builder.frames;
@@ -178,7 +188,7 @@ static void carry_out(struct designer *designer)
     if (builder->engine != NULL && !*has_searched && !designer->tuning.status.running &&
         builder_wants_search(builder)) {
         *has_searched = true;
-        tuning_begin(&designer->tuning, builder->options.tune == ENGINE_TUNE_EXHAUSTIVE, NULL);
+        tuning_begin(&designer->tuning, builder->options.tune == ENGINE_TUNE_EXHAUSTIVE);
     }
     designer->done_serial = request.serial;
     if (handover_post(&designer->handover, &design, &request.chain))
@@ -260,9 +270,9 @@ static void destroy(struct designer *designer)
     free(designer);
 }
 
-/* other: NULL, or the designer whose device this one uses. */
-static int create(struct designer **ret, const struct designer *other, const struct config *config,
-                  int wake_fd, const struct designer_share *share, struct error *why)
+int designer_create(struct designer **ret, const struct designer *other,
+                    const struct config *config, int wake_fd, const struct designer_share *share,
+                    struct error *why)
 {
     struct designer *designer = calloc(1, sizeof *designer);
     int r;
@@ -280,9 +290,8 @@ static int create(struct designer **ret, const struct designer *other, const str
 
     ahead_init(&designer->ahead, config);
     const struct engine_observer observer = {.on_build = on_build, .context = designer};
-    r = other == NULL ? builder_init(&designer->builder, config, share, &observer, why)
-                      : builder_init_beside(&designer->builder, &other->builder.memory, config,
-                                            share, &observer, why);
+    r = builder_init(&designer->builder, other != NULL ? &other->builder.memory : NULL, config,
+                     share, &observer, why);
     if (r < 0)
         goto fail;
     r = -pthread_create(&designer->thread, NULL, designer_thread, designer);
@@ -298,19 +307,6 @@ fail:
     ahead_finish(&designer->ahead);
     destroy(designer);
     return r;
-}
-
-int designer_create(struct designer **ret, const struct config *config, int wake_fd,
-                    const struct designer_share *share, struct error *why)
-{
-    return create(ret, NULL, config, wake_fd, share, why);
-}
-
-int designer_create_beside(struct designer **ret, const struct designer *other,
-                           const struct config *config, const struct designer_share *share,
-                           struct error *why)
-{
-    return create(ret, other, config, other->wake_fd, share, why);
 }
 
 void designer_end(struct designer *designer, int ended_fd)

@@ -20,7 +20,6 @@
 #include <stdint.h>
 
 #include "designer/handover.h"
-#include "designer/tuning.h"
 #include "config/config.h"
 #include "core/error.h"
 #include "filters/filter.h"
@@ -30,9 +29,12 @@ struct designer;
 
 /* Opens config->engine.device (-ENODEV) and starts the thread. wake_fd is an eventfd that becomes
  * readable when designer_take has something; it stays the caller's. The first chain is
- * config->filter, with serial 1. Nothing is built before designer_request_engine. */
-int designer_create(struct designer **ret, const struct config *config, int wake_fd,
-                    const struct designer_share *share, struct error *why);
+ * config->filter, with serial 1. Nothing is built before designer_request_engine. other: NULL, or
+ * the designer of another output, whose device this one uses; then nothing here waits for the
+ * driver. */
+int designer_create(struct designer **ret, const struct designer *other,
+                    const struct config *config, int wake_fd, const struct designer_share *share,
+                    struct error *why);
 
 /* Sets plan->use of this designer's output: what an engine with the plan's loads takes, without
  * tuned settings. Any thread. */
@@ -45,12 +47,6 @@ int designer_plan(const struct designer *designer, const struct engine_frames *f
 int designer_check_beside(const struct designer *other, const struct config *config,
                           const struct designer_share *share, const struct engine_frames *frames,
                           struct error *why);
-
-/* As designer_create, for an output that is added beside the one of another designer, whose device
- * and wake_fd it uses. Nothing here waits for the driver. */
-int designer_create_beside(struct designer **ret, const struct designer *other,
-                           const struct config *config, const struct designer_share *share,
-                           struct error *why);
 
 /* After the engine was returned: ends the thread without waiting for it.
  * Writes this eventfd when designer_destroy need not wait any more. */
@@ -104,6 +100,16 @@ void designer_return_engine(struct designer *designer, struct engine *engine, bo
 int designer_check_memory(const struct designer *designer, const struct engine_frames *frames,
                           const struct filter_chain *chain, enum view_kind view, bool reserves,
                           struct error *why);
+
+struct tuning_status {
+    bool running;    /* a search runs, or is about to begin */
+    bool exhaustive; /* the search that runs, or the last one */
+    bool tuned;      /* the engine uses settings that a search has found */
+    struct engine_search_progress progress;
+    int result; /* 0: the last search succeeded; -ECANCELED: it was stopped; another -errno: it
+                   failed */
+    struct error why;
+};
 
 /* Any thread: begins, ends and reports a search for settings under which the engine is faster
  * (engine_search). It runs step by step between requests and slows frames down. When it succeeds,

@@ -1,6 +1,8 @@
 /* What other threads ask of the designer, and learn from it. */
 #include "designer/designer_private.h"
 
+#include <errno.h>
+
 #include "core/clock.h"
 
 /* A noise that differs by this factor changes a picture's error by about 0.03 dB. A design may take
@@ -133,7 +135,7 @@ int designer_check_beside(const struct designer *other, const struct config *con
 {
     const struct engine_observer none = {.context = NULL};
     struct builder builder;
-    int r = builder_init_beside(&builder, &other->builder.memory, config, share, &none, why);
+    int r = builder_init(&builder, &other->builder.memory, config, share, &none, why);
     if (r < 0)
         return r;
     r = check_memory(&builder.memory, frames, &config->filter, VIEW_PICTURE, true, why);
@@ -170,10 +172,12 @@ void designer_return_engine(struct designer *designer, struct engine *engine, bo
 int designer_tune(struct designer *designer, bool exhaustive, struct error *why)
 {
     pthread_mutex_lock(&designer->lock);
-    const int r = tuning_begin(&designer->tuning, exhaustive, why);
+    const bool is_running = designer->tuning.status.running;
+    if (!is_running)
+        tuning_begin(&designer->tuning, exhaustive);
     pthread_cond_signal(&designer->change);
     pthread_mutex_unlock(&designer->lock);
-    return r;
+    return is_running ? error_set(why, EBUSY, "a search is already running") : 0;
 }
 
 void designer_stop_tuning(struct designer *designer)

@@ -16,6 +16,24 @@ struct request_design {
     unsigned fade_frames;
 };
 
+/* The search for faster settings of the engine. */
+struct tuning {
+    struct tuning_status status;
+    bool stop; /* somebody asks the search to stop */
+    /* Automatically, for the frames that an engine was requested for last: for transforms, and for
+     * short filters. */
+    bool has_searched[2];
+    struct engine_search *search; /* the thread's own; NULL: not created yet */
+};
+
+/* Marks a search as running; none is. */
+static inline void tuning_begin(struct tuning *tuning, bool exhaustive)
+{
+    tuning->status = (struct tuning_status){
+        .running = true, .exhaustive = exhaustive, .tuned = tuning->status.tuned};
+    tuning->stop = false;
+}
+
 /* (fields: three groups, by who may access them.) */
 struct designer {
     pthread_t thread;

@@ -24,7 +24,6 @@ struct template
 
 struct matcher {
     struct match_sheet sheet[LEVELS]; /* the picture in blocks of each size */
-    float *blocks[LEVELS];            /* the memory of their luma; NULL at level 0 */
     unsigned levels;                  /* that some template needs, at least 1 */
     unsigned count;
     struct template template[FILTER_MAX_MATCHES];
@@ -119,21 +118,16 @@ static struct group group_at(const struct matcher *m, unsigned level)
     return group;
 }
 
-static int create_blocks(struct matcher *m)
-{
-    for (unsigned k = 1; k < LEVELS && k < m->levels; k++) {
-        m->blocks[k] = malloc((match_area(m->sheet[k].picture) + 1) * sizeof(float));
-        if (m->blocks[k] == NULL)
-            return -ENOMEM;
-        m->sheet[k].luma = m->blocks[k];
-    }
-    return 0;
-}
-
 static int create_sheet(struct matcher *m, unsigned level, struct error *why)
 {
     const struct group group = group_at(m, level);
     struct match_sheet *sheet = &m->sheet[level];
+    if (level > 0) {
+        sheet->blocks = malloc((match_area(sheet->picture) + 1) * sizeof *sheet->blocks);
+        if (sheet->blocks == NULL)
+            return -ENOMEM;
+        sheet->luma = sheet->blocks;
+    }
     return group.count > 0 ? match_sheet_init(sheet, group.smallest, group.largest, why) : 0;
 }
 
@@ -174,7 +168,6 @@ int matcher_create(struct matcher **ret, unsigned width, unsigned height,
     for (unsigned k = 0; k < LEVELS; k++)
         m->sheet[k].picture = (struct match_extent){width >> k, height >> k};
     int r = take_templates(m, images, count, levels, why);
-    r = r < 0 ? r : create_blocks(m);
     for (unsigned k = 0; r == 0 && k < m->levels; k++)
         r = create_sheet(m, k, why);
     for (unsigned i = 0; r == 0 && i < count; i++) {
@@ -201,10 +194,8 @@ void matcher_destroy(struct matcher *m)
             free(m->template[i].shape[k].pixel);
         free(m->template[i].kernel);
     }
-    for (unsigned k = 0; k < LEVELS; k++) {
+    for (unsigned k = 0; k < LEVELS; k++)
         match_sheet_finish(&m->sheet[k]);
-        free(m->blocks[k]);
-    }
     free(m);
 }
 
@@ -324,7 +315,7 @@ void matcher_find(struct matcher *m, const float *luma, struct match *ret)
     for (unsigned k = 0; k < m->levels; k++) {
         struct match_sheet *sheet = &m->sheet[k];
         if (k > 0)
-            halve(m->blocks[k], m->sheet[k - 1].luma, m->sheet[k - 1].picture);
+            halve(sheet->blocks, m->sheet[k - 1].luma, m->sheet[k - 1].picture);
         sheet->mean = mean_of(sheet->luma, match_area(sheet->picture));
         if (sheet->side > 0)
             match_sheet_transform(sheet);

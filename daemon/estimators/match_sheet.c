@@ -52,25 +52,23 @@ int match_sheet_init(struct match_sheet *sheet, struct match_extent smallest,
                                           sheet->picture.rows - smallest.rows + 1};
     choose_side(sheet, largest);
     const size_t numbers = (size_t)sheet->side * sheet->side;
-    sheet->spectrum = malloc(pairs(sheet) * numbers * sizeof *sheet->spectrum);
-    sheet->square = malloc(numbers * sizeof *sheet->square);
+    sheet->square = malloc((pairs(sheet) + 1) * numbers * sizeof *sheet->square);
     sheet->score = malloc(match_area(sheet->places) * sizeof *sheet->score);
-    sheet->sum = calloc(sheet->picture.columns, sizeof *sheet->sum);
-    sheet->square_sum = calloc(sheet->picture.columns, sizeof *sheet->square_sum);
-    if (sheet->spectrum == NULL || sheet->square == NULL || sheet->score == NULL ||
-        sheet->sum == NULL || sheet->square_sum == NULL)
+    sheet->sum = calloc(2 * (size_t)sheet->picture.columns, sizeof *sheet->sum);
+    if (sheet->square == NULL || sheet->score == NULL || sheet->sum == NULL)
         return -ENOMEM;
+    sheet->spectrum = sheet->square + numbers;
+    sheet->square_sum = sheet->sum + sheet->picture.columns;
     return fft_create(&sheet->fft, sheet->side, why);
 }
 
 void match_sheet_finish(struct match_sheet *sheet)
 {
     fft_destroy(sheet->fft);
-    free(sheet->spectrum);
     free(sheet->square);
     free(sheet->score);
     free(sheet->sum);
-    free(sheet->square_sum);
+    free(sheet->blocks);
 }
 
 float complex *match_sheet_kernel(const struct match_sheet *sheet, const struct match_shape *shape)

@@ -41,13 +41,14 @@ struct match_sheet {
     struct match_extent picture;
     const float *luma; /* set by the caller, with its mean, before each search */
     float mean;
+    float *blocks; /* memory for that luma, freed with the sheet; NULL: it is the caller's */
 
     unsigned side;              /* 0: no template is looked for */
     struct match_extent places; /* where the smallest template may be */
     struct match_extent step;   /* places of the largest one that a square yields */
     struct fft *fft;
+    float complex *square;    /* work for one pair; owns the memory of the next, as sum does */
     float complex *spectrum;  /* all pairs of squares, the second one times i */
-    float complex *square;    /* work for one pair */
     float *score;             /* each place of one template has one; before, the sums of products */
     double *sum, *square_sum; /* over columns of the picture, as high as the template */
 };

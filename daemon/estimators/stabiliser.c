@@ -6,7 +6,6 @@
 
 #include "estimators/luma.h"
 #include "estimators/motion/motion.h"
-#include "estimators/motion/motion_aligner.h"
 #include "estimators/motion/motion_field.h"
 #include "estimators/motion/motion_similarity.h"
 

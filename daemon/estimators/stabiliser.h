@@ -28,7 +28,7 @@
 #include "core/error.h"
 #include "core/format.h"
 #include "core/similarity.h"
-#include "core/stack_place.h"
+#include "estimators/motion/motion_aligner.h"
 
 struct stabiliser;
 

@@ -19,9 +19,9 @@
 
 struct wave_fit {
     struct sheet few, all; /* rows */
-    float *row;            /* as long as a sheet's stride */
     unsigned count;        /* waves of the frame before */
     struct sheet_frequency f[CORRECTION_MAX_WAVES];
+    float row[WAVE_FIT_MAX_SIDE]; /* the waves of one, subtracted from nothing */
 };
 
 int wave_fit_create(struct wave_fit **ret, unsigned width, unsigned height, struct error *why)
@@ -32,11 +32,6 @@ int wave_fit_create(struct wave_fit **ret, unsigned width, unsigned height, stru
     int r = sheet_init(&fit->few, width, height, LEAST_ROWS, why);
     if (r == 0)
         r = sheet_init(&fit->all, width, height, 0, why);
-    if (r == 0) {
-        fit->row = malloc(fit->all.stride * sizeof *fit->row);
-        if (fit->row == NULL)
-            r = error_set(why, ENOMEM, "out of memory for the waves in a frame");
-    }
     if (r < 0) {
         wave_fit_destroy(fit);
         return r;
@@ -51,7 +46,6 @@ void wave_fit_destroy(struct wave_fit *fit)
         return;
     sheet_clear(&fit->few);
     sheet_clear(&fit->all);
-    free(fit->row);
     free(fit);
 }
 

@@ -30,7 +30,9 @@ struct wave_model {
 
 struct wave_fit;
 
-/* width, height: of the frames in pixels, 1 .. 16384 each. -ENOMEM. */
+#define WAVE_FIT_MAX_SIDE 16384u
+
+/* width, height: of the frames in pixels, 1 .. WAVE_FIT_MAX_SIDE each. -ENOMEM. */
 int wave_fit_create(struct wave_fit **ret, unsigned width, unsigned height, struct error *why);
 void wave_fit_destroy(struct wave_fit *fit); /* NULL is allowed */
 

@@ -103,8 +103,10 @@ static unsigned curve_numbers(double *ret, const void *value)
 
 static const char *describe_curve(const void *value, const char *name)
 {
+    static const char *const texts[] = {
+        [CURVE_LOG] = "logarithmic", [CURVE_POWER] = "linear light"};
     (void)name;
-    return curve_name(value);
+    return texts[((const struct curve *)value)->kind];
 }
 
 _Static_assert(sizeof(struct denoise_settings) == 6 * sizeof(unsigned) && RECIPE_MAX_NUMBERS >= 6,

@@ -239,8 +239,8 @@ void estimators_observe(struct estimators *estimators, const struct observed_fra
         ret->measured_number = frame->number;
     }
     if (estimators->moving != NULL) {
-        ret->motion = moving_observe(estimators->moving, frame, estimators->luma);
-        ret->has_similarity = moving_similarity(estimators->moving, &ret->similarity);
+        ret->motion = moving_observe(estimators->moving, frame, estimators->luma,
+                                     &ret->has_similarity, &ret->similarity);
         ret->motion_bytes = moving_bytes(width, frame->frames.height, estimators->job.motion_block);
     }
     find_matches(estimators, ret);

@@ -13,13 +13,11 @@ struct moving {
     unsigned start; /* which start of the source delivered the last picture */
     int64_t last_ns;
     uint64_t last_number; /* number of that picture; 0: none */
-    bool has_similarity;
-    struct fftd_similarity similarity;
     double width, height;
     uint8_t *record;
 };
 
-uint32_t moving_grid_bytes(const struct motion_grid *grid)
+static uint32_t grid_bytes(const struct motion_grid *grid)
 {
     return (uint32_t)sizeof(struct fftd_motion) + FFTD_MOTION_BYTES(grid->columns * grid->rows);
 }
@@ -27,7 +25,7 @@ uint32_t moving_grid_bytes(const struct motion_grid *grid)
 uint32_t moving_bytes(uint32_t width, uint32_t height, unsigned block)
 {
     struct motion_grid grid;
-    return motion_grid_make(&grid, width, height, block, NULL) < 0 ? 0 : moving_grid_bytes(&grid);
+    return motion_grid_make(&grid, width, height, block, NULL) < 0 ? 0 : grid_bytes(&grid);
 }
 
 int moving_create(struct moving **ret, uint32_t width, uint32_t height, unsigned block,
@@ -41,7 +39,7 @@ int moving_create(struct moving **ret, uint32_t width, uint32_t height, unsigned
     int r = motion_grid_make(&moving->grid, width, height, block, why);
     if (r == 0)
         r = motion_field_create(&moving->field, width, height, block, why);
-    if (r == 0 && (moving->record = calloc(1, moving_grid_bytes(&moving->grid))) == NULL)
+    if (r == 0 && (moving->record = calloc(1, grid_bytes(&moving->grid))) == NULL)
         r = error_set(why, ENOMEM, "out of memory for a field of motion");
     if (r < 0) {
         moving_destroy(moving);
@@ -65,7 +63,8 @@ static int16_t in_units(float pixels)
     return (int16_t)lrintf(fminf(fmaxf(FFTD_MOTION_UNIT * pixels, INT16_MIN), INT16_MAX));
 }
 
-void moving_put(void *record, const struct motion_grid *grid, const struct motion_vector *vector,
+/* Writes a field as frames carry it, in grid_bytes(). */
+static void put(void *record, const struct motion_grid *grid, const struct motion_vector *vector,
                 int64_t captured_ns, int64_t since_ns)
 {
     const size_t blocks = (size_t)grid->columns * grid->rows;
@@ -84,7 +83,9 @@ void moving_put(void *record, const struct motion_grid *grid, const struct motio
     }
 }
 
-bool moving_fit(const struct motion_grid *grid, const struct motion_vector *vector, double width,
+/* Fits how the scene of that size has moved as a whole, per frame. frames: the distance of both
+ * pictures. */
+static bool fit(const struct motion_grid *grid, const struct motion_vector *vector, double width,
                 double height, uint64_t frames, struct fftd_similarity *ret)
 {
     struct motion_similarity found;
@@ -101,28 +102,23 @@ bool moving_fit(const struct motion_grid *grid, const struct motion_vector *vect
 }
 
 const void *moving_observe(struct moving *moving, const struct observed_frame *frame,
-                           const float *luma)
+                           const float *luma, bool *ret_has_similarity,
+                           struct fftd_similarity *ret_similarity)
 {
     if (frame->start != moving->start)
         motion_field_reset(moving->field);
     const struct motion_vector *vector = motion_field_observe(moving->field, luma);
-    moving_put(moving->record, &moving->grid, vector, frame->captured_ns, moving->last_ns);
-    moving->has_similarity = moving_fit(&moving->grid, vector, moving->width, moving->height,
-                                        frame->number - moving->last_number, &moving->similarity);
+    put(moving->record, &moving->grid, vector, frame->captured_ns, moving->last_ns);
+    *ret_has_similarity = fit(&moving->grid, vector, moving->width, moving->height,
+                              frame->number - moving->last_number, ret_similarity);
     moving->start = frame->start;
     moving->last_ns = frame->captured_ns;
     moving->last_number = frame->number;
     return moving->record;
 }
 
-bool moving_similarity(const struct moving *moving, struct fftd_similarity *ret)
-{
-    if (moving->has_similarity)
-        *ret = moving->similarity;
-    return moving->has_similarity;
-}
-
-bool moving_copy_reserve(struct moving_copy *copy, uint32_t size)
+/* Makes room for a field of that size; the copy has none then. False: there is no memory. */
+static bool reserve(struct moving_copy *copy, uint32_t size)
 {
     void *grown = size > copy->capacity ? realloc(copy->bytes, size) : copy->bytes;
     copy->number = 0;
@@ -136,8 +132,47 @@ bool moving_copy_reserve(struct moving_copy *copy, uint32_t size)
 
 void moving_copy_set(struct moving_copy *copy, uint64_t number, const void *bytes, uint32_t size)
 {
-    if (!moving_copy_reserve(copy, size) || bytes == NULL || number == 0)
+    if (!reserve(copy, size) || bytes == NULL || number == 0)
         return;
     memcpy(copy->bytes, bytes, size);
     copy->number = number;
+}
+
+/* ---- fields that an engine has found ---- */
+
+void handed_field_set(struct handed_field *handed, const struct observed_field *field,
+                      unsigned start)
+{
+    const size_t count = (size_t)field->grid->columns * field->grid->rows;
+    moving_copy_set(&handed->vectors, field->number, field->vector,
+                    (uint32_t)(count * sizeof *field->vector));
+    handed->frames = field->frames;
+    handed->start = start;
+    handed->grid = *field->grid;
+}
+
+bool handed_field_take(struct handed_field *handed, struct handed_field *used, unsigned start)
+{
+    const struct handed_field old = *used;
+    if (handed->vectors.number == 0 || handed->start != start)
+        return false;
+    *used = *handed;
+    *handed = old; /* whose memory the next one has */
+    handed->vectors.number = 0;
+    return true;
+}
+
+bool handed_field_fit(const struct handed_field *handed, uint32_t width, uint32_t height,
+                      struct fftd_similarity *ret)
+{
+    return fit(&handed->grid, handed->vectors.bytes, width, height, handed->frames, ret);
+}
+
+void handed_put(struct moving_copy *copy, const struct observed_field *field)
+{
+    copy->number = 0;
+    if (!observed_field_is_known(field) || !reserve(copy, grid_bytes(field->grid)))
+        return;
+    put(copy->bytes, field->grid, field->vector, field->captured_ns, field->since_ns);
+    copy->number = field->number;
 }

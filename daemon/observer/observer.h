@@ -28,7 +28,7 @@
 #include <stdint.h>
 
 #include "observer/estimators.h"
-#include "observer/handed.h"
+#include "observer/moving.h"
 #include "capture/capture.h"
 #include "filters/correction.h"
 #include "core/error.h"

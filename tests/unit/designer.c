@@ -66,7 +66,7 @@ static void create_tuned(const char *device, enum engine_tune tune)
     assert_int_equal(filter_chain_parse(&config.filter, "gain:dc=1", NULL), 0);
     wake_fd = eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC);
     engine = NULL;
-    assert_int_equal(designer_create(&designer, &config, wake_fd, NULL, &why), 0);
+    assert_int_equal(designer_create(&designer, NULL, &config, wake_fd, NULL, &why), 0);
     if (format_layout(&frames.format, frames.captured, 64, 48, 64, &why) < 0)
         fail_msg("%s", why.text);
     designer_request_engine(designer, &frames);

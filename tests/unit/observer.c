@@ -359,6 +359,7 @@ static void the_scene_moves_as_a_whole(void **state)
         .dx = 3, .dy = -1.5, .angle_rad = 0.5 * M_PI / 180, .log_zoom = 0.01};
     const double still[2] = {0};
     struct fftd_similarity found;
+    bool is_sure;
     struct moving *moving;
     struct error why;
     struct flow flow;
@@ -366,11 +367,11 @@ static void the_scene_moves_as_a_whole(void **state)
     flow_make_similarity(&flow, 320, 240, &moved, 0, still, 3, 1);
     assert_int_equal(moving_create(&moving, 320, 240, 32, &why), 0);
     struct observed_frame frame = {.number = 1, .start = 1, .captured_ns = INTERVAL_NS};
-    moving_observe(moving, &frame, flow.last);
-    assert_false(moving_similarity(moving, &found)); /* there is none before it */
+    moving_observe(moving, &frame, flow.last, &is_sure, &found);
+    assert_false(is_sure); /* there is none before it */
     frame.number = 4;
-    moving_observe(moving, &frame, flow.next);
-    assert_true(moving_similarity(moving, &found));
+    moving_observe(moving, &frame, flow.next, &is_sure, &found);
+    assert_true(is_sure);
     printf("# figures: off by %.4f, %.4f px, %.5f degrees, %.6f times\n", (double)found.x - 1,
            (double)found.y + 0.5, (double)found.angle - 0.5 / 3,
            (double)found.zoom - exp(0.01 / 3));

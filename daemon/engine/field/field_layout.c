@@ -5,8 +5,7 @@
 #include <stdlib.h>
 
 #include "estimators/motion/motion_constants.h"
-#include "estimators/motion/motion_level.h"
-#include "estimators/motion/motion_repair.h"
+#include "estimators/motion/motion_scale.h"
 #include "gpu/program.h"
 
 #define STILL    16u /* floats of a cell that stands still, and of one that is moved */
@@ -145,7 +144,8 @@ static void put_numbers(FILE *out)
         fprintf(out, "#define %s %.9ef\n", real[i].name, real[i].value);
     fputs("constant char2 pairs[] = {", out);
     for (unsigned i = 0; i < PAIRS; i++)
-        fprintf(out, "%s(char2)(%d, %d)", i > 0 ? ", " : "", motion_pairs[i].x, motion_pairs[i].y);
+        fprintf(out, "%s(char2)(%d, %d)", i > 0 ? ", " : "", motion_opposites[i].x,
+                motion_opposites[i].y);
     fputs("};\n", out);
 }
 

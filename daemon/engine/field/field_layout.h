@@ -6,7 +6,7 @@
 
 #include "core/error.h"
 #include "estimators/motion/motion_field.h"
-#include "estimators/motion/motion_search.h"
+#include "estimators/motion/motion_scale.h"
 
 /* The pictures, as floats in a buffer of the device. */
 struct field_size {

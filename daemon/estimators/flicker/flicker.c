@@ -6,9 +6,7 @@
 #include <string.h>
 
 #include "core/clock.h"
-#include "estimators/flicker/flicker_fit.h"
-#include "estimators/flicker/flicker_improve.h"
-#include "estimators/flicker/flicker_match.h"
+#include "estimators/flicker/flicker_light.h"
 #include "estimators/flicker/flicker_rows.h"
 
 #define WINDOW_NS    (3000 * NS_PER_MS) /* length of the history */

@@ -1,7 +1,7 @@
 /* Finds the flicker of mains and dimmed light that a rolling shutter shows as bands. Pure.
  *
  * The means of rows are followed over the last frames along the motion of the scene, so that what
- * belongs to the scene is constant (flicker_rows.h). Row periods are tried (flicker_fit.h), and one
+ * belongs to the scene is constant (flicker_rows.h). Row periods are tried (flicker_fit.c), and one
  * light of a constant depth is fitted to all frames (flicker_light.h). Phases are free, so time
  * stamps are needed only to report the frequency, or to compare it with the one that is wanted.
  *

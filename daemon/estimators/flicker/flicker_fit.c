@@ -1,18 +1,25 @@
-#include "estimators/flicker/flicker_fit.h"
+#include "estimators/flicker/flicker_light.h"
 
 #include <stdlib.h>
 #include <string.h>
 
 #include "core/normal.h"
-#include "estimators/flicker/flicker_leap.h"
 
-#define COLUMNS     3u /* both parts of an amplitude, and an offset */
+#define COLUMNS       3u /* both parts of an amplitude, and an offset */
 /* Holds the offset, which is hardly told from a wave of which the frame shows a part of a period,
  * relative to one sample. */
-#define HOLD_OFFSET 0.3
-#define FEWEST_BINS 8u
-#define TRIED       12u /* frames in which row periods are tried */
-#define OUTLIER     0.3 /* share of the radius */
+#define HOLD_OFFSET   0.3
+#define FEWEST_BINS   8u
+#define TRIED         12u /* frames in which row periods are tried */
+#define OUTLIER       0.3 /* share of the radius */
+/* Chosen on the clips of tests/unit/flicker.c. */
+#define FEWEST_OFF    3u   /* frames without the light before it, for a beginning to be certain */
+#define FEWEST_ON     3u   /* frames with the light, if there are dark ones before and after */
+#define AS_GOOD       10.0 /* an explanation may be worse by this many variances of noise */
+#define BETTER        20.0 /* it is certain if it is better by this many */
+/* Errors of amplitudes grow with the light: the same two limits as shares of the squared radius. */
+#define ROUGH_AS_GOOD 0.01
+#define ROUGH_BETTER  0.002
 
 /* One history, bin by bin. */
 struct scene {
@@ -178,6 +185,11 @@ double fit_explained(const struct rows *rows, double rows_cycles, const double s
     return fit.without > 0 ? 1 - fit.with / fit.without : 0;
 }
 
+static double square_of(double complex z)
+{
+    return creal(z) * creal(z) + cimag(z) * cimag(z);
+}
+
 /* One circle through the frames that are marked. */
 static bool circle_once(const struct fit *fit, const bool *is_used, double complex *ret_centre)
 {
@@ -194,7 +206,7 @@ static bool circle_once(const struct fit *fit, const bool *is_used, double compl
     mean /= count;
     for (unsigned i = 0; i < fit->frames; i++)
         if (is_used[i])
-            squares += leap_square(fit->amplitude[i] - mean);
+            squares += square_of(fit->amplitude[i] - mean);
     for (unsigned i = 0; i < fit->frames; i++) {
         const double complex z = fit->amplitude[i] - mean;
         if (!is_used[i])
@@ -202,8 +214,8 @@ static bool circle_once(const struct fit *fit, const bool *is_used, double compl
         xx += creal(z) * creal(z);
         xy += creal(z) * cimag(z);
         yy += cimag(z) * cimag(z);
-        x += 0.5 * creal(z) * (leap_square(z) - squares / count);
-        y += 0.5 * cimag(z) * (leap_square(z) - squares / count);
+        x += 0.5 * creal(z) * (square_of(z) - squares / count);
+        y += 0.5 * cimag(z) * (square_of(z) - squares / count);
     }
     /* Two phases in turn do not determine a circle: the smallest is taken. */
     xx += 4 * fit->noise * fit->noise;
@@ -252,18 +264,123 @@ static double squares_beside(const struct fit *fit, double complex centre, doubl
     return squares;
 }
 
+/* ---- a light that is switched, or one whose bands move ---- */
+
+/* The amplitudes of frames with a light are on a circle, and those of frames without it are at its
+ * centre. While the bands hardly move, these are only two points, and any circle through both fits.
+ * Which of the two is the centre shows only when the bands move along the circle. */
+enum leap {
+    LEAP_NONE,    /* a circle through all frames is more probable */
+    LEAP_UNKNOWN, /* it is uncertain which frames have the light, or the newest has none */
+    LEAP_BEGUN,   /* all frames from `first` on have the light, and none before */
+};
+
+struct leap_light {
+    unsigned first; /* the first frame with the light */
+    double complex centre;
+    double radius;
+};
+
+/* Sums over the frames before each one; the last are those over all. */
+struct sums {
+    double complex z[ROWS_FRAMES + 1];
+    double square[ROWS_FRAMES + 1];
+};
+
+static void add_up(const double complex *z, unsigned frames, struct sums *ret)
+{
+    ret->z[0] = ret->square[0] = 0;
+    for (unsigned i = 0; i < frames; i++) {
+        ret->z[i + 1] = ret->z[i] + z[i];
+        ret->square[i + 1] = ret->square[i] + square_of(z[i]);
+    }
+}
+
+/* Returns the residual sum of squares if the frames from `first` to before `end` have a light, and
+ * the others are the centre of its circle; or INFINITY, and nothing in ret, if it is not less than
+ * `most`. */
+static double squares_of(const double complex *z, const struct sums *sums, unsigned frames,
+                         unsigned first, unsigned end, double most, struct leap_light *ret)
+{
+    const unsigned on = end - first, off = frames - on;
+    const double complex outside = sums->z[frames] - (sums->z[end] - sums->z[first]);
+    const double complex centre = outside / off;
+    const double dark =
+        sums->square[frames] - (sums->square[end] - sums->square[first]) - off * square_of(centre);
+    double radius = 0, squares = 0;
+    if (!(dark < most))
+        return INFINITY;
+    for (unsigned i = first; i < end; i++) {
+        const double far2 = square_of(z[i] - centre);
+        radius += sqrt(far2);
+        squares += far2;
+    }
+    radius /= on;
+    *ret = (struct leap_light){first, centre, radius};
+    return fmax(0, dark) + fmax(0, squares - on * radius * radius);
+}
+
+/* Returns whether the frames from `first` to before `end` may be the only ones with the light. A
+ * few frames that are a third of a period apart also lie on circles around some of them, so a few
+ * others must be there. */
+static bool is_possible(unsigned frames, unsigned first, unsigned end)
+{
+    if (frames <= FEWEST_OFF)
+        return end - first == 1 && (first == 0 || end == frames);
+    if (end == frames)
+        return first >= FEWEST_OFF;
+    return first == 0 || (first >= FEWEST_OFF && end - first >= FEWEST_ON);
+}
+
+/* Finds which explanation of the frames' amplitudes is the best. noise: standard deviation of the
+ * real and of the imaginary part of an amplitude. on_circle: residual sum of squares of the circle
+ * through all frames. ret is only meaningful for LEAP_BEGUN. */
+static enum leap find_leap(const double complex *amplitude, unsigned frames, double noise,
+                           double on_circle, struct leap_light *ret)
+{
+    double begun = INFINITY, ended = INFINITY, radius = 0;
+    struct leap_light light;
+    struct sums sums;
+    if (frames < 3)
+        return LEAP_NONE;
+    add_up(amplitude, frames, &sums);
+    for (unsigned first = 0; first < frames; first++)
+        for (unsigned end = first + 1; end <= frames; end++) {
+            const bool is_begun = end == frames;
+            if (!is_possible(frames, first, end))
+                continue;
+            const double squares =
+                squares_of(amplitude, &sums, frames, first, end, is_begun ? begun : ended, &light);
+            if (squares < fmin(begun, ended))
+                radius = light.radius;
+            if (is_begun && squares < begun)
+                *ret = light;
+            if (is_begun)
+                begun = fmin(begun, squares);
+            else
+                ended = fmin(ended, squares);
+        }
+    const double least = fmin(on_circle, fmin(begun, ended)), radius2 = radius * radius;
+    const double noise2 = fmax(noise * noise, least / (2 * frames));
+    if (fmin(begun, ended) > on_circle + AS_GOOD * noise2 + ROUGH_AS_GOOD * radius2)
+        return LEAP_NONE;
+    if (begun + fmax(BETTER * noise2, ROUGH_BETTER * radius2) < ended && ret->first >= FEWEST_OFF)
+        return LEAP_BEGUN;
+    return LEAP_UNKNOWN;
+}
+
 bool fit_start(const struct rows *rows, double rows_cycles, const double still[FLICKER_STILL],
                struct light_fit *ret)
 {
     bool is_used[ROWS_FRAMES];
     struct fit fit;
-    struct leap_light light;
+    struct leap_light light = {.first = 0};
     double complex centre = 0;
     double radius = 0;
     fit_history(rows, rows_cycles, still, ROWS_FRAMES, 1, 3, &fit);
     const bool is_circle = circle_through(&fit, is_used, &centre, &radius);
     const double beside = is_circle ? squares_beside(&fit, centre, radius) : INFINITY;
-    const enum leap leap = leap_find(fit.amplitude, fit.frames, fit.noise, beside, &light);
+    const enum leap leap = find_leap(fit.amplitude, fit.frames, fit.noise, beside, &light);
     if (leap == LEAP_UNKNOWN || (leap == LEAP_NONE && !is_circle))
         return false;
     const bool is_begun = leap == LEAP_BEGUN;

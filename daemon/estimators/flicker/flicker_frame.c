@@ -5,9 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "estimators/flicker/flicker_fit.h"
-#include "estimators/flicker/flicker_improve.h"
-#include "estimators/flicker/flicker_match.h"
+#include "estimators/flicker/flicker_light.h"
 #include "estimators/flicker/flicker_rows.h"
 
 /* Thresholds were chosen on the clips of tests/unit/flicker.c. */

@@ -2,7 +2,7 @@
  *
  * The estimator of flicker.h finds the row period, and may be some frames late. The phase of the
  * light is fitted here in each frame against what the frames before it show of the scene
- * (flicker_fit.h), so it may change from frame to frame as it likes, and light that has become
+ * (flicker_fit.c), so it may change from frame to frame as it likes, and light that has become
  * steady is left alone. The first fit begins with the phase that the observer found in one of the
  * remembered frames. The phase is predicted only after a cut, because the frames before it show
  * another scene.

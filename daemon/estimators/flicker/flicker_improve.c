@@ -1,9 +1,8 @@
-#include "estimators/flicker/flicker_improve.h"
+#include "estimators/flicker/flicker_light.h"
 
 #include <string.h>
 
 #include "core/normal.h"
-#include "estimators/flicker/flicker_match.h"
 
 /* Columns: the light without the phase of light[0], c, and the sensor's rows. */
 #define CYCLES      (2 * FLICKER_HARMONICS - 1)

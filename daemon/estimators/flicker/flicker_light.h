@@ -1,4 +1,5 @@
-/* Fits one light to a history of rows; for flicker.h and flicker_frame.h alone. Pure.
+/* Fits one light to a history of rows; for flicker.h and flicker_frame.h alone. flicker_fit.c
+ * begins, flicker_match.c compares frames with the scene, and flicker_improve.c improves. Pure.
  *
  * A value of bin b in frame n is p[b] + offset[n] + still(r) + light(phase[n] + c r) + error. The
  * light (flicker_model.h) and c are common to all frames, and the phase of each is free, so time
@@ -6,7 +7,11 @@
  * still() is fixed to the rows of the sensor: a pan under dark corners also changes the bins.
  *
  * Frames that are known to be without the light show the scene itself. Other frames that do not fit
- * are ignored. Threads: one at a time. */
+ * are ignored.
+ *
+ * Source of the maths: Kasa, IEEE Trans. Instrumentation and Measurement 25 (1976), for circles.
+ *
+ * Threads: one at a time. */
 #ifndef FFTD_ESTIMATORS_FLICKER_FLICKER_LIGHT_H
 #define FFTD_ESTIMATORS_FLICKER_FLICKER_LIGHT_H
 
@@ -91,5 +96,53 @@ static inline unsigned light_newest_lit(const struct light_fit *fit)
 /* The share of a harmonic's squares that changes from frame to frame in the scene; above 0.
  * harmonic: 0 is the fundamental. */
 double light_swing(const struct light_fit *fit, const struct rows *rows, unsigned harmonic);
+
+/* ---- what fits begin with, if nothing but the row period is given: flicker_fit.c ---- */
+
+/* Returns the share of the squares that waves of that row period explain in every second bin of the
+ * newest frames. still: the known effect of the sensor's rows (flicker_model.h). */
+double fit_explained(const struct rows *rows, double rows_cycles,
+                     const double still[FLICKER_STILL]);
+
+/* Fills the light and the phases of all frames. Returns false if they do not determine a circle, or
+ * if it is not known which of them have the light. */
+bool fit_start(const struct rows *rows, double rows_cycles, const double still[FLICKER_STILL],
+               struct light_fit *ret);
+
+/* ---- frames compared with what the others of a history show of the scene: flicker_match.c ---- */
+
+#define LIGHT_OFFSET 0.0005 /* expected change of exposure, logarithm */
+#define LIGHT_NOISE  3e-4   /* least standard deviation of a value, logarithm */
+
+/* Forgets the frames that the history does not have any more. */
+void light_align(struct light_fit *fit, const struct rows *rows);
+
+/* Adds the newest frame of the history and forgets those that it does not have any more. Returns
+ * whether it is lit. The phase is looked for near `phase`, or everywhere if that is not finite. */
+bool light_add(struct light_fit *fit, const struct rows *rows, double phase);
+
+/* Begins with frame `first` of the history, whose phase is known to within `error`, a standard
+ * deviation in cycles, and matches all frames after it. The light, its row period and the noise
+ * must be set. Returns whether the newest frame is lit. */
+bool light_begin(struct light_fit *fit, const struct rows *rows, unsigned first, double phase,
+                 double error);
+
+/* Begins again with the newest frame of the history, in a scene of which nothing is known. */
+void light_predict(struct light_fit *fit, const struct rows *rows, double phase);
+
+/* Returns the residual sum of squares of all used frames with this light, and the number of their
+ * samples. */
+double light_squares(const struct light_fit *fit, const struct rows *rows, unsigned *ret_samples);
+
+/* ---- the light, its row period and all phases together: flicker_improve.c ---- */
+
+struct light_options {
+    bool moves_rows_cycles;
+    const struct flicker_model *prior; /* what the light is like; NULL: not known */
+};
+
+/* Improves them in this number of steps. */
+void light_improve(struct light_fit *fit, const struct rows *rows,
+                   const struct light_options *options, unsigned steps);
 
 #endif

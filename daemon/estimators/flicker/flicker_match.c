@@ -1,4 +1,4 @@
-#include "estimators/flicker/flicker_match.h"
+#include "estimators/flicker/flicker_light.h"
 
 #include <string.h>
 

@@ -36,13 +36,10 @@ int rows_create(struct rows **ret, unsigned width, unsigned height, struct error
                    : width / BLOCK_PX < MOST_BLOCKS ? width / BLOCK_PX
                                                     : MOST_BLOCKS;
     const size_t sums = rows->blocks * ((size_t)height + 1);
-    for (unsigned i = 0; i < 2; i++) {
+    for (unsigned i = 0; i < 2; i++)
         rows->sum[i] = calloc(sums, sizeof *rows->sum[i]);
-        rows->bad[i] = calloc(sums, sizeof *rows->bad[i]);
-    }
     int r = flicker_scene_create(&rows->scene, width, height, (unsigned)lround(rows->bin_px), why);
-    if (r == 0 && (rows->last == NULL || rows->sum[0] == NULL || rows->sum[1] == NULL ||
-                   rows->bad[0] == NULL || rows->bad[1] == NULL))
+    if (r == 0 && (rows->last == NULL || rows->sum[0] == NULL || rows->sum[1] == NULL))
         r = error_set(why, ENOMEM, "out of memory for the means of %u rows", height);
     if (r < 0) {
         rows_destroy(rows);
@@ -56,10 +53,8 @@ void rows_destroy(struct rows *rows)
 {
     if (rows == NULL)
         return;
-    for (unsigned i = 0; i < 2; i++) {
+    for (unsigned i = 0; i < 2; i++)
         free(rows->sum[i]);
-        free(rows->bad[i]);
-    }
     flicker_scene_destroy(rows->scene);
     free(rows->last);
     free(rows);
@@ -103,12 +98,12 @@ static float row_mean(const float *row, double first, double end, unsigned *brig
 
 /* Edges along the rows are too sharp to find values between rows. Each row becomes the mean of
  * itself, twice, and of its neighbours. */
-static void soften(double *sum, unsigned height)
+static void soften(struct rows_sum *sum, unsigned height)
 {
-    double before = sum[0];
+    double before = sum[0].light;
     for (unsigned y = 1; y < height; y++) {
-        const double own = sum[y];
-        sum[y] = 0.25 * (before + 2 * own + sum[y + 1]);
+        const double own = sum[y].light;
+        sum[y].light = 0.25 * (before + 2 * own + sum[y + 1].light);
         before = own;
     }
 }
@@ -119,8 +114,7 @@ static void add_up_rows(struct rows *rows, unsigned which, const float *luma, do
 {
     const double block_px = (end - first) / rows->blocks;
     for (unsigned k = 0; k < rows->blocks; k++) {
-        double *sum = rows->sum[which] + k * ((size_t)rows->height + 1);
-        unsigned *bad = rows->bad[which] + k * ((size_t)rows->height + 1);
+        struct rows_sum *sum = rows->sum[which] + k * ((size_t)rows->height + 1);
         const double begin = first + k * block_px;
         const double stop = k + 1 < rows->blocks ? begin + block_px : end;
         for (unsigned y = 0; y < rows->height; y++) {
@@ -129,8 +123,8 @@ static void add_up_rows(struct rows *rows, unsigned which, const float *luma, do
             /* NaN is not in this range either. */
             const bool is_good =
                 mean >= DARK && mean <= 255 && (float)bright <= BRIGHT_MAX * (float)(stop - begin);
-            sum[y + 1] = sum[y] + (is_good ? log((double)mean) : 0);
-            bad[y + 1] = bad[y] + !is_good;
+            sum[y + 1].light = sum[y].light + (is_good ? log((double)mean) : 0);
+            sum[y + 1].bad = sum[y].bad + !is_good;
         }
         soften(sum, rows->height);
     }
@@ -139,22 +133,19 @@ static void add_up_rows(struct rows *rows, unsigned which, const float *luma, do
 /* The newest sums become those of the last frame. */
 static void take_last_sums(struct rows *rows)
 {
-    double *sum = rows->sum[0];
-    unsigned *bad = rows->bad[0];
+    struct rows_sum *sum = rows->sum[0];
     rows->sum[0] = rows->sum[1];
-    rows->bad[0] = rows->bad[1];
     rows->sum[1] = sum;
-    rows->bad[1] = bad;
 }
 
 /* The sum over all rows above `at`, between the values at whole rows by Catmull and Rom. */
-static double sum_above(const double *sum, unsigned height, double at)
+static double sum_above(const struct rows_sum *sum, unsigned height, double at)
 {
     const unsigned i = at >= height ? height - 1 : (unsigned)at;
     const double t = at - i;
-    const double p1 = sum[i], p2 = sum[i + 1];
-    const double p0 = i > 0 ? sum[i - 1] : 2 * p1 - p2;
-    const double p3 = i + 2 <= height ? sum[i + 2] : 2 * p2 - p1;
+    const double p1 = sum[i].light, p2 = sum[i + 1].light;
+    const double p0 = i > 0 ? sum[i - 1].light : 2 * p1 - p2;
+    const double p3 = i + 2 <= height ? sum[i + 2].light : 2 * p2 - p1;
     return p1 + 0.5 * t *
                     (p2 - p0 + t * (2 * p0 - 5 * p1 + 4 * p2 - p3 + t * (3 * (p1 - p2) + p3 - p0)));
 }
@@ -163,12 +154,11 @@ static double sum_above(const double *sum, unsigned height, double at)
 static bool block_mean(const struct rows *rows, unsigned which, unsigned block, double at,
                        double *ret)
 {
-    const double *sum = rows->sum[which] + block * ((size_t)rows->height + 1);
-    const unsigned *bad = rows->bad[which] + block * ((size_t)rows->height + 1);
+    const struct rows_sum *sum = rows->sum[which] + block * ((size_t)rows->height + 1);
     const double end = at + rows->bin_px;
     const unsigned first = at < 2 ? 0 : (unsigned)at - 2;
     const unsigned last = end + 3 > rows->height ? rows->height : (unsigned)end + 3;
-    if (bad[last] != bad[first])
+    if (sum[last].bad != sum[first].bad)
         return false;
     *ret = (sum_above(sum, rows->height, end) - sum_above(sum, rows->height, at)) / rows->bin_px;
     return true;

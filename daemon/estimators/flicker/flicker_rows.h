@@ -30,6 +30,12 @@ struct rows_frame {
     float value[ROWS_BINS];
 };
 
+/* A sum over the rows above one. */
+struct rows_sum {
+    double light; /* the logarithms of their means */
+    unsigned bad; /* how many are too dark or too bright */
+};
+
 /* (fields: the history, what is kept of the last frame for its successor, and memory.) */
 struct rows {
     unsigned width, height;
@@ -39,11 +45,10 @@ struct rows {
     uint64_t since[ROWS_RING]; /* serial from which on a bin's values belong together */
     struct rows_frame frame[ROWS_FRAMES];
     struct flicker_scene *scene;
-    float *last;      /* the last frame's samples */
-    bool is_whole;    /* the newest sums are over all columns */
-    unsigned blocks;  /* into which the columns are divided */
-    double *sum[2];   /* over the logarithms of rows, last and new: height + 1 for each block */
-    unsigned *bad[2]; /* for the same sums: how many rows are too dark or too bright */
+    float *last;             /* the last frame's samples */
+    bool is_whole;           /* the newest sums are over all columns */
+    unsigned blocks;         /* into which the columns are divided */
+    struct rows_sum *sum[2]; /* last and new: height + 1 for each block */
 };
 
 int rows_create(struct rows **ret, unsigned width, unsigned height, struct error *why);

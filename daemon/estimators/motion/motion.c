@@ -12,12 +12,12 @@
 
 /* Where a comment gives no other reason, a threshold was chosen on the pairs of
  * tests/unit/motion.c and tests/unit/motion_pairs.c. */
-#define MAX_SIDE      256u  /* pixels; a larger square costs more than it improves */
-#define MAX_AREA      768u  /* pixels of a side that are compared */
-#define MAX_LEVELS    4u    /* from MAX_AREA to MAX_SIDE there are three */
-#define LARGEST       1e6F  /* largest sample, so that a sum of squares fits a float */
-#define SKIPPED       1     /* spectral columns left out on each side of column 0 */
-#define NOISE_MARGIN  1.5   /* powers below this multiple of the noise are noise */
+#define MAX_SIDE      256u            /* pixels; a larger square costs more than it improves */
+#define MAX_AREA      CELLS_MAX_WIDTH /* pixels of a side that are compared */
+#define MAX_LEVELS    4u              /* from MAX_AREA to MAX_SIDE there are three */
+#define LARGEST       1e6F            /* largest sample, so that a sum of squares fits a float */
+#define SKIPPED       1               /* spectral columns left out on each side of column 0 */
+#define NOISE_MARGIN  1.5             /* powers below this multiple of the noise are noise */
 #define FLOOR_POWER   1e-4  /* variance of a sample, far below the 1/12 of rounding to 8 bits */
 #define MODEL_ERROR   0.002 /* limits the weights to 1 / MODEL_ERROR */
 #define SIGNIFICANT   2.0   /* weight of the frequencies that count */
@@ -55,14 +55,15 @@ struct motion_estimator {
     unsigned side; /* side of the square that is transformed at the last level */
     struct fft *fft;
     struct cells_work *cells;
-    float complex *work;  /* both squares, one in each part of the numbers */
-    float complex *cross; /* phase of the cross spectrum */
-    float *weight;        /* weights of the phases */
-    float *scratch;
     bool has_last;
     bool is_compared;     /* the last two, which have details */
     double noise;         /* its variance in the last comparison, and that of fine texture */
     unsigned significant; /* frequencies in the last comparison */
+    /* Of the square; memory that smaller ones do not touch costs nothing. */
+    float complex work[MAX_SIDE * MAX_SIDE];  /* both squares, one in each part of the numbers */
+    float complex cross[MAX_SIDE * MAX_SIDE]; /* phase of the cross spectrum */
+    float weight[MAX_SIDE * MAX_SIDE];        /* weights of the phases */
+    float scratch[MAX_SIDE * MAX_SIDE];
 };
 
 static unsigned lesser(unsigned a, unsigned b)
@@ -72,8 +73,8 @@ static unsigned lesser(unsigned a, unsigned b)
 
 static bool allocate(struct motion_estimator *m)
 {
-    const size_t square = (size_t)m->side * m->side;
-    bool is_complete = true;
+    m->cells = cells_create();
+    bool is_complete = m->cells != NULL;
     for (unsigned k = 0; k < m->levels; k++)
         for (unsigned i = 0; i < 2; i++) {
             struct level *level = &m->level[k];
@@ -81,12 +82,7 @@ static bool allocate(struct motion_estimator *m)
             level->picture[i] = calloc(count, sizeof *level->picture[i]);
             is_complete = level->picture[i] != NULL && is_complete;
         }
-    m->work = calloc(square, sizeof *m->work);
-    m->cross = calloc(square, sizeof *m->cross);
-    m->weight = calloc(square, sizeof *m->weight);
-    m->scratch = calloc(square, sizeof *m->scratch);
-    return is_complete && m->work != NULL && m->cross != NULL && m->weight != NULL &&
-           m->scratch != NULL;
+    return is_complete;
 }
 
 int motion_create(struct motion_estimator **ret, unsigned width, unsigned height, struct error *why)
@@ -114,8 +110,6 @@ int motion_create(struct motion_estimator **ret, unsigned width, unsigned height
     while (m->side < MAX_SIDE && (m->side < last->width || m->side < last->height))
         m->side *= 2;
     int err = fft_create(&m->fft, m->side, why);
-    if (err == 0)
-        err = cells_create(&m->cells, m->level[0].width, why);
     if (err == 0 && !allocate(m))
         err = error_set(why, ENOMEM, "out of memory for an estimator of motion");
     if (err < 0) {
@@ -135,10 +129,6 @@ void motion_destroy(struct motion_estimator *m)
     for (unsigned k = 0; k < m->levels; k++)
         for (unsigned i = 0; i < 2; i++)
             free(m->level[k].picture[i]);
-    free(m->work);
-    free(m->cross);
-    free(m->weight);
-    free(m->scratch);
     free(m);
 }
 

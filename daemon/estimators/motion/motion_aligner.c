@@ -35,8 +35,8 @@ struct motion_aligner {
     struct motion_vector *vector; /* those of blocks that the moved picture shows */
     size_t cells;                 /* hop x hop pixels each */
     bool *moves_otherwise;        /* for each cell */
-    float *reference, *moved;
-    float *smooth_reference, *smooth_moved;
+    float *reference;             /* owns the memory of the others, too */
+    float *moved, *smooth_reference, *smooth_moved;
     bool is_blurred;
     unsigned count;          /* pictures of the reference; 0: the next one begins a stack */
     unsigned left_out;       /* in a row */
@@ -63,14 +63,9 @@ int motion_aligner_create(struct motion_aligner **ret, unsigned width, unsigned 
         .is_blurred = is_blurred,
     };
     aligner->vector = calloc((size_t)grid.columns * grid.rows, sizeof *aligner->vector);
-    aligner->reference = calloc(count, sizeof *aligner->reference);
-    aligner->moved = calloc(count, sizeof *aligner->moved);
-    aligner->smooth_reference = calloc(count, sizeof *aligner->smooth_reference);
-    aligner->smooth_moved = calloc(count, sizeof *aligner->smooth_moved);
+    aligner->reference = calloc(4 * count, sizeof *aligner->reference);
     aligner->moves_otherwise = calloc(aligner->cells, sizeof *aligner->moves_otherwise);
-    if (aligner->vector == NULL || aligner->reference == NULL || aligner->moved == NULL ||
-        aligner->smooth_reference == NULL || aligner->smooth_moved == NULL ||
-        aligner->moves_otherwise == NULL)
+    if (aligner->vector == NULL || aligner->reference == NULL || aligner->moves_otherwise == NULL)
         r = error_set(why, ENOMEM, "out of memory for aligning frames");
     else
         r = motion_field_create(&aligner->field, width, height, BLOCK, why);
@@ -78,6 +73,9 @@ int motion_aligner_create(struct motion_aligner **ret, unsigned width, unsigned 
         motion_aligner_destroy(aligner);
         return r;
     }
+    aligner->moved = aligner->reference + count;
+    aligner->smooth_reference = aligner->moved + count;
+    aligner->smooth_moved = aligner->smooth_reference + count;
     *ret = aligner;
     return 0;
 }
@@ -89,9 +87,6 @@ void motion_aligner_destroy(struct motion_aligner *aligner)
     motion_field_destroy(aligner->field);
     free(aligner->vector);
     free(aligner->reference);
-    free(aligner->moved);
-    free(aligner->smooth_reference);
-    free(aligner->smooth_moved);
     free(aligner->moves_otherwise);
     free(aligner);
 }

@@ -22,12 +22,18 @@
 
 #include "core/error.h"
 #include "core/similarity.h"
-#include "core/stack_place.h"
 
 #define ALIGNER_REFERENCES   16u /* pictures of which a reference is the mean */
 #define ALIGNER_MAX_LEFT_OUT 15u /* in a row: the next one begins a new stack */
 
 struct motion_aligner;
+
+/* How a frame takes part in a stack (filters/stack.h). */
+enum stack_place {
+    STACK_JOINS,
+    STACK_BEGINS,   /* a new stack, of which it is the first */
+    STACK_LEFT_OUT, /* it is not seen; the stack is shown as it is */
+};
 
 /* For pictures of width x height pixels, about whose middle similarities turn; the middle of the
  * frame that they show is at middle[], in pixels from their top left corner. is_blurred: they may

@@ -21,11 +21,10 @@
 
 #include <stdbool.h>
 
-#include "core/error.h"
-
 struct cells_work;
 
-/* Rows side by side, followed by CELLS_SPARE numbers, which are read but do not count. */
+/* Rows side by side, followed by CELLS_SPARE numbers, which are read but do not count. A row has at
+ * most CELLS_MAX_WIDTH. */
 struct cells_pictures {
     const float *last, *next;
     unsigned width, height;
@@ -33,7 +32,8 @@ struct cells_pictures {
     bool is_fine; /* smooth less: more exact, but noise and what stands still count more */
 };
 
-#define CELLS_SPARE 16u
+#define CELLS_SPARE     16u
+#define CELLS_MAX_WIDTH 768u
 
 struct cells_shift {
     double dx, dy;    /* pixels to the right and down */
@@ -43,8 +43,7 @@ struct cells_shift {
     double noise;     /* variance; at first an upper limit, which may be INFINITY */
 };
 
-/* For pictures of at most that width. -ENOMEM. */
-int cells_create(struct cells_work **ret, unsigned width, struct error *why);
+struct cells_work *cells_create(void);       /* NULL: there is no memory */
 void cells_destroy(struct cells_work *work); /* NULL is allowed */
 
 /* Improves a shift that is known to about a pixel, by at most `passes` steps. Returns false, and

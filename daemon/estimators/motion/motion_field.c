@@ -5,10 +5,7 @@
 #include <stdlib.h>
 
 #include "estimators/motion/motion_constants.h"
-#include "estimators/motion/motion_fit.h"
 #include "estimators/motion/motion_scale.h"
-#include "estimators/motion/motion_search.h"
-#include "estimators/motion/motion_start.h"
 
 #define LEAST_WIDTH  48u /* pixels of the smallest size */
 #define LEAST_HEIGHT 40u
@@ -56,15 +53,45 @@ unsigned motion_field_sizes(unsigned width, unsigned height, unsigned block,
     return count;
 }
 
+/* Returns false without memory. */
+static bool make_scale(struct motion_scale *ret, const struct motion_size *size)
+{
+    struct motion_level *pictures = &ret->pictures;
+    const size_t pixels = (size_t)size->width * size->height;
+    *pictures = (struct motion_level){.width = size->width,
+                                      .height = size->height,
+                                      .columns = size->width / MOTION_CELL,
+                                      .rows = size->height / MOTION_CELL};
+    ret->cells = size->cells;
+    ret->hop = size->cells / 2;
+    ret->columns = (pictures->columns - ret->cells) / ret->hop + 1;
+    ret->rows = (pictures->rows - ret->cells) / ret->hop + 1;
+    const size_t cells = (size_t)pictures->columns * pictures->rows;
+    const size_t blocks = (size_t)ret->columns * ret->rows;
+    float *planes = calloc(5 * pixels + 2 * blocks, sizeof *planes);
+    ret->memory = planes;
+    pictures->still = calloc(cells, sizeof *pictures->still);
+    ret->moved = calloc(cells, sizeof *ret->moved);
+    ret->block = calloc(blocks, sizeof *ret->block);
+    if (planes == NULL || pictures->still == NULL || ret->moved == NULL || ret->block == NULL)
+        return false;
+    pictures->last = planes;
+    pictures->next = planes + pixels;
+    pictures->smooth = planes + 2 * pixels;
+    pictures->gx = planes + 3 * pixels;
+    pictures->gy = planes + 4 * pixels;
+    ret->left = planes + 5 * pixels;
+    ret->sorted = ret->left + blocks;
+    return true;
+}
+
 static bool allocate(struct motion_field *field, unsigned block)
 {
     struct motion_size size[MOTION_MAX_SCALES];
     bool is_complete = true;
     field->scales = motion_field_sizes(field->width, field->height, block, size);
     for (unsigned k = 0; k < field->scales; k++)
-        is_complete =
-            motion_scale_make(&field->scale[k], size[k].width, size[k].height, size[k].cells) &&
-            is_complete;
+        is_complete = make_scale(&field->scale[k], &size[k]) && is_complete;
     const struct motion_scale *first = field->scale, *last = &field->scale[field->scales - 1];
     field->vector = calloc((size_t)first->columns * first->rows, sizeof *field->vector);
     field->peak =
@@ -100,8 +127,12 @@ void motion_field_destroy(struct motion_field *field)
 {
     if (field == NULL)
         return;
-    for (unsigned k = 0; k < field->scales; k++)
-        motion_scale_clear(&field->scale[k]);
+    for (unsigned k = 0; k < field->scales; k++) {
+        free(field->scale[k].memory);
+        free(field->scale[k].pictures.still);
+        free(field->scale[k].moved);
+        free(field->scale[k].block);
+    }
     motion_search_destroy(field->search);
     free(field->peak);
     free(field->vector);
@@ -116,8 +147,12 @@ void motion_field_reset(struct motion_field *field)
 /* The new picture becomes the last one. */
 static void turn(struct motion_field *field)
 {
-    for (unsigned k = 0; k < field->scales; k++)
-        motion_level_turn(&field->scale[k].pictures);
+    for (unsigned k = 0; k < field->scales; k++) {
+        struct motion_level *pictures = &field->scale[k].pictures;
+        float *last = pictures->last;
+        pictures->last = pictures->next;
+        pictures->next = last;
+    }
 }
 
 /* Makes all sizes of the new picture. */

@@ -1,10 +1,10 @@
 /* The field of motion of a picture: the shift of each of its blocks since the picture before. Pure.
  *
  * Blocks of 16, 32 or 64 pixels overlap by half. Both pictures are kept at several sizes. At the
- * smallest one, phase correlation finds the highest peaks of each block (motion_search.h). From
+ * smallest one, phase correlation finds the highest peaks of each block (motion_search.c). From
  * there to the full size each block takes the best of the shifts of the blocks around it, and the
- * shift is improved (motion_level.h). Blocks that lie between others which agree with each other
- * are improved, or replaced, by them (motion_repair.h).
+ * shift is improved (motion_fit.c). Blocks that lie between others which agree with each other
+ * are improved, or replaced, by them (motion_repair.c).
  *
  * A cross spectrum's phase is a plane if a block is shifted. Fitting the plane with the spectrum's
  * magnitude as weights is, by Parseval's theorem, a least-squares fit to the gradient of the block,

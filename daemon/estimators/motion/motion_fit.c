@@ -1,4 +1,4 @@
-#include "estimators/motion/motion_fit.h"
+#include "estimators/motion/motion_scale.h"
 
 #include <math.h>
 #include <string.h>

@@ -1,44 +1,11 @@
-#include "estimators/motion/motion_level.h"
+#include "estimators/motion/motion_scale.h"
 
 #include <math.h>
-#include <stdlib.h>
 #include <string.h>
 
 #define CELL  MOTION_CELL
 #define TAPS  4u
 #define LANES 8u /* numbers that compilers turn into vector instructions */
-
-bool motion_level_make(struct motion_level *ret, unsigned width, unsigned height)
-{
-    const size_t count = (size_t)width * height;
-    *ret = (struct motion_level){
-        .width = width, .height = height, .columns = width / CELL, .rows = height / CELL};
-    ret->last = calloc(count, sizeof *ret->last);
-    ret->next = calloc(count, sizeof *ret->next);
-    ret->smooth = calloc(count, sizeof *ret->smooth);
-    ret->gx = calloc(count, sizeof *ret->gx);
-    ret->gy = calloc(count, sizeof *ret->gy);
-    ret->still = calloc((size_t)ret->columns * ret->rows, sizeof *ret->still);
-    return ret->last != NULL && ret->next != NULL && ret->smooth != NULL && ret->gx != NULL &&
-           ret->gy != NULL && ret->still != NULL;
-}
-
-void motion_level_clear(struct motion_level *level)
-{
-    free(level->last);
-    free(level->next);
-    free(level->smooth);
-    free(level->gx);
-    free(level->gy);
-    free(level->still);
-}
-
-void motion_level_turn(struct motion_level *level)
-{
-    float *last = level->last;
-    level->last = level->next;
-    level->next = last;
-}
 
 /* Along y; the factor is that of both axes. */
 static void smooth_row(float *restrict to, const float *restrict above, const float *restrict row,

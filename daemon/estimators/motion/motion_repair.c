@@ -1,4 +1,4 @@
-#include "estimators/motion/motion_repair.h"
+#include "estimators/motion/motion_scale.h"
 
 #include <math.h>
 #include <stdbool.h>
@@ -6,9 +6,11 @@
 
 #include "estimators/motion/motion_constants.h"
 
-const struct motion_pair motion_pairs[] = {{1, 0}, {0, 1}, {1, 1},  {1, -1}, {2, 0}, {0, 2},
-                                           {2, 1}, {1, 2}, {2, -1}, {1, -2}, {2, 2}, {2, -2}};
-_Static_assert(sizeof motion_pairs / sizeof *motion_pairs == PAIRS, "PAIRS is their number");
+const struct motion_opposite motion_opposites[] = {{1, 0},  {0, 1},  {1, 1}, {1, -1},
+                                                   {2, 0},  {0, 2},  {2, 1}, {1, 2},
+                                                   {2, -1}, {1, -2}, {2, 2}, {2, -2}};
+_Static_assert(sizeof motion_opposites / sizeof *motion_opposites == PAIRS,
+               "PAIRS is their number");
 
 struct grid {
     struct motion_block *block;
@@ -80,7 +82,7 @@ static void predict(const struct grid *grid, int x, int y)
     unsigned count = 0, near = 0;
     for (unsigned p = 0; p < PAIRS; p++) {
         struct opinion *o = &opinion[count];
-        if (!ask(grid, x, y, motion_pairs[p].x, motion_pairs[p].y, o))
+        if (!ask(grid, x, y, motion_opposites[p].x, motion_opposites[p].y, o))
             continue;
         const float far =
             far_from(block, o->dx, o->dy) / (1 + 0.5F * (block->xx + block->yy) * o->variance);
@@ -160,7 +162,7 @@ static void unbend(const struct grid *grid, int x, int y)
     block->excess = block->variance;
     for (unsigned p = 0; p < 2; p++) {
         struct opinion o;
-        if (block->is_rough || !ask(grid, x, y, motion_pairs[p].x, motion_pairs[p].y, &o))
+        if (block->is_rough || !ask(grid, x, y, motion_opposites[p].x, motion_opposites[p].y, &o))
             return;
         dx += (o.dx - block->dx) / 3;
         dy += (o.dy - block->dy) / 3;

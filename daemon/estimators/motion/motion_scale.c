@@ -4,31 +4,6 @@
 
 #include "core/order.h"
 
-bool motion_scale_make(struct motion_scale *ret, unsigned width, unsigned height, unsigned cells)
-{
-    const bool has_pictures = motion_level_make(&ret->pictures, width, height);
-    ret->cells = cells;
-    ret->hop = cells / 2;
-    ret->columns = (ret->pictures.columns - cells) / ret->hop + 1;
-    ret->rows = (ret->pictures.rows - cells) / ret->hop + 1;
-    const size_t count = (size_t)ret->columns * ret->rows;
-    ret->block = calloc(count, sizeof *ret->block);
-    ret->moved = calloc((size_t)ret->pictures.columns * ret->pictures.rows, sizeof *ret->moved);
-    ret->left = calloc(count, sizeof *ret->left);
-    ret->sorted = calloc(count, sizeof *ret->sorted);
-    return has_pictures && ret->block != NULL && ret->moved != NULL && ret->left != NULL &&
-           ret->sorted != NULL;
-}
-
-void motion_scale_clear(struct motion_scale *scale)
-{
-    motion_level_clear(&scale->pictures);
-    free(scale->block);
-    free(scale->moved);
-    free(scale->left);
-    free(scale->sorted);
-}
-
 float motion_scale_quartile(float *values, unsigned count)
 {
     qsort(values, count, sizeof *values, order_floats);

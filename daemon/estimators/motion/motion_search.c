@@ -1,4 +1,4 @@
-#include "estimators/motion/motion_search.h"
+#include "estimators/motion/motion_scale.h"
 
 #include <complex.h>
 #include <errno.h>

@@ -1,4 +1,6 @@
 /* linear-light: lets the whole chain filter light instead of encoded samples (curve.h). */
+#include <math.h>
+
 #include "filters/filter_shape.h"
 
 enum { LINEAR_ENCODING, LINEAR_GAMMA };
@@ -7,8 +9,22 @@ static const char *const encoding_names[] = {"srgb", "bt709", "gamma", NULL};
 
 /* sRGB is IEC 61966-2-1. BT.709 inverts the transfer function of ITU-R BT.709-6, item 1.2, with the
  * constants of ITU-R BT.2020-2, table 4, which make it continuous. */
-#define BT709_A 0.09929682680944
-#define BT709_B 0.018053968510807
+#define BT709_A   0.09929682680944
+#define BT709_B   0.018053968510807
+
+/* A straight line through black bounds the slope of a power's inverse, because a power alone would
+ * turn rounding errors into grey there. They meet where s^power = s / MAX_SLOPE. */
+#define MAX_SLOPE 256.0
+
+static struct curve curve_of_power(double power)
+{
+    if (power <= 1)
+        return (struct curve){.kind = CURVE_POWER, .power = 1, .slope = 1};
+    return (struct curve){.kind = CURVE_POWER,
+                          .power = power,
+                          .cut = pow(MAX_SLOPE, -1 / (power - 1)),
+                          .slope = 1 / MAX_SLOPE};
+}
 
 static struct curve linear_curve(const struct filter_stage *stage)
 {

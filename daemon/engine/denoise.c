@@ -25,11 +25,12 @@ static int prepare(void **ret_part, struct component *component, const char *cac
 {
     struct engine *engine = component->engine;
     struct denoise_part *part = calloc(1, sizeof *part);
+    (void)cache_dir;
     *ret_part = part;
     if (part == NULL)
         return error_set(why, ENOMEM, "out of memory while preparing noise reduction");
     const int r = denoiser_prepare(&part->denoiser, engine->device, &component->subject.image,
-                                   &component->recipe, 0, cache_dir, &engine->warning, why);
+                                   &component->recipe, 0, why);
     return r < 0 ? r
                  : denoiser_past_for(&part->past, part->denoiser, engine->options.in_flight, why);
 }
@@ -42,14 +43,11 @@ static void destroy(void *part)
     free(denoise);
 }
 
-static unsigned missing(const void *part)
+static int build(void *part, bool compile, const char *cache_dir, struct error *warning,
+                 struct error *why)
 {
-    return denoiser_missing(((const struct denoise_part *)part)->denoiser);
-}
-
-static int build(void *part, const char *cache_dir, struct error *warning, struct error *why)
-{
-    return denoiser_build(((struct denoise_part *)part)->denoiser, cache_dir, warning, why);
+    return denoiser_build(((struct denoise_part *)part)->denoiser, compile, cache_dir, warning,
+                          why);
 }
 
 static int design(struct transform_response *ret, const void *part,
@@ -118,7 +116,6 @@ const struct step step_denoise = {.name = "denoise",
                                   .applies = applies,
                                   .prepare = prepare,
                                   .destroy = destroy,
-                                  .missing = missing,
                                   .build = build,
                                   .design = design,
                                   .create_frame = create_frame,

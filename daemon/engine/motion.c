@@ -83,6 +83,7 @@ static int prepare(void **ret_part, struct component *component, const char *cac
     const struct field_size size = size_of(component);
     struct motion_part *part = calloc(1, sizeof *part);
     struct error problem;
+    (void)cache_dir;
     *ret_part = part;
     if (part == NULL)
         return error_set(why, ENOMEM, "out of memory while preparing a field of motion");
@@ -90,14 +91,10 @@ static int prepare(void **ret_part, struct component *component, const char *cac
     part->image = component->subject.image;
     if (!has_luma(component))
         return 0;
-    int r = part->device->max_group < FIELD_USUAL_GROUP
-                ? error_set(&problem, ERANGE, "its work-groups have fewer than %d items",
-                            FIELD_USUAL_GROUP)
-                : field_prepare(&part->field, engine->device, &size, cache_dir, &engine->warning,
-                                &problem);
-    if (r == 0)
-        r = program_get(&part->load, engine->device, load_source(part), false, cache_dir,
-                        &engine->warning, &problem);
+    const int r = part->device->max_group < FIELD_USUAL_GROUP
+                      ? error_set(&problem, ERANGE, "its work-groups have fewer than %d items",
+                                  FIELD_USUAL_GROUP)
+                      : field_prepare(&part->field, engine->device, &size, &problem);
     return r < 0 ? give_up(part, &engine->warning, &problem) : 0;
 }
 
@@ -109,26 +106,19 @@ static void destroy(void *part)
     free(motion);
 }
 
-static unsigned missing(const void *part)
-{
-    const struct motion_part *motion = part;
-    return motion->field == NULL
-               ? 0u
-               : (motion->load == NULL) + (unsigned)field_is_missing(motion->field);
-}
-
-static int build(void *part, const char *cache_dir, struct error *warning, struct error *why)
+static int build(void *part, bool compile, const char *cache_dir, struct error *warning,
+                 struct error *why)
 {
     struct motion_part *motion = part;
     struct error problem;
     (void)why;
     if (motion->field == NULL)
         return 0;
-    int r = field_build(motion->field, cache_dir, warning, &problem);
-    if (r == 0 && motion->load == NULL)
-        r = program_get(&motion->load, motion->device, load_source(motion), true, cache_dir,
-                        warning, &problem);
-    return r < 0 ? give_up(motion, warning, &problem) : 0;
+    const int missing = field_build(motion->field, compile, cache_dir, warning, &problem);
+    const int r = missing < 0 ? missing
+                              : program_get(&motion->load, motion->device, load_source(motion),
+                                            compile, cache_dir, warning, &problem);
+    return r < 0 ? give_up(motion, warning, &problem) : missing + r;
 }
 
 static void destroy_frame(void *frame)
@@ -222,7 +212,6 @@ const struct step step_motion = {.name = "motion",
                                  .applies = applies,
                                  .prepare = prepare,
                                  .destroy = destroy,
-                                 .missing = missing,
                                  .build = build,
                                  .create_frame = create_frame,
                                  .destroy_frame = destroy_frame,

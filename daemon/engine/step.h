@@ -72,15 +72,16 @@ struct step {
     /* Whether a component with this recipe has the step. */
     bool (*applies)(const struct recipe *recipe);
 
-    /* Makes the part; loads the kernels that are in the cache. The step that filters is prepared
-     * first, the others in their order. On failure *ret_part may be set, and is destroyed. */
+    /* Makes the part. The step that filters is prepared first, the others in their order. On
+     * failure *ret_part may be set, and is destroyed. */
     int (*prepare)(void **ret_part, struct component *component, const char *cache_dir,
                    struct error *why);
     void (*destroy)(void *part);
 
-    /* Counts the programs that are not compiled yet; compiles them. */
-    unsigned (*missing)(const void *part);
-    int (*build)(void *part, const char *cache_dir, struct error *warning, struct error *why);
+    /* Gets the programs that are in the cache; with `compile`, compiles the others. Returns how
+     * many are missing then. */
+    int (*build)(void *part, bool compile, const char *cache_dir, struct error *warning,
+                 struct error *why);
 
     /* Computes the data of a chain that recipe_check has accepted. */
     int (*design)(struct transform_response *ret, const void *part,

@@ -38,14 +38,14 @@ static int prepare(void **ret_part, struct component *component, const char *cac
     int r = component_sketch(&transform, component, cache_dir, why);
     *ret_part = transform;
     if (r == 0 && load_is_shared(component, transform)) {
-        r = load_join(&result, component, transform, cache_dir, why);
+        r = load_join(&result, component, transform, why);
         if (r == 0) {
             transform_destroy(transform);
             *ret_part = transform = result;
         } else if (r == -ERANGE || r == -EINVAL)
             r = 0; /* it has a load of its own */
     }
-    return r < 0 ? r : transform_equip(transform, cache_dir, &component->engine->warning, why);
+    return r < 0 ? r : transform_equip(transform, why);
 }
 
 static void destroy(void *part)
@@ -53,14 +53,10 @@ static void destroy(void *part)
     transform_destroy(part);
 }
 
-static unsigned missing(const void *part)
+static int build(void *part, bool compile, const char *cache_dir, struct error *warning,
+                 struct error *why)
 {
-    return transform_missing(part);
-}
-
-static int build(void *part, const char *cache_dir, struct error *warning, struct error *why)
-{
-    return transform_build(part, cache_dir, warning, why);
+    return transform_build(part, compile, cache_dir, warning, why);
 }
 
 static int design(struct transform_response *ret, const void *part,
@@ -163,7 +159,6 @@ const struct step step_transform = {.name = "transform",
                                     .applies = applies,
                                     .prepare = prepare,
                                     .destroy = destroy,
-                                    .missing = missing,
                                     .build = build,
                                     .design = design,
                                     .create_frame = create_frame,

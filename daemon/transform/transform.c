@@ -31,36 +31,27 @@ int transform_sketch(struct transform **ret, const struct gpu_device *device,
     return 0;
 }
 
-int transform_equip(struct transform *transform, const char *cache_dir, struct error *warning,
-                    struct error *why)
+int transform_equip(struct transform *transform, struct error *why)
 {
     int r = 0;
     if (transform->technique->make_tables != NULL)
         r = transform->technique->make_tables(transform, why);
     if (r == 0)
         r = transform_make_places(transform, why);
-    if (r == 0)
-        r = transform_get_program(transform, false, cache_dir, warning, why);
-    return r < 0 || transform->smaller == NULL
-               ? r
-               : transform_equip(transform->smaller, cache_dir, warning, why);
+    return r < 0 || transform->smaller == NULL ? r : transform_equip(transform->smaller, why);
 }
 
-unsigned transform_missing(const struct transform *transform)
+int transform_build(struct transform *transform, bool compile, const char *cache_dir,
+                    struct error *warning, struct error *why)
 {
-    const unsigned smaller = transform->smaller != NULL ? transform_missing(transform->smaller) : 0;
-    return (transform->program == NULL ? transform->dispatch_count : 0) + smaller;
-}
-
-int transform_build(struct transform *transform, const char *cache_dir, struct error *warning,
-                    struct error *why)
-{
-    const int r = transform->program != NULL
-                      ? 0
-                      : transform_get_program(transform, true, cache_dir, warning, why);
-    return r < 0 || transform->smaller == NULL
-               ? r
-               : transform_build(transform->smaller, cache_dir, warning, why);
+    int r = 0, missing = 0;
+    if (transform->program == NULL)
+        r = transform_get_program(transform, compile, cache_dir, warning, why);
+    if (r == 0 && transform->program == NULL)
+        missing = (int)transform->dispatch_count;
+    if (r == 0 && transform->smaller != NULL)
+        r = transform_build(transform->smaller, compile, cache_dir, warning, why);
+    return r < 0 ? r : r + missing;
 }
 
 int transform_create(struct transform **ret, const struct gpu_device *device,
@@ -72,9 +63,9 @@ int transform_create(struct transform **ret, const struct gpu_device *device,
     int r = transform_sketch(&transform, device, image, border, tuning, why);
     if (r < 0)
         return r;
-    r = transform_equip(transform, cache_dir, warning, why);
+    r = transform_equip(transform, why);
     if (r == 0)
-        r = transform_build(transform, cache_dir, warning, why);
+        r = transform_build(transform, true, cache_dir, warning, why);
     if (r < 0) {
         transform_destroy(transform);
         return r;

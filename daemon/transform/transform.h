@@ -165,18 +165,15 @@ bool transform_loads_plainly(const struct transform *transform);
 bool transform_load_suits(const struct transform *load, const struct transform_image *image,
                           const struct transform_border *border, const struct recipe *recipe);
 
-/* Makes the tables of a planned transform, and loads its kernels if they are in the cache.
- * `warning` is as in program.h. After a failure the transform can only be destroyed; otherwise it
+/* Makes the tables of a planned transform. After a failure it can only be destroyed; otherwise it
  * must be built before frames are created. */
-int transform_equip(struct transform *transform, const char *cache_dir, struct error *warning,
-                    struct error *why);
+int transform_equip(struct transform *transform, struct error *why);
 
-/* Returns the number of kernels that are not compiled yet. */
-unsigned transform_missing(const struct transform *transform);
-
-/* Compiles the missing kernels and stores them in the cache, which may take many seconds. */
-int transform_build(struct transform *transform, const char *cache_dir, struct error *warning,
-                    struct error *why);
+/* Gets the kernels from the cache; with `compile`, compiles those that are not there and stores
+ * them, which may take many seconds. Returns how many are missing then. `warning` is as in
+ * program.h. */
+int transform_build(struct transform *transform, bool compile, const char *cache_dir,
+                    struct error *warning, struct error *why);
 
 /* Plans, equips and builds a transform. */
 int transform_create(struct transform **ret, const struct gpu_device *device,

@@ -122,8 +122,8 @@ int main(int argc, char **argv)
     size.block = argc > 3 ? (unsigned)strtoul(argv[3], NULL, 10) : size.block;
     const unsigned rounds = argc > 4 ? (unsigned)strtoul(argv[4], NULL, 10) : 5;
     check(gpu_device_open(&bench.device, argc > 1 ? argv[1] : "auto", &why), &why);
-    check(field_prepare(&bench.field, bench.device, &size, NULL, &warning, &why), &why);
-    check(field_build(bench.field, NULL, &warning, &why), &why);
+    check(field_prepare(&bench.field, bench.device, &size, &why), &why);
+    check(field_build(bench.field, true, NULL, &warning, &why), &why);
     flow_make_pan(&flow, size.width, size.height, dx, dy, 5, 1);
     for (unsigned i = 0; i < PICTURES; i++)
         check(opencl_make_buffer(&bench.picture[i], bench.device->context,

@@ -516,8 +516,8 @@ static void run_frames(const struct denoise *denoise, unsigned lanes, struct pic
     const cl_mem captured = device_buffer(count * pixels * sizeof *in, NULL);
     const cl_command_queue queue = clCreateCommandQueue(device->context, device->id, 0, &code);
     assert_int_equal(code, CL_SUCCESS);
-    if (denoiser_prepare(&denoiser, device, &image, &recipe, lanes, NULL, &warning, &why) < 0 ||
-        denoiser_build(denoiser, NULL, &warning, &why) < 0 ||
+    if (denoiser_prepare(&denoiser, device, &image, &recipe, lanes, &why) < 0 ||
+        denoiser_build(denoiser, true, NULL, &warning, &why) < 0 ||
         denoiser_noise(&wanted, denoiser, &denoise->noise, -1, &why) < 0 ||
         denoiser_frame_create(&frame, denoiser, &why) < 0 ||
         denoiser_past_for(&before, denoiser, 1, &why) < 0)

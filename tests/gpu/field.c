@@ -42,12 +42,12 @@ static void fields_make(struct fields *ret, unsigned width, unsigned height, uns
                                     .block = block,
                                     .in_flight = IN_FLIGHT};
     *ret = (struct fields){.width = width, .height = height, .pitch = size.pitch};
-    int r = field_prepare(&ret->field, device, &size, NULL, &warning, &why);
+    int r = field_prepare(&ret->field, device, &size, &why);
     if (r == 0)
-        r = field_build(ret->field, NULL, &warning, &why);
+        r = field_build(ret->field, true, NULL, &warning, &why);
     if (r < 0)
         fail_msg("%s", why.text);
-    assert_false(field_is_missing(ret->field));
+    assert_int_equal(field_build(ret->field, false, NULL, &warning, &why), 0);
     for (unsigned i = 0; i < IN_FLIGHT; i++) {
         assert_int_equal(opencl_make_queue(&ret->queue[i], device, 0, &why), 0);
         assert_int_equal(field_frame_create(&ret->frame[i], ret->field, ret->queue[i], &why), 0);
@@ -325,10 +325,10 @@ static void pictures_that_are_too_small_are_refused(void **state)
 {
     (void)state;
     struct field *field = NULL;
-    struct error why = {""}, warning = {""};
+    struct error why = {""};
     const struct field_size size = {
         .width = 320, .height = 40, .pitch = 320, .scale = 1, .block = 64, .in_flight = 1};
-    assert_int_equal(field_prepare(&field, device, &size, NULL, &warning, &why), -EINVAL);
+    assert_int_equal(field_prepare(&field, device, &size, &why), -EINVAL);
     assert_string_equal(why.text,
                         "motion cannot be estimated in blocks of 64 pixels in pictures of 320 x 40 "
                         "pixels: expected pictures of at least 64 x 64");

@@ -87,37 +87,22 @@ static int lay_out(struct denoiser_layout *ret, const struct denoiser *denoiser,
 
 /* ---- programs ---- */
 
-static int get_program(struct denoiser *denoiser, enum denoiser_program pass, bool compile,
-                       const char *cache_dir, struct error *warning, struct error *why)
-{
-    char *source =
-        denoiser_source(&denoiser->image, &denoiser->recipe, &denoiser->pass[pass].layout, pass);
-    return program_get(&denoiser->pass[pass].program, denoiser->device, source, compile, cache_dir,
-                       warning, why);
-}
-
 int denoiser_prepare(struct denoiser **ret, const struct gpu_device *device,
                      const struct transform_image *image, const struct recipe *recipe,
-                     unsigned lanes, const char *cache_dir, struct error *warning,
-                     struct error *why)
+                     unsigned lanes, struct error *why)
 {
-    const struct denoise_settings *settings = &recipe->denoise;
     struct denoiser *denoiser = calloc(1, sizeof *denoiser);
     int r = 0;
     if (denoiser == NULL)
         return error_set(why, ENOMEM, "out of memory while preparing noise reduction");
     denoiser->device = device;
     denoiser->image = *image;
-    denoiser->pass_count = settings->passes;
+    denoiser->pass_count = recipe->denoise.passes;
     denoiser->recipe = *recipe;
-    for (unsigned i = 0; i < DENOISER_PROGRAMS && r == 0; i++) {
-        if (!has_program(denoiser, i))
-            continue;
-        r = lay_out(&denoiser->pass[i].layout, denoiser, i,
-                    lanes > 0 ? lanes : gpu_device_lanes(device), why);
-        if (r == 0)
-            r = get_program(denoiser, i, false, cache_dir, warning, why);
-    }
+    for (unsigned i = 0; i < DENOISER_PROGRAMS && r == 0; i++)
+        if (has_program(denoiser, i))
+            r = lay_out(&denoiser->pass[i].layout, denoiser, i,
+                        lanes > 0 ? lanes : gpu_device_lanes(device), why);
     if (r < 0) {
         denoiser_destroy(denoiser);
         return r;
@@ -126,22 +111,23 @@ int denoiser_prepare(struct denoiser **ret, const struct gpu_device *device,
     return 0;
 }
 
-unsigned denoiser_missing(const struct denoiser *denoiser)
+int denoiser_build(struct denoiser *denoiser, bool compile, const char *cache_dir,
+                   struct error *warning, struct error *why)
 {
-    unsigned missing = 0;
-    for (unsigned i = 0; denoiser != NULL && i < DENOISER_PROGRAMS; i++)
-        missing += has_program(denoiser, i) && denoiser->pass[i].program == NULL;
+    int missing = 0;
+    for (unsigned i = 0; i < DENOISER_PROGRAMS; i++) {
+        struct pass *pass = &denoiser->pass[i];
+        if (!has_program(denoiser, i))
+            continue;
+        const int r =
+            program_get(&pass->program, denoiser->device,
+                        denoiser_source(&denoiser->image, &denoiser->recipe, &pass->layout, i),
+                        compile, cache_dir, warning, why);
+        if (r < 0)
+            return r;
+        missing += r;
+    }
     return missing;
-}
-
-int denoiser_build(struct denoiser *denoiser, const char *cache_dir, struct error *warning,
-                   struct error *why)
-{
-    int r = 0;
-    for (unsigned i = 0; i < DENOISER_PROGRAMS && r == 0; i++)
-        if (has_program(denoiser, i) && denoiser->pass[i].program == NULL)
-            r = get_program(denoiser, i, true, cache_dir, warning, why);
-    return r;
 }
 
 void denoiser_destroy(struct denoiser *denoiser)

@@ -11,21 +11,16 @@
 struct denoiser;
 struct denoiser_past; /* denoiser_past.h */
 
-/* Loads the kernels for images like this if they are in the cache. recipe->denoise is that of a
- * chain. lanes: 1, 4, 8 or 16; 0: as suits the device. -ERANGE: the device has too little local
- * memory. `warning` is as in program.h. The device must outlive the result, which must be built
- * before frames are created. */
+/* Lays out images like this. recipe->denoise is that of a chain. lanes: 1, 4, 8 or 16; 0: as suits
+ * the device. -ERANGE: the device has too little local memory. The device must outlive the result,
+ * which must be built before frames are created. */
 int denoiser_prepare(struct denoiser **ret, const struct gpu_device *device,
                      const struct transform_image *image, const struct recipe *recipe,
-                     unsigned lanes, const char *cache_dir, struct error *warning,
-                     struct error *why);
+                     unsigned lanes, struct error *why);
 
-/* Returns the number of programs that are not compiled yet. NULL is allowed. */
-unsigned denoiser_missing(const struct denoiser *denoiser);
-
-/* Compiles the missing kernels, which may take seconds, and stores them in the cache. */
-int denoiser_build(struct denoiser *denoiser, const char *cache_dir, struct error *warning,
-                   struct error *why);
+/* Gets all programs (program_get), and returns how many are missing then. */
+int denoiser_build(struct denoiser *denoiser, bool compile, const char *cache_dir,
+                   struct error *warning, struct error *why);
 void denoiser_destroy(struct denoiser *denoiser); /* NULL is allowed */
 
 /* Creates the history of past frames for up to `in_flight` frames at once; NULL if the settings

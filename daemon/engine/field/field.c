@@ -48,8 +48,7 @@ static size_t picture_bytes(const struct field_layout *layout)
 }
 
 int field_prepare(struct field **ret, const struct gpu_device *device,
-                  const struct field_size *size, const char *cache_dir, struct error *warning,
-                  struct error *why)
+                  const struct field_size *size, struct error *why)
 {
     struct field_layout layout;
     int r = field_layout_make(&layout, size, why);
@@ -64,9 +63,6 @@ int field_prepare(struct field **ret, const struct gpu_device *device,
     for (unsigned i = 0; i < field->count && r == 0; i++)
         r = opencl_make_buffer(&field->pictures[i], device->context, CL_MEM_READ_WRITE,
                                picture_bytes(&layout), NULL, why);
-    if (r == 0)
-        r = program_get(&field->program, device, field_layout_source(&layout), false, cache_dir,
-                        warning, why);
     if (r < 0) {
         field_destroy(field);
         return r;
@@ -87,18 +83,11 @@ void field_destroy(struct field *field)
     free(field);
 }
 
-bool field_is_missing(const struct field *field)
-{
-    return field->program == NULL;
-}
-
-int field_build(struct field *field, const char *cache_dir, struct error *warning,
+int field_build(struct field *field, bool compile, const char *cache_dir, struct error *warning,
                 struct error *why)
 {
-    return field->program != NULL
-               ? 0
-               : program_get(&field->program, field->device, field_layout_source(&field->layout),
-                             true, cache_dir, warning, why);
+    return program_get(&field->program, field->device, field_layout_source(&field->layout), compile,
+                       cache_dir, warning, why);
 }
 
 const struct motion_grid *field_grid(const struct field *field)

@@ -22,16 +22,14 @@
 
 struct field;
 
-/* Makes memory for the pictures, and loads the kernels if the cache has them. The device must
- * outlive the field. -EINVAL: motion_grid_make() refuses the size. */
+/* Makes memory for the pictures. The device must outlive the field. -EINVAL: motion_grid_make()
+ * refuses the size. */
 int field_prepare(struct field **ret, const struct gpu_device *device,
-                  const struct field_size *size, const char *cache_dir, struct error *warning,
-                  struct error *why);
+                  const struct field_size *size, struct error *why);
 void field_destroy(struct field *field); /* NULL is allowed */
 
-/* The first says whether the kernels are still to be compiled, the second compiles them. */
-bool field_is_missing(const struct field *field);
-int field_build(struct field *field, const char *cache_dir, struct error *warning,
+/* As program_get. */
+int field_build(struct field *field, bool compile, const char *cache_dir, struct error *warning,
                 struct error *why);
 
 const struct motion_grid *field_grid(const struct field *field);

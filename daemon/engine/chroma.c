@@ -281,7 +281,6 @@ static void destroy(void *part)
 static int enqueue(struct step_run *run, struct error *why)
 {
     const struct chroma_part *chroma = run->part;
-    cl_event event;
     if (chroma == NULL)
         return 0; /* the host has done it */
     const struct opencl_argument arguments[] = {VALUE(run->buffers->image),
@@ -292,12 +291,10 @@ static int enqueue(struct step_run *run, struct error *why)
     int r = opencl_set_arguments(chroma->kernel, arguments, 5, why);
     if (r == 0)
         r = opencl_launch(run->slot->queue, chroma->kernel, 3, chroma->global, chroma->local, NULL,
-                          run->first != NULL ? &event : NULL, why);
-    if (r < 0)
-        return r;
-    if (run->first != NULL)
-        step_run_is_one(run, event);
-    return 0;
+                          run->first, why);
+    if (r == 0)
+        step_run_is_one(run);
+    return r;
 }
 
 static struct step_cost cost(const void *part)

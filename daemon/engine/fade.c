@@ -197,10 +197,9 @@ static int enqueue_blend(struct step_run *run, struct error *why)
                     (cl_float)fade->done / (cl_float)fade->frames, &event, why);
     if (r < 0)
         return r;
-    if (run->first != NULL) {
-        clRetainEvent(event);
-        step_run_is_one(run, event);
-    }
+    if (run->first != NULL)
+        clRetainEvent(*run->first = event);
+    step_run_is_one(run);
     opencl_release_event(fade->newest);
     fade->newest = event;
     fade->newest_slot = index;

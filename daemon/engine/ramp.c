@@ -159,18 +159,16 @@ static int enqueue(struct step_run *run, struct error *why)
                                                 VALUE(frame->factors),  VALUE(frame->response),
                                                 VALUE(axis[0]->length), VALUE(ramp->count)};
     const size_t items = (ramp->count + ramp->group - 1) / ramp->group * ramp->group;
-    cl_event event;
     int r = opencl_write(run->slot->queue, frame->factors, frame->values,
                          factor_count(component_transform(component)) * sizeof *values, why);
     if (r == 0)
         r = opencl_set_arguments(ramp->kernel, arguments, 6, why);
     if (r == 0)
-        r = opencl_launch(run->slot->queue, ramp->kernel, 1, &items, &ramp->group, NULL,
-                          run->first != NULL ? &event : NULL, why);
+        r = opencl_launch(run->slot->queue, ramp->kernel, 1, &items, &ramp->group, NULL, run->first,
+                          why);
     if (r < 0)
         return r;
-    if (run->first != NULL)
-        step_run_is_one(run, event);
+    step_run_is_one(run);
     const int copied = copy_threshold(run, *response, frame->response, why);
     *response = frame->response;
     return copied;

@@ -35,11 +35,11 @@ struct step_run {
                         first and last are not NULL then */
 };
 
-/* Reports one event as both the first and the last. */
-static inline void step_run_is_one(const struct step_run *run, cl_event event)
+/* Reports the first dispatch's event as the last one's, too, if events are wanted. */
+static inline void step_run_is_one(const struct step_run *run)
 {
-    clRetainEvent(event);
-    *run->first = *run->last = event;
+    if (run->first != NULL)
+        clRetainEvent(*run->last = *run->first);
 }
 
 /* Kernels of a frame: how many are launched, and the bytes of main memory that they read and write.

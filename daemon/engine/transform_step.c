@@ -130,9 +130,10 @@ static void add_load(struct step_memory *ret, const struct component *component,
     struct transform *load, *result;
     if (!load_is_shared(component, own) || load_sketch(&load, &result, component, own) < 0)
         return;
-    ret->part.device = transform_part_bytes(load) + transform_part_bytes(result);
-    ret->frame.device = transform_frame_bytes(load) + transform_frame_bytes(result) +
-                        (component->engine->device->unified_memory ? 0 : frame);
+    const struct transform_bytes of_load = transform_bytes(load), rest = transform_bytes(result);
+    ret->part.device = of_load.tables + rest.tables;
+    ret->frame.device =
+        of_load.frame + rest.frame + (component->engine->device->unified_memory ? 0 : frame);
     ret->frame.pinned = frame;
     ret->data = transform_response_bytes(result);
     transform_destroy(result);
@@ -144,13 +145,13 @@ static struct step_memory memory(const struct component *component,
 {
     const struct transform *transform = component_transform(component);
     const uint64_t response = transform_response_bytes(transform);
-    const uint64_t making = transform_making_bytes(transform);
+    const struct transform_bytes bytes = transform_bytes(transform);
     const uint64_t filling =
         response + transform_filling_bytes(transform, chain, component->sub_x, component->sub_y);
-    struct step_memory ret = {.part.device = transform_part_bytes(transform),
-                              .frame.device = transform_frame_bytes(transform),
+    struct step_memory ret = {.part.device = bytes.tables,
+                              .frame.device = bytes.frame,
                               .data = response,
-                              .scratch = making > filling ? making : filling};
+                              .scratch = bytes.making > filling ? bytes.making : filling};
     add_load(&ret, component, transform);
     return ret;
 }

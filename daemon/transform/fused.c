@@ -156,7 +156,7 @@ static uint64_t twiddle_bytes(const struct plan_axis *axis)
     return (uint64_t)plan_twiddle_count(axis) * 2 * sizeof(cl_float);
 }
 
-static struct technique_bytes memory(const struct transform *transform)
+static struct transform_bytes memory(const struct transform *transform)
 {
     const struct plan *plan = &transform->plan;
     const uint64_t tables = transform_crop_bytes(transform) + twiddle_bytes(&plan->x) +
@@ -166,7 +166,7 @@ static struct technique_bytes memory(const struct transform *transform)
                             (uint64_t)plan_first(plan)->length * sizeof(cl_ushort);
     const uint64_t numbers =
         spectrum_size(transform) + (transform->is_load ? transform_complete_size(transform) : 0);
-    return (struct technique_bytes){.tables = tables,
+    return (struct transform_bytes){.tables = tables,
                                     .frame = transform->image.count * numbers *
                                              transform_stored_bytes(transform),
                                     .making = tables};

@@ -169,11 +169,11 @@ void transform_plan_border(struct transform *transform, uint32_t reach)
                                     .y.length = image->height + 2 * reach};
 }
 
-struct technique_bytes transform_border_memory(const struct transform *transform)
+struct transform_bytes transform_border_memory(const struct transform *transform)
 {
     const struct plan *plan = &transform->plan;
     const uint64_t maps = ((uint64_t)plan->x.length + plan->y.length) * sizeof(cl_int);
-    return (struct technique_bytes){.tables = maps, .making = maps};
+    return (struct transform_bytes){.tables = maps, .making = maps};
 }
 
 int transform_make_border_maps(struct transform *transform, struct error *why)

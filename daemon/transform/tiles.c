@@ -221,10 +221,10 @@ static uint64_t twiddle_bytes(const struct transform *transform)
     return (uint64_t)plan_twiddle_count(&axis) * 2 * sizeof(cl_float);
 }
 
-static struct technique_bytes memory(const struct transform *transform)
+static struct transform_bytes memory(const struct transform *transform)
 {
     const uint64_t tables = transform_border_memory(transform).tables + twiddle_bytes(transform);
-    return (struct technique_bytes){.tables = tables, .making = tables + twiddle_bytes(transform)};
+    return (struct transform_bytes){.tables = tables, .making = tables + twiddle_bytes(transform)};
 }
 
 /* ---- the response -------------------------------------------------------------------------- */

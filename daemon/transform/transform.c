@@ -305,27 +305,22 @@ int transform_response_fill(const struct transform *transform, void *response,
 
 /* ---- memory -------------------------------------------------------------------------------- */
 
-/* The tables of the technique, and the places of a view's powers (draw.c). */
-uint64_t transform_part_bytes(const struct transform *transform)
+/* Besides what the technique takes, a view has a table (draw.c), and keeps some of the spectra or
+ * samples. */
+struct transform_bytes transform_bytes(const struct transform *transform)
 {
     const struct plan *plan = &transform->plan;
-    const bool has_places = view_is_spectrum(transform->tuning.recipe.view);
-    return transform->technique->memory(transform).tables +
-           (has_places ? ((uint64_t)plan->x.length + plan->y.length) * sizeof(cl_uint) : 0) +
-           (transform->smaller != NULL ? transform_part_bytes(transform->smaller) : 0);
-}
-
-/* The spectra, and what a view keeps of them or of the samples. */
-uint64_t transform_frame_bytes(const struct transform *transform)
-{
-    return transform->technique->memory(transform).frame + transform_drawn_bytes(transform) +
-           (transform->smaller != NULL ? transform_frame_bytes(transform->smaller) : 0);
-}
-
-uint64_t transform_making_bytes(const struct transform *transform)
-{
-    return transform->technique->memory(transform).making +
-           (transform->smaller != NULL ? transform_making_bytes(transform->smaller) : 0);
+    struct transform_bytes ret = transform->technique->memory(transform);
+    if (view_is_spectrum(transform->tuning.recipe.view))
+        ret.tables += ((uint64_t)plan->x.length + plan->y.length) * sizeof(cl_uint);
+    ret.frame += transform_drawn_bytes(transform);
+    if (transform->smaller != NULL) {
+        const struct transform_bytes smaller = transform_bytes(transform->smaller);
+        ret.tables += smaller.tables;
+        ret.frame += smaller.frame;
+        ret.making += smaller.making;
+    }
+    return ret;
 }
 
 /* In half precision H is computed as floats first. */

@@ -205,12 +205,15 @@ double transform_traffic(const struct transform *transform);
  * warped. */
 size_t transform_table_bytes(const struct transform *transform);
 
-/* The memory of a transform, bytes: of the device for its tables, and for each frame in flight; and
- * of the host while either is made, or while a response is filled with a chain's H for a plane
- * whose samples are sub_x and sub_y luma pixels apart (the response itself not counted). */
-uint64_t transform_part_bytes(const struct transform *transform);
-uint64_t transform_frame_bytes(const struct transform *transform);
-uint64_t transform_making_bytes(const struct transform *transform);
+/* The memory of a transform, bytes, in 64 bits on every machine. */
+struct transform_bytes {
+    uint64_t tables, frame; /* on the device: for all frames, and for a frame in flight */
+    uint64_t making;        /* on the host, while either is made */
+};
+struct transform_bytes transform_bytes(const struct transform *transform);
+
+/* And of the host while a response is filled with a chain's H for a plane whose samples are sub_x
+ * and sub_y luma pixels apart (the response itself not counted). */
 uint64_t transform_filling_bytes(const struct transform *transform,
                                  const struct filter_chain *chain, double sub_x, double sub_y);
 

@@ -3,7 +3,7 @@
 #include <stdlib.h>
 
 #include "engine/denoiser/denoiser.h"
-#include "engine/denoiser/denoiser_past.h"
+#include "engine/frame_ring.h"
 #include "engine/engine_private.h"
 
 /* Colour differences have no brightness: their shot noise is taken to be that of middle grey. */
@@ -11,8 +11,8 @@
 
 struct denoise_part {
     struct denoiser *denoiser;
-    struct denoiser_past *past; /* NULL: none is joined */
-    uint64_t change;            /* engine->filter.change of the frame before */
+    struct frame_ring *past; /* NULL: none is joined */
+    uint64_t change;         /* engine->filter.change of the frame before */
 };
 
 static bool applies(const struct recipe *recipe)
@@ -38,7 +38,7 @@ static int prepare(void **ret_part, struct component *component, const char *cac
 static void destroy(void *part)
 {
     struct denoise_part *denoise = part;
-    denoiser_past_destroy(denoise->past);
+    frame_ring_destroy(denoise->past);
     denoiser_destroy(denoise->denoiser);
     free(denoise);
 }
@@ -84,7 +84,7 @@ static int enqueue(struct step_run *run, struct error *why)
     const uint64_t change = run->slot->engine->filter.change;
     const bool is_loaded_otherwise = change != part->change && buffers->calibration != NULL;
     if (run->slot->job.is_first || is_loaded_otherwise)
-        denoiser_past_forget(part->past);
+        frame_ring_forget(part->past);
     part->change = change;
     return denoiser_frame_enqueue(run->frame, run->slot->queue, buffers->image,
                                   buffers->calibration, buffers->similarity, buffers->correction,

@@ -18,7 +18,7 @@
 #include "support/scene.h"
 
 #include "engine/denoiser/denoiser.h"
-#include "engine/denoiser/denoiser_past.h"
+#include "engine/frame_ring.h"
 #include "engine/engine.h"
 
 #define PI        3.14159265358979323846
@@ -508,7 +508,7 @@ static void run_frames(const struct denoise *denoise, unsigned lanes, struct pic
     float *in = malloc(count * pixels * sizeof *in), *out = malloc(floats * sizeof *out);
     unsigned char *bytes_in = malloc(count * pixels);
     struct denoiser *denoiser = NULL;
-    struct denoiser_past *before = NULL;
+    struct frame_ring *before = NULL;
     struct denoiser_frame *frame = NULL;
     struct error why = {""}, warning = {""};
     cl_mem wanted = NULL, result = NULL;
@@ -558,7 +558,7 @@ static void run_frames(const struct denoise *denoise, unsigned lanes, struct pic
                          CL_SUCCESS);
     clReleaseMemObject(captured);
     clReleaseMemObject(wanted);
-    denoiser_past_destroy(before);
+    frame_ring_destroy(before);
     denoiser_frame_destroy(frame);
     denoiser_destroy(denoiser);
     clReleaseCommandQueue(queue);

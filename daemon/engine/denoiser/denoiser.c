@@ -4,7 +4,7 @@
 #include <stdlib.h>
 
 #include "engine/denoiser/denoiser_motion.h"
-#include "engine/denoiser/denoiser_past.h"
+#include "engine/frame_ring.h"
 #include "engine/denoiser/denoiser_source.h"
 #include "gpu/program.h"
 
@@ -208,14 +208,14 @@ uint64_t denoiser_frame_bytes(const struct transform_image *image,
            (settings->estimated ? counts_bytes(image) + denoiser_noise_bytes(image) : 0);
 }
 
-int denoiser_past_for(struct denoiser_past **ret, const struct denoiser *denoiser,
-                      unsigned in_flight, struct error *why)
+int denoiser_past_for(struct frame_ring **ret, const struct denoiser *denoiser, unsigned in_flight,
+                      struct error *why)
 {
     *ret = NULL;
     return denoiser->recipe.denoise.past == 0
                ? 0
-               : denoiser_past_create(ret, denoiser->device,
-                                      denoiser_history_bytes(&denoiser->image), in_flight, why);
+               : frame_ring_create(ret, denoiser->device, denoiser_history_bytes(&denoiser->image),
+                                   in_flight, why);
 }
 
 /* ---- frames ---- */
@@ -366,15 +366,15 @@ static int enqueue_pass(struct denoiser_frame *frame, cl_command_queue queue, un
 
 /* Joins the frame to its past; its joined planes then take the place of its samples. */
 static int enqueue_join(struct denoiser_frame *frame, cl_command_queue queue,
-                        struct denoiser_past *past, struct inputs *inputs, struct error *why)
+                        struct frame_ring *past, struct inputs *inputs, struct error *why)
 {
     cl_event before = NULL, joined = NULL;
-    inputs->history = denoiser_past_begin(past);
-    const cl_mem last = denoiser_past_get(past, &before);
+    inputs->history = frame_ring_begin(past);
+    const cl_mem last = frame_ring_get(past, &before);
     const int r = denoiser_motion_enqueue(frame->motion, queue, frame->samples, inputs->history,
                                           last, before, inputs->noise, &joined, why);
     if (r == 0)
-        denoiser_past_add(past, joined);
+        frame_ring_add(past, joined);
     opencl_release_event(joined);
     inputs->samples = inputs->history;
     return r;
@@ -382,7 +382,7 @@ static int enqueue_join(struct denoiser_frame *frame, cl_command_queue queue,
 
 int denoiser_frame_enqueue(struct denoiser_frame *frame, cl_command_queue queue, cl_mem image,
                            cl_mem table, cl_mem similarity, cl_mem correction, cl_mem noise,
-                           struct denoiser_past *past, cl_mem *ret, cl_event *first, cl_event *last,
+                           struct frame_ring *past, cl_mem *ret, cl_event *first, cl_event *last,
                            struct error *why)
 {
     const unsigned passes = frame->denoiser->pass_count;
@@ -397,7 +397,7 @@ int denoiser_frame_enqueue(struct denoiser_frame *frame, cl_command_queue queue,
     for (unsigned i = 0; i < passes && r == 0; i++)
         r = enqueue_pass(frame, queue, i, &inputs, i + 1 == passes ? last : NULL, why);
     if (r < 0)
-        denoiser_past_forget(past);
+        frame_ring_forget(past);
     else
         *ret = frame->result[passes - 1];
     return r;

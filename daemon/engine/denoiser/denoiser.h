@@ -9,7 +9,7 @@
 #include "transform/transform.h"
 
 struct denoiser;
-struct denoiser_past; /* denoiser_past.h */
+struct frame_ring; /* engine/frame_ring.h */
 
 /* Lays out images like this. recipe->denoise is that of a chain. lanes: 1, 4, 8 or 16; 0: as suits
  * the device. -ERANGE: the device has too little local memory. The device must outlive the result,
@@ -25,8 +25,8 @@ void denoiser_destroy(struct denoiser *denoiser); /* NULL is allowed */
 
 /* Creates the history of past frames for up to `in_flight` frames at once; NULL if the settings
  * join none. The caller destroys it. */
-int denoiser_past_for(struct denoiser_past **ret, const struct denoiser *denoiser,
-                      unsigned in_flight, struct error *why);
+int denoiser_past_for(struct frame_ring **ret, const struct denoiser *denoiser, unsigned in_flight,
+                      struct error *why);
 
 /* The memory of a denoiser for these images, bytes of the device: for past frames, for each frame
  * in flight, and for a noise model. */
@@ -61,7 +61,7 @@ void denoiser_frame_destroy(struct denoiser_frame *frame); /* NULL is allowed */
  * events of the first and the last dispatch; the caller releases them. */
 int denoiser_frame_enqueue(struct denoiser_frame *frame, cl_command_queue queue, cl_mem image,
                            cl_mem table, cl_mem similarity, cl_mem correction, cl_mem noise,
-                           struct denoiser_past *past, cl_mem *ret, cl_event *first, cl_event *last,
+                           struct frame_ring *past, cl_mem *ret, cl_event *first, cl_event *last,
                            struct error *why);
 
 /* Returns the memory with the noise model that was estimated for the last frame: for each image the

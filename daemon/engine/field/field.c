@@ -3,11 +3,9 @@
 #include <errno.h>
 #include <stdlib.h>
 
+#include "engine/frame_ring.h"
 #include "estimators/motion/motion_constants.h"
 #include "gpu/program.h"
-#include "transform/engine_options.h"
-
-#define MAX_PICTURES (ENGINE_MAX_IN_FLIGHT + 1)
 
 _Static_assert(sizeof(struct motion_vector) == 3 * sizeof(cl_float),
                "field_finish writes three numbers for each block");
@@ -23,12 +21,8 @@ static const char *const kernel_names[KERNELS] = {
 struct field {
     const struct gpu_device *device;
     struct field_layout layout;
-    cl_program program;            /* NULL: not built yet */
-    cl_mem pictures[MAX_PICTURES]; /* one more than frames in flight, so that a frame writes none
-                                      that another one reads */
-    cl_event made[MAX_PICTURES];
-    unsigned count, newest;
-    bool is_known; /* the newest pictures belong to a frame */
+    cl_program program; /* NULL: not built yet */
+    struct frame_ring *pictures;
 };
 
 struct field_frame {
@@ -59,10 +53,7 @@ int field_prepare(struct field **ret, const struct gpu_device *device,
         return error_set(why, ENOMEM, "out of memory for a field of motion");
     field->device = device;
     field->layout = layout;
-    field->count = size->in_flight + 1;
-    for (unsigned i = 0; i < field->count && r == 0; i++)
-        r = opencl_make_buffer(&field->pictures[i], device->context, CL_MEM_READ_WRITE,
-                               picture_bytes(&layout), NULL, why);
+    r = frame_ring_create(&field->pictures, device, picture_bytes(&layout), size->in_flight, why);
     if (r < 0) {
         field_destroy(field);
         return r;
@@ -75,10 +66,7 @@ void field_destroy(struct field *field)
 {
     if (field == NULL)
         return;
-    for (unsigned i = 0; i < field->count; i++) {
-        opencl_release_buffer(field->pictures[i]);
-        opencl_release_event(field->made[i]);
-    }
+    frame_ring_destroy(field->pictures);
     opencl_release_program(field->program);
     free(field);
 }
@@ -174,7 +162,7 @@ struct run {
     const struct field_frame *frame;
     const struct field_layout *layout;
     cl_command_queue queue;
-    cl_mem last, next; /* pictures */
+    cl_mem last, next; /* pictures; NULL last: there was no frame before */
 };
 
 #define BUFFER(name) VALUE(run->frame->buffer[FIELD_##name])
@@ -381,28 +369,25 @@ int field_frame_enqueue(struct field_frame *frame, struct field *field, cl_comma
                         cl_mem samples, bool is_first, cl_event *first, cl_event *last,
                         struct error *why)
 {
-    const unsigned before = field->newest, now = (field->newest + 1) % field->count;
-    const struct run run = {.frame = frame,
-                            .layout = &field->layout,
-                            .queue = queue,
-                            .last = field->pictures[before],
-                            .next = field->pictures[now]};
-    cl_event made;
-    frame->has_vectors = field->is_known && !is_first;
-    field->is_known = false;
+    cl_event made, before;
+    if (is_first)
+        frame_ring_forget(field->pictures);
+    struct run run = {.frame = frame, .layout = &field->layout, .queue = queue};
+    run.next = frame_ring_begin(field->pictures);
+    run.last = frame_ring_get(field->pictures, &before);
+    frame->has_vectors = run.last != NULL;
     int r = make_pictures(&run, samples, first, &made, why);
-    if (r < 0)
+    if (r < 0) {
+        frame_ring_forget(field->pictures);
         return r;
-    opencl_release_event(field->made[now]);
-    field->made[now] = made;
-    field->newest = now;
-    field->is_known = true;
-    if (!frame->has_vectors) {
-        if (last != NULL)
-            clRetainEvent(*last = made);
-        return 0;
     }
-    return compare(&run, field->made[before], last, why);
+    frame_ring_add(field->pictures, made);
+    if (frame->has_vectors)
+        r = compare(&run, before, last, why);
+    else if (last != NULL)
+        clRetainEvent(*last = made);
+    clReleaseEvent(made);
+    return r;
 }
 
 const struct motion_vector *field_frame_vectors(const struct field_frame *frame)

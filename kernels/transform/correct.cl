@@ -46,12 +46,8 @@
                  (low) * (s + FAR * (top)), s < -FAR / 2 * (top)),                                 \
           (type)(0), (type)(top))
 
-#define READ_ONE(from) (from)[0]
-#if LANES > 1
-#define READ_LANES(from) PASTE(vload, LANES)(0, from)
-#else
-#define READ_LANES READ_ONE
-#endif
+#define READ_ONE(from)   (from)[0]
+#define READ_LANES(from) VLOAD(0, from)
 
 /* Corrects z, a sample at (x, y) or a vector of those from there on; `read` is READ_ONE or
  * READ_LANES. */
@@ -97,16 +93,11 @@ static inline struct wave_factors wave_at(global const float *wave, uint v)
 #if STAGED
     f.re = (float4)(vload2(0, re), vload2(0, re + V_HALF)).xzyw;
     f.im = (float4)(vload2(0, im), vload2(0, im + V_HALF)).xzyw;
-#elif LANES == 1
-    f.a_re = re[0];
-    f.a_im = im[0];
-    f.b_re = re[V_HALF];
-    f.b_im = im[V_HALF];
 #else
-    f.a_re = PASTE(vload, LANES)(0, re);
-    f.a_im = PASTE(vload, LANES)(0, im);
-    f.b_re = PASTE(vload, LANES)(0, re + V_HALF);
-    f.b_im = PASTE(vload, LANES)(0, im + V_HALF);
+    f.a_re = VLOAD(0, re);
+    f.a_im = VLOAD(0, im);
+    f.b_re = VLOAD(0, re + V_HALF);
+    f.b_im = VLOAD(0, im + V_HALF);
 #endif
     return f;
 }

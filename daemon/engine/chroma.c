@@ -47,13 +47,6 @@ uint64_t chroma_bytes(const struct resampler_size *size)
     return sizeof(struct shared_chroma) + 2 * plane_bytes(size) / size->channels;
 }
 
-static bool has_size(const struct shared_chroma *chroma, const struct resampler_size *size)
-{
-    return chroma->size.columns == size->columns && chroma->size.rows == size->rows &&
-           chroma->size.to_columns == size->to_columns && chroma->size.to_rows == size->to_rows &&
-           chroma->size.channels == size->channels;
-}
-
 int chroma_share(struct engine *engine, const struct resampler_size *size, struct error *why)
 {
     struct engine_loads *loads = engine->options.loads;
@@ -61,7 +54,7 @@ int chroma_share(struct engine *engine, const struct resampler_size *size, struc
         return 0;
     pthread_mutex_lock(&loads->lock);
     struct shared_chroma *chroma = loads->chroma;
-    while (chroma != NULL && !has_size(chroma, size))
+    while (chroma != NULL && memcmp(&chroma->size, size, sizeof *size) != 0)
         chroma = chroma->next;
     if (chroma == NULL && (chroma = malloc(chroma_bytes(size))) != NULL) {
         *chroma = (struct shared_chroma){.next = loads->chroma, .size = *size};
@@ -218,13 +211,11 @@ static int make_tables(struct chroma_part *chroma, const struct engine *engine,
     return r;
 }
 
-static int prepare(void **ret_part, struct component *component, const char *cache_dir,
-                   struct error *why)
+static int prepare(void **ret_part, struct component *component, struct error *why)
 {
     const struct engine *engine = component->engine;
     struct resampler_size size;
     cl_program program;
-    (void)cache_dir;
     if (!chroma_is_devices(engine))
         return 0;
     const unsigned planes = engine->info->plane_count - 1;
@@ -282,11 +273,9 @@ static struct step_cost cost(const void *part)
     return chroma == NULL ? (struct step_cost){0, 0} : (struct step_cost){1, chroma->bytes};
 }
 
-static struct step_memory memory(const struct component *component,
-                                 const struct filter_chain *chain)
+static struct step_memory memory(const struct component *component)
 {
     struct resampler_size size;
-    (void)chain;
     if (!chroma_is_devices(component->engine))
         return (struct step_memory){.data = 0};
     chroma_resampled(component->engine, &size);

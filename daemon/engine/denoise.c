@@ -20,12 +20,10 @@ static bool applies(const struct recipe *recipe)
     return recipe->denoise.block > 0;
 }
 
-static int prepare(void **ret_part, struct component *component, const char *cache_dir,
-                   struct error *why)
+static int prepare(void **ret_part, struct component *component, struct error *why)
 {
     struct engine *engine = component->engine;
     struct denoise_part *part = calloc(1, sizeof *part);
-    (void)cache_dir;
     *ret_part = part;
     if (part == NULL)
         return error_set(why, ENOMEM, "out of memory while preparing noise reduction");
@@ -98,13 +96,11 @@ static struct step_cost cost(const void *part)
     return (struct step_cost){denoiser_dispatches(denoiser), denoiser_traffic(denoiser)};
 }
 
-static struct step_memory memory(const struct component *component,
-                                 const struct filter_chain *chain)
+static struct step_memory memory(const struct component *component)
 {
     const struct transform_image *image = &component->subject.image;
     const struct denoise_settings *settings = &component->recipe.denoise;
     const unsigned in_flight = component->engine->options.in_flight;
-    (void)chain;
     return (struct step_memory){
         .part.device = denoiser_past_bytes(image, settings, in_flight),
         .frame.device = denoiser_frame_bytes(image, settings),

@@ -76,14 +76,12 @@ static int give_up(struct motion_part *part, struct error *warning, const struct
     return 0;
 }
 
-static int prepare(void **ret_part, struct component *component, const char *cache_dir,
-                   struct error *why)
+static int prepare(void **ret_part, struct component *component, struct error *why)
 {
     struct engine *engine = component->engine;
     const struct field_size size = size_of(component);
     struct motion_part *part = calloc(1, sizeof *part);
     struct error problem;
-    (void)cache_dir;
     *ret_part = part;
     if (part == NULL)
         return error_set(why, ENOMEM, "out of memory while preparing a field of motion");
@@ -148,7 +146,7 @@ static int create_frame(void **ret_frame, const void *part, const struct compone
     return r < 0 ? r : field_frame_create(&frame->field, motion->field, queue, why);
 }
 
-static int enqueue_load(const struct step_run *run, cl_event *event, struct error *why)
+static int enqueue_load(const struct step_run *run, struct error *why)
 {
     const struct motion_part *part = run->part;
     const struct motion_frame *frame = run->frame;
@@ -157,23 +155,19 @@ static int enqueue_load(const struct step_run *run, cl_event *event, struct erro
     return r < 0 ? r
                  : denoiser_launch_rows(run->slot->queue, frame->load, part->device,
                                         gpu_device_lanes(part->device), part->image.height, 1, NULL,
-                                        event, why);
+                                        run->first, why);
 }
 
 static int enqueue(struct step_run *run, struct error *why)
 {
     const struct motion_part *part = run->part;
     struct motion_frame *frame = run->frame;
-    cl_event second = NULL;
     if (part->field == NULL)
         return 0;
-    int r = enqueue_load(run, run->first, why);
-    if (r == 0)
-        r = field_frame_enqueue(frame->field, part->field, run->slot->queue, frame->samples,
-                                run->slot->job.is_first, run->first != NULL ? &second : NULL,
-                                run->last, why);
-    opencl_release_event(second);
-    return r;
+    const int r = enqueue_load(run, why);
+    return r < 0 ? r
+                 : field_frame_enqueue(frame->field, part->field, run->slot->queue, frame->samples,
+                                       run->slot->job.is_first, run->last, why);
 }
 
 static void collect(const void *part, const void *frame, struct engine_done *ret)
@@ -194,12 +188,10 @@ static struct step_cost cost(const void *part)
     return ret;
 }
 
-static struct step_memory memory(const struct component *component,
-                                 const struct filter_chain *chain)
+static struct step_memory memory(const struct component *component)
 {
     const struct field_size size = size_of(component);
     struct step_memory ret = {.scratch = 0};
-    (void)chain;
     if (!has_luma(component))
         return ret;
     field_bytes(&size, &ret.part.device, &ret.frame.device, &ret.frame.pinned);

@@ -141,12 +141,10 @@ static int make_counts(struct stack_part *part, struct error *why)
                                       levels * sizeof(cl_float), NULL, why);
 }
 
-static int prepare(void **ret_part, struct component *component, const char *cache_dir,
-                   struct error *why)
+static int prepare(void **ret_part, struct component *component, struct error *why)
 {
     struct stack_part *part = calloc(1, sizeof *part);
     int r = 0;
-    (void)cache_dir;
     *ret_part = part;
     if (part == NULL)
         return error_set(why, ENOMEM, "out of memory while preparing a stack");
@@ -421,13 +419,11 @@ static struct step_cost cost(const void *part)
                                        : 3 * planes)};
 }
 
-static struct step_memory memory(const struct component *component,
-                                 const struct filter_chain *chain)
+static struct step_memory memory(const struct component *component)
 {
     const struct recipe *recipe = &component->recipe;
     const struct transform_image *image = &component->subject.image;
     const uint64_t levels = recipe->stack == STACK_CLIPS ? levels_of(image) : 0;
-    (void)chain;
     return (struct step_memory){
         .part.device = state_buffers(recipe) * (uint64_t)state_bytes(image, recipe) +
                        levels * (DIFFERENCE_BINS + 1) * sizeof(cl_uint),

@@ -13,6 +13,7 @@
 #ifndef FFTD_ENGINE_STEP_H
 #define FFTD_ENGINE_STEP_H
 
+#include "engine/forecast.h"
 #include "transform/engine_options.h"
 #include "transform/transform.h"
 
@@ -49,18 +50,14 @@ struct step_cost {
     double bytes;
 };
 
-/* The memory of a step, bytes, in 64 bits on every machine. (fields: by when it is allocated.) */
-struct step_bytes {
-    uint64_t device; /* buffers of the device */
-    uint64_t pinned; /* buffers in memory of the host, with CL_MEM_ALLOC_HOST_PTR */
-    uint64_t host;   /* other memory of the host; small structures do not count */
-};
+/* The memory of a step, bytes. (fields: by when it is allocated.) */
 struct step_memory {
-    struct step_bytes part;  /* what the part takes */
-    struct step_bytes frame; /* for each frame in flight */
-    uint64_t data;           /* on the device, for the data of one chain */
-    uint64_t fading;         /* on the device, for each frame in flight during a fade */
-    uint64_t scratch; /* on the host, at most: what one function of the step takes and gives back */
+    struct forecast_bytes part;  /* what the part takes */
+    struct forecast_bytes frame; /* for each frame in flight */
+    uint64_t data;               /* on the device, for the data of one chain */
+    uint64_t fading;             /* on the device, for each frame in flight during a fade */
+    uint64_t scratch; /* on the host, at most: what one function of the step takes and gives back,
+                         besides what filling the response takes (transform_filling_bytes) */
 };
 
 /* Every function but `applies` and `enqueue` may be NULL, except that what is made has a function
@@ -72,10 +69,9 @@ struct step {
     /* Whether a component with this recipe has the step. */
     bool (*applies)(const struct recipe *recipe);
 
-    /* Makes the part. The step that filters is prepared first, the others in their order. On
-     * failure *ret_part may be set, and is destroyed. */
-    int (*prepare)(void **ret_part, struct component *component, const char *cache_dir,
-                   struct error *why);
+    /* Makes the part, after the component's transform. On failure *ret_part may be set, and is
+     * destroyed. */
+    int (*prepare)(void **ret_part, struct component *component, struct error *why);
     void (*destroy)(void *part);
 
     /* Gets the programs that are in the cache; with `compile`, compiles the others. Returns how
@@ -109,15 +105,13 @@ struct step {
     /* The memory that the functions above take. It asks the component for its images and its
      * transform, of which only the plan exists (transform_sketch): it is called before anything is
      * prepared. NULL: none. */
-    struct step_memory (*memory)(const struct component *component,
-                                 const struct filter_chain *chain);
-
-    bool filters; /* multiplies by the response, which is its data; one such step applies to each
-                     recipe */
+    struct step_memory (*memory)(const struct component *component);
 };
 
-/* The steps in the order of a frame, ended by NULL. */
+/* The steps in the order of a frame, ended by NULL; and the place of step_transform, whose data is
+ * the response, and whose part is the component's transform (component_make_transform). */
 extern const struct step *const engine_steps[];
+#define TRANSFORM_STEP 8
 
 extern const struct step step_table;      /* table.c: the table with which samples are loaded */
 extern const struct step step_similarity; /* similarity.c: where the samples of a frame come from */

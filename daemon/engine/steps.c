@@ -3,9 +3,17 @@
 
 #include "engine/engine_private.h"
 
-const struct step *const engine_steps[] = {
-    &step_table, &step_similarity, &step_correct,   &step_denoise, &step_stack, &step_blend,
-    &step_shift, &step_chroma,     &step_transform, &step_motion,  NULL};
+const struct step *const engine_steps[] = {&step_table,
+                                           &step_similarity,
+                                           &step_correct,
+                                           &step_denoise,
+                                           &step_stack,
+                                           &step_blend,
+                                           &step_shift,
+                                           &step_chroma,
+                                           [TRANSFORM_STEP] = &step_transform,
+                                           &step_motion,
+                                           NULL};
 
 _Static_assert(sizeof engine_steps / sizeof engine_steps[0] <= ENGINE_MAX_STEPS + 1,
                "raise ENGINE_MAX_STEPS");
@@ -23,30 +31,12 @@ bool component_has(const struct component *component, unsigned step)
 
 /* ---- preparing a component ---- */
 
-static int prepare_step(struct component *component, unsigned step, const char *cache_dir,
-                        struct error *why)
-{
-    if (!component_has(component, step) || engine_steps[step]->prepare == NULL)
-        return 0;
-    return engine_steps[step]->prepare(&component->step[step].part, component, cache_dir, why);
-}
-
 int component_prepare(struct component *component, const char *cache_dir, struct error *why)
 {
-    int r;
-    unsigned filtering = 0;
-    for (unsigned i = 0; engine_steps[i] != NULL; i++)
-        if (engine_steps[i]->filters && component_has(component, i)) {
-            component->response_step = i;
-            filtering++;
-        }
-    if (filtering != 1)
-        return error_set(why, EINVAL, "%u steps filter a component: expected 1", filtering);
-    /* The other steps ask the filtering one for its plan. */
-    r = prepare_step(component, component->response_step, cache_dir, why);
+    int r = component_make_transform(component, cache_dir, why);
     for (unsigned i = 0; engine_steps[i] != NULL && r == 0; i++)
-        if (i != component->response_step)
-            r = prepare_step(component, i, cache_dir, why);
+        if (component_has(component, i) && engine_steps[i]->prepare != NULL)
+            r = engine_steps[i]->prepare(&component->step[i].part, component, why);
     return r;
 }
 

@@ -31,20 +31,19 @@ int component_sketch(struct transform **ret, struct component *component, const 
     return r;
 }
 
-static int prepare(void **ret_part, struct component *component, const char *cache_dir,
-                   struct error *why)
+int component_make_transform(struct component *component, const char *cache_dir, struct error *why)
 {
     struct transform *transform = NULL, *result;
     int r = component_sketch(&transform, component, cache_dir, why);
-    *ret_part = transform;
     if (r == 0 && load_is_shared(component, transform)) {
         r = load_join(&result, component, transform, why);
         if (r == 0) {
             transform_destroy(transform);
-            *ret_part = transform = result;
+            transform = result;
         } else if (r == -ERANGE || r == -EINVAL)
             r = 0; /* it has a load of its own */
     }
+    component->step[TRANSFORM_STEP].part = transform;
     return r < 0 ? r : transform_equip(transform, why);
 }
 
@@ -140,25 +139,20 @@ static void add_load(struct step_memory *ret, const struct component *component,
     transform_destroy(load);
 }
 
-static struct step_memory memory(const struct component *component,
-                                 const struct filter_chain *chain)
+static struct step_memory memory(const struct component *component)
 {
     const struct transform *transform = component_transform(component);
-    const uint64_t response = transform_response_bytes(transform);
     const struct transform_bytes bytes = transform_bytes(transform);
-    const uint64_t filling =
-        response + transform_filling_bytes(transform, chain, component->sub_x, component->sub_y);
     struct step_memory ret = {.part.device = bytes.tables,
                               .frame.device = bytes.frame,
-                              .data = response,
-                              .scratch = bytes.making > filling ? bytes.making : filling};
+                              .data = transform_response_bytes(transform),
+                              .scratch = bytes.making};
     add_load(&ret, component, transform);
     return ret;
 }
 
 const struct step step_transform = {.name = "transform",
                                     .applies = applies,
-                                    .prepare = prepare,
                                     .destroy = destroy,
                                     .build = build,
                                     .design = design,
@@ -167,5 +161,4 @@ const struct step step_transform = {.name = "transform",
                                     .enqueue = enqueue,
                                     .drop = drop,
                                     .cost = cost,
-                                    .memory = memory,
-                                    .filters = true};
+                                    .memory = memory};

@@ -48,7 +48,7 @@ static void enqueue(struct bench *bench, unsigned i, bool is_first)
     struct error why;
     const cl_command_queue queue = bench->queue[i % IN_FLIGHT];
     check(field_frame_enqueue(bench->frame[i % IN_FLIGHT], bench->field, queue,
-                              bench->picture[i % PICTURES], is_first, NULL, NULL, &why),
+                              bench->picture[i % PICTURES], is_first, NULL, &why),
           &why);
     clFlush(queue);
 }

@@ -190,8 +190,7 @@ static int enqueue(const struct run *run, const struct launch *launch,
 #define ENQUEUE(run, launch, arguments, why)                                                       \
     enqueue(run, launch, arguments, sizeof(arguments) / sizeof(arguments)[0], why)
 
-static int make_pictures(const struct run *run, cl_mem samples, cl_event *first, cl_event *made,
-                         struct error *why)
+static int make_pictures(const struct run *run, cl_mem samples, cl_event *made, struct error *why)
 {
     const struct field_layout *layout = run->layout;
     const cl_float scale = layout->size.scale;
@@ -201,10 +200,7 @@ static int make_pictures(const struct run *run, cl_mem samples, cl_event *first,
         .items = {(layout->size.width + 1) / 2, (layout->size.height + 1) / 2},
         .group = {8, 8},
         .event = made};
-    const int r = ENQUEUE(run, &launch, arguments, why);
-    if (r == 0 && first != NULL)
-        clRetainEvent(*first = *made);
-    return r;
+    return ENQUEUE(run, &launch, arguments, why);
 }
 
 static int derive(const struct run *run, struct error *why)
@@ -366,8 +362,7 @@ static int compare(const struct run *run, cl_event made, cl_event *last, struct 
 }
 
 int field_frame_enqueue(struct field_frame *frame, struct field *field, cl_command_queue queue,
-                        cl_mem samples, bool is_first, cl_event *first, cl_event *last,
-                        struct error *why)
+                        cl_mem samples, bool is_first, cl_event *last, struct error *why)
 {
     cl_event made, before;
     if (is_first)
@@ -376,7 +371,7 @@ int field_frame_enqueue(struct field_frame *frame, struct field *field, cl_comma
     run.next = frame_ring_begin(field->pictures);
     run.last = frame_ring_get(field->pictures, &before);
     frame->has_vectors = run.last != NULL;
-    int r = make_pictures(&run, samples, first, &made, why);
+    int r = make_pictures(&run, samples, &made, why);
     if (r < 0) {
         frame_ring_forget(field->pictures);
         return r;

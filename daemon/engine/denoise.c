@@ -84,10 +84,8 @@ static int enqueue(struct step_run *run, struct error *why)
     if (run->slot->job.is_first || is_loaded_otherwise)
         frame_ring_forget(part->past);
     part->change = change;
-    return denoiser_frame_enqueue(run->frame, run->slot->queue, buffers->image,
-                                  buffers->calibration, buffers->similarity, buffers->correction,
-                                  run->data.numbers, part->past, &buffers->denoised, run->first,
-                                  run->last, why);
+    return denoiser_frame_enqueue(run->frame, run->slot->queue, buffers, run->data.numbers,
+                                  part->past, run->first, run->last, why);
 }
 
 static struct step_cost cost(const void *part)

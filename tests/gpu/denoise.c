@@ -511,7 +511,7 @@ static void run_frames(const struct denoise *denoise, unsigned lanes, struct pic
     struct frame_ring *before = NULL;
     struct denoiser_frame *frame = NULL;
     struct error why = {""}, warning = {""};
-    cl_mem wanted = NULL, result = NULL;
+    cl_mem wanted = NULL;
     cl_int code;
     const cl_mem captured = device_buffer(count * pixels * sizeof *in, NULL);
     const cl_command_queue queue = clCreateCommandQueue(device->context, device->id, 0, &code);
@@ -532,11 +532,11 @@ static void run_frames(const struct denoise *denoise, unsigned lanes, struct pic
                                               count * pixels * (is_bytes ? 1 : sizeof *in),
                                               is_bytes ? (void *)bytes_in : in, 0, NULL, NULL),
                          CL_SUCCESS);
-        if (denoiser_frame_enqueue(frame, queue, captured, NULL, NULL, NULL, wanted, before,
-                                   &result, NULL, NULL, &why) < 0)
+        struct transform_buffers buffers = {.image = captured};
+        if (denoiser_frame_enqueue(frame, queue, &buffers, wanted, before, NULL, NULL, &why) < 0)
             fail_msg("%s", why.text);
-        assert_int_equal(clEnqueueReadBuffer(queue, result, CL_TRUE, 0, floats * sizeof *out, out,
-                                             0, NULL, NULL),
+        assert_int_equal(clEnqueueReadBuffer(queue, buffers.denoised, CL_TRUE, 0,
+                                             floats * sizeof *out, out, 0, NULL, NULL),
                          CL_SUCCESS);
         for (size_t i = 0; i < count * pixels; i++)
             each[i / pixels].sample[i % pixels] =

@@ -309,13 +309,13 @@ static int launch_rows(const struct denoiser *denoiser, cl_command_queue queue, 
                                 rows, denoiser->image.count, NULL, event, why);
 }
 
-static int enqueue_load(struct denoiser_frame *frame, cl_command_queue queue, cl_mem image,
-                        cl_mem table, cl_mem similarity, cl_mem correction, cl_mem samples,
-                        cl_event *event, struct error *why)
+static int enqueue_load(struct denoiser_frame *frame, cl_command_queue queue,
+                        const struct transform_buffers *from, cl_event *event, struct error *why)
 {
     const struct denoiser *denoiser = frame->denoiser;
-    const struct opencl_argument arguments[] = {OPTIONAL(image), OPTIONAL(samples), OPTIONAL(table),
-                                                OPTIONAL(similarity), OPTIONAL(correction)};
+    const struct opencl_argument arguments[] = {
+        VALUE(from->image), VALUE(frame->samples), OPTIONAL(from->calibration),
+        OPTIONAL(from->similarity), OPTIONAL(from->correction)};
     const int r = opencl_set_arguments(frame->load, arguments, 5, why);
     return r < 0 ? r
                  : launch_rows(denoiser, queue, frame->load, denoiser->image.height, event, why);
@@ -380,16 +380,14 @@ static int enqueue_join(struct denoiser_frame *frame, cl_command_queue queue,
     return r;
 }
 
-int denoiser_frame_enqueue(struct denoiser_frame *frame, cl_command_queue queue, cl_mem image,
-                           cl_mem table, cl_mem similarity, cl_mem correction, cl_mem noise,
-                           struct frame_ring *past, cl_mem *ret, cl_event *first, cl_event *last,
-                           struct error *why)
+int denoiser_frame_enqueue(struct denoiser_frame *frame, cl_command_queue queue,
+                           struct transform_buffers *buffers, cl_mem noise, struct frame_ring *past,
+                           cl_event *first, cl_event *last, struct error *why)
 {
     const unsigned passes = frame->denoiser->pass_count;
     const bool estimated = frame->denoiser->recipe.denoise.estimated;
     struct inputs inputs = {.samples = frame->samples, .noise = estimated ? frame->noise : noise};
-    int r = enqueue_load(frame, queue, image, table, similarity, correction, frame->samples, first,
-                         why);
+    int r = enqueue_load(frame, queue, buffers, first, why);
     if (r == 0 && estimated)
         r = enqueue_estimate(frame, queue, frame->samples, noise, why);
     if (r == 0 && past != NULL)
@@ -399,6 +397,6 @@ int denoiser_frame_enqueue(struct denoiser_frame *frame, cl_command_queue queue,
     if (r < 0)
         frame_ring_forget(past);
     else
-        *ret = frame->result[passes - 1];
+        buffers->denoised = frame->result[passes - 1];
     return r;
 }

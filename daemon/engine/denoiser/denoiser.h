@@ -53,16 +53,15 @@ int denoiser_frame_create(struct denoiser_frame **ret, const struct denoiser *de
                           struct error *why);
 void denoiser_frame_destroy(struct denoiser_frame *frame); /* NULL is allowed */
 
-/* Enqueues one frame in an in-order queue, whose planes are in *ret until the next one: those of
- * the images after each other, denoiser_plane_size floats apart (transform.h). table,
- * similarity, correction: `calibration`, `similarity` and `correction` of transform_buffers; they
- * are applied, so that the result needs none of them. past: the frames before, to which this one is
- * added; NULL unless the settings join past frames. `first` and `last`, if not NULL, receive the
- * events of the first and the last dispatch; the caller releases them. */
-int denoiser_frame_enqueue(struct denoiser_frame *frame, cl_command_queue queue, cl_mem image,
-                           cl_mem table, cl_mem similarity, cl_mem correction, cl_mem noise,
-                           struct frame_ring *past, cl_mem *ret, cl_event *first, cl_event *last,
-                           struct error *why);
+/* Enqueues one frame in an in-order queue. Of `buffers` the image, calibration, similarity and
+ * correction are applied, so that the result, `denoised`, needs none of them: planes of the images
+ * after each other, denoiser_plane_size floats apart (transform.h), until the next frame. past: the
+ * frames before, to which this one is added; NULL unless the settings join past frames. `first` and
+ * `last`, if not NULL, receive the events of the first and the last dispatch; the caller releases
+ * them. */
+int denoiser_frame_enqueue(struct denoiser_frame *frame, cl_command_queue queue,
+                           struct transform_buffers *buffers, cl_mem noise, struct frame_ring *past,
+                           cl_event *first, cl_event *last, struct error *why);
 
 /* Returns the memory with the noise model that was estimated for the last frame: for each image the
  * constant and the slope, in units of its samples, and the factor. Returns NULL if noise is not

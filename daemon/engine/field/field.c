@@ -14,9 +14,17 @@ _Static_assert(FIELD_SPREADS % 2 == 0, "the first of two buffers has the vectors
 enum kernel { PICTURES, DERIVE, SUM, SEARCH, CHOOSE, MOVE, SOLVE, USUAL, PREDICT, JOIN, FINISH };
 #define KERNELS (FINISH + 1)
 
-static const char *const kernel_names[KERNELS] = {
-    "field_pictures", "field_derive", "field_sum",     "field_search", "field_choose", "field_move",
-    "field_solve",    "field_usual",  "field_predict", "field_join",   "field_finish"};
+/* Their names, and how many items a group has. */
+static const struct {
+    const char *name;
+    size_t group;
+} kernels[KERNELS] = {
+    [PICTURES] = {"field_pictures", 8},         [DERIVE] = {"field_derive", FIELD_GROUP},
+    [SUM] = {"field_sum", FIELD_GROUP},         [SEARCH] = {"field_search", FIELD_SEARCH_GROUP},
+    [CHOOSE] = {"field_choose", FIELD_GROUP},   [MOVE] = {"field_move", FIELD_GROUP},
+    [SOLVE] = {"field_solve", FIELD_GROUP},     [USUAL] = {"field_usual", FIELD_USUAL_GROUP},
+    [PREDICT] = {"field_predict", FIELD_GROUP}, [JOIN] = {"field_join", FIELD_GROUP},
+    [FINISH] = {"field_finish", FIELD_GROUP}};
 
 struct field {
     const struct gpu_device *device;
@@ -122,7 +130,7 @@ int field_frame_create(struct field_frame **ret, const struct field *field, cl_c
     if (frame == NULL)
         return error_set(why, ENOMEM, "out of memory for a field of motion");
     for (unsigned i = 0; i < KERNELS && r == 0; i++)
-        r = opencl_make_kernel(&frame->kernel[i], field->program, kernel_names[i], why);
+        r = opencl_make_kernel(&frame->kernel[i], field->program, kernels[i].name, why);
     for (unsigned i = 0; i < FIELD_BUFFERS && r == 0; i++)
         r = opencl_make_buffer(&frame->buffer[i], context, CL_MEM_READ_WRITE,
                                field_layout_bytes(&field->layout, i), NULL, why);
@@ -167,53 +175,40 @@ struct run {
 
 #define BUFFER(name) VALUE(run->frame->buffer[FIELD_##name])
 
-struct launch {
-    enum kernel kernel;
-    size_t items[2], group[2]; /* the second one is 0: there is one dimension */
-    cl_event *event;           /* NULL: not wanted */
-};
-
-static int enqueue(const struct run *run, const struct launch *launch,
-                   const struct opencl_argument *argument, unsigned count, struct error *why)
+/* Launches a kernel for as many items, in whole groups. */
+static int enqueue(const struct run *run, enum kernel kernel, size_t items,
+                   const struct opencl_argument *argument, unsigned count, cl_event *event,
+                   struct error *why)
 {
-    const cl_kernel kernel = run->frame->kernel[launch->kernel];
-    const cl_uint dimensions = launch->group[1] > 0 ? 2 : 1;
-    size_t items[2];
-    const int r = opencl_set_arguments(kernel, argument, count, why);
-    for (unsigned i = 0; i < dimensions; i++)
-        items[i] = (launch->items[i] + launch->group[i] - 1) / launch->group[i] * launch->group[i];
-    return r < 0 ? r
-                 : opencl_launch(run->queue, kernel, dimensions, items, launch->group, NULL,
-                                 launch->event, why);
+    const size_t group = kernels[kernel].group, groups[3] = {(items + group - 1) / group, 1, 1};
+    return opencl_launch_groups(run->queue, run->frame->kernel[kernel], argument, count, groups,
+                                group, NULL, event, why);
 }
 
-#define ENQUEUE(run, launch, arguments, why)                                                       \
-    enqueue(run, launch, arguments, sizeof(arguments) / sizeof(arguments)[0], why)
+#define ENQUEUE(run, kernel, items, arguments, why)                                                \
+    enqueue(run, kernel, items, arguments, sizeof(arguments) / sizeof(arguments)[0], NULL, why)
 
+/* Groups are squares. */
 static int make_pictures(const struct run *run, cl_mem samples, cl_event *made, struct error *why)
 {
-    const struct field_layout *layout = run->layout;
-    const cl_float scale = layout->size.scale;
-    const struct opencl_argument arguments[] = {VALUE(samples), VALUE(run->next), VALUE(scale)};
-    const struct launch launch = {
-        .kernel = PICTURES,
-        .items = {(layout->size.width + 1) / 2, (layout->size.height + 1) / 2},
-        .group = {8, 8},
-        .event = made};
-    return ENQUEUE(run, &launch, arguments, why);
+    const struct field_size *size = &run->layout->size;
+    const size_t side = kernels[PICTURES].group, group[2] = {side, side};
+    const size_t items[2] = {(size->width + 2 * side - 1) / (2 * side) * side,
+                             (size->height + 2 * side - 1) / (2 * side) * side};
+    const struct opencl_argument arguments[] = {VALUE(samples), VALUE(run->next),
+                                                VALUE(size->scale)};
+    const cl_kernel kernel = run->frame->kernel[PICTURES];
+    const int r = opencl_set_arguments(kernel, arguments, 3, why);
+    return r < 0 ? r : opencl_launch(run->queue, kernel, 2, items, group, NULL, made, why);
 }
 
 static int derive(const struct run *run, struct error *why)
 {
     const struct opencl_argument derived[] = {VALUE(run->next), BUFFER(DERIVED)};
     const struct opencl_argument summed[] = {BUFFER(DERIVED), BUFFER(STILL)};
-    const struct launch derives = {
-        .kernel = DERIVE, .items = {run->layout->pixels}, .group = {FIELD_GROUP}};
-    const struct launch sums = {.kernel = SUM,
-                                .items = {(size_t)run->layout->cells * FIELD_GROUP_CELLS},
-                                .group = {FIELD_GROUP}};
-    const int r = ENQUEUE(run, &derives, derived, why);
-    return r < 0 ? r : ENQUEUE(run, &sums, summed, why);
+    const size_t items = (size_t)run->layout->cells * FIELD_GROUP_CELLS;
+    const int r = ENQUEUE(run, DERIVE, run->layout->pixels, derived, why);
+    return r < 0 ? r : ENQUEUE(run, SUM, items, summed, why);
 }
 
 static size_t blocks_of(const struct run *run, unsigned level)
@@ -226,19 +221,15 @@ static int find_usual(const struct run *run, cl_int level, enum field_buffer of,
 {
     const struct opencl_argument arguments[] = {VALUE(run->frame->buffer[of]),
                                                 VALUE(run->frame->buffer[to]), VALUE(level)};
-    const struct launch launch = {
-        .kernel = USUAL, .items = {FIELD_USUAL_GROUP}, .group = {FIELD_USUAL_GROUP}};
-    return ENQUEUE(run, &launch, arguments, why);
+    return ENQUEUE(run, USUAL, FIELD_USUAL_GROUP, arguments, why);
 }
 
 static int search(const struct run *run, cl_int level, struct error *why)
 {
     const struct opencl_argument arguments[] = {VALUE(run->last), VALUE(run->next), BUFFER(LEFT),
                                                 BUFFER(USUAL),    BUFFER(PEAKS),    VALUE(level)};
-    const struct launch launch = {.kernel = SEARCH,
-                                  .items = {blocks_of(run, (unsigned)level) * FIELD_SEARCH_GROUP},
-                                  .group = {FIELD_SEARCH_GROUP}};
-    return ENQUEUE(run, &launch, arguments, why);
+    return ENQUEUE(run, SEARCH, blocks_of(run, (unsigned)level) * FIELD_SEARCH_GROUP, arguments,
+                   why);
 }
 
 /* Reads one of the two buffers of vectors, and writes the one that is given. */
@@ -260,10 +251,7 @@ static int choose(const struct run *run, cl_int level, enum field_choice choice,
                                                 BUFFER(AROUND),
                                                 VALUE(level),
                                                 VALUE(mode)};
-    const struct launch launch = {.kernel = CHOOSE,
-                                  .items = {blocks_of(run, (unsigned)level) * FIELD_GROUP},
-                                  .group = {FIELD_GROUP}};
-    return ENQUEUE(run, &launch, arguments, why);
+    return ENQUEUE(run, CHOOSE, blocks_of(run, (unsigned)level) * FIELD_GROUP, arguments, why);
 }
 
 static int begin(const struct run *run, cl_int level, struct error *why)
@@ -292,10 +280,8 @@ static int repair(const struct run *run, cl_int level, bool doubts, struct error
                                             BUFFER(AROUND),   BUFFER(VECTORS),   VALUE(level),
                                             VALUE(has_doubts)};
     const size_t blocks = blocks_of(run, (unsigned)level);
-    const struct launch predict = {.kernel = PREDICT, .items = {blocks}, .group = {FIELD_GROUP}};
-    const struct launch join = {.kernel = JOIN, .items = {blocks}, .group = {FIELD_GROUP}};
-    const int r = ENQUEUE(run, &predict, predicts, why);
-    return r < 0 ? r : ENQUEUE(run, &join, joins, why);
+    const int r = ENQUEUE(run, PREDICT, blocks, predicts, why);
+    return r < 0 ? r : ENQUEUE(run, JOIN, blocks, joins, why);
 }
 
 static int fit(const struct run *run, cl_int level, cl_int pass, struct error *why)
@@ -307,17 +293,11 @@ static int fit(const struct run *run, cl_int level, cl_int pass, struct error *w
                                              BUFFER(MOVED),    BUFFER(VECTORS), BUFFER(AROUND),
                                              BUFFER(NOISE),    BUFFER(OWN),     BUFFER(CERTAINTY),
                                              BUFFER(REST),     VALUE(level),    VALUE(pass)};
-    const struct launch move = {
-        .kernel = MOVE,
-        .items = {(size_t)scale->cell_columns * scale->cell_rows * FIELD_GROUP_CELLS},
-        .group = {FIELD_GROUP}};
-    const struct launch solve = {.kernel = SOLVE,
-                                 .items = {blocks_of(run, (unsigned)level) * FIELD_GROUP},
-                                 .group = {FIELD_GROUP}};
+    const size_t cells = (size_t)scale->cell_columns * scale->cell_rows;
     const bool is_last = pass == PASSES - 1;
-    int r = ENQUEUE(run, &move, moves, why);
+    int r = ENQUEUE(run, MOVE, cells * FIELD_GROUP_CELLS, moves, why);
     if (r == 0)
-        r = ENQUEUE(run, &solve, solves, why);
+        r = ENQUEUE(run, SOLVE, blocks_of(run, (unsigned)level) * FIELD_GROUP, solves, why);
     if (r == 0 && !is_last)
         r = find_usual(run, level, FIELD_REST, FIELD_NOISE, why);
     for (unsigned sweep = 0; sweep < SWEEPS && r == 0; sweep++)
@@ -330,9 +310,7 @@ static int finish(const struct run *run, cl_event *event, struct error *why)
     const struct field_frame *frame = run->frame;
     const struct opencl_argument arguments[] = {BUFFER(VECTORS), BUFFER(OWN), BUFFER(AROUND),
                                                 BUFFER(RESULT)};
-    const struct launch launch = {
-        .kernel = FINISH, .items = {blocks_of(run, 0)}, .group = {FIELD_GROUP}, .event = event};
-    const int r = ENQUEUE(run, &launch, arguments, why);
+    const int r = enqueue(run, FINISH, blocks_of(run, 0), arguments, 4, event, why);
     if (r < 0)
         return r;
     const cl_int code = clEnqueueReadBuffer(run->queue, frame->buffer[FIELD_RESULT], CL_FALSE, 0,

@@ -45,7 +45,6 @@ static int fit(struct transform *transform, struct error *why)
         return error_set(why, ERANGE,
                          "the filter is not one product of even taps with a radius of at most %u",
                          MOST_RADIUS);
-    tuning->order = PLAN_COLUMNS_FIRST;
     tuning->lanes = LANES;
     tuning->columns = tuning->rows = 1;
     tuning->column_group = GROUP;

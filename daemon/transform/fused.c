@@ -187,21 +187,6 @@ static int make_twiddles(cl_mem *ret, struct transform *transform, const struct 
     return r;
 }
 
-/* Creates the table of pairs: their places along the first axis (pack.cl). */
-static int make_pairs(struct transform *transform, struct error *why)
-{
-    struct plan_pair pair[PLAN_MAX_LENGTH / 2 + 1];
-    cl_uint table[PLAN_MAX_LENGTH / 2 + 1][2];
-    const uint32_t count = plan_pair_count(&transform->plan);
-    plan_pairs(&transform->plan, pair);
-    for (uint32_t k = 0; k < count; k++) {
-        table[k][0] = pair[k].place;
-        table[k][1] = pair[k].negative;
-    }
-    return opencl_make_table(&transform->pairs, transform->device->context, table,
-                             count * sizeof table[0], why);
-}
-
 static int make_frequencies(struct transform *transform, struct error *why)
 {
     const struct plan_axis *axis = plan_first(&transform->plan);
@@ -225,7 +210,7 @@ static int make_tables(struct transform *transform, struct error *why)
         r = transform_make_map(&transform->map_y, transform, plan->y.length, plan->height, mode,
                                why);
     if (r == 0)
-        r = make_pairs(transform, why);
+        r = transform_make_pairs(&transform->pairs, transform, plan, why);
     if (r == 0)
         r = make_frequencies(transform, why);
     if (r == 0)

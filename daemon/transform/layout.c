@@ -162,6 +162,7 @@ int transform_make_map(cl_mem *ret, const struct transform *transform, uint32_t 
 void transform_plan_border(struct transform *transform, uint32_t reach)
 {
     const struct transform_image *image = &transform->image;
+    transform->tuning.order = PLAN_COLUMNS_FIRST;
     transform->plan = (struct plan){.width = image->width,
                                     .height = image->height,
                                     .order = PLAN_COLUMNS_FIRST,

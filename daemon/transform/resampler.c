@@ -13,6 +13,7 @@
 #include <string.h>
 
 #include "core/vectors.h"
+#include "transform/plan.h"
 
 /* A Kaiser window. With these two, nothing above 1 (resampler.h) is more than -50 dB at ratios of
  * 1.25 to 8; a lower cutoff would blur more. */
@@ -64,13 +65,6 @@ static uint32_t count_taps(uint32_t length, uint32_t to_length)
     return (uint32_t)ceil(fmin(wanted, length) / AT_ONCE) * AT_ONCE;
 }
 
-static uint32_t mirror(long at, long length)
-{
-    const long period = length > 1 ? 2 * (length - 1) : 1;
-    const long phase = (at % period + period) % period;
-    return (uint32_t)(phase < length ? phase : period - phase);
-}
-
 /* Rounds taps; the largest one takes what the sum lacks then, so constant planes stay the same. */
 static void round_taps(int16_t *ret, const double *weight, uint32_t taps)
 {
@@ -102,7 +96,7 @@ static int fill_axis(struct resampler_axis *axis, uint32_t length, uint32_t to_l
         const long most = from < last ? from : last, first = most > 0 ? most : 0;
         memset(weight, 0, axis->taps * sizeof *weight);
         for (long k = from; k <= to; k++) {
-            const long at = mirror(k, length) - first;
+            const long at = plan_mirror(k, length) - first;
             if (at >= 0 && at < (long)axis->taps)
                 weight[at] += stays ? 1 : resampler_impulse((k - middle) / ratio);
         }

@@ -112,20 +112,14 @@ static inline cplx wave_subtract(cplx z, struct wave_factors f, float re, float 
 #endif
 }
 
-#if STAGED
-typedef cplx limited; /* four samples */
-#else
-typedef real limited;
-#endif
-
-static inline limited mark(limited s, float top)
+static inline samples_t mark(samples_t s, float top)
 {
     return MARK(s, top);
 }
 
-static inline limited limit(limited s, limited top, float low, float high)
+static inline samples_t limit(samples_t s, samples_t top, float low, float high)
 {
-    return LIMIT(limited, s, top, low, high);
+    return LIMIT(samples_t, s, top, low, high);
 }
 
 static inline cplx mark_legs(cplx z, float top)

@@ -1,6 +1,4 @@
 /* The table of steps, and the walks over it. */
-#include <errno.h>
-
 #include "engine/engine_private.h"
 
 const struct step *const engine_steps[] = {&step_table,

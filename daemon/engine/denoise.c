@@ -3,7 +3,7 @@
 #include <stdlib.h>
 
 #include "engine/denoiser/denoiser.h"
-#include "engine/frame_ring.h"
+#include "gpu/frame_ring.h"
 #include "engine/engine_private.h"
 
 /* Colour differences have no brightness: their shot noise is taken to be that of middle grey. */

@@ -57,6 +57,14 @@ void engine_response_free(struct engine_response *response)
     free(response);
 }
 
+int engine_design_fade(struct engine *engine, struct engine_response *response, unsigned frames,
+                       struct engine_response *from, struct error *why)
+{
+    const int r = fade_create(&response->fade, engine, response, frames, from, why);
+    engine_response_free(from);
+    return r;
+}
+
 void engine_apply(struct engine *engine, struct engine_response *response, uint64_t serial)
 {
     struct fade *fade = response->fade;

@@ -95,22 +95,21 @@ static void keep(struct transform_response *ret, struct transform_response respo
     *ret = response;
 }
 
-/* Keeps the buffers of `from`, which is freed. */
-int engine_design_fade(struct engine *engine, struct engine_response *response, unsigned frames,
-                       struct engine_response *from, struct error *why)
+int fade_create(struct fade **ret, const struct engine *engine, const struct engine_response *to,
+                unsigned frames, const struct engine_response *from, struct error *why)
 {
     struct fade *fade = calloc(1, sizeof *fade);
-    int r = fade == NULL ? error_set(why, ENOMEM, "out of memory while preparing a fade")
-                         : prepare(fade, engine, response, why);
-    for (unsigned i = 0; r == 0 && from != NULL && i < engine->component_count; i++)
-        keep(&fade->from[i], from->data[i][TRANSFORM_STEP]);
-    engine_response_free(from);
+    if (fade == NULL)
+        return error_set(why, ENOMEM, "out of memory while preparing a fade");
+    fade->frames = frames;
+    int r = prepare(fade, engine, to, why);
     if (r < 0) {
         fade_destroy(fade);
         return r;
     }
-    fade->frames = frames;
-    response->fade = fade;
+    for (unsigned i = 0; from != NULL && i < engine->component_count; i++)
+        keep(&fade->from[i], from->data[i][TRANSFORM_STEP]);
+    *ret = fade;
     return 0;
 }
 

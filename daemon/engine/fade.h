@@ -5,7 +5,7 @@
  * Each slot has a blended response of its own, because frames in flight overlap. The blend is a
  * dispatch in the queue of its frame. A frame without a fade has nothing of this.
  *
- * Threads: engine_design_fade in the designing thread, everything else in the submitting one. */
+ * Threads: fade_create in the designing thread, everything else in the submitting one. */
 #ifndef FFTD_ENGINE_FADE_H
 #define FFTD_ENGINE_FADE_H
 
@@ -13,6 +13,11 @@
 
 struct fade;
 
+/* Prepares a fade of `frames` frames to a response, and compiles the kernel unless the device has
+ * it. from: where the fade begins; NULL: at the response in use when it does. The fade keeps the
+ * buffers of `from`, which stays the caller's. */
+int fade_create(struct fade **ret, const struct engine *engine, const struct engine_response *to,
+                unsigned frames, const struct engine_response *from, struct error *why);
 void fade_destroy(struct fade *fade); /* NULL is allowed */
 
 /* Begins at the response in use: that of the running fade, or, if there is none (NULL), `in_use`.

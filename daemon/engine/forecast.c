@@ -16,13 +16,12 @@ static void add_part(struct engine_forecast *ret, const char *name, uint64_t hos
     ret->part[i].device += device;
 }
 
-static uint64_t host_bytes(const struct forecast_bytes *bytes)
+static uint64_t host_bytes(const struct step_bytes *bytes)
 {
     return bytes->pinned + bytes->host;
 }
 
-static void add_bytes(struct forecast_bytes *ret, const struct forecast_bytes *bytes,
-                      unsigned times)
+static void add_bytes(struct forecast_bytes *ret, const struct step_bytes *bytes, unsigned times)
 {
     ret->device += times * bytes->device;
     ret->pinned += times * bytes->pinned;

@@ -21,8 +21,8 @@
  * so sums do not overflow. */
 struct forecast_bytes {
     uint64_t device; /* buffers of the device */
-    uint64_t pinned; /* buffers in memory of the host, with CL_MEM_ALLOC_HOST_PTR */
-    uint64_t host;   /* other memory of the host; small structures do not count */
+    uint64_t pinned; /* buffers in memory of the host, through which frames are sent */
+    uint64_t host;   /* other memory of the host */
 };
 
 /* The steps, and the captured and filtered frames. */

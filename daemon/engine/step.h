@@ -13,7 +13,6 @@
 #ifndef FFTD_ENGINE_STEP_H
 #define FFTD_ENGINE_STEP_H
 
-#include "engine/forecast.h"
 #include "transform/engine_options.h"
 #include "transform/transform.h"
 
@@ -50,12 +49,17 @@ struct step_cost {
     double bytes;
 };
 
-/* The memory of a step, bytes. (fields: by when it is allocated.) */
+/* The memory of a step, bytes, in 64 bits on every machine. (fields: by when it is allocated.) */
+struct step_bytes {
+    uint64_t device; /* buffers of the device */
+    uint64_t pinned; /* buffers in memory of the host, with CL_MEM_ALLOC_HOST_PTR */
+    uint64_t host;   /* other memory of the host; small structures do not count */
+};
 struct step_memory {
-    struct forecast_bytes part;  /* what the part takes */
-    struct forecast_bytes frame; /* for each frame in flight */
-    uint64_t data;               /* on the device, for the data of one chain */
-    uint64_t fading;             /* on the device, for each frame in flight during a fade */
+    struct step_bytes part;  /* what the part takes */
+    struct step_bytes frame; /* for each frame in flight */
+    uint64_t data;           /* on the device, for the data of one chain */
+    uint64_t fading;         /* on the device, for each frame in flight during a fade */
     uint64_t scratch; /* on the host, at most: what one function of the step takes and gives back,
                          besides what filling the response takes (transform_filling_bytes) */
 };

@@ -18,7 +18,7 @@
 #include "support/scene.h"
 
 #include "engine/denoiser/denoiser.h"
-#include "engine/frame_ring.h"
+#include "gpu/frame_ring.h"
 #include "engine/engine.h"
 
 #define PI        3.14159265358979323846

@@ -4,7 +4,7 @@
 #include <stdlib.h>
 
 #include "engine/denoiser/denoiser_motion.h"
-#include "engine/frame_ring.h"
+#include "gpu/frame_ring.h"
 #include "engine/denoiser/denoiser_source.h"
 #include "gpu/program.h"
 

@@ -9,7 +9,7 @@
 #include "transform/transform.h"
 
 struct denoiser;
-struct frame_ring; /* engine/frame_ring.h */
+struct frame_ring; /* gpu/frame_ring.h */
 
 /* Lays out images like this. recipe->denoise is that of a chain. lanes: 1, 4, 8 or 16; 0: as suits
  * the device. -ERANGE: the device has too little local memory. The device must outlive the result,

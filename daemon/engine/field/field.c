@@ -3,7 +3,7 @@
 #include <errno.h>
 #include <stdlib.h>
 
-#include "engine/frame_ring.h"
+#include "gpu/frame_ring.h"
 #include "estimators/motion/motion_constants.h"
 #include "gpu/program.h"
 
@@ -14,7 +14,7 @@ _Static_assert(FIELD_SPREADS % 2 == 0, "the first of two buffers has the vectors
 enum kernel { PICTURES, DERIVE, SUM, SEARCH, CHOOSE, MOVE, SOLVE, USUAL, PREDICT, JOIN, FINISH };
 #define KERNELS (FINISH + 1)
 
-/* Their names, and how many items a group has. */
+/* Their names, and how many items a group has: of PICTURES, a square with this side. */
 static const struct {
     const char *name;
     size_t group;

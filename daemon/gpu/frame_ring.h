@@ -1,12 +1,12 @@
 /* A ring of buffers on the device. Each frame writes one, which the next frame reads, too: the
- * history of an image for noise reduction that joins frames (denoiser/denoiser_motion.h), and the
- * pictures of a search for motion (field/field.h).
+ * history of an image for noise reduction that joins frames (engine/denoiser/denoiser_motion.h),
+ * and the pictures of a search for motion (engine/field/field.h).
  *
  * Frames in flight are in different queues. What reads a buffer waits by an event for what wrote
  * it. No frame waits for those that read the buffer before: there is one more than frames may be in
  * flight, so that the last frame that reads one is finished when it is written again. */
-#ifndef FFTD_ENGINE_FRAME_RING_H
-#define FFTD_ENGINE_FRAME_RING_H
+#ifndef FFTD_GPU_FRAME_RING_H
+#define FFTD_GPU_FRAME_RING_H
 
 #include <stddef.h>
 

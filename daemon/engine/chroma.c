@@ -47,13 +47,6 @@ uint64_t chroma_bytes(const struct resampler_size *size)
     return sizeof(struct shared_chroma) + 2 * plane_bytes(size) / size->channels;
 }
 
-static bool has_size(const struct shared_chroma *chroma, const struct resampler_size *size)
-{
-    return chroma->size.columns == size->columns && chroma->size.rows == size->rows &&
-           chroma->size.to_columns == size->to_columns && chroma->size.to_rows == size->to_rows &&
-           chroma->size.channels == size->channels;
-}
-
 int chroma_share(struct engine *engine, const struct resampler_size *size, struct error *why)
 {
     struct engine_loads *loads = engine->options.loads;
@@ -61,7 +54,7 @@ int chroma_share(struct engine *engine, const struct resampler_size *size, struc
         return 0;
     pthread_mutex_lock(&loads->lock);
     struct shared_chroma *chroma = loads->chroma;
-    while (chroma != NULL && !has_size(chroma, size))
+    while (chroma != NULL && memcmp(&chroma->size, size, sizeof *size) != 0)
         chroma = chroma->next;
     if (chroma == NULL && (chroma = malloc(chroma_bytes(size))) != NULL) {
         *chroma = (struct shared_chroma){.next = loads->chroma, .size = *size};
@@ -151,11 +144,11 @@ void chroma_put(const struct slot *slot)
 #define BLOCK_COLUMNS 16
 #define BLOCK_ROWS    4
 #define GROUP_ITEMS   256u
-#define NUMBERS       15 /* before the first samples */
+#define NUMBERS       15
 
 struct chroma_part {
     cl_kernel kernel;
-    cl_mem numbers, taps;
+    cl_mem numbers, first, taps;
     size_t global[3], local[3];
     size_t line_bytes; /* local memory of a work-group */
     double bytes;      /* that a frame reads and writes */
@@ -184,66 +177,45 @@ static bool applies(const struct recipe *recipe)
     return recipe_is_smaller(recipe) && recipe->planes == RECIPE_LUMA;
 }
 
-/* The contents of both buffers, while they are made. */
-struct tables {
-    struct resampler *resampler;
-    cl_uint *numbers;
-    cl_short *taps;
-};
-
-static void free_tables(struct tables *tables)
+static size_t first_bytes(const struct resampler_size *size)
 {
-    resampler_destroy(tables->resampler);
-    free(tables->numbers);
-    free(tables->taps);
+    return ((size_t)size->to_columns + size->to_rows) * sizeof(cl_uint);
 }
 
-static size_t number_count(const struct resampler_size *size)
+static size_t tap_bytes(const struct resampler_size *size)
 {
-    return NUMBERS + (size_t)size->to_columns + size->to_rows;
+    return resampler_tap_count(size) * sizeof(cl_short);
 }
 
 static int make_tables(struct chroma_part *chroma, const struct engine *engine,
-                       const struct resampler_size *size, struct tables *tables, struct error *why)
+                       const struct resampler_size *size, struct error *why)
 {
     const struct fftd_plane *from = engine->source.plane, *to = engine->format.plane;
+    const cl_context context = engine->device->context;
     const unsigned last = engine->info->plane_count - 1;
-    int r = resampler_create(&tables->resampler, size, why);
+    struct resampler *resampler;
+    int r = resampler_create(&resampler, size, why);
     if (r < 0)
         return r;
-    const struct resampler_axis *across = resampler_across(tables->resampler);
-    const struct resampler_axis *down = resampler_down(tables->resampler);
-    const size_t across_taps = (size_t)size->to_columns * across->taps;
-    const size_t taps = across_taps + (size_t)size->to_rows * down->taps;
-    tables->numbers = malloc(number_count(size) * sizeof *tables->numbers);
-    tables->taps = malloc(taps * sizeof *tables->taps);
-    if (tables->numbers == NULL || tables->taps == NULL)
-        return error_set(why, ENOMEM, "out of memory while preparing smaller planes of chroma");
+    const struct resampler_axis *axis = resampler_axes(resampler);
     const cl_uint numbers[NUMBERS] = {
         size->columns,     size->rows,   size->to_columns, size->to_rows, size->channels,
-        from[1].stride,    to[1].stride, across->taps,     down->taps,    from[1].offset,
+        from[1].stride,    to[1].stride, axis[0].taps,     axis[1].taps,  from[1].offset,
         from[last].offset, to[1].offset, to[last].offset,  BLOCK_COLUMNS, BLOCK_ROWS};
-    memcpy(tables->numbers, numbers, sizeof numbers);
-    memcpy(tables->numbers + NUMBERS, across->first, size->to_columns * sizeof(cl_uint));
-    memcpy(tables->numbers + NUMBERS + size->to_columns, down->first,
-           size->to_rows * sizeof(cl_uint));
-    memcpy(tables->taps, across->tap, across_taps * sizeof(cl_short));
-    memcpy(tables->taps + across_taps, down->tap, (taps - across_taps) * sizeof(cl_short));
-    r = opencl_make_table(&chroma->numbers, engine->device->context, tables->numbers,
-                          number_count(size) * sizeof(cl_uint), why);
-    return r < 0 ? r
-                 : opencl_make_table(&chroma->taps, engine->device->context, tables->taps,
-                                     taps * sizeof(cl_short), why);
+    r = opencl_make_table(&chroma->numbers, context, numbers, sizeof numbers, why);
+    if (r == 0)
+        r = opencl_make_table(&chroma->first, context, axis->first, first_bytes(size), why);
+    if (r == 0)
+        r = opencl_make_table(&chroma->taps, context, axis->tap, tap_bytes(size), why);
+    resampler_destroy(resampler);
+    return r;
 }
 
-static int prepare(void **ret_part, struct component *component, const char *cache_dir,
-                   struct error *why)
+static int prepare(void **ret_part, struct component *component, struct error *why)
 {
     const struct engine *engine = component->engine;
-    struct tables tables = {NULL, NULL, NULL};
     struct resampler_size size;
     cl_program program;
-    (void)cache_dir;
     if (!chroma_is_devices(engine))
         return 0;
     const unsigned planes = engine->info->plane_count - 1;
@@ -264,8 +236,7 @@ static int prepare(void **ret_part, struct component *component, const char *cac
     if (r == 0)
         r = opencl_make_kernel(&chroma->kernel, program, "resample", why);
     if (r == 0)
-        r = make_tables(chroma, engine, &size, &tables, why);
-    free_tables(&tables);
+        r = make_tables(chroma, engine, &size, why);
     return r;
 }
 
@@ -274,6 +245,7 @@ static void destroy(void *part)
     struct chroma_part *chroma = part;
     opencl_release_kernel(chroma->kernel);
     opencl_release_buffer(chroma->numbers);
+    opencl_release_buffer(chroma->first);
     opencl_release_buffer(chroma->taps);
     free(chroma);
 }
@@ -281,23 +253,18 @@ static void destroy(void *part)
 static int enqueue(struct step_run *run, struct error *why)
 {
     const struct chroma_part *chroma = run->part;
-    cl_event event;
     if (chroma == NULL)
         return 0; /* the host has done it */
-    const struct opencl_argument arguments[] = {VALUE(run->buffers->image),
-                                                VALUE(run->buffers->result),
-                                                VALUE(chroma->numbers),
-                                                VALUE(chroma->taps),
-                                                {chroma->line_bytes, NULL}};
-    int r = opencl_set_arguments(chroma->kernel, arguments, 5, why);
+    const struct opencl_argument arguments[] = {
+        VALUE(run->buffers->image), VALUE(run->buffers->result), VALUE(chroma->numbers),
+        VALUE(chroma->first),       VALUE(chroma->taps),         {chroma->line_bytes, NULL}};
+    int r = opencl_set_arguments(chroma->kernel, arguments, 6, why);
     if (r == 0)
         r = opencl_launch(run->slot->queue, chroma->kernel, 3, chroma->global, chroma->local, NULL,
-                          run->first != NULL ? &event : NULL, why);
-    if (r < 0)
-        return r;
-    if (run->first != NULL)
-        step_run_is_one(run, event);
-    return 0;
+                          run->first, why);
+    if (r == 0)
+        step_run_is_one(run);
+    return r;
 }
 
 static struct step_cost cost(const void *part)
@@ -306,17 +273,15 @@ static struct step_cost cost(const void *part)
     return chroma == NULL ? (struct step_cost){0, 0} : (struct step_cost){1, chroma->bytes};
 }
 
-static struct step_memory memory(const struct component *component,
-                                 const struct filter_chain *chain)
+static struct step_memory memory(const struct component *component)
 {
     struct resampler_size size;
-    (void)chain;
     if (!chroma_is_devices(component->engine))
         return (struct step_memory){.data = 0};
     chroma_resampled(component->engine, &size);
-    return (struct step_memory){.part.device = number_count(&size) * sizeof(cl_uint) +
-                                               resampler_tap_count(&size) * sizeof(cl_short),
-                                .scratch = 2 * resampler_bytes(&size)};
+    return (struct step_memory){.part.device = NUMBERS * sizeof(cl_uint) + first_bytes(&size) +
+                                               tap_bytes(&size),
+                                .scratch = resampler_bytes(&size)};
 }
 
 const struct step step_chroma = {.name = "chroma",

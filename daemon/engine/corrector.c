@@ -274,11 +274,9 @@ static int enqueue(struct step_run *run, struct error *why)
     return corrector_set(run->frame, run->slot->job.correction, &run->buffers->correction, why);
 }
 
-static struct step_memory memory(const struct component *component,
-                                 const struct filter_chain *chain)
+static struct step_memory memory(const struct component *component)
 {
     struct corrector corrector = {.is_none = true};
-    (void)chain;
     lay_out(&corrector, transform_plan(component_transform(component)));
     const uint64_t bytes = buffer_bytes(&corrector, MAX_TABLES);
     const uint64_t lengths = (uint64_t)corrector.x.padded + corrector.y.padded;

@@ -3,7 +3,7 @@
 #include <stdlib.h>
 
 #include "engine/denoiser/denoiser.h"
-#include "engine/denoiser/denoiser_past.h"
+#include "gpu/frame_ring.h"
 #include "engine/engine_private.h"
 
 /* Colour differences have no brightness: their shot noise is taken to be that of middle grey. */
@@ -11,8 +11,8 @@
 
 struct denoise_part {
     struct denoiser *denoiser;
-    struct denoiser_past *past; /* NULL: none is joined */
-    uint64_t change;            /* engine->filter.change of the frame before */
+    struct frame_ring *past; /* NULL: none is joined */
+    uint64_t change;         /* engine->filter.change of the frame before */
 };
 
 static bool applies(const struct recipe *recipe)
@@ -20,8 +20,7 @@ static bool applies(const struct recipe *recipe)
     return recipe->denoise.block > 0;
 }
 
-static int prepare(void **ret_part, struct component *component, const char *cache_dir,
-                   struct error *why)
+static int prepare(void **ret_part, struct component *component, struct error *why)
 {
     struct engine *engine = component->engine;
     struct denoise_part *part = calloc(1, sizeof *part);
@@ -29,7 +28,7 @@ static int prepare(void **ret_part, struct component *component, const char *cac
     if (part == NULL)
         return error_set(why, ENOMEM, "out of memory while preparing noise reduction");
     const int r = denoiser_prepare(&part->denoiser, engine->device, &component->subject.image,
-                                   &component->recipe, 0, cache_dir, &engine->warning, why);
+                                   &component->recipe, 0, why);
     return r < 0 ? r
                  : denoiser_past_for(&part->past, part->denoiser, engine->options.in_flight, why);
 }
@@ -37,19 +36,16 @@ static int prepare(void **ret_part, struct component *component, const char *cac
 static void destroy(void *part)
 {
     struct denoise_part *denoise = part;
-    denoiser_past_destroy(denoise->past);
+    frame_ring_destroy(denoise->past);
     denoiser_destroy(denoise->denoiser);
     free(denoise);
 }
 
-static unsigned missing(const void *part)
+static int build(void *part, bool compile, const char *cache_dir, struct error *warning,
+                 struct error *why)
 {
-    return denoiser_missing(((const struct denoise_part *)part)->denoiser);
-}
-
-static int build(void *part, const char *cache_dir, struct error *warning, struct error *why)
-{
-    return denoiser_build(((struct denoise_part *)part)->denoiser, cache_dir, warning, why);
+    return denoiser_build(((struct denoise_part *)part)->denoiser, compile, cache_dir, warning,
+                          why);
 }
 
 static int design(struct transform_response *ret, const void *part,
@@ -86,12 +82,10 @@ static int enqueue(struct step_run *run, struct error *why)
     const uint64_t change = run->slot->engine->filter.change;
     const bool is_loaded_otherwise = change != part->change && buffers->calibration != NULL;
     if (run->slot->job.is_first || is_loaded_otherwise)
-        denoiser_past_forget(part->past);
+        frame_ring_forget(part->past);
     part->change = change;
-    return denoiser_frame_enqueue(run->frame, run->slot->queue, buffers->image,
-                                  buffers->calibration, buffers->similarity, buffers->correction,
-                                  run->data.numbers, part->past, &buffers->denoised, run->first,
-                                  run->last, why);
+    return denoiser_frame_enqueue(run->frame, run->slot->queue, buffers, run->data.numbers,
+                                  part->past, run->first, run->last, why);
 }
 
 static struct step_cost cost(const void *part)
@@ -100,13 +94,11 @@ static struct step_cost cost(const void *part)
     return (struct step_cost){denoiser_dispatches(denoiser), denoiser_traffic(denoiser)};
 }
 
-static struct step_memory memory(const struct component *component,
-                                 const struct filter_chain *chain)
+static struct step_memory memory(const struct component *component)
 {
     const struct transform_image *image = &component->subject.image;
     const struct denoise_settings *settings = &component->recipe.denoise;
     const unsigned in_flight = component->engine->options.in_flight;
-    (void)chain;
     return (struct step_memory){
         .part.device = denoiser_past_bytes(image, settings, in_flight),
         .frame.device = denoiser_frame_bytes(image, settings),
@@ -118,7 +110,6 @@ const struct step step_denoise = {.name = "denoise",
                                   .applies = applies,
                                   .prepare = prepare,
                                   .destroy = destroy,
-                                  .missing = missing,
                                   .build = build,
                                   .design = design,
                                   .create_frame = create_frame,

@@ -45,14 +45,13 @@ struct component {
         void *part;
         struct transform_response data; /* for new frames */
     } step[ENGINE_MAX_STEPS];           /* in the order of engine_steps */
-    unsigned response_step; /* the index of the one that filters: its data is the response */
-    struct load_use use;    /* its use of a load that other engines may use */
+    struct load_use use;                /* its use of a load that other engines may use */
 };
 
-/* The part of the step that filters, of whose plan others need to know. */
+/* The part of step_transform, of whose plan others need to know. */
 static inline struct transform *component_transform(const struct component *component)
 {
-    return component->step[component->response_step].part;
+    return component->step[TRANSFORM_STEP].part;
 }
 
 /* The events of a step's dispatches for a frame. */
@@ -184,9 +183,11 @@ static inline bool engine_uploads(const struct engine *engine)
 int engine_make_components(struct engine *engine, double support_px, const char *cache_dir,
                            const struct engine_observer *observer, struct error *why);
 
-/* transform_step.c: plans the component's transform, which the caller destroys. */
+/* transform_step.c: plans the component's transform, which the caller destroys; or makes it, and
+ * lets it join a load. */
 int component_sketch(struct transform **ret, struct component *component, const char *cache_dir,
                      struct error *why);
+int component_make_transform(struct component *component, const char *cache_dir, struct error *why);
 
 /* The steps of a component: whether it has one, preparing all, and destroying what was prepared.
  * The steps' other functions are called for all components at once. */

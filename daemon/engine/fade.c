@@ -24,12 +24,6 @@ struct fade {
 
 /* ---- preparing, in the designing thread ---- */
 
-static struct transform_response response_of(const struct engine_response *response,
-                                             const struct engine *engine, unsigned component)
-{
-    return response->data[component][engine->component[component].response_step];
-}
-
 static int make_buffers(struct fade *fade, const struct engine *engine, struct error *why)
 {
     for (unsigned i = 0; i < engine->component_count; i++) {
@@ -71,8 +65,8 @@ static int warm_up(struct fade *fade, const struct engine *engine, const struct 
     if (r < 0)
         return r;
     for (unsigned i = 0; r == 0 && i < engine->component_count; i++)
-        r = enqueue(fade, queue, i, response_of(to, engine, i).numbers,
-                    response_of(to, engine, i).numbers, fade->blended[0][i], 0, NULL, why);
+        r = enqueue(fade, queue, i, to->data[i][TRANSFORM_STEP].numbers,
+                    to->data[i][TRANSFORM_STEP].numbers, fade->blended[0][i], 0, NULL, why);
     const cl_int code = clFinish(queue);
     clReleaseCommandQueue(queue);
     return r < 0 || code == CL_SUCCESS ? r : opencl_fail(why, code, "clFinish");
@@ -114,7 +108,7 @@ int fade_create(struct fade **ret, const struct engine *engine, const struct eng
         return r;
     }
     for (unsigned i = 0; from != NULL && i < engine->component_count; i++)
-        keep(&fade->from[i], response_of(from, engine, i));
+        keep(&fade->from[i], from->data[i][TRANSFORM_STEP]);
     *ret = fade;
     return 0;
 }
@@ -161,7 +155,7 @@ void fade_begin(struct fade *fade, const struct fade *running,
         return;
     }
     for (unsigned i = 0; i < MAX_COMPONENTS && fade->count[i] > 0; i++)
-        keep(&fade->from[i], in_use[i].step[in_use[i].response_step].data);
+        keep(&fade->from[i], in_use[i].step[TRANSFORM_STEP].data);
 }
 
 struct fade *fade_next(struct fade *fade)
@@ -197,10 +191,9 @@ static int enqueue_blend(struct step_run *run, struct error *why)
                     (cl_float)fade->done / (cl_float)fade->frames, &event, why);
     if (r < 0)
         return r;
-    if (run->first != NULL) {
-        clRetainEvent(event);
-        step_run_is_one(run, event);
-    }
+    if (run->first != NULL)
+        clRetainEvent(*run->first = event);
+    step_run_is_one(run);
     opencl_release_event(fade->newest);
     fade->newest = event;
     fade->newest_slot = index;
@@ -209,10 +202,8 @@ static int enqueue_blend(struct step_run *run, struct error *why)
     return 0;
 }
 
-static struct step_memory memory(const struct component *component,
-                                 const struct filter_chain *chain)
+static struct step_memory memory(const struct component *component)
 {
-    (void)chain;
     return (struct step_memory){.fading = transform_response_bytes(component_transform(component))};
 }
 

@@ -28,6 +28,11 @@ static void add_bytes(struct forecast_bytes *ret, const struct step_bytes *bytes
     ret->host += times * bytes->host;
 }
 
+static void add_scratch(struct engine_forecast *ret, uint64_t bytes)
+{
+    ret->scratch = bytes > ret->scratch ? bytes : ret->scratch;
+}
+
 /* A change designs the next data, and in a fade those to begin with. */
 static void add_step(struct engine_forecast *ret, const struct step *step,
                      const struct step_memory *memory, unsigned in_flight)
@@ -36,8 +41,7 @@ static void add_step(struct engine_forecast *ret, const struct step *step,
     add_bytes(&ret->built, &memory->frame, in_flight);
     ret->built.device += memory->data;
     ret->change.device += 2 * memory->data + in_flight * memory->fading;
-    if (memory->scratch > ret->scratch)
-        ret->scratch = memory->scratch;
+    add_scratch(ret, memory->scratch);
     add_part(ret, step->name, host_bytes(&memory->part) + in_flight * host_bytes(&memory->frame),
              memory->part.device + in_flight * (memory->frame.device + memory->fading) +
                  3 * memory->data);
@@ -50,13 +54,16 @@ static int add_component(struct engine_forecast *ret, struct component *componen
     const int r = component_sketch(&transform, component, cache_dir, why);
     if (r < 0)
         return r;
-    component->step[component->response_step].part = transform;
+    component->step[TRANSFORM_STEP].part = transform;
     for (unsigned k = 0; engine_steps[k] != NULL; k++) {
         if (!component_has(component, k) || engine_steps[k]->memory == NULL)
             continue;
-        const struct step_memory memory = engine_steps[k]->memory(component, chain);
+        const struct step_memory memory = engine_steps[k]->memory(component);
         add_step(ret, engine_steps[k], &memory, component->engine->options.in_flight);
     }
+    add_scratch(ret,
+                transform_response_bytes(transform) +
+                    transform_filling_bytes(transform, chain, component->sub_x, component->sub_y));
     transform_destroy(transform);
     return 0;
 }

@@ -150,11 +150,10 @@ static int sketch(struct transform **ret, const struct component *component,
 }
 
 static int make(struct load **ret, const struct component *component, const struct transform *own,
-                const char *cache_dir, struct error *why)
+                struct error *why)
 {
     const struct engine *engine = component->engine;
     const struct transform_image *image = &component->subject.image;
-    struct error warning = {""};
     struct load *load = calloc(1, sizeof *load);
     if (load == NULL)
         return error_set(why, ENOMEM, "out of memory while creating a load");
@@ -167,7 +166,7 @@ static int make(struct load **ret, const struct component *component, const stru
     int r = load->device == NULL ? error_set(why, ENOMEM, "out of memory while creating a load")
                                  : sketch(&load->transform, component, load->device, own, why);
     if (r == 0)
-        r = transform_equip(load->transform, cache_dir, &warning, why);
+        r = transform_equip(load->transform, why);
     if (r < 0) {
         destroy(load);
         return r;
@@ -192,11 +191,10 @@ static void add_use(struct load *load, struct component *component)
 }
 
 int load_join(struct transform **ret, struct component *component, const struct transform *own,
-              const char *cache_dir, struct error *why)
+              struct error *why)
 {
     struct engine_loads *all = component->engine->options.loads;
     struct transform *planned;
-    struct load *made;
     int r = sketch(&planned, component, component->engine->device, own, why);
     if (r < 0)
         return r;
@@ -209,13 +207,13 @@ int load_join(struct transform **ret, struct component *component, const struct 
         add_use(load, component);
     pthread_mutex_unlock(&all->lock);
     if (load == NULL) {
-        r = make(&made, component, own, cache_dir, why);
+        r = make(&load, component, own, why);
         if (r < 0)
             return r;
         pthread_mutex_lock(&all->lock);
-        made->number = ++all->made;
-        made->next = all->first;
-        all->first = load = made;
+        load->number = ++all->made;
+        load->next = all->first;
+        all->first = load;
         add_use(load, component);
         pthread_mutex_unlock(&all->lock);
     }
@@ -250,18 +248,11 @@ void load_leave(struct load_use *use)
         destroy(load);
 }
 
-unsigned load_missing(struct load *load)
+int load_build(struct load *load, bool compile, const char *cache_dir, struct error *warning,
+               struct error *why)
 {
     pthread_mutex_lock(&load->building);
-    const unsigned missing = transform_missing(load->transform);
-    pthread_mutex_unlock(&load->building);
-    return missing;
-}
-
-int load_build(struct load *load, const char *cache_dir, struct error *warning, struct error *why)
-{
-    pthread_mutex_lock(&load->building);
-    const int r = transform_build(load->transform, cache_dir, warning, why);
+    const int r = transform_build(load->transform, compile, cache_dir, warning, why);
     pthread_mutex_unlock(&load->building);
     return r;
 }

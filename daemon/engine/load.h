@@ -55,7 +55,7 @@ bool load_is_shared(const struct component *component, const struct transform *o
 /* Lets a component use a load, in place of a transform of its own, and plans its result. On failure
  * the component uses none. */
 int load_join(struct transform **ret, struct component *component, const struct transform *own,
-              const char *cache_dir, struct error *why);
+              struct error *why);
 
 /* Ends the use, after the result was destroyed. NULL load is allowed. */
 void load_leave(struct load_use *use);
@@ -69,9 +69,9 @@ static inline uint32_t load_wider(uint32_t a, uint32_t b)
     return a == 0 || b == 0 ? 0 : a > b ? a : b;
 }
 
-/* How many programs are not compiled yet; compiles them. Both wait for another engine that does. */
-unsigned load_missing(struct load *load);
-int load_build(struct load *load, const char *cache_dir, struct error *warning, struct error *why);
+/* As transform_build; waits for another engine that does it. */
+int load_build(struct load *load, bool compile, const char *cache_dir, struct error *warning,
+               struct error *why);
 
 /* The number of a load among those of a camera, from 1 on; and its transform. */
 unsigned load_number(const struct load *load);

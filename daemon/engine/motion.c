@@ -76,8 +76,7 @@ static int give_up(struct motion_part *part, struct error *warning, const struct
     return 0;
 }
 
-static int prepare(void **ret_part, struct component *component, const char *cache_dir,
-                   struct error *why)
+static int prepare(void **ret_part, struct component *component, struct error *why)
 {
     struct engine *engine = component->engine;
     const struct field_size size = size_of(component);
@@ -90,14 +89,10 @@ static int prepare(void **ret_part, struct component *component, const char *cac
     part->image = component->subject.image;
     if (!has_luma(component))
         return 0;
-    int r = part->device->max_group < FIELD_USUAL_GROUP
-                ? error_set(&problem, ERANGE, "its work-groups have fewer than %d items",
-                            FIELD_USUAL_GROUP)
-                : field_prepare(&part->field, engine->device, &size, cache_dir, &engine->warning,
-                                &problem);
-    if (r == 0)
-        r = program_get(&part->load, engine->device, load_source(part), false, cache_dir,
-                        &engine->warning, &problem);
+    const int r = part->device->max_group < FIELD_USUAL_GROUP
+                      ? error_set(&problem, ERANGE, "its work-groups have fewer than %d items",
+                                  FIELD_USUAL_GROUP)
+                      : field_prepare(&part->field, engine->device, &size, &problem);
     return r < 0 ? give_up(part, &engine->warning, &problem) : 0;
 }
 
@@ -109,26 +104,19 @@ static void destroy(void *part)
     free(motion);
 }
 
-static unsigned missing(const void *part)
-{
-    const struct motion_part *motion = part;
-    return motion->field == NULL
-               ? 0u
-               : (motion->load == NULL) + (unsigned)field_is_missing(motion->field);
-}
-
-static int build(void *part, const char *cache_dir, struct error *warning, struct error *why)
+static int build(void *part, bool compile, const char *cache_dir, struct error *warning,
+                 struct error *why)
 {
     struct motion_part *motion = part;
     struct error problem;
     (void)why;
     if (motion->field == NULL)
         return 0;
-    int r = field_build(motion->field, cache_dir, warning, &problem);
-    if (r == 0 && motion->load == NULL)
-        r = program_get(&motion->load, motion->device, load_source(motion), true, cache_dir,
-                        warning, &problem);
-    return r < 0 ? give_up(motion, warning, &problem) : 0;
+    const int missing = field_build(motion->field, compile, cache_dir, warning, &problem);
+    const int r = missing < 0 ? missing
+                              : program_get(&motion->load, motion->device, load_source(motion),
+                                            compile, cache_dir, warning, &problem);
+    return r < 0 ? give_up(motion, warning, &problem) : missing + r;
 }
 
 static void destroy_frame(void *frame)
@@ -158,7 +146,7 @@ static int create_frame(void **ret_frame, const void *part, const struct compone
     return r < 0 ? r : field_frame_create(&frame->field, motion->field, queue, why);
 }
 
-static int enqueue_load(const struct step_run *run, cl_event *event, struct error *why)
+static int enqueue_load(const struct step_run *run, struct error *why)
 {
     const struct motion_part *part = run->part;
     const struct motion_frame *frame = run->frame;
@@ -167,23 +155,19 @@ static int enqueue_load(const struct step_run *run, cl_event *event, struct erro
     return r < 0 ? r
                  : denoiser_launch_rows(run->slot->queue, frame->load, part->device,
                                         gpu_device_lanes(part->device), part->image.height, 1, NULL,
-                                        event, why);
+                                        run->first, why);
 }
 
 static int enqueue(struct step_run *run, struct error *why)
 {
     const struct motion_part *part = run->part;
     struct motion_frame *frame = run->frame;
-    cl_event second = NULL;
     if (part->field == NULL)
         return 0;
-    int r = enqueue_load(run, run->first, why);
-    if (r == 0)
-        r = field_frame_enqueue(frame->field, part->field, run->slot->queue, frame->samples,
-                                run->slot->job.is_first, run->first != NULL ? &second : NULL,
-                                run->last, why);
-    opencl_release_event(second);
-    return r;
+    const int r = enqueue_load(run, why);
+    return r < 0 ? r
+                 : field_frame_enqueue(frame->field, part->field, run->slot->queue, frame->samples,
+                                       run->slot->job.is_first, run->last, why);
 }
 
 static void collect(const void *part, const void *frame, struct engine_done *ret)
@@ -204,12 +188,10 @@ static struct step_cost cost(const void *part)
     return ret;
 }
 
-static struct step_memory memory(const struct component *component,
-                                 const struct filter_chain *chain)
+static struct step_memory memory(const struct component *component)
 {
     const struct field_size size = size_of(component);
     struct step_memory ret = {.scratch = 0};
-    (void)chain;
     if (!has_luma(component))
         return ret;
     field_bytes(&size, &ret.part.device, &ret.frame.device, &ret.frame.pinned);
@@ -222,7 +204,6 @@ const struct step step_motion = {.name = "motion",
                                  .applies = applies,
                                  .prepare = prepare,
                                  .destroy = destroy,
-                                 .missing = missing,
                                  .build = build,
                                  .create_frame = create_frame,
                                  .destroy_frame = destroy_frame,

@@ -56,13 +56,11 @@ static int make_places(struct ramp *ramp, struct error *why)
 }
 
 /* The transform is compiled before the first frame is created, but planned before this. */
-static int prepare(void **ret_part, struct component *component, const char *cache_dir,
-                   struct error *why)
+static int prepare(void **ret_part, struct component *component, struct error *why)
 {
     struct gpu_device *device = component->engine->device;
     struct ramp *ramp = calloc(1, sizeof *ramp);
     cl_program program;
-    (void)cache_dir;
     *ret_part = ramp;
     if (ramp == NULL)
         return error_set(why, ENOMEM, "out of memory while preparing to move frames");
@@ -159,31 +157,27 @@ static int enqueue(struct step_run *run, struct error *why)
                                                 VALUE(frame->factors),  VALUE(frame->response),
                                                 VALUE(axis[0]->length), VALUE(ramp->count)};
     const size_t items = (ramp->count + ramp->group - 1) / ramp->group * ramp->group;
-    cl_event event;
     int r = opencl_write(run->slot->queue, frame->factors, frame->values,
                          factor_count(component_transform(component)) * sizeof *values, why);
     if (r == 0)
         r = opencl_set_arguments(ramp->kernel, arguments, 6, why);
     if (r == 0)
-        r = opencl_launch(run->slot->queue, ramp->kernel, 1, &items, &ramp->group, NULL,
-                          run->first != NULL ? &event : NULL, why);
+        r = opencl_launch(run->slot->queue, ramp->kernel, 1, &items, &ramp->group, NULL, run->first,
+                          why);
     if (r < 0)
         return r;
-    if (run->first != NULL)
-        step_run_is_one(run, event);
+    step_run_is_one(run);
     const int copied = copy_threshold(run, *response, frame->response, why);
     *response = frame->response;
     return copied;
 }
 
-static struct step_memory memory(const struct component *component,
-                                 const struct filter_chain *chain)
+static struct step_memory memory(const struct component *component)
 {
     const struct transform *transform = component_transform(component);
     const uint64_t factors = factor_count(transform) * sizeof(cl_float2);
     const uint64_t places =
         (uint64_t)transform_response_frequencies(transform, NULL) * sizeof(uint16_t[2]);
-    (void)chain;
     return (struct step_memory){
         .part.device = places,
         .frame = {.device = factors + transform_response_bytes(transform), .host = factors},

@@ -78,10 +78,9 @@ static int enqueue(struct step_run *run, struct error *why)
     return opencl_write(run->slot->queue, frame->numbers, frame->value, sizeof frame->value, why);
 }
 
-static struct step_memory memory(const struct component *component,
-                                 const struct filter_chain *chain)
+static struct step_memory memory(const struct component *component)
 {
-    (void)component, (void)chain;
+    (void)component;
     return (struct step_memory){.frame.device = sizeof(cl_float[FLOATS])};
 }
 

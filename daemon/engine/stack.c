@@ -141,28 +141,24 @@ static int make_counts(struct stack_part *part, struct error *why)
                                       levels * sizeof(cl_float), NULL, why);
 }
 
-static int prepare(void **ret_part, struct component *component, const char *cache_dir,
-                   struct error *why)
+static int prepare(void **ret_part, struct component *component, struct error *why)
 {
-    struct engine *engine = component->engine;
     struct stack_part *part = calloc(1, sizeof *part);
     int r = 0;
     *ret_part = part;
     if (part == NULL)
         return error_set(why, ENOMEM, "out of memory while preparing a stack");
-    part->device = engine->device;
+    part->device = component->engine->device;
     part->image = component->subject.image;
     part->recipe = component->recipe;
     part->recipe.similarities = false;
-    part->lanes = gpu_device_lanes(engine->device);
+    part->lanes = gpu_device_lanes(part->device);
     for (unsigned i = 0; i < state_buffers(&part->recipe) && r == 0; i++)
         r = opencl_make_buffer(&part->state[i], part->device->context, CL_MEM_READ_WRITE,
                                state_bytes(&part->image, &part->recipe), NULL, why);
     if (r == 0 && part->recipe.stack == STACK_CLIPS)
         r = make_counts(part, why);
-    return r < 0 ? r
-                 : program_get(&part->program, part->device, source(part), false, cache_dir,
-                               &engine->warning, why);
+    return r;
 }
 
 static void destroy(void *part)
@@ -177,17 +173,12 @@ static void destroy(void *part)
     free(stack);
 }
 
-static unsigned missing(const void *part)
-{
-    return ((const struct stack_part *)part)->program == NULL;
-}
-
-static int build(void *part, const char *cache_dir, struct error *warning, struct error *why)
+static int build(void *part, bool compile, const char *cache_dir, struct error *warning,
+                 struct error *why)
 {
     struct stack_part *stack = part;
-    return stack->program != NULL ? 0
-                                  : program_get(&stack->program, stack->device, source(stack), true,
-                                                cache_dir, warning, why);
+    return program_get(&stack->program, stack->device, source(stack), compile, cache_dir, warning,
+                       why);
 }
 
 static int design(struct transform_response *ret, const void *part,
@@ -428,13 +419,11 @@ static struct step_cost cost(const void *part)
                                        : 3 * planes)};
 }
 
-static struct step_memory memory(const struct component *component,
-                                 const struct filter_chain *chain)
+static struct step_memory memory(const struct component *component)
 {
     const struct recipe *recipe = &component->recipe;
     const struct transform_image *image = &component->subject.image;
     const uint64_t levels = recipe->stack == STACK_CLIPS ? levels_of(image) : 0;
-    (void)chain;
     return (struct step_memory){
         .part.device = state_buffers(recipe) * (uint64_t)state_bytes(image, recipe) +
                        levels * (DIFFERENCE_BINS + 1) * sizeof(cl_uint),
@@ -447,7 +436,6 @@ const struct step step_stack = {.name = "stack",
                                 .applies = applies,
                                 .prepare = prepare,
                                 .destroy = destroy,
-                                .missing = missing,
                                 .build = build,
                                 .design = design,
                                 .create_frame = create_frame,

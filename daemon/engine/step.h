@@ -35,11 +35,11 @@ struct step_run {
                         first and last are not NULL then */
 };
 
-/* Reports one event as both the first and the last. */
-static inline void step_run_is_one(const struct step_run *run, cl_event event)
+/* Reports the first dispatch's event as the last one's, too, if events are wanted. */
+static inline void step_run_is_one(const struct step_run *run)
 {
-    clRetainEvent(event);
-    *run->first = *run->last = event;
+    if (run->first != NULL)
+        clRetainEvent(*run->last = *run->first);
 }
 
 /* Kernels of a frame: how many are launched, and the bytes of main memory that they read and write.
@@ -60,7 +60,8 @@ struct step_memory {
     struct step_bytes frame; /* for each frame in flight */
     uint64_t data;           /* on the device, for the data of one chain */
     uint64_t fading;         /* on the device, for each frame in flight during a fade */
-    uint64_t scratch; /* on the host, at most: what one function of the step takes and gives back */
+    uint64_t scratch; /* on the host, at most: what one function of the step takes and gives back,
+                         besides what filling the response takes (transform_filling_bytes) */
 };
 
 /* Every function but `applies` and `enqueue` may be NULL, except that what is made has a function
@@ -72,15 +73,15 @@ struct step {
     /* Whether a component with this recipe has the step. */
     bool (*applies)(const struct recipe *recipe);
 
-    /* Makes the part; loads the kernels that are in the cache. The step that filters is prepared
-     * first, the others in their order. On failure *ret_part may be set, and is destroyed. */
-    int (*prepare)(void **ret_part, struct component *component, const char *cache_dir,
-                   struct error *why);
+    /* Makes the part, after the component's transform. On failure *ret_part may be set, and is
+     * destroyed. */
+    int (*prepare)(void **ret_part, struct component *component, struct error *why);
     void (*destroy)(void *part);
 
-    /* Counts the programs that are not compiled yet; compiles them. */
-    unsigned (*missing)(const void *part);
-    int (*build)(void *part, const char *cache_dir, struct error *warning, struct error *why);
+    /* Gets the programs that are in the cache; with `compile`, compiles the others. Returns how
+     * many are missing then. */
+    int (*build)(void *part, bool compile, const char *cache_dir, struct error *warning,
+                 struct error *why);
 
     /* Computes the data of a chain that recipe_check has accepted. */
     int (*design)(struct transform_response *ret, const void *part,
@@ -108,15 +109,13 @@ struct step {
     /* The memory that the functions above take. It asks the component for its images and its
      * transform, of which only the plan exists (transform_sketch): it is called before anything is
      * prepared. NULL: none. */
-    struct step_memory (*memory)(const struct component *component,
-                                 const struct filter_chain *chain);
-
-    bool filters; /* multiplies by the response, which is its data; one such step applies to each
-                     recipe */
+    struct step_memory (*memory)(const struct component *component);
 };
 
-/* The steps in the order of a frame, ended by NULL. */
+/* The steps in the order of a frame, ended by NULL; and the place of step_transform, whose data is
+ * the response, and whose part is the component's transform (component_make_transform). */
 extern const struct step *const engine_steps[];
+#define TRANSFORM_STEP 8
 
 extern const struct step step_table;      /* table.c: the table with which samples are loaded */
 extern const struct step step_similarity; /* similarity.c: where the samples of a frame come from */

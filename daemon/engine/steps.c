@@ -1,11 +1,17 @@
 /* The table of steps, and the walks over it. */
-#include <errno.h>
-
 #include "engine/engine_private.h"
 
-const struct step *const engine_steps[] = {
-    &step_table, &step_similarity, &step_correct,   &step_denoise, &step_stack, &step_blend,
-    &step_shift, &step_chroma,     &step_transform, &step_motion,  NULL};
+const struct step *const engine_steps[] = {&step_table,
+                                           &step_similarity,
+                                           &step_correct,
+                                           &step_denoise,
+                                           &step_stack,
+                                           &step_blend,
+                                           &step_shift,
+                                           &step_chroma,
+                                           [TRANSFORM_STEP] = &step_transform,
+                                           &step_motion,
+                                           NULL};
 
 _Static_assert(sizeof engine_steps / sizeof engine_steps[0] <= ENGINE_MAX_STEPS + 1,
                "raise ENGINE_MAX_STEPS");
@@ -23,30 +29,12 @@ bool component_has(const struct component *component, unsigned step)
 
 /* ---- preparing a component ---- */
 
-static int prepare_step(struct component *component, unsigned step, const char *cache_dir,
-                        struct error *why)
-{
-    if (!component_has(component, step) || engine_steps[step]->prepare == NULL)
-        return 0;
-    return engine_steps[step]->prepare(&component->step[step].part, component, cache_dir, why);
-}
-
 int component_prepare(struct component *component, const char *cache_dir, struct error *why)
 {
-    int r;
-    unsigned filtering = 0;
-    for (unsigned i = 0; engine_steps[i] != NULL; i++)
-        if (engine_steps[i]->filters && component_has(component, i)) {
-            component->response_step = i;
-            filtering++;
-        }
-    if (filtering != 1)
-        return error_set(why, EINVAL, "%u steps filter a component: expected 1", filtering);
-    /* The other steps ask the filtering one for its plan. */
-    r = prepare_step(component, component->response_step, cache_dir, why);
+    int r = component_make_transform(component, cache_dir, why);
     for (unsigned i = 0; engine_steps[i] != NULL && r == 0; i++)
-        if (i != component->response_step)
-            r = prepare_step(component, i, cache_dir, why);
+        if (component_has(component, i) && engine_steps[i]->prepare != NULL)
+            r = engine_steps[i]->prepare(&component->step[i].part, component, why);
     return r;
 }
 
@@ -63,56 +51,51 @@ void component_release(struct component *component)
 
 /* ---- compiling ---- */
 
-static unsigned count_missing(const struct component *component, unsigned step)
-{
-    const void *part = component->step[step].part;
-    return part != NULL && engine_steps[step]->missing != NULL ? engine_steps[step]->missing(part)
-                                                               : 0;
-}
+#define PLACES (ENGINE_MAX_STEPS + 1)
 
-/* Compiles the load before the steps that use it. Returns how many programs were missing. */
-static int build_load(struct component *component, const char *cache_dir, struct error *why)
+/* Gets the programs of what is built at a place: the load, before the steps that use it, and then
+ * the steps. Returns how many are missing. */
+static int build(struct component *component, unsigned place, bool compile, const char *cache_dir,
+                 struct error *why)
 {
+    struct error *warning = &component->engine->warning;
     struct load *load = component->use.load;
-    return load == NULL ? 0 : load_build(load, cache_dir, &component->engine->warning, why);
+    if (place == 0)
+        return load == NULL ? 0 : load_build(load, compile, cache_dir, warning, why);
+    const struct step *step = engine_steps[place - 1];
+    void *part = component->step[place - 1].part;
+    return part == NULL || step->build == NULL
+               ? 0
+               : step->build(part, compile, cache_dir, warning, why);
 }
 
-static unsigned missing_of_load(const struct component *component)
-{
-    return component->use.load == NULL ? 0 : load_missing(component->use.load);
-}
-
+/* Looks for all programs in the cache before it compiles any, because the total is reported. */
 int engine_build_steps(struct engine *engine, const char *cache_dir,
                        const struct engine_observer *observer, struct error *why)
 {
-    unsigned total = 0, done = 0;
-    for (unsigned i = 0; i < engine->component_count; i++) {
-        total += missing_of_load(&engine->component[i]);
-        for (unsigned k = 0; engine_steps[k] != NULL; k++)
-            total += count_missing(&engine->component[i], k);
-    }
+    unsigned missing[MAX_COMPONENTS][PLACES] = {{0}}, total = 0, done = 0;
+    for (unsigned i = 0; i < engine->component_count; i++)
+        for (unsigned k = 0; k == 0 || engine_steps[k - 1] != NULL; k++) {
+            const int r = build(&engine->component[i], k, false, cache_dir, why);
+            if (r < 0)
+                return r;
+            missing[i][k] = (unsigned)r;
+            total += missing[i][k];
+        }
     const bool report = total > 0 && observer != NULL && observer->on_build != NULL;
     if (report)
         observer->on_build(observer->context, 0, total);
-    for (unsigned i = 0; i < engine->component_count; i++) {
-        const unsigned missing_before = missing_of_load(&engine->component[i]);
-        const int built = build_load(&engine->component[i], cache_dir, why);
-        if (built < 0)
-            return built;
-        done += missing_before;
-        for (unsigned k = 0; engine_steps[k] != NULL; k++) {
-            void *part = engine->component[i].step[k].part;
-            const unsigned missing = count_missing(&engine->component[i], k);
-            if (part == NULL || engine_steps[k]->build == NULL)
+    for (unsigned i = 0; i < engine->component_count; i++)
+        for (unsigned k = 0; k < PLACES; k++) {
+            if (missing[i][k] == 0)
                 continue;
-            const int r = engine_steps[k]->build(part, cache_dir, &engine->warning, why);
+            const int r = build(&engine->component[i], k, true, cache_dir, why);
             if (r < 0)
                 return r;
-            done += missing;
-            if (report && missing > 0)
+            done += missing[i][k];
+            if (report)
                 observer->on_build(observer->context, done, total);
         }
-    }
     return 0;
 }
 

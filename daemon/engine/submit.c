@@ -53,7 +53,7 @@ static int enqueue_step(struct slot *slot, unsigned component, unsigned step, bo
     struct engine *engine = slot->engine;
     struct component *c = &engine->component[component];
     struct step_times *times = &slot->time[component][step];
-    const bool is_last = component + 1 == engine->component_count && engine_steps[step]->filters;
+    const bool is_last = component + 1 == engine->component_count && step == TRANSFORM_STEP;
     struct step_run run = {.slot = slot,
                            .component = c,
                            .index = component,
@@ -62,7 +62,7 @@ static int enqueue_step(struct slot *slot, unsigned component, unsigned step, bo
                            .data = c->step[step].data,
                            .buffers = buffers,
                            .times_each = is_timed};
-    const bool reads_load = slot->load[component] != NULL && engine_steps[step]->filters;
+    const bool reads_load = slot->load[component] != NULL && step == TRANSFORM_STEP;
     if (is_timed || slot->first == NULL || is_last || reads_load) {
         run.first = &times->first;
         run.last = &times->last;
@@ -85,7 +85,7 @@ static int take_loads(struct slot *slot, struct transform_buffers ret[MAX_COMPON
     int r = 0;
     for (unsigned i = 0; i < engine->component_count && r == 0; i++) {
         struct component *c = &engine->component[i];
-        const uint32_t band = c->step[c->response_step].data.band;
+        const uint32_t band = c->step[TRANSFORM_STEP].data.band;
         if (c->use.load != NULL)
             r = load_take(&slot->load[i], &c->use, slot,
                           engine->filter.fade == NULL ? band : load_wider(band, c->use.band),
@@ -130,7 +130,7 @@ static int run_kernels(struct slot *slot, struct transform_buffers of[MAX_COMPON
         const struct component *c = &engine->component[i];
         struct transform_buffers buffers = of[i];
         buffers.result = result;
-        buffers.response = c->step[c->response_step].data;
+        buffers.response = c->step[TRANSFORM_STEP].data;
         for (unsigned k = 0; engine_steps[k] != NULL && r == 0; k++)
             if (component_has(c, k))
                 r = enqueue_step(slot, i, k, is_timed, &buffers, why);
@@ -403,7 +403,7 @@ static int64_t gap_time(const struct slot *slot)
         return -1;
     for (unsigned i = 0; i < slot->engine->component_count; i++)
         for (unsigned k = 0; engine_steps[k] != NULL; k++)
-            if (!engine_steps[k]->filters && slot->time[i][k].first != NULL)
+            if (k != TRANSFORM_STEP && slot->time[i][k].first != NULL)
                 return -1; /* another step's dispatches have no events of their own */
     for (unsigned i = 0; i < slot->dispatch_count; i++)
         gap_ns -= device_time(slot->dispatch[i], slot->dispatch[i]);

@@ -69,12 +69,10 @@ static int design(struct transform_response *ret, const void *part,
 }
 
 /* Which pixels are bad is known while the table is computed. */
-static struct step_memory memory(const struct component *component,
-                                 const struct filter_chain *chain)
+static struct step_memory memory(const struct component *component)
 {
     const struct transform_image *image = &component->subject.image;
     const uint64_t bytes = transform_table_bytes(component_transform(component));
-    (void)chain;
     return (struct step_memory){
         .data = bytes,
         .scratch =

@@ -31,21 +31,20 @@ int component_sketch(struct transform **ret, struct component *component, const 
     return r;
 }
 
-static int prepare(void **ret_part, struct component *component, const char *cache_dir,
-                   struct error *why)
+int component_make_transform(struct component *component, const char *cache_dir, struct error *why)
 {
     struct transform *transform = NULL, *result;
     int r = component_sketch(&transform, component, cache_dir, why);
-    *ret_part = transform;
     if (r == 0 && load_is_shared(component, transform)) {
-        r = load_join(&result, component, transform, cache_dir, why);
+        r = load_join(&result, component, transform, why);
         if (r == 0) {
             transform_destroy(transform);
-            *ret_part = transform = result;
+            transform = result;
         } else if (r == -ERANGE || r == -EINVAL)
             r = 0; /* it has a load of its own */
     }
-    return r < 0 ? r : transform_equip(transform, cache_dir, &component->engine->warning, why);
+    component->step[TRANSFORM_STEP].part = transform;
+    return r < 0 ? r : transform_equip(transform, why);
 }
 
 static void destroy(void *part)
@@ -53,14 +52,10 @@ static void destroy(void *part)
     transform_destroy(part);
 }
 
-static unsigned missing(const void *part)
+static int build(void *part, bool compile, const char *cache_dir, struct error *warning,
+                 struct error *why)
 {
-    return transform_missing(part);
-}
-
-static int build(void *part, const char *cache_dir, struct error *warning, struct error *why)
-{
-    return transform_build(part, cache_dir, warning, why);
+    return transform_build(part, compile, cache_dir, warning, why);
 }
 
 static int design(struct transform_response *ret, const void *part,
@@ -134,36 +129,31 @@ static void add_load(struct step_memory *ret, const struct component *component,
     struct transform *load, *result;
     if (!load_is_shared(component, own) || load_sketch(&load, &result, component, own) < 0)
         return;
-    ret->part.device = transform_part_bytes(load) + transform_part_bytes(result);
-    ret->frame.device = transform_frame_bytes(load) + transform_frame_bytes(result) +
-                        (component->engine->device->unified_memory ? 0 : frame);
+    const struct transform_bytes of_load = transform_bytes(load), rest = transform_bytes(result);
+    ret->part.device = of_load.tables + rest.tables;
+    ret->frame.device =
+        of_load.frame + rest.frame + (component->engine->device->unified_memory ? 0 : frame);
     ret->frame.pinned = frame;
     ret->data = transform_response_bytes(result);
     transform_destroy(result);
     transform_destroy(load);
 }
 
-static struct step_memory memory(const struct component *component,
-                                 const struct filter_chain *chain)
+static struct step_memory memory(const struct component *component)
 {
     const struct transform *transform = component_transform(component);
-    const uint64_t response = transform_response_bytes(transform);
-    const uint64_t making = transform_making_bytes(transform);
-    const uint64_t filling =
-        response + transform_filling_bytes(transform, chain, component->sub_x, component->sub_y);
-    struct step_memory ret = {.part.device = transform_part_bytes(transform),
-                              .frame.device = transform_frame_bytes(transform),
-                              .data = response,
-                              .scratch = making > filling ? making : filling};
+    const struct transform_bytes bytes = transform_bytes(transform);
+    struct step_memory ret = {.part.device = bytes.tables,
+                              .frame.device = bytes.frame,
+                              .data = transform_response_bytes(transform),
+                              .scratch = bytes.making};
     add_load(&ret, component, transform);
     return ret;
 }
 
 const struct step step_transform = {.name = "transform",
                                     .applies = applies,
-                                    .prepare = prepare,
                                     .destroy = destroy,
-                                    .missing = missing,
                                     .build = build,
                                     .design = design,
                                     .create_frame = create_frame,
@@ -171,5 +161,4 @@ const struct step step_transform = {.name = "transform",
                                     .enqueue = enqueue,
                                     .drop = drop,
                                     .cost = cost,
-                                    .memory = memory,
-                                    .filters = true};
+                                    .memory = memory};

@@ -179,20 +179,19 @@ static int write_all(int fd, const void *bytes, size_t size)
     return 0;
 }
 
-/* Creates a file with a name that is not in use. */
-static int create_temporary(int dir_fd, char name[NAME_BYTES])
+/* Writes a file under a temporary name, which must not be in use, and gives it its name. Without a
+ * header, the file is on the disk before that. */
+static int write_file(int dir_fd, const char *temporary, const char *name,
+                      const struct cache_header *header, const void *bytes, size_t size)
 {
-    uint64_t number;
-    if (getrandom(&number, sizeof number, 0) != (ssize_t)sizeof number)
-        return -EIO;
-    snprintf(name, NAME_BYTES, "new-%016llx", (unsigned long long)number);
-    const int fd = openat(dir_fd, name, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
-    return fd < 0 ? -errno : fd;
-}
-
-/* Closes it and gives it its name; or removes it if r is a failure, or this is one. */
-static int end_temporary(int dir_fd, const char *temporary, int fd, const char *name, int r)
-{
+    const int fd = openat(dir_fd, temporary, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
+    if (fd < 0)
+        return -errno;
+    int r = header != NULL ? write_all(fd, header, sizeof *header) : 0;
+    if (r == 0)
+        r = write_all(fd, bytes, size);
+    if (r == 0 && header == NULL && fsync(fd) < 0)
+        r = -errno;
     if (close(fd) < 0 && r == 0)
         r = -errno;
     if (r == 0 && renameat(dir_fd, temporary, dir_fd, name) < 0)
@@ -206,13 +205,11 @@ static int write_entry(int dir_fd, const char *name, const struct cache_header *
                        const void *bytes)
 {
     char temporary[NAME_BYTES];
-    const int fd = create_temporary(dir_fd, temporary);
-    if (fd < 0)
-        return fd;
-    int r = write_all(fd, header, sizeof *header);
-    if (r == 0)
-        r = write_all(fd, bytes, header->size);
-    return end_temporary(dir_fd, temporary, fd, name, r);
+    uint64_t number;
+    if (getrandom(&number, sizeof number, 0) != (ssize_t)sizeof number)
+        return -EIO;
+    snprintf(temporary, sizeof temporary, "new-%016llx", (unsigned long long)number);
+    return write_file(dir_fd, temporary, name, header, bytes, header->size);
 }
 
 int cache_write(const char *dir, const char *kind, uint64_t key, const void *bytes, size_t size,
@@ -239,13 +236,7 @@ static int write_whole(int dir_fd, const char *name, const char *text)
     if (snprintf(temporary, sizeof temporary, "%s.new", name) >= (int)sizeof temporary)
         return -ENAMETOOLONG;
     unlinkat(dir_fd, temporary, 0);
-    const int fd = openat(dir_fd, temporary, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
-    if (fd < 0)
-        return -errno;
-    int r = write_all(fd, text, strlen(text));
-    if (r == 0 && fsync(fd) < 0)
-        r = -errno;
-    return end_temporary(dir_fd, temporary, fd, name, r);
+    return write_file(dir_fd, temporary, name, NULL, text, strlen(text));
 }
 
 int cache_replace(const char *dir, const char *name, const char *text, struct error *why)

@@ -152,11 +152,10 @@ int program_get(cl_program *ret, const struct gpu_device *device, char *source, 
                 const char *cache_dir, struct error *warning, struct error *why)
 {
     int r = 0;
-    *ret = NULL;
     if (source == NULL)
         return error_set(why, ENOMEM, "out of memory while writing the kernels' source");
-    if (load(ret, device, source, cache_dir, warning) < 0 && compile)
-        r = build(ret, device, source, cache_dir, warning, why);
+    if (*ret == NULL && load(ret, device, source, cache_dir, warning) < 0)
+        r = compile ? build(ret, device, source, cache_dir, warning, why) : 1;
     free(source);
     return r;
 }

@@ -155,7 +155,6 @@ static void start(struct transform_tuning *ret, const struct tuner_subject *subj
 {
     const bool is_cpu = gpu_device_is_cpu(subject->device);
     const uint32_t products = subject->reach.products;
-    ret->order = PLAN_COLUMNS_FIRST;
     ret->lanes = is_cpu ? cpu_lanes(ret->lanes, &subject->reach) : GPU_LANES;
     ret->columns = is_cpu         ? products > 0 ? CPU_SUMS / products : CPU_COLUMNS
                    : products > 0 ? GPU_COLUMNS / GPU_TALL
@@ -173,7 +172,6 @@ static int fit(struct transform *transform, struct error *why)
         return error_set(why, ERANGE,
                          "engine.technique = direct is for short filters: expected auto, fused or "
                          "staged");
-    tuning->order = PLAN_COLUMNS_FIRST;
     tuning->lanes = tuning->lanes < GPU_LANES ? GPU_LANES : tuning->lanes;
     if (gpu_device_is_cpu(transform->device) && products_of(transform) > 0)
         tuning->column_group = 1;

@@ -45,7 +45,6 @@ static int fit(struct transform *transform, struct error *why)
         return error_set(why, ERANGE,
                          "the filter is not one product of even taps with a radius of at most %u",
                          MOST_RADIUS);
-    tuning->order = PLAN_COLUMNS_FIRST;
     tuning->lanes = LANES;
     tuning->columns = tuning->rows = 1;
     tuning->column_group = GROUP;
@@ -74,13 +73,13 @@ static size_t map_entries(const struct transform *transform, uint32_t length)
     return whole_strips(length) + 2 * (size_t)transform->tuning.recipe.reach.radius;
 }
 
-static struct technique_bytes memory(const struct transform *transform)
+static struct transform_bytes memory(const struct transform *transform)
 {
     const struct transform_image *image = &transform->image;
     const uint64_t maps =
         (map_entries(transform, image->width) + map_entries(transform, image->height)) *
         sizeof(cl_int);
-    return (struct technique_bytes){
+    return (struct transform_bytes){
         .tables = maps, .frame = lines_bytes(transform), .making = maps};
 }
 

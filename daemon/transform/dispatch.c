@@ -134,12 +134,14 @@ int transform_get_program(struct transform *transform, bool compile, const char 
     int r;
     do {
         opencl_release_program(transform->program);
+        transform->program = NULL;
         transform->dispatch_count = 0;
         transform->technique->list_dispatches(transform);
         r = program_get(&transform->program, transform->device, transform_source(transform),
                         compile, cache_dir, warning, why);
-        if (r == 0 && transform->program != NULL)
-            r = shrink_groups(transform, why);
+        if (r < 0 || transform->program == NULL)
+            return r < 0 ? r : 0;
+        r = shrink_groups(transform, why);
     } while (r > 0);
     return r;
 }

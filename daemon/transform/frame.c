@@ -69,22 +69,14 @@ static int bind(struct transform_frame *frame, enum argument_kind kind, cl_mem b
     return set_arguments(frame, kind, why);
 }
 
-static int bind_band(struct transform_frame *frame, uint32_t band, struct error *why)
+/* The same for an argument that is a number, which the frame has at `at`. */
+static int bind_number(struct transform_frame *frame, enum argument_kind kind, cl_uint *at,
+                       uint32_t number, struct error *why)
 {
-    if (band == 0)
-        band = plan_pair_count(&transform_of_result(frame->transform)->plan);
-    if (frame->band == band)
+    if (*at == number)
         return 0;
-    frame->band = band;
-    return set_arguments(frame, ARGUMENT_BAND, why);
-}
-
-static int bind_completed(struct transform_frame *frame, uint32_t completed, struct error *why)
-{
-    if (frame->completed == completed)
-        return 0;
-    frame->completed = completed;
-    return set_arguments(frame, ARGUMENT_COMPLETED, why);
+    *at = number;
+    return set_arguments(frame, kind, why);
 }
 
 static int make_kernels(struct transform_frame *frame, struct error *why)
@@ -192,9 +184,11 @@ int transform_frame_bind(struct transform_frame *frame, const struct transform_b
                             [ARGUMENT_LARGER] = buffers->spectrum,
                             [ARGUMENT_COMPLETE] = buffers->complete,
                             [ARGUMENT_SIMILARITY] = buffers->similarity};
-    int r = bind_band(frame, buffers->response.band, why);
+    const uint32_t all = plan_pair_count(&transform_of_result(frame->transform)->plan);
+    const uint32_t band = buffers->response.band;
+    int r = bind_number(frame, ARGUMENT_BAND, &frame->band, band != 0 ? band : all, why);
     if (r == 0)
-        r = bind_completed(frame, buffers->completed, why);
+        r = bind_number(frame, ARGUMENT_COMPLETED, &frame->completed, buffers->completed, why);
     if (r == 0 && frame->own_spectrum != NULL)
         r = bind(frame, ARGUMENT_SPECTRUM,
                  buffers->in_place ? buffers->spectrum : frame->own_spectrum, why);

@@ -156,7 +156,7 @@ static uint64_t twiddle_bytes(const struct plan_axis *axis)
     return (uint64_t)plan_twiddle_count(axis) * 2 * sizeof(cl_float);
 }
 
-static struct technique_bytes memory(const struct transform *transform)
+static struct transform_bytes memory(const struct transform *transform)
 {
     const struct plan *plan = &transform->plan;
     const uint64_t tables = transform_crop_bytes(transform) + twiddle_bytes(&plan->x) +
@@ -166,7 +166,7 @@ static struct technique_bytes memory(const struct transform *transform)
                             (uint64_t)plan_first(plan)->length * sizeof(cl_ushort);
     const uint64_t numbers =
         spectrum_size(transform) + (transform->is_load ? transform_complete_size(transform) : 0);
-    return (struct technique_bytes){.tables = tables,
+    return (struct transform_bytes){.tables = tables,
                                     .frame = transform->image.count * numbers *
                                              transform_stored_bytes(transform),
                                     .making = tables};
@@ -185,21 +185,6 @@ static int make_twiddles(cl_mem *ret, struct transform *transform, const struct 
     const int r = opencl_make_table(ret, transform->device->context, values, size, why);
     free(values);
     return r;
-}
-
-/* Creates the table of pairs: their places along the first axis (pack.cl). */
-static int make_pairs(struct transform *transform, struct error *why)
-{
-    struct plan_pair pair[PLAN_MAX_LENGTH / 2 + 1];
-    cl_uint table[PLAN_MAX_LENGTH / 2 + 1][2];
-    const uint32_t count = plan_pair_count(&transform->plan);
-    plan_pairs(&transform->plan, pair);
-    for (uint32_t k = 0; k < count; k++) {
-        table[k][0] = pair[k].place;
-        table[k][1] = pair[k].negative;
-    }
-    return opencl_make_table(&transform->pairs, transform->device->context, table,
-                             count * sizeof table[0], why);
 }
 
 static int make_frequencies(struct transform *transform, struct error *why)
@@ -225,7 +210,7 @@ static int make_tables(struct transform *transform, struct error *why)
         r = transform_make_map(&transform->map_y, transform, plan->y.length, plan->height, mode,
                                why);
     if (r == 0)
-        r = make_pairs(transform, why);
+        r = transform_make_pairs(&transform->pairs, transform, plan, why);
     if (r == 0)
         r = make_frequencies(transform, why);
     if (r == 0)

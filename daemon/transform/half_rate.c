@@ -65,7 +65,6 @@ static void start(struct transform_tuning *ret, const struct tuner_subject *subj
     const struct transform_image *image = &subject->image;
     const uint32_t columns = COLUMNS * LANES;
     const uint32_t across = image->count * ((image->width + columns - 1) / columns);
-    ret->order = PLAN_COLUMNS_FIRST;
     ret->column_group = GROUP;
     ret->row_group = TALLEST;
     while (ret->row_group > LEAST &&

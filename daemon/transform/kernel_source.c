@@ -175,12 +175,6 @@ static void put_transform(FILE *out, const struct transform *transform)
     transform_put_axis(out, 'V', &v);
 }
 
-/* Writes the constants of a direct technique, where nothing is scaled. */
-static void put_direct(FILE *out)
-{
-    fputs("#define HALF_STORAGE 0\n#define LOAD_SCALE 1.0f\n", out);
-}
-
 /* Writes the constants that all files share. */
 static void put_constants(FILE *out, const struct transform *transform)
 {
@@ -201,8 +195,8 @@ static void put_constants(FILE *out, const struct transform *transform)
             denoiser_plane_size(&transform->image), recipe->view == VIEW_DIFFERENCE,
             view_is_spectrum(recipe->view), recipe->view == VIEW_SPECTRUM, VIEW_GAIN, VIEW_BLACK_DB,
             VIEW_WHITE_DB);
-    if (transform->technique->is_direct)
-        put_direct(out);
+    if (transform->technique->is_direct) /* nothing is scaled */
+        fputs("#define HALF_STORAGE 0\n#define LOAD_SCALE 1.0f\n", out);
     else
         put_transform(out, transform);
     transform_put_image(out, &transform->image, &transform->border);

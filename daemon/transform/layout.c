@@ -162,6 +162,7 @@ int transform_make_map(cl_mem *ret, const struct transform *transform, uint32_t 
 void transform_plan_border(struct transform *transform, uint32_t reach)
 {
     const struct transform_image *image = &transform->image;
+    transform->tuning.order = PLAN_COLUMNS_FIRST;
     transform->plan = (struct plan){.width = image->width,
                                     .height = image->height,
                                     .order = PLAN_COLUMNS_FIRST,
@@ -169,11 +170,11 @@ void transform_plan_border(struct transform *transform, uint32_t reach)
                                     .y.length = image->height + 2 * reach};
 }
 
-struct technique_bytes transform_border_memory(const struct transform *transform)
+struct transform_bytes transform_border_memory(const struct transform *transform)
 {
     const struct plan *plan = &transform->plan;
     const uint64_t maps = ((uint64_t)plan->x.length + plan->y.length) * sizeof(cl_int);
-    return (struct technique_bytes){.tables = maps, .making = maps};
+    return (struct transform_bytes){.tables = maps, .making = maps};
 }
 
 int transform_make_border_maps(struct transform *transform, struct error *why)

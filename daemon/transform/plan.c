@@ -465,6 +465,12 @@ static int32_t modulo(int64_t value, int64_t period)
     return (int32_t)(rest < 0 ? rest + period : rest);
 }
 
+uint32_t plan_mirror(int64_t at, uint32_t length)
+{
+    const int32_t last = (int32_t)length - 1, phase = last > 0 ? modulo(at, 2 * (int64_t)last) : 0;
+    return (uint32_t)(phase <= last ? phase : 2 * last - phase);
+}
+
 void plan_border_map(int32_t *map, uint32_t padded, uint32_t length, enum plan_border border)
 {
     const int64_t n = length > 0 ? length : 1;
@@ -477,12 +483,7 @@ void plan_border_map(int32_t *map, uint32_t padded, uint32_t length, enum plan_b
         }
         switch (border) {
         case PLAN_MIRROR:
-            if (n == 1) {
-                map[i] = 0;
-            } else {
-                const int32_t phase = modulo(at, 2 * (n - 1));
-                map[i] = phase < n ? phase : (int32_t)(2 * (n - 1) - phase);
-            }
+            map[i] = (int32_t)plan_mirror(at, (uint32_t)n);
             break;
         case PLAN_REPLICATE:
             map[i] = at < 0 ? 0 : (int32_t)(n - 1);

@@ -13,6 +13,7 @@
 #include <string.h>
 
 #include "core/vectors.h"
+#include "transform/plan.h"
 
 /* A Kaiser window. With these two, nothing above 1 (resampler.h) is more than -50 dB at ratios of
  * 1.25 to 8; a lower cutoff would blur more. */
@@ -30,8 +31,8 @@
 
 struct resampler {
     struct resampler_size size;
-    struct resampler_axis across, down; /* of AT_ONCE times n taps */
-    int16_t *strip;  /* [row][STRIP], as captured, for GROUP rows of the result */
+    struct resampler_axis axis[2]; /* across columns and down; of AT_ONCE times n taps */
+    int16_t *strip;                /* [row][STRIP], as captured, for GROUP rows of the result */
     int16_t *middle; /* [column][GROUP], with the rows of the result; both end with room for taps of
                         samples that do not exist */
 };
@@ -64,13 +65,6 @@ static uint32_t count_taps(uint32_t length, uint32_t to_length)
     return (uint32_t)ceil(fmin(wanted, length) / AT_ONCE) * AT_ONCE;
 }
 
-static uint32_t mirror(long at, long length)
-{
-    const long period = length > 1 ? 2 * (length - 1) : 1;
-    const long phase = (at % period + period) % period;
-    return (uint32_t)(phase < length ? phase : period - phase);
-}
-
 /* Rounds taps; the largest one takes what the sum lacks then, so constant planes stay the same. */
 static void round_taps(int16_t *ret, const double *weight, uint32_t taps)
 {
@@ -87,32 +81,27 @@ static void round_taps(int16_t *ret, const double *weight, uint32_t taps)
     ret[largest] = (int16_t)(ret[largest] + rest);
 }
 
-static int make_axis(struct resampler_axis *ret, uint32_t length, uint32_t to_length)
+static int fill_axis(struct resampler_axis *axis, uint32_t length, uint32_t to_length)
 {
     const double ratio = (double)length / to_length;
     const bool stays = length == to_length;
     const double reach = stays ? 0 : RESAMPLER_REACH * ratio;
-    ret->taps = count_taps(length, to_length);
-    ret->first = calloc(to_length, sizeof *ret->first);
-    ret->tap = calloc((size_t)to_length * ret->taps, sizeof *ret->tap);
-    double *weight = calloc(ret->taps, sizeof *weight);
-    if (ret->first == NULL || ret->tap == NULL || weight == NULL) {
-        free(weight);
+    double *weight = calloc(axis->taps, sizeof *weight);
+    if (weight == NULL)
         return -ENOMEM;
-    }
     for (uint32_t i = 0; i < to_length; i++) {
         const double middle = (i + 0.5) * ratio - 0.5;
         const long from = (long)ceil(middle - reach), to = (long)floor(middle + reach);
-        const long last = (long)length - (long)ret->taps;
+        const long last = (long)length - (long)axis->taps;
         const long most = from < last ? from : last, first = most > 0 ? most : 0;
-        memset(weight, 0, ret->taps * sizeof *weight);
+        memset(weight, 0, axis->taps * sizeof *weight);
         for (long k = from; k <= to; k++) {
-            const long at = mirror(k, length) - first;
-            if (at >= 0 && at < (long)ret->taps)
+            const long at = plan_mirror(k, length) - first;
+            if (at >= 0 && at < (long)axis->taps)
                 weight[at] += stays ? 1 : resampler_impulse((k - middle) / ratio);
         }
-        ret->first[i] = (uint32_t)first;
-        round_taps(ret->tap + (size_t)i * ret->taps, weight, ret->taps);
+        axis->first[i] = (uint32_t)first;
+        round_taps(axis->tap + (size_t)i * axis->taps, weight, axis->taps);
     }
     free(weight);
     return 0;
@@ -151,20 +140,35 @@ uint64_t resampler_bytes(const struct resampler_size *size)
            axis_bytes(size->rows, size->to_rows);
 }
 
+static int allocate(struct resampler *resampler, const struct resampler_size *size)
+{
+    struct resampler_axis *across = &resampler->axis[0], *down = &resampler->axis[1];
+    across->taps = count_taps(size->columns, size->to_columns);
+    down->taps = count_taps(size->rows, size->to_rows);
+    across->first = calloc((size_t)size->to_columns + size->to_rows, sizeof *across->first);
+    across->tap = calloc(resampler_tap_count(size), sizeof *across->tap);
+    resampler->strip = calloc(1, strip_bytes(size));
+    resampler->middle = calloc(1, middle_bytes(size));
+    if (across->first == NULL || across->tap == NULL || resampler->strip == NULL ||
+        resampler->middle == NULL)
+        return -ENOMEM;
+    down->first = across->first + size->to_columns;
+    down->tap = across->tap + (size_t)size->to_columns * across->taps;
+    return 0;
+}
+
 int resampler_create(struct resampler **ret, const struct resampler_size *size, struct error *why)
 {
     struct resampler *resampler = calloc(1, sizeof *resampler);
-    int r = resampler == NULL ? -ENOMEM : 0;
-    if (r == 0) {
+    int r = -ENOMEM;
+    if (resampler != NULL) {
         resampler->size = *size;
-        resampler->strip = calloc(1, strip_bytes(size));
-        resampler->middle = calloc(1, middle_bytes(size));
-        r = resampler->strip == NULL || resampler->middle == NULL ? -ENOMEM : 0;
+        r = allocate(resampler, size);
     }
     if (r == 0)
-        r = make_axis(&resampler->across, size->columns, size->to_columns);
+        r = fill_axis(&resampler->axis[0], size->columns, size->to_columns);
     if (r == 0)
-        r = make_axis(&resampler->down, size->rows, size->to_rows);
+        r = fill_axis(&resampler->axis[1], size->rows, size->to_rows);
     if (r < 0) {
         resampler_destroy(resampler);
         return error_set(why, ENOMEM, "out of memory while preparing smaller planes of chroma");
@@ -177,23 +181,16 @@ void resampler_destroy(struct resampler *resampler)
 {
     if (resampler == NULL)
         return;
-    free(resampler->across.first);
-    free(resampler->across.tap);
-    free(resampler->down.first);
-    free(resampler->down.tap);
+    free(resampler->axis[0].first);
+    free(resampler->axis[0].tap);
     free(resampler->strip);
     free(resampler->middle);
     free(resampler);
 }
 
-const struct resampler_axis *resampler_across(const struct resampler *resampler)
+const struct resampler_axis *resampler_axes(const struct resampler *resampler)
 {
-    return &resampler->across;
-}
-
-const struct resampler_axis *resampler_down(const struct resampler *resampler)
-{
-    return &resampler->down;
+    return resampler->axis;
 }
 
 /* ---- a frame ------------------------------------------------------------------------------- */
@@ -262,13 +259,13 @@ static ALWAYS_INLINE void transpose(int16_t *restrict to, const int16_t *restric
 static ALWAYS_INLINE void convolve_strip(struct resampler *resampler, uint32_t column,
                                          uint32_t count, uint32_t y)
 {
-    const uint32_t rows = resampler->size.to_rows - y, first = resampler->down.first[y];
+    const uint32_t rows = resampler->size.to_rows - y, first = resampler->axis[1].first[y];
     int16_t sum[BLOCK * STRIP] = {0}, block[BLOCK * BLOCK];
     for (uint32_t k = 0; k < GROUP && k < rows; k += BLOCK) {
         int16_t *to = resampler->middle + (size_t)column * GROUP + k;
         for (uint32_t i = k; i < k + BLOCK && i < rows; i++)
             convolve(sum + (size_t)(i - k) * STRIP, STRIP, resampler->strip, first, STRIP,
-                     &resampler->down, y + i);
+                     &resampler->axis[1], y + i);
         for (uint32_t x = 0; x < count; x += BLOCK) {
             transpose(block, sum + x, STRIP);
             for (uint32_t i = 0; i < BLOCK && x + i < count; i++)
@@ -303,7 +300,7 @@ static ALWAYS_INLINE void convolve_rows(const struct resampler *resampler, uint8
     for (uint32_t x = 0; x < columns; x += BLOCK) {
         for (uint32_t i = 0; i < BLOCK && x + i < columns; i++)
             convolve(sum + (size_t)i * GROUP, GROUP, rows + ((x + i) % size->channels) * GROUP, 0,
-                     (size_t)size->channels * GROUP, &resampler->across, (x + i) / size->channels);
+                     (size_t)size->channels * GROUP, &resampler->axis[0], (x + i) / size->channels);
         for (uint32_t i = 0; i < GROUP && y + i < size->to_rows; i += BLOCK) {
             transpose(block, sum + i, GROUP);
             store(to + i * stride + x, stride, block, columns - x, size->to_rows - y - i);
@@ -315,7 +312,7 @@ static ALWAYS_INLINE void convolve_rows(const struct resampler *resampler, uint8
 static ALWAYS_INLINE void widen_strip(struct resampler *resampler, const uint8_t *from,
                                       size_t stride, unsigned step, uint32_t count, uint32_t y)
 {
-    const struct resampler_axis *down = &resampler->down;
+    const struct resampler_axis *down = &resampler->axis[1];
     const uint32_t rows = resampler->size.rows, to_rows = resampler->size.to_rows;
     const uint32_t first = down->first[y];
     const uint32_t end =

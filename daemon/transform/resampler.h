@@ -35,13 +35,13 @@ int resampler_create(struct resampler **ret, const struct resampler_size *size, 
 void resampler_destroy(struct resampler *resampler); /* NULL is allowed */
 
 /* How it makes an axis smaller: sample i of the result is the sum of `taps` samples from first[i]
- * on, times tap[i * taps ...]. Taps of samples that do not exist are 0. */
+ * on, times tap[i * taps ...]. Taps of samples that do not exist are 0. The tables of the axis down
+ * columns follow those of the axis across them, which is the first of the two that are returned. */
 struct resampler_axis {
     uint32_t taps, *first;
     int16_t *tap;
 };
-const struct resampler_axis *resampler_across(const struct resampler *resampler);
-const struct resampler_axis *resampler_down(const struct resampler *resampler);
+const struct resampler_axis *resampler_axes(const struct resampler *resampler);
 
 /* How many taps both axes have, and the bytes of a resampler. */
 size_t resampler_tap_count(const struct resampler_size *size);

@@ -10,12 +10,11 @@ uint64_t transform_crop_bytes(const struct transform *transform)
                      (uint64_t)plan_second(&transform->larger->plan)->length * sizeof(cl_ushort);
 }
 
-/* The places of the smaller picture's pairs in the larger spectrum. */
-static int make_origins(struct transform *transform, struct error *why)
+int transform_make_pairs(cl_mem *ret, const struct transform *transform,
+                         const struct plan *spectrum, struct error *why)
 {
-    const struct transform *larger = transform->larger;
-    const bool apart = larger->plan.order == PLAN_ROWS_FIRST;
-    const struct plan_axis *axis = plan_first(&larger->plan);
+    const bool apart = spectrum->order == PLAN_ROWS_FIRST;
+    const struct plan_axis *axis = plan_first(spectrum);
     const uint32_t own = plan_first(&transform->plan)->length;
     struct plan_pair pair[PLAN_MAX_LENGTH / 2 + 1];
     cl_uint table[PLAN_MAX_LENGTH / 2 + 1][2];
@@ -27,8 +26,7 @@ static int make_origins(struct transform *transform, struct error *why)
         table[k][0] = plan_place(axis, plan_position(axis, frequency), apart);
         table[k][1] = plan_place(axis, plan_position(axis, negative), apart);
     }
-    return opencl_make_table(&transform->origins, transform->device->context, table,
-                             count * sizeof table[0], why);
+    return opencl_make_table(ret, transform->device->context, table, count * sizeof table[0], why);
 }
 
 /* The place in a line of the smaller picture of each element of a line of the larger transform, or
@@ -51,6 +49,7 @@ int transform_make_crop(struct transform *transform, struct error *why)
 {
     if (!transform_is_smaller(transform))
         return 0;
-    const int r = make_origins(transform, why);
+    const int r =
+        transform_make_pairs(&transform->origins, transform, &transform->larger->plan, why);
     return r < 0 ? r : make_places(transform, why);
 }

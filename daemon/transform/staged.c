@@ -227,12 +227,12 @@ static int make_buffer(cl_mem *ret, const struct transform *transform, size_t by
 }
 
 /* The buffers of a frame are filled in memory of the host. */
-static struct technique_bytes memory(const struct transform *transform)
+static struct transform_bytes memory(const struct transform *transform)
 {
     const struct staged_layout layout = transform_staged_layout(transform);
     const uint64_t bytes = (uint64_t)transform->image.count * layout.spectrum_bytes +
                            (uint64_t)transform->image.count * layout.lines_bytes;
-    return (struct technique_bytes){.frame = bytes, .making = bytes};
+    return (struct transform_bytes){.frame = bytes, .making = bytes};
 }
 
 /* Zeros, with the tables at the end of each image's part. */

@@ -154,7 +154,6 @@ static void set_group(struct transform_tuning *tuning, const struct gpu_device *
 static void start(struct transform_tuning *ret, const struct tuner_subject *subject)
 {
     const bool is_cpu = gpu_device_is_cpu(subject->device);
-    ret->order = PLAN_COLUMNS_FIRST;
     ret->lanes = !is_cpu ? 1 : ret->lanes < CPU_LANES ? ret->lanes : CPU_LANES;
     ret->rows = is_cpu ? ret->lanes : GPU_RADIX;
     choose_side(ret, &subject->image, subject->device);
@@ -196,7 +195,6 @@ static int fit(struct transform *transform, struct error *why)
                          "engine.technique = tiles is for filters that reach at most %u pixels: "
                          "expected auto, fused or staged",
                          TAPS_MAX_TILE_RADIUS);
-    tuning->order = PLAN_COLUMNS_FIRST;
     tuning->rows = tuning->lanes > 1 ? tuning->lanes : GPU_RADIX;
     if (!fits(tuning, transform->device) && !choose_side(tuning, image, transform->device))
         return error_set(why, ERANGE,
@@ -221,10 +219,10 @@ static uint64_t twiddle_bytes(const struct transform *transform)
     return (uint64_t)plan_twiddle_count(&axis) * 2 * sizeof(cl_float);
 }
 
-static struct technique_bytes memory(const struct transform *transform)
+static struct transform_bytes memory(const struct transform *transform)
 {
     const uint64_t tables = transform_border_memory(transform).tables + twiddle_bytes(transform);
-    return (struct technique_bytes){.tables = tables, .making = tables + twiddle_bytes(transform)};
+    return (struct transform_bytes){.tables = tables, .making = tables + twiddle_bytes(transform)};
 }
 
 /* ---- the response -------------------------------------------------------------------------- */

@@ -31,36 +31,27 @@ int transform_sketch(struct transform **ret, const struct gpu_device *device,
     return 0;
 }
 
-int transform_equip(struct transform *transform, const char *cache_dir, struct error *warning,
-                    struct error *why)
+int transform_equip(struct transform *transform, struct error *why)
 {
     int r = 0;
     if (transform->technique->make_tables != NULL)
         r = transform->technique->make_tables(transform, why);
     if (r == 0)
         r = transform_make_places(transform, why);
-    if (r == 0)
-        r = transform_get_program(transform, false, cache_dir, warning, why);
-    return r < 0 || transform->smaller == NULL
-               ? r
-               : transform_equip(transform->smaller, cache_dir, warning, why);
+    return r < 0 || transform->smaller == NULL ? r : transform_equip(transform->smaller, why);
 }
 
-unsigned transform_missing(const struct transform *transform)
+int transform_build(struct transform *transform, bool compile, const char *cache_dir,
+                    struct error *warning, struct error *why)
 {
-    const unsigned smaller = transform->smaller != NULL ? transform_missing(transform->smaller) : 0;
-    return (transform->program == NULL ? transform->dispatch_count : 0) + smaller;
-}
-
-int transform_build(struct transform *transform, const char *cache_dir, struct error *warning,
-                    struct error *why)
-{
-    const int r = transform->program != NULL
-                      ? 0
-                      : transform_get_program(transform, true, cache_dir, warning, why);
-    return r < 0 || transform->smaller == NULL
-               ? r
-               : transform_build(transform->smaller, cache_dir, warning, why);
+    int r = 0, missing = 0;
+    if (transform->program == NULL)
+        r = transform_get_program(transform, compile, cache_dir, warning, why);
+    if (r == 0 && transform->program == NULL)
+        missing = (int)transform->dispatch_count;
+    if (r == 0 && transform->smaller != NULL)
+        r = transform_build(transform->smaller, compile, cache_dir, warning, why);
+    return r < 0 ? r : r + missing;
 }
 
 int transform_create(struct transform **ret, const struct gpu_device *device,
@@ -72,9 +63,9 @@ int transform_create(struct transform **ret, const struct gpu_device *device,
     int r = transform_sketch(&transform, device, image, border, tuning, why);
     if (r < 0)
         return r;
-    r = transform_equip(transform, cache_dir, warning, why);
+    r = transform_equip(transform, why);
     if (r == 0)
-        r = transform_build(transform, cache_dir, warning, why);
+        r = transform_build(transform, true, cache_dir, warning, why);
     if (r < 0) {
         transform_destroy(transform);
         return r;
@@ -314,27 +305,22 @@ int transform_response_fill(const struct transform *transform, void *response,
 
 /* ---- memory -------------------------------------------------------------------------------- */
 
-/* The tables of the technique, and the places of a view's powers (draw.c). */
-uint64_t transform_part_bytes(const struct transform *transform)
+/* Besides what the technique takes, a view has a table (draw.c), and keeps some of the spectra or
+ * samples. */
+struct transform_bytes transform_bytes(const struct transform *transform)
 {
     const struct plan *plan = &transform->plan;
-    const bool has_places = view_is_spectrum(transform->tuning.recipe.view);
-    return transform->technique->memory(transform).tables +
-           (has_places ? ((uint64_t)plan->x.length + plan->y.length) * sizeof(cl_uint) : 0) +
-           (transform->smaller != NULL ? transform_part_bytes(transform->smaller) : 0);
-}
-
-/* The spectra, and what a view keeps of them or of the samples. */
-uint64_t transform_frame_bytes(const struct transform *transform)
-{
-    return transform->technique->memory(transform).frame + transform_drawn_bytes(transform) +
-           (transform->smaller != NULL ? transform_frame_bytes(transform->smaller) : 0);
-}
-
-uint64_t transform_making_bytes(const struct transform *transform)
-{
-    return transform->technique->memory(transform).making +
-           (transform->smaller != NULL ? transform_making_bytes(transform->smaller) : 0);
+    struct transform_bytes ret = transform->technique->memory(transform);
+    if (view_is_spectrum(transform->tuning.recipe.view))
+        ret.tables += ((uint64_t)plan->x.length + plan->y.length) * sizeof(cl_uint);
+    ret.frame += transform_drawn_bytes(transform);
+    if (transform->smaller != NULL) {
+        const struct transform_bytes smaller = transform_bytes(transform->smaller);
+        ret.tables += smaller.tables;
+        ret.frame += smaller.frame;
+        ret.making += smaller.making;
+    }
+    return ret;
 }
 
 /* In half precision H is computed as floats first. */

@@ -165,18 +165,15 @@ bool transform_loads_plainly(const struct transform *transform);
 bool transform_load_suits(const struct transform *load, const struct transform_image *image,
                           const struct transform_border *border, const struct recipe *recipe);
 
-/* Makes the tables of a planned transform, and loads its kernels if they are in the cache.
- * `warning` is as in program.h. After a failure the transform can only be destroyed; otherwise it
+/* Makes the tables of a planned transform. After a failure it can only be destroyed; otherwise it
  * must be built before frames are created. */
-int transform_equip(struct transform *transform, const char *cache_dir, struct error *warning,
-                    struct error *why);
+int transform_equip(struct transform *transform, struct error *why);
 
-/* Returns the number of kernels that are not compiled yet. */
-unsigned transform_missing(const struct transform *transform);
-
-/* Compiles the missing kernels and stores them in the cache, which may take many seconds. */
-int transform_build(struct transform *transform, const char *cache_dir, struct error *warning,
-                    struct error *why);
+/* Gets the kernels from the cache; with `compile`, compiles those that are not there and stores
+ * them, which may take many seconds. Returns how many are missing then. `warning` is as in
+ * program.h. */
+int transform_build(struct transform *transform, bool compile, const char *cache_dir,
+                    struct error *warning, struct error *why);
 
 /* Plans, equips and builds a transform. */
 int transform_create(struct transform **ret, const struct gpu_device *device,
@@ -208,12 +205,15 @@ double transform_traffic(const struct transform *transform);
  * warped. */
 size_t transform_table_bytes(const struct transform *transform);
 
-/* The memory of a transform, bytes: of the device for its tables, and for each frame in flight; and
- * of the host while either is made, or while a response is filled with a chain's H for a plane
- * whose samples are sub_x and sub_y luma pixels apart (the response itself not counted). */
-uint64_t transform_part_bytes(const struct transform *transform);
-uint64_t transform_frame_bytes(const struct transform *transform);
-uint64_t transform_making_bytes(const struct transform *transform);
+/* The memory of a transform, bytes, in 64 bits on every machine. */
+struct transform_bytes {
+    uint64_t tables, frame; /* on the device: for all frames, and for a frame in flight */
+    uint64_t making;        /* on the host, while either is made */
+};
+struct transform_bytes transform_bytes(const struct transform *transform);
+
+/* And of the host while a response is filled with a chain's H for a plane whose samples are sub_x
+ * and sub_y luma pixels apart (the response itself not counted). */
 uint64_t transform_filling_bytes(const struct transform *transform,
                                  const struct filter_chain *chain, double sub_x, double sub_y);
 

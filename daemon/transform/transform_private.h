@@ -121,12 +121,6 @@ struct tuner_values;
 /* Lists values of one setting to try beside the best ones of the others so far. */
 typedef void vary_fn(const struct tuner *tuner, struct tuner_values *ret);
 
-/* Bytes, in 64 bits on every machine. */
-struct technique_bytes {
-    uint64_t tables, frame; /* on the device: for all frames, and for a frame in flight */
-    uint64_t making;        /* on the host, while either is made */
-};
-
 /* A technique is one way to transform frames. It is one file with a `struct technique`, and a row
  * of the table in transform.c. Nothing else lists techniques: planning, kernels, frames, the tuner
  * and descriptions ask that of the transform. Functions that return int return 0 or -errno with a
@@ -170,7 +164,7 @@ struct technique {
     size_t (*spectrum_size)(const struct transform *transform);
 
     /* The memory that the next two functions take. */
-    struct technique_bytes (*memory)(const struct transform *transform);
+    struct transform_bytes (*memory)(const struct transform *transform);
 
     /* Makes the tables of all frames; NULL: there are none. */
     int (*make_tables)(struct transform *transform, struct error *why);
@@ -244,6 +238,11 @@ struct staged_layout {
 struct staged_layout transform_staged_layout(const struct transform *transform);
 
 /* ---- smaller.c ----------------------------------------------------------------------------- */
+
+/* Makes the table of the places of a transform's pairs (pack.cl) in a spectrum with this plan: its
+ * own, or that of the larger transform. */
+int transform_make_pairs(cl_mem *ret, const struct transform *transform,
+                         const struct plan *spectrum, struct error *why);
 
 /* The tables of a smaller picture, if it is one: where its pairs are in the larger spectrum, and
  * where frequencies along the second axis are in its own lines. Their size, and making them. */
@@ -404,6 +403,6 @@ int transform_make_map(cl_mem *ret, const struct transform *transform, uint32_t 
  * is that of a transform with as much padding; the maps of both axes, and their memory. */
 void transform_plan_border(struct transform *transform, uint32_t reach);
 int transform_make_border_maps(struct transform *transform, struct error *why);
-struct technique_bytes transform_border_memory(const struct transform *transform);
+struct transform_bytes transform_border_memory(const struct transform *transform);
 
 #endif

@@ -51,14 +51,13 @@ static inline void sync_items(void)
 #endif
 }
 
-/* Entries of a table for the item's columns: those of part p. */
+/* The first of the item's columns of a block that are in part p. */
+#define COLUMN(p) (LANES == 1 ? (uint)get_local_id(0) : (p)*LANES)
+
+/* Entries of a table for these columns. */
 static inline real column_entry(constant const float *table, uint p)
 {
-#if LANES == 1
-    return table[get_local_id(0)];
-#else
-    return PASTE(vload, LANES)(p, table);
-#endif
+    return VLOAD(0, table + COLUMN(p));
 }
 
 /* ---- blocks in planes ---- */
@@ -69,33 +68,33 @@ static inline int mirrored(int i, int length)
     return clamp(reflected, 0, length - 1);
 }
 
+/* LANES samples of a row, which may be beyond the image. */
+static inline real samples_from(global const float *row, int x, int width, bool is_inside)
+{
+#if LANES == 1
+    return row[mirrored(x, width)];
+#else
+    if (is_inside)
+        return VLOAD(0, row + x);
+    float lane[LANES];
+    for (int i = 0; i < LANES; i++)
+        lane[i] = row[mirrored(x + i, width)];
+    return VLOAD(0, lane);
+#endif
+}
+
 /* Loads a block, whose first sample may be beyond the image, and applies the window. */
 static inline void block_load(real *x, global const float *plane, int left, int top)
 {
-    const bool is_inside =
-        left >= 0 && top >= 0 && left + BLOCK <= IMAGE_WIDTH && top + BLOCK <= IMAGE_HEIGHT;
+    const bool is_inside = LANES > 1 && left >= 0 && top >= 0 && left + BLOCK <= IMAGE_WIDTH &&
+                           top + BLOCK <= IMAGE_HEIGHT;
     for (uint p = 0; p < PARTS; p++) {
         const real across = column_entry(window, p);
 #pragma unroll
         for (uint j = 0; j < BLOCK; j++) {
-#if LANES == 1
-            const int column = left + (int)get_local_id(0);
-            const real sample = plane[mirrored(top + (int)j, IMAGE_HEIGHT) * PLANE_PITCH +
-                                      mirrored(column, IMAGE_WIDTH)];
-#else
-            real sample;
-            const int column = left + (int)(p * LANES);
-            if (is_inside)
-                sample = PASTE(vload, LANES)(0, plane + (top + (int)j) * PLANE_PITCH + column);
-            else {
-                global const float *row =
-                    plane + mirrored(top + (int)j, IMAGE_HEIGHT) * PLANE_PITCH;
-                float lane[LANES];
-                for (int i = 0; i < LANES; i++)
-                    lane[i] = row[mirrored(column + i, IMAGE_WIDTH)];
-                sample = PASTE(vload, LANES)(0, lane);
-            }
-#endif
+            const int y = is_inside ? top + (int)j : mirrored(top + (int)j, IMAGE_HEIGHT);
+            const real sample = samples_from(plane + y * PLANE_PITCH, left + (int)COLUMN(p),
+                                             IMAGE_WIDTH, is_inside);
             x[p * BLOCK + j] = sample * (across * window[j]);
         }
     }
@@ -110,12 +109,8 @@ static inline void block_add(const real *x, local float *sums, uint left, uint t
 #pragma unroll
         for (uint j = 0; j < BLOCK; j++) {
             const real value = x[p * BLOCK + j] * (across * synthesis[j]);
-            local float *at = sums + (top + j) * SUM_PITCH + left;
-#if LANES == 1
-            at[get_local_id(0)] += value;
-#else
-            PASTE(vstore, LANES)(PASTE(vload, LANES)(p, at) + value, p, at);
-#endif
+            local float *at = sums + (top + j) * SUM_PITCH + left + COLUMN(p);
+            VSTORE(VLOAD(0, at) + value, 0, at);
         }
     }
     sync_items();
@@ -155,6 +150,23 @@ static inline void block_transpose(real *x, local float *scratch)
         }
 #endif
 }
+
+#if LANES == 1
+/* Gets `count` numbers of the item BLOCK/2 further, or 0 if there is no such item. */
+static inline void exchange(real *other, const real *x, uint count, local float *scratch)
+{
+    const uint item = get_local_id(0), partner = (item + BLOCK / 2) % BLOCK;
+    const float has_other = item % (BLOCK / 2) != 0;
+#pragma unroll
+    for (uint j = 0; j < count; j++)
+        scratch[j * SCRATCH_ROW + item] = x[j];
+    sync_items();
+#pragma unroll
+    for (uint j = 0; j < count; j++)
+        other[j] = scratch[j * SCRATCH_ROW + partner] * has_other;
+    sync_items();
+}
+#endif
 
 /* Transforms a block along both axes: number j of lane l then belongs to place j of the transform
  * along x and to place l along y. */

@@ -57,17 +57,8 @@ static inline void weigh_part(real *x, const real *other, float floor)
 static inline void block_weigh(real *x, local float *scratch, float floor)
 {
 #if LANES == 1
-    const uint item = get_local_id(0), partner = (item + BLOCK / 2) % BLOCK;
-    const float has_partner = item % (BLOCK / 2) != 0;
     real other[BLOCK];
-#pragma unroll
-    for (uint j = 0; j < BLOCK; j++)
-        scratch[j * SCRATCH_ROW + item] = x[j];
-    sync_items();
-#pragma unroll
-    for (uint j = 0; j < BLOCK; j++)
-        other[j] = scratch[j * SCRATCH_ROW + partner] * has_partner;
-    sync_items();
+    exchange(other, x, BLOCK, scratch);
     weigh_part(x, other, floor);
 #else
     real has_partner = 1.0f;

@@ -102,11 +102,7 @@ static inline void block_fetch(real *x, global const float *plane, int left, int
 #pragma unroll
         for (int j = 0; j < BLOCK + TAPS - 1; j++) {
             global const float *line = plane + mirrored(at.x - 2 + j, IMAGE_HEIGHT) * PLANE_PITCH;
-#if LANES == 1
-            const int column = at.y - 2 + (int)get_local_id(0);
-#else
-            const int column = at.y - 2 + (int)(p * LANES);
-#endif
+            const int column = at.y - 2 + (int)COLUMN(p);
             row[j] = 0;
 #pragma unroll
             for (int i = 0; i < TAPS; i++)

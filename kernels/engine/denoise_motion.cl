@@ -88,26 +88,11 @@ static inline float group_sum(real x, local float *scratch)
     sync_items();
 #else
     float lane[LANES];
-    PASTE(vstore, LANES)(x, 0, lane);
+    VSTORE(x, 0, lane);
     for (uint i = 0; i < LANES; i++)
         sum += lane[i];
 #endif
     return sum;
-}
-
-/* LANES samples of a row, which may be beyond the image. */
-static inline real samples_from(global const float *row, int x, int width, bool is_inside)
-{
-#if LANES == 1
-    return row[mirrored(x, width)];
-#else
-    if (is_inside)
-        return PASTE(vload, LANES)(0, row + x);
-    float lane[LANES];
-    for (int i = 0; i < LANES; i++)
-        lane[i] = row[mirrored(x + i, width)];
-    return PASTE(vload, LANES)(0, lane);
-#endif
 }
 
 static inline bool is_in(const struct search *s, int top, int left)

@@ -17,7 +17,7 @@ kernel void load_plane(global const uchar *restrict image,
     for (; x + LANES <= IMAGE_WIDTH; x += get_global_size(0) * LANES) {
         real z = samples_load(from, 0, x, 0, true, y);
         CORRECT(real, z, x, y, READ_LANES)
-        PASTE(vstore, LANES)(z, 0, row + x);
+        VSTORE(z, 0, row + x);
     }
     const uint step = 1;
 #else

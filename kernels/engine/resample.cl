@@ -1,10 +1,10 @@
 /* Makes planes of bytes smaller as transform/resampler.c does on the host, with the same integers,
  * for a device that is sent the whole frame anyway.
  *
- * Data: planes of `image` and `result`, whose samples follow each other; `numbers` as below, and
- * behind them, for each sample of the result, the first one that it is made of: along rows, then
- * along columns. `taps` has their factors in this order. Samples whose factor is 0 may be beyond
- * the plane.
+ * Data: planes of `image` and `result`, whose samples follow each other; `numbers` as below;
+ * `across`: for each sample of the result, the first one that it is made of, along rows, and then
+ * along columns; `taps`: their factors in this order. Samples whose factor is 0 may be beyond the
+ * plane.
  *
  * Work-items: a group for each block of the result. It first makes columns shorter, in rows of
  * local memory, of which an item makes four neighbouring samples. The third dimension counts
@@ -12,7 +12,7 @@
  * used. Launched by step_chroma (daemon/engine/chroma.c). */
 /* clang-format off */
 enum { COLUMNS, ROWS, TO_COLUMNS, TO_ROWS, CHANNELS, STRIDE, TO_STRIDE, ACROSS, DOWN, FROM, TO = 11,
-       BLOCK_COLUMNS = 13, BLOCK_ROWS, FIRST };
+       BLOCK_COLUMNS = 13, BLOCK_ROWS };
 /* clang-format on */
 
 #define AT_ONCE 4
@@ -23,10 +23,10 @@ static inline int4 multiply(int4 samples, int tap)
 }
 
 kernel void resample(global const uchar *restrict image, global uchar *restrict result,
-                     global const uint *restrict numbers, global const short *restrict taps,
-                     local short4 *lines)
+                     global const uint *restrict numbers, global const uint *restrict across,
+                     global const short *restrict taps, local short4 *lines)
 {
-    global const uint *across = numbers + FIRST, *down = across + numbers[TO_COLUMNS];
+    global const uint *down = across + numbers[TO_COLUMNS];
     const uint plane = (uint)get_group_id(2), channels = numbers[CHANNELS];
     const uint stride = numbers[STRIDE], last_row = numbers[ROWS] - 1;
     const uint x = (uint)get_group_id(0) * numbers[BLOCK_COLUMNS];

@@ -41,19 +41,7 @@ static inline void find_taps(real *tap, real t)
     tap[BEFORE + 1] += t;
 }
 
-#if LANES > 1
-
-#define LOAD(from)   PASTE(vload, LANES)(0, from)
-#define STORE(z, to) PASTE(vstore, LANES)(z, 0, to)
-
 constant float lane_numbers[16] = {0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15};
-
-#else
-
-#define LOAD(from)   (*(from))
-#define STORE(z, to) (*(to) = (z))
-
-#endif
 
 /* Beyond the image the outermost samples are repeated. */
 static inline real fetch(global const float *plane, real column, real row)
@@ -64,8 +52,8 @@ static inline real fetch(global const float *plane, real column, real row)
     find_taps(down, row - above);
 #if LANES > 1
     float lefts[LANES], tops[LANES];
-    STORE(left, lefts);
-    STORE(above, tops);
+    VSTORE(left, 0, lefts);
+    VSTORE(above, 0, tops);
     const int x = (int)lefts[0] - BEFORE, y = (int)tops[0] - BEFORE;
     /* Places are on a line, so that what is between the first and the last lane is as they are. */
     const bool is_row = tops[0] == tops[LANES - 1] && lefts[LANES - 1] - lefts[0] == LANES - 1;
@@ -73,10 +61,10 @@ static inline real fetch(global const float *plane, real column, real row)
 #pragma unroll
         for (int j = 0; j < TAPS; j++) {
             global const float *line = plane + (y + j) * PLANE_PITCH + x;
-            real part = across[0] * LOAD(line);
+            real part = across[0] * VLOAD(0, line);
 #pragma unroll
             for (int i = 1; i < TAPS; i++)
-                part += across[i] * LOAD(line + i);
+                part += across[i] * VLOAD(0, line + i);
             sum += down[j] * part;
         }
         return sum;
@@ -93,7 +81,7 @@ static inline real fetch(global const float *plane, real column, real row)
             for (int l = 0; l < LANES; l++)
                 gathered[l] = plane[clamp(from_y[l] + j, 0, IMAGE_HEIGHT - 1) * PLANE_PITCH +
                                     clamp(from_x[l] + i, 0, IMAGE_WIDTH - 1)];
-            part += across[i] * LOAD(gathered);
+            part += across[i] * VLOAD(0, gathered);
         }
         sum += down[j] * part;
     }
@@ -122,11 +110,7 @@ static inline real is_inside(real column, real row)
 static inline real sample_for(global const float *plane, global const float *m, uint x, uint y,
                               real *ret_inside)
 {
-#if LANES > 1
-    const real at = x + PASTE(vload, LANES)(0, lane_numbers);
-#else
-    const real at = x;
-#endif
+    const real at = x + VLOAD(0, lane_numbers);
     const real u = m[0] * at + (m[1] * y + m[2]), v = m[3] * at + (m[4] * y + m[5]);
     const real limit_x = IMAGE_WIDTH + TAPS, limit_y = IMAGE_HEIGHT + TAPS;
     *ret_inside = is_inside(u, v);
@@ -159,14 +143,14 @@ kernel void stack_count(global const float *restrict samples,
     for (uint x = get_global_id(0) * SPARSE * LANES; x + LANES <= IMAGE_WIDTH;
          x += get_global_size(0) * SPARSE * LANES) {
         real is_seen;
-        const real mean = LOAD(before + state + x);
+        const real mean = VLOAD(0, before + state + x);
         const real sample = sample_for(plane, similarity, x, y, &is_seen);
-        is_seen *= min(LOAD(before + state + PLANE_SIZE + x), (real)1);
+        is_seen *= min(VLOAD(0, before + state + PLANE_SIZE + x), (real)1);
         const real bin = fabs(sample - mean) / BIN;
         float bins[LANES], means[LANES], seen[LANES];
-        STORE(bin, bins);
-        STORE(mean, means);
-        STORE(is_seen, seen);
+        VSTORE(bin, 0, bins);
+        VSTORE(mean, 0, means);
+        VSTORE(is_seen, 0, seen);
         for (int l = 0; l < LANES; l++)
             if (seen[l] > 0)
                 atomic_inc(
@@ -211,14 +195,14 @@ kernel void stack_deviate(global uint *restrict counts, global float *restrict d
 static inline real limit_at(global const float *means, uint x, uint y, float clip,
                             global const float *deviations)
 {
-    const real mean = LOAD(means);
-    const real right = LOAD(means + (x + LANES < IMAGE_WIDTH ? 1 : 0));
-    const real below = LOAD(means + (y + 1 < IMAGE_HEIGHT ? PLANE_PITCH : 0));
+    const real mean = VLOAD(0, means);
+    const real right = VLOAD(0, means + (x + LANES < IMAGE_WIDTH ? 1 : 0));
+    const real below = VLOAD(0, means + (y + 1 < IMAGE_HEIGHT ? PLANE_PITCH : 0));
     float deviation[LANES], levels[LANES];
-    STORE(mean, levels);
+    VSTORE(mean, 0, levels);
     for (int l = 0; l < LANES; l++)
         deviation[l] = deviations[level_of(levels[l])];
-    return clip * LOAD(deviation) + TOLERANCE * (fabs(right - mean) + fabs(below - mean));
+    return clip * VLOAD(0, deviation) + TOLERANCE * (fabs(right - mean) + fabs(below - mean));
 }
 
 #endif
@@ -239,17 +223,17 @@ kernel void stack_join(global const float *restrict samples,
     const float most = settings[0];
     /* Rows are padded to whole cache lines, so the last lanes may be beyond the image. */
     for (uint x = get_global_id(0) * LANES; x < IMAGE_WIDTH; x += get_global_size(0) * LANES) {
-        real mean = LOAD(before + state + x);
+        real mean = VLOAD(0, before + state + x);
         if (place != LEFT_OUT) {
             real inside;
             const real sample = sample_for(plane, similarity, x, y, &inside);
-            real count = LOAD(before + state + PLANE_SIZE + x);
+            real count = VLOAD(0, before + state + PLANE_SIZE + x);
             /* Nothing is known of a pixel that no frame has shown. */
             const real unknown = 1 - min(count, (real)1);
             real joins = inside;
 #if CLIPS
-            real other = place == BEGINS ? sample : LOAD(before + state + 2 * PLANE_SIZE + x);
-            real other_count = place == BEGINS ? 0 : LOAD(before + state + 3 * PLANE_SIZE + x);
+            real other = place == BEGINS ? sample : VLOAD(0, before + state + 2 * PLANE_SIZE + x);
+            real other_count = place == BEGINS ? 0 : VLOAD(0, before + state + 3 * PLANE_SIZE + x);
             if (place != BEGINS) {
                 const real limit = limit_at(before + state + x, x, y, settings[1],
                                             deviations + image * DIFFERENCE_LEVELS);
@@ -275,14 +259,14 @@ kernel void stack_join(global const float *restrict samples,
             /* The samples that were clipped are more than those that were not. */
             const real swaps = step(count + 0.5f, other_count);
             const real apart = swaps * (other - mean), more = swaps * (other_count - count);
-            STORE(other - apart, after + state + 2 * PLANE_SIZE + x);
-            STORE(other_count - more, after + state + 3 * PLANE_SIZE + x);
+            VSTORE(other - apart, 0, after + state + 2 * PLANE_SIZE + x);
+            VSTORE(other_count - more, 0, after + state + 3 * PLANE_SIZE + x);
             mean += apart;
             count += more;
 #endif
-            STORE(mean, after + state + x);
-            STORE(count, after + state + PLANE_SIZE + x);
+            VSTORE(mean, 0, after + state + x);
+            VSTORE(count, 0, after + state + PLANE_SIZE + x);
         }
-        STORE(mean, result + (size_t)image * PLANE_SIZE + row + x);
+        VSTORE(mean, 0, result + (size_t)image * PLANE_SIZE + row + x);
     }
 }

@@ -37,13 +37,11 @@
 #define TO_BITS           as_int
 #define FROM_BITS         as_float
 #define TO_INTEGER        convert_int
-#define TO_REAL           convert_float
 #else
 #define integer           PASTE(int, LANES)
 #define TO_BITS           PASTE(as_int, LANES)
 #define FROM_BITS         PASTE(as_float, LANES)
 #define TO_INTEGER        PASTE(convert_int, LANES)
-#define TO_REAL           PASTE(convert_float, LANES)
 #define SPECTRUM_AT(p, j) (((p)*BLOCK + (j)) * LANES)
 #define NUMBER_AT(p, j)   (((p)*NUMBERS + (j)) * LANES)
 #endif
@@ -52,32 +50,15 @@ static inline void load_spectrum(real *x, global const float *from)
 {
     for (uint p = 0; p < PARTS; p++)
         for (uint j = 0; j < BLOCK; j++)
-            x[p * BLOCK + j] = LOAD(from + SPECTRUM_AT(p, j));
+            x[p * BLOCK + j] = VLOAD(0, from + SPECTRUM_AT(p, j));
 }
 
 static inline void store_spectrum(const real *x, global float *to)
 {
     for (uint p = 0; p < PARTS; p++)
         for (uint j = 0; j < BLOCK; j++)
-            STORE(x[p * BLOCK + j], to + SPECTRUM_AT(p, j));
+            VSTORE(x[p * BLOCK + j], 0, to + SPECTRUM_AT(p, j));
 }
-
-#if LANES == 1
-
-/* Gets the numbers of the item BLOCK/2 further, or 0 if there is no such item. */
-static inline void exchange(real *other, const real *x, uint count, local float *scratch)
-{
-    const uint item = get_local_id(0), partner = (item + HALF_BLOCK) % BLOCK;
-    const float has_other = item % HALF_BLOCK != 0;
-    for (uint j = 0; j < count; j++)
-        scratch[j * SCRATCH_ROW + item] = x[j];
-    sync_items();
-    for (uint j = 0; j < count; j++)
-        other[j] = scratch[j * SCRATCH_ROW + partner] * has_other;
-    sync_items();
-}
-
-#endif
 
 /* Returns where the record of a block of the group's image begins. */
 static inline size_t record_at(uint column, uint row)
@@ -117,8 +98,8 @@ static inline void store_powers(const real *x, global float *powers, local float
         }
 #pragma unroll
         for (uint j = 0; j < NUMBERS; j++) {
-            STORE(power_at(low, other_high, j), powers + NUMBER_AT(p, j));
-            STORE(power_at(high, other_low, j), powers + NUMBER_AT(q, j));
+            VSTORE(power_at(low, other_high, j), 0, powers + NUMBER_AT(p, j));
+            VSTORE(power_at(high, other_low, j), 0, powers + NUMBER_AT(q, j));
         }
     }
 #endif
@@ -161,10 +142,10 @@ static inline void find_powers(real *powers, global const float *blocks, global 
         share[i] /= max(count, 1.0f);
     for (uint p = 0; p < PARTS; p++)
         for (uint j = 0; j < NUMBERS; j++) {
-            real sum = share[0] * LOAD(from[0] + NUMBER_AT(p, j));
+            real sum = share[0] * VLOAD(0, from[0] + NUMBER_AT(p, j));
 #pragma unroll
             for (uint i = 1; i < 9; i++)
-                sum += share[i] * LOAD(from[i] + NUMBER_AT(p, j));
+                sum += share[i] * VLOAD(0, from[i] + NUMBER_AT(p, j));
             powers[p * NUMBERS + j] = sum;
         }
 }
@@ -182,7 +163,7 @@ static inline float high_power(const real *powers, local float *scratch)
         real sum = 0;
         for (uint j = HIGH; j < NUMBERS; j++)
             sum += powers[p * NUMBERS + j];
-        STORE(sum, sums + (LANES == 1 ? get_local_id(0) : p * LANES));
+        VSTORE(sum, 0, sums + COLUMN(p));
     }
     sync_items();
     for (uint lane = HIGH; lane < BLOCK; lane++)
@@ -229,10 +210,10 @@ static inline real gain_at(const real *powers, uint p, uint j, global float *wei
     const real power = powers[p * NUMBERS + j] + join->floor;
     const real weight = join->is_shown ? join->half_power * fast_log2(power) : (real)NOTHING;
     global float *at = weights + NUMBER_AT(p, j);
-    const real before = join->begins ? (real)NOTHING : LOAD(at) + join->faded;
+    const real before = join->begins ? (real)NOTHING : VLOAD(0, at) + join->faded;
     /* In two steps, so that a frame of little weight does not change a sum. */
     const real ratio = fast_exp2(clamp(before - weight, (real)-MOST, (real)MOST));
-    STORE(fmax(before, weight + fast_log2(1 + ratio)), at);
+    VSTORE(fmax(before, weight + fast_log2(1 + ratio)), 0, at);
     return join->begins ? (real)1 : 1 / (1 + ratio);
 }
 
@@ -257,7 +238,7 @@ static inline void find_differences(real *d, const real *x, global const float *
 {
 #pragma unroll
     for (uint j = 0; j < BLOCK; j++)
-        d[j] = join->begins ? (real)0 : x[j] - LOAD(mean + SPECTRUM_AT(p, j));
+        d[j] = join->begins ? (real)0 : x[j] - VLOAD(0, mean + SPECTRUM_AT(p, j));
 }
 
 static inline void join_all(real *x, const real *powers, global float *mean, global float *weights,
@@ -301,7 +282,7 @@ kernel void stack_move(global const float *restrict samples,
     for (uint x = get_global_id(0) * LANES; x < IMAGE_WIDTH; x += get_global_size(0) * LANES) {
         real inside;
         const real sample = sample_for(samples + image, similarity, x, y, &inside);
-        STORE(sample, moved + image + (size_t)y * PLANE_PITCH + x);
+        VSTORE(sample, 0, moved + image + (size_t)y * PLANE_PITCH + x);
     }
 }
 
@@ -353,11 +334,7 @@ stack_weigh(global const float *restrict similarity, global const float *restric
     for (uint p = 0; p < PARTS; p++) {
         const real across = column_entry(synthesis, p);
         for (uint j = 0; j < BLOCK; j++)
-#if LANES == 1
-            block[j * BLOCK + get_local_id(0)] = x[j] * (across * synthesis[j]);
-#else
-            STORE(x[p * BLOCK + j] * (across * synthesis[j]), block + j * BLOCK + p * LANES);
-#endif
+            VSTORE(x[p * BLOCK + j] * (across * synthesis[j]), 0, block + j * BLOCK + COLUMN(p));
     }
 }
 
@@ -377,10 +354,11 @@ kernel void stack_gather(global const float *restrict blocks, global float *rest
                 real sum = 0;
                 for (uint j = 0; j < 2; j++)
                     for (uint i = 0; i < 2; i++)
-                        sum += LOAD(blocks +
-                                    ((size_t)(image * down + y / HOP + j) * across + x / HOP + i) *
-                                        RECORD +
-                                    (y % HOP + (1 - j) * HOP) * BLOCK + x % HOP + (1 - i) * HOP);
-                STORE(sum, result + (size_t)image * PLANE_SIZE + (size_t)y * PLANE_PITCH + x);
+                        sum += VLOAD(
+                            0, blocks +
+                                   ((size_t)(image * down + y / HOP + j) * across + x / HOP + i) *
+                                       RECORD +
+                                   (y % HOP + (1 - j) * HOP) * BLOCK + x % HOP + (1 - i) * HOP);
+                VSTORE(sum, 0, result + (size_t)image * PLANE_SIZE + (size_t)y * PLANE_PITCH + x);
             }
 }

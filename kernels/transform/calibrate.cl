@@ -80,16 +80,16 @@ static inline float calibrate(captured image, float sample, uint x, uint y)
 static inline real calibrate_group(captured image, real samples, uint x, uint y)
 {
     global const float *gain = image.table + (y * IMAGE_WIDTH + x);
-    const real gains = PASTE(vload, LANES)(0, gain);
-    const real corrected = (samples - PASTE(vload, LANES)(0, gain + OFFSETS)) * gains;
+    const real gains = VLOAD(0, gain);
+    const real corrected = (samples - VLOAD(0, gain + OFFSETS)) * gains;
     if (all(gains != 0))
         return corrected;
     float lane[LANES];
-    PASTE(vstore, LANES)(corrected, 0, lane);
+    VSTORE(corrected, 0, lane);
     for (uint i = 0; i < LANES; i++)
         if (gain[i] == 0)
             lane[i] = repaired(image, x + i, y, ALL_COLOURS);
-    return PASTE(vload, LANES)(0, lane);
+    return VLOAD(0, lane);
 }
 #endif
 

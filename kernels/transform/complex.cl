@@ -14,6 +14,17 @@ typedef float real;
 typedef PASTE(float, LANES) real;
 #endif
 
+/* Group `at` of LANES numbers in a row, of any type, and such a group as floats. */
+#if LANES == 1
+#define VLOAD(at, from)       ((from)[at])
+#define VSTORE(value, at, to) ((to)[at] = (value))
+#define TO_REAL               convert_float
+#else
+#define VLOAD   PASTE(vload, LANES)
+#define VSTORE  PASTE(vstore, LANES)
+#define TO_REAL PASTE(convert_float, LANES)
+#endif
+
 #if HALF_STORAGE
 typedef half stored;
 #else

@@ -46,12 +46,8 @@
                  (low) * (s + FAR * (top)), s < -FAR / 2 * (top)),                                 \
           (type)(0), (type)(top))
 
-#define READ_ONE(from) (from)[0]
-#if LANES > 1
-#define READ_LANES(from) PASTE(vload, LANES)(0, from)
-#else
-#define READ_LANES READ_ONE
-#endif
+#define READ_ONE(from)   (from)[0]
+#define READ_LANES(from) VLOAD(0, from)
 
 /* Corrects z, a sample at (x, y) or a vector of those from there on; `read` is READ_ONE or
  * READ_LANES. */
@@ -97,16 +93,11 @@ static inline struct wave_factors wave_at(global const float *wave, uint v)
 #if STAGED
     f.re = (float4)(vload2(0, re), vload2(0, re + V_HALF)).xzyw;
     f.im = (float4)(vload2(0, im), vload2(0, im + V_HALF)).xzyw;
-#elif LANES == 1
-    f.a_re = re[0];
-    f.a_im = im[0];
-    f.b_re = re[V_HALF];
-    f.b_im = im[V_HALF];
 #else
-    f.a_re = PASTE(vload, LANES)(0, re);
-    f.a_im = PASTE(vload, LANES)(0, im);
-    f.b_re = PASTE(vload, LANES)(0, re + V_HALF);
-    f.b_im = PASTE(vload, LANES)(0, im + V_HALF);
+    f.a_re = VLOAD(0, re);
+    f.a_im = VLOAD(0, im);
+    f.b_re = VLOAD(0, re + V_HALF);
+    f.b_im = VLOAD(0, im + V_HALF);
 #endif
     return f;
 }
@@ -121,20 +112,14 @@ static inline cplx wave_subtract(cplx z, struct wave_factors f, float re, float 
 #endif
 }
 
-#if STAGED
-typedef cplx limited; /* four samples */
-#else
-typedef real limited;
-#endif
-
-static inline limited mark(limited s, float top)
+static inline samples_t mark(samples_t s, float top)
 {
     return MARK(s, top);
 }
 
-static inline limited limit(limited s, limited top, float low, float high)
+static inline samples_t limit(samples_t s, samples_t top, float low, float high)
 {
-    return LIMIT(limited, s, top, low, high);
+    return LIMIT(samples_t, s, top, low, high);
 }
 
 static inline cplx mark_legs(cplx z, float top)

@@ -11,21 +11,21 @@
 #define HAS_CURVE (CURVE_LOG || CURVE_POWER)
 
 #if STAGED
-typedef cplx curved; /* four samples */
+typedef cplx samples_t; /* four samples */
 #else
-typedef real curved;
+typedef real samples_t;
 #endif
 
 #if HAS_CURVE
 
-static inline curved curve_of(curved sample)
+static inline samples_t curve_of(samples_t sample)
 {
-    const curved s = clamp(sample, 0.0f, (float)SAMPLE_MAX);
+    const samples_t s = clamp(sample, 0.0f, (float)SAMPLE_MAX);
 #if CURVE_LOG
     return CURVE_SCALE * log1p(s);
 #else
-    const curved power = (float)SAMPLE_MAX *
-                         powr(s * CURVE_DECODE_SCALE + CURVE_DECODE_OFFSET, (curved)CURVE_EXPONENT);
+    const samples_t power = (float)SAMPLE_MAX * powr(s * CURVE_DECODE_SCALE + CURVE_DECODE_OFFSET,
+                                                     (samples_t)CURVE_EXPONENT);
     return select(power, s * CURVE_SLOPE, s <= CURVE_CUT);
 #endif
 }
@@ -46,14 +46,14 @@ static inline void curve_apply(cplx *x, uint radix)
     }
 }
 
-static inline curved curve_undo(curved value)
+static inline samples_t curve_undo(samples_t value)
 {
-    const curved v = clamp(value, 0.0f, (float)SAMPLE_MAX);
+    const samples_t v = clamp(value, 0.0f, (float)SAMPLE_MAX);
 #if CURVE_LOG
     return expm1(v * (1 / CURVE_SCALE));
 #else
-    const curved root =
-        powr(v * (1.0f / SAMPLE_MAX), (curved)(1 / CURVE_EXPONENT)) * CURVE_ENCODE_SCALE -
+    const samples_t root =
+        powr(v * (1.0f / SAMPLE_MAX), (samples_t)(1 / CURVE_EXPONENT)) * CURVE_ENCODE_SCALE -
         CURVE_ENCODE_OFFSET;
     return select(root, v * (1 / CURVE_SLOPE), v <= CURVE_CUT_AT);
 #endif
@@ -66,11 +66,11 @@ static inline curved curve_undo(curved value)
 #endif
 
 /* What is stored of a filtered value: a sample of the result, or with BINARISES black or white. */
-static inline curved to_result(curved value)
+static inline samples_t to_result(samples_t value)
 {
-    const curved sample = curve_undo(value);
+    const samples_t sample = curve_undo(value);
 #if BINARISES
-    return sample >= WHITE_FROM ? (curved)(RESULT_MAX) : (curved)(0.0f);
+    return sample >= WHITE_FROM ? (samples_t)(RESULT_MAX) : (samples_t)(0.0f);
 #elif DEEP_RESULT
     return sample * RESULT_SCALE;
 #else

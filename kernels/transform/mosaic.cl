@@ -122,8 +122,6 @@ static inline void mosaic_store(global uchar *result, captured image, int x, int
 /* The same for LANES pixels from x on, which is a multiple of LANES. Their neighbours must be in
  * the image. */
 
-#define MOSAIC_REAL PASTE(convert_float, LANES)
-
 constant int odd_lanes[16] = {0, -1, 0, -1, 0, -1, 0, -1, 0, -1, 0, -1, 0, -1, 0, -1};
 
 struct mosaic_group {
@@ -141,10 +139,9 @@ static inline real mosaic_group_at(captured image, int x, int y)
 {
     global const uchar *row = BYTES(image) + (size_t)y * IMAGE_STRIDE;
 #if IMAGE_STEP == 1
-    return calibrate_group(image, MOSAIC_REAL(PASTE(vload, LANES)(0, row + x)), x, y);
+    return calibrate_group(image, TO_REAL(VLOAD(0, row + x)), x, y);
 #else
-    return calibrate_group(
-        image, MOSAIC_REAL(PASTE(vload, LANES)(0, (global const ushort *)row + x)), x, y);
+    return calibrate_group(image, TO_REAL(VLOAD(0, (global const ushort *)row + x)), x, y);
 #endif
 }
 
@@ -157,8 +154,7 @@ static inline struct mosaic_group mosaic_group_colours(captured image, int x, in
         0.25f * (mosaic_group_at(image, x - 1, y - 1) + mosaic_group_at(image, x + 1, y - 1) +
                  mosaic_group_at(image, x - 1, y + 1) + mosaic_group_at(image, x + 1, y + 1));
     const int red_row = ((y ^ RED_Y) & 1) == 0;
-    const PASTE(int, LANES) green_place =
-        PASTE(vload, LANES)(0, odd_lanes) ^ (RED_X == red_row ? -1 : 0);
+    const PASTE(int, LANES) green_place = VLOAD(0, odd_lanes) ^ (RED_X == red_row ? -1 : 0);
     real own = select(here, sides, green_place);
     real third = select(corners, ends, green_place);
     real green = select(0.5f * (sides + ends), here, green_place);
@@ -194,10 +190,9 @@ static inline void mosaic_group_store(global uchar *result, captured image, int 
 {
     const struct mosaic_group c = mosaic_group_colours(image, x, y);
     const real change = value - LUMA(c.r, c.g, c.b);
-    PASTE(vstore, LANES)
-    (TO_WORD(real_round(c.r + change, 255), real_round(c.g + change, 255),
-             real_round(c.b + change, 255)),
-     0, (global uint *)(result + (size_t)y * RESULT_STRIDE) + x);
+    VSTORE(TO_WORD(real_round(c.r + change, 255), real_round(c.g + change, 255),
+                   real_round(c.b + change, 255)),
+           0, (global uint *)(result + (size_t)y * RESULT_STRIDE) + x);
 }
 #endif
 

@@ -192,9 +192,6 @@ static inline void samples_store(global uchar *result, captured image, uint x, u
 
 #else
 
-#define VLOAD                   PASTE(vload, LANES)
-#define VSTORE                  PASTE(vstore, LANES)
-#define TO_REAL                 PASTE(convert_float, LANES)
 #define TO_BYTES(value)         PASTE(convert_uchar, LANES)(real_round(value, 255))
 #define TO_SHORTS(value)        PASTE(convert_ushort, LANES)(real_round(value, RESULT_MAX))
 
@@ -234,6 +231,24 @@ static inline real samples_warp(captured image, int x, int y)
 }
 #endif
 
+/* LANES samples from column x on, as they were captured, where they are bytes or shorts in a row.
+ */
+#if IMAGE_STEP == 1 || SAMPLE_U16 || (SAMPLE_U8 && (KEEP_OTHERS || GREY_RESULT))
+#define HAS_GROUPS 1
+static inline real captured_group(captured image, int x, int row)
+{
+    global const uchar *line = BYTES(image) + (size_t)row * IMAGE_STRIDE;
+#if IMAGE_STEP == 1
+    return TO_REAL(VLOAD(0, line + IMAGE_OFFSET + x));
+#elif SAMPLE_U16
+    return TO_REAL(VLOAD(0, (global const ushort *)(line + IMAGE_OFFSET) + x));
+#else /* one of two bytes per pixel */
+    return TO_REAL((VLOAD(0, (global const ushort *)line + x) >> (ushort)(8 * IMAGE_OFFSET)) &
+                   (ushort)0xff);
+#endif
+}
+#endif
+
 #define IS_GROUP_MEDIAN (MEDIAN && !DENOISED && !WARPED && (IMAGE_STEP == 1 || SAMPLE_U16))
 
 #if IS_GROUP_MEDIAN
@@ -244,13 +259,7 @@ static inline real group_median(captured image, int x, int y)
 #pragma unroll
     for (int i = 0; i < 9; i++) {
         const int column = x + i % 3 - 1, row = y + i / 3 - 1;
-        global const uchar *at = BYTES(image) + (size_t)row * IMAGE_STRIDE + IMAGE_OFFSET;
-#if SAMPLE_U16
-        v[i] = calibrate_group(image, TO_REAL(VLOAD(0, (global const ushort *)at + column)), column,
-                               row);
-#else
-        v[i] = calibrate_group(image, TO_REAL(VLOAD(0, at + column)), column, row);
-#endif
+        v[i] = calibrate_group(image, captured_group(image, column, row), column, row);
     }
     MEDIAN_OF_NINE(real, v)
     return v[4];
@@ -272,28 +281,9 @@ static inline real samples_load(captured image, global const int *map_x, uint co
 #elif SAMPLE_BAYER
     if (mosaic_is_inside(x, row))
         return mosaic_group_load(image, x, row);
-#elif IMAGE_STEP == 1
+#elif HAS_GROUPS
     if ((inside || x + LANES <= IMAGE_WIDTH) && row >= 0)
-        return calibrate_group(
-            image, TO_REAL(VLOAD(0, BYTES(image) + (size_t)row * IMAGE_STRIDE + IMAGE_OFFSET + x)),
-            x, row);
-#elif SAMPLE_U16
-    if ((inside || x + LANES <= IMAGE_WIDTH) && row >= 0)
-        return calibrate_group(
-            image,
-            TO_REAL(VLOAD(0, (global const ushort *)(BYTES(image) + (size_t)row * IMAGE_STRIDE +
-                                                     IMAGE_OFFSET) +
-                                 x)),
-            x, row);
-#elif SAMPLE_U8 && (KEEP_OTHERS || GREY_RESULT) /* one of two bytes per pixel */
-    if ((inside || x + LANES <= IMAGE_WIDTH) && row >= 0)
-        return calibrate_group(
-            image,
-            TO_REAL(
-                (VLOAD(0, (global const ushort *)(BYTES(image) + (size_t)row * IMAGE_STRIDE) + x) >>
-                 (ushort)(8 * IMAGE_OFFSET)) &
-                (ushort)0xff),
-            x, row);
+        return calibrate_group(image, captured_group(image, x, row), x, row);
 #endif
 #if WARPED && !DENOISED && !SAMPLE_BAYER && !MEDIAN && !CUBIC
     if ((inside || x + LANES <= IMAGE_WIDTH) && row >= 0)

@@ -119,7 +119,7 @@ static inline cplx c_load_part(global const stored *from, size_t index, uint par
 #if HALF_STORAGE
     return c_make(PASTE(vload_half, LANES)(at, from), PASTE(vload_half, LANES)(at + parts, from));
 #else
-    return c_make(PASTE(vload, LANES)(at, from), PASTE(vload, LANES)(at + parts, from));
+    return c_make(VLOAD(at, from), VLOAD(at + parts, from));
 #endif
 }
 #endif
@@ -137,7 +137,7 @@ static inline cplx c_load(global const stored *from, size_t index)
     return c_make(PASTE(vload_half, LANES)(2 * index, from),
                   PASTE(vload_half, LANES)(2 * index + 1, from));
 #else
-    return c_make(PASTE(vload, LANES)(2 * index, from), PASTE(vload, LANES)(2 * index + 1, from));
+    return c_make(VLOAD(2 * index, from), VLOAD(2 * index + 1, from));
 #endif
 }
 
@@ -153,23 +153,19 @@ static inline void c_store(cplx z, global stored *to, size_t index)
     PASTE(vstore_half, LANES)(z.re, 2 * index, to);
     PASTE(vstore_half, LANES)(z.im, 2 * index + 1, to);
 #else
-    PASTE(vstore, LANES)(z.re, 2 * index, to);
-    PASTE(vstore, LANES)(z.im, 2 * index + 1, to);
+    VSTORE(z.re, 2 * index, to);
+    VSTORE(z.im, 2 * index + 1, to);
 #endif
 }
 
 /* Loads LANES values of the response; `index` counts groups of LANES values. */
 static inline real response_load(global const stored *from, size_t index)
 {
-#if LANES == 1
-#if HALF_STORAGE
+#if !HALF_STORAGE
+    return VLOAD(index, from);
+#elif LANES == 1
     return vload_half(index, from);
 #else
-    return from[index];
-#endif
-#elif HALF_STORAGE
     return PASTE(vload_half, LANES)(index, from);
-#else
-    return PASTE(vload, LANES)(index, from);
 #endif
 }

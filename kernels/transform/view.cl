@@ -92,12 +92,9 @@ static inline void view_observe(weights w, uint at, bool is_own, cplx number, cp
     const real power = re * re + im * im;
 #if STAGED
     vstore2(power, 0, w.powers + at / sizeof(stored));
-#elif LANES == 1
-    if (is_own)
-        w.powers[at] = power;
 #else
     if (is_own)
-        PASTE(vstore, LANES)(power, at, w.powers);
+        VSTORE(power, at, w.powers);
 #endif
 }
 

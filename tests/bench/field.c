@@ -48,7 +48,7 @@ static void enqueue(struct bench *bench, unsigned i, bool is_first)
     struct error why;
     const cl_command_queue queue = bench->queue[i % IN_FLIGHT];
     check(field_frame_enqueue(bench->frame[i % IN_FLIGHT], bench->field, queue,
-                              bench->picture[i % PICTURES], is_first, NULL, NULL, &why),
+                              bench->picture[i % PICTURES], is_first, NULL, &why),
           &why);
     clFlush(queue);
 }
@@ -122,8 +122,8 @@ int main(int argc, char **argv)
     size.block = argc > 3 ? (unsigned)strtoul(argv[3], NULL, 10) : size.block;
     const unsigned rounds = argc > 4 ? (unsigned)strtoul(argv[4], NULL, 10) : 5;
     check(gpu_device_open(&bench.device, argc > 1 ? argv[1] : "auto", &why), &why);
-    check(field_prepare(&bench.field, bench.device, &size, NULL, &warning, &why), &why);
-    check(field_build(bench.field, NULL, &warning, &why), &why);
+    check(field_prepare(&bench.field, bench.device, &size, &why), &why);
+    check(field_build(bench.field, true, NULL, &warning, &why), &why);
     flow_make_pan(&flow, size.width, size.height, dx, dy, 5, 1);
     for (unsigned i = 0; i < PICTURES; i++)
         check(opencl_make_buffer(&bench.picture[i], bench.device->context,

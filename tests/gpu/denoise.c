@@ -18,7 +18,7 @@
 #include "support/scene.h"
 
 #include "engine/denoiser/denoiser.h"
-#include "engine/denoiser/denoiser_past.h"
+#include "gpu/frame_ring.h"
 #include "engine/engine.h"
 
 #define PI        3.14159265358979323846
@@ -508,16 +508,16 @@ static void run_frames(const struct denoise *denoise, unsigned lanes, struct pic
     float *in = malloc(count * pixels * sizeof *in), *out = malloc(floats * sizeof *out);
     unsigned char *bytes_in = malloc(count * pixels);
     struct denoiser *denoiser = NULL;
-    struct denoiser_past *before = NULL;
+    struct frame_ring *before = NULL;
     struct denoiser_frame *frame = NULL;
     struct error why = {""}, warning = {""};
-    cl_mem wanted = NULL, result = NULL;
+    cl_mem wanted = NULL;
     cl_int code;
     const cl_mem captured = device_buffer(count * pixels * sizeof *in, NULL);
     const cl_command_queue queue = clCreateCommandQueue(device->context, device->id, 0, &code);
     assert_int_equal(code, CL_SUCCESS);
-    if (denoiser_prepare(&denoiser, device, &image, &recipe, lanes, NULL, &warning, &why) < 0 ||
-        denoiser_build(denoiser, NULL, &warning, &why) < 0 ||
+    if (denoiser_prepare(&denoiser, device, &image, &recipe, lanes, &why) < 0 ||
+        denoiser_build(denoiser, true, NULL, &warning, &why) < 0 ||
         denoiser_noise(&wanted, denoiser, &denoise->noise, -1, &why) < 0 ||
         denoiser_frame_create(&frame, denoiser, &why) < 0 ||
         denoiser_past_for(&before, denoiser, 1, &why) < 0)
@@ -532,11 +532,11 @@ static void run_frames(const struct denoise *denoise, unsigned lanes, struct pic
                                               count * pixels * (is_bytes ? 1 : sizeof *in),
                                               is_bytes ? (void *)bytes_in : in, 0, NULL, NULL),
                          CL_SUCCESS);
-        if (denoiser_frame_enqueue(frame, queue, captured, NULL, NULL, NULL, wanted, before,
-                                   &result, NULL, NULL, &why) < 0)
+        struct transform_buffers buffers = {.image = captured};
+        if (denoiser_frame_enqueue(frame, queue, &buffers, wanted, before, NULL, NULL, &why) < 0)
             fail_msg("%s", why.text);
-        assert_int_equal(clEnqueueReadBuffer(queue, result, CL_TRUE, 0, floats * sizeof *out, out,
-                                             0, NULL, NULL),
+        assert_int_equal(clEnqueueReadBuffer(queue, buffers.denoised, CL_TRUE, 0,
+                                             floats * sizeof *out, out, 0, NULL, NULL),
                          CL_SUCCESS);
         for (size_t i = 0; i < count * pixels; i++)
             each[i / pixels].sample[i % pixels] =
@@ -558,7 +558,7 @@ static void run_frames(const struct denoise *denoise, unsigned lanes, struct pic
                          CL_SUCCESS);
     clReleaseMemObject(captured);
     clReleaseMemObject(wanted);
-    denoiser_past_destroy(before);
+    frame_ring_destroy(before);
     denoiser_frame_destroy(frame);
     denoiser_destroy(denoiser);
     clReleaseCommandQueue(queue);

@@ -33,6 +33,7 @@ struct made {
     struct fftd_format format;
     uint8_t *out;
     struct engine_done done;
+    unsigned reports, built, programs; /* while it was made */
 };
 
 static struct fftd_format captured;
@@ -74,6 +75,15 @@ static void design(struct made *made, const char *text, unsigned fade, uint64_t 
     engine_apply(made->engine, response, serial);
 }
 
+static void note_build(void *context, unsigned done, unsigned total)
+{
+    struct made *made = context;
+    assert_true(made->reports == 0 || done > made->built);
+    made->reports++;
+    made->built = done;
+    made->programs = total;
+}
+
 /* Makes the engine of an output. */
 static void make(struct made *ret, const struct wanted *wanted, struct engine_loads *loads,
                  unsigned output)
@@ -99,7 +109,8 @@ static void make(struct made *ret, const struct wanted *wanted, struct engine_lo
     if (format_layout(&ret->format,
                       engine_published(&(struct recipe){.planes = wanted->planes}, captured.fourcc),
                       wanted->width, wanted->height, 64, &why) < 0 ||
-        engine_create(&ret->engine, ret->device, &ret->format, &options, 12, NULL, NULL, &why) < 0)
+        engine_create(&ret->engine, ret->device, &ret->format, &options, 12, NULL,
+                      &(struct engine_observer){note_build, ret}, &why) < 0)
         fail_msg("%s", why.text);
     ret->out = calloc(1, ret->format.frame_bytes);
     design(ret, wanted->chain, 0, 1);
@@ -754,6 +765,23 @@ static void test_frames_that_are_not_lent(void **state)
     }
 }
 
+/* Before any program is compiled, after that of the load, and after that of the result. */
+static void test_building_is_reported_after_the_load(void **state)
+{
+    (void)state;
+    static const struct wanted half = {WIDTH / 2, HEIGHT / 2, "none", RECIPE_LUMA_ONLY, 1, 0};
+    static const uint32_t sizes[][2] = {{WIDTH / 2, HEIGHT / 2}};
+    struct engine_loads *loads;
+    struct made made;
+    capture(FFTD_FOURCC('N', 'V', '1', '2'));
+    assert_int_equal(engine_loads_create(&loads, sizes, 1, NULL), 0);
+    make(&made, &half, loads, 0);
+    assert_int_equal(made.reports, 3);
+    assert_int_equal(made.built, made.programs);
+    finish(&made);
+    engine_loads_destroy(loads);
+}
+
 static int setup(void **state)
 {
     const int r = device_setup(state);
@@ -786,6 +814,7 @@ int main(void)
         cmocka_unit_test(test_lent_frames_that_are_sent),
         cmocka_unit_test(test_chroma_of_a_device),
         cmocka_unit_test(test_frames_that_are_not_lent),
+        cmocka_unit_test(test_building_is_reported_after_the_load),
     };
     return cmocka_run_group_tests_name("engines that share loads", tests, setup, teardown);
 }

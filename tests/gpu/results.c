@@ -68,8 +68,8 @@ static struct recipe recipe_for(const struct transform_tuning *tuning, const cha
 static void equip(struct transform *transform)
 {
     struct error why = {""}, warning = {""};
-    if (transform_equip(transform, NULL, &warning, &why) < 0 ||
-        transform_build(transform, NULL, &warning, &why) < 0)
+    if (transform_equip(transform, &why) < 0 ||
+        transform_build(transform, true, NULL, &warning, &why) < 0)
         fail_msg("%s", why.text);
 }
 

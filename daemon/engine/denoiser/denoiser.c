@@ -4,7 +4,7 @@
 #include <stdlib.h>
 
 #include "engine/denoiser/denoiser_motion.h"
-#include "engine/denoiser/denoiser_past.h"
+#include "gpu/frame_ring.h"
 #include "engine/denoiser/denoiser_source.h"
 #include "gpu/program.h"
 
@@ -87,37 +87,22 @@ static int lay_out(struct denoiser_layout *ret, const struct denoiser *denoiser,
 
 /* ---- programs ---- */
 
-static int get_program(struct denoiser *denoiser, enum denoiser_program pass, bool compile,
-                       const char *cache_dir, struct error *warning, struct error *why)
-{
-    char *source =
-        denoiser_source(&denoiser->image, &denoiser->recipe, &denoiser->pass[pass].layout, pass);
-    return program_get(&denoiser->pass[pass].program, denoiser->device, source, compile, cache_dir,
-                       warning, why);
-}
-
 int denoiser_prepare(struct denoiser **ret, const struct gpu_device *device,
                      const struct transform_image *image, const struct recipe *recipe,
-                     unsigned lanes, const char *cache_dir, struct error *warning,
-                     struct error *why)
+                     unsigned lanes, struct error *why)
 {
-    const struct denoise_settings *settings = &recipe->denoise;
     struct denoiser *denoiser = calloc(1, sizeof *denoiser);
     int r = 0;
     if (denoiser == NULL)
         return error_set(why, ENOMEM, "out of memory while preparing noise reduction");
     denoiser->device = device;
     denoiser->image = *image;
-    denoiser->pass_count = settings->passes;
+    denoiser->pass_count = recipe->denoise.passes;
     denoiser->recipe = *recipe;
-    for (unsigned i = 0; i < DENOISER_PROGRAMS && r == 0; i++) {
-        if (!has_program(denoiser, i))
-            continue;
-        r = lay_out(&denoiser->pass[i].layout, denoiser, i,
-                    lanes > 0 ? lanes : gpu_device_lanes(device), why);
-        if (r == 0)
-            r = get_program(denoiser, i, false, cache_dir, warning, why);
-    }
+    for (unsigned i = 0; i < DENOISER_PROGRAMS && r == 0; i++)
+        if (has_program(denoiser, i))
+            r = lay_out(&denoiser->pass[i].layout, denoiser, i,
+                        lanes > 0 ? lanes : gpu_device_lanes(device), why);
     if (r < 0) {
         denoiser_destroy(denoiser);
         return r;
@@ -126,22 +111,23 @@ int denoiser_prepare(struct denoiser **ret, const struct gpu_device *device,
     return 0;
 }
 
-unsigned denoiser_missing(const struct denoiser *denoiser)
+int denoiser_build(struct denoiser *denoiser, bool compile, const char *cache_dir,
+                   struct error *warning, struct error *why)
 {
-    unsigned missing = 0;
-    for (unsigned i = 0; denoiser != NULL && i < DENOISER_PROGRAMS; i++)
-        missing += has_program(denoiser, i) && denoiser->pass[i].program == NULL;
+    int missing = 0;
+    for (unsigned i = 0; i < DENOISER_PROGRAMS; i++) {
+        struct pass *pass = &denoiser->pass[i];
+        if (!has_program(denoiser, i))
+            continue;
+        const int r =
+            program_get(&pass->program, denoiser->device,
+                        denoiser_source(&denoiser->image, &denoiser->recipe, &pass->layout, i),
+                        compile, cache_dir, warning, why);
+        if (r < 0)
+            return r;
+        missing += r;
+    }
     return missing;
-}
-
-int denoiser_build(struct denoiser *denoiser, const char *cache_dir, struct error *warning,
-                   struct error *why)
-{
-    int r = 0;
-    for (unsigned i = 0; i < DENOISER_PROGRAMS && r == 0; i++)
-        if (has_program(denoiser, i) && denoiser->pass[i].program == NULL)
-            r = get_program(denoiser, i, true, cache_dir, warning, why);
-    return r;
 }
 
 void denoiser_destroy(struct denoiser *denoiser)
@@ -222,14 +208,14 @@ uint64_t denoiser_frame_bytes(const struct transform_image *image,
            (settings->estimated ? counts_bytes(image) + denoiser_noise_bytes(image) : 0);
 }
 
-int denoiser_past_for(struct denoiser_past **ret, const struct denoiser *denoiser,
-                      unsigned in_flight, struct error *why)
+int denoiser_past_for(struct frame_ring **ret, const struct denoiser *denoiser, unsigned in_flight,
+                      struct error *why)
 {
     *ret = NULL;
     return denoiser->recipe.denoise.past == 0
                ? 0
-               : denoiser_past_create(ret, denoiser->device,
-                                      denoiser_history_bytes(&denoiser->image), in_flight, why);
+               : frame_ring_create(ret, denoiser->device, denoiser_history_bytes(&denoiser->image),
+                                   in_flight, why);
 }
 
 /* ---- frames ---- */
@@ -323,13 +309,13 @@ static int launch_rows(const struct denoiser *denoiser, cl_command_queue queue, 
                                 rows, denoiser->image.count, NULL, event, why);
 }
 
-static int enqueue_load(struct denoiser_frame *frame, cl_command_queue queue, cl_mem image,
-                        cl_mem table, cl_mem similarity, cl_mem correction, cl_mem samples,
-                        cl_event *event, struct error *why)
+static int enqueue_load(struct denoiser_frame *frame, cl_command_queue queue,
+                        const struct transform_buffers *from, cl_event *event, struct error *why)
 {
     const struct denoiser *denoiser = frame->denoiser;
-    const struct opencl_argument arguments[] = {OPTIONAL(image), OPTIONAL(samples), OPTIONAL(table),
-                                                OPTIONAL(similarity), OPTIONAL(correction)};
+    const struct opencl_argument arguments[] = {
+        VALUE(from->image), VALUE(frame->samples), OPTIONAL(from->calibration),
+        OPTIONAL(from->similarity), OPTIONAL(from->correction)};
     const int r = opencl_set_arguments(frame->load, arguments, 5, why);
     return r < 0 ? r
                  : launch_rows(denoiser, queue, frame->load, denoiser->image.height, event, why);
@@ -380,30 +366,28 @@ static int enqueue_pass(struct denoiser_frame *frame, cl_command_queue queue, un
 
 /* Joins the frame to its past; its joined planes then take the place of its samples. */
 static int enqueue_join(struct denoiser_frame *frame, cl_command_queue queue,
-                        struct denoiser_past *past, struct inputs *inputs, struct error *why)
+                        struct frame_ring *past, struct inputs *inputs, struct error *why)
 {
     cl_event before = NULL, joined = NULL;
-    inputs->history = denoiser_past_begin(past);
-    const cl_mem last = denoiser_past_get(past, &before);
+    inputs->history = frame_ring_begin(past);
+    const cl_mem last = frame_ring_get(past, &before);
     const int r = denoiser_motion_enqueue(frame->motion, queue, frame->samples, inputs->history,
                                           last, before, inputs->noise, &joined, why);
     if (r == 0)
-        denoiser_past_add(past, joined);
+        frame_ring_add(past, joined);
     opencl_release_event(joined);
     inputs->samples = inputs->history;
     return r;
 }
 
-int denoiser_frame_enqueue(struct denoiser_frame *frame, cl_command_queue queue, cl_mem image,
-                           cl_mem table, cl_mem similarity, cl_mem correction, cl_mem noise,
-                           struct denoiser_past *past, cl_mem *ret, cl_event *first, cl_event *last,
-                           struct error *why)
+int denoiser_frame_enqueue(struct denoiser_frame *frame, cl_command_queue queue,
+                           struct transform_buffers *buffers, cl_mem noise, struct frame_ring *past,
+                           cl_event *first, cl_event *last, struct error *why)
 {
     const unsigned passes = frame->denoiser->pass_count;
     const bool estimated = frame->denoiser->recipe.denoise.estimated;
     struct inputs inputs = {.samples = frame->samples, .noise = estimated ? frame->noise : noise};
-    int r = enqueue_load(frame, queue, image, table, similarity, correction, frame->samples, first,
-                         why);
+    int r = enqueue_load(frame, queue, buffers, first, why);
     if (r == 0 && estimated)
         r = enqueue_estimate(frame, queue, frame->samples, noise, why);
     if (r == 0 && past != NULL)
@@ -411,8 +395,8 @@ int denoiser_frame_enqueue(struct denoiser_frame *frame, cl_command_queue queue,
     for (unsigned i = 0; i < passes && r == 0; i++)
         r = enqueue_pass(frame, queue, i, &inputs, i + 1 == passes ? last : NULL, why);
     if (r < 0)
-        denoiser_past_forget(past);
+        frame_ring_forget(past);
     else
-        *ret = frame->result[passes - 1];
+        buffers->denoised = frame->result[passes - 1];
     return r;
 }

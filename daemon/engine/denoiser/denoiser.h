@@ -9,29 +9,24 @@
 #include "transform/transform.h"
 
 struct denoiser;
-struct denoiser_past; /* denoiser_past.h */
+struct frame_ring; /* gpu/frame_ring.h */
 
-/* Loads the kernels for images like this if they are in the cache. recipe->denoise is that of a
- * chain. lanes: 1, 4, 8 or 16; 0: as suits the device. -ERANGE: the device has too little local
- * memory. `warning` is as in program.h. The device must outlive the result, which must be built
- * before frames are created. */
+/* Lays out images like this. recipe->denoise is that of a chain. lanes: 1, 4, 8 or 16; 0: as suits
+ * the device. -ERANGE: the device has too little local memory. The device must outlive the result,
+ * which must be built before frames are created. */
 int denoiser_prepare(struct denoiser **ret, const struct gpu_device *device,
                      const struct transform_image *image, const struct recipe *recipe,
-                     unsigned lanes, const char *cache_dir, struct error *warning,
-                     struct error *why);
+                     unsigned lanes, struct error *why);
 
-/* Returns the number of programs that are not compiled yet. NULL is allowed. */
-unsigned denoiser_missing(const struct denoiser *denoiser);
-
-/* Compiles the missing kernels, which may take seconds, and stores them in the cache. */
-int denoiser_build(struct denoiser *denoiser, const char *cache_dir, struct error *warning,
-                   struct error *why);
+/* Gets all programs (program_get), and returns how many are missing then. */
+int denoiser_build(struct denoiser *denoiser, bool compile, const char *cache_dir,
+                   struct error *warning, struct error *why);
 void denoiser_destroy(struct denoiser *denoiser); /* NULL is allowed */
 
 /* Creates the history of past frames for up to `in_flight` frames at once; NULL if the settings
  * join none. The caller destroys it. */
-int denoiser_past_for(struct denoiser_past **ret, const struct denoiser *denoiser,
-                      unsigned in_flight, struct error *why);
+int denoiser_past_for(struct frame_ring **ret, const struct denoiser *denoiser, unsigned in_flight,
+                      struct error *why);
 
 /* The memory of a denoiser for these images, bytes of the device: for past frames, for each frame
  * in flight, and for a noise model. */
@@ -58,16 +53,15 @@ int denoiser_frame_create(struct denoiser_frame **ret, const struct denoiser *de
                           struct error *why);
 void denoiser_frame_destroy(struct denoiser_frame *frame); /* NULL is allowed */
 
-/* Enqueues one frame in an in-order queue, whose planes are in *ret until the next one: those of
- * the images after each other, denoiser_plane_size floats apart (transform.h). table,
- * similarity, correction: `calibration`, `similarity` and `correction` of transform_buffers; they
- * are applied, so that the result needs none of them. past: the frames before, to which this one is
- * added; NULL unless the settings join past frames. `first` and `last`, if not NULL, receive the
- * events of the first and the last dispatch; the caller releases them. */
-int denoiser_frame_enqueue(struct denoiser_frame *frame, cl_command_queue queue, cl_mem image,
-                           cl_mem table, cl_mem similarity, cl_mem correction, cl_mem noise,
-                           struct denoiser_past *past, cl_mem *ret, cl_event *first, cl_event *last,
-                           struct error *why);
+/* Enqueues one frame in an in-order queue. Of `buffers` the image, calibration, similarity and
+ * correction are applied, so that the result, `denoised`, needs none of them: planes of the images
+ * after each other, denoiser_plane_size floats apart (transform.h), until the next frame. past: the
+ * frames before, to which this one is added; NULL unless the settings join past frames. `first` and
+ * `last`, if not NULL, receive the events of the first and the last dispatch; the caller releases
+ * them. */
+int denoiser_frame_enqueue(struct denoiser_frame *frame, cl_command_queue queue,
+                           struct transform_buffers *buffers, cl_mem noise, struct frame_ring *past,
+                           cl_event *first, cl_event *last, struct error *why);
 
 /* Returns the memory with the noise model that was estimated for the last frame: for each image the
  * constant and the slope, in units of its samples, and the factor. Returns NULL if noise is not

@@ -3,11 +3,9 @@
 #include <errno.h>
 #include <stdlib.h>
 
+#include "gpu/frame_ring.h"
 #include "estimators/motion/motion_constants.h"
 #include "gpu/program.h"
-#include "transform/engine_options.h"
-
-#define MAX_PICTURES (ENGINE_MAX_IN_FLIGHT + 1)
 
 _Static_assert(sizeof(struct motion_vector) == 3 * sizeof(cl_float),
                "field_finish writes three numbers for each block");
@@ -16,19 +14,23 @@ _Static_assert(FIELD_SPREADS % 2 == 0, "the first of two buffers has the vectors
 enum kernel { PICTURES, DERIVE, SUM, SEARCH, CHOOSE, MOVE, SOLVE, USUAL, PREDICT, JOIN, FINISH };
 #define KERNELS (FINISH + 1)
 
-static const char *const kernel_names[KERNELS] = {
-    "field_pictures", "field_derive", "field_sum",     "field_search", "field_choose", "field_move",
-    "field_solve",    "field_usual",  "field_predict", "field_join",   "field_finish"};
+/* Their names, and how many items a group has: of PICTURES, a square with this side. */
+static const struct {
+    const char *name;
+    size_t group;
+} kernels[KERNELS] = {
+    [PICTURES] = {"field_pictures", 8},         [DERIVE] = {"field_derive", FIELD_GROUP},
+    [SUM] = {"field_sum", FIELD_GROUP},         [SEARCH] = {"field_search", FIELD_SEARCH_GROUP},
+    [CHOOSE] = {"field_choose", FIELD_GROUP},   [MOVE] = {"field_move", FIELD_GROUP},
+    [SOLVE] = {"field_solve", FIELD_GROUP},     [USUAL] = {"field_usual", FIELD_USUAL_GROUP},
+    [PREDICT] = {"field_predict", FIELD_GROUP}, [JOIN] = {"field_join", FIELD_GROUP},
+    [FINISH] = {"field_finish", FIELD_GROUP}};
 
 struct field {
     const struct gpu_device *device;
     struct field_layout layout;
-    cl_program program;            /* NULL: not built yet */
-    cl_mem pictures[MAX_PICTURES]; /* one more than frames in flight, so that a frame writes none
-                                      that another one reads */
-    cl_event made[MAX_PICTURES];
-    unsigned count, newest;
-    bool is_known; /* the newest pictures belong to a frame */
+    cl_program program; /* NULL: not built yet */
+    struct frame_ring *pictures;
 };
 
 struct field_frame {
@@ -48,8 +50,7 @@ static size_t picture_bytes(const struct field_layout *layout)
 }
 
 int field_prepare(struct field **ret, const struct gpu_device *device,
-                  const struct field_size *size, const char *cache_dir, struct error *warning,
-                  struct error *why)
+                  const struct field_size *size, struct error *why)
 {
     struct field_layout layout;
     int r = field_layout_make(&layout, size, why);
@@ -60,13 +61,7 @@ int field_prepare(struct field **ret, const struct gpu_device *device,
         return error_set(why, ENOMEM, "out of memory for a field of motion");
     field->device = device;
     field->layout = layout;
-    field->count = size->in_flight + 1;
-    for (unsigned i = 0; i < field->count && r == 0; i++)
-        r = opencl_make_buffer(&field->pictures[i], device->context, CL_MEM_READ_WRITE,
-                               picture_bytes(&layout), NULL, why);
-    if (r == 0)
-        r = program_get(&field->program, device, field_layout_source(&layout), false, cache_dir,
-                        warning, why);
+    r = frame_ring_create(&field->pictures, device, picture_bytes(&layout), size->in_flight, why);
     if (r < 0) {
         field_destroy(field);
         return r;
@@ -79,26 +74,16 @@ void field_destroy(struct field *field)
 {
     if (field == NULL)
         return;
-    for (unsigned i = 0; i < field->count; i++) {
-        opencl_release_buffer(field->pictures[i]);
-        opencl_release_event(field->made[i]);
-    }
+    frame_ring_destroy(field->pictures);
     opencl_release_program(field->program);
     free(field);
 }
 
-bool field_is_missing(const struct field *field)
-{
-    return field->program == NULL;
-}
-
-int field_build(struct field *field, const char *cache_dir, struct error *warning,
+int field_build(struct field *field, bool compile, const char *cache_dir, struct error *warning,
                 struct error *why)
 {
-    return field->program != NULL
-               ? 0
-               : program_get(&field->program, field->device, field_layout_source(&field->layout),
-                             true, cache_dir, warning, why);
+    return program_get(&field->program, field->device, field_layout_source(&field->layout), compile,
+                       cache_dir, warning, why);
 }
 
 const struct motion_grid *field_grid(const struct field *field)
@@ -145,7 +130,7 @@ int field_frame_create(struct field_frame **ret, const struct field *field, cl_c
     if (frame == NULL)
         return error_set(why, ENOMEM, "out of memory for a field of motion");
     for (unsigned i = 0; i < KERNELS && r == 0; i++)
-        r = opencl_make_kernel(&frame->kernel[i], field->program, kernel_names[i], why);
+        r = opencl_make_kernel(&frame->kernel[i], field->program, kernels[i].name, why);
     for (unsigned i = 0; i < FIELD_BUFFERS && r == 0; i++)
         r = opencl_make_buffer(&frame->buffer[i], context, CL_MEM_READ_WRITE,
                                field_layout_bytes(&field->layout, i), NULL, why);
@@ -185,62 +170,45 @@ struct run {
     const struct field_frame *frame;
     const struct field_layout *layout;
     cl_command_queue queue;
-    cl_mem last, next; /* pictures */
+    cl_mem last, next; /* pictures; NULL last: there was no frame before */
 };
 
 #define BUFFER(name) VALUE(run->frame->buffer[FIELD_##name])
 
-struct launch {
-    enum kernel kernel;
-    size_t items[2], group[2]; /* the second one is 0: there is one dimension */
-    cl_event *event;           /* NULL: not wanted */
-};
-
-static int enqueue(const struct run *run, const struct launch *launch,
-                   const struct opencl_argument *argument, unsigned count, struct error *why)
+/* Launches a kernel for as many items, in whole groups. */
+static int enqueue(const struct run *run, enum kernel kernel, size_t items,
+                   const struct opencl_argument *argument, unsigned count, cl_event *event,
+                   struct error *why)
 {
-    const cl_kernel kernel = run->frame->kernel[launch->kernel];
-    const cl_uint dimensions = launch->group[1] > 0 ? 2 : 1;
-    size_t items[2];
-    const int r = opencl_set_arguments(kernel, argument, count, why);
-    for (unsigned i = 0; i < dimensions; i++)
-        items[i] = (launch->items[i] + launch->group[i] - 1) / launch->group[i] * launch->group[i];
-    return r < 0 ? r
-                 : opencl_launch(run->queue, kernel, dimensions, items, launch->group, NULL,
-                                 launch->event, why);
+    const size_t group = kernels[kernel].group, groups[3] = {(items + group - 1) / group, 1, 1};
+    return opencl_launch_groups(run->queue, run->frame->kernel[kernel], argument, count, groups,
+                                group, NULL, event, why);
 }
 
-#define ENQUEUE(run, launch, arguments, why)                                                       \
-    enqueue(run, launch, arguments, sizeof(arguments) / sizeof(arguments)[0], why)
+#define ENQUEUE(run, kernel, items, arguments, why)                                                \
+    enqueue(run, kernel, items, arguments, sizeof(arguments) / sizeof(arguments)[0], NULL, why)
 
-static int make_pictures(const struct run *run, cl_mem samples, cl_event *first, cl_event *made,
-                         struct error *why)
+/* Groups are squares. */
+static int make_pictures(const struct run *run, cl_mem samples, cl_event *made, struct error *why)
 {
-    const struct field_layout *layout = run->layout;
-    const cl_float scale = layout->size.scale;
-    const struct opencl_argument arguments[] = {VALUE(samples), VALUE(run->next), VALUE(scale)};
-    const struct launch launch = {
-        .kernel = PICTURES,
-        .items = {(layout->size.width + 1) / 2, (layout->size.height + 1) / 2},
-        .group = {8, 8},
-        .event = made};
-    const int r = ENQUEUE(run, &launch, arguments, why);
-    if (r == 0 && first != NULL)
-        clRetainEvent(*first = *made);
-    return r;
+    const struct field_size *size = &run->layout->size;
+    const size_t side = kernels[PICTURES].group, group[2] = {side, side};
+    const size_t items[2] = {(size->width + 2 * side - 1) / (2 * side) * side,
+                             (size->height + 2 * side - 1) / (2 * side) * side};
+    const struct opencl_argument arguments[] = {VALUE(samples), VALUE(run->next),
+                                                VALUE(size->scale)};
+    const cl_kernel kernel = run->frame->kernel[PICTURES];
+    const int r = opencl_set_arguments(kernel, arguments, 3, why);
+    return r < 0 ? r : opencl_launch(run->queue, kernel, 2, items, group, NULL, made, why);
 }
 
 static int derive(const struct run *run, struct error *why)
 {
     const struct opencl_argument derived[] = {VALUE(run->next), BUFFER(DERIVED)};
     const struct opencl_argument summed[] = {BUFFER(DERIVED), BUFFER(STILL)};
-    const struct launch derives = {
-        .kernel = DERIVE, .items = {run->layout->pixels}, .group = {FIELD_GROUP}};
-    const struct launch sums = {.kernel = SUM,
-                                .items = {(size_t)run->layout->cells * FIELD_GROUP_CELLS},
-                                .group = {FIELD_GROUP}};
-    const int r = ENQUEUE(run, &derives, derived, why);
-    return r < 0 ? r : ENQUEUE(run, &sums, summed, why);
+    const size_t items = (size_t)run->layout->cells * FIELD_GROUP_CELLS;
+    const int r = ENQUEUE(run, DERIVE, run->layout->pixels, derived, why);
+    return r < 0 ? r : ENQUEUE(run, SUM, items, summed, why);
 }
 
 static size_t blocks_of(const struct run *run, unsigned level)
@@ -253,19 +221,15 @@ static int find_usual(const struct run *run, cl_int level, enum field_buffer of,
 {
     const struct opencl_argument arguments[] = {VALUE(run->frame->buffer[of]),
                                                 VALUE(run->frame->buffer[to]), VALUE(level)};
-    const struct launch launch = {
-        .kernel = USUAL, .items = {FIELD_USUAL_GROUP}, .group = {FIELD_USUAL_GROUP}};
-    return ENQUEUE(run, &launch, arguments, why);
+    return ENQUEUE(run, USUAL, FIELD_USUAL_GROUP, arguments, why);
 }
 
 static int search(const struct run *run, cl_int level, struct error *why)
 {
     const struct opencl_argument arguments[] = {VALUE(run->last), VALUE(run->next), BUFFER(LEFT),
                                                 BUFFER(USUAL),    BUFFER(PEAKS),    VALUE(level)};
-    const struct launch launch = {.kernel = SEARCH,
-                                  .items = {blocks_of(run, (unsigned)level) * FIELD_SEARCH_GROUP},
-                                  .group = {FIELD_SEARCH_GROUP}};
-    return ENQUEUE(run, &launch, arguments, why);
+    return ENQUEUE(run, SEARCH, blocks_of(run, (unsigned)level) * FIELD_SEARCH_GROUP, arguments,
+                   why);
 }
 
 /* Reads one of the two buffers of vectors, and writes the one that is given. */
@@ -287,10 +251,7 @@ static int choose(const struct run *run, cl_int level, enum field_choice choice,
                                                 BUFFER(AROUND),
                                                 VALUE(level),
                                                 VALUE(mode)};
-    const struct launch launch = {.kernel = CHOOSE,
-                                  .items = {blocks_of(run, (unsigned)level) * FIELD_GROUP},
-                                  .group = {FIELD_GROUP}};
-    return ENQUEUE(run, &launch, arguments, why);
+    return ENQUEUE(run, CHOOSE, blocks_of(run, (unsigned)level) * FIELD_GROUP, arguments, why);
 }
 
 static int begin(const struct run *run, cl_int level, struct error *why)
@@ -319,10 +280,8 @@ static int repair(const struct run *run, cl_int level, bool doubts, struct error
                                             BUFFER(AROUND),   BUFFER(VECTORS),   VALUE(level),
                                             VALUE(has_doubts)};
     const size_t blocks = blocks_of(run, (unsigned)level);
-    const struct launch predict = {.kernel = PREDICT, .items = {blocks}, .group = {FIELD_GROUP}};
-    const struct launch join = {.kernel = JOIN, .items = {blocks}, .group = {FIELD_GROUP}};
-    const int r = ENQUEUE(run, &predict, predicts, why);
-    return r < 0 ? r : ENQUEUE(run, &join, joins, why);
+    const int r = ENQUEUE(run, PREDICT, blocks, predicts, why);
+    return r < 0 ? r : ENQUEUE(run, JOIN, blocks, joins, why);
 }
 
 static int fit(const struct run *run, cl_int level, cl_int pass, struct error *why)
@@ -334,17 +293,11 @@ static int fit(const struct run *run, cl_int level, cl_int pass, struct error *w
                                              BUFFER(MOVED),    BUFFER(VECTORS), BUFFER(AROUND),
                                              BUFFER(NOISE),    BUFFER(OWN),     BUFFER(CERTAINTY),
                                              BUFFER(REST),     VALUE(level),    VALUE(pass)};
-    const struct launch move = {
-        .kernel = MOVE,
-        .items = {(size_t)scale->cell_columns * scale->cell_rows * FIELD_GROUP_CELLS},
-        .group = {FIELD_GROUP}};
-    const struct launch solve = {.kernel = SOLVE,
-                                 .items = {blocks_of(run, (unsigned)level) * FIELD_GROUP},
-                                 .group = {FIELD_GROUP}};
+    const size_t cells = (size_t)scale->cell_columns * scale->cell_rows;
     const bool is_last = pass == PASSES - 1;
-    int r = ENQUEUE(run, &move, moves, why);
+    int r = ENQUEUE(run, MOVE, cells * FIELD_GROUP_CELLS, moves, why);
     if (r == 0)
-        r = ENQUEUE(run, &solve, solves, why);
+        r = ENQUEUE(run, SOLVE, blocks_of(run, (unsigned)level) * FIELD_GROUP, solves, why);
     if (r == 0 && !is_last)
         r = find_usual(run, level, FIELD_REST, FIELD_NOISE, why);
     for (unsigned sweep = 0; sweep < SWEEPS && r == 0; sweep++)
@@ -357,9 +310,7 @@ static int finish(const struct run *run, cl_event *event, struct error *why)
     const struct field_frame *frame = run->frame;
     const struct opencl_argument arguments[] = {BUFFER(VECTORS), BUFFER(OWN), BUFFER(AROUND),
                                                 BUFFER(RESULT)};
-    const struct launch launch = {
-        .kernel = FINISH, .items = {blocks_of(run, 0)}, .group = {FIELD_GROUP}, .event = event};
-    const int r = ENQUEUE(run, &launch, arguments, why);
+    const int r = enqueue(run, FINISH, blocks_of(run, 0), arguments, 4, event, why);
     if (r < 0)
         return r;
     const cl_int code = clEnqueueReadBuffer(run->queue, frame->buffer[FIELD_RESULT], CL_FALSE, 0,
@@ -389,31 +340,27 @@ static int compare(const struct run *run, cl_event made, cl_event *last, struct 
 }
 
 int field_frame_enqueue(struct field_frame *frame, struct field *field, cl_command_queue queue,
-                        cl_mem samples, bool is_first, cl_event *first, cl_event *last,
-                        struct error *why)
+                        cl_mem samples, bool is_first, cl_event *last, struct error *why)
 {
-    const unsigned before = field->newest, now = (field->newest + 1) % field->count;
-    const struct run run = {.frame = frame,
-                            .layout = &field->layout,
-                            .queue = queue,
-                            .last = field->pictures[before],
-                            .next = field->pictures[now]};
-    cl_event made;
-    frame->has_vectors = field->is_known && !is_first;
-    field->is_known = false;
-    int r = make_pictures(&run, samples, first, &made, why);
-    if (r < 0)
+    cl_event made, before;
+    if (is_first)
+        frame_ring_forget(field->pictures);
+    struct run run = {.frame = frame, .layout = &field->layout, .queue = queue};
+    run.next = frame_ring_begin(field->pictures);
+    run.last = frame_ring_get(field->pictures, &before);
+    frame->has_vectors = run.last != NULL;
+    int r = make_pictures(&run, samples, &made, why);
+    if (r < 0) {
+        frame_ring_forget(field->pictures);
         return r;
-    opencl_release_event(field->made[now]);
-    field->made[now] = made;
-    field->newest = now;
-    field->is_known = true;
-    if (!frame->has_vectors) {
-        if (last != NULL)
-            clRetainEvent(*last = made);
-        return 0;
     }
-    return compare(&run, field->made[before], last, why);
+    frame_ring_add(field->pictures, made);
+    if (frame->has_vectors)
+        r = compare(&run, before, last, why);
+    else if (last != NULL)
+        clRetainEvent(*last = made);
+    clReleaseEvent(made);
+    return r;
 }
 
 const struct motion_vector *field_frame_vectors(const struct field_frame *frame)

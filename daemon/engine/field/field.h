@@ -22,16 +22,14 @@
 
 struct field;
 
-/* Makes memory for the pictures, and loads the kernels if the cache has them. The device must
- * outlive the field. -EINVAL: motion_grid_make() refuses the size. */
+/* Makes memory for the pictures. The device must outlive the field. -EINVAL: motion_grid_make()
+ * refuses the size. */
 int field_prepare(struct field **ret, const struct gpu_device *device,
-                  const struct field_size *size, const char *cache_dir, struct error *warning,
-                  struct error *why);
+                  const struct field_size *size, struct error *why);
 void field_destroy(struct field *field); /* NULL is allowed */
 
-/* The first says whether the kernels are still to be compiled, the second compiles them. */
-bool field_is_missing(const struct field *field);
-int field_build(struct field *field, const char *cache_dir, struct error *warning,
+/* As program_get. */
+int field_build(struct field *field, bool compile, const char *cache_dir, struct error *warning,
                 struct error *why);
 
 const struct motion_grid *field_grid(const struct field *field);
@@ -52,11 +50,10 @@ int field_frame_create(struct field_frame **ret, const struct field *field, cl_c
                        struct error *why);
 void field_frame_destroy(struct field_frame *frame); /* NULL is allowed */
 
-/* Enqueues a frame. is_first: it is not compared with the one before. first and last receive the
- * events of the first and the last dispatch, which the caller releases; or both are NULL. */
+/* Enqueues a frame. is_first: it is not compared with the one before. last receives the event
+ * of the last dispatch, which the caller releases, unless it is NULL. */
 int field_frame_enqueue(struct field_frame *frame, struct field *field, cl_command_queue queue,
-                        cl_mem samples, bool is_first, cl_event *first, cl_event *last,
-                        struct error *why);
+                        cl_mem samples, bool is_first, cl_event *last, struct error *why);
 
 /* After the commands have been executed, until the next ones are enqueued: the vectors of the
  * grid's blocks, row by row; NULL: the frame was the first. */

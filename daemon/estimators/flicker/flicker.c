@@ -426,6 +426,7 @@ static void follow(struct flicker *f)
             keep_newest(f->rows, f->misses);
         give_up(f);
     }
+    f->model.is_missing = f->misses > 0 && !f->is_new;
 }
 
 void flicker_observe(struct flicker *f, const float *luma, int64_t captured_ns)

@@ -342,7 +342,7 @@ static bool is_flicker(struct flicker *f)
     const bool is_rough = is_slow && share >= FOUND_ROUGH && !has_panned(f);
     const double error = is_rough ? ERROR_ROUGH : ERROR_ON;
     return share >= enough && fit->error <= error && (fit->swing >= CLEAR || is_all(f)) &&
-           find_frequency(f);
+           !light_leaps(fit, f->rows) && find_frequency(f);
 }
 
 /* Fits the light from a row period on. Where the frame shows a part of a period, this says little,

@@ -187,6 +187,21 @@ static bool is_supported(const struct periodic *p, const struct track *t)
     return is_even && t->seen > TRACK_SEEN && is_strong(p, t);
 }
 
+/* Returns whether a wave is the product of lines that are too uneven to be waves. */
+static bool is_product(struct periodic *p, const struct track *t)
+{
+    struct spectrum_line line[MAX_TRACKS + MAX_REFUSED];
+    unsigned count = 0;
+    for (unsigned i = 0; i < p->tracks; i++)
+        if (&p->track[i] != t && p->track[i].age > 0 && !is_supported(p, &p->track[i]))
+            line[count++] = p->track[i].fitted;
+    for (unsigned i = 0; i < MAX_REFUSED; i++)
+        if (p->refused[i].left > 0 && p->refused[i].line.amplitude > 0)
+            line[count++] = (struct spectrum_line){p->refused[i].line.f, 0};
+    return periodic_is_product(&p->spectrum, &p->sheet, p->projection, line, count, t->f,
+                               cabs(t->amplitude));
+}
+
 /* Returns whether all that speaks against a wave would be known by now. */
 static bool is_ready(const struct periodic *p, const struct track *t)
 {
@@ -265,7 +280,8 @@ static void refuse_textures(struct periodic *p)
         const struct track *t = &p->track[i];
         if (!is_texture[i] && is_supported(p, t))
             is_texture[i] = supported > MOST_WAVES ||
-                            (is_ready(p, t) && (has_harmonic(p, t) || !reaches_borders(p, t)));
+                            (is_ready(p, t) &&
+                             (has_harmonic(p, t) || !reaches_borders(p, t) || is_product(p, t)));
     }
     for (unsigned i = p->tracks; i-- > 0;)
         if (is_texture[i])
@@ -395,6 +411,7 @@ void periodic_observe(struct periodic *p, const float *luma, int64_t captured_ns
     for (unsigned i = 0; i < p->tracks; i++) {
         struct track *t = &p->track[i];
         t->amplitude = amplitude[i];
+        t->fitted = (struct spectrum_line){f[i], amplitude[i]};
         if (!p->is_frozen && cabs(amplitude[i]) > track_least(t))
             track_follow(t, &p->sheet, f[i]);
     }

@@ -13,6 +13,7 @@
  * 4. A wave is accepted if the patches in which it could be seen agree on amplitude and phase, and
  *    if its frequency is not related to those of other lines in the frame. The spectrum of a
  *    texture is a lattice (periodic_texture.h), also where single lines of it are pure and even.
+ *    Where lines are bent, their phases in the patches show the relation, not their frequencies.
  *    Unless it is clear all over the frame, this is not decided until no more lines are found, for
  *    at most eight frames.
  *

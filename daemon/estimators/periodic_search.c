@@ -14,6 +14,11 @@
  * number of periods of the wave. */
 #define LEAST_STRIP   0.25
 #define LEAST_PERIODS 4
+/* A wave is the product of lines of at least this share of its amplitude, if this share of the
+ * patches agree. In fabrics of tests/unit/periodic.c, products have 0.97 and more, and others at
+ * most 0.65. */
+#define LEAST_FACTOR  0.5
+#define AGREED        0.8
 /* Coherence of a wave whose nearest bin was tried. Other candidates take nine searches instead of
  * one. Chosen on the clips of tests/unit/periodic.c, of which 28 gave the same with 0.6. */
 #define CERTAIN       0.95
@@ -176,6 +181,71 @@ bool periodic_has_line(const struct spectrum *s, const struct sheet *sheet,
         beside = fmax(beside, cabs(sum_at(s, projection, dx, dy)));
     }
     return sum > 2 * beside;
+}
+
+/* A line in all patches. */
+struct line {
+    struct sheet_frequency f;
+    const double complex *amplitude;
+};
+
+/* Returns whether a wave has m times the phase of one line and n times that of another, added up,
+ * in nearly all patches. */
+static bool has_phase_of(const struct spectrum *s, struct sheet_frequency f, int m,
+                         const struct line *a, int n, const struct line *b)
+{
+    const double dx = m * a->f.fx + n * b->f.fx - f.fx;
+    const double dy = m * a->f.fy + n * b->f.fy - f.fy;
+    double complex sum = 0;
+    double all = 0, power = 0;
+    for (unsigned i = 0; i < s->count; i++) {
+        const struct patch *patch = &s->patch[i];
+        if (!patch->is_usable)
+            continue;
+        const double weight = fmin(cabs(a->amplitude[i]), cabs(b->amplitude[i]));
+        const double phase = m * carg(a->amplitude[i]) + n * carg(b->amplitude[i]) +
+                             2 * M_PI * (dx * patch->to_x + dy * patch->to_y);
+        sum += weight * cexp(I * phase);
+        all += weight;
+        power += weight * weight;
+    }
+    const double agreed = cabs(sum);
+    return agreed > AGREED * all && agreed * agreed > CHANCE * 2 * power;
+}
+
+static double mean_amplitude(const struct spectrum *s, const double complex *amplitude)
+{
+    double sum = 0, count = 0;
+    for (unsigned i = 0; i < s->count; i++)
+        if (s->patch[i].is_usable) {
+            sum += cabs(amplitude[i]);
+            count++;
+        }
+    return count > 0 ? sum / count : 0;
+}
+
+bool periodic_is_product(const struct spectrum *s, const struct sheet *sheet,
+                         double complex *projection, const struct spectrum_line *line,
+                         unsigned count, struct sheet_frequency f, double amplitude)
+{
+    static const int factors[][2] = {{1, 1}, {1, -1}, {2, 1}, {2, -1}, {1, 2}, {1, -2}};
+    struct line known[SEARCH_LINES];
+    unsigned lines = 0;
+    for (unsigned i = 0; i < count && lines < SEARCH_LINES; i++) {
+        double complex *at = projection + (size_t)lines * s->count;
+        spectrum_project(s, sheet, &line[i].f, 1, at);
+        for (unsigned k = 0; k < s->count; k++)
+            at[k] += line[i].subtracted;
+        if (mean_amplitude(s, at) < LEAST_FACTOR * amplitude)
+            continue;
+        const struct line own = {line[i].f, at};
+        for (unsigned k = 0; k < lines; k++)
+            for (size_t j = 0; j < sizeof factors / sizeof factors[0]; j++)
+                if (has_phase_of(s, f, factors[j][0], &own, factors[j][1], &known[k]))
+                    return true;
+        known[lines++] = own;
+    }
+    return false;
 }
 
 /* The amplitude of what is left of a wave in a strip of the frame, along which a Hann window keeps

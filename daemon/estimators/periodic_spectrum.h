@@ -63,6 +63,12 @@ struct spectrum_peak {
     double score;
 };
 
+/* What of a line was subtracted from a sheet. */
+struct spectrum_line {
+    struct sheet_frequency f;
+    double complex subtracted;
+};
+
 int spectrum_init(struct spectrum *ret, const struct sheet *sheet, struct error *why);
 void spectrum_clear(struct spectrum *spectrum);
 

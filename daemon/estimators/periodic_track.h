@@ -25,6 +25,7 @@ struct track {
     double patch_amplitude;   /* the median of the patches, when it was taken up */
     bool is_confirmed;
     int64_t since_ns;
+    struct spectrum_line fitted; /* what was subtracted from the last frame */
 };
 
 /* Judges a track by patches of a frame, and corrects its amplitude. sample: of each patch of the

@@ -844,8 +844,9 @@ static void clean_clips_are_not_changed(void **state)
 }
 
 /* Textures that were taken for waves: gratings with narrow margins, products of bent lines, the
- * alias of a harmonic, a line while there was no room to follow those beside it, and the corners of
- * a parallelogram, which were the only relation between the lines of a clipped checkerboard. */
+ * alias of a harmonic, a line while there was no room to follow those beside it, the corners of a
+ * parallelogram, which were the only relation between the lines of a clipped checkerboard, and
+ * products of two lines that are bent by several periods, while their product is not. */
 static void hard_textures_are_not_changed(void **state)
 {
     (void)state;
@@ -856,7 +857,10 @@ static void hard_textures_are_not_changed(void **state)
     } clips[] = {{2000568, CLIP_GRATING, false},       {3000722, CLIP_GRATING, false},
                  {2000637, CLIP_FABRIC, false},        {2000728, CLIP_FABRIC, false},
                  {3000777, CLIP_FABRIC, false},        {1000642, CLIP_BLINDS, false},
-                 {20261857, CLIP_CHECKERBOARD, false}, {28116147, CLIP_CHECKERBOARD, true}};
+                 {20261857, CLIP_CHECKERBOARD, false}, {28116147, CLIP_CHECKERBOARD, true},
+                 {28118351, CLIP_FABRIC, false},       {28118365, CLIP_FABRIC, false},
+                 {28118477, CLIP_FABRIC, false},       {60000727, CLIP_FABRIC, false},
+                 {60000760, CLIP_FABRIC, true}};
     const unsigned count =
         trials_count(sizeof clips / sizeof clips[0], sizeof clips / sizeof clips[0]);
     for (unsigned i = 0; i < count; i++) {

@@ -340,7 +340,7 @@ static bool is_flicker(struct flicker *f)
     const bool is_rough = is_slow && share >= FOUND_ROUGH && !has_panned(f);
     const double error = is_rough ? ERROR_ROUGH : ERROR_ON;
     return share >= enough && fit->error <= error && (fit->swing >= CLEAR || is_all(f)) &&
-           find_frequency(f);
+           !light_leaps(fit, f->rows) && find_frequency(f);
 }
 
 /* Fits the light from a row period on. Where the frame shows a part of a period, this says little,
@@ -424,6 +424,7 @@ static void follow(struct flicker *f)
             keep_newest(f->rows, f->misses);
         give_up(f);
     }
+    f->model.is_missing = f->misses > 0 && !f->is_new;
 }
 
 void flicker_observe(struct flicker *f, const float *luma, int64_t captured_ns)

@@ -369,36 +369,42 @@ static enum leap find_leap(const double complex *amplitude, unsigned frames, dou
     return LEAP_UNKNOWN;
 }
 
+/* Fills the light and the phases from a circle. Frames before `first` are without the light; others
+ * are lit if is_used says so, or if that is NULL. */
+static void fill(const struct fit *fit, const struct rows *rows, const struct leap_light *light,
+                 const bool *is_used, struct light_fit *ret)
+{
+    ret->light[0] = light->radius;
+    for (unsigned i = 0; i < fit->frames; i++) {
+        const struct rows_frame *frame = &rows->frame[fit->first + i];
+        ret->frame[i] =
+            (struct lit_frame){.serial = frame->serial,
+                               .is_lit = i >= light->first && (is_used == NULL || is_used[i]),
+                               .is_off = i < light->first,
+                               .phase = carg(fit->amplitude[i] - light->centre) / (2 * M_PI) -
+                                        ret->rows_cycles * frame->offset_px};
+    }
+}
+
 bool fit_start(const struct rows *rows, double rows_cycles, const double still[FLICKER_STILL],
                struct light_fit *ret)
 {
     bool is_used[ROWS_FRAMES];
     struct fit fit;
-    struct leap_light light = {.first = 0};
-    double complex centre = 0;
-    double radius = 0;
+    struct leap_light circle = {0}, begun = {0};
     fit_history(rows, rows_cycles, still, ROWS_FRAMES, 1, 3, &fit);
-    const bool is_circle = circle_through(&fit, is_used, &centre, &radius);
-    const double beside = is_circle ? squares_beside(&fit, centre, radius) : INFINITY;
-    const enum leap leap = find_leap(fit.amplitude, fit.frames, fit.noise, beside, &light);
+    const bool is_circle = circle_through(&fit, is_used, &circle.centre, &circle.radius);
+    const double beside = is_circle ? squares_beside(&fit, circle.centre, circle.radius) : INFINITY;
+    const enum leap leap = find_leap(fit.amplitude, fit.frames, fit.noise, beside, &begun);
     if (leap == LEAP_UNKNOWN || (leap == LEAP_NONE && !is_circle))
         return false;
-    const bool is_begun = leap == LEAP_BEGUN;
-    if (is_begun) {
-        centre = light.centre;
-        radius = light.radius;
-    }
     *ret = (struct light_fit){.count = fit.frames, .rows_cycles = rows_cycles};
     memcpy(ret->still, still, sizeof ret->still);
-    ret->light[0] = radius;
     ret->noise = fit.noise * sqrt(rows->frame[rows->count - 1].bins / 2.0);
-    for (unsigned i = 0; i < fit.frames; i++) {
-        const struct rows_frame *frame = &rows->frame[fit.first + i];
-        ret->frame[i] = (struct lit_frame){.serial = frame->serial,
-                                           .is_lit = is_begun ? i >= light.first : is_used[i],
-                                           .is_off = is_begun && i < light.first,
-                                           .phase = carg(fit.amplitude[i] - centre) / (2 * M_PI) -
-                                                    rows_cycles * frame->offset_px};
-    }
+    if (leap == LEAP_NONE)
+        fill(&fit, rows, &circle, is_used, ret);
+    /* Amplitudes are rough, but phases that leap are not those of a light. */
+    if (leap == LEAP_BEGUN || (begun.first > 0 && light_leaps(ret, rows)))
+        fill(&fit, rows, &begun, NULL, ret);
     return true;
 }

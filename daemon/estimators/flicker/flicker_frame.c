@@ -136,11 +136,15 @@ static bool follow(struct flicker_frame *f, const struct flicker_model *model)
         f->is_on = isfinite(phase);
         if (f->is_on)
             light_predict(&f->fit, f->rows, phase);
-    } else if (light_add(&f->fit, f->rows, phase)) {
+    } else if (!light_add(&f->fit, f->rows, phase)) {
+        return false;
+    } else if (model->is_missing && f->age > 1) {
+        /* Two dark frames are stronger than one that looks lit. */
+        f->fit.frame[f->fit.count - 1].is_lit = false;
+        return false;
+    } else {
         light_improve(&f->fit, f->rows, &options, 2);
         f->is_on = f->fit.error <= ERROR_OFF;
-    } else {
-        return false;
     }
     if (f->is_on)
         follow_phase(f, f->fit.frame[f->fit.count - 1].phase);

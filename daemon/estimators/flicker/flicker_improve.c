@@ -179,11 +179,14 @@ static void move(struct light_fit *fit, const struct rows *rows, const double *s
 static void judge(struct light_fit *fit, const struct rows *rows)
 {
     const double radius = fmax(creal(fit->light[0]), 1e-9);
-    unsigned lit = 0, samples;
-    for (unsigned i = 0; i < fit->count; i++)
-        lit += light_is_used(&fit->frame[i]);
+    unsigned lit = 0, used = 0, samples;
+    for (unsigned i = 0; i < fit->count; i++) {
+        lit += fit->frame[i].is_lit;
+        used += light_is_used(&fit->frame[i]);
+    }
     fit->with = light_squares(fit, rows, &samples);
-    const double known = 2.0 * lit + SHARED + (lit > 0 ? (double)samples / lit : 0);
+    /* Offsets, phases, what is shared, and the scene. */
+    const double known = used + lit + SHARED + (used > 0 ? (double)samples / used : 0);
     const double free = fmax(1, samples - known);
     fit->noise = fmax(LIGHT_NOISE, sqrt(fit->with / free));
     fit->cost = free * log(fit->with + 1e-9);

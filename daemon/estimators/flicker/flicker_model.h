@@ -23,6 +23,7 @@
 struct flicker_model {
     bool is_valid;       /* false: there is no flicker, as far as is known */
     bool is_suspected;   /* there may be some soon: frames are remembered for its fit */
+    bool is_missing;     /* the newest frames did not show it: it may have ended */
     double rows_cycles;  /* c, cycles per row */
     int64_t captured_ns; /* capture time of the newest frame that showed the light */
     double phase;        /* phase of that frame's first row, in cycles */

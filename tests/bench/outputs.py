@@ -49,7 +49,6 @@ CASES = (
 )
 WANTED = os.environ.get("OUTPUT_CASES", "")
 TURNS = int(os.environ.get("OUTPUT_TURNS", "12"))
-T_95 = 2.2  # Student's, of 12 turns
 SETTLING_FRAMES = 6  # after a pause
 PATIENCE_S = 300
 SETTLED_S = 3
@@ -184,8 +183,10 @@ def by_turns(cases, frames, chain):
 
 
 def interval(differences):
-    """The half of the 95 % interval of their mean."""
-    return T_95 * statistics.stdev(differences) / len(differences) ** 0.5
+    """The half of the 95 % interval of their mean. Student's t is right within 1 % from 6 on."""
+    free = len(differences) - 1
+    student = 1.96 + 2.37 / free + 2.8 / free ** 2
+    return student * statistics.stdev(differences) / len(differences) ** 0.5
 
 
 def main():

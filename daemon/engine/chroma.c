@@ -85,15 +85,27 @@ void chroma_leave(struct engine *engine)
     pthread_mutex_unlock(&engine->options.loads->lock);
 }
 
+/* Returns where the chroma of a job is kept for other engines; NULL: there is no other one. */
+static struct shared_chroma *kept_chroma(const struct engine *engine, const struct engine_job *job)
+{
+    struct shared_chroma *chroma = job->number != 0 ? engine->chroma : NULL;
+    if (chroma == NULL)
+        return NULL;
+    pthread_mutex_lock(&engine->options.loads->lock);
+    const bool is_alone = chroma->users == 1;
+    pthread_mutex_unlock(&engine->options.loads->lock);
+    return is_alone ? NULL : chroma;
+}
+
 /* Makes plane i of the slot's frame smaller, or copies what another engine has made of it. */
-static void make_smaller(const struct slot *slot, unsigned i, uint8_t *to, size_t stride)
+static void make_smaller(const struct slot *slot, struct shared_chroma *chroma, unsigned i,
+                         uint8_t *to, size_t stride)
 {
     const struct engine_job *job = &slot->job;
     struct resampler *resampler = slot->engine->resampler;
-    struct shared_chroma *chroma = slot->engine->chroma;
     const unsigned step = i == 0 ? 2 : 1; /* plane 0 has luma beside it */
     const uint8_t *from = job->in[i] + (i == 0 ? slot->engine->info->offset ^ 1u : 0);
-    if (chroma == NULL || job->number == 0) {
+    if (chroma == NULL) {
         resampler_run(resampler, to, stride, from, job->in_stride[i], step);
         return;
     }
@@ -110,18 +122,19 @@ uint64_t chroma_resample(struct slot *slot)
     const struct engine *engine = slot->engine;
     const struct engine_job *job = &slot->job;
     const uint32_t width = engine->format.width; /* two samples of chroma for two of luma */
+    struct shared_chroma *chroma = kept_chroma(engine, job);
     uint64_t bytes = 0;
     if (slot->chroma != NULL) {
-        make_smaller(slot, 0, slot->chroma, width);
+        make_smaller(slot, chroma, 0, slot->chroma, width);
         bytes = (uint64_t)width * engine->format.height;
     }
     for (unsigned i = 1; i < engine->format.plane_count; i++) {
         const struct fftd_plane *plane = &engine->format.plane[i];
-        make_smaller(slot, i, job->out + plane->offset, plane->stride);
+        make_smaller(slot, chroma, i, job->out + plane->offset, plane->stride);
         bytes += (uint64_t)plane->row_bytes * plane->rows;
     }
-    if (engine->chroma != NULL && job->number != 0)
-        engine->chroma->number = job->number;
+    if (chroma != NULL)
+        chroma->number = job->number;
     return bytes;
 }
 

@@ -18,7 +18,8 @@ bool chroma_resampled(const struct engine *engine, struct resampler_size *ret);
 
 /* The host's. Engines with options->loads keep that of the newest frame with a number, in memory of
  * chroma_bytes for all those whose chroma has one size: one of them makes it, the others copy it.
- * chroma_share lets an engine take part, until chroma_leave; any thread; -ENOMEM.
+ * One that is alone makes it where it is published. chroma_share lets an engine take part, until
+ * chroma_leave; any thread; -ENOMEM.
  *
  * chroma_resample makes the chroma of a slot's job smaller. It writes into the result, or, where
  * chroma alternates with luma, into slot->chroma, and returns the number of bytes written.

@@ -8,6 +8,7 @@
 
 #include <errno.h>
 #include <math.h>
+#include <stdalign.h>
 #include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
@@ -22,8 +23,13 @@
 
 #define GROUP   64  /* rows of the result that are made together, so `middle` stays in a cache */
 #define STRIP   128 /* columns that are convolved together: their rows stay in the first cache */
-#define AT_ONCE 4   /* taps that are added up together */
-#define BLOCK   16  /* rows and columns that are transposed together */
+#define AT_ONCE 4   /* taps that are added up together; twice as many where there are */
+#define ALIGNED 64  /* bytes: the longest vectors take longer if they cross a line of the cache */
+#ifdef __x86_64__
+#define BLOCK 32 /* rows and columns that are transposed together: one of those vectors long */
+#else
+#define BLOCK 16
+#endif
 #define NEUTRAL 128
 #define UNIT    256   /* a step */
 #define LAST    6     /* the bits of a step after two convolutions */
@@ -140,6 +146,13 @@ uint64_t resampler_bytes(const struct resampler_size *size)
            axis_bytes(size->rows, size->to_rows);
 }
 
+static int16_t *make_numbers(size_t bytes)
+{
+    const size_t whole = (bytes + ALIGNED - 1) / ALIGNED * ALIGNED;
+    int16_t *ret = aligned_alloc(ALIGNED, whole);
+    return ret == NULL ? NULL : memset(ret, 0, whole);
+}
+
 static int allocate(struct resampler *resampler, const struct resampler_size *size)
 {
     struct resampler_axis *across = &resampler->axis[0], *down = &resampler->axis[1];
@@ -147,8 +160,8 @@ static int allocate(struct resampler *resampler, const struct resampler_size *si
     down->taps = count_taps(size->rows, size->to_rows);
     across->first = calloc((size_t)size->to_columns + size->to_rows, sizeof *across->first);
     across->tap = calloc(resampler_tap_count(size), sizeof *across->tap);
-    resampler->strip = calloc(1, strip_bytes(size));
-    resampler->middle = calloc(1, middle_bytes(size));
+    resampler->strip = make_numbers(strip_bytes(size));
+    resampler->middle = make_numbers(middle_bytes(size));
     if (across->first == NULL || across->tap == NULL || resampler->strip == NULL ||
         resampler->middle == NULL)
         return -ENOMEM;
@@ -208,6 +221,11 @@ static ALWAYS_INLINE int16_t weigh(const int16_t *from, size_t pitch, const int1
                      multiply(from[2 * pitch], tap[2]) + multiply(from[3 * pitch], tap[3]));
 }
 
+static ALWAYS_INLINE int16_t weigh_more(const int16_t *from, size_t pitch, const int16_t *tap)
+{
+    return (int16_t)(weigh(from, pitch, tap) + weigh(from + AT_ONCE * pitch, pitch, tap + AT_ONCE));
+}
+
 /* Computes `count` neighbouring sums for sample i of the axis, along which samples are `pitch`
  * numbers apart; `from` begins with sample `begin`. */
 static ALWAYS_INLINE void convolve(int16_t *restrict sum, uint32_t count,
@@ -216,13 +234,14 @@ static ALWAYS_INLINE void convolve(int16_t *restrict sum, uint32_t count,
 {
     const int16_t *tap = axis->tap + (size_t)i * axis->taps;
     from += (axis->first[i] - begin) * pitch;
-    for (uint32_t x = 0; x < count; x++)
-        sum[x] = weigh(from + x, pitch, tap);
-    for (uint32_t k = AT_ONCE; k < axis->taps; k += AT_ONCE) {
-        from += AT_ONCE * pitch;
+    uint32_t k = axis->taps % (2 * AT_ONCE);
+    if (k > 0)
         for (uint32_t x = 0; x < count; x++)
-            sum[x] = (int16_t)(sum[x] + weigh(from + x, pitch, tap + k));
-    }
+            sum[x] = weigh(from + x, pitch, tap);
+    for (; k < axis->taps; k += 2 * AT_ONCE)
+        for (uint32_t x = 0; x < count; x++)
+            sum[x] =
+                (int16_t)((k > 0 ? sum[x] : 0) + weigh_more(from + k * pitch + x, pitch, tap + k));
 }
 
 static ALWAYS_INLINE void widen(int16_t *restrict to, const uint8_t *restrict from, unsigned step,
@@ -241,15 +260,23 @@ static ALWAYS_INLINE void interleave(int16_t *restrict to, const int16_t *restri
     }
 }
 
-/* Transposes BLOCK x BLOCK numbers. Each of the four steps turns the eight bits of a number's place
- * by one, so after all of them its row and its column have changed places. */
+/* Transposes BLOCK x BLOCK numbers. Each of the four or five steps turns the bits of a number's
+ * place by one, so after all of them its row and its column have changed places. The first step
+ * reads the rows where they are. */
 static ALWAYS_INLINE void transpose(int16_t *restrict to, const int16_t *restrict from,
                                     size_t from_pitch)
 {
-    int16_t other[BLOCK * BLOCK];
-    for (size_t i = 0; i < BLOCK; i++)
-        memcpy(to + i * BLOCK, from + i * from_pitch, BLOCK * sizeof *to);
-    interleave(other, to);
+    alignas(ALIGNED) int16_t other[BLOCK * BLOCK];
+    int16_t *const first = BLOCK == 32 ? to : other;
+    for (size_t k = 0; k < BLOCK / 2; k++) {
+        const int16_t *a = from + k * from_pitch, *b = a + BLOCK / 2 * from_pitch;
+        for (size_t i = 0; i < BLOCK; i++) {
+            first[2 * (k * BLOCK + i)] = a[i];
+            first[2 * (k * BLOCK + i) + 1] = b[i];
+        }
+    }
+    if (BLOCK == 32)
+        interleave(other, to);
     interleave(to, other);
     interleave(other, to);
     interleave(to, other);
@@ -260,7 +287,7 @@ static ALWAYS_INLINE void convolve_strip(struct resampler *resampler, uint32_t c
                                          uint32_t count, uint32_t y)
 {
     const uint32_t rows = resampler->size.to_rows - y, first = resampler->axis[1].first[y];
-    int16_t sum[BLOCK * STRIP] = {0}, block[BLOCK * BLOCK];
+    alignas(ALIGNED) int16_t sum[BLOCK * STRIP] = {0}, block[BLOCK * BLOCK];
     for (uint32_t k = 0; k < GROUP && k < rows; k += BLOCK) {
         int16_t *to = resampler->middle + (size_t)column * GROUP + k;
         for (uint32_t i = k; i < k + BLOCK && i < rows; i++)
@@ -296,7 +323,7 @@ static ALWAYS_INLINE void convolve_rows(const struct resampler *resampler, uint8
     const struct resampler_size *size = &resampler->size;
     const int16_t *rows = resampler->middle;
     const uint32_t columns = size->to_columns * size->channels;
-    int16_t sum[BLOCK * GROUP] = {0}, block[BLOCK * BLOCK];
+    alignas(ALIGNED) int16_t sum[BLOCK * GROUP] = {0}, block[BLOCK * BLOCK];
     for (uint32_t x = 0; x < columns; x += BLOCK) {
         for (uint32_t i = 0; i < BLOCK && x + i < columns; i++)
             convolve(sum + (size_t)i * GROUP, GROUP, rows + ((x + i) % size->channels) * GROUP, 0,

@@ -1,10 +1,10 @@
 # What further outputs of one camera cost, and other ways to make pictures smaller.
 #
-#   OUTPUT_FRAMES=60      of each turn; there are three
+#   OUTPUT_FRAMES=15      of each turn; OUTPUT_TURNS=12 turns
 #   STUCK_PAIRS=30        pairs of turns with and without a stuck reader
 #   OUTPUT_PLANES=luma    planes of every output; luma-only: no chroma is made smaller
 
-OUTPUT_FRAMES ?= 60
+OUTPUT_FRAMES ?= 15
 STUCK_PAIRS ?= 30
 OUTPUT_PLANES ?= luma
 

@@ -4,8 +4,9 @@ that are not: processor time of the daemon, and time of the device by its own cl
 frame of 32 is measured. On a CPU device the processor's time includes the device's.
 
     outputs.py [FRAMES]     prints a table; FFTD_BUILD is the build folder, FFTD_DEVICE the device,
-                            OUTPUT_FPS the frames a second, OUTPUT_CASES a pattern for the
-                            cases to measure, besides those of main alone
+                            OUTPUT_FPS the frames a second, OUTPUT_TURNS how often each case has
+                            FRAMES frames, OUTPUT_CASES a pattern for the cases to measure,
+                            besides those of main alone
 """
 
 import contextlib
@@ -14,6 +15,8 @@ import json
 import os
 import pathlib
 import re
+import signal
+import statistics
 import subprocess
 import sys
 import tempfile
@@ -45,6 +48,8 @@ CASES = (
     ("and seven of that size", QUARTER, [QUARTER] * 7, True),
 )
 WANTED = os.environ.get("OUTPUT_CASES", "")
+TURNS = int(os.environ.get("OUTPUT_TURNS", "12"))
+SETTLING_FRAMES = 6  # after a pause
 PATIENCE_S = 300
 SETTLED_S = 3
 
@@ -103,55 +108,105 @@ def wait_until_settled(log_path, engines):
         time.sleep(0.1)
 
 
-def measure(main_size, outputs, is_read, frames, chain):
-    """Returns milliseconds for each frame of main: of processors, and of the device."""
-    groups = ", ".join(f'{{ name = "o{i}"; size = "{width}x{height}"; filter = "{chain}"; '
-                       f'planes = "{PLANES}"; }}'
-                       for i, (width, height) in enumerate(outputs))
-    with tempfile.TemporaryDirectory() as folder, contextlib.ExitStack() as stack:
-        run, log_path = pathlib.Path(folder) / "run", pathlib.Path(folder) / "log"
-        log = stack.enter_context(log_path.open("wb"))
-        daemon = subprocess.Popen(
-            [BUILD / "fftd", "--runtime-dir", run, "--device", DEVICE, "--source", "pattern:scene",
-             "--size", f"{WIDTH}x{HEIGHT}", "--fps", str(FPS), "--filter", chain,
+class Camera:
+    """A daemon that runs, and readers of its outputs."""
+
+    def __init__(self, stack, main_size, outputs, is_read, chain):
+        groups = ", ".join(f'{{ name = "o{i}"; size = "{width}x{height}"; filter = "{chain}"; '
+                           f'planes = "{PLANES}"; }}'
+                           for i, (width, height) in enumerate(outputs))
+        folder = pathlib.Path(stack.enter_context(tempfile.TemporaryDirectory()))
+        self.run, self.output_count = folder / "run", len(outputs)
+        log = stack.enter_context((folder / "log").open("wb"))
+        self.daemon = subprocess.Popen(
+            [BUILD / "fftd", "--runtime-dir", self.run, "--device", DEVICE, "--source",
+             "pattern:scene", "--size", f"{WIDTH}x{HEIGHT}", "--fps", str(FPS), "--filter", chain,
              "--set", f"engine.planes={PLANES}",
              *(["--set", "output.size={}x{}".format(*main_size)] if main_size else []),
              "--set", "engine.compile_ahead=false", "--set", "engine.tune=off",
              "--set", f"outputs=( {groups} )"],
             stderr=log)
-        stack.callback(daemon.wait)
-        stack.callback(daemon.terminate)
-        readers = [Reader(run)]
-        stack.callback(readers[0].close)
-        for i in range(len(outputs) if is_read else 0):
-            readers.append(Reader(run / "outputs" / f"o{i}"))
-            stack.callback(readers[-1].close)
-        wait_until_settled(log_path, 1 + len(outputs))
-        for reader in readers:
+        stack.callback(self.daemon.wait)
+        stack.callback(self.daemon.terminate)
+        stack.callback(self.proceed)  # one that is paused would not end
+        self.readers = [Reader(self.run)]
+        self.readers += [Reader(self.run / "outputs" / f"o{i}")
+                         for i in range(len(outputs) if is_read else 0)]
+        for reader in self.readers:
+            stack.callback(reader.close)
+        wait_until_settled(folder / "log", 1 + len(outputs))
+        for reader in self.readers:
             reader.take(5)
-        begin, first = processor_s(daemon.pid), readers[0].take(1)
-        last = readers[0].take(frames)
-        used_s = processor_s(daemon.pid) - begin
-        return used_s / (last - first) * 1000, device_ms(run, len(outputs))
+
+    def pause(self):
+        self.daemon.send_signal(signal.SIGSTOP)
+
+    def proceed(self):
+        self.daemon.send_signal(signal.SIGCONT)
+
+    def measure(self, frames):
+        """Returns milliseconds of the processors for each frame of main."""
+        begin, first = processor_s(self.daemon.pid), self.readers[0].take(1)
+        last = self.readers[0].take(frames)
+        return (processor_s(self.daemon.pid) - begin) / (last - first) * 1000
+
+
+def measure(main_size, outputs, is_read, frames, chain):
+    """Returns milliseconds for each frame of main: of processors, and of the device."""
+    with contextlib.ExitStack() as stack:
+        camera = Camera(stack, main_size, outputs, is_read, chain)
+        return camera.measure(frames), device_ms(camera.run, len(outputs))
+
+
+def by_turns(cases, frames, chain):
+    """Returns, for each case, milliseconds of the processors in each turn, and of the device. Of
+    the daemons one runs at a time, and every second turn goes backwards, so what else the machine
+    does is the same for all."""
+    with contextlib.ExitStack() as stack:
+        cameras = []
+        for case in cases:
+            cameras.append(Camera(stack, *case, chain))
+            cameras[-1].pause()
+        found = [[] for _ in cameras]
+        order = list(enumerate(cameras))
+        for _ in range(TURNS):
+            for i, camera in order:
+                camera.proceed()
+                camera.readers[0].take(SETTLING_FRAMES)
+                found[i].append(camera.measure(frames))
+                camera.pause()
+            order.reverse()
+        for camera in cameras:
+            camera.proceed()
+        return [(turns, device_ms(camera.run, camera.output_count))
+                for turns, camera in zip(found, cameras)]
+
+
+def interval(differences):
+    """The half of the 95 % interval of their mean. Student's t is right within 1 % from 6 on."""
+    free = len(differences) - 1
+    student = 1.96 + 2.37 / free + 2.8 / free ** 2
+    return student * statistics.stdev(differences) / len(differences) ** 0.5
 
 
 def main():
-    frames = int(sys.argv[1]) if len(sys.argv) > 1 else 60
+    frames = int(sys.argv[1]) if len(sys.argv) > 1 else 15
+    cases = [case for case in CASES if not case[2] or re.search(WANTED, case[0])]
     for chain in FILTERS:
-        print(f"\n{WIDTH}x{HEIGHT} NV12, planes = {PLANES}, {chain} in every output, {frames} "
-              f"frames at {FPS}/s\n")
-        print("| outputs | processor time a frame, ms | more than without the others | device, ms "
-              "| more |\n| --- | --- | --- | --- | --- |")
+        print(f"\n{WIDTH}x{HEIGHT} NV12, planes = {PLANES}, {chain} in every output, {TURNS} turns "
+              f"of {frames} frames at {FPS}/s\n")
+        print("| outputs | processor time a frame, ms | more than without the others, ms | more "
+              "| device, ms | more |\n| --- | --- | --- | --- | --- | --- |")
         alone = None
-        for name, main_size, outputs, is_read in CASES:
-            if outputs and not re.search(WANTED, name):
-                continue
-            turns = [measure(main_size, outputs, is_read, frames, chain) for _ in range(3)]
-            turns = [sorted(each) for each in zip(*turns)]
-            alone = alone if outputs else [each[1] for each in turns]
-            print(f"| {name} |", " | ".join(
-                f"{each[1]:.3g} ({each[0]:.3g} .. {each[2]:.3g}) | {100 * (each[1] / of - 1):.0f} %"
-                for each, of in zip(turns, alone)), "|", flush=True)
+        for (name, _, others, _), (turns, device) in zip(
+                cases, by_turns([case[1:] for case in cases], frames, chain)):
+            alone = alone if others else (turns, device)
+            more = [a - b for a, b in zip(turns, alone[0])]
+            middle = statistics.median(turns)
+            print(f"| {name} | {middle:.3g} ({min(turns):.3g} to {max(turns):.3g}) "
+                  f"| {statistics.mean(more):.2f} +- {interval(more):.2f} "
+                  f"| {100 * (middle / statistics.median(alone[0]) - 1):.0f} % "
+                  f"| {device:.3g} | {100 * (device / alone[1] - 1):.0f} % |", flush=True)
 
 
 if __name__ == "__main__":

@@ -584,7 +584,7 @@ static bool has_same_chroma(const struct made *a, const struct made *b)
 
 /* Chroma that becomes smaller is made by the first engine that is given the frame, and copied by
  * the others, so what happens to the captured frame in between does not reach it. A frame without a
- * number, and those of engines without loads, are nobody else's. */
+ * number, and those of engines without loads or without others, are nobody else's. */
 static void test_chroma_is_made_once(void **state)
 {
     (void)state;
@@ -614,6 +614,15 @@ static void test_chroma_is_made_once(void **state)
             assert_true(has_same_chroma(&made[0], &made[3]));
             assert_int_equal(has_same_chroma(&made[0], &made[1]), number != 3);
         }
+        finish(&made[1]);
+        draw(4); /* nothing is kept of this frame, since the first output is alone */
+        submit(&made[0], 4);
+        collect(&made[0]);
+        make(&made[1], &other, loads, 1);
+        draw(14);
+        submit(&made[1], 4);
+        collect(&made[1]);
+        assert_false(has_same_chroma(&made[0], &made[1]));
         draw(13); /* what the third output was given last */
         finish(&made[3]);
         make(&made[3], &quarter, NULL, 3);

@@ -143,6 +143,58 @@ static void is_the_model(void **state)
     }
 }
 
+static int16_t multiply(int16_t sample, int16_t tap)
+{
+    return (int16_t)((((int32_t)sample * tap >> 14) + 1) >> 1);
+}
+
+/* The integers of resampler.c, one result after the other. */
+static uint8_t integer_model(const struct resampler *resampler, const uint8_t *plane,
+                             const struct resampler_size *s, uint32_t x, uint32_t y, unsigned c)
+{
+    const struct resampler_axis *across = resampler_axes(resampler), *down = across + 1;
+    int16_t sum = 0;
+    for (uint32_t i = 0; i < across->taps && across->first[x] + i < s->columns; i++) {
+        int16_t column = 0;
+        for (uint32_t k = 0; k < down->taps && down->first[y] + k < s->rows; k++) {
+            const size_t row = (size_t)(down->first[y] + k) * s->columns;
+            const int sample = plane[(row + across->first[x] + i) * s->channels + c];
+            column = (int16_t)(column + multiply((int16_t)((sample - 128) * 256),
+                                                 down->tap[(size_t)y * down->taps + k]));
+        }
+        sum = (int16_t)(sum + multiply(column, across->tap[(size_t)x * across->taps + i]));
+    }
+    const int value = (((sum >> 5) + 1) >> 1) + 128;
+    return (uint8_t)(value < 0 ? 0 : value > 255 ? 255 : value);
+}
+
+/* However vectors are made, all results are the same integers, as those of a device. */
+static void is_the_integer_model(void **state)
+{
+    (void)state;
+    for (size_t i = 0; i < sizeof shapes / sizeof shapes[0]; i++) {
+        const struct resampler_size *s = &shapes[i].size;
+        const size_t row = (size_t)s->columns * s->channels;
+        const size_t to_row = (size_t)s->to_columns * s->channels;
+        struct resampler *resampler = create(s);
+        uint8_t *in = malloc(row * s->rows), *out = malloc(to_row * s->to_rows);
+        uint64_t seed = i + 1;
+        for (size_t k = 0; k < row * s->rows; k++)
+            in[k] = i % 2 == 0 ? noise(&seed, k) : extreme(&seed, k);
+        resampler_run(resampler, out, to_row, in, row, 1);
+        for (uint32_t y = 0; y < s->to_rows; y++)
+            for (uint32_t x = 0; x < s->to_columns; x++)
+                for (unsigned c = 0; c < s->channels; c++)
+                    if (out[y * to_row + x * s->channels + c] !=
+                        integer_model(resampler, in, s, x, y, c))
+                        fail_msg("%ux%u to %ux%u: column %u, row %u", s->columns, s->rows,
+                                 s->to_columns, s->to_rows, x, y);
+        resampler_destroy(resampler);
+        free(in);
+        free(out);
+    }
+}
+
 /* The largest sum that there can be, and its negative: each sample is white where its tap is
  * positive, and black where it is negative. */
 static void nothing_overflows(void **state)
@@ -191,9 +243,8 @@ static void constant_planes_stay(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(keeps_half_and_folds_nothing),
-        cmocka_unit_test(is_the_model),
-        cmocka_unit_test(nothing_overflows),
+        cmocka_unit_test(keeps_half_and_folds_nothing), cmocka_unit_test(is_the_model),
+        cmocka_unit_test(is_the_integer_model),         cmocka_unit_test(nothing_overflows),
         cmocka_unit_test(constant_planes_stay),
     };
     return cmocka_run_group_tests_name("resampler", tests, NULL, NULL);

@@ -2,9 +2,10 @@
  * with each failure, from the first delay to the longest. recovery.c counts the failures and the
  * restarts of a camera (`remedies`), which begin at 0 again with a frame, or with another source;
  * output_change.c counts the failures of an engine. An attempt that something else causes, such as
- * a change in the directory of the device, resets nothing. Tests in tests/unit/recovery.c that call
- * `assert_retry_delay` repeat the figures, and RECOVERY_S in tests/vm/test_faults.py must be longer
- * than RETRY_DELAY_LONGEST_NS; no document repeats them. */
+ * a change in the directory of the device, resets nothing. Two attempts are not delayed: the first
+ * after the signal has changed, and the one that goes back to a source that was closed. Tests in
+ * tests/unit/recovery.c that call `assert_retry_delay` repeat the figures, and RECOVERY_S in
+ * tests/vm/test_faults.py must be longer than RETRY_DELAY_LONGEST_NS; no document repeats them. */
 #ifndef FFTD_CAMERA_RETRY_DELAY_H
 #define FFTD_CAMERA_RETRY_DELAY_H
 

@@ -12,7 +12,7 @@
  * here, and replace the figure in docs/man/fftd.8 (search for KiB) and in point 9 of
  * docs/SECURITY.md. Nothing else repeats it: bus/peer.c, core/dbus_framing.c,
  * fftd-view/change_request.h and the tests use this line. tests/unit/bus_peer.c and dbus_framing.c
- * and tests/integration/test_bus_budget.py and test_attacks.py check it. */
+ * check it, and so does INTEGRATION_TESTS="bus_budget attacks" make -s test-integration. */
 #define LIMIT_MESSAGE_BYTES      65536u
 /* The smallest default of net.core.wmem_max. bus/peer.c asserts that the limit is at most this, and
  * at least 33 KiB: the longest chain and 1 KiB. It passes whole messages to sd-bus through a socket

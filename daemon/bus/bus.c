@@ -2,6 +2,7 @@
 #include "bus/bus.h"
 
 #include <errno.h>
+#include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -15,16 +16,19 @@
 #include "config/image.h"
 #include "core/client_limits.h"
 
-/* Each of the two sockets has its own limits, so that watchers cannot keep out changers. */
 struct bus {
     struct peer_services services;
-    struct admission admission[2]; /* indexed by enum bus_access; has the peers */
+    /* Indexed by enum bus_access; they have the peers. Each of the two sockets has its own limits,
+     * so that watchers cannot keep out changers. */
+    struct admission admission[2];
     struct loans loans[2];
 };
 
+_Static_assert(offsetof(struct peer, admitted) == 0, "an entry is cast to its peer");
+
 static struct peer *first_of(const struct bus *bus, unsigned access)
 {
-    return (struct peer *)bus->admission[access].entries; /* a peer's first member */
+    return (struct peer *)bus->admission[access].entries;
 }
 
 static struct peer *next_of(const struct peer *peer)

@@ -15,6 +15,8 @@
 #include "config/config.h"
 #include "core/error.h"
 
+struct outputs;
+
 /* A caller that waits for the result of a reload; embedded in a record of its own. */
 struct reload_waiter {
     struct reload_waiter *next;
@@ -30,7 +32,6 @@ struct reload_job {
 };
 
 /* Applies the key outputs (outputs.h). NULL: changes of it are ignored. */
-struct outputs;
 struct reload_outputs {
     int (*check)(const struct outputs *outputs, const struct config_outputs *wanted,
                  struct error *why);

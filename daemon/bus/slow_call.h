@@ -37,8 +37,8 @@ struct slow_call {
     struct peer *peer; /* valid in all functions but `run` and `finish` */
     sd_bus_message *message;
     struct peer_call waiting; /* for the answer */
-    sd_bus_error error;       /* set: why `prepare` has failed */
-    int result;               /* of `run`; -ECANCELED before that */
+    sd_bus_error error;       /* set: the reply. `prepare` sets it whenever it fails */
+    int result;               /* of `run`; -ECANCELED before the first one */
     struct error why;
 };
 

@@ -169,5 +169,5 @@ void frame_path_finish(struct frame_path *path)
     recovery_finish(&path->recovery);
     FOR_EACH_OUTPUT (path, output)
         output_finish(output);
-    lent_memory_update(&path->recovery, NULL);
+    lent_memory_update(&path->recovery, NULL); /* the source is closed: nothing is restarted */
 }

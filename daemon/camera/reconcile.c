@@ -396,7 +396,7 @@ static void report_output_state(struct reconciler *reconciler, struct output *ou
     /* The daemon exits once the state is `finished`, so that is reported only after the last frame
      * was read. */
     if (state == CAMERA_FINISHED && frame_path_is_unread(path)) {
-        state = report->state;
+        state = report->box->status.state;
         reason.text[0] = '\0';
     }
     const bool waits_for_readers = frame_path_room_fd(path, output) >= 0 &&

@@ -188,7 +188,7 @@ static void become_starting(struct recovery *recovery)
     recovery->state = CAMERA_STARTING;
     recovery->reason.text[0] = '\0';
     if (recovery->phase == SOURCE_OPENING) {
-        char shown[CONFIG_TEXT];
+        char shown[CAPTURE_URI_BYTES];
         secret_hide(shown, sizeof shown, recovery->request.uri);
         error_set(&recovery->reason, 0, "%s is being opened", shown);
     }

@@ -14,8 +14,7 @@
 
 void report_init(struct report *ret, struct output_mailbox *box, const char *prefix)
 {
-    *ret = (struct report){
-        .box = box, .prefix = prefix, .state = CAMERA_STARTING, .heartbeat_ns = clock_now_ns()};
+    *ret = (struct report){.box = box, .prefix = prefix, .heartbeat_ns = clock_now_ns()};
 }
 
 static bool is_first(const struct report *report)
@@ -46,7 +45,7 @@ void report_heartbeat(struct report *report, struct ring *ring, bool is_healthy)
     int64_t now_ns = clock_now_ns();
     /* One call for both: the ring wakes readers only if the state has changed. */
     if (ring != NULL)
-        ring_set_state(ring, ring_state(report->state, ring), now_ns);
+        ring_set_state(ring, ring_state(report->box->status.state, ring), now_ns);
     report->heartbeat_ns = now_ns;
     if (is_healthy)
         atomic_store(&report->box->mailbox->progress_ns, now_ns);
@@ -91,14 +90,13 @@ bool report_state(struct report *report, enum camera_state state, const char *re
                   const struct recovery *recovery)
 {
     const struct camera_status *last = &report->box->status; /* only this thread changes it */
-    const bool changed = state != report->state;
+    const bool changed = state != last->state;
     /* An attempt to open a lost source again is no news. */
     const bool opening = state == CAMERA_STARTING && recovery->phase == SOURCE_OPENING;
 
     if (!changed && opening == last->source_opening &&
         strncmp(reason, last->state_reason, CAMERA_TEXT - 1) == 0)
         return false;
-    report->state = state;
     if (changed)
         log_state(report, state, reason, recovery);
 

@@ -27,7 +27,6 @@
 struct report {
     struct output_mailbox *box;
     const char *prefix; /* begins log messages, as "output small: "; empty for the first one */
-    enum camera_state state;
     struct error control_problem;
     unsigned start_count;  /* the start of the source whose input was reported */
     unsigned build;        /* the number of the compilation that was logged */

@@ -63,7 +63,7 @@ struct recovery_counts {
     uint64_t stalls;   /* times it delivered nothing for stall_timeout */
     uint64_t restarts; /* times streaming was stopped and started again as a remedy */
     uint64_t reopens;  /* times it was opened again, also after a change to another was refused */
-    struct copy_count copied;
+    struct copy_count copied; /* COPY_CAPTURE */
 };
 
 #define CAMERA_TEXT 256

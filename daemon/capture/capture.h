@@ -28,7 +28,9 @@
 
 #define CAPTURE_URI_BYTES 256 /* with the final zero byte */
 
-/* Where frames come from, as asked for; 0 in a field leaves the choice to the source. */
+/* Where frames come from, as asked for; 0 in a field leaves the choice to the source. Who asks has
+ * checked the ranges, as the configuration does (config/keys.c): sizes of frames by format_layout,
+ * rates and buffers by CAPTURE_MIN_RATE and what follows it below. */
 struct capture_request {
     char uri[CAPTURE_URI_BYTES]; /* "v4l2:/dev/video0" */
     uint32_t width, height;      /* pixels; both or neither */
@@ -36,7 +38,8 @@ struct capture_request {
                                     INFINITY: unpaced, only for pattern: and file: */
     uint32_t fourcc;             /* DRM */
     unsigned buffers;            /* frames that may be lent or waiting at once; 0 = 4 */
-    enum memory_mode memory;     /* for the one who starts the source: the mode to start it in */
+    enum memory_mode memory;     /* how its owner should start it (capture_start); copied where
+                                    that does not work */
     bool loop;                   /* file:, and gst: that reads a file: begin again at the end;
                                     otherwise capture_dequeue returns -ENODATA */
     uint32_t seed;               /* pattern: */
@@ -74,7 +77,8 @@ struct capture_ops;
 struct capture {
     const struct capture_ops *ops;
     int fd; /* to poll for POLLIN and POLLPRI; on POLLERR and POLLHUP capture_dequeue returns the
-               reason. -1: nothing can be done before a frame is released */
+               reason. -1: nothing can be done before a frame is released, or the device is
+               gone. Each opener sets it */
     struct fftd_format
         format; /* with rate and colour; strides are nominal: each frame has its own */
     int64_t opening_until_ns; /* CLOCK_MONOTONIC; 0: it is open, and all else here is valid.

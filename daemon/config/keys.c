@@ -127,8 +127,8 @@ static const struct config_key keys[] = {
         .type = &config_type_whole,
         FIELD(camera.source.buffers),
         .live = true,
-        .min = 2,
-        .max = 32,
+        .min = CAPTURE_MIN_BUFFERS,
+        .max = CAPTURE_MAX_BUFFERS,
         .word = "auto",
     },
     {

@@ -18,6 +18,7 @@
 
 /* ---- reading ---- */
 
+/* *ret is the caller's to free, after a failure as well. */
 static int read_file(char **ret, const char *path, struct error *why)
 {
     int fd = open(path, O_RDONLY | O_CLOEXEC);

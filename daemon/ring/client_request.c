@@ -7,12 +7,14 @@
 
 #include <errno.h>
 #include <stdio.h>
+#include <sys/socket.h>
 #include <unistd.h>
 
 #include "service/socket.h"
 
-#define ATTACH_FDS                                                                                 \
-    SOCKET_MAX_FDS /* the ring, the wake-up socket, and the page of the wake-up word */
+/* The ring, the wake-up socket, and the page of the wake-up word. */
+#define ATTACH_FDS 3u
+_Static_assert(ATTACH_FDS <= SOCKET_MAX_FDS, "the answer to ATTACH is one packet");
 
 static struct fftd_message make_reply(uint32_t kind, const struct ring *ring, int result,
                                       const struct error *why)

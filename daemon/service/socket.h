@@ -37,7 +37,7 @@ static inline int socket_send(int socket, const void *bytes, size_t count, const
     union {
         struct cmsghdr header;
         char bytes[CMSG_SPACE(SOCKET_MAX_FDS * sizeof(int))];
-    } ancillary = {0};
+    } ancillary = {.bytes = {0}};
     struct iovec part = {.iov_base = (void *)bytes, .iov_len = count};
     struct msghdr packet = {.msg_iov = &part, .msg_iovlen = 1};
     if (fd_count > 0) {

@@ -6,7 +6,6 @@
 #ifndef FFTD_PIPEWIRE_LAYOUT_H
 #define FFTD_PIPEWIRE_LAYOUT_H
 
-#include <stdbool.h>
 #include <stdint.h>
 
 #include <fftd/fftd.h>

@@ -243,7 +243,7 @@ int chart_draw_mode(struct picture *ret, const struct picture *under, uint32_t c
                 continue;
             const unsigned column = i % series->columns, row = i / series->columns;
             const double x = hop * (1 + column), y = hop * (1 + row);
-            const double share = mode[i].px / most, angle = mode[i].angle_deg * M_PI / 180;
+            const double share = mode[i].px / most, angle = mode[i].angle_deg * (M_PI / 180);
             const double dx = 0.5 * share * hop * cos(angle), dy = 0.5 * share * hop * sin(angle);
             if (pass == 0)
                 redden(ret, x, y, hop, 0.7 * share);

@@ -28,16 +28,16 @@
 
 #define CAPTURE_URI_BYTES 256 /* with the final zero byte */
 
-/* Where frames come from, as asked for; 0 in a field leaves the choice to the source. Who asks has
- * checked the ranges, as the configuration does (config/keys.c): sizes of frames by format_layout,
- * rates and buffers by CAPTURE_MIN_RATE and what follows it below. */
+/* Where frames come from, as asked for; 0 in a field leaves the choice to the source. Nothing here
+ * checks the ranges again that the configuration has checked (config/keys.c). */
 struct capture_request {
     char uri[CAPTURE_URI_BYTES]; /* "v4l2:/dev/video0" */
     uint32_t width, height;      /* pixels; both or neither */
     double rate;                 /* frames a second; a camera may deliver another: see format;
                                     INFINITY: unpaced, only for pattern: and file: */
     uint32_t fourcc;             /* DRM */
-    unsigned buffers;            /* frames that may be lent or waiting at once; 0 = 4 */
+    unsigned buffers;            /* frames that may be lent or waiting at once, within the
+                                    two limits below; 0 = 4 */
     enum memory_mode memory;     /* how its owner should start it (capture_start); copied where
                                     that does not work */
     bool loop;                   /* file:, and gst: that reads a file: begin again at the end;

@@ -124,6 +124,7 @@ class Camera:
              "--set", f"engine.planes={PLANES}",
              *(["--set", "output.size={}x{}".format(*main_size)] if main_size else []),
              "--set", "engine.compile_ahead=false", "--set", "engine.tune=off",
+             "--set", "engine.frame_timeout=3600",  # it may be stopped with a frame in flight
              "--set", f"outputs=( {groups} )"],
             stderr=log)
         stack.callback(self.daemon.wait)

@@ -475,7 +475,7 @@ def reload(world, config, words=None, by_signal=False):
               "error text", f"Reload: {reply.message!r} does not say {words!r}")
     now = world.properties() if reply.type == ERROR else None
     # The signal's reload may have the memory that the call's lacks.
-    has_changed = (now is not None and by_signal and world.allocations and
+    has_changed = (now is not None and words is None and by_signal and world.allocations and
                    before["Source"] != now["Source"] == config["camera.source"])
     if reply.type == ERROR and not has_changed:
         check(reply.error == "org.fftd.Error.InvalidConfiguration" or world.allocations,

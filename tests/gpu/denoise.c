@@ -18,8 +18,8 @@
 #include "support/scene.h"
 
 #include "engine/denoiser/denoiser.h"
-#include "gpu/frame_ring.h"
 #include "engine/engine.h"
+#include "gpu/frame_ring.h"
 
 #define PI        3.14159265358979323846
 #define MAX_BLOCK 32

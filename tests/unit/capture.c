@@ -2,8 +2,8 @@
 #include <errno.h>
 #include <math.h>
 #include <poll.h>
-#include <stdlib.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <time.h>
 

@@ -671,7 +671,7 @@ static void the_model_has_the_phase_of_a_lit_frame(void **state)
 {
     static float luma[MAX_SAMPLES];
     static double light[MAX_HEIGHT];
-    struct trial t = random_trial(28117523, false);
+    struct trial t = random_trial(28117523, false); /* known after the first lit frame */
     struct flicker_model model = {.is_valid = false};
     struct flicker *flicker;
     struct clip clip;

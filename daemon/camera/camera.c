@@ -62,7 +62,7 @@ static int create_designer(struct camera *camera, unsigned output, struct error 
     if (r < 0)
         return r;
     secret_hide(status->uri, sizeof status->uri, camera->config.camera.source.uri);
-    snprintf(status->source, sizeof status->source, "%s", status->uri);
+    secret_hide(status->source, sizeof status->source, camera->config.camera.source.uri);
     snprintf(status->device, sizeof status->device, "%s", designer_device_name(created->designer));
     status->device_memory = designer_device_memory(created->designer);
     status->budget = designer_budget(created->designer);

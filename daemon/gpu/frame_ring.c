@@ -18,7 +18,7 @@ int frame_ring_create(struct frame_ring **ret, const struct gpu_device *device, 
 {
     struct frame_ring *ring = calloc(1, sizeof *ring + (in_flight + 1) * sizeof ring->place[0]);
     if (ring == NULL)
-        return error_set(why, ENOMEM, "out of memory while creating the engine");
+        return error_set(why, ENOMEM, "out of memory for a ring of frames");
     ring->count = in_flight + 1;
     for (unsigned i = 0; i < ring->count; i++) {
         const int r = opencl_make_buffer(&ring->place[i].buffer, device->context, CL_MEM_READ_WRITE,

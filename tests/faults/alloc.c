@@ -35,11 +35,13 @@ struct range {
  * not see that they are malloc and its kin, about which it has opinions. */
 void *libc_malloc(size_t size) __asm__("__libc_malloc");
 void *libc_calloc(size_t count, size_t size) __asm__("__libc_calloc");
+void *libc_memalign(size_t alignment, size_t size) __asm__("__libc_memalign");
 void *libc_realloc(void *memory, size_t size) __asm__("__libc_realloc");
 void libc_free(void *memory) __asm__("__libc_free");
 
 void *faulty_malloc(size_t size) __asm__("malloc");
 void *faulty_calloc(size_t count, size_t size) __asm__("calloc");
+void *faulty_aligned_alloc(size_t alignment, size_t size) __asm__("aligned_alloc");
 void *faulty_realloc(void *memory, size_t size) __asm__("realloc");
 void *faulty_reallocarray(void *memory, size_t count, size_t size) __asm__("reallocarray");
 void faulty_free(void *memory) __asm__("free");
@@ -169,6 +171,11 @@ void *faulty_malloc(size_t size)
 void *faulty_calloc(size_t count, size_t size)
 {
     return FAILS ? NULL : track(libc_calloc(count, size), CALLER);
+}
+
+void *faulty_aligned_alloc(size_t alignment, size_t size)
+{
+    return FAILS ? NULL : track(libc_memalign(alignment, size), CALLER);
 }
 
 static void *resize(void *memory, size_t size, const void *caller)

@@ -98,8 +98,9 @@ struct output {
     bool engine_failed;   /* output_change has not acted on the failure yet */
 };
 
-/* Completes an output, whose id, name, config, threads, source and share the caller has set; all of
- * it outlives the output, which must not be moved. fps: as config_output_fps. */
+/* Completes an output. The caller has set id, name, config, designer, share, observer, recovery and
+ * snapshots, and what they point to must outlive the output. Do not move the output. fps: as
+ * config_output_fps. */
 void output_init(struct output *output, struct output_mailbox *box, double fps);
 
 /* Publishes the frames in flight, and returns the engine. */

@@ -53,8 +53,8 @@ void component_release(struct component *component)
 
 #define PLACES (ENGINE_MAX_STEPS + 1)
 
-/* Gets the programs of what is built at a place: the load, before the steps that use it, and then
- * the steps. Returns how many are missing. */
+/* Gets the programs of one place in the order of building: place 0 is the load, and place k is step
+ * k - 1, because steps use the load. Returns how many are missing. */
 static int build(struct component *component, unsigned place, bool compile, const char *cache_dir,
                  struct error *why)
 {

@@ -231,8 +231,7 @@ static inline real samples_warp(captured image, int x, int y)
 }
 #endif
 
-/* LANES samples from column x on, as they were captured, where they are bytes or shorts in a row.
- */
+/* Returns LANES samples as captured, from column x on. Only for consecutive bytes or shorts. */
 #if IMAGE_STEP == 1 || SAMPLE_U16 || (SAMPLE_U8 && (KEEP_OTHERS || GREY_RESULT))
 #define HAS_GROUPS 1
 static inline real captured_group(captured image, int x, int row)

@@ -37,7 +37,7 @@ void metrics_summary(const struct metrics *out, const char *name, const char *la
 /* Writes a bucket: how many durations were at most edge_ns. Call it with growing edges, and then
  * metrics_histogram with the count and the sum of all durations. */
 void metrics_bucket(const struct metrics *out, const char *name, const char *label,
-                    const char *text, uint64_t edge_ns, uint64_t below_count);
+                    const char *text, uint64_t edge_ns, uint64_t upto_count);
 void metrics_histogram(const struct metrics *out, const char *name, const char *label,
                        const char *text, uint64_t count, uint64_t sum_ns);
 

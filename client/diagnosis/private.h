@@ -96,7 +96,7 @@ struct diagnosis_fault {
     const char *name;
     /* Fills *ret, whose kind is set. Returns whether there is something to say. */
     bool (*judge)(const struct diagnosis *diagnosis, struct diagnosis_finding *ret);
-    bool is_of_all; /* only the whole picture shows it, and not a part of it at full size */
+    bool needs_whole_picture; /* a part of it at full size does not show the fault */
 };
 extern const struct diagnosis_fault diagnosis_faults[DIAGNOSIS_KINDS];
 

@@ -29,7 +29,7 @@ struct bus_hooks {
     int (*apply_config)(void *context, const struct config *config, struct reload_waiter *waiter,
                         struct error *why);
     /* Receives the result of bus_read_config (bus.h). config NULL: it failed, see `why`. */
-    void (*config_read)(void *context, const struct config *config, struct error *why);
+    void (*on_config_read)(void *context, const struct config *config, struct error *why);
     /* Add and remove an output (outputs.h). */
     int (*add_output)(const struct outputs *outputs, const struct config_named_output *output,
                       struct error *why);

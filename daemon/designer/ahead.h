@@ -2,7 +2,7 @@
  * docs/FILTERS.md and of the presets, which processes of their own build and throw away. What stays
  * are their programs in the caches of fftd and of the driver. The first output does it for all.
  *
- * The process is fftd again, with --compile-ahead (compile_ahead), and starts a second one where
+ * The process is fftd again, with --compile-ahead (ahead_main), and starts a second one where
  * there are two processors and memory for it. Both have the lowest priority of the scheduler
  * (SCHED_IDLE), are the first that die if memory runs out, and are killed as soon as anything is
  * requested of the designer. So they delay no frame and no change, and neither a crash of the
@@ -71,6 +71,6 @@ void ahead_interrupt(struct ahead *ahead);
  * ends; and the number of processes that share the work, the others of which this one starts. With
  * "=" before "@", only the configured filter is built, and the daemon waits for it. Without "@",
  * the process outlives its parent and keeps the priority that it was started with. */
-int compile_ahead(const struct config *config, const char *what);
+int ahead_main(const struct config *config, const char *what);
 
 #endif

@@ -36,7 +36,7 @@ struct step_run {
 };
 
 /* Reports the first dispatch's event as the last one's, too, if events are wanted. */
-static inline void step_run_is_one(const struct step_run *run)
+static inline void step_run_set_only_event(const struct step_run *run)
 {
     if (run->first != NULL)
         clRetainEvent(*run->last = *run->first);

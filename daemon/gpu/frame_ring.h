@@ -20,16 +20,16 @@ int frame_ring_create(struct frame_ring **ret, const struct gpu_device *device, 
 void frame_ring_destroy(struct frame_ring *ring); /* NULL is allowed */
 
 /* Begins a frame and returns the buffer that it must write. If the frame fails before
- * frame_ring_add, call frame_ring_forget. */
+ * frame_ring_end, call frame_ring_forget. */
 cl_mem frame_ring_begin(struct frame_ring *ring);
 
 /* Returns the buffer of the frame before the one that was begun, and the event at which it is
  * complete, which the caller does not release; NULL: there is none. */
-cl_mem frame_ring_get(const struct frame_ring *ring, cl_event *ret_written);
+cl_mem frame_ring_previous(const struct frame_ring *ring, cl_event *ret_written);
 
 /* Ends a frame. `written` is the event of the command that completes its buffer; the ring retains
  * it. Flush the queue before another queue waits for the event. */
-void frame_ring_add(struct frame_ring *ring, cl_event written);
+void frame_ring_end(struct frame_ring *ring, cl_event written);
 
 /* Forgets all frames so far: no later frame reads them. NULL is allowed. */
 void frame_ring_forget(struct frame_ring *ring);

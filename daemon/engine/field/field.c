@@ -347,14 +347,14 @@ int field_frame_enqueue(struct field_frame *frame, struct field *field, cl_comma
         frame_ring_forget(field->pictures);
     struct run run = {.frame = frame, .layout = &field->layout, .queue = queue};
     run.next = frame_ring_begin(field->pictures);
-    run.last = frame_ring_get(field->pictures, &before);
+    run.last = frame_ring_previous(field->pictures, &before);
     frame->has_vectors = run.last != NULL;
     int r = make_pictures(&run, samples, &made, why);
     if (r < 0) {
         frame_ring_forget(field->pictures);
         return r;
     }
-    frame_ring_add(field->pictures, made);
+    frame_ring_end(field->pictures, made);
     if (frame->has_vectors)
         r = compare(&run, before, last, why);
     else if (last != NULL)

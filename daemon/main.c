@@ -269,7 +269,7 @@ static int start_bus(struct daemon *daemon, struct error *why)
         .overrides = (const char *const *)daemon->options->overridden,
         .read_config = read_config,
         .apply_config = apply_config,
-        .config_read = on_config,
+        .on_config_read = on_config,
         .add_output = outputs_add,
         .remove_output = outputs_remove,
         .outputs = &daemon->outputs,
@@ -409,7 +409,7 @@ static int act(const struct options *options)
     if (options->action == OPTIONS_CHECK)
         return print_config(&config);
     if (options->action == OPTIONS_COMPILE_AHEAD)
-        return compile_ahead(&config, options->operand);
+        return ahead_main(&config, options->operand);
     ahead_allow();
     return run(options, &config);
 }

@@ -9,7 +9,8 @@
 #define PRECISION      1e-12 /* the squared residual at the end, relative to the first one */
 #define MIN_COUNT      4     /* differences in a pair; the mean and the slope explain two */
 
-/* Returns an axis of a pair; NULL: the pair hardly moved along it, and says nothing about it. */
+/* Returns an axis of a pair; NULL: the pair moved too little along it, or has too few differences,
+ * to say anything about it. */
 static const struct pair_axis *axis_of(const struct offsets_problem *problem, unsigned i)
 {
     const struct pair *pair = &problem->pairs->pair[i];

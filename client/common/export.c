@@ -166,12 +166,12 @@ static void write_steps(const struct exporter *out, const char *property, enum s
 static void write_stage(const struct exporter *out, const char *stage)
 {
     static const char family[] = "fftd_latency_seconds";
-    uint64_t count, sum_ns, edge_ns, below_count;
+    uint64_t count, sum_ns, edge_ns, upto_count;
     if (sd_bus_message_read(out->stats, "tt", &count, &sum_ns) <= 0 ||
         sd_bus_message_enter_container(out->stats, 'a', "(tt)") <= 0)
         return;
-    while (sd_bus_message_read(out->stats, "(tt)", &edge_ns, &below_count) > 0)
-        metrics_bucket(&out->metrics, family, "stage", stage, edge_ns, below_count);
+    while (sd_bus_message_read(out->stats, "(tt)", &edge_ns, &upto_count) > 0)
+        metrics_bucket(&out->metrics, family, "stage", stage, edge_ns, upto_count);
     sd_bus_message_exit_container(out->stats);
     metrics_histogram(&out->metrics, family, "stage", stage, count, sum_ns);
 }

@@ -104,12 +104,12 @@ void metrics_summary(const struct metrics *out, const char *name, const char *la
 }
 
 void metrics_bucket(const struct metrics *out, const char *name, const char *label,
-                    const char *text, uint64_t edge_ns, uint64_t below_count)
+                    const char *text, uint64_t edge_ns, uint64_t upto_count)
 {
     char le[TEXT_NUMBER_BYTES];
     write_series(out, name, "_bucket", label, text,
                  canonical(le, (double)edge_ns / (double)NS_PER_S));
-    fprintf(out->file, "%" PRIu64 "\n", below_count);
+    fprintf(out->file, "%" PRIu64 "\n", upto_count);
 }
 
 void metrics_histogram(const struct metrics *out, const char *name, const char *label,

@@ -34,10 +34,10 @@ void metrics_counter(const struct metrics *out, const char *name, const char *la
 void metrics_summary(const struct metrics *out, const char *name, const char *label,
                      const char *text, uint64_t count, uint64_t sum_ns);
 
-/* Writes how many durations of a histogram were at most edge_ns, which grows from call to call, or,
- * at its end, how many there were in all. */
+/* Writes a bucket: how many durations were at most edge_ns. Call it with growing edges, and then
+ * metrics_histogram with the count and the sum of all durations. */
 void metrics_bucket(const struct metrics *out, const char *name, const char *label,
-                    const char *text, uint64_t edge_ns, uint64_t below_count);
+                    const char *text, uint64_t edge_ns, uint64_t upto_count);
 void metrics_histogram(const struct metrics *out, const char *name, const char *label,
                        const char *text, uint64_t count, uint64_t sum_ns);
 

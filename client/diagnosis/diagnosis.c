@@ -422,8 +422,8 @@ static int look_at_blur(struct diagnosis *diagnosis)
         diagnosis->seen[i] = (struct path_place){x, y, scene};
         if (has_noise)
             continue;
-        /* Where the shift from frame to frame is unsure, as under much noise, all details of a
-         * scene together tell it, and with it the noise. */
+        /* Much noise makes shifts between single frames unsure. The details of the whole scene
+         * together give a sure shift, and from that the noise. */
         r = compare(diagnosis, diagnosis->seen, i, &diagnosis->found, NULL);
         keep_near(diagnosis, i);
     }

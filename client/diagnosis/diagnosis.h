@@ -98,8 +98,9 @@ int diagnosis_finish(struct diagnosis *diagnosis, struct diagnosis_result *ret,
 bool diagnosis_preview(struct diagnosis *diagnosis, const struct diagnosis_finding *finding,
                        float *ret_before, float *ret_after);
 
-/* Draws both, small: the whole, for a kind that no part of it shows, or else the middle at full
- * size. The caller frees them. Returns 2, 1 if there is only the first one, or -ENOMEM. */
+/* Draws small pictures from before and after the finding's stage: the middle at full size, or the
+ * whole picture for a kind that only shows there. Returns how many it has drawn: 2, or 1 if there
+ * is nothing after the stage; or -ENOMEM. The caller frees them. */
 int diagnosis_draw(struct diagnosis *diagnosis, const struct diagnosis_finding *finding,
                    struct picture ret[2]);
 

@@ -24,7 +24,7 @@
 enum { OWN_LIGHT, OWN_RIGHT, OWN_BELOW, OWN_BANDS, OWN = OWN_BANDS + 2 * HARMONICS };
 #define UNKNOWNS (POWERS + LENS_VIEWS * OWN)
 
-/* Of a scene. */
+/* The equations of one scene. */
 struct equations {
     double row[UNKNOWNS][UNKNOWNS + 1]; /* and the target */
     double found[UNKNOWNS];
@@ -290,7 +290,7 @@ static void leave(const struct equations *equations, const struct seen *seen,
         ret[n] -= mean / total;
 }
 
-/* Finds the next cell that counts, behind the one at *at; 0 at the beginning. */
+/* Finds the next cell that counts after cell *at. Begin with *at = 0. */
 static bool next_cell(const struct lens *lens, size_t *at, struct seen *ret)
 {
     for (size_t next = *at + 1; next < (size_t)lens->columns * (lens->rows - 1); next++) {

@@ -33,7 +33,7 @@ void lens_destroy(struct lens *lens); /* NULL is allowed */
  * and what is farther away than LENS_REACH, are ignored. */
 void lens_add(struct lens *lens, const float *luma, double x, double y);
 
-/* Takes in the scene, and begins another one. */
+/* Adds the scene's equations to those of the scenes before, and begins another scene. */
 void lens_end(struct lens *lens);
 
 /* Returns whether the scenes determine the gain. */

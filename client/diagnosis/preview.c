@@ -197,7 +197,7 @@ int diagnosis_draw(struct diagnosis *diagnosis, const struct diagnosis_finding *
                    struct picture ret[2])
 {
     const struct diagnosis_format *format = &diagnosis->format;
-    const bool is_whole = diagnosis_faults[finding->kind].is_of_all;
+    const bool is_whole = diagnosis_faults[finding->kind].needs_whole_picture;
     const size_t count = (size_t)format->width * format->height;
     float *level = malloc(2 * count * sizeof *level);
     if (level == NULL)

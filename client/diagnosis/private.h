@@ -45,7 +45,7 @@ struct diagnosis {
     uint16_t *frame[DIAGNOSIS_MAX_FRAMES]; /* in 1 / STORED_STEPS of a grey level */
     int64_t captured_ns[DIAGNOSIS_MAX_FRAMES];
     float *luma, *scratch; /* the frame that is looked at */
-    bool has_stripes;      /* luma has them: the scene stands still, and they are not known well */
+    bool has_stripes;      /* luma still has stripes: in a still scene they are not known well */
     float *row_gain;
 
     /* Estimators for corrected frames. */
@@ -96,7 +96,7 @@ struct diagnosis_fault {
     const char *name;
     /* Fills *ret, whose kind is set. Returns whether there is something to say. */
     bool (*judge)(const struct diagnosis *diagnosis, struct diagnosis_finding *ret);
-    bool is_of_all; /* only the whole picture shows it, and not a part of it at full size */
+    bool needs_whole_picture; /* a part of it at full size does not show the fault */
 };
 extern const struct diagnosis_fault diagnosis_faults[DIAGNOSIS_KINDS];
 

@@ -14,8 +14,8 @@
  *
  * If there are no frames to wait for, it says why and ends at once; while the camera is paused it
  * waits until the filter is ready for the next frame. After 0.5 s it says on stderr that it waits,
- * on a terminal also for what. --no-wait prints the serial alone, and ctl->silent only why it has
- * failed.
+ * on a terminal also for what. With --no-wait it prints only the serial; with ctl->silent, only why
+ * the change has failed.
  *
  * Returns an exit code: EX_DATAERR if the daemon could not make the filter and went back to the
  * previous one; EX_TEMPFAIL after --timeout, or if the daemon has ended. */

@@ -118,7 +118,7 @@ int change_preset(const struct ctl *ctl)
     return send_one(ctl, "replace", chain, NULL, NULL);
 }
 
-int change_word_by_word(const struct ctl *ctl)
+int change_by_words(const struct ctl *ctl)
 {
     return send_one(ctl, ctl->argv[0], ctl->argc > 1 ? ctl->argv[1] : NULL,
                     ctl->argc > 2 ? ctl->argv[2] : NULL, NULL);
@@ -130,7 +130,7 @@ int change_add(const struct ctl *ctl)
     if (ctl->argc > 2 && !usage_parse_count(ctl->argv[2], UINT32_MAX, &position))
         return ctl_fail(ctl, EX_USAGE, "filter add: position %s: expected a number of at least 1",
                         ctl->argv[2]);
-    return change_word_by_word(ctl);
+    return change_by_words(ctl);
 }
 
 /* Splits STAGE.PARAMETER[=VALUE]. *ret_value is NULL if the operand has no value. */

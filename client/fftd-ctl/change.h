@@ -17,11 +17,11 @@ int change_join_chain(const struct ctl *ctl, int first, char chain[CHAIN_BYTES])
 int change_print_serial(const struct ctl *ctl, sd_bus *bus, sd_bus_message *reply,
                         uint64_t begin_us);
 
-int change_replace(const struct ctl *ctl);      /* filter set CHAIN... */
-int change_preset(const struct ctl *ctl);       /* filter preset NAME */
-int change_add(const struct ctl *ctl);          /* filter add STAGE [NUMBER] */
-int change_word_by_word(const struct ctl *ctl); /* filter remove STAGE, filter restart */
-int change_edit(const struct ctl *ctl);         /* filter edit CHANGE... */
+int change_replace(const struct ctl *ctl);  /* filter set CHAIN... */
+int change_preset(const struct ctl *ctl);   /* filter preset NAME */
+int change_add(const struct ctl *ctl);      /* filter add STAGE [NUMBER] */
+int change_by_words(const struct ctl *ctl); /* filter remove STAGE, filter restart */
+int change_edit(const struct ctl *ctl);     /* filter edit CHANGE... */
 
 /* One call of EditFilter with several changes. */
 struct change_call {

@@ -31,7 +31,8 @@ int daemon_try_open(const struct ctl *ctl, sd_bus **ret);
 int daemon_call(const struct ctl *ctl, sd_bus *bus, sd_bus_message **ret, const char *method,
                 const char *types, ...);
 
-/* Appends NAME=VALUE as an entry of an a{ss}. -EDOM: the text is something else. */
+/* Appends NAME=VALUE as an entry of an a{ss}. -EDOM: the text is not NAME=VALUE, or the name is too
+ * long. */
 int daemon_append_setting(sd_bus_message *message, const char *setting);
 
 /* Sends a message that the caller has built, and unrefs it. built: what sd-bus returned last

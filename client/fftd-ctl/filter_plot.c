@@ -216,7 +216,7 @@ static int make_request(sd_bus *bus, sd_bus_message **ret, const char *chain, co
     return sd_bus_message_append_array(*ret, 'd', fy, count * sizeof *fy);
 }
 
-/* Copies the magnitudes. Returns whether the reply has this many, finite and not negative. */
+/* Copies the magnitudes. False: the reply has another count, or one is negative or not finite. */
 static bool read_magnitudes(sd_bus_message *reply, double *ret, size_t count)
 {
     const void *values;

@@ -39,7 +39,7 @@ static bool take_one(void *member, const char *text)
 #define SECONDS    "0.01 .. 86400 seconds"
 #define TEXTS      "at most 32 of them"
 
-/* Every command takes the first ones. */
+/* Every command takes the first COMMON options. */
 #define COMMON     3
 
 static const struct usage_option options[] = {
@@ -86,7 +86,7 @@ void options_parse(struct ctl *ret, struct usage *ret_usage, int argc, char **ar
     ret->argv = argv + first;
 }
 
-/* Returns whether a text has a word. */
+/* Returns whether a list of words, separated by spaces, contains this one. */
 static bool has_word(const char *text, const char *word)
 {
     const size_t length = strlen(word);

@@ -212,7 +212,7 @@ static double read_latency_ms(struct watch *watch, sd_bus_message *stats)
     return ms;
 }
 
-/* p NULL: a second without a daemon is a gap in all charts. */
+/* p NULL: the daemon did not answer; this second becomes a gap in all charts. */
 static void read_all(struct watch *watch, sd_bus_message *p)
 {
     trace_add(&watch->rate, p != NULL ? bus_double(p, "Rate") : NAN);

@@ -155,8 +155,8 @@ static void end_reading(struct job *job, bool is_cancelled)
 {
     struct config_job *reading = (struct config_job *)job;
     if (!is_cancelled)
-        reading->hooks->config_read(reading->hooks->context,
-                                    reading->result == 0 ? &reading->config : NULL, &reading->why);
+        reading->hooks->on_config_read(
+            reading->hooks->context, reading->result == 0 ? &reading->config : NULL, &reading->why);
     if (reading->result == 0)
         config_drop_filters(&reading->config);
     free(reading);
@@ -169,7 +169,7 @@ void bus_read_config(struct bus *bus)
     struct error why;
     if (reading == NULL) {
         error_set(&why, ENOMEM, "out of memory");
-        hooks->config_read(hooks->context, NULL, &why);
+        hooks->on_config_read(hooks->context, NULL, &why);
         return;
     }
     reading->job = (struct job){.uid = geteuid(), .run = read_config, .done = end_reading};

@@ -59,7 +59,7 @@ void bus_remove_output(struct bus *bus, unsigned output);
 void bus_announce_outputs(struct bus *bus);
 
 /* Reads the configuration file after the changes that were asked for before, and calls
- * hooks.config_read, unless the bus is destroyed before. */
+ * hooks.on_config_read, unless the bus is destroyed before. */
 void bus_read_config(struct bus *bus);
 
 /* Fails the snapshots that peers wait for, cancels all jobs and closes every connection. NULL is

@@ -256,7 +256,7 @@ static int prepare_edit(struct slow_call *slow, sd_bus_error *error)
                              call->serial, call->based_on);
 }
 
-/* Prints the chain as well, because that takes milliseconds if it is long. */
+/* Also prints the chain, here in the worker, because a long one takes milliseconds. */
 static int run_edit(struct slow_call *slow, struct error *why)
 {
     struct filter_call *call = (struct filter_call *)slow;

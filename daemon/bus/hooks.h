@@ -28,8 +28,8 @@ struct bus_hooks {
     /* Applies what can change at run time. Returns what reload_apply returns. */
     int (*apply_config)(void *context, const struct config *config, struct reload_waiter *waiter,
                         struct error *why);
-    /* Receives what bus_read_config has read. NULL: `why` says why it cannot be used. */
-    void (*config_read)(void *context, const struct config *config, struct error *why);
+    /* Receives the result of bus_read_config (bus.h). config NULL: it failed, see `why`. */
+    void (*on_config_read)(void *context, const struct config *config, struct error *why);
     /* Add and remove an output (outputs.h). */
     int (*add_output)(const struct outputs *outputs, const struct config_named_output *output,
                       struct error *why);

@@ -18,7 +18,7 @@ struct output_call {
     struct config_named_output output; /* its filter holds its images if the result is 0 */
 };
 
-/* result: of the hook, which has set slow->why if it has failed. */
+/* result: what the hook has returned; if it is negative, slow->why has the reason. */
 static int answer_result(const struct slow_call *slow, int result, const char *name,
                          const char *done, sd_bus_error *error)
 {
@@ -42,7 +42,7 @@ static int run_add(struct slow_call *slow, struct error *why)
     struct output_call *call = (struct output_call *)slow; /* call is its first member */
     int r = 0;
     if (call->count > MAX_MEMBERS)
-        return error_set(why, EINVAL, "%u keys of an output: expected at most %d", call->count,
+        return error_set(why, EINVAL, "the output has %u keys; expected at most %d", call->count,
                          MAX_MEMBERS);
     for (unsigned i = 0; r == 0 && i < call->count; i++)
         r = config_set_output(&call->output, call->member[i], call->value[i], "output", why);

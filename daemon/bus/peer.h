@@ -117,8 +117,8 @@ int peer_check_buffers(struct error *why);
 int peer_create(struct peer **ret, const struct peer_services *services, int fd, uid_t uid,
                 bool is_watcher);
 
-/* Starts the handshake and puts the peer into the admission. From then on the peer destroys itself
- * when the connection ends. */
+/* Starts the handshake and adds the peer to the admission's list. From then on the peer destroys
+ * itself when the connection ends. */
 int peer_start(struct peer *peer, struct admission *admission);
 
 /* Looks at the peer's next message, after an answer that it had to wait for. */

@@ -148,9 +148,9 @@ void camera_end_output(struct camera *camera, unsigned output);
 int camera_snapshot(struct camera *camera, unsigned output, bool with_before,
                     camera_snapshot_fn *done, void *context);
 
-/* Sets the camera's own controls, or lists them if settings is NULL, as capture_set_controls and
- * capture_list_controls do; -ENODEV: the camera is not open. Controls that were set are set again
- * whenever the camera is opened. -ENOMEM. */
+/* Sets the camera's own controls; settings NULL: lists them. Errors as capture_set_controls and
+ * capture_list_controls; -ENODEV also if the camera is not open; -ENOMEM. Controls that were set
+ * are set again whenever the camera is opened. */
 int camera_ask_controls(struct camera *camera, const struct settings *settings,
                         camera_controls_fn *done, void *context);
 

@@ -10,8 +10,8 @@
 #include "camera/recovery.h"
 #include "engine/engine.h"
 
-/* Lends the source memory of the engine's device; engine NULL: none. Restarts a source that streams
- * into the memory which is replaced. */
+/* Lends the source memory of the engine's device; engine NULL: none. Restarts a streaming source
+ * that writes into the old memory, or that was started without any. */
 void lent_memory_update(struct recovery *recovery, const struct engine *engine);
 
 #endif

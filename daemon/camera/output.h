@@ -98,9 +98,9 @@ struct output {
     bool engine_failed;   /* output_change has not acted on the failure yet */
 };
 
-/* Completes an output. The caller has set its id, name, config, threads, source and share, and all
- * else is zero. What they point to must outlive the output, which must not be moved. fps: as
- * config_output_fps. */
+/* Completes an output. The caller has set id, name, config, designer, share, observer, recovery and
+ * snapshots, and all else is zero. What they point to must outlive the output, which must not be
+ * moved. fps: as config_output_fps. */
 void output_init(struct output *output, struct output_mailbox *box, double fps);
 
 /* Publishes the frames in flight, and returns the engine. */

@@ -19,8 +19,8 @@ int output_change_make_ring(struct ring **ret, const struct config *config,
                             const struct engine_frames *frames, const struct fftd_format *captured,
                             struct error *why);
 
-/* Begins with the ring that the mailbox has: that one, or the one that follows a previous
- * process's; without any if there is none. Before the output has frames. */
+/* Takes the ring in the mailbox: one from output_change_make_ring, or one that continues the ring
+ * of a previous process. Does nothing if there is none. Call it before the output has frames. */
 void output_change_continue_ring(struct output *output);
 
 /* Replaces a ring into which a failed device may still write. */

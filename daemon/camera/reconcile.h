@@ -42,9 +42,9 @@ struct reconciler {
     struct request *requests; /* received, but not answered yet */
 };
 
-/* Everything must outlive it, and it must not be moved. outputs: one for each place; those of the
- * configuration begin at once, others when they are desired. The mailbox has the rings that they
- * begin with. */
+/* All arguments must outlive the reconciler, which must not be moved. outputs: one for each place;
+ * configured outputs begin at once, others when they are desired. Their first rings are in the
+ * mailbox. */
 void reconciler_init(struct reconciler *ret, const struct config *config, struct mailbox *mailbox,
                      const struct reconciler_output *outputs, struct designer_shares *shares,
                      struct observer *observer);

@@ -2,7 +2,7 @@
  * docs/FILTERS.md and of the presets, which processes of their own build and throw away. What stays
  * are their programs in the caches of fftd and of the driver. The first output does it for all.
  *
- * The process is fftd again, with --compile-ahead (compile_ahead), and starts a second one where
+ * The process is fftd again, with --compile-ahead (ahead_main), and starts a second one where
  * there are two processors and memory for it. Both have the lowest priority of the scheduler
  * (SCHED_IDLE), are the first that die if memory runs out, and are killed as soon as anything is
  * requested of the designer. So they delay no frame and no change, and neither a crash of the
@@ -62,15 +62,15 @@ void ahead_compile(struct ahead *ahead, const struct builder *builder,
  * wait for its end. */
 void ahead_interrupt(struct ahead *ahead);
 
-/* What that process does: builds an engine for each chain that is likely, or for the configured one
- * alone, runs a frame through it and destroys it.
+/* The main function of that process: builds an engine for each likely chain, or for the configured
+ * one alone, runs a frame through it and destroys it. Leaves out chains that these frames do not
+ * suit. Returns an exit code.
  *
- * what: "1280x720:NV12+640x360@4711,2", the size and the format of captured frames; the sizes of
- * the outputs of a camera that has several, 0x0 if none is smaller; the daemon's process, with
- * which this one ends; and how many processes, of which this one starts the others, share the work.
- * Without "@" it goes on when its parent ends, and has the priority that it was started with.
- * With "=" before "@" only the configured filter counts, for which the daemon waits.
- * A chain that these frames do not suit is left out. Returns an exit code. */
-int compile_ahead(const struct config *config, const char *what);
+ * what: "1280x720:NV12+640x360@4711,2": size and format of captured frames; sizes of the outputs,
+ * if the camera has several, with 0x0 if none is smaller; the daemon's process, with which this one
+ * ends; and the number of processes that share the work, the others of which this one starts. With
+ * "=" before "@", only the configured filter is built, and the daemon waits for it. Without "@",
+ * the process outlives its parent and keeps the priority that it was started with. */
+int ahead_main(const struct config *config, const char *what);
 
 #endif

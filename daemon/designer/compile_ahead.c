@@ -187,7 +187,7 @@ static uint64_t key_of(const struct work *work, const struct config *config, con
     return cache_hash(key, &config->engine.options, sizeof config->engine.options);
 }
 
-int compile_ahead(const struct config *config, const char *what)
+int ahead_main(const struct config *config, const char *what)
 {
     static struct work work;
     const struct engine_observer observer = {.on_build = NULL};

@@ -276,7 +276,7 @@ static int enqueue(struct step_run *run, struct error *why)
         r = opencl_launch(run->slot->queue, chroma->kernel, 3, chroma->global, chroma->local, NULL,
                           run->first, why);
     if (r == 0)
-        step_run_is_one(run);
+        step_run_set_only_event(run);
     return r;
 }
 

@@ -16,10 +16,10 @@ struct slot;
  * the host (upload_copy_planes). */
 bool chroma_resampled(const struct engine *engine, struct resampler_size *ret);
 
-/* The host's. Engines with options->loads keep that of the newest frame with a number, in memory of
- * chroma_bytes for all those whose chroma has one size: one of them makes it, the others copy it.
- * One that is alone makes it where it is published. chroma_share lets an engine take part, until
- * chroma_leave; any thread; -ENOMEM.
+/* Chroma that the host makes smaller. Engines with options->loads whose chroma has the same size
+ * share memory of chroma_bytes. It holds the chroma of the newest numbered frame: one engine makes
+ * it, and the others copy it. An engine that is alone does not use this memory. chroma_share lets
+ * an engine take part until chroma_leave; any thread; -ENOMEM.
  *
  * chroma_resample makes the chroma of a slot's job smaller. It writes into the result, or, where
  * chroma alternates with luma, into slot->chroma, and returns the number of bytes written.

@@ -193,7 +193,7 @@ static int enqueue_blend(struct step_run *run, struct error *why)
         return r;
     if (run->first != NULL)
         clRetainEvent(*run->first = event);
-    step_run_is_one(run);
+    step_run_set_only_event(run);
     opencl_release_event(fade->newest);
     fade->newest = event;
     fade->newest_slot = index;

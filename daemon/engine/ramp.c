@@ -166,7 +166,7 @@ static int enqueue(struct step_run *run, struct error *why)
                           why);
     if (r < 0)
         return r;
-    step_run_is_one(run);
+    step_run_set_only_event(run);
     const int copied = copy_threshold(run, *response, frame->response, why);
     *response = frame->response;
     return copied;

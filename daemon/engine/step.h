@@ -36,7 +36,7 @@ struct step_run {
 };
 
 /* Reports the first dispatch's event as the last one's, too, if events are wanted. */
-static inline void step_run_is_one(const struct step_run *run)
+static inline void step_run_set_only_event(const struct step_run *run)
 {
     if (run->first != NULL)
         clRetainEvent(*run->last = *run->first);
@@ -112,8 +112,9 @@ struct step {
     struct step_memory (*memory)(const struct component *component);
 };
 
-/* The steps in the order of a frame, ended by NULL; and the place of step_transform, whose data is
- * the response, and whose part is the component's transform (component_make_transform). */
+/* The steps in the order in which a frame passes them, ended by NULL. TRANSFORM_STEP is the index
+ * of step_transform: its data is the response, and its part the component's transform, which
+ * component_make_transform makes. */
 extern const struct step *const engine_steps[];
 #define TRANSFORM_STEP 8
 

@@ -51,19 +51,19 @@ void component_release(struct component *component)
 
 /* ---- compiling ---- */
 
-#define PLACES (ENGINE_MAX_STEPS + 1)
+#define STAGES (ENGINE_MAX_STEPS + 1)
 
-/* Gets the programs of what is built at a place: the load, before the steps that use it, and then
- * the steps. Returns how many are missing. */
-static int build(struct component *component, unsigned place, bool compile, const char *cache_dir,
+/* Gets the programs of one stage of building: stage 0 is the load, and stage k is step k - 1,
+ * because steps use the load. Returns how many are missing. */
+static int build(struct component *component, unsigned stage, bool compile, const char *cache_dir,
                  struct error *why)
 {
     struct error *warning = &component->engine->warning;
     struct load *load = component->use.load;
-    if (place == 0)
+    if (stage == 0)
         return load == NULL ? 0 : load_build(load, compile, cache_dir, warning, why);
-    const struct step *step = engine_steps[place - 1];
-    void *part = component->step[place - 1].part;
+    const struct step *step = engine_steps[stage - 1];
+    void *part = component->step[stage - 1].part;
     return part == NULL || step->build == NULL
                ? 0
                : step->build(part, compile, cache_dir, warning, why);
@@ -73,7 +73,7 @@ static int build(struct component *component, unsigned place, bool compile, cons
 int engine_build_steps(struct engine *engine, const char *cache_dir,
                        const struct engine_observer *observer, struct error *why)
 {
-    unsigned missing[MAX_COMPONENTS][PLACES] = {{0}}, total = 0, done = 0;
+    unsigned missing[MAX_COMPONENTS][STAGES] = {{0}}, total = 0, done = 0;
     for (unsigned i = 0; i < engine->component_count; i++)
         for (unsigned k = 0; k == 0 || engine_steps[k - 1] != NULL; k++) {
             const int r = build(&engine->component[i], k, false, cache_dir, why);
@@ -86,7 +86,7 @@ int engine_build_steps(struct engine *engine, const char *cache_dir,
     if (report)
         observer->on_build(observer->context, 0, total);
     for (unsigned i = 0; i < engine->component_count; i++)
-        for (unsigned k = 0; k < PLACES; k++) {
+        for (unsigned k = 0; k < STAGES; k++) {
             if (missing[i][k] == 0)
                 continue;
             const int r = build(&engine->component[i], k, true, cache_dir, why);

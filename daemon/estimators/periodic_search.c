@@ -14,9 +14,10 @@
  * number of periods of the wave. */
 #define LEAST_STRIP   0.25
 #define LEAST_PERIODS 4
-/* A wave is the product of lines of at least this share of its amplitude, if this share of the
- * patches agree. In fabrics of tests/unit/periodic.c, products have 0.97 and more, and others at
- * most 0.65. */
+/* Lines count if their amplitude is at least LEAST_FACTOR of the wave's. A wave is the product of
+ * two of them if their phases, added up, agree with its own: the weighted mean of the phasors of
+ * all patches must be longer than AGREED. On fabrics of tests/unit/periodic.c it is 0.97 or more
+ * for products, and at most 0.65 for others. */
 #define LEAST_FACTOR  0.5
 #define AGREED        0.8
 /* Coherence of a wave whose nearest bin was tried. Other candidates take nine searches instead of

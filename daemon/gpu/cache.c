@@ -179,8 +179,8 @@ static int write_all(int fd, const void *bytes, size_t size)
     return 0;
 }
 
-/* Writes a file under a temporary name, which must not be in use, and gives it its name. Without a
- * header, the file is on the disk before that. */
+/* Writes a file under a temporary name, which must not exist yet, and then renames it to `name`.
+ * header NULL: syncs the file to the disk before renaming it. */
 static int write_file(int dir_fd, const char *temporary, const char *name,
                       const struct cache_header *header, const void *bytes, size_t size)
 {

@@ -51,14 +51,14 @@ cl_mem frame_ring_begin(struct frame_ring *ring)
     return ring->place[ring->newest].buffer;
 }
 
-cl_mem frame_ring_get(const struct frame_ring *ring, cl_event *ret_written)
+cl_mem frame_ring_previous(const struct frame_ring *ring, cl_event *ret_written)
 {
     const unsigned before = (ring->newest + ring->count - 1) % ring->count;
     *ret_written = ring->is_known ? ring->place[before].written : NULL;
     return ring->is_known ? ring->place[before].buffer : NULL;
 }
 
-void frame_ring_add(struct frame_ring *ring, cl_event written)
+void frame_ring_end(struct frame_ring *ring, cl_event written)
 {
     clRetainEvent(written);
     ring->place[ring->newest].written = written;

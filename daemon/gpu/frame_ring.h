@@ -2,9 +2,9 @@
  * history of an image for noise reduction that joins frames (engine/denoiser/denoiser_motion.h),
  * and the pictures of a search for motion (engine/field/field.h).
  *
- * Frames in flight are in different queues. What reads a buffer waits by an event for what wrote
- * it. No frame waits for those that read the buffer before: there is one more than frames may be in
- * flight, so that the last frame that reads one is finished when it is written again. */
+ * Frames in flight are in different queues. A command that reads a buffer waits for the event of
+ * the command that wrote it. Writing needs no wait: there is one buffer more than frames in flight,
+ * so all reads of a buffer have finished before it is written again. */
 #ifndef FFTD_GPU_FRAME_RING_H
 #define FFTD_GPU_FRAME_RING_H
 
@@ -19,19 +19,19 @@ int frame_ring_create(struct frame_ring **ret, const struct gpu_device *device, 
                       unsigned in_flight, struct error *why);
 void frame_ring_destroy(struct frame_ring *ring); /* NULL is allowed */
 
-/* Begins a frame: returns the buffer that it is to write. If it is not ended by frame_ring_add, the
- * frames so far must be forgotten. */
+/* Begins a frame and returns the buffer that it must write. If the frame fails before
+ * frame_ring_end, call frame_ring_forget. */
 cl_mem frame_ring_begin(struct frame_ring *ring);
 
 /* Returns the buffer of the frame before the one that was begun, and the event at which it is
  * complete, which the caller does not release; NULL: there is none. */
-cl_mem frame_ring_get(const struct frame_ring *ring, cl_event *ret_written);
+cl_mem frame_ring_previous(const struct frame_ring *ring, cl_event *ret_written);
 
-/* Ends a frame that has enqueued, with this event, what completes its buffer; retains the event.
- * The queue must be flushed before another one waits for it. */
-void frame_ring_add(struct frame_ring *ring, cl_event written);
+/* Ends a frame. `written` is the event of the command that completes its buffer; the ring retains
+ * it. Flush the queue before another queue waits for the event. */
+void frame_ring_end(struct frame_ring *ring, cl_event written);
 
-/* No frame so far is read by later ones. NULL is allowed. */
+/* Forgets all frames so far: no later frame reads them. NULL is allowed. */
 void frame_ring_forget(struct frame_ring *ring);
 
 #endif

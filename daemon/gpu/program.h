@@ -10,13 +10,14 @@
 /* The text of a file in kernels/, which must exist. */
 const char *program_file(const char *name);
 
-/* Gets the program that the same driver built from the same source from the cache, or, with
- * `compile`, compiles it for the device and keeps it in the cache; does nothing if *ret is not
- * NULL. Returns how many are missing then: 0 or 1. A file that is damaged or that the driver
- * refuses, and a cache that cannot be written, are reported in `warning`, which is untouched
- * otherwise, and are no failure. If compiling fails, the text holds the beginning of the build log.
- * Frees the source, which is NULL if there was no memory for it. The caller releases the program.
- */
+/* Gets a program: from the cache, if the same driver has built it from the same source; otherwise,
+ * with `compile`, it compiles it for the device and caches it. Does nothing if *ret is not NULL.
+ * Returns how many programs are still missing: 0 or 1. If compiling fails, `why` ends with the
+ * beginning of the build log.
+ *
+ * A damaged or refused cache file, or a cache that cannot be written, is no failure: `warning` then
+ * says so, and is left alone otherwise. Frees the source; source NULL: it could not be allocated.
+ * The caller releases the program. */
 int program_get(cl_program *ret, const struct gpu_device *device, char *source, bool compile,
                 const char *cache_dir, struct error *warning, struct error *why);
 

@@ -168,7 +168,7 @@ bool handed_field_fit(const struct handed_field *handed, uint32_t width, uint32_
     return fit(&handed->grid, handed->vectors.bytes, width, height, handed->frames, ret);
 }
 
-void handed_put(struct moving_copy *copy, const struct observed_field *field)
+void moving_copy_set_field(struct moving_copy *copy, const struct observed_field *field)
 {
     copy->number = 0;
     if (!observed_field_is_known(field) || !reserve(copy, grid_bytes(field->grid)))

@@ -79,6 +79,6 @@ bool handed_field_fit(const struct handed_field *handed, uint32_t width, uint32_
                       struct fftd_similarity *ret);
 
 /* Replaces a copy by a field as frames carry it; without memory, or if it is not known, by none. */
-void handed_put(struct moving_copy *copy, const struct observed_field *field);
+void moving_copy_set_field(struct moving_copy *copy, const struct observed_field *field);
 
 #endif

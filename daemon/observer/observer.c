@@ -422,7 +422,7 @@ void observer_take_field(struct observer *observer, const struct observed_field 
     if (observed_field_is_known(field) && field->number >= camera->first)
         handed_field_set(&observer->handed, field, camera->start);
     pthread_mutex_unlock(&observer->lock);
-    handed_put(&camera->field, field);
+    moving_copy_set_field(&camera->field, field);
 }
 
 void observer_label(struct observer *observer, uint64_t number,

@@ -69,7 +69,7 @@ static int bind(struct transform_frame *frame, enum argument_kind kind, cl_mem b
     return set_arguments(frame, kind, why);
 }
 
-/* The same for an argument that is a number, which the frame has at `at`. */
+/* The same for a numeric argument, which the frame keeps in *at. */
 static int bind_number(struct transform_frame *frame, enum argument_kind kind, cl_uint *at,
                        uint32_t number, struct error *why)
 {

@@ -133,7 +133,7 @@ uint32_t plan_twiddle_offset(const struct plan_axis *axis, unsigned stage);
 uint32_t plan_twiddle_count(const struct plan_axis *axis);
 void plan_twiddles(const struct plan_axis *axis, float *ret);
 
-/* Returns the coordinate, 0 .. length - 1, that is used for another one by PLAN_MIRROR. */
+/* Returns the coordinate, 0 .. length - 1, whose sample PLAN_MIRROR uses at coordinate `at`. */
 uint32_t plan_mirror(int64_t at, uint32_t length);
 
 /* Sets map[i], for each padded coordinate i, to the coordinate inside the image whose sample is

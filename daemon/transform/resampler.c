@@ -23,10 +23,10 @@
 
 #define GROUP   64  /* rows of the result that are made together, so `middle` stays in a cache */
 #define STRIP   128 /* columns that are convolved together: their rows stay in the first cache */
-#define AT_ONCE 4   /* taps that are added up together; twice as many where there are */
-#define ALIGNED 64  /* bytes: the longest vectors take longer if they cross a line of the cache */
+#define AT_ONCE 4   /* taps are added in groups of this size, and of twice that where possible */
+#define ALIGNED 64  /* bytes of a cache line; a 64-byte vector that crosses one is slower */
 #ifdef __x86_64__
-#define BLOCK 32 /* rows and columns that are transposed together: one of those vectors long */
+#define BLOCK 32 /* side of a transposed block: 32 numbers of 16 bits fill a 64-byte vector */
 #else
 #define BLOCK 16
 #endif
@@ -37,7 +37,7 @@
 
 struct resampler {
     struct resampler_size size;
-    struct resampler_axis axis[2]; /* across columns and down; of AT_ONCE times n taps */
+    struct resampler_axis axis[2]; /* along rows and columns; multiples of AT_ONCE taps */
     int16_t *strip;                /* [row][STRIP], as captured, for GROUP rows of the result */
     int16_t *middle; /* [column][GROUP], with the rows of the result; both end with room for taps of
                         samples that do not exist */
@@ -260,9 +260,9 @@ static ALWAYS_INLINE void interleave(int16_t *restrict to, const int16_t *restri
     }
 }
 
-/* Transposes BLOCK x BLOCK numbers. Each of the four or five steps turns the bits of a number's
- * place by one, so after all of them its row and its column have changed places. The first step
- * reads the rows where they are. */
+/* Transposes BLOCK x BLOCK numbers. Each of the four or five steps rotates the bits of a number's
+ * index by one, so after the last one row and column are swapped. The first step reads the source
+ * rows in place. */
 static ALWAYS_INLINE void transpose(int16_t *restrict to, const int16_t *restrict from,
                                     size_t from_pitch)
 {

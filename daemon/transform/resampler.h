@@ -35,8 +35,9 @@ int resampler_create(struct resampler **ret, const struct resampler_size *size, 
 void resampler_destroy(struct resampler *resampler); /* NULL is allowed */
 
 /* How it makes an axis smaller: sample i of the result is the sum of `taps` samples from first[i]
- * on, times tap[i * taps ...]. Taps of samples that do not exist are 0. The tables of the axis down
- * columns follow those of the axis across them, which is the first of the two that are returned. */
+ * on, times tap[i * taps ...]. Taps of samples that do not exist are 0. resampler_axes returns two
+ * of these: along rows, and then along columns. The tables of the second follow those of the first
+ * in memory. */
 struct resampler_axis {
     uint32_t taps, *first;
     int16_t *tap;

@@ -212,8 +212,8 @@ struct transform_bytes {
 };
 struct transform_bytes transform_bytes(const struct transform *transform);
 
-/* And of the host while a response is filled with a chain's H for a plane whose samples are sub_x
- * and sub_y luma pixels apart (the response itself not counted). */
+/* Returns the host memory that filling a response with a chain's H takes, without the response
+ * itself. The plane's samples are sub_x and sub_y luma pixels apart. */
 uint64_t transform_filling_bytes(const struct transform *transform,
                                  const struct filter_chain *chain, double sub_x, double sub_y);
 

@@ -239,13 +239,14 @@ struct staged_layout transform_staged_layout(const struct transform *transform);
 
 /* ---- smaller.c ----------------------------------------------------------------------------- */
 
-/* Makes the table of the places of a transform's pairs (pack.cl) in a spectrum with this plan: its
- * own, or that of the larger transform. */
+/* Makes the table of where a transform's pairs (pack.cl) are in a spectrum with this plan, which is
+ * its own plan or that of the larger transform. */
 int transform_make_pairs(cl_mem *ret, const struct transform *transform,
                          const struct plan *spectrum, struct error *why);
 
-/* The tables of a smaller picture, if it is one: where its pairs are in the larger spectrum, and
- * where frequencies along the second axis are in its own lines. Their size, and making them. */
+/* The tables of a smaller picture say where its pairs are in the larger spectrum, and where
+ * frequencies along the second axis are in its own lines. transform_crop_bytes returns their bytes,
+ * and transform_make_crop makes them. Other pictures have none: 0. */
 uint64_t transform_crop_bytes(const struct transform *transform);
 int transform_make_crop(struct transform *transform, struct error *why);
 

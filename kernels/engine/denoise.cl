@@ -152,7 +152,7 @@ static inline void block_transpose(real *x, local float *scratch)
 }
 
 #if LANES == 1
-/* Gets `count` numbers of the item BLOCK/2 further, or 0 if there is no such item. */
+/* Gets `count` numbers from the item BLOCK/2 away, modulo BLOCK. Items 0 and BLOCK/2 get zeros. */
 static inline void exchange(real *other, const real *x, uint count, local float *scratch)
 {
     const uint item = get_local_id(0), partner = (item + BLOCK / 2) % BLOCK;

@@ -14,7 +14,7 @@ typedef float real;
 typedef PASTE(float, LANES) real;
 #endif
 
-/* Group `at` of LANES numbers in a row, of any type, and such a group as floats. */
+/* Load and store group `at` of LANES consecutive numbers of any type; TO_REAL makes them floats. */
 #if LANES == 1
 #define VLOAD(at, from)       ((from)[at])
 #define VSTORE(value, at, to) ((to)[at] = (value))

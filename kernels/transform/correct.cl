@@ -49,8 +49,8 @@
 #define READ_ONE(from)   (from)[0]
 #define READ_LANES(from) VLOAD(0, from)
 
-/* Corrects z, a sample at (x, y) or a vector of those from there on; `read` is READ_ONE or
- * READ_LANES. */
+/* Corrects z: the sample at (x, y), or a vector of LANES samples that begins there. `read` is
+ * READ_ONE or READ_LANES. */
 #define CORRECT(type, z, x, y, read)                                                               \
     {                                                                                              \
         const uint columns = (uint)correction[CORRECTION_COLUMNS];                                 \

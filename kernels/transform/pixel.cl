@@ -231,10 +231,9 @@ static inline real samples_warp(captured image, int x, int y)
 }
 #endif
 
-/* LANES samples from column x on, as they were captured, where they are bytes or shorts in a row.
- */
+/* Returns LANES samples as captured, from column x on. Only for consecutive bytes or shorts. */
 #if IMAGE_STEP == 1 || SAMPLE_U16 || (SAMPLE_U8 && (KEEP_OTHERS || GREY_RESULT))
-#define HAS_GROUPS 1
+#define HAS_CAPTURED_GROUP 1
 static inline real captured_group(captured image, int x, int row)
 {
     global const uchar *line = BYTES(image) + (size_t)row * IMAGE_STRIDE;
@@ -281,7 +280,7 @@ static inline real samples_load(captured image, global const int *map_x, uint co
 #elif SAMPLE_BAYER
     if (mosaic_is_inside(x, row))
         return mosaic_group_load(image, x, row);
-#elif HAS_GROUPS
+#elif HAS_CAPTURED_GROUP
     if ((inside || x + LANES <= IMAGE_WIDTH) && row >= 0)
         return calibrate_group(image, captured_group(image, x, row), x, row);
 #endif

@@ -1,6 +1,7 @@
 # What further outputs of one camera cost, and other ways to make pictures smaller.
 #
-#   OUTPUT_FRAMES=15      of each turn; OUTPUT_TURNS=12 turns
+#   OUTPUT_FRAMES=15      frames in each turn
+#   OUTPUT_TURNS=12       turns of each case, at least 2
 #   STUCK_PAIRS=30        pairs of turns with and without a stuck reader
 #   OUTPUT_PLANES=luma    planes of every output; luma-only: no chroma is made smaller
 

@@ -4,9 +4,9 @@ that are not: processor time of the daemon, and time of the device by its own cl
 frame of 32 is measured. On a CPU device the processor's time includes the device's.
 
     outputs.py [FRAMES]     prints a table; FFTD_BUILD is the build folder, FFTD_DEVICE the device,
-                            OUTPUT_FPS the frames a second, OUTPUT_TURNS how often each case has
-                            FRAMES frames, OUTPUT_CASES a pattern for the cases to measure,
-                            besides those of main alone
+                            OUTPUT_FPS the frames a second, OUTPUT_TURNS the number of turns of
+                            each case (at least 2), FRAMES frames each, OUTPUT_CASES a pattern for
+                            the cases to measure, besides those of main alone
 """
 
 import contextlib
@@ -160,9 +160,9 @@ def measure(main_size, outputs, is_read, frames, chain):
 
 
 def by_turns(cases, frames, chain):
-    """Returns, for each case, milliseconds of the processors in each turn, and of the device. Of
-    the daemons one runs at a time, and every second turn goes backwards, so what else the machine
-    does is the same for all."""
+    """Returns, for each case, milliseconds of the processors in each turn, and of the device. Only
+    one daemon runs at a time, and the order is reversed in every second turn, so that other load on
+    the machine affects all cases alike."""
     with contextlib.ExitStack() as stack:
         cameras = []
         for case in cases:
@@ -184,7 +184,8 @@ def by_turns(cases, frames, chain):
 
 
 def interval(differences):
-    """The half of the 95 % interval of their mean. Student's t is right within 1 % from 6 on."""
+    """Returns half the width of the 95 % interval of their mean. The approximation of Student's t
+    is within 1 % for six differences or more."""
     free = len(differences) - 1
     student = 1.96 + 2.37 / free + 2.8 / free ** 2
     return student * statistics.stdev(differences) / len(differences) ** 0.5
@@ -192,6 +193,8 @@ def interval(differences):
 
 def main():
     frames = int(sys.argv[1]) if len(sys.argv) > 1 else 15
+    if TURNS < 2:
+        sys.exit(f"OUTPUT_TURNS={TURNS}: an interval needs at least 2 turns")
     cases = [case for case in CASES if not case[2] or re.search(WANTED, case[0])]
     for chain in FILTERS:
         print(f"\n{WIDTH}x{HEIGHT} NV12, planes = {PLANES}, {chain} in every output, {TURNS} turns "

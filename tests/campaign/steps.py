@@ -474,7 +474,7 @@ def reload(world, config, words=None, by_signal=False):
         check(cut(words) in reply.message or (world.allocations and "memory" in reply.message),
               "error text", f"Reload: {reply.message!r} does not say {words!r}")
     now = world.properties() if reply.type == ERROR else None
-    # The signal's reload may have the memory that the call's lacks.
+    # The reload by signal may get memory that the reload by call did not.
     has_changed = (now is not None and words is None and by_signal and world.allocations and
                    before["Source"] != now["Source"] == config["camera.source"])
     if reply.type == ERROR and not has_changed:

@@ -385,8 +385,8 @@ class World:
         self.peers = {}
 
     def compiler_is_held(self):
-        """Whether clBuildProgram does not return. Reloads wait for it, and so do snapshots of a
-        daemon that has frames of the process before."""
+        """Returns whether clBuildProgram is kept from returning. Reloads wait for it, and so do
+        snapshots of a daemon that continues frames of a previous process."""
         return self.faults.exists() and "compile" in self.faults.read_text()
 
     def call(self, user, name, member, *arguments, **where):
@@ -488,7 +488,7 @@ class World:
             now = self.properties()
         check(now["State"] in STATES, "state", now["State"])
         self.was_online = self.was_online or now["State"] == "online"
-        # A change that has just been withdrawn may have been made after all, at a second attempt.
+        # A change that was just withdrawn may still have succeeded at a second attempt.
         check(now["PublishedSerial"] <= max(now["Serial"], now["FailedSerial"]), "serial",
               f"published {now['PublishedSerial']} of {now['Serial']}")
         if self.last:

@@ -584,7 +584,7 @@ static bool has_same_chroma(const struct made *a, const struct made *b)
 
 /* Chroma that becomes smaller is made by the first engine that is given the frame, and copied by
  * the others, so what happens to the captured frame in between does not reach it. A frame without a
- * number, and those of engines without loads or without others, are nobody else's. */
+ * number is not shared, nor are those of an engine without loads or without others of its size. */
 static void test_chroma_is_made_once(void **state)
 {
     (void)state;
@@ -774,7 +774,7 @@ static void test_frames_that_are_not_lent(void **state)
     }
 }
 
-/* Before any program is compiled, after that of the load, and after that of the result. */
+/* Reports come before any program is compiled, after the load's, and after the result's. */
 static void test_building_is_reported_after_the_load(void **state)
 {
     (void)state;

@@ -83,7 +83,7 @@ def scene(name):
 @pytest.mark.parametrize("name", ["noise", "camera", "astronaut", "coffee", "chelsea"])
 def test_published_frames_are_the_ideal_low_pass(start, tmp_path, name, ratio):
     """With the narrowest edge and 16 bits an output is the ideal low-pass of the padded picture.
-    The other figures are those of 8 bits, of the edge that is the default, and of a picture that is
+    The figures printed besides are for 8 bits, for the default edge, and for a picture that is
     mirrored for ever instead of padded."""
     picture = scene(name)
     (tmp_path / "scene.raw").write_bytes(picture.tobytes())

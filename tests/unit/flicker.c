@@ -640,10 +640,10 @@ static void slow_bands_are_switched(void **state)
     }
 }
 
-/* Slow bands that are switched on at half of a history look like a light of half the depth that is
- * always on and leaps by half a cycle; before a smooth scene whose noise looks like motion, dark
- * frames may look lit; and those of a pan may fit a circle through lit frames a third of a cycle
- * apart. */
+/* Dark frames may look lit for three reasons. Slow bands that are switched on halfway through a
+ * history look like a light of half the depth that is always on and leaps by half a cycle. The
+ * noise of a smooth scene looks like motion. In a pan, dark frames may fit a circle through lit
+ * frames that are a third of a cycle apart. */
 static void dark_frames_are_not_taken_for_lit_ones(void **state)
 {
     static const uint64_t seeds[] = {28119710, 28119744, 1002020, 1002021, 1002023, 1002033};

@@ -845,8 +845,8 @@ static void clean_clips_are_not_changed(void **state)
 
 /* Textures that were taken for waves: gratings with narrow margins, products of bent lines, the
  * alias of a harmonic, a line while there was no room to follow those beside it, the corners of a
- * parallelogram, which were the only relation between the lines of a clipped checkerboard, and
- * products of two lines that are bent by several periods, while their product is not. */
+ * parallelogram, which were the only relation between the lines of a clipped checkerboard, and the
+ * straight product of two lines that are bent by several periods. */
 static void hard_textures_are_not_changed(void **state)
 {
     (void)state;

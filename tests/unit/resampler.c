@@ -148,7 +148,7 @@ static int16_t multiply(int16_t sample, int16_t tap)
     return (int16_t)((((int32_t)sample * tap >> 14) + 1) >> 1);
 }
 
-/* The integers of resampler.c, one result after the other. */
+/* A scalar model of resampler.c's integer arithmetic, for one result. */
 static uint8_t integer_model(const struct resampler *resampler, const uint8_t *plane,
                              const struct resampler_size *s, uint32_t x, uint32_t y, unsigned c)
 {
@@ -168,7 +168,7 @@ static uint8_t integer_model(const struct resampler *resampler, const uint8_t *p
     return (uint8_t)(value < 0 ? 0 : value > 255 ? 255 : value);
 }
 
-/* However vectors are made, all results are the same integers, as those of a device. */
+/* Every vector length, and a device, give exactly these integers. */
 static void is_the_integer_model(void **state)
 {
     (void)state;

@@ -370,11 +370,11 @@ static int enqueue_join(struct denoiser_frame *frame, cl_command_queue queue,
 {
     cl_event before = NULL, joined = NULL;
     inputs->history = frame_ring_begin(past);
-    const cl_mem last = frame_ring_get(past, &before);
+    const cl_mem last = frame_ring_previous(past, &before);
     const int r = denoiser_motion_enqueue(frame->motion, queue, frame->samples, inputs->history,
                                           last, before, inputs->noise, &joined, why);
     if (r == 0)
-        frame_ring_add(past, joined);
+        frame_ring_end(past, joined);
     opencl_release_event(joined);
     inputs->samples = inputs->history;
     return r;

@@ -53,12 +53,12 @@ int denoiser_frame_create(struct denoiser_frame **ret, const struct denoiser *de
                           struct error *why);
 void denoiser_frame_destroy(struct denoiser_frame *frame); /* NULL is allowed */
 
-/* Enqueues one frame in an in-order queue. Of `buffers` the image, calibration, similarity and
- * correction are applied, so that the result, `denoised`, needs none of them: planes of the images
- * after each other, denoiser_plane_size floats apart (transform.h), until the next frame. past: the
- * frames before, to which this one is added; NULL unless the settings join past frames. `first` and
- * `last`, if not NULL, receive the events of the first and the last dispatch; the caller releases
- * them. */
+/* Enqueues one frame in an in-order queue. It applies the calibration, similarity and correction in
+ * `buffers` to the image there, so that its result needs none of them. The result is `denoised`,
+ * valid until the next frame: one plane per image, denoiser_plane_size floats apart (transform.h).
+ * past: the frames before, to which this one is added; NULL unless the settings join past frames.
+ * `first` and `last`, if not NULL, receive the events of the first and the last dispatch; the
+ * caller releases them. */
 int denoiser_frame_enqueue(struct denoiser_frame *frame, cl_command_queue queue,
                            struct transform_buffers *buffers, cl_mem noise, struct frame_ring *past,
                            cl_event *first, cl_event *last, struct error *why);

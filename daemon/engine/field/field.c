@@ -14,7 +14,7 @@ _Static_assert(FIELD_SPREADS % 2 == 0, "the first of two buffers has the vectors
 enum kernel { PICTURES, DERIVE, SUM, SEARCH, CHOOSE, MOVE, SOLVE, USUAL, PREDICT, JOIN, FINISH };
 #define KERNELS (FINISH + 1)
 
-/* Their names, and how many items a group has: of PICTURES, a square with this side. */
+/* The kernels' names, and how many items a work-group has. For PICTURES it is a square's side. */
 static const struct {
     const char *name;
     size_t group;
@@ -175,7 +175,7 @@ struct run {
 
 #define BUFFER(name) VALUE(run->frame->buffer[FIELD_##name])
 
-/* Launches a kernel for as many items, in whole groups. */
+/* Launches a kernel for at least `items` items, in whole work-groups. */
 static int enqueue(const struct run *run, enum kernel kernel, size_t items,
                    const struct opencl_argument *argument, unsigned count, cl_event *event,
                    struct error *why)
@@ -188,7 +188,7 @@ static int enqueue(const struct run *run, enum kernel kernel, size_t items,
 #define ENQUEUE(run, kernel, items, arguments, why)                                                \
     enqueue(run, kernel, items, arguments, sizeof(arguments) / sizeof(arguments)[0], NULL, why)
 
-/* Groups are squares. */
+/* Launches PICTURES, whose work-groups are squares. */
 static int make_pictures(const struct run *run, cl_mem samples, cl_event *made, struct error *why)
 {
     const struct field_size *size = &run->layout->size;
@@ -347,14 +347,14 @@ int field_frame_enqueue(struct field_frame *frame, struct field *field, cl_comma
         frame_ring_forget(field->pictures);
     struct run run = {.frame = frame, .layout = &field->layout, .queue = queue};
     run.next = frame_ring_begin(field->pictures);
-    run.last = frame_ring_get(field->pictures, &before);
+    run.last = frame_ring_previous(field->pictures, &before);
     frame->has_vectors = run.last != NULL;
     int r = make_pictures(&run, samples, &made, why);
     if (r < 0) {
         frame_ring_forget(field->pictures);
         return r;
     }
-    frame_ring_add(field->pictures, made);
+    frame_ring_end(field->pictures, made);
     if (frame->has_vectors)
         r = compare(&run, before, last, why);
     else if (last != NULL)

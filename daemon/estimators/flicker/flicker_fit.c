@@ -403,7 +403,7 @@ bool fit_start(const struct rows *rows, double rows_cycles, const double still[F
     ret->noise = fit.noise * sqrt(rows->frame[rows->count - 1].bins / 2.0);
     if (leap == LEAP_NONE)
         fill(&fit, rows, &circle, is_used, ret);
-    /* Amplitudes are rough, but phases that leap are not those of a light. */
+    /* Amplitudes alone are too rough to decide, but no light has a phase that leaps. */
     if (leap == LEAP_BEGUN || (begun.first > 0 && light_leaps(ret, rows)))
         fill(&fit, rows, &begun, NULL, ret);
     return true;

@@ -139,7 +139,7 @@ static bool follow(struct flicker_frame *f, const struct flicker_model *model)
     } else if (!light_add(&f->fit, f->rows, phase)) {
         return false;
     } else if (model->is_missing && f->age > 1) {
-        /* Two dark frames are stronger than one that looks lit. */
+        /* The last frame was dark and the observer misses the light: do not trust one lit frame. */
         f->fit.frame[f->fit.count - 1].is_lit = false;
         return false;
     } else {

@@ -185,9 +185,9 @@ static void judge(struct light_fit *fit, const struct rows *rows)
         used += light_is_used(&fit->frame[i]);
     }
     fit->with = light_squares(fit, rows, &samples);
-    /* Offsets, phases, what is shared, and the scene. */
-    const double known = used + lit + SHARED + (used > 0 ? (double)samples / used : 0);
-    const double free = fmax(1, samples - known);
+    /* An offset for each used frame, a phase for each lit one, what all share, and the scene. */
+    const double fitted = used + lit + SHARED + (used > 0 ? (double)samples / used : 0);
+    const double free = fmax(1, samples - fitted);
     fit->noise = fmax(LIGHT_NOISE, sqrt(fit->with / free));
     fit->cost = free * log(fit->with + 1e-9);
     for (unsigned h = 1; h < FLICKER_HARMONICS; h++)

@@ -1,7 +1,7 @@
 #include "estimators/flicker/flicker_light.h"
 
-/* Lengths of phasors of a phase's steps: of the mean of those that agree, and of a difference.
- * Chosen on the clips of tests/unit/flicker.c. */
+/* Steps of the phase from frame to frame, as phasors. They are steady if their mean is longer than
+ * STEADY, and leap if they differ by more than LEAP. Chosen on clips of tests/unit/flicker.c. */
 #define STEADY       0.9
 #define LEAP         1.0
 #define FEWEST_STEPS 4u

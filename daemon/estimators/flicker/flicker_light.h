@@ -97,9 +97,8 @@ static inline unsigned light_newest_lit(const struct light_fit *fit)
  * harmonic: 0 is the fundamental. */
 double light_swing(const struct light_fit *fit, const struct rows *rows, unsigned harmonic);
 
-/* Returns whether the phase goes on steadily but for one leap, or at another speed from one frame
- * on. Light does not do that if no frame was skipped there: dark frames and lit ones are taken for
- * one light. */
+/* Returns whether the phase is steady except for one leap or one change of speed, at a place where
+ * no frame was skipped. A real light does neither: dark frames were taken for lit ones. */
 bool light_leaps(const struct light_fit *fit, const struct rows *rows);
 
 /* ---- what fits begin with, if nothing but the row period is given: flicker_fit.c ---- */

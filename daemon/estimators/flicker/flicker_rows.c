@@ -100,10 +100,10 @@ static float row_mean(const float *row, double first, double end, unsigned *brig
  * itself, twice, and of its neighbours. */
 static void soften(struct rows_sum *sum, unsigned height)
 {
-    double before = sum[0].light;
+    double before = sum[0].log_sum;
     for (unsigned y = 1; y < height; y++) {
-        const double own = sum[y].light;
-        sum[y].light = 0.25 * (before + 2 * own + sum[y + 1].light);
+        const double own = sum[y].log_sum;
+        sum[y].log_sum = 0.25 * (before + 2 * own + sum[y + 1].log_sum);
         before = own;
     }
 }
@@ -123,7 +123,7 @@ static void add_up_rows(struct rows *rows, unsigned which, const float *luma, do
             /* NaN is not in this range either. */
             const bool is_good =
                 mean >= DARK && mean <= 255 && (float)bright <= BRIGHT_MAX * (float)(stop - begin);
-            sum[y + 1].light = sum[y].light + (is_good ? log((double)mean) : 0);
+            sum[y + 1].log_sum = sum[y].log_sum + (is_good ? log((double)mean) : 0);
             sum[y + 1].bad = sum[y].bad + !is_good;
         }
         soften(sum, rows->height);
@@ -143,9 +143,9 @@ static double sum_above(const struct rows_sum *sum, unsigned height, double at)
 {
     const unsigned i = at >= height ? height - 1 : (unsigned)at;
     const double t = at - i;
-    const double p1 = sum[i].light, p2 = sum[i + 1].light;
-    const double p0 = i > 0 ? sum[i - 1].light : 2 * p1 - p2;
-    const double p3 = i + 2 <= height ? sum[i + 2].light : 2 * p2 - p1;
+    const double p1 = sum[i].log_sum, p2 = sum[i + 1].log_sum;
+    const double p0 = i > 0 ? sum[i - 1].log_sum : 2 * p1 - p2;
+    const double p3 = i + 2 <= height ? sum[i + 2].log_sum : 2 * p2 - p1;
     return p1 + 0.5 * t *
                     (p2 - p0 + t * (2 * p0 - 5 * p1 + 4 * p2 - p3 + t * (3 * (p1 - p2) + p3 - p0)));
 }

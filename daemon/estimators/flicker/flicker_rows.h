@@ -32,8 +32,8 @@ struct rows_frame {
 
 /* A sum over the rows above one. */
 struct rows_sum {
-    double light; /* the logarithms of their means */
-    unsigned bad; /* how many are too dark or too bright */
+    double log_sum; /* the logarithms of their means */
+    unsigned bad;   /* how many are too dark or too bright */
 };
 
 /* (fields: the history, what is kept of the last frame for its successor, and memory.) */

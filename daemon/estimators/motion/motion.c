@@ -59,8 +59,8 @@ struct motion_estimator {
     bool is_compared;     /* the last two, which have details */
     double noise;         /* its variance in the last comparison, and that of fine texture */
     unsigned significant; /* frequencies in the last comparison */
-    /* Of the square; memory that smaller ones do not touch costs nothing. */
-    float complex work[MAX_SIDE * MAX_SIDE];  /* both squares, one in each part of the numbers */
+    /* Sized for the largest square; smaller ones leave the remaining pages untouched, so unused. */
+    float complex work[MAX_SIDE * MAX_SIDE];  /* one square is the real part, one the imaginary */
     float complex cross[MAX_SIDE * MAX_SIDE]; /* phase of the cross spectrum */
     float weight[MAX_SIDE * MAX_SIDE];        /* weights of the phases */
     float scratch[MAX_SIDE * MAX_SIDE];

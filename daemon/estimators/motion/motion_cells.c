@@ -41,9 +41,9 @@ struct kernel {
     double error;     /* pixels; limits the weight of a cell with much contrast */
 };
 
-/* By their taps, white noise leaves 0.094 and 0.122 of its variance in the squares of a gradient;
- * 1.39 times as much is taken. With what the taps say, 4 of 417 pairs that no shift explains seemed
- * sure, with this none. */
+/* White noise leaves 0.094 and 0.122 of its variance in the squares of a gradient, according to the
+ * taps. `gradient` is 1.39 times that: with the exact values, 4 of 417 pairs that no shift explains
+ * seemed sure, and with these none. */
 static const struct kernel KERNEL_SMOOTH = {0, 0.85, 0.220, 0.130, 0.004};
 static const struct kernel KERNEL_FINE = {0.3, 1.4, 0.461, 0.169, 0.0015};
 
@@ -311,8 +311,9 @@ static double find_noise(struct cells_work *work, unsigned count)
     return rest[count / 4] / work->kernel->noise + ROUNDING;
 }
 
-/* The square of the distance of a cell's own shift from another one, along its gradients, and of
- * what its own one does not explain, relative to what is tolerated. */
+/* Returns how badly a cell agrees with a shift: fully at 0, by half at 1. Adds up the squared
+ * distance from the cell's own shift, along its gradients, and what even its own shift does not
+ * explain; both are relative to what is tolerated. */
 static double far_from(const struct kernel *kernel, const struct cell *cell, const double step[2],
                        double noise)
 {

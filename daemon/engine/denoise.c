@@ -3,8 +3,8 @@
 #include <stdlib.h>
 
 #include "engine/denoiser/denoiser.h"
-#include "gpu/frame_ring.h"
 #include "engine/engine_private.h"
+#include "gpu/frame_ring.h"
 
 /* Colour differences have no brightness: their shot noise is taken to be that of middle grey. */
 #define CHROMA_LEVEL 128

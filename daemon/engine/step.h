@@ -125,7 +125,7 @@ extern const struct step step_denoise;    /* denoise.c */
 extern const struct step step_stack;      /* stack.c */
 extern const struct step step_blend;      /* fade.c: blends two responses */
 extern const struct step step_shift;      /* ramp.c: moves a frame */
-extern const struct step step_chroma;     /* upload.c: makes unfiltered chroma smaller */
+extern const struct step step_chroma;     /* chroma.c: makes unfiltered chroma smaller */
 extern const struct step step_transform;  /* transform_step.c: load, FFT, response, view, store */
 extern const struct step step_motion;     /* motion.c: the field of motion of what is captured */
 

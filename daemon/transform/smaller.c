@@ -1,5 +1,5 @@
-/* The tables between a larger transform and a smaller picture (kernels/transform/fused_larger.cl).
- */
+/* The tables between a larger transform and a smaller picture (kernels/transform/fused_larger.cl),
+ * and the table of pairs of any fused transform. */
 #include "transform/transform_private.h"
 
 uint64_t transform_crop_bytes(const struct transform *transform)

@@ -8,7 +8,7 @@
  *     direct.c           one that does not
  *     direct_twice.c     the same in two dispatches
  *     half_rate.c        the same for wide blurs on a GPU
- *     smaller.c          tables of a smaller picture
+ *     smaller.c          tables of a smaller picture, and of pairs
  *     draw.c             views, which are drawn after the transform
  *     dispatch.c         a dispatch: its arguments; the program of all dispatches
  *     kernel_source.c    the kernels' source: what all techniques have of it
@@ -400,8 +400,9 @@ size_t transform_stored_bytes(const struct transform *transform);
 int transform_make_map(cl_mem *ret, const struct transform *transform, uint32_t padded,
                        uint32_t length, enum plan_border mode, struct error *why);
 
-/* For a direct technique whose filters reach this number of samples: the plan, so that the border
- * is that of a transform with as much padding; the maps of both axes, and their memory. */
+/* For a direct technique whose filters reach this number of samples: the plan and the order, so
+ * that the border is that of a transform with as much padding; the maps of both axes, and their
+ * memory. */
 void transform_plan_border(struct transform *transform, uint32_t reach);
 int transform_make_border_maps(struct transform *transform, struct error *why);
 struct transform_bytes transform_border_memory(const struct transform *transform);

@@ -4,8 +4,8 @@
 #include <stdlib.h>
 
 #include "engine/denoiser/denoiser_motion.h"
-#include "gpu/frame_ring.h"
 #include "engine/denoiser/denoiser_source.h"
+#include "gpu/frame_ring.h"
 #include "gpu/program.h"
 
 #define MAX_PASSES 2

@@ -3,8 +3,8 @@
 #include <errno.h>
 #include <stdlib.h>
 
-#include "gpu/frame_ring.h"
 #include "estimators/motion/motion_constants.h"
+#include "gpu/frame_ring.h"
 #include "gpu/program.h"
 
 _Static_assert(sizeof(struct motion_vector) == 3 * sizeof(cl_float),

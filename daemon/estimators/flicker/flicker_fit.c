@@ -1,3 +1,11 @@
+/* What fits of a light begin with (flicker_light.h).
+ *
+ * A wave is fitted to each frame, against what the frames before it show of the scene. The scene
+ * explains any constant, so amplitudes are known up to one that is common to all frames. Light of a
+ * constant depth moves them along a circle around it. Frames without the light are at the centre of
+ * this circle.
+ *
+ * Source of the maths: Kasa, IEEE Trans. Instrumentation and Measurement 25 (1976), for circles. */
 #include "estimators/flicker/flicker_light.h"
 
 #include <stdlib.h>
@@ -334,7 +342,7 @@ static bool is_possible(unsigned frames, unsigned first, unsigned end)
 
 /* Finds which explanation of the frames' amplitudes is the best. noise: standard deviation of the
  * real and of the imaginary part of an amplitude. on_circle: residual sum of squares of the circle
- * through all frames. ret is only meaningful for LEAP_BEGUN. */
+ * through all frames. ret is the best beginning, or untouched if there is none. */
 static enum leap find_leap(const double complex *amplitude, unsigned frames, double noise,
                            double on_circle, struct leap_light *ret)
 {

@@ -9,8 +9,6 @@
  * Frames that are known to be without the light show the scene itself. Other frames that do not fit
  * are ignored.
  *
- * Source of the maths: Kasa, IEEE Trans. Instrumentation and Measurement 25 (1976), for circles.
- *
  * Threads: one at a time. */
 #ifndef FFTD_ESTIMATORS_FLICKER_FLICKER_LIGHT_H
 #define FFTD_ESTIMATORS_FLICKER_FLICKER_LIGHT_H

@@ -1,6 +1,6 @@
-/* The parts of a field of motion at one of its sizes; for motion_field.c, motion_level.c,
- * motion_search.c, motion_start.c, motion_fit.c and motion_repair.c, which define them in this
- * order. Pure.
+/* The parts of a field of motion at one of its sizes, for motion_field.c and for the plan of a
+ * field on a device (engine/field). motion_scale.c, motion_level.c, motion_search.c,
+ * motion_start.c, motion_fit.c and motion_repair.c define them. Pure.
  *
  * Both pictures are divided into cells of MOTION_CELL pixels. The last picture is moved towards the
  * new one, each cell by its own shift, and interpolated by a cubic B-spline; the new one is

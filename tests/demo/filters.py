@@ -363,7 +363,7 @@ def settled_effect(ctl):
         return len(shots) > 2 and shots[-1].rows == shots[-2].rows == shots[-3].rows
     shots = []
     wait_for("auto-notch finds nothing",
-             lambda: (waves := found(ctl)["waves"]) and all(wave["removed"] for wave in waves))
+             lambda: (waves := found(ctl).get("waves")) and all(wave["removed"] for wave in waves))
     wait_for("auto-notch does not settle", is_settled)
     return grey_png([row[::3] for row in shots[-1].rows], shots[-1].width)
 

@@ -435,7 +435,7 @@ def test_descriptors_sent_to_the_daemon_are_dropped(output):
         unfinished = call("GetStats", path=output.path)[:-1]
         for byte in unfinished:
             pass_descriptors(peer, bytes([byte]))
-        assert len(output.descriptors()) == before
+        assert len(output.descriptors()) <= before  # it may have closed some of its own since
         peer.send(call("GetStats", path=output.path)[-1:])
         assert peer.reply(1).type == RETURN
 

@@ -78,22 +78,27 @@ static int answer_list(sd_bus_message *call, const struct capture_controls *cont
     return value_send_reply(reply);
 }
 
-/* controls: the list, if that was asked for. */
+/* controls: the list; NULL: they were set. */
+static void answer(const struct controls_call *call, const struct capture_controls *controls)
+{
+    if (controls == NULL) {
+        char text[SETTINGS_TEXT_BYTES];
+        settings_print(&call->settings, text, sizeof text);
+        log_info("user %u set camera controls: %s", (unsigned)call->call.peer->uid, text);
+        sd_bus_reply_method_return(call->call.message, NULL);
+    } else if (answer_list(call->call.message, controls) < 0) {
+        peer_call_fail(&call->call, BUS_ERROR_FAILED, "cannot send the list of controls");
+    }
+}
+
 static void on_answer(void *context, int result, const char *why,
                       const struct capture_controls *controls)
 {
     struct controls_call *call = context;
-    sd_bus_message *message = call->call.message;
-    if (result < 0) {
+    if (result < 0)
         peer_call_fail(&call->call, error_name(result), why);
-    } else if (message != NULL && controls == NULL) {
-        char text[SETTINGS_TEXT_BYTES];
-        settings_print(&call->settings, text, sizeof text);
-        log_info("user %u set camera controls: %s", (unsigned)call->call.peer->uid, text);
-        sd_bus_reply_method_return(message, NULL);
-    } else if (message != NULL && answer_list(message, controls) < 0) {
-        peer_call_fail(&call->call, BUS_ERROR_FAILED, "cannot send the list of controls");
-    }
+    else if (call->call.message != NULL) /* the caller is still there */
+        answer(call, controls);
     peer_call_end(&call->call);
     free(call);
 }

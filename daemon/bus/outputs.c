@@ -42,7 +42,7 @@ static int run_add(struct slow_call *slow, struct error *why)
     struct output_call *call = (struct output_call *)slow; /* call is its first member */
     int r = 0;
     if (call->count > MAX_MEMBERS)
-        return error_set(why, EINVAL, "the output has %u keys; expected at most %d", call->count,
+        return error_set(why, EINVAL, "the output has %u keys: expected at most %d", call->count,
                          MAX_MEMBERS);
     for (unsigned i = 0; r == 0 && i < call->count; i++)
         r = config_set_output(&call->output, call->member[i], call->value[i], "output", why);

@@ -32,7 +32,7 @@ struct detail {
     double sum[(DETAIL_SIDE + 1) * (DETAIL_SIDE + 1)]; /* powers, added up from the corner on */
     float *mask; /* width x height: the weight of each sample of the scene */
     unsigned columns, rows;
-    struct detail_square place[DETAIL_COLUMNS * DETAIL_ROWS]; /* of the scene that is being added */
+    struct detail_square place[DETAIL_COLUMNS * DETAIL_ROWS]; /* squares of the current scene */
     float complex *spectrum; /* side x side for each: of all views, added up */
     float complex *view;     /* side x side for each: of the view that is being added */
     float *own;              /* side x side for each: the power of each view, added up */

@@ -47,7 +47,7 @@ struct lens {
     double product[POWERS][POWERS], target[POWERS];
     double squares, count;      /* what is left of all levels, and how many there are */
     double *line;               /* for each view: what is left, added up over each column and row */
-    struct equations equations; /* of the scene that is being taken in */
+    struct equations equations; /* for the current scene */
 };
 
 int lens_create(struct lens **ret, uint32_t width, uint32_t height, double bands)

@@ -26,7 +26,7 @@ struct camera {
     /* The lock protects these. */
     bool stopping;
     struct waiter *waiters;
-    struct image *newest[2]; /* of each kind that waiters of a camera have; NULL: none */
+    struct image *newest[2]; /* one for each kind of waiter; NULL: none yet */
     /* The thread owns these. */
     struct fftd *ring; /* NULL while nobody looks */
     struct encoder *encoder;

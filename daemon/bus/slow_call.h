@@ -38,7 +38,7 @@ struct slow_call {
     sd_bus_message *message;
     struct peer_call waiting; /* for the answer */
     sd_bus_error error;       /* set: the reply. `prepare` sets it whenever it fails */
-    int result;               /* of `run`; -ECANCELED before the first one */
+    int result;               /* what `run` returned; -ECANCELED: it has not run */
     struct error why;
 };
 

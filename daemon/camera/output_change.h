@@ -20,7 +20,8 @@ int output_change_make_ring(struct ring **ret, const struct config *config,
                             struct error *why);
 
 /* Takes the ring in the mailbox: one from output_change_make_ring, or one that continues the ring
- * of a previous process. Does nothing if there is none. Call it before the output has frames. */
+ * of a previous process. If there is none, it does nothing. Call it before the output's first
+ * frame. */
 void output_change_continue_ring(struct output *output);
 
 /* Replaces a ring into which a failed device may still write. */

@@ -113,8 +113,8 @@ struct step {
 };
 
 /* The steps in the order in which a frame passes them, ended by NULL. TRANSFORM_STEP is the index
- * of step_transform: its data is the response, and its part the component's transform, which
- * component_make_transform makes. */
+ * of step_transform. The data of that step is the response, and its part is the component's
+ * transform (component_make_transform). */
 extern const struct step *const engine_steps[];
 #define TRANSFORM_STEP 8
 

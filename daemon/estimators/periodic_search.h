@@ -11,7 +11,7 @@
 #include "estimators/periodic_spectrum.h"
 
 #define SEARCH_STARTS 9u            /* frequencies from which a wave is searched */
-#define SEARCH_LINES  SEARCH_STARTS /* of which a wave may be the product */
+#define SEARCH_LINES  SEARCH_STARTS /* most lines whose products are compared with a wave */
 
 /* Searches the wave of a peak: `f` is the frequency of a patch's bin, and becomes that of the wave.
  * projection: room for SEARCH_STARTS * spectrum->count numbers. Returns the share of the patches
@@ -26,10 +26,10 @@ bool periodic_has_line(const struct spectrum *spectrum, const struct sheet *shee
                        double complex *projection, struct sheet_frequency f, double least);
 
 /* Returns whether a wave is the product of two lines, or of one and the square of another, by its
- * phases in nearly all patches. The phases of a bent texture's lines wander over the frame, so that
- * frequencies do not tell how they are related; where their bends cancel, a product is as even as
- * interference. Lines of less than half the wave's amplitude are not considered, and at most
- * SEARCH_LINES are. projection: room for SEARCH_LINES * spectrum->count numbers. */
+ * phases in nearly all patches. The phases of a bent texture's lines wander over the frame, so
+ * their frequencies do not show how the lines are related. Where the bends cancel, the product is
+ * as even as interference. Lines of less than half the wave's amplitude are not considered, and at
+ * most SEARCH_LINES are. projection: room for SEARCH_LINES * spectrum->count numbers. */
 bool periodic_is_product(const struct spectrum *spectrum, const struct sheet *sheet,
                          double complex *projection, const struct spectrum_line *line,
                          unsigned count, struct sheet_frequency f, double amplitude);

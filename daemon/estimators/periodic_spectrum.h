@@ -63,7 +63,7 @@ struct spectrum_peak {
     double score;
 };
 
-/* What of a line was subtracted from a sheet. */
+/* A line, and the amplitude at which it was subtracted from a sheet. */
 struct spectrum_line {
     struct sheet_frequency f;
     double complex subtracted;

@@ -50,8 +50,8 @@ int field_frame_create(struct field_frame **ret, const struct field *field, cl_c
                        struct error *why);
 void field_frame_destroy(struct field_frame *frame); /* NULL is allowed */
 
-/* Enqueues a frame. is_first: it is not compared with the one before. last receives the event
- * of the last dispatch, which the caller releases, unless it is NULL. */
+/* Enqueues a frame. is_first: do not compare it with the previous one. If `last` is not NULL, it
+ * receives the event of the last dispatch, which the caller releases. */
 int field_frame_enqueue(struct field_frame *frame, struct field *field, cl_command_queue queue,
                         cl_mem samples, bool is_first, cl_event *last, struct error *why);
 

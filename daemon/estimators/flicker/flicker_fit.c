@@ -1,4 +1,4 @@
-/* What fits of a light begin with (flicker_light.h).
+/* Finds initial values for fitting a light (flicker_light.h).
  *
  * A wave is fitted to each frame, against what the frames before it show of the scene. The scene
  * explains any constant, so amplitudes are known up to one that is common to all frames. Light of a

@@ -26,7 +26,7 @@
 
 #define MOTION_CELL             8u /* pixels */
 
-/* What white noise of variance 1 adds to the square of a gradient, and to that of a difference. */
+/* White noise of variance 1 adds this much to the square of a gradient, and of a difference. */
 #define MOTION_GRADIENT_NOISE   0.118F
 #define MOTION_DIFFERENCE_NOISE 0.47F
 
@@ -91,7 +91,7 @@ struct motion_scale {
     struct motion_block *block; /* row by row */
     struct cell_moved *moved;
     float *left, *sorted; /* the blocks that are left, while they are worked on */
-    float *memory;        /* of all arrays of numbers */
+    float *memory;        /* holds the pictures, `left` and `sorted` */
 };
 
 /* The four blocks around a place, in blocks from the middle of the first one, and what lies between

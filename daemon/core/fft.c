@@ -5,6 +5,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "core/vectors.h"
+
 #define LANES 8 /* lines that are transformed side by side; the strip is on the stack */
 
 struct fft {
@@ -54,8 +56,8 @@ struct strip {
     float re[FFT_MAX_LENGTH * LANES], im[FFT_MAX_LENGTH * LANES];
 };
 
-static inline void add_and_subtract(float *restrict a_re, float *restrict a_im,
-                                    float *restrict b_re, float *restrict b_im)
+static ALWAYS_INLINE void add_and_subtract(float *restrict a_re, float *restrict a_im,
+                                           float *restrict b_re, float *restrict b_im)
 {
     for (unsigned k = 0; k < LANES; k++) {
         const float re = b_re[k], im = b_im[k];
@@ -66,8 +68,9 @@ static inline void add_and_subtract(float *restrict a_re, float *restrict a_im,
     }
 }
 
-static inline void butterfly(float *restrict a_re, float *restrict a_im, float *restrict b_re,
-                             float *restrict b_im, float cosine, float sine)
+static ALWAYS_INLINE void butterfly(float *restrict a_re, float *restrict a_im,
+                                    float *restrict b_re, float *restrict b_im, float cosine,
+                                    float sine)
 {
     for (unsigned k = 0; k < LANES; k++) {
         const float re = b_re[k] * cosine - b_im[k] * sine;
@@ -80,7 +83,7 @@ static inline void butterfly(float *restrict a_re, float *restrict a_im, float *
 }
 
 /* The numbers come in reversed order of their bits. */
-static void transform_strip(const struct fft *fft, struct strip *strip, bool inverse)
+static ALWAYS_INLINE void transform_strip(const struct fft *fft, struct strip *strip, bool inverse)
 {
     const unsigned length = fft->length;
     for (unsigned half = 1; half < length; half *= 2)
@@ -99,8 +102,9 @@ static void transform_strip(const struct fft *fft, struct strip *strip, bool inv
 }
 
 /* Transforms some lines that begin at `data` and are `next` numbers apart. */
-static void transform_lines(const struct fft *fft, struct strip *strip, float complex *data,
-                            unsigned lines, size_t step, size_t next, bool inverse)
+static ALWAYS_INLINE void transform_lines(const struct fft *fft, struct strip *strip,
+                                          float complex *data, unsigned lines, size_t step,
+                                          size_t next, bool inverse)
 {
     for (unsigned i = 0; i < fft->length; i++) {
         const float complex *from = data + fft->reversed[i] * step;
@@ -115,7 +119,7 @@ static void transform_lines(const struct fft *fft, struct strip *strip, float co
             data[i * step + k * next] = strip->re[i * LANES + k] + strip->im[i * LANES + k] * I;
 }
 
-void fft_square(const struct fft *fft, float complex *square, bool inverse)
+VECTORS void fft_square(const struct fft *fft, float complex *square, bool inverse)
 {
     const unsigned length = fft->length;
     const unsigned lines = length < LANES ? length : LANES;

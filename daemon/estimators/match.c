@@ -128,7 +128,9 @@ static int create_sheet(struct matcher *m, unsigned level, struct error *why)
             return -ENOMEM;
         sheet->luma = sheet->blocks;
     }
-    return group.count > 0 ? match_sheet_init(sheet, group.smallest, group.largest, why) : 0;
+    const int r = match_sheet_init_sums(sheet);
+    return r == 0 && group.count > 0 ? match_sheet_init(sheet, group.smallest, group.largest, why)
+                                     : r;
 }
 
 /* ---- life ---- */
@@ -201,20 +203,38 @@ void matcher_destroy(struct matcher *m)
 
 /* ---- from level to level ---- */
 
-/* Moves a place to its best neighbour, and repeats this from there. */
-static void climb(const struct match_sheet *sheet, const struct match_shape *shape,
-                  struct match_place *place)
+/* Scores around the place from which a climb began, each calculated once. */
+struct climb {
+    const struct match_sheet *sheet;
+    const struct match_shape *shape;
+    unsigned left, top; /* that place */
+    double score[2 * MOVES + 3][2 * MOVES + 3];
+    bool is_known[2 * MOVES + 3][2 * MOVES + 3];
+};
+
+static double climb_score(struct climb *climb, unsigned x, unsigned y)
 {
-    place->score = match_sheet_score(sheet, shape, place->x, place->y);
+    const unsigned column = x + MOVES + 1 - climb->left, row = y + MOVES + 1 - climb->top;
+    if (!climb->is_known[row][column]) {
+        climb->is_known[row][column] = true;
+        climb->score[row][column] = match_sheet_score(climb->sheet, climb->shape, x, y);
+    }
+    return climb->score[row][column];
+}
+
+/* Moves a place to its best neighbour, and repeats this from there. */
+static void climb_from(const struct match_sheet *sheet, const struct match_shape *shape,
+                       struct match_place *place)
+{
+    struct climb climb = {.sheet = sheet, .shape = shape, .left = place->x, .top = place->y};
+    place->score = climb_score(&climb, place->x, place->y);
     for (unsigned move = 0; move < MOVES; move++) {
         struct match_place best = *place;
         for (unsigned y = place->y > 0 ? place->y - 1 : 0;
              y <= place->y + 1 && y < shape->places.rows; y++)
             for (unsigned x = place->x > 0 ? place->x - 1 : 0;
                  x <= place->x + 1 && x < shape->places.columns; x++) {
-                if (x == place->x && y == place->y)
-                    continue;
-                const double score = match_sheet_score(sheet, shape, x, y);
+                const double score = climb_score(&climb, x, y);
                 if (score > best.score || (isnan(best.score) && !isnan(score)))
                     best = (struct match_place){x, y, score};
             }
@@ -247,7 +267,7 @@ static struct match_place follow(const struct matcher *m, const struct template 
         for (unsigned i = 0; i < count; i++) {
             places[i].x = match_lesser(2 * places[i].x, within.columns - 1);
             places[i].y = match_lesser(2 * places[i].y, within.rows - 1);
-            climb(&m->sheet[level], &t->shape[level], &places[i]);
+            climb_from(&m->sheet[level], &t->shape[level], &places[i]);
         }
         qsort(places, count, sizeof *places, compare);
     }
@@ -262,15 +282,6 @@ static double peak_between(double before, double middle, double after)
 {
     const double bend = before - 2 * middle + after;
     return bend < 0 ? fmax(-0.5, fmin(0.5 * (before - after) / bend, 0.5)) : 0; /* NaN: 0, too */
-}
-
-/* Returns the score at a place of the level at which all were compared, or of the first one. */
-static double score_at(const struct match_sheet *sheet, const struct template *t, unsigned x,
-                       unsigned y)
-{
-    if (t->level == 0)
-        return (double)sheet->score[(size_t)y * t->shape[0].places.columns + x];
-    return match_sheet_score(sheet, &t->shape[0], x, y);
 }
 
 static void find_template(struct matcher *m, const struct template *t, struct match *ret)
@@ -294,19 +305,11 @@ static void find_template(struct matcher *m, const struct template *t, struct ma
     ret->x = middle_x;
     ret->y = middle_y;
     if (x > 0 && x + 1 < shape->places.columns)
-        ret->x +=
-            peak_between(score_at(sheet, t, x - 1, y), best.score, score_at(sheet, t, x + 1, y));
+        ret->x += peak_between(match_sheet_score(sheet, shape, x - 1, y), best.score,
+                               match_sheet_score(sheet, shape, x + 1, y));
     if (y > 0 && y + 1 < shape->places.rows)
-        ret->y +=
-            peak_between(score_at(sheet, t, x, y - 1), best.score, score_at(sheet, t, x, y + 1));
-}
-
-static float mean_of(const float *luma, size_t count)
-{
-    double sum = 0;
-    for (size_t i = 0; i < count; i++)
-        sum += (double)luma[i];
-    return (float)(sum / (double)count);
+        ret->y += peak_between(match_sheet_score(sheet, shape, x, y - 1), best.score,
+                               match_sheet_score(sheet, shape, x, y + 1));
 }
 
 void matcher_find(struct matcher *m, const float *luma, struct match *ret)
@@ -316,9 +319,7 @@ void matcher_find(struct matcher *m, const float *luma, struct match *ret)
         struct match_sheet *sheet = &m->sheet[k];
         if (k > 0)
             halve(sheet->blocks, m->sheet[k - 1].luma, m->sheet[k - 1].picture);
-        sheet->mean = mean_of(sheet->luma, match_area(sheet->picture));
-        if (sheet->side > 0)
-            match_sheet_transform(sheet);
+        match_sheet_take(sheet);
     }
     for (unsigned i = 0; i < m->count; i++)
         find_template(m, &m->template[i], &ret[i]);

@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "core/fft.h"
+#include "core/vectors.h"
 
 #define MIN_SIDE 64u /* a square's side */
 #define MAX_SIDE 1024u
@@ -45,6 +46,16 @@ static void choose_side(struct match_sheet *sheet, struct match_extent largest)
     sheet->step = (struct match_extent){best - largest.columns + 1, best - largest.rows + 1};
 }
 
+int match_sheet_init_sums(struct match_sheet *sheet)
+{
+    const size_t corners = ((size_t)sheet->picture.columns + 1) * (sheet->picture.rows + 1);
+    sheet->sum = calloc(2 * corners, sizeof *sheet->sum);
+    if (sheet->sum == NULL)
+        return -ENOMEM;
+    sheet->square_sum = sheet->sum + corners;
+    return 0;
+}
+
 int match_sheet_init(struct match_sheet *sheet, struct match_extent smallest,
                      struct match_extent largest, struct error *why)
 {
@@ -53,12 +64,10 @@ int match_sheet_init(struct match_sheet *sheet, struct match_extent smallest,
     choose_side(sheet, largest);
     const size_t numbers = (size_t)sheet->side * sheet->side;
     sheet->square = malloc((pairs(sheet) + 1) * numbers * sizeof *sheet->square);
-    sheet->score = malloc(match_area(sheet->places) * sizeof *sheet->score);
-    sheet->sum = calloc(2 * (size_t)sheet->picture.columns, sizeof *sheet->sum);
-    if (sheet->square == NULL || sheet->score == NULL || sheet->sum == NULL)
+    sheet->rank = malloc(match_area(sheet->places) * sizeof *sheet->rank);
+    if (sheet->square == NULL || sheet->rank == NULL)
         return -ENOMEM;
     sheet->spectrum = sheet->square + numbers;
-    sheet->square_sum = sheet->sum + sheet->picture.columns;
     return fft_create(&sheet->fft, sheet->side, why);
 }
 
@@ -66,7 +75,7 @@ void match_sheet_finish(struct match_sheet *sheet)
 {
     fft_destroy(sheet->fft);
     free(sheet->square);
-    free(sheet->score);
+    free(sheet->rank);
     free(sheet->sum);
     free(sheet->blocks);
 }
@@ -113,7 +122,7 @@ static void load(const struct match_sheet *sheet, float complex *square,
     }
 }
 
-void match_sheet_transform(struct match_sheet *sheet)
+static void transform(struct match_sheet *sheet)
 {
     const size_t numbers = (size_t)sheet->side * sheet->side;
     struct match_extent first, second;
@@ -137,7 +146,7 @@ static void store(struct match_sheet *sheet, const struct match_extent *places,
     for (unsigned y = 0; y < rows; y++)
         for (unsigned x = 0; x < columns; x++) {
             const float complex value = sheet->square[(size_t)y * sheet->side + x];
-            sheet->score[(size_t)(to->rows + y) * places->columns + to->columns + x] =
+            sheet->rank[(size_t)(to->rows + y) * places->columns + to->columns + x] =
                 second ? cimagf(value) : crealf(value);
         }
 }
@@ -163,72 +172,109 @@ static void correlate(struct match_sheet *sheet, const struct match_shape *shape
     }
 }
 
-/* ---- scores of all places ---- */
+/* ---- sums of windows ---- */
 
-/* Adds a row of the picture to the sums of columns, or subtracts it again. */
-static void add_row(struct match_sheet *sheet, unsigned y, double sign)
+static float mean_of(const float *luma, size_t count)
 {
-    const float *row = sheet->luma + (size_t)y * sheet->picture.columns;
-    for (unsigned x = 0; x < sheet->picture.columns; x++) {
-        const double value = (double)(row[x] - sheet->mean);
-        sheet->sum[x] += sign * value;
-        sheet->square_sum[x] += sign * value * value;
+    double sum = 0;
+    for (size_t i = 0; i < count; i++)
+        sum += (double)luma[i];
+    return (float)(sum / (double)count);
+}
+
+/* Subtracting the mean keeps the sums small, and so precise. */
+static void sum_up(struct match_sheet *sheet)
+{
+    const unsigned columns = sheet->picture.columns, line = columns + 1;
+    for (unsigned y = 0; y < sheet->picture.rows; y++) {
+        const float *row = sheet->luma + (size_t)y * columns;
+        double *sum = sheet->sum + (size_t)(y + 1) * line;
+        double *square_sum = sheet->square_sum + (size_t)(y + 1) * line;
+        double left = 0, square_left = 0;
+        for (unsigned x = 1; x < line; x++) {
+            const double value = (double)(row[x - 1] - sheet->mean);
+            left += value;
+            square_left += value * value;
+            sum[x] = *(sum + x - line) + left;
+            square_sum[x] = *(square_sum + x - line) + square_left;
+        }
     }
+}
+
+void match_sheet_take(struct match_sheet *sheet)
+{
+    sheet->mean = mean_of(sheet->luma, match_area(sheet->picture));
+    sum_up(sheet);
+    if (sheet->side > 0)
+        transform(sheet);
+}
+
+/* The sums over windows of one size whose first pixels are in one row. */
+struct window_row {
+    const double *upper, *lower; /* corners in the columns of a window's first pixel */
+    unsigned wide;
+};
+
+static ALWAYS_INLINE struct window_row window_row(const struct match_sheet *sheet,
+                                                  const double *sums, struct match_extent window,
+                                                  unsigned y)
+{
+    const size_t line = (size_t)sheet->picture.columns + 1;
+    return (struct window_row){sums + y * line, sums + (y + window.rows) * line, window.columns};
+}
+
+static ALWAYS_INLINE double window_sum(struct window_row row, unsigned x)
+{
+    return row.lower[x + row.wide] - row.lower[x] - row.upper[x + row.wide] + row.upper[x];
 }
 
 /* Returns the least sum of squared differences of a window that has a score. */
-static double least_variation(const struct match_shape *shape)
+static double least_variation(struct match_extent window)
 {
-    return (double)match_area(shape->image) * MATCH_MIN_DEVIATION * MATCH_MIN_DEVIATION;
+    return (double)match_area(window) * MATCH_MIN_DEVIATION * MATCH_MIN_DEVIATION;
 }
 
-/* Divides one row of sums of products by what a perfect match would have. */
-static void normalise_row(const struct match_sheet *sheet, const struct match_shape *shape,
-                          float *score)
+/* ---- ranks of all places ---- */
+
+/* The rank of a place is the square of its score with the score's sign, times the template's
+ * variation: it puts places in the same order, and needs no root. NaN: the window has no score. */
+static ALWAYS_INLINE float rank_of(float products, struct window_row sums,
+                                   struct window_row square_sums, unsigned x, double count,
+                                   double least)
 {
-    const unsigned wide = shape->image.columns;
-    const double count = (double)match_area(shape->image), least = least_variation(shape);
-    double sum = 0, square_sum = 0;
-    for (unsigned x = 0; x < wide - 1; x++) {
-        sum += sheet->sum[x];
-        square_sum += sheet->square_sum[x];
-    }
-    for (unsigned x = 0; x < shape->places.columns; x++) {
-        sum += sheet->sum[x + wide - 1];
-        square_sum += sheet->square_sum[x + wide - 1];
-        const double variation = square_sum - sum * sum / count;
-        const double value = (double)score[x] / sqrt(variation * shape->variation);
-        score[x] = variation >= least ? (float)fmax(-1, fmin(value, 1)) : NAN;
-        sum -= sheet->sum[x];
-        square_sum -= sheet->square_sum[x];
-    }
+    const double sum = window_sum(sums, x);
+    const double variation = window_sum(square_sums, x) - sum * sum / count;
+    return variation >= least ? products * fabsf(products) / (float)variation : NAN;
 }
 
-static void normalise(struct match_sheet *sheet, const struct match_shape *shape)
+VECTORS static void rank_places(struct match_sheet *sheet, struct match_extent window,
+                                struct match_extent places)
 {
-    const unsigned high = shape->image.rows;
-    memset(sheet->sum, 0, sheet->picture.columns * sizeof *sheet->sum);
-    memset(sheet->square_sum, 0, sheet->picture.columns * sizeof *sheet->square_sum);
-    for (unsigned y = 0; y < high - 1; y++)
-        add_row(sheet, y, 1);
-    for (unsigned y = 0; y < shape->places.rows; y++) {
-        add_row(sheet, y + high - 1, 1);
-        normalise_row(sheet, shape, sheet->score + (size_t)y * shape->places.columns);
-        add_row(sheet, y, -1);
+    const double count = (double)match_area(window), least = least_variation(window);
+    for (unsigned y = 0; y < places.rows; y++) {
+        const struct window_row sums = window_row(sheet, sheet->sum, window, y);
+        const struct window_row square_sums = window_row(sheet, sheet->square_sum, window, y);
+        float *rank = sheet->rank + (size_t)y * places.columns;
+        unsigned x = 0;
+        for (; x + LANES <= places.columns; x += LANES)
+            for (unsigned k = 0; k < LANES; k++)
+                rank[x + k] = rank_of(rank[x + k], sums, square_sums, x + k, count, least);
+        for (; x < places.columns; x++)
+            rank[x] = rank_of(rank[x], sums, square_sums, x, count, least);
     }
 }
 
-/* Returns whether no neighbour has a better score. If neighbours are equal, only the last is a
+/* Returns whether no neighbour has a better rank. If neighbours are equal, only the last is a
  * peak. */
 static bool is_peak(const struct match_sheet *sheet, struct match_extent places, unsigned x,
                     unsigned y)
 {
-    const float *score = sheet->score + (size_t)y * places.columns + x;
+    const float *rank = sheet->rank + (size_t)y * places.columns + x;
     const int bottom = y + 1 < places.rows ? 1 : 0, right = x + 1 < places.columns ? 1 : 0;
     for (int dy = y > 0 ? -1 : 0; dy <= bottom; dy++)
         for (int dx = x > 0 ? -1 : 0; dx <= right; dx++) {
-            const float other = score[dy * (ptrdiff_t)places.columns + dx];
-            if (other > *score || (other == *score && (dy > 0 || (dy == 0 && dx > 0))))
+            const float other = rank[dy * (ptrdiff_t)places.columns + dx];
+            if (other > *rank || (other == *rank && (dy > 0 || (dy == 0 && dx > 0))))
                 return false;
         }
     return true;
@@ -251,11 +297,11 @@ static unsigned find_peaks(const struct match_sheet *sheet, struct match_extent 
     unsigned count = 0;
     for (unsigned y = 0; y < places.rows; y++)
         for (unsigned x = 0; x < places.columns; x++) {
-            const double score = (double)sheet->score[(size_t)y * places.columns + x];
-            if (isnan(score) || (count == capacity && score <= ret[count - 1].score))
+            const double rank = (double)sheet->rank[(size_t)y * places.columns + x];
+            if (isnan(rank) || (count == capacity && rank <= ret[count - 1].score))
                 continue;
             if (is_peak(sheet, places, x, y))
-                count = insert(ret, count, capacity, (struct match_place){x, y, score});
+                count = insert(ret, count, capacity, (struct match_place){x, y, rank});
         }
     return count;
 }
@@ -264,61 +310,38 @@ unsigned match_sheet_search(struct match_sheet *sheet, const struct match_shape 
                             const float complex *kernel, struct match_place *ret, unsigned capacity)
 {
     correlate(sheet, shape, kernel);
-    normalise(sheet, shape);
-    return find_peaks(sheet, shape->places, ret, capacity);
+    rank_places(sheet, shape->image, shape->places);
+    const unsigned count = find_peaks(sheet, shape->places, ret, capacity);
+    for (unsigned i = 0; i < count; i++)
+        ret[i].score = match_sheet_score(sheet, shape, ret[i].x, ret[i].y);
+    return count;
 }
 
 /* ---- the score of one place ---- */
 
-/* Adds up a window in lanes, which compilers vectorise. */
-static double window_mean(const struct match_sheet *sheet, const struct match_shape *shape,
-                          const float *first)
+VECTORS double match_sheet_score(const struct match_sheet *sheet, const struct match_shape *shape,
+                                 unsigned left, unsigned top)
 {
-    const unsigned wide = shape->image.columns;
-    double sum = 0;
-    for (unsigned y = 0; y < shape->image.rows; y++) {
-        const float *row = first + (size_t)y * sheet->picture.columns;
-        float lane[LANES] = {0};
+    const struct match_extent window = shape->image;
+    const double sum = window_sum(window_row(sheet, sheet->sum, window, top), left);
+    const double square_sum = window_sum(window_row(sheet, sheet->square_sum, window, top), left);
+    const double mean = sum / (double)match_area(window), variation = square_sum - sum * mean;
+    const float level = (float)mean + sheet->mean;
+    double products = 0;
+    if (variation < least_variation(window))
+        return (double)NAN;
+    for (unsigned y = 0; y < window.rows; y++) {
+        const float *row = sheet->luma + (size_t)(top + y) * sheet->picture.columns + left;
+        const float *pixel = shape->pixel + (size_t)y * window.columns;
+        float product[LANES] = {0};
         unsigned x = 0;
-        for (; x + LANES <= wide; x += LANES)
+        for (; x + LANES <= window.columns; x += LANES)
             for (unsigned k = 0; k < LANES; k++)
-                lane[k] += row[x + k];
-        for (unsigned k = 0; x + k < wide; k++)
-            lane[k] += row[x + k];
+                product[k] += pixel[x + k] * (row[x + k] - level);
+        for (unsigned k = 0; x + k < window.columns; k++)
+            product[k] += pixel[x + k] * (row[x + k] - level);
         for (unsigned k = 0; k < LANES; k++)
-            sum += (double)lane[k];
-    }
-    return sum / (double)match_area(shape->image);
-}
-
-double match_sheet_score(const struct match_sheet *sheet, const struct match_shape *shape,
-                         unsigned left, unsigned top)
-{
-    const unsigned wide = shape->image.columns;
-    const float *first = sheet->luma + (size_t)top * sheet->picture.columns + left;
-    const float mean = (float)window_mean(sheet, shape, first);
-    double products = 0, variation = 0;
-    for (unsigned y = 0; y < shape->image.rows; y++) {
-        const float *row = first + (size_t)y * sheet->picture.columns;
-        const float *pixel = shape->pixel + (size_t)y * wide;
-        float product[LANES] = {0}, square[LANES] = {0};
-        unsigned x = 0;
-        for (; x + LANES <= wide; x += LANES)
-            for (unsigned k = 0; k < LANES; k++) {
-                const float rest = row[x + k] - mean;
-                product[k] += pixel[x + k] * rest;
-                square[k] += rest * rest;
-            }
-        for (unsigned k = 0; x + k < wide; k++) {
-            const float rest = row[x + k] - mean;
-            product[k] += pixel[x + k] * rest;
-            square[k] += rest * rest;
-        }
-        for (unsigned k = 0; k < LANES; k++) {
             products += (double)product[k];
-            variation += (double)square[k];
-        }
     }
-    return variation >= least_variation(shape) ? products / sqrt(variation * shape->variation)
-                                               : (double)NAN;
+    return products / sqrt(variation * shape->variation);
 }

@@ -39,7 +39,7 @@ struct fft;
 /* fields: one buffer for each step of a search */
 struct match_sheet {
     struct match_extent picture;
-    const float *luma; /* set by the caller, with its mean, before each search */
+    const float *luma; /* set by the caller before each search */
     float mean;
     float *blocks; /* memory for that luma, freed with the sheet; NULL: it is the caller's */
 
@@ -47,10 +47,13 @@ struct match_sheet {
     struct match_extent places; /* where the smallest template may be */
     struct match_extent step;   /* places of the largest one that a square yields */
     struct fft *fft;
-    float complex *square;    /* work for one pair; owns the memory of the next, as sum does */
-    float complex *spectrum;  /* all pairs of squares, the second one times i */
-    float *score;             /* each place of one template has one; before, the sums of products */
-    double *sum, *square_sum; /* over columns of the picture, as high as the template */
+    float complex *square;   /* work for one pair; owns the memory of the next, as sum does */
+    float complex *spectrum; /* all pairs of squares, the second one times i */
+    float *rank;             /* of each place of one template; before, the sums of products */
+
+    /* Sums of luma - mean, and of its squares, over all pixels above and to the left of a corner
+     * of a pixel. They have a column and a row more than the picture. */
+    double *sum, *square_sum;
 };
 
 /* Where a template's first pixel is in the picture, and the score there. */
@@ -59,8 +62,10 @@ struct match_place {
     double score;
 };
 
-/* Allocates what templates of these sizes need. The caller has set sheet->picture, and everything
+/* Allocates what the score of one place needs. The caller has set sheet->picture, and everything
  * else to zero. -ENOMEM. */
+int match_sheet_init_sums(struct match_sheet *sheet);
+/* Allocates what a search for templates of these sizes needs besides. -ENOMEM. */
 int match_sheet_init(struct match_sheet *sheet, struct match_extent smallest,
                      struct match_extent largest, struct error *why);
 void match_sheet_finish(struct match_sheet *sheet);
@@ -68,11 +73,11 @@ void match_sheet_finish(struct match_sheet *sheet);
 /* Allocates and returns the conjugate spectrum of a template. NULL: out of memory. */
 float complex *match_sheet_kernel(const struct match_sheet *sheet, const struct match_shape *shape);
 
-/* Transforms the picture. */
-void match_sheet_transform(struct match_sheet *sheet);
+/* Sums up a new picture in sheet->luma, and transforms it if templates are looked for. */
+void match_sheet_take(struct match_sheet *sheet);
 
 /* Compares all places. Writes the best peaks, at most `capacity`, with the best one first, and
- * returns their number. Leaves all scores in sheet->score, NaN where a window has none. */
+ * returns their number. */
 unsigned match_sheet_search(struct match_sheet *sheet, const struct match_shape *shape,
                             const float complex *kernel, struct match_place *ret,
                             unsigned capacity);

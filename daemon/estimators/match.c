@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "estimators/match_sheet.h"
+#include "estimators/match_sieve.h"
 
 #define LEVELS     4u  /* blocks of 1, 2, 4 and 8 pixels a side */
 #define CANDIDATES 12u /* places that are followed from the level at which all are compared */
@@ -27,6 +28,8 @@ struct matcher {
     unsigned levels;                  /* that some template needs, at least 1 */
     unsigned count;
     struct template template[FILTER_MAX_MATCHES];
+    unsigned sieves;
+    struct match_sieve *sieve[FILTER_MAX_MATCHES / MATCH_SIEVE_LEAST]; /* at full size */
 };
 
 static unsigned greater(unsigned a, unsigned b)
@@ -135,6 +138,21 @@ static int create_sheet(struct matcher *m, unsigned level, struct error *why)
 
 /* ---- life ---- */
 
+/* Templates that are looked for at full size are looked for together where that is possible. */
+static int create_sieves(struct matcher *m)
+{
+    const struct match_shape *left[FILTER_MAX_MATCHES];
+    for (unsigned i = 0; i < m->count; i++)
+        left[i] = m->template[i].level == 0 ? &m->template[i].shape[0] : NULL;
+    for (m->sieves = 0;; m->sieves++) {
+        struct match_sieve *next;
+        const int r = match_sieve_create(&next, &m->sheet[0], left, m->count);
+        if (r < 0 || next == NULL)
+            return r;
+        m->sieve[m->sieves] = next;
+    }
+}
+
 static int take_templates(struct matcher *m, const struct filter_image *const *images,
                           unsigned count, unsigned levels, struct error *why)
 {
@@ -179,6 +197,8 @@ int matcher_create(struct matcher **ret, unsigned width, unsigned height,
         t->kernel = match_sheet_kernel(&m->sheet[t->level], &t->shape[t->level]);
         r = t->kernel == NULL ? -ENOMEM : 0;
     }
+    if (r == 0)
+        r = create_sieves(m);
     if (r < 0) {
         matcher_destroy(m);
         return error_set(why, -r, "out of memory for matches in %ux%u", width, height);
@@ -196,6 +216,8 @@ void matcher_destroy(struct matcher *m)
             free(m->template[i].shape[k].pixel);
         free(m->template[i].kernel);
     }
+    for (unsigned i = 0; i < m->sieves; i++)
+        match_sieve_destroy(m->sieve[i]);
     for (unsigned k = 0; k < LEVELS; k++)
         match_sheet_finish(&m->sheet[k]);
     free(m);
@@ -284,32 +306,36 @@ static double peak_between(double before, double middle, double after)
     return bend < 0 ? fmax(-0.5, fmin(0.5 * (before - after) / bend, 0.5)) : 0; /* NaN: 0, too */
 }
 
-static void find_template(struct matcher *m, const struct template *t, struct match *ret)
+/* Compares a template with all places. The score is NaN if no window has one. */
+static struct match_place find_place(struct matcher *m, const struct template *t)
 {
     struct match_place places[CANDIDATES];
-    const struct match_sheet *sheet = &m->sheet[0];
-    *ret = (struct match){.x = NAN, .y = NAN, .score = 0};
-    if (t->level == LEVELS)
-        return;
-    const struct match_shape *shape = &t->shape[0];
-    const unsigned count = match_sheet_search(&m->sheet[t->level], &t->shape[t->level], t->kernel,
-                                              places, t->level > 0 ? CANDIDATES : 1);
+    const struct match_shape *shape = &t->shape[t->level];
+    const unsigned count =
+        match_sheet_search(&m->sheet[t->level], shape->image, shape->places, t->kernel, -INFINITY,
+                           places, t->level > 0 ? CANDIDATES : 1);
     if (count == 0)
-        return;
-    const struct match_place best = follow(m, t, places, count);
+        return (struct match_place){.score = (double)NAN};
+    if (t->level == 0)
+        places[0].score = match_sheet_score(&m->sheet[0], shape, places[0].x, places[0].y);
+    return follow(m, t, places, count);
+}
+
+static struct match match_at(const struct match_sheet *sheet, const struct match_shape *shape,
+                             struct match_place best)
+{
     const unsigned x = best.x, y = best.y;
     if (isnan(best.score))
-        return;
-    ret->score = fmax(-1, fmin(best.score, 1));
-    const unsigned middle_x = x + shape->image.columns / 2, middle_y = y + shape->image.rows / 2;
-    ret->x = middle_x;
-    ret->y = middle_y;
+        return (struct match){.x = NAN, .y = NAN, .score = 0};
+    struct match ret = {.x = x + shape->image.columns / 2, .y = y + shape->image.rows / 2};
+    ret.score = fmax(-1, fmin(best.score, 1));
     if (x > 0 && x + 1 < shape->places.columns)
-        ret->x += peak_between(match_sheet_score(sheet, shape, x - 1, y), best.score,
-                               match_sheet_score(sheet, shape, x + 1, y));
+        ret.x += peak_between(match_sheet_score(sheet, shape, x - 1, y), best.score,
+                              match_sheet_score(sheet, shape, x + 1, y));
     if (y > 0 && y + 1 < shape->places.rows)
-        ret->y += peak_between(match_sheet_score(sheet, shape, x, y - 1), best.score,
-                               match_sheet_score(sheet, shape, x, y + 1));
+        ret.y += peak_between(match_sheet_score(sheet, shape, x, y - 1), best.score,
+                              match_sheet_score(sheet, shape, x, y + 1));
+    return ret;
 }
 
 void matcher_find(struct matcher *m, const float *luma, struct match *ret)
@@ -321,6 +347,15 @@ void matcher_find(struct matcher *m, const float *luma, struct match *ret)
             halve(sheet->blocks, m->sheet[k - 1].luma, m->sheet[k - 1].picture);
         match_sheet_take(sheet);
     }
+    struct match_place best[FILTER_MAX_MATCHES];
     for (unsigned i = 0; i < m->count; i++)
-        find_template(m, &m->template[i], &ret[i]);
+        best[i].score = (double)NAN;
+    for (unsigned i = 0; i < m->sieves; i++)
+        match_sieve_find(m->sieve[i], &m->sheet[0], best);
+    for (unsigned i = 0; i < m->count; i++) {
+        const struct template *t = &m->template[i];
+        if (isnan(best[i].score) && t->level < LEVELS)
+            best[i] = find_place(m, t);
+        ret[i] = match_at(&m->sheet[0], &t->shape[0], best[i]);
+    }
 }

@@ -15,8 +15,9 @@
  * transformed once for each size of block. The best few places are then followed to the best score
  * around them at full size. So place and score are exact where a template is in the picture; where
  * it is not, a place with a slightly better score may be missed. Each template has the largest
- * blocks that leave at least MATCH_LEAST_BLOCKS of them and MATCH_LEAST_SHARE of its variation. If
- * none do, it is compared with all places at full size.
+ * blocks that leave at least MATCH_LEAST_BLOCKS of them and MATCH_LEAST_SHARE of its variation.
+ * Those for which none do are looked for at full size, several at once (match_sieve.h); each of
+ * them that is not found so with a certain score is then compared with all places.
  *
  * Source of the maths: J. P. Lewis, Fast Normalized Cross-Correlation, 1995; the sums of products
  * come from transforms of overlapping squares (overlap-save).

@@ -152,10 +152,9 @@ static void store(struct match_sheet *sheet, const struct match_extent *places,
 }
 
 /* The template is real, so the real and the imaginary part of a square do not mix. */
-static void correlate(struct match_sheet *sheet, const struct match_shape *shape,
+static void correlate(struct match_sheet *sheet, const struct match_extent *places,
                       const float complex *kernel)
 {
-    const struct match_extent *places = &shape->places;
     const size_t numbers = (size_t)sheet->side * sheet->side;
     struct match_extent first, second;
     for (unsigned i = 0; place_of(sheet, i, &first); i += 2) {
@@ -236,8 +235,7 @@ static double least_variation(struct match_extent window)
 
 /* ---- ranks of all places ---- */
 
-/* The rank of a place is the square of its score with the score's sign, times the template's
- * variation: it puts places in the same order, and needs no root. NaN: the window has no score. */
+/* NaN: the window has no score. */
 static ALWAYS_INLINE float rank_of(float products, struct window_row sums,
                                    struct window_row square_sums, unsigned x, double count,
                                    double least)
@@ -291,29 +289,21 @@ static unsigned insert(struct match_place *list, unsigned count, unsigned capaci
     return count < capacity ? count + 1 : count;
 }
 
-static unsigned find_peaks(const struct match_sheet *sheet, struct match_extent places,
-                           struct match_place *ret, unsigned capacity)
+unsigned match_sheet_search(struct match_sheet *sheet, struct match_extent window,
+                            struct match_extent places, const float complex *kernel,
+                            double least_rank, struct match_place *ret, unsigned capacity)
 {
     unsigned count = 0;
+    correlate(sheet, &places, kernel);
+    rank_places(sheet, window, places);
     for (unsigned y = 0; y < places.rows; y++)
         for (unsigned x = 0; x < places.columns; x++) {
             const double rank = (double)sheet->rank[(size_t)y * places.columns + x];
-            if (isnan(rank) || (count == capacity && rank <= ret[count - 1].score))
+            if (!(rank >= least_rank) || (count == capacity && rank <= ret[count - 1].score))
                 continue;
             if (is_peak(sheet, places, x, y))
                 count = insert(ret, count, capacity, (struct match_place){x, y, rank});
         }
-    return count;
-}
-
-unsigned match_sheet_search(struct match_sheet *sheet, const struct match_shape *shape,
-                            const float complex *kernel, struct match_place *ret, unsigned capacity)
-{
-    correlate(sheet, shape, kernel);
-    rank_places(sheet, shape->image, shape->places);
-    const unsigned count = find_peaks(sheet, shape->places, ret, capacity);
-    for (unsigned i = 0; i < count; i++)
-        ret[i].score = match_sheet_score(sheet, shape, ret[i].x, ret[i].y);
     return count;
 }
 

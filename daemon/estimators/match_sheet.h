@@ -70,17 +70,22 @@ int match_sheet_init(struct match_sheet *sheet, struct match_extent smallest,
                      struct match_extent largest, struct error *why);
 void match_sheet_finish(struct match_sheet *sheet);
 
-/* Allocates and returns the conjugate spectrum of a template. NULL: out of memory. */
+/* Allocates and returns the conjugate spectrum of a shape's pixels. NULL: out of memory. */
 float complex *match_sheet_kernel(const struct match_sheet *sheet, const struct match_shape *shape);
 
 /* Sums up a new picture in sheet->luma, and transforms it if templates are looked for. */
 void match_sheet_take(struct match_sheet *sheet);
 
-/* Compares all places. Writes the best peaks, at most `capacity`, with the best one first, and
- * returns their number. */
-unsigned match_sheet_search(struct match_sheet *sheet, const struct match_shape *shape,
-                            const float complex *kernel, struct match_place *ret,
-                            unsigned capacity);
+/* Compares all places of windows of one size with a kernel. A place's rank is
+ *
+ *     p |p| / sum of (w - mean w)^2,    p: the sum of products with the kernel,
+ *
+ * which puts places in the order of their scores, and needs no root. Writes the best peaks with at
+ * least this rank, at most `capacity`, with the best one first and ranks for scores, and returns
+ * their number. */
+unsigned match_sheet_search(struct match_sheet *sheet, struct match_extent window,
+                            struct match_extent places, const float complex *kernel,
+                            double least_rank, struct match_place *ret, unsigned capacity);
 
 /* Returns the score of one place, by its definition. NaN: the window has none. */
 double match_sheet_score(const struct match_sheet *sheet, const struct match_shape *shape,

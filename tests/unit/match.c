@@ -158,6 +158,17 @@ static void the_best_place_is_that_of_the_definition(void **state)
     }
 }
 
+static void assert_is_best(unsigned width, unsigned height, const struct filter_image *image,
+                           struct match match)
+{
+    unsigned left = 0, top = 0;
+    const double best = best_score(width, height, image, &left, &top);
+    const unsigned x = left + image->columns / 2, y = top + image->rows / 2;
+    if (!(fabs(match.x - x) <= 0.5 && fabs(match.y - y) <= 0.5 && fabs(match.score - best) < 1e-5))
+        fail_msg("template of %ux%u: %g at %g, %g instead of %g at %u, %u", image->columns,
+                 image->rows, match.score, match.x, match.y, best, x, y);
+}
+
 /* Plain rectangles of random sizes that hide each other, with some noise. */
 static void draw_rectangles(unsigned width, unsigned height, uint32_t seed)
 {
@@ -207,18 +218,109 @@ static void sixteen_templates_are_where_the_definition_says(void **state)
         matcher_destroy(matcher);
         assert_memory_equal(match, again, sizeof match);
         for (unsigned i = 0; i < count; i++) {
-            unsigned left = 0, top = 0;
-            const double best = best_score(width, height, image[i], &left, &top);
-            const unsigned x = left + image[i]->columns / 2, y = top + image[i]->rows / 2;
-            if (!(fabs(match[i].x - x) <= 0.5 && fabs(match[i].y - y) <= 0.5 &&
-                  fabs(match[i].score - best) < 1e-5))
-                fail_msg("seed %u, template %u of %ux%u: %g at %g, %g instead of %g at %u, %u",
-                         seed, i, image[i]->columns, image[i]->rows, match[i].score, match[i].x,
-                         match[i].y, best, x, y);
+            assert_is_best(width, height, image[i], match[i]);
             const struct match alone = find(width, height, image[i]);
             assert_true(fabs(alone.x - match[i].x) < 1e-3 && fabs(alone.y - match[i].y) < 1e-3);
             free(image[i]);
         }
+    }
+}
+
+static void find_all(unsigned width, unsigned height, struct filter_image **image, unsigned count,
+                     struct match *ret)
+{
+    struct matcher *matcher;
+    struct error why;
+    assert_int_equal(matcher_create(&matcher, width, height,
+                                    (const struct filter_image *const *)image, count, &why),
+                     0);
+    matcher_find(matcher, luma, ret);
+    matcher_destroy(matcher);
+}
+
+/* Fine texture, in which some templates are the same, or negatives of each other, or not in the
+ * picture at all. */
+static void templates_of_fine_texture_do_not_hide_each_other(void **state)
+{
+    const unsigned width = 180, height = 130, count = FILTER_MAX_MATCHES;
+    struct filter_image *image[FILTER_MAX_MATCHES];
+    struct match match[FILTER_MAX_MATCHES];
+    (void)state;
+    draw(width, height, 5);
+    for (unsigned i = 0; i < count; i++) {
+        const unsigned columns = 40 + (unsigned)(uniform() * 20);
+        const unsigned rows = 40 + (unsigned)(uniform() * 20);
+        const unsigned left = (unsigned)(uniform() * (width - columns));
+        const unsigned top = (unsigned)(uniform() * (height - rows));
+        if (i % 4 == 1) {
+            image[i] = make_image(image[i - 1]->columns, image[i - 1]->rows);
+            for (unsigned k = 0; k < image[i]->columns * image[i]->rows; k++)
+                image[i]->pixel[k] = i < 8 ? image[i - 1]->pixel[k] : 1 - image[i - 1]->pixel[k];
+        } else {
+            image[i] = cut(width, left, top, columns, rows, 0.3);
+        }
+        for (unsigned k = 0; k < columns * rows && i % 4 == 3; k++)
+            image[i]->pixel[k] = (float)uniform();
+        complete(image[i]);
+    }
+    find_all(width, height, image, count, match);
+    for (unsigned i = 0; i < count; i++) {
+        assert_is_best(width, height, image[i], match[i]);
+        free(image[i]);
+    }
+}
+
+/* Makes a template of squares of 4 x 4 pixels, and of details within them that have more than half
+ * of its variation. */
+static struct filter_image *draw_details(unsigned side, float *details)
+{
+    struct filter_image *image = make_image(side, side);
+    for (unsigned y = 0; y < side; y += 4)
+        for (unsigned x = 0; x < side; x += 4) {
+            const float level = (float)(0.35 + 0.3 * uniform());
+            for (unsigned k = 0; k < 16; k++) {
+                const unsigned at = (y + k / 4) * side + x + k % 4;
+                /* In each square the second half is the negative of the first. */
+                details[at] = k < 8 ? (float)(0.34 * (uniform() - 0.5)) : -details[at - 2 * side];
+                image->pixel[at] = level + details[at];
+            }
+        }
+    complete(image);
+    return image;
+}
+
+static void plant(unsigned width, unsigned left, unsigned top, const struct filter_image *image,
+                  const float *details, double of_squares, double of_details)
+{
+    for (unsigned y = 0; y < image->rows; y++)
+        for (unsigned x = 0; x < image->columns; x++) {
+            const unsigned at = y * image->columns + x;
+            const double square = (double)(image->pixel[at] - details[at]) - 0.5;
+            luma[(top + y) * width + left + x] =
+                (float)(128 + 255 * (of_squares * square + of_details * (double)details[at]));
+        }
+}
+
+/* A place where all details are right and nothing else is less like the template than one where
+ * details are faint and all else is right. */
+static void details_alone_do_not_decide(void **state)
+{
+    const unsigned width = 180, height = 130, side = 48;
+    static float details[48 * 48];
+    struct filter_image *image[4];
+    struct match match[4];
+    (void)state;
+    draw(width, height, 8);
+    for (unsigned i = 1; i < 4; i++)
+        image[i] = cut(width, 20 * i, 10 * i, side, side, 0.3);
+    image[0] = draw_details(side, details);
+    plant(width, 5, 7, image[0], details, 0, 1);
+    plant(width, 110, 60, image[0], details, 1, 0.15);
+    find_all(width, height, image, 4, match);
+    assert_true(fabs(match[0].x - (110 + 24)) < 0.5 && fabs(match[0].y - (60 + 24)) < 0.5);
+    for (unsigned i = 0; i < 4; i++) {
+        assert_is_best(width, height, image[i], match[i]);
+        free(image[i]);
     }
 }
 
@@ -316,6 +418,8 @@ int main(void)
         cmocka_unit_test(parts_of_the_picture_are_found),
         cmocka_unit_test(the_best_place_is_that_of_the_definition),
         cmocka_unit_test(sixteen_templates_are_where_the_definition_says),
+        cmocka_unit_test(templates_of_fine_texture_do_not_hide_each_other),
+        cmocka_unit_test(details_alone_do_not_decide),
         cmocka_unit_test(places_at_the_edges_are_found),
         cmocka_unit_test(places_are_found_between_pixels),
         cmocka_unit_test(a_picture_without_contrast_has_no_place),

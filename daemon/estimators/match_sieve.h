@@ -1,0 +1,36 @@
+/* Looks for several templates with fine texture at the cost of one. Pure. match.c uses it where
+ * blocks would lose what the templates are told by.
+ *
+ * The *details* of a template are its pixels minus the means of squares of 4 x 4. Details of one
+ * template resemble those of nothing else, so the sums of products with the details of all
+ * templates together are large where any one of them is. There each template is scored by itself.
+ *
+ * A place is certain if no other place could be better without having been seen. With the share s
+ * of the details in a template's variation, any place with at least the score
+ * sqrt(1 - s) + 0.4 sqrt(s) has details that correlate by 0.4 or more with those of the template
+ * (Cauchy and Schwarz). What the other templates add there by chance is kept small by limits on
+ * how many are added up; more peaks than are scored leave all places uncertain.
+ *
+ * Threads: as match.h. */
+#ifndef FFTD_ESTIMATORS_MATCH_SIEVE_H
+#define FFTD_ESTIMATORS_MATCH_SIEVE_H
+
+#include "estimators/match_sheet.h"
+
+#define MATCH_SIEVE_LEAST 3u /* templates for which it is worth while */
+
+struct match_sieve;
+
+/* Takes as many of the `count` shapes as can be looked for together, and sets their places in the
+ * list to NULL. They must live as long as the sieve. The sheet must be ready for a search. *ret is
+ * NULL if fewer than MATCH_SIEVE_LEAST can. -ENOMEM. */
+int match_sieve_create(struct match_sieve **ret, const struct match_sheet *sheet,
+                       const struct match_shape **shapes, unsigned count);
+void match_sieve_destroy(struct match_sieve *sieve); /* NULL is allowed */
+
+/* Writes the place and the score of each shape that it has taken, with the index that this had in
+ * the list. Those that are not certain get the score NaN; the others of the list are left alone. */
+void match_sieve_find(const struct match_sieve *sieve, struct match_sheet *sheet,
+                      struct match_place *ret);
+
+#endif

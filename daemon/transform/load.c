@@ -2,6 +2,7 @@
  * the rest of a transform of its own only in where `middle` reads the spectrum, so its pixels are
  * the same bit for bit if the lengths are. */
 #include <errno.h>
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -15,7 +16,12 @@ const struct technique *const transform_techniques[TRANSFORM_TECHNIQUES] = {
 
 /* Lengths that all results can have may cost this much more than the best ones for the captured
  * size alone. */
-#define MOST_COST 1.1
+#define MOST_COST      1.1
+
+/* What a smaller picture costs more if it has half as many lanes. It takes 1.2 times as long,
+ * because much of that goes to memory; but longer lines cost more than plan_cost says
+ * (docs/results/2026-11-28-outputs-shown.md). */
+#define HALF_THE_LANES 1.15
 
 static void limit(unsigned *group, size_t most)
 {
@@ -188,38 +194,45 @@ bool transform_load_suits(const struct transform *load, const struct transform_i
            result_lanes(load, plan, &size) > 0;
 }
 
-/* Replaces the lengths by others in which all results have at least this many lanes, if such
- * lengths cost little more. Returns 1; 0: there are none, and nothing has changed; or -errno. */
-static int fit_lanes(struct transform *load, const struct transform_size *sizes, unsigned count,
-                     unsigned lanes, struct error *why)
+/* Returns the cost of a frame with these lengths: of the load, of a result of the captured size,
+ * and of all smaller ones, which are in proportion to their area. HUGE_VAL: a result has no
+ * lengths. */
+static double cost_of_all(const struct transform *load, const struct plan *plan,
+                          const struct plan_limits *limits, const struct transform_size *sizes,
+                          unsigned count)
+{
+    double areas = (double)plan->width * plan->height;
+    for (unsigned k = 0; k < count; k++) {
+        const unsigned lanes = result_lanes(load, plan, &sizes[k]);
+        if (lanes == 0)
+            return HUGE_VAL;
+        if (sizes[k].width != plan->width || sizes[k].height != plan->height)
+            areas += (double)sizes[k].width * sizes[k].height *
+                     pow(HALF_THE_LANES, log2((double)limits->lanes / lanes));
+    }
+    return plan_cost(plan, limits) * areas;
+}
+
+/* Replaces the lengths by those with which a frame costs the least of those that all results can
+ * have, if the load alone costs little more with them. */
+static int fit_sizes(struct transform *load, const struct transform_size *sizes, unsigned count,
+                     struct error *why)
 {
     struct plan ranked[PLAN_MAX_RANKED];
     const struct plan_limits limits =
         transform_limits(load->device, &load->image, &load->border, &load->tuning);
     const unsigned ranked_count = plan_rank(ranked, PLAN_MAX_RANKED, &limits);
     const double most = MOST_COST * plan_cost(&load->plan, &limits);
+    double least = HUGE_VAL;
     for (unsigned i = 0; i < ranked_count && plan_cost(&ranked[i], &limits) <= most; i++) {
-        bool has_all = true;
-        for (unsigned k = 0; k < count; k++)
-            has_all &= result_lanes(load, &ranked[i], &sizes[k]) >= lanes;
-        if (!has_all)
+        const double cost = cost_of_all(load, &ranked[i], &limits, sizes, count);
+        if (cost >= least)
             continue;
+        least = cost;
         load->tuning.length_x = ranked[i].x.length;
         load->tuning.length_y = ranked[i].y.length;
-        const int r = fit(load, why);
-        return r < 0 ? r : 1;
     }
-    return 0;
-}
-
-/* Tries the load's own number of lanes first, because results with fewer take more time. */
-static int fit_sizes(struct transform *load, const struct transform_size *sizes, unsigned count,
-                     struct error *why)
-{
-    int r = fit_lanes(load, sizes, count, load->tuning.lanes, why);
-    if (r == 0)
-        r = fit_lanes(load, sizes, count, 1, why);
-    return r < 0 ? r : 0;
+    return least < HUGE_VAL ? fit(load, why) : 0;
 }
 
 int transform_sketch_load(struct transform **ret, const struct gpu_device *device,

@@ -352,6 +352,46 @@ static void test_a_smaller_picture_begins(void **state)
         skip();
 }
 
+/* Plans a load of 1280x720 for main and `count` results of half the size, with 16 lanes. The best
+ * lines for main have 1440 samples, of which half the size has half as many lanes; 1536 suit all.
+ */
+static uint32_t length_for_halves(unsigned count)
+{
+    static const struct shape shape = {1280, 720, 80, PLAN_MIRROR, 0, {{1280, 720, "none"}}};
+    const struct transform_image image = image_of(&shape, &shape.result[0]);
+    const struct transform_border border = border_of(&shape);
+    struct transform_size size[5] = {{1280, 720}};
+    struct transform_tuning tuning;
+    struct transform *load;
+    struct error why = {""};
+    assert_true(count < sizeof size / sizeof size[0]);
+    for (unsigned i = 1; i <= count; i++)
+        size[i] = (struct transform_size){640, 360};
+    transform_default_tuning(&tuning, device);
+    tuning.technique = TRANSFORM_FUSED;
+    tuning.order = PLAN_COLUMNS_FIRST;
+    tuning.lanes = 16;
+    const int r =
+        transform_sketch_load(&load, device, &image, &border, &tuning, size, count + 1, &why);
+    if (r == -ERANGE)
+        skip(); /* the device has too little local memory for these lanes */
+    if (r < 0)
+        fail_msg("%s", why.text);
+    const uint32_t length = transform_plan(load)->x.length;
+    transform_destroy(load);
+    return length;
+}
+
+/* Longer lines, with which smaller pictures have more lanes, cost main more than one smaller
+ * picture gains. */
+static void test_lengths_are_the_best_for_all(void **state)
+{
+    (void)state;
+    assert_int_equal(length_for_halves(0), 1440);
+    assert_int_equal(length_for_halves(1), 1440);
+    assert_int_equal(length_for_halves(4), 1536);
+}
+
 /* ---- what has a load of its own ------------------------------------------------------------ */
 
 static const struct shape plain = {120, 96, 12, PLAN_MIRROR, 0, {{120, 96, "none"}}};
@@ -436,6 +476,7 @@ int main(void)
         cmocka_unit_test(test_forms),
         cmocka_unit_test(test_frames),
         cmocka_unit_test(test_a_smaller_picture_begins),
+        cmocka_unit_test(test_lengths_are_the_best_for_all),
         cmocka_unit_test(test_filters_with_a_load_of_their_own),
         cmocka_unit_test(test_other_loads),
     };

@@ -6,14 +6,16 @@
  * Data: level 0 of the captured frame is its samples, and that of the past its joined plane; levels
  * 1 .. 3 have half, a quarter and an eighth of the samples along each axis. A history has the
  * joined planes of all images, laid out like `samples`, and HISTORY_REST floats for each image.
- * These are the smaller levels at level_at[], with rows level_width[] floats apart, and two numbers
- * for each block of denoise_join.cl: its remaining noise, from REMAINING_AT on, and the bias of its
- * level, from BIAS_AT on. A vector is (down, right, confidence, cost), in samples of its level.
- * VECTORS of them belong to each image; those of a level are level_columns[] x level_rows[],
- * level_spacing[] samples of level 0 apart, the first one at the corner. `failed` counts for each
- * image the blocks with texture that are not found in the past, and all of them; those that extend
- * beyond the image do not count. Work-items: those of a group of motion_shrink share a row. A group
- * of SEARCH_GROUP items of motion_search has a block, and shares its columns. The third dimension
+ * These are the smaller levels at level_at[], with rows level_width[] floats apart, and numbers for
+ * each block of denoise_join.cl: its remaining noise, from REMAINING_AT on, the bias of its level,
+ * from BIAS_AT on, and from MISFIT_AT on the misfit of each of BANDS bands of frequencies. A vector
+ * is (down, right, confidence, cost), in samples of its level. VECTORS of them belong to each
+ * image; those of a level are level_columns[] x level_rows[], level_spacing[] samples of level 0
+ * apart, the first one at the corner. `counts` has COUNTS numbers for each image: the blocks with
+ * texture that are not found in the past, all of them, and those that rest, where blocks that
+ * extend beyond the image do not count; and the blocks of the smallest level, and those of them
+ * whose light has changed. Work-items: those of a group of motion_shrink share a row. A group of
+ * SEARCH_GROUP items of motion_search has a block, and shares its columns. The third dimension
  * counts images. Launched by denoiser_motion_search (daemon/engine/denoiser/denoiser_motion.c). */
 
 /* Vectors of a CPU take a second of compile time for each copy of the loop over a block. */
@@ -32,8 +34,13 @@
 #define CLEAR          4.0f /* deviations from which a block has texture */
 #define FAILED_PART    0.5f /* share of its variance that is not found again */
 #define MOST_FAILED    0.6f
+#define RESTING        0.25f /* samples */
 #define ROW_STEP       2     /* every second row of a block is compared */
+#define LIT            16.0f /* square of deviations from which light has changed */
 #define STEPS          16.0f /* a vector's steps in a sample */
+
+/* What is counted for each image. */
+enum { FAILED_BLOCKS, CLEAR_BLOCKS, RESTING_BLOCKS, LARGE_BLOCKS, LIT_BLOCKS, COUNTS };
 
 /* The planes of level l of an image: `whole` is level 0. */
 static inline global const float *level_of(global const float *whole, global const float *history,
@@ -49,7 +56,7 @@ static inline uint level_pitch(uint l)
     return l == 0 ? PLANE_PITCH : level_width[l];
 }
 
-kernel void motion_shrink(global const float *samples, global float *history, global uint *failed,
+kernel void motion_shrink(global const float *samples, global float *history, global uint *counts,
                           uint level)
 {
     const uint y = get_global_id(1), image = get_group_id(2);
@@ -64,7 +71,8 @@ kernel void motion_shrink(global const float *samples, global float *history, gl
         to[x] = 0.25f * (upper[2 * x] + upper[right] + lower[2 * x] + lower[right]);
     }
     if (y == 0 && get_global_id(0) == 0)
-        failed[2 * image] = failed[2 * image + 1] = 0;
+        for (uint i = 0; i < COUNTS; i++)
+            counts[image * COUNTS + i] = 0;
 }
 
 /* ---- the search ---- */
@@ -134,6 +142,22 @@ static inline float block_variance(const struct search *s)
     }
     const float mean = group_sum(sum, s->scratch) / (s->side * s->side);
     return group_sum(squares, s->scratch) / (s->side * s->side) - mean * mean;
+}
+
+/* Returns how much brighter the block is than that of the past at the same place, in the mean. */
+static inline float brighter_by(const struct search *s)
+{
+    const bool is_inside = is_in(s, s->top, s->left);
+    real sum = 0;
+    for (int j = 0; j < s->side; j++) {
+        const int row = mirrored(s->top + j, s->height) * s->pitch;
+        for (int i = 0; i < s->side; i += SEARCH_GROUP * LANES) {
+            const int x = s->left + i + (int)get_local_id(0) * LANES;
+            sum += samples_from(s->captured + row, x, s->width, is_inside) -
+                   samples_from(s->past + row, x, s->width, is_inside);
+        }
+    }
+    return group_sum(sum, s->scratch) / (s->side * s->side);
 }
 
 static inline float step_cost(int2 moved, int2 expected, float unit)
@@ -225,7 +249,7 @@ static inline float fraction_of(float before, float here, float after, float lea
 kernel __attribute__((reqd_work_group_size(SEARCH_GROUP, 1, 1))) void
 motion_search(global const float *samples, global const float *history,
               global const float *past_history, global const float *noise,
-              global const float4 *before, global float4 *vectors, global uint *failed, uint level,
+              global const float4 *before, global float4 *vectors, global uint *counts, uint level,
               uint turn, local float *scratch)
 {
     const int column = get_group_id(0), row = get_group_id(1);
@@ -261,6 +285,12 @@ motion_search(global const float *samples, global const float *history,
     if (level == SMALLEST_LEVEL && turn == 0) {
         offers.mean = 0;
         best = search_all(&s, unit);
+        const float brighter = brighter_by(&s);
+        if (get_local_id(0) == 0) {
+            atomic_inc(counts + COUNTS * image + LARGE_BLOCKS);
+            if (brighter * brighter > LIT * expected_cost / (side * side))
+                atomic_inc(counts + COUNTS * image + LIT_BLOCKS);
+        }
     } else {
         const uint from = turn == 0 ? level + 1 : level;
         const int apart = level_spacing[from], columns = level_columns[from];
@@ -312,9 +342,11 @@ motion_search(global const float *samples, global const float *history,
         const float excess = best.cost - expected_cost;
         if (get_local_id(0) == 0 && is_in(&s, s.top, s.left) &&
             max(texture, excess) > CLEAR * unit) {
-            atomic_inc(failed + 2 * image + 1);
+            atomic_inc(counts + COUNTS * image + CLEAR_BLOCKS);
             if (excess > FAILED_PART * texture)
-                atomic_inc(failed + 2 * image);
+                atomic_inc(counts + COUNTS * image + FAILED_BLOCKS);
+            if (fmax(fabs(moved.x), fabs(moved.y)) <= RESTING)
+                atomic_inc(counts + COUNTS * image + RESTING_BLOCKS);
         }
     }
     if (get_local_id(0) == 0)

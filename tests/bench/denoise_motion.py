@@ -35,7 +35,8 @@ SQUARE_FLOOR = 0.01   # of a square's mean squared error: one of 0 would gain wi
 # The order is a part of each clip's seed.
 KINDS = {"still": "still", "pan1": "pan by 1", "pan3": "pan by 3", "pan10": "pan by 10",
          "drift": "pan in any direction", "rotate": "rotation", "zoom": "zoom",
-         "parallax": "parallax", "occluded": "occlusion", "cut": "cut", "light": "changing light"}
+         "parallax": "parallax", "occluded": "occlusion", "cut": "cut", "light": "changing light",
+         "object": "object before a resting scene"}
 
 
 # ---- clips ----
@@ -88,18 +89,25 @@ class Scene:
 
     def occluded(self, t):
         """A disc before a slow scene."""
+        return self.behind_disc(self.moved(*self.pan * t / 4), t)
+
+    def object(self, t):
+        """A disc before a scene that rests."""
+        return self.behind_disc(self.moved(0, 0), t)
+
+    def behind_disc(self, scene, t):
         y, x = np.array([HEIGHT, WIDTH]) / 2 + self.disc * (t - self.frames / 2)
         near = sample(self.second, 100 + self.y - y, 150 + self.x - x)
         radius = min(HEIGHT, WIDTH) / 5
         cover = np.clip(radius + 0.5 - np.hypot(self.y - y, self.x - x), 0, 1)
-        return self.moved(*self.pan * t / 4) * (1 - cover) + near * cover
+        return scene * (1 - cover) + near * cover
 
     def cut(self, t):
         picture = self.first if t < self.frames * 2 // 3 else self.second
         return sample(picture, self.y + 20 + t / 2, self.x + 20 + t)
 
     def frame(self, kind, t):
-        if kind in ("parallax", "occluded", "cut"):
+        if kind in ("parallax", "occluded", "cut", "object"):
             return getattr(self, kind)(t)
         if kind == "rotate":
             return self.about_the_middle(np.cos(self.turn * t), np.sin(self.turn * t))

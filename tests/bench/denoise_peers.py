@@ -45,6 +45,7 @@ FFTDNOIZ_MOST = 100         # the greatest that it takes
 ATADENOISE_MOST = 0.3       # the greatest that it takes
 RANGES = {"the whole clip": slice(None), "at most the first 8 frames": slice(8),
           "at most the last 30 frames": slice(-30, None)}
+FIRST_VIDEO = 11   # in a seed: as many as KINDS had when videos were measured first
 KINDS_HERE = ("still", "pan3", "rotate", "occluded")
 
 
@@ -162,7 +163,7 @@ def clips(options):
         random = np.random.default_rng([options.seed, list(KINDS).index(kind)])
         yield KINDS[kind], motion.make_clip(kind, options.frames, random), random
     for i, path in enumerate(options.videos):
-        random = np.random.default_rng([options.seed, len(KINDS) + i])
+        random = np.random.default_rng([options.seed, FIRST_VIDEO + i])
         yield path, video(path, options), random
 
 

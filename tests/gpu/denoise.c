@@ -18,6 +18,7 @@
 #include "support/scene.h"
 
 #include "engine/denoiser/denoiser.h"
+#include "engine/denoiser/denoiser_motion.h"
 #include "engine/engine.h"
 #include "gpu/frame_ring.h"
 
@@ -158,11 +159,11 @@ static void real_transform(struct block *b, long side, bool is_cosine, bool inve
 }
 
 /* What the next frame reads of a frame: its joined samples, and around each eighth sample what is
- * left of the noise, and the bias of the level. */
+ * left of the noise, the bias of the level, and the misfits of three bands of frequencies. */
 struct history {
     struct picture joined;
     long columns, rows;
-    double *remaining, *bias;
+    double *remaining, *bias, *misfit[3];
 };
 
 static void clear_history(struct history *history)
@@ -170,6 +171,8 @@ static void clear_history(struct history *history)
     free(history->joined.sample);
     free(history->remaining);
     free(history->bias);
+    for (int i = 0; i < 3; i++)
+        free(history->misfit[i]);
     *history = (struct history){0};
 }
 
@@ -204,11 +207,22 @@ static double block_remaining(const struct history *history, long left, long top
                       : mean_around(history, history->remaining, y, x);
 }
 
-/* Vectors of blocks whose middles are 16 samples apart, four numbers each. */
+/* Vectors of blocks whose middles are 16 samples apart, four numbers each; and the counts of the
+ * search. */
 struct field {
     long columns, rows;
     float *vector;
+    cl_uint count[DENOISER_COUNTS];
 };
+
+/* How much speaks for rest. */
+static double rest_of(const struct field *field)
+{
+    const double resting = field->count[2], moving = field->count[1] - resting;
+    return field->count[4] > 0.3 * field->count[3]
+               ? 0
+               : fmin(fmax(0.2 * log((resting + 1) / (moving + 1)), 0), 1);
+}
 
 static double difference_at(const struct picture *a, const struct picture *b, long top, long left,
                             const double moved[2])
@@ -298,12 +312,13 @@ static double level_of(const struct block *b)
 
 /* Takes the bias out of a block of the past. Returns what it leaves of it. */
 static double correct_level(struct block *past, const struct block *b, double bias,
-                            double left_in_past, const struct noise_model *noise)
+                            double left_in_past, const struct noise_model *noise, double rest)
 {
     static struct block w;
-    const double level = level_of(past), now = (level - level_of(b) + bias) / 2;
+    const double level = level_of(past), kept = 0.5 + 0.3 * rest;
+    const double now = (level - level_of(b)) * (1 - kept) + bias * kept;
     const double expected = 0.006 * variance(noise, level) * (0.3 + left_in_past);
-    const double part = fmax(1 - 0.4 * expected / (now * now), 0);
+    const double part = fmax(1 - (0.4 + 0.8 * rest) * expected / (now * now), 0);
     for (long i = 0; i < 256; i++)
         w.value[i / 16][i % 16] = window_at(i / 16, 16) * window_at(i % 16, 16);
     real_transform(&w, 16, true, false);
@@ -314,7 +329,8 @@ static double correct_level(struct block *past, const struct block *b, double bi
 
 /* Joins a transformed block of the past to a captured one. Returns what is left of the noise. */
 static double join_blocks(struct block *b, const struct block *past, double left_in_past,
-                          const struct noise_model *noise, unsigned most)
+                          const struct noise_model *noise, unsigned most, double rest,
+                          double misfit[3])
 {
     static const double count[3] = {16, 48, 192};
     double mean[3] = {0}, excess[3] = {0}, remaining = 0;
@@ -325,20 +341,55 @@ static double join_blocks(struct block *b, const struct block *past, double left
         const double d = past->value[i / 16][i % 16] - b->value[i / 16][i % 16];
         mean[band] += d * d / (v / 4 * (1 + left_in_past)) / count[band];
     }
-    for (int i = 0; i < 3; i++)
-        excess[i] =
-            fmax(mean[i] - 1 - (1.6 - fmin(3 * left_in_past, 0.7)) * sqrt(4.5 / count[i]), 0) +
-            (i > 0 ? excess[0] : 0);
+    for (int i = 0; i < 3; i++) {
+        const double deviation = sqrt(4.5 / count[i]), now = mean[i] - 1;
+        const double kept = 0.25 * now + 0.75 * misfit[i];
+        excess[i] = fmax(now - (2 + 3 * rest) * deviation, 0);
+        excess[i] = fmax(kept - 2.4 * rest * 0.378 * deviation, excess[i]);
+        misfit[i] = kept / (1 + excess[i]);
+        excess[i] += i > 0 ? excess[0] : 0;
+    }
     for (long i = 0; i < 256; i++) {
         const long frequency = lmax(i / 16, i % 16);
         const double d = past->value[i / 16][i % 16] - b->value[i / 16][i % 16];
         const double q = d * d / (v / 4 * (1 + left_in_past));
-        const double e = excess[frequency < 4 ? 0 : frequency < 8 ? 1 : 2] + 0.2 * fmax(q - 12, 0);
+        const double e = excess[frequency < 4   ? 0
+                                : frequency < 8 ? 1
+                                                : 2] +
+                         0.2 * fmax(q - 18 - 20 * rest, 0);
         const double gain = 1 / ((1 + left_in_past) * (1 + e));
         b->value[i / 16][i % 16] += gain * d;
         remaining += (pow(1 - gain, 2) + gain * gain * left_in_past) / 256;
     }
     return fmin(fmax(remaining, 1. / (1 + most)), 1);
+}
+
+static double square_difference(const struct block *a, const struct block *b)
+{
+    double sum = 0;
+    for (long i = 0; i < 256; i++)
+        sum += pow(a->value[i / 16][i % 16] - b->value[i / 16][i % 16], 2);
+    return sum;
+}
+
+/* Gets the transformed past of a transformed block, and by how much it has moved. */
+static void past_of(struct block *ret, double moved[2], const struct block *b,
+                    const struct history *past, const struct noise_model *noise, double rest,
+                    long left, long top)
+{
+    static const double none[2] = {0, 0};
+    static struct block same;
+    cut_moved(ret, &past->joined, left, top, moved);
+    real_transform(ret, 16, true, false);
+    cut_moved(&same, &past->joined, left, top, none);
+    real_transform(&same, 16, true, false);
+    const double left_in_past =
+        number_at(past, past->remaining, (double)(top + 8), (double)(left + 8));
+    const double unit = variance(noise, level_of(ret)) / 4 * (1 + left_in_past);
+    if (rest > 0 && square_difference(&same, b) <= square_difference(ret, b) + 40 * rest * unit) {
+        *ret = same;
+        moved[0] = moved[1] = 0;
+    }
 }
 
 /* The history of a frame; past: that of the frame before, or NULL. */
@@ -351,6 +402,9 @@ static struct history join(const struct picture *in, const struct history *past,
                           .rows = (in->height + 7) / 8 + 1};
     ret.remaining = calloc((size_t)(ret.columns * ret.rows), sizeof *ret.remaining);
     ret.bias = calloc((size_t)(ret.columns * ret.rows), sizeof *ret.bias);
+    for (int i = 0; i < 3; i++)
+        ret.misfit[i] = calloc((size_t)(ret.columns * ret.rows), sizeof *ret.misfit[i]);
+    const double rest = rest_of(field);
     for (long row = 0; row < ret.rows; row++)
         for (long column = 0; column < ret.columns; column++) {
             const long top = 8 * row - 8, left = 8 * column - 8;
@@ -359,16 +413,20 @@ static struct history join(const struct picture *in, const struct history *past,
             *remaining = 1;
             if (past != NULL) {
                 vector_at(moved, field, in, &past->joined, top, left);
-                cut_moved(&before, &past->joined, left, top, moved);
                 real_transform(&b, 16, true, false);
-                real_transform(&before, 16, true, false);
+                past_of(&before, moved, &b, past, &denoise->noise, rest, left, top);
                 const double y = (double)(top + 8) - moved[0], x = (double)(left + 8) - moved[1];
                 const double left_in_past = number_at(past, past->remaining, y, x);
                 ret.bias[row * ret.columns + column] =
                     correct_level(&before, &b, mean_around(past, past->bias, y, x), left_in_past,
-                                  &denoise->noise);
-                *remaining =
-                    join_blocks(&b, &before, left_in_past, &denoise->noise, denoise->settings.past);
+                                  &denoise->noise, rest);
+                double misfit[3];
+                for (int i = 0; i < 3; i++)
+                    misfit[i] = number_at(past, past->misfit[i], y, x);
+                *remaining = join_blocks(&b, &before, left_in_past, &denoise->noise,
+                                         denoise->settings.past, rest, misfit);
+                for (int i = 0; i < 3; i++)
+                    ret.misfit[i][row * ret.columns + column] = misfit[i];
                 real_transform(&b, 16, true, true);
             }
             for (long y = lmax(top, 0); y < lmin(top + 16, in->height); y++)
@@ -545,11 +603,14 @@ static void run_frames(const struct denoise *denoise, unsigned lanes, struct pic
         if (ret_field == NULL)
             continue;
         struct field *field = &ret_field[f];
-        *field = (struct field){picture->width / 16 + 1, picture->height / 16 + 1, NULL};
+        *field = (struct field){picture->width / 16 + 1, picture->height / 16 + 1, NULL, {0}};
         const size_t bytes = (size_t)(field->columns * field->rows) * 4 * sizeof *field->vector;
         field->vector = malloc(bytes);
         assert_int_equal(clEnqueueReadBuffer(queue, denoiser_frame_vectors(frame), CL_TRUE, 0,
                                              bytes, field->vector, 0, NULL, NULL),
+                         CL_SUCCESS);
+        assert_int_equal(clEnqueueReadBuffer(queue, denoiser_frame_counts(frame), CL_TRUE, 0,
+                                             sizeof field->count, field->count, 0, NULL, NULL),
                          CL_SUCCESS);
     }
     if (ret_noise != NULL)
@@ -739,6 +800,61 @@ static void test_past(void **state)
         check_past(&two, 4, &slow);
         check_past(&one, 8, &pan);
     }
+}
+
+#define REST_FRAMES 24
+
+/* Returns what the last frames of a scene that rests gain over one frame alone, dB. Each frame has
+ * `fade` times the light of the one before. */
+static double gain_at_rest(double fade)
+{
+    const long width = 144, height = 112, pixels = width * height;
+    const struct denoise past = {{16, 2, 2, false, 31, false}, {400, 0, 1}};
+    const struct denoise none = {{16, 2, 2, false, 0, false}, {400, 0, 1}};
+    const struct leaves_view view = {0, 0, 0, 0.7};
+    struct picture joined[REST_FRAMES], alone[REST_FRAMES], clean = make_picture(width, height);
+    struct leaves scene;
+    uint64_t seed = 78;
+    double joined_power = 0, alone_power = 0;
+    float *drawn = malloc((size_t)pixels * sizeof *drawn);
+    for (long i = 0; i < pixels; i++)
+        drawn[i] = 128;
+    leaves_make(&scene, 400, 0.4, &seed);
+    leaves_draw(&scene, &view, (unsigned)width, (unsigned)height, drawn);
+    for (unsigned f = 0; f < REST_FRAMES; f++) {
+        joined[f] = make_picture(width, height);
+        alone[f] = make_picture(width, height);
+        for (long i = 0; i < pixels; i++)
+            joined[f].sample[i] = alone[f].sample[i] =
+                (double)drawn[i] * pow(fade, f) + 20 * scene_normal(&seed);
+    }
+    run_frames(&past, 0, joined, 1, REST_FRAMES, false, NULL, NULL);
+    run_frames(&none, 0, alone, 1, REST_FRAMES, false, NULL, NULL);
+    for (unsigned f = 0; f < REST_FRAMES; f++) {
+        for (long i = 0; i < pixels; i++)
+            clean.sample[i] = (double)drawn[i] * pow(fade, f);
+        joined_power += f < REST_FRAMES / 2 ? 0 : pow(change(&joined[f], &clean), 2);
+        alone_power += f < REST_FRAMES / 2 ? 0 : pow(change(&alone[f], &clean), 2);
+        free(joined[f].sample);
+        free(alone[f].sample);
+    }
+    leaves_clear(&scene);
+    free(clean.sample);
+    free(drawn);
+    return 10 * log10(alone_power / joined_power);
+}
+
+/* A scene that rests gains more than 1 dB by the limits for rest, which a change of light lifts: it
+ * would lose 0.7 dB by them. */
+static void test_rest(void **state)
+{
+    (void)state;
+    if (!device_takes(144, 112))
+        skip();
+    const double still = gain_at_rest(1), fading = gain_at_rest(0.97);
+    printf("# figures: gain at rest %.2f dB, fading %.2f dB\n", still, fading);
+    assert_true(still > 7.75);
+    assert_true(fading > 2.4);
 }
 
 #define FLAT 64
@@ -1205,6 +1321,7 @@ int main(void)
         cmocka_unit_test(test_model),
         cmocka_unit_test(test_lanes),
         cmocka_unit_test(test_past),
+        cmocka_unit_test(test_rest),
         cmocka_unit_test(test_drift),
         cmocka_unit_test(test_clipped),
         cmocka_unit_test(test_no_noise),

@@ -302,6 +302,11 @@ cl_mem denoiser_frame_vectors(const struct denoiser_frame *frame)
     return denoiser_motion_vectors(frame->motion);
 }
 
+cl_mem denoiser_frame_counts(const struct denoiser_frame *frame)
+{
+    return denoiser_motion_counts(frame->motion);
+}
+
 static int launch_rows(const struct denoiser *denoiser, cl_command_queue queue, cl_kernel kernel,
                        size_t rows, cl_event *event, struct error *why)
 {

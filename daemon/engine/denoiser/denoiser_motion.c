@@ -11,7 +11,7 @@ struct denoiser_motion {
     const struct denoiser_layout *layout;
     struct denoiser_levels levels;
     cl_mem vectors[2]; /* the search reads one and writes the other; at the end it has written 0 */
-    cl_mem failed;
+    cl_mem counts;
     cl_kernel shrink, search, join;
 };
 
@@ -32,7 +32,7 @@ uint64_t denoiser_motion_bytes(const struct transform_image *image)
 {
     struct denoiser_levels levels;
     denoiser_levels_for(&levels, image);
-    return 2 * vector_bytes(image, &levels) + 2 * image->count * sizeof(cl_uint);
+    return 2 * vector_bytes(image, &levels) + DENOISER_COUNTS * image->count * sizeof(cl_uint);
 }
 
 unsigned denoiser_motion_dispatches(void)
@@ -56,8 +56,8 @@ int denoiser_motion_create(struct denoiser_motion **ret, const struct gpu_device
         r = opencl_make_buffer(&motion->vectors[i], device->context, CL_MEM_READ_WRITE,
                                vector_bytes(image, &motion->levels), NULL, why);
     if (r == 0)
-        r = opencl_make_buffer(&motion->failed, device->context, CL_MEM_READ_WRITE,
-                               2 * image->count * sizeof(cl_uint), NULL, why);
+        r = opencl_make_buffer(&motion->counts, device->context, CL_MEM_READ_WRITE,
+                               DENOISER_COUNTS * image->count * sizeof(cl_uint), NULL, why);
     if (r == 0)
         r = opencl_make_kernel(&motion->shrink, program, "motion_shrink", why);
     if (r == 0)
@@ -78,7 +78,7 @@ void denoiser_motion_destroy(struct denoiser_motion *motion)
         return;
     opencl_release_buffer(motion->vectors[0]);
     opencl_release_buffer(motion->vectors[1]);
-    opencl_release_buffer(motion->failed);
+    opencl_release_buffer(motion->counts);
     opencl_release_kernel(motion->shrink);
     opencl_release_kernel(motion->search);
     opencl_release_kernel(motion->join);
@@ -90,6 +90,11 @@ cl_mem denoiser_motion_vectors(const struct denoiser_motion *motion)
     return motion->vectors[0];
 }
 
+cl_mem denoiser_motion_counts(const struct denoiser_motion *motion)
+{
+    return motion->counts;
+}
+
 static int enqueue_levels(struct denoiser_motion *motion, cl_command_queue queue, cl_mem samples,
                           cl_mem history, struct error *why)
 {
@@ -97,7 +102,7 @@ static int enqueue_levels(struct denoiser_motion *motion, cl_command_queue queue
     int r = 0;
     for (cl_uint level = 1; level < DENOISER_LEVELS && r == 0; level++) {
         const struct opencl_argument arguments[] = {VALUE(samples), VALUE(history),
-                                                    VALUE(motion->failed), VALUE(level)};
+                                                    VALUE(motion->counts), VALUE(level)};
         const size_t groups[3] = {1, levels->height[level], motion->image->count};
         r = opencl_launch_groups(queue, motion->shrink, arguments, 4, groups,
                                  denoiser_search_group(motion->layout), NULL, NULL, why);
@@ -122,7 +127,7 @@ static int enqueue_search(struct denoiser_motion *motion, cl_command_queue queue
                 VALUE(noise),
                 VALUE(motion->vectors[from]),
                 VALUE(motion->vectors[!from]),
-                VALUE(motion->failed),
+                VALUE(motion->counts),
                 VALUE(level),
                 VALUE(turn),
                 {DENOISER_SEARCH_GROUP * sizeof(float), NULL}};
@@ -147,7 +152,7 @@ int denoiser_motion_enqueue(struct denoiser_motion *motion, cl_command_queue que
                                                 VALUE(before),
                                                 VALUE(noise),
                                                 VALUE(motion->vectors[0]),
-                                                VALUE(motion->failed),
+                                                VALUE(motion->counts),
                                                 VALUE(has_past),
                                                 {denoiser_sums_bytes(layout), NULL},
                                                 {denoiser_scratch_bytes(layout), NULL}};

@@ -36,4 +36,10 @@ int denoiser_motion_enqueue(struct denoiser_motion *motion, cl_command_queue que
  * rows of four floats: pixels by which a block has moved down and right, confidence, 0. */
 cl_mem denoiser_motion_vectors(const struct denoiser_motion *motion);
 
+/* What the search of the last frame has counted, DENOISER_COUNTS for each image: blocks with
+ * texture that are not found in the past; all with texture; those of them that rest; the blocks of
+ * the smallest size; and those of them whose light has changed. */
+#define DENOISER_COUNTS 5
+cl_mem denoiser_motion_counts(const struct denoiser_motion *motion);
+
 #endif

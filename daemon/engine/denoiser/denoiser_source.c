@@ -89,10 +89,11 @@ static void put_levels(FILE *out, const struct transform_image *image)
     denoiser_levels_for(&levels, image);
     fprintf(out,
             "#define HISTORY_REST %u\n#define REMAINING_AT %u\n#define BIAS_AT %u\n"
+            "#define MISFIT_AT %u\n#define BANDS %d\n"
             "#define REMAINING_HOP %u\n"
             "#define REMAINING_COLUMNS %u\n#define REMAINING_ROWS %u\n#define VECTORS %u\n",
-            levels.rest, levels.remaining_at, levels.bias_at, JOIN_HOP, levels.remaining_columns,
-            levels.remaining_rows, levels.vectors);
+            levels.rest, levels.remaining_at, levels.bias_at, levels.misfit_at, DENOISER_BANDS,
+            JOIN_HOP, levels.remaining_columns, levels.remaining_rows, levels.vectors);
     put_numbers(out, "level_width", levels.width);
     put_numbers(out, "level_height", levels.height);
     put_numbers(out, "level_at", levels.at);
@@ -124,7 +125,8 @@ void denoiser_levels_for(struct denoiser_levels *ret, const struct transform_ima
     ret->remaining_columns = (image->width + JOIN_HOP - 1) / JOIN_HOP + 1;
     ret->remaining_rows = (image->height + JOIN_HOP - 1) / JOIN_HOP + 1;
     ret->bias_at = ret->remaining_at + ret->remaining_columns * ret->remaining_rows;
-    ret->rest = ret->bias_at + ret->remaining_columns * ret->remaining_rows;
+    ret->misfit_at = ret->bias_at + ret->remaining_columns * ret->remaining_rows;
+    ret->rest = ret->misfit_at + DENOISER_BANDS * ret->remaining_columns * ret->remaining_rows;
 }
 
 size_t denoiser_sums_bytes(const struct denoiser_layout *layout)

@@ -43,6 +43,7 @@ static inline size_t denoiser_search_group(const struct denoiser_layout *layout)
 /* The planes and vectors of a search for motion (kernels/engine/denoise_motion.cl). Level 0 has all
  * samples, and each next one half of them along each axis. */
 #define DENOISER_LEVELS 4
+#define DENOISER_BANDS  3 /* of a block's frequencies, each with its own misfit */
 struct denoiser_levels {
     uint32_t width[DENOISER_LEVELS], height[DENOISER_LEVELS]; /* samples of the level */
     uint32_t at[DENOISER_LEVELS];      /* floats from the beginning of an image's part */
@@ -50,9 +51,10 @@ struct denoiser_levels {
     uint32_t side[DENOISER_LEVELS];    /* a block's side, in samples of the level */
     uint32_t columns[DENOISER_LEVELS], rows[DENOISER_LEVELS]; /* blocks */
     uint32_t remaining_at, remaining_columns, remaining_rows;
-    uint32_t bias_at; /* one bias for each block, as at remaining_at */
-    uint32_t rest;    /* floats of an image's part */
-    uint32_t vectors; /* vectors for an image */
+    uint32_t bias_at;   /* one bias for each block, as at remaining_at */
+    uint32_t misfit_at; /* the same for each of DENOISER_BANDS */
+    uint32_t rest;      /* floats of an image's part */
+    uint32_t vectors;   /* vectors for an image */
 };
 void denoiser_levels_for(struct denoiser_levels *ret, const struct transform_image *image);
 

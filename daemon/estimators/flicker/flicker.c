@@ -414,7 +414,12 @@ static void follow(struct flicker *f)
         f->model.is_suspected &=
             !has_panned(f) || (is_lit && share_explained(&f->fit) >= SUSPECTED);
     }
-    if (is_lit && is_flicker(f)) {
+    const bool is_fitted = is_lit || (f->is_on && !f->is_new);
+    const bool has_stopped = is_fitted && light_has_stopped(&f->fit, f->rows);
+    if (has_stopped && f->is_on && !f->is_new) {
+        keep_newest(f->rows, LIGHT_STOPPED + 1);
+        give_up(f);
+    } else if (is_lit && !has_stopped && is_flicker(f)) {
         f->is_on = true;
         f->is_new = false;
         f->misses = 0;

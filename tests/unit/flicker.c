@@ -673,6 +673,24 @@ static void dark_frames_are_not_taken_for_lit_ones(void **state)
     }
 }
 
+/* While dark corners pass, the row period is not found unless their effect is known first. */
+static void a_light_behind_dark_corners_is_found(void **state)
+{
+    static const uint64_t seeds[] = {28120816, 28120841, 28120847};
+    (void)state;
+    for (unsigned i = 0; i < sizeof seeds / sizeof seeds[0]; i++) {
+        const struct trial t = switched_trial(seeds[i]);
+        const struct result r = run_trial(&t, SHORT, NULL);
+        printf("# figures: corners of %.2f: corrected %d frames after the beginning; %.1f dB "
+               "before, %.1f after, oracle %.1f\n",
+               t.corners, r.last_changed > 0 ? (int)r.begun - (int)t.first : -1, r.before, r.after,
+               r.oracle);
+        assert_true(t.is_panning && t.corners < 0.75);
+        assert_in_range(r.begun, t.first + 1, t.first + 5);
+        assert_true(r.after > r.oracle - 1.5);
+    }
+}
+
 /* Flicker is first known in a frame that the fit leaves out. The correction begins with the phase
  * of the frame that the model names, as with that of a lit one. */
 static void the_model_has_the_phase_of_a_lit_frame(void **state)
@@ -880,6 +898,7 @@ int main(void)
         cmocka_unit_test(it_begins_and_ends),
         cmocka_unit_test(slow_bands_are_switched),
         cmocka_unit_test(dark_frames_are_not_taken_for_lit_ones),
+        cmocka_unit_test(a_light_behind_dark_corners_is_found),
         cmocka_unit_test(the_model_has_the_phase_of_a_lit_frame),
         cmocka_unit_test(an_unclear_light_makes_nothing_worse),
         cmocka_unit_test(it_is_found_under_difficulties),

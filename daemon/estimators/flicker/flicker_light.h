@@ -155,4 +155,8 @@ struct light_options {
 void light_improve(struct light_fit *fit, const struct rows *rows,
                    const struct light_options *options, unsigned steps);
 
+/* Fits what is fixed to the sensor's rows (flicker_model.h) to the newest frames, as if they were
+ * without a light. */
+void light_find_still(const struct rows *rows, double still[FLICKER_STILL]);
+
 #endif

@@ -673,6 +673,19 @@ static void dark_frames_are_not_taken_for_lit_ones(void **state)
     }
 }
 
+/* The scene is no longer followed two frames after the light has ended. */
+static void a_light_that_ended_is_not_in_the_next_scene(void **state)
+{
+    (void)state;
+    struct trial t = switched_trial(28119717);
+    t.end = 50;
+    const struct result r = run_trial(&t, FRAMES, NULL);
+    printf("# figures: changed for %d after the end, %u worse\n",
+           (int)r.last_changed + 1 - (int)t.end, r.worse);
+    assert_int_equal(r.worse, 0);
+    assert_int_equal(r.last_changed, t.end - 1);
+}
+
 /* While dark corners pass, the row period is not found unless their effect is known first. */
 static void a_light_behind_dark_corners_is_found(void **state)
 {
@@ -898,6 +911,7 @@ int main(void)
         cmocka_unit_test(it_begins_and_ends),
         cmocka_unit_test(slow_bands_are_switched),
         cmocka_unit_test(dark_frames_are_not_taken_for_lit_ones),
+        cmocka_unit_test(a_light_that_ended_is_not_in_the_next_scene),
         cmocka_unit_test(a_light_behind_dark_corners_is_found),
         cmocka_unit_test(the_model_has_the_phase_of_a_lit_frame),
         cmocka_unit_test(an_unclear_light_makes_nothing_worse),

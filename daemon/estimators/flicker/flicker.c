@@ -331,9 +331,10 @@ static bool is_flicker(struct flicker *f)
     if (creal(fit->light[0]) < MIN_RADIUS || periods < 0.8 * MIN_PERIODS ||
         periods > 1.1 * MAX_PERIODS || is_strained(fit))
         return false;
-    if (f->is_on && !f->is_new)
-        return share >= LOST && fit->error <= ERROR_OFF && find_frequency(f);
     const bool is_slow = fit->swing < SLOW;
+    if (f->is_on && !f->is_new) /* in a pan, slow bands may become what dark corners leave */
+        return share >= LOST && fit->error <= ERROR_OFF &&
+               (!is_slow || !has_panned(f) || is_all(f)) && find_frequency(f);
     const double enough = is_slow                               ? FOUND_SLOW
                           : frames_with_phase(fit) < FEW_FRAMES ? FOUND_FEW
                                                                 : FOUND;

@@ -105,13 +105,13 @@ static void forget(struct flicker *f)
 }
 
 /* The row period that explains most, and the share of the squares that it explains. */
-static double search(const struct flicker *f, double *ret_share)
+static double search(const struct flicker *f, const double still[FLICKER_STILL], double *ret_share)
 {
     const double height = f->rows->height;
     double best = 0, found = MIN_PERIODS;
     for (unsigned i = 0; i < PERIODS; i++) {
         const double periods = MIN_PERIODS + (MAX_PERIODS - MIN_PERIODS) * i / (PERIODS - 1);
-        const double score = fit_explained(f->rows, periods / height, f->model.still);
+        const double score = fit_explained(f->rows, periods / height, still);
         if (score > best) {
             best = score;
             found = periods;
@@ -121,7 +121,7 @@ static double search(const struct flicker *f, double *ret_share)
         const double before = found, step = 0.1 / (1u << i);
         for (int side = -1; side <= 1; side += 2) {
             const double tried = fmax(before + side * step, 0.8 * MIN_PERIODS);
-            const double score = fit_explained(f->rows, tried / height, f->model.still);
+            const double score = fit_explained(f->rows, tried / height, still);
             if (score > best) {
                 best = score;
                 found = tried;
@@ -331,9 +331,10 @@ static bool is_flicker(struct flicker *f)
     if (creal(fit->light[0]) < MIN_RADIUS || periods < 0.8 * MIN_PERIODS ||
         periods > 1.1 * MAX_PERIODS || is_strained(fit))
         return false;
-    if (f->is_on && !f->is_new)
-        return share >= LOST && fit->error <= ERROR_OFF && find_frequency(f);
     const bool is_slow = fit->swing < SLOW;
+    if (f->is_on && !f->is_new) /* in a pan, slow bands may become what dark corners leave */
+        return share >= LOST && fit->error <= ERROR_OFF &&
+               (!is_slow || !has_panned(f) || is_all(f)) && find_frequency(f);
     const double enough = is_slow                               ? FOUND_SLOW
                           : frames_with_phase(fit) < FEW_FRAMES ? FOUND_FEW
                                                                 : FOUND;
@@ -343,25 +344,24 @@ static bool is_flicker(struct flicker *f)
            !light_leaps(fit, f->rows) && find_frequency(f);
 }
 
-/* Fits the light from a row period on. Where the frame shows a part of a period, this says little,
- * so that others are tried. */
-static bool start(struct flicker *f, double rows_cycles, const struct light_options *options)
+/* Fits the light from a row period on, and keeps the fit if it is the most probable so far. Where
+ * the frame shows a part of a period, this says little, so that others are tried. */
+static void start(struct flicker *f, double rows_cycles, const double still[FLICKER_STILL],
+                  const struct light_options *options)
 {
     static const double factors[] = {1, 0.6, 1.6};
     const bool is_long = rows_cycles * f->rows->height < LONG_PERIODS && options->moves_rows_cycles;
-    f->fit.cost = INFINITY;
     for (unsigned i = 0; i < (is_long ? 3 : 1); i++) {
         struct light_fit fit;
-        if (!fit_start(f->rows, factors[i] * rows_cycles, f->model.still, &fit)) {
+        if (!fit_start(f->rows, factors[i] * rows_cycles, still, &fit)) {
             if (i == 0)
-                return false;
+                return;
             continue;
         }
         light_improve(&fit, f->rows, options, START_STEPS);
         if (fit.cost < f->fit.cost)
             f->fit = fit;
     }
-    return isfinite(f->fit.cost);
 }
 
 static void keep_model(struct flicker *f)
@@ -402,19 +402,33 @@ static void follow(struct flicker *f)
     } else {
         double share = 0, rows_cycles = is_given ? given : f->model.rows_cycles;
         if (!is_given && !f->is_on)
-            rows_cycles = search(f, &share);
+            rows_cycles = search(f, f->model.still, &share);
         else if (!f->is_on)
             share = fit_explained(f->rows, rows_cycles, f->model.still);
         f->model.is_suspected = share >= SUSPECTED;
         if (f->rows->count < MIN_FRAMES)
             return;
-        is_lit = start(f, rows_cycles, &options);
+        f->fit.cost = INFINITY;
+        start(f, rows_cycles, f->model.still, &options);
+        if (!is_given && !f->is_on && has_panned(f)) {
+            /* Dark corners that pass hide the row period, unless their effect is taken out first.
+             * It is known best while there is no light. */
+            double still[FLICKER_STILL], other_share;
+            light_find_still(f->rows, still);
+            start(f, search(f, still, &other_share), still, &options);
+        }
+        is_lit = isfinite(f->fit.cost);
         /* A pan under dark corners looks like a wave until the effect of the sensor's rows is
          * known. */
         f->model.is_suspected &=
             !has_panned(f) || (is_lit && share_explained(&f->fit) >= SUSPECTED);
     }
-    if (is_lit && is_flicker(f)) {
+    const bool is_fitted = is_lit || (f->is_on && !f->is_new);
+    const bool has_stopped = is_fitted && light_has_stopped(&f->fit, f->rows);
+    if (has_stopped && f->is_on && !f->is_new) {
+        keep_newest(f->rows, LIGHT_STOPPED + 1);
+        give_up(f);
+    } else if (is_lit && !has_stopped && is_flicker(f)) {
         f->is_on = true;
         f->is_new = false;
         f->misses = 0;

@@ -133,7 +133,8 @@ static bool follow(struct flicker_frame *f, const struct flicker_model *model)
     const double phase = predicted_phase(f);
     f->fit.rows_cycles = model->rows_cycles;
     if (f->rows->count == 1) {
-        f->is_on = isfinite(phase);
+        /* A light that the last scene did not show any more is not expected in a new one. */
+        f->is_on = isfinite(phase) && !model->is_missing;
         if (f->is_on)
             light_predict(&f->fit, f->rows, phase);
     } else if (!light_add(&f->fit, f->rows, phase)) {

@@ -11,6 +11,7 @@
 #define MAX_COLUMNS (SHARED + 2 * ROWS_FRAMES + 1)
 #define PRIOR       0.1 /* least expected error of a known light */
 #define MAX_STEP    0.1 /* cycles, and cycles per height of the frame */
+#define NEWEST      12u /* frames of which light_find_still() fits */
 
 /* Expected, of the fundamental. */
 static const double harmonic[FLICKER_HARMONICS] = {1, 0.3, 0.12, 0.05};
@@ -202,26 +203,46 @@ static void judge(struct light_fit *fit, const struct rows *rows)
             fit->cost += pow(fit->frame[i].offset / LIGHT_OFFSET, 2);
 }
 
+/* Solves the equations for the sensor's rows and the offsets alone. without: has no light. */
+static void solve_without(struct equations *e, const struct light_fit *without,
+                          const struct rows *rows)
+{
+    static const struct light_options options;
+    memset(e, 0, sizeof *e);
+    e->columns = SHARED + 2 * without->count;
+    add_all(e, without, rows);
+    hold(e, without, rows, &options);
+    for (unsigned i = 0; i <= CYCLES; i++)
+        leave(e, i);
+    normal_solve(e->product[0], MAX_COLUMNS, e->columns, e->solution);
+}
+
 /* The squares that are left without the light. The part of the sensor's rows is fitted again, since
  * it and the light may have taken a part of each other. */
 static double squares_without(const struct light_fit *fit, const struct rows *rows,
                               struct equations *e, unsigned *ret_samples)
 {
-    static const struct light_options options;
     struct light_fit without = *fit;
     memset(without.light, 0, sizeof without.light);
-    memset(e, 0, sizeof *e);
-    e->columns = SHARED + 2 * fit->count;
-    add_all(e, &without, rows);
-    hold(e, &without, rows, &options);
-    for (unsigned i = 0; i <= CYCLES; i++)
-        leave(e, i);
-    normal_solve(e->product[0], MAX_COLUMNS, e->columns, e->solution);
+    solve_without(e, &without, rows);
     for (unsigned i = 0; i < FLICKER_STILL; i++)
         without.still[i] += e->solution[STILL + i];
     for (unsigned i = 0; i < fit->count; i++)
         without.frame[i].offset += e->solution[SHARED + 2 * i + 1];
     return light_squares(&without, rows, ret_samples);
+}
+
+void light_find_still(const struct rows *rows, double still[FLICKER_STILL])
+{
+    static _Thread_local struct equations e;
+    struct light_fit dark = {.count = rows->count < NEWEST ? rows->count : NEWEST,
+                             .noise = LIGHT_NOISE};
+    for (unsigned i = 0; i < dark.count; i++)
+        dark.frame[i] =
+            (struct lit_frame){.serial = light_frame(&dark, rows, i)->serial, .is_off = true};
+    solve_without(&e, &dark, rows);
+    for (unsigned i = 0; i < FLICKER_STILL; i++)
+        still[i] = e.solution[STILL + i];
 }
 
 /* How well the light is known. */

@@ -5,6 +5,8 @@
 #define STEADY       0.9
 #define LEAP         1.0
 #define FEWEST_STEPS 4u
+#define HARDLY       0.1 /* share of the mean square by which lit frames change */
+#define MORE_NOISE   3.0 /* a change by no more than this many times the noise is none */
 
 struct view light_view(const struct light_fit *fit, const struct rows *rows,
                        const struct rows_frame *frame, double phase)
@@ -52,6 +54,28 @@ double light_swing(const struct light_fit *fit, const struct rows *rows, unsigne
     return fmax(1 - still / lit / used, 1e-6);
 }
 
+/* Returns whether the phase is somewhere else than expected after frames that were ignored. step:
+ * of the phase from frame to frame, as a phasor. */
+static bool leaps_behind_others(const struct light_fit *fit, const struct rows *rows,
+                                double complex step, double interval_ns)
+{
+    double complex advance = step;
+    unsigned last = 0;
+    for (unsigned i = 1; i < fit->count; i++, advance = light_turn(advance, step)) {
+        if (!light_is_used(&fit->frame[i]))
+            continue;
+        const double passed_ns = (double)(light_frame(fit, rows, i)->captured_ns -
+                                          light_frame(fit, rows, last)->captured_ns);
+        const double turn = fit->frame[i].phase - fit->frame[last].phase;
+        if (fit->frame[last].is_lit && fit->frame[i].is_lit && i > last + 1 &&
+            passed_ns < (i - last + 0.5) * interval_ns && cabs(rows_phasor(turn) - advance) > LEAP)
+            return true;
+        last = i;
+        advance = 1;
+    }
+    return false;
+}
+
 bool light_leaps(const struct light_fit *fit, const struct rows *rows)
 {
     double complex step[ROWS_FRAMES], all = 0, before = 0;
@@ -76,5 +100,68 @@ bool light_leaps(const struct light_fit *fit, const struct rows *rows)
         if (i >= 2 && left >= 2 && cabs(before / i - after / left) > LEAP)
             return true;
     }
-    return false;
+    return steps >= FEWEST_STEPS && cabs(all) >= STEADY * steps &&
+           leaps_behind_others(fit, rows, all / cabs(all), least_ns);
+}
+
+/* How a frame differs from the one before it, without what a new exposure and the sensor's rows
+ * add: mean squares, and how much of them noise is, by the second differences along bins. */
+struct change {
+    double all, noise; /* INFINITY and 0 if the frames have nothing in common */
+};
+
+static struct change change_of(const struct light_fit *fit, const struct rows *rows, unsigned i)
+{
+    const struct rows_frame *last = light_frame(fit, rows, i - 1);
+    const struct rows_frame *frame = light_frame(fit, rows, i);
+    double sum = 0, squares = 0, bends = 0, before[2] = {0};
+    unsigned count = 0, run = 0, bent = 0;
+    for (unsigned k = 0; k < frame->bins; k++) {
+        const int bin = frame->first_bin + (int)k;
+        if (!rows_is_valid(rows, frame, bin) || !rows_is_valid(rows, last, bin)) {
+            run = 0;
+            continue;
+        }
+        const double change = (double)frame->value[k] - (double)last->value[bin - last->first_bin] -
+                              flicker_model_still(fit->still, rows_place(rows, frame, bin)) +
+                              flicker_model_still(fit->still, rows_place(rows, last, bin));
+        const double bend = before[0] - 2 * before[1] + change;
+        sum += change;
+        squares += change * change;
+        count++;
+        if (run++ >= 2) {
+            bends += bend * bend / 6;
+            bent++;
+        }
+        before[0] = before[1];
+        before[1] = change;
+    }
+    return bent > 0 ? (struct change){(squares - sum * sum / count) / count, bends / bent}
+                    : (struct change){INFINITY, 0};
+}
+
+bool light_has_stopped(const struct light_fit *fit, const struct rows *rows)
+{
+    double passed_ns[ROWS_FRAMES], least_ns = INFINITY, before = 0, newest = 0;
+    unsigned count = 0;
+    for (unsigned i = 1; i < fit->count; i++) {
+        passed_ns[i] = (double)(light_frame(fit, rows, i)->captured_ns -
+                                light_frame(fit, rows, i - 1)->captured_ns);
+        least_ns = fmin(least_ns, passed_ns[i]);
+    }
+    for (unsigned i = 1; i < fit->count; i++) {
+        const bool is_newest = i + LIGHT_STOPPED >= fit->count;
+        const struct change change = change_of(fit, rows, i);
+        /* After a longer time, bands may be where they were. */
+        const bool is_usual = passed_ns[i] <= 1.5 * least_ns;
+        if (is_newest && (!is_usual || change.all > MORE_NOISE * change.noise))
+            return false;
+        if (is_newest) {
+            newest = fmax(newest, change.all);
+        } else if (is_usual && fit->frame[i - 1].is_lit && fit->frame[i].is_lit) {
+            before += change.all;
+            count++;
+        }
+    }
+    return count > 0 && newest < HARDLY * before / count;
 }

@@ -96,8 +96,16 @@ static inline unsigned light_newest_lit(const struct light_fit *fit)
 double light_swing(const struct light_fit *fit, const struct rows *rows, unsigned harmonic);
 
 /* Returns whether the phase is steady except for one leap or one change of speed, at a place where
- * no frame was skipped. A real light does neither: dark frames were taken for lit ones. */
+ * no frame was skipped, or except for leaps where frames are ignored. A real light does neither:
+ * dark frames were taken for lit ones. */
 bool light_leaps(const struct light_fit *fit, const struct rows *rows);
+
+/* Newest frames in a row that hardly change, once the light is off. */
+#define LIGHT_STOPPED 2u
+
+/* Returns whether the newest frames hardly change, although lit frames did before them, since their
+ * bands move: the light is off, whatever the fit says. A correction would only add bands. */
+bool light_has_stopped(const struct light_fit *fit, const struct rows *rows);
 
 /* ---- what fits begin with, if nothing but the row period is given: flicker_fit.c ---- */
 
@@ -146,5 +154,9 @@ struct light_options {
 /* Improves them in this number of steps. */
 void light_improve(struct light_fit *fit, const struct rows *rows,
                    const struct light_options *options, unsigned steps);
+
+/* Fits what is fixed to the sensor's rows (flicker_model.h) to the newest frames, as if they were
+ * without a light. */
+void light_find_still(const struct rows *rows, double still[FLICKER_STILL]);
 
 #endif

@@ -572,10 +572,12 @@ def source_that_ends(world, count):
 
 
 def restart_if_ended(world):
-    """Starts a daemon again that has ended as it may, with a source that lasts."""
+    """Starts a daemon again that has ended as it may, with a source that lasts, and without the
+    faults, with which it would end again and all steps that are left would do nothing."""
     if world.alive():
         return
     world.ended()
+    world.calm()
     world.config = {**world.config, "camera.loop": True, "camera.source": world.still(0)}
     world.write_config(world.config)
     world.start()

@@ -741,6 +741,10 @@ class World:
 
     def is_online(self):
         self.observe()
+        if self.last["State"] == "paused" and self.last["PublishedSerial"] == 0:
+            # Its first engine took longer than the delay before a pause.
+            self.owner("SnapshotAfter")
+            return False
         return (self.last["State"] in ("online", "paused") and
                 (self.last["PublishedSerial"] >= self.last["Serial"] or
                  self.last["FilterProblem"] != ""))

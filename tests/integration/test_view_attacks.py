@@ -141,9 +141,10 @@ def many_descriptors():
 
 
 def wait_for_end(web, descriptors, stream):
-    """Until the server has closed all connections of an attack, and nothing else."""
+    """Until the server has closed all connections of an attack. One of a request before it may
+    have been counted, too."""
     deadline = time.monotonic() + PATIENCE
-    while (count := len(descriptors_of(web))) != descriptors:
+    while (count := len(descriptors_of(web))) > descriptors:
         assert time.monotonic() < deadline, f"{count} descriptors, {descriptors} before"
         stream.next()
 
@@ -207,7 +208,7 @@ def test_a_thousand_connections(start, view, many_descriptors):
         assert most <= MOST + descriptors + 8  # which are being closed
         wait_for_end(web, descriptors, stream)
         after = web.threads_and_memory()
-        assert after[0] == threads
+        assert after[0] <= threads
         assert IS_SANITIZED or after[1] < memory + 4e6  # what is free between what is not
         assert daemon.ctl_json("status")["Clients"] == clients
     assert web.get("/").status == 200

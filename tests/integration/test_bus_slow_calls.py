@@ -110,7 +110,8 @@ def test_readers_do_not_delay_changes(daemon):
 
 @needs_root
 def test_readers_take_turns(daemon):
-    """One user's many connections delay another user's by two answers at most."""
+    """One user's many connections delay another user's by two answers at most. All calls are there
+    when the daemon goes on."""
     for path, mode in ((daemon.runtime_dir.parent, 0o755), (daemon.runtime_dir, 0o755),
                        (daemon.runtime_dir / "control-watch", 0o666)):
         path.chmod(mode)
@@ -125,10 +126,14 @@ def test_readers_take_turns(daemon):
     with contextlib.ExitStack() as stack:
         many = [stack.enter_context(connect(65534)) for _ in range(8)]
         single = stack.enter_context(connect(65533))
-        assert single.call("GetStats").type == RETURN
-        for peer in many:
-            peer.send(call(*SLOWEST))
-        assert single.call(*SLOWEST).type == RETURN
+        for peer in (single, *many):
+            assert peer.call("GetStats").type == RETURN
+        daemon.signal(signal.SIGSTOP)
+        os.waitid(os.P_PID, daemon.pid, os.WSTOPPED)
+        for peer in (*many, single):
+            peer.send(call(*SLOWEST, serial=100))
+        daemon.signal(signal.SIGCONT)
+        assert single.reply(100).type == RETURN
         assert sum(peer.answers() for peer in many) <= 3
 
 
@@ -149,6 +154,13 @@ def test_a_large_image_is_read_once(start, tmp_path):
 
 
 # ---- order ----
+
+def slow_stages(images, count=12):
+    """Stages that read an image each, which takes seconds."""
+    for i in range(count):
+        os.link(images / "large.png", images / f"{i}.png")
+    return [f"mask:image={i}.png" for i in range(count)]
+
 
 def test_calls_of_a_connection_keep_their_order(daemon):
     with Peer(daemon) as peer:
@@ -199,12 +211,12 @@ def test_an_edit_of_an_older_chain_is_refused_when_its_turn_comes(daemon):
         assert second.reply(1).error == "org.fftd.Error.FilterChanged"
 
 
-def test_an_edit_of_an_older_chain_is_refused_at_its_end(daemon):
+def test_an_edit_of_an_older_chain_is_refused_at_its_end(daemon, images):
     """Another view has another serial; one that is chosen while the edit reads comes before it."""
+    edits = [["add", stage] for stage in slow_stages(images)]
     with Peer(daemon) as first, Peer(daemon) as second:
         serial, before = get_serial(first), threads(daemon)["bus-changes"]
-        first.send(call("EditFilter", [["add", CHAINS["png"]]], serial, 0, signature="aastu",
-                        serial=101))
+        first.send(call("EditFilter", edits, serial, 0, signature="aastu", serial=101))
         daemon.wait_until(lambda: threads(daemon)["bus-changes"] > before, "its beginning")
         assert second.call("SetView", "picture").number == serial + 1
         assert first.reply(101).error == "org.fftd.Error.FilterChanged"
@@ -235,10 +247,7 @@ def test_a_change_without_a_reply_outlives_its_connection(daemon):
 
 
 def test_stopping_waits_for_no_slow_call(daemon, images):
-    """Each of these reads 6 images, which takes seconds."""
-    for i in range(6):
-        os.link(images / "large.png", images / f"{i}.png")
-    chain = " | ".join(f"mask:image={i}.png" for i in range(6))
+    chain = " | ".join(slow_stages(images))
     with Peer(daemon) as changer, Peer(daemon, "control-watch") as watcher:
         begin = time.monotonic()
         assert watcher.call("GetResponse", chain, [], []).type == RETURN

@@ -21,7 +21,7 @@ import reference
 import values
 from client import RawFrame, Reader
 from conftest import BUILD, SANITIZED, Daemon, lack_of_root
-from dbus_peer import ERROR, RETURN, SIGNATURE, Keeper, complete_types
+from dbus_peer import ERROR, PROPERTIES, RETURN, SIGNATURE, Keeper, complete_types
 from faults_allocations import Allocations
 from faults_disk import SCRIPT as FULL_DISK
 from test_survival import FIRST_FD
@@ -42,7 +42,6 @@ BLENDED, VIEW = 4, 32  # flags of a frame
 STATES = {"starting", "online", "stalled", "lost", "refused", "failed", "paused", "finished"}
 SYSEXITS = range(64, 79)
 ONCE = collections.Counter({"/dev/null": 1})  # opened by the first v4l2: source, and kept
-PROPERTIES = "org.freedesktop.DBus.Properties"
 
 # The groups fftd and fftd-admin, and the users that are in them.
 READERS, ADMINS = 60102, 60101

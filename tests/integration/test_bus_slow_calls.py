@@ -11,10 +11,9 @@ import time
 import pytest
 
 from conftest import FAST_KERNELS, PATIENCE, SANITIZED, needs_root
-from dbus_peer import CAMERA, NO_REPLY, RETURN, Peer, call
+from dbus_peer import CAMERA, NO_REPLY, PROPERTIES, RETURN, Peer, call
 from large_images import CHAINS, LARGEST_SIDE, SIDE, forget_images, write_images
 
-PROPERTIES = "org.freedesktop.DBus.Properties"
 POINTS = [[i / 600 for i in range(256)], [-i / 600 for i in range(256)]]
 SLOWEST = ("GetResponse", CHAINS["png"], *POINTS)
 
@@ -47,11 +46,6 @@ def daemon(start, images):
 
 def stages(daemon):
     return daemon.ctl("filter", "show", "--raw").stdout.strip().split(" | ")
-
-
-def get_serial(peer):
-    return int.from_bytes(peer.call("Get", CAMERA, "Serial", interface=PROPERTIES).data[8:16],
-                          "little")
 
 
 def threads(daemon):
@@ -164,7 +158,7 @@ def slow_stages(images, count=12):
 
 def test_calls_of_a_connection_keep_their_order(daemon):
     with Peer(daemon) as peer:
-        before = get_serial(peer)
+        before = peer.get("Serial")
         peer.send(call("SetFilter", CHAINS["png"], serial=101)
                   + call("Get", CAMERA, "Serial", interface=PROPERTIES, serial=102)
                   + call("SetView", "picture", serial=103)
@@ -203,7 +197,7 @@ def test_edits_at_the_same_time_are_all_made(daemon):
 
 def test_an_edit_of_an_older_chain_is_refused_when_its_turn_comes(daemon):
     with Peer(daemon) as first, Peer(daemon) as second:
-        serial = get_serial(first)
+        serial = first.get("Serial")
         first.send(call("SetFilter", CHAINS["png"], serial=1))
         second.send(call("EditFilter", [["add", "gain:dc=2"]], serial, 0, signature="aastu",
                          serial=1))
@@ -215,7 +209,7 @@ def test_an_edit_of_an_older_chain_is_refused_at_its_end(daemon, images):
     """Another view has another serial; one that is chosen while the edit reads comes before it."""
     edits = [["add", stage] for stage in slow_stages(images)]
     with Peer(daemon) as first, Peer(daemon) as second:
-        serial, before = get_serial(first), threads(daemon)["bus-changes"]
+        serial, before = first.get("Serial"), threads(daemon)["bus-changes"]
         first.send(call("EditFilter", edits, serial, 0, signature="aastu", serial=101))
         daemon.wait_until(lambda: threads(daemon)["bus-changes"] > before, "its beginning")
         assert second.call("SetView", "picture").number == serial + 1

@@ -48,6 +48,10 @@ def play(start, clip, *arguments):
     return daemon
 
 
+def stands_still(region):
+    return all(mode["Pixels"] < max(0.01, 4 * mode["PixelsDeviation"]) for mode in region["Modes"])
+
+
 def check_regions(regions):
     """A busy machine takes few fields, so that noise can exceed the bounds of an idle one."""
     pump, wall = regions
@@ -60,7 +64,7 @@ def check_regions(regions):
     assert abs(mode["Pixels"] - PIXELS) < bound
     assert abs(mode["Right"]["Pixels"] - PIXELS) < bound
     assert abs(mode["Angle"]) < 15
-    assert all(mode["Pixels"] < 0.01 for mode in wall["Modes"])
+    assert stands_still(wall)
 
 
 def test_a_vibration_is_measured(start, clip, tmp_path):
@@ -154,7 +158,7 @@ def test_a_restart_is_a_gap(start, clip):
     assert pump["Fields"] == wall["Fields"] == result["Fields"]
     for mode in pump["Modes"]:
         assert abs(mode["Hz"] - HZ) < 0.5 and mode["Pixels"] < PIXELS + 0.005
-    assert all(mode["Pixels"] < 0.01 for mode in wall["Modes"])
+    assert stands_still(wall)
     assert daemon.stop() == 0
 
 

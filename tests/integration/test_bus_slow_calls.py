@@ -3,7 +3,6 @@
 import collections
 import contextlib
 import os
-import pathlib
 import signal
 import threading
 import time
@@ -51,8 +50,8 @@ def stages(daemon):
 def threads(daemon):
     """The processor ticks of each thread, by name."""
     found = collections.Counter()
-    for task in pathlib.Path(f"/proc/{daemon.pid}/task").iterdir():
-        name, _, rest = (task / "stat").read_text().partition("(")[2].rpartition(")")
+    for text in daemon.of_threads("stat"):
+        name, _, rest = text.partition("(")[2].rpartition(")")
         found[name] += sum(int(field) for field in rest.split()[11:13])
     return found
 

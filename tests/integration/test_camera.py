@@ -340,17 +340,18 @@ def test_nothing_is_awake_between_frames(start):
 def test_memory_and_descriptors_stay_as_they_are(start):
     daemon = start("--filter", FILTERS[0], fps="500")
     with Reader(daemon) as reader:
+        for chain in FILTERS:  # whose kernels the driver loads once, and keeps: some 7 MB
+            daemon.ctl("filter", "set", chain)
         reader.take_until(lambda frame: frame.sequence >= 200)
         descriptors, memory = daemon.descriptors(), daemon.memory_bytes()
-        for chain in FILTERS:
-            daemon.ctl("filter", "set", chain)
-        reader.take_until(lambda frame: frame.sequence >= 1500)
-        for chain in FILTERS:
+        for chain in 3 * FILTERS:
             daemon.ctl("filter", "set", chain)
         with Reader(daemon) as another:
             another.next()
         sequence = reader.next().sequence
-        reader.take_until(lambda frame: frame.sequence >= sequence + 500)
+        reader.take_until(lambda frame: frame.sequence >= sequence + 1500)
         daemon.wait_until(lambda: len(daemon.descriptors()) <= len(descriptors),
                           "fewer descriptors")
-        assert SANITIZED or daemon.memory_bytes() - memory < 8 << 20
+        grown = daemon.memory_bytes() - memory
+        print(f"{grown >> 10} KiB more")
+        assert SANITIZED or grown < 4 << 20  # 1500 frames of 29 kB, and 15 engines are far more

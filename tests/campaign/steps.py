@@ -661,10 +661,10 @@ def ctl(world, arguments):
     if arguments[0] == "frames" and world.last and world.last["State"] != "online":
         return
     try:
-        limit = 10 if arguments[0] == "frames" else PATIENCE // 2  # a machine may be busy
+        limit = 10 if arguments[0] == "frames" else PATIENCE  # sd-bus gives up after 25 s
         done = subprocess.run(["timeout", str(limit), BUILD / "fftd-ctl", "--runtime-dir",
                                world.runtime_dir, *arguments], capture_output=True, text=True,
-                              timeout=PATIENCE, check=False)
+                              timeout=2 * PATIENCE, check=False)
     except subprocess.TimeoutExpired:
         raise Failure("hang", f"fftd-ctl {arguments}") from None
     if done.returncode == 124 and arguments[0] == "frames":

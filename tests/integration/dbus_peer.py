@@ -208,8 +208,8 @@ class Peer:
         return self.reply(self.serial)
 
     def get(self, name):
-        """Returns the value of a property that is a number, a truth or a text, sooner than a program
-        that begins first."""
+        """Returns the value of a property that is a number, a truth or a text. It comes sooner than
+        from a program, which has to begin."""
         data = self.call("Get", CAMERA, name, interface=PROPERTIES).data
         if data[1:2] == b"t":
             return struct.unpack("<Q", data[8:])[0]

@@ -163,6 +163,7 @@ static void carry_out(struct designer *designer)
     filter_chain_take_noise(&chain, designer->noise);
     designer->noise_is_new = false;
     designer->wanted.is_engine = false;
+    designer->done_serial = request.serial; /* designer_take may ask for it again meanwhile */
     if (designer->device_failed)
         builder_suspect(builder);
     designer->device_failed = false;
@@ -190,7 +191,6 @@ static void carry_out(struct designer *designer)
         *has_searched = true;
         tuning_begin(&designer->tuning, builder->options.tune == ENGINE_TUNE_EXHAUSTIVE);
     }
-    designer->done_serial = request.serial;
     if (handover_post(&designer->handover, &design, &request.chain))
         eventfd_write(designer->wake_fd, 1);
     filter_chain_drop(&request.chain);

@@ -572,10 +572,12 @@ def source_that_ends(world, count):
 
 
 def restart_if_ended(world):
-    """Starts a daemon again that has ended as it may, with a source that lasts."""
+    """Starts a daemon again that has ended as it may, with a source that lasts, and without the
+    faults, with which it would end again and all steps that are left would do nothing."""
     if world.alive():
         return
     world.ended()
+    world.calm()
     world.config = {**world.config, "camera.loop": True, "camera.source": world.still(0)}
     world.write_config(world.config)
     world.start()
@@ -659,10 +661,10 @@ def ctl(world, arguments):
     if arguments[0] == "frames" and world.last and world.last["State"] != "online":
         return
     try:
-        limit = 10 if arguments[0] == "frames" else PATIENCE // 2  # a machine may be busy
+        limit = 10 if arguments[0] == "frames" else PATIENCE  # sd-bus gives up after 25 s
         done = subprocess.run(["timeout", str(limit), BUILD / "fftd-ctl", "--runtime-dir",
                                world.runtime_dir, *arguments], capture_output=True, text=True,
-                              timeout=PATIENCE, check=False)
+                              timeout=2 * PATIENCE, check=False)
     except subprocess.TimeoutExpired:
         raise Failure("hang", f"fftd-ctl {arguments}") from None
     if done.returncode == 124 and arguments[0] == "frames":

@@ -452,7 +452,7 @@ def test_the_page_when_the_camera_is_lost_and_comes_back(start, view, browser, t
     driver = browser(360)
     open_page(driver, view())
     cable.unlink()
-    for helper in helpers_of(daemon.pid):
+    for helper in helpers_of(daemon):
         os.kill(helper, signal.SIGKILL)
     wait_until(lambda: "Check its cable. The picture comes back by itself." in
                text_of(driver, "state"), "the advice")

@@ -186,6 +186,14 @@ class Daemon(Child):
                 found.append(os.readlink(path))
         return sorted(found)
 
+    def of_threads(self, name):
+        """Returns what that file in /proc says of each thread, but for those that end meanwhile."""
+        found = []
+        for task in pathlib.Path(f"/proc/{self.pid}/task").iterdir():
+            with contextlib.suppress(FileNotFoundError, ProcessLookupError):
+                found.append((task / name).read_text())
+        return found
+
     def memory_bytes(self, kind="VmRSS"):
         """What of that kind is resident: one of the fields of /proc/PID/status, see proc(5). A
         process that has ended has none."""

@@ -12,6 +12,7 @@ CALL, RETURN, ERROR, SIGNAL = 1, 2, 3, 4
 NO_REPLY = 1
 SO_PEEK_OFF = 42
 CAMERA = "org.fftd.Camera1"
+PROPERTIES = "org.freedesktop.DBus.Properties"
 NUMBERS = {"y": "B", "b": "I", "n": "h", "q": "H", "i": "i", "u": "I", "x": "q", "t": "Q", "d": "d",
            "h": "I"}
 ALIGNMENT = {"y": 1, "g": 1, "v": 1, "n": 2, "q": 2, "x": 8, "t": 8, "d": 8, "(": 8, "{": 8}
@@ -205,6 +206,14 @@ class Peer:
         self.serial += 1
         self.send(call(member, *values, serial=self.serial, **where))
         return self.reply(self.serial)
+
+    def get(self, name):
+        """Returns the value of a property that is a number, a truth or a text. It comes sooner than
+        from a program, which has to begin."""
+        data = self.call("Get", CAMERA, name, interface=PROPERTIES).data
+        if data[1:2] == b"t":
+            return struct.unpack("<Q", data[8:])[0]
+        return data[4] == 1 if data[1:2] == b"b" else data[8:-1].decode()
 
     def reply(self, serial):
         while True:

@@ -10,14 +10,13 @@ import pytest
 
 from client import Reader
 from conftest import BUILD, FAST_KERNELS, PATIENCE, SANITIZED
-from dbus_peer import CAMERA, RETURN, Peer
+from dbus_peer import RETURN, Peer
 
 pytestmark = pytest.mark.skipif(SANITIZED, reason="the sanitizer has an allocator of its own")
 
 OWNERS = {"fftd": 1, "libsystemd": 2}
 MAX_ALLOCATIONS = 2000 # of one start or change
 SYSEXITS = range(65, 79) # but EX_USAGE
-PROPERTIES = "org.freedesktop.DBus.Properties"
 SETTINGS = [*FAST_KERNELS, "--set", "camera.format=GREY"]
 
 
@@ -62,17 +61,10 @@ def launch(start, allocations):
                                                              env=allocations.env, **options)
 
 
-def read_property(peer, name):
-    """Returns the value of a property that is a number or a text."""
-    data = peer.call("Get", CAMERA, name, interface=PROPERTIES).data
-    return struct.unpack("<Q", data[8:])[0] if data[1:2] == b"t" else data[8:-1].decode()
-
-
 def is_carried_out(peer):
     """Whether the newest filter is in use, or the status says why it is not."""
-    return (read_property(peer, "PublishedSerial") >= read_property(peer, "Serial")
-            or read_property(peer, "FilterProblem") != ""
-            or read_property(peer, "State") == "failed")
+    return (peer.get("PublishedSerial") >= peer.get("Serial")
+            or peer.get("FilterProblem") != "" or peer.get("State") == "failed")
 
 
 def call_with_fault(daemon, allocations, fault, method, *values, **options):
@@ -87,7 +79,7 @@ def call_with_fault(daemon, allocations, fault, method, *values, **options):
             done = peer.call(method, *values, **options).type == RETURN
             if done and owner == "fftd":
                 daemon.wait_until(lambda: is_carried_out(peer), "the filter")
-                done = read_property(peer, "FilterProblem") == ""  # or it is withdrawn
+                done = peer.get("FilterProblem") == ""  # or it is withdrawn
         except (EOFError, ConnectionError):
             done = None
         return done, allocations.disarm()

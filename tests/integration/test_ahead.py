@@ -27,8 +27,8 @@ AHEAD = ("--set", "engine.compile_ahead=true", "--set", "engine.tune=off")
 def children(daemon, what=b""):
     """Returns the processes that compile for a daemon, with this in their command lines."""
     found = []
-    for path in pathlib.Path(f"/proc/{daemon.pid}/task").glob("*/children"):
-        for pid in path.read_text().split():
+    for text in daemon.of_threads("children"):
+        for pid in text.split():
             with contextlib.suppress(FileNotFoundError, ProcessLookupError):
                 command = pathlib.Path(f"/proc/{pid}/cmdline").read_bytes()
                 if b"--compile-ahead=" in command and what in command:

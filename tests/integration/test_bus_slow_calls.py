@@ -3,7 +3,6 @@
 import collections
 import contextlib
 import os
-import pathlib
 import signal
 import threading
 import time
@@ -11,10 +10,9 @@ import time
 import pytest
 
 from conftest import FAST_KERNELS, PATIENCE, SANITIZED, needs_root
-from dbus_peer import CAMERA, NO_REPLY, RETURN, Peer, call
+from dbus_peer import CAMERA, NO_REPLY, PROPERTIES, RETURN, Peer, call
 from large_images import CHAINS, LARGEST_SIDE, SIDE, forget_images, write_images
 
-PROPERTIES = "org.freedesktop.DBus.Properties"
 POINTS = [[i / 600 for i in range(256)], [-i / 600 for i in range(256)]]
 SLOWEST = ("GetResponse", CHAINS["png"], *POINTS)
 
@@ -49,16 +47,11 @@ def stages(daemon):
     return daemon.ctl("filter", "show", "--raw").stdout.strip().split(" | ")
 
 
-def get_serial(peer):
-    return int.from_bytes(peer.call("Get", CAMERA, "Serial", interface=PROPERTIES).data[8:16],
-                          "little")
-
-
 def threads(daemon):
     """The processor ticks of each thread, by name."""
     found = collections.Counter()
-    for task in pathlib.Path(f"/proc/{daemon.pid}/task").iterdir():
-        name, _, rest = (task / "stat").read_text().partition("(")[2].rpartition(")")
+    for text in daemon.of_threads("stat"):
+        name, _, rest = text.partition("(")[2].rpartition(")")
         found[name] += sum(int(field) for field in rest.split()[11:13])
     return found
 
@@ -110,7 +103,8 @@ def test_readers_do_not_delay_changes(daemon):
 
 @needs_root
 def test_readers_take_turns(daemon):
-    """One user's many connections delay another user's by two answers at most."""
+    """One user's many connections delay another user's by two answers at most. All calls are there
+    when the daemon goes on."""
     for path, mode in ((daemon.runtime_dir.parent, 0o755), (daemon.runtime_dir, 0o755),
                        (daemon.runtime_dir / "control-watch", 0o666)):
         path.chmod(mode)
@@ -125,10 +119,14 @@ def test_readers_take_turns(daemon):
     with contextlib.ExitStack() as stack:
         many = [stack.enter_context(connect(65534)) for _ in range(8)]
         single = stack.enter_context(connect(65533))
-        assert single.call("GetStats").type == RETURN
-        for peer in many:
-            peer.send(call(*SLOWEST))
-        assert single.call(*SLOWEST).type == RETURN
+        for peer in (single, *many):
+            assert peer.call("GetStats").type == RETURN
+        daemon.signal(signal.SIGSTOP)
+        os.waitid(os.P_PID, daemon.pid, os.WSTOPPED)
+        for peer in (*many, single):
+            peer.send(call(*SLOWEST, serial=100))
+        daemon.signal(signal.SIGCONT)
+        assert single.reply(100).type == RETURN
         assert sum(peer.answers() for peer in many) <= 3
 
 
@@ -150,9 +148,16 @@ def test_a_large_image_is_read_once(start, tmp_path):
 
 # ---- order ----
 
+def slow_stages(images, count=12):
+    """Stages that read an image each, which takes seconds."""
+    for i in range(count):
+        os.link(images / "large.png", images / f"{i}.png")
+    return [f"mask:image={i}.png" for i in range(count)]
+
+
 def test_calls_of_a_connection_keep_their_order(daemon):
     with Peer(daemon) as peer:
-        before = get_serial(peer)
+        before = peer.get("Serial")
         peer.send(call("SetFilter", CHAINS["png"], serial=101)
                   + call("Get", CAMERA, "Serial", interface=PROPERTIES, serial=102)
                   + call("SetView", "picture", serial=103)
@@ -191,7 +196,7 @@ def test_edits_at_the_same_time_are_all_made(daemon):
 
 def test_an_edit_of_an_older_chain_is_refused_when_its_turn_comes(daemon):
     with Peer(daemon) as first, Peer(daemon) as second:
-        serial = get_serial(first)
+        serial = first.get("Serial")
         first.send(call("SetFilter", CHAINS["png"], serial=1))
         second.send(call("EditFilter", [["add", "gain:dc=2"]], serial, 0, signature="aastu",
                          serial=1))
@@ -199,12 +204,12 @@ def test_an_edit_of_an_older_chain_is_refused_when_its_turn_comes(daemon):
         assert second.reply(1).error == "org.fftd.Error.FilterChanged"
 
 
-def test_an_edit_of_an_older_chain_is_refused_at_its_end(daemon):
+def test_an_edit_of_an_older_chain_is_refused_at_its_end(daemon, images):
     """Another view has another serial; one that is chosen while the edit reads comes before it."""
+    edits = [["add", stage] for stage in slow_stages(images)]
     with Peer(daemon) as first, Peer(daemon) as second:
-        serial, before = get_serial(first), threads(daemon)["bus-changes"]
-        first.send(call("EditFilter", [["add", CHAINS["png"]]], serial, 0, signature="aastu",
-                        serial=101))
+        serial, before = first.get("Serial"), threads(daemon)["bus-changes"]
+        first.send(call("EditFilter", edits, serial, 0, signature="aastu", serial=101))
         daemon.wait_until(lambda: threads(daemon)["bus-changes"] > before, "its beginning")
         assert second.call("SetView", "picture").number == serial + 1
         assert first.reply(101).error == "org.fftd.Error.FilterChanged"
@@ -235,10 +240,7 @@ def test_a_change_without_a_reply_outlives_its_connection(daemon):
 
 
 def test_stopping_waits_for_no_slow_call(daemon, images):
-    """Each of these reads 6 images, which takes seconds."""
-    for i in range(6):
-        os.link(images / "large.png", images / f"{i}.png")
-    chain = " | ".join(f"mask:image={i}.png" for i in range(6))
+    chain = " | ".join(slow_stages(images))
     with Peer(daemon) as changer, Peer(daemon, "control-watch") as watcher:
         begin = time.monotonic()
         assert watcher.call("GetResponse", chain, [], []).type == RETURN

@@ -1,7 +1,7 @@
 """Tests of the frame path in the running daemon: frames, filters, shutdown and recovery."""
 
+import collections
 import itertools
-import pathlib
 import signal
 import time
 
@@ -312,14 +312,12 @@ def test_a_reload_is_applied_as_a_whole_or_not_at_all(start, tmp_path, runtime_d
     assert daemon.stop() == 0
 
 
-def voluntary_switches(pid):
-    """Returns how often each of the daemon's own threads went to sleep."""
-    switches = {}
-    for task in pathlib.Path(f"/proc/{pid}/task").iterdir():
-        name = (task / "comm").read_text().strip()
-        for line in (task / "status").read_text().splitlines():
-            if line.startswith("voluntary_ctxt_switches"):
-                switches[name] = switches.get(name, 0) + int(line.split()[1])
+def voluntary_switches(daemon):
+    """Returns how often the threads of each name went to sleep."""
+    switches = collections.Counter()
+    for text in daemon.of_threads("status"):
+        about = dict(line.split(":\t", 1) for line in text.splitlines())
+        switches[about["Name"]] += int(about["voluntary_ctxt_switches"])
     return switches
 
 
@@ -327,10 +325,10 @@ def test_nothing_is_awake_between_frames(start):
     daemon = start(fps="10")
     with Reader(daemon) as reader:
         list(itertools.islice(reader.frames(), 5))
-        before = voluntary_switches(daemon.pid)
+        before = voluntary_switches(daemon)
         first = reader.next()
         list(itertools.islice(reader.frames(), 10))
-        after = voluntary_switches(daemon.pid)
+        after = voluntary_switches(daemon)
         looked_ns = time.monotonic_ns()
         last = reader.take_until(lambda frame: frame.captured_ns > looked_ns)[-1]
     frames = last.sequence - first.sequence + 1
@@ -342,17 +340,18 @@ def test_nothing_is_awake_between_frames(start):
 def test_memory_and_descriptors_stay_as_they_are(start):
     daemon = start("--filter", FILTERS[0], fps="500")
     with Reader(daemon) as reader:
+        for chain in FILTERS:  # whose kernels the driver loads once, and keeps: some 7 MB
+            daemon.ctl("filter", "set", chain)
         reader.take_until(lambda frame: frame.sequence >= 200)
         descriptors, memory = daemon.descriptors(), daemon.memory_bytes()
-        for chain in FILTERS:
-            daemon.ctl("filter", "set", chain)
-        reader.take_until(lambda frame: frame.sequence >= 1500)
-        for chain in FILTERS:
+        for chain in 3 * FILTERS:
             daemon.ctl("filter", "set", chain)
         with Reader(daemon) as another:
             another.next()
         sequence = reader.next().sequence
-        reader.take_until(lambda frame: frame.sequence >= sequence + 500)
+        reader.take_until(lambda frame: frame.sequence >= sequence + 1500)
         daemon.wait_until(lambda: len(daemon.descriptors()) <= len(descriptors),
                           "fewer descriptors")
-        assert SANITIZED or daemon.memory_bytes() - memory < 8 << 20
+        grown = daemon.memory_bytes() - memory
+        print(f"{grown >> 10} KiB more")
+        assert SANITIZED or grown < 4 << 20  # 1500 frames of 29 kB, and 15 engines are far more

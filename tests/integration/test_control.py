@@ -12,10 +12,10 @@ import time
 import pytest
 
 from conftest import SANITIZED
-from dbus_peer import CALL, CAMERA, MEMBER, NO_REPLY, RETURN, SIGNAL, Peer, call
+from dbus_peer import (CALL, CAMERA, MEMBER, NO_REPLY, PROPERTIES, RETURN, SIGNAL, Peer,
+                       call)
 
 PLACES = 32  # of each control socket, for root and the user who runs the daemon
-PROPERTIES = "org.freedesktop.DBus.Properties"
 
 
 @pytest.fixture

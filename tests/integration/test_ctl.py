@@ -379,26 +379,32 @@ def test_each_step_of_the_engine_is_timed(daemon):
 
 
 def test_stats_watch(daemon):
-    lines = daemon.ctl("--json", "stats", "--watch=0.05", "-n", "3").stdout.splitlines()
-    sequences = [json.loads(line)["Sequence"] for line in lines]
-    assert len(sequences) == 3 and sequences == sorted(sequences) and sequences[0] < sequences[2]
+    def sees_frames():  # on a busy machine not always one in a tenth of a second
+        lines = daemon.ctl("--json", "stats", "--watch=0.05", "-n", "3").stdout.splitlines()
+        sequences = [json.loads(line)["Sequence"] for line in lines]
+        assert len(sequences) == 3 and sequences == sorted(sequences)
+        return sequences[0] < sequences[2]
+    wait_until(sees_frames, "new frames")
 
 
 def test_stats_watch_survives_many_signals(daemon):
-    """More signals arrive while fftd-ctl is stopped than fit into a socket."""
+    """More signals arrive while fftd-ctl is stopped than fit into a socket. Its connection is still
+    the same; those of others may end meanwhile."""
     def sockets():
-        return sum("socket:" in str(descriptor) for descriptor in daemon.descriptors())
+        return {name for name in daemon.descriptors() if "socket:" in name}
 
     command = [CTL, "--json", "--runtime-dir", daemon.runtime_dir, "stats", "--watch=600"]
-    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as watching, \
-            Peer(daemon) as peer:
-        assert json.loads(watching.stdout.readline())
-        before = sockets()
-        for value in range(4000):
-            peer.call("SetFilter", f"gain:ac={value % 10 / 10}")
-        connected = sockets()
-        watching.terminate()
-    assert connected == before
+    with Peer(daemon) as peer:
+        assert peer.get("State") == "online"
+        others = sockets()
+        with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as watching:
+            assert json.loads(watching.stdout.readline())
+            its_own = sockets() - others
+            for value in range(4000):
+                peer.call("SetFilter", f"gain:ac={value % 10 / 10}")
+            connected = sockets()
+            watching.terminate()
+    assert its_own and its_own <= connected
 
 
 # ---- changing ----

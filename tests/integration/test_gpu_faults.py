@@ -3,7 +3,6 @@
 
 import ctypes
 import os
-import pathlib
 import signal
 import time
 from contextlib import contextmanager
@@ -35,8 +34,8 @@ def wait_for_state(daemon, state):
 def camera_cpu_s(daemon):
     """Returns the processor time of the camera's thread and of those that it has started."""
     ticks = 0
-    for task in pathlib.Path(f"/proc/{daemon.pid}/task").iterdir():
-        name, fields = (task / "stat").read_text().split("(", 1)[1].rsplit(") ", 1)
+    for text in daemon.of_threads("stat"):
+        name, fields = text.split("(", 1)[1].rsplit(") ", 1)
         if name == "camera":
             ticks += sum(map(int, fields.split()[11:13]))
     return ticks / os.sysconf("SC_CLK_TCK")

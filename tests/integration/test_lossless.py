@@ -144,21 +144,24 @@ def published(daemon):
     return daemon.ctl_json("status")["FramesPublished"]
 
 
+def wait_until_it_waits(daemon):
+    """Returns how many frames were published by then."""
+    daemon.wait_until(lambda: "waits for its readers" in daemon.ctl("status").stdout,
+                      "the reason in the status")
+    return published(daemon)
+
+
 def test_a_mute_reader_stops_only_the_source(play):
     """The daemon answers, changes its filter, and ends when it is told to."""
     daemon = play()
     mute = start_reader(daemon, "time.sleep(1000)")
     try:
         mute.send_signal(signal.SIGSTOP)
-        before = None
-        while before != (before := published(daemon)):
-            time.sleep(0.3)
+        before = wait_until_it_waits(daemon)
         assert before < FRAMES
         daemon.ctl("filter", "set", "--no-wait", "gaussian-blur:sigma=2", check=False)
         daemon.ctl("reload", check=False)
         assert published(daemon) == before
-        daemon.wait_until(lambda: "waits for its readers" in daemon.ctl("status").stdout,
-                          "the reason in the status")
         begin = time.monotonic()
         assert daemon.stop() == 0
         assert time.monotonic() - begin < PATIENCE / 4
@@ -171,9 +174,7 @@ def test_a_snapshot_does_not_wait_for_a_mute_reader(play, tmp_path):
     daemon = play()
     mute = start_reader(daemon, "time.sleep(1000)")
     try:
-        before = None
-        while before != (before := published(daemon)):
-            time.sleep(0.3)
+        wait_until_it_waits(daemon)
         done = daemon.ctl("snapshot", "-o", str(tmp_path), check=False)
         assert done.returncode != 0 and "reader" in done.stderr, done
     finally:
@@ -192,12 +193,8 @@ def test_a_camera_waits_for_nobody(start, arguments, source):
         with pytest.raises(OSError) as refused:
             Reader(daemon, lossless=True)
         assert refused.value.errno == errno.EOPNOTSUPP
-        while (frame := reader.take()) is None:  # overwritten at once
-            assert reader.wait() == 1
-        first = frame.sequence
-        while reader.wait() == 1 and (frame := reader.take_rest()) is not None:
-            if frame.sequence > first + 100:
-                break
+        first = reader.next().sequence
+        reader.take_until(lambda frame: frame.sequence > first + 100)
 
 
 def test_a_scene_waits(start):

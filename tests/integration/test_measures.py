@@ -168,9 +168,8 @@ def test_without_the_key_nothing_is_measured(start, fftd_module):
                 break
     assert daemon.ctl_json("stats")["Measures"] == {}
     assert "measures" not in daemon.ctl("stats").stdout
-    threads = [path.read_text().strip()
-               for path in pathlib.Path(f"/proc/{daemon.pid}/task").glob("*/comm")]
-    assert "camera" in threads and "observer" not in threads
+    threads = daemon.of_threads("comm")
+    assert "camera\n" in threads and "observer\n" not in threads
 
 
 @needs_every_frame
@@ -207,9 +206,8 @@ def test_what_filters_find_is_measured(start, fftd_module, tmp_path):
                        ("peak_strength", "fftd_interference_amplitude_ratio", strongest, 255)))
 
     daemon.wait_until(is_measured, "flicker and waves are in stats")
-    threads = [path.read_text().strip()
-               for path in pathlib.Path(f"/proc/{daemon.pid}/task").glob("*/comm")]
-    assert threads.count("observer") == 1
+    threads = daemon.of_threads("comm")
+    assert threads.count("observer\n") == 1
     assert daemon.stop() == 0
 
 

@@ -240,15 +240,20 @@ def test_a_stuck_reader_of_a_removed_output_costs_nothing(start):
             os.kill(mute.pid, signal.SIGSTOP)
             assert remove(peer, "small").type == RETURN
             main.take_until(lambda frame, last=main.next().sequence: frame.sequence > last + 3)
-            wait_until(lambda: threads(daemon) == alone, "the end of the output")
+            wait_until(lambda: threads(daemon) <= alone, "the end of the output")
             if i == 1:
                 begin = settled(daemon)
-        assert settled(daemon) == begin
+        wait_until(lambda: is_no_more(daemon, begin), "descriptors and threads")
         assert daemon.ctl_json("status")["State"] == "online"
 
 
 def count_of(daemon):
     return len(daemon.descriptors()), threads(daemon)
+
+
+def is_no_more(daemon, before):
+    """Less is no leak: what was counted before may have been about to end."""
+    return all(now <= then for now, then in zip(count_of(daemon), before, strict=True))
 
 
 def settled(daemon):
@@ -287,17 +292,16 @@ def test_two_hundred_outputs_leave_nothing(start, tmp_path):
         alone = settled(daemon)[1]
 
         def have_ended():
-            return threads(daemon) == alone
+            return threads(daemon) <= alone
 
         # Outputs end when the driver lets them, and the driver opens files of its own at first.
         come_and_go(30, True)
         wait_until(have_ended, "the end of the first outputs")
         before = settled(daemon)
         shared, own = daemon.memory_bytes("RssShmem"), daemon.memory_bytes("RssAnon")
-        assert before[1] == alone
         come_and_go(200, True)
         wait_until(have_ended, "the end of all outputs")
-        wait_until(lambda: count_of(daemon) == before, "descriptors")
+        wait_until(lambda: is_no_more(daemon, before), "descriptors")
         # A leaked ring is some 100 kB of shared memory; a leaked slot of an engine is over 2 MB of
         # the daemon's own. PoCL's LLVM keeps some 20 kB for each program that it loads, and the
         # memory that the allocator cannot give back comes to 10 to 45 MB.

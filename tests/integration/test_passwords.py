@@ -73,7 +73,7 @@ def outputs(daemon, config, tmp_path):
                     ("snapshot", "-o", tmp_path), ("report",)):
         done = ctl(*command)
         yield " ".join(map(str, command)), done.stdout + done.stderr
-    for pid in (daemon.pid, *helpers_of(daemon.pid)):
+    for pid in (daemon.pid, *helpers_of(daemon)):
         with contextlib.suppress(FileNotFoundError, ProcessLookupError):
             yield f"cmdline of {pid}", pathlib.Path(f"/proc/{pid}/cmdline").read_bytes()
             yield f"comm of {pid}", pathlib.Path(f"/proc/{pid}/comm").read_bytes()

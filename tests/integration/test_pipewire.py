@@ -1,6 +1,7 @@
 """Tests of fftd-pipewire: a camera as a video source of a private PipeWire, with GStreamer's
 pipewiresrc as the program that takes the frames."""
 
+import contextlib
 import hashlib
 import pathlib
 import signal
@@ -167,8 +168,9 @@ def switches(pid):
     """How often the process's threads have run: what it costs, more exactly than clock ticks."""
     counts = {}
     for task in pathlib.Path(f"/proc/{pid}/task").iterdir():
-        fields = dict(line.split(":", 1) for line in (task / "status").read_text().splitlines())
-        counts[task.name] = int(fields["voluntary_ctxt_switches"])
+        with contextlib.suppress(FileNotFoundError, ProcessLookupError):
+            fields = dict(line.split(":", 1) for line in (task / "status").read_text().splitlines())
+            counts[task.name] = int(fields["voluntary_ctxt_switches"])
     return counts
 
 
@@ -183,10 +185,9 @@ def test_an_unlinked_node_costs_nothing(start, desktop, program):
 
     def is_asleep():
         before = switches(node.pid)
-        time.sleep(0.5)
+        time.sleep(2)
         return switches(node.pid) == before
-    wait_until(is_asleep, "the end of what goes on when a link is removed")
-    assert is_asleep()
+    wait_until(is_asleep, "two seconds without anything, after the end of a link")
     consumer = desktop.consume(node.name, count=3)
     assert consumer.wait() == 0, consumer.log
 

@@ -70,6 +70,6 @@ def test_a_server_that_says_nothing_holds_nothing(start, server):
             status = daemon.ctl_json("status")
             assert status["State"] == "starting"
             assert status["StateReason"].endswith(" is being opened")
-            assert helpers_of(daemon.pid)
+            assert helpers_of(daemon)
             daemon.signal(15)
             assert daemon.wait() == 0

@@ -9,10 +9,12 @@ import numpy
 import pytest
 
 from client import Recorder
+from dbus_peer import Peer
 from model import Model, distance, pixels, write_scene
 
 BLENDED = 4
 FPS = "30"
+COUNT = 30  # frames of a fade, during which the engine must be asked for
 # More than any of these filters reaches, so that the size of the padded frame does not matter.
 ARGUMENTS = ("--set", "camera.loop=true", "--set", "engine.border=mirror", "--set",
              "engine.margin=96", "--set", "output.slots=64")
@@ -115,25 +117,24 @@ def test_techniques_take_turns(start, scene, tmp_path):
     (SHORT, LONG, "fused float", "fused float")])
 def test_a_fade_blends_and_ends_on_the_fastest_engine(start, scene, tmp_path, old, new, during,
                                                       after):
-    count = 20
     daemon, model = begin(start, scene, tmp_path, "--filter", old)
-    with Recorder(daemon) as reader:
+    with Recorder(daemon) as reader, Peer(daemon) as peer:
         reader.next()
-        serial = daemon.change("filter", "set", "--fade", str(count), new)
+        serial = daemon.change("filter", "set", "--fade", str(COUNT), new)
         frames = reader.take_until(lambda frame: frame.filter_serial == serial)[-1:]
-        assert daemon.ctl_json("status")["Engine"].startswith(during)
+        assert peer.get("Engine").startswith(during)
         first = frames[0].sequence
-        frames += reader.take_until(lambda frame: frame.sequence >= first + count)
-        while not daemon.ctl_json("status")["Engine"].startswith(after):
+        frames += reader.take_until(lambda frame: frame.sequence >= first + COUNT)
+        while not peer.get("Engine").startswith(after):
             frames.append(reader.next())
         frames += [reader.next() for _ in range(5)]
     assert_gapless(frames)
     for frame in frames:
         turn = frame.sequence - first + 1
-        weight = min(turn / count, 1)
+        weight = min(turn / COUNT, 1)
         blend = response(model, old) * (1 - weight) + response(model, new) * weight
-        assert distance(pixels(frame), model.filtered(blend)) <= 1, f"frame {turn} of {count}"
-        assert bool(frame.flags & BLENDED) == (turn < count)
+        assert distance(pixels(frame), model.filtered(blend)) <= 1, f"frame {turn} of {COUNT}"
+        assert bool(frame.flags & BLENDED) == (turn < COUNT)
 
 
 def test_a_technique_may_be_demanded(start, scene, tmp_path):
@@ -167,21 +168,20 @@ def test_tiles_may_be_demanded(start, scene, tmp_path):
     (SHARPER, SHARPEST, "tiles", "tiles"), (SHORT, SHARPER, "tiles", "tiles"),
     (SHARPER, LONG, "fused", "fused"), (LONG, SHARPEST, "fused", "tiles")])
 def test_tiles_fade(start, scene, tmp_path, old, new, during, after):
-    count = 20
     daemon, model = begin(start, scene, tmp_path, "--filter", old, "--set", TILES)
-    with Recorder(daemon) as reader:
+    with Recorder(daemon) as reader, Peer(daemon) as peer:
         reader.next()
-        serial = daemon.ctl_json("filter", "set", "--fade", str(count), new)["Serial"]
+        serial = daemon.change("filter", "set", "--fade", str(COUNT), new)
         frames = reader.take_until(lambda frame: frame.filter_serial == serial)[-1:]
-        assert daemon.ctl_json("status")["Engine"].startswith(during)
+        assert peer.get("Engine").startswith(during)
         first = frames[0].sequence
-        frames += reader.take_until(lambda frame: frame.sequence >= first + count)
-        while not daemon.ctl_json("status")["Engine"].startswith(after):
+        frames += reader.take_until(lambda frame: frame.sequence >= first + COUNT)
+        while not peer.get("Engine").startswith(after):
             frames.append(reader.next())
     assert_gapless(frames)
     for frame in frames:
         turn = frame.sequence - first + 1
-        weight = min(turn / count, 1)
+        weight = min(turn / COUNT, 1)
         blend = response(model, old) * (1 - weight) + response(model, new) * weight
-        assert distance(pixels(frame), model.filtered(blend)) <= 1, f"frame {turn} of {count}"
-        assert bool(frame.flags & BLENDED) == (turn < count)
+        assert distance(pixels(frame), model.filtered(blend)) <= 1, f"frame {turn} of {COUNT}"
+        assert bool(frame.flags & BLENDED) == (turn < COUNT)

@@ -236,9 +236,13 @@ def test_pictures_are_encrypted_for_a_server_that_is_trusted(start, tls_server, 
 
 def test_a_server_that_is_not_trusted_gets_no_picture(start, tls_server, publish):
     start_camera(start, "bars")
-    service = publish(f"{tls_server.url}/in", watchdog_ms=1000)
-    assert service.wait() > 0, service.log
-    assert "Failed to connect" in service.log
+    for watchdog_ms in 1000, 10000, 60000:  # a refusal may take longer on a busy machine
+        service = publish(f"{tls_server.url}/in", watchdog_ms=watchdog_ms)
+        assert service.wait() > 0, service.log
+        if "Failed to connect" in service.log:
+            break
+    else:
+        pytest.fail(service.log)
     assert tls_server.play() == b"", "it has a stream"
 
 

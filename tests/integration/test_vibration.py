@@ -15,7 +15,8 @@ from test_ctl import CTL, assert_refused, run
 from test_motion import texture
 
 numpy = pytest.importorskip("numpy", reason="python3-numpy is not installed")
-WIDTH, HEIGHT, RATE = 160, 128, 60
+# Frames come slowly, so that nearly each is observed on a busy machine, too.
+WIDTH, HEIGHT, RATE = 160, 128, 30
 HZ, PIXELS, SIGMA = 7.3, 0.05, 5
 FRAMES = 600  # in which the vibration has whole periods, so that the clip can be repeated
 REGIONS = "--region", f"pump={WIDTH // 2},0,{WIDTH // 2}x{HEIGHT}", "--region", "0,0,64x128"
@@ -48,6 +49,10 @@ def play(start, clip, *arguments):
     return daemon
 
 
+def stands_still(region):
+    return all(mode["Pixels"] < max(0.01, 4 * mode["PixelsDeviation"]) for mode in region["Modes"])
+
+
 def check_regions(regions):
     """A busy machine takes few fields, so that noise can exceed the bounds of an idle one."""
     pump, wall = regions
@@ -60,7 +65,7 @@ def check_regions(regions):
     assert abs(mode["Pixels"] - PIXELS) < bound
     assert abs(mode["Right"]["Pixels"] - PIXELS) < bound
     assert abs(mode["Angle"]) < 15
-    assert all(mode["Pixels"] < 0.01 for mode in wall["Modes"])
+    assert stands_still(wall)
 
 
 def test_a_vibration_is_measured(start, clip, tmp_path):
@@ -154,7 +159,7 @@ def test_a_restart_is_a_gap(start, clip):
     assert pump["Fields"] == wall["Fields"] == result["Fields"]
     for mode in pump["Modes"]:
         assert abs(mode["Hz"] - HZ) < 0.5 and mode["Pixels"] < PIXELS + 0.005
-    assert all(mode["Pixels"] < 0.01 for mode in wall["Modes"])
+    assert stands_still(wall)
     assert daemon.stop() == 0
 
 
@@ -197,7 +202,7 @@ def test_it_says_what_is_missing(start, clip):
     assert done.returncode == 73 and "/none/x.csv" in done.stderr  # on a busy machine after a note
     done = run(*ask, "--region", "0,0,64x64", "--picture", "x.png")
     assert done.returncode == 65 and "--at" in done.stderr and "region1" in done.stdout
-    for hz in "0.1", "40":  # within three seconds, and with 60 fields a second
+    for hz in "0.1", "40":  # within three seconds, and with 30 fields a second
         done = run(*ask, "--region", "0,0,64x64", "--picture", "x.png", "--at", hz)
         assert done.returncode == 64 and f"--at {hz}" in done.stderr and "Hz" in done.stderr
     assert daemon.stop() == 0

@@ -141,9 +141,10 @@ def many_descriptors():
 
 
 def wait_for_end(web, descriptors, stream):
-    """Until the server has closed all connections of an attack, and nothing else."""
+    """Until the server has closed all connections of an attack. One of a request before it may
+    have been counted, too."""
     deadline = time.monotonic() + PATIENCE
-    while (count := len(descriptors_of(web))) != descriptors:
+    while (count := len(descriptors_of(web))) > descriptors:
         assert time.monotonic() < deadline, f"{count} descriptors, {descriptors} before"
         stream.next()
 
@@ -176,9 +177,10 @@ def test_a_thousand_connections(start, view, many_descriptors):
     with web.stream() as stream:
         stream.next()
         descriptors = len(descriptors_of(web))
-        # The first attack is for memory that is taken once.
-        attack(web, kinds, sources)
-        wait_for_end(web, descriptors, stream)
+        # The first attacks are for memory that is taken once: 4.5, 1.2, 0.4, 0.2 and 0 MB.
+        for _ in range(3):
+            attack(web, kinds, sources)
+            wait_for_end(web, descriptors, stream)
         threads, memory = web.threads_and_memory()
         clients = daemon.ctl_json("status")["Clients"]
 
@@ -207,7 +209,8 @@ def test_a_thousand_connections(start, view, many_descriptors):
         assert most <= MOST + descriptors + 8  # which are being closed
         wait_for_end(web, descriptors, stream)
         after = web.threads_and_memory()
-        assert after[0] == threads
+        assert after[0] <= threads
+        print(f"{after[1] - memory} bytes more")
         assert IS_SANITIZED or after[1] < memory + 4e6  # what is free between what is not
         assert daemon.ctl_json("status")["Clients"] == clients
     assert web.get("/").status == 200

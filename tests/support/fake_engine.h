@@ -37,6 +37,7 @@ struct engine {
     uint64_t serial;
     struct engine_done done[ENGINE_MAX_IN_FLIGHT];
     struct engine_job job[ENGINE_MAX_IN_FLIGHT]; /* of the same frames */
+    unsigned load;
 };
 
 /* Of the memory that results are stored into. */
@@ -52,6 +53,7 @@ static struct {
     /* Their behaviour, set by the test. */
     int device_result, create_result, design_result, submit_result, collect_result;
     unsigned programs;           /* reported to the observer as compiled by engine_create */
+    unsigned load;               /* the best one; each has a number, and is better than the last */
     int cpu_result;              /* of gpu_device_open for "cpu" */
     bool gate_closed;            /* engine_create and engine_design wait */
     bool hold;                   /* frames finish only when released or waited for */
@@ -301,6 +303,7 @@ int engine_create(struct engine **ret, struct gpu_device *device, const struct f
     if (programs > 0 && observer != NULL)
         observer->on_build(observer->context, 0, programs);
     pthread_mutex_lock(&fake_engine.lock);
+    const unsigned load = fake_engine.load;
     fake_engine_pass_gate();
     const struct filter_chain none = {.count = 0};
     int r = fake_engine.create_result;
@@ -316,6 +319,7 @@ int engine_create(struct engine **ret, struct gpu_device *device, const struct f
         engine->support_px = support_px;
         engine->recipe = options->recipe;
         engine->capacity = options->in_flight;
+        engine->load = load;
         fake_engine.engines_created++;
         fake_engine.engines++;
         device->engines++;
@@ -639,7 +643,7 @@ unsigned engine_in_flight(const struct engine *engine)
     return engine->in_flight;
 }
 
-/* ---- loads: these engines share none ---- */
+/* ---- loads: numbers ---- */
 
 int engine_loads_create(struct engine_loads **ret, const uint32_t (*sizes)[2], unsigned count,
                         struct error *why)
@@ -673,14 +677,12 @@ unsigned engine_loads_sizes(struct engine_loads *loads, uint32_t ret[ENGINE_MAX_
 unsigned engine_loads_changes(struct engine_loads *loads)
 {
     (void)loads;
-    return 0;
+    return fake_engine_get(&fake_engine.load);
 }
 
 bool engine_has_better_load(const struct engine *engine, const struct engine_loads *loads)
 {
-    (void)engine;
-    (void)loads;
-    return false;
+    return loads != NULL && engine->load < fake_engine_get(&fake_engine.load);
 }
 
 bool engine_waits_for_load(const struct engine *last, const struct engine *engine)

@@ -83,8 +83,9 @@ static void outputs_that_come_and_go_leave_nothing(void **state)
             devices = fake_engine_get(&fake_engine.devices);
         }
     }
-    assert_int_equal(count_entries("/proc/self/fd"), files);
-    WAIT_FOR(count_entries("/proc/self/task") == threads);
+    /* Fewer are no leak: some of the third output may not have ended when they were counted. */
+    WAIT_FOR(count_entries("/proc/self/fd") <= files);
+    WAIT_FOR(count_entries("/proc/self/task") <= threads);
     assert_int_equal(fake_engine_get(&fake_engine.devices), devices);
     stop();
     assert_int_equal(fake_engine.devices, 0);

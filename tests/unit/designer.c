@@ -20,6 +20,8 @@ static struct config config;
 static struct designer *designer;
 static struct engine *engine;
 static int wake_fd;
+static struct designer_shares shares; /* lock and loads: of designers that have a share */
+static struct designer_share share;   /* shares NULL: it is alone */
 
 /* Takes the next design, which must come and succeed. */
 static struct design take(void)
@@ -66,7 +68,9 @@ static void create_tuned(const char *device, enum engine_tune tune)
     assert_int_equal(filter_chain_parse(&config.filter, "gain:dc=1", NULL), 0);
     wake_fd = eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC);
     engine = NULL;
-    assert_int_equal(designer_create(&designer, NULL, &config, wake_fd, NULL, &why), 0);
+    assert_int_equal(designer_create(&designer, NULL, &config, wake_fd,
+                                     share.shares != NULL ? &share : NULL, &why),
+                     0);
     if (format_layout(&frames.format, frames.captured, 64, 48, 64, &why) < 0)
         fail_msg("%s", why.text);
     designer_request_engine(designer, &frames);
@@ -90,6 +94,9 @@ static int teardown(void **state)
     if (engine != NULL)
         designer_return_engine(designer, engine, false);
     assert_int_equal(designer_destroy(designer, clock_now_ns() + PATIENCE_NS), 0);
+    if (share.shares != NULL)
+        designer_shares_finish(&shares);
+    share.shares = NULL;
     close(wake_fd);
     assert_int_equal(fake_engine.engines, 0);
     assert_int_equal(fake_engine.responses, 0);
@@ -400,6 +407,29 @@ static void a_noise_that_comes_during_a_design_is_not_lost(void **state)
         assert_int_equal(apply().serial, 2);
 }
 
+/* An engine is built again, with the load that was best at its beginning. Before its end there is a
+ * better one, for which the camera's thread asks once. */
+static void a_better_load_during_a_build_is_not_lost(void **state)
+{
+    struct design none;
+    (void)state;
+    shares =
+        (struct designer_shares){.shares_loads = true, .loads = (struct engine_loads *)&shares};
+    pthread_mutex_init(&shares.lock, NULL);
+    share.shares = &shares;
+    create("fake");
+    const struct engine_frames frames = apply().frames;
+    FAKE_ENGINE_SET(gate_closed, true);
+    designer_request_engine(designer, &frames);
+    while (fake_engine_get(&fake_engine.waiting_at_gate) == 0)
+        usleep(1000);
+    FAKE_ENGINE_SET(load, 1);
+    assert_false(designer_take(designer, false, &none));
+    FAKE_ENGINE_SET(gate_closed, false);
+    while (engine->load < 1)
+        apply();
+}
+
 #define TEST(test) cmocka_unit_test_setup_teardown(test, setup, teardown)
 
 int main(void)
@@ -419,6 +449,7 @@ int main(void)
         TEST(a_cpu_device_that_loses_a_frame_is_opened_again),
         TEST(an_estimated_noise_designs_the_response_again),
         TEST(a_noise_that_comes_during_a_design_is_not_lost),
+        TEST(a_better_load_during_a_build_is_not_lost),
     };
     return cmocka_run_group_tests_name("designer", tests, NULL, NULL);
 }

@@ -18,9 +18,10 @@
 
 struct template
 {
-    struct match_shape shape[LEVELS]; /* up to `level` */
+    struct match_shape shape[LEVELS]; /* up to the last of both */
     unsigned level;                   /* at which all places are compared; LEVELS: at none */
-    float complex *kernel;            /* conjugate spectrum of that shape, over side^2 */
+    unsigned hasty_level;             /* at which they are first: the next one, or the same */
+    float complex *kernel[LEVELS];    /* of both: conjugate spectrum of the shape, over side^2 */
 };
 
 struct matcher {
@@ -65,14 +66,15 @@ static void complete_shape(struct match_shape *shape, struct match_extent pictur
                                           picture.rows - shape->image.rows + 1};
 }
 
-static bool is_coarse_enough(const struct match_shape *shape, const struct match_shape *finest,
-                             unsigned blocks)
+/* Returns whether blocks leave this share of a template's variation. */
+static bool keeps(const struct match_shape *shape, const struct match_shape *finest,
+                  unsigned blocks, double share)
 {
     return match_area(shape->image) >= MATCH_LEAST_BLOCKS &&
-           shape->variation * blocks * blocks >= MATCH_LEAST_SHARE * finest->variation;
+           shape->variation * blocks * blocks >= share * finest->variation;
 }
 
-/* Makes the shapes of a template, up to the level at which it is looked for. */
+/* Makes the shapes of a template, up to the levels at which it is looked for. */
 static int shape_template(struct template *t, const struct filter_image *image,
                           const struct match_sheet *sheets, unsigned levels)
 {
@@ -89,7 +91,10 @@ static int shape_template(struct template *t, const struct filter_image *image,
         else
             halve(shape->pixel, t->shape[k - 1].pixel, t->shape[k - 1].image);
         complete_shape(shape, sheets[k].picture);
-        if (k > 0 && !is_coarse_enough(shape, &t->shape[0], 1u << k))
+        if (k > 0 && !keeps(shape, &t->shape[0], 1u << k, MATCH_HASTY_SHARE))
+            return 0;
+        t->hasty_level = k;
+        if (k > 0 && !keeps(shape, &t->shape[0], 1u << k, MATCH_LEAST_SHARE))
             return 0;
         t->level = k;
     }
@@ -109,7 +114,7 @@ static struct group group_at(const struct matcher *m, unsigned level)
     struct group group = {.smallest = {UINT_MAX, UINT_MAX}};
     for (unsigned i = 0; i < m->count; i++) {
         const struct template *t = &m->template[i];
-        if (t->level != level)
+        if (t->level != level && t->hasty_level != level)
             continue;
         const struct match_extent image = t->shape[level].image;
         group.count++;
@@ -160,7 +165,7 @@ static int take_templates(struct matcher *m, const struct filter_image *const *i
     for (m->count = 0; m->count < count; m->count++) {
         const struct filter_image *image = images[m->count];
         struct template *t = &m->template[m->count];
-        t->level = LEVELS;
+        t->level = t->hasty_level = LEVELS;
         if (image->columns > picture.columns || image->rows > picture.rows) {
             error_set(why, EINVAL,
                       "match: image %s has %u x %u pixels, frames %u x %u: expected a template "
@@ -172,7 +177,7 @@ static int take_templates(struct matcher *m, const struct filter_image *const *i
             m->count++;
             return -ENOMEM;
         }
-        m->levels = greater(m->levels, t->level + 1);
+        m->levels = greater(m->levels, t->hasty_level + 1);
     }
     return 0;
 }
@@ -192,10 +197,10 @@ int matcher_create(struct matcher **ret, unsigned width, unsigned height,
         r = create_sheet(m, k, why);
     for (unsigned i = 0; r == 0 && i < count; i++) {
         struct template *t = &m->template[i];
-        if (t->level == LEVELS)
-            continue;
-        t->kernel = match_sheet_kernel(&m->sheet[t->level], &t->shape[t->level]);
-        r = t->kernel == NULL ? -ENOMEM : 0;
+        for (unsigned k = t->level; r == 0 && k <= t->hasty_level && k < LEVELS; k++) {
+            t->kernel[k] = match_sheet_kernel(&m->sheet[k], &t->shape[k]);
+            r = t->kernel[k] == NULL ? -ENOMEM : 0;
+        }
     }
     if (r == 0)
         r = create_sieves(m);
@@ -212,9 +217,10 @@ void matcher_destroy(struct matcher *m)
     if (m == NULL)
         return;
     for (unsigned i = 0; i < m->count; i++) {
-        for (unsigned k = 0; k < LEVELS; k++)
+        for (unsigned k = 0; k < LEVELS; k++) {
             free(m->template[i].shape[k].pixel);
-        free(m->template[i].kernel);
+            free(m->template[i].kernel[k]);
+        }
     }
     for (unsigned i = 0; i < m->sieves; i++)
         match_sieve_destroy(m->sieve[i]);
@@ -276,15 +282,15 @@ static int compare(const void *a, const void *b)
     return (first < second) - (first > second);
 }
 
-/* Returns the best place at full size that one of these leads to. */
-static struct match_place follow(const struct matcher *m, const struct template *t,
+/* Returns the best place at full size that one of these at a level leads to. */
+static struct match_place follow(const struct matcher *m, const struct template *t, unsigned from,
                                  struct match_place *places, unsigned count)
 {
-    for (unsigned level = t->level; level-- > 0;) {
+    for (unsigned level = from; level-- > 0;) {
         const struct match_extent within = t->shape[level].places;
-        if (level + 1 < t->level)
+        if (level + 1 < from)
             count = match_lesser(count, FOLLOWED);
-        if (level == 0 && t->level > 1)
+        if (level == 0 && from > 1)
             count = match_lesser(count, FINALISTS);
         for (unsigned i = 0; i < count; i++) {
             places[i].x = match_lesser(2 * places[i].x, within.columns - 1);
@@ -306,19 +312,26 @@ static double peak_between(double before, double middle, double after)
     return bend < 0 ? fmax(-0.5, fmin(0.5 * (before - after) / bend, 0.5)) : 0; /* NaN: 0, too */
 }
 
-/* Compares a template with all places. The score is NaN if no window has one. */
-static struct match_place find_place(struct matcher *m, const struct template *t)
+/* Compares a template with all places of a level. The score is NaN if no window has one. */
+static struct match_place find_from(struct matcher *m, const struct template *t, unsigned level)
 {
     struct match_place places[CANDIDATES];
-    const struct match_shape *shape = &t->shape[t->level];
+    const struct match_shape *shape = &t->shape[level];
     const unsigned count =
-        match_sheet_search(&m->sheet[t->level], shape->image, shape->places, t->kernel, -INFINITY,
-                           places, t->level > 0 ? CANDIDATES : 1);
+        match_sheet_search(&m->sheet[level], shape->image, shape->places, t->kernel[level],
+                           -INFINITY, places, level > 0 ? CANDIDATES : 1);
     if (count == 0)
         return (struct match_place){.score = (double)NAN};
-    if (t->level == 0)
+    if (level == 0)
         places[0].score = match_sheet_score(&m->sheet[0], shape, places[0].x, places[0].y);
-    return follow(m, t, places, count);
+    return follow(m, t, level, places, count);
+}
+
+static struct match_place find_place(struct matcher *m, const struct template *t)
+{
+    const struct match_place best = find_from(m, t, t->hasty_level);
+    return t->level == t->hasty_level || best.score >= MATCH_CLEAR ? best
+                                                                   : find_from(m, t, t->level);
 }
 
 static struct match match_at(const struct match_sheet *sheet, const struct match_shape *shape,

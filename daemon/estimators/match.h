@@ -15,9 +15,12 @@
  * transformed once for each size of block. The best few places are then followed to the best score
  * around them at full size. So place and score are exact where a template is in the picture; where
  * it is not, a place with a slightly better score may be missed. Each template has the largest
- * blocks that leave at least MATCH_LEAST_BLOCKS of them and MATCH_LEAST_SHARE of its variation.
- * Those for which none do are looked for at full size, several at once (match_sieve.h); each of
- * them that is not found so with a certain score is then compared with all places.
+ * blocks that leave at least MATCH_LEAST_BLOCKS of them and MATCH_LEAST_SHARE of its variation. If
+ * the next larger ones leave MATCH_HASTY_SHARE, they are tried first, and what they lead to is
+ * taken if its score is at least MATCH_CLEAR.
+ *
+ * Templates for which no blocks will do are looked for at full size, several at once
+ * (match_sieve.h). Those that are not found for certain are compared with all places.
  *
  * Source of the maths: J. P. Lewis, Fast Normalized Cross-Correlation, 1995; the sums of products
  * come from transforms of overlapping squares (overlap-save).
@@ -32,6 +35,8 @@
 
 #define MATCH_LEAST_BLOCKS 64u /* blocks that a template has */
 #define MATCH_LEAST_SHARE  0.7 /* share of its variation */
+#define MATCH_HASTY_SHARE  0.5
+#define MATCH_CLEAR        0.95 /* no place can be better by more than the rest to 1 */
 
 struct matcher;
 

@@ -2,7 +2,6 @@
 
 #include <errno.h>
 #include <math.h>
-#include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -134,6 +133,7 @@ static void transform(struct match_sheet *sheet)
             load(sheet, square, &second, I);
         fft_square(sheet->fft, square, false);
     }
+    sheet->is_transformed = true;
 }
 
 static void store(struct match_sheet *sheet, const struct match_extent *places,
@@ -204,8 +204,7 @@ void match_sheet_take(struct match_sheet *sheet)
 {
     sheet->mean = mean_of(sheet->luma, match_area(sheet->picture));
     sum_up(sheet);
-    if (sheet->side > 0)
-        transform(sheet);
+    sheet->is_transformed = false;
 }
 
 /* The sums over windows of one size whose first pixels are in one row. */
@@ -294,6 +293,8 @@ unsigned match_sheet_search(struct match_sheet *sheet, struct match_extent windo
                             double least_rank, struct match_place *ret, unsigned capacity)
 {
     unsigned count = 0;
+    if (!sheet->is_transformed)
+        transform(sheet);
     correlate(sheet, &places, kernel);
     rank_places(sheet, window, places);
     for (unsigned y = 0; y < places.rows; y++)

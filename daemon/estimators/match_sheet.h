@@ -7,6 +7,7 @@
 #define FFTD_ESTIMATORS_MATCH_SHEET_H
 
 #include <complex.h>
+#include <stdbool.h>
 #include <stddef.h>
 
 #include "core/error.h"
@@ -49,6 +50,7 @@ struct match_sheet {
     struct fft *fft;
     float complex *square;   /* work for one pair; owns the memory of the next, as sum does */
     float complex *spectrum; /* all pairs of squares, the second one times i */
+    bool is_transformed;     /* so it is that of `luma` */
     float *rank;             /* of each place of one template; before, the sums of products */
 
     /* Sums of luma - mean, and of its squares, over all pixels above and to the left of a corner
@@ -73,7 +75,7 @@ void match_sheet_finish(struct match_sheet *sheet);
 /* Allocates and returns the conjugate spectrum of a shape's pixels. NULL: out of memory. */
 float complex *match_sheet_kernel(const struct match_sheet *sheet, const struct match_shape *shape);
 
-/* Sums up a new picture in sheet->luma, and transforms it if templates are looked for. */
+/* Sums up a new picture in sheet->luma, which must stay there while it is searched. */
 void match_sheet_take(struct match_sheet *sheet);
 
 /* Compares all places of windows of one size with a kernel. A place's rank is

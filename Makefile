@@ -89,7 +89,8 @@ ENGINE := $(patsubst %,$(BUILD)/lib%.a,engine estimators transform filters gpu c
 $(call objects,$(wildcard daemon/capture/v4l2*.c tests/unit/v4l2*.c)): CPPFLAGS += -U_TIME_BITS
 # Their loops are left to the compiler's vectors.
 $(call objects,daemon/engine/factor.c daemon/transform/resampler.c \
-    daemon/estimators/flicker/flicker_improve.c daemon/estimators/motion/motion_cells.c): CFLAGS += -O3
+    daemon/estimators/flicker/flicker_improve.c daemon/estimators/match_sheet.c \
+    daemon/estimators/motion/motion_cells.c): CFLAGS += -O3
 
 # Programs of client/ include the headers of their neighbours with the folder's name.
 $(BUILD)/obj/client/%.o: CPPFLAGS += -Iclient

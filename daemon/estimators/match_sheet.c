@@ -152,8 +152,8 @@ static void store(struct match_sheet *sheet, const struct match_extent *places,
 }
 
 /* The template is real, so the real and the imaginary part of a square do not mix. */
-static void correlate(struct match_sheet *sheet, const struct match_extent *places,
-                      const float complex *kernel)
+VECTORS static void correlate(struct match_sheet *sheet, const struct match_extent *places,
+                              const float complex *kernel)
 {
     const size_t numbers = (size_t)sheet->side * sheet->side;
     struct match_extent first, second;

@@ -6,6 +6,7 @@
 #include "core/text.h"
 #include "engine/forecast.h"
 #include "estimators/luma.h"
+#include "estimators/match.h"
 #include "filters/filter_adapt.h"
 #include "observer/observer.h"
 
@@ -41,6 +42,11 @@ static int add_surroundings(struct budget_need *need, const struct builder_memor
                    (uint64_t)luma_row_bytes(info, frames->width) * frames->height +
                        (adapts.removes_waves ? 5 : 2) * pixels * sizeof(float),
                    0);
+    if (memory->measures && adapts.match_count > 0)
+        budget_add(
+            need, "templates",
+            matcher_bytes(frames->width, frames->height, adapts.match_image, adapts.match_count),
+            0);
     /* warm_up */
     budget_add(need, "frames", (uint64_t)captured.frame_bytes + format->frame_bytes, 0);
     return 0;

@@ -182,6 +182,43 @@ static int take_templates(struct matcher *m, const struct filter_image *const *i
     return 0;
 }
 
+/* Every level is counted as if all templates were looked for there, and each of them has kernels of
+ * two levels, which are largest at the first two. Shapes of all levels are at most twice the first
+ * one. */
+uint64_t matcher_bytes(unsigned width, unsigned height, const struct filter_image *const *images,
+                       unsigned count)
+{
+    struct match_extent largest = {0, 0}, smallest = {width, height};
+    uint64_t bytes = sizeof(struct matcher), kernels = 0;
+    for (unsigned i = 0; i < count; i++) {
+        const struct match_extent image = {images[i]->columns, images[i]->rows};
+        if (image.columns > width || image.rows > height)
+            continue;
+        kernels++;
+        bytes += 2 * match_area(image) * sizeof(float);
+        largest.columns = greater(largest.columns, image.columns);
+        largest.rows = greater(largest.rows, image.rows);
+        smallest.columns = match_lesser(smallest.columns, image.columns);
+        smallest.rows = match_lesser(smallest.rows, image.rows);
+    }
+    for (unsigned k = 0; k < (count > 1 ? LEVELS : 1) && kernels > 0; k++) {
+        const struct match_extent picture = {width >> k, height >> k};
+        uint64_t kernel;
+        if (largest.columns >> k == 0 || largest.rows >> k == 0)
+            break;
+        bytes += match_sheet_bytes(picture,
+                                   (struct match_extent){greater(smallest.columns >> k, 1),
+                                                         greater(smallest.rows >> k, 1)},
+                                   (struct match_extent){largest.columns >> k, largest.rows >> k},
+                                   &kernel);
+        if (k > 0)
+            bytes += match_area(picture) * sizeof(float);
+        if (k < 2)
+            bytes += (kernels + (k == 0 ? kernels / MATCH_SIEVE_LEAST : 0)) * kernel;
+    }
+    return bytes;
+}
+
 int matcher_create(struct matcher **ret, unsigned width, unsigned height,
                    const struct filter_image *const *images, unsigned count, struct error *why)
 {

@@ -29,6 +29,8 @@
 #ifndef FFTD_ESTIMATORS_MATCH_H
 #define FFTD_ESTIMATORS_MATCH_H
 
+#include <stdint.h>
+
 #include "core/error.h"
 #include "filters/adaptation.h"
 #include "filters/filter_image.h"
@@ -46,6 +48,10 @@ struct match {
                      score, or the template is larger than the picture */
     double score; /* -1 .. 1, at the pixel nearest to that place; 0: as above */
 };
+
+/* Returns the bytes that a matcher of these takes at most. */
+uint64_t matcher_bytes(unsigned width, unsigned height, const struct filter_image *const *images,
+                       unsigned count);
 
 /* For pictures of this size in pixels, and 1 .. FILTER_MAX_MATCHES images, each of which has at
  * most FILTER_IMAGE_KERNEL_SIDE columns and rows and is not of one brightness. They are not used

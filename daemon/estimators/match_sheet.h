@@ -9,6 +9,7 @@
 #include <complex.h>
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
 
 #include "core/error.h"
 
@@ -63,6 +64,11 @@ struct match_place {
     unsigned x, y;
     double score;
 };
+
+/* Returns the bytes that a sheet of this picture takes if templates of these sizes are looked for,
+ * and those that each of their kernels takes. */
+uint64_t match_sheet_bytes(struct match_extent picture, struct match_extent smallest,
+                           struct match_extent largest, uint64_t *ret_kernel);
 
 /* Allocates what the score of one place needs. The caller has set sheet->picture, and everything
  * else to zero. -ENOMEM. */

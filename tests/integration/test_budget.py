@@ -1,6 +1,7 @@
 """Tests of engine.memory: what needs more is refused before anything is allocated, and what was in
 use stays in use. Nothing here takes more than a few MiB."""
 
+import numpy
 from conftest import FAST_KERNELS
 
 HUGE = "8192x8192"
@@ -74,3 +75,24 @@ def test_the_status_has_the_limit_and_what_is_needed(start):
     assert ("device" in memory) == ("device_limit" in memory)
     assert daemon.ctl_json("stats")["Memory"] == memory
     assert "of 100 MiB" in daemon.ctl("status").stdout
+
+
+def test_templates_are_counted_where_they_are_looked_for(start, tmp_path):
+    """That is in pictures that are measured."""
+    random = numpy.random.default_rng(3)
+    for name in ("a", "b"):
+        pixels = random.integers(0, 255, (64, 64), dtype=numpy.uint8)
+        (tmp_path / f"{name}.pgm").write_bytes(b"P5 64 64 255 " + pixels.tobytes())
+    chain = "match:image=a.pgm,show=false | match:image=b.pgm,show=false"
+    needs = []
+    for measures in ("false", "true"):
+        daemon = start(*FAST_KERNELS, "--set", "engine.memory=100",
+                       "--set", f"output.measures={measures}", size="320x240",
+                       env={"FFTD_IMAGE_DIR": str(tmp_path)})
+        before = daemon.ctl_json("status")["Memory"]["host"]
+        daemon.ctl("filter", "set", chain)
+        serial = daemon.ctl_json("status")["Serial"]
+        daemon.wait_until(lambda: daemon.ctl_json("status")["PublishedSerial"] >= serial, "the filter")
+        needs.append(daemon.ctl_json("status")["Memory"]["host"] - before)
+        daemon.stop()
+    assert 4 << 20 < needs[1] - needs[0] < 32 << 20

@@ -2,6 +2,8 @@
 #include "estimators/match.h"
 
 #include <errno.h>
+#include <inttypes.h>
+#include <malloc.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -353,6 +355,53 @@ static void places_at_the_edges_are_found(void **state)
     }
 }
 
+static uint64_t allocated(void)
+{
+    const struct mallinfo2 info = mallinfo2();
+    return info.uordblks + info.hblkhd;
+}
+
+/* Not more, and not less than a quarter of it. */
+static void the_memory_is_what_is_counted(void **state)
+{
+    static const struct {
+        unsigned width, height, count, least, most;
+        bool is_fine;
+    } cases[] = {
+        {320, 200, 1, 32, 32, false},  {320, 200, 16, 20, 60, false}, {320, 200, 16, 40, 60, true},
+        {320, 200, 3, 120, 180, true}, {320, 200, 16, 2, 9, false},   {180, 130, 2, 130, 130, true},
+    };
+    (void)state;
+    if (allocated() == 0) /* sanitizers and valgrind count nothing */
+        skip();
+    for (size_t c = 0; c < sizeof cases / sizeof cases[0]; c++) {
+        const unsigned width = cases[c].width, height = cases[c].height, count = cases[c].count;
+        struct filter_image *image[FILTER_MAX_MATCHES];
+        struct matcher *matcher;
+        struct error why;
+        if (cases[c].is_fine)
+            draw(width, height, (uint32_t)c);
+        else
+            draw_rectangles(width, height, (uint32_t)c);
+        for (unsigned i = 0; i < count; i++) {
+            const unsigned range = cases[c].most - cases[c].least + 1;
+            const unsigned columns = cases[c].least + (unsigned)(uniform() * range);
+            const unsigned rows = cases[c].least + (unsigned)(uniform() * range);
+            image[i] = cut(width, 0, 0, columns, rows, 0.3);
+        }
+        const struct filter_image *const *images = (const struct filter_image *const *)image;
+        const uint64_t before = allocated();
+        assert_int_equal(matcher_create(&matcher, width, height, images, count, &why), 0);
+        const uint64_t taken = allocated() - before;
+        const uint64_t counted = matcher_bytes(width, height, images, count);
+        if (taken > counted || taken < counted / 4)
+            fail_msg("case %zu: %" PRIu64 " bytes taken, %" PRIu64 " counted", c, taken, counted);
+        matcher_destroy(matcher);
+        for (unsigned i = 0; i < count; i++)
+            free(image[i]);
+    }
+}
+
 /* Draws a smooth hill around x0, y0 in rows of `columns` pixels. */
 static void draw_hill(float *pixel, unsigned columns, unsigned rows, double x0, double y0,
                       double low, double height)
@@ -421,6 +470,7 @@ int main(void)
         cmocka_unit_test(templates_of_fine_texture_do_not_hide_each_other),
         cmocka_unit_test(details_alone_do_not_decide),
         cmocka_unit_test(places_at_the_edges_are_found),
+        cmocka_unit_test(the_memory_is_what_is_counted),
         cmocka_unit_test(places_are_found_between_pixels),
         cmocka_unit_test(a_picture_without_contrast_has_no_place),
     };

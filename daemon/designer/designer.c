@@ -191,6 +191,8 @@ static void carry_out(struct designer *designer)
         *has_searched = true;
         tuning_begin(&designer->tuning, builder->options.tune == ENGINE_TUNE_EXHAUSTIVE);
     }
+    if (designer->wanted.serial != request.serial) /* withdrawn meanwhile, but it may be taken */
+        designer->done_serial = request.serial;
     if (handover_post(&designer->handover, &design, &request.chain))
         eventfd_write(designer->wake_fd, 1);
     filter_chain_drop(&request.chain);

@@ -43,7 +43,8 @@ void designer_request_filter(struct designer *designer, const struct filter_chai
     designer->wanted.fade_frames = fade_frames;
     if (frames != NULL)
         request_engine(designer, frames);
-    if (serial == designer->handover.taken_serial)
+    /* A design that waits would be taken after this, so the filter has to be designed again. */
+    if (serial == designer->handover.taken_serial && designer->handover.design.engine == NULL)
         designer->done_serial = serial;
     pthread_cond_signal(&designer->change);
     pthread_mutex_unlock(&designer->lock);

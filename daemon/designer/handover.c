@@ -70,6 +70,8 @@ bool handover_take(struct handover *handover, bool is_fading, struct design *ret
     handover->posted = false;
     if (ret->engine == NULL)
         return true;
+    if (handover->borrowed != ret->engine)
+        handover->load_changes = 0; /* it was not compared yet */
     handover->borrowed = ret->engine;
     filter_chain_assign(&handover->taken_chain, &handover->chain);
     handover->taken_view = ret->view;

@@ -430,6 +430,37 @@ static void a_better_load_during_a_build_is_not_lost(void **state)
         apply();
 }
 
+/* The design that is being made is posted nevertheless. */
+static void a_filter_withdrawn_during_its_design_does_not_stay(void **state)
+{
+    (void)state;
+    create("fake");
+    apply();
+    FAKE_ENGINE_SET(gate_closed, true);
+    request("gain:dc=0.5", 2);
+    while (fake_engine_get(&fake_engine.waiting_at_gate) == 0)
+        usleep(1000);
+    request("gain:dc=1", 1);
+    FAKE_ENGINE_SET(gate_closed, false);
+    while (apply().serial != 1)
+        continue;
+}
+
+/* Neither does one whose design waits to be taken. */
+static void a_filter_withdrawn_before_it_is_taken_does_not_stay(void **state)
+{
+    struct pollfd wake;
+    (void)state;
+    create("fake");
+    apply();
+    request("gain:dc=0.5", 2);
+    wake = (struct pollfd){.fd = wake_fd, .events = POLLIN};
+    assert_int_equal(poll(&wake, 1, PATIENCE_MS), 1);
+    request("gain:dc=1", 1);
+    while (apply().serial != 1)
+        continue;
+}
+
 #define TEST(test) cmocka_unit_test_setup_teardown(test, setup, teardown)
 
 int main(void)
@@ -450,6 +481,8 @@ int main(void)
         TEST(an_estimated_noise_designs_the_response_again),
         TEST(a_noise_that_comes_during_a_design_is_not_lost),
         TEST(a_better_load_during_a_build_is_not_lost),
+        TEST(a_filter_withdrawn_during_its_design_does_not_stay),
+        TEST(a_filter_withdrawn_before_it_is_taken_does_not_stay),
     };
     return cmocka_run_group_tests_name("designer", tests, NULL, NULL);
 }

@@ -18,10 +18,10 @@
 
 struct template
 {
-    struct match_shape shape[LEVELS]; /* up to the last of both */
+    struct match_shape shape[LEVELS]; /* up to hasty_level */
     unsigned level;                   /* at which all places are compared; LEVELS: at none */
-    unsigned hasty_level;             /* at which they are first: the next one, or the same */
-    float complex *kernel[LEVELS];    /* of both: conjugate spectrum of the shape, over side^2 */
+    unsigned hasty_level;             /* tried before it: the next coarser one, or the same */
+    float complex *kernel[LEVELS];    /* at both: conjugate spectrum of the shape, over side^2 */
 };
 
 struct matcher {
@@ -354,9 +354,8 @@ static struct match_place find_from(struct matcher *m, const struct template *t,
 {
     struct match_place places[CANDIDATES];
     const struct match_shape *shape = &t->shape[level];
-    const unsigned count =
-        match_sheet_search(&m->sheet[level], shape->image, shape->places, t->kernel[level],
-                           -INFINITY, places, level > 0 ? CANDIDATES : 1);
+    const unsigned count = match_sheet_search(&m->sheet[level], shape->image, shape->places,
+                                              t->kernel[level], places, level > 0 ? CANDIDATES : 1);
     if (count == 0)
         return (struct match_place){.score = (double)NAN};
     if (level == 0)
@@ -366,9 +365,11 @@ static struct match_place find_from(struct matcher *m, const struct template *t,
 
 static struct match_place find_place(struct matcher *m, const struct template *t)
 {
-    const struct match_place best = find_from(m, t, t->hasty_level);
-    return t->level == t->hasty_level || best.score >= MATCH_CLEAR ? best
-                                                                   : find_from(m, t, t->level);
+    const struct match_place hasty = find_from(m, t, t->hasty_level);
+    if (t->level == t->hasty_level || hasty.score >= MATCH_CLEAR)
+        return hasty;
+    const struct match_place thorough = find_from(m, t, t->level);
+    return compare(&hasty, &thorough) < 0 ? hasty : thorough;
 }
 
 static struct match match_at(const struct match_sheet *sheet, const struct match_shape *shape,
@@ -404,7 +405,9 @@ void matcher_find(struct matcher *m, const float *luma, struct match *ret)
         match_sieve_find(m->sieve[i], &m->sheet[0], best);
     for (unsigned i = 0; i < m->count; i++) {
         const struct template *t = &m->template[i];
-        if (isnan(best[i].score) && t->level < LEVELS)
+        if (!isnan(best[i].score)) /* from a sieve, whose other templates may have moved the peak */
+            climb_from(&m->sheet[0], &t->shape[0], &best[i]);
+        else if (t->level < LEVELS)
             best[i] = find_place(m, t);
         ret[i] = match_at(&m->sheet[0], &t->shape[0], best[i]);
     }

@@ -35,10 +35,10 @@
 #include "filters/adaptation.h"
 #include "filters/filter_image.h"
 
-#define MATCH_LEAST_BLOCKS 64u /* blocks that a template has */
-#define MATCH_LEAST_SHARE  0.7 /* share of its variation */
-#define MATCH_HASTY_SHARE  0.5
-#define MATCH_CLEAR        0.95 /* no place can be better by more than the rest to 1 */
+#define MATCH_LEAST_BLOCKS 64u  /* blocks that a template has */
+#define MATCH_LEAST_SHARE  0.7  /* share of its variation */
+#define MATCH_HASTY_SHARE  0.5  /* nearly always leads to the right place */
+#define MATCH_CLEAR        0.95 /* no other place can score more than 0.05 higher */
 
 struct matcher;
 

@@ -304,22 +304,43 @@ static unsigned insert(struct match_place *list, unsigned count, unsigned capaci
     return count < capacity ? count + 1 : count;
 }
 
-unsigned match_sheet_search(struct match_sheet *sheet, struct match_extent window,
-                            struct match_extent places, const float complex *kernel,
-                            double least_rank, struct match_place *ret, unsigned capacity)
+static void rank_all(struct match_sheet *sheet, struct match_extent window,
+                     struct match_extent places, const float complex *kernel)
 {
-    unsigned count = 0;
     if (!sheet->is_transformed)
         transform(sheet);
     correlate(sheet, &places, kernel);
     rank_places(sheet, window, places);
+}
+
+unsigned match_sheet_search(struct match_sheet *sheet, struct match_extent window,
+                            struct match_extent places, const float complex *kernel,
+                            struct match_place *ret, unsigned capacity)
+{
+    unsigned count = 0;
+    rank_all(sheet, window, places, kernel);
     for (unsigned y = 0; y < places.rows; y++)
         for (unsigned x = 0; x < places.columns; x++) {
             const double rank = (double)sheet->rank[(size_t)y * places.columns + x];
-            if (!(rank >= least_rank) || (count == capacity && rank <= ret[count - 1].score))
+            if (isnan(rank) || (count == capacity && rank <= ret[count - 1].score))
                 continue;
             if (is_peak(sheet, places, x, y))
                 count = insert(ret, count, capacity, (struct match_place){x, y, rank});
+        }
+    return count;
+}
+
+unsigned match_sheet_search_all(struct match_sheet *sheet, struct match_extent window,
+                                struct match_extent places, const float complex *kernel,
+                                double least_rank, struct match_place *ret, unsigned capacity)
+{
+    unsigned count = 0;
+    rank_all(sheet, window, places, kernel);
+    for (unsigned y = 0; y < places.rows && count < capacity; y++)
+        for (unsigned x = 0; x < places.columns && count < capacity; x++) {
+            const double rank = (double)sheet->rank[(size_t)y * places.columns + x];
+            if (rank >= least_rank && is_peak(sheet, places, x, y))
+                ret[count++] = (struct match_place){x, y, rank};
         }
     return count;
 }

@@ -51,7 +51,7 @@ struct match_sheet {
     struct fft *fft;
     float complex *square;   /* work for one pair; owns the memory of the next, as sum does */
     float complex *spectrum; /* all pairs of squares, the second one times i */
-    bool is_transformed;     /* so it is that of `luma` */
+    bool is_transformed;     /* `spectrum` is that of `luma` */
     float *rank;             /* of each place of one template; before, the sums of products */
 
     /* Sums of luma - mean, and of its squares, over all pixels above and to the left of a corner
@@ -88,12 +88,17 @@ void match_sheet_take(struct match_sheet *sheet);
  *
  *     p |p| / sum of (w - mean w)^2,    p: the sum of products with the kernel,
  *
- * which puts places in the order of their scores, and needs no root. Writes the best peaks with at
- * least this rank, at most `capacity`, with the best one first and ranks for scores, and returns
- * their number. */
+ * which puts places in the order of their scores, and needs no root. Writes the best peaks, at most
+ * `capacity`, with the best one first and ranks for scores, and returns their number. */
 unsigned match_sheet_search(struct match_sheet *sheet, struct match_extent window,
                             struct match_extent places, const float complex *kernel,
-                            double least_rank, struct match_place *ret, unsigned capacity);
+                            struct match_place *ret, unsigned capacity);
+
+/* The same with all peaks of at least this rank, in no order; it stops when there are `capacity`.
+ */
+unsigned match_sheet_search_all(struct match_sheet *sheet, struct match_extent window,
+                                struct match_extent places, const float complex *kernel,
+                                double least_rank, struct match_place *ret, unsigned capacity);
 
 /* Returns the score of one place, by its definition. NaN: the window has none. */
 double match_sheet_score(const struct match_sheet *sheet, const struct match_shape *shape,

@@ -10,11 +10,11 @@
 #define SQUARE      4u   /* pixels a side, whose mean is no detail */
 #define CORRELATION 0.4  /* of details, at any place that is good enough */
 #define CROSSTALK   0.1  /* that the other templates may subtract from it */
-#define LEAST       0.25 /* the rest, less what windows of different sizes differ by */
+#define LEAST       0.25 /* their difference, less a margin for different sizes of windows */
 
 /* Details of a template of n pixels correlate by chance with a standard deviation of about
- * 1 / sqrt(n). That of all together is at most LEAST / 3.3, which one place of two thousand
- * exceeds. */
+ * 1 / sqrt(n). That of all together is at most LEAST / 3.3, so that chance exceeds LEAST at one
+ * place in two thousand. */
 #define MOST_CHANCE ((LEAST / 3.3) * (LEAST / 3.3))
 #define MOST_WORK   (1u << 25) /* products for scores of places, about 10 ms */
 
@@ -37,7 +37,7 @@ struct match_sieve {
 
 /* ---- details ---- */
 
-/* Subtracts the mean of one square, of which the picture's edge may leave a part. */
+/* Subtracts the mean of one square, which the template's edge may cut off. */
 static void subtract_mean(float *pixel, struct match_extent size, unsigned left, unsigned top)
 {
     const unsigned right = match_lesser(left + SQUARE, size.columns);
@@ -70,7 +70,7 @@ static double make_detail(float *detail, const struct match_shape *shape)
     return variation / shape->variation;
 }
 
-/* How far one template is found where the other one is. */
+/* What template b adds to the kernel's sum at a place of template a, relative to what a does. */
 static double crosstalk(const struct member *a, const struct member *b)
 {
     const struct match_extent first = a->shape->image, second = b->shape->image;
@@ -81,7 +81,7 @@ static double crosstalk(const struct member *a, const struct member *b)
         for (unsigned x = 0; x < columns; x++)
             sum += (double)a->detail[(size_t)y * first.columns + x] *
                    (double)b->detail[(size_t)y * second.columns + x];
-    return sum;
+    return sum * sqrt((double)match_area(first) / (double)match_area(second));
 }
 
 /* ---- life ---- */
@@ -91,7 +91,8 @@ static bool join(struct match_sieve *sieve, const struct member *next)
 {
     double own = 0, each[FILTER_MAX_MATCHES];
     for (unsigned i = 0; i < sieve->count; i++) {
-        own += each[i] = crosstalk(&sieve->member[i], next);
+        own += crosstalk(next, &sieve->member[i]);
+        each[i] = crosstalk(&sieve->member[i], next);
         for (unsigned k = 0; k < sieve->count; k++)
             if (k != i)
                 each[i] += crosstalk(&sieve->member[i], &sieve->member[k]);
@@ -204,8 +205,8 @@ void match_sieve_find(const struct match_sieve *sieve, struct match_sheet *sheet
                       struct match_place *ret)
 {
     const double least = LEAST * LEAST / (double)match_area(sieve->window);
-    const unsigned count = match_sheet_search(sheet, sieve->window, sieve->places, sieve->kernel,
-                                              least, sieve->found, sieve->capacity);
+    const unsigned count = match_sheet_search_all(
+        sheet, sieve->window, sieve->places, sieve->kernel, least, sieve->found, sieve->capacity);
     for (unsigned i = 0; i < sieve->count; i++) {
         const struct member *member = &sieve->member[i];
         struct match_place best = {.score = (double)NAN};

@@ -1,15 +1,16 @@
 /* Looks for several templates with fine texture at the cost of one. Pure. match.c uses it where
- * blocks would lose what the templates are told by.
+ * blocks would lose what distinguishes the templates.
  *
  * The *details* of a template are its pixels minus the means of squares of 4 x 4. Details of one
  * template resemble those of nothing else, so the sums of products with the details of all
  * templates together are large where any one of them is. There each template is scored by itself.
  *
- * A place is certain if no other place could be better without having been seen. With the share s
- * of the details in a template's variation, any place with at least the score
- * sqrt(1 - s) + 0.4 sqrt(s) has details that correlate by 0.4 or more with those of the template
- * (Cauchy and Schwarz). What the other templates add there by chance is kept small by limits on
- * how many are added up; more peaks than are scored leave all places uncertain.
+ * A place is certain if no place that was not scored could be better. If details are the share s of
+ * a template's variation, any place with at least the score sqrt(1 - s) + 0.4 sqrt(s) has details
+ * that correlate by 0.4 or more with those of the template (Cauchy and Schwarz). The number of
+ * templates is limited, so that the others add little there by chance. If there are more peaks than
+ * can be scored, no place is certain. This is not proven where templates differ in size: peaks are
+ * judged by the deviation of the smallest window, which may exceed that of the template.
  *
  * Threads: as match.h. */
 #ifndef FFTD_ESTIMATORS_MATCH_SIEVE_H

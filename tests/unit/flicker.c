@@ -680,7 +680,7 @@ static void a_light_that_ended_is_not_in_the_next_scene(void **state)
     struct trial t = switched_trial(28119717);
     t.end = 50;
     const struct result r = run_trial(&t, FRAMES, NULL);
-    printf("# figures: changed for %d after the end, %u worse\n",
+    printf("# figures: changed for %d frames after the end, %u worse\n",
            (int)r.last_changed + 1 - (int)t.end, r.worse);
     assert_int_equal(r.worse, 0);
     assert_int_equal(r.last_changed, t.end - 1);

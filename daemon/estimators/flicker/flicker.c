@@ -344,8 +344,8 @@ static bool is_flicker(struct flicker *f)
            !light_leaps(fit, f->rows) && find_frequency(f);
 }
 
-/* Fits the light from a row period on, and keeps the fit if it is the most probable so far. Where
- * the frame shows a part of a period, this says little, so that others are tried. */
+/* Fits the light, starting with a row period, and keeps the fit if it is the most probable so far.
+ * If the frame shows only a part of a period, the period is uncertain, and others are tried. */
 static void start(struct flicker *f, double rows_cycles, const double still[FLICKER_STILL],
                   const struct light_options *options)
 {

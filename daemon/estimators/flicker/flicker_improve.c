@@ -5,13 +5,13 @@
 #include "core/normal.h"
 
 /* Columns: the light without the phase of light[0], c, and the sensor's rows. */
-#define CYCLES      (2 * FLICKER_HARMONICS - 1)
-#define STILL       (2 * FLICKER_HARMONICS)
-#define SHARED      (STILL + FLICKER_STILL)
-#define MAX_COLUMNS (SHARED + 2 * ROWS_FRAMES + 1)
-#define PRIOR       0.1 /* least expected error of a known light */
-#define MAX_STEP    0.1 /* cycles, and cycles per height of the frame */
-#define NEWEST      12u /* frames of which light_find_still() fits */
+#define CYCLES       (2 * FLICKER_HARMONICS - 1)
+#define STILL        (2 * FLICKER_HARMONICS)
+#define SHARED       (STILL + FLICKER_STILL)
+#define MAX_COLUMNS  (SHARED + 2 * ROWS_FRAMES + 1)
+#define PRIOR        0.1 /* least expected error of a known light */
+#define MAX_STEP     0.1 /* cycles, and cycles per height of the frame */
+#define STILL_FRAMES 12u /* frames that light_find_still() fits, at most */
 
 /* Expected, of the fundamental. */
 static const double harmonic[FLICKER_HARMONICS] = {1, 0.3, 0.12, 0.05};
@@ -23,6 +23,8 @@ struct equations {
     double product[MAX_COLUMNS][MAX_COLUMNS];
     double solution[MAX_COLUMNS];
 };
+
+static _Thread_local struct equations memory; /* 70 KB, too much for a stack */
 
 /* Adds the equations of one bin, without its mean. Each has the shared columns and the two of its
  * frame. */
@@ -234,15 +236,15 @@ static double squares_without(const struct light_fit *fit, const struct rows *ro
 
 void light_find_still(const struct rows *rows, double still[FLICKER_STILL])
 {
-    static _Thread_local struct equations e;
-    struct light_fit dark = {.count = rows->count < NEWEST ? rows->count : NEWEST,
+    struct equations *e = &memory;
+    struct light_fit dark = {.count = rows->count < STILL_FRAMES ? rows->count : STILL_FRAMES,
                              .noise = LIGHT_NOISE};
     for (unsigned i = 0; i < dark.count; i++)
         dark.frame[i] =
             (struct lit_frame){.serial = light_frame(&dark, rows, i)->serial, .is_off = true};
-    solve_without(&e, &dark, rows);
+    solve_without(e, &dark, rows);
     for (unsigned i = 0; i < FLICKER_STILL; i++)
-        still[i] = e.solution[STILL + i];
+        still[i] = e->solution[STILL + i];
 }
 
 /* How well the light is known. */
@@ -260,19 +262,19 @@ static void find_errors(struct light_fit *fit, const struct rows *rows, struct e
 void light_improve(struct light_fit *fit, const struct rows *rows,
                    const struct light_options *options, unsigned steps)
 {
-    static _Thread_local struct equations e;
+    struct equations *e = &memory;
     light_align(fit, rows);
     if (fit->count < 2)
         return;
     for (unsigned step = 0; step < steps; step++) {
-        memset(&e, 0, sizeof e);
-        e.columns = SHARED + 2 * fit->count;
-        if (add_all(&e, fit, rows) == 0)
+        memset(e, 0, sizeof *e);
+        e->columns = SHARED + 2 * fit->count;
+        if (add_all(e, fit, rows) == 0)
             return;
-        hold(&e, fit, rows, options);
+        hold(e, fit, rows, options);
         if (!options->moves_rows_cycles)
-            leave(&e, CYCLES);
-        normal_solve(e.product[0], MAX_COLUMNS, e.columns, e.solution);
+            leave(e, CYCLES);
+        normal_solve(e->product[0], MAX_COLUMNS, e->columns, e->solution);
         const struct light_fit before = *fit;
         if (step == 0)
             judge(fit, rows);
@@ -280,11 +282,11 @@ void light_improve(struct light_fit *fit, const struct rows *rows,
         for (unsigned i = 0; i < 4; i++) {
             const double share = 1. / (1u << i);
             *fit = before;
-            move(fit, rows, e.solution, share);
+            move(fit, rows, e->solution, share);
             judge(fit, rows);
             if (fit->cost <= cost + 1)
                 break;
         }
     }
-    find_errors(fit, rows, &e);
+    find_errors(fit, rows, e);
 }

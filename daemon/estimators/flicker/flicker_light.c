@@ -5,8 +5,10 @@
 #define STEADY       0.9
 #define LEAP         1.0
 #define FEWEST_STEPS 4u
+
+/* For light_has_stopped(), chosen on the same clips. */
 #define HARDLY       0.1 /* share of the mean square by which lit frames change */
-#define MORE_NOISE   3.0 /* a change by no more than this many times the noise is none */
+#define NOISE_ALONE  3.0 /* a mean square of at most this many times that of noise is no change */
 
 struct view light_view(const struct light_fit *fit, const struct rows *rows,
                        const struct rows_frame *frame, double phase)
@@ -104,8 +106,8 @@ bool light_leaps(const struct light_fit *fit, const struct rows *rows)
            leaps_behind_others(fit, rows, all / cabs(all), least_ns);
 }
 
-/* How a frame differs from the one before it, without what a new exposure and the sensor's rows
- * add: mean squares, and how much of them noise is, by the second differences along bins. */
+/* How a frame differs from the one before it, apart from exposure and the effect of the sensor's
+ * rows: the mean square, and the part of it that is noise, from second differences along bins. */
 struct change {
     double all, noise; /* INFINITY and 0 if the frames have nothing in common */
 };
@@ -154,11 +156,12 @@ bool light_has_stopped(const struct light_fit *fit, const struct rows *rows)
         const struct change change = change_of(fit, rows, i);
         /* After a longer time, bands may be where they were. */
         const bool is_usual = passed_ns[i] <= 1.5 * least_ns;
-        if (is_newest && (!is_usual || change.all > MORE_NOISE * change.noise))
+        if (is_newest && (!is_usual || change.all > NOISE_ALONE * change.noise))
             return false;
         if (is_newest) {
             newest = fmax(newest, change.all);
-        } else if (is_usual && fit->frame[i - 1].is_lit && fit->frame[i].is_lit) {
+        } else if (is_usual && isfinite(change.all) && fit->frame[i - 1].is_lit &&
+                   fit->frame[i].is_lit) {
             before += change.all;
             count++;
         }

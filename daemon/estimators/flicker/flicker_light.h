@@ -103,8 +103,8 @@ bool light_leaps(const struct light_fit *fit, const struct rows *rows);
 /* Newest frames in a row that hardly change, once the light is off. */
 #define LIGHT_STOPPED 2u
 
-/* Returns whether the newest frames hardly change, although lit frames did before them, since their
- * bands move: the light is off, whatever the fit says. A correction would only add bands. */
+/* Returns whether the newest frames hardly change, although earlier lit frames did. Bands move, so
+ * the light is then off, whatever the fit says, and a correction would only add bands. */
 bool light_has_stopped(const struct light_fit *fit, const struct rows *rows);
 
 /* ---- what fits begin with, if nothing but the row period is given: flicker_fit.c ---- */

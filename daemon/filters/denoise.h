@@ -41,26 +41,30 @@
  * the same; v is for the level of the past. Three bands of frequencies have the means m: both below
  * 1/8 cycle, then below 1/4, then all others. A band's excess is e = max(0, m - 1 - (2 + 3 z) s, k
  * - 2.4 z 0.378 s). s = sqrt(2 / (n 4 / 9)) is the standard deviation of the mean of the band's n
- * numbers, of which 4/9 are independent in a windowed block. The misfit k = (m - 1) / 4 + 3/4 k' is
- * the mean over frames, which shows what one frame hides in noise; k' = k / (1 + e) of the frame
- * before, at the place where the block was. 0.378 is how much less k varies than m. The excess of
- * the lowest band is added to that of the others, and max(0, q - 18 - 20 z) / 5 to that of each
- * number. The captured number becomes C + g D, g = 1 / ((1 + R) (1 + e)), and what is left of its
- * noise is (1 - g)^2 + g^2 R. The mean of that over the block is its new R, which is at least 1 /
- * (1 + temporal), and multiplies v in both passes. Source of the idea: Arias and Morel, Kalman
- * filtering of patches for frame-recursive video denoising, CVPR Workshops (2019).
+ * numbers, of which 4/9 are independent in a windowed block; z is described below. The misfit k =
+ * (m - 1) / 4 + 3/4 k' is a running mean over frames, which reveals what noise hides in a single
+ * one; k' is k / (1 + e) of the frame before, at the place where the block was. The standard
+ * deviation of k is 0.378 times that of m. The excess of the lowest band is added to that of the
+ * others, and max(0, q - 18 - 20 z) / 5 to that of each number. The captured number becomes C + g
+ * D, g = 1 / ((1 + R) (1 + e)), and what is left of its noise is (1 - g)^2 + g^2 R. The mean of
+ * that over the block is its new R, which is at least 1 / (1 + temporal), and multiplies v in both
+ * passes. Source of the idea: Arias and Morel, Kalman filtering of patches for frame-recursive
+ * video denoising, CVPR Workshops (2019).
  *
- * Rest: z, from 0 to 1, is how much speaks for a scene that rests. Of the blocks of motion with
+ * Still scenes: z, from 0 to 1, says how surely the scene is still. Of the motion blocks with
  * texture, r have moved by at most 1/4 sample along each axis, and t by more: z = 0.2 ln((r + 1) /
- * (t + 1)), limited to 0 and 1. It is 0 if light has changed: if more than 0.3 of the blocks of the
- * smallest size are brighter or darker than those of the past by 4 standard deviations. Without it,
- * each kind of limit takes noise for change now and then, and the past is lost. Where z > 0, a
- * block's shift must also make the sum of D^2 less by 40 z v / 4 (1 + R) than no shift does.
+ * (t + 1)), limited to 0 .. 1. z is 0 if the light has changed, that is, if more than 0.3 of the
+ * blocks at an eighth of the size are brighter or darker than their past by 4 standard deviations.
+ * z widens the limits of the join, because narrow ones sometimes take noise for change, and lose
+ * the past. Where z > 0, a shift must also reduce the sum of D^2 by 40 z v / 4 (1 + R), compared
+ * with no shift; levels are not corrected then, v is that of the shifted block, and R that without
+ * a shift.
  *
  * A slow change of light is hidden by the noise in a band, and the past lags behind it. So the
- * level of the past's block is corrected first. Its bias b joins two values: the difference between
- * its level and the captured block's, and the bias that the previous frame left around it, averaged
- * over 32 x 32 samples, which has the weight 0.5 + 0.3 z. c b is subtracted from the level, and (1
+ * level of the past's block is corrected before q is formed. Its bias b joins two values: the
+ * difference between its level and the captured block's, and the bias that the previous frame left
+ * around it, averaged over 32 x 32 samples, which has the weight 0.5 + 0.3 z. c b is subtracted
+ * from the level, and (1
  * - c) b is left to the next frame, where c = max(0, 1 - (0.4 + 0.8 z) u / b^2). u = 0.006 v (0.3 +
  * R) is about the variance that noise gives b. 0.006 is the sum of the window's squares over the
  * square of its sum; 0.3 is the part of that variance which remains after averaging with earlier

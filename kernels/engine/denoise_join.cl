@@ -3,34 +3,36 @@
  * by half.
  *
  * Data: histories and vectors: denoise_motion.cl. Work-items: denoise.cl. Launched by
- * denoiser_motion_join (daemon/engine/denoiser/denoiser_motion.c). */
+ * denoiser_motion_enqueue (daemon/engine/denoiser/denoiser_motion.c). */
 
-#define SPREAD          1.0f          /* samples by which vectors differ that are not blended */
-#define CLEARLY         0.999f        /* the first of two blocks that mirror each other is taken */
-#define INDEPENDENT     (4.0f / 9.0f) /* numbers of a windowed block, of each */
-#define TAPS            6
-#define LEVEL_NOISE     0.006f /* variance of a block's level, relative to that of its samples */
-#define BIAS_NOISE      0.3f /* variance of a bias, relative to a level's, if the past has no noise */
-#define LOW_COUNT       16.0f
-#define MIDDLE_COUNT    48.0f
-#define HIGH_COUNT      192.0f
+#define SPREAD           1.0f          /* samples by which vectors differ that are not blended */
+#define CLEARLY          0.999f        /* the first of two blocks that mirror each other is taken */
+#define INDEPENDENT      (4.0f / 9.0f) /* numbers of a windowed block, of each */
+#define TAPS             6
+#define LEVEL_NOISE      0.006f /* variance of a block's level, relative to that of its samples */
+#define BIAS_NOISE       0.3f /* variance of a bias, relative to a level's, if the past has no noise */
+#define LOW_COUNT        16.0f
+#define MIDDLE_COUNT     48.0f
+#define HIGH_COUNT       192.0f
 
-/* Whatever speaks for rest (rest_of), and limits that grow with it: LIMIT + LIMIT_REST * rest. */
-#define REST_RATE       0.2f
-#define REST_COST       40.0f /* variances by which a motion must improve a block at rest */
-#define MOST_LIT        0.3f  /* share of large blocks whose light has changed */
-#define EXCESS          2.0f  /* standard deviations by which a mean square may exceed 1 as noise */
-#define EXCESS_REST     3.0f
-#define MISFIT_REST     2.4f /* the same for the mean over frames, which has no limit without rest */
-#define OUTLIER         18.0f /* square from which on a number counts less, and by how much */
-#define OUTLIER_REST    20.0f
-#define OUTLIER_PART    0.2f
-#define MISFIT_KEPT     0.75f  /* weight of the previous frames in that mean */
-#define MISFIT_SPREAD   0.378f /* its standard deviation, relative to that of one frame */
-#define BIAS_KEPT       0.5f   /* weight of the previous frame's bias */
-#define BIAS_KEPT_REST  0.3f
-#define BIAS_CLEAR      0.4f /* a bias is corrected if its square exceeds its variance times this */
-#define BIAS_CLEAR_REST 0.8f
+/* How surely the scene is still (stillness_of), and limits that grow with it: LIMIT + LIMIT_STILL *
+ * stillness. Chosen with seeds 1000 to 1002 of tests/bench/denoise_motion.py
+ * (docs/results/2026-11-28-denoise-peers.md). */
+#define STILL_RATE       0.2f
+#define STILL_COST       40.0f /* variances by which a motion must improve a block of a still scene */
+#define MOST_LIT         0.3f /* share of blocks with changed light, above which nothing is still */
+#define EXCESS           2.0f /* standard deviations by which a mean square may exceed 1 as noise */
+#define EXCESS_STILL     3.0f
+#define MISFIT_STILL     2.4f  /* the same for the mean over frames; elsewhere 0 */
+#define OUTLIER          18.0f /* a number whose square exceeds this counts less */
+#define OUTLIER_STILL    20.0f
+#define OUTLIER_PART     0.2f   /* added to its excess, for each unit beyond that */
+#define MISFIT_KEPT      0.75f  /* weight of the previous frames in that mean */
+#define MISFIT_SPREAD    0.378f /* its standard deviation, relative to that of one frame */
+#define BIAS_KEPT        0.5f   /* weight of the previous frame's bias */
+#define BIAS_KEPT_STILL  0.3f
+#define BIAS_CLEAR       0.4f /* a bias is corrected if its square exceeds its variance times this */
+#define BIAS_CLEAR_STILL 0.8f
 
 /* ---- where a block comes from ---- */
 
@@ -130,15 +132,15 @@ static inline void block_fetch(real *x, global const float *plane, int left, int
     }
 }
 
-/* ---- rest ---- */
+/* ---- still scenes ---- */
 
-/* Returns how much speaks for a scene that rests in constant light, 0 .. 1: of the blocks with
- * texture, the logarithm of how many more have not moved than have. */
-static inline float rest_of(global const uint *counts)
+/* Returns how surely the scene is still, 0 .. 1: from the logarithm of the ratio of still blocks
+ * with texture to moved ones. It is 0 if the light has changed. */
+static inline float stillness_of(global const uint *counts)
 {
-    const float resting = counts[RESTING_BLOCKS], moving = counts[CLEAR_BLOCKS] - resting;
+    const float still = counts[STILL_BLOCKS], moving = counts[CLEAR_BLOCKS] - still;
     const bool is_lit = counts[LIT_BLOCKS] > MOST_LIT * counts[LARGE_BLOCKS];
-    return is_lit ? 0 : clamp(REST_RATE * log((resting + 1) / (moving + 1)), 0.0f, 1.0f);
+    return is_lit ? 0 : clamp(STILL_RATE * log((still + 1) / (moving + 1)), 0.0f, 1.0f);
 }
 
 /* Returns the sum of the squares of the differences of two blocks. */
@@ -154,20 +156,20 @@ static inline float square_difference(const real *x, const real *y, local float 
  * scene rests, a motion must improve the block more than noise would. */
 static inline float2 block_past(real *past, const real *block, global const float *plane,
                                 global const float *history, global const float4 *vectors,
-                                global const float *samples, global const float *noise, float rest,
-                                local float *scratch, int x, int y)
+                                global const float *samples, global const float *noise,
+                                float stillness, local float *scratch, int x, int y)
 {
     const float2 moved = vector_of(vectors, samples, plane, y, x, scratch);
     block_fetch(past, plane, x, y, moved);
     block_forward(past, scratch);
-    if (rest == 0 || (moved.x == 0 && moved.y == 0))
+    if (stillness == 0 || (moved.x == 0 && moved.y == 0))
         return moved;
     real same[PARTS * BLOCK];
     block_transform(same, plane, scratch, x, y);
     const float unit = NUMBER_VARIANCE * variance_at(noise, block_level(past, scratch)) *
                        (1 + remaining_at(history, y + BLOCK / 2, x + BLOCK / 2));
     if (square_difference(same, block, scratch) >
-        square_difference(past, block, scratch) + REST_COST * rest * unit)
+        square_difference(past, block, scratch) + STILL_COST * stillness * unit)
         return moved;
     for (uint i = 0; i < PARTS * BLOCK; i++)
         past[i] = same[i];
@@ -177,13 +179,14 @@ static inline float2 block_past(real *past, const real *block, global const floa
 /* ---- the join ---- */
 
 /* Returns the variance beyond that of noise, from the mean square of `count` numbers. `misfit` is
- * that of the frames before, and is replaced. What was replaced of the past misfits no longer. */
-static inline float excess_of(float mean, float count, float rest, float *misfit)
+ * that of the frames before, and is updated: what this frame replaces of the past no longer counts.
+ */
+static inline float excess_of(float mean, float count, float stillness, float *misfit)
 {
     const float deviation = sqrt(2.0f / (INDEPENDENT * count));
     const float kept = mix(mean - 1.0f, *misfit, MISFIT_KEPT);
-    const float now = mean - 1.0f - (EXCESS + EXCESS_REST * rest) * deviation;
-    const float long_since = kept - MISFIT_REST * rest * MISFIT_SPREAD * deviation;
+    const float now = mean - 1.0f - (EXCESS + EXCESS_STILL * stillness) * deviation;
+    const float long_since = kept - MISFIT_STILL * stillness * MISFIT_SPREAD * deviation;
     const float ret = max(max(now, long_since), 0.0f);
     *misfit = kept / (1 + ret);
     return ret;
@@ -192,12 +195,12 @@ static inline float excess_of(float mean, float count, float rest, float *misfit
 /* Joins the past to a block. `left_in_past` is the noise that is left there. `misfit` has one of
  * each band. Returns the noise of the result. */
 static inline float block_join(real *x, const real *past, float left_in_past,
-                               global const float *noise, float rest, float *misfit,
+                               global const float *noise, float stillness, float *misfit,
                                local float *scratch)
 {
     const float variance = max(variance_at(noise, block_level(past, scratch)), 1e-6f);
     const float scale = 1.0f / (NUMBER_VARIANCE * variance * (1 + left_in_past));
-    const float outlier = OUTLIER + OUTLIER_REST * rest;
+    const float outlier = OUTLIER + OUTLIER_STILL * stillness;
     real few = 0, more = 0, all = 0; /* numbers below a quarter, below half, of each axis */
     for (uint p = 0; p < PARTS; p++) {
         const real quarter = column_entry(first_quarter, p), half_ = column_entry(first_half, p);
@@ -213,11 +216,11 @@ static inline float block_join(real *x, const real *past, float left_in_past,
     const float high = group_sum(all, scratch) - middle - low;
     if (!isfinite(high)) /* or what is not a number once would stay for ever */
         return 1;
-    const float low_excess = excess_of(low / LOW_COUNT, LOW_COUNT, rest, misfit);
+    const float low_excess = excess_of(low / LOW_COUNT, LOW_COUNT, stillness, misfit);
     const float middle_excess =
-        low_excess + excess_of(middle / MIDDLE_COUNT, MIDDLE_COUNT, rest, misfit + 1);
+        low_excess + excess_of(middle / MIDDLE_COUNT, MIDDLE_COUNT, stillness, misfit + 1);
     const float high_excess =
-        low_excess + excess_of(high / HIGH_COUNT, HIGH_COUNT, rest, misfit + 2);
+        low_excess + excess_of(high / HIGH_COUNT, HIGH_COUNT, stillness, misfit + 2);
     real remaining = 0;
     for (uint p = 0; p < PARTS; p++) {
         const real quarter = column_entry(first_quarter, p), half_ = column_entry(first_half, p);
@@ -241,13 +244,16 @@ static inline float block_join(real *x, const real *past, float left_in_past,
 /* Subtracts the bias of a past block's level from the block. `bias` is the bias found in the
  * previous frame. Returns the part that was not subtracted. */
 static inline float block_correct_level(real *past, const real *x, float bias, float left_in_past,
-                                        global const float *noise, float rest, local float *scratch)
+                                        global const float *noise, float stillness,
+                                        local float *scratch)
 {
     const float level = block_level(past, scratch);
-    const float now = mix(level - block_level(x, scratch), bias, BIAS_KEPT + BIAS_KEPT_REST * rest);
+    const float now =
+        mix(level - block_level(x, scratch), bias, BIAS_KEPT + BIAS_KEPT_STILL * stillness);
     const float expected = LEVEL_NOISE * variance_at(noise, level) * (BIAS_NOISE + left_in_past);
     const float part =
-        1 - min((BIAS_CLEAR + BIAS_CLEAR_REST * rest) * expected / max(now * now, 1e-12f), 1.0f);
+        1 -
+        min((BIAS_CLEAR + BIAS_CLEAR_STILL * stillness) * expected / max(now * now, 1e-12f), 1.0f);
     if (!isfinite(now)) /* or it would stay for ever */
         return 0;
     add_level(past, -part * now);
@@ -257,8 +263,8 @@ static inline float block_correct_level(real *past, const real *x, float bias, f
 static inline void join_block(global const float *samples, global const float *past,
                               global const float *past_history, global float *history,
                               global const float4 *vectors, global const float *noise,
-                              bool has_past, float rest, local float *sums, local float *scratch,
-                              uint left, uint top, int x, int y)
+                              bool has_past, float stillness, local float *sums,
+                              local float *scratch, uint left, uint top, int x, int y)
 {
     real block[PARTS * BLOCK];
     float remaining = 1, bias = 0, misfit[BANDS] = {0};
@@ -266,16 +272,16 @@ static inline void join_block(global const float *samples, global const float *p
     if (has_past) {
         real before[PARTS * BLOCK];
         const float2 moved = block_past(before, block, past, past_history, vectors, samples, noise,
-                                        rest, scratch, x, y);
+                                        stillness, scratch, x, y);
         const float2 from = (float2)(y, x) + BLOCK / 2 - moved;
         const float left_in_past = remaining_at(past_history, from.x, from.y);
         bias =
             block_correct_level(before, block, mean_around(past_history, BIAS_AT, from.x, from.y),
-                                left_in_past, noise, rest, scratch);
+                                left_in_past, noise, stillness, scratch);
         for (uint i = 0; i < BANDS; i++)
             misfit[i] = number_at(past_history, MISFIT_AT + i * REMAINING_COLUMNS * REMAINING_ROWS,
                                   from.x, from.y);
-        remaining = block_join(block, before, left_in_past, noise, rest, misfit, scratch);
+        remaining = block_join(block, before, left_in_past, noise, stillness, misfit, scratch);
     }
     block_inverse(block, scratch);
     block_add(block, sums, left, top);
@@ -301,14 +307,14 @@ denoise_join(global const float *samples, global float *history, global const fl
     const uint image = get_group_id(2);
     counts += image * COUNTS;
     const bool is_known = has_past && counts[FAILED_BLOCKS] <= MOST_FAILED * counts[CLEAR_BLOCKS];
-    const float rest = rest_of(counts);
+    const float stillness = stillness_of(counts);
     samples += image * PLANE_SIZE;
     noise += image * NOISE_NUMBERS;
     vectors += image * VECTORS;
     sums_clear(sums);
 #define BLOCK_AT(left, top, x, y)                                                                  \
     join_block(samples, past_history + image * PLANE_SIZE, past_history, history, vectors, noise,  \
-               is_known, rest, sums, scratch, left, top, x, y)
+               is_known, stillness, sums, scratch, left, top, x, y)
     EACH_BLOCK(BLOCK_AT)
 #undef BLOCK_AT
     sums_store(history + image * PLANE_SIZE, sums);

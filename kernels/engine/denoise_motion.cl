@@ -11,12 +11,12 @@
  * from BIAS_AT on, and from MISFIT_AT on the misfit of each of BANDS bands of frequencies. A vector
  * is (down, right, confidence, cost), in samples of its level. VECTORS of them belong to each
  * image; those of a level are level_columns[] x level_rows[], level_spacing[] samples of level 0
- * apart, the first one at the corner. `counts` has COUNTS numbers for each image: the blocks with
- * texture that are not found in the past, all of them, and those that rest, where blocks that
- * extend beyond the image do not count; and the blocks of the smallest level, and those of them
- * whose light has changed. Work-items: those of a group of motion_shrink share a row. A group of
+ * apart, the first one at the corner. `counts` has COUNTS numbers for each image. Three count
+ * blocks with texture that are wholly inside the image: those not found in the past, all of them,
+ * and those that are still. Two count blocks of the smallest level: all of them, and those whose
+ * light has changed. Work-items: those of a group of motion_shrink share a row. A group of
  * SEARCH_GROUP items of motion_search has a block, and shares its columns. The third dimension
- * counts images. Launched by denoiser_motion_search (daemon/engine/denoiser/denoiser_motion.c). */
+ * counts images. Launched by denoiser_motion_enqueue (daemon/engine/denoiser/denoiser_motion.c). */
 
 /* Vectors of a CPU take a second of compile time for each copy of the loop over a block. */
 #if LANES > 1
@@ -34,13 +34,13 @@
 #define CLEAR          4.0f /* deviations from which a block has texture */
 #define FAILED_PART    0.5f /* share of its variance that is not found again */
 #define MOST_FAILED    0.6f
-#define RESTING        0.25f /* samples */
+#define STILL          0.25f /* samples */
 #define ROW_STEP       2     /* every second row of a block is compared */
 #define LIT            16.0f /* square of deviations from which light has changed */
 #define STEPS          16.0f /* a vector's steps in a sample */
 
 /* What is counted for each image. */
-enum { FAILED_BLOCKS, CLEAR_BLOCKS, RESTING_BLOCKS, LARGE_BLOCKS, LIT_BLOCKS, COUNTS };
+enum { FAILED_BLOCKS, CLEAR_BLOCKS, STILL_BLOCKS, LARGE_BLOCKS, LIT_BLOCKS };
 
 /* The planes of level l of an image: `whole` is level 0. */
 static inline global const float *level_of(global const float *whole, global const float *history,
@@ -345,8 +345,8 @@ motion_search(global const float *samples, global const float *history,
             atomic_inc(counts + COUNTS * image + CLEAR_BLOCKS);
             if (excess > FAILED_PART * texture)
                 atomic_inc(counts + COUNTS * image + FAILED_BLOCKS);
-            if (fmax(fabs(moved.x), fabs(moved.y)) <= RESTING)
-                atomic_inc(counts + COUNTS * image + RESTING_BLOCKS);
+            if (fmax(fabs(moved.x), fabs(moved.y)) <= STILL)
+                atomic_inc(counts + COUNTS * image + STILL_BLOCKS);
         }
     }
     if (get_local_id(0) == 0)

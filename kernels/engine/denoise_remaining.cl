@@ -9,7 +9,8 @@
 #define PAST_FRAMES     history
 
 /* Returns one of the numbers that a history has for each block of denoise_join.cl, interpolated
- * between the four blocks whose middles are around (y, x). numbers: REMAINING_AT or BIAS_AT. */
+ * between the four blocks whose middles are around (y, x). numbers: REMAINING_AT, BIAS_AT, or
+ * MISFIT_AT and the bands after it. */
 static inline float number_at(global const float *history, uint numbers, float y, float x)
 {
     global const float *cell =

@@ -215,13 +215,13 @@ struct field {
     cl_uint count[DENOISER_COUNTS];
 };
 
-/* How much speaks for rest. */
-static double rest_of(const struct field *field)
+/* How surely the scene is still. */
+static double stillness_of(const struct field *field)
 {
-    const double resting = field->count[2], moving = field->count[1] - resting;
+    const double still = field->count[2], moving = field->count[1] - still;
     return field->count[4] > 0.3 * field->count[3]
                ? 0
-               : fmin(fmax(0.2 * log((resting + 1) / (moving + 1)), 0), 1);
+               : fmin(fmax(0.2 * log((still + 1) / (moving + 1)), 0), 1);
 }
 
 static double difference_at(const struct picture *a, const struct picture *b, long top, long left,
@@ -312,13 +312,13 @@ static double level_of(const struct block *b)
 
 /* Takes the bias out of a block of the past. Returns what it leaves of it. */
 static double correct_level(struct block *past, const struct block *b, double bias,
-                            double left_in_past, const struct noise_model *noise, double rest)
+                            double left_in_past, const struct noise_model *noise, double stillness)
 {
     static struct block w;
-    const double level = level_of(past), kept = 0.5 + 0.3 * rest;
+    const double level = level_of(past), kept = 0.5 + 0.3 * stillness;
     const double now = (level - level_of(b)) * (1 - kept) + bias * kept;
     const double expected = 0.006 * variance(noise, level) * (0.3 + left_in_past);
-    const double part = fmax(1 - (0.4 + 0.8 * rest) * expected / (now * now), 0);
+    const double part = fmax(1 - (0.4 + 0.8 * stillness) * expected / (now * now), 0);
     for (long i = 0; i < 256; i++)
         w.value[i / 16][i % 16] = window_at(i / 16, 16) * window_at(i % 16, 16);
     real_transform(&w, 16, true, false);
@@ -329,7 +329,7 @@ static double correct_level(struct block *past, const struct block *b, double bi
 
 /* Joins a transformed block of the past to a captured one. Returns what is left of the noise. */
 static double join_blocks(struct block *b, const struct block *past, double left_in_past,
-                          const struct noise_model *noise, unsigned most, double rest,
+                          const struct noise_model *noise, unsigned most, double stillness,
                           double misfit[3])
 {
     static const double count[3] = {16, 48, 192};
@@ -344,8 +344,8 @@ static double join_blocks(struct block *b, const struct block *past, double left
     for (int i = 0; i < 3; i++) {
         const double deviation = sqrt(4.5 / count[i]), now = mean[i] - 1;
         const double kept = 0.25 * now + 0.75 * misfit[i];
-        excess[i] = fmax(now - (2 + 3 * rest) * deviation, 0);
-        excess[i] = fmax(kept - 2.4 * rest * 0.378 * deviation, excess[i]);
+        excess[i] = fmax(now - (2 + 3 * stillness) * deviation, 0);
+        excess[i] = fmax(kept - 2.4 * stillness * 0.378 * deviation, excess[i]);
         misfit[i] = kept / (1 + excess[i]);
         excess[i] += i > 0 ? excess[0] : 0;
     }
@@ -356,7 +356,7 @@ static double join_blocks(struct block *b, const struct block *past, double left
         const double e = excess[frequency < 4   ? 0
                                 : frequency < 8 ? 1
                                                 : 2] +
-                         0.2 * fmax(q - 18 - 20 * rest, 0);
+                         0.2 * fmax(q - 18 - 20 * stillness, 0);
         const double gain = 1 / ((1 + left_in_past) * (1 + e));
         b->value[i / 16][i % 16] += gain * d;
         remaining += (pow(1 - gain, 2) + gain * gain * left_in_past) / 256;
@@ -374,7 +374,7 @@ static double square_difference(const struct block *a, const struct block *b)
 
 /* Gets the transformed past of a transformed block, and by how much it has moved. */
 static void past_of(struct block *ret, double moved[2], const struct block *b,
-                    const struct history *past, const struct noise_model *noise, double rest,
+                    const struct history *past, const struct noise_model *noise, double stillness,
                     long left, long top)
 {
     static const double none[2] = {0, 0};
@@ -386,7 +386,8 @@ static void past_of(struct block *ret, double moved[2], const struct block *b,
     const double left_in_past =
         number_at(past, past->remaining, (double)(top + 8), (double)(left + 8));
     const double unit = variance(noise, level_of(ret)) / 4 * (1 + left_in_past);
-    if (rest > 0 && square_difference(&same, b) <= square_difference(ret, b) + 40 * rest * unit) {
+    if (stillness > 0 &&
+        square_difference(&same, b) <= square_difference(ret, b) + 40 * stillness * unit) {
         *ret = same;
         moved[0] = moved[1] = 0;
     }
@@ -404,7 +405,7 @@ static struct history join(const struct picture *in, const struct history *past,
     ret.bias = calloc((size_t)(ret.columns * ret.rows), sizeof *ret.bias);
     for (int i = 0; i < 3; i++)
         ret.misfit[i] = calloc((size_t)(ret.columns * ret.rows), sizeof *ret.misfit[i]);
-    const double rest = rest_of(field);
+    const double stillness = stillness_of(field);
     for (long row = 0; row < ret.rows; row++)
         for (long column = 0; column < ret.columns; column++) {
             const long top = 8 * row - 8, left = 8 * column - 8;
@@ -414,17 +415,17 @@ static struct history join(const struct picture *in, const struct history *past,
             if (past != NULL) {
                 vector_at(moved, field, in, &past->joined, top, left);
                 real_transform(&b, 16, true, false);
-                past_of(&before, moved, &b, past, &denoise->noise, rest, left, top);
+                past_of(&before, moved, &b, past, &denoise->noise, stillness, left, top);
                 const double y = (double)(top + 8) - moved[0], x = (double)(left + 8) - moved[1];
                 const double left_in_past = number_at(past, past->remaining, y, x);
                 ret.bias[row * ret.columns + column] =
                     correct_level(&before, &b, mean_around(past, past->bias, y, x), left_in_past,
-                                  &denoise->noise, rest);
+                                  &denoise->noise, stillness);
                 double misfit[3];
                 for (int i = 0; i < 3; i++)
                     misfit[i] = number_at(past, past->misfit[i], y, x);
                 *remaining = join_blocks(&b, &before, left_in_past, &denoise->noise,
-                                         denoise->settings.past, rest, misfit);
+                                         denoise->settings.past, stillness, misfit);
                 for (int i = 0; i < 3; i++)
                     ret.misfit[i][row * ret.columns + column] = misfit[i];
                 real_transform(&b, 16, true, true);
@@ -806,7 +807,7 @@ static void test_past(void **state)
 
 /* Returns what the last frames of a scene that rests gain over one frame alone, dB. Each frame has
  * `fade` times the light of the one before. */
-static double gain_at_rest(double fade)
+static double gain_of_a_still_scene(double fade)
 {
     const long width = 144, height = 112, pixels = width * height;
     const struct denoise past = {{16, 2, 2, false, 31, false}, {400, 0, 1}};
@@ -844,15 +845,15 @@ static double gain_at_rest(double fade)
     return 10 * log10(alone_power / joined_power);
 }
 
-/* A scene that rests gains more than 1 dB by the limits for rest, which a change of light lifts: it
- * would lose 0.7 dB by them. */
-static void test_rest(void **state)
+/* The wider limits of a still scene gain more than 1 dB. They do not apply while the light changes,
+ * where they would cost 0.7 dB. */
+static void test_still_scenes(void **state)
 {
     (void)state;
     if (!device_takes(144, 112))
         skip();
-    const double still = gain_at_rest(1), fading = gain_at_rest(0.97);
-    printf("# figures: gain at rest %.2f dB, fading %.2f dB\n", still, fading);
+    const double still = gain_of_a_still_scene(1), fading = gain_of_a_still_scene(0.97);
+    printf("# figures: gain of a still scene %.2f dB, fading %.2f dB\n", still, fading);
     assert_true(still > 7.75);
     assert_true(fading > 2.4);
 }
@@ -1321,7 +1322,7 @@ int main(void)
         cmocka_unit_test(test_model),
         cmocka_unit_test(test_lanes),
         cmocka_unit_test(test_past),
-        cmocka_unit_test(test_rest),
+        cmocka_unit_test(test_still_scenes),
         cmocka_unit_test(test_drift),
         cmocka_unit_test(test_clipped),
         cmocka_unit_test(test_no_noise),

@@ -72,7 +72,7 @@ cl_mem denoiser_frame_noise(const struct denoiser_frame *frame);
  * past frames are joined. */
 cl_mem denoiser_frame_vectors(const struct denoiser_frame *frame);
 
-/* The same with its counts (denoiser_motion.h). */
+/* Returns the memory with the counts of that search, under the same condition. */
 cl_mem denoiser_frame_counts(const struct denoiser_frame *frame);
 
 #endif

@@ -33,13 +33,12 @@ int denoiser_motion_enqueue(struct denoiser_motion *motion, cl_command_queue que
                             cl_event *ret_joined, struct error *why);
 
 /* Returns the memory with the vectors of the last frame: for each image struct denoiser_levels has
- * rows of four floats: pixels by which a block has moved down and right, confidence, 0. */
+ * rows of four floats: pixels by which a block has moved down and right, confidence, cost. */
 cl_mem denoiser_motion_vectors(const struct denoiser_motion *motion);
 
-/* What the search of the last frame has counted, DENOISER_COUNTS for each image: blocks with
- * texture that are not found in the past; all with texture; those of them that rest; the blocks of
- * the smallest size; and those of them whose light has changed. */
-#define DENOISER_COUNTS 5
+/* Returns the memory with the counts of the last frame's search, DENOISER_COUNTS for each image:
+ * blocks with texture not found in the past; all blocks with texture; the still ones of these; all
+ * blocks of the smallest level; and those of them whose light has changed. */
 cl_mem denoiser_motion_counts(const struct denoiser_motion *motion);
 
 #endif

@@ -89,11 +89,12 @@ static void put_levels(FILE *out, const struct transform_image *image)
     denoiser_levels_for(&levels, image);
     fprintf(out,
             "#define HISTORY_REST %u\n#define REMAINING_AT %u\n#define BIAS_AT %u\n"
-            "#define MISFIT_AT %u\n#define BANDS %d\n"
+            "#define MISFIT_AT %u\n#define BANDS %d\n#define COUNTS %d\n"
             "#define REMAINING_HOP %u\n"
             "#define REMAINING_COLUMNS %u\n#define REMAINING_ROWS %u\n#define VECTORS %u\n",
             levels.rest, levels.remaining_at, levels.bias_at, levels.misfit_at, DENOISER_BANDS,
-            JOIN_HOP, levels.remaining_columns, levels.remaining_rows, levels.vectors);
+            DENOISER_COUNTS, JOIN_HOP, levels.remaining_columns, levels.remaining_rows,
+            levels.vectors);
     put_numbers(out, "level_width", levels.width);
     put_numbers(out, "level_height", levels.height);
     put_numbers(out, "level_at", levels.at);

@@ -43,6 +43,7 @@ static inline size_t denoiser_search_group(const struct denoiser_layout *layout)
 /* The planes and vectors of a search for motion (kernels/engine/denoise_motion.cl). Level 0 has all
  * samples, and each next one half of them along each axis. */
 #define DENOISER_LEVELS 4
+#define DENOISER_COUNTS 5 /* numbers that the search counts for each image */
 #define DENOISER_BANDS  3 /* of a block's frequencies, each with its own misfit */
 struct denoiser_levels {
     uint32_t width[DENOISER_LEVELS], height[DENOISER_LEVELS]; /* samples of the level */

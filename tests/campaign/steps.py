@@ -572,8 +572,8 @@ def source_that_ends(world, count):
 
 
 def restart_if_ended(world):
-    """Starts a daemon again that has ended as it may, with a source that lasts, and without the
-    faults, with which it would end again and all steps that are left would do nothing."""
+    """Restarts a daemon that was allowed to end, with a source that lasts. Faults are removed: they
+    would end it again, and the remaining steps would do nothing."""
     if world.alive():
         return
     world.ended()

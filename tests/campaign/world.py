@@ -742,7 +742,7 @@ class World:
         self.observe()
         if self.last["State"] == "paused" and self.last["PublishedSerial"] == 0:
             # Its first engine took longer than the delay before a pause.
-            self.owner("SnapshotAfter")
+            self.call(self.users[0], "control", "SnapshotAfter")  # None: observe() says why
             return False
         return (self.last["State"] in ("online", "paused") and
                 (self.last["PublishedSerial"] >= self.last["Serial"] or

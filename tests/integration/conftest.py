@@ -187,7 +187,7 @@ class Daemon(Child):
         return sorted(found)
 
     def of_threads(self, name):
-        """Returns what that file in /proc says of each thread, but for those that end meanwhile."""
+        """Returns the text of that file in /proc for each thread that has not ended by then."""
         found = []
         for task in pathlib.Path(f"/proc/{self.pid}/task").iterdir():
             with contextlib.suppress(FileNotFoundError, ProcessLookupError):

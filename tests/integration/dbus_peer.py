@@ -208,12 +208,14 @@ class Peer:
         return self.reply(self.serial)
 
     def get(self, name):
-        """Returns the value of a property that is a number, a truth or a text. It comes sooner than
-        from a program, which has to begin."""
+        """Returns the value of a property that is a number, a boolean or a string. This is quicker
+        than running fftd-ctl."""
         data = self.call("Get", CAMERA, name, interface=PROPERTIES).data
-        if data[1:2] == b"t":
-            return struct.unpack("<Q", data[8:])[0]
-        return data[4] == 1 if data[1:2] == b"b" else data[8:-1].decode()
+        kind = data[1:2].decode()
+        if kind == "s":
+            return data[8:-1].decode()
+        value, = struct.unpack_from("<" + NUMBERS[kind], data, 3 + -3 % ALIGNMENT.get(kind, 4))
+        return bool(value) if kind == "b" else value
 
     def reply(self, serial):
         while True:

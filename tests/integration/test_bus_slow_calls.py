@@ -101,13 +101,23 @@ def test_readers_do_not_delay_changes(daemon):
     assert daemon.stop() == 0
 
 
+def slow_stages(images, count=12):
+    """Stages that read an image each, which takes some 50 ms of a processor."""
+    for i in range(count):
+        os.link(images / "large.png", images / f"{i}.png")
+    return [f"mask:image={i}.png" for i in range(count)]
+
+
 @needs_root
-def test_readers_take_turns(daemon):
+def test_readers_take_turns(daemon, images):
     """One user's many connections delay another user's by two answers at most. All calls are there
     when the daemon goes on."""
     for path, mode in ((daemon.runtime_dir.parent, 0o755), (daemon.runtime_dir, 0o755),
                        (daemon.runtime_dir / "control-watch", 0o666)):
         path.chmod(mode)
+
+    # Long calls, so that the answers are counted in time.
+    slow = "GetResponse", " | ".join(slow_stages(images)), *POINTS
 
     def connect(uid):
         os.seteuid(uid)
@@ -124,7 +134,7 @@ def test_readers_take_turns(daemon):
         daemon.signal(signal.SIGSTOP)
         os.waitid(os.P_PID, daemon.pid, os.WSTOPPED)
         for peer in (*many, single):
-            peer.send(call(*SLOWEST, serial=100))
+            peer.send(call(*slow, serial=100))
         daemon.signal(signal.SIGCONT)
         assert single.reply(100).type == RETURN
         assert sum(peer.answers() for peer in many) <= 3
@@ -147,13 +157,6 @@ def test_a_large_image_is_read_once(start, tmp_path):
 
 
 # ---- order ----
-
-def slow_stages(images, count=12):
-    """Stages that read an image each, which takes seconds."""
-    for i in range(count):
-        os.link(images / "large.png", images / f"{i}.png")
-    return [f"mask:image={i}.png" for i in range(count)]
-
 
 def test_calls_of_a_connection_keep_their_order(daemon):
     with Peer(daemon) as peer:

@@ -50,7 +50,9 @@ def play(start, clip, *arguments):
 
 
 def stands_still(region):
-    return all(mode["Pixels"] < max(0.01, 4 * mode["PixelsDeviation"]) for mode in region["Modes"])
+    """Half of the vibration beside it is too much, however large the noise is."""
+    return all(mode["Pixels"] < min(PIXELS / 2, max(0.01, 4 * mode["PixelsDeviation"]))
+               for mode in region["Modes"])
 
 
 def check_regions(regions):

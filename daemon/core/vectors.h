@@ -1,4 +1,5 @@
-/* For functions whose loops the compiler turns into vector instructions (-O3 in the Makefile). */
+/* For functions whose loops the compiler turns into vector instructions (most of them with -O3 in
+ * the Makefile). */
 #ifndef FFTD_CORE_VECTORS_H
 #define FFTD_CORE_VECTORS_H
 

@@ -18,8 +18,8 @@ const struct technique *const transform_techniques[TRANSFORM_TECHNIQUES] = {
  * size alone. */
 #define MOST_COST      1.1
 
-/* What a smaller picture costs more if it has half as many lanes. It takes 1.2 times as long,
- * because much of that goes to memory; but longer lines cost more than plan_cost says
+/* How many times as much a smaller picture costs with half as many lanes. Much of its time goes to
+ * memory, and longer lines take up to a fifth more of main's than plan_cost says
  * (docs/results/2026-11-28-outputs-shown.md). */
 #define HALF_THE_LANES 1.15
 

@@ -18,6 +18,11 @@ def wait_for_frames(daemon):
     daemon.wait_until(lambda: published(daemon) > before + 2, "frames")
 
 
+def wait_for_filter(daemon):
+    serial = daemon.ctl_json("status")["Serial"]
+    daemon.wait_until(lambda: daemon.ctl_json("status")["PublishedSerial"] >= serial, "the filter")
+
+
 def assert_names(text, size):
     """The refusal names what, the need, the largest parts, the limit, its key, and a remedy."""
     for part in (f"{size} XRGB32 needs ", "iB of ", "denoise ", "the limit is ", "(engine.memory)",
@@ -45,8 +50,7 @@ def test_a_filter_that_needs_too_much_is_refused(start):
     assert status["Filter"] == "gaussian-blur:sigma=2"
     wait_for_frames(daemon)
     daemon.ctl("filter", "set", "gaussian-blur:sigma=3")
-    serial = daemon.ctl_json("status")["Serial"]
-    daemon.wait_until(lambda: daemon.ctl_json("status")["PublishedSerial"] >= serial, "the filter")
+    wait_for_filter(daemon)
 
 
 def test_a_source_that_needs_too_much_leaves_the_old_one(start, tmp_path):
@@ -91,8 +95,7 @@ def test_templates_are_counted_where_they_are_looked_for(start, tmp_path):
                        env={"FFTD_IMAGE_DIR": str(tmp_path)})
         before = daemon.ctl_json("status")["Memory"]["host"]
         daemon.ctl("filter", "set", chain)
-        serial = daemon.ctl_json("status")["Serial"]
-        daemon.wait_until(lambda: daemon.ctl_json("status")["PublishedSerial"] >= serial, "the filter")
+        wait_for_filter(daemon)
         needs.append(daemon.ctl_json("status")["Memory"]["host"] - before)
         daemon.stop()
     assert 4 << 20 < needs[1] - needs[0] < 32 << 20

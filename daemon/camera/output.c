@@ -398,7 +398,7 @@ void output_set_engine(struct output *output, const struct design *design)
     output->engine_frames = design->frames;
     update_stores(output);
     output_update_memory(output);
-    report_engine(&output->report, output->engine, &design->memory, &design->device);
+    report_engine(&output->report, output->engine, &design->device);
 }
 
 bool output_engine_fits(const struct output *output)

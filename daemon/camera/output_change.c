@@ -205,7 +205,7 @@ static void apply_design(struct output *output, const struct design *design)
     engine_apply(output->engine, design->response, design->serial);
     applied->used_serial = design->serial;
     applied->adapts = design->adapts;
-    report_design(&output->report, design->serial);
+    report_design(&output->report, design->serial, &design->memory);
     steady_configure(&output->steady, &design->adapts);
 }
 

@@ -206,7 +206,7 @@ static void log_device(const char *device, const struct device_choice *choice)
 }
 
 void report_engine(struct report *report, const struct engine *engine,
-                   const struct budget_use *memory, const struct device_choice *choice)
+                   const struct device_choice *choice)
 {
     const struct gpu_device *device = engine_device(engine);
     if (engine_warning(engine) != NULL)
@@ -221,7 +221,6 @@ void report_engine(struct report *report, const struct engine *engine,
     copy_text(status->engine, engine_description(engine));
     copy_text(status->device, gpu_device_name(device));
     status->device_memory = gpu_device_memory(device);
-    status->memory = *memory;
     status->has_comparison = choice->is_compared;
     status->comparison = choice->comparison;
     mailbox_end_report(report->box, CAMERA_EVENT_STATE);
@@ -237,12 +236,16 @@ void report_engine_failure(struct report *report)
     mailbox_end_report(report->box, 0);
 }
 
-void report_design(struct report *report, uint64_t serial)
+void report_design(struct report *report, uint64_t serial, const struct budget_use *memory)
 {
     struct camera_status *status = mailbox_begin_report(report->box);
     const bool is_new = status->used_serial != serial;
+    const bool has_changed =
+        status->memory.host != memory->host || status->memory.device != memory->device;
     status->used_serial = serial;
-    mailbox_end_report(report->box, is_new ? CAMERA_EVENT_DESIGN : 0);
+    status->memory = *memory;
+    mailbox_end_report(report->box,
+                       (is_new ? CAMERA_EVENT_DESIGN : 0) | (has_changed ? CAMERA_EVENT_STATE : 0));
 }
 
 void report_preparing(struct report *report, struct designer *designer,

@@ -58,15 +58,16 @@ void report_output(struct report *report, const struct engine_output *output, co
 void report_build(struct report *report, unsigned number, const struct fftd_format *format,
                   bool is_cached);
 
-/* memory: what it and its frames may use. choice: why it is on its device. */
+/* choice: why it is on its device. */
 void report_engine(struct report *report, const struct engine *engine,
-                   const struct budget_use *memory, const struct device_choice *choice);
+                   const struct device_choice *choice);
 
 /* Counts an engine that failed or could not be built. */
 void report_engine_failure(struct report *report);
 
-/* Reports that the response of the filter with this serial came into use. */
-void report_design(struct report *report, uint64_t serial);
+/* Reports that the response of the filter with this serial came into use. memory: what it, its
+ * engine and its frames may use. */
+void report_design(struct report *report, uint64_t serial, const struct budget_use *memory);
 
 /* Reports what the designer does that takes long, if the newest filter is not in use yet. */
 void report_preparing(struct report *report, struct designer *designer,

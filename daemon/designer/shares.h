@@ -44,7 +44,8 @@ void designer_shares_finish(struct designer_shares *shares);
 
 /* There are `count` outputs now. If these are several, engines that are built from now on share
  * loads, which suit results of these sizes (engine_loads_create). An engine of main that would have
- * a load now, or need none any more, is built again. */
+ * a load now, or need none any more, is built again. One that has a load keeps its lengths: a new
+ * result of the captured size for which others are better now has a load of its own. */
 void designer_shares_set_sizes(struct designer_shares *shares, const uint32_t (*sizes)[2],
                                unsigned count);
 

@@ -378,8 +378,8 @@ static struct match match_at(const struct match_sheet *sheet, const struct match
     const unsigned x = best.x, y = best.y;
     if (isnan(best.score))
         return (struct match){.x = NAN, .y = NAN, .score = 0};
-    struct match ret = {.x = x + shape->image.columns / 2, .y = y + shape->image.rows / 2};
-    ret.score = fmax(-1, fmin(best.score, 1));
+    const unsigned middle_x = x + shape->image.columns / 2, middle_y = y + shape->image.rows / 2;
+    struct match ret = {middle_x, middle_y, fmax(-1, fmin(best.score, 1))};
     if (x > 0 && x + 1 < shape->places.columns)
         ret.x += peak_between(match_sheet_score(sheet, shape, x - 1, y), best.score,
                               match_sheet_score(sheet, shape, x + 1, y));

@@ -132,10 +132,10 @@ static int choose_members(struct match_sieve *sieve, const struct match_shape **
  * that it weighs as much beside the deviation of a window, whatever the window's size. */
 static int make_kernel(struct match_sieve *sieve, const struct match_sheet *sheet)
 {
-    struct match_shape sum = {.image = {0, 0}};
-    size_t area = 0;
-    sieve->window = sieve->member[0].shape->image;
-    for (unsigned i = 0; i < sieve->count; i++) {
+    struct match_shape sum = {.image = sieve->member[0].shape->image};
+    size_t area = match_area(sum.image);
+    sieve->window = sum.image;
+    for (unsigned i = 1; i < sieve->count; i++) {
         const struct match_extent image = sieve->member[i].shape->image;
         sum.image.columns = sum.image.columns > image.columns ? sum.image.columns : image.columns;
         sum.image.rows = sum.image.rows > image.rows ? sum.image.rows : image.rows;

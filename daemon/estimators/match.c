@@ -62,8 +62,7 @@ static void complete_shape(struct match_shape *shape, struct match_extent pictur
         shape->pixel[i] = (float)rest;
         shape->variation += rest * rest;
     }
-    shape->places = (struct match_extent){picture.columns - shape->image.columns + 1,
-                                          picture.rows - shape->image.rows + 1};
+    shape->places = match_places(picture, shape->image);
 }
 
 /* Returns whether blocks leave this share of a template's variation. */
@@ -118,10 +117,8 @@ static struct group group_at(const struct matcher *m, unsigned level)
             continue;
         const struct match_extent image = t->shape[level].image;
         group.count++;
-        group.largest.columns = greater(group.largest.columns, image.columns);
-        group.largest.rows = greater(group.largest.rows, image.rows);
-        group.smallest.columns = match_lesser(group.smallest.columns, image.columns);
-        group.smallest.rows = match_lesser(group.smallest.rows, image.rows);
+        group.largest = match_larger(group.largest, image);
+        group.smallest = match_smaller(group.smallest, image);
     }
     return group;
 }
@@ -196,19 +193,16 @@ uint64_t matcher_bytes(unsigned width, unsigned height, const struct filter_imag
             continue;
         kernels++;
         bytes += 2 * match_area(image) * sizeof(float);
-        largest.columns = greater(largest.columns, image.columns);
-        largest.rows = greater(largest.rows, image.rows);
-        smallest.columns = match_lesser(smallest.columns, image.columns);
-        smallest.rows = match_lesser(smallest.rows, image.rows);
+        largest = match_larger(largest, image);
+        smallest = match_smaller(smallest, image);
     }
     for (unsigned k = 0; k < (count > 1 ? LEVELS : 1) && kernels > 0; k++) {
         const struct match_extent picture = {width >> k, height >> k};
         uint64_t kernel;
         if (largest.columns >> k == 0 || largest.rows >> k == 0)
             break;
-        bytes += match_sheet_bytes(picture,
-                                   (struct match_extent){greater(smallest.columns >> k, 1),
-                                                         greater(smallest.rows >> k, 1)},
+        const struct match_extent least = {smallest.columns >> k, smallest.rows >> k};
+        bytes += match_sheet_bytes(picture, match_larger(least, (struct match_extent){1, 1}),
                                    (struct match_extent){largest.columns >> k, largest.rows >> k},
                                    &kernel);
         if (k > 0)

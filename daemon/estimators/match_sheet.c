@@ -45,37 +45,36 @@ static void choose_side(struct match_sheet *sheet, struct match_extent largest)
     sheet->step = (struct match_extent){best - largest.columns + 1, best - largest.rows + 1};
 }
 
-static struct match_extent places_in(struct match_extent picture, struct match_extent window)
+/* Returns how many numbers a summed-area table of the picture has. */
+static size_t table_size(struct match_extent picture)
 {
-    return (struct match_extent){picture.columns - window.columns + 1,
-                                 picture.rows - window.rows + 1};
+    return ((size_t)picture.columns + 1) * (picture.rows + 1);
 }
 
 uint64_t match_sheet_bytes(struct match_extent picture, struct match_extent smallest,
                            struct match_extent largest, uint64_t *ret_kernel)
 {
-    struct match_sheet sheet = {.picture = picture, .places = places_in(picture, smallest)};
-    const uint64_t corners = ((uint64_t)picture.columns + 1) * (picture.rows + 1);
+    struct match_sheet sheet = {.picture = picture, .places = match_places(picture, smallest)};
     choose_side(&sheet, largest);
     *ret_kernel = (uint64_t)sheet.side * sheet.side * sizeof *sheet.square;
-    return 2 * corners * sizeof *sheet.sum + match_area(sheet.places) * sizeof *sheet.rank +
-           (pairs(&sheet) + 1) * *ret_kernel;
+    return 2 * (uint64_t)table_size(picture) * sizeof *sheet.sum +
+           match_area(sheet.places) * sizeof *sheet.rank + (pairs(&sheet) + 1) * *ret_kernel;
 }
 
 int match_sheet_init_sums(struct match_sheet *sheet)
 {
-    const size_t corners = ((size_t)sheet->picture.columns + 1) * (sheet->picture.rows + 1);
-    sheet->sum = calloc(2 * corners, sizeof *sheet->sum);
+    const size_t size = table_size(sheet->picture);
+    sheet->sum = calloc(2 * size, sizeof *sheet->sum);
     if (sheet->sum == NULL)
         return -ENOMEM;
-    sheet->square_sum = sheet->sum + corners;
+    sheet->square_sum = sheet->sum + size;
     return 0;
 }
 
 int match_sheet_init(struct match_sheet *sheet, struct match_extent smallest,
                      struct match_extent largest, struct error *why)
 {
-    sheet->places = places_in(sheet->picture, smallest);
+    sheet->places = match_places(sheet->picture, smallest);
     choose_side(sheet, largest);
     const size_t numbers = (size_t)sheet->side * sheet->side;
     sheet->square = malloc((pairs(sheet) + 1) * numbers * sizeof *sheet->square);

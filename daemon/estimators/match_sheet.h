@@ -30,6 +30,26 @@ static inline unsigned match_lesser(unsigned a, unsigned b)
     return a < b ? a : b;
 }
 
+/* The least columns and the least rows of both. */
+static inline struct match_extent match_smaller(struct match_extent a, struct match_extent b)
+{
+    return (struct match_extent){match_lesser(a.columns, b.columns), match_lesser(a.rows, b.rows)};
+}
+
+static inline struct match_extent match_larger(struct match_extent a, struct match_extent b)
+{
+    return (struct match_extent){a.columns > b.columns ? a.columns : b.columns,
+                                 a.rows > b.rows ? a.rows : b.rows};
+}
+
+/* Returns at how many places a window is inside a picture. */
+static inline struct match_extent match_places(struct match_extent picture,
+                                               struct match_extent window)
+{
+    return (struct match_extent){picture.columns - window.columns + 1,
+                                 picture.rows - window.rows + 1};
+}
+
 struct match_shape {
     struct match_extent image, places; /* places: at which it is inside the picture */
     float *pixel;                      /* pixels of the template, minus their mean */
@@ -52,10 +72,11 @@ struct match_sheet {
     float complex *square;   /* work for one pair; owns the memory of the next, as sum does */
     float complex *spectrum; /* all pairs of squares, the second one times i */
     bool is_transformed;     /* `spectrum` is that of `luma` */
-    float *rank;             /* of each place of one template; before, the sums of products */
+    float *rank;             /* one number for each place: its sum of products, then its rank */
 
-    /* Sums of luma - mean, and of its squares, over all pixels above and to the left of a corner
-     * of a pixel. They have a column and a row more than the picture. */
+    /* Summed-area tables of luma - mean, and of its square: entry (x, y) is the sum over the
+     * columns before x and the rows before y. They have one column and one row more than the
+     * picture. */
     double *sum, *square_sum;
 };
 

@@ -8,7 +8,7 @@
 #include "filters/adaptation.h"
 
 #define SQUARE      4u   /* pixels a side, whose mean is no detail */
-#define CORRELATION 0.4  /* of details, at any place that is good enough */
+#define CORRELATION 0.4  /* of the details at a certain place, at least */
 #define CROSSTALK   0.1  /* that the other templates may subtract from it */
 #define LEAST       0.25 /* their difference, less a margin for different sizes of windows */
 
@@ -22,17 +22,23 @@ struct member {
     const struct match_shape *shape;
     unsigned index;
     double least_score; /* that is certain */
-    float *detail;      /* of norm 1; NULL after the sieve is made */
 };
 
 struct match_sieve {
     unsigned count;
     struct member member[FILTER_MAX_MATCHES];
     struct match_extent window; /* the smallest columns and rows of them */
-    struct match_extent places; /* of such a window */
+    struct match_extent places; /* where such a window may be */
     float complex *kernel;
     unsigned capacity;
-    struct match_place *found; /* of that capacity */
+    struct match_place *found; /* the peaks; room for `capacity` */
+};
+
+/* The details of a template while a sieve is made. */
+struct details {
+    struct match_extent image;
+    float *pixel;     /* of norm 1 */
+    double crosstalk; /* what the other members add at its place, relative to what it does */
 };
 
 /* ---- details ---- */
@@ -52,8 +58,8 @@ static void subtract_mean(float *pixel, struct match_extent size, unsigned left,
             pixel[(size_t)y * size.columns + x] -= mean;
 }
 
-/* Returns the share of a template's variation that its details have. */
-static double make_detail(float *detail, const struct match_shape *shape)
+/* Writes the details of a template. Returns the share of its variation that they have. */
+static double make_details(float *detail, const struct match_shape *shape)
 {
     const size_t area = match_area(shape->image);
     double variation = 0;
@@ -70,81 +76,79 @@ static double make_detail(float *detail, const struct match_shape *shape)
     return variation / shape->variation;
 }
 
-/* What template b adds to the kernel's sum at a place of template a, relative to what a does. */
-static double crosstalk(const struct member *a, const struct member *b)
+/* Returns what template b contributes to the kernel's sum where the picture shows template a,
+ * relative to a's own contribution. */
+static double crosstalk(const struct details *a, const struct details *b)
 {
-    const struct match_extent first = a->shape->image, second = b->shape->image;
-    const unsigned columns = match_lesser(first.columns, second.columns);
-    const unsigned rows = match_lesser(first.rows, second.rows);
+    const struct match_extent both = match_smaller(a->image, b->image);
     double sum = 0;
-    for (unsigned y = 0; y < rows; y++)
-        for (unsigned x = 0; x < columns; x++)
-            sum += (double)a->detail[(size_t)y * first.columns + x] *
-                   (double)b->detail[(size_t)y * second.columns + x];
-    return sum * sqrt((double)match_area(first) / (double)match_area(second));
+    for (unsigned y = 0; y < both.rows; y++)
+        for (unsigned x = 0; x < both.columns; x++)
+            sum += (double)a->pixel[(size_t)y * a->image.columns + x] *
+                   (double)b->pixel[(size_t)y * b->image.columns + x];
+    return sum * sqrt((double)match_area(a->image) / (double)match_area(b->image));
 }
 
 /* ---- life ---- */
 
-/* Adds a template, unless it and those that are there would hide each other. */
-static bool join(struct match_sieve *sieve, const struct member *next)
+/* Adds a template to `count` others, unless it and they would hide each other. */
+static bool join(struct details *others, unsigned count, struct details *next)
 {
-    double own = 0, each[FILTER_MAX_MATCHES];
-    for (unsigned i = 0; i < sieve->count; i++) {
-        own += crosstalk(next, &sieve->member[i]);
-        each[i] = crosstalk(&sieve->member[i], next);
-        for (unsigned k = 0; k < sieve->count; k++)
-            if (k != i)
-                each[i] += crosstalk(&sieve->member[i], &sieve->member[k]);
-        if (each[i] < -CROSSTALK)
+    double added[FILTER_MAX_MATCHES];
+    for (unsigned i = 0; i < count; i++) {
+        next->crosstalk += crosstalk(next, &others[i]);
+        added[i] = crosstalk(&others[i], next);
+        if (others[i].crosstalk + added[i] < -CROSSTALK)
             return false;
     }
-    if (own < -CROSSTALK)
+    if (next->crosstalk < -CROSSTALK)
         return false;
-    sieve->member[sieve->count++] = *next;
+    for (unsigned i = 0; i < count; i++)
+        others[i].crosstalk += added[i];
+    others[count] = *next;
     return true;
 }
 
-static int choose_members(struct match_sieve *sieve, const struct match_shape **shapes,
-                          unsigned count)
+/* Chooses members from the shapes, and makes the details of each. */
+static int choose_members(struct match_sieve *sieve, struct details *details,
+                          const struct match_shape **shapes, unsigned count)
 {
     double chance = 0;
     for (unsigned i = 0; i < count; i++) {
         if (shapes[i] == NULL)
             continue;
         const size_t area = match_area(shapes[i]->image);
-        struct member next = {.shape = shapes[i], .index = i};
-        next.detail = calloc(area, sizeof *next.detail);
-        if (next.detail == NULL)
+        struct details next = {.image = shapes[i]->image};
+        next.pixel = calloc(area, sizeof *next.pixel);
+        if (next.pixel == NULL)
             return -ENOMEM;
-        const double share = make_detail(next.detail, shapes[i]);
-        next.least_score = sqrt(fmax(0, 1 - share)) + CORRELATION * sqrt(share);
-        if (next.least_score < 0.99 && chance + 1 / (double)area <= MOST_CHANCE &&
-            join(sieve, &next))
+        const double share = make_details(next.pixel, shapes[i]);
+        const double least = sqrt(fmax(0, 1 - share)) + CORRELATION * sqrt(share);
+        if (least < 0.99 && chance + 1 / (double)area <= MOST_CHANCE &&
+            join(details, sieve->count, &next)) {
             chance += 1 / (double)area;
-        else
-            free(next.detail);
+            sieve->member[sieve->count++] = (struct member){shapes[i], i, least};
+        } else {
+            free(next.pixel);
+        }
     }
     return 0;
 }
 
 /* The kernel is the sum of all details. Each is divided by the root of its number of pixels, so
  * that it weighs as much beside the deviation of a window, whatever the window's size. */
-static int make_kernel(struct match_sieve *sieve, const struct match_sheet *sheet)
+static int make_kernel(struct match_sieve *sieve, const struct details *details,
+                       const struct match_sheet *sheet)
 {
-    struct match_shape sum = {.image = sieve->member[0].shape->image};
+    struct match_shape sum = {.image = details[0].image};
     size_t area = match_area(sum.image);
     sieve->window = sum.image;
     for (unsigned i = 1; i < sieve->count; i++) {
-        const struct match_extent image = sieve->member[i].shape->image;
-        sum.image.columns = sum.image.columns > image.columns ? sum.image.columns : image.columns;
-        sum.image.rows = sum.image.rows > image.rows ? sum.image.rows : image.rows;
-        sieve->window.columns = match_lesser(sieve->window.columns, image.columns);
-        sieve->window.rows = match_lesser(sieve->window.rows, image.rows);
-        area += match_area(image);
+        sum.image = match_larger(sum.image, details[i].image);
+        sieve->window = match_smaller(sieve->window, details[i].image);
+        area += match_area(details[i].image);
     }
-    sieve->places = (struct match_extent){sheet->picture.columns - sieve->window.columns + 1,
-                                          sheet->picture.rows - sieve->window.rows + 1};
+    sieve->places = match_places(sheet->picture, sieve->window);
     sieve->capacity = (unsigned)(MOST_WORK / area) + 1;
     sieve->found = calloc(sieve->capacity, sizeof *sieve->found);
     sum.pixel = calloc(match_area(sum.image), sizeof *sum.pixel);
@@ -153,12 +157,12 @@ static int make_kernel(struct match_sieve *sieve, const struct match_sheet *shee
         return -ENOMEM;
     }
     for (unsigned i = 0; i < sieve->count; i++) {
-        const struct match_extent image = sieve->member[i].shape->image;
+        const struct match_extent image = details[i].image;
         const float weight = 1 / sqrtf((float)match_area(image));
         for (unsigned y = 0; y < image.rows; y++)
             for (unsigned x = 0; x < image.columns; x++)
                 sum.pixel[(size_t)y * sum.image.columns + x] +=
-                    weight * sieve->member[i].detail[(size_t)y * image.columns + x];
+                    weight * details[i].pixel[(size_t)y * image.columns + x];
     }
     sieve->kernel = match_sheet_kernel(sheet, &sum);
     free(sum.pixel);
@@ -172,14 +176,13 @@ int match_sieve_create(struct match_sieve **ret, const struct match_sheet *sheet
     struct match_sieve *sieve = calloc(1, sizeof *sieve);
     if (sieve == NULL)
         return -ENOMEM;
-    int r = choose_members(sieve, shapes, count);
+    struct details details[FILTER_MAX_MATCHES];
+    int r = choose_members(sieve, details, shapes, count);
     const bool is_enough = sieve->count >= MATCH_SIEVE_LEAST;
     if (r == 0 && is_enough)
-        r = make_kernel(sieve, sheet);
-    for (unsigned i = 0; i < sieve->count; i++) {
-        free(sieve->member[i].detail);
-        sieve->member[i].detail = NULL;
-    }
+        r = make_kernel(sieve, details, sheet);
+    for (unsigned i = 0; i < sieve->count; i++)
+        free(details[i].pixel);
     if (r < 0 || !is_enough) {
         match_sieve_destroy(sieve);
         return r;

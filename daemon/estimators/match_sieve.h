@@ -1,8 +1,8 @@
 /* Looks for several templates with fine texture at the cost of one. Pure. match.c uses it where
  * blocks would lose what distinguishes the templates.
  *
- * The *details* of a template are its pixels minus the means of squares of 4 x 4. Details of one
- * template resemble those of nothing else, so the sums of products with the details of all
+ * The *details* of a template are its pixels minus the means of squares of 4 x 4. The details
+ * of one template hardly resemble anything else, so the sums of products with the details of all
  * templates together are large where any one of them is. There each template is scored by itself.
  *
  * A place is certain if no place that was not scored could be better. If details are the share s of

@@ -182,9 +182,8 @@ static struct trial plain_trial(unsigned number)
 }
 
 /* A clip under a light that is switched on and off. */
-static struct trial switched_trial(uint64_t seed)
+static struct trial switched(struct trial t)
 {
-    struct trial t = random_trial(seed, false);
     t.every = t.ahead = 1;
     t.has_cut = false;
     t.first = 8;
@@ -595,9 +594,8 @@ static void it_begins_and_ends(void **state)
     const unsigned drawn = trials_count(MOST_DRAWN, 3);
     double begun[MOST_DRAWN], ghost[MOST_DRAWN];
     for (unsigned i = 0; i < CLEAR + drawn; i++) {
-        struct trial t = i < CLEAR ? plain_trial(i) : switched_trial(first_seed() + 2000 + i);
-        t.first = 8;
-        t.end = 26;
+        const struct trial t =
+            switched(i < CLEAR ? plain_trial(i) : random_trial(first_seed() + 2000 + i, false));
         const struct result r = run_trial(&t, SHORT, NULL);
         const bool is_found = r.last_changed > 0;
         if (i < CLEAR) {
@@ -661,7 +659,7 @@ static void dark_frames_are_not_taken_for_lit_ones(void **state)
                                      1002033,  28120832, 28117526, 1002009};
     (void)state;
     for (unsigned i = 0; i < sizeof seeds / sizeof seeds[0]; i++) {
-        const struct trial t = switched_trial(seeds[i]);
+        const struct trial t = switched(random_trial(seeds[i], false));
         const struct result r = run_trial(&t, SHORT, NULL);
         printf("# figures: %.2f Hz at %.2f: corrected %d frames after the beginning, changed for "
                "%d after the end; %.1f dB before, %.1f after, %u worse\n",
@@ -677,7 +675,7 @@ static void dark_frames_are_not_taken_for_lit_ones(void **state)
 static void a_light_that_ended_is_not_in_the_next_scene(void **state)
 {
     (void)state;
-    struct trial t = switched_trial(28119717);
+    struct trial t = switched(random_trial(28119717, false));
     t.end = 50;
     const struct result r = run_trial(&t, FRAMES, NULL);
     printf("# figures: changed for %d frames after the end, %u worse\n",
@@ -692,7 +690,7 @@ static void a_light_behind_dark_corners_is_found(void **state)
     static const uint64_t seeds[] = {28120816, 28120841, 28120847};
     (void)state;
     for (unsigned i = 0; i < sizeof seeds / sizeof seeds[0]; i++) {
-        const struct trial t = switched_trial(seeds[i]);
+        const struct trial t = switched(random_trial(seeds[i], false));
         const struct result r = run_trial(&t, SHORT, NULL);
         printf("# figures: corners of %.2f: corrected %d frames after the beginning; %.1f dB "
                "before, %.1f after, oracle %.1f\n",

@@ -112,8 +112,8 @@ struct step {
     struct step_memory (*memory)(const struct component *component);
 };
 
-/* The steps in the order in which a frame passes them, ended by NULL. TRANSFORM_STEP is the index
- * of step_transform. The data of that step is the response, and its part is the component's
+/* The steps in the order in which a frame passes them, ended by NULL. TRANSFORM_STEP is
+ * step_transform's index. That step's data is the response, and its part is the component's
  * transform (component_make_transform). */
 extern const struct step *const engine_steps[];
 #define TRANSFORM_STEP 8

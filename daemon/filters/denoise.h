@@ -63,12 +63,11 @@
  * A slow change of light is hidden by the noise in a band, and the past lags behind it. So the
  * level of the past's block is corrected before q is formed. Its bias b joins two values: the
  * difference between its level and the captured block's, and the bias that the previous frame left
- * around it, averaged over 32 x 32 samples, which has the weight 0.5 + 0.3 z. c b is subtracted
- * from the level, and (1
- * - c) b is left to the next frame, where c = max(0, 1 - (0.4 + 0.8 z) u / b^2). u = 0.006 v (0.3 +
- * R) is about the variance that noise gives b. 0.006 is the sum of the window's squares over the
- * square of its sum; 0.3 is the part of that variance which remains after averaging with earlier
- * frames and the blocks around.
+ * around it, averaged over 32 x 32 samples, which has the weight 0.5 + 0.3 z. The part c b
+ * is subtracted from the level, and the rest, (1 - c) b, is left to the next frame. Here
+ * c = max(0, 1 - (0.4 + 0.8 z) u / b^2), and u = 0.006 v (0.3 + R) is about the variance that noise
+ * gives b. 0.006 is the sum of the window's squares over the square of its sum; 0.3 is the part of
+ * that variance which remains after averaging with earlier frames and the blocks around.
  *
  * Captured noise is clipped at black and white, which makes the mean of dark areas brighter and
  * that of bright ones darker. With `clipping=undone`, the last pass restores the mean from the

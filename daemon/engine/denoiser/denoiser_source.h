@@ -44,7 +44,7 @@ static inline size_t denoiser_search_group(const struct denoiser_layout *layout)
  * samples, and each next one half of them along each axis. */
 #define DENOISER_LEVELS 4
 #define DENOISER_COUNTS 5 /* numbers that the search counts for each image */
-#define DENOISER_BANDS  3 /* of a block's frequencies, each with its own misfit */
+#define DENOISER_BANDS  3 /* bands of a block's frequencies, each with its own misfit */
 struct denoiser_levels {
     uint32_t width[DENOISER_LEVELS], height[DENOISER_LEVELS]; /* samples of the level */
     uint32_t at[DENOISER_LEVELS];      /* floats from the beginning of an image's part */

@@ -57,7 +57,7 @@ double light_swing(const struct light_fit *fit, const struct rows *rows, unsigne
 }
 
 /* Returns whether the phase is somewhere else than expected after frames that were ignored. step:
- * of the phase from frame to frame, as a phasor. */
+ * how far the phase advances from frame to frame, as a phasor. */
 static bool leaps_behind_others(const struct light_fit *fit, const struct rows *rows,
                                 double complex step, double interval_ns)
 {
@@ -106,8 +106,8 @@ bool light_leaps(const struct light_fit *fit, const struct rows *rows)
            leaps_behind_others(fit, rows, all / cabs(all), least_ns);
 }
 
-/* How a frame differs from the one before it, apart from exposure and the effect of the sensor's
- * rows: the mean square, and the part of it that is noise, from second differences along bins. */
+/* The change from one frame to the next, without exposure and the effect of the sensor's rows: its
+ * mean square, and the part of that which is noise, from second differences along bins. */
 struct change {
     double all, noise; /* INFINITY and 0 if the frames have nothing in common */
 };

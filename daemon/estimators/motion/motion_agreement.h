@@ -1,0 +1,56 @@
+/* Cells of a grid, each with sums over its pixels (motion_cells.h), and the shift on which they
+ * agree. Pure. */
+#ifndef FFTD_ESTIMATORS_MOTION_AGREEMENT_H
+#define FFTD_ESTIMATORS_MOTION_AGREEMENT_H
+
+#include <stdbool.h>
+
+#include "estimators/motion/motion_cells.h"
+
+#define CELLS_MAX_COLUMNS  23u /* of 16 pixels in less than 384; wider pictures have wider cells */
+#define CELLS_MAX_ROWS     12u
+
+/* How much the contrast of a cell or a row may change, as a share of the mean one: 0.48 to 2.1
+ * times. */
+#define CELLS_MAX_CONTRAST 0.7
+/* Variance of the noise that is always there, by rounding to 8 bits. */
+#define CELLS_ROUNDING     0.05
+
+/* A sinc windowed by a Gaussian. Fine details determine a shift best, so a kernel should keep them.
+ * When a kernel is moved by a fraction of a pixel, the part of its response beyond half a cycle per
+ * pixel causes an error. This error is smaller than that of a plain Gaussian which keeps the same
+ * details. */
+struct cells_kernel {
+    double cut_off;   /* cycles/pixel, where the response is a half; 0: a Gaussian alone */
+    double smoothing; /* standard deviation of the Gaussian, in pixels */
+    double noise;     /* variance of the difference of two smoothed pictures with noise of 1 */
+    double gradient;  /* what is taken for noise in the squares of a gradient, as a share of that */
+    double error;     /* pixels; limits the weight of a cell with much contrast */
+};
+
+/* Sums of products of the gradient along x and y, the mean S of both pictures and their difference
+ * R, and of each of these. */
+enum sum { XX, XY, YY, XS, YS, SS, XR, YR, SR, RR, X, Y, S, R, SUMS };
+
+struct cell {
+    double sum[SUMS];
+    unsigned pixels;
+    double raw[SUMS];  /* the sums before offset and contrast were taken out */
+    double xx, xy, yy; /* squares of the gradient without those of the noise */
+    double shift[2];   /* that is left */
+    double rest;       /* squares of the difference that it leaves */
+    double telling;    /* 0 .. 1 */
+    double weight;
+};
+
+struct cells {
+    const struct cells_kernel *kernel;
+    unsigned count;
+    struct cell cell[CELLS_MAX_COLUMNS * CELLS_MAX_ROWS];
+};
+
+/* Solves the cells by their sums; the rest of each is set here. step: what the shift is to be
+ * improved by. Sets all of ret but dx and dy. Returns false if the cells do not see anything. */
+bool cells_agree(struct cells *cells, double step[2], struct cells_shift *ret);
+
+#endif

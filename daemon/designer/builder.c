@@ -192,26 +192,42 @@ static int refresh_device(struct builder *builder, enum builder_place place, str
     return open_device(builder, place, why);
 }
 
-/* Chooses where an engine is built. */
-static enum builder_place choose_place(struct builder *builder, const struct engine_frames *frames,
-                                       const struct engine_options *options,
-                                       struct device_choice *ret)
+/* An engine for a chain: the newest one, or one that is built. */
+struct candidate {
+    const struct engine_frames *frames;
+    const struct filter_chain *chain;
+    struct engine_options options;
+    double support_px;
+    enum builder_place place;
+    struct device_choice choice;
+    struct budget_use use;
+    struct engine *engine;
+};
+
+/* Chooses where a candidate is built. */
+static void choose_place(struct builder *builder, struct candidate *candidate)
 {
-    const struct comparison_subject subject = {
-        .device = builder->memory.outline, .format = frames->format, .options = *options};
-    struct comparison *comparison = &ret->comparison;
-    *ret = (struct device_choice){.is_compared = false};
-    ret->is_compared = options->tune != ENGINE_TUNE_OFF &&
-                       comparison_find(comparison, &subject, builder->cache_dir, &ret->warning);
+    const struct engine_options *options = &candidate->options;
+    const struct comparison_subject subject = {.device = builder->memory.outline,
+                                               .format = candidate->frames->format,
+                                               .options = *options};
+    struct device_choice *choice = &candidate->choice;
+    struct comparison *comparison = &choice->comparison;
+    candidate->place = BUILDER_SELECTED;
+    *choice = (struct device_choice){.is_compared = false};
+    choice->is_compared =
+        options->tune != ENGINE_TUNE_OFF &&
+        comparison_find(comparison, &subject, builder->cache_dir, &choice->warning);
     comparison->is_automatic = strcmp(builder->selector, "auto") == 0;
-    if (!ret->is_compared || !comparison->is_automatic)
-        return BUILDER_SELECTED;
+    if (!choice->is_compared || !comparison->is_automatic)
+        return;
     snprintf(comparison->problem, sizeof comparison->problem, "%.*s", COMPARISON_TEXT - 1,
              builder->cpu_problem.text);
     comparison->uses_cpu = comparison->problem[0] == '\0' &&
                            comparison_chooses_cpu(comparison, builder->engine != NULL &&
                                                                   builder->place == BUILDER_CPU);
-    return comparison->uses_cpu ? BUILDER_CPU : BUILDER_SELECTED;
+    if (comparison->uses_cpu)
+        candidate->place = BUILDER_CPU;
 }
 
 /* Returns what an engine's memory is computed from. The CPU device has been opened, if the place is
@@ -275,10 +291,18 @@ static int warm_up(struct engine *engine, const struct engine_frames *frames, st
     return r;
 }
 
-static int build(struct builder *builder, enum builder_place place,
-                 const struct engine_frames *frames, double support_px,
-                 const struct engine_options *options, struct engine **ret, struct error *why)
+static int check_candidate(const struct builder *builder, struct candidate *candidate,
+                           struct error *why)
 {
+    const struct builder_memory memory = memory_at(builder, candidate->place);
+    return builder_check_memory(&memory, candidate->frames, &candidate->options,
+                                candidate->support_px, candidate->chain, builder->cache_dir, true,
+                                &candidate->use, why);
+}
+
+static int build(struct builder *builder, struct candidate *candidate, struct error *why)
+{
+    const enum builder_place place = candidate->place;
     struct engine *engine = NULL;
     if (builder->stuck_count >= BUILDER_MAX_STUCK)
         return error_set(
@@ -288,41 +312,52 @@ static int build(struct builder *builder, enum builder_place place,
     int r = refresh_device(builder, place, why);
     if (r < 0)
         return r;
-    struct engine_options own = *options;
+    struct engine_options own = candidate->options;
     if (place == BUILDER_CPU)
         own.recipe.motion = 0; /* the observer finds it with less work */
-    r = engine_create(&engine, builder->device[place].opened, &frames->format, &own, support_px,
-                      builder->cache_dir, &builder->observer, why);
+    r = engine_create(&engine, builder->device[place].opened, &candidate->frames->format, &own,
+                      candidate->support_px, builder->cache_dir, &builder->observer, why);
     if (r == 0)
-        r = warm_up(engine, frames, why);
+        r = warm_up(engine, candidate->frames, why);
     if (r < 0) {
         engine_destroy(engine);
         builder->device[place].is_suspect = true;
         return r;
     }
-    *ret = engine;
+    candidate->engine = engine;
     return 0;
 }
 
 /* Checks the memory first. */
-static int check_and_build(struct builder *builder, enum builder_place place,
-                           const struct engine_frames *frames, double support_px,
-                           const struct engine_options *options, const struct filter_chain *chain,
-                           struct budget_use *ret_use, struct engine **ret, struct error *why)
+static int check_and_build(struct builder *builder, struct candidate *candidate, struct error *why)
 {
     int r = 0;
-    if (place == BUILDER_CPU && builder->cpu == NULL) {
-        r = refresh_device(builder, place, why);
+    if (candidate->place == BUILDER_CPU && builder->cpu == NULL) {
+        r = refresh_device(builder, BUILDER_CPU, why);
         if (r < 0)
             return r;
-        builder->cpu = gpu_device_outline(builder->device[place].opened);
+        builder->cpu = gpu_device_outline(builder->device[BUILDER_CPU].opened);
         if (builder->cpu == NULL)
             return error_set(why, ENOMEM, "out of memory while opening the CPU device");
     }
-    const struct builder_memory memory = memory_at(builder, place);
-    r = builder_check_memory(&memory, frames, options, support_px, chain, builder->cache_dir, true,
-                             ret_use, why);
-    return r < 0 ? r : build(builder, place, frames, support_px, options, ret, why);
+    r = check_candidate(builder, candidate, why);
+    return r < 0 ? r : build(builder, candidate, why);
+}
+
+/* Builds a candidate on the device that is chosen for it; on the selected one, if the CPU device
+ * fails. */
+static int build_where_best(struct builder *builder, struct candidate *candidate, struct error *why)
+{
+    choose_place(builder, candidate);
+    int r = check_and_build(builder, candidate, why);
+    if (r == 0 || candidate->place != BUILDER_CPU)
+        return r;
+    builder->cpu_problem = *why;
+    choose_place(builder, candidate);
+    r = check_and_build(builder, candidate, why);
+    if (r < 0) /* neither builds it, which says nothing about the CPU device */
+        builder->cpu_problem = (struct error){""};
+    return r;
 }
 
 static int design_fade(struct engine *engine, struct engine_response *response,
@@ -365,84 +400,73 @@ bool builder_reaches_too_far(const struct builder *builder, const struct filter_
 /* Returns the loads that an engine is to share; NULL if there is no memory for its load. Then it
  * transforms for itself, so that another output never keeps this one from being filtered. */
 static struct engine_loads *affordable_loads(const struct builder *builder,
-                                             const struct engine_frames *frames,
-                                             const struct engine_options *options,
-                                             double support_px, const struct filter_chain *chain)
+                                             const struct candidate *candidate)
 {
     const struct builder_memory memory = memory_at(builder, builder->place);
+    const struct engine_options *options = &candidate->options;
     return options->loads != NULL &&
-                   builder_check_memory(&memory, frames, options, support_px, chain,
-                                        builder->cache_dir, false, NULL, NULL) == 0
+                   builder_check_memory(&memory, candidate->frames, options, candidate->support_px,
+                                        candidate->chain, builder->cache_dir, false, NULL,
+                                        NULL) == 0
                ? options->loads
                : NULL;
+}
+
+/* Makes a candidate that was built the newest engine. */
+static void adopt(struct builder *builder, const struct candidate *candidate)
+{
+    const double built_px = engine_support(candidate->engine), wanted_px = candidate->support_px;
+    builder->engine = candidate->engine;
+    builder->place = candidate->place;
+    builder->choice = candidate->choice;
+    builder->device[candidate->place].engine_count++;
+    builder->built = candidate->options.recipe;
+    builder->support_px = isfinite(built_px) && built_px > wanted_px ? built_px : wanted_px;
+    builder->frames = *candidate->frames;
 }
 
 int builder_design(struct builder *builder, const struct engine_frames *frames,
                    const struct filter_chain *chain, const struct builder_fade *fade,
                    struct engine_response **ret, struct error *why)
 {
-    const double chain_px = filter_chain_support(chain);
     const double from_px = fade->frames > 0 ? filter_chain_support(&fade->from) : 0;
-    double support_px = chain_px > from_px ? chain_px : from_px;
-    const bool is_too_small = builder->options.margin < 0 && builder->engine != NULL &&
-                              support_px > engine_support(builder->engine);
     builder->options.loads = designer_share_loads(&builder->memory.share);
-    struct engine_options options = builder->options;
-    const struct engine_frames *wanted = frames != NULL ? frames : &builder->frames;
-    options.recipe = recipe_for(builder, wanted, chain, fade);
-    options.loads = affordable_loads(builder, wanted, &options, support_px, chain);
-    struct engine *engine = builder->engine;
-    enum builder_place place = builder->place;
-    struct device_choice choice = builder->choice;
-    struct budget_use use;
-    int r = 0;
-
+    struct candidate candidate = {.frames = frames != NULL ? frames : &builder->frames,
+                                  .chain = chain,
+                                  .options = builder->options,
+                                  .support_px = fmax(filter_chain_support(chain), from_px),
+                                  .place = builder->place,
+                                  .choice = builder->choice,
+                                  .engine = builder->engine};
+    candidate.options.recipe = recipe_for(builder, candidate.frames, chain, fade);
+    candidate.options.loads = affordable_loads(builder, &candidate);
+    const bool is_too_small = builder->options.margin < 0 && builder->engine != NULL &&
+                              candidate.support_px > engine_support(builder->engine);
     const bool is_kept = frames == NULL && !is_too_small &&
-                         recipe_equal(&options.recipe, &builder->built) &&
-                         !engine_has_better_load(builder->engine, options.loads);
-    if (is_kept && builder->support_px > support_px)
-        support_px = builder->support_px;
+                         recipe_equal(&candidate.options.recipe, &builder->built) &&
+                         !engine_has_better_load(builder->engine, candidate.options.loads);
+    int r = 0;
     /* Another engine is made for this chain alone, whatever came before, so that there are no more
      * sizes of it than compile_ahead.c knows. */
-    if (!is_kept) {
-        place = choose_place(builder, wanted, &options, &choice);
-        r = check_and_build(builder, place, wanted, support_px, &options, chain, &use, &engine,
-                            why);
-        if (r < 0 && place == BUILDER_CPU) {
-            builder->cpu_problem = *why;
-            place = choose_place(builder, wanted, &options, &choice);
-            r = check_and_build(builder, place, wanted, support_px, &options, chain, &use, &engine,
-                                why);
-            if (r < 0) /* neither builds it, which says nothing about the CPU device */
-                builder->cpu_problem = (struct error){""};
-        }
+    if (is_kept) {
+        candidate.support_px = fmax(candidate.support_px, builder->support_px);
+        r = check_candidate(builder, &candidate, why);
     } else {
-        const struct builder_memory memory = memory_at(builder, place);
-        r = builder_check_memory(&memory, &builder->frames, &options, support_px, chain,
-                                 builder->cache_dir, true, &use, why);
+        r = build_where_best(builder, &candidate, why);
     }
     if (r == 0)
-        r = design(engine, chain, fade, ret, why);
-    if (r == 0)
+        r = design(candidate.engine, chain, fade, ret, why);
+    if (r == 0) {
         designer_share_take(&builder->memory.share);
-    else
+        builder->use = candidate.use;
+    } else {
         designer_share_forget(&builder->memory.share);
-    if (r == 0)
-        builder->use = use;
-    if (engine == builder->engine)
-        return r;
-    if (r < 0) {
-        engine_destroy(engine);
-        return r;
     }
-    const double built_px = engine_support(engine);
-    builder->engine = engine;
-    builder->place = place;
-    builder->choice = choice;
-    builder->device[place].engine_count++;
-    builder->built = options.recipe;
-    builder->support_px = isfinite(built_px) && built_px > support_px ? built_px : support_px;
-    if (frames != NULL)
-        builder->frames = *frames;
-    return 0;
+    if (candidate.engine == builder->engine)
+        return r;
+    if (r == 0)
+        adopt(builder, &candidate);
+    else
+        engine_destroy(candidate.engine);
+    return r;
 }

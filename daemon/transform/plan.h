@@ -97,8 +97,14 @@ uint32_t plan_position(const struct plan_axis *axis, uint32_t frequency);
 void plan_frequencies(const struct plan_axis *axis, uint16_t *ret);
 
 /* The axis transformed first, and the one transformed second. */
-const struct plan_axis *plan_first(const struct plan *plan);
-const struct plan_axis *plan_second(const struct plan *plan);
+static inline const struct plan_axis *plan_first(const struct plan *plan)
+{
+    return plan->order == PLAN_ROWS_FIRST ? &plan->x : &plan->y;
+}
+static inline const struct plan_axis *plan_second(const struct plan *plan)
+{
+    return plan->order == PLAN_ROWS_FIRST ? &plan->y : &plan->x;
+}
 
 /* The index at which element `position` is stored. That is the position itself, unless the legs of
  * the last stage are stored apart: leg j of butterfly b is then at j length / radix + b instead of
@@ -114,7 +120,10 @@ struct plan_pair {
 };
 
 /* The number of pairs: one for each frequency from 0 to half the length of the first axis. */
-uint32_t plan_pair_count(const struct plan *plan);
+static inline uint32_t plan_pair_count(const struct plan *plan)
+{
+    return plan_first(plan)->length / 2 + 1;
+}
 
 /* Fills in plan_pair_count() pairs, so that the lowest frequencies come first. With
  * columns first, pair k has frequency k. With rows first, the pairs of one leg of the last stage

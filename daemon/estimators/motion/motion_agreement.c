@@ -226,7 +226,7 @@ static double find_deviation(const struct cells *cells, double noise, const doub
 }
 
 /* What the cells agree on; returns false if they do not see anything. */
-bool cells_agree(struct cells *cells, double step[2], struct cells_shift *ret)
+bool cells_agree(struct cells *cells, double step[2], struct agreement *ret)
 {
     for (unsigned c = 0; c < cells->count; c++) {
         project(&cells->cell[c]);

@@ -5,8 +5,6 @@
 
 #include <stdbool.h>
 
-#include "estimators/motion/motion_cells.h"
-
 #define CELLS_MAX_COLUMNS  23u /* of 16 pixels in less than 384; wider pictures have wider cells */
 #define CELLS_MAX_ROWS     12u
 
@@ -49,8 +47,15 @@ struct cells {
     struct cell cell[CELLS_MAX_COLUMNS * CELLS_MAX_ROWS];
 };
 
-/* Solves the cells by their sums; the rest of each is set here. step: what the shift is to be
- * improved by. Sets all of ret but dx and dy. Returns false if the cells do not see anything. */
-bool cells_agree(struct cells *cells, double step[2], struct cells_shift *ret);
+struct agreement {
+    double deviation; /* like the members of struct cells_shift (motion_cells.h) */
+    double agreement;
+    double agreed;
+    double noise;
+};
+
+/* Solves the cells by their sums. step: what the shift is to be improved by. ret->noise is an upper
+ * limit before. Returns false if the cells do not see anything. */
+bool cells_agree(struct cells *cells, double step[2], struct agreement *ret);
 
 #endif

@@ -21,26 +21,31 @@
 #define BETA    5.3
 #define CUTOFF  0.715
 
-#define GROUP   64  /* rows of the result that are made together, so `middle` stays in a cache */
+#define GROUP   64  /* rows of the result that are made together, of all components */
 #define STRIP   128 /* columns that are convolved together: their rows stay in the first cache */
-#define AT_ONCE 4   /* taps are added in groups of this size, and of twice that where possible */
+#define AT_ONCE 4   /* taps are a multiple of this */
 #define ALIGNED 64  /* bytes of a cache line; a 64-byte vector that crosses one is slower */
 #ifdef __x86_64__
-#define BLOCK 32 /* side of a transposed block: 32 numbers of 16 bits fill a 64-byte vector */
+#define BLOCK   32 /* side of a transposed block: 32 numbers of 16 bits fill a 64-byte vector */
+#define FETCHES true
 #else
-#define BLOCK 16
+#define BLOCK   16
+#define FETCHES false /* boards may have frames in memory that is not cached */
 #endif
-#define NEUTRAL 128
-#define UNIT    256   /* a step */
-#define LAST    6     /* the bits of a step after two convolutions */
-#define ONE     16384 /* taps whose sum is this make half of the unit */
+#define SUM_BYTES (BLOCK * STRIP * sizeof(int16_t))
+#define NEUTRAL   128
+#define UNIT      256   /* a step */
+#define LAST      6     /* the bits of a step after two convolutions */
+#define ONE       16384 /* taps whose sum is this make half of the unit */
 
 struct resampler {
     struct resampler_size size;
     struct resampler_axis axis[2]; /* along rows and columns; multiples of AT_ONCE taps */
-    int16_t *strip;                /* [row][STRIP], as captured, for GROUP rows of the result */
-    int16_t *middle; /* [column][GROUP], with the rows of the result; both end with room for taps of
+    uint32_t group;                /* rows of the result that are made together */
+    int16_t *strip;                /* [row][STRIP], as captured, for that many rows */
+    int16_t *middle; /* [column][component][row of the group]; both end with room for taps of
                         samples that do not exist */
+    int16_t *sums;   /* that are to be transposed: BLOCK rows of STRIP, or BLOCK columns */
 };
 
 /* ---- taps ---------------------------------------------------------------------------------- */
@@ -115,17 +120,22 @@ static int fill_axis(struct resampler_axis *axis, uint32_t length, uint32_t to_l
 
 /* ---- life ---------------------------------------------------------------------------------- */
 
+static uint32_t group_rows(const struct resampler_size *size)
+{
+    return GROUP / size->channels;
+}
+
 static size_t strip_bytes(const struct resampler_size *size)
 {
     const size_t all = (size_t)size->rows + AT_ONCE;
-    const size_t some =
-        (size_t)GROUP * size->rows / size->to_rows + 1 + count_taps(size->rows, size->to_rows);
+    const size_t some = (size_t)group_rows(size) * size->rows / size->to_rows + 1 +
+                        count_taps(size->rows, size->to_rows);
     return (some < all ? some : all) * STRIP * sizeof(int16_t);
 }
 
 static size_t middle_bytes(const struct resampler_size *size)
 {
-    return ((size_t)size->columns + AT_ONCE) * size->channels * GROUP * sizeof(int16_t);
+    return ((size_t)size->columns + AT_ONCE) * GROUP * sizeof(int16_t);
 }
 
 static uint64_t axis_bytes(uint32_t length, uint32_t to_length)
@@ -142,8 +152,8 @@ size_t resampler_tap_count(const struct resampler_size *size)
 
 uint64_t resampler_bytes(const struct resampler_size *size)
 {
-    return strip_bytes(size) + middle_bytes(size) + axis_bytes(size->columns, size->to_columns) +
-           axis_bytes(size->rows, size->to_rows);
+    return strip_bytes(size) + middle_bytes(size) + SUM_BYTES +
+           axis_bytes(size->columns, size->to_columns) + axis_bytes(size->rows, size->to_rows);
 }
 
 static int16_t *make_numbers(size_t bytes)
@@ -162,8 +172,9 @@ static int allocate(struct resampler *resampler, const struct resampler_size *si
     across->tap = calloc(resampler_tap_count(size), sizeof *across->tap);
     resampler->strip = make_numbers(strip_bytes(size));
     resampler->middle = make_numbers(middle_bytes(size));
+    resampler->sums = make_numbers(SUM_BYTES);
     if (across->first == NULL || across->tap == NULL || resampler->strip == NULL ||
-        resampler->middle == NULL)
+        resampler->middle == NULL || resampler->sums == NULL)
         return -ENOMEM;
     down->first = across->first + size->to_columns;
     down->tap = across->tap + (size_t)size->to_columns * across->taps;
@@ -176,6 +187,7 @@ int resampler_create(struct resampler **ret, const struct resampler_size *size, 
     int r = -ENOMEM;
     if (resampler != NULL) {
         resampler->size = *size;
+        resampler->group = group_rows(size);
         r = allocate(resampler, size);
     }
     if (r == 0)
@@ -198,6 +210,7 @@ void resampler_destroy(struct resampler *resampler)
     free(resampler->axis[0].tap);
     free(resampler->strip);
     free(resampler->middle);
+    free(resampler->sums);
     free(resampler);
 }
 
@@ -214,41 +227,39 @@ static inline int16_t multiply(int16_t sample, int16_t tap)
     return (int16_t)((((int32_t)sample * tap >> 14) + 1) >> 1);
 }
 
-/* The sum of the first AT_ONCE samples, times their taps. */
-static ALWAYS_INLINE int16_t weigh(const int16_t *from, size_t pitch, const int16_t *tap)
-{
-    return (int16_t)(multiply(from[0], tap[0]) + multiply(from[pitch], tap[1]) +
-                     multiply(from[2 * pitch], tap[2]) + multiply(from[3 * pitch], tap[3]));
-}
-
-static ALWAYS_INLINE int16_t weigh_more(const int16_t *from, size_t pitch, const int16_t *tap)
-{
-    return (int16_t)(weigh(from, pitch, tap) + weigh(from + AT_ONCE * pitch, pitch, tap + AT_ONCE));
-}
-
-/* Computes `count` neighbouring sums for sample i of the axis, along which samples are `pitch`
- * numbers apart; `from` begins with sample `begin`. */
-static ALWAYS_INLINE void convolve(int16_t *restrict sum, uint32_t count,
+/* Computes `width` neighbouring sums for each of samples i to end - 1 of the axis, along which
+ * samples are `pitch` numbers apart; `from` begins with sample `begin`. The sums of a sample stay
+ * in registers until all of its taps are added, which the compiler finds only if the loop of taps
+ * runs at least once. */
+static ALWAYS_INLINE void convolve(int16_t *restrict to, unsigned width,
                                    const int16_t *restrict from, uint32_t begin, size_t pitch,
-                                   const struct resampler_axis *axis, uint32_t i)
+                                   const struct resampler_axis *axis, uint32_t i, uint32_t end)
 {
-    const int16_t *tap = axis->tap + (size_t)i * axis->taps;
-    from += (axis->first[i] - begin) * pitch;
-    uint32_t k = axis->taps % (2 * AT_ONCE);
-    if (k > 0)
-        for (uint32_t x = 0; x < count; x++)
-            sum[x] = weigh(from + x, pitch, tap);
-    for (; k < axis->taps; k += 2 * AT_ONCE)
-        for (uint32_t x = 0; x < count; x++)
-            sum[x] =
-                (int16_t)((k > 0 ? sum[x] : 0) + weigh_more(from + k * pitch + x, pitch, tap + k));
+    for (; i < end; i++, to += width) {
+        const int16_t *restrict tap = axis->tap + (size_t)i * axis->taps;
+        const int16_t *restrict at = from + (axis->first[i] - begin) * pitch;
+        int16_t sum[STRIP];
+        uint32_t k = 0;
+        for (unsigned x = 0; x < width; x++)
+            sum[x] = 0;
+        do {
+            for (unsigned x = 0; x < width; x++)
+                sum[x] = (int16_t)(sum[x] + multiply(at[x], tap[k]) +
+                                   multiply(at[pitch + x], tap[k + 1]));
+            k += 2;
+            at += 2 * pitch;
+        } while (k < axis->taps);
+        for (unsigned x = 0; x < width; x++)
+            to[x] = sum[x];
+    }
 }
 
-static ALWAYS_INLINE void widen(int16_t *restrict to, const uint8_t *restrict from, unsigned step,
-                                uint32_t count)
+static ALWAYS_INLINE void widen(int16_t *restrict to, const uint8_t *restrict from, size_t stride,
+                                unsigned step, uint32_t count, uint32_t rows)
 {
-    for (uint32_t i = 0; i < count; i++)
-        to[i] = (int16_t)((from[(size_t)i * step] - NEUTRAL) * UNIT);
+    for (; rows > 0; rows--, to += STRIP, from += stride)
+        for (uint32_t i = 0; i < count; i++)
+            to[i] = (int16_t)((from[(size_t)i * step] - NEUTRAL) * UNIT);
 }
 
 /* Interleaves the two halves of a block. Compilers have vectors for that. */
@@ -282,88 +293,125 @@ static ALWAYS_INLINE void transpose(int16_t *restrict to, const int16_t *restric
     interleave(to, other);
 }
 
-/* Convolves `count` columns, from `column` on, into GROUP rows of the result, from row y on. */
-static ALWAYS_INLINE void convolve_strip(struct resampler *resampler, uint32_t column,
-                                         uint32_t count, uint32_t y)
-{
-    const uint32_t rows = resampler->size.to_rows - y, first = resampler->axis[1].first[y];
-    alignas(ALIGNED) int16_t sum[BLOCK * STRIP] = {0}, block[BLOCK * BLOCK];
-    for (uint32_t k = 0; k < GROUP && k < rows; k += BLOCK) {
-        int16_t *to = resampler->middle + (size_t)column * GROUP + k;
-        for (uint32_t i = k; i < k + BLOCK && i < rows; i++)
-            convolve(sum + (size_t)(i - k) * STRIP, STRIP, resampler->strip, first, STRIP,
-                     &resampler->axis[1], y + i);
-        for (uint32_t x = 0; x < count; x += BLOCK) {
-            transpose(block, sum + x, STRIP);
-            for (uint32_t i = 0; i < BLOCK && x + i < count; i++)
-                memcpy(to + (size_t)(x + i) * GROUP, block + (size_t)i * BLOCK,
-                       BLOCK * sizeof *block);
-        }
-    }
-}
-
-/* Writes a block of the result, of which `columns` and `rows` are in it. Halves are rounded up in
- * two steps, so that numbers of 16 bits suffice. */
+/* Rounds a block of the result and writes what is in it: `columns` and `rows`. Halves are rounded
+ * up in two steps, so that numbers of 16 bits suffice. */
 static ALWAYS_INLINE void store(uint8_t *to, size_t stride, const int16_t *restrict block,
                                 uint32_t columns, uint32_t rows)
 {
     uint8_t bytes[BLOCK * BLOCK];
     for (int i = 0; i < BLOCK * BLOCK; i++) {
-        const int16_t value = (int16_t)((((block[i] >> (LAST - 1)) + 1) >> 1) + NEUTRAL);
-        bytes[i] = (uint8_t)(value < 0 ? 0 : value > 255 ? 255 : value);
+        int16_t value = (int16_t)((((block[i] >> (LAST - 1)) + 1) >> 1) + NEUTRAL);
+        value = value < 0 ? 0 : value;
+        bytes[i] = (uint8_t)(value > 255 ? 255 : value);
     }
-    for (uint32_t i = 0; i < rows && i < BLOCK; i++)
-        memcpy(to + i * stride, bytes + (size_t)i * BLOCK, columns < BLOCK ? columns : BLOCK);
+    if (columns >= BLOCK) /* a length that the compiler knows */
+        for (uint32_t i = 0; i < rows && i < BLOCK; i++)
+            memcpy(to + i * stride, bytes + (size_t)i * BLOCK, BLOCK);
+    else
+        for (uint32_t i = 0; i < rows && i < BLOCK; i++)
+            memcpy(to + i * stride, bytes + (size_t)i * BLOCK, columns);
 }
 
-/* Writes GROUP rows of the result, from row y on. */
-static ALWAYS_INLINE void convolve_rows(const struct resampler *resampler, uint8_t *to,
-                                        size_t stride, uint32_t y)
+/* The next five are functions of their own because the compiler has too few registers for all of
+ * them in one. */
+LONG_VECTORS static void widen_strip(int16_t *strip, const uint8_t *from, size_t stride,
+                                     unsigned step, uint32_t count, uint32_t rows)
+{
+    if (step == 1 && count == STRIP)
+        widen(strip, from, stride, 1, STRIP, rows);
+    else if (step == 1)
+        widen(strip, from, stride, 1, count, rows);
+    else
+        widen(strip, from, stride, 2, count, rows);
+}
+
+/* Convolves the strip into rows i to end - 1 of the result. */
+LONG_VECTORS static void convolve_strip(const struct resampler *resampler, uint32_t begin,
+                                        uint32_t i, uint32_t end)
+{
+    convolve(resampler->sums, STRIP, resampler->strip, begin, STRIP, &resampler->axis[1], i, end);
+}
+
+/* Transposes `count` columns of the sums. */
+LONG_VECTORS static void turn_strip(int16_t *to, size_t group, const int16_t *sums, uint32_t count)
+{
+    alignas(ALIGNED) int16_t block[BLOCK * BLOCK];
+    for (uint32_t x = 0; x < count; x += BLOCK) {
+        transpose(block, sums + x, STRIP);
+        for (uint32_t i = 0; i < BLOCK && x + i < count; i++)
+            memcpy(to + (x + i) * group, block + (size_t)i * BLOCK, BLOCK * sizeof *block);
+    }
+}
+
+/* Convolves the group's rows into columns i to end - 1 of the result. */
+LONG_VECTORS static void convolve_rows(const struct resampler *resampler, uint32_t i, uint32_t end)
+{
+    convolve(resampler->sums, GROUP, resampler->middle, 0, GROUP, &resampler->axis[0], i, end);
+}
+
+/* Transposes the sums, and writes those of `columns` and `rows`. */
+LONG_VECTORS static void turn_rows(const struct resampler *resampler, uint8_t *to, size_t stride,
+                                   uint32_t columns, uint32_t rows)
+{
+    const uint32_t group = resampler->group;
+    alignas(ALIGNED) int16_t block[BLOCK * BLOCK];
+    for (uint32_t i = 0; i < group && i < rows; i += BLOCK) {
+        transpose(block, resampler->sums + i, group);
+        store(to + i * stride, stride, block, columns, rows - i);
+    }
+}
+
+/* Reads a byte of each line of the cache, so that rows come from memory in the order in which they
+ * are there: strips would ask for two lines here and there, which takes twice as long. */
+static void fetch_rows(const uint8_t *from, size_t stride, size_t row_bytes, uint32_t rows)
+{
+    for (; rows > 0; rows--, from += stride)
+        for (size_t i = 0; i < row_bytes; i += ALIGNED)
+            (void)*(const volatile uint8_t *)(from + i);
+}
+
+/* Makes `rows` rows of the result, from row y on, of the `needed` rows of samples that begin at
+ * `from`. */
+static void make_group(const struct resampler *resampler, uint8_t *to, size_t to_stride,
+                       const uint8_t *from, size_t stride, unsigned step, uint32_t y, uint32_t rows,
+                       uint32_t needed)
 {
     const struct resampler_size *size = &resampler->size;
-    const int16_t *rows = resampler->middle;
-    const uint32_t columns = size->to_columns * size->channels;
-    alignas(ALIGNED) int16_t sum[BLOCK * GROUP] = {0}, block[BLOCK * BLOCK];
-    for (uint32_t x = 0; x < columns; x += BLOCK) {
-        for (uint32_t i = 0; i < BLOCK && x + i < columns; i++)
-            convolve(sum + (size_t)i * GROUP, GROUP, rows + ((x + i) % size->channels) * GROUP, 0,
-                     (size_t)size->channels * GROUP, &resampler->axis[0], (x + i) / size->channels);
-        for (uint32_t i = 0; i < GROUP && y + i < size->to_rows; i += BLOCK) {
-            transpose(block, sum + i, GROUP);
-            store(to + i * stride + x, stride, block, columns - x, size->to_rows - y - i);
+    const uint32_t columns = size->columns * size->channels;
+    const uint32_t to_columns = size->to_columns * size->channels;
+    for (uint32_t x = 0; x < columns; x += STRIP) {
+        const uint32_t count = columns - x < STRIP ? columns - x : STRIP;
+        widen_strip(resampler->strip, from + (size_t)x * step, stride, step, count, needed);
+        for (uint32_t i = 0; i < rows; i += BLOCK) {
+            convolve_strip(resampler, resampler->axis[1].first[y], y + i,
+                           y + (rows - i < BLOCK ? rows : i + BLOCK));
+            turn_strip(resampler->middle + (size_t)x * resampler->group + i, resampler->group,
+                       resampler->sums, count);
         }
+    }
+    for (uint32_t x = 0; x < to_columns; x += BLOCK) {
+        const uint32_t end = x + BLOCK < to_columns ? x + BLOCK : to_columns;
+        convolve_rows(resampler, x / size->channels, end / size->channels);
+        turn_rows(resampler, to + x, to_stride, to_columns - x, rows);
     }
 }
 
-/* Copies a strip of the rows that GROUP rows of the result need, from y on. */
-static ALWAYS_INLINE void widen_strip(struct resampler *resampler, const uint8_t *from,
-                                      size_t stride, unsigned step, uint32_t count, uint32_t y)
+void resampler_run(struct resampler *resampler, uint8_t *to, size_t to_stride, const uint8_t *from,
+                   size_t stride, unsigned step)
 {
+    const struct resampler_size *size = &resampler->size;
     const struct resampler_axis *down = &resampler->axis[1];
-    const uint32_t rows = resampler->size.rows, to_rows = resampler->size.to_rows;
-    const uint32_t first = down->first[y];
-    const uint32_t end =
-        down->first[to_rows - y < GROUP ? to_rows - 1 : y + GROUP - 1] + down->taps;
-    for (uint32_t i = first; i < end && i < rows; i++) {
-        int16_t *wide = resampler->strip + (size_t)(i - first) * STRIP;
-        if (step == 1)
-            widen(wide, from + i * stride, 1, count);
-        else
-            widen(wide, from + i * stride, 2, count);
-    }
-}
-
-LONG_VECTORS void resampler_run(struct resampler *resampler, uint8_t *to, size_t to_stride,
-                                const uint8_t *from, size_t stride, unsigned step)
-{
-    const struct resampler_size *size = &resampler->size;
-    const uint32_t row_size = size->columns * size->channels;
-    for (uint32_t y = 0; y < size->to_rows; y += GROUP) {
-        for (uint32_t x = 0; x < row_size; x += STRIP) {
-            const uint32_t count = row_size - x < STRIP ? row_size - x : STRIP;
-            widen_strip(resampler, from + (size_t)x * step, stride, step, count, y);
-            convolve_strip(resampler, x, count, y);
-        }
-        convolve_rows(resampler, to + y * to_stride, to_stride, y);
+    const size_t row_bytes = ((size_t)size->columns * size->channels - 1) * step + 1;
+    uint32_t fetched = 0;
+    for (uint32_t y = 0; y < size->to_rows; y += resampler->group) {
+        const uint32_t rows =
+            size->to_rows - y < resampler->group ? size->to_rows - y : resampler->group;
+        const uint32_t begin = down->first[y], last = down->first[y + rows - 1] + down->taps;
+        const uint32_t end = last < size->rows ? last : size->rows;
+        if (FETCHES)
+            fetch_rows(from + fetched * stride, stride, row_bytes, end - fetched);
+        fetched = end;
+        make_group(resampler, to + y * to_stride, to_stride, from + begin * stride, stride, step, y,
+                   rows, end - begin);
     }
 }

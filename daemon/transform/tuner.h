@@ -38,7 +38,7 @@ struct tuner;
 struct tuner_progress {
     unsigned tried, total; /* combinations; the total of an exhaustive search may grow */
     double default_ms;     /* a frame's kernels with the initial settings; 0: not measured yet */
-    double best_ms;        /* less by the ratios of the pairs that decided (pairs.h) */
+    double best_ms;        /* with the best ones: default_ms times the ratios of pairs (pairs.h) */
 };
 
 /* Creates a search. A quick one tries about thirty combinations. An exhaustive one tries some

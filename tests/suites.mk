@@ -20,8 +20,11 @@ $(foreach folder,unit gpu vm,$(call test-programs,$(folder))): $(BUILD)/%: $(BUI
 	@mkdir -p $(@D)
 	$(CC) $(CFLAGS) $(LDFLAGS) -Wl,--as-needed -o $@ $+ $(TEST_LIBS)
 
-# This one counts what is allocated.
+# These count what is allocated, and give the search its times.
 $(BUILD)/tests/gpu/forecast: LDFLAGS += -Wl,--wrap=malloc,--wrap=calloc,--wrap=free,--wrap=clCreateBuffer
+$(BUILD)/tests/gpu/tuner_times: LDFLAGS += \
+    -Wl,--wrap=clBuildProgram,--wrap=clEnqueueNDRangeKernel,--wrap=clGetEventProfilingInfo \
+    -Wl,--wrap=engine_create,--wrap=engine_collect,--wrap=clock_gettime
 
 # Programs that tests run.
 KERNEL_WRITER := $(BUILD)/tests/tools/kernels

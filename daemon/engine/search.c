@@ -7,11 +7,12 @@
 
 #include "gpu/cache.h"
 #include "engine/engine_private.h"
+#include "transform/pairs.h"
 
 #define GREY   128
 
-/* Frames are measured on both devices in turn, and the least time of each counts, because other
- * programs may take a processor while either is measured. */
+/* Frames are measured on both devices by turns, and the median pair counts (transform/pairs.h). The
+ * least time of each would not: one device may be lucky once. */
 #define ROUNDS 3
 
 struct engine_search {
@@ -21,8 +22,9 @@ struct engine_search {
     struct gpu_device *device; /* the engine's */
     struct engine_compared compared;
     struct comparison_subject subject;
-    unsigned measured;        /* how often a frame was, on either device */
-    double here_ms, there_ms; /* a frame's time on the engine's device, and on the other one */
+    struct pairs pairs; /* the CPU device's times are the new ones */
+    struct pair pair;   /* the next one */
+    unsigned measured;  /* its times so far */
 };
 
 int engine_search_create(struct engine_search **ret, const struct engine *engine, bool exhaustive,
@@ -119,23 +121,16 @@ int engine_time(struct gpu_device *device, const struct comparison_subject *subj
     return r;
 }
 
-static int measure(struct engine_search *search, struct gpu_device *device, double *least_ms,
-                   struct error *why)
+static int measure(struct engine_search *search, bool on_cpu, double *ret_ms, struct error *why)
 {
-    double ms;
-    const int r = engine_time(device, &search->subject, search->cache_dir, &ms, why);
-    if (r == 0 && (search->measured < 2 || ms < *least_ms))
-        *least_ms = ms;
-    return r;
-}
-
-static int measure_other(struct engine_search *search, const char *selector, struct error *why)
-{
+    const struct comparison_subject *subject = &search->subject;
     struct gpu_device *other;
-    int r = gpu_device_open(&other, selector, why);
+    if (on_cpu == gpu_device_is_cpu(search->device))
+        return engine_time(search->device, subject, search->cache_dir, ret_ms, why);
+    int r = gpu_device_open(&other, on_cpu ? "cpu" : search->compared.selector, why);
     if (r < 0)
         return r;
-    r = measure(search, other, &search->there_ms, why);
+    r = engine_time(other, subject, search->cache_dir, ret_ms, why);
     gpu_device_close(other);
     return r;
 }
@@ -144,18 +139,19 @@ static int measure_other(struct engine_search *search, const char *selector, str
  * other one. If either refuses, the settings are good all the same, and there is no comparison. */
 static int compare(struct engine_search *search, struct error *why)
 {
-    const bool is_on_cpu = gpu_device_is_cpu(search->device);
+    const bool on_cpu = pairs_new_is_first(&search->pairs) == (search->measured == 0);
+    struct pair *pair = &search->pair;
     struct error refusal;
-    const int r =
-        search->measured % 2 == 0
-            ? measure(search, search->device, &search->here_ms, &refusal)
-            : measure_other(search, is_on_cpu ? search->compared.selector : "cpu", &refusal);
-    if (r < 0)
+    if (measure(search, on_cpu, on_cpu ? &pair->new_ms : &pair->old_ms, &refusal) < 0)
         return 0;
-    if (++search->measured < 2 * ROUNDS)
+    if (++search->measured < 2)
         return 1;
-    const struct comparison times = {.device_ms = is_on_cpu ? search->there_ms : search->here_ms,
-                                     .cpu_ms = is_on_cpu ? search->here_ms : search->there_ms};
+    pairs_add(&search->pairs, pair->new_ms, pair->old_ms);
+    search->measured = 0;
+    if (search->pairs.count < ROUNDS)
+        return 1;
+    *pair = pairs_median(&search->pairs);
+    const struct comparison times = {.device_ms = pair->old_ms, .cpu_ms = pair->new_ms};
     return comparison_keep(&search->subject, search->cache_dir, &times, why);
 }
 

@@ -1,7 +1,8 @@
 /* A coordinate search. It tries all values of one setting with the best values of the others so
  * far, and then continues with the next setting. It can miss the optimum, but it needs only a few
  * dozen builds. The exhaustive search tries more values and repeats the round until nothing
- * improves. */
+ * improves. The best settings so far stay built, so that each combination is measured by turns with
+ * them. */
 #include "transform/tuner.h"
 
 #include <errno.h>
@@ -11,10 +12,9 @@
 #include "core/clock.h"
 #include "transform/tuner_private.h"
 
-#define MAX_ROUNDS  4
-#define MAX_FRAMES  20
-#define MEASURE_NS  (150 * NS_PER_MS)
-#define WORTH_WHILE 0.98 /* share of the best time; a smaller gain may be noise */
+#define MAX_ROUNDS 4
+#define MAX_FRAMES 20
+#define MEASURE_NS (75 * NS_PER_MS)
 
 /* ---- rounds -------------------------------------------------------------------------------- */
 
@@ -126,63 +126,84 @@ int tuner_time(tuner_time_fn *time_frame, void *context, double *ret_ms, struct 
     return 0;
 }
 
-/* What is measured. */
-struct run {
-    cl_command_queue queue;
-    struct transform_frame *frame;
-    struct transform_buffers buffers;
-};
-
 static int time_kernels(void *context, double *ret_ms, struct error *why)
 {
-    const struct run *run = context;
+    const struct tuner_built *built = context;
+    const struct tuner *tuner = built->tuner;
+    const struct transform_buffers buffers = {
+        .image = tuner->image, .result = tuner->result, .response.numbers = built->response};
     cl_event first = NULL, last = NULL;
-    const int r =
-        transform_frame_enqueue(run->frame, run->queue, &run->buffers, &first, &last, why);
+    const int r = transform_frame_enqueue(built->frame, tuner->queue, &buffers, &first, &last, why);
     if (r < 0)
         return r;
-    const cl_int code = clFinish(run->queue);
+    const cl_int code = clFinish(tuner->queue);
     if (code != CL_SUCCESS)
         return opencl_fail(why, code, "clFinish");
     *ret_ms = kernels_ms(first, last);
     return 0;
 }
 
-/* Measures one combination of settings. ret_fitted is the combination that was built, adapted to
- * the device. */
-static int measure(const struct tuner *tuner, const struct transform_tuning *tuning,
-                   struct transform_tuning *ret_fitted, double *ret_ms, struct error *why)
+static void release(struct tuner_built *built)
+{
+    transform_frame_destroy(built->frame);
+    opencl_release_buffer(built->response);
+    transform_destroy(built->transform);
+    *built = (struct tuner_built){0};
+}
+
+/* Builds one combination of settings. */
+static int build(struct tuner_built *ret, const struct tuner *tuner,
+                 const struct transform_tuning *tuning, struct error *why)
 {
     const struct tuner_subject *subject = &tuner->subject;
-    struct transform *transform = NULL;
-    struct run run = {.queue = tuner->queue,
-                      .buffers = {.image = tuner->image, .result = tuner->result}};
+    struct tuner_built built = {.tuner = tuner};
     struct error warning;
-    int r = transform_create(&transform, subject->device, &subject->image, &subject->border, tuning,
-                             NULL, &warning, why);
+    int r = transform_create(&built.transform, subject->device, &subject->image, &subject->border,
+                             tuning, NULL, &warning, why);
     if (r < 0)
         return r;
-    r = opencl_make_buffer(&run.buffers.response.numbers, subject->device->context,
-                           CL_MEM_READ_ONLY, transform_response_bytes(transform), NULL, why);
+    const size_t bytes = transform_response_bytes(built.transform);
+    r = opencl_make_buffer(&built.response, subject->device->context, CL_MEM_READ_ONLY, bytes, NULL,
+                           why);
     const cl_float zero = 0;
-    if (r == 0 &&
-        clEnqueueFillBuffer(tuner->queue, run.buffers.response.numbers, &zero, sizeof(cl_short), 0,
-                            transform_response_bytes(transform), 0, NULL, NULL) != CL_SUCCESS)
+    if (r == 0 && clEnqueueFillBuffer(tuner->queue, built.response, &zero, sizeof(cl_short), 0,
+                                      bytes, 0, NULL, NULL) != CL_SUCCESS)
         r = error_set(why, EIO, "cannot clear the buffer of the response");
     if (r == 0)
-        r = transform_frame_create(&run.frame, transform, why);
-    if (r == 0)
-        r = tuner_time(time_kernels, &run, ret_ms, why);
-    *ret_fitted = *transform_tuning(transform);
-    if (!transform->technique->is_direct) {
-        ret_fitted->length_x = transform_plan(transform)->x.length;
-        ret_fitted->length_y = transform_plan(transform)->y.length;
+        r = transform_frame_create(&built.frame, built.transform, why);
+    if (r < 0) {
+        release(&built);
+        return r;
     }
+    built.tuning = *transform_tuning(built.transform);
+    if (!built.transform->technique->is_direct) {
+        built.tuning.length_x = transform_plan(built.transform)->x.length;
+        built.tuning.length_y = transform_plan(built.transform)->y.length;
+    }
+    *ret = built;
+    return 0;
+}
 
-    transform_frame_destroy(run.frame);
-    opencl_release_buffer(run.buffers.response.numbers);
-    transform_destroy(transform);
-    return r;
+/* Measures what was built by turns with the best settings. Returns 1 if it is faster, 0 if not, or
+ * -errno. */
+static int compare(struct tuner *tuner, struct tuner_built *built, struct pair *ret_median,
+                   struct error *why)
+{
+    struct pairs pairs = {.count = 0};
+    enum pairs_verdict verdict;
+    while ((verdict = pairs_decide(&pairs)) == PAIRS_OPEN) {
+        struct tuner_built *const turns[] = {&tuner->built, built};
+        double ms[2];
+        const unsigned first = pairs_new_is_first(&pairs);
+        int r = tuner_time(time_kernels, turns[first], &ms[first], why);
+        if (r == 0)
+            r = tuner_time(time_kernels, turns[!first], &ms[!first], why);
+        if (r < 0)
+            return r;
+        pairs_add(&pairs, ms[1], ms[0]);
+    }
+    *ret_median = pairs_median(&pairs);
+    return verdict == PAIRS_FASTER;
 }
 
 /* ---- life ---------------------------------------------------------------------------------- */
@@ -276,6 +297,7 @@ void tuner_destroy(struct tuner *tuner)
 {
     if (tuner == NULL)
         return;
+    release(&tuner->built);
     opencl_release_buffer(tuner->image);
     opencl_release_buffer(tuner->result);
     if (tuner->queue != NULL)
@@ -283,49 +305,78 @@ void tuner_destroy(struct tuner *tuner)
     free(tuner);
 }
 
-/* Measures the initial settings. */
-static int measure_default(struct tuner *tuner, struct error *why)
+/* Builds and measures the initial settings. */
+static int measure_initial(struct tuner *tuner, struct error *why)
 {
     struct transform_tuning tuning = tuner->best;
     int r;
     do
-        r = measure(tuner, &tuning, &tuner->best, &tuner->best_ms, why);
+        r = build(&tuner->built, tuner, &tuning, why);
     while (r == -ERANGE && tuner_fall_back(&tuning, &tuner->subject));
-    tuner->default_ms = tuner->best_ms;
-    return r;
+    if (r == 0)
+        r = tuner_time(time_kernels, &tuner->built, &tuner->default_ms, why);
+    if (r < 0)
+        return r;
+    tuner->initial = tuner->best = tuner->built.tuning;
+    tuner->best_ms = tuner->default_ms;
+    return 0;
 }
 
-/* Returns whether a time is better than the best one so far. If it seems so, the best settings are
- * measured once more, because the load on the machine may have changed. */
-static bool is_better(struct tuner *tuner, double ms)
+/* Tries the next combination. One that the device refuses is skipped. */
+static void try_next(struct tuner *tuner)
 {
-    struct transform_tuning fitted;
-    struct error why;
-    double again_ms = HUGE_VAL;
-    if (ms >= tuner->best_ms * WORTH_WHILE)
-        return false;
-    if (measure(tuner, &tuner->best, &fitted, &again_ms, &why) == 0 && again_ms < tuner->best_ms)
-        tuner->best_ms = again_ms;
-    return ms < tuner->best_ms * WORTH_WHILE;
+    struct tuner_built built;
+    struct pair median;
+    struct error refusal;
+    if (build(&built, tuner, &tuner->values.tuning[tuner->next++], &refusal) < 0)
+        return;
+    if (compare(tuner, &built, &median, &refusal) == 1) {
+        release(&tuner->built);
+        tuner->built = built;
+        tuner->best = built.tuning;
+        tuner->best_ms *= median.new_ms / median.old_ms;
+        tuner->improved = true;
+    } else {
+        release(&built);
+    }
+}
+
+/* Measures the best settings by turns with the initial ones, which stay unless these are slower: of
+ * many combinations, the one that seemed fastest may only have been lucky. */
+static int confirm(struct tuner *tuner, struct error *why)
+{
+    struct tuner_built best = tuner->built;
+    struct pair median;
+    tuner->built = (struct tuner_built){0};
+    int r = build(&tuner->built, tuner, &tuner->initial, why);
+    if (r == 0)
+        r = compare(tuner, &best, &median, why);
+    release(&best);
+    release(&tuner->built);
+    if (r < 0)
+        return r;
+    if (r == 0)
+        tuner->best = tuner->initial;
+    tuner->default_ms = median.old_ms;
+    tuner->best_ms = r == 1 ? median.new_ms : median.old_ms;
+    return 0;
 }
 
 int tuner_step(struct tuner *tuner, struct error *why)
 {
-    struct transform_tuning fitted;
-    struct error refusal;
-    double ms = 0;
-    if (tuner->tried++ == 0) {
-        const int r = measure_default(tuner, why);
+    if (tuner->tried > 0 && tuner->next == tuner->values.count)
+        return confirm(tuner, why);
+    if (tuner->tried++ > 0) {
+        try_next(tuner);
+    } else {
+        const int r = measure_initial(tuner, why);
         if (r < 0)
             return r;
-    } else if (measure(tuner, &tuner->values.tuning[tuner->next++], &fitted, &ms, &refusal) == 0 &&
-               is_better(tuner, ms)) {
-        /* Settings that the device refuses are skipped. */
-        tuner->best = fitted;
-        tuner->best_ms = ms;
-        tuner->improved = true;
     }
-    return next_setting(tuner) ? 1 : 0;
+    if (next_setting(tuner) || !tuner_same(&tuner->best, &tuner->initial))
+        return 1;
+    release(&tuner->built);
+    return 0;
 }
 
 void tuner_get_progress(const struct tuner *tuner, struct tuner_progress *ret)

@@ -4,6 +4,7 @@
 #ifndef FFTD_TRANSFORM_TUNER_PRIVATE_H
 #define FFTD_TRANSFORM_TUNER_PRIVATE_H
 
+#include "transform/pairs.h"
 #include "transform/transform_private.h"
 #include "transform/tuner.h"
 
@@ -16,12 +17,22 @@ struct tuner_values {
     unsigned count;
 };
 
+/* One combination, built and ready to be measured. */
+struct tuner_built {
+    const struct tuner *tuner;
+    struct transform_tuning tuning; /* adapted to the device */
+    struct transform *transform;
+    struct transform_frame *frame;
+    cl_mem response;
+};
+
 struct tuner {
     struct tuner_subject subject;
     bool exhaustive;
     cl_command_queue queue;
     cl_mem image, result;
-    struct transform_tuning defaults, best;
+    struct transform_tuning defaults, initial, best;
+    struct tuner_built built;          /* the best settings */
     const struct technique *technique; /* the best one when the round began */
     double default_ms, best_ms;
     struct tuner_values values; /* values of the current setting */

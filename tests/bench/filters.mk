@@ -36,6 +36,11 @@ $(BUILD)/tests/bench/techniques: $(call objects,tests/bench/techniques.c) $(ENGI
 	@mkdir -p $(@D)
 	$(CC) $(CFLAGS) $(LDFLAGS) -Wl,--as-needed -o $@ $^ $(OPENCL_LIBS) -ldl -lm
 
+# The search for settings beside those that it begins with: see tests/bench/search.c.
+$(BUILD)/tests/bench/search: $(call objects,tests/bench/search.c) $(ENGINE)
+	@mkdir -p $(@D)
+	$(CC) $(CFLAGS) $(LDFLAGS) -Wl,--as-needed -o $@ $^ $(OPENCL_LIBS) -ldl -lm
+
 # A change of filter until the first frame.
 #
 #   TECHNIQUE_CHANGES_OPTIONS="--count 20"     see tests/bench/technique_changes.py

@@ -13,6 +13,7 @@
 #include "support/trials.h"
 
 #include "estimators/motion/motion_field.h"
+#include "estimators/motion/motion_scale.h"
 
 static double seconds_of_this_thread(void)
 {
@@ -329,6 +330,34 @@ static void a_vibration_is_measured(void **state)
     assert_true(fabs(hz - true_hz) < 0.05 && fabs(highest - true_amplitude) < 0.005);
 }
 
+static int by_value(const void *a, const void *b)
+{
+    const float p = *(const float *)a, q = *(const float *)b;
+    return (p > q) - (p < q);
+}
+
+/* Of few values and many, of which some are equal, and some infinite. */
+static void the_quartile_is_that_of_sorted_values(void **state)
+{
+    (void)state;
+    enum { MOST = 300 };
+    uint64_t seed = first_seed();
+    for (unsigned trial = 0; trial < 3000; trial++) {
+        const unsigned count =
+            1 + (unsigned)(scene_uniform(&seed) * (trial % 2 == 0 ? 17 : MOST - 1));
+        const double kinds = trial % 3 == 0 ? 4 : 1e6;
+        float value[MOST], sorted[MOST];
+        for (unsigned i = 0; i < count; i++)
+            value[i] =
+                scene_uniform(&seed) < 0.05 ? INFINITY : (float)floor(kinds * scene_uniform(&seed));
+        memcpy(sorted, value, count * sizeof *sorted);
+        qsort(sorted, count, sizeof *sorted, by_value);
+        assert_true(motion_scale_quartile(value, count) == sorted[count / 4]);
+        qsort(value, count, sizeof *value, by_value);
+        assert_memory_equal(value, sorted, count * sizeof *value); /* none is lost */
+    }
+}
+
 /* 60 fields a second of 1280 x 720 on two processors. Only with all clips: sanitizers take longer.
  */
 static void time_is_short(void **state)
@@ -367,6 +396,7 @@ int main(void)
         cmocka_unit_test(a_vibration_is_measured),
         cmocka_unit_test(repetition_is_unsure),
         cmocka_unit_test(bad_input_passes_by),
+        cmocka_unit_test(the_quartile_is_that_of_sorted_values),
         cmocka_unit_test(time_is_short),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

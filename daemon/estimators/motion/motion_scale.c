@@ -1,13 +1,32 @@
 #include "estimators/motion/motion_scale.h"
 
-#include <stdlib.h>
+#include <stddef.h>
 
-#include "core/order.h"
-
+/* Hoare's selection: qsort calls a function for each comparison, and each block has its values. */
 float motion_scale_quartile(float *values, unsigned count)
 {
-    qsort(values, count, sizeof *values, order_floats);
-    return values[count / 4];
+    const int wanted = (int)(count / 4);
+    int first = 0, last = (int)count - 1;
+    while (first < last) {
+        const float pivot = values[wanted];
+        int low = first, high = last;
+        while (low <= high) {
+            while (values[low] < pivot)
+                low++;
+            while (pivot < values[high])
+                high--;
+            if (low > high)
+                break;
+            const float value = values[low];
+            values[low++] = values[high];
+            values[high--] = value;
+        }
+        if (high < wanted)
+            first = low;
+        if (wanted < low)
+            last = high;
+    }
+    return values[wanted];
 }
 
 /* Where a place is between the blocks of a scale: the block before it and what is left. */

@@ -456,6 +456,11 @@ void flicker_observe(struct flicker *f, const float *luma, int64_t captured_ns)
     follow(f);
 }
 
+void flicker_cut(struct flicker *f)
+{
+    rows_reset(f->rows);
+}
+
 bool flicker_model_get(const struct flicker *f, struct flicker_model *ret)
 {
     *ret = f->model;

@@ -53,6 +53,11 @@ void flicker_frame_destroy(struct flicker_frame *f)
     free(f);
 }
 
+void flicker_frame_cut(struct flicker_frame *f)
+{
+    rows_reset(f->rows);
+}
+
 static void forget(struct flicker_frame *f)
 {
     rows_reset(f->rows);

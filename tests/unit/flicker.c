@@ -772,6 +772,20 @@ static void a_frame_that_does_not_fit_stays(void **state)
     }
 }
 
+/* The fit to frames may lose the light in a new scene. Where the observer goes on to see it, the
+ * fit begins again. */
+static void a_fit_that_is_lost_begins_again(void **state)
+{
+    (void)state;
+    const struct trial t = random_trial(28119936, false);
+    const struct result r = run_trial(&t, FRAMES, NULL);
+    printf("# figures: a cut: %.1f dB before, %.1f after, oracle %.1f; %u lost again, %u worse\n",
+           r.before, r.after, r.oracle, r.dropouts, r.worse);
+    assert_true(t.has_cut && t.is_panning);
+    assert_true(r.after > r.oracle - 1.5);
+    assert_int_equal(r.worse, 0);
+}
+
 /* What cameras do to the times of frames and to samples, and what a user may know. */
 static void it_is_found_under_difficulties(void **state)
 {
@@ -938,6 +952,7 @@ int main(void)
         cmocka_unit_test(the_model_has_the_phase_of_a_lit_frame),
         cmocka_unit_test(an_unclear_light_makes_nothing_worse),
         cmocka_unit_test(a_frame_that_does_not_fit_stays),
+        cmocka_unit_test(a_fit_that_is_lost_begins_again),
         cmocka_unit_test(it_is_found_under_difficulties),
         cmocka_unit_test(frames_that_are_skipped_do_not_matter),
         cmocka_unit_test(a_dimmed_lamp_has_many_bands),

@@ -19,6 +19,8 @@
 #define MORE_REST   2.0
 #define REST        0.05
 #define STEADY      0.9 /* length of the mean of the phase's steps */
+#define FORSAKEN    3u  /* frames without the light after which the fit begins again */
+#define CLEAR       0.1 /* what the observer's light leaves then, at most */
 #define LEAP        0.1 /* cycles: a phase that is farther from the predicted one leaps */
 #define NEWEST      0.2 /* weight of the newest step in their mean */
 
@@ -151,6 +153,8 @@ static bool follow(struct flicker_frame *f, const struct flicker_model *model)
         if (f->is_on)
             light_predict(&f->fit, f->rows, phase);
     } else if (!light_add(&f->fit, f->rows, phase)) {
+        /* The observer sees the light clearly, and this fit does not. */
+        f->is_on = f->age < FORSAKEN || model->is_missing || model->rest > CLEAR;
         return false;
     } else if (f->age > 1 && (model->is_missing || leaps(f, phase))) {
         /* The last frame did not show the light, and the observer misses it, or this one shows it

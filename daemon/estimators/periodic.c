@@ -38,6 +38,9 @@
 #define SETTLED        2u   /* frames without a new candidate before waves are confirmed [false] */
 #define SETTLED_AGE    8u   /* unless they are that old [false] */
 #define RELATED_AGE    45u  /* frames for which all lines count as relations [-] */
+/* A confirmed wave of that age may be on a place of a lattice for less than so many frames. */
+#define PASSING_AGE    3u
+#define PASSING        8u
 /* 1/width, 1/height: how far a line may be off a lattice. A frequency is known to a hundredth; a
  * relation by chance has a probability of 8 * 0.15^2 / (width height), 2e-6 for 320x240. */
 #define RELATED        0.15
@@ -277,7 +280,11 @@ static void refuse_textures(struct periodic *p)
     mark_textures(p, is_texture);
     mark_explained(p, is_texture);
     for (unsigned i = 0; i < p->tracks; i++) {
-        const struct track *t = &p->track[i];
+        struct track *t = &p->track[i];
+        /* A wave that drifts passes such places, and lines that come and go make others. */
+        t->related = is_texture[i] ? t->related + 1 : 0;
+        if (t->is_confirmed && t->age > PASSING_AGE && t->related < PASSING)
+            is_texture[i] = false;
         if (!is_texture[i] && is_supported(p, t))
             is_texture[i] = supported > MOST_WAVES ||
                             (is_ready(p, t) &&

@@ -22,6 +22,7 @@
 #define LEAST_PART   0.02 /* share of a wave's squares in its sine or cosine part */
 #define LEAST_SEEN   0.1  /* share of the window, in cells that are not cut off */
 #define LEAST_MOVED  0.1  /* grey levels: of weaker waves the frequency is not moved */
+#define WEAK         0.1  /* share of a wave's amplitude: of another one that does not disturb it */
 
 int sheet_init(struct sheet *ret, unsigned width, unsigned height, unsigned least_rows,
                struct error *why)
@@ -310,11 +311,15 @@ static void fit_amplitudes(const struct coupling *coupling, unsigned count, cons
         ret[k] = b[2 * k] + b[2 * k + 1] * I;
 }
 
-/* Returns whether no other wave, and no mirror image of one, is within the peak of wave k. */
-static bool is_alone(const struct sheet *sheet, const struct sheet_frequency *f, unsigned count,
-                     unsigned k)
+/* Returns whether no other wave, and no mirror image of one, is within the peak of wave k. A weak
+ * one there may be what a drift of this wave has left, or nothing; it must not stop the drift from
+ * being followed. */
+static bool is_alone(const struct sheet *sheet, const struct sheet_frequency *f,
+                     const double complex *amplitude, unsigned count, unsigned k)
 {
-    for (unsigned j = 0; j < count; j++)
+    for (unsigned j = 0; j < count; j++) {
+        if (cabs(amplitude[j]) < WEAK * cabs(amplitude[k]))
+            continue;
         for (int sign = -1; sign <= 1; sign += 2) {
             const double x = f[k].fx + sign * f[j].fx;
             const double y = f[k].fy + sign * f[j].fy;
@@ -322,6 +327,7 @@ static bool is_alone(const struct sheet *sheet, const struct sheet_frequency *f,
                 fabs(y - round(y)) * sheet->height < PEAK)
                 return false;
         }
+    }
     return true;
 }
 
@@ -363,7 +369,7 @@ void sheet_fit(struct sheet *sheet, struct sheet_frequency *f, unsigned count, d
     couple(sheet, f, count, &coupling);
     fit_amplitudes(&coupling, count, sums, ret);
     for (unsigned k = 0; k < count; k++)
-        if (cabs(ret[k]) > LEAST_MOVED && is_alone(sheet, f, count, k))
+        if (cabs(ret[k]) > LEAST_MOVED && is_alone(sheet, f, ret, count, k))
             off[k] = offset_of(sheet, &coupling, count, k, sums[k], ret);
     for (unsigned k = 0; k < count; k++) {
         if (off[k].fx == 0 && off[k].fy == 0)

@@ -21,6 +21,7 @@ struct wave_fit {
     struct sheet few, all; /* rows */
     unsigned count;        /* waves of the frame before */
     struct sheet_frequency f[CORRECTION_MAX_WAVES];
+    double complex amplitude[CORRECTION_MAX_WAVES];
     float row[WAVE_FIT_MAX_SIDE]; /* the waves of one, subtracted from nothing */
 };
 
@@ -98,19 +99,25 @@ static void add_cut(struct cut *ret, float distance, float wave)
     }
 }
 
+/* Fills fit->row with what the prepared waves would take from row y. */
+static void draw_opposite(struct wave_fit *fit, const struct sheet *sheet, unsigned y)
+{
+    memset(fit->row, 0, sheet->stride * sizeof *fit->row);
+    sheet_subtract_row(sheet, fit->f, fit->count, y, false, fit->row);
+}
+
 /* Where a wave is negative, nothing of the scene is lost at the upper limit. So the scene is known
  * there, and how much of it is lost where the wave is positive follows, because a wave has both
  * signs equally often. The same holds for the lower limit. */
-static void measure_cut(struct wave_fit *fit, struct sheet *sheet, const double complex *amplitude,
-                        const float *luma, struct correction *ret)
+static void measure_cut(struct wave_fit *fit, struct sheet *sheet, const float *luma,
+                        struct correction *ret)
 {
     struct cut low = {0, 0}, high = {0, 0};
     const unsigned apart = (sheet->rows + CUT_ROWS - 1) / CUT_ROWS;
-    sheet_prepare(sheet, fit->f, amplitude, fit->count);
+    sheet_prepare(sheet, fit->f, fit->amplitude, fit->count);
     for (unsigned i = 0; i < sheet->rows; i += apart) {
         const unsigned y = sheet->row[i];
-        memset(fit->row, 0, sheet->stride * sizeof *fit->row);
-        sheet_subtract_row(sheet, fit->f, fit->count, y, false, fit->row);
+        draw_opposite(fit, sheet, y);
         for (unsigned x = 0; x < sheet->width; x++) {
             const float opposite = fit->row[x];
             const float scene = luma[(size_t)y * sheet->width + x] + opposite;
@@ -149,10 +156,24 @@ void wave_fit_frame(struct wave_fit *fit, const struct wave_model *model, const 
             cexp(-M_PI * I * (f[i].fx * (sheet->width - 1) + f[i].fy * (sheet->height - 1)));
         ret->wave[fit->count] = (struct wave){f[i].fx - round(f[i].fx), f[i].fy - round(f[i].fy),
                                               creal(first), cimag(first)};
-        amplitude[fit->count] = amplitude[i];
+        fit->amplitude[fit->count] = amplitude[i];
         fit->f[fit->count++] = f[i];
     }
     ret->wave_count = fit->count;
     ret->top = (double)TOP;
-    measure_cut(fit, sheet, amplitude, luma, ret);
+    measure_cut(fit, sheet, luma, ret);
+}
+
+void wave_fit_subtract(struct wave_fit *fit, float *luma)
+{
+    const struct sheet *sheet = &fit->all;
+    if (fit->count == 0)
+        return;
+    sheet_prepare(&fit->all, fit->f, fit->amplitude, fit->count);
+    for (unsigned y = 0; y < sheet->height; y++) {
+        float *row = luma + (size_t)y * sheet->width;
+        draw_opposite(fit, sheet, y);
+        for (unsigned x = 0; x < sheet->width; x++)
+            row[x] += row[x] > 0 && row[x] < TOP ? fit->row[x] : 0;
+    }
 }

@@ -46,4 +46,8 @@ unsigned wave_fit_rows(const struct wave_fit *fit, const struct wave_model *mode
 void wave_fit_frame(struct wave_fit *fit, const struct wave_model *model, const float *luma,
                     struct correction *ret);
 
+/* Subtracts the waves of the last wave_fit_frame() from all rows of that frame, for an estimator
+ * that they would disturb. Samples that are cut off stay so. */
+void wave_fit_subtract(struct wave_fit *fit, float *luma);
+
 #endif

@@ -67,7 +67,8 @@ static void fit_waves(struct correcting *correcting, const struct observed_frame
 
 /* While there is no flicker, and none is suspected, frames are not looked at. */
 static void fit_flicker(struct correcting *correcting, const struct observed_frames *frames,
-                        const struct flicker_model *model, const struct capture_frame *frame)
+                        const struct flicker_model *model, bool has_new_waves,
+                        const struct capture_frame *frame)
 {
     const struct format_info *format = format_by_fourcc(frames->fourcc);
     struct error why;
@@ -82,6 +83,10 @@ static void fit_flicker(struct correcting *correcting, const struct observed_fra
         return; /* as for waves */
     luma_read(correcting->luma, format, frames->demosaic, frames->width, frames->height,
               frame->plane[0], frame->stride[0]);
+    if (correcting->correction.wave_count > 0) /* they are in the rows, as bands are */
+        wave_fit_subtract(correcting->fit, correcting->luma);
+    if (has_new_waves)
+        flicker_frame_cut(correcting->flicker);
     if (flicker_frame_fit(correcting->flicker, model, correcting->luma, capture_scene_ns(frame),
                           correcting->row_gain))
         correcting->correction.row_gain = correcting->row_gain;
@@ -94,8 +99,10 @@ const struct correction *correcting_fit(struct correcting *correcting,
                                         const struct capture_frame *frame)
 {
     struct correction *correction = &correcting->correction;
+    const bool has_new_waves = waves->count > correcting->waves;
     *correction = (struct correction){.row_gain = NULL};
+    correcting->waves = waves->count;
     fit_waves(correcting, frames, waves, frame);
-    fit_flicker(correcting, frames, flicker, frame);
+    fit_flicker(correcting, frames, flicker, has_new_waves, frame);
     return correction->wave_count > 0 || correction->row_gain != NULL ? correction : NULL;
 }

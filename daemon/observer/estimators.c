@@ -24,6 +24,8 @@ struct estimators {
     struct matcher *matcher;
     struct periodic *periodic;
     struct flicker *flicker;
+    struct wave_fit *fit; /* waves, in frames that are observed for flicker */
+    unsigned fitted;      /* how many, in the last one */
     struct blur_noise *noise;
 
     int64_t flicker_since_ns; /* 0: there is none */
@@ -98,6 +100,7 @@ static void forget(struct estimators *estimators)
     FORGET(estimators->matcher, matcher_destroy);
     FORGET(estimators->periodic, periodic_destroy);
     FORGET(estimators->flicker, flicker_destroy);
+    FORGET(estimators->fit, wave_fit_destroy);
     FORGET(estimators->noise, blur_noise_destroy);
     FORGET(estimators->luma, free);
 }
@@ -192,12 +195,31 @@ static void observe_waves(struct estimators *estimators, const struct observed_f
     measures->peak_strength = ret->wave_count > 0 ? (float)ret->wave[0].amplitude : 0;
 }
 
+/* Takes the waves that are known out of the frame. They are in its rows, as bands of light are, and
+ * would be taken for a part of these, or for a scene that stands still. */
+static void subtract_waves(struct estimators *estimators, const struct wave_model *model)
+{
+    const struct observed_frames *frames = &estimators->job.frames;
+    struct correction ignored;
+    struct error why;
+    if (model->count > estimators->fitted) /* the frames before have them */
+        flicker_cut(estimators->flicker);
+    estimators->fitted = model->count;
+    if (model->count == 0 ||
+        (estimators->fit == NULL &&
+         wave_fit_create(&estimators->fit, frames->width, frames->height, &why) < 0))
+        return; /* without memory the waves stay */
+    wave_fit_frame(estimators->fit, model, estimators->luma, &ignored);
+    wave_fit_subtract(estimators->fit, estimators->luma);
+}
+
 static void observe_flicker(struct estimators *estimators, const struct observed_frame *frame,
                             struct findings *ret)
 {
     struct fftd_measures *measures = &ret->measures;
     if (estimators->flicker == NULL)
         return;
+    subtract_waves(estimators, &ret->waves);
     flicker_observe(estimators->flicker, estimators->luma, frame->scene_ns);
     flicker_model_get(estimators->flicker, &ret->flicker);
     ret->has_flicker = flicker_report(estimators->flicker, &ret->flicker_report);
@@ -246,10 +268,10 @@ void estimators_observe(struct estimators *estimators, const struct observed_fra
     find_matches(estimators, ret);
     if (estimators->noise != NULL)
         ret->noise = blur_noise_observe(estimators->noise, estimators->luma);
-    observe_flicker(estimators, frame, ret);
-    const int64_t others_ns = clock_processor_ns() - begun_ns;
+    const int64_t waves_begun_ns = clock_processor_ns();
     observe_waves(estimators, frame, ret);
-    const int64_t waves_ns = clock_processor_ns() - begun_ns - others_ns;
+    const int64_t waves_ns = clock_processor_ns() - waves_begun_ns;
+    observe_flicker(estimators, frame, ret); /* last, because it changes the luma */
     if (estimators->flicker != NULL)
-        turn_account(&estimators->waves_turn, waves_ns, others_ns);
+        turn_account(&estimators->waves_turn, waves_ns, clock_processor_ns() - begun_ns - waves_ns);
 }

@@ -754,6 +754,38 @@ static void an_unclear_light_makes_nothing_worse(void **state)
     assert_int_equal(r.worse, 0);
 }
 
+/* A fit of few frames may leave more of one than it takes away, as after a cut, or show the light
+ * at a place where it cannot be after a frame that did not fit. Both lights are weak, behind dark
+ * corners that pass, and each fourth frame is observed. */
+static void a_frame_that_does_not_fit_stays(void **state)
+{
+    static const uint64_t seeds[] = {28119934, 28119936};
+    (void)state;
+    for (unsigned i = 0; i < sizeof seeds / sizeof seeds[0]; i++) {
+        const struct trial t = random_trial(seeds[i], false);
+        const struct result r = run_trial(&t, i == 0 ? SHORT : FRAMES, NULL);
+        printf("# figures: corners of %.2f: %.1f dB before, %.1f after, %u worse\n", t.corners,
+               r.before, r.after, r.worse);
+        assert_true(t.is_panning && t.corners < 0.6 && t.depth < 0.015);
+        assert_true(r.last_changed > 0);
+        assert_int_equal(r.worse, 0);
+    }
+}
+
+/* The fit to frames may lose the light in a new scene. Where the observer goes on to see it, the
+ * fit begins again. */
+static void a_fit_that_is_lost_begins_again(void **state)
+{
+    (void)state;
+    const struct trial t = random_trial(28119936, false);
+    const struct result r = run_trial(&t, FRAMES, NULL);
+    printf("# figures: a cut: %.1f dB before, %.1f after, oracle %.1f; %u lost again, %u worse\n",
+           r.before, r.after, r.oracle, r.dropouts, r.worse);
+    assert_true(t.has_cut && t.is_panning);
+    assert_true(r.after > r.oracle - 1.5);
+    assert_int_equal(r.worse, 0);
+}
+
 /* What cameras do to the times of frames and to samples, and what a user may know. */
 static void it_is_found_under_difficulties(void **state)
 {
@@ -919,6 +951,8 @@ int main(void)
         cmocka_unit_test(a_light_behind_dark_corners_is_found),
         cmocka_unit_test(the_model_has_the_phase_of_a_lit_frame),
         cmocka_unit_test(an_unclear_light_makes_nothing_worse),
+        cmocka_unit_test(a_frame_that_does_not_fit_stays),
+        cmocka_unit_test(a_fit_that_is_lost_begins_again),
         cmocka_unit_test(it_is_found_under_difficulties),
         cmocka_unit_test(frames_that_are_skipped_do_not_matter),
         cmocka_unit_test(a_dimmed_lamp_has_many_bands),

@@ -670,6 +670,40 @@ static void cut_off_waves_are_followed(void **state)
     assert_int_equal(r.true_reports, r.reports);
 }
 
+/* What clipping makes of strong waves has a lattice of sums and differences. A wave that drifts
+ * passes places of it, and a line that comes and goes may relate waves that stand. */
+static void a_known_wave_passes_a_lattice(void **state)
+{
+    (void)state;
+    static const uint64_t seeds[] = {28119999, 1000099, 1000004};
+    for (unsigned i = 0; i < sizeof seeds / sizeof seeds[0]; i++) {
+        const struct trial t = random_trial(seeds[i], false);
+        const struct result r = run_trial(&t, FRAMES);
+        printf("# figures: %.0f %% of the samples cut off, %u of %u waves found, PSNR %.1f -> %.1f "
+               "dB\n",
+               100 * r.clipped, r.found, r.components, r.before, r.after);
+        assert_true(r.clipped > 0.05);
+        assert_int_equal(r.found, r.components);
+        assert_true(r.after > r.before + 12);
+    }
+}
+
+/* A line of 0.03 to 1 grey levels within the peak of a wave is taken up while the wave's frequency
+ * drifts. The wave must be followed all the same. */
+static void a_weak_line_stops_no_drift(void **state)
+{
+    (void)state;
+    static const uint64_t seeds[] = {28119960, 28119988, 28113214};
+    for (unsigned i = 0; i < sizeof seeds / sizeof seeds[0]; i++) {
+        const struct trial t = random_trial(seeds[i], false);
+        const struct result r = run_trial(&t, SECOND);
+        printf("# figures: %u of %u waves found, %u of %u reports true\n", r.found, r.components,
+               r.true_reports, r.reports);
+        assert_int_equal(r.found, r.components);
+        assert_int_equal(r.true_reports, r.reports);
+    }
+}
+
 /* Where a part of the frame is white, the rest lies to one side of the middle, from which phases
  * count. A frequency that is off must not turn them. */
 static void a_part_of_the_frame_tells_the_phase(void **state)
@@ -886,6 +920,8 @@ int main(void)
         cmocka_unit_test(waves_of_large_frames_are_measured),
         cmocka_unit_test(what_is_cut_off_leaves_little),
         cmocka_unit_test(cut_off_waves_are_followed),
+        cmocka_unit_test(a_known_wave_passes_a_lattice),
+        cmocka_unit_test(a_weak_line_stops_no_drift),
         cmocka_unit_test(a_part_of_the_frame_tells_the_phase),
         cmocka_unit_test(steady_frequencies_are_averaged),
         cmocka_unit_test(noise_is_no_wave_of_half_a_cycle),

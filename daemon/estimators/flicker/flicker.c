@@ -26,6 +26,7 @@
 #define FOUND_FEW    0.9  /* by fewer than FEW_FRAMES that may be lit */
 #define FOUND_SLOW   0.95
 #define FOUND_ROUGH  0.97 /* for slow bands in a scene that stands still; ERROR_ROUGH is allowed */
+#define SEARCHED     0.4  /* below this share, what a search has found is not fitted */
 #define SUSPECTED    0.6  /* enough to suspect flicker, whatever else there is */
 #define FEW_FRAMES   7u
 #define LOST         0.3  /* ends if less than this share of the squares is explained */
@@ -409,13 +410,16 @@ static void follow(struct flicker *f)
         if (f->rows->count < MIN_FRAMES)
             return;
         f->fit.cost = INFINITY;
-        start(f, rows_cycles, f->model.still, &options);
-        if (!is_given && !f->is_on && has_panned(f)) {
+        if (f->is_on || share >= SEARCHED)
+            start(f, rows_cycles, f->model.still, &options);
+        if (!is_given && !f->is_on && share >= SEARCHED && has_panned(f)) {
             /* Dark corners that pass hide the row period, unless their effect is taken out first.
              * It is known best while there is no light. */
-            double still[FLICKER_STILL], other_share;
+            double still[FLICKER_STILL];
             light_find_still(f->rows, still);
-            start(f, search(f, still, &other_share), still, &options);
+            rows_cycles = search(f, still, &share);
+            if (share >= SEARCHED)
+                start(f, rows_cycles, still, &options);
         }
         is_lit = isfinite(f->fit.cost);
         /* A pan under dark corners looks like a wave until the effect of the sensor's rows is
@@ -454,6 +458,11 @@ void flicker_observe(struct flicker *f, const float *luma, int64_t captured_ns)
     rows_add(rows, luma, captured_ns);
     rows_trim(rows, captured_ns - WINDOW_NS);
     follow(f);
+}
+
+void flicker_cut(struct flicker *f)
+{
+    rows_reset(f->rows);
 }
 
 bool flicker_model_get(const struct flicker *f, struct flicker_model *ret)

@@ -40,10 +40,14 @@ int flicker_create(struct flicker **ret, unsigned width, unsigned height,
                    const struct flicker_options *options, struct error *why);
 void flicker_destroy(struct flicker *f); /* NULL is allowed */
 
-/* Takes in a captured frame before any correction: width x height numbers, 0 .. 255, rows side by
- * side. Frames may be skipped. A time stamp that repeats is ignored; one that jumps back begins
- * from nothing. */
+/* Takes in a captured frame, of which nothing is corrected but known waves (wave_fit_subtract):
+ * width x height numbers, 0 .. 255, rows side by side. Frames may be skipped. A time stamp that
+ * repeats is ignored; one that jumps back begins from nothing. */
 void flicker_observe(struct flicker *f, const float *luma, int64_t captured_ns);
+
+/* Says that the next frame is not comparable with those before, because something else is taken out
+ * of it. It counts as that of another scene under the same light. */
+void flicker_cut(struct flicker *f);
 
 /* The model for flicker_frame_fit; false, and a model that is not valid, if there is none. */
 bool flicker_model_get(const struct flicker *f, struct flicker_model *ret);

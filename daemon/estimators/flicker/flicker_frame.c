@@ -19,6 +19,9 @@
 #define MORE_REST   2.0
 #define REST        0.05
 #define STEADY      0.9 /* length of the mean of the phase's steps */
+#define FORSAKEN    3u  /* frames without the light after which the fit begins again */
+#define CLEAR       0.1 /* what the observer's light leaves then, at most */
+#define LEAP        0.1 /* cycles: a phase that is farther from the predicted one leaps */
 #define NEWEST      0.2 /* weight of the newest step in their mean */
 
 struct flicker_frame {
@@ -53,6 +56,11 @@ void flicker_frame_destroy(struct flicker_frame *f)
     free(f);
 }
 
+void flicker_frame_cut(struct flicker_frame *f)
+{
+    rows_reset(f->rows);
+}
+
 static void forget(struct flicker_frame *f)
 {
     rows_reset(f->rows);
@@ -64,6 +72,13 @@ static void forget(struct flicker_frame *f)
 static double predicted_phase(const struct flicker_frame *f)
 {
     return cabs(f->step) > STEADY ? f->phase + f->age * carg(f->step) / (2 * M_PI) : NAN;
+}
+
+/* Returns whether the newest frame's phase is far from the one that was predicted. */
+static bool leaps(const struct flicker_frame *f, double predicted)
+{
+    const double off = f->fit.frame[f->fit.count - 1].phase - predicted;
+    return isfinite(predicted) && fabs(off - round(off)) > LEAP;
 }
 
 static void follow_phase(struct flicker_frame *f, double phase)
@@ -138,14 +153,17 @@ static bool follow(struct flicker_frame *f, const struct flicker_model *model)
         if (f->is_on)
             light_predict(&f->fit, f->rows, phase);
     } else if (!light_add(&f->fit, f->rows, phase)) {
+        /* The observer sees the light clearly, and this fit does not. */
+        f->is_on = f->age < FORSAKEN || model->is_missing || model->rest > CLEAR;
         return false;
-    } else if (model->is_missing && f->age > 1) {
-        /* The last frame was dark and the observer misses the light: do not trust one lit frame. */
+    } else if (f->age > 1 && (model->is_missing || leaps(f, phase))) {
+        /* The last frame did not show the light, and the observer misses it, or this one shows it
+         * at another place than expected: do not trust one lit frame. */
         f->fit.frame[f->fit.count - 1].is_lit = false;
         return false;
     } else {
         light_improve(&f->fit, f->rows, &options, 2);
-        f->is_on = f->fit.error <= ERROR_OFF;
+        f->is_on = f->fit.error <= ERROR_OFF && f->fit.with <= f->fit.without;
     }
     if (f->is_on)
         follow_phase(f, f->fit.frame[f->fit.count - 1].phase);

@@ -18,6 +18,13 @@
  * Foi, Katkovnik and Egiazarian, IEEE Trans. Image Processing 16(8), 2007). 1/4 is the mean of the
  * window's squares.
  *
+ * In joined frames (below), whose noise is low, fine texture and edges of many directions are worth
+ * smaller blocks. The second pass there also filters blocks of 8, 4 samples apart, in the same way.
+ * All its blocks are added with the weight (n / (2 + s))^2, where n is the count of a block's
+ * numbers and s the sum of their gains: a block that needs few numbers has a good model, and little
+ * of its noise is left. 2 stands for the level, which keeps its noise and counts more in small
+ * blocks.
+ *
  * Past frames may be joined to a frame before both passes, which then filter the joined frame. A
  * frame is joined to the joined frame before it, so that all of the past counts and one plane holds
  * it. This is a Kalman filter of each coefficient: R is what is left of the noise's variance in the

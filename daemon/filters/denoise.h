@@ -69,9 +69,11 @@
  *
  * A slow change of light is hidden by the noise in a band, and the past lags behind it. So the
  * level of the past's block is corrected before q is formed. Its bias b joins two values: the
- * difference between its level and the captured block's, and the bias that the previous frame left
- * around it, averaged over 32 x 32 samples, which has the weight 0.5 + 0.3 z. The part c b
- * is subtracted from the level, and the rest, (1 - c) b, is left to the next frame. Here
+ * difference between its level and the captured block's, and what the previous frame expected
+ * around it, averaged over 32 x 32 samples, which has the weight 0.5 + 0.3 z. The part c b is
+ * subtracted from the level. The next frame is expected to need the rest, and half of the same
+ * again, because light that changes mostly goes on to change: without that the past is always late
+ * by two thirds of one frame's change. All of the same would be worse where nothing changes. Here
  * c = max(0, 1 - (0.4 + 0.8 z) u / b^2), and u = 0.006 v (0.3 + R) is about the variance that noise
  * gives b. 0.006 is the sum of the window's squares over the square of its sum; 0.3 is the part of
  * that variance which remains after averaging with earlier frames and the blocks around.

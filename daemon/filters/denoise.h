@@ -18,6 +18,13 @@
  * Foi, Katkovnik and Egiazarian, IEEE Trans. Image Processing 16(8), 2007). 1/4 is the mean of the
  * window's squares.
  *
+ * In joined frames (below), whose noise is low, fine texture and edges of many directions are worth
+ * smaller blocks. The second pass there also filters blocks of 8, 4 samples apart, in the same way.
+ * All its blocks are added with the weight (n / (2 + s))^2, where n is the count of a block's
+ * numbers and s the sum of their gains: a block that needs few numbers has a good model, and little
+ * of its noise is left. 2 stands for the level, which keeps its noise and counts more in small
+ * blocks.
+ *
  * Past frames may be joined to a frame before both passes, which then filter the joined frame. A
  * frame is joined to the joined frame before it, so that all of the past counts and one plane holds
  * it. This is a Kalman filter of each coefficient: R is what is left of the noise's variance in the
@@ -62,9 +69,11 @@
  *
  * A slow change of light is hidden by the noise in a band, and the past lags behind it. So the
  * level of the past's block is corrected before q is formed. Its bias b joins two values: the
- * difference between its level and the captured block's, and the bias that the previous frame left
- * around it, averaged over 32 x 32 samples, which has the weight 0.5 + 0.3 z. The part c b
- * is subtracted from the level, and the rest, (1 - c) b, is left to the next frame. Here
+ * difference between its level and the captured block's, and what the previous frame expected
+ * around it, averaged over 32 x 32 samples, which has the weight 0.5 + 0.3 z. The part c b is
+ * subtracted from the level. The next frame is expected to need the rest, and half of the same
+ * again, because light that changes mostly goes on to change: without that the past is always late
+ * by two thirds of one frame's change. All of the same would be worse where nothing changes. Here
  * c = max(0, 1 - (0.4 + 0.8 z) u / b^2), and u = 0.006 v (0.3 + R) is about the variance that noise
  * gives b. 0.006 is the sum of the window's squares over the square of its sum; 0.3 is the part of
  * that variance which remains after averaging with earlier frames and the blocks around.

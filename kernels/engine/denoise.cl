@@ -8,7 +8,9 @@
  *
  * With `temporal`, denoise_join.cl joins the samples to those of the past first, along the motion
  * that denoise_motion.cl finds; both passes then read the result, and take from
- * denoise_remaining.cl how much noise it has left.
+ * denoise_remaining.cl how much noise it has left. The second pass then also filters smaller blocks
+ * (denoise_fine.cl), for which its tiles have SPARE more samples around them, and weights after the
+ * sums.
  *
  * A block has BLOCK x BLOCK samples, and the next one begins HOP samples further. Samples are
  * multiplied by a sine window before the transform and after it; the squares of overlapping windows
@@ -30,15 +32,15 @@
 
 #define PARTS       (LANES > 1 ? BLOCK / LANES : 1)
 #define EDGE        (BLOCK - HOP) /* samples around a tile that its blocks reach, on each side */
-#define SUM_PITCH   (TILE_X + 2 * EDGE)
-#define SUM_ROWS    (TILE_Y + 2 * EDGE)
+#define SUM_PITCH   (TILE_X + 2 * EDGE + SPARE)
+#define SUM_ROWS    (TILE_Y + 2 * EDGE + SPARE)
 
 /* Items exchange numbers through rows of BLOCK + 1 floats, which are in different memory banks. */
 #define SCRATCH_ROW (BLOCK + 1)
 
 #if SECOND /* denoise_cosine.cl */
-#define TRANSFORM cosine
-#define INVERSE   cosine_inverse
+#define TRANSFORM PASTE(cosine_, BLOCK)
+#define INVERSE   PASTE(cosine_inverse_, BLOCK)
 #else /* denoise_dft.cl */
 #define TRANSFORM PASTE(real_dft_, BLOCK)
 #define INVERSE   PASTE(real_inverse_, BLOCK)
@@ -83,21 +85,27 @@ static inline real samples_from(global const float *row, int x, int width, bool 
 #endif
 }
 
-/* Loads a block, whose first sample may be beyond the image, and applies the window. */
-static inline void block_load(real *x, global const float *plane, int left, int top)
+/* Loads a block, whose first sample may be beyond the image, and applies a window. */
+static inline void block_load_by(real *x, global const float *plane, int left, int top,
+                                 constant const float *factor)
 {
     const bool is_inside = LANES > 1 && left >= 0 && top >= 0 && left + BLOCK <= IMAGE_WIDTH &&
                            top + BLOCK <= IMAGE_HEIGHT;
     for (uint p = 0; p < PARTS; p++) {
-        const real across = column_entry(window, p);
+        const real across = column_entry(factor, p);
 #pragma unroll
         for (uint j = 0; j < BLOCK; j++) {
             const int y = is_inside ? top + (int)j : mirrored(top + (int)j, IMAGE_HEIGHT);
             const real sample = samples_from(plane + y * PLANE_PITCH, left + (int)COLUMN(p),
                                              IMAGE_WIDTH, is_inside);
-            x[p * BLOCK + j] = sample * (across * window[j]);
+            x[p * BLOCK + j] = sample * (across * factor[j]);
         }
     }
+}
+
+static inline void block_load(real *x, global const float *plane, int left, int top)
+{
+    block_load_by(x, plane, left, top, window);
 }
 
 /* Adds a block to the tile's sums. Items own columns of a block, and blocks follow each other after
@@ -240,7 +248,7 @@ static inline float variance_at(global const float *noise, float level)
 
 static inline void sums_clear(local float *sums)
 {
-    for (uint i = get_local_id(0); i < SUM_PITCH * SUM_ROWS; i += get_local_size(0))
+    for (uint i = get_local_id(0); i < (1 + FINE) * SUM_PITCH * SUM_ROWS; i += get_local_size(0))
         sums[i] = 0;
     sync_items();
 }

@@ -33,6 +33,7 @@
 #define BIAS_KEPT_STILL  0.3f
 #define BIAS_CLEAR       0.4f /* a bias is corrected if its square exceeds its variance times this */
 #define BIAS_CLEAR_STILL 0.8f
+#define BIAS_GOES_ON     0.5f /* part of a correction that the next frame is expected to need, too */
 
 /* ---- where a block comes from ---- */
 
@@ -242,7 +243,7 @@ static inline float block_join(real *x, const real *past, float left_in_past,
 }
 
 /* Subtracts the bias of a past block's level from the block. `bias` is the bias found in the
- * previous frame. Returns the part that was not subtracted. */
+ * previous frame. Returns what is expected of the next one. */
 static inline float block_correct_level(real *past, const real *x, float bias, float left_in_past,
                                         global const float *noise, float stillness,
                                         local float *scratch)
@@ -257,7 +258,7 @@ static inline float block_correct_level(real *past, const real *x, float bias, f
     if (!isfinite(now)) /* or it would stay for ever */
         return 0;
     add_level(past, -part * now);
-    return now - part * now;
+    return now - (1 - BIAS_GOES_ON) * part * now;
 }
 
 static inline void join_block(global const float *samples, global const float *past,

@@ -24,6 +24,10 @@ static inline void second_block(global const float *samples, global const float 
     const float guide_level = block_take_level(known, scratch);
     const float level = block_take_level(block, scratch);
     const float floor = FLOOR * remaining * variance_at(noise, guide_level) + SMALLEST;
+#if FINE
+    const float4 kept = weigh(block, known, floor, scratch);
+    const float sum = kept.s0 + kept.s1 + kept.s2 + kept.s3;
+#else
 #pragma unroll
     for (uint i = 0; i < PARTS * BLOCK; i += 2) { /* one division serves two numbers */
         const real a = known[i] * known[i], b = known[i + 1] * known[i + 1];
@@ -31,9 +35,14 @@ static inline void second_block(global const float *samples, global const float 
         block[i] *= a * (b + floor) * quotient;
         block[i + 1] *= b * (a + floor) * quotient;
     }
+#endif
     add_level(block, level);
     block_inverse(block, scratch);
+#if FINE
+    add_weighted(block, sums, left, top, weight_of(sum, BLOCK * BLOCK), synthesis, share);
+#else
     block_add(block, sums, left, top);
+#endif
 }
 
 kernel __attribute__((reqd_work_group_size(GROUP, 1, 1))) void
@@ -50,6 +59,10 @@ denoise_second(global const float *restrict samples, global const float *restric
     second_block(samples, guide, past, noise, sums, scratch, left, top, x, y)
     EACH_BLOCK(BLOCK_AT)
 #undef BLOCK_AT
+#if FINE
+    fine_tile(samples, guide, past, noise, sums, scratch);
+    sums_divide(sums);
+#endif
     sums_unclip(sums, noise);
     sums_store(result + get_group_id(2) * PLANE_SIZE, sums);
 }

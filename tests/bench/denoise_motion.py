@@ -36,7 +36,7 @@ SQUARE_FLOOR = 0.01   # of a square's mean squared error: one of 0 would gain wi
 KINDS = {"still": "still", "pan1": "pan by 1", "pan3": "pan by 3", "pan10": "pan by 10",
          "drift": "pan in any direction", "rotate": "rotation", "zoom": "zoom",
          "parallax": "parallax", "occluded": "occlusion", "cut": "cut", "light": "changing light",
-         "object": "object before a resting scene"}
+         "object": "object before a resting scene", "fade": "fading light"}
 
 
 # ---- clips ----
@@ -117,6 +117,8 @@ class Scene:
             return self.moved(*self.pan * t)
         if kind == "light":
             return self.moved(0, 0) * (1 - 0.35 * (t // 5 % 2))
+        if kind == "fade":   # falls by 40 % in 20 frames and rises again
+            return self.moved(0, 0) * (1 - 0.4 * min(t % 40, 40 - t % 40) / 20)
         return self.moved(0, int(kind.removeprefix("pan")) * t if kind != "still" else 0)
 
 

@@ -203,7 +203,7 @@ static double block_remaining(const struct history *history, long left, long top
     const double y = (double)top + (double)side / 2, x = (double)left + (double)side / 2;
     if (history == NULL)
         return 1;
-    return side == 16 ? number_at(history, history->remaining, y, x)
+    return side <= 16 ? number_at(history, history->remaining, y, x)
                       : mean_around(history, history->remaining, y, x);
 }
 
@@ -310,7 +310,7 @@ static double level_of(const struct block *b)
     return b->value[0][0] / (window * window);
 }
 
-/* Takes the bias out of a block of the past. Returns what it leaves of it. */
+/* Takes the bias out of a block of the past. Returns what it expects next. */
 static double correct_level(struct block *past, const struct block *b, double bias,
                             double left_in_past, const struct noise_model *noise, double stillness)
 {
@@ -324,7 +324,7 @@ static double correct_level(struct block *past, const struct block *b, double bi
     real_transform(&w, 16, true, false);
     for (long i = 0; i < 256; i++)
         past->value[i / 16][i % 16] -= part * now * w.value[i / 16][i % 16];
-    return now - part * now;
+    return now - part * now / 2;
 }
 
 /* Joins a transformed block of the past to a captured one. Returns what is left of the noise. */
@@ -465,10 +465,12 @@ static void filter_first(struct block *b, long side, const struct noise_model *n
             b->value[y][x] = creal(f.value[y][x]) / (double)(side * side);
 }
 
-static void filter_second(struct block *b, struct block *guide, long side,
-                          const struct noise_model *noise)
+/* Returns the sum of the gains. */
+static double filter_second(struct block *b, struct block *guide, long side,
+                            const struct noise_model *noise)
 {
     static struct block w;
+    double gains = 0;
     for (long y = 0; y < side; y++)
         for (long x = 0; x < side; x++)
             w.value[y][x] = window_at(x, side) * window_at(y, side);
@@ -482,29 +484,53 @@ static void filter_second(struct block *b, struct block *guide, long side,
         for (long x = 0; x < side; x++) {
             const double g = guide->value[y][x] - guide_level * w.value[y][x];
             const double c = b->value[y][x] - level * w.value[y][x];
-            b->value[y][x] = level * w.value[y][x] + (g != 0 ? c * g * g / (g * g + power) : 0);
+            const double gain = g != 0 ? g * g / (g * g + power) : 0;
+            b->value[y][x] = level * w.value[y][x] + c * gain;
+            gains += gain;
         }
     real_transform(b, side, true, true);
+    return gains;
 }
 
-/* One pass; the second one if there is a guide. history: that of `in`, if it is joined. shift: the
- * samples by which all blocks are moved up and to the left. */
-static struct picture filter(const struct picture *in, const struct history *history,
-                             const struct picture *guide, long side, long hop, long shift,
-                             const struct noise_model *noise)
+/* A weighted sum of blocks, and of their weights. */
+struct blend {
+    struct picture sum, weight;
+};
+
+static struct blend make_blend(const struct picture *like)
 {
-    struct picture sum = make_picture(in->width, in->height);
-    struct picture weight = make_picture(in->width, in->height);
+    return (struct blend){make_picture(like->width, like->height),
+                          make_picture(like->width, like->height)};
+}
+
+static struct picture blended(struct blend *blend)
+{
+    for (long i = 0; i < blend->sum.width * blend->sum.height; i++)
+        blend->sum.sample[i] /= blend->weight.sample[i];
+    free(blend->weight.sample);
+    return blend->sum;
+}
+
+/* Adds the blocks of one pass; of the second one if there is a guide. history: that of `in`, if it
+ * is joined. shift: the samples by which all blocks are moved up and to the left. */
+static void add_blocks(struct blend *ret, const struct picture *in, const struct history *history,
+                       const struct picture *guide, long side, long hop, long shift,
+                       const struct noise_model *noise)
+{
     static struct block b, g;
+    const double overlap = pow(2. * (double)hop / (double)side, 2);
     for (long top = hop - side - shift; top < in->height; top += hop)
         for (long left = hop - side - shift; left < in->width; left += hop) {
+            double by = overlap;
             cut(&b, in, left, top, side);
             const double remaining = block_remaining(history, left, top, side);
             const struct noise_model kept = {noise->constant * remaining, noise->slope * remaining,
                                              1};
             if (guide != NULL) {
                 cut(&g, guide, left, top, side);
-                filter_second(&b, &g, side, &kept);
+                const double gains = filter_second(&b, &g, side, &kept);
+                if (history != NULL)
+                    by *= pow((double)(side * side) / (2 + gains), 2);
             } else
                 filter_first(&b, side, &kept);
             for (long y = 0; y < side; y++)
@@ -514,28 +540,32 @@ static struct picture filter(const struct picture *in, const struct history *his
                     if (top + y < 0 || top + y >= in->height || left + x < 0 ||
                         left + x >= in->width)
                         continue;
-                    sum.sample[at] += b.value[y][x] * w;
-                    weight.sample[at] += w * w;
+                    ret->sum.sample[at] += by * b.value[y][x] * w;
+                    ret->weight.sample[at] += by * w * w;
                 }
         }
-    for (long i = 0; i < in->width * in->height; i++)
-        sum.sample[i] /= weight.sample[i];
-    free(weight.sample);
-    return sum;
 }
 
 static struct picture passes(const struct picture *in, const struct history *history,
                              const struct denoise *denoise)
 {
     const struct denoise_settings *settings = &denoise->settings;
+    const struct noise_model *noise = &denoise->noise;
     const long side = settings->block, overlap = settings->overlap;
-    struct picture first = filter(in, history, NULL, side, side / overlap, 0, &denoise->noise);
-    if (settings->passes == 1)
+    struct blend one = make_blend(in), two = make_blend(in);
+    add_blocks(&one, in, history, NULL, side, side / overlap, 0, noise);
+    struct picture first = blended(&one);
+    if (settings->passes == 1) {
+        free(two.sum.sample);
+        free(two.weight.sample);
         return first;
+    }
     const long hop = 16 / overlap;
-    const struct picture second = filter(in, history, &first, 16, hop, hop / 2, &denoise->noise);
+    add_blocks(&two, in, history, &first, 16, hop, hop / 2, noise);
+    if (history != NULL)
+        add_blocks(&two, in, history, &first, 8, 4, hop / 2 % 4, noise);
     free(first.sample);
-    return second;
+    return blended(&two);
 }
 
 static struct picture model(const struct picture *in, const struct denoise *denoise)
@@ -766,7 +796,7 @@ static void check_past(const struct denoise *denoise, unsigned lanes, const stru
                clip->dx, clip->dy, clip->cut_at, lanes, f, error, joined, one);
         assert_true(error < 3e-6);
         if (!has_past)
-            assert_true(fabs(joined - one) < 1e-3 * one);
+            assert_true(joined < 1.001 * one);
         else
             assert_true(joined < one);
         clear_history(&history);
@@ -786,6 +816,7 @@ static void test_past(void **state)
 {
     static const struct denoise two = {{32, 2, 2, false, 15, false}, {225, 0, 1}};
     static const struct denoise one = {{16, 4, 1, false, 3, false}, {200, 1, 1}};
+    static const struct denoise quarter = {{16, 4, 2, false, 31, false}, {60, 0.4, 1}};
     static const struct clip still = {.cut_at = CLIP}, pan = {3, 0, .cut_at = 4},
                              slow = {0.4, -1.3, 0.01, .cut_at = CLIP};
     (void)state;
@@ -795,6 +826,7 @@ static void test_past(void **state)
     }
     check_past(&two, 0, &still);
     check_past(&two, 0, &pan);
+    check_past(&quarter, 0, &slow);
     check_past(&one, 1, &slow);
     if (device_takes_every_layout()) {
         check_past(&two, 1, &pan);
@@ -855,7 +887,7 @@ static void test_still_scenes(void **state)
     const double still = gain_of_a_still_scene(1), fading = gain_of_a_still_scene(0.97);
     printf("# figures: gain of a still scene %.2f dB, fading %.2f dB\n", still, fading);
     assert_true(still > 7.75);
-    assert_true(fading > 2.4);
+    assert_true(fading > 3.7);
 }
 
 #define FLAT 64
@@ -876,25 +908,33 @@ static double mean_of(const struct picture *picture)
     return sum / (double)(picture->width * picture->height);
 }
 
-/* A surface that becomes brighter by less than noise shows from frame to frame. */
-static void test_drift(void **state)
+/* Returns by how much the last frames of a surface are too dark that becomes brighter. */
+static double lag_of(double rise, double sigma)
 {
     enum { FRAMES = 40 };
-    const double sigma = 15, rise = 0.03 * sigma;
     const struct denoise denoise = {{16, 2, 2, false, 31, false}, {225, 0, 1}};
     struct picture frame[FRAMES];
     uint64_t seed = 91;
     double late = 0;
-    (void)state;
     for (unsigned f = 0; f < FRAMES; f++)
         frame[f] = draw_flat(80 + rise * f, sigma, &seed);
     run_frames(&denoise, 0, frame, 1, FRAMES, false, NULL, NULL);
     for (unsigned f = FRAMES / 2; f < FRAMES; f++)
         late += (80 + rise * f - mean_of(&frame[f])) / (FRAMES / 2.0);
     printf("# figures: rises by %.2f a frame: %.2f too dark\n", rise, late);
-    assert_true(fabs(late) < 2 * rise);
     for (unsigned f = 0; f < FRAMES; f++)
         free(frame[f].sample);
+    return late;
+}
+
+/* A surface that becomes brighter by less than noise shows from frame to frame, and one in light
+ * that changes fast, and so goes on to change. */
+static void test_drift(void **state)
+{
+    const double sigma = 15, slow = 0.03 * sigma, fast = 0.25 * sigma;
+    (void)state;
+    assert_true(fabs(lag_of(slow, sigma)) < 2 * slow);
+    assert_true(fabs(lag_of(fast, sigma)) < 0.45 * fast);
 }
 
 /* Black and white that captured noise turns into grey become black and white again, with one frame

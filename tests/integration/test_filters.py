@@ -353,18 +353,20 @@ def weigh_fourier(block, window, variance):
 
 
 def weigh_cosines(block, guide, window, variance):
-    """The Wiener filter of the second pass, where the first one's result is the guide."""
+    """The Wiener filter of the second pass, where the first one's result is the guide. Returns the
+    sum of the gains, too."""
     basis = cosines(len(block))
     z, g, w = (basis @ each @ basis.T for each in (block, guide, window))
     level, guide_level = z[0, 0] / w[0, 0], g[0, 0] / w[0, 0]
     power = (g - guide_level * w) ** 2
     gain = power / (power + variance(guide_level) / 4 + 1e-12)
-    return basis.T @ ((z - level * w) * gain + level * w) @ basis
+    return basis.T @ ((z - level * w) * gain + level * w) @ basis, gain.sum()
 
 
 def in_blocks(side, hop, shift, weigh, *pictures):
     """Weighs overlapping windowed blocks of pictures, which are mirrored at their edges. The first
-    one begins `shift` samples before that of another call with the same hop."""
+    one begins `shift` samples before that of another call with the same hop. `weigh` returns a
+    block and its weight. Returns the sums of the blocks and of their weights."""
     window = np.sin(np.pi * (np.arange(side) + 0.5) / side)
     window = np.outer(window, window)
     before = side - hop + shift
@@ -375,24 +377,31 @@ def in_blocks(side, hop, shift, weigh, *pictures):
     for top in range(0, height + before, hop):
         for left in range(0, width + before, hop):
             at = slice(top, top + side), slice(left, left + side)
-            total[at] += weigh(*(each[at] * window for each in wide), window) * window
-            weight[at] += window ** 2
+            block, share = weigh(*(each[at] * window for each in wide), window)
+            total[at] += share * block * window
+            weight[at] += share * window ** 2
     inside = slice(before, before + height), slice(before, before + width)
-    return total[inside] / weight[inside]
+    return np.array([total[inside], weight[inside]]) * (2 * hop / side) ** 2
 
 
-def denoised(picture, sigma, shot=0, side=32, overlap=2, passes=2):
+def denoised(picture, sigma, shot=0, side=32, overlap=2, passes=2, joined=False):
     def variance(level):
         return sigma ** 2 + shot * max(level, 0)
 
+    def weigh(block, guide, window):
+        result, gains = weigh_cosines(block, guide, window, variance)
+        return result, (block.size / (2 + gains)) ** 2 if joined else 1
+
     picture = picture.astype(float)
-    guide = in_blocks(side, side // overlap, 0, lambda block, window:
-                      weigh_fourier(block, window, variance), picture)
+    total, weight = in_blocks(side, side // overlap, 0, lambda block, window:
+                              (weigh_fourier(block, window, variance), 1), picture)
+    guide = total / weight
     if passes == 1:
         return guide
     hop = 16 // overlap
-    return in_blocks(16, hop, hop // 2, lambda block, guide, window:
-                     weigh_cosines(block, guide, window, variance), picture, guide)
+    total, weight = in_blocks(16, hop, hop // 2, weigh, picture, guide) + (
+        in_blocks(8, 4, hop // 2 % 4, weigh, picture, guide) if joined else 0)
+    return total / weight
 
 
 def above_black(mean, deviation):
@@ -427,9 +436,9 @@ CORRECTIONS = {
     "vignette:a=0,b=1 | median": (lambda p: median(p * (1 + half_diagonals(p) ** 4)), "none"),
     "denoise:sigma=20": (lambda p: denoised(p, 20), "none"),
     "denoise:sigma=20,block=16,temporal=2":
-        (lambda p: denoised(p, 20 / 3 ** 0.5, side=16), "none"),  # three times the same frame
+        (lambda p: denoised(p, 20 / 3 ** 0.5, side=16, joined=True), "none"),  # three times it
     "denoise:sigma=20,block=16,temporal=2,clipping=undone":
-        (lambda p: unclipped(denoised(p, 20 / 3 ** 0.5, side=16), 20), "none"),
+        (lambda p: unclipped(denoised(p, 20 / 3 ** 0.5, side=16, joined=True), 20), "none"),
     "denoise:sigma=30,shot=2,block=16,hop=quarter,passes=1,clipping=undone | gain:dc=0.8,ac=1.3":
         (lambda p: unclipped(denoised(p, 30, 2, 16, 4, 1), 30, 2), "gain:dc=0.8,ac=1.3"),
     "vignette:a=0.6,b=-0.2": (lambda p: p * (1 + 0.6 * half_diagonals(p) ** 2 -

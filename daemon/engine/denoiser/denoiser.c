@@ -66,7 +66,11 @@ static int lay_out(struct denoiser_layout *ret, const struct denoiser *denoiser,
     const uint32_t hop = block / (program == DENOISER_JOIN ? 2 : settings->overlap);
     const uint32_t shift = denoiser_shift(program, hop);
     uint32_t most_x = lanes == 1 ? 32 : 256, most_y = lanes == 1 ? 32 : 128;
-    *ret = (struct denoiser_layout){.block = block, .hop = hop, .shift = shift, .lanes = lanes};
+    *ret = (struct denoiser_layout){.block = block,
+                                    .hop = hop,
+                                    .shift = shift,
+                                    .lanes = lanes,
+                                    .is_fine = program == DENOISER_SECOND && settings->past > 0};
     for (;;) {
         ret->tile_x = tile_length(denoiser->image.width + shift, most_x, hop);
         ret->tile_y = tile_length(denoiser->image.height + shift, most_y, hop);

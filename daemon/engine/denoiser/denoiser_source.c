@@ -11,6 +11,8 @@
 #define MAX_BLOCK        32
 #define JOIN_HOP         8u
 #define ROW_GROUP        64 /* work-items, with one lane */
+#define FINE_BLOCK       8
+#define FINE_SPARE       4 /* samples by which fine blocks reach beyond a tile's edge */
 
 static void put_table(FILE *out, const char *name, const double *value, unsigned count)
 {
@@ -82,6 +84,29 @@ static void put_numbers(FILE *out, const char *name, const uint32_t value[DENOIS
     fprintf(out, "};\n");
 }
 
+/* The tables of two blocks of 8 beside each other, and the shares of blocks in a weight. */
+static void put_fine_tables(FILE *out, const struct denoiser_layout *layout)
+{
+    double window[MAX_BLOCK] = {0}, transformed[MAX_BLOCK] = {0}, synthesis[MAX_BLOCK];
+    double share[MAX_BLOCK], fine_share[MAX_BLOCK], half[MAX_BLOCK];
+    for (unsigned i = 0; i < layout->block; i++) {
+        window[i] = sin(PI * (i % FINE_BLOCK + 0.5) / FINE_BLOCK);
+        fine_share[i] = window[i] * window[i];
+        synthesis[i] = window[i] / FINE_BLOCK;
+        share[i] = pow(sin(PI * (i + 0.5) / layout->block), 2) * 2 * layout->hop / layout->block;
+        half[i] = i < FINE_BLOCK;
+    }
+    transform_window(transformed, window, FINE_BLOCK, true);
+    for (unsigned i = FINE_BLOCK; i < layout->block; i++)
+        transformed[i] = transformed[i % FINE_BLOCK];
+    put_table(out, "fine_window", window, layout->block);
+    put_table(out, "fine_synthesis", synthesis, layout->block);
+    put_table(out, "fine_share", fine_share, layout->block);
+    put_table(out, "fine_transform", transformed, layout->block);
+    put_table(out, "share", share, layout->block);
+    put_table(out, "first_half", half, layout->block);
+}
+
 /* What a history has, and the blocks of the search. */
 static void put_levels(FILE *out, const struct transform_image *image)
 {
@@ -133,7 +158,9 @@ void denoiser_levels_for(struct denoiser_levels *ret, const struct transform_ima
 size_t denoiser_sums_bytes(const struct denoiser_layout *layout)
 {
     const size_t edge = layout->block - layout->hop;
-    return (layout->tile_x + 2 * edge) * (layout->tile_y + 2 * edge) * sizeof(float);
+    const size_t around = 2 * edge + (layout->is_fine ? FINE_SPARE : 0);
+    return (layout->is_fine ? 2 : 1) * (layout->tile_x + around) * (layout->tile_y + around) *
+           sizeof(float);
 }
 
 size_t denoiser_scratch_bytes(const struct denoiser_layout *layout)
@@ -186,10 +213,10 @@ static void put_constants(FILE *out, const struct recipe *recipe,
         out,
         "#define BLOCK %u\n#define HOP %u\n#define SHIFT %u\n#define TILE_X %u\n"
         "#define TILE_Y %u\n#define GROUP %zu\n#define NOISE_NUMBERS %d\n#define NOISE_LEVELS %d\n"
-        "#define NOISE_BINS %d\n#define PAST %u\n",
+        "#define NOISE_BINS %d\n#define PAST %u\n#define FINE %d\n#define SPARE %d\n",
         layout->block, layout->hop, layout->shift, layout->tile_x, layout->tile_y,
         denoiser_group(layout), DENOISER_NOISE_NUMBERS, DENOISER_NOISE_LEVELS, DENOISER_NOISE_BINS,
-        recipe->denoise.past);
+        recipe->denoise.past, layout->is_fine, layout->is_fine ? FINE_SPARE : 0);
 }
 
 void denoiser_put_blocks(FILE *out, const struct recipe *recipe,
@@ -201,10 +228,11 @@ void denoiser_put_blocks(FILE *out, const struct recipe *recipe,
     for (unsigned n = 2; n <= layout->block; n *= 2) {
         fprintf(out, "#undef N\n#define N %u\n#undef HALF_N\n#define HALF_N %u\n", n, n / 2);
         transform_put_file(out, "denoise_dft.cl");
+        if (program != DENOISER_FIRST &&
+            (n == layout->block || (layout->is_fine && n == FINE_BLOCK)))
+            transform_put_file(out, "denoise_cosine.cl");
     }
     fprintf(out, "#define SECOND %d\n", program != DENOISER_FIRST);
-    if (program != DENOISER_FIRST)
-        transform_put_file(out, "denoise_cosine.cl");
     transform_put_file(out, "denoise.cl");
 }
 
@@ -228,6 +256,10 @@ char *denoiser_source(const struct transform_image *image, const struct recipe *
                 recipe->denoise.unclips && is_last && image->kind != SAMPLE_F32 &&
                     !recipe->calibrated);
         transform_put_file(out, "denoise_clipped.cl");
+    }
+    if (layout->is_fine) {
+        put_fine_tables(out, layout);
+        transform_put_file(out, "denoise_fine.cl");
     }
     if (recipe->denoise.estimated && program == DENOISER_FIRST)
         transform_put_file(out, "denoise_noise.cl");

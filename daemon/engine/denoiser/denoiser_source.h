@@ -14,6 +14,7 @@ struct denoiser_layout {
     uint32_t shift;          /* samples by which tiles begin before the image; less than `hop` */
     unsigned lanes;          /* 1, 4, 8 or 16, at most `block` */
     uint32_t tile_x, tile_y; /* samples, multiples of `hop` */
+    bool is_fine;            /* also filters blocks of 8 (kernels/engine/denoise_fine.cl) */
 };
 
 /* The numbers of a noise model in the device's memory: those of struct noise_model. */

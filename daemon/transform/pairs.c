@@ -28,7 +28,7 @@ static bool is_less(struct pair a, struct pair b)
 
 struct pair pairs_median(const struct pairs *pairs)
 {
-    struct pair sorted[PAIRS_MOST];
+    struct pair sorted[PAIRS_MOST] = {{0, 0}};
     for (unsigned i = 0; i < pairs->count; i++) {
         unsigned at = i;
         for (; at > 0 && is_less(pairs->pair[i], sorted[at - 1]); at--)

@@ -152,9 +152,9 @@ static void search(const struct tuner_subject *subject)
 
 int main(int argc, char **argv)
 {
-    const unsigned count = argc > 1 ? (unsigned)atoi(argv[1]) : 5;
-    const uint32_t width = argc > 3 ? (uint32_t)atoi(argv[2]) : 1280;
-    const uint32_t height = argc > 3 ? (uint32_t)atoi(argv[3]) : 720;
+    const unsigned count = argc > 1 ? (unsigned)strtoul(argv[1], NULL, 10) : 5;
+    const uint32_t width = argc > 3 ? (uint32_t)strtoul(argv[2], NULL, 10) : 1280;
+    const uint32_t height = argc > 3 ? (uint32_t)strtoul(argv[3], NULL, 10) : 720;
     const char *selector = getenv("FFTD_DEVICE");
     const size_t bytes = (size_t)width * height;
     const cl_uchar grey = GREY;

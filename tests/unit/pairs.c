@@ -71,9 +71,11 @@ static void drift_favours_neither(void **state)
     }
     assert_int_equal(pairs_decide(&pairs), PAIRS_NOT_FASTER);
     pairs.count = 0;
-    for (ms = 1; pairs_decide(&pairs) == PAIRS_OPEN; ms *= 1.21) {
+    ms = 1;
+    while (pairs_decide(&pairs) == PAIRS_OPEN) {
         const double first_ms = ms, second_ms = ms * 1.1;
         const bool new_is_first = pairs_new_is_first(&pairs);
+        ms *= 1.21;
         pairs_add(&pairs, new_is_first ? first_ms : second_ms, new_is_first ? second_ms : first_ms);
     }
     assert_int_equal(pairs_decide(&pairs), PAIRS_NOT_FASTER);

@@ -20,7 +20,7 @@ $(foreach folder,unit gpu vm,$(call test-programs,$(folder))): $(BUILD)/%: $(BUI
 	@mkdir -p $(@D)
 	$(CC) $(CFLAGS) $(LDFLAGS) -Wl,--as-needed -o $@ $+ $(TEST_LIBS)
 
-# These count what is allocated, and give the search its times.
+# The first counts what is allocated; the second sets the times that the search measures.
 $(BUILD)/tests/gpu/forecast: LDFLAGS += -Wl,--wrap=malloc,--wrap=calloc,--wrap=free,--wrap=clCreateBuffer
 $(BUILD)/tests/gpu/tuner_times: LDFLAGS += \
     -Wl,--wrap=clBuildProgram,--wrap=clEnqueueNDRangeKernel,--wrap=clGetEventProfilingInfo \

@@ -11,15 +11,15 @@
  * Each peer of a socket may take that much memory. To change it, write another multiple of 1024
  * here, and replace the figure in docs/man/fftd.8 (search for KiB) and in point 9 of
  * docs/SECURITY.md. Nothing else repeats it: bus/peer.c, core/dbus_framing.c,
- * fftd-view/change_request.h and the tests use this line. After `make -s all test-programs`,
- * build/tests/unit/bus_peer and dbus_framing check it, and so does
+ * fftd-view/change_request.h and the tests use this line. To check it, run
+ * `make -s all test-programs`, build/tests/unit/bus_peer, build/tests/unit/dbus_framing and
  * INTEGRATION_TESTS="bus_budget attacks" make -s test-integration (the documents' figures, too). */
 #define LIMIT_MESSAGE_BYTES      65536u
 /* The smallest default of net.core.wmem_max, which is the most that bus/peer.c accepts for the
- * limit. The least is the 40 KiB of CHANGE_REQUEST_BYTES: the longest chain and what may stand
- * around it (fftd-view/change_request.h). bus/peer.c passes whole messages to sd-bus through a
- * socket pair whose buffer holds one, so the daemon does not start where wmem_max is below the
- * limit. */
+ * limit. The least is the 40 KiB of CHANGE_REQUEST_BYTES: the longest chain and what may
+ * surround it (fftd-view/change_request.h). bus/peer.c passes whole messages to sd-bus through
+ * a socket pair whose buffer holds one, so the daemon does not start where wmem_max is below
+ * the limit. */
 #define LIMIT_MESSAGE_CEILING    163840u
 
 /* ---- each listening socket ---- */

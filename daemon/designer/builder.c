@@ -192,7 +192,7 @@ static int refresh_device(struct builder *builder, enum builder_place place, str
     return open_device(builder, place, why);
 }
 
-/* An engine for a chain: the newest one, or one that is built. */
+/* An engine for a chain: the newest engine, or another one to be built. */
 struct candidate {
     const struct engine_frames *frames;
     const struct filter_chain *chain;
@@ -344,7 +344,7 @@ static int check_and_build(struct builder *builder, struct candidate *candidate,
     return r < 0 ? r : build(builder, candidate, why);
 }
 
-/* Builds a candidate on the device that is chosen for it; on the selected one, if the CPU device
+/* Builds a candidate on the device that is chosen for it, or on the selected one if the CPU device
  * fails. */
 static int build_where_best(struct builder *builder, struct candidate *candidate, struct error *why)
 {
@@ -412,7 +412,7 @@ static struct engine_loads *affordable_loads(const struct builder *builder,
                : NULL;
 }
 
-/* Makes a candidate that was built the newest engine. */
+/* Takes the engine that was built for a candidate as the newest one. */
 static void adopt(struct builder *builder, const struct candidate *candidate)
 {
     const double built_px = engine_support(candidate->engine), wanted_px = candidate->support_px;

@@ -11,8 +11,8 @@
 
 #define GREY   128
 
-/* Frames are measured on both devices by turns, and the median pair counts (transform/pairs.h). The
- * least time of each would not: one device may be lucky once. */
+/* Frames are measured on both devices by turns, and the median pair decides (transform/pairs.h).
+ * The least times would not do, because a device may be lucky once. */
 #define ROUNDS 3
 
 struct engine_search {
@@ -23,8 +23,8 @@ struct engine_search {
     struct engine_compared compared;
     struct comparison_subject subject;
     struct pairs pairs; /* the CPU device's times are the new ones */
-    struct pair pair;   /* the next one */
-    unsigned measured;  /* its times so far */
+    struct pair pair;   /* the one that is being measured */
+    unsigned measured;  /* times of that pair so far */
 };
 
 int engine_search_create(struct engine_search **ret, const struct engine *engine, bool exhaustive,

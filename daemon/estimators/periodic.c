@@ -38,7 +38,7 @@
 #define SETTLED        2u   /* frames without a new candidate before waves are confirmed [false] */
 #define SETTLED_AGE    8u   /* unless they are that old [false] */
 #define RELATED_AGE    45u  /* frames for which all lines count as relations [-] */
-/* A confirmed wave of that age may be on a place of a lattice for less than so many frames. */
+/* A confirmed wave older than PASSING_AGE may be on a lattice for fewer than PASSING frames. */
 #define PASSING_AGE    3u
 #define PASSING        8u
 /* 1/width, 1/height: how far a line may be off a lattice. A frequency is known to a hundredth; a
@@ -281,7 +281,7 @@ static void refuse_textures(struct periodic *p)
     mark_explained(p, is_texture);
     for (unsigned i = 0; i < p->tracks; i++) {
         struct track *t = &p->track[i];
-        /* A wave that drifts passes such places, and lines that come and go make others. */
+        /* A wave that drifts passes over a lattice, and lines that come and go may make one. */
         t->related = is_texture[i] ? t->related + 1 : 0;
         if (t->is_confirmed && t->age > PASSING_AGE && t->related < PASSING)
             is_texture[i] = false;

@@ -22,7 +22,7 @@
 #define LEAST_PART   0.02 /* share of a wave's squares in its sine or cosine part */
 #define LEAST_SEEN   0.1  /* share of the window, in cells that are not cut off */
 #define LEAST_MOVED  0.1  /* grey levels: of weaker waves the frequency is not moved */
-#define WEAK         0.1  /* share of a wave's amplitude: of another one that does not disturb it */
+#define WEAK         0.1  /* share of a wave's amplitude; one below it does not disturb the wave */
 
 int sheet_init(struct sheet *ret, unsigned width, unsigned height, unsigned least_rows,
                struct error *why)
@@ -312,8 +312,8 @@ static void fit_amplitudes(const struct coupling *coupling, unsigned count, cons
 }
 
 /* Returns whether no other wave, and no mirror image of one, is within the peak of wave k. A weak
- * one there may be what a drift of this wave has left, or nothing; it must not stop the drift from
- * being followed. */
+ * wave there does not count: it may be what a drift of wave k has left, or nothing, and must not
+ * keep the drift from being followed. */
 static bool is_alone(const struct sheet *sheet, const struct sheet_frequency *f,
                      const double complex *amplitude, unsigned count, unsigned k)
 {

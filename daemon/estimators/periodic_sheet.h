@@ -82,8 +82,8 @@ static inline bool sheet_is_blank(const struct sheet *sheet, unsigned cell_x, un
 
 /* Fits waves to the sheet, weighted by the window: the complex amplitudes of all of them together,
  * and by how much each frequency is off, which may be up to about 0.3/width and 0.3/height (to
- * first order; the result is kept within that). A wave within the peak of another one that is not
- * much weaker, which is two such units wide, keeps its frequency. */
+ * first order; the result is kept within that). A peak is two such units wide; a wave keeps its
+ * frequency if it is within the peak of another one that is not much weaker. */
 void sheet_fit(struct sheet *sheet, struct sheet_frequency *f, unsigned count, double complex *ret);
 
 /* What sheet_subtract_row() subtracts, until the next fit. */

@@ -22,7 +22,7 @@ struct track {
     double agree, seen;       /* averages over the frames, of the patches */
     unsigned age;             /* observed frames */
     unsigned without_support; /* frames in a row */
-    unsigned related;         /* the same, on the lattice of a texture */
+    unsigned related;         /* frames in a row on the lattice of a texture */
     double patch_amplitude;   /* the median of the patches, when it was taken up */
     bool is_confirmed;
     int64_t since_ns;

@@ -99,7 +99,7 @@ static void add_cut(struct cut *ret, float distance, float wave)
     }
 }
 
-/* Fills fit->row with what the prepared waves would take from row y. */
+/* Fills fit->row with the negative of the prepared waves in row y. */
 static void draw_opposite(struct wave_fit *fit, const struct sheet *sheet, unsigned y)
 {
     memset(fit->row, 0, sheet->stride * sizeof *fit->row);

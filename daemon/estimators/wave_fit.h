@@ -47,7 +47,7 @@ void wave_fit_frame(struct wave_fit *fit, const struct wave_model *model, const 
                     struct correction *ret);
 
 /* Subtracts the waves of the last wave_fit_frame() from all rows of that frame, for an estimator
- * that they would disturb. Samples that are cut off stay so. */
+ * that they would disturb. Samples that are cut off stay as they are. */
 void wave_fit_subtract(struct wave_fit *fit, float *luma);
 
 #endif

@@ -18,11 +18,11 @@
  * Foi, Katkovnik and Egiazarian, IEEE Trans. Image Processing 16(8), 2007). 1/4 is the mean of the
  * window's squares.
  *
- * In joined frames (below), whose noise is low, fine texture and edges of many directions are worth
- * smaller blocks. The second pass there also filters blocks of 8, 4 samples apart, in the same way.
- * All its blocks are added with the weight (n / (2 + s))^2, where n is the count of a block's
- * numbers and s the sum of their gains: a block that needs few numbers has a good model, and little
- * of its noise is left. 2 stands for the level, which keeps its noise and counts more in small
+ * Joined frames (below) have little noise, so fine texture and edges of many directions gain from
+ * smaller blocks. There the second pass also filters blocks of 8, 4 samples apart, in the same way.
+ * All its blocks are added with the weight (n / (2 + s))^2, where n is how many numbers a block
+ * has, and s is the sum of their gains. A block that needs few numbers has a good model, and little
+ * of its noise is left. The 2 stands for the level, which keeps its noise and counts more in small
  * blocks.
  *
  * Past frames may be joined to a frame before both passes, which then filter the joined frame. A
@@ -69,14 +69,15 @@
  *
  * A slow change of light is hidden by the noise in a band, and the past lags behind it. So the
  * level of the past's block is corrected before q is formed. Its bias b joins two values: the
- * difference between its level and the captured block's, and what the previous frame expected
- * around it, averaged over 32 x 32 samples, which has the weight 0.5 + 0.3 z. The part c b is
- * subtracted from the level. The next frame is expected to need the rest, and half of the same
- * again, because light that changes mostly goes on to change: without that the past is always late
- * by two thirds of one frame's change. All of the same would be worse where nothing changes. Here
- * c = max(0, 1 - (0.4 + 0.8 z) u / b^2), and u = 0.006 v (0.3 + R) is about the variance that noise
- * gives b. 0.006 is the sum of the window's squares over the square of its sum; 0.3 is the part of
- * that variance which remains after averaging with earlier frames and the blocks around.
+ * difference between its level and the captured block's, and the bias that the previous frame
+ * expected around it, averaged over 32 x 32 samples. The latter has the weight 0.5 + 0.3 z. The
+ * part c b is subtracted from the level. The bias expected in the next frame is b - c b / 2: what
+ * is left, and half of what was subtracted, because light that changes usually goes on changing.
+ * Without that half, the past would always lag by two thirds of one frame's change; all of it would
+ * be worse in a scene that does not change. Here c = max(0, 1 - (0.4 + 0.8 z) u / b^2), and u =
+ * 0.006 v (0.3 + R) is about the variance that noise gives b. 0.006 is the sum of the window's
+ * squares over the square of its sum; 0.3 is the part of that variance which remains after
+ * averaging with earlier frames and the blocks around.
  *
  * Captured noise is clipped at black and white, which makes the mean of dark areas brighter and
  * that of bright ones darker. With `clipping=undone`, the last pass restores the mean from the

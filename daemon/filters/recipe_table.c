@@ -1,4 +1,4 @@
-/* What follows from the rows of a table, whatever they are. */
+/* What follows from the rows of a table, whatever these rows are. */
 #include "filters/recipe.h"
 
 #include <errno.h>
@@ -21,7 +21,7 @@ static bool is_set(const struct recipe_member *member, const void *record)
     return is_flag(member) && *(const bool *)value_of(member, record);
 }
 
-/* ---- of any table ---- */
+/* ---- any table ---- */
 
 static bool is_member_equal(const struct recipe_member *member, const void *a, const void *b)
 {
@@ -87,7 +87,7 @@ void recipe_table_key(const struct recipe_table *table, const void *recipe,
     }
 }
 
-/* ---- of struct recipe ---- */
+/* ---- the table of struct recipe ---- */
 
 struct recipe recipe_of(const struct filter_chain *chain, const struct recipe *settings)
 {

@@ -83,7 +83,7 @@ static void fit_flicker(struct correcting *correcting, const struct observed_fra
         return; /* as for waves */
     luma_read(correcting->luma, format, frames->demosaic, frames->width, frames->height,
               frame->plane[0], frame->stride[0]);
-    if (correcting->correction.wave_count > 0) /* they are in the rows, as bands are */
+    if (correcting->correction.wave_count > 0) /* waves show in the rows, as bands do */
         wave_fit_subtract(correcting->fit, correcting->luma);
     if (has_new_waves)
         flicker_frame_cut(correcting->flicker);

@@ -24,8 +24,8 @@ struct estimators {
     struct matcher *matcher;
     struct periodic *periodic;
     struct flicker *flicker;
-    struct wave_fit *fit; /* waves, in frames that are observed for flicker */
-    unsigned fitted;      /* how many, in the last one */
+    struct wave_fit *fit; /* fits waves to frames that are observed for flicker */
+    unsigned fitted;      /* how many waves the last such frame had */
     struct blur_noise *noise;
 
     int64_t flicker_since_ns; /* 0: there is none */
@@ -195,14 +195,14 @@ static void observe_waves(struct estimators *estimators, const struct observed_f
     measures->peak_strength = ret->wave_count > 0 ? (float)ret->wave[0].amplitude : 0;
 }
 
-/* Takes the waves that are known out of the frame. They are in its rows, as bands of light are, and
- * would be taken for a part of these, or for a scene that stands still. */
+/* Subtracts the known waves from the frame. They show in its rows, as bands of light do, and would
+ * be taken for a part of those bands, or for a scene that stands still. */
 static void subtract_waves(struct estimators *estimators, const struct wave_model *model)
 {
     const struct observed_frames *frames = &estimators->job.frames;
     struct correction ignored;
     struct error why;
-    if (model->count > estimators->fitted) /* the frames before have them */
+    if (model->count > estimators->fitted) /* earlier frames still have the new ones */
         flicker_cut(estimators->flicker);
     estimators->fitted = model->count;
     if (model->count == 0 ||

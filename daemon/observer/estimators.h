@@ -5,7 +5,7 @@
  * the same frames, except waves beside flicker: looking for waves takes several times as long, and
  * flicker has to be seen at least eight times a second. Where both are wanted, waves are looked for
  * in fewer frames (observer/turn.h), and the findings of the last one stay valid until the next.
- * Flicker is looked for in what the known waves leave.
+ * Flicker is looked for in what is left without the known waves.
  *
  * Another estimator is a member of struct estimators, with a line in each function of estimators.c,
  * and what it finds in struct findings.

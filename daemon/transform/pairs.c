@@ -1,6 +1,6 @@
-/* The verdict is a sign test. If the new one gains just what is worth while, half of the pairs show
- * more, and at least four of five do so in 6 of 32 cases. If it gains nothing, or is slower, hardly
- * any do: docs/results/2026-11-28-search.md has the shares on a busy machine. */
+/* The verdict is a sign test. If the new one gains exactly what is worth while, half of all pairs
+ * show more, and at least four of five do so in 6 of 32 cases. If it gains nothing, or is slower,
+ * hardly any do; docs/results/2026-11-28-search.md has the shares on a busy machine. */
 #include "transform/pairs.h"
 
 void pairs_add(struct pairs *pairs, double new_ms, double old_ms)
@@ -20,7 +20,7 @@ enum pairs_verdict pairs_decide(const struct pairs *pairs)
     return pairs->count - won > PAIRS_MOST - PAIRS_WON ? PAIRS_NOT_FASTER : PAIRS_OPEN;
 }
 
-/* Returns whether the ratio of one pair is less than that of another. */
+/* Returns whether the ratio of `a` is less than that of `b`. */
 static bool is_less(struct pair a, struct pair b)
 {
     return a.new_ms * b.old_ms < b.new_ms * a.old_ms;

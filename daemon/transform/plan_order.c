@@ -1,4 +1,5 @@
-/* In which order a planned transform holds its frequencies, and the tables that follow from it. */
+/* The order in which a planned transform holds its frequencies, and the tables that follow from
+ * it. */
 #include "transform/plan.h"
 
 #include <math.h>

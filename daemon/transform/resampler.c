@@ -21,9 +21,9 @@
 #define BETA    5.3
 #define CUTOFF  0.715
 
-#define GROUP   64  /* rows of the result that are made together, of all components */
+#define GROUP   64  /* rows of the result that are made together, summed over its components */
 #define STRIP   128 /* columns that are convolved together: their rows stay in the first cache */
-#define AT_ONCE 4   /* taps are a multiple of this */
+#define AT_ONCE 4   /* the number of taps is a multiple of this */
 #define ALIGNED 64  /* bytes of a cache line; a 64-byte vector that crosses one is slower */
 #ifdef __x86_64__
 #define BLOCK   32 /* side of a transposed block: 32 numbers of 16 bits fill a 64-byte vector */
@@ -42,10 +42,10 @@ struct resampler {
     struct resampler_size size;
     struct resampler_axis axis[2]; /* along rows and columns; multiples of AT_ONCE taps */
     uint32_t group;                /* rows of the result that are made together */
-    int16_t *strip;                /* [row][STRIP], as captured, for that many rows */
-    int16_t *middle; /* [column][component][row of the group]; both end with room for taps of
-                        samples that do not exist */
-    int16_t *sums;   /* that are to be transposed: BLOCK rows of STRIP, or BLOCK columns */
+    int16_t *strip;                /* [row][STRIP]: the samples that these rows need */
+    int16_t *middle; /* [column][component][row of the group]; as `strip`, it ends with room
+                        for taps of samples that do not exist */
+    int16_t *sums;   /* to be transposed: BLOCK rows of STRIP, or BLOCK columns */
 };
 
 /* ---- taps ---------------------------------------------------------------------------------- */
@@ -227,10 +227,10 @@ static inline int16_t multiply(int16_t sample, int16_t tap)
     return (int16_t)((((int32_t)sample * tap >> 14) + 1) >> 1);
 }
 
-/* Computes `width` neighbouring sums for each of samples i to end - 1 of the axis, along which
- * samples are `pitch` numbers apart; `from` begins with sample `begin`. The sums of a sample stay
- * in registers until all of its taps are added, which the compiler finds only if the loop of taps
- * runs at least once. */
+/* Computes `width` neighbouring sums for each of the samples i to end - 1 of an axis. Samples along
+ * it are `pitch` numbers apart, and `from` begins with sample `begin`. The sums of a sample stay in
+ * registers until all of its taps are added; the compiler manages that only if the loop over the
+ * taps runs at least once. */
 static ALWAYS_INLINE void convolve(int16_t *restrict to, unsigned width,
                                    const int16_t *restrict from, uint32_t begin, size_t pitch,
                                    const struct resampler_axis *axis, uint32_t i, uint32_t end)
@@ -293,8 +293,8 @@ static ALWAYS_INLINE void transpose(int16_t *restrict to, const int16_t *restric
     interleave(to, other);
 }
 
-/* Rounds a block of the result and writes what is in it: `columns` and `rows`. Halves are rounded
- * up in two steps, so that numbers of 16 bits suffice. */
+/* Rounds a block of the result, and writes at most `columns` columns and `rows` rows of it. Halves
+ * are rounded up in two steps, so that numbers of 16 bits suffice. */
 static ALWAYS_INLINE void store(uint8_t *to, size_t stride, const int16_t *restrict block,
                                 uint32_t columns, uint32_t rows)
 {
@@ -312,8 +312,8 @@ static ALWAYS_INLINE void store(uint8_t *to, size_t stride, const int16_t *restr
             memcpy(to + i * stride, bytes + (size_t)i * BLOCK, columns);
 }
 
-/* The next five are functions of their own because the compiler has too few registers for all of
- * them in one. */
+/* The next five functions are separate because the compiler would run out of registers in a single
+ * one. */
 LONG_VECTORS static void widen_strip(int16_t *strip, const uint8_t *from, size_t stride,
                                      unsigned step, uint32_t count, uint32_t rows)
 {
@@ -349,7 +349,7 @@ LONG_VECTORS static void convolve_rows(const struct resampler *resampler, uint32
     convolve(resampler->sums, GROUP, resampler->middle, 0, GROUP, &resampler->axis[0], i, end);
 }
 
-/* Transposes the sums, and writes those of `columns` and `rows`. */
+/* Transposes the sums, and writes at most `columns` columns and `rows` rows of them. */
 LONG_VECTORS static void turn_rows(const struct resampler *resampler, uint8_t *to, size_t stride,
                                    uint32_t columns, uint32_t rows)
 {
@@ -361,8 +361,8 @@ LONG_VECTORS static void turn_rows(const struct resampler *resampler, uint8_t *t
     }
 }
 
-/* Reads a byte of each line of the cache, so that rows come from memory in the order in which they
- * are there: strips would ask for two lines here and there, which takes twice as long. */
+/* Reads a byte of each cache line, so that rows come from memory in the order of their addresses.
+ * Strips alone would fetch two lines from each row in turn, which takes twice as long. */
 static void fetch_rows(const uint8_t *from, size_t stride, size_t row_bytes, uint32_t rows)
 {
     for (; rows > 0; rows--, from += stride)
@@ -370,7 +370,7 @@ static void fetch_rows(const uint8_t *from, size_t stride, size_t row_bytes, uin
             (void)*(const volatile uint8_t *)(from + i);
 }
 
-/* Makes `rows` rows of the result, from row y on, of the `needed` rows of samples that begin at
+/* Makes `rows` rows of the result, from row y on, out of the `needed` rows of samples that begin at
  * `from`. */
 static void make_group(const struct resampler *resampler, uint8_t *to, size_t to_stride,
                        const uint8_t *from, size_t stride, unsigned step, uint32_t y, uint32_t rows,

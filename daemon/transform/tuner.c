@@ -184,7 +184,7 @@ static int build(struct tuner_built *ret, const struct tuner *tuner,
     return 0;
 }
 
-/* Measures what was built by turns with the best settings. Returns 1 if it is faster, 0 if not, or
+/* Measures `built` and the best settings by turns. Returns 1 if `built` is faster, 0 if not, or
  * -errno. */
 static int compare(struct tuner *tuner, struct tuner_built *built, struct pair *ret_median,
                    struct error *why)
@@ -341,8 +341,9 @@ static void try_next(struct tuner *tuner)
     }
 }
 
-/* Measures the best settings by turns with the initial ones, which stay unless these are slower: of
- * many combinations, the one that seemed fastest may only have been lucky. */
+/* Measures the best settings and the initial ones by turns. The initial ones are kept unless the
+ * best are faster again: of many combinations, the one that seemed fastest may only have been
+ * lucky. */
 static int confirm(struct tuner *tuner, struct error *why)
 {
     struct tuner_built best = tuner->built;

@@ -38,19 +38,19 @@ struct tuner;
 struct tuner_progress {
     unsigned tried, total; /* combinations; the total of an exhaustive search may grow */
     double default_ms;     /* a frame's kernels with the initial settings; 0: not measured yet */
-    double best_ms;        /* with the best ones: default_ms times the ratios of pairs (pairs.h) */
+    double best_ms;        /* the same with the best ones: default_ms times ratios of pairs.h */
 };
 
 /* Creates a search. A quick one tries about thirty combinations. An exhaustive one tries some
  * hundreds, until no change of a single setting is faster. Both end with the initial settings if
- * those that were found do not prove faster once more. */
+ * those that were found do not prove faster a second time. */
 int tuner_create(struct tuner **ret, const struct tuner_subject *subject, bool exhaustive,
                  struct error *why);
 void tuner_destroy(struct tuner *tuner);
 
-/* Builds and measures the next combination, or the best one once more, which can take seconds.
- * Other work on the device at the same time is slowed down and disturbs the measurement. Returns 1
- * if more remain, 0 after the last one, or -errno if not even the default works. */
+/* Builds and measures the next combination, or at the end the initial one again, which can take
+ * seconds. Other work on the device at the same time is slowed down and disturbs the measurement.
+ * Returns 1 if more remain, 0 after the last one, or -errno if not even the default works. */
 int tuner_step(struct tuner *tuner, struct error *why);
 
 void tuner_get_progress(const struct tuner *tuner, struct tuner_progress *ret);

@@ -9,8 +9,8 @@
  * With `temporal`, denoise_join.cl joins the samples to those of the past first, along the motion
  * that denoise_motion.cl finds; both passes then read the result, and take from
  * denoise_remaining.cl how much noise it has left. The second pass then also filters smaller blocks
- * (denoise_fine.cl), for which its tiles have SPARE more samples around them, and weights after the
- * sums.
+ * (denoise_fine.cl), for which its tiles have SPARE more samples along each axis, and weights after
+ * the sums.
  *
  * A block has BLOCK x BLOCK samples, and the next one begins HOP samples further. Samples are
  * multiplied by a sine window before the transform and after it; the squares of overlapping windows

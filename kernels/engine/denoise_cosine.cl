@@ -1,4 +1,5 @@
-/* Template, once for each length N: the cosine transform (DCT-II) of N numbers, and its inverse.
+/* Template, included for each length N: the cosine transform (DCT-II) of N numbers, and its
+ * inverse.
  *
  * It is C(k) = sum of x(n) cos(pi (2 n + 1) k / (2 N)), and follows from the Fourier transform V of
  * the even numbers and then the odd ones backwards: C(k) - i C(N - k) = V(k) exp(-i pi k / (2 N))
@@ -30,7 +31,7 @@ static inline void PASTE(cosine_, N)(real *x)
     }
 }
 
-/* N times the inverse of `cosine`. */
+/* N times the inverse of cosine_N. */
 static inline void PASTE(cosine_inverse_, N)(real *x)
 {
     real v[N];

@@ -1,10 +1,10 @@
 /* The second pass of a joined frame also filters blocks of 8 x 8 samples, and weighs each block by
  * how little of its noise the filter keeps (daemon/filters/denoise.h has the maths).
  *
- * Four such blocks, two beside two others, are a square of BLOCK x BLOCK samples and are filtered
- * together: along each axis, numbers 0 .. 7 and 8 .. 15 are transformed apart. What belongs to each
- * of the four is in a float4: s0 has the first numbers of the first lanes, s1 the first numbers of
- * the last lanes, s2 and s3 the last numbers. Data and work-items: denoise.cl. */
+ * Four such blocks form a square of BLOCK x BLOCK samples and are filtered together: along each
+ * axis, numbers 0 .. 7 and 8 .. 15 are transformed separately. A float4 holds one value for each of
+ * the four: s0 has the first numbers of the first lanes, s1 the first numbers of the last lanes, s2
+ * and s3 the last numbers. Data and work-items: denoise.cl. */
 
 #define FINE_BLOCK  8
 #define FINE_HOP    4
@@ -20,7 +20,7 @@ static inline real halves(float first, float last, uint p)
     return last + column_entry(first_half, p) * (first - last);
 }
 
-/* Collects two numbers of each column. */
+/* Collects two numbers of each column in `ret`. */
 static inline void gather(float *ret, const real *first, const real *last, local float *scratch)
 {
 #if LANES == 1
@@ -100,8 +100,8 @@ static inline void fine_inverse(real *x, local float *scratch)
 
 /* ---- weights ---- */
 
-/* Weighs the numbers of four blocks, or of one that has the same floor four times. Returns the sums
- * of the gains. */
+/* Weighs the numbers of four blocks, or of one, whose floor is then given four times. Returns the
+ * sums of the gains. */
 static inline float4 weigh(real *block, const real *known, float4 floor, local float *scratch)
 {
     real kept[2][PARTS];
@@ -126,16 +126,16 @@ static inline float4 weigh(real *block, const real *known, float4 floor, local f
     return four_sums(kept[0], kept[1], scratch);
 }
 
-/* The weight of blocks from the sum of their gains: the fewer numbers make a block, the less of its
- * noise is left. */
+/* Returns the weights of blocks from the sums of their gains: the fewer numbers a block needs, the
+ * less of its noise is left. */
 static inline float4 weight_of(float4 gains, float count)
 {
     const float4 fewness = count / (gains + LEVEL_GAIN);
     return fewness * fewness;
 }
 
-/* Adds four blocks, or one that has the same weight four times, to the tile's sums, and their
- * weights to those after them. */
+/* Adds four blocks, or one, whose weight is then given four times, to the tile's sums, and their
+ * weights to the weights after the sums. */
 static inline void add_weighted(const real *x, local float *sums, uint left, uint top,
                                 float4 weight, constant const float *factor,
                                 constant const float *share)
@@ -194,7 +194,7 @@ static inline void fine_blocks(global const float *samples, global const float *
                  fine_synthesis, fine_share);
 }
 
-/* All fine blocks of a tile. */
+/* Filters all fine blocks of a tile. */
 static inline void fine_tile(global const float *samples, global const float *guide,
                              global const float *past, global const float *noise, local float *sums,
                              local float *scratch)

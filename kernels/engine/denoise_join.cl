@@ -33,7 +33,7 @@
 #define BIAS_KEPT_STILL  0.3f
 #define BIAS_CLEAR       0.4f /* a bias is corrected if its square exceeds its variance times this */
 #define BIAS_CLEAR_STILL 0.8f
-#define BIAS_GOES_ON     0.5f /* part of a correction that the next frame is expected to need, too */
+#define BIAS_GOES_ON     0.5f /* part of a correction that is expected again in the next frame */
 
 /* ---- where a block comes from ---- */
 
@@ -242,8 +242,8 @@ static inline float block_join(real *x, const real *past, float left_in_past,
     return clamp(group_sum(remaining, scratch) / (BLOCK * BLOCK), 1.0f / (1 + PAST), 1.0f);
 }
 
-/* Subtracts the bias of a past block's level from the block. `bias` is the bias found in the
- * previous frame. Returns what is expected of the next one. */
+/* Subtracts the bias of a past block's level from the block. `bias` is the one that the previous
+ * frame expected. Returns the one that is expected in the next frame. */
 static inline float block_correct_level(real *past, const real *x, float bias, float left_in_past,
                                         global const float *noise, float stillness,
                                         local float *scratch)

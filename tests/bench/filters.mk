@@ -36,7 +36,7 @@ $(BUILD)/tests/bench/techniques: $(call objects,tests/bench/techniques.c) $(ENGI
 	@mkdir -p $(@D)
 	$(CC) $(CFLAGS) $(LDFLAGS) -Wl,--as-needed -o $@ $^ $(OPENCL_LIBS) -ldl -lm
 
-# The search for settings beside those that it begins with: see tests/bench/search.c.
+# What the search for settings finds, compared with what it begins with: see tests/bench/search.c.
 $(BUILD)/tests/bench/search: $(call objects,tests/bench/search.c) $(ENGINE)
 	@mkdir -p $(@D)
 	$(CC) $(CFLAGS) $(LDFLAGS) -Wl,--as-needed -o $@ $^ $(OPENCL_LIBS) -ldl -lm

@@ -1,11 +1,11 @@
-/* Measures the search for settings: what it finds, beside the settings that it begins with.
+/* Measures the search for settings: what it finds, compared with the settings that it begins with.
  *
  *     build/tests/bench/search [COUNT] [WIDTH HEIGHT]
  *
- * Searches COUNT times (5) for the fastest settings of 8-bit frames (1280x720), on the device
- * FFTD_DEVICE or `auto`. Each line has the time and the processor time of one search, the gain that
- * it reports, and the gain that its settings have: the median of PAIRS pairs, measured by turns
- * afterwards. A ratio below 1 is a gain. */
+ * Searches COUNT times (default 5) for the fastest settings of 8-bit frames (default 1280x720), on
+ * the device that FFTD_DEVICE names (default `auto`). Each line has the time and the processor time
+ * of one search, the ratio that it reports, and the ratio measured afterwards by turns, which is
+ * the median of PAIRS pairs. A ratio below 1 is a gain. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <time.h>
@@ -16,7 +16,7 @@
 #include "transform/tuner.h"
 
 #define PAIRS  41
-#define FRAMES 20 /* of each, of which the fastest counts */
+#define FRAMES 20 /* frames of each; the fastest one counts */
 #define MARGIN 16
 #define GREY   128
 

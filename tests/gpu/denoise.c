@@ -310,7 +310,7 @@ static double level_of(const struct block *b)
     return b->value[0][0] / (window * window);
 }
 
-/* Takes the bias out of a block of the past. Returns what it expects next. */
+/* Subtracts the bias from a block of the past. Returns the bias expected in the next frame. */
 static double correct_level(struct block *past, const struct block *b, double bias,
                             double left_in_past, const struct noise_model *noise, double stillness)
 {
@@ -492,7 +492,7 @@ static double filter_second(struct block *b, struct block *guide, long side,
     return gains;
 }
 
-/* A weighted sum of blocks, and of their weights. */
+/* A weighted sum of blocks, and the sum of their weights. */
 struct blend {
     struct picture sum, weight;
 };
@@ -511,8 +511,8 @@ static struct picture blended(struct blend *blend)
     return blend->sum;
 }
 
-/* Adds the blocks of one pass; of the second one if there is a guide. history: that of `in`, if it
- * is joined. shift: the samples by which all blocks are moved up and to the left. */
+/* Adds the blocks of one pass, which is the second one if there is a guide. history: that of `in`,
+ * if it is joined. shift: the samples by which all blocks are moved up and to the left. */
 static void add_blocks(struct blend *ret, const struct picture *in, const struct history *history,
                        const struct picture *guide, long side, long hop, long shift,
                        const struct noise_model *noise)
@@ -908,7 +908,7 @@ static double mean_of(const struct picture *picture)
     return sum / (double)(picture->width * picture->height);
 }
 
-/* Returns by how much the last frames of a surface are too dark that becomes brighter. */
+/* Returns by how much the last frames of a surface that becomes brighter are too dark. */
 static double lag_of(double rise, double sigma)
 {
     enum { FRAMES = 40 };
@@ -927,8 +927,8 @@ static double lag_of(double rise, double sigma)
     return late;
 }
 
-/* A surface that becomes brighter by less than noise shows from frame to frame, and one in light
- * that changes fast, and so goes on to change. */
+/* A surface that becomes brighter too slowly to be seen in the noise from one frame to the next,
+ * and one in light that changes fast, and goes on changing. */
 static void test_drift(void **state)
 {
     const double sigma = 15, slow = 0.03 * sigma, fast = 0.25 * sigma;

@@ -1,6 +1,6 @@
 /* Tests of the search for settings, and of the comparison of devices that ends it, with times that
- * the tests give: the program is linked so that the functions below are called through it
- * (suites.mk). What was built as number N is known by its kernels. */
+ * the tests set. The program is linked so that its own functions are called instead of those that
+ * tell times (suites.mk). A build is recognised by its kernels. */
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -19,7 +19,7 @@
 
 /* ---- times of kernels ---------------------------------------------------------------------- */
 
-static cl_program built[MOST_BUILDS]; /* the newest with an address counts */
+static cl_program built[MOST_BUILDS]; /* the newest one at an address counts */
 static unsigned builds, frames;       /* frames since the newest build */
 static unsigned running;              /* the build whose kernels were enqueued last */
 
@@ -76,10 +76,10 @@ cl_int timed_info(cl_event event, cl_profiling_info name, size_t size, void *ret
 
 #define MEASUREMENTS 3
 
-static const unsigned *whole_ms[2]; /* on the device and on the CPU device; NULL: as they are */
-static unsigned measured[2];        /* how often an engine was created there */
+static const unsigned *whole_ms[2]; /* times on the device and the CPU device; NULL: real ones */
+static unsigned measured[2];        /* engines that were created on each */
 static unsigned collected_ms;       /* what the next frames take */
-static _Atomic int64_t stopped_ns;  /* the time while only these frames take any; 0: it goes on */
+static _Atomic int64_t stopped_ns;  /* a clock that only these frames advance; 0: the real clock */
 
 int real_create(struct engine **ret, struct gpu_device *on, const struct fftd_format *source,
                 const struct engine_options *options, double support_px, const char *cache_dir,
@@ -126,7 +126,7 @@ int timed_time(clockid_t id, struct timespec *ret)
 /* ---- tests --------------------------------------------------------------------------------- */
 
 /* Searches until the end, with few combinations: short filters without a choice of technique.
- * Returns whether other settings than the initial ones are best. */
+ * Returns whether settings other than the initial ones are best. */
 static bool search(double (*times)(unsigned build, unsigned frame), struct tuner_progress *ret)
 {
     const struct tuner_subject subject = {
@@ -193,7 +193,7 @@ static double second_is_faster(unsigned build, unsigned frame)
     return build == 1 ? 0.8 : 1;
 }
 
-/* One build more than combinations confirms it. */
+/* There is one build more than combinations, which confirms the result. */
 static void what_is_faster_is_taken(void **state)
 {
     struct tuner_progress progress;

@@ -1,7 +1,7 @@
 """Waves, flicker and noise in one chain: each filter that adapts gets what the others leave.
 
-`fftd-ctl convert` feeds each frame of a recording to a real daemon, which observes every one of
-them, so what it finds does not depend on the load."""
+`fftd-ctl convert` feeds each frame of a recording to a real daemon, which observes all of them, so
+what it finds does not depend on the load."""
 
 import numpy
 import pytest
@@ -10,16 +10,16 @@ from test_auto_notch import HEIGHT, WIDTH
 from test_convert import convert
 
 FRAMES, RATE, NOISE = 30, 30, 6
-KNOWN = 12  # frames until every wave and the light is known, at the latest
-# fx, fy in cycles a pixel, amplitude in grey levels, periods of drift in a frame. Those with fx = 0
+KNOWN = 12  # frames until all waves and the light are known, at the latest
+# fx, fy in cycles a pixel, amplitude in grey levels, drift in periods a frame. Waves with fx = 0
 # are bands of rows, as flicker is.
 WAVES = ((0, -0.24, 8, -0.221), (-0.132, -0.131, 25, -0.04), (0, -0.215, 17, 0.38))
-LIGHT_HZ, PERIODS, DEPTH = 100.1, 1.6, 0.06  # periods in the height of a frame
-PAN = (1.3, 0.5)  # pixels in a frame
+LIGHT_HZ, PERIODS, DEPTH = 100.1, 1.6, 0.06  # PERIODS are in a frame's height
+PAN = (1.3, 0.5)  # pixels a frame
 
 
 def draw_spectrum():
-    """Of a picture that is smooth as photographs are, so that its noise can be estimated."""
+    """The spectrum of a picture as smooth as a photograph, so that its noise can be estimated."""
     random = numpy.random.default_rng(2)
     fx, fy = numpy.meshgrid(numpy.fft.fftfreq(WIDTH), numpy.fft.fftfreq(HEIGHT))
     spectrum = numpy.fft.fft2(random.normal(size=(HEIGHT, WIDTH)))
@@ -32,7 +32,7 @@ def draw_spectrum():
 
 
 def draw_scenes(pan):
-    """The frames without waves, flicker and noise."""
+    """The frames without waves, flicker or noise."""
     spectrum = draw_spectrum()
     fx, fy = numpy.meshgrid(numpy.fft.fftfreq(WIDTH), numpy.fft.fftfreq(HEIGHT))
     shift = numpy.exp(-2j * numpy.pi * (fx * pan[0] + fy * pan[1]))

@@ -353,8 +353,8 @@ def weigh_fourier(block, window, variance):
 
 
 def weigh_cosines(block, guide, window, variance):
-    """The Wiener filter of the second pass, where the first one's result is the guide. Returns the
-    sum of the gains, too."""
+    """The Wiener filter of the second pass, where the first one's result is the guide. Also returns
+    the sum of the gains."""
     basis = cosines(len(block))
     z, g, w = (basis @ each @ basis.T for each in (block, guide, window))
     level, guide_level = z[0, 0] / w[0, 0], g[0, 0] / w[0, 0]
@@ -436,7 +436,7 @@ CORRECTIONS = {
     "vignette:a=0,b=1 | median": (lambda p: median(p * (1 + half_diagonals(p) ** 4)), "none"),
     "denoise:sigma=20": (lambda p: denoised(p, 20), "none"),
     "denoise:sigma=20,block=16,temporal=2":
-        (lambda p: denoised(p, 20 / 3 ** 0.5, side=16, joined=True), "none"),  # three times it
+        (lambda p: denoised(p, 20 / 3 ** 0.5, side=16, joined=True), "none"),  # the frame thrice
     "denoise:sigma=20,block=16,temporal=2,clipping=undone":
         (lambda p: unclipped(denoised(p, 20 / 3 ** 0.5, side=16, joined=True), 20), "none"),
     "denoise:sigma=30,shot=2,block=16,hop=quarter,passes=1,clipping=undone | gain:dc=0.8,ac=1.3":

@@ -754,9 +754,9 @@ static void an_unclear_light_makes_nothing_worse(void **state)
     assert_int_equal(r.worse, 0);
 }
 
-/* A fit of few frames may leave more of one than it takes away, as after a cut, or show the light
- * at a place where it cannot be after a frame that did not fit. Both lights are weak, behind dark
- * corners that pass, and each fourth frame is observed. */
+/* A fit of few frames may make a frame worse, as after a cut, or show the light where it cannot be,
+ * after a frame that did not fit. In both trials the light is weak, the scene moves under dark
+ * corners, and every fourth frame is observed. */
 static void a_frame_that_does_not_fit_stays(void **state)
 {
     static const uint64_t seeds[] = {28119934, 28119936};
@@ -772,8 +772,8 @@ static void a_frame_that_does_not_fit_stays(void **state)
     }
 }
 
-/* The fit to frames may lose the light in a new scene. Where the observer goes on to see it, the
- * fit begins again. */
+/* The fit to frames may lose the light in a new scene. If the observer still sees it, the fit
+ * begins again. */
 static void a_fit_that_is_lost_begins_again(void **state)
 {
     (void)state;

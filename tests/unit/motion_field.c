@@ -336,7 +336,7 @@ static int by_value(const void *a, const void *b)
     return (p > q) - (p < q);
 }
 
-/* Of few values and many, of which some are equal, and some infinite. */
+/* Few values and many, some of them equal, and some infinite. */
 static void the_quartile_is_that_of_sorted_values(void **state)
 {
     (void)state;

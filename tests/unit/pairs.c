@@ -3,7 +3,7 @@
 
 #include "transform/pairs.h"
 
-/* Adds pairs until there is a verdict. `count` is that of the times, which must suffice. */
+/* Adds pairs until there is a verdict, for which `count` times must suffice. */
 static enum pairs_verdict decide(struct pairs *pairs, const struct pair *times, unsigned count)
 {
     enum pairs_verdict verdict;
@@ -57,7 +57,7 @@ static void a_small_gain_is_not_worth_while(void **state)
     assert_int_equal(decide(&pairs, small, 2), PAIRS_NOT_FASTER);
 }
 
-/* Each next frame is faster than the one before. Neither is. */
+/* The machine speeds up from frame to frame, and then slows down; neither of the two is faster. */
 static void drift_favours_neither(void **state)
 {
     struct pairs pairs = {.count = 0};
@@ -81,7 +81,7 @@ static void drift_favours_neither(void **state)
     assert_int_equal(pairs_decide(&pairs), PAIRS_NOT_FASTER);
 }
 
-/* The least times of these say that the new one takes half as long, and a device is chosen by the
+/* By the least times of these, the new one would take half as long. A device is chosen by the
  * median of three (engine/search.c). */
 static void the_median_is_a_pair(void **state)
 {

@@ -670,8 +670,8 @@ static void cut_off_waves_are_followed(void **state)
     assert_int_equal(r.true_reports, r.reports);
 }
 
-/* What clipping makes of strong waves has a lattice of sums and differences. A wave that drifts
- * passes places of it, and a line that comes and goes may relate waves that stand. */
+/* Clipping adds a lattice of sums and differences to strong waves. A wave that drifts passes over
+ * it, and a line that comes and goes may put waves that do not drift on one. */
 static void a_known_wave_passes_a_lattice(void **state)
 {
     (void)state;

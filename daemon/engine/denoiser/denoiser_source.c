@@ -12,7 +12,7 @@
 #define JOIN_HOP         8u
 #define ROW_GROUP        64 /* work-items, with one lane */
 #define FINE_BLOCK       8
-#define FINE_SPARE       4 /* samples by which fine blocks reach beyond a tile's edge */
+#define FINE_SPARE       4 /* samples by which fine blocks reach beyond a tile's EDGE */
 
 static void put_table(FILE *out, const char *name, const double *value, unsigned count)
 {
@@ -84,7 +84,7 @@ static void put_numbers(FILE *out, const char *name, const uint32_t value[DENOIS
     fprintf(out, "};\n");
 }
 
-/* The tables of two blocks of 8 beside each other, and the shares of blocks in a weight. */
+/* The tables of two blocks of 8 side by side, and what a block adds to the weight of a sample. */
 static void put_fine_tables(FILE *out, const struct denoiser_layout *layout)
 {
     double window[MAX_BLOCK] = {0}, transformed[MAX_BLOCK] = {0}, synthesis[MAX_BLOCK];

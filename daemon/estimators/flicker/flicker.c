@@ -26,7 +26,7 @@
 #define FOUND_FEW    0.9  /* by fewer than FEW_FRAMES that may be lit */
 #define FOUND_SLOW   0.95
 #define FOUND_ROUGH  0.97 /* for slow bands in a scene that stands still; ERROR_ROUGH is allowed */
-#define SEARCHED     0.4  /* below this share, what a search has found is not fitted */
+#define SEARCHED     0.4  /* what a search has found with a smaller share is not fitted */
 #define SUSPECTED    0.6  /* enough to suspect flicker, whatever else there is */
 #define FEW_FRAMES   7u
 #define LOST         0.3  /* ends if less than this share of the squares is explained */

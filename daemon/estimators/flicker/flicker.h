@@ -40,13 +40,13 @@ int flicker_create(struct flicker **ret, unsigned width, unsigned height,
                    const struct flicker_options *options, struct error *why);
 void flicker_destroy(struct flicker *f); /* NULL is allowed */
 
-/* Takes in a captured frame, of which nothing is corrected but known waves (wave_fit_subtract):
- * width x height numbers, 0 .. 255, rows side by side. Frames may be skipped. A time stamp that
- * repeats is ignored; one that jumps back begins from nothing. */
+/* Takes in a captured frame in which nothing is corrected except known waves (wave_fit_subtract):
+ * width x height numbers, 0 .. 255, row by row. Frames may be skipped. A frame with a repeated time
+ * stamp is ignored; one whose time stamp jumps back starts from nothing. */
 void flicker_observe(struct flicker *f, const float *luma, int64_t captured_ns);
 
-/* Says that the next frame is not comparable with those before, because something else is taken out
- * of it. It counts as that of another scene under the same light. */
+/* Announces that the next frame cannot be compared with those before, because other waves are
+ * subtracted from it. It is treated as another scene under the same light. */
 void flicker_cut(struct flicker *f);
 
 /* The model for flicker_frame_fit; false, and a model that is not valid, if there is none. */

@@ -20,8 +20,8 @@
 #define REST        0.05
 #define STEADY      0.9 /* length of the mean of the phase's steps */
 #define FORSAKEN    3u  /* frames without the light after which the fit begins again */
-#define CLEAR       0.1 /* what the observer's light leaves then, at most */
-#define LEAP        0.1 /* cycles: a phase that is farther from the predicted one leaps */
+#define CLEAR       0.1 /* what the observer's model leaves then, at most */
+#define LEAP        0.1 /* cycles; a phase that is farther from the predicted one leaps */
 #define NEWEST      0.2 /* weight of the newest step in their mean */
 
 struct flicker_frame {
@@ -153,12 +153,12 @@ static bool follow(struct flicker_frame *f, const struct flicker_model *model)
         if (f->is_on)
             light_predict(&f->fit, f->rows, phase);
     } else if (!light_add(&f->fit, f->rows, phase)) {
-        /* The observer sees the light clearly, and this fit does not. */
+        /* The fit begins again if the observer sees the light clearly, and this fit does not. */
         f->is_on = f->age < FORSAKEN || model->is_missing || model->rest > CLEAR;
         return false;
     } else if (f->age > 1 && (model->is_missing || leaps(f, phase))) {
-        /* The last frame did not show the light, and the observer misses it, or this one shows it
-         * at another place than expected: do not trust one lit frame. */
+        /* The last frame did not show the light. If the observer misses it as well, or this frame
+         * shows it elsewhere than predicted, do not trust one lit frame. */
         f->fit.frame[f->fit.count - 1].is_lit = false;
         return false;
     } else {

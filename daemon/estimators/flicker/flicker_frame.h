@@ -28,7 +28,7 @@ void flicker_frame_destroy(struct flicker_frame *f); /* NULL is allowed */
 bool flicker_frame_fit(struct flicker_frame *f, const struct flicker_model *model,
                        const float *luma, int64_t captured_ns, float *ret_gain);
 
-/* As flicker_cut(). */
+/* Like flicker_cut(): the next frame is treated as another scene under the same light. */
 void flicker_frame_cut(struct flicker_frame *f);
 
 #endif

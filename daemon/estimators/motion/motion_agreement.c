@@ -10,13 +10,13 @@
  * tests/unit/motion_pairs.c. */
 #define TOLERANCE   0.1 /* pixels by which a cell may differ */
 #define MISFIT      0.1 /* weight of what no shift of a cell explains */
-#define TELLING     0.2 /* pixels: a cell that can tell as little counts half */
-/* Squares of the offsets of cells, and of the gradient in any direction, as multiples of those that
- * noise makes. */
+#define TELLING     0.2 /* pixels; a cell whose shift is that uncertain counts half */
+/* Squared offsets of cells, and squared gradients in any direction, as multiples of what noise
+ * alone causes. */
 #define MAX_OFFSETS 2.0
 #define MIN_SEEN    0.3
 
-/* Takes what offset and contrast explain out of the sums of a cell. */
+/* Removes from the sums of a cell what offset and contrast explain. */
 static void project(struct cell *cell)
 {
     double *sum = cell->sum;
@@ -34,7 +34,7 @@ static void project(struct cell *cell)
             sum[of_contrast[i].square] -= sum[of_contrast[i].a] * sum[of_contrast[i].b] / sum[SS];
 }
 
-/* Solves a cell; in a direction without gradient nothing is left. */
+/* Solves a cell for its shift, which is 0 in a direction without gradient. */
 static void solve(struct cell *cell, double noise)
 {
     const double *sum = cell->sum;
@@ -46,7 +46,7 @@ static void solve(struct cell *cell, double noise)
     cell->rest = fmax(sum[RR] + cell->shift[0] * sum[XR] + cell->shift[1] * sum[YR], 0);
 }
 
-/* The variance of the noise, by the cells with the least difference. */
+/* Returns the variance of the noise, estimated from the cells with the least difference. */
 static double find_noise(struct cells *cells)
 {
     double rest[CELLS_MAX_COLUMNS * CELLS_MAX_ROWS] = {0};
@@ -56,9 +56,9 @@ static double find_noise(struct cells *cells)
     return rest[cells->count / 4] / cells->kernel->noise + CELLS_ROUNDING;
 }
 
-/* Returns how badly a cell agrees with a shift: fully at 0, by half at 1. Adds up the squared
- * distance from the cell's own shift, along its gradients, and what even its own shift does not
- * explain; both are relative to what is tolerated. */
+/* Returns how badly a cell agrees with a shift: 0 is full agreement, and 1 is half. It adds the
+ * squared distance from the cell's own shift, along its gradients, to what even its own shift does
+ * not explain; both are relative to what is tolerated. */
 static double far_from(const struct cells_kernel *kernel, const struct cell *cell,
                        const double step[2], double noise)
 {
@@ -102,7 +102,7 @@ static double weight_of(const struct cells *cells, const struct cell *cell, doub
     return cell->weight / (noise + error2 * (cell->xx + cell->yy));
 }
 
-/* Solves the sums for the shift; returns false if they know nothing of one direction. */
+/* Solves the sums for the shift; returns false if they do not determine it in one direction. */
 static bool solve_sums(const struct squares *sum, double x, double y, double ret[2])
 {
     const double determinant = sum->xx * sum->yy - sum->xy * sum->xy;
@@ -113,8 +113,8 @@ static bool solve_sums(const struct squares *sum, double x, double y, double ret
     return true;
 }
 
-/* A smooth cell cannot tell a shift from an offset. If the cells need no offsets of their own, all
- * of them together know the shift better. */
+/* A smooth cell cannot tell a shift from an offset. If the cells need no offsets of their own, the
+ * shift that fits all of them together is better. */
 static bool share_offset(const struct cells *cells, const double step[2], double noise,
                          double ret[2])
 {
@@ -137,7 +137,8 @@ static bool share_offset(const struct cells *cells, const double step[2], double
     return !(offsets > MAX_OFFSETS * weights) && solve_sums(&sum, x, y, ret);
 }
 
-/* Solves the cells by what is theirs beside the noise; returns the sum of how telling they are. */
+/* Solves the cells without the share of the noise in their gradients; returns the sum of their
+ * `telling`. */
 static double solve_cells(struct cells *cells, double noise)
 {
     double total = 0;
@@ -154,8 +155,8 @@ static double solve_cells(struct cells *cells, double noise)
     return total;
 }
 
-/* Finds the shift of all cells, from their median on: those that are far from it count less in the
- * next pass. */
+/* Finds the shift of all cells, starting from their median. Cells that are far from it count less
+ * in the next pass. */
 static bool find_step(struct cells *cells, double noise, double step[2], struct squares *sum)
 {
     for (unsigned axis = 0; axis < 2; axis++)
@@ -180,8 +181,8 @@ static bool find_step(struct cells *cells, double noise, double step[2], struct 
     return true;
 }
 
-/* Returns whether there is a gradient in every direction. Where nothing changes, it is that of the
- * noise. */
+/* Returns whether there is a gradient in every direction. In one along which nothing changes, the
+ * gradient is that of the noise. */
 static bool is_seen(const struct cells *cells, double noise)
 {
     struct squares seen = {0, 0, 0};
@@ -199,7 +200,8 @@ static bool is_seen(const struct cells *cells, double noise)
     return least >= MIN_SEEN * seen_noise;
 }
 
-/* Returns the standard deviation of a step, by the scatter of the cells. sum: of find_step. */
+/* Returns the standard deviation of a step, estimated from the scatter of the cells. `sum` is that
+ * of find_step. */
 static double find_deviation(const struct cells *cells, double noise, const double step[2],
                              const struct squares *sum)
 {
@@ -225,7 +227,6 @@ static double find_deviation(const struct cells *cells, double noise, const doub
     return sqrt(variance);
 }
 
-/* What the cells agree on; returns false if they do not see anything. */
 bool cells_agree(struct cells *cells, double step[2], struct agreement *ret)
 {
     for (unsigned c = 0; c < cells->count; c++) {

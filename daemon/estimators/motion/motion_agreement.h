@@ -5,13 +5,13 @@
 
 #include <stdbool.h>
 
-#define CELLS_MAX_COLUMNS  23u /* of 16 pixels in less than 384; wider pictures have wider cells */
+#define CELLS_MAX_COLUMNS  23u /* 16 pixels wide; pictures of 384 and more have wider columns */
 #define CELLS_MAX_ROWS     12u
 
-/* How much the contrast of a cell or a row may change, as a share of the mean one: 0.48 to 2.1
- * times. */
+/* How much the contrast of a cell or a row may change, as a share of the mean contrast: by a factor
+ * of 0.48 to 2.1. */
 #define CELLS_MAX_CONTRAST 0.7
-/* Variance of the noise that is always there, by rounding to 8 bits. */
+/* Variance of the noise that rounding to 8 bits always causes. */
 #define CELLS_ROUNDING     0.05
 
 /* A sinc windowed by a Gaussian. Fine details determine a shift best, so a kernel should keep them.
@@ -22,12 +22,12 @@ struct cells_kernel {
     double cut_off;   /* cycles/pixel, where the response is a half; 0: a Gaussian alone */
     double smoothing; /* standard deviation of the Gaussian, in pixels */
     double noise;     /* variance of the difference of two smoothed pictures with noise of 1 */
-    double gradient;  /* what is taken for noise in the squares of a gradient, as a share of that */
+    double gradient;  /* share of `noise` that is taken for noise in the squares of a gradient */
     double error;     /* pixels; limits the weight of a cell with much contrast */
 };
 
-/* Sums of products of the gradient along x and y, the mean S of both pictures and their difference
- * R, and of each of these. */
+/* Sums over a cell of the gradient along x and y (X, Y), of the mean of both pictures (S) and of
+ * their difference (R), and of the products of two of these. */
 enum sum { XX, XY, YY, XS, YS, SS, XR, YR, SR, RR, X, Y, S, R, SUMS };
 
 struct cell {
@@ -35,9 +35,9 @@ struct cell {
     unsigned pixels;
     double raw[SUMS];  /* the sums before offset and contrast were taken out */
     double xx, xy, yy; /* squares of the gradient without those of the noise */
-    double shift[2];   /* that is left */
-    double rest;       /* squares of the difference that it leaves */
-    double telling;    /* 0 .. 1 */
+    double shift[2];   /* pixels by which the cell is off the shift so far */
+    double rest;       /* squares of the difference that `shift` leaves */
+    double telling;    /* 0 .. 1: how well the cell determines its shift */
     double weight;
 };
 
@@ -47,15 +47,17 @@ struct cells {
     struct cell cell[CELLS_MAX_COLUMNS * CELLS_MAX_ROWS];
 };
 
+/* What cells agree on; the members are those of struct cells_shift (motion_cells.h). */
 struct agreement {
-    double deviation; /* like the members of struct cells_shift (motion_cells.h) */
+    double deviation;
     double agreement;
     double agreed;
     double noise;
 };
 
-/* Solves the cells by their sums. step: what the shift is to be improved by. ret->noise is an upper
- * limit before. Returns false if the cells do not see anything. */
+/* Solves the cells from their sums. `step` receives what is to be added to the shift. On entry
+ * ret->noise is an upper limit of the noise's variance. Returns false if the cells do not see
+ * anything. */
 bool cells_agree(struct cells *cells, double step[2], struct agreement *ret);
 
 #endif

@@ -2,7 +2,8 @@
 
 #include <stddef.h>
 
-/* Hoare's selection: qsort calls a function for each comparison, and each block has its values. */
+/* Hoare's selection. qsort would call a function for each comparison, and each block has values of
+ * its own. */
 float motion_scale_quartile(float *values, unsigned count)
 {
     const int wanted = (int)(count / 4);

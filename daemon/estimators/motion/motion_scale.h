@@ -103,7 +103,7 @@ struct motion_quad {
 
 struct motion_quad motion_scale_at(const struct motion_scale *scale, float column, float row);
 
-/* Reorders values, of which there is one at least, and returns the lower quartile. */
+/* Reorders the values, at least one, and returns their lower quartile. */
 float motion_scale_quartile(float *values, unsigned count);
 
 /* ---- where the content of a small square came from, to whole pixels, by phase correlation ---- */

@@ -36,11 +36,14 @@ static int add_surroundings(struct budget_need *need, const struct builder_memor
                        ((uint64_t)captured.frame_bytes + RING_PAGE_BYTES),
                    0);
     /* A copy of the plane with luma, its samples as floats, and the last frame's. Waves take
-     * another copy of the samples to find them, and two to fit them. */
+     * another copy of the samples to find them, and two to fit them; beside flicker they are also
+     * fitted in the frames that are observed. */
     if ((is_first && memory->measures) || observer_is_wanted(&adapts))
         budget_add(need, "observer",
                    (uint64_t)luma_row_bytes(info, frames->width) * frames->height +
-                       (adapts.removes_waves ? 5 : 2) * pixels * sizeof(float),
+                       (2 + (adapts.removes_waves ? 3 : 0) +
+                        (adapts.removes_waves && adapts.removes_flicker ? 2 : 0)) *
+                           pixels * sizeof(float),
                    0);
     if (memory->measures && adapts.match_count > 0)
         budget_add(

@@ -140,6 +140,8 @@ void estimators_adopt(struct estimators *estimators, const struct estimators_job
         FORGET(estimators->periodic, periodic_destroy);
     if (!estimators_same_flicker(wanted, &before->wanted))
         FORGET(estimators->flicker, flicker_destroy);
+    if (estimators->periodic == NULL || estimators->flicker == NULL)
+        FORGET(estimators->fit, wave_fit_destroy);
     if (!estimators_same_noise(wanted, &before->wanted))
         FORGET(estimators->noise, blur_noise_destroy);
     estimators->job = *job;
@@ -202,11 +204,11 @@ static void subtract_waves(struct estimators *estimators, const struct wave_mode
     const struct observed_frames *frames = &estimators->job.frames;
     struct correction ignored;
     struct error why;
-    if (model->count > estimators->fitted) /* earlier frames still have the new ones */
+    if (model->count != estimators->fitted) /* earlier frames have others taken out */
         flicker_cut(estimators->flicker);
     estimators->fitted = model->count;
-    if (model->count == 0 ||
-        (estimators->fit == NULL &&
+    if (estimators->fit == NULL &&
+        (model->count == 0 ||
          wave_fit_create(&estimators->fit, frames->width, frames->height, &why) < 0))
         return; /* without memory the waves stay */
     wave_fit_frame(estimators->fit, model, estimators->luma, &ignored);

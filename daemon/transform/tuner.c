@@ -344,29 +344,33 @@ static void try_next(struct tuner *tuner)
 /* Measures the best settings and the initial ones by turns. The initial ones are kept unless the
  * best are faster again: of many combinations, the one that seemed fastest may only have been
  * lucky. */
-static int confirm(struct tuner *tuner, struct error *why)
+static void confirm(struct tuner *tuner)
 {
     struct tuner_built best = tuner->built;
     struct pair median;
+    struct error refusal;
     tuner->built = (struct tuner_built){0};
-    int r = build(&tuner->built, tuner, &tuner->initial, why);
+    int r = build(&tuner->built, tuner, &tuner->initial, &refusal);
     if (r == 0)
-        r = compare(tuner, &best, &median, why);
+        r = compare(tuner, &best, &median, &refusal);
     release(&best);
     release(&tuner->built);
-    if (r < 0)
-        return r;
-    if (r == 0)
+    if (r <= 0)
         tuner->best = tuner->initial;
+    if (r < 0) { /* there may be no memory for both */
+        tuner->best_ms = tuner->default_ms;
+        return;
+    }
     tuner->default_ms = median.old_ms;
     tuner->best_ms = r == 1 ? median.new_ms : median.old_ms;
-    return 0;
 }
 
 int tuner_step(struct tuner *tuner, struct error *why)
 {
-    if (tuner->tried > 0 && tuner->next == tuner->values.count)
-        return confirm(tuner, why);
+    if (tuner->tried > 0 && tuner->next == tuner->values.count) {
+        confirm(tuner);
+        return 0;
+    }
     if (tuner->tried++ > 0) {
         try_next(tuner);
     } else {

@@ -50,6 +50,7 @@ struct trial {
     double phase, jitter_ns;
     unsigned every, ahead; /* which frames are observed; from there to the first corrected one */
     unsigned first, end;   /* frames under flickering light */
+    unsigned lapse;        /* the light is steady in this frame, and the next one never comes */
     double walk_px;        /* pixels a frame of what passes before the scene; 0: nothing does */
     double skipped;        /* share of the frames that never come, at random */
     double late_ns;        /* time stamps of a fifth of the frames are late by up to this */
@@ -79,7 +80,8 @@ static double psnr(double squares, double count)
 /* Factors by row. */
 static void draw_light(const struct trial *t, unsigned frame, double *ret)
 {
-    const bool is_on = frame >= t->first && frame < t->end;
+    const bool lapses = t->lapse > 0 && frame == t->lapse;
+    const bool is_on = frame >= t->first && frame < t->end && !lapses;
     for (unsigned y = 0; y < t->height; y++) {
         const double turn =
             2 * M_PI * (t->frequency_hz * frame / t->rate_hz + t->periods * y / t->height);
@@ -266,7 +268,7 @@ static struct result run_trial(const struct trial *t, unsigned frames,
         const bool is_skipped_frame = clip_uniform(&busy, 0, 1) < t->skipped;
         const bool is_late = clip_uniform(&busy, 0, 1) < 0.2;
         const double late_ns = is_late ? clip_uniform(&busy, 0, t->late_ns) : 0;
-        if (is_skipped_frame)
+        if (is_skipped_frame || (t->lapse > 0 && frame == t->lapse + 1))
             continue;
         clip_frame(&clip[t->has_cut && frame >= CUT], frame, want);
         draw_walker(t, frame, want);
@@ -786,6 +788,20 @@ static void a_fit_that_is_lost_begins_again(void **state)
     assert_int_equal(r.worse, 0);
 }
 
+/* A frame that is lost moves the phase of all that follow, and the fit counts frames. */
+static void a_phase_that_leaps_is_followed(void **state)
+{
+    struct trial t = plain_trial(0);
+    (void)state;
+    t.lapse = JUDGED_FROM + 10;
+    const struct result r = run_trial(&t, FRAMES, NULL);
+    printf("# figures: a lapse: %.1f dB before, %.1f after, %u lost again\n", r.before, r.after,
+           r.dropouts);
+    assert_true(r.locked < t.lapse);
+    assert_in_range(r.dropouts, 0, 2);
+    assert_int_equal(r.worse, 0);
+}
+
 /* What cameras do to the times of frames and to samples, and what a user may know. */
 static void it_is_found_under_difficulties(void **state)
 {
@@ -903,6 +919,33 @@ static void large_frames_are_as_good(void **state)
 }
 
 /* Samples that are not numbers or all the same, and times that stand, go back or leap. */
+/* A cut leaves no frames to compare with, but time goes on. */
+static void time_jumps_back_after_a_cut(void **state)
+{
+    static float luma[MAX_SAMPLES];
+    static double light[MAX_HEIGHT];
+    const struct trial t = plain_trial(0);
+    struct flicker_model model;
+    struct flicker *flicker;
+    struct clip clip;
+    (void)state;
+    make_trial_clip(&clip, &t, t.seed);
+    assert_int_equal(flicker_create(&flicker, t.width, t.height, NULL, NULL), 0);
+    for (unsigned frame = 0; frame < SHORT; frame++) {
+        clip_frame(&clip, frame, luma);
+        draw_light(&t, frame, light);
+        for (unsigned i = 0; i < t.width * t.height; i++)
+            luma[i] = sample(luma[i] * light[i / t.width]);
+        flicker_observe(flicker, luma, NS_PER_S * 10 + (int64_t)(NS_PER_S * frame / t.rate_hz));
+    }
+    assert_true(flicker_model_get(flicker, &model));
+    flicker_cut(flicker);
+    flicker_observe(flicker, luma, NS_PER_S);
+    assert_false(flicker_model_get(flicker, &model));
+    flicker_destroy(flicker);
+    clip_clear(&clip);
+}
+
 static void bad_input_changes_nothing(void **state)
 {
     enum { WIDTH = 240, HEIGHT = 180, SAMPLES = WIDTH * HEIGHT };
@@ -953,10 +996,12 @@ int main(void)
         cmocka_unit_test(an_unclear_light_makes_nothing_worse),
         cmocka_unit_test(a_frame_that_does_not_fit_stays),
         cmocka_unit_test(a_fit_that_is_lost_begins_again),
+        cmocka_unit_test(a_phase_that_leaps_is_followed),
         cmocka_unit_test(it_is_found_under_difficulties),
         cmocka_unit_test(frames_that_are_skipped_do_not_matter),
         cmocka_unit_test(a_dimmed_lamp_has_many_bands),
         cmocka_unit_test(large_frames_are_as_good),
+        cmocka_unit_test(time_jumps_back_after_a_cut),
         cmocka_unit_test(bad_input_changes_nothing),
     };
     return cmocka_run_group_tests_name("flicker", tests, NULL, NULL);

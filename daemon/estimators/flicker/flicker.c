@@ -63,6 +63,7 @@ struct flicker {
     bool is_new;     /* the scene is, and the light was not fitted to it yet */
     unsigned misses; /* frames in a row that show no flicker */
     double frequency_hz, repeats_hz;
+    int64_t last_ns; /* time stamp of the last frame, which rows may not have; 0: there was none */
 };
 
 int flicker_create(struct flicker **ret, unsigned width, unsigned height,
@@ -448,13 +449,13 @@ static void follow(struct flicker *f)
 void flicker_observe(struct flicker *f, const float *luma, int64_t captured_ns)
 {
     struct rows *rows = f->rows;
-    if (rows->count > 0) {
-        const int64_t last_ns = rows->frame[rows->count - 1].captured_ns;
-        if (captured_ns == last_ns)
+    if (f->last_ns != 0) {
+        if (captured_ns == f->last_ns)
             return;
-        if (captured_ns < last_ns || captured_ns - last_ns > GAP_NS)
+        if (captured_ns < f->last_ns || captured_ns - f->last_ns > GAP_NS)
             forget(f);
     }
+    f->last_ns = captured_ns;
     rows_add(rows, luma, captured_ns);
     rows_trim(rows, captured_ns - WINDOW_NS);
     follow(f);

@@ -30,6 +30,7 @@ struct flicker_frame {
     bool is_on;
     double phase;        /* in the last lit frame, in cycles */
     unsigned age;        /* frames since then */
+    bool has_leapt;      /* the last frame showed the light elsewhere than predicted */
     double complex step; /* mean of exp(2 pi i steps of the phase) */
 };
 
@@ -156,12 +157,15 @@ static bool follow(struct flicker_frame *f, const struct flicker_model *model)
         /* The fit begins again if the observer sees the light clearly, and this fit does not. */
         f->is_on = f->age < FORSAKEN || model->is_missing || model->rest > CLEAR;
         return false;
-    } else if (f->age > 1 && (model->is_missing || leaps(f, phase))) {
+    } else if (f->age > 1 && (model->is_missing || (leaps(f, phase) && !f->has_leapt))) {
         /* The last frame did not show the light. If the observer misses it as well, or this frame
-         * shows it elsewhere than predicted, do not trust one lit frame. */
+         * shows it elsewhere than predicted, do not trust one lit frame. A second one that leaps is
+         * trusted: a frame that was lost moves all phases that follow. */
+        f->has_leapt = !model->is_missing;
         f->fit.frame[f->fit.count - 1].is_lit = false;
         return false;
     } else {
+        f->has_leapt = false;
         light_improve(&f->fit, f->rows, &options, 2);
         f->is_on = f->fit.error <= ERROR_OFF && f->fit.with <= f->fit.without;
     }

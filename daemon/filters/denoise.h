@@ -73,9 +73,9 @@
  * expected around it, averaged over 32 x 32 samples. The latter has the weight 0.5 + 0.3 z. The
  * part c b is subtracted from the level. The bias expected in the next frame is b - c b / 2: what
  * is left, and half of what was subtracted, because light that changes usually goes on changing.
- * Without that half, the past would always lag by two thirds of one frame's change; all of it would
- * be worse in a scene that does not change. Here c = max(0, 1 - (0.4 + 0.8 z) u / b^2), and u =
- * 0.006 v (0.3 + R) is about the variance that noise gives b. 0.006 is the sum of the window's
+ * Without that half, the past would lag by two thirds of one frame's change or more; all of it
+ * would be worse in a scene that does not change. Here c = max(0, 1 - (0.4 + 0.8 z) u / b^2), and u
+ * = 0.006 v (0.3 + R) is about the variance that noise gives b. 0.006 is the sum of the window's
  * squares over the square of its sum; 0.3 is the part of that variance which remains after
  * averaging with earlier frames and the blocks around.
  *

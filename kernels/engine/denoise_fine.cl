@@ -14,10 +14,12 @@
 
 /* ---- numbers of four blocks ---- */
 
-/* Returns `first` in the first half of the columns, and `last` in the others. */
+/* Returns `first` in the first half of the columns, and `last` in the others; exactly, whichever is
+ * larger. */
 static inline real halves(float first, float last, uint p)
 {
-    return last + column_entry(first_half, p) * (first - last);
+    const real is_first = column_entry(first_half, p);
+    return is_first * first + (1 - is_first) * last;
 }
 
 /* Collects two numbers of each column in `ret`. */

@@ -738,6 +738,7 @@ static void test_lanes(void **state)
 struct clip {
     double dx, dy, turn_rad;
     unsigned cut_at; /* CLIP: never */
+    long black;      /* rows at the top that are exactly 0 */
 };
 
 static void draw_clip(struct picture *ret, struct picture *ret_clean, const struct clip *clip,
@@ -757,9 +758,11 @@ static void draw_clip(struct picture *ret, struct picture *ret_clean, const stru
             clean[i] = 128;
         leaves_draw(&scene[f >= clip->cut_at], &view, (unsigned)width, (unsigned)height, clean);
         for (long i = 0; i < width * height; i++) {
-            ret_clean[f].sample[i] = (double)clean[i];
+            const bool is_black = i < clip->black * width;
+            ret_clean[f].sample[i] = is_black ? 0 : (double)clean[i];
             const double v = noise->constant + noise->slope * fmax((double)clean[i], 0);
-            ret[f].sample[i] = (float)((double)clean[i] + sqrt(v) * scene_normal(&seed));
+            const double noisy = (double)clean[i] + sqrt(v) * scene_normal(&seed);
+            ret[f].sample[i] = is_black ? 0 : (double)(float)noisy;
         }
     }
     leaves_clear(&scene[0]);
@@ -817,8 +820,10 @@ static void test_past(void **state)
     static const struct denoise two = {{32, 2, 2, false, 15, false}, {225, 0, 1}};
     static const struct denoise one = {{16, 4, 1, false, 3, false}, {200, 1, 1}};
     static const struct denoise quarter = {{16, 4, 2, false, 31, false}, {60, 0.4, 1}};
+    static const struct denoise shot = {{32, 2, 2, false, 15, false}, {0, 1, 1}};
     static const struct clip still = {.cut_at = CLIP}, pan = {3, 0, .cut_at = 4},
-                             slow = {0.4, -1.3, 0.01, .cut_at = CLIP};
+                             slow = {0.4, -1.3, 0.01, .cut_at = CLIP},
+                             letterbox = {.cut_at = CLIP, .black = 44};
     (void)state;
     if (!device_takes(144, 112)) { /* what is interpreted takes minutes for the others */
         check_past(&one, 0, &slow);
@@ -827,9 +832,12 @@ static void test_past(void **state)
     check_past(&two, 0, &still);
     check_past(&two, 0, &pan);
     check_past(&quarter, 0, &slow);
+    check_past(&shot, 0, &letterbox);
     check_past(&one, 1, &slow);
     if (device_takes_every_layout()) {
         check_past(&two, 1, &pan);
+        check_past(&quarter, 1, &slow);
+        check_past(&shot, 1, &letterbox);
         check_past(&two, 4, &slow);
         check_past(&one, 8, &pan);
     }
@@ -877,8 +885,8 @@ static double gain_of_a_still_scene(double fade)
     return 10 * log10(alone_power / joined_power);
 }
 
-/* The wider limits of a still scene gain more than 1 dB. They do not apply while the light changes,
- * where they would cost 0.7 dB. */
+/* The wider limits of a still scene gain more than 1 dB. They do not apply while the light changes.
+ */
 static void test_still_scenes(void **state)
 {
     (void)state;

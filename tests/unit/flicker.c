@@ -704,13 +704,23 @@ static void a_light_behind_dark_corners_is_found(void **state)
     }
 }
 
+/* Draws a frame as it is captured. */
+static void draw_captured(struct clip *clip, const struct trial *t, unsigned frame, bool is_lit,
+                          float *luma)
+{
+    static double light[MAX_HEIGHT];
+    clip_frame(clip, frame, luma);
+    draw_light(t, frame, light);
+    for (unsigned i = 0; i < t->width * t->height; i++)
+        luma[i] = sample(luma[i] * (is_lit ? light[i / t->width] : 1));
+}
+
 /* The correction begins with the phase of the frame that the model names. That is a lit frame, also
  * while the newest one is left out. */
 static void the_model_has_the_phase_of_a_lit_frame(void **state)
 {
     enum { DARK = 20 };
     static float luma[MAX_SAMPLES];
-    static double light[MAX_HEIGHT];
     struct trial t = random_trial(28117523, false);
     struct flicker_model model = {.is_valid = false};
     struct flicker *flicker;
@@ -722,10 +732,7 @@ static void the_model_has_the_phase_of_a_lit_frame(void **state)
     make_trial_clip(&clip, &t, t.seed);
     assert_int_equal(flicker_create(&flicker, t.width, t.height, NULL, NULL), 0);
     for (unsigned frame = 0; frame < SHORT; frame++) {
-        clip_frame(&clip, frame, luma);
-        draw_light(&t, frame, light);
-        for (unsigned i = 0; i < t.width * t.height; i++)
-            luma[i] = sample(luma[i] * (frame == DARK ? 1 : light[i / t.width]));
+        draw_captured(&clip, &t, frame, frame != DARK, luma);
         flicker_observe(flicker, luma, NS_PER_S + (int64_t)(NS_PER_S * frame / t.rate_hz));
         flicker_model_get(flicker, &model);
         if (!model.is_valid)
@@ -923,7 +930,6 @@ static void large_frames_are_as_good(void **state)
 static void time_jumps_back_after_a_cut(void **state)
 {
     static float luma[MAX_SAMPLES];
-    static double light[MAX_HEIGHT];
     const struct trial t = plain_trial(0);
     struct flicker_model model;
     struct flicker *flicker;
@@ -932,10 +938,7 @@ static void time_jumps_back_after_a_cut(void **state)
     make_trial_clip(&clip, &t, t.seed);
     assert_int_equal(flicker_create(&flicker, t.width, t.height, NULL, NULL), 0);
     for (unsigned frame = 0; frame < SHORT; frame++) {
-        clip_frame(&clip, frame, luma);
-        draw_light(&t, frame, light);
-        for (unsigned i = 0; i < t.width * t.height; i++)
-            luma[i] = sample(luma[i] * light[i / t.width]);
+        draw_captured(&clip, &t, frame, true, luma);
         flicker_observe(flicker, luma, NS_PER_S * 10 + (int64_t)(NS_PER_S * frame / t.rate_hz));
     }
     assert_true(flicker_model_get(flicker, &model));

@@ -1,8 +1,8 @@
 """Waves, flicker and noise in one chain: each filter that adapts gets what the others leave.
 
 `fftd-ctl convert` feeds each frame of a recording to a real daemon, which observes all of them.
-Beside flicker, waves are looked for in fewer frames, according to the processor time that both take,
-so KNOWN is twice what was seen."""
+Beside flicker, waves are looked for in fewer frames, according to the processor time that both
+take, so KNOWN is twice what was seen."""
 
 import numpy
 import pytest

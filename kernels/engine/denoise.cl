@@ -241,6 +241,23 @@ static inline float variance_at(global const float *noise, float level)
     return max(noise[0] + noise[1] * max(level, 0.0f), 0.0f);
 }
 
+#if SECOND
+#define LEAST_FLOOR 1e-12f /* part of each floor, which prevents a division of 0 by 0 */
+
+/* Filters two numbers of a block by the power that is known there; one division serves both.
+ * Returns the sum of their gains. */
+static inline real weigh_two(real *block, const real *known, real floor)
+{
+    const real a = known[0] * known[0], b = known[1] * known[1];
+    const real below_a = a + floor, below_b = b + floor;
+    const real quotient = 1.0f / (below_a * below_b);
+    const real gain = a * below_b * quotient, next = b * below_a * quotient;
+    block[0] *= gain;
+    block[1] *= next;
+    return gain + next;
+}
+#endif
+
 /* ---- tiles ---- */
 
 #define TILE_LEFT ((int)get_group_id(0) * TILE_X - SHIFT)

@@ -6,11 +6,10 @@
  * the four: s0 has the first numbers of the first lanes, s1 the first numbers of the last lanes, s2
  * and s3 the last numbers. Data and work-items: denoise.cl. */
 
-#define FINE_BLOCK  8
-#define FINE_HOP    4
-#define FINE_FLOOR  (FLOOR / 4) /* a fine block has a quarter of the samples */
-#define LEAST_FLOOR 1e-12f      /* prevents a division of 0 by 0 */
-#define LEVEL_GAIN  2.0f        /* what a block's level adds to the sum of its gains */
+#define FINE_BLOCK 8
+#define FINE_HOP   4
+#define FINE_FLOOR (FLOOR / 4) /* a fine block has a quarter of the samples */
+#define LEVEL_GAIN 2.0f        /* what a block's level adds to the sum of its gains */
 
 /* ---- numbers of four blocks ---- */
 
@@ -113,15 +112,9 @@ static inline float4 weigh(real *block, const real *known, float4 floor, local f
         for (uint half_ = 0; half_ < 2; half_++) {
             kept[half_][p] = 0;
 #pragma unroll
-            for (uint j = 0; j < FINE_BLOCK; j += 2) { /* one division serves two numbers */
+            for (uint j = 0; j < FINE_BLOCK; j += 2) {
                 const uint i = p * BLOCK + half_ * FINE_BLOCK + j;
-                const real a = known[i] * known[i], b = known[i + 1] * known[i + 1];
-                const real below_a = a + floors[half_], below_b = b + floors[half_];
-                const real quotient = 1.0f / (below_a * below_b);
-                const real gain = a * below_b * quotient, next = b * below_a * quotient;
-                block[i] *= gain;
-                block[i + 1] *= next;
-                kept[half_][p] += gain + next;
+                kept[half_][p] += weigh_two(block + i, known + i, floors[half_]);
             }
         }
     }

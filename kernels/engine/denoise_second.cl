@@ -10,8 +10,6 @@ static inline float block_take_level(real *x, local float *scratch)
     return level;
 }
 
-#define SMALLEST 1e-12f /* prevents a division of 0 by 0 */
-
 static inline void second_block(global const float *samples, global const float *guide,
                                 global const float *past, global const float *noise,
                                 local float *sums, local float *scratch, uint left, uint top, int x,
@@ -23,18 +21,14 @@ static inline void second_block(global const float *samples, global const float 
     block_transform(known, guide, scratch, x, y);
     const float guide_level = block_take_level(known, scratch);
     const float level = block_take_level(block, scratch);
-    const float floor = FLOOR * remaining * variance_at(noise, guide_level) + SMALLEST;
+    const float floor = FLOOR * remaining * variance_at(noise, guide_level) + LEAST_FLOOR;
 #if FINE
     const float4 kept = weigh(block, known, floor, scratch);
     const float sum = kept.s0 + kept.s1 + kept.s2 + kept.s3;
 #else
 #pragma unroll
-    for (uint i = 0; i < PARTS * BLOCK; i += 2) { /* one division serves two numbers */
-        const real a = known[i] * known[i], b = known[i + 1] * known[i + 1];
-        const real quotient = 1.0f / ((a + floor) * (b + floor));
-        block[i] *= a * (b + floor) * quotient;
-        block[i + 1] *= b * (a + floor) * quotient;
-    }
+    for (uint i = 0; i < PARTS * BLOCK; i += 2)
+        weigh_two(block + i, known + i, floor);
 #endif
     add_level(block, level);
     block_inverse(block, scratch);

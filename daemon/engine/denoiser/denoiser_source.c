@@ -22,6 +22,20 @@ static void put_table(FILE *out, const char *name, const double *value, unsigned
     fprintf(out, "};\n");
 }
 
+/* Writes a table whose first `ones` numbers are 1, and the others 0. */
+static void put_first(FILE *out, const char *name, unsigned ones, unsigned count)
+{
+    double first[MAX_BLOCK] = {0};
+    for (unsigned i = 0; i < ones; i++)
+        first[i] = 1;
+    put_table(out, name, first, count);
+}
+
+static double window_at(unsigned i, unsigned block)
+{
+    return sin(PI * (i + 0.5) / block);
+}
+
 /* Adds the transform of the window in the order of denoise_dft.cl, or its cosine transform as in
  * denoise_second.cl. */
 static void transform_window(double *ret, const double *window, unsigned block, bool is_cosine)
@@ -50,7 +64,7 @@ static void put_tables(FILE *out, const struct denoiser_layout *layout,
     double rotation[MAX_BLOCK];
     double quarter_turn[MAX_BLOCK / 4 + 1];
     for (unsigned i = 0; i < block; i++) {
-        window[i] = sin(PI * (i + 0.5) / block);
+        window[i] = window_at(i, block);
         synthesis[i] = window[i] * 2 * layout->hop / block / block;
         rotation[i] = cos(PI * i / (2 * block));
     }
@@ -66,13 +80,8 @@ static void put_tables(FILE *out, const struct denoiser_layout *layout,
     fprintf(out, "#define FLOOR %.9ef\n", is_second ? area / 16 : OVER_SUBTRACTION * area / 4);
     if (program != DENOISER_JOIN)
         return;
-    double quarter[MAX_BLOCK] = {0}, half[MAX_BLOCK] = {0};
-    for (unsigned i = 0; i < block / 2; i++) {
-        quarter[i] = i < block / 4;
-        half[i] = 1;
-    }
-    put_table(out, "first_quarter", quarter, block);
-    put_table(out, "first_half", half, block);
+    put_first(out, "first_quarter", block / 4, block);
+    put_first(out, "first_half", block / 2, block);
     fprintf(out, "#define NUMBER_VARIANCE %.9ef\n", area / 16);
 }
 
@@ -88,13 +97,12 @@ static void put_numbers(FILE *out, const char *name, const uint32_t value[DENOIS
 static void put_fine_tables(FILE *out, const struct denoiser_layout *layout)
 {
     double window[MAX_BLOCK] = {0}, transformed[MAX_BLOCK] = {0}, synthesis[MAX_BLOCK];
-    double share[MAX_BLOCK], fine_share[MAX_BLOCK], half[MAX_BLOCK];
+    double share[MAX_BLOCK], fine_share[MAX_BLOCK];
     for (unsigned i = 0; i < layout->block; i++) {
-        window[i] = sin(PI * (i % FINE_BLOCK + 0.5) / FINE_BLOCK);
+        window[i] = window_at(i % FINE_BLOCK, FINE_BLOCK);
         fine_share[i] = window[i] * window[i];
         synthesis[i] = window[i] / FINE_BLOCK;
-        share[i] = pow(sin(PI * (i + 0.5) / layout->block), 2) * 2 * layout->hop / layout->block;
-        half[i] = i < FINE_BLOCK;
+        share[i] = pow(window_at(i, layout->block), 2) * 2 * layout->hop / layout->block;
     }
     transform_window(transformed, window, FINE_BLOCK, true);
     for (unsigned i = FINE_BLOCK; i < layout->block; i++)
@@ -104,7 +112,7 @@ static void put_fine_tables(FILE *out, const struct denoiser_layout *layout)
     put_table(out, "fine_share", fine_share, layout->block);
     put_table(out, "fine_transform", transformed, layout->block);
     put_table(out, "share", share, layout->block);
-    put_table(out, "first_half", half, layout->block);
+    put_first(out, "first_half", FINE_BLOCK, layout->block);
 }
 
 /* What a history has, and the blocks of the search. */

@@ -19,6 +19,7 @@
 
 struct wave_fit {
     struct sheet few, all; /* rows */
+    struct sheet *sheet;   /* few or all: the rows that were fitted last */
     unsigned count;        /* waves of the frame before */
     struct sheet_frequency f[CORRECTION_MAX_WAVES];
     double complex amplitude[CORRECTION_MAX_WAVES];
@@ -109,9 +110,9 @@ static void draw_opposite(struct wave_fit *fit, const struct sheet *sheet, unsig
 /* Where a wave is negative, nothing of the scene is lost at the upper limit. So the scene is known
  * there, and how much of it is lost where the wave is positive follows, because a wave has both
  * signs equally often. The same holds for the lower limit. */
-static void measure_cut(struct wave_fit *fit, struct sheet *sheet, const float *luma,
-                        struct correction *ret)
+static void measure_cut(struct wave_fit *fit, const float *luma, struct correction *ret)
 {
+    struct sheet *sheet = fit->sheet;
     struct cut low = {0, 0}, high = {0, 0};
     const unsigned apart = (sheet->rows + CUT_ROWS - 1) / CUT_ROWS;
     sheet_prepare(sheet, fit->f, fit->amplitude, fit->count);
@@ -131,37 +132,48 @@ static void measure_cut(struct wave_fit *fit, struct sheet *sheet, const float *
     ret->share_high = share_of(high);
 }
 
-void wave_fit_frame(struct wave_fit *fit, const struct wave_model *model, const float *luma,
-                    struct correction *ret)
+void wave_fit_find(struct wave_fit *fit, const struct wave_model *model, const float *luma)
 {
     struct sheet_frequency f[CORRECTION_MAX_WAVES];
     double complex amplitude[CORRECTION_MAX_WAVES];
-    ret->wave_count = 0;
-    if (model->count == 0) {
-        fit->count = 0;
-        return;
-    }
     for (unsigned i = 0; i < model->count; i++)
         f[i] = newest_of(fit, model->wave[i].f);
     fit->count = 0;
-    struct sheet *sheet = needs_all(fit, model) ? &fit->all : &fit->few;
-    sheet_load(sheet, luma);
-    sheet_fit(sheet, f, model->count, amplitude);
+    if (model->count == 0)
+        return;
+    fit->sheet = needs_all(fit, model) ? &fit->all : &fit->few;
+    sheet_load(fit->sheet, luma);
+    sheet_fit(fit->sheet, f, model->count, amplitude);
     for (unsigned i = 0; i < model->count; i++) {
         if (!(cabs(amplitude[i]) > model->wave[i].least))
             continue;
-        /* Waves of frames count from the first pixel. */
-        const double complex first =
-            amplitude[i] *
-            cexp(-M_PI * I * (f[i].fx * (sheet->width - 1) + f[i].fy * (sheet->height - 1)));
-        ret->wave[fit->count] = (struct wave){f[i].fx - round(f[i].fx), f[i].fy - round(f[i].fy),
-                                              creal(first), cimag(first)};
         fit->amplitude[fit->count] = amplitude[i];
         fit->f[fit->count++] = f[i];
     }
+}
+
+/* Waves of frames count from the first pixel, and those of sheets from the middle. */
+static struct wave wave_at_first_pixel(const struct wave_fit *fit, unsigned i)
+{
+    const struct sheet_frequency f = fit->f[i];
+    const struct sheet *sheet = fit->sheet;
+    const double complex first =
+        fit->amplitude[i] *
+        cexp(-M_PI * I * (f.fx * (sheet->width - 1) + f.fy * (sheet->height - 1)));
+    return (struct wave){f.fx - round(f.fx), f.fy - round(f.fy), creal(first), cimag(first)};
+}
+
+void wave_fit_frame(struct wave_fit *fit, const struct wave_model *model, const float *luma,
+                    struct correction *ret)
+{
+    wave_fit_find(fit, model, luma);
     ret->wave_count = fit->count;
+    if (model->count == 0)
+        return;
+    for (unsigned i = 0; i < fit->count; i++)
+        ret->wave[i] = wave_at_first_pixel(fit, i);
     ret->top = (double)TOP;
-    measure_cut(fit, sheet, luma, ret);
+    measure_cut(fit, luma, ret);
 }
 
 void wave_fit_subtract(struct wave_fit *fit, float *luma)

@@ -40,13 +40,16 @@ void wave_fit_destroy(struct wave_fit *fit); /* NULL is allowed */
 unsigned wave_fit_rows(const struct wave_fit *fit, const struct wave_model *model,
                        const unsigned **ret);
 
-/* Sets the waves to subtract from a frame, in grey levels of 255, and what to do where samples were
- * cut off. luma: as for periodic_observe(), of which only the rows of wave_fit_rows need to be set.
- * ret: its row_gain is left alone. */
+/* Fits the waves of a model to a frame. luma: as for periodic_observe(), of which only the rows of
+ * wave_fit_rows need to be set; it is not read if the model has no waves. */
+void wave_fit_find(struct wave_fit *fit, const struct wave_model *model, const float *luma);
+
+/* Does that, and sets the waves to subtract from the frame, in grey levels of 255, and what to do
+ * where samples were cut off. ret: its row_gain is left alone. */
 void wave_fit_frame(struct wave_fit *fit, const struct wave_model *model, const float *luma,
                     struct correction *ret);
 
-/* Subtracts the waves of the last wave_fit_frame() from all rows of that frame, for an estimator
+/* Subtracts the waves that were fitted last from all rows of that frame, for an estimator
  * that they would disturb. Samples that are cut off stay as they are. */
 void wave_fit_subtract(struct wave_fit *fit, float *luma);
 

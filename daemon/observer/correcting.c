@@ -47,7 +47,7 @@ static void fit_waves(struct correcting *correcting, const struct observed_frame
     struct error why;
     if (model->count == 0) {
         if (correcting->fit != NULL) /* what returns later begins at the model's frequency */
-            wave_fit_frame(correcting->fit, model, NULL, &correcting->correction);
+            wave_fit_find(correcting->fit, model, NULL);
         return;
     }
     if (prepare(correcting, frames) < 0)

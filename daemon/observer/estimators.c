@@ -202,7 +202,6 @@ static void observe_waves(struct estimators *estimators, const struct observed_f
 static void subtract_waves(struct estimators *estimators, const struct wave_model *model)
 {
     const struct observed_frames *frames = &estimators->job.frames;
-    struct correction ignored;
     struct error why;
     if (model->count != estimators->fitted) /* earlier frames have others taken out */
         flicker_cut(estimators->flicker);
@@ -211,7 +210,7 @@ static void subtract_waves(struct estimators *estimators, const struct wave_mode
         (model->count == 0 ||
          wave_fit_create(&estimators->fit, frames->width, frames->height, &why) < 0))
         return; /* without memory the waves stay */
-    wave_fit_frame(estimators->fit, model, estimators->luma, &ignored);
+    wave_fit_find(estimators->fit, model, estimators->luma);
     wave_fit_subtract(estimators->fit, estimators->luma);
 }
 

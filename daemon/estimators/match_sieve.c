@@ -8,7 +8,7 @@
 #include "filters/adaptation.h"
 
 #define SQUARE      4u   /* pixels a side, whose mean is no detail */
-#define CORRELATION 0.4  /* of the details at a certain place, at least */
+#define CORRELATION 0.4  /* the least correlation of details at a place that is certain */
 #define CROSSTALK   0.1  /* that the other templates may subtract from it */
 #define LEAST       0.25 /* their difference, less a margin for different sizes of windows */
 
@@ -37,7 +37,7 @@ struct match_sieve {
 /* The details of a template while a sieve is made. */
 struct details {
     struct match_extent image;
-    float *pixel;     /* of norm 1 */
+    float *pixel;     /* the details, scaled to a norm of 1 */
     double crosstalk; /* what the other members add at its place, relative to what it does */
 };
 

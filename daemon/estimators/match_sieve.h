@@ -1,9 +1,10 @@
 /* Looks for several templates with fine texture at the cost of one. Pure. match.c uses it where
  * blocks would lose what distinguishes the templates.
  *
- * The *details* of a template are its pixels minus the means of squares of 4 x 4. The details
- * of one template hardly resemble anything else, so the sums of products with the details of all
- * templates together are large where any one of them is. There each template is scored by itself.
+ * A template's *details* are what is left when the mean of each square of 4 x 4 pixels is
+ * subtracted. They hardly resemble anything else. So if the details of all templates are added up
+ * and multiplied with the picture, the sums of products are large wherever one of the templates is.
+ * Only there is each template scored by itself.
  *
  * A place is certain if no place that was not scored could be better. If details are the share s of
  * a template's variation, any place with at least the score sqrt(1 - s) + 0.4 sqrt(s) has details

@@ -1,4 +1,4 @@
-/* What follows from the rows of a table, whatever these rows are. */
+/* Everything that is derived from the rows of a recipe's table. Nothing here names a member. */
 #include "filters/recipe.h"
 
 #include <errno.h>

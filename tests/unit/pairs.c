@@ -57,28 +57,26 @@ static void a_small_gain_is_not_worth_while(void **state)
     assert_int_equal(decide(&pairs, small, 2), PAIRS_NOT_FASTER);
 }
 
-/* The machine speeds up from frame to frame, and then slows down; neither of the two is faster. */
-static void drift_favours_neither(void **state)
+/* Decides between two that take the same, while each frame takes `drift` times the one before. */
+static enum pairs_verdict decide_in_drift(double drift)
 {
     struct pairs pairs = {.count = 0};
     double ms = 1;
+    while (pairs_decide(&pairs) == PAIRS_OPEN) {
+        const double first_ms = ms, second_ms = ms * drift;
+        const bool new_is_first = pairs_new_is_first(&pairs);
+        ms *= drift * drift;
+        pairs_add(&pairs, new_is_first ? first_ms : second_ms, new_is_first ? second_ms : first_ms);
+    }
+    return pairs_decide(&pairs);
+}
+
+/* The machine speeds up from frame to frame, or slows down; neither of the two is faster. */
+static void drift_favours_neither(void **state)
+{
     (void)state;
-    while (pairs_decide(&pairs) == PAIRS_OPEN) {
-        const double first_ms = ms, second_ms = ms * 0.9;
-        const bool new_is_first = pairs_new_is_first(&pairs);
-        ms *= 0.81;
-        pairs_add(&pairs, new_is_first ? first_ms : second_ms, new_is_first ? second_ms : first_ms);
-    }
-    assert_int_equal(pairs_decide(&pairs), PAIRS_NOT_FASTER);
-    pairs.count = 0;
-    ms = 1;
-    while (pairs_decide(&pairs) == PAIRS_OPEN) {
-        const double first_ms = ms, second_ms = ms * 1.1;
-        const bool new_is_first = pairs_new_is_first(&pairs);
-        ms *= 1.21;
-        pairs_add(&pairs, new_is_first ? first_ms : second_ms, new_is_first ? second_ms : first_ms);
-    }
-    assert_int_equal(pairs_decide(&pairs), PAIRS_NOT_FASTER);
+    assert_int_equal(decide_in_drift(0.9), PAIRS_NOT_FASTER);
+    assert_int_equal(decide_in_drift(1.1), PAIRS_NOT_FASTER);
 }
 
 /* By the least times of these, the new one would take half as long. A device is chosen by the

@@ -200,8 +200,8 @@ static bool is_seen(const struct cells *cells, double noise)
     return least >= MIN_SEEN * seen_noise;
 }
 
-/* Returns the standard deviation of a step, estimated from the scatter of the cells. `sum` is that
- * of find_step. */
+/* Returns the standard deviation of a step, estimated from the scatter of the cells. `sum` is what
+ * find_step() returned. */
 static double find_deviation(const struct cells *cells, double noise, const double step[2],
                              const struct squares *sum)
 {

@@ -8,8 +8,8 @@
 #define CELLS_MAX_COLUMNS  23u /* 16 pixels wide; pictures of 384 and more have wider columns */
 #define CELLS_MAX_ROWS     12u
 
-/* How much the contrast of a cell or a row may change, as a share of the mean contrast: by a factor
- * of 0.48 to 2.1. */
+/* The most by which the contrast of a cell or a row may change, as a share of the mean of both.
+ * This allows factors between 0.48 and 2.1. */
 #define CELLS_MAX_CONTRAST 0.7
 /* Variance of the noise that rounding to 8 bits always causes. */
 #define CELLS_ROUNDING     0.05
@@ -47,7 +47,7 @@ struct cells {
     struct cell cell[CELLS_MAX_COLUMNS * CELLS_MAX_ROWS];
 };
 
-/* What cells agree on; the members are those of struct cells_shift (motion_cells.h). */
+/* The outcome. struct cells_shift (motion_cells.h) has the same members, and explains them. */
 struct agreement {
     double deviation;
     double agreement;

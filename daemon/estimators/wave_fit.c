@@ -51,12 +51,30 @@ void wave_fit_destroy(struct wave_fit *fit)
     free(fit);
 }
 
+static bool is_same(struct sheet_frequency a, struct sheet_frequency b, unsigned width,
+                    unsigned height)
+{
+    return fabs(a.fx - b.fx) < SAME / width && fabs(a.fy - b.fy) < SAME / height;
+}
+
+bool wave_model_adds(const struct wave_model *model, const struct wave_model *before,
+                     unsigned width, unsigned height)
+{
+    for (unsigned i = 0; i < model->count; i++) {
+        bool is_known = false;
+        for (unsigned k = 0; k < before->count && !is_known; k++)
+            is_known = is_same(model->wave[i].f, before->wave[k].f, width, height);
+        if (!is_known)
+            return true;
+    }
+    return false;
+}
+
 /* A wave's frequency in the frame before, or what the model says. */
 static struct sheet_frequency newest_of(const struct wave_fit *fit, struct sheet_frequency f)
 {
     for (unsigned i = 0; i < fit->count; i++)
-        if (fabs(fit->f[i].fx - f.fx) < SAME / fit->all.width &&
-            fabs(fit->f[i].fy - f.fy) < SAME / fit->all.height)
+        if (is_same(fit->f[i], f, fit->all.width, fit->all.height))
             return fit->f[i];
     return f;
 }

@@ -28,6 +28,11 @@ struct wave_model {
     struct modelled_wave wave[CORRECTION_MAX_WAVES];
 };
 
+/* Returns whether a model has a wave that the one before it did not have, in frames of that size.
+ * Frames from before then still contain that wave. One that has left the model has mostly ended. */
+bool wave_model_adds(const struct wave_model *model, const struct wave_model *before,
+                     unsigned width, unsigned height);
+
 struct wave_fit;
 
 #define WAVE_FIT_MAX_SIDE 16384u

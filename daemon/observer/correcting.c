@@ -72,7 +72,7 @@ static void fit_waves(struct correcting *correcting, const struct observed_frame
 
 /* While there is no flicker, and none is suspected, frames are not looked at. */
 static void fit_flicker(struct correcting *correcting, const struct observed_frames *frames,
-                        const struct flicker_model *model, bool has_other_waves,
+                        const struct flicker_model *model, bool has_more_waves,
                         const struct capture_frame *frame)
 {
     const struct format_info *format = format_by_fourcc(frames->fourcc);
@@ -90,7 +90,7 @@ static void fit_flicker(struct correcting *correcting, const struct observed_fra
               frame->plane[0], frame->stride[0]);
     if (correcting->correction.wave_count > 0) /* waves show in the rows, as bands do */
         wave_fit_subtract(correcting->fit, correcting->luma);
-    if (has_other_waves)
+    if (has_more_waves)
         flicker_frame_cut(correcting->flicker);
     if (flicker_frame_fit(correcting->flicker, model, correcting->luma, capture_scene_ns(frame),
                           correcting->row_gain))
@@ -104,10 +104,11 @@ const struct correction *correcting_fit(struct correcting *correcting,
                                         const struct capture_frame *frame)
 {
     struct correction *correction = &correcting->correction;
-    const bool has_other_waves = waves->count != correcting->waves;
+    const bool has_more_waves =
+        wave_model_adds(waves, &correcting->waves, frames->width, frames->height);
     *correction = (struct correction){.row_gain = NULL};
-    correcting->waves = waves->count;
+    correcting->waves = *waves;
     fit_waves(correcting, frames, waves, frame);
-    fit_flicker(correcting, frames, flicker, has_other_waves, frame);
+    fit_flicker(correcting, frames, flicker, has_more_waves, frame);
     return correction->wave_count > 0 || correction->row_gain != NULL ? correction : NULL;
 }

@@ -12,7 +12,7 @@ struct correcting {
     struct correction correction;
     float row_gain[FFTD_MAX_SIDE];
     struct wave_fit *fit;          /* NULL: no frame had waves yet */
-    unsigned waves;                /* how many the model of the last frame had */
+    struct wave_model waves;       /* the model of the last frame */
     struct flicker_frame *flicker; /* NULL: no frame flickered yet */
     float *luma;
     struct observed_frames fitted; /* the frames of fit, flicker and luma */

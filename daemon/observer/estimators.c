@@ -24,8 +24,8 @@ struct estimators {
     struct matcher *matcher;
     struct periodic *periodic;
     struct flicker *flicker;
-    struct wave_fit *fit; /* fits waves to frames that are observed for flicker */
-    unsigned fitted;      /* how many waves the last such frame had */
+    struct wave_fit *fit;     /* fits waves to frames that are observed for flicker */
+    struct wave_model fitted; /* what was subtracted from the last such frame */
     struct blur_noise *noise;
 
     int64_t flicker_since_ns; /* 0: there is none */
@@ -203,9 +203,9 @@ static void subtract_waves(struct estimators *estimators, const struct wave_mode
 {
     const struct observed_frames *frames = &estimators->job.frames;
     struct error why;
-    if (model->count != estimators->fitted) /* earlier frames have others taken out */
+    if (wave_model_adds(model, &estimators->fitted, frames->width, frames->height))
         flicker_cut(estimators->flicker);
-    estimators->fitted = model->count;
+    estimators->fitted = *model;
     if (estimators->fit == NULL &&
         (model->count == 0 ||
          wave_fit_create(&estimators->fit, frames->width, frames->height, &why) < 0))

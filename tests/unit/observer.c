@@ -5,6 +5,7 @@
 #include "observer/observer.h"
 
 #include <errno.h>
+#include <malloc.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -626,8 +627,126 @@ static void waves_take_turns_with_flicker(void **state)
     free(frame.bytes);
 }
 
+/* Two waves along the columns, which are bands of rows, under light that flickers. */
+static void draw_bands(struct observed_frame *frame, double depth, double first, double second)
+{
+    const uint32_t width = frame->frames.width, height = frame->frames.height;
+    for (uint32_t y = 0; y < height; y++) {
+        const double cycles = 100.1 * (double)frame->number / 30 + 1.7 * y / height;
+        const double light = 1 + depth * cos(2 * M_PI * cycles);
+        const double bands = first * cos(2 * M_PI * 0.06 * y) + second * cos(2 * M_PI * 0.13 * y);
+        for (uint32_t x = 0; x < width; x++) {
+            const double scene = 100 + (x / 37 % 2 == y / 53 % 2 ? 30 : 0);
+            frame->bytes[y * width + x] = (uint8_t)lrint(scene * light + bands);
+        }
+    }
+}
+
+/* Of two waves one is removed, the stronger. Once that is another one, frames from before are not
+ * compared with those that follow. Waves that leave are no reason for that: the frames from before
+ * do not have them either. */
+static void another_wave_is_a_cut_for_flicker(void **state)
+{
+    enum { EQUAL = 45, LATER = 55, END = 80 };
+    const double depth = 0.06;
+    struct observed_frame frame = {.frames = {.fourcc = format_by_name("GREY")->fourcc,
+                                              .width = 320,
+                                              .height = 240,
+                                              .is_full_range = true}};
+    const struct estimators_job job = {.wanted = {.removes_waves = true,
+                                                  .waves = {.min_amplitude = 1, .max_waves = 1},
+                                                  .removes_flicker = true},
+                                       .frames = frame.frames};
+    struct estimators *estimators;
+    struct findings found;
+    struct error why;
+    double first = 0, least = INFINITY, rest = 0;
+    (void)state;
+    frame.bytes = malloc((size_t)frame.frames.width * frame.frames.height);
+    assert_int_equal(estimators_create(&estimators, &why), 0);
+    estimators_adopt(estimators, &job, &why);
+    for (frame.number = 1; frame.number <= END; frame.number++) {
+        const double more = 0.04 * ((double)frame.number - EQUAL);
+        frame.captured_ns = frame.scene_ns = (int64_t)frame.number * INTERVAL_NS;
+        draw_bands(&frame, depth, 10 - more, 10 + more);
+        estimators_observe(estimators, &frame, &found);
+        if (frame.number == EQUAL - 5)
+            first = found.waves.wave[0].f.fy;
+        if (frame.number > EQUAL - 5)
+            least = fmin(least, found.has_flicker ? found.flicker_report.depth : 0);
+        if (frame.number > LATER)
+            rest = fmax(rest, found.flicker.rest);
+    }
+    printf("# figures: another wave: a light of %.3f has at least %.4f, and leaves %.3f of the "
+           "squares\n",
+           depth, least, rest);
+    assert_int_equal(found.waves.count, 1);
+    assert_true(fabs(first - found.waves.wave[0].f.fy) > 0.05);
+    assert_true(least > 0.9 * depth && rest < 0.05);
+    const struct wave_model none = {.count = 0};
+    assert_true(wave_model_adds(&found.waves, &none, 320, 240));
+    assert_false(wave_model_adds(&none, &found.waves, 320, 240));
+    struct wave_model drifted = found.waves;
+    drifted.wave[0].f.fy += 0.5 / 240;
+    assert_false(wave_model_adds(&drifted, &found.waves, 320, 240));
+    drifted.wave[0].f.fy += 1.0 / 240;
+    assert_true(wave_model_adds(&drifted, &found.waves, 320, 240));
+    estimators_destroy(estimators);
+    free(frame.bytes);
+}
+
+static size_t bytes_in_use(void)
+{
+    const struct mallinfo2 info = mallinfo2();
+    return info.uordblks + info.hblkhd;
+}
+
+/* Beside flicker, waves are fitted to frames as well. The memory of that is released once one of
+ * both is no longer wanted. */
+static void waves_beside_flicker_release_their_memory(void **state)
+{
+    struct observed_frame frame = {.frames = {.fourcc = format_by_name("GREY")->fourcc,
+                                              .width = 320,
+                                              .height = 240,
+                                              .is_full_range = true}};
+    struct estimators_job job = {.wanted = {.removes_waves = true, .waves = on.waves},
+                                 .frames = frame.frames};
+    struct estimators *estimators;
+    struct findings found;
+    struct error why;
+    (void)state;
+    const size_t nothing = bytes_in_use();
+    frame.bytes = malloc((size_t)frame.frames.width * frame.frames.height);
+    assert_int_equal(estimators_create(&estimators, &why), 0);
+    estimators_adopt(estimators, &job, &why);
+    const size_t alone = bytes_in_use();
+    /* sanitizers have their own memory, which is not counted */
+    const bool is_counted = alone > nothing;
+    job.wanted.removes_flicker = true;
+    estimators_adopt(estimators, &job, &why);
+    const size_t before = bytes_in_use();
+    found.waves.count = 0;
+    for (frame.number = 1; frame.number <= FRAMES && found.waves.count == 0; frame.number++) {
+        frame.captured_ns = frame.scene_ns = (int64_t)frame.number * INTERVAL_NS;
+        draw_bands(&frame, 0.06, 10, 0);
+        estimators_observe(estimators, &frame, &found);
+    }
+    assert_int_equal(found.waves.count, 1);
+    const size_t fitted = bytes_in_use();
+    job.wanted.removes_flicker = false;
+    estimators_adopt(estimators, &job, &why);
+    const size_t after = bytes_in_use();
+    printf("# figures: the fit has %zu bytes, of which %zd stay\n", fitted - before,
+           (ssize_t)(after - alone));
+    if (is_counted)
+        assert_true(fitted > before + 1000 && after < alone + (fitted - before) / 2);
+    estimators_destroy(estimators);
+    free(frame.bytes);
+}
+
 int main(void)
 {
+    cmocka_set_test_filter(getenv("FFTD_TEST_FILTER"));
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(waves_are_in_units_of_samples),
         cmocka_unit_test(every_frame_of_an_unpaced_source_is_observed),
@@ -643,6 +762,8 @@ int main(void)
         cmocka_unit_test(one_estimator_that_fails_leaves_the_others),
         cmocka_unit_test(turns_share_the_time_in_halves),
         cmocka_unit_test(waves_take_turns_with_flicker),
+        cmocka_unit_test(another_wave_is_a_cut_for_flicker),
+        cmocka_unit_test(waves_beside_flicker_release_their_memory),
         cmocka_unit_test(all_of_it_takes_a_third_of_a_processor)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -23,8 +23,9 @@
 #define PERIODS      53u  /* tried */
 #define FINE         0.01 /* periods: how well the best is known */
 #define FOUND        0.8  /* begins if this share of the squares is explained */
-#define FOUND_FEW    0.9  /* by fewer than FEW_FRAMES that may be lit */
-#define FOUND_SLOW   0.95
+#define FOUND_FEW    0.9  /* by fewer than FEW_FRAMES that may be lit, and by slow bands */
+#define FOUND_SLOW   0.95 /* by bands that hardly move, if more than noise is left */
+#define NOISE_ALONE  1.5  /* times the noise of a value: what is left is noise */
 #define FOUND_ROUGH  0.97 /* for slow bands in a scene that stands still; ERROR_ROUGH is allowed */
 #define SEARCHED     0.4  /* what a search has found with a smaller share is not fitted */
 #define SUSPECTED    0.6  /* enough to suspect flicker, whatever else there is */
@@ -32,6 +33,7 @@
 #define LOST         0.3  /* ends if less than this share of the squares is explained */
 #define ERROR_ON     0.05 /* relative error of the light in the newest frame, to begin */
 #define ERROR_ROUGH  0.2  /* enough to begin to correct bands that hardly move */
+#define ERROR_PAN    0.1  /* the same in a pan, if the light explains ALL */
 #define ERROR_OFF    0.3
 /* A light whose swing is below CLEAR is corrected only if its residual is at most MORE_NOISE times
  * the noise of a value, or if it explains at least the share ALL of the squares. */
@@ -288,40 +290,11 @@ static bool is_strained(const struct light_fit *fit)
     return fit->swing < SLOW && fit->strain > STRAINED;
 }
 
-/* Returns the standard deviation of a value's noise, estimated from the second differences along
- * bins of the change from frame to frame, and at least that of a fit. */
-static double white_noise(const struct rows *rows)
-{
-    double squares = 0;
-    unsigned count = 0;
-    for (unsigned n = 1; n < rows->count; n++) {
-        const struct rows_frame *last = &rows->frame[n - 1], *frame = &rows->frame[n];
-        double before[2] = {0};
-        unsigned known = 0;
-        for (int bin = frame->first_bin; bin < frame->first_bin + (int)frame->bins; bin++) {
-            if (!rows_is_valid(rows, frame, bin) || !rows_is_valid(rows, last, bin)) {
-                known = 0;
-                continue;
-            }
-            const double change = (double)frame->value[bin - frame->first_bin] -
-                                  (double)last->value[bin - last->first_bin];
-            if (known >= 2) {
-                const double bend = before[0] - 2 * before[1] + change;
-                squares += bend * bend / 12;
-                count++;
-            }
-            before[0] = before[1];
-            before[1] = change;
-            known++;
-        }
-    }
-    return fmax(LIGHT_NOISE, count > 0 ? sqrt(squares / count) : 0);
-}
-
 /* Returns whether hardly anything but noise remains after the light is subtracted. */
 static bool is_all(const struct flicker *f)
 {
-    return share_explained(&f->fit) >= ALL || f->fit.noise <= MORE_NOISE * white_noise(f->rows);
+    return share_explained(&f->fit) >= ALL ||
+           f->fit.noise <= MORE_NOISE * light_white_noise(f->rows);
 }
 
 /* Returns whether the history shows flickering light. */
@@ -337,11 +310,13 @@ static bool is_flicker(struct flicker *f)
     if (f->is_on && !f->is_new) /* in a pan, slow bands may become what dark corners leave */
         return share >= LOST && fit->error <= ERROR_OFF &&
                (!is_slow || !has_panned(f) || is_all(f)) && find_frequency(f);
-    const double enough = is_slow                               ? FOUND_SLOW
-                          : frames_with_phase(fit) < FEW_FRAMES ? FOUND_FEW
-                                                                : FOUND;
-    const bool is_rough = is_slow && share >= FOUND_ROUGH && !has_panned(f);
-    const double error = is_rough ? ERROR_ROUGH : ERROR_ON;
+    const bool is_few = frames_with_phase(fit) < FEW_FRAMES;
+    const double noise = light_white_noise(f->rows);
+    const double enough = is_slow && fit->noise > NOISE_ALONE * noise ? FOUND_SLOW
+                          : is_slow || is_few                         ? FOUND_FEW
+                                                                      : FOUND;
+    const bool is_rough = is_slow && share >= (has_panned(f) ? ALL : FOUND_ROUGH);
+    const double error = !is_rough ? ERROR_ON : has_panned(f) ? ERROR_PAN : ERROR_ROUGH;
     return share >= enough && fit->error <= error && (fit->swing >= CLEAR || is_all(f)) &&
            !light_leaps(fit, f->rows) && find_frequency(f);
 }
@@ -362,6 +337,11 @@ static void start(struct flicker *f, double rows_cycles, const double still[FLIC
         }
         light_improve(&fit, f->rows, options, START_STEPS);
         if (fit.cost < f->fit.cost)
+            f->fit = fit;
+        if (!fit_start_steady(f->rows, factors[i] * rows_cycles, still, &fit))
+            continue;
+        light_improve(&fit, f->rows, options, START_STEPS);
+        if (fit.cost < f->fit.cost && light_is_steady(&fit))
             f->fit = fit;
     }
 }

@@ -3,7 +3,8 @@
  * The means of rows are followed over the last frames along the motion of the scene, so that what
  * belongs to the scene is constant (flicker_rows.h). Row periods are tried (flicker_fit.c), and one
  * light of a constant depth is fitted to all frames (flicker_light.h). Phases are free, so time
- * stamps are needed only to report the frequency, or to compare it with the one that is wanted.
+ * stamps are needed only to begin a fit with a constant speed of the phase, to report the
+ * frequency, or to compare it with the one that is wanted.
  *
  * From the model, flicker_frame.h fits the phase in the very frame that is corrected.
  *

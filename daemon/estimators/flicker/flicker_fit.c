@@ -29,6 +29,10 @@
 #define ROUGH_AS_GOOD 0.01
 #define ROUGH_BETTER  0.002
 
+#define LARGE_RADIUS  0.1 /* expected radius, at most */
+#define SPEEDS        4u  /* tried for each frame */
+#define FEWEST_STEADY 5u
+
 /* One history, bin by bin. */
 struct scene {
     const double *still;
@@ -394,6 +398,86 @@ static void fill(const struct fit *fit, const struct rows *rows, const struct le
     }
 }
 
+static void begin_fit(const struct fit *fit, const struct rows *rows, double rows_cycles,
+                      const double still[FLICKER_STILL], struct light_fit *ret)
+{
+    *ret = (struct light_fit){.count = fit->frames, .rows_cycles = rows_cycles};
+    memcpy(ret->still, still, sizeof ret->still);
+    ret->noise = fit->noise * sqrt(rows->frame[rows->count - 1].bins / 2.0);
+}
+
+/* ---- a light of a constant frequency ---- */
+
+/* Amplitudes move along a circle at a constant speed. Where they show only a small part of it, they
+ * leave the circle's size open, and a fit that begins with a wrong one may stay there. */
+struct steady {
+    const struct fit *fit;
+    double passed[ROWS_FRAMES]; /* times since the first frame, in the shortest between frames */
+    double speed;               /* cycles in that time */
+    double complex centre, radius;
+    double rest; /* residual sum of squares */
+};
+
+static void find_times(struct steady *steady, const struct rows *rows)
+{
+    const struct rows_frame *frame = &rows->frame[steady->fit->first];
+    double least_ns = INFINITY;
+    for (unsigned i = 1; i < steady->fit->frames; i++)
+        least_ns = fmin(least_ns, (double)(frame[i].captured_ns - frame[i - 1].captured_ns));
+    for (unsigned i = 0; i < steady->fit->frames; i++)
+        steady->passed[i] = (double)(frame[i].captured_ns - frame->captured_ns) / least_ns;
+}
+
+/* Fits the circle of one speed. The radius is held, since an arc that hardly moves cannot be told
+ * from the centre. */
+static void fit_speed(struct steady *steady, const struct rows *rows, double rows_cycles,
+                      double speed)
+{
+    const struct fit *fit = steady->fit;
+    const double hold = fit->noise * fit->noise / (LARGE_RADIUS * LARGE_RADIUS), n = fit->frames;
+    double complex turn[ROWS_FRAMES], sum = 0, sum_z = 0, sum_turned = 0;
+    for (unsigned i = 0; i < fit->frames; i++) {
+        const double offset_px = rows->frame[fit->first + i].offset_px;
+        turn[i] = rows_phasor(speed * steady->passed[i] + rows_cycles * offset_px);
+        sum += turn[i];
+        sum_z += fit->amplitude[i];
+        sum_turned += light_turn(conj(turn[i]), fit->amplitude[i]);
+    }
+    steady->speed = speed;
+    steady->radius =
+        (sum_turned - light_turn(conj(sum), sum_z) / n) / (n - square_of(sum) / n + hold);
+    steady->centre = (sum_z - light_turn(sum, steady->radius)) / n;
+    steady->rest = hold * square_of(steady->radius);
+    for (unsigned i = 0; i < fit->frames; i++)
+        steady->rest +=
+            square_of(fit->amplitude[i] - steady->centre - light_turn(turn[i], steady->radius));
+}
+
+bool fit_start_steady(const struct rows *rows, double rows_cycles,
+                      const double still[FLICKER_STILL], struct light_fit *ret)
+{
+    struct fit fit;
+    struct steady steady = {.fit = &fit}, best = {.rest = INFINITY};
+    fit_history(rows, rows_cycles, still, ROWS_FRAMES, 1, 3, &fit);
+    if (fit.frames < FEWEST_STEADY)
+        return false;
+    find_times(&steady, rows);
+    const unsigned speeds = SPEEDS * fit.frames;
+    for (unsigned i = 0; i < speeds; i++) {
+        fit_speed(&steady, rows, rows_cycles, (i + 0.5) / speeds);
+        if (steady.rest < best.rest)
+            best = steady;
+    }
+    begin_fit(&fit, rows, rows_cycles, still, ret);
+    ret->light[0] = cabs(best.radius);
+    for (unsigned i = 0; i < fit.frames; i++)
+        ret->frame[i] = (struct lit_frame){.serial = rows->frame[fit.first + i].serial,
+                                           .is_lit = true,
+                                           .phase = best.speed * best.passed[i] +
+                                                    carg(best.radius) / (2 * M_PI)};
+    return creal(ret->light[0]) > 0;
+}
+
 bool fit_start(const struct rows *rows, double rows_cycles, const double still[FLICKER_STILL],
                struct light_fit *ret)
 {
@@ -406,9 +490,7 @@ bool fit_start(const struct rows *rows, double rows_cycles, const double still[F
     const enum leap leap = find_leap(fit.amplitude, fit.frames, fit.noise, beside, &begun);
     if (leap == LEAP_UNKNOWN || (leap == LEAP_NONE && !is_circle))
         return false;
-    *ret = (struct light_fit){.count = fit.frames, .rows_cycles = rows_cycles};
-    memcpy(ret->still, still, sizeof ret->still);
-    ret->noise = fit.noise * sqrt(rows->frame[rows->count - 1].bins / 2.0);
+    begin_fit(&fit, rows, rows_cycles, still, ret);
     if (leap == LEAP_NONE)
         fill(&fit, rows, &circle, is_used, ret);
     /* Amplitudes alone are too rough to decide, but no light has a phase that leaps. */

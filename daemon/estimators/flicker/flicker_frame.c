@@ -14,6 +14,7 @@
 #define ERROR_ON    0.1   /* relative error of the light in the newest frame, to begin */
 #define ERROR_SEEN  0.2   /* to begin, with the observer's phase */
 #define ERROR_OFF   0.3   /* to end */
+#define MORE_ERROR  1.5   /* to end, relative to that of the observer's light */
 #define SEEN        0.002 /* least expected error of the observer's phase, cycles */
 /* What the light leaves may be so much more than the observer has seen. */
 #define MORE_REST   2.0
@@ -167,7 +168,8 @@ static bool follow(struct flicker_frame *f, const struct flicker_model *model)
     } else {
         f->has_leapt = false;
         light_improve(&f->fit, f->rows, &options, 2);
-        f->is_on = f->fit.error <= ERROR_OFF && f->fit.with <= f->fit.without;
+        f->is_on = f->fit.error <= fmax(ERROR_OFF, MORE_ERROR * model->error) &&
+                   f->fit.with <= f->fit.without;
     }
     if (f->is_on)
         follow_phase(f, f->fit.frame[f->fit.count - 1].phase);

@@ -1,10 +1,17 @@
 #include "estimators/flicker/flicker_light.h"
 
+#include <stdlib.h>
+
 /* Steps of the phase from frame to frame, as phasors. They are steady if their mean is longer than
  * STEADY, and leap if they differ by more than LEAP. Chosen on clips of tests/unit/flicker.c. */
 #define STEADY       0.9
 #define LEAP         1.0
 #define FEWEST_STEPS 4u
+/* Where at least FEWEST_ALIKE steps are alike, a smaller leap is one, if it is OUTSIDE times as far
+ * from their mean as half of them are. */
+#define FEWEST_ALIKE 10u
+#define LITTLE_LEAP  0.25
+#define OUTSIDE      10.0
 
 /* For light_has_stopped(), chosen on the same clips. */
 #define HARDLY       0.1 /* share of the mean square by which lit frames change */
@@ -78,10 +85,52 @@ static bool leaps_behind_others(const struct light_fit *fit, const struct rows *
     return false;
 }
 
+static int by_size(const void *a, const void *b)
+{
+    const double p = *(const double *)a, q = *(const double *)b;
+    return (p > q) - (p < q);
+}
+
+/* Returns whether one step is far from all others, which are alike. One frame whose phase is off
+ * makes two such steps, of which the second takes back the first; these do not count. */
+static bool leaps_a_little(const double complex *step, const bool *is_usual, unsigned steps,
+                           double complex mean)
+{
+    double far[ROWS_FRAMES];
+    if (steps < FEWEST_ALIKE)
+        return false;
+    for (unsigned i = 0; i < steps; i++)
+        far[i] = cabs(step[i] - mean);
+    qsort(far, steps, sizeof *far, by_size);
+    const double most = fmax(LITTLE_LEAP, OUTSIDE * far[steps / 2]);
+    for (unsigned i = 0; i < steps; i++) {
+        const double complex off = step[i] - mean;
+        const bool is_taken_back =
+            (i > 0 && cabs(off + step[i - 1] - mean) < 0.5 * cabs(off)) ||
+            (i + 1 < steps && cabs(off + step[i + 1] - mean) < 0.5 * cabs(off));
+        if (is_usual[i] && cabs(off) > most && !is_taken_back)
+            return true;
+    }
+    return false;
+}
+
+bool light_is_steady(const struct light_fit *fit)
+{
+    double complex all = 0;
+    unsigned steps = 0;
+    for (unsigned i = 1; i < fit->count; i++)
+        if (fit->frame[i - 1].is_lit && fit->frame[i].is_lit) {
+            all += rows_phasor(fit->frame[i].phase - fit->frame[i - 1].phase);
+            steps++;
+        }
+    return cabs(all) >= STEADY * steps;
+}
+
 bool light_leaps(const struct light_fit *fit, const struct rows *rows)
 {
     double complex step[ROWS_FRAMES], all = 0, before = 0;
     double passed_ns[ROWS_FRAMES], least_ns = INFINITY;
+    bool is_usual[ROWS_FRAMES];
     unsigned steps = 0;
     for (unsigned i = 1; i < fit->count; i++) {
         if (!fit->frame[i - 1].is_lit || !fit->frame[i].is_lit)
@@ -102,7 +151,11 @@ bool light_leaps(const struct light_fit *fit, const struct rows *rows)
         if (i >= 2 && left >= 2 && cabs(before / i - after / left) > LEAP)
             return true;
     }
-    return steps >= FEWEST_STEPS && cabs(all) >= STEADY * steps &&
+    if (steps < FEWEST_STEPS || cabs(all) < STEADY * steps)
+        return false;
+    for (unsigned i = 0; i < steps; i++)
+        is_usual[i] = passed_ns[i] <= 1.5 * least_ns;
+    return leaps_a_little(step, is_usual, steps, all / cabs(all)) ||
            leaps_behind_others(fit, rows, all / cabs(all), least_ns);
 }
 
@@ -167,4 +220,32 @@ bool light_has_stopped(const struct light_fit *fit, const struct rows *rows)
         }
     }
     return count > 0 && newest < HARDLY * before / count;
+}
+
+double light_white_noise(const struct rows *rows)
+{
+    double squares = 0;
+    unsigned count = 0;
+    for (unsigned n = 1; n < rows->count; n++) {
+        const struct rows_frame *last = &rows->frame[n - 1], *frame = &rows->frame[n];
+        double before[2] = {0};
+        unsigned known = 0;
+        for (int bin = frame->first_bin; bin < frame->first_bin + (int)frame->bins; bin++) {
+            if (!rows_is_valid(rows, frame, bin) || !rows_is_valid(rows, last, bin)) {
+                known = 0;
+                continue;
+            }
+            const double change = (double)frame->value[bin - frame->first_bin] -
+                                  (double)last->value[bin - last->first_bin];
+            if (known >= 2) {
+                const double bend = before[0] - 2 * before[1] + change;
+                squares += bend * bend / 12;
+                count++;
+            }
+            before[0] = before[1];
+            before[1] = change;
+            known++;
+        }
+    }
+    return fmax(LIGHT_NOISE, count > 0 ? sqrt(squares / count) : 0);
 }

@@ -95,6 +95,9 @@ static inline unsigned light_newest_lit(const struct light_fit *fit)
  * harmonic: 0 is the fundamental. */
 double light_swing(const struct light_fit *fit, const struct rows *rows, unsigned harmonic);
 
+/* Returns whether the phase advances at about the same speed everywhere. */
+bool light_is_steady(const struct light_fit *fit);
+
 /* Returns whether the phase is steady except for one leap or one change of speed, at a place where
  * no frame was skipped, or except for leaps where frames are ignored. A real light does neither:
  * dark frames were taken for lit ones. */
@@ -107,6 +110,10 @@ bool light_leaps(const struct light_fit *fit, const struct rows *rows);
  * the light is then off, whatever the fit says, and a correction would only add bands. */
 bool light_has_stopped(const struct light_fit *fit, const struct rows *rows);
 
+/* Returns the standard deviation of a value's noise, estimated from the second differences along
+ * bins of the change from frame to frame, and at least that of a fit. */
+double light_white_noise(const struct rows *rows);
+
 /* ---- what fits begin with, if nothing but the row period is given: flicker_fit.c ---- */
 
 /* Returns the share of the squares that waves of that row period explain in every second bin of the
@@ -118,6 +125,10 @@ double fit_explained(const struct rows *rows, double rows_cycles,
  * if it is not known which of them have the light. */
 bool fit_start(const struct rows *rows, double rows_cycles, const double still[FLICKER_STILL],
                struct light_fit *ret);
+
+/* The same, for a light of constant frequency that all frames have. */
+bool fit_start_steady(const struct rows *rows, double rows_cycles,
+                      const double still[FLICKER_STILL], struct light_fit *ret);
 
 /* ---- frames compared with what the others of a history show of the scene: flicker_match.c ---- */
 

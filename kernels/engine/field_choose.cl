@@ -10,7 +10,8 @@
  * variance, whether it is ambiguous). `left` has for each block what differs with its vector, and
  * after BLOCKS numbers what may differ between whole pixels. A block has PEAKS peaks, the highest
  * first; NOT_SEARCHED: none. Work-items: a group of SIDE items searches a square, each a row or a
- * column of it; a group of GROUP items has a block. Launched by daemon/engine/field/field.c. */
+ * column of it; a group of GROUP items has a block. LANES > 1: field_lanes.cl has field_choose.
+ * Launched by daemon/engine/field/field.c. */
 
 #define MASK         (SIDE - 1)
 #define PITCH        (SIDE + 1)
@@ -266,6 +267,8 @@ static inline void list_trials(local struct trial *trial, global const float4 *v
     }
 }
 
+#if LANES == 1
+
 /* Adds up every second row of the difference of a square of both pictures, whole pixels apart:
  * what an item has of the sum and of the sum of squares. Returns how many pixels all items have; 0:
  * most of the square would come from outside the picture. */
@@ -380,3 +383,5 @@ field_choose(global const float *last, global const float *next, global const fl
     if (is_first)
         around[at] = 0;
 }
+
+#endif

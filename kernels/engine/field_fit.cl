@@ -11,7 +11,8 @@
  * to what noise and usual flow explain, and 0; `certainty` the inverse of the vector's covariance:
  * xx, xy, yy, 0; `rest` the mean square of what it leaves; `around` is that of field_repair.cl.
  * Work-items: eight have the columns of a cell; a group of field_solve has a block; one group of
- * USUAL_GROUP has all numbers. Launched by daemon/engine/field/field.c. */
+ * USUAL_GROUP has all numbers. LANES > 1: field_lanes.cl has all kernels but field_usual. Launched
+ * by daemon/engine/field/field.c. */
 
 #define MOVED_SUMS 4
 #define TAPS       4
@@ -26,6 +27,8 @@ static inline float4 spline(float t)
     return (float4)(u * u * u, t * t * (3 * t - 6) + 4, u * u * (3 * u - 6) + 4, t * t * t) *
            (1.0f / 6);
 }
+
+#if LANES == 1
 
 /* Moves a cell of the last picture, and adds up one column of what is left of the difference.
  * Returns false, and adds nothing, if the shift leads out of the picture. */
@@ -84,6 +87,8 @@ field_move(global const float *last, global const float *derived, global const f
     moved[(cell_at[level] + cell) * MOVED + k] = value;
 }
 
+#endif
+
 /* ---- blocks ---- */
 
 /* By how much the shift differs from pixel to pixel: of dx along x and y, and of dy. */
@@ -98,6 +103,8 @@ static inline float4 slope_of(global const float4 *vectors, int level, int colum
     const float2 y = (at[down * columns].xy - at[-up * columns].xy) / (hop * (up + down) + 1e-6f);
     return (float4)(x.x, y.x, x.y, y.y);
 }
+
+#if LANES == 1
 
 /* The sums of one cell, with what would be left if each of its pixels had been moved by the block's
  * vector and slope: it was moved as a whole, by what lies between several blocks. `place`: from the
@@ -126,6 +133,8 @@ static inline void sum_cell(global const float *still, const float *moved, float
               my * my * yy;
     ret[11] = moved[4];
 }
+
+#endif
 
 /* What follows from the sums of a block: its own vector, and how certain that is. */
 struct solution {
@@ -161,6 +170,8 @@ static inline struct solution solve(local const float *sum, float2 vector, float
     ret.rest = rest;
     return ret;
 }
+
+#if LANES == 1
 
 /* Adds up the cells of a block. Those with much more left than others count little: they are hidden
  * in one of the pictures, or move otherwise. */
@@ -245,6 +256,8 @@ field_solve(global const float *last, global const float *derived, global const 
     certainty[at] = found.certainty;
     rest[at] = found.rest;
 }
+
+#endif
 
 /* ---- what is usual ---- */
 

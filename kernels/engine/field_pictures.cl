@@ -14,7 +14,9 @@
  * as many, smooth, gx and gy; `still` has STILL floats for each cell: xx, xy, yy, x, y, s, ss, xxv,
  * xyv, yyv, xxu, xyu, yyu. Work-items: a group of field_pictures has 8 x 8 items, each with four
  * samples; an item of field_derive has a pixel; eight items of field_sum have the columns of a
- * cell. Launched by daemon/engine/field/field.c. */
+ * cell. LANES > 1: field_lanes.cl has the kernels. Launched by daemon/engine/field/field.c. */
+
+#if LANES == 1
 
 #define STILL_SUMS 10
 
@@ -161,3 +163,5 @@ field_sum(global const float *derived, global float *still)
             k < STILL_SUMS ? sum_of_cell(part[k], own) : moment_of_cell(part[k - STILL_SUMS], own);
     }
 }
+
+#endif

@@ -14,6 +14,8 @@ struct field_size {
     float scale;                   /* what makes 0 .. 255 of them */
     unsigned block;                /* 16, 32 or 64 pixels */
     unsigned in_flight;            /* frames at most */
+    unsigned lanes; /* 1: a work-item has a pixel, as suits a GPU; more: rows, as suits a CPU; 0: as
+                       suits the device */
 };
 
 /* Work-items of a group: of field_usual; of most others; and of field_search. */

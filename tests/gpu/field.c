@@ -31,7 +31,7 @@ struct fields {
     struct motion_grid grid;
 };
 
-/* The forms of the kernels: of many work-items side by side, and of rows. */
+/* The forms of the kernels: a work-item has a column of a cell, or a whole cell. */
 static const unsigned forms[] = {1, 8};
 
 static void fields_make(struct fields *ret, unsigned width, unsigned height, unsigned block,
@@ -229,7 +229,7 @@ static void flows_are_found_by_items(void **state)
     find_flows(forms[0]);
 }
 
-static void flows_are_found_by_rows(void **state)
+static void flows_are_found_by_vectors(void **state)
 {
     (void)state;
     find_flows(forms[1]);
@@ -403,7 +403,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(flows_are_found_by_items),
-        cmocka_unit_test(flows_are_found_by_rows),
+        cmocka_unit_test(flows_are_found_by_vectors),
         cmocka_unit_test(pans_are_found_in_blocks_of_all_sizes),
         cmocka_unit_test(both_forms_find_the_same),
         cmocka_unit_test(what_nothing_explains_is_unsure),

@@ -11,21 +11,23 @@ _Static_assert(sizeof(struct motion_vector) == 3 * sizeof(cl_float),
                "field_finish writes three numbers for each block");
 _Static_assert(FIELD_SPREADS % 2 == 0, "the first of two buffers has the vectors in the end");
 
-enum kernel { PICTURES, DERIVE, SUM, SEARCH, CHOOSE, MOVE, SOLVE, USUAL, PREDICT, JOIN, FINISH };
+enum kernel { PICTURES, DERIVE, SEARCH, CHOOSE, MOVE, SOLVE, USUAL, PREDICT, JOIN, FINISH };
 #define KERNELS (FINISH + 1)
 
-/* The kernels' names, and how many items a work-group has, but one of whole rows, which has one.
- * For PICTURES it is a square's side. */
+/* The kernels' names, and how many items a work-group has. For PICTURES it is a square's side. */
 static const struct {
     const char *name;
     size_t group;
-} kernels[KERNELS] = {
-    [PICTURES] = {"field_pictures", 8},         [DERIVE] = {"field_derive", FIELD_GROUP},
-    [SUM] = {"field_sum", FIELD_GROUP},         [SEARCH] = {"field_search", FIELD_SEARCH_GROUP},
-    [CHOOSE] = {"field_choose", FIELD_GROUP},   [MOVE] = {"field_move", FIELD_GROUP},
-    [SOLVE] = {"field_solve", FIELD_GROUP},     [USUAL] = {"field_usual", FIELD_USUAL_GROUP},
-    [PREDICT] = {"field_predict", FIELD_GROUP}, [JOIN] = {"field_join", FIELD_GROUP},
-    [FINISH] = {"field_finish", FIELD_GROUP}};
+} kernels[KERNELS] = {[PICTURES] = {"field_pictures", 8},
+                      [DERIVE] = {"field_derive", FIELD_GROUP},
+                      [SEARCH] = {"field_search", FIELD_SEARCH_GROUP},
+                      [CHOOSE] = {"field_choose", FIELD_GROUP},
+                      [MOVE] = {"field_move", FIELD_GROUP},
+                      [SOLVE] = {"field_solve", FIELD_GROUP},
+                      [USUAL] = {"field_usual", FIELD_USUAL_GROUP},
+                      [PREDICT] = {"field_predict", FIELD_GROUP},
+                      [JOIN] = {"field_join", FIELD_GROUP},
+                      [FINISH] = {"field_finish", FIELD_GROUP}};
 
 struct field {
     const struct gpu_device *device;
@@ -43,8 +45,8 @@ struct field_frame {
     bool has_vectors;
 };
 
-/* A work-item of most kernels has a row of cells or of blocks (field_lanes.cl). */
-static bool has_rows(const struct field_layout *layout)
+/* An item has a cell or a block by itself, in vectors (LANES > 1 in the kernels). */
+static bool has_lanes(const struct field_layout *layout)
 {
     return layout->size.lanes > 1;
 }
@@ -104,8 +106,7 @@ unsigned field_dispatches(const struct field *field)
 {
     const unsigned fit = PASSES * (2 + 2 * SWEEPS) + PASSES - 1;
     const unsigned smaller = field->layout.scales - 1;
-    const unsigned pictures = has_rows(&field->layout) ? 2 : 3;
-    return pictures + (2 + fit) + smaller * (1 + 2 + FIELD_SPREADS + fit) + 1;
+    return 2 + (2 + fit) + smaller * (1 + 2 + FIELD_SPREADS + fit) + 1;
 }
 
 /* Each kernel reads and writes its pictures once; what else it reads is in the caches. */
@@ -140,8 +141,7 @@ int field_frame_create(struct field_frame **ret, const struct field *field, cl_c
     if (frame == NULL)
         return error_set(why, ENOMEM, "out of memory for a field of motion");
     for (unsigned i = 0; i < KERNELS && r == 0; i++)
-        if (i != SUM || !has_rows(&field->layout)) /* there DERIVE has the sums, too */
-            r = opencl_make_kernel(&frame->kernel[i], field->program, kernels[i].name, why);
+        r = opencl_make_kernel(&frame->kernel[i], field->program, kernels[i].name, why);
     for (unsigned i = 0; i < FIELD_BUFFERS && r == 0; i++)
         r = opencl_make_buffer(&frame->buffer[i], context, CL_MEM_READ_WRITE,
                                field_layout_bytes(&field->layout, i), NULL, why);
@@ -191,72 +191,67 @@ static size_t divide_up(size_t count, size_t by)
     return (count + by - 1) / by;
 }
 
-static unsigned cell_rows_of(const struct field_layout *layout)
+/* How many items of a group a cell has, and how many a block. */
+static unsigned items_of_cell(const struct field_layout *layout)
 {
-    unsigned rows = 0;
-    for (unsigned k = 0; k < layout->scales; k++)
-        rows += layout->scale[k].cell_rows;
-    return rows;
+    return has_lanes(layout) ? 1 : MOTION_CELL;
 }
 
-/* How many work-groups a kernel needs. DERIVE and SUM have all sizes at once. */
-static size_t groups_of(const struct field_layout *layout, enum kernel kernel, unsigned level)
+static unsigned items_of_block(const struct field_layout *layout)
+{
+    return has_lanes(layout) ? 1 : FIELD_GROUP;
+}
+
+/* How many items a kernel needs. DERIVE has all sizes at once. */
+static size_t items_of(const struct field_layout *layout, enum kernel kernel, unsigned level)
 {
     const struct field_scale *scale = &layout->scale[level];
     const size_t blocks = (size_t)scale->columns * scale->rows;
-    const size_t cells = (size_t)scale->cell_columns * scale->cell_rows;
-    const bool rows = has_rows(layout);
     switch (kernel) {
     case DERIVE:
-        return rows ? cell_rows_of(layout) : divide_up(layout->pixels, FIELD_GROUP);
-    case SUM:
-        return divide_up(layout->cells, FIELD_GROUP_CELLS);
+        return (size_t)layout->cells * items_of_cell(layout);
     case MOVE:
-        return rows ? scale->cell_rows : divide_up(cells, FIELD_GROUP_CELLS);
+        return (size_t)scale->cell_columns * scale->cell_rows * items_of_cell(layout);
     case CHOOSE:
     case SOLVE:
-        return rows ? scale->rows : blocks;
+        return blocks * items_of_block(layout);
     case SEARCH:
-        return blocks;
+        return blocks * FIELD_SEARCH_GROUP;
     case PREDICT:
     case JOIN:
     case FINISH:
-        return divide_up(blocks, FIELD_GROUP);
-    case PICTURES: /* has two dimensions */
+        return blocks;
     case USUAL:
+        return FIELD_USUAL_GROUP;
+    case PICTURES: /* has two dimensions */
         break;
     }
-    return 1;
-}
-
-static size_t group_of(const struct field_layout *layout, enum kernel kernel)
-{
-    static const bool has_row[KERNELS] = {
-        [PICTURES] = true, [DERIVE] = true, [CHOOSE] = true, [MOVE] = true, [SOLVE] = true};
-    return has_rows(layout) && has_row[kernel] ? 1 : kernels[kernel].group;
+    return 0;
 }
 
 static int enqueue(const struct run *run, enum kernel kernel, cl_int level,
                    const struct opencl_argument *argument, unsigned count, cl_event *event,
                    struct error *why)
 {
-    const size_t groups[3] = {groups_of(run->layout, kernel, (unsigned)level), 1, 1};
+    const size_t group = kernels[kernel].group;
+    const size_t groups[3] = {divide_up(items_of(run->layout, kernel, (unsigned)level), group), 1,
+                              1};
     return opencl_launch_groups(run->queue, run->frame->kernel[kernel], argument, count, groups,
-                                group_of(run->layout, kernel), NULL, event, why);
+                                group, NULL, event, why);
 }
 
 #define ENQUEUE(run, kernel, level, arguments, why)                                                \
     enqueue(run, kernel, level, arguments, sizeof(arguments) / sizeof(arguments)[0], NULL, why)
 
-/* Launches PICTURES, whose work-groups are squares, or have one item. */
+/* Launches PICTURES, whose work-groups are squares, or have one item of eight rows. */
 static int make_pictures(const struct run *run, cl_mem samples, cl_event *made, struct error *why)
 {
     const struct field_size *size = &run->layout->size;
-    const size_t side = group_of(run->layout, PICTURES), group[2] = {side, side};
-    const size_t square[2] = {divide_up(size->width, 2 * side) * side,
-                              divide_up(size->height, 2 * side) * side};
-    const size_t row[2] = {1, divide_up(size->height, MOTION_CELL)};
-    const size_t *items = has_rows(run->layout) ? row : square;
+    const bool has_rows = has_lanes(run->layout);
+    const size_t side = has_rows ? 1 : kernels[PICTURES].group, group[2] = {side, side};
+    const size_t items[2] = {has_rows ? 1 : divide_up(size->width, 2 * side) * side,
+                             has_rows ? divide_up(size->height, MOTION_CELL)
+                                      : divide_up(size->height, 2 * side) * side};
     const struct opencl_argument arguments[] = {VALUE(samples), VALUE(run->next),
                                                 VALUE(size->scale)};
     const cl_kernel kernel = run->frame->kernel[PICTURES];
@@ -266,11 +261,8 @@ static int make_pictures(const struct run *run, cl_mem samples, cl_event *made, 
 
 static int derive(const struct run *run, struct error *why)
 {
-    const struct opencl_argument both[] = {VALUE(run->next), BUFFER(DERIVED), BUFFER(STILL)};
-    if (has_rows(run->layout))
-        return ENQUEUE(run, DERIVE, 0, both, why);
-    const int r = enqueue(run, DERIVE, 0, both, 2, NULL, why);
-    return r < 0 ? r : enqueue(run, SUM, 0, both + 1, 2, NULL, why);
+    const struct opencl_argument arguments[] = {VALUE(run->next), BUFFER(DERIVED), BUFFER(STILL)};
+    return ENQUEUE(run, DERIVE, 0, arguments, why);
 }
 
 static int find_usual(const struct run *run, cl_int level, enum field_buffer of,

@@ -8,8 +8,8 @@
 #include "estimators/motion/motion_scale.h"
 #include "gpu/program.h"
 
-#define STILL    16u /* floats of a cell that stands still, and of one that is moved */
-#define MOVED    8u
+#define STILL    13u /* floats of a cell that stands still, and of one that is moved */
+#define MOVED    7u
 #define SEARCHED MOTION_SEARCH_SIDE
 
 int field_layout_make(struct field_layout *ret, const struct field_size *size, struct error *why)
@@ -109,7 +109,6 @@ static void put_numbers(FILE *out)
                  {"SIDE", MOTION_SEARCH_SIDE},
                  {"PEAKS", MOTION_SEARCH_PEAKS},
                  {"GROUP", FIELD_GROUP},
-                 {"GROUP_CELLS", FIELD_GROUP_CELLS},
                  {"USUAL_GROUP", FIELD_USUAL_GROUP}};
     static const struct {
         const char *name;

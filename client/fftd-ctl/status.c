@@ -87,6 +87,7 @@ static void print_status(sd_bus_message *p, const char *dir)
     if (reading_smaller(p, smaller, sizeof smaller))
         print_line("published", smaller);
     print_line("engine", bus_text(p, "Engine"));
+    print_line("motion", bus_text(p, "Motion"));
     print_line("device", bus_text(p, "Device"));
     print_memory(p);
     print_comparison(p);

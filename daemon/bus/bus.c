@@ -85,7 +85,7 @@ void bus_announce(struct bus *bus, unsigned output, unsigned camera_events)
     static const char *const state[] = {
         "State",    "StateReason", "Source", "SourceDescription", "SourceOpening", "Input",
         "Output",   "Engine",      "Device", "Comparison",        "Memory",        "DeviceMemory",
-        "Controls", NULL};
+        "Controls", "Motion",      NULL};
     static const char *const ring[] = {"Format", "Generation", "Engine", "SourceDescription", NULL};
     static const char *const filter[] = {
         "PublishedSerial", "FirstSequence", "PublishedView", "AppliedSerial",

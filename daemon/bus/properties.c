@@ -384,6 +384,7 @@ static const struct property {
     {"Memory", "a{st}", CHANGES, true, AT(camera), append_memory},
     {"Input", "s", CHANGES, false, AT(camera.input), append_array},
     {"Output", "s", CHANGES, false, AT(camera.output), append_array},
+    {"Motion", "s", CHANGES, false, AT(camera.motion), append_array},
     {"Engine", "s", CHANGES, false, AT(camera.engine), append_array},
     {"Format", "a{sv}", CHANGES, false, AT(camera), append_format},
     {"Generation", "u", CHANGES, false, AT(camera.generation), NULL},

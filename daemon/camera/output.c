@@ -399,6 +399,7 @@ void output_set_engine(struct output *output, const struct design *design)
     update_stores(output);
     output_update_memory(output);
     report_engine(&output->report, output->engine, &design->device);
+    report_motion(&output->report, output->engine, &output->config->output);
 }
 
 bool output_engine_fits(const struct output *output)

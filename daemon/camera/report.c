@@ -141,8 +141,9 @@ void report_controls(struct report *report, const struct recovery *recovery)
         log_warning("camera.controls: %s", problem->text);
 }
 
-/* Reports how frames pass, and logs a change. offset: where the status has the text. */
-static void report_path(struct report *report, const char *name, size_t offset, const char *text)
+/* Reports how frames pass, logs a change, and returns whether there is one. offset: where the
+ * status has the text. */
+static bool report_path(struct report *report, const char *name, size_t offset, const char *text)
 {
     char *field = (char *)mailbox_begin_report(report->box) + offset;
     const bool changed = strcmp(text, field) != 0;
@@ -150,6 +151,7 @@ static void report_path(struct report *report, const char *name, size_t offset, 
     mailbox_end_report(report->box, changed ? CAMERA_EVENT_STATE : 0);
     if (changed && (is_first(report) || offset == offsetof(struct camera_status, output)))
         log_info("%s%s: %s", report->prefix, name, text);
+    return changed;
 }
 
 void report_input(struct report *report, const struct recovery *recovery)
@@ -228,6 +230,34 @@ void report_engine(struct report *report, const struct engine *engine,
         log_warning("the CPU device is not used, although it is faster: %s", problem);
     if (has_moved && is_first(report))
         log_device(gpu_device_name(device), choice);
+}
+
+/* Why the observer finds motion; NULL: the engine does. */
+static const char *observer_reason(const struct engine *engine, const struct config_output *config)
+{
+    const char *problem = engine_motion_problem(engine);
+    if (problem == NULL || *problem != '\0')
+        return problem;
+    return config->motion_by == CONFIG_MOTION_OBSERVER
+               ? "output.motion_by = observer"
+               : "the device has no memory of its own; output.motion_by = device makes it find "
+                 "motion all the same";
+}
+
+void report_motion(struct report *report, const struct engine *engine,
+                   const struct config_output *config)
+{
+    const char *why = observer_reason(engine, config);
+    char text[CAMERA_TEXT] = "found by the device, for each frame";
+    if (!is_first(report) || config->motion == CONFIG_MOTION_OFF)
+        return;
+    if (why != NULL)
+        snprintf(text, sizeof text, "found by the observer, for some frames (%.200s)", why);
+    const bool is_new = report_path(report, "motion", offsetof(struct camera_status, motion), text);
+    if (is_new && why != NULL && config->motion_by == CONFIG_MOTION_DEVICE)
+        log_warning("output.motion_by = device: the observer finds motion instead, for some "
+                    "frames: %s",
+                    why);
 }
 
 void report_engine_failure(struct report *report)

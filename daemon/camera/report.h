@@ -62,6 +62,10 @@ void report_build(struct report *report, unsigned number, const struct fftd_form
 void report_engine(struct report *report, const struct engine *engine,
                    const struct device_choice *choice);
 
+/* Reports what finds motion, as an engine comes into use. */
+void report_motion(struct report *report, const struct engine *engine,
+                   const struct config_output *config);
+
 /* Counts an engine that failed or could not be built. */
 void report_engine_failure(struct report *report);
 

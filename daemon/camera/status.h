@@ -81,6 +81,7 @@ struct camera_status {
     char source[CAMERA_TEXT];       /* the source's description of itself */
     char input[CAMERA_TEXT];        /* how frames reach the engine; empty: not known yet */
     char output[CAMERA_TEXT];       /* how results reach the ring; empty: not known yet */
+    char motion[CAMERA_TEXT];       /* what finds motion, and why; empty: nothing */
     char engine[CAMERA_TEXT];       /* the engine's description of itself */
     char device[CAMERA_TEXT];
     const char *device_memory;   /* as gpu_device_memory describes it */

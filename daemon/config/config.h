@@ -64,17 +64,25 @@ static inline unsigned config_motion_block(enum config_motion motion)
     return motion == CONFIG_MOTION_OFF ? 0 : 8u << motion;
 }
 
+/* What finds fields of motion. */
+enum config_motion_by {
+    CONFIG_MOTION_AUTO,    /* the device, if it has memory of its own */
+    CONFIG_MOTION_DEVICE,  /* for each frame, which waits for its field */
+    CONFIG_MOTION_OBSERVER /* beside the frames, for some of them */
+};
+
 struct config_output {
-    uint32_t width, height;        /* published frames, 16 .. 8192 each; 0: as captured */
-    unsigned slots;                /* frames in the ring, 4 .. 64 */
-    bool checksum;                 /* frames carry one */
-    bool lossless;                 /* the ring waits for readers that ask for it */
-    bool measures;                 /* frames carry those of the picture before the filter */
-    enum config_motion motion;     /* frames carry fields of motion; then measures is true, too */
-    unsigned max_clients;          /* 1 .. LIMIT_CLIENTS */
-    bool watch_unfiltered;         /* watchers may take snapshots from before the filter */
-    char runtime_dir[CONFIG_TEXT]; /* has the sockets; after config_finish a directory */
-    unsigned frames;               /* the daemon ends after this number of frames; 0: unlimited */
+    uint32_t width, height;          /* published frames, 16 .. 8192 each; 0: as captured */
+    unsigned slots;                  /* frames in the ring, 4 .. 64 */
+    bool checksum;                   /* frames carry one */
+    bool lossless;                   /* the ring waits for readers that ask for it */
+    bool measures;                   /* frames carry those of the picture before the filter */
+    enum config_motion motion;       /* frames carry fields of motion; then measures is true, too */
+    enum config_motion_by motion_by; /* what finds them */
+    unsigned max_clients;            /* 1 .. LIMIT_CLIENTS */
+    bool watch_unfiltered;           /* watchers may take snapshots from before the filter */
+    char runtime_dir[CONFIG_TEXT];   /* has the sockets; after config_finish a directory */
+    unsigned frames;                 /* the daemon ends after this number of frames; 0: unlimited */
 };
 
 struct config_control {

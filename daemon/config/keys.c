@@ -52,6 +52,10 @@ static const char *const motion_names[] = {[CONFIG_MOTION_OFF] = "off",
                                            [CONFIG_MOTION_32] = "32",
                                            [CONFIG_MOTION_64] = "64",
                                            NULL};
+static const char *const motion_by_names[] = {[CONFIG_MOTION_AUTO] = "auto",
+                                              [CONFIG_MOTION_DEVICE] = "device",
+                                              [CONFIG_MOTION_OBSERVER] = "observer",
+                                              NULL};
 static const char *const border_names[] = {[PLAN_MIRROR] = "mirror",
                                            [PLAN_REPLICATE] = "replicate",
                                            [PLAN_CONSTANT] = "constant",
@@ -413,6 +417,14 @@ static const struct config_key keys[] = {
         .type = &config_type_choice,
         FIELD(output.motion),
         .choices = motion_names,
+    },
+    {
+        .name = "output.motion_by",
+        .initial = "auto",
+        .summary = "with motion: the device finds it for each frame, or the observer for some",
+        .type = &config_type_choice,
+        FIELD(output.motion_by),
+        .choices = motion_by_names,
     },
     {
         .name = "output.max_clients",

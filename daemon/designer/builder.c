@@ -32,6 +32,17 @@ static int find_device(struct builder *builder, const struct config *config, str
     return 0;
 }
 
+/* The pixels of the blocks in which engines find motion; 0: the observer finds it. "auto" leaves it
+ * to a device with memory of its own: on others frames would wait long for their fields, and be
+ * lost where other programs run. */
+static unsigned motion_block_of(const struct config_output *config, const struct gpu_device *device)
+{
+    const bool is_found =
+        config->motion_by == CONFIG_MOTION_DEVICE ||
+        (config->motion_by == CONFIG_MOTION_AUTO && !gpu_device_shares_memory(device));
+    return config->measures && is_found ? config_motion_block(config->motion) : 0;
+}
+
 int builder_init(struct builder *ret, const struct builder_memory *other,
                  const struct config *config, const struct designer_share *share,
                  const struct engine_observer *observer, struct error *why)
@@ -62,10 +73,9 @@ int builder_init(struct builder *ret, const struct builder_memory *other,
     ret->options.loads = designer_share_loads(&memory->share);
     ret->options.output = memory->share.output;
     engine_set_reach(&ret->options, memory->outline);
-    /* On others, which are processors or share the host's memory, frames would wait too long. */
-    if (memory->share.output == 0 && config->output.measures &&
-        !gpu_device_shares_memory(memory->outline))
-        ret->options.recipe.motion = config_motion_block(config->output.motion);
+    if (memory->share.output == 0)
+        ret->options.recipe.motion = motion_block_of(&config->output, memory->outline);
+    ret->cpu_finds_motion = config->output.motion_by == CONFIG_MOTION_DEVICE;
     memory->options = ret->options;
     return 0;
 }
@@ -313,8 +323,8 @@ static int build(struct builder *builder, struct candidate *candidate, struct er
     if (r < 0)
         return r;
     struct engine_options own = candidate->options;
-    if (place == BUILDER_CPU)
-        own.recipe.motion = 0; /* the observer finds it with less work */
+    if (place == BUILDER_CPU && !builder->cpu_finds_motion)
+        own.recipe.motion = 0;
     r = engine_create(&engine, builder->device[place].opened, &candidate->frames->format, &own,
                       candidate->support_px, builder->cache_dir, &builder->observer, why);
     if (r == 0)

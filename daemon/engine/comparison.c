@@ -31,7 +31,7 @@ static uint64_t subject_key(const struct comparison_subject *subject)
     const uint64_t sources = program_sources_hash();
     char frames[64], recipe[RECIPE_KEY_BYTES];
     struct recipe compared = options->recipe;
-    compared.motion = 0; /* the CPU's engine has none */
+    compared.motion = 0; /* engine_time measures frames without fields */
     snprintf(frames, sizeof frames, "%ux%u %08x technique %d", format->width, format->height,
              format->fourcc, (int)options->technique);
     recipe_key(&compared, recipe);

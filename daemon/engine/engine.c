@@ -257,6 +257,13 @@ const char *engine_warning(const struct engine *engine)
     return engine->warning.text[0] != '\0' ? engine->warning.text : NULL;
 }
 
+const char *engine_motion_problem(const struct engine *engine)
+{
+    return engine->options.recipe.motion > 0 && engine->motion_problem.text[0] == '\0'
+               ? NULL
+               : engine->motion_problem.text;
+}
+
 const struct gpu_device *engine_device(const struct engine *engine)
 {
     return engine->device;

@@ -119,6 +119,10 @@ const struct gpu_device *engine_device(const struct engine *engine);
 /* Returns a warning for the user that needs no action, such as an ignored cache file, or NULL. */
 const char *engine_warning(const struct engine *engine);
 
+/* Returns why engine_done.motion has no grid: empty if options->recipe.motion is 0; or NULL if it
+ * has one. */
+const char *engine_motion_problem(const struct engine *engine);
+
 /* Returns the largest filter support, in pixels, for which this engine's padding prevents
  * wrap-around; HUGE_VAL if it pads nothing. */
 double engine_support(const struct engine *engine);

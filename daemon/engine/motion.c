@@ -13,7 +13,7 @@
 #include "gpu/program.h"
 
 struct motion_part {
-    const struct gpu_device *device;
+    struct engine *engine;
     struct transform_image image;
     struct field *field; /* NULL: the processor finds motion */
     cl_program load;     /* NULL: not built yet */
@@ -60,7 +60,7 @@ static char *load_source(const struct motion_part *part)
     FILE *out = open_memstream(&text, &size);
     if (out == NULL)
         return NULL;
-    denoiser_put_load(out, &part->image, &plain, gpu_device_lanes(part->device));
+    denoiser_put_load(out, &part->image, &plain, gpu_device_lanes(part->engine->device));
     if (fclose(out) == 0)
         return text;
     free(text);
@@ -71,6 +71,7 @@ static char *load_source(const struct motion_part *part)
 static int give_up(struct motion_part *part, struct error *warning, const struct error *why)
 {
     error_set(warning, EIO, "the device cannot find motion (%s); the processor does", why->text);
+    part->engine->motion_problem = *why;
     field_destroy(part->field);
     part->field = NULL;
     return 0;
@@ -85,11 +86,15 @@ static int prepare(void **ret_part, struct component *component, struct error *w
     *ret_part = part;
     if (part == NULL)
         return error_set(why, ENOMEM, "out of memory while preparing a field of motion");
-    part->device = engine->device;
+    part->engine = engine;
     part->image = component->subject.image;
-    if (!has_luma(component))
+    if (!has_luma(component)) {
+        error_set(&engine->motion_problem, EINVAL,
+                  "colours that are filtered one by one have no "
+                  "luma; engine.planes = \"luma\" has");
         return 0;
-    const int r = part->device->max_group < FIELD_USUAL_GROUP
+    }
+    const int r = part->engine->device->max_group < FIELD_USUAL_GROUP
                       ? error_set(&problem, ERANGE, "its work-groups have fewer than %d items",
                                   FIELD_USUAL_GROUP)
                       : field_prepare(&part->field, engine->device, &size, &problem);
@@ -113,9 +118,10 @@ static int build(void *part, bool compile, const char *cache_dir, struct error *
     if (motion->field == NULL)
         return 0;
     const int missing = field_build(motion->field, compile, cache_dir, warning, &problem);
-    const int r = missing < 0 ? missing
-                              : program_get(&motion->load, motion->device, load_source(motion),
-                                            compile, cache_dir, warning, &problem);
+    const int r = missing < 0
+                      ? missing
+                      : program_get(&motion->load, motion->engine->device, load_source(motion),
+                                    compile, cache_dir, warning, &problem);
     return r < 0 ? give_up(motion, warning, &problem) : missing + r;
 }
 
@@ -139,7 +145,7 @@ static int create_frame(void **ret_frame, const void *part, const struct compone
         return error_set(why, ENOMEM, "out of memory while creating a frame");
     if (motion->field == NULL)
         return 0;
-    int r = opencl_make_buffer(&frame->samples, motion->device->context, CL_MEM_READ_WRITE,
+    int r = opencl_make_buffer(&frame->samples, motion->engine->device->context, CL_MEM_READ_WRITE,
                                sample_bytes(&motion->image), NULL, why);
     if (r == 0)
         r = opencl_make_kernel(&frame->load, motion->load, "load_plane", why);
@@ -153,9 +159,9 @@ static int enqueue_load(const struct step_run *run, struct error *why)
     const struct opencl_argument arguments[] = {VALUE(run->buffers->image), VALUE(frame->samples)};
     const int r = opencl_set_arguments(frame->load, arguments, 2, why);
     return r < 0 ? r
-                 : denoiser_launch_rows(run->slot->queue, frame->load, part->device,
-                                        gpu_device_lanes(part->device), part->image.height, 1, NULL,
-                                        run->first, why);
+                 : denoiser_launch_rows(run->slot->queue, frame->load, part->engine->device,
+                                        gpu_device_lanes(part->engine->device), part->image.height,
+                                        1, NULL, run->first, why);
 }
 
 static int enqueue(struct step_run *run, struct error *why)

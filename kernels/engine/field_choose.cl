@@ -10,7 +10,8 @@
  * variance, whether it is ambiguous). `left` has for each block what differs with its vector, and
  * after BLOCKS numbers what may differ between whole pixels. A block has PEAKS peaks, the highest
  * first; NOT_SEARCHED: none. Work-items: a group of SIDE items searches a square, each a row or a
- * column of it; a group of GROUP items has a block. Launched by daemon/engine/field/field.c. */
+ * column of it; BLOCK_ITEMS items of field_choose have a block. Launched by
+ * daemon/engine/field/field.c. */
 
 #define MASK         (SIDE - 1)
 #define PITCH        (SIDE + 1)
@@ -171,9 +172,13 @@ field_search(global const float *last, global const float *next, global const fl
 
 /* ---- the choice ---- */
 
+/* What a block tries. PoCL does not keep an item's own number across barriers if only one item has
+ * set it, so those that the whole block has are here. */
 struct trial {
     float2 shift[MAX_TRIED];
+    float difference[MAX_TRIED];
     int count;
+    float ambiguous;
 };
 
 static inline void try_shift(local struct trial *trial, float2 shift)
@@ -227,8 +232,7 @@ static inline struct quad quad_at(global const float4 *vectors, int level, float
 
 /* What is tried first is the vector that a block has. */
 static inline void list_trials(local struct trial *trial, global const float4 *vectors,
-                               global const char2 *peaks, int level, int mode, int column, int row,
-                               float *ret_ambiguous)
+                               global const char2 *peaks, int level, int mode, int column, int row)
 {
     const int columns = block_columns[level], rows = block_rows[level];
     const int at = block_at[level] + row * columns + column;
@@ -239,7 +243,7 @@ static inline void list_trials(local struct trial *trial, global const float4 *v
             for (int x = max(column - 1, 0); x <= min(column + 1, columns - 1); x++)
                 try_peaks(trial, peaks + PEAKS * (block_at[level] + y * columns + x),
                           x == column && y == row ? PEAKS : 1);
-        *ret_ambiguous = 0;
+        trial->ambiguous = 0;
     } else if (mode == CHOOSE_COARSE) {
         const float hop = 0.5f * block_cells[level + 1];
         const float ratio = 0.5f * (block_cells[level] / 2) / hop;
@@ -252,7 +256,7 @@ static inline void list_trials(local struct trial *trial, global const float4 *v
             try_shift(trial, 2 * quad.vector[i].xy);
             ambiguous = fmin(ambiguous, quad.vector[i].w);
         }
-        *ret_ambiguous = ambiguous;
+        trial->ambiguous = ambiguous;
     } else {
         try_shift(trial, vectors[at].xy);
         for (int i = 0; i < 4; i++) {
@@ -262,50 +266,103 @@ static inline void list_trials(local struct trial *trial, global const float4 *v
         }
         if (mode == CHOOSE_AGAIN && peaks[PEAKS * at].x != NOT_SEARCHED)
             try_peaks(trial, peaks + PEAKS * at, PEAKS);
-        *ret_ambiguous = vectors[at].w;
+        trial->ambiguous = vectors[at].w;
     }
 }
 
-/* Adds up every second row of the difference of a square of both pictures, whole pixels apart:
- * what an item has of the sum and of the sum of squares. Returns how many pixels all items have; 0:
- * most of the square would come from outside the picture. */
-static inline int differ(global const float *last, global const float *next, int level, int2 from,
-                         int side, int2 shift, int item, float2 *ret)
+/* The mean square of a block's gradient. */
+static inline float mean_gradient2(global const float *still, int level, int column, int row)
 {
-    const int width = picture_width[level], height = picture_height[level];
-    const int x0 = max(from.x, shift.x), y0 = max(from.y, shift.y);
-    const int x_end = min(from.x + side, width + shift.x);
-    const int y_end = min(from.y + side, height + shift.y);
-    const int columns = (x_end - x0) / CELL * CELL, rows = (y_end - y0 + 1) / 2;
-    float2 sum = 0;
-    *ret = 0;
-    if (columns < side / 2 || y_end - y0 < side / 2)
-        return 0;
-    for (int y = y0 + 2 * (item / 32); y < y_end; y += 2 * (GROUP / 32)) {
-        global const float *new = next + picture_at[level] + y *width + x0;
-        global const float *old = last + picture_at[level] + (y - shift.y) * width + x0 - shift.x;
-        for (int x = item % 32; x < columns; x += 32) {
-            const float difference = new[x] - old[x];
-            sum += (float2)(difference, difference * difference);
-        }
-    }
-    *ret = sum;
-    return columns * rows;
-}
-
-/* The sum of the squares of a block's gradient. */
-static inline float gradient2_of(global const float *still, int level, int column, int row)
-{
-    const int cells = block_cells[level], hop = cells / 2;
+    const int side = block_cells[level], hop = side / 2;
+    global const float *cell =
+        still + cell_at[level] + row * hop * cell_columns[level] + column * hop;
     float sum = 0;
-    for (int i = 0; i < cells * cells; i++) {
-        global const float *cell =
-            still + STILL * (cell_at[level] + (row * hop + i / cells) * cell_columns[level] +
-                             column * hop + i % cells);
-        sum += cell[0] + cell[2];
-    }
-    return sum / (float)(cells * cells * CELL * CELL);
+    for (int y = 0; y < side; y++, cell += cell_columns[level])
+        for (int x = 0; x < side; x++)
+            sum += cell[x] + cell[2 * CELLS + x];
+    return sum / (float)(side * side * CELL * CELL);
 }
+
+/* A square of both pictures, whole pixels apart, as far as it is in both. */
+struct square {
+    global const float *last, *next;
+    int pitch, columns, rows; /* whole cells; every second row */
+};
+
+/* `rows` is 0 if most of the square would come from outside the picture. */
+static inline struct square square_at(global const float *last, global const float *next, int level,
+                                      int2 from, int2 shift)
+{
+    const int side = block_cells[level] * CELL, pitch = picture_width[level];
+    const int x0 = max(from.x, shift.x), y0 = max(from.y, shift.y);
+    const int x_end = min(from.x + side, pitch + shift.x);
+    const int y_end = min(from.y + side, picture_height[level] + shift.y);
+    const int columns = (x_end - x0) / CELL * CELL;
+    const bool is_seen = columns >= side / 2 && y_end - y0 >= side / 2;
+    return (struct square){last + picture_at[level] + (y0 - shift.y) * pitch + x0 - shift.x,
+                           next + picture_at[level] + y0 * pitch + x0, pitch, columns,
+                           is_seen ? (y_end - y0 + 1) / 2 : 0};
+}
+
+/* The variance of a difference, of its sum and that of its squares. */
+static inline float variance_of(const struct square *square, float sum, float squares)
+{
+    const float count = square->columns * square->rows, mean = sum / count;
+    return square->rows == 0 ? INFINITY : fmax(squares / count - mean * mean, 0.0f);
+}
+
+/* The variance of what differs with each shift that is tried. */
+#if LANES == 1
+static inline void differ(global const float *last, global const float *next, int level, int2 from,
+                          local struct trial *trial, local float2 (*part)[GROUP], int item)
+{
+    for (int i = 0; i < trial->count; i++) {
+        const struct square square =
+            square_at(last, next, level, from, convert_int2_rte(trial->shift[i]));
+        float2 sum = 0;
+        for (int y = item / 32; y < square.rows; y += GROUP / 32)
+            for (int x = item % 32; x < square.columns; x += 32) {
+                const int at = 2 * y * square.pitch + x;
+                const float difference = square.next[at] - square.last[at];
+                sum += (float2)(difference, difference * difference);
+            }
+        part[i][item] = sum;
+    }
+    barrier(CLK_LOCAL_MEM_FENCE);
+    float2 sum = 0;
+    for (int i = 0; i < GROUP / 4 && item / 4 < trial->count; i++)
+        sum += part[item / 4][4 * i + item % 4];
+    barrier(CLK_LOCAL_MEM_FENCE);
+    if (item / 4 < trial->count)
+        part[item / 4][item % 4] = sum;
+    barrier(CLK_LOCAL_MEM_FENCE);
+    for (int i = item; i < trial->count; i += GROUP) {
+        const float2 whole = part[i][0] + part[i][1] + part[i][2] + part[i][3];
+        const struct square square =
+            square_at(last, next, level, from, convert_int2_rte(trial->shift[i]));
+        trial->difference[i] = variance_of(&square, whole.x, whole.y);
+    }
+    barrier(CLK_LOCAL_MEM_FENCE);
+}
+#else
+static inline void differ(global const float *last, global const float *next, int level, int2 from,
+                          local struct trial *trial)
+{
+    for (int i = 0; i < trial->count; i++) {
+        const struct square square =
+            square_at(last, next, level, from, convert_int2_rte(trial->shift[i]));
+        float8 sum = 0, squares = 0;
+        for (int y = 0; y < square.rows; y++)
+            for (int x = 0; x < square.columns; x += CELL) {
+                const int at = 2 * y * square.pitch + x;
+                const float8 difference = vload8(0, square.next + at) - vload8(0, square.last + at);
+                sum += difference;
+                squares += difference * difference;
+            }
+        trial->difference[i] = variance_of(&square, sum_of(sum), sum_of(squares));
+    }
+}
+#endif
 
 /* Takes the shift with which both pictures differ least. `mode`: CHOOSE_SEARCHED, of the peaks of
  * the blocks around; CHOOSE_COARSE, of the vectors at half the size; CHOOSE_AGAIN, where much is
@@ -316,14 +373,14 @@ field_choose(global const float *last, global const float *next, global const fl
              global const float *left, global float4 *ret_vectors, global float *ret_left,
              global float4 *around, int level, int mode)
 {
-    local struct trial trial;
-    local float2 part[MAX_TRIED][GROUP];
-    local float difference[MAX_TRIED];
-    local float ambiguous, between_pixels;
-    const int item = get_local_id(0), at = block_at[level] + get_group_id(0);
-    const int column = get_group_id(0) % block_columns[level];
-    const int row = get_group_id(0) / block_columns[level];
+    local struct trial trials[GROUP / BLOCK_ITEMS];
+    const int own = get_local_id(0) / BLOCK_ITEMS, item = get_local_id(0) % BLOCK_ITEMS;
+    const int block = get_global_id(0) / BLOCK_ITEMS, at = block_at[level] + block;
+    const int column = block % block_columns[level], row = block / block_columns[level];
     const bool is_first = mode == CHOOSE_SEARCHED || mode == CHOOSE_COARSE;
+    local struct trial *trial = trials + own;
+    if (row >= block_rows[level])
+        return;
     if (!is_first && !is_unusual(left, usual[level], at)) {
         if (item == 0) {
             ret_vectors[at] = vectors[at];
@@ -332,49 +389,29 @@ field_choose(global const float *last, global const float *next, global const fl
         }
         return;
     }
-    if (item == 0) {
-        float value;
-        list_trials(&trial, vectors, peaks, level, mode, column, row, &value);
-        ambiguous = value;
-    }
-    if (item == GROUP - 1)
-        between_pixels =
-            is_first ? BETWEEN * gradient2_of(still, level, column, row) : left[BLOCKS + at];
+    if (item == 0)
+        list_trials(trial, vectors, peaks, level, mode, column, row);
+    const int2 from = (int2)(column, row) * (block_cells[level] / 2 * CELL);
+#if LANES == 1
+    local float2 part[MAX_TRIED][GROUP];
     barrier(CLK_LOCAL_MEM_FENCE);
-    const int side = block_cells[level] * CELL;
-    const int2 from = (int2)(column, row) * (side / 2);
-    int pixels[MAX_TRIED];
-    for (int i = 0; i < trial.count; i++) {
-        float2 sum;
-        pixels[i] =
-            differ(last, next, level, from, side, convert_int2_rte(trial.shift[i]), item, &sum);
-        part[i][item] = sum;
-    }
-    barrier(CLK_LOCAL_MEM_FENCE);
-    float2 sum = 0;
-    for (int i = 0; i < GROUP / 4 && item / 4 < trial.count; i++)
-        sum += part[item / 4][4 * i + item % 4];
-    barrier(CLK_LOCAL_MEM_FENCE);
-    if (item / 4 < trial.count)
-        part[item / 4][item % 4] = sum;
-    barrier(CLK_LOCAL_MEM_FENCE);
-    for (int i = item; i < trial.count; i += GROUP) {
-        const float2 whole = part[i][0] + part[i][1] + part[i][2] + part[i][3];
-        const float mean = whole.x / max(pixels[i], 1);
-        difference[i] =
-            pixels[i] == 0 ? INFINITY : fmax(whole.y / max(pixels[i], 1) - mean * mean, 0.0f);
-    }
-    barrier(CLK_LOCAL_MEM_FENCE);
+    differ(last, next, level, from, trial, part, item);
+#else
+    differ(last, next, level, from, trial);
+#endif
     if (item > 0)
         return;
+    local const float *difference = trial->difference;
+    const float between_pixels =
+        is_first ? BETWEEN * mean_gradient2(still, level, column, row) : left[BLOCKS + at];
     int best = 0;
-    for (int i = 1; i < trial.count; i++)
+    for (int i = 1; i < trial->count; i++)
         best = difference[i] < difference[best] ? i : best;
     const float rival = AMBIGUOUS * difference[best] + between_pixels;
-    for (int i = 0; i < trial.count && mode == CHOOSE_SEARCHED; i++)
-        if (difference[i] < rival && distance(trial.shift[i], trial.shift[best]) > SAME)
-            ambiguous = 1;
-    ret_vectors[at] = (float4)(trial.shift[best], 0, ambiguous);
+    for (int i = 0; i < trial->count && mode == CHOOSE_SEARCHED; i++)
+        if (difference[i] < rival && distance(trial->shift[i], trial->shift[best]) > SAME)
+            trial->ambiguous = 1;
+    ret_vectors[at] = (float4)(trial->shift[best], 0, trial->ambiguous);
     ret_left[at] = difference[best];
     ret_left[BLOCKS + at] = between_pixels;
     if (is_first)

@@ -7,15 +7,23 @@
  * The maths is that of daemon/estimators/motion/motion_level.c and motion_fit.c.
  *
  * Data: as in field_pictures.cl and field_choose.cl. `moved` has MOVED floats for each cell: xr,
- * yr, r, rr, pixels, dx, dy. `own` has for each block its own vector, the ratio of what it leaves
- * to what noise and usual flow explain, and 0; `certainty` the inverse of the vector's covariance:
- * xx, xy, yy, 0; `rest` the mean square of what it leaves; `around` is that of field_repair.cl.
- * Work-items: eight have the columns of a cell; a group of field_solve has a block; one group of
- * USUAL_GROUP has all numbers. Launched by daemon/engine/field/field.c. */
+ * yr, r, rr, pixels, dx, dy; each is a plane. `own` has for each block its own vector, the ratio of
+ * what it leaves to what noise and usual flow explain, and 0; `certainty` the inverse of the
+ * vector's covariance: xx, xy, yy, 0; `rest` the mean square of what it leaves; `around` is that of
+ * field_repair.cl. Work-items: ITEMS have the columns of a cell; a group of field_solve has a block
+ * (LANES > 1: that of field_lanes.cl has one for each item); one group of USUAL_GROUP has all
+ * numbers. Launched by daemon/engine/field/field.c. */
 
 #define MOVED_SUMS 4
 #define TAPS       4
 #define SUMS       12 /* xx, xy, yy, x, y, s, ss, xr, yr, r, rr, pixels */
+
+/* What an item of field_solve has of a block at a time: a cell, or on a CPU 16 of them. */
+#if LANES == 1
+typedef float cells;
+#else
+typedef float16 cells;
+#endif
 
 /* ---- cells ---- */
 
@@ -27,30 +35,36 @@ static inline float4 spline(float t)
            (1.0f / 6);
 }
 
-/* Moves a cell of the last picture, and adds up one column of what is left of the difference.
- * Returns false, and adds nothing, if the shift leads out of the picture. */
-static inline bool move_column(global const float *last, global const float *derived, int level,
-                               int column, int row, float2 shift, int item, float ret[MOVED_SUMS])
+/* Moves a cell of the last picture, and adds up what is left of the difference, in the columns that
+ * the item has. Returns false, and adds nothing, if the shift leads out of the picture. */
+static inline bool move_cell(global const float *last, global const float *derived, int level,
+                             int column, int row, float2 shift, int item, columns ret[MOVED_SUMS])
 {
     const int width = picture_width[level], height = picture_height[level];
     const float2 whole = floor(-shift);
     const int left = column * CELL + (int)whole.x - 1, top = row * CELL + (int)whole.y - 1;
+#pragma unroll
     for (int k = 0; k < MOVED_SUMS; k++)
         ret[k] = 0;
     if (left < 0 || top < 0 || left + CELL + TAPS - 1 > width || top + CELL + TAPS - 1 > height)
         return false;
     const float4 wx = spline(-shift.x - whole.x), wy = spline(-shift.y - whole.y);
-    global const float *from = last + picture_at[level] + top * width + left + item;
+    const int first = item % ITEMS;
+    global const float *from = last + picture_at[level] + top * width + left + first;
     global const float *at =
-        derived + picture_at[level] + row * CELL * width + column * CELL + item;
-    float4 lines = 0;
+        derived + picture_at[level] + row * CELL * width + column * CELL + first;
+    columns line[TAPS];
+#pragma unroll
     for (int v = 0; v < CELL + TAPS - 1; v++, from += width) {
-        lines = (float4)(lines.yzw, dot(wx, (float4)(from[0], from[1], from[2], from[3])));
+        line[v % TAPS] = wx.x * COLUMNS_AT(from) + wx.y * COLUMNS_AT(from + 1) +
+                         wx.z * COLUMNS_AT(from + 2) + wx.w * COLUMNS_AT(from + 3);
         if (v < TAPS - 1)
             continue;
-        const float rest = at[0] - dot(wy, lines);
-        ret[0] += at[PIXELS] * rest;
-        ret[1] += at[2 * PIXELS] * rest;
+        const columns rest =
+            COLUMNS_AT(at) - (wy.x * line[(v + 1) % TAPS] + wy.y * line[(v + 2) % TAPS] +
+                              wy.z * line[(v + 3) % TAPS] + wy.w * line[v % TAPS]);
+        ret[0] += COLUMNS_AT(at + PIXELS) * rest;
+        ret[1] += COLUMNS_AT(at + 2 * PIXELS) * rest;
         ret[2] += rest;
         ret[3] += rest * rest;
         at += width;
@@ -63,25 +77,21 @@ field_move(global const float *last, global const float *derived, global const f
            global float *moved, int level)
 {
     local float part[MOVED_SUMS][GROUP];
-    const int item = get_local_id(0), first = get_group_id(0) * GROUP_CELLS;
-    const int columns = cell_columns[level], count = columns * cell_rows[level];
-    const int cell = min(first + item / CELL, count - 1);
-    const int column = cell % columns, row = cell / columns;
+    const int item = get_local_id(0), wanted = get_group_id(0) * GROUP_CELLS + item / ITEMS;
+    const int count = cell_columns[level] * cell_rows[level], cell = min(wanted, count - 1);
+    const int column = cell % cell_columns[level], row = cell / cell_columns[level];
     const float hop = block_cells[level] / 2, half_block = 0.5f * block_cells[level] - 0.5f;
     const float2 shift =
         quad_at(vectors, level, (column - half_block) / hop, (row - half_block) / hop).shift;
-    float sum[MOVED_SUMS];
-    const bool is_inside = move_column(last, derived, level, column, row, shift, item % CELL, sum);
-    for (int k = 0; k < MOVED_SUMS; k++)
-        part[k][item] = sum[k];
-    barrier(CLK_LOCAL_MEM_FENCE);
-    const int k = item % CELL;
-    if (first + item / CELL >= count || k == MOVED - 1)
+    global float *to = wanted < count ? moved + cell_at[level] + cell : 0;
+    columns sum[MOVED_SUMS];
+    const bool is_inside = move_cell(last, derived, level, column, row, shift, item, sum);
+    put_sums(sum, MOVED_SUMS, part, item, to);
+    if (item % ITEMS > 0 || to == 0)
         return;
-    float value = k == 4 ? (is_inside ? CELL * CELL : 0) : k == 5 ? shift.x : shift.y;
-    if (k < MOVED_SUMS)
-        value = sum_of_cell(part[k], item / CELL);
-    moved[(cell_at[level] + cell) * MOVED + k] = value;
+    to[4 * CELLS] = is_inside ? CELL * CELL : 0;
+    to[5 * CELLS] = shift.x;
+    to[6 * CELLS] = shift.y;
 }
 
 /* ---- blocks ---- */
@@ -99,31 +109,25 @@ static inline float4 slope_of(global const float4 *vectors, int level, int colum
     return (float4)(x.x, y.x, x.y, y.y);
 }
 
-/* The sums of one cell, with what would be left if each of its pixels had been moved by the block's
- * vector and slope: it was moved as a whole, by what lies between several blocks. `place`: from the
- * middle of the block to that of the cell, in pixels. */
-static inline void sum_cell(global const float *still, const float *moved, float2 vector,
-                            float4 slope, float2 place, float ret[SUMS])
+/* The sums of cells, from those that no shift changes and those of moved ones, with what would be
+ * left if each of their pixels had been moved by the block's vector and slope: a cell was moved as
+ * a whole, by what lies between several blocks. x, y: from the middle of the block to that of the
+ * cell, in pixels. */
+static inline void sum_cells(const cells *still, const cells *moved, float2 vector, float4 slope,
+                             cells x, cells y, cells ret[SUMS])
 {
-    const float xx = still[0], xy = still[1], yy = still[2], x = still[3], y = still[4];
-    const float xxv = still[7], xyv = still[8], yyv = still[9];
-    const float xxu = still[10], xyu = still[11], yyu = still[12];
-    const float mx = vector.x + slope.x * place.x + slope.y * place.y - moved[5];
-    const float my = vector.y + slope.z * place.x + slope.w * place.y - moved[6];
-    ret[0] = xx;
-    ret[1] = xy;
-    ret[2] = yy;
-    ret[3] = x;
-    ret[4] = y;
-    ret[5] = still[5];
-    ret[6] = still[6];
-    ret[7] = moved[0] + mx * xx + my * xy + slope.x * xxu + slope.y * xxv + slope.z * xyu +
-             slope.w * xyv;
-    ret[8] = moved[1] + mx * xy + my * yy + slope.x * xyu + slope.y * xyv + slope.z * yyu +
-             slope.w * yyv;
-    ret[9] = moved[2] + mx * x + my * y;
-    ret[10] = moved[3] + 2 * (mx * moved[0] + my * moved[1]) + mx * mx * xx + 2 * mx * my * xy +
-              my * my * yy;
+    const cells mx = vector.x + slope.x * x + slope.y * y - moved[5];
+    const cells my = vector.y + slope.z * x + slope.w * y - moved[6];
+#pragma unroll
+    for (int k = 0; k < 7; k++)
+        ret[k] = still[k];
+    ret[7] = moved[0] + mx * still[0] + my * still[1] + slope.x * still[10] + slope.y * still[7] +
+             slope.z * still[11] + slope.w * still[8];
+    ret[8] = moved[1] + mx * still[1] + my * still[2] + slope.x * still[11] + slope.y * still[8] +
+             slope.z * still[12] + slope.w * still[9];
+    ret[9] = moved[2] + mx * still[3] + my * still[4];
+    ret[10] = moved[3] + 2 * (mx * moved[0] + my * moved[1]) + mx * mx * still[0] +
+              2 * mx * my * still[1] + my * my * still[2];
     ret[11] = moved[4];
 }
 
@@ -133,7 +137,7 @@ struct solution {
     float rest;
 };
 
-static inline struct solution solve(local const float *sum, float2 vector, float noise,
+static inline struct solution solve(const float *sum, float2 vector, float noise,
                                     float block_pixels)
 {
     struct solution ret = {(float4)(vector, INFINITY, 0), 0, INFINITY};
@@ -162,6 +166,8 @@ static inline struct solution solve(local const float *sum, float2 vector, float
     return ret;
 }
 
+#if LANES == 1
+
 /* Adds up the cells of a block. Those with much more left than others count little: they are hidden
  * in one of the pictures, or move otherwise. */
 kernel __attribute__((reqd_work_group_size(GROUP, 1, 1))) void
@@ -184,15 +190,15 @@ field_solve(global const float *last, global const float *derived, global const 
     for (int first = 0; is_rough && first < cells; first += GROUP_CELLS) {
         const int cell = min(first + item / CELL, cells - 1), k = item % CELL;
         float here[MOVED_SUMS];
-        const bool is_inside = move_column(last, derived, level, column * (side / 2) + cell % side,
-                                           row * (side / 2) + cell / side, vector.xy, k, here);
+        const bool is_inside = move_cell(last, derived, level, column * (side / 2) + cell % side,
+                                         row * (side / 2) + cell / side, vector.xy, k, here);
         for (int i = 0; i < MOVED_SUMS; i++)
             part[i][item] = here[i];
         barrier(CLK_LOCAL_MEM_FENCE);
         float value = k == 4 ? (is_inside ? CELL * CELL : 0) : k == 5 ? vector.x : vector.y;
         if (k < MOVED_SUMS)
             value = sum_of_cell(part[k], item / CELL);
-        if (first + item / CELL < cells)
+        if (first + item / CELL < cells && k < MOVED)
             moved_here[cell][k] = value;
         barrier(CLK_LOCAL_MEM_FENCE);
     }
@@ -204,10 +210,12 @@ field_solve(global const float *last, global const float *derived, global const 
             cell_at[level] + (row * (side / 2) + y) * cell_columns[level] + column * (side / 2) + x;
         const float2 place = CELL * ((float2)(x, y) - 0.5f * (side - 1));
         const float4 slope = is_rough ? 0 : slope_of(vectors, level, column, row);
-        float numbers[MOVED], sums[SUMS];
-        for (int k = 0; k < MOVED - 1; k++)
-            numbers[k] = is_rough ? moved_here[item][k] : moved[cell * MOVED + k];
-        sum_cell(still + cell * STILL, numbers, vector.xy, slope, place, sums);
+        float is[STILL], numbers[MOVED], sums[SUMS];
+        for (int k = 0; k < STILL; k++)
+            is[k] = still[k * CELLS + cell];
+        for (int k = 0; k < MOVED; k++)
+            numbers[k] = is_rough ? moved_here[item][k] : moved[k * CELLS + cell];
+        sum_cells(is, numbers, vector.xy, slope, place.x, place.y, sums);
         const bool is_seen = sums[11] > 0;
         for (int k = 0; k < SUMS; k++)
             sum[k][item] = is_seen ? sums[k] : 0;
@@ -240,11 +248,16 @@ field_solve(global const float *last, global const float *derived, global const 
     barrier(CLK_LOCAL_MEM_FENCE);
     if (item > 0)
         return;
-    const struct solution found = solve(total, vector.xy, level_noise, cells * CELL * CELL);
+    float sums[SUMS];
+    for (int k = 0; k < SUMS; k++)
+        sums[k] = total[k];
+    const struct solution found = solve(sums, vector.xy, level_noise, cells * CELL * CELL);
     own[at] = found.own;
     certainty[at] = found.certainty;
     rest[at] = found.rest;
 }
+
+#endif
 
 /* ---- what is usual ---- */
 

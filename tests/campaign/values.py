@@ -160,6 +160,7 @@ KEYS = {
     "output.lossless": ((True, False), (1,)),
     "output.measures": ((True, False), (3,)),
     "output.motion": (("off", "16", "32", "64"), ("8", 3)),
+    "output.motion_by": (("auto", "device", "observer"), ("gpu", True)),
     "output.max_clients": ((16, 64), (0, 1025)),
     "output.watch_unfiltered": ((True, False), ("some",)),
     "output.runtime_dir": ((), ("",)),

@@ -31,8 +31,11 @@ struct fields {
     struct motion_grid grid;
 };
 
+/* The forms of the kernels: a work-item has a column of a cell, or a whole cell. */
+static const unsigned forms[] = {1, 8};
+
 static void fields_make(struct fields *ret, unsigned width, unsigned height, unsigned block,
-                        float scale)
+                        unsigned lanes, float scale)
 {
     struct error why = {""}, warning = {""};
     const struct field_size size = {.width = width,
@@ -40,6 +43,7 @@ static void fields_make(struct fields *ret, unsigned width, unsigned height, uns
                                     .pitch = width + 5,
                                     .scale = scale,
                                     .block = block,
+                                    .lanes = lanes,
                                     .in_flight = IN_FLIGHT};
     *ret = (struct fields){.width = width, .height = height, .pitch = size.pitch};
     int r = field_prepare(&ret->field, device, &size, &why);
@@ -155,9 +159,8 @@ static void measure(struct figures *figures, struct fields *fields, const struct
 }
 
 /* Of pairs of all kinds, with noise of sigma 5 at mid grey. */
-static void flows_are_found(void **state)
+static void find_flows(unsigned lanes)
 {
-    (void)state;
     /* Medians of all blocks, in pixels, of leaves and particles: those of
      * tests/unit/motion_field.c.
      */
@@ -172,7 +175,8 @@ static void flows_are_found(void **state)
     const unsigned width = is_all ? 320 : 192, height = is_all ? 240 : 144;
     size_t sure = 0, sure_close = 0, sure_too = 0;
     struct fields fields;
-    fields_make(&fields, width, height, 32, 1);
+    printf("# figures: lanes: %u\n", lanes);
+    fields_make(&fields, width, height, 32, lanes, 1);
     for (unsigned i = 0; i < 2 * FLOW_KINDS; i++) {
         const unsigned kind = i / 2, particles = i % 2;
         struct figures figures = {.count = 0};
@@ -219,15 +223,27 @@ static void flows_are_found(void **state)
     fields_clear(&fields);
 }
 
+static void flows_are_found_by_items(void **state)
+{
+    (void)state;
+    find_flows(forms[0]);
+}
+
+static void flows_are_found_by_vectors(void **state)
+{
+    (void)state;
+    find_flows(forms[1]);
+}
+
 /* The median error of blocks whose content was in the first picture. */
-static double error_of_pan(double dx, double dy, unsigned block)
+static double error_of_pan(double dx, double dy, unsigned block, unsigned lanes)
 {
     struct flow flow;
     struct fields fields;
     double error[1024] = {0};
     unsigned count = 0;
     flow_make_pan(&flow, 256, 192, dx, dy, 5, first_seed() + 78);
-    fields_make(&fields, 256, 192, block, 1);
+    fields_make(&fields, 256, 192, block, lanes, 1);
     const struct motion_grid *grid = &fields.grid;
     const struct motion_vector *vector = fields_compare(&fields, flow.last, flow.next);
     for (unsigned row = 0; row < grid->rows; row++)
@@ -246,12 +262,59 @@ static void pans_are_found_in_blocks_of_all_sizes(void **state)
 {
     (void)state;
     static const double shift[][3] = {{16, 3.3, -1.6}, {32, 20, 0}, {32, -28.3, 28.3}, {64, 3, -7}};
-    for (unsigned i = 0; i < sizeof shift / sizeof *shift; i++) {
-        const unsigned block = (unsigned)shift[i][0];
-        const double error = error_of_pan(shift[i][1], shift[i][2], block);
-        printf("# figures: blocks of %u pixels, shift %.1f, %.1f: median error %.4f px\n", block,
-               shift[i][1], shift[i][2], error);
+    for (unsigned i = 0; i < 2 * sizeof shift / sizeof *shift; i++) {
+        const double *to = shift[i / 2];
+        const unsigned block = (unsigned)to[0], lanes = forms[i % 2];
+        const double error = error_of_pan(to[1], to[2], block, lanes);
+        printf(
+            "# figures: lanes: %u, blocks of %u pixels, shift %.1f, %.1f: median error %.4f px\n",
+            lanes, block, to[1], to[2], error);
         assert_true(error < (block == 16 ? 0.1 : 0.05));
+    }
+}
+
+/* Also at the edges of pictures whose sizes are no whole numbers of cells, and where the blocks
+ * around one move otherwise. */
+static void both_forms_find_the_same(void **state)
+{
+    (void)state;
+    static const struct {
+        unsigned width, height, block;
+        enum flow_kind kind;
+        double dx, dy; /* of a pan, from the picture or into it at all edges */
+    } cases[] = {{192, 144, 32, FLOW_PAN, 2.4, 1.7},  {192, 144, 32, FLOW_PAN, -2.4, -1.7},
+                 {203, 149, 32, FLOW_ROTATION, 0, 0}, {90, 70, 16, FLOW_STILL, 0, 0},
+                 {193, 135, 64, FLOW_ZOOM, 0, 0},     {192, 144, 32, FLOW_OCCLUSION, 0, 0},
+                 {192, 144, 64, FLOW_PARALLAX, 0, 0}};
+    for (unsigned i = 0; i < sizeof cases / sizeof *cases; i++) {
+        const unsigned width = cases[i].width, height = cases[i].height;
+        struct flow flow;
+        struct fields fields[2];
+        const struct motion_vector *vector[2];
+        double farthest = 0, unlike = 0;
+        const uint64_t seed = first_seed() + 90 + i;
+        if (cases[i].kind == FLOW_PAN)
+            flow_make_pan(&flow, width, height, cases[i].dx, cases[i].dy, 5, seed);
+        else
+            flow_make(&flow, cases[i].kind, true, width, height, 4, 5, seed);
+        for (unsigned k = 0; k < 2; k++) {
+            fields_make(&fields[k], width, height, cases[i].block, forms[k], 1);
+            vector[k] = fields_compare(&fields[k], flow.last, flow.next);
+        }
+        const struct motion_grid *grid = &fields[0].grid;
+        for (unsigned b = 0; b < grid->columns * grid->rows; b++) {
+            const struct motion_vector *p = vector[0] + b, *q = vector[1] + b;
+            farthest = fmax(farthest, hypot((double)(p->dx - q->dx), (double)(p->dy - q->dy)));
+            unlike = fmax(unlike, fabs((double)(p->confidence - q->confidence)));
+        }
+        printf("# figures: %s, %u x %u, blocks of %u pixels: vectors differ by up to %.6f px, "
+               "confidences by up to %.6f\n",
+               flow_names[cases[i].kind], width, height, cases[i].block, farthest, unlike);
+        assert_true(farthest < 1e-4);
+        assert_true(unlike < 1e-4);
+        for (unsigned k = 0; k < 2; k++)
+            fields_clear(&fields[k]);
+        flow_clear(&flow);
     }
 }
 
@@ -261,7 +324,7 @@ static void what_nothing_explains_is_unsure(void **state)
     struct fields fields;
     struct flow one, other;
     unsigned sure = 0;
-    fields_make(&fields, 192, 144, 32, 1);
+    fields_make(&fields, 192, 144, 32, 0, 1);
     flow_make(&one, FLOW_STILL, false, 192, 144, 0, 5, first_seed() + 31);
     flow_make(&other, FLOW_STILL, false, 192, 144, 0, 5, first_seed() + 32);
     const unsigned count = fields.grid.columns * fields.grid.rows;
@@ -290,8 +353,8 @@ static void frames_in_flight_follow_each_other(void **state)
     struct flow flow[PICTURES];
     struct fields fields, alone;
     unsigned frame[PICTURES];
-    fields_make(&fields, 128, 96, 32, 255.F / 4095);
-    fields_make(&alone, 128, 96, 32, 1);
+    fields_make(&fields, 128, 96, 32, 0, 255.F / 4095);
+    fields_make(&alone, 128, 96, 32, 0, 1);
     const size_t bytes = fields.grid.columns * fields.grid.rows * sizeof(struct motion_vector);
     struct motion_vector *expected = malloc(PICTURES * bytes);
     for (unsigned i = 0; i < PICTURES; i++)
@@ -339,8 +402,10 @@ static void pictures_that_are_too_small_are_refused(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(flows_are_found),
+        cmocka_unit_test(flows_are_found_by_items),
+        cmocka_unit_test(flows_are_found_by_vectors),
         cmocka_unit_test(pans_are_found_in_blocks_of_all_sizes),
+        cmocka_unit_test(both_forms_find_the_same),
         cmocka_unit_test(what_nothing_explains_is_unsure),
         cmocka_unit_test(frames_in_flight_follow_each_other),
         cmocka_unit_test(pictures_that_are_too_small_are_refused),

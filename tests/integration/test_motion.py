@@ -79,6 +79,67 @@ def test_fields_are_those_of_the_scene(start, fftd_module, clip):
     assert daemon.stop() == 0
 
 
+def read_fields(start, module, path, *arguments):
+    """The fields of all frames of a clip whose source waits for the reader, with the frames'
+    times; and the daemon and its status."""
+    daemon = start(*FAST_KERNELS, "--set", "output.motion=32", "--set", "output.lossless=true",
+                   *arguments, source=f"file:{path}", size=None, fps="max")
+    daemon.wait_for_socket("frames")
+    fields = []
+    with module.Camera(str(daemon.runtime_dir), lossless=True) as camera:
+        for frame in camera.frames(every=True):
+            fields.append((frame.captured_ns, frame.motion))
+            if len(fields) == FRAMES - 1:
+                break
+        status = daemon.ctl_json("status")
+    daemon.stop()
+    return fields, daemon, status
+
+
+def test_a_processor_finds_the_field_of_each_frame(start, fftd_module, clip):
+    """If its owner says so: no frame has the field of another picture, and only of the first one,
+    which has none before it, nothing is sure."""
+    fields, daemon, status = read_fields(start, fftd_module, clip, "--set",
+                                         "output.motion_by=device", "--set", "engine.device=cpu")
+    assert status["Motion"] == "found by the device, for each frame"
+    assert "warning: output.motion_by" not in daemon.log
+    assert not fields[0][1].confidence.any()
+    for (before_ns, _), (captured_ns, motion) in zip(fields, fields[1:]):
+        assert (motion.captured_ns, motion.since_ns) == (captured_ns, before_ns)
+        sure = motion.confidence >= motion.SURE
+        sure[1:-1, 2:-2] = False  # the thing
+        error = numpy.abs(motion.vectors[sure] - PAN).max(-1)
+        assert error.size > 20 and numpy.median(error) < 0.1
+
+
+@pytest.mark.parametrize("arguments, why", (
+    ((), "the device has no memory of its own"),
+    (("--set", "output.motion_by=auto"), "the device has no memory of its own"),
+    (("--set", "output.motion_by=observer"), "output.motion_by = observer"),
+))
+def test_the_observer_finds_fields_on_a_processor(start, fftd_module, clip, arguments, why):
+    """Unless its owner says otherwise. No kernels of motion run."""
+    fields, daemon, status = read_fields(start, fftd_module, clip, "--set", "engine.device=cpu",
+                                         *arguments)
+    assert status["Motion"].startswith(f"found by the observer, for some frames ({why}")
+    assert "motion" not in status["Engine"]
+    assert "warning: output.motion_by" not in daemon.log
+    assert not any(field is not None and field.captured_ns > captured_ns
+                   for captured_ns, field in fields)
+
+
+def test_colours_have_no_field_of_the_device(start):
+    """The log says so, what could be changed, and that frames go on."""
+    daemon = start(*FAST_KERNELS, "--set", "output.motion=16", "--set", "output.motion_by=device",
+                   "--set", "camera.format=XRGB32", "--set", "engine.planes=all")
+    daemon.wait_for_log("output.motion_by = device: the observer finds motion instead, for some "
+                        "frames: colours that are filtered one by one have no luma; "
+                        'engine.planes = "luma" has')
+    daemon.wait_until(lambda: daemon.ctl_json("status")["State"] == "online", "frames")
+    assert "one by one" in daemon.ctl("status").stdout
+    assert daemon.stop() == 0
+
+
 def observers(daemon):
     """The number of the observer's threads."""
     return daemon.of_threads("comm").count("observer\n")

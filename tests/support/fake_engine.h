@@ -355,6 +355,11 @@ const char *engine_warning(const struct engine *engine)
     return NULL;
 }
 
+const char *engine_motion_problem(const struct engine *engine)
+{
+    return engine->recipe.motion > 0 ? NULL : "";
+}
+
 const struct gpu_device *engine_device(const struct engine *engine)
 {
     return engine->device;

@@ -219,14 +219,13 @@ static void start_with_motion(struct motion_grid *grid, struct motion_vector vec
 }
 
 /* Each frame carries the field that the engine has found in it, and when the frame was captured
- * with which it was compared. */
-static void test_frames_carry_the_engines_field(void **state)
+ * with which it was compared. The status says who finds fields. */
+static void expect_the_engines_field(void)
 {
     struct motion_vector vector[9];
     struct motion_grid grid;
+    struct camera_status now;
     int64_t before_ns = 0;
-    (void)state;
-    fake_engine.has_own_memory = true;
     start_with_motion(&grid, vector);
     const struct view view = view_of(camera_ring(camera, CAMERA_MAIN));
     for (unsigned i = 0; i < 8; i++) {
@@ -243,14 +242,30 @@ static void test_frames_carry_the_engines_field(void **state)
         publish(1);
     }
     close_view(&view);
+    camera_get_status(camera, CAMERA_MAIN, &now);
+    assert_non_null(strstr(now.motion, "by the device"));
 }
 
-/* A device that shares the host's memory is not asked for fields: the observer finds them. */
-static void test_a_device_with_shared_memory_finds_no_field(void **state)
+static void test_frames_carry_the_engines_field(void **state)
+{
+    (void)state;
+    fake_engine.has_own_memory = true;
+    expect_the_engines_field();
+}
+
+static void test_a_device_with_shared_memory_finds_fields_if_asked(void **state)
+{
+    (void)state;
+    config.output.motion_by = CONFIG_MOTION_DEVICE;
+    expect_the_engines_field();
+}
+
+/* The engine, which would find a field, is not asked to. */
+static void expect_no_field_of_the_engine(const char *reason)
 {
     struct motion_vector vector[9];
     struct motion_grid grid;
-    (void)state;
+    struct camera_status now;
     start_with_motion(&grid, vector);
     const struct view view = view_of(camera_ring(camera, CAMERA_MAIN));
     for (unsigned i = 0; i < 4; i++) {
@@ -262,6 +277,23 @@ static void test_a_device_with_shared_memory_finds_no_field(void **state)
         publish(1);
     }
     close_view(&view);
+    camera_get_status(camera, CAMERA_MAIN, &now);
+    assert_non_null(strstr(now.motion, "by the observer"));
+    assert_non_null(strstr(now.motion, reason));
+}
+
+static void test_a_device_with_shared_memory_finds_no_field(void **state)
+{
+    (void)state;
+    expect_no_field_of_the_engine("no memory of its own");
+}
+
+static void test_a_device_with_its_own_memory_leaves_fields_to_the_observer(void **state)
+{
+    (void)state;
+    fake_engine.has_own_memory = true;
+    config.output.motion_by = CONFIG_MOTION_OBSERVER;
+    expect_no_field_of_the_engine("output.motion_by = observer");
 }
 
 /* Returns whether the newest frame of output 1 carries a field that the engine has not found. */
@@ -306,7 +338,9 @@ int main(void)
         TEST(test_a_refused_frame_keeps_no_slot),
         TEST(test_a_ring_is_replaced_under_an_output),
         TEST(test_frames_carry_the_engines_field),
+        TEST(test_a_device_with_shared_memory_finds_fields_if_asked),
         TEST(test_a_device_with_shared_memory_finds_no_field),
+        TEST(test_a_device_with_its_own_memory_leaves_fields_to_the_observer),
         TEST(test_motion_is_found_without_main),
     };
     return cmocka_run_group_tests_name("camera_output", tests, NULL, NULL);

@@ -229,11 +229,10 @@ FFTD_STATIC_ASSERT(sizeof(struct fftd_similarity) == 24, "fftd_similarity is ABI
 #define FFTD_MATCHES_OFFSET    168u
 #define FFTD_MOTION_OFFSET     256u
 
-/* The field of motion between two pictures before the filter. A GPU compares this frame with the
- * one before. The processor compares the picture of slot.measures with the one that was measured
- * before that. Blocks overlap by half. The middle of
- * block (column, row) is at (block / 2 + column * block / 2, block / 2 + row * block / 2) pixels
- * from the top left corner.
+/* The field of motion between two pictures before the filter. The device compares this frame with
+ * the one before. The observer (output.motion_by) compares the picture of slot.measures with the
+ * one that was measured before that. Blocks overlap by half. The middle of block (column, row) is
+ * at (block / 2 + column * block / 2, block / 2 + row * block / 2) pixels from the top left corner.
  *
  * It is followed, at FFTD_MOTION_VECTORS_OFFSET, by rows * columns vectors of two int16_t, row by
  * row: by how many 1/64 pixels (FFTD_MOTION_UNIT) the content of the block has moved right and down

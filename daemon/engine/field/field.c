@@ -11,20 +11,23 @@ _Static_assert(sizeof(struct motion_vector) == 3 * sizeof(cl_float),
                "field_finish writes three numbers for each block");
 _Static_assert(FIELD_SPREADS % 2 == 0, "the first of two buffers has the vectors in the end");
 
-enum kernel { PICTURES, DERIVE, SUM, SEARCH, CHOOSE, MOVE, SOLVE, USUAL, PREDICT, JOIN, FINISH };
+enum kernel { PICTURES, DERIVE, SEARCH, CHOOSE, MOVE, SOLVE, USUAL, PREDICT, JOIN, FINISH };
 #define KERNELS (FINISH + 1)
 
 /* The kernels' names, and how many items a work-group has. For PICTURES it is a square's side. */
 static const struct {
     const char *name;
     size_t group;
-} kernels[KERNELS] = {
-    [PICTURES] = {"field_pictures", 8},         [DERIVE] = {"field_derive", FIELD_GROUP},
-    [SUM] = {"field_sum", FIELD_GROUP},         [SEARCH] = {"field_search", FIELD_SEARCH_GROUP},
-    [CHOOSE] = {"field_choose", FIELD_GROUP},   [MOVE] = {"field_move", FIELD_GROUP},
-    [SOLVE] = {"field_solve", FIELD_GROUP},     [USUAL] = {"field_usual", FIELD_USUAL_GROUP},
-    [PREDICT] = {"field_predict", FIELD_GROUP}, [JOIN] = {"field_join", FIELD_GROUP},
-    [FINISH] = {"field_finish", FIELD_GROUP}};
+} kernels[KERNELS] = {[PICTURES] = {"field_pictures", 8},
+                      [DERIVE] = {"field_derive", FIELD_GROUP},
+                      [SEARCH] = {"field_search", FIELD_SEARCH_GROUP},
+                      [CHOOSE] = {"field_choose", FIELD_GROUP},
+                      [MOVE] = {"field_move", FIELD_GROUP},
+                      [SOLVE] = {"field_solve", FIELD_GROUP},
+                      [USUAL] = {"field_usual", FIELD_USUAL_GROUP},
+                      [PREDICT] = {"field_predict", FIELD_GROUP},
+                      [JOIN] = {"field_join", FIELD_GROUP},
+                      [FINISH] = {"field_finish", FIELD_GROUP}};
 
 struct field {
     const struct gpu_device *device;
@@ -41,6 +44,12 @@ struct field_frame {
     struct motion_vector *vectors;
     bool has_vectors;
 };
+
+/* An item has a cell or a block by itself, in vectors (LANES > 1 in the kernels). */
+static bool has_lanes(const struct field_layout *layout)
+{
+    return layout->size.lanes > 1;
+}
 
 /* ---- life ---- */
 
@@ -61,6 +70,8 @@ int field_prepare(struct field **ret, const struct gpu_device *device,
         return error_set(why, ENOMEM, "out of memory for a field of motion");
     field->device = device;
     field->layout = layout;
+    if (size->lanes == 0)
+        field->layout.size.lanes = gpu_device_lanes(device);
     r = frame_ring_create(&field->pictures, device, picture_bytes(&layout), size->in_flight, why);
     if (r < 0) {
         field_destroy(field);
@@ -95,7 +106,7 @@ unsigned field_dispatches(const struct field *field)
 {
     const unsigned fit = PASSES * (2 + 2 * SWEEPS) + PASSES - 1;
     const unsigned smaller = field->layout.scales - 1;
-    return 3 + (2 + fit) + smaller * (1 + 2 + FIELD_SPREADS + fit) + 1;
+    return 2 + (2 + fit) + smaller * (1 + 2 + FIELD_SPREADS + fit) + 1;
 }
 
 /* Each kernel reads and writes its pictures once; what else it reads is in the caches. */
@@ -175,26 +186,72 @@ struct run {
 
 #define BUFFER(name) VALUE(run->frame->buffer[FIELD_##name])
 
-/* Launches a kernel for at least `items` items, in whole work-groups. */
-static int enqueue(const struct run *run, enum kernel kernel, size_t items,
+static size_t divide_up(size_t count, size_t by)
+{
+    return (count + by - 1) / by;
+}
+
+/* How many items of a group a cell has, and how many a block. */
+static unsigned items_of_cell(const struct field_layout *layout)
+{
+    return has_lanes(layout) ? 1 : MOTION_CELL;
+}
+
+static unsigned items_of_block(const struct field_layout *layout)
+{
+    return has_lanes(layout) ? 1 : FIELD_GROUP;
+}
+
+/* How many items a kernel needs. DERIVE has all sizes at once. */
+static size_t items_of(const struct field_layout *layout, enum kernel kernel, unsigned level)
+{
+    const struct field_scale *scale = &layout->scale[level];
+    const size_t blocks = (size_t)scale->columns * scale->rows;
+    switch (kernel) {
+    case DERIVE:
+        return (size_t)layout->cells * items_of_cell(layout);
+    case MOVE:
+        return (size_t)scale->cell_columns * scale->cell_rows * items_of_cell(layout);
+    case CHOOSE:
+    case SOLVE:
+        return blocks * items_of_block(layout);
+    case SEARCH:
+        return blocks * FIELD_SEARCH_GROUP;
+    case PREDICT:
+    case JOIN:
+    case FINISH:
+        return blocks;
+    case USUAL:
+        return FIELD_USUAL_GROUP;
+    case PICTURES: /* has two dimensions */
+        break;
+    }
+    return 0;
+}
+
+static int enqueue(const struct run *run, enum kernel kernel, cl_int level,
                    const struct opencl_argument *argument, unsigned count, cl_event *event,
                    struct error *why)
 {
-    const size_t group = kernels[kernel].group, groups[3] = {(items + group - 1) / group, 1, 1};
+    const size_t group = kernels[kernel].group;
+    const size_t groups[3] = {divide_up(items_of(run->layout, kernel, (unsigned)level), group), 1,
+                              1};
     return opencl_launch_groups(run->queue, run->frame->kernel[kernel], argument, count, groups,
                                 group, NULL, event, why);
 }
 
-#define ENQUEUE(run, kernel, items, arguments, why)                                                \
-    enqueue(run, kernel, items, arguments, sizeof(arguments) / sizeof(arguments)[0], NULL, why)
+#define ENQUEUE(run, kernel, level, arguments, why)                                                \
+    enqueue(run, kernel, level, arguments, sizeof(arguments) / sizeof(arguments)[0], NULL, why)
 
-/* Launches PICTURES, whose work-groups are squares. */
+/* Launches PICTURES, whose work-groups are squares, or have one item of eight rows. */
 static int make_pictures(const struct run *run, cl_mem samples, cl_event *made, struct error *why)
 {
     const struct field_size *size = &run->layout->size;
-    const size_t side = kernels[PICTURES].group, group[2] = {side, side};
-    const size_t items[2] = {(size->width + 2 * side - 1) / (2 * side) * side,
-                             (size->height + 2 * side - 1) / (2 * side) * side};
+    const bool has_rows = has_lanes(run->layout);
+    const size_t side = has_rows ? 1 : kernels[PICTURES].group, group[2] = {side, side};
+    const size_t items[2] = {has_rows ? 1 : divide_up(size->width, 2 * side) * side,
+                             has_rows ? divide_up(size->height, MOTION_CELL)
+                                      : divide_up(size->height, 2 * side) * side};
     const struct opencl_argument arguments[] = {VALUE(samples), VALUE(run->next),
                                                 VALUE(size->scale)};
     const cl_kernel kernel = run->frame->kernel[PICTURES];
@@ -204,16 +261,8 @@ static int make_pictures(const struct run *run, cl_mem samples, cl_event *made, 
 
 static int derive(const struct run *run, struct error *why)
 {
-    const struct opencl_argument derived[] = {VALUE(run->next), BUFFER(DERIVED)};
-    const struct opencl_argument summed[] = {BUFFER(DERIVED), BUFFER(STILL)};
-    const size_t items = (size_t)run->layout->cells * FIELD_GROUP_CELLS;
-    const int r = ENQUEUE(run, DERIVE, run->layout->pixels, derived, why);
-    return r < 0 ? r : ENQUEUE(run, SUM, items, summed, why);
-}
-
-static size_t blocks_of(const struct run *run, unsigned level)
-{
-    return (size_t)run->layout->scale[level].columns * run->layout->scale[level].rows;
+    const struct opencl_argument arguments[] = {VALUE(run->next), BUFFER(DERIVED), BUFFER(STILL)};
+    return ENQUEUE(run, DERIVE, 0, arguments, why);
 }
 
 static int find_usual(const struct run *run, cl_int level, enum field_buffer of,
@@ -221,15 +270,14 @@ static int find_usual(const struct run *run, cl_int level, enum field_buffer of,
 {
     const struct opencl_argument arguments[] = {VALUE(run->frame->buffer[of]),
                                                 VALUE(run->frame->buffer[to]), VALUE(level)};
-    return ENQUEUE(run, USUAL, FIELD_USUAL_GROUP, arguments, why);
+    return ENQUEUE(run, USUAL, level, arguments, why);
 }
 
 static int search(const struct run *run, cl_int level, struct error *why)
 {
     const struct opencl_argument arguments[] = {VALUE(run->last), VALUE(run->next), BUFFER(LEFT),
                                                 BUFFER(USUAL),    BUFFER(PEAKS),    VALUE(level)};
-    return ENQUEUE(run, SEARCH, blocks_of(run, (unsigned)level) * FIELD_SEARCH_GROUP, arguments,
-                   why);
+    return ENQUEUE(run, SEARCH, level, arguments, why);
 }
 
 /* Reads one of the two buffers of vectors, and writes the one that is given. */
@@ -251,7 +299,7 @@ static int choose(const struct run *run, cl_int level, enum field_choice choice,
                                                 BUFFER(AROUND),
                                                 VALUE(level),
                                                 VALUE(mode)};
-    return ENQUEUE(run, CHOOSE, blocks_of(run, (unsigned)level) * FIELD_GROUP, arguments, why);
+    return ENQUEUE(run, CHOOSE, level, arguments, why);
 }
 
 static int begin(const struct run *run, cl_int level, struct error *why)
@@ -279,25 +327,22 @@ static int repair(const struct run *run, cl_int level, bool doubts, struct error
     const struct opencl_argument joins[] = {BUFFER(OWN),      BUFFER(CERTAINTY), BUFFER(PREDICTED),
                                             BUFFER(AROUND),   BUFFER(VECTORS),   VALUE(level),
                                             VALUE(has_doubts)};
-    const size_t blocks = blocks_of(run, (unsigned)level);
-    const int r = ENQUEUE(run, PREDICT, blocks, predicts, why);
-    return r < 0 ? r : ENQUEUE(run, JOIN, blocks, joins, why);
+    const int r = ENQUEUE(run, PREDICT, level, predicts, why);
+    return r < 0 ? r : ENQUEUE(run, JOIN, level, joins, why);
 }
 
 static int fit(const struct run *run, cl_int level, cl_int pass, struct error *why)
 {
-    const struct field_scale *scale = &run->layout->scale[level];
     const struct opencl_argument moves[] = {VALUE(run->last), BUFFER(DERIVED), BUFFER(VECTORS),
                                             BUFFER(MOVED), VALUE(level)};
     const struct opencl_argument solves[] = {VALUE(run->last), BUFFER(DERIVED), BUFFER(STILL),
                                              BUFFER(MOVED),    BUFFER(VECTORS), BUFFER(AROUND),
                                              BUFFER(NOISE),    BUFFER(OWN),     BUFFER(CERTAINTY),
                                              BUFFER(REST),     VALUE(level),    VALUE(pass)};
-    const size_t cells = (size_t)scale->cell_columns * scale->cell_rows;
     const bool is_last = pass == PASSES - 1;
-    int r = ENQUEUE(run, MOVE, cells * FIELD_GROUP_CELLS, moves, why);
+    int r = ENQUEUE(run, MOVE, level, moves, why);
     if (r == 0)
-        r = ENQUEUE(run, SOLVE, blocks_of(run, (unsigned)level) * FIELD_GROUP, solves, why);
+        r = ENQUEUE(run, SOLVE, level, solves, why);
     if (r == 0 && !is_last)
         r = find_usual(run, level, FIELD_REST, FIELD_NOISE, why);
     for (unsigned sweep = 0; sweep < SWEEPS && r == 0; sweep++)
@@ -310,7 +355,7 @@ static int finish(const struct run *run, cl_event *event, struct error *why)
     const struct field_frame *frame = run->frame;
     const struct opencl_argument arguments[] = {BUFFER(VECTORS), BUFFER(OWN), BUFFER(AROUND),
                                                 BUFFER(RESULT)};
-    const int r = enqueue(run, FINISH, blocks_of(run, 0), arguments, 4, event, why);
+    const int r = enqueue(run, FINISH, 0, arguments, 4, event, why);
     if (r < 0)
         return r;
     const cl_int code = clEnqueueReadBuffer(run->queue, frame->buffer[FIELD_RESULT], CL_FALSE, 0,

@@ -8,8 +8,8 @@
 #include "estimators/motion/motion_scale.h"
 #include "gpu/program.h"
 
-#define STILL    16u /* floats of a cell that stands still, and of one that is moved */
-#define MOVED    8u
+#define STILL    13u /* floats of a cell that stands still, and of one that is moved */
+#define MOVED    7u
 #define SEARCHED MOTION_SEARCH_SIDE
 
 int field_layout_make(struct field_layout *ret, const struct field_size *size, struct error *why)
@@ -109,7 +109,6 @@ static void put_numbers(FILE *out)
                  {"SIDE", MOTION_SEARCH_SIDE},
                  {"PEAKS", MOTION_SEARCH_PEAKS},
                  {"GROUP", FIELD_GROUP},
-                 {"GROUP_CELLS", FIELD_GROUP_CELLS},
                  {"USUAL_GROUP", FIELD_USUAL_GROUP}};
     static const struct {
         const char *name;
@@ -153,8 +152,9 @@ static void put_constants(FILE *out, const struct field_layout *layout)
 {
     fprintf(out,
             "#define LEVELS %u\n#define PIXELS %u\n#define CELLS %u\n#define BLOCKS %u\n"
-            "#define SAMPLE_PITCH %u\n",
-            layout->scales, layout->pixels, layout->cells, layout->blocks, layout->size.pitch);
+            "#define SAMPLE_PITCH %u\n#define LANES %u\n#define FULL_SIDE %u\n",
+            layout->scales, layout->pixels, layout->cells, layout->blocks, layout->size.pitch,
+            layout->size.lanes, layout->scale[0].picture.cells);
     put_numbers(out);
     PUT_TABLE(out, layout, "picture_width", picture.width);
     PUT_TABLE(out, layout, "picture_height", picture.height);
@@ -180,14 +180,15 @@ static void put_constants(FILE *out, const struct field_layout *layout)
 char *field_layout_source(const struct field_layout *layout)
 {
     static const char *const files[] = {"field_pictures.cl", "field_choose.cl", "field_fit.cl",
-                                        "field_repair.cl"};
+                                        "field_repair.cl", "field_lanes.cl"};
+    const unsigned count = sizeof files / sizeof files[0] - (layout->size.lanes == 1 ? 1 : 0);
     char *text = NULL;
     size_t size;
     FILE *out = open_memstream(&text, &size);
     if (out == NULL)
         return NULL;
     put_constants(out, layout);
-    for (unsigned i = 0; i < sizeof files / sizeof files[0]; i++)
+    for (unsigned i = 0; i < count; i++)
         fprintf(out, "#line 1 \"%s\"\n%s", files[i], program_file(files[i]));
     if (fclose(out) == 0)
         return text;

@@ -14,12 +14,13 @@ struct field_size {
     float scale;                   /* what makes 0 .. 255 of them */
     unsigned block;                /* 16, 32 or 64 pixels */
     unsigned in_flight;            /* frames at most */
+    unsigned lanes; /* 1: an item has a column of a cell, as suits a GPU; more: a whole cell, as
+                       suits a CPU; 0: as suits the device */
 };
 
 /* Work-items of a group: of field_usual; of most others; and of field_search. */
 #define FIELD_USUAL_GROUP  256
 #define FIELD_GROUP        64
-#define FIELD_GROUP_CELLS  (FIELD_GROUP / MOTION_CELL) /* whose sums it makes */
 #define FIELD_SEARCH_GROUP MOTION_SEARCH_SIDE
 
 /* The modes of field_choose. */

@@ -14,14 +14,14 @@
 /* With the lock held; it is released while the driver works. */
 static void enter_driver(struct designer *designer)
 {
-    designer->busy_since_ns = clock_now_ns();
+    designer->progress.since_ns = designer->busy_since_ns = clock_now_ns();
     pthread_mutex_unlock(&designer->lock);
 }
 
 static void leave_driver(struct designer *designer)
 {
     pthread_mutex_lock(&designer->lock);
-    designer->busy_since_ns = 0;
+    designer->progress.since_ns = designer->busy_since_ns = 0;
     designer->progress.total = 0;
     designer->exhausted = designer->builder.stuck_count >= BUILDER_MAX_STUCK;
 }
@@ -48,8 +48,9 @@ static void on_build(void *context, unsigned done, unsigned total)
 {
     struct designer *designer = context;
     pthread_mutex_lock(&designer->lock);
-    designer->progress = (struct build_progress){
-        .number = designer->progress.number + (done == 0), .done = done, .total = total};
+    designer->progress.number += done == 0;
+    designer->progress.done = done;
+    designer->progress.total = total;
     pthread_mutex_unlock(&designer->lock);
     eventfd_write(designer->wake_fd, 1);
     if (done == 0 && designer_share_has_engines(&designer->builder.memory.share))

@@ -276,7 +276,7 @@ static void log_late_build(struct report *report, enum designer_state state,
     const bool is_late = state == DESIGNER_STUCK && build->since_ns != 0;
     if (is_late && !report->is_late)
         log_error("%sthe device's driver has not returned for %lld s (engine.build_timeout); "
-                  "filters stay as they are until it does, or until fftd is restarted",
+                  "nothing else is prepared until it does, or until fftd is restarted",
                   report->prefix, (long long)build_s(build));
     report->is_late = is_late;
 }

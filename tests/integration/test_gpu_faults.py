@@ -22,6 +22,7 @@ WATCHDOG_S = 4
 FILTERED = ("--filter", "gaussian-blur:sigma=2")
 # Longer than a frame takes on a busy machine.
 FRAME_TIMEOUT = ("--set", "engine.frame_timeout=5")
+LATE = "the device's driver has not returned for"
 
 
 def state_of(daemon):
@@ -224,12 +225,11 @@ def test_compilation_that_does_not_end_stops_no_frames(start_faulty, faults, run
         start_faulty, runtime_dir, "--set", "engine.tune=off", "--set",
         f"engine.cache_dir={tmp_path}", "--set", "engine.compile_ahead=false", "--set",
         "engine.build_timeout=1")
-    late = "the device's driver has not returned for"
     with Reader(daemon) as reader:
         before = reader.next()
         faults.begin("compile")
         daemon.change("filter", "set", "shift:by=3/2")
-        daemon.wait_for_log(late)
+        daemon.wait_for_log(LATE)
         daemon.change("filter", "set", "shift:by=5/2")
         daemon.wait_until(lambda: daemon.ctl_json("status")["Preparing"].endswith(", for 5 s"),
                           "a status that says for how long")
@@ -240,7 +240,7 @@ def test_compilation_that_does_not_end_stops_no_frames(start_faulty, faults, run
         while frame := reader.take():
             before = frame
         assert reader.next().filter_serial == 1
-        assert daemon.log.count(late) == 1 and "no longer fed" not in daemon.log
+        assert daemon.log.count(LATE) == 1 and "no longer fed" not in daemon.log
         faults.end()
         shifted = reader.take_until(lambda frame: frame.filter_serial == 3)[-1]
         assert shifted.sequence > before.sequence
@@ -248,15 +248,22 @@ def test_compilation_that_does_not_end_stops_no_frames(start_faulty, faults, run
     assert daemon.stop() == 0
 
 
-def test_first_compilation_that_does_not_end_is_told(start_faulty, faults):
+def test_first_compilation_that_does_not_end(start_faulty, faults, runtime_dir):
+    """The status says for how long it has taken, and ten times the time limit is the end."""
     faults.begin("compile")
-    daemon = start_faulty(*FILTERED)
+    manager = ServiceManager(runtime_dir.parent / "notify", WATCHDOG_S)
+    daemon = start_faulty(*FILTERED, "--set", "engine.build_timeout=1", env=manager.env)
     # A program from the cache is built again, too, which is not counted.
     told = ("starting: (compiling OpenCL programs, 0 of . done|waiting for the device's driver)"
             ", for 5 s")
     daemon.wait_until(lambda: re.search(told, daemon.ctl("status").stdout), "for how long")
+    assert LATE not in daemon.log
+    manager.wait_until_fed()
+    daemon.wait_for_log(LATE)
+    wait_until_starved(daemon, manager)
     faults.end()
     wait_for_state(daemon, "online")
+    manager.wait_until_fed()
     assert daemon.stop() == 0
 
 

@@ -223,8 +223,7 @@ def test_compilation_that_does_not_end_stops_no_frames(start_faulty, faults, run
     long, and the log says once that the driver may hang."""
     daemon, manager = start_watched(
         start_faulty, runtime_dir, "--set", "engine.tune=off", "--set",
-        f"engine.cache_dir={tmp_path}", "--set", "engine.compile_ahead=false", "--set",
-        "engine.build_timeout=1")
+        f"engine.cache_dir={tmp_path}", "--set", "engine.build_timeout=1")
     with Reader(daemon) as reader:
         before = reader.next()
         faults.begin("compile")

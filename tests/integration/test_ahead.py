@@ -25,14 +25,15 @@ AHEAD = ("--set", "engine.compile_ahead=true", "--set", "engine.tune=off")
 
 
 def children(daemon, what=b""):
-    """Returns the processes that compile for a daemon, with this in their command lines."""
-    found = []
+    """Returns the processes that compile for a daemon, with this in their command lines: by their
+    numbers, the command lines."""
+    found = {}
     for text in daemon.of_threads("children"):
         for pid in text.split():
             with contextlib.suppress(FileNotFoundError, ProcessLookupError):
                 command = pathlib.Path(f"/proc/{pid}/cmdline").read_bytes()
                 if b"--compile-ahead=" in command and what in command:
-                    found.append(int(pid))
+                    found[int(pid)] = command
     return found
 
 
@@ -148,12 +149,8 @@ def test_an_added_output_is_compiled_beside_the_frames(start, tmp_path):
 
     def commands():
         """Of the processes that the daemon waits for: main's, and the output's."""
-        found = set()
-        for pid in children(daemon):
-            command = pathlib.Path(f"/proc/{pid}/cmdline").read_bytes()
-            if b"=@" in command.split(b"\0")[1]:
-                found.add(command)
-        return found
+        return {command for command in children(daemon).values()
+                if b"=@" in command.split(b"\0")[1]}
     seen = set()
     with Reader(daemon) as main:
         while len(seen) < 2:

@@ -101,6 +101,17 @@ static void look(const struct wait *wait, struct outcome *ret)
 
 /* ---- waiting ---- */
 
+/* Makes the line fit, if possible without its last clause. */
+static void cut(char *line)
+{
+    if (strlen(line) <= PROGRESS_CHAR)
+        return;
+    line[PROGRESS_CHAR] = '\0';
+    char *const clause = strrchr(line, ',');
+    if (clause != NULL)
+        *clause = '\0';
+}
+
 static void show_progress(struct wait *wait, const struct outcome *outcome)
 {
     const uint64_t passed_us = clock_now_us() - wait->begin_us;
@@ -114,7 +125,8 @@ static void show_progress(struct wait *wait, const struct outcome *outcome)
     char line[200];
     snprintf(line, sizeof line, "filter %" PRIu64 " is being prepared, %.1f s%s%s", wait->serial,
              (double)passed_us / 1e6, outcome->detail[0] != '\0' ? ": " : "", outcome->detail);
-    fprintf(stderr, "\r%-*.*s", PROGRESS_CHAR, PROGRESS_CHAR, line);
+    cut(line);
+    fprintf(stderr, "\r%-*s", PROGRESS_CHAR, line);
 }
 
 static void end_progress(const struct wait *wait)

@@ -97,6 +97,7 @@ static void print_status(sd_bus_message *p, const char *dir)
                bus_measure(p, "stacked"));
     reading_problem(p, why);
     print_line("", why);
+    print_line("preparing", bus_text(p, "Preparing"));
     print_saved(p);
     if (strcmp(bus_text(p, "PublishedView"), "picture") != 0)
         print_line("view", bus_text(p, "PublishedView"));

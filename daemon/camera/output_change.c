@@ -278,7 +278,8 @@ static void handle_failed_design(struct output *output, const struct design *des
 {
     struct output_applied *applied = &output->applied;
     const bool is_device =
-        applied->engine_requested && (design->result == -EIO || design->result == -ENODEV);
+        applied->engine_requested &&
+        (design->result == -EIO || design->result == -ENODEV || design->result == -ETIMEDOUT);
     if (design->result_serial != applied->used_serial && !is_device)
         report_filter_problem(&output->report, design->result_serial, design->why.text,
                               applied->used_serial != 0);

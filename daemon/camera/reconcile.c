@@ -386,9 +386,8 @@ static void report_output_state(struct reconciler *reconciler, struct output *ou
     designer_get_build_progress(output->designer, &build);
     report_build(report, build.number, &output->frames.format,
                  reconciler->config->engine.cache_dir[0] != '\0');
-    if (state == CAMERA_STARTING && build.total > 0 &&
-        (output->engine == NULL || is_preparing(reconciler)))
-        error_set(&reason, 0, REPORT_COMPILING, build.done, build.total);
+    if (state == CAMERA_STARTING && (output->engine == NULL || is_preparing(reconciler)))
+        report_describe_build(reason.text, &build);
     if (state == CAMERA_ONLINE && !output_is_needed(output)) {
         state = CAMERA_PAUSED;
         error_set(&reason, 0, "there are no readers of this output");

@@ -7,10 +7,14 @@
 
 #include "core/clock.h"
 #include "core/secret.h"
+#include "core/text.h"
 #include "service/log.h"
 
 /* While no frames flow, the ring and the watchdog get a heartbeat at this interval. */
-#define HEARTBEAT_NS (1 * NS_PER_S)
+#define HEARTBEAT_NS  (1 * NS_PER_S)
+
+/* How long the driver has been at work is told in these steps, because each is announced. */
+#define PASSED_STEP_S 5
 
 void report_init(struct report *ret, struct output_mailbox *box, const char *prefix)
 {
@@ -278,20 +282,51 @@ void report_design(struct report *report, uint64_t serial, const struct budget_u
                        (is_new ? CAMERA_EVENT_DESIGN : 0) | (has_changed ? CAMERA_EVENT_STATE : 0));
 }
 
+/* Returns for how long the designer has been in the driver. */
+static int64_t build_s(const struct build_progress *build)
+{
+    return build->since_ns != 0 ? (clock_now_ns() - build->since_ns) / NS_PER_S : 0;
+}
+
+void report_describe_build(char ret[CAMERA_TEXT], const struct build_progress *build)
+{
+    const int64_t passed_s = build_s(build) / PASSED_STEP_S * PASSED_STEP_S;
+    if (build->total > 0)
+        snprintf(ret, CAMERA_TEXT, "compiling OpenCL programs, %u of %u done", build->done,
+                 build->total);
+    else if (passed_s > 0)
+        snprintf(ret, CAMERA_TEXT, "waiting for the device's driver");
+    if (passed_s > 0)
+        text_append(ret, CAMERA_TEXT, ", for %lld s", (long long)passed_s);
+}
+
+static void log_late_build(struct report *report, enum designer_state state,
+                           const struct build_progress *build)
+{
+    const bool is_late = state == DESIGNER_STUCK && build->since_ns != 0;
+    if (is_late && !report->is_late)
+        log_error("%sthe device's driver has not returned for %lld s (engine.build_timeout); "
+                  "nothing else is prepared until it does, or until fftd is restarted",
+                  report->prefix, (long long)build_s(build));
+    report->is_late = is_late;
+}
+
 void report_preparing(struct report *report, struct designer *designer,
                       const struct build_progress *build, bool is_waited_for)
 {
     struct tuning_status tuning = {.running = false};
     char text[CAMERA_TEXT] = "";
-    const bool is_busy = is_waited_for && designer_get_state(designer) != DESIGNER_IDLE;
+    const enum designer_state state = designer_get_state(designer);
+    const bool is_busy = is_waited_for && state != DESIGNER_IDLE;
     const bool compiles = is_busy && build->done < build->total;
+    log_late_build(report, state, build);
     if (is_busy && !compiles)
         designer_get_tuning(designer, &tuning);
-    if (compiles)
-        snprintf(text, sizeof text, REPORT_COMPILING, build->done, build->total);
-    else if (tuning.running)
+    if (tuning.running)
         snprintf(text, sizeof text, "measuring settings of the device, %u of %u tried",
                  tuning.progress.tried, tuning.progress.total);
+    else if (is_busy)
+        report_describe_build(text, build);
 
     struct camera_status *status = mailbox_begin_report(report->box);
     const bool is_new = strcmp(status->preparing, text) != 0;

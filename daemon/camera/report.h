@@ -19,18 +19,16 @@
 #define CAMERA_EVENT_DESIGN    16u /* a filter is in use from the next frame on, or failed */
 #define CAMERA_EVENT_WITHDRAWN 32u /* the filter before it is the desired one again */
 
-/* Two numbers of programs: those compiled, and all. */
-#define REPORT_COMPILING       "compiling OpenCL programs, %u of %u done"
-
 /* Keeps what was reported last of an output and is not in its status, so that each change is
  * reported once. */
 struct report {
     struct output_mailbox *box;
     const char *prefix; /* begins log messages, as "output small: "; empty for the first one */
     struct error control_problem;
-    unsigned start_count;  /* the start of the source whose input was reported */
-    unsigned build;        /* the number of the compilation that was logged */
-    int64_t heartbeat_ns;  /* time of the ring's newest heartbeat */
+    unsigned start_count; /* the start of the source whose input was reported */
+    unsigned build;       /* the number of the compilation that was logged */
+    bool is_late;         /* it was logged that the driver takes longer than engine.build_timeout */
+    int64_t heartbeat_ns; /* time of the ring's newest heartbeat */
     int64_t rate_since_ns; /* the frame rate is counted from then on */
     unsigned rate_frames;
 };
@@ -58,6 +56,10 @@ void report_output(struct report *report, const struct engine_output *output, co
 void report_build(struct report *report, unsigned number, const struct fftd_format *format,
                   bool is_cached);
 
+/* Describes what the designer does in the driver if that takes long, and after some seconds also
+ * for how long it has. Otherwise leaves the text alone. */
+void report_describe_build(char ret[CAMERA_TEXT], const struct build_progress *build);
+
 /* choice: why it is on its device. */
 void report_engine(struct report *report, const struct engine *engine,
                    const struct device_choice *choice);
@@ -73,7 +75,9 @@ void report_engine_failure(struct report *report);
  * engine and its frames may use. */
 void report_design(struct report *report, uint64_t serial, const struct budget_use *memory);
 
-/* Reports what the designer does that takes long, if the newest filter is not in use yet. */
+/* Reports what the designer does that takes long, if the newest filter is not in use yet. Logs once
+ * that the driver takes longer than engine.build_timeout, because no other filter can be prepared
+ * before it returns. */
 void report_preparing(struct report *report, struct designer *designer,
                       const struct build_progress *build, bool is_waited_for);
 

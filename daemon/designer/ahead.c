@@ -73,7 +73,7 @@ void ahead_init(struct ahead *ret, const struct config *config)
 /* A process that exits without being killed is not started again: it would do the same. */
 static void reap(struct ahead *ahead, int flags)
 {
-    const pid_t pid = ahead->pid != 0 ? waitpid(ahead->pid, NULL, flags) : 0;
+    const pid_t pid = ahead->pid != 0 ? waitpid(ahead->pid, &ahead->status, flags) : 0;
     if (pid == 0 || (pid < 0 && errno == EINTR))
         return;
     ahead->pid = 0;
@@ -200,24 +200,36 @@ int64_t ahead_step(struct ahead *ahead, const struct builder *builder)
     return clock_now_ns() + LOOK_NS;
 }
 
-void ahead_compile(struct ahead *ahead, const struct builder *builder,
-                   const struct engine_frames *frames, const struct filter_chain *chain,
-                   int64_t timeout_ns)
+int ahead_compile(struct ahead *ahead, const struct builder *builder,
+                  const struct engine_frames *frames, const struct filter_chain *chain,
+                  int64_t timeout_ns, struct error *why)
 {
     static const char option[] = "--filter=";
     const bool was_done = ahead->is_done;
     if (ahead->option_count == 0 || !gpu_device_is_cpu(builder->memory.outline) ||
         count_processes(builder) == 0)
-        return;
+        return 0;
     char *filter = malloc(sizeof option + FILTER_TEXT_BYTES);
     if (filter == NULL)
-        return;
+        return 0;
     memcpy(filter, option, sizeof option);
     filter_chain_print(chain, filter + sizeof option - 1, FILTER_TEXT_BYTES);
     end(ahead); /* one that was killed may not have ended yet */
+    ahead->status = 0;
     start(ahead, frames, builder->options.recipe.view, builder->options.loads, 1, filter);
     wait_for_end(ahead, clock_now_ns() + timeout_ns);
+    const bool is_late = ahead->pid != 0;
     end(ahead);
     ahead->is_done = was_done;
     free(filter);
+    if (is_late)
+        return error_set(why, ETIMEDOUT,
+                         "the device's driver has not compiled its kernels within %g s "
+                         "(engine.build_timeout); another attempt goes on where this one ended",
+                         (double)timeout_ns / (double)NS_PER_S);
+    if (WIFSIGNALED(ahead->status))
+        return error_set(why, EIO,
+                         "the compiler of the device's driver was killed by signal %d (%s)",
+                         WTERMSIG(ahead->status), strsignal(WTERMSIG(ahead->status)));
+    return 0;
 }

@@ -14,14 +14,14 @@
 /* With the lock held; it is released while the driver works. */
 static void enter_driver(struct designer *designer)
 {
-    designer->busy_since_ns = clock_now_ns();
+    designer->progress.since_ns = designer->busy_since_ns = clock_now_ns();
     pthread_mutex_unlock(&designer->lock);
 }
 
 static void leave_driver(struct designer *designer)
 {
     pthread_mutex_lock(&designer->lock);
-    designer->busy_since_ns = 0;
+    designer->progress.since_ns = designer->busy_since_ns = 0;
     designer->progress.total = 0;
     designer->exhausted = designer->builder.stuck_count >= BUILDER_MAX_STUCK;
 }
@@ -35,25 +35,28 @@ static void set_busy(struct designer *designer, int64_t since_ns)
 
 /* Called without the lock. Another process compiles first, so that frames go on; the time limit of
  * the driver begins again once it has ended. */
-static void compile_beside(struct designer *designer)
+static int compile_beside(struct designer *designer, struct error *why)
 {
     set_busy(designer, clock_now_ns() + designer->build_timeout_ns);
-    ahead_compile(&designer->ahead, &designer->builder, designer->built_frames,
-                  designer->built_chain, designer->build_timeout_ns);
+    const int r = ahead_compile(&designer->ahead, &designer->builder, designer->built_frames,
+                                designer->built_chain, designer->build_timeout_ns, why);
     set_busy(designer, clock_now_ns());
+    return r;
 }
 
 /* In the driver, so without the lock. */
-static void on_build(void *context, unsigned done, unsigned total)
+static int on_build(void *context, unsigned done, unsigned total, struct error *why)
 {
     struct designer *designer = context;
     pthread_mutex_lock(&designer->lock);
-    designer->progress = (struct build_progress){
-        .number = designer->progress.number + (done == 0), .done = done, .total = total};
+    designer->progress.number += done == 0;
+    designer->progress.done = done;
+    designer->progress.total = total;
     pthread_mutex_unlock(&designer->lock);
     eventfd_write(designer->wake_fd, 1);
-    if (done == 0 && designer_share_has_engines(&designer->builder.memory.share))
-        compile_beside(designer);
+    return done == 0 && designer_share_has_engines(&designer->builder.memory.share)
+               ? compile_beside(designer, why)
+               : 0;
 }
 
 /* ---- the thread's work, with the lock held ---- */

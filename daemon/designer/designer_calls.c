@@ -10,6 +10,10 @@
 #define NOISE_RATIO    1.25
 #define NOISE_DELAY_NS (2 * NS_PER_S)
 
+/* How many times engine.build_timeout the first engine may take: on a small board a driver that has
+ * compiled nothing yet needs minutes. */
+#define FIRST_TIMEOUTS 10
+
 struct budget designer_budget(const struct designer *designer)
 {
     return designer->builder.memory.budget;
@@ -207,9 +211,10 @@ enum designer_state designer_get_state(struct designer *designer)
 {
     pthread_mutex_lock(&designer->lock);
     const bool is_busy = designer->busy_since_ns != 0;
-    const int64_t deadline_ns = designer->busy_since_ns + designer->build_timeout_ns;
-    const bool is_stuck =
-        designer->exhausted || (is_busy && designer->has_built && clock_now_ns() >= deadline_ns);
+    const int64_t deadline_ns =
+        designer->busy_since_ns +
+        designer->build_timeout_ns * (designer->has_built ? 1 : FIRST_TIMEOUTS);
+    const bool is_stuck = designer->exhausted || (is_busy && clock_now_ns() >= deadline_ns);
     pthread_mutex_unlock(&designer->lock);
     return is_stuck ? DESIGNER_STUCK : is_busy ? DESIGNER_BUSY : DESIGNER_IDLE;
 }

@@ -51,9 +51,9 @@ struct engine_response; /* H for every filtered plane of one engine, in the engi
 
 /* Reports the progress of building an engine. on_build is called by the thread that builds: with
  * done = 0 before the first kernel is compiled, then after each program, until done = total. It is
- * not called if the cache holds all kernels. NULL is allowed. */
+ * not called if the cache holds all kernels. If it fails, building does. NULL is allowed. */
 struct engine_observer {
-    void (*on_build)(void *context, unsigned done, unsigned total);
+    int (*on_build)(void *context, unsigned done, unsigned total, struct error *why);
     void *context;
 };
 

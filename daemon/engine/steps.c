@@ -83,20 +83,17 @@ int engine_build_steps(struct engine *engine, const char *cache_dir,
             total += missing[i][k];
         }
     const bool report = total > 0 && observer != NULL && observer->on_build != NULL;
-    if (report)
-        observer->on_build(observer->context, 0, total);
-    for (unsigned i = 0; i < engine->component_count; i++)
-        for (unsigned k = 0; k < STAGES; k++) {
+    int r = report ? observer->on_build(observer->context, 0, total, why) : 0;
+    for (unsigned i = 0; i < engine->component_count && r == 0; i++)
+        for (unsigned k = 0; k < STAGES && r == 0; k++) {
             if (missing[i][k] == 0)
                 continue;
-            const int r = build(&engine->component[i], k, true, cache_dir, why);
-            if (r < 0)
-                return r;
+            r = build(&engine->component[i], k, true, cache_dir, why);
             done += missing[i][k];
-            if (report)
-                observer->on_build(observer->context, done, total);
+            if (r == 0 && report)
+                r = observer->on_build(observer->context, done, total, why);
         }
-    return 0;
+    return r;
 }
 
 /* ---- frames in flight ---- */

@@ -1047,8 +1047,9 @@ struct build_log {
     unsigned calls, done, total;
 };
 
-static void note_build(void *context, unsigned done, unsigned total)
+static int note_build(void *context, unsigned done, unsigned total, struct error *why)
 {
+    (void)why;
     struct build_log *log = context;
     if (log->calls == 0)
         assert_int_equal(done, 0);
@@ -1057,6 +1058,30 @@ static void note_build(void *context, unsigned done, unsigned total)
     if (log->calls > 0)
         assert_int_equal(total, log->total);
     *log = (struct build_log){log->calls + 1, done, total};
+    return 0;
+}
+
+static int refuse_build(void *context, unsigned done, unsigned total, struct error *why)
+{
+    (void)context, (void)done, (void)total;
+    return error_set(why, ETIMEDOUT, "it takes too long");
+}
+
+/* Nothing is compiled then. */
+static void test_building_can_be_refused(void **state)
+{
+    (void)state;
+    const struct fftd_format format = layout("NV12", 64, 48, 1);
+    const struct engine_observer observer = {refuse_build, NULL};
+    char dir[] = "/tmp/fftd-test-XXXXXX";
+    struct engine *engine = NULL;
+    struct error why;
+    assert_non_null(mkdtemp(dir));
+    assert_int_equal(engine_create(&engine, device, &format, &defaults, 0, dir, &observer, &why),
+                     -ETIMEDOUT);
+    assert_string_equal(why.text, "it takes too long");
+    assert_null(engine);
+    assert_int_equal(rmdir(dir), 0); /* it is empty */
 }
 
 /* The observer is called for every kernel to compile, before that begins, and not at all if all are
@@ -1120,6 +1145,7 @@ int main(void)
         cmocka_unit_test(test_refusals),
         cmocka_unit_test(test_cache_survives_corruption),
         cmocka_unit_test(test_building_is_announced),
+        cmocka_unit_test(test_building_can_be_refused),
     };
     return cmocka_run_group_tests(tests, device_setup, device_teardown);
 }

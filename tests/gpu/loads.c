@@ -75,13 +75,15 @@ static void design(struct made *made, const char *text, unsigned fade, uint64_t 
     engine_apply(made->engine, response, serial);
 }
 
-static void note_build(void *context, unsigned done, unsigned total)
+static int note_build(void *context, unsigned done, unsigned total, struct error *why)
 {
+    (void)why;
     struct made *made = context;
     assert_true(made->reports == 0 || done > made->built);
     made->reports++;
     made->built = done;
     made->programs = total;
+    return 0;
 }
 
 /* Makes the engine of an output. */

@@ -25,14 +25,15 @@ AHEAD = ("--set", "engine.compile_ahead=true", "--set", "engine.tune=off")
 
 
 def children(daemon, what=b""):
-    """Returns the processes that compile for a daemon, with this in their command lines."""
-    found = []
+    """Returns the processes that compile for a daemon, with this in their command lines: by their
+    numbers, the command lines."""
+    found = {}
     for text in daemon.of_threads("children"):
         for pid in text.split():
             with contextlib.suppress(FileNotFoundError, ProcessLookupError):
                 command = pathlib.Path(f"/proc/{pid}/cmdline").read_bytes()
                 if b"--compile-ahead=" in command and what in command:
-                    found.append(int(pid))
+                    found[int(pid)] = command
     return found
 
 
@@ -85,6 +86,35 @@ def test_a_crash_of_the_compiler_is_not_repeated(compiling):
     assert daemon.ctl_json("status")["State"] == "online"
 
 
+@pytest.mark.parametrize("crashes", [False, True], ids=["hangs", "crashes"])
+def test_a_compiler_that_fails_beside_the_frames_fails_the_change(start_faulty, faults, tmp_path,
+                                                                  crashes):
+    """With PoCL the daemon would neither filter a frame nor return if it did the same."""
+    daemon = start_faulty(*AHEAD, "--set", f"engine.cache_dir={tmp_path / 'cache'}", "--set",
+                          f"engine.build_timeout={3600 if crashes else 10}")
+    with Reader(daemon) as reader:
+        reader.next()
+        faults.begin("compile")
+        waiting = daemon.begin_ctl("filter", "set", "shift:by=3/2", f"--timeout={PATIENCE}")
+        pid, = daemon.wait_until(lambda: children(daemon, b"shift"), "a process that compiles")
+        if crashes:
+            os.kill(pid, signal.SIGSEGV)
+        _, said = waiting.communicate(timeout=PATIENCE)
+        assert waiting.returncode == 65  # EX_DATAERR, as for other filters that cannot be made
+        why = "was killed by signal 11" if crashes else "within 10 s (engine.build_timeout)"
+        assert "filter 2 cannot be used" in said and why in said
+        while reader.take():
+            pass
+        assert reader.next().filter_serial == 1
+        faults.end()
+        # The next attempt may take longer than that, but what it has compiled is kept.
+        daemon.wait_until(lambda: daemon.ctl("filter", "set", "shift:by=3/2", check=False)
+                          .returncode == 0, "the filter")
+    status = daemon.ctl_json("status")
+    assert (status["State"], status["Counters"]["engine_failures"]) == ("online", 0)
+    assert daemon.stop() == 0
+
+
 def test_it_knows_the_sizes_of_outputs(start, tmp_path):
     """Engines of a camera with several outputs may share loads, and have other programs then."""
     for outputs, sizes in (('{ name = "a"; size = "80x60"; }, { name = "b"; size = "40x30"; }',
@@ -119,12 +149,8 @@ def test_an_added_output_is_compiled_beside_the_frames(start, tmp_path):
 
     def commands():
         """Of the processes that the daemon waits for: main's, and the output's."""
-        found = set()
-        for pid in children(daemon):
-            command = pathlib.Path(f"/proc/{pid}/cmdline").read_bytes()
-            if b"=@" in command.split(b"\0")[1]:
-                found.add(command)
-        return found
+        return {command for command in children(daemon).values()
+                if b"=@" in command.split(b"\0")[1]}
     seen = set()
     with Reader(daemon) as main:
         while len(seen) < 2:

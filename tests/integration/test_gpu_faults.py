@@ -3,6 +3,7 @@
 
 import ctypes
 import os
+import re
 import signal
 import time
 from contextlib import contextmanager
@@ -21,6 +22,7 @@ WATCHDOG_S = 4
 FILTERED = ("--filter", "gaussian-blur:sigma=2")
 # Longer than a frame takes on a busy machine.
 FRAME_TIMEOUT = ("--set", "engine.frame_timeout=5")
+LATE = "the device's driver has not returned for"
 
 
 def state_of(daemon):
@@ -210,6 +212,54 @@ def test_watchdog_starves_when_the_device_hangs_for_good(start_faulty, faults, r
     faults.begin("hang")
     wait_until_starved(daemon, manager)
     assert state_of(daemon) == "failed"
+    faults.end()
+    wait_for_state(daemon, "online")
+    manager.wait_until_fed()
+    assert daemon.stop() == 0
+
+
+def test_compilation_that_does_not_end_stops_no_frames(start_faulty, faults, runtime_dir, tmp_path):
+    """The first engine filters on. The status says what the newest filter waits for and for how
+    long, and the log says once that the driver may hang."""
+    daemon, manager = start_watched(
+        start_faulty, runtime_dir, "--set", "engine.tune=off", "--set",
+        f"engine.cache_dir={tmp_path}", "--set", "engine.build_timeout=1")
+    with Reader(daemon) as reader:
+        before = reader.next()
+        faults.begin("compile")
+        daemon.change("filter", "set", "shift:by=3/2")
+        daemon.wait_for_log(LATE)
+        daemon.change("filter", "set", "shift:by=5/2")
+        daemon.wait_until(lambda: daemon.ctl_json("status")["Preparing"].endswith(", for 5 s"),
+                          "a status that says for how long")
+        assert re.search(r"^preparing compiling OpenCL programs, 0 of \d+ done, for \d+ s$",
+                         daemon.ctl("status").stdout, re.MULTILINE)
+        assert state_of(daemon) == "online"
+        manager.wait_until_fed(2)
+        while frame := reader.take():
+            before = frame
+        assert reader.next().filter_serial == 1
+        assert daemon.log.count(LATE) == 1 and "no longer fed" not in daemon.log
+        faults.end()
+        shifted = reader.take_until(lambda frame: frame.filter_serial == 3)[-1]
+        assert shifted.sequence > before.sequence
+    daemon.wait_until(lambda: daemon.ctl_json("status")["Preparing"] == "", "nothing to wait for")
+    assert daemon.stop() == 0
+
+
+def test_first_compilation_that_does_not_end(start_faulty, faults, runtime_dir):
+    """The status says for how long it has taken, and ten times the time limit is the end."""
+    faults.begin("compile")
+    manager = ServiceManager(runtime_dir.parent / "notify", WATCHDOG_S)
+    daemon = start_faulty(*FILTERED, "--set", "engine.build_timeout=1", env=manager.env)
+    # A program from the cache is built again, too, which is not counted.
+    told = ("starting: (compiling OpenCL programs, 0 of . done|waiting for the device's driver)"
+            ", for 5 s")
+    daemon.wait_until(lambda: re.search(told, daemon.ctl("status").stdout), "for how long")
+    assert LATE not in daemon.log
+    manager.wait_until_fed()
+    daemon.wait_for_log(LATE)
+    wait_until_starved(daemon, manager)
     faults.end()
     wait_for_state(daemon, "online")
     manager.wait_until_fed()

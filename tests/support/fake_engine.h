@@ -300,8 +300,9 @@ int engine_create(struct engine **ret, struct gpu_device *device, const struct f
     pthread_mutex_lock(&fake_engine.lock);
     const unsigned programs = fake_engine.programs;
     pthread_mutex_unlock(&fake_engine.lock);
-    if (programs > 0 && observer != NULL)
-        observer->on_build(observer->context, 0, programs);
+    if (programs > 0 && observer != NULL &&
+        observer->on_build(observer->context, 0, programs, why) < 0)
+        return -EIO;
     pthread_mutex_lock(&fake_engine.lock);
     const unsigned load = fake_engine.load;
     fake_engine_pass_gate();

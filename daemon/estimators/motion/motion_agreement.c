@@ -227,26 +227,26 @@ static double find_deviation(const struct cells *cells, double noise, const doub
     return sqrt(variance);
 }
 
-bool cells_agree(struct cells *cells, double step[2], struct agreement *ret)
+bool cells_agree(struct cells *cells, double step[2], struct cells_shift *shift)
 {
     for (unsigned c = 0; c < cells->count; c++) {
         project(&cells->cell[c]);
         solve(&cells->cell[c], 0);
     }
-    const double noise = ret->noise = fmin(ret->noise, find_noise(cells));
+    const double noise = shift->noise = fmin(shift->noise, find_noise(cells));
     const double total = solve_cells(cells, noise);
     struct squares sum;
     if (!find_step(cells, noise, step, &sum))
         return false;
-    ret->agreed = 0;
+    shift->agreed = 0;
     for (unsigned c = 0; c < cells->count; c++) {
         const double far = far_from(cells->kernel, &cells->cell[c], step, noise);
-        ret->agreed += cells->cell[c].telling / (1 + far * far);
+        shift->agreed += cells->cell[c].telling / (1 + far * far);
     }
     if (!is_seen(cells, noise))
         return false;
-    ret->deviation = find_deviation(cells, noise, step, &sum);
-    ret->agreement = total > 0 ? ret->agreed / total : 0;
+    shift->deviation = find_deviation(cells, noise, step, &sum);
+    shift->agreement = total > 0 ? shift->agreed / total : 0;
     double raw_step[2];
     if (share_offset(cells, step, noise, raw_step))
         memcpy(step, raw_step, sizeof raw_step);

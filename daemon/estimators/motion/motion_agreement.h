@@ -47,17 +47,16 @@ struct cells {
     struct cell cell[CELLS_MAX_COLUMNS * CELLS_MAX_ROWS];
 };
 
-/* The outcome. struct cells_shift (motion_cells.h) has the same members, and explains them. */
-struct agreement {
-    double deviation;
-    double agreement;
-    double agreed;
-    double noise;
+struct cells_shift {
+    double dx, dy;    /* pixels to the right and down */
+    double deviation; /* that of the shift in its least certain direction, by the noise; pixels */
+    double agreement; /* share of the details that it explains, 0 .. 1 */
+    double agreed;    /* number of cells that have details and agree */
+    double noise;     /* variance; at first an upper limit, which may be INFINITY */
 };
 
-/* Solves the cells from their sums. `step` receives what is to be added to the shift. On entry
- * ret->noise is an upper limit of the noise's variance. Returns false if the cells do not see
- * anything. */
-bool cells_agree(struct cells *cells, double step[2], struct agreement *ret);
+/* Solves the cells from their sums, and sets all of `shift` but dx and dy, to which `step` is to be
+ * added. Returns false if the cells do not see anything. */
+bool cells_agree(struct cells *cells, double step[2], struct cells_shift *shift);
 
 #endif

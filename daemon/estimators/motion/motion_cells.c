@@ -246,15 +246,10 @@ bool cells_refine(struct cells_work *work, const struct cells_pictures *pictures
         if (!find_overlap(work->cells.kernel, pictures, &found, &overlap))
             return false;
         add_up(work, pictures, &overlap);
-        struct agreement agreement = {.noise = found.noise};
-        if (!cells_agree(&work->cells, step, &agreement))
+        if (!cells_agree(&work->cells, step, &found))
             return false;
-        found = (struct cells_shift){.dx = found.dx + step[0],
-                                     .dy = found.dy + step[1],
-                                     .deviation = agreement.deviation,
-                                     .agreement = agreement.agreement,
-                                     .agreed = agreement.agreed,
-                                     .noise = agreement.noise};
+        found.dx += step[0];
+        found.dy += step[1];
         if (hypot(found.dx - shift->dx, found.dy - shift->dy) > MAX_STEP)
             return false;
         if (hypot(step[0], step[1]) < SETTLED)

@@ -21,6 +21,8 @@
 
 #include <stdbool.h>
 
+#include "estimators/motion/motion_agreement.h"
+
 struct cells_work;
 
 /* Rows side by side, followed by CELLS_SPARE numbers, which are read but do not count. A row has at
@@ -34,14 +36,6 @@ struct cells_pictures {
 
 #define CELLS_SPARE     16u
 #define CELLS_MAX_WIDTH 768u
-
-struct cells_shift {
-    double dx, dy;    /* pixels to the right and down */
-    double deviation; /* that of the shift in its least certain direction, by the noise; pixels */
-    double agreement; /* share of the details that it explains, 0 .. 1 */
-    double agreed;    /* number of cells that have details and agree */
-    double noise;     /* variance; at first an upper limit, which may be INFINITY */
-};
 
 struct cells_work *cells_create(void);       /* NULL: there is no memory */
 void cells_destroy(struct cells_work *work); /* NULL is allowed */

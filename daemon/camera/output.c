@@ -323,8 +323,10 @@ take_correction(const struct output *output, const struct correction *found, str
 /* The memory in which the engine may read frames. */
 static struct frame_memory *frame_memory_of(const struct output *output, const struct output *last)
 {
-    return last != NULL && (output == last || engine_waits_for_load(last->engine, output->engine))
-               ? output->recovery->memory.lent
+    struct frame_memory *lent = output->recovery->memory.lent;
+    return last != NULL && (output == last || engine_waits_for_load(last->engine, output->engine) ||
+                            engine_reads_before(last->engine, output->engine, lent))
+               ? lent
                : NULL;
 }
 

@@ -10,6 +10,15 @@ bool engine_frames_equal(const struct engine_frames *a, const struct engine_fram
            a->format.height == b->format.height;
 }
 
+/* Returns the stride of struct taps_samples; 0: both sides have no such ratio. */
+static uint32_t stride_of(const struct engine_frames *frames)
+{
+    return frames->width == TAPS_STRIDE * frames->format.width &&
+                   frames->height == TAPS_STRIDE * frames->format.height
+               ? TAPS_STRIDE
+               : 0;
+}
+
 void engine_frames_set_captured(struct recipe *recipe, const struct engine_frames *frames)
 {
     const bool are_smaller =
@@ -17,6 +26,7 @@ void engine_frames_set_captured(struct recipe *recipe, const struct engine_frame
     recipe->captured = frames->captured;
     recipe->captured_width = are_smaller ? frames->width : 0;
     recipe->captured_height = are_smaller ? frames->height : 0;
+    recipe->stride = stride_of(frames);
 }
 
 int engine_frames_lay_out(struct fftd_format *ret, const struct engine_frames *frames,

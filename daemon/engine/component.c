@@ -208,8 +208,10 @@ static void set_technique(struct tuner_subject *subject, enum engine_technique t
                                                   [ENGINE_DIRECT] = TRANSFORM_DIRECT,
                                                   [ENGINE_TILES] = TRANSFORM_TILES};
     const bool is_half = technique == ENGINE_DIRECT && subject->reach.half_radius > 0;
+    const bool is_short = subject->reach.is_short &&
+                          (subject->image.smaller.width == 0 || gpu_device_is_cpu(subject->device));
     subject->any_technique = technique == ENGINE_AUTO ||
-                             (technique == ENGINE_DIRECT && !subject->reach.is_short && !is_half) ||
+                             (technique == ENGINE_DIRECT && !is_short && !is_half) ||
                              (technique == ENGINE_TILES && taps_reach_is_far(subject->reach));
     subject->technique = subject->any_technique ? TRANSFORM_FUSED
                          : is_half              ? TRANSFORM_HALF_RATE

@@ -99,6 +99,11 @@ unsigned engine_loads_changes(struct engine_loads *loads);
  * it. */
 bool engine_waits_for_load(const struct engine *last, const struct engine *engine);
 
+/* Returns the same where neither has a load: they read frames one after the other, because what
+ * `last` does with one begins when the engine before it has ended. */
+bool engine_reads_before(const struct engine *last, const struct engine *engine,
+                         const struct frame_memory *memory);
+
 /* Returns whether an engine like this one that is created with these loads (NULL: none) would share
  * a load with an output of a lower number, which was not there when this one was created; or would
  * have a load where this one has none, or none where this one has one. Any thread. */
@@ -198,7 +203,8 @@ struct engine_job {
     uint32_t in_stride[FFTD_MAX_PLANES];
     struct frame_memory *memory;  /* contains the filtered planes, which are not copied; or NULL.
                                      Nobody writes there until the frame is collected, from this
-                                     engine or from one that engine_waits_for_load names */
+                                     engine or from one that engine_waits_for_load or
+                                     engine_reads_before names */
     unsigned frame;               /* index of the frame in `memory` */
     uint8_t *out;                 /* destination frame; must stay valid until collected */
     struct engine_output *output; /* has `out` as frame `output_frame`, which is the device's until

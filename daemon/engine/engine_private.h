@@ -170,6 +170,12 @@ static inline size_t engine_chroma_bytes(const struct engine *engine)
 /* Lists the components that are filtered, without their steps. */
 void engine_list_components(struct engine *engine, double support_px);
 
+/* Returns whether the host may copy frames, or multiply them, instead of having them filtered. */
+static inline bool engine_is_simple(const struct engine *engine)
+{
+    return engine->filter.multiplies || (engine->filter.is_none && engine->may_pass);
+}
+
 /* Returns whether frames are uploaded for this engine alone: not if all its components have loads.
  */
 static inline bool engine_uploads(const struct engine *engine)

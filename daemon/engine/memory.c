@@ -267,6 +267,21 @@ bool engine_memory_suits(const struct frame_memory *memory, const struct engine 
     return true;
 }
 
+/* Whoever is lent a frame waits for the one before (engine_memory_lend). Only on a processor, as
+ * the host reads the chroma while the frame is lent. */
+bool engine_reads_before(const struct engine *last, const struct engine *engine,
+                         const struct frame_memory *memory)
+{
+    const struct engine_memory *own = (const struct engine_memory *)memory;
+    bool reads_otherwise = engine_is_simple(last) || !gpu_device_is_cpu(last->device) ||
+                           own == NULL || own->sends || own->import != NULL;
+    for (unsigned i = 0; i < last->component_count; i++)
+        reads_otherwise |= last->component[i].use.load != NULL;
+    for (unsigned i = 0; i < engine->component_count; i++)
+        reads_otherwise |= engine->component[i].use.load != NULL;
+    return !reads_otherwise && engine_memory_suits(memory, engine);
+}
+
 /* ---- frames in a queue --------------------------------------------------------------------- */
 
 int engine_memory_lend(struct frame_memory *memory, unsigned index, cl_command_queue queue,

@@ -173,17 +173,12 @@ static void watch_done(struct slot *slot)
 
 /* ---- frames that nothing changes, or a factor ---------------------------------------------- */
 
-static bool is_simple(const struct engine *engine)
-{
-    return engine->filter.multiplies || (engine->filter.is_none && engine->may_pass);
-}
-
 /* Returns whether the host copies the next frame instead of having it filtered. A device with
  * memory of its own that is sent frames from where they are, or one that reads them there, takes
  * less of the processor's time than a copy would. */
 static bool passes(const struct engine *engine, const struct engine_job *job)
 {
-    return is_simple(engine) && engine->filter.fade == NULL &&
+    return engine_is_simple(engine) && engine->filter.fade == NULL &&
            (job->memory == NULL || gpu_device_is_cpu(engine->device)) && !job->is_dispatched &&
            job->correction == NULL && !job_is_shifted(job);
 }
@@ -197,7 +192,7 @@ bool engine_waits_for_load(const struct engine *last, const struct engine *engin
     const struct load *load = last->component[0].use.load;
     const struct gpu_device *device = last->device;
     bool waits = load != NULL && (gpu_device_is_cpu(device) || !device->unified_memory) &&
-                 last->info->step == 1 && last->info->kind == SAMPLE_U8 && !is_simple(last);
+                 last->info->step == 1 && last->info->kind == SAMPLE_U8 && !engine_is_simple(last);
     for (unsigned i = 0; i < 2; i++)
         waits &= both[i]->component_count == 1 && both[i]->component[0].use.load == load;
     return waits;

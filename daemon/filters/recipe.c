@@ -198,20 +198,19 @@ static void get_curve(void *ret, const struct filter_chain *chain, const struct 
     *(struct curve *)ret = filter_chain_curve(chain);
 }
 
-/* What changes, crops or shows the spectrum needs a transform. */
+/* What changes or shows the spectrum needs a transform, and so does a size without a stride. */
 static bool may_be_short(const struct filter_chain *chain, const struct recipe *settings)
 {
-    return !has_threshold(chain) && !filter_chain_shifts(chain) &&
-           !view_is_spectrum(settings->view) && !recipe_is_smaller(settings);
+    return (!recipe_is_smaller(settings) || settings->stride > 0) && !has_threshold(chain) &&
+           !filter_chain_shifts(chain) && !view_is_spectrum(settings->view);
 }
 
 /* Bits of published samples. Without a pixel format they may have 16. */
 static void get_reach(void *ret, const struct filter_chain *chain, const struct recipe *settings)
 {
     const struct format_info *info = format_by_fourcc(format_published(settings->captured));
-    const bool is_known = info != NULL && settings->depth == RECIPE_DEPTH_AUTO;
-    const struct taps_samples samples = {
-        .sub_x = 1, .sub_y = 1, .bits = is_known ? info->bits : 16};
+    const unsigned bits = info != NULL && settings->depth == RECIPE_DEPTH_AUTO ? info->bits : 16;
+    const struct taps_samples samples = {1, 1, bits, settings->stride, settings->crop_edge};
     if (settings->reach.is_short)
         *(struct taps_reach *)ret = may_be_short(chain, settings)
                                         ? taps_reach_within(chain, &samples, settings->reach)
@@ -230,10 +229,10 @@ static void get_chroma_reach(void *ret, const struct filter_chain *chain,
     if (info == NULL || settings->planes != RECIPE_ALL || info->family != FAMILY_YUV ||
         !may_be_short(chain, settings))
         return;
-    const bool is_packed = info->plane_count == 1;
-    const struct taps_samples samples = {.sub_x = is_packed ? 2 : info->plane[1].sub_x,
-                                         .sub_y = is_packed ? 1 : info->plane[1].sub_y,
-                                         .bits = info->bits};
+    const unsigned sub_x = info->plane_count == 1 ? 2 : info->plane[1].sub_x;
+    const unsigned sub_y = info->plane_count == 1 ? 1 : info->plane[1].sub_y;
+    const struct taps_samples samples = {sub_x, sub_y, info->bits, settings->stride,
+                                         settings->crop_edge};
     *reach = taps_reach_within(chain, &samples, settings->chroma_reach);
 }
 
@@ -252,6 +251,7 @@ static const struct recipe_member members[ROW_COUNT] = {
     [row_captured] = {.name = "captured", MEMBER(captured), .type = &choice},
     [row_captured_width] = {.name = "width", MEMBER(captured_width), .type = &choice},
     [row_captured_height] = {.name = "height", MEMBER(captured_height), .type = &choice},
+    [row_stride] = {.name = "stride", MEMBER(stride), .type = &choice},
     [row_crop_edge] = {.name = "edge of frequencies", MEMBER(crop_edge), .type = &amount},
     [row_demosaic] = {.name = "demosaic", MEMBER(demosaic), .type = &choice},
     [row_complex_response] =

@@ -43,7 +43,8 @@ enum recipe_depth { RECIPE_DEPTH_AUTO, RECIPE_DEPTH_16 };
      * arithmetic is float. Every view except the picture shows luma, whatever the planes are.     \
      * `captured` is the fourcc of captured frames if it differs from the published one, or 0.     \
      * `captured_width` and `captured_height` are their size if published ones are smaller, or 0.  \
-     * `crop_edge` is then the part of the frequencies over which H falls to 0; 0 means a tenth.   \
+     * `stride` is then that of struct taps_samples, or 0,                                         \
+     * and `crop_edge` the part of the frequencies over which H falls to 0; 0 means a tenth.       \
      * `demosaic` is of no account if that is no mosaic. */                                        \
     DECLARE(enum recipe_precision, precision)                                                      \
     DECLARE(enum recipe_planes, planes)                                                            \
@@ -51,6 +52,7 @@ enum recipe_depth { RECIPE_DEPTH_AUTO, RECIPE_DEPTH_16 };
     DECLARE(uint32_t, captured)                                                                    \
     DECLARE(uint32_t, captured_width)                                                              \
     DECLARE(uint32_t, captured_height)                                                             \
+    DECLARE(uint32_t, stride)                                                                      \
     DECLARE(double, crop_edge)                                                                     \
     DECLARE(enum demosaic, demosaic)                                                               \
     /* What the chain needs. H has an imaginary part, which costs more memory traffic; frames have \

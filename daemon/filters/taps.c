@@ -7,15 +7,9 @@
 
 #include "filters/taps_private.h"
 
-#define ROUNDING          1e-7 /* rounding of a float, relative */
+#define ROUNDING      1e-7 /* rounding of a float, relative */
 
-/* direct_short.cl */
-#define SHORT_MOST_SUM    1.25 /* the magnitudes of taps along rows, added up */
-#define SHORT_MOST_ACROSS 0.99
-#define SHORT_MOST_DOWN   0.49
-#define SHORT_MOST_MIDDLE 3.4
-#define SHORT_MOST        3.9 /* times 128 steps, in 64ths: below 2^15 */
-#define SHORT_FARTHER     2   /* pixels, that taps are tried for it */
+#define SHORT_FARTHER 2 /* pixels, that taps are tried for direct_short.cl */
 
 static const uint32_t plain_radii[] = {0, 1, 2, 3, 4, TAPS_MAX_PLAIN_RADIUS};
 static const uint32_t product_radii[] = {TAPS_MAX_PLAIN_RADIUS, TAPS_MAX_LOW_RADIUS,
@@ -123,49 +117,6 @@ static void make_up(struct taps *taps, double wanted)
     taps->middle += taps->middle != 0 ? missing : 0;
 }
 
-/* Returns the sum of magnitudes of numbers, and sets the greatest one, and by how much they change
- * in all if each becomes a multiple of 1 / scale and the one in the middle keeps their sum. */
-static double measure_line(const double *line, uint32_t radius, double scale, double *ret_most,
-                           double *ret_rounding)
-{
-    double magnitudes = 0, most = 0, sum = 0, rounded = 0, rounding = 0;
-    for (uint32_t i = 0; i <= 2 * radius; i++) {
-        magnitudes += fabs(line[i]);
-        most = fmax(most, fabs(line[i]));
-        sum += line[i];
-        if (i != radius) {
-            rounded += round(line[i] * scale) / scale;
-            rounding += fabs(round(line[i] * scale) / scale - line[i]);
-        }
-    }
-    *ret_most = most;
-    *ret_rounding = rounding + fabs(round(sum * scale) / scale - rounded - line[radius]);
-    return magnitudes;
-}
-
-/* Returns how far results of direct_short.cl may be from those of the taps, in steps: samples are
- * at most 128 from the middle of their range, and each product is rounded down to a 64th, of
- * which half is added again. HUGE_VAL: the taps are too large for it. */
-static double short_error(const struct taps *taps)
-{
-    const bool has_middle = taps->middle != 0;
-    double across_most, across_rounding, down_most, down_rounding;
-    const double across =
-        measure_line(taps->across[0], taps->radius, 0x1p15, &across_most, &across_rounding);
-    const double down =
-        measure_line(taps->down[0], taps->radius, 0x1p16, &down_most, &down_rounding);
-    const uint32_t in_ring = (taps->radius + 2) / 2, in_sum = (taps->radius + 2 + has_middle) / 2;
-    double level = taps->middle; /* what a flat area is multiplied by: the sum of all taps */
-    for (uint32_t i = 0; i <= 2 * taps->radius; i++)
-        level += taps->down[0][i];
-    if (across > SHORT_MOST_SUM || across * down + fabs(level - 1) > SHORT_MOST ||
-        fabs(taps->middle) > SHORT_MOST_MIDDLE || across_most > SHORT_MOST_ACROSS ||
-        down_most > SHORT_MOST_DOWN)
-        return HUGE_VAL;
-    return 128 * (across_rounding * down + down_rounding * across + has_middle * 0x1p-16) +
-           (in_ring * down + in_sum) / 64.;
-}
-
 static bool is_line_equal(const double *line, uint32_t side)
 {
     for (uint32_t i = 1; i < side; i++)
@@ -193,7 +144,8 @@ static void find_lines(struct taps *taps, struct sampler *sampler, double least,
         taps->across[0][i] /= sum;
         taps->down[0][i] *= sum;
     }
-    if (find_radius(sampler, least * (1 - 2 * short_error(taps))) > taps->radius)
+    if (find_radius(sampler, least * (1 - 2 * taps_short_error(taps->across[0], taps->down[0], side,
+                                                               taps->middle))) > taps->radius)
         return;
     if (taps->middle == 0 && is_line_equal(taps->across[0], side) &&
         is_line_equal(taps->down[0], side))
@@ -315,6 +267,8 @@ struct taps_reach taps_tile_reach_of(const struct filter_chain *chain,
 struct taps_reach taps_reach_within(const struct filter_chain *chain,
                                     const struct taps_samples *samples, struct taps_reach most)
 {
+    if (samples->stride > 0)
+        return taps_stride_reach_of(chain, samples);
     struct taps_reach reach = taps_reach_of(chain, samples);
     if (reach.is_short && reach.radius <= TAPS_MAX_LOW_RADIUS)
         return reach;

@@ -23,6 +23,8 @@
 struct sampler {
     const struct filter_chain *chain;
     double sub_x, sub_y;
+    unsigned stride; /* as in struct taps_samples, like the edge */
+    double edge;
     struct filter_grid *images; /* NULL: the chain uses none */
     struct dft *dft;
     uint32_t side;           /* the grid's side, at most SAMPLER_WIDE_GRID */
@@ -37,6 +39,9 @@ int sampler_open(struct sampler **ret, const struct filter_chain *chain,
                  const struct taps_samples *samples, uint32_t side, struct error *why);
 void sampler_close(struct sampler *sampler);
 
+/* Returns H of the chain at the highest frequency of a smaller picture, along an axis. */
+double sampler_cut(const struct sampler *sampler);
+
 /* The memory of the host that it takes. */
 uint64_t sampler_bytes(const struct filter_chain *chain, const struct taps_samples *samples,
                        uint32_t side);
@@ -46,6 +51,11 @@ double sampler_tap(const struct sampler *sampler, int32_t x, int32_t y);
 
 /* Returns H of a flat area. */
 double sampler_level(const struct sampler *sampler);
+
+/* How far results may be from those of taps that are one product, if integers of 16 bits multiply
+ * by them (direct_short.cl), in steps. `across` and `down` have the taps from one end to the other,
+ * and `middle` is the factor of the sample itself, or 0. HUGE_VAL: they are too large for it. */
+double taps_short_error(const double *across, const double *down, uint32_t count, double middle);
 
 /* Returns the sum of magnitudes that may be left out. With the sum of the taps made up, samples
  * count by their distance from the middle of their range, and half a step is allowed. */

@@ -4,6 +4,8 @@
 #include <math.h>
 #include <stdlib.h>
 
+#include "filters/filter_crop.h"
+
 #define CURVE_SLOPE          16.0
 #define MOST_SUPPORT_PX      (TAPS_MAX_RADIUS * M_SQRT2)  /* to the corner of a square */
 #define MOST_TILE_SUPPORT_PX (1.5 * TAPS_MAX_TILE_RADIUS) /* the same */
@@ -22,7 +24,8 @@ static struct filter_grid_shape grid_shape(const struct taps_samples *samples, u
                                       .slots = 1};
 }
 
-static double complex sample(const struct sampler *sampler, int32_t kx, int32_t ky)
+/* H of the chain. */
+static double complex chain_sample(const struct sampler *sampler, int32_t kx, int32_t ky)
 {
     const double fx = kx / (sampler->side * sampler->sub_x);
     const double fy = ky / (sampler->side * sampler->sub_y);
@@ -31,6 +34,25 @@ static double complex sample(const struct sampler *sampler, int32_t kx, int32_t 
         return filter_chain_response(sampler->chain, fx, fy);
     filter_grid_read(sampler->images, 0, ky < 0, kx, transform);
     return filter_chain_response_of(sampler->chain, transform, fx, fy);
+}
+
+/* Of a smaller picture with its edges, and moved by half a sample, so that the middle of h is
+ * between those at -1 and 0. */
+static double complex sample(const struct sampler *sampler, int32_t kx, int32_t ky)
+{
+    const double fx = kx / (double)sampler->side, fy = ky / (double)sampler->side;
+    const double highest = sampler->stride > 0 ? 0.5 / sampler->stride : 1;
+    const double complex h = chain_sample(sampler, kx, ky);
+    return sampler->stride == 0
+               ? h
+               : h * filter_crop(fx / highest, sampler->edge) *
+                     filter_crop(fy / highest, sampler->edge) * cexp(M_PI * I * (fx + fy));
+}
+
+double sampler_cut(const struct sampler *sampler)
+{
+    const int32_t highest = (int32_t)(sampler->side / 2 / sampler->stride);
+    return fmax(cabs(chain_sample(sampler, highest, 0)), cabs(chain_sample(sampler, 0, highest)));
 }
 
 /* At half the sampling rate of the plane f and -f are the same, and H is their mean. */
@@ -130,8 +152,12 @@ int sampler_open(struct sampler **ret, const struct filter_chain *chain,
     struct sampler *sampler = malloc(own_bytes(side));
     if (sampler == NULL)
         return error_set(why, ENOMEM, "out of memory while computing the taps of a filter");
-    *sampler = (struct sampler){
-        .chain = chain, .sub_x = samples->sub_x, .sub_y = samples->sub_y, .side = side};
+    *sampler = (struct sampler){.chain = chain,
+                                .sub_x = samples->sub_x,
+                                .sub_y = samples->sub_y,
+                                .stride = samples->stride,
+                                .edge = samples->edge > 0 ? samples->edge : FILTER_CROP_EDGE,
+                                .side = side};
     int r = dft_create(&sampler->dft, side, why);
     if (r == 0)
         r = filter_grid_create(&sampler->images, chain, &shape, why);

@@ -1,6 +1,8 @@
 /* The direct technique: one dispatch that multiplies neighbouring samples by the taps of a short
  * filter (filters/taps.h, kernels/transform/direct.cl). A filter without neighbours is a factor.
  *
+ * Of a smaller picture it makes only the results that this has (struct taps_stride), on a CPU.
+ *
  * It uses the settings of lines in its own way: a work-group of column_group items makes `columns`
  * groups of lanes in `rows` strips of row_group rows. */
 #include <errno.h>
@@ -16,6 +18,8 @@
 #define CPU_FIXED   0.06
 #define CPU_TAP     0.0085
 #define CPU_PRODUCT 1.6
+#define CPU_STRIDE                                                                                 \
+    0.5 /* of a smaller picture: half of the sums along rows, and fewer along columns */
 
 /* On a GPU, microseconds of an H200: fixed, and of each tap. Up to GPU_SUMS an item has the sums of
  * a strip in registers. With products the items of a group wait for each other once more. */
@@ -50,8 +54,13 @@ static bool has_products(const struct taps_reach *reach, const struct gpu_device
     return reach->products > 0 && (gpu_device_is_cpu(device) || fits_gpu);
 }
 
-static bool can_do(const struct taps_reach *reach, const struct gpu_device *device)
+static bool can_do(const struct taps_reach *reach, const struct gpu_device *device,
+                   const struct transform_image *image)
 {
+    if (image->smaller.width > 0)
+        return reach->is_short && reach->products == 1 && reach->line >= TAPS_EVEN &&
+               reach->line <= TAPS_SMALL && !reach->has_middle && gpu_device_is_cpu(device) &&
+               transform_stride(image) > 0;
     return reach->is_short &&
            (has_products(reach, device) || reach->radius <= TAPS_MAX_PLAIN_RADIUS);
 }
@@ -72,7 +81,7 @@ static double cost(const struct tuner_subject *subject)
     const double side = 2 * reach->radius + 1;
     const bool as_products = has_products(reach, device);
     const double taps = side * (as_products ? reach->products : side);
-    if (!can_do(reach, device))
+    if (!can_do(reach, device, &subject->image))
         return HUGE_VAL;
     if (device->midgard && reach->radius > MIDGARD_RADIUS)
         return MIDGARD_FAR;
@@ -82,7 +91,8 @@ static double cost(const struct tuner_subject *subject)
                         : reach->radius <= GPU_SUMS ? &plain_time
                                                     : &far_time,
                         taps);
-    return CPU_FIXED + CPU_TAP * taps * (as_products ? CPU_PRODUCT : 1);
+    return CPU_FIXED + CPU_TAP * taps * (as_products ? CPU_PRODUCT : 1) *
+                           (subject->image.smaller.width > 0 ? CPU_STRIDE : 1);
 }
 
 /* ---- layout -------------------------------------------------------------------------------- */
@@ -119,6 +129,11 @@ static size_t work_bytes(const struct transform *transform)
     const size_t products = (size_t)products_of(transform) * tuning->columns * lanes;
     const size_t tile_rows = (size_t)tuning->rows * tuning->row_group + 2 * radius;
     const size_t middle = has_middle(transform) ? (size_t)tuning->columns * lanes : 0;
+    const uint32_t stride = transform_stride(&transform->image);
+    const uint32_t beside = stride > 0 ? (radius / stride + lanes) / lanes : 0; /* vectors */
+    if (stride > 0)
+        return (size_t)stride * (tuning->columns + 2 * beside) * lanes * (side_of(transform) + 1) *
+               sizeof(cl_float);
     const size_t floats = products == 0 ? pitch * tile_rows
                           : tuning->column_group == 1
                               ? (products + middle) * (side_of(transform) + 1)
@@ -168,7 +183,7 @@ static int fit(struct transform *transform, struct error *why)
 {
     struct transform_tuning *tuning = &transform->tuning;
     const struct taps_reach *reach = &tuning->recipe.reach;
-    if (!can_do(reach, transform->device))
+    if (!can_do(reach, transform->device, &transform->image))
         return error_set(why, ERANGE,
                          "engine.technique = direct is for short filters: expected auto, fused or "
                          "staged");
@@ -273,11 +288,39 @@ static bool suits_lines(const struct transform *transform, const struct taps *ta
            (is_suited && (taps->middle == 0 || has_middle(transform)));
 }
 
+/* The taps of a smaller picture are even: both sides have the same. Those along columns come first.
+ */
+static int fill_stride(const struct transform *transform, float *values,
+                       const struct filter_chain *chain, const struct taps_samples *samples,
+                       struct error *why)
+{
+    const uint32_t most = radius_of(transform);
+    float *first = values + head_size(transform), *second = first + 2 * (size_t)(most + 1);
+    struct taps_stride taps = {.radius = 0};
+    put_nothing(values, transform);
+    if (chain->count == 0)
+        return 0;
+    const int r = taps_stride_find(&taps, chain, samples, why);
+    if (r < 0)
+        return r;
+    if (taps.radius > most || transform->tuning.recipe.reach.line > taps.line)
+        return error_set(why, EINVAL, "the filter has taps of radius %u: expected at most %u",
+                         taps.radius, most);
+    values[0] = (float)taps.radius;
+    for (uint32_t i = 0; i <= taps.radius; i++) {
+        first[i] = first[most + 1 + i] = (float)taps.down[i];
+        second[i] = second[most + 1 + i] = (float)taps.across[i];
+    }
+    return 0;
+}
+
 static int fill_response(const struct transform *transform, float *values,
                          const struct filter_chain *chain, double sub_x, double sub_y,
                          struct error *why)
 {
     const struct taps_samples samples = transform_taps_samples(transform, sub_x, sub_y);
+    if (samples.stride > 0)
+        return fill_stride(transform, values, chain, &samples, why);
     struct taps *taps = malloc(sizeof *taps);
     if (taps == NULL)
         return error_set(why, ENOMEM, "out of memory while computing the taps of a filter");
@@ -310,6 +353,22 @@ static void list_dispatches(struct transform *transform)
     transform_list_view(transform);
 }
 
+/* The result, if it is a smaller picture. */
+static void put_smaller(FILE *out, const struct transform_image *image)
+{
+    const bool is_byte = !image->deep_result && image->kind != SAMPLE_F32 &&
+                         (image->kind != SAMPLE_U16 || image->grey_result);
+    const unsigned stride = transform_stride(image);
+    transform_put_constant(out, "STRIDE", stride > 0 ? stride : 1);
+    transform_put_constant(out, "SMALLER_WIDTH", image->smaller.width);
+    transform_put_constant(out, "SMALLER_HEIGHT", image->smaller.height);
+    transform_put_constant(out, "SMALLER_STRIDE", image->smaller.stride);
+    transform_put_constant(out, "SMALLER_OFFSET", image->smaller.offset);
+    transform_put_constant(out, "SMALLER_STEP", image->smaller.step);
+    transform_put_constant(out, "SMALLER_APART", image->smaller.apart);
+    transform_put_constant(out, "SMALLER_BYTES", is_byte ? 1 : image->kind == SAMPLE_F32 ? 4 : 2);
+}
+
 /* U is along columns, as columns come first. */
 static void put_source(FILE *out, const struct transform *transform)
 {
@@ -321,6 +380,7 @@ static void put_source(FILE *out, const struct transform *transform)
     transform_put_constant(out, "SMALL", line == TAPS_SMALL);
     transform_put_constant(out, "EQUAL", line == TAPS_EQUAL);
     transform_put_constant(out, "CACHED_LOCAL", transform->device->midgard);
+    put_smaller(out, &transform->image);
     transform_put_blocks(out, transform);
     if (products_of(transform) == 0) {
         transform_put_file(out, "direct_cached.cl");
@@ -332,8 +392,9 @@ static void put_source(FILE *out, const struct transform *transform)
         transform_put_file(out, "direct_lines.cl");
         transform_put_file(out, line == TAPS_EQUAL ? "direct_equal.cl" : "direct_short.cl");
         if (line != TAPS_EQUAL) {
+            const bool has_stride = transform->image.smaller.width > 0;
             transform_put_file(out, "direct_float.cl");
-            transform_put_file(out, "direct_products.cl");
+            transform_put_file(out, has_stride ? "direct_stride.cl" : "direct_products.cl");
         }
     }
     transform_put_file(out, "direct.cl");
@@ -368,6 +429,7 @@ static vary_fn *const settings[] = {tuner_vary_lanes, vary_columns, vary_strips,
 const struct technique technique_direct = {.name = "direct",
                                            .complex_file = "planar.cl",
                                            .is_direct = true,
+                                           .makes_smaller = true,
                                            .cost = cost,
                                            .describe = describe,
                                            .start = start,

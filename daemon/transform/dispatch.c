@@ -33,11 +33,14 @@ void transform_add_blocks(struct transform *transform, const char *kernel, size_
                           size_t block_y, size_t local_bytes)
 {
     const struct transform_image *image = &transform->image;
+    const bool is_smaller = image->smaller.width > 0;
+    const uint32_t width = is_smaller ? image->smaller.width : image->width;
+    const uint32_t height = is_smaller ? image->smaller.height : image->height;
     const size_t group = transform->tuning.column_group;
     struct dispatch blocks = {
         .dimensions = image->count > 1 ? 3 : 2,
-        .global = {(image->width + block_x - 1) / block_x * group,
-                   (image->height + block_y - 1) / block_y, image->count},
+        .global = {(width + block_x - 1) / block_x * group, (height + block_y - 1) / block_y,
+                   image->count},
         .local = {group, 1, 1},
         .argument = {ARGUMENT(IMAGE),
                      {.kind = transform_store_argument(transform)},
@@ -69,14 +72,16 @@ struct taps_samples transform_taps_samples(const struct transform *transform, do
 {
     return (struct taps_samples){.sub_x = (unsigned)sub_x,
                                  .sub_y = (unsigned)sub_y,
-                                 .bits = transform_result_bits(&transform->image)};
+                                 .bits = transform_result_bits(&transform->image),
+                                 .stride = transform_stride(&transform->image),
+                                 .edge = transform->tuning.recipe.crop_edge};
 }
 
 uint64_t transform_taps_bytes(const struct transform *transform, const struct filter_chain *chain,
                               double sub_x, double sub_y)
 {
     const struct taps_samples samples = transform_taps_samples(transform, sub_x, sub_y);
-    return taps_bytes(chain, &samples);
+    return samples.stride > 0 ? taps_half_bytes(chain, &samples) : taps_bytes(chain, &samples);
 }
 
 enum argument_kind transform_store_argument(const struct transform *transform)

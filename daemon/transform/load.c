@@ -130,7 +130,7 @@ int transform_fit(struct transform *transform, struct error *why)
                          "engine.technique = %s makes no smaller pictures: expected auto or fused",
                          technique->name);
     const int r = fit(transform, why);
-    return r < 0 || !is_smaller
+    return r < 0 || !is_smaller || technique->is_direct
                ? r
                : transform_sketch_result(&transform->smaller, transform, &transform->image,
                                          &transform->tuning.recipe, why);

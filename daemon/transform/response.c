@@ -4,6 +4,7 @@
 #include <math.h>
 #include <stdlib.h>
 
+#include "filters/filter_crop.h"
 #include "filters/filter_grid.h"
 
 size_t response_part_count(const struct response_layout *layout)
@@ -17,8 +18,6 @@ size_t response_count(const struct response_layout *layout)
 {
     return response_part_count(layout) * (layout->is_complex ? 2 : 1);
 }
-
-#define DEFAULT_CROP_EDGE 0.1
 
 /* What H is sampled with. */
 struct sampler {
@@ -43,9 +42,8 @@ struct place {
  * first one. */
 static double complex crop(int32_t frequency, uint32_t length, uint32_t loaded, double part)
 {
-    const double beyond = (2. * abs(frequency) / length - (1 - part)) / part;
     const double shift = 0.5 * frequency * (1. / length - 1. / loaded);
-    const double edge = beyond <= 0 ? 1 : beyond >= 1 ? 0 : 0.5 + 0.5 * cos(M_PI * beyond);
+    const double edge = filter_crop(2. * frequency / length, part);
     return length == loaded ? 1 : edge * cexp(2 * M_PI * I * shift);
 }
 
@@ -133,8 +131,7 @@ int response_fill(float *values, const struct response_layout *layout,
                               .loaded = loaded_by(layout),
                               .sub_x = sub_x,
                               .sub_y = sub_y,
-                              .edge =
-                                  layout->crop_edge > 0 ? layout->crop_edge : DEFAULT_CROP_EDGE};
+                              .edge = layout->crop_edge > 0 ? layout->crop_edge : FILTER_CROP_EDGE};
     const struct plan_axis *first = plan_first(layout->plan), *second = plan_second(layout->plan);
     const uint32_t pairs = plan_pair_count(layout->plan), lanes = layout->lanes;
     const size_t part = response_part_count(layout);

@@ -111,6 +111,8 @@ void transform_describe(const struct transform *transform, char *text, size_t si
     const struct transform_image *result = &transform_of_result(transform)->image;
     if (transform_is_smaller(transform_of_result(transform)))
         text_append(text, size, ", made %ux%u", result->width, result->height);
+    else if (result->smaller.width > 0)
+        text_append(text, size, ", made %ux%u", result->smaller.width, result->smaller.height);
 }
 
 bool transform_is_direct(const struct transform *transform)
@@ -131,6 +133,9 @@ static double image_bytes(const struct transform_image *image, bool result)
         [SAMPLE_U8] = 1, [SAMPLE_U16] = 2, [SAMPLE_RGB8] = 3, [SAMPLE_BAYER] = 1, [SAMPLE_F32] = 4};
     const bool mosaic = image->kind == SAMPLE_BAYER;
     const double samples = (double)image->width * image->height;
+    if (result && image->smaller.width > 0)
+        return (double)image->count * image->smaller.width * image->smaller.height *
+               image->smaller.step;
     const double plane =
         samples * (image->keep_others || image->grey_result || mosaic ? image->step
                                                                       : sample_bytes[image->kind]);

@@ -33,6 +33,7 @@
  *   direct_short.cl     SMALL, samples of 8 bits: arithmetic on integers of 16 bits
  *   direct_float.cl     elsewhere: arithmetic on floats
  *   direct_products.cl  makes a block with either
+ *   direct_stride.cl    makes one of a smaller picture with either
  *   direct.cl           this file: the kernel */
 
 kernel __attribute__((reqd_work_group_size(GROUP, 1, 1))) void
@@ -43,7 +44,7 @@ direct(global const uchar *restrict image, global uchar *restrict result,
     const struct block block = {(int)get_group_id(0) * BLOCK_X, (int)get_group_id(1) * BLOCK_Y,
                                 CAPTURED(image + image_offset()), map_x, map_y CORRECTION_ARGUMENT};
     local void *const memory = work; /* whose type tells a driver how to align it */
-    result += image_offset();
+    result += STRIDE > 1 ? image_number() * SMALLER_APART : image_offset();
 #if PRODUCTS > 0
     block_make(result, block, taps, memory);
 #elif IS_CACHED

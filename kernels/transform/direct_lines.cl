@@ -4,10 +4,10 @@
  * such kernels share: direct_float.cl   any taps, and any samples direct_short.cl   small taps, and
  * samples of 8 bits: integers of 16 bits direct_equal.cl   equal taps: running sums */
 
-#define MARGIN        (TILE_MARGIN / LANES)
-#define LINE          (COLUMNS + 2 * MARGIN) /* vectors of a line */
-#define SET           (4 * (RADIUS + 1))     /* floats of a product's taps */
-#define HEAD          (1 + MIDDLE)           /* those before them */
+#define MARGIN        ((RADIUS / STRIDE + (STRIDE > 1) + LANES - 1) / LANES) /* vectors beside a block */
+#define LINE          (COLUMNS + 2 * MARGIN)                                 /* vectors of a line */
+#define SET           (4 * (RADIUS + 1)) /* floats of a product's taps */
+#define HEAD          (1 + MIDDLE)       /* those before them */
 #define ALWAYS_INLINE static inline __attribute__((always_inline))
 
 /* Returns the row of the image for row i of a block, which counts from its first one on. What is
@@ -25,10 +25,12 @@ static inline int row_begin(global uchar *result, struct block block, int i, int
  * permutation with indices. */
 #if IN_SHORTS
 typedef PASTE(short, LANES) bits;
+typedef short bits_lane;
 #define TO_SHORT PASTE(convert_short, LANES)
 #define TO_WHOLE PASTE(convert_int, LANES)
 #else
 typedef PASTE(int, LANES) bits;
+typedef int bits_lane;
 #define TO_BITS(value)   PASTE(as_int, LANES)(value)
 #define FROM_BITS(value) PASTE(as_float, LANES)(value)
 #endif

@@ -47,18 +47,18 @@ ALWAYS_INLINE bits middle_of(tap_set middle, bits value)
 
 /* Sets the taps along an axis, and what sums of `products` of them begin with: half a unit for
  * each, `first`, and `level` times the sum of the taps. Their sum is as near to that of the given
- * ones as it can be. */
+ * ones as it can be. With a STRIDE the first one is for two samples, as the others are. */
 static inline void taps_round(short *ret, constant const float *taps, int radius, float scale,
                               int products, float first, float level)
 {
-    float sum = taps[0] * scale;
+    float sum = (STRIDE > 1 ? 2 : 1) * taps[0] * scale;
     int others = 0;
     for (int i = 1; i <= RADIUS; i++) {
         ret[i] = i <= radius ? convert_short_rte(taps[i] * scale) : 0;
         sum += i <= radius ? 2 * taps[i] * scale : 0;
         others += 2 * ret[i];
     }
-    ret[0] = (short)(convert_int_rte(sum) - others);
+    ret[0] = (short)((convert_int_rte(sum) - others) / (STRIDE > 1 ? 2 : 1));
     ret[RADIUS + 1] = convert_short_rte(sum / scale * level + first) + (short)(products / 2);
 }
 

@@ -517,6 +517,57 @@ static void memory_serves_engines_that_read_alike(void **state)
     engine_destroy(wide);
 }
 
+/* When the last engine has finished a frame, the one before it has read it, too, so it may be
+ * overwritten before that one's result is collected. */
+static void engines_read_a_frame_one_after_the_other(void **state)
+{
+    (void)state;
+    need_shared_memory();
+    if (!gpu_device_is_cpu(device))
+        skip();
+    import_memory_fn *const import = device->import_dma_buf;
+    device->import_dma_buf = NULL; /* imported frames have no such order */
+    struct fftd_format format;
+    const struct filter_chain none = {.count = 0};
+    struct engine_response *response = NULL;
+    struct engine_done done;
+    struct error why;
+    struct engine *last = make_engine("NV12", RECIPE_LUMA, &format);
+    struct engine *engine = make_engine("NV12", RECIPE_LUMA, &format);
+    struct frame_memory *memory = make_memory(last);
+    const size_t bytes = memory->layout.frame_bytes;
+    uint8_t *expected = calloc(3, format.frame_bytes);
+    uint8_t *out[] = {expected + format.frame_bytes, expected + 2 * format.frame_bytes};
+    struct place place;
+    take_place(memory, MEMORY_SHARED, 0, bytes, &place);
+    assert_true(engine_reads_before(last, engine, memory));
+    assert_false(engine_reads_before(last, engine, NULL));
+    for (unsigned round = 0; round < ROUNDS; round++) {
+        uint8_t *frame = frame_memory_address(memory, 0);
+        fill(frame, bytes, round + 1);
+        struct engine_job job = job_of(&memory->layout, frame, expected);
+        filter_frame(engine, &job);
+        job.memory = memory;
+        job.out = out[0];
+        assert_int_equal(engine_submit(engine, &job, &why), 0);
+        job.out = out[1];
+        assert_int_equal(filter_frame(last, &job).in_bytes, 0);
+        fill(frame_memory_address(memory, 0), memory->layout.plane[0].row_bytes * HEIGHT, 0);
+        assert_int_equal(engine_collect(engine, true, &done, &why), 0);
+        assert_int_equal(done.copies.in_bytes, 0);
+        assert_memory_equal(out[0], expected, format.frame_bytes);
+        assert_memory_equal(out[1], expected, format.frame_bytes);
+    }
+    assert_int_equal(engine_design(last, &none, &response, &why), 0);
+    engine_apply(last, response, 2);
+    assert_false(engine_reads_before(last, engine, memory)); /* the host copies its frames */
+    device->import_dma_buf = import;
+    engine_memory_destroy(memory);
+    engine_destroy(last);
+    engine_destroy(engine);
+    free(expected);
+}
+
 static void what_the_device_does_not_take_is_refused(void **state)
 {
     (void)state;
@@ -549,6 +600,7 @@ int main(void)
         cmocka_unit_test(memory_may_go_before_its_frames_are_done),
         cmocka_unit_test(memory_may_go_before_its_frames_are_sent),
         cmocka_unit_test(memory_serves_engines_that_read_alike),
+        cmocka_unit_test(engines_read_a_frame_one_after_the_other),
         cmocka_unit_test(what_the_device_does_not_take_is_refused),
     };
     return cmocka_run_group_tests_name("memory", tests, device_setup, device_teardown);

@@ -175,6 +175,56 @@ static void test_sizes(void **state)
             check(&tuning, &shapes[i]);
 }
 
+/* Blurs whose smaller pictures need no transform: what taps leave out is half a step at most, and
+ * the root of its mean square in noise much less. Integers of 16 bits are only for bytes
+ * (test_frames). */
+static void test_taps(void **state)
+{
+    (void)state;
+    static const struct {
+        struct shape shape;
+        bool is_short;
+    } cases[] = {
+        {{640, 480, 320, 240, 32, PLAN_MIRROR, "gaussian-blur:sigma=3", 0, 0}, true},
+        {{320, 200, 160, 100, 32, PLAN_CONSTANT, "gaussian-blur:sigma=2.6", 2, 0}, true},
+        {{134, 90, 67, 45, 32, PLAN_WRAP, "gaussian-blur:sigma=4.4 | gain:ac=1.2,dc=1.2", 0, 0.5},
+         true},
+        {{120, 96, 60, 48, 32, PLAN_REPLICATE, "gaussian-blur:sigma=3 | gaussian-blur:sigma=1", 0,
+          0.001},
+         true},
+        {{640, 480, 320, 240, 32, PLAN_MIRROR, "gaussian-blur:sigma=1.5", 0, 0}, false},
+        {{640, 480, 320, 240, 32, PLAN_MIRROR, "gaussian-blur:sigma=6", 0, 0}, false},
+        {{640, 480, 320, 240, 32, PLAN_MIRROR, "none", 0, 0}, false},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        const struct shape *shape = &cases[i].shape;
+        struct transform_tuning tuning;
+        struct filter_chain chain;
+        struct error why;
+        if (filter_chain_parse(&chain, shape->chain, &why) < 0)
+            fail_msg("%s", why.text);
+        const struct taps_samples samples = {
+            .sub_x = 1, .sub_y = 1, .bits = 8, .stride = TAPS_STRIDE, .edge = shape->edge};
+        const struct tuner_subject subject = {.device = device,
+                                              .image = floats_image(shape->width, shape->height, 1),
+                                              .any_technique = true,
+                                              .reach = taps_stride_reach_of(&chain, &samples)};
+        if (subject.reach.is_short != cases[i].is_short)
+            fail_msg("%s to %u columns: short %d", shape->chain, shape->smaller_width,
+                     subject.reach.is_short);
+        tuner_start(&tuning, &subject);
+        tuning.recipe.reach = subject.reach;
+        tuning.technique = TRANSFORM_DIRECT;
+        if (!cases[i].is_short || !gpu_device_is_cpu(device))
+            continue;
+        const double rms = measure(&tuning, shape);
+        print_message("# %ux%u to %ux%u, %s, taps: %.3f steps\n", shape->width, shape->height,
+                      shape->smaller_width, shape->smaller_height, shape->chain, rms);
+        if (!(rms < 0.1))
+            fail_msg("%s to %u columns: %.3f steps", shape->chain, shape->smaller_width, rms);
+    }
+}
+
 #define PLATE 960 /* pixels */
 
 static double plate_wave(double dx, double dy)
@@ -365,9 +415,11 @@ static void fill(const struct format_info *info, uint8_t *frame, size_t bytes)
         frame[i] &= (uint8_t)((1u << (info->bits - 8)) - 1);
 }
 
-static void check_scene(const struct scene *scene, enum recipe_precision precision)
+static void check_scene(const struct scene *scene, enum recipe_precision precision, bool by_taps,
+                        enum plan_border border)
 {
     const struct format_info *info = format_by_name(scene->captured);
+    const uint32_t smaller_height = by_taps ? HEIGHT / TAPS_STRIDE : SMALLER_HEIGHT;
     struct fftd_format captured, format;
     struct filter_chain chain;
     struct error why = {""};
@@ -378,12 +430,17 @@ static void check_scene(const struct scene *scene, enum recipe_precision precisi
                                      .recipe.captured_height = HEIGHT,
                                      .recipe.planes = scene->planes,
                                      .recipe.precision = precision,
+                                     .border = border,
                                      .in_flight = 1};
+    if (by_taps) {
+        engine_set_reach(&options, device);
+        options.recipe.stride = TAPS_STRIDE;
+    }
     assert_int_equal(format_layout(&captured, info->fourcc, WIDTH, HEIGHT, 1, &why), 0);
     assert_int_equal(
         format_layout(&format,
                       engine_published(&(struct recipe){.planes = scene->planes}, info->fourcc),
-                      SMALLER_WIDTH, SMALLER_HEIGHT, 64, &why),
+                      SMALLER_WIDTH, smaller_height, 64, &why),
         0);
     assert_int_equal(filter_chain_parse(&chain, scene->chain, &why), 0);
     options.recipe = recipe_of(&chain, &options.recipe);
@@ -393,6 +450,8 @@ static void check_scene(const struct scene *scene, enum recipe_precision precisi
         engine_design(engine, &chain, &response, &why) < 0)
         fail_msg("%s: %s", scene->captured, why.text);
     engine_apply(engine, response, 1);
+    if (by_taps != (strstr(engine_description(engine), "direct") != NULL))
+        fail_msg("%s: %s", scene->captured, engine_description(engine));
     uint8_t *in = malloc(captured.frame_bytes), *out = calloc(1, format.frame_bytes);
     fill(info, in, captured.frame_bytes);
     const struct engine_job job = {.out = out, .shift = {scene->shift[0], scene->shift[1]}};
@@ -407,7 +466,7 @@ static void check_scene(const struct scene *scene, enum recipe_precision precisi
     for (unsigned i = 0; i < scene->samples; i++) {
         const unsigned sub_x = scene->sample[i].sub_x, sub_y = scene->sample[i].sub_y;
         const uint32_t width = WIDTH / sub_x, height = HEIGHT / sub_y;
-        const uint32_t columns = SMALLER_WIDTH / sub_x, rows = SMALLER_HEIGHT / sub_y;
+        const uint32_t columns = SMALLER_WIDTH / sub_x, rows = smaller_height / sub_y;
         const bool is_grey = scene->planes == RECIPE_LUMA_ONLY;
         double *exact = malloc(sizeof *exact * width * height);
         double *expected = malloc(sizeof *expected * columns * rows);
@@ -424,7 +483,7 @@ static void check_scene(const struct scene *scene, enum recipe_precision precisi
                                                 .height = height,
                                                 .padded_x = padded->x.length,
                                                 .padded_y = padded->y.length,
-                                                .border = PLAN_MIRROR,
+                                                .border = border,
                                                 .sub_x = sub_x,
                                                 .sub_y = sub_y,
                                                 .chain = &chain};
@@ -441,8 +500,9 @@ static void check_scene(const struct scene *scene, enum recipe_precision precisi
                 const double want = fmin(fmax(expected[y * columns + x], 0), white);
                 worst = fmax(worst, fabs(value - want));
             }
-        /* Sums of numbers of 16 bits, which are rounded twice. */
+        /* Sums of numbers of 16 bits, which are rounded twice; taps may leave out half a step. */
         const double most = scene->sample[i].passes    ? 0.7
+                            : by_taps                  ? 1.01
                             : precision == RECIPE_HALF ? 0.5 + white / 512
                                                        : 0.51;
         if (!(worst <= most))
@@ -507,10 +567,45 @@ static void test_formats(void **state)
          {{0, 0, 3, 1, 1, false}, {0, 1, 3, 1, 1, false}, {0, 2, 3, 1, 1, false}}},
     };
     for (size_t i = 0; i < sizeof scenes / sizeof scenes[0]; i++) {
-        check_scene(&scenes[i], RECIPE_FLOAT);
+        check_scene(&scenes[i], RECIPE_FLOAT, false, PLAN_MIRROR);
         if (device_takes_every_layout() || i == 0)
-            check_scene(&scenes[i], RECIPE_HALF);
+            check_scene(&scenes[i], RECIPE_HALF, false, PLAN_MIRROR);
     }
+}
+
+/* Blurs of which a processor makes smaller pictures by taps, in integers of 16 bits for bytes. */
+static void test_formats_by_taps(void **state)
+{
+    (void)state;
+    static const struct scene scenes[] = {
+        {"GREY", RECIPE_LUMA, "gaussian-blur:sigma=3", {0}, 1, {{0, 0, 1, 1, 1, false}}},
+        {"GREY", RECIPE_LUMA, "gaussian-blur:sigma=4", {0}, 1, {{0, 0, 1, 1, 1, false}}},
+        {"Y12", RECIPE_LUMA, "gaussian-blur:sigma=3.2", {0}, 1, {{0, 0, 2, 1, 1, false}}},
+        {"NV12",
+         RECIPE_LUMA,
+         "gaussian-blur:sigma=4",
+         {0},
+         3,
+         {{0, 0, 1, 1, 1, false}, {1, 0, 2, 2, 2, true}, {1, 1, 2, 2, 2, true}}},
+        {"YUYV",
+         RECIPE_LUMA,
+         "gaussian-blur:sigma=3",
+         {0},
+         3,
+         {{0, 0, 2, 1, 1, false}, {0, 1, 4, 2, 1, true}, {0, 3, 4, 2, 1, true}}},
+        {"UYVY", RECIPE_LUMA_ONLY, "gaussian-blur:sigma=3", {0}, 1, {{0, 1, 2, 1, 1, false}}},
+        {"BGR24",
+         RECIPE_ALL,
+         "gaussian-blur:sigma=3",
+         {0},
+         3,
+         {{0, 0, 3, 1, 1, false}, {0, 1, 3, 1, 1, false}, {0, 2, 3, 1, 1, false}}},
+    };
+    if (!gpu_device_is_cpu(device))
+        skip();
+    for (size_t i = 0; i < sizeof scenes / sizeof scenes[0]; i++)
+        for (int border = 0; border < 2; border++)
+            check_scene(&scenes[i], RECIPE_FLOAT, true, border ? PLAN_CONSTANT : PLAN_MIRROR);
 }
 
 /* What cannot become smaller says so before anything is built. */
@@ -699,11 +794,13 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_forms),
         cmocka_unit_test(test_sizes),
+        cmocka_unit_test(test_taps),
         cmocka_unit_test(test_zone_plate),
         cmocka_unit_test(test_ringing),
         cmocka_unit_test(test_sides_that_cannot_be_had),
         cmocka_unit_test(test_other_techniques),
         cmocka_unit_test(test_formats),
+        cmocka_unit_test(test_formats_by_taps),
         cmocka_unit_test(test_refusals),
         cmocka_unit_test(test_tuning),
         cmocka_unit_test(test_cost),

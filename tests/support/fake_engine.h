@@ -698,4 +698,13 @@ bool engine_waits_for_load(const struct engine *last, const struct engine *engin
     return false;
 }
 
+bool engine_reads_before(const struct engine *last, const struct engine *engine,
+                         const struct frame_memory *memory)
+{
+    (void)last;
+    (void)engine;
+    (void)memory;
+    return false;
+}
+
 #endif

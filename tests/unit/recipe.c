@@ -78,6 +78,7 @@ static const struct recipe variants[] = {
     {.captured = 1},
     {.captured_width = 1},
     {.captured_height = 1},
+    {.stride = 2},
     {.demosaic = DEMOSAIC_GRADIENTS},
     {.complex_response = true},
     {.corrections = true},

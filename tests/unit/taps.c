@@ -261,6 +261,66 @@ static void test_reaches_of_tiles_unite(void **state)
     assert_true(taps_reach_covers(whole, wide) && !taps_reach_covers(wide, whole));
 }
 
+/* ---- smaller pictures ---- */
+
+/* Taps of half the size, which need a transform where H has not decayed at the edge of the
+ * frequencies, and where it differs between both sides. */
+static void test_reaches_of_smaller_pictures(void **state)
+{
+    static const struct {
+        const char *chain;
+        unsigned sub, bits;
+        double edge;
+        uint32_t radius; /* 0: a transform */
+        enum taps_line line;
+    } cases[] = {
+        {"gaussian-blur:sigma=3", 1, 8, 0, 10, TAPS_SMALL},
+        {"gaussian-blur:sigma=3", 1, 8, 0.001, 10, TAPS_SMALL},
+        {"gaussian-blur:sigma=3", 1, 10, 0, 15, TAPS_EVEN},
+        {"gaussian-blur:sigma=3", 1, 16, 0, 0, TAPS_ANY},
+        {"gaussian-blur:sigma=3", 2, 8, 0, 0, TAPS_ANY},
+        {"gaussian-blur:sigma=2", 1, 8, 0, 0, TAPS_ANY},
+        {"gaussian-blur:sigma=4", 1, 8, 0, 15, TAPS_SMALL},
+        {"gaussian-blur:sigma=5.5", 1, 8, 0, 0, TAPS_ANY},
+        {"gaussian-blur:sigma=3 | gain:ac=3,dc=3", 1, 8, 0, 10, TAPS_EVEN},
+        {"gaussian-blur:sigma=3 | shift:by=2/0", 1, 8, 0, 0, TAPS_ANY},
+        {"gaussian-blur:sigma=3 | gradient", 1, 8, 0, 0, TAPS_ANY},
+        {"lowpass:shape=ideal,cutoff=0.1", 1, 8, 0, 0, TAPS_ANY},
+        {"none", 1, 8, 0, 0, TAPS_ANY},
+    };
+    (void)state;
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        const struct filter_chain chain = chain_of(cases[i].chain);
+        const struct taps_samples samples = {.sub_x = cases[i].sub,
+                                             .sub_y = cases[i].sub,
+                                             .bits = cases[i].bits,
+                                             .stride = TAPS_STRIDE,
+                                             .edge = cases[i].edge};
+        const struct taps_reach found =
+            taps_reach_within(&chain, &samples, (struct taps_reach){.is_short = true});
+        if (found.is_short != (cases[i].radius > 0) || found.radius != cases[i].radius ||
+            found.line != cases[i].line)
+            fail_msg("%s, %u bits: short %d, radius %u, line %d", cases[i].chain, cases[i].bits,
+                     found.is_short, found.radius, (int)found.line);
+    }
+}
+
+/* A flat area keeps the brightness that H gives it. */
+static void test_smaller_pictures_keep_brightness(void **state)
+{
+    const struct filter_chain chain = chain_of("gaussian-blur:sigma=3 | gain:ac=0.5,dc=0.5");
+    const struct taps_samples samples = {.sub_x = 1, .sub_y = 1, .bits = 8, .stride = TAPS_STRIDE};
+    struct taps_stride taps;
+    double across = 0, down = 0;
+    (void)state;
+    assert_int_equal(taps_stride_find(&taps, &chain, &samples, NULL), 0);
+    for (uint32_t i = 0; i <= taps.radius; i++) {
+        across += 2 * taps.across[i];
+        down += 2 * taps.down[i];
+    }
+    assert_float_equal(across * down, 0.5, 1e-9);
+}
+
 /* ---- half the rate ---- */
 
 /* A line of samples around 0, at the whole rate and at half of it. */
@@ -514,6 +574,8 @@ int main(void)
         cmocka_unit_test(test_reaches_unite),
         cmocka_unit_test(test_reach_of_tiles),
         cmocka_unit_test(test_reaches_of_tiles_unite),
+        cmocka_unit_test(test_reaches_of_smaller_pictures),
+        cmocka_unit_test(test_smaller_pictures_keep_brightness),
         cmocka_unit_test(test_half_rate_is_a_gaussian),
         cmocka_unit_test(test_half_rates),
         cmocka_unit_test(test_half_rate_beside_taps),

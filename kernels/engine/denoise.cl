@@ -89,15 +89,14 @@ static inline real samples_from(global const float *row, int x, int width, bool 
 static inline void block_load_by(real *x, global const float *plane, int left, int top,
                                  constant const float *factor)
 {
-    const bool is_inside = LANES > 1 && left >= 0 && top >= 0 && left + BLOCK <= IMAGE_WIDTH &&
-                           top + BLOCK <= IMAGE_HEIGHT;
+    const bool is_inside = LANES > 1 && left >= 0 && left + BLOCK <= IMAGE_WIDTH;
     for (uint p = 0; p < PARTS; p++) {
         const real across = column_entry(factor, p);
 #pragma unroll
         for (uint j = 0; j < BLOCK; j++) {
-            const int y = is_inside ? top + (int)j : mirrored(top + (int)j, IMAGE_HEIGHT);
-            const real sample = samples_from(plane + y * PLANE_PITCH, left + (int)COLUMN(p),
-                                             IMAGE_WIDTH, is_inside);
+            const real sample =
+                samples_from(plane + mirrored(top + (int)j, IMAGE_HEIGHT) * PLANE_PITCH,
+                             left + (int)COLUMN(p), IMAGE_WIDTH, is_inside);
             x[p * BLOCK + j] = sample * (across * factor[j]);
         }
     }

@@ -191,7 +191,7 @@ static size_t plane_bytes(const struct transform_image *image)
 
 static size_t counts_bytes(const struct transform_image *image)
 {
-    return (size_t)image->count * DENOISER_NOISE_LEVELS * DENOISER_NOISE_BINS * sizeof(cl_uint);
+    return (size_t)image->count * DENOISER_NOISE_COUNTS * sizeof(cl_uint);
 }
 
 uint64_t denoiser_noise_bytes(const struct transform_image *image)

@@ -252,11 +252,11 @@ static void put_constants(FILE *out, const struct recipe *recipe,
         out,
         "#define BLOCK %u\n#define HOP %u\n#define SHIFT %u\n#define TILE_X %u\n"
         "#define TILE_Y %u\n#define GROUP %zu\n#define NOISE_NUMBERS %d\n#define NOISE_LEVELS %d\n"
-        "#define NOISE_BINS %d\n#define PAST %u\n#define FINE %d\n#define "
+        "#define NOISE_BINS %d\n#define NOISE_COUNTS %d\n#define PAST %u\n#define FINE %d\n#define "
         "SPARE %u\n",
         layout->block, layout->hop, layout->shift, layout->tile_x, layout->tile_y,
         denoiser_group(layout), DENOISER_NOISE_NUMBERS, DENOISER_NOISE_LEVELS, DENOISER_NOISE_BINS,
-        recipe->denoise.past, layout->is_fine, layout->spare);
+        DENOISER_NOISE_COUNTS, recipe->denoise.past, layout->is_fine, layout->spare);
 }
 
 void denoiser_put_blocks(FILE *out, const struct recipe *recipe,

@@ -21,9 +21,11 @@ struct denoiser_layout {
 /* The numbers of a noise model in the device's memory: those of struct noise_model. */
 #define DENOISER_NOISE_NUMBERS 3
 
-/* The levels at which noise is estimated, and the bins of each, for every image. */
+/* The levels at which noise is estimated, the bins of each, and all that is counted for an image.
+ */
 #define DENOISER_NOISE_LEVELS  8
 #define DENOISER_NOISE_BINS    192
+#define DENOISER_NOISE_COUNTS  (DENOISER_NOISE_LEVELS * DENOISER_NOISE_BINS + 1)
 
 /* Work-items of a group: one for each column of a block, or one with vectors. */
 static inline size_t denoiser_group(const struct denoiser_layout *layout)

@@ -8,9 +8,9 @@
  *
  * With `temporal`, denoise_join.cl joins the samples to those of the past first, along the motion
  * that denoise_motion.cl finds; both passes then read the result, and take from
- * denoise_remaining.cl how much noise it has left. The second pass then also filters smaller blocks
- * (denoise_fine.cl), for which its tiles have SPARE more samples along each axis, and weights after
- * the sums.
+ * denoise_remaining.cl how much noise it has left. Both then also filter smaller blocks
+ * (denoise_fine.cl), for which their tiles have SPARE more samples along each axis, and weights
+ * after the sums.
  *
  * A block has BLOCK x BLOCK samples, and the next one begins HOP samples further. Samples are
  * multiplied by a sine window before the transform and after it; the squares of overlapping windows
@@ -89,15 +89,14 @@ static inline real samples_from(global const float *row, int x, int width, bool 
 static inline void block_load_by(real *x, global const float *plane, int left, int top,
                                  constant const float *factor)
 {
-    const bool is_inside = LANES > 1 && left >= 0 && top >= 0 && left + BLOCK <= IMAGE_WIDTH &&
-                           top + BLOCK <= IMAGE_HEIGHT;
+    const bool is_inside = LANES > 1 && left >= 0 && left + BLOCK <= IMAGE_WIDTH;
     for (uint p = 0; p < PARTS; p++) {
         const real across = column_entry(factor, p);
 #pragma unroll
         for (uint j = 0; j < BLOCK; j++) {
-            const int y = is_inside ? top + (int)j : mirrored(top + (int)j, IMAGE_HEIGHT);
-            const real sample = samples_from(plane + y * PLANE_PITCH, left + (int)COLUMN(p),
-                                             IMAGE_WIDTH, is_inside);
+            const real sample =
+                samples_from(plane + mirrored(top + (int)j, IMAGE_HEIGHT) * PLANE_PITCH,
+                             left + (int)COLUMN(p), IMAGE_WIDTH, is_inside);
             x[p * BLOCK + j] = sample * (across * factor[j]);
         }
     }
@@ -241,23 +240,6 @@ static inline float variance_at(global const float *noise, float level)
     return max(noise[0] + noise[1] * max(level, 0.0f), 0.0f);
 }
 
-#if SECOND
-#define LEAST_FLOOR 1e-12f /* part of each floor, which prevents a division of 0 by 0 */
-
-/* Filters two numbers of a block by the power that is known there; one division serves both.
- * Returns the sum of their gains. */
-static inline real weigh_two(real *block, const real *known, real floor)
-{
-    const real a = known[0] * known[0], b = known[1] * known[1];
-    const real below_a = a + floor, below_b = b + floor;
-    const real quotient = 1.0f / (below_a * below_b);
-    const real gain = a * below_b * quotient, next = b * below_a * quotient;
-    block[0] *= gain;
-    block[1] *= next;
-    return gain + next;
-}
-#endif
-
 /* ---- tiles ---- */
 
 #define TILE_LEFT ((int)get_group_id(0) * TILE_X - SHIFT)
@@ -269,6 +251,19 @@ static inline void sums_clear(local float *sums)
         sums[i] = 0;
     sync_items();
 }
+
+#if FINE
+/* Divides the sums by those of the weights. */
+static inline void sums_divide(local float *sums)
+{
+    for (uint y = EDGE; y < EDGE + TILE_Y; y++)
+        for (uint x = EDGE + get_local_id(0); x < EDGE + TILE_X; x += get_local_size(0)) {
+            const uint at = y * SUM_PITCH + x;
+            sums[at] /= sums[SUM_PITCH * SUM_ROWS + at];
+        }
+    sync_items();
+}
+#endif
 
 static inline void sums_store(global float *plane, local const float *sums)
 {

@@ -1,205 +1,249 @@
-/* The second pass of a joined frame also filters blocks of 8 x 8 samples, and weighs each block by
- * how little of its noise the filter keeps (daemon/filters/denoise.h has the maths).
+/* Template, included for each side N of the blocks by which a joined frame is filtered: BLOCK, and
+ * smaller ones. Each block is weighed by how little of its noise the filter keeps
+ * (daemon/filters/denoise.h has the maths).
  *
- * Four such blocks form a square of BLOCK x BLOCK samples and are filtered together: along each
- * axis, numbers 0 .. 7 and 8 .. 15 are transformed separately. A float4 holds one value for each of
- * the four: s0 has the first numbers of the first lanes, s1 the first numbers of the last lanes, s2
- * and s3 the last numbers. Data and work-items: denoise.cl. */
+ * The blocks of a square of BLOCK x BLOCK samples are filtered together. Each axis has N_COUNT of
+ * them, and numbers of N samples are transformed separately along both axes. What belongs to a
+ * block, such as its level, is number i of an array: i = N_COUNT g + c belongs to numbers N g ..
+ * N g + N - 1 of columns N c .. N c + N - 1. Data and work-items: denoise.cl. */
 
-#define FINE_BLOCK 8
-#define FINE_HOP   4
-#define FINE_FLOOR (FLOOR / 4) /* a fine block has a quarter of the samples */
-#define LEVEL_GAIN 2.0f        /* what a block's level adds to the sum of its gains */
+#define N_COUNT        (BLOCK / N)
+/* The join rounds: where a frame has no noise, these errors do not count as texture. */
+#define LEAST_VARIANCE (1e-11f * SAMPLE_MAX * SAMPLE_MAX)
 
-/* ---- numbers of four blocks ---- */
-
-/* Returns `first` in the first half of the columns, and `last` in the others; exactly, whichever is
- * larger. */
-static inline real halves(float first, float last, uint p)
-{
-    const real is_first = column_entry(first_half, p);
-    return is_first * first + (1 - is_first) * last;
-}
-
-/* Collects two numbers of each column in `ret`. */
-static inline void gather(float *ret, const real *first, const real *last, local float *scratch)
-{
-#if LANES == 1
-    const uint item = get_local_id(0);
-    scratch[item] = first[0];
-    scratch[BLOCK + item] = last[0];
-    sync_items();
-    for (uint i = 0; i < 2 * BLOCK; i++)
-        ret[i] = scratch[i];
-    sync_items();
+/* A smaller block has fewer samples. */
+#define N_FLOOR        (FLOOR * (N * N) / (BLOCK * BLOCK))
+#define OF(name)       PASTE(name##_, N)
+#if SECOND
+#define FORWARD OF(cosine)
+#define BACK    OF(cosine_inverse)
 #else
-    for (uint p = 0; p < PARTS; p++) {
-        VSTORE(first[p], 0, ret + COLUMN(p));
-        VSTORE(last[p], 0, ret + BLOCK + COLUMN(p));
-    }
+#define FORWARD OF(real_dft)
+#define BACK    OF(real_inverse)
+#endif
+
+/* ---- numbers of blocks ---- */
+
+/* Returns for each of the item's columns the one of N_COUNT values that belongs to it. */
+static inline real OF(spread)(const float *value, uint p)
+{
+#if N == BLOCK
+    return value[0];
+#elif LANES == 1
+    return value[get_local_id(0) / N];
+#else
+    real ret = 0;
+#pragma unroll
+    for (uint c = 0; c < N_COUNT; c++)
+        ret += value[c] * column_entry(OF(columns) + c * BLOCK, p);
+    return ret;
 #endif
 }
 
-static inline float4 four_sums(const real *first, const real *last, local float *scratch)
+/* Collects N_COUNT numbers of each column; those of part p begin at x[p stride]. */
+static inline void OF(gather)(float *ret, const real *x, uint step, uint stride,
+                              local float *scratch)
 {
-    float column[2 * BLOCK], sum[4] = {0, 0, 0, 0};
-    gather(column, first, last, scratch);
+#if LANES == 1
 #pragma unroll
-    for (uint i = 0; i < 2 * BLOCK; i++)
-        sum[i / FINE_BLOCK] += column[i];
-    return (float4)(sum[0], sum[1], sum[2], sum[3]);
+    for (uint g = 0; g < N_COUNT; g++)
+        scratch[g * BLOCK + get_local_id(0)] = x[g * step];
+    sync_items();
+    for (uint i = 0; i < N_COUNT * BLOCK; i++)
+        ret[i] = scratch[i];
+    sync_items();
+#else
+    for (uint p = 0; p < PARTS; p++)
+#pragma unroll
+        for (uint g = 0; g < N_COUNT; g++)
+            VSTORE(x[p * stride + g * step], 0, ret + g * BLOCK + COLUMN(p));
+#endif
 }
 
-/* Returns the levels of four transformed blocks. */
-static inline float4 four_levels(const real *x, local float *scratch)
+/* Gets the levels of transformed blocks. */
+static inline void OF(levels)(float *ret, const real *x, local float *scratch)
 {
-    float column[2 * BLOCK];
-    real first[PARTS], last[PARTS];
+    float first[N_COUNT * BLOCK];
+    OF(gather)(first, x, N, BLOCK, scratch);
+#pragma unroll
+    for (uint i = 0; i < N_COUNT * N_COUNT; i++)
+        ret[i] = first[i * N] / (OF(transform)[0] * OF(transform)[0]);
+}
+
+static inline void OF(add_levels)(real *x, const float *level, float sign)
+{
     for (uint p = 0; p < PARTS; p++) {
-        first[p] = x[p * BLOCK];
-        last[p] = x[p * BLOCK + FINE_BLOCK];
+        const real across = sign * column_entry(OF(transform), p);
+#pragma unroll
+        for (uint g = 0; g < N_COUNT; g++) {
+            const real scaled = across * OF(spread)(level + g * N_COUNT, p);
+#pragma unroll
+            for (uint j = 0; j < N; j++)
+                x[p * BLOCK + g * N + j] += scaled * OF(transform)[j];
+        }
     }
-    gather(column, first, last, scratch);
-    const float4 firsts =
-        (float4)(column[0], column[FINE_BLOCK], column[2 * FINE_BLOCK], column[3 * FINE_BLOCK]);
-    return firsts / (fine_transform[0] * fine_transform[0]);
 }
 
-static inline void add_four_levels(real *x, float4 level)
+/* ---- the gains ---- */
+
+#if !SECOND
+/* Gets what the other column of each column's pair has; zeros where there is none. */
+static inline void OF(get_partners)(real *other, const real *x, local float *scratch)
 {
-    for (uint p = 0; p < PARTS; p++) {
-        const real across = column_entry(fine_transform, p);
-        const real first = across * halves(level.s0, level.s1, p);
-        const real last = across * halves(level.s2, level.s3, p);
+#if LANES == 1
+    const uint item = get_local_id(0), partner = item ^ (N / 2);
+    const float has_other = item % (N / 2) != 0;
 #pragma unroll
-        for (uint j = 0; j < BLOCK; j++)
-            x[p * BLOCK + j] += (j < FINE_BLOCK ? first : last) * fine_transform[j];
+    for (uint j = 0; j < BLOCK; j++)
+        scratch[j * SCRATCH_ROW + item] = x[j];
+    sync_items();
+#pragma unroll
+    for (uint j = 0; j < BLOCK; j++)
+        other[j] = scratch[j * SCRATCH_ROW + partner] * has_other;
+    sync_items();
+#else
+#pragma unroll
+    for (uint j = 0; j < BLOCK; j++) {
+        float line[BLOCK], swapped[BLOCK];
+        for (uint p = 0; p < PARTS; p++)
+            VSTORE(x[p * BLOCK + j], 0, line + p * LANES);
+#pragma unroll
+        for (uint c = 0; c < BLOCK; c++)
+            swapped[c] = c % (N / 2) != 0 ? line[c ^ (N / 2)] : 0;
+        for (uint p = 0; p < PARTS; p++)
+            other[p * BLOCK + j] = VLOAD(0, swapped + p * LANES);
+    }
+#endif
+}
+#endif
+
+/* Weighs the numbers of blocks. Gets the sums of the gains of each. `known` is the block that the
+ * second pass knows. */
+static inline void OF(weigh)(float *ret, real *x, const real *known, const float *floor,
+                             local float *scratch)
+{
+    real kept[PARTS * N_COUNT];
+    float column[N_COUNT * BLOCK];
+#if !SECOND
+    real other[PARTS * BLOCK];
+    OF(get_partners)(other, x, scratch);
+#endif
+    for (uint p = 0; p < PARTS; p++)
+#pragma unroll
+        for (uint g = 0; g < N_COUNT; g++) {
+            const uint first = p * BLOCK + g * N;
+            const real floors = OF(spread)(floor + g * N_COUNT, p);
+#if SECOND
+            real sum = 0;
+#pragma unroll
+            for (uint j = 0; j < N; j += 2)
+                sum += weigh_two(x + first + j, known + first + j, floors);
+            kept[p * N_COUNT + g] = sum;
+#else
+            kept[p * N_COUNT + g] = weigh_numbers(x + first, other + first, N, floors);
+#endif
+        }
+    OF(gather)(column, kept, 1, N_COUNT, scratch);
+#pragma unroll
+    for (uint i = 0; i < N_COUNT * N_COUNT; i++) {
+        ret[i] = 0;
+#pragma unroll
+        for (uint c = 0; c < N; c++)
+            ret[i] += column[i * N + c];
     }
 }
 
-/* ---- transforms ---- */
+/* ---- sums ---- */
 
-static inline void fine_transform_of(real *x, global const float *plane, local float *scratch,
-                                     int left, int top)
+/* Adds blocks to the tile's sums, and their weights to the weights after the sums. */
+static inline void OF(add_weighted)(const real *x, local float *sums, uint left, uint top,
+                                    const float *weight)
 {
-    block_load_by(x, plane, left, top, fine_window);
-    for (uint i = 0; i < PARTS * BLOCK; i += FINE_BLOCK)
-        cosine_8(x + i);
-    block_transpose(x, scratch);
-    for (uint i = 0; i < PARTS * BLOCK; i += FINE_BLOCK)
-        cosine_8(x + i);
-}
-
-static inline void fine_inverse(real *x, local float *scratch)
-{
-    for (uint i = 0; i < PARTS * BLOCK; i += FINE_BLOCK)
-        cosine_inverse_8(x + i);
-    block_transpose(x, scratch);
-    for (uint i = 0; i < PARTS * BLOCK; i += FINE_BLOCK)
-        cosine_inverse_8(x + i);
-}
-
-/* ---- weights ---- */
-
-/* Weighs the numbers of four blocks, or of one, whose floor is then given four times. Returns the
- * sums of the gains. */
-static inline float4 weigh(real *block, const real *known, float4 floor, local float *scratch)
-{
-    real kept[2][PARTS];
     for (uint p = 0; p < PARTS; p++) {
-        const real floors[2] = {halves(floor.s0, floor.s1, p), halves(floor.s2, floor.s3, p)};
+        const real across = column_entry(OF(synthesis), p), shared = column_entry(OF(share), p);
 #pragma unroll
-        for (uint half_ = 0; half_ < 2; half_++) {
-            kept[half_][p] = 0;
+        for (uint g = 0; g < N_COUNT; g++) {
+            const real weights = OF(spread)(weight + g * N_COUNT, p);
+            const real scaled = weights * across, counted = weights * shared;
 #pragma unroll
-            for (uint j = 0; j < FINE_BLOCK; j += 2) {
-                const uint i = p * BLOCK + half_ * FINE_BLOCK + j;
-                kept[half_][p] += weigh_two(block + i, known + i, floors[half_]);
+            for (uint j = 0; j < N; j++) {
+                local float *at = sums + (top + g * N + j) * SUM_PITCH + left + COLUMN(p);
+                local float *sum_at = at + SUM_PITCH * SUM_ROWS;
+                VSTORE(VLOAD(0, at) + x[p * BLOCK + g * N + j] * (scaled * OF(synthesis)[j]), 0,
+                       at);
+                VSTORE(VLOAD(0, sum_at) + counted * OF(share)[j], 0, sum_at);
             }
         }
     }
-    return four_sums(kept[0], kept[1], scratch);
+    sync_items();
 }
 
-/* Returns the weights of blocks from the sums of their gains: the fewer numbers a block needs, the
- * less of its noise is left. */
-static inline float4 weight_of(float4 gains, float count)
+/* ---- the blocks of a square ---- */
+
+static inline void OF(load)(real *x, global const float *plane, local float *scratch, int left,
+                            int top)
 {
-    const float4 fewness = count / (gains + LEVEL_GAIN);
-    return fewness * fewness;
+    block_load_by(x, plane, left, top, OF(window));
+    for (uint i = 0; i < PARTS * BLOCK; i += N)
+        FORWARD(x + i);
+    block_transpose(x, scratch);
+    for (uint i = 0; i < PARTS * BLOCK; i += N)
+        FORWARD(x + i);
 }
 
-/* Adds four blocks, or one, whose weight is then given four times, to the tile's sums, and their
- * weights to the weights after the sums. */
-static inline void add_weighted(const real *x, local float *sums, uint left, uint top,
-                                float4 weight, constant const float *factor,
-                                constant const float *share)
+/* Filters the blocks of the square whose first sample is at (x, y). */
+static inline void OF(square)(global const float *samples, global const float *guide,
+                              global const float *past, global const float *noise,
+                              local float *sums, local float *scratch, uint left, uint top, int x,
+                              int y)
 {
-    for (uint p = 0; p < PARTS; p++) {
-        const real first = halves(weight.s0, weight.s1, p), last = halves(weight.s2, weight.s3, p);
-        const real across = column_entry(factor, p), shared = column_entry(share, p);
+    real block[PARTS * BLOCK], known[PARTS * BLOCK];
+    float level[N_COUNT * N_COUNT], known_level[N_COUNT * N_COUNT];
+    float floor[N_COUNT * N_COUNT], kept[N_COUNT * N_COUNT], weight[N_COUNT * N_COUNT];
+    OF(load)(block, samples, scratch, x, y);
+    OF(levels)(level, block, scratch);
+    OF(add_levels)(block, level, -1);
+#if SECOND
+    OF(load)(known, guide, scratch, x, y);
+    OF(levels)(known_level, known, scratch);
+    OF(add_levels)(known, known_level, -1);
+#endif
 #pragma unroll
-        for (uint j = 0; j < BLOCK; j++) {
-            const real w = j < FINE_BLOCK ? first : last;
-            local float *at = sums + (top + j) * SUM_PITCH + left + COLUMN(p);
-            local float *weights = at + SUM_PITCH * SUM_ROWS;
-            VSTORE(VLOAD(0, at) + x[p * BLOCK + j] * (w * across * factor[j]), 0, at);
-            VSTORE(VLOAD(0, weights) + w * shared * share[j], 0, weights);
-        }
+    for (uint i = 0; i < N_COUNT * N_COUNT; i++) {
+        const float down = y + (int)(N * (i % N_COUNT) + N / 2);
+        const float right = x + (int)(N * (i / N_COUNT) + N / 2);
+        const float variance = variance_at(noise, SECOND ? known_level[i] : level[i]);
+        floor[i] = N_FLOOR * (remaining_over(past, N, down, right) * variance + LEAST_VARIANCE);
     }
-    sync_items();
+    OF(weigh)(kept, block, known, floor, scratch);
+    OF(add_levels)(block, level, 1);
+    for (uint i = 0; i < PARTS * BLOCK; i += N)
+        BACK(block + i);
+    block_transpose(block, scratch);
+    for (uint i = 0; i < PARTS * BLOCK; i += N)
+        BACK(block + i);
+        /* The inverse has exchanged rows and columns. */
+#pragma unroll
+    for (uint i = 0; i < N_COUNT * N_COUNT; i++)
+        weight[i] = weight_of(kept[i % N_COUNT * N_COUNT + i / N_COUNT], N * N);
+    OF(add_weighted)(block, sums, left, top, weight);
 }
 
-static inline void sums_divide(local float *sums)
-{
-    for (uint y = EDGE; y < EDGE + TILE_Y; y++)
-        for (uint x = EDGE + get_local_id(0); x < EDGE + TILE_X; x += get_local_size(0)) {
-            const uint at = y * SUM_PITCH + x;
-            sums[at] /= sums[SUM_PITCH * SUM_ROWS + at];
-        }
-    sync_items();
-}
-
-/* ---- the blocks of a tile ---- */
-
-static inline void fine_blocks(global const float *samples, global const float *guide,
+#if N < BLOCK
+/* Filters all blocks of a tile: in four turns, which move them by half of their side along none of
+ * the axes, one or both. */
+static inline void OF(squares)(global const float *samples, global const float *guide,
                                global const float *past, global const float *noise,
-                               local float *sums, local float *scratch, int left, int top, int x,
-                               int y)
-{
-    real known[PARTS * BLOCK], block[PARTS * BLOCK];
-    fine_transform_of(block, samples, scratch, x, y);
-    fine_transform_of(known, guide, scratch, x, y);
-    const float4 level = four_levels(block, scratch), guide_level = four_levels(known, scratch);
-    add_four_levels(block, -level);
-    add_four_levels(known, -guide_level);
-    float floor[4];
-    const float levels[4] = {guide_level.s0, guide_level.s1, guide_level.s2, guide_level.s3};
-    for (int i = 0; i < 4; i++) {
-        const float down = y + FINE_BLOCK * (i % 2) + FINE_BLOCK / 2;
-        const float right = x + FINE_BLOCK * (i / 2) + FINE_BLOCK / 2;
-        floor[i] = FINE_FLOOR * remaining_at(past, down, right) * variance_at(noise, levels[i]);
-    }
-    const float4 floors = (float4)(floor[0], floor[1], floor[2], floor[3]) + LEAST_FLOOR;
-    const float4 kept = weigh(block, known, floors, scratch);
-    add_four_levels(block, level);
-    fine_inverse(block, scratch);
-    /* The inverse has exchanged rows and columns. */
-    add_weighted(block, sums, left, top, weight_of(kept, FINE_BLOCK * FINE_BLOCK).s0213,
-                 fine_synthesis, fine_share);
-}
-
-/* Filters all fine blocks of a tile. */
-static inline void fine_tile(global const float *samples, global const float *guide,
-                             global const float *past, global const float *noise, local float *sums,
-                             local float *scratch)
+                               local float *sums, local float *scratch)
 {
     const int tile_left = TILE_LEFT, tile_top = TILE_TOP;
     const int width = min(TILE_X, IMAGE_WIDTH - tile_left);
     const int height = min(TILE_Y, IMAGE_HEIGHT - tile_top);
-    for (int which = 0; which < 4; which++)
-        for (int top = which / 2 * -FINE_HOP; top < height; top += BLOCK)
-            for (int left = which % 2 * -FINE_HOP; left < width; left += BLOCK)
-                fine_blocks(samples, guide, past, noise, sums, scratch, left + EDGE, top + EDGE,
-                            tile_left + left, tile_top + top);
+    for (int turn = 0; turn < 4; turn++)
+        for (int top = turn / 2 * (-N / 2); top < height; top += BLOCK)
+            for (int left = turn % 2 * (-N / 2); left < width; left += BLOCK)
+                OF(square)
+    (samples, guide, past, noise, sums, scratch, left + EDGE, top + EDGE, tile_left + left,
+     tile_top + top);
 }
+#endif

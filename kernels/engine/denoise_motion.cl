@@ -103,16 +103,18 @@ static inline float group_sum(real x, local float *scratch)
     return sum;
 }
 
-static inline bool is_in(const struct search *s, int top, int left)
+/* Returns whether `side` samples from a place are within a length. */
+static inline bool is_in(int from, int side, int length)
 {
-    return top >= 0 && left >= 0 && top + s->side <= s->height && left + s->side <= s->width;
+    return from >= 0 && from + side <= length;
 }
 
 /* The mean square of the difference of the block from one of the past that has moved. */
 static NEVER_INLINE float cost_of(const struct search *s, int2 moved)
 {
     const int top = s->top - moved.x, left = s->left - moved.y;
-    const bool is_inside = is_in(s, s->top, s->left), was_inside = is_in(s, top, left);
+    const bool is_inside = is_in(s->left, s->side, s->width);
+    const bool was_inside = is_in(left, s->side, s->width);
     real sum = 0;
     for (int j = 0; j < s->side; j += ROW_STEP) {
         global const float *row = s->captured + mirrored(s->top + j, s->height) * s->pitch;
@@ -129,7 +131,7 @@ static NEVER_INLINE float cost_of(const struct search *s, int2 moved)
 
 static inline float block_variance(const struct search *s)
 {
-    const bool is_inside = is_in(s, s->top, s->left);
+    const bool is_inside = is_in(s->left, s->side, s->width);
     real sum = 0, squares = 0;
     for (int j = 0; j < s->side; j++) {
         global const float *row = s->captured + mirrored(s->top + j, s->height) * s->pitch;
@@ -147,7 +149,7 @@ static inline float block_variance(const struct search *s)
 /* Returns how much brighter the block is than that of the past at the same place, in the mean. */
 static inline float brighter_by(const struct search *s)
 {
-    const bool is_inside = is_in(s, s->top, s->left);
+    const bool is_inside = is_in(s->left, s->side, s->width);
     real sum = 0;
     for (int j = 0; j < s->side; j++) {
         const int row = mirrored(s->top + j, s->height) * s->pitch;
@@ -340,7 +342,7 @@ motion_search(global const float *samples, global const float *history,
     if (level == 0 && turn == 1) {
         const float texture = max(block_variance(&s) - variance, 0.0f);
         const float excess = best.cost - expected_cost;
-        if (get_local_id(0) == 0 && is_in(&s, s.top, s.left) &&
+        if (get_local_id(0) == 0 && is_in(s.top, side, s.height) && is_in(s.left, side, s.width) &&
             max(texture, excess) > CLEAR * unit) {
             atomic_inc(counts + COUNTS * image + CLEAR_BLOCKS);
             if (excess > FAILED_PART * texture)

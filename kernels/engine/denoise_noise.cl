@@ -9,12 +9,21 @@
  * texture counts little. Blocks of which more than a quarter is black or white do not count:
  * clipped samples have lost their noise.
  *
- * Data: `counts` has NOISE_BINS numbers for each of NOISE_LEVELS levels of each image; 0 at the
- * beginning, and again after noise_fit. `noise` and `wanted`: denoise.cl; the variance that was
- * found is multiplied by the third number of `wanted`.
- * Work-items of noise_count: those of a group share a row of blocks; the second dimension counts
- * rows of blocks, the third one images. noise_fit has one item for each image. Launched by
- * denoiser_frame_enqueue (daemon/engine/denoiser/denoiser.c). */
+ * If texture fills the picture, some blocks look flat by chance. Sums of a block that is flat vary
+ * as much as its differences, so of the blocks taken for flat, EVEN_SHARE have sums that vary less.
+ * Of blocks whose sums vary c times as much, a share r has that, and c is about (EVEN_SHARE / r) ^
+ * EVEN_POWER, from the distribution of the quotient of two such variances. Texture is at least
+ * COARSER times as strong in sums, for amplitudes that fall as 1/f or faster. So (COARSER - c) /
+ * (COARSER - 1) of the variance is noise. It is taken for LEAST_NOISE at least: coarse noise
+ * looks like texture in a single frame.
+ *
+ * Data: `counts` has NOISE_COUNTS numbers for each image, 0 at the beginning, and again after
+ * noise_fit: NOISE_BINS for each of NOISE_LEVELS levels, and last how many of these blocks have
+ * sums that vary less than their differences. `noise` and `wanted`: denoise.cl; the variance that
+ * was found is multiplied by the third number of `wanted`. Work-items of noise_count: those of a
+ * group share a row of blocks; the second dimension counts rows of blocks, the third one images.
+ * noise_fit has one item for each image. Launched by denoiser_frame_enqueue
+ * (daemon/engine/denoiser/denoiser.c). */
 
 #define NOISE_BLOCK    8
 #define NOISE_OCTAVE   8    /* bins */
@@ -23,6 +32,10 @@
 #define QUANTILE       0.3f
 /* That quantile over flat blocks of white noise, divided by its variance: found by simulation. */
 #define QUANTILE_VALUE 0.836f
+#define EVEN_SHARE     0.55f
+#define EVEN_POWER     0.6f
+#define COARSER        4.0f
+#define LEAST_NOISE    0.25f
 #define MOST_CLIPPED   16 /* samples of a block */
 #define FEWEST         16 /* blocks of a level */
 
@@ -55,13 +68,15 @@ static inline void count_block(global const float *at, global uint *counts)
     const float bin = NOISE_OCTAVE * (log2(variance * unit * unit) - NOISE_LOWEST);
     atomic_inc(counts + clamp((int)level, 0, NOISE_LEVELS - 1) * NOISE_BINS +
                clamp((int)bin, 0, NOISE_BINS - 1));
+    if (structure <= variance)
+        atomic_inc(counts + NOISE_COUNTS - 1);
 }
 
 kernel void noise_count(global const float *restrict samples, global uint *restrict counts)
 {
     const uint y = NOISE_BLOCK * (uint)get_global_id(1);
     samples += get_global_id(2) * PLANE_SIZE + y * PLANE_PITCH;
-    counts += get_global_id(2) * (NOISE_LEVELS * NOISE_BINS);
+    counts += get_global_id(2) * NOISE_COUNTS;
     for (uint x = NOISE_BLOCK * (uint)get_global_id(0); x + NOISE_BLOCK <= IMAGE_WIDTH;
          x += NOISE_BLOCK * (uint)get_global_size(0))
         count_block(samples + x, counts);
@@ -81,17 +96,26 @@ static inline float level_variance(global const uint *counts, float total)
     return 0;
 }
 
+/* Returns how much of the variance of `flat` blocks is noise, from how many have sums that vary
+ * less than their differences. */
+static inline float noise_share(float even, float flat)
+{
+    const float coarser = pow(EVEN_SHARE * max(flat, 1.0f) / max(even, 0.5f), EVEN_POWER);
+    return clamp((COARSER - coarser) / (COARSER - 1), LEAST_NOISE, 1.0f);
+}
+
 /* The line base + slope * level nearest to the variances; neither is negative. */
 kernel void noise_fit(global uint *restrict counts, global const float *restrict wanted,
                       global float *restrict noise)
 {
-    float s = 0, sx = 0, sxx = 0, sy = 0, sxy = 0;
-    counts += get_global_id(2) * (NOISE_LEVELS * NOISE_BINS);
+    float s = 0, sx = 0, sxx = 0, sy = 0, sxy = 0, flat = 0;
+    counts += get_global_id(2) * NOISE_COUNTS;
     noise += get_global_id(2) * NOISE_NUMBERS;
     for (uint level = 0; level < NOISE_LEVELS; level++, counts += NOISE_BINS) {
         float total = 0;
         for (uint bin = 0; bin < NOISE_BINS; bin++)
             total += counts[bin];
+        flat += total;
         if (total >= FEWEST) {
             const float x = (level + 0.5f) * 256.0f / NOISE_LEVELS;
             const float y = level_variance(counts, total), weight = total / (y * y);
@@ -112,8 +136,9 @@ kernel void noise_fit(global uint *restrict counts, global const float *restrict
         base = 0;
         slope = sxy / sxx;
     }
-    const float unit = SAMPLE_MAX / 255.0f;
-    noise[0] = wanted[2] * base * unit * unit;
-    noise[1] = wanted[2] * slope * unit;
+    const float unit = SAMPLE_MAX / 255.0f, share = wanted[2] * noise_share(*counts, flat);
+    *counts = 0;
+    noise[0] = share * base * unit * unit;
+    noise[1] = share * slope * unit;
     noise[2] = wanted[2];
 }

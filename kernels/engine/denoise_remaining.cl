@@ -1,12 +1,11 @@
 /* How much of its noise a joined frame has left (denoise_join.cl), for both passes and the next
- * frame. Without `temporal` it is all of it, which costs nothing.
+ * frame. Without `temporal` it is all of it.
  *
  * Data: histories: denoise_motion.cl. Work-items: denoise.cl. */
 
 #if PAST
 
 #define PAST_PARAMETERS , global const float *history
-#define PAST_FRAMES     history
 
 /* Returns one of the numbers that a history has for each block of denoise_join.cl, interpolated
  * between the four blocks whose middles are around (y, x). numbers: REMAINING_AT, BIAS_AT, or
@@ -41,22 +40,15 @@ static inline float remaining_at(global const float *history, float y, float x)
     return number_at(history, REMAINING_AT, y, x);
 }
 
-/* Returns the mean over the block whose first sample is at (left, top). */
-static inline float block_remaining(global const float *history, int left, int top)
+/* Returns the mean over a block of `side` samples, whose middle is at (y, x). */
+static inline float remaining_over(global const float *history, uint side, float y, float x)
 {
-    const float y = top + BLOCK / 2, x = left + BLOCK / 2;
-    return BLOCK == 2 * REMAINING_HOP ? remaining_at(history, y, x)
-                                      : mean_around(history, REMAINING_AT, y, x);
+    return side <= 2 * REMAINING_HOP ? remaining_at(history, y, x)
+                                     : mean_around(history, REMAINING_AT, y, x);
 }
 
 #else
 
 #define PAST_PARAMETERS
-#define PAST_FRAMES 0
-
-static inline float block_remaining(global const float *history, int left, int top)
-{
-    return 1;
-}
 
 #endif

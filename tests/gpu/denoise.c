@@ -24,6 +24,7 @@
 
 #define PI        3.14159265358979323846
 #define MAX_BLOCK 32
+#define ROUNDING  (1e-11 * 255 * 255) /* variance that joined frames have at least */
 
 struct picture {
     long width, height;
@@ -439,10 +440,11 @@ static struct history join(const struct picture *in, const struct history *past,
     return ret;
 }
 
-static void filter_first(struct block *b, long side, const struct noise_model *noise)
+/* Returns the sum of the gains. */
+static double filter_first(struct block *b, long side, const struct noise_model *noise)
 {
     static struct spectrum f, w;
-    double power = 0;
+    double power = 0, gains = 0;
     for (long y = 0; y < side; y++)
         for (long x = 0; x < side; x++) {
             w.value[y][x] = window_at(x, side) * window_at(y, side);
@@ -457,12 +459,15 @@ static void filter_first(struct block *b, long side, const struct noise_model *n
             const double complex z = f.value[y][x] - level * w.value[y][x];
             const double found = creal(z) * creal(z) + cimag(z) * cimag(z);
             const double floor = 2.5 * variance(noise, level) * power;
-            f.value[y][x] = level * w.value[y][x] + (found > floor ? z * (1 - floor / found) : 0);
+            const double gain = found > floor ? 1 - floor / found : 0;
+            f.value[y][x] = level * w.value[y][x] + z * gain;
+            gains += gain;
         }
     fourier(&f, side, 1);
     for (long y = 0; y < side; y++)
         for (long x = 0; x < side; x++)
             b->value[y][x] = creal(f.value[y][x]) / (double)(side * side);
+    return gains;
 }
 
 /* Returns the sum of the gains. */
@@ -524,15 +529,15 @@ static void add_blocks(struct blend *ret, const struct picture *in, const struct
             double by = overlap;
             cut(&b, in, left, top, side);
             const double remaining = block_remaining(history, left, top, side);
-            const struct noise_model kept = {noise->constant * remaining, noise->slope * remaining,
-                                             1};
-            if (guide != NULL) {
+            const struct noise_model kept = {noise->constant * remaining +
+                                                 (history != NULL ? ROUNDING : 0),
+                                             noise->slope * remaining, 1};
+            if (guide != NULL)
                 cut(&g, guide, left, top, side);
-                const double gains = filter_second(&b, &g, side, &kept);
-                if (history != NULL)
-                    by *= pow((double)(side * side) / (2 + gains), 2);
-            } else
-                filter_first(&b, side, &kept);
+            const double gains =
+                guide != NULL ? filter_second(&b, &g, side, &kept) : filter_first(&b, side, &kept);
+            if (history != NULL)
+                by *= pow((double)(side * side) / (4 + gains), 2);
             for (long y = 0; y < side; y++)
                 for (long x = 0; x < side; x++) {
                     const long at = (top + y) * in->width + left + x;
@@ -554,6 +559,8 @@ static struct picture passes(const struct picture *in, const struct history *his
     const long side = settings->block, overlap = settings->overlap;
     struct blend one = make_blend(in), two = make_blend(in);
     add_blocks(&one, in, history, NULL, side, side / overlap, 0, noise);
+    if (history != NULL)
+        add_blocks(&one, in, history, NULL, 8, 4, 0, noise);
     struct picture first = blended(&one);
     if (settings->passes == 1) {
         free(two.sum.sample);
@@ -563,7 +570,8 @@ static struct picture passes(const struct picture *in, const struct history *his
     const long hop = 16 / overlap;
     add_blocks(&two, in, history, &first, 16, hop, hop / 2, noise);
     if (history != NULL)
-        add_blocks(&two, in, history, &first, 8, 4, hop / 2 % 4, noise);
+        for (long fine = 4; fine <= 8; fine += 4)
+            add_blocks(&two, in, history, &first, fine, fine / 2, hop / 2 % (fine / 2), noise);
     free(first.sample);
     return blended(&two);
 }

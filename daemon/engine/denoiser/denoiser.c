@@ -70,7 +70,8 @@ static int lay_out(struct denoiser_layout *ret, const struct denoiser *denoiser,
                                     .hop = hop,
                                     .shift = shift,
                                     .lanes = lanes,
-                                    .is_fine = program == DENOISER_SECOND && settings->past > 0};
+                                    .is_fine = program != DENOISER_JOIN && settings->past > 0};
+    ret->spare = ret->is_fine ? denoiser_spare(program, hop) : 0;
     for (;;) {
         ret->tile_x = tile_length(denoiser->image.width + shift, most_x, hop);
         ret->tile_y = tile_length(denoiser->image.height + shift, most_y, hop);
@@ -190,7 +191,7 @@ static size_t plane_bytes(const struct transform_image *image)
 
 static size_t counts_bytes(const struct transform_image *image)
 {
-    return (size_t)image->count * DENOISER_NOISE_LEVELS * DENOISER_NOISE_BINS * sizeof(cl_uint);
+    return (size_t)image->count * DENOISER_NOISE_COUNTS * sizeof(cl_uint);
 }
 
 uint64_t denoiser_noise_bytes(const struct transform_image *image)

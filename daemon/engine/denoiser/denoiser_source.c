@@ -9,10 +9,10 @@
 #define PI               3.14159265358979323846
 #define OVER_SUBTRACTION 2.5 /* filters/denoise.h */
 #define MAX_BLOCK        32
+#define FINE_BLOCK       8 /* the largest of a pass's smaller blocks */
+#define MAX_COLUMNS      (MAX_BLOCK * MAX_BLOCK / FINE_BLOCK)
 #define JOIN_HOP         8u
 #define ROW_GROUP        64 /* work-items, with one lane */
-#define FINE_BLOCK       8
-#define FINE_SPARE       4 /* samples by which fine blocks reach beyond a tile's EDGE */
 
 static void put_table(FILE *out, const char *name, const double *value, unsigned count)
 {
@@ -93,26 +93,52 @@ static void put_numbers(FILE *out, const char *name, const uint32_t value[DENOIS
     fprintf(out, "};\n");
 }
 
-/* The tables of two blocks of 8 side by side, and what a block adds to the weight of a sample. */
-static void put_fine_tables(FILE *out, const struct denoiser_layout *layout)
+/* The smallest blocks of a pass. */
+static unsigned least_block(enum denoiser_program program)
+{
+    return program == DENOISER_FIRST ? FINE_BLOCK : FINE_BLOCK / 2;
+}
+
+static void put_named(FILE *out, const char *name, unsigned side, const double *value,
+                      unsigned count)
+{
+    char whole[32];
+    snprintf(whole, sizeof whole, "%s_%u", name, side);
+    put_table(out, whole, value, count);
+}
+
+/* The tables of blocks of a side that lie side by side in a block of the pass, and the functions
+ * that filter them. overlap: how many of them cover a sample, along each axis. */
+static void put_squares(FILE *out, const struct denoiser_layout *layout, unsigned side,
+                        double overlap, bool is_cosine)
 {
     double window[MAX_BLOCK] = {0}, transformed[MAX_BLOCK] = {0}, synthesis[MAX_BLOCK];
-    double share[MAX_BLOCK], fine_share[MAX_BLOCK];
-    for (unsigned i = 0; i < layout->block; i++) {
-        window[i] = window_at(i % FINE_BLOCK, FINE_BLOCK);
-        fine_share[i] = window[i] * window[i];
-        synthesis[i] = window[i] / FINE_BLOCK;
-        share[i] = pow(window_at(i, layout->block), 2) * 2 * layout->hop / layout->block;
+    double share[MAX_BLOCK], columns[MAX_COLUMNS] = {0};
+    const unsigned block = layout->block;
+    for (unsigned i = 0; i < block; i++) {
+        window[i] = window_at(i % side, side);
+        synthesis[i] = window[i] * 2 / overlap / side;
+        share[i] = window[i] * window[i] * 2 / overlap;
+        columns[i / side * block + i] = 1;
     }
-    transform_window(transformed, window, FINE_BLOCK, true);
-    for (unsigned i = FINE_BLOCK; i < layout->block; i++)
-        transformed[i] = transformed[i % FINE_BLOCK];
-    put_table(out, "fine_window", window, layout->block);
-    put_table(out, "fine_synthesis", synthesis, layout->block);
-    put_table(out, "fine_share", fine_share, layout->block);
-    put_table(out, "fine_transform", transformed, layout->block);
-    put_table(out, "share", share, layout->block);
-    put_first(out, "first_half", FINE_BLOCK, layout->block);
+    transform_window(transformed, window, side, is_cosine);
+    for (unsigned i = side; i < block; i++)
+        transformed[i] = transformed[i % side];
+    put_named(out, "window", side, window, block);
+    put_named(out, "synthesis", side, synthesis, block);
+    put_named(out, "share", side, share, block);
+    put_named(out, "transform", side, transformed, block);
+    put_named(out, "columns", side, columns, block / side * block);
+    fprintf(out, "#undef N\n#define N %u\n", side);
+    transform_put_file(out, "denoise_fine.cl");
+}
+
+static void put_fine(FILE *out, const struct denoiser_layout *layout, enum denoiser_program program)
+{
+    const bool is_cosine = program != DENOISER_FIRST;
+    put_squares(out, layout, layout->block, (double)layout->block / layout->hop, is_cosine);
+    for (unsigned side = FINE_BLOCK; side >= least_block(program); side /= 2)
+        put_squares(out, layout, side, 2, is_cosine);
 }
 
 /* What a history has, and the blocks of the search. */
@@ -163,10 +189,15 @@ void denoiser_levels_for(struct denoiser_levels *ret, const struct transform_ima
     ret->rest = ret->misfit_at + DENOISER_BANDS * ret->remaining_columns * ret->remaining_rows;
 }
 
+uint32_t denoiser_spare(enum denoiser_program program, uint32_t hop)
+{
+    const uint32_t reach = least_block(program) / 2;
+    return hop > reach ? hop - reach : 0;
+}
+
 size_t denoiser_sums_bytes(const struct denoiser_layout *layout)
 {
-    const size_t edge = layout->block - layout->hop;
-    const size_t around = 2 * edge + (layout->is_fine ? FINE_SPARE : 0);
+    const size_t around = 2 * (layout->block - layout->hop) + layout->spare;
     return (layout->is_fine ? 2 : 1) * (layout->tile_x + around) * (layout->tile_y + around) *
            sizeof(float);
 }
@@ -221,10 +252,11 @@ static void put_constants(FILE *out, const struct recipe *recipe,
         out,
         "#define BLOCK %u\n#define HOP %u\n#define SHIFT %u\n#define TILE_X %u\n"
         "#define TILE_Y %u\n#define GROUP %zu\n#define NOISE_NUMBERS %d\n#define NOISE_LEVELS %d\n"
-        "#define NOISE_BINS %d\n#define PAST %u\n#define FINE %d\n#define SPARE %d\n",
+        "#define NOISE_BINS %d\n#define NOISE_COUNTS %d\n#define PAST %u\n#define FINE %d\n#define "
+        "SPARE %u\n",
         layout->block, layout->hop, layout->shift, layout->tile_x, layout->tile_y,
         denoiser_group(layout), DENOISER_NOISE_NUMBERS, DENOISER_NOISE_LEVELS, DENOISER_NOISE_BINS,
-        recipe->denoise.past, layout->is_fine, layout->is_fine ? FINE_SPARE : 0);
+        DENOISER_NOISE_COUNTS, recipe->denoise.past, layout->is_fine, layout->spare);
 }
 
 void denoiser_put_blocks(FILE *out, const struct recipe *recipe,
@@ -236,8 +268,7 @@ void denoiser_put_blocks(FILE *out, const struct recipe *recipe,
     for (unsigned n = 2; n <= layout->block; n *= 2) {
         fprintf(out, "#undef N\n#define N %u\n#undef HALF_N\n#define HALF_N %u\n", n, n / 2);
         transform_put_file(out, "denoise_dft.cl");
-        if (program != DENOISER_FIRST &&
-            (n == layout->block || (layout->is_fine && n == FINE_BLOCK)))
+        if (program != DENOISER_FIRST && (n == layout->block || (layout->is_fine && n > 2)))
             transform_put_file(out, "denoise_cosine.cl");
     }
     fprintf(out, "#define SECOND %d\n", program != DENOISER_FIRST);
@@ -264,11 +295,10 @@ char *denoiser_source(const struct transform_image *image, const struct recipe *
                 recipe->denoise.unclips && is_last && image->kind != SAMPLE_F32 &&
                     !recipe->calibrated);
         transform_put_file(out, "denoise_clipped.cl");
+        transform_put_file(out, "denoise_gains.cl");
     }
-    if (layout->is_fine) {
-        put_fine_tables(out, layout);
-        transform_put_file(out, "denoise_fine.cl");
-    }
+    if (layout->is_fine)
+        put_fine(out, layout, program);
     if (recipe->denoise.estimated && program == DENOISER_FIRST)
         transform_put_file(out, "denoise_noise.cl");
     if (program == DENOISER_JOIN)

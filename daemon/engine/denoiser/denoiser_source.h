@@ -14,15 +14,18 @@ struct denoiser_layout {
     uint32_t shift;          /* samples by which tiles begin before the image; less than `hop` */
     unsigned lanes;          /* 1, 4, 8 or 16, at most `block` */
     uint32_t tile_x, tile_y; /* samples, multiples of `hop` */
-    bool is_fine;            /* also filters blocks of 8 (kernels/engine/denoise_fine.cl) */
+    bool is_fine;            /* also filters smaller blocks (kernels/engine/denoise_fine.cl) */
+    uint32_t spare;          /* samples by which these reach beyond the others of a tile */
 };
 
 /* The numbers of a noise model in the device's memory: those of struct noise_model. */
 #define DENOISER_NOISE_NUMBERS 3
 
-/* The levels at which noise is estimated, and the bins of each, for every image. */
+/* The levels at which noise is estimated, the bins of each, and all that is counted for an image.
+ */
 #define DENOISER_NOISE_LEVELS  8
 #define DENOISER_NOISE_BINS    192
+#define DENOISER_NOISE_COUNTS  (DENOISER_NOISE_LEVELS * DENOISER_NOISE_BINS + 1)
 
 /* Work-items of a group: one for each column of a block, or one with vectors. */
 static inline size_t denoiser_group(const struct denoiser_layout *layout)
@@ -70,6 +73,9 @@ static inline uint32_t denoiser_shift(enum denoiser_program program, uint32_t ho
 {
     return program == DENOISER_SECOND ? hop / 2 : 0;
 }
+
+/* The `spare` of a pass's layout that filters smaller blocks. */
+uint32_t denoiser_spare(enum denoiser_program program, uint32_t hop);
 
 /* Writes what kernels that load captured samples into planes consist of, for other steps, too: the
  * constants of the image and of the load, and the kernel load_plane (kernels/engine/load_plane.cl).

@@ -90,7 +90,10 @@ $(call objects,$(wildcard daemon/capture/v4l2*.c tests/unit/v4l2*.c)): CPPFLAGS 
 # Their loops are left to the compiler's vectors.
 $(call objects,daemon/engine/factor.c daemon/transform/resampler.c \
     daemon/estimators/flicker/flicker_improve.c daemon/estimators/match_sheet.c \
-    daemon/estimators/motion/motion_cells.c): CFLAGS += -O3
+    daemon/estimators/motion/motion.c daemon/estimators/motion/motion_correlation.c \
+    daemon/estimators/periodic_score.c): CFLAGS += -O3
+# Roots are vectors only if nobody asks for their errors.
+$(call objects,daemon/estimators/motion/motion_correlation.c): CFLAGS += -fno-math-errno
 
 # Programs of client/ include the headers of their neighbours with the folder's name.
 $(BUILD)/obj/client/%.o: CPPFLAGS += -Iclient

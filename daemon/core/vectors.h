@@ -24,4 +24,12 @@
 /* Before a function that such a function calls: it is compiled for the same vectors. */
 #define ALWAYS_INLINE inline __attribute__((always_inline))
 
+/* Numbers that are computed side by side, for loops of which compilers make worse vectors: they
+ * keep sums of arrays in memory. Any processor has them, in as many parts as it needs. Functions
+ * take pointers to them, because how they are passed depends on the processor. */
+#define FLOATS        8u
+typedef float floats __attribute__((vector_size(4 * FLOATS)));
+typedef float floats_anywhere __attribute__((vector_size(4 * FLOATS), aligned(4), may_alias));
+#define FLOATS_AT(at) (*(floats_anywhere *)(at))
+
 #endif

@@ -1,0 +1,121 @@
+/* The Makefile has -O3 for this file. */
+#include "estimators/periodic_score.h"
+
+#include <string.h>
+
+#define OUTER SCORE_OUTER
+#define LOBE  ((unsigned)SCORE_LOBE)
+
+static unsigned border_columns(const struct spectrum *s)
+{
+    return score_stride(s) + 2 * OUTER;
+}
+
+static unsigned border_rows(const struct spectrum *s)
+{
+    return s->length + 2 * OUTER;
+}
+
+/* The powers of columns 1 to `half` of one patch. row, mirrored: of the square; its numbers at
+ * opposite frequencies tell both patches apart. */
+static ALWAYS_INLINE void fill_row(float *restrict power, const float *restrict row,
+                                   const float *restrict mirrored, int half, unsigned which,
+                                   float square_y)
+{
+    for (int x = 1; x <= half; x++) {
+        const float re = row[2 * x], im = row[2 * x + 1];
+        const float other_re = mirrored[2 * (2 * half - x)];
+        const float other_im = mirrored[2 * (2 * half - x) + 1];
+        const float a = 0.5F * (which == 0 ? re + other_re : im + other_im);
+        const float b = 0.5F * (which == 0 ? im - other_im : other_re - re);
+        power[x] = (a * a + b * b) * ((float)(x * x) + square_y);
+    }
+}
+
+/* The powers of one patch's bins, flattened. */
+static ALWAYS_INLINE void fill_bins(struct spectrum *s, unsigned which)
+{
+    const unsigned length = s->length, half = length / 2, width = border_columns(s);
+    for (unsigned y = 0; y < length; y++) {
+        const float *row = (const float *)(s->square + (size_t)y * length);
+        const float *mirrored =
+            (const float *)(s->square + (size_t)((length - y) & (length - 1)) * length);
+        float *power = s->power + (size_t)(y + OUTER) * width + OUTER;
+        const float square_y = score_flatten(s, 0, (int)y);
+        const float a = 0.5F * (row[which] + mirrored[which]);
+        const float b = 0.5F * (row[1 - which] - mirrored[1 - which]);
+        power[0] = (a * a + b * b) * square_y;
+        if (which == 0)
+            fill_row(power, row, mirrored, (int)half, 0, square_y);
+        else
+            fill_row(power, row, mirrored, (int)half, 1, square_y);
+    }
+}
+
+/* Opposite bins have the same power, and bins repeat after `length` of them. */
+static void fill_borders(struct spectrum *s)
+{
+    const unsigned length = s->length, width = border_columns(s);
+    const size_t row_bytes = width * sizeof *s->power;
+    float *first = s->power + (size_t)OUTER * width, *end = first + (size_t)length * width;
+    for (unsigned y = 0; y < length; y++) {
+        float *row = first + (size_t)y * width + OUTER;
+        const float *mirrored = first + (size_t)((length - y) & (length - 1)) * width + OUTER;
+        for (int k = 1; k <= (int)OUTER; k++) {
+            row[-k] = mirrored[k];
+            row[(int)length / 2 + k] = mirrored[(int)length / 2 - k];
+        }
+    }
+    memcpy(s->power, end - (size_t)OUTER * width, OUTER * row_bytes);
+    memcpy(end, first, OUTER * row_bytes);
+}
+
+/* Sums along rows: `all` over 2 OUTER + 1 powers, `far` without the 2 LOBE + 1 in the middle. */
+static ALWAYS_INLINE void add_along_rows(const struct spectrum *s, float *all, float *far)
+{
+    const unsigned width = border_columns(s), stride = score_stride(s);
+    for (unsigned y = 0; y < border_rows(s); y++)
+        for (unsigned x = 0; x < stride; x += FLOATS) {
+            const float *power = s->power + (size_t)y * width + x;
+            floats near = {0}, sum = {0};
+            for (unsigned k = OUTER - LOBE; k <= OUTER + LOBE; k++)
+                near += FLOATS_AT(power + k);
+            for (unsigned k = 0; k < OUTER - LOBE; k++)
+                sum += FLOATS_AT(power + k) + FLOATS_AT(power + 2 * OUTER - k);
+            FLOATS_AT(far + (size_t)y * stride + x) = sum;
+            FLOATS_AT(all + (size_t)y * stride + x) = sum + near;
+        }
+}
+
+static ALWAYS_INLINE void add_scores(struct spectrum *s, const float *all, const float *far)
+{
+    const unsigned width = border_columns(s), stride = score_stride(s);
+    const float around = (2 * OUTER + 1) * (2 * OUTER + 1) - (2 * LOBE + 1) * (2 * LOBE + 1);
+    for (unsigned y = 0; y < s->length; y++)
+        for (unsigned x = 0; x < stride; x += FLOATS) {
+            float *score = s->frame_score + (size_t)y * stride + x;
+            const float *first = all + (size_t)y * stride + x;
+            const float *middle = far + (size_t)(y + OUTER - LOBE) * stride + x;
+            const floats power = FLOATS_AT(s->power + (size_t)(y + OUTER) * width + OUTER + x);
+            floats sum = {0}, square;
+            for (unsigned k = 0; k < OUTER - LOBE; k++)
+                sum += FLOATS_AT(first + (size_t)k * stride) +
+                       FLOATS_AT(first + (size_t)(2 * OUTER - k) * stride);
+            for (unsigned k = 0; k <= 2 * LOBE; k++)
+                sum += FLOATS_AT(middle + (size_t)k * stride);
+            for (unsigned l = 0; l < FLOATS; l++)
+                square[l] = (float)((x + l) * (x + l));
+            const floats mean = sum / around + 1e-3F * (square + score_flatten(s, 0, (int)y));
+            FLOATS_AT(score) += power / (power + 4 * mean);
+            FLOATS_AT(score + score_size(s)) += power;
+        }
+}
+
+VECTORS void score_add(struct spectrum *s, unsigned which)
+{
+    float *all = s->sums, *far = s->sums + score_bordered(s);
+    fill_bins(s, which);
+    fill_borders(s);
+    add_along_rows(s, all, far);
+    add_scores(s, all, far);
+}

@@ -89,7 +89,8 @@ ENGINE := $(patsubst %,$(BUILD)/lib%.a,engine estimators transform filters gpu c
 $(call objects,$(wildcard daemon/capture/v4l2*.c tests/unit/v4l2*.c)): CPPFLAGS += -U_TIME_BITS
 # Their loops are left to the compiler's vectors.
 $(call objects,daemon/engine/factor.c daemon/transform/resampler.c \
-    daemon/estimators/flicker/flicker_improve.c daemon/estimators/match_sheet.c \
+    daemon/estimators/flicker/flicker_improve.c daemon/estimators/luma.c \
+    daemon/estimators/match_sheet.c \
     daemon/estimators/motion/motion.c daemon/estimators/motion/motion_correlation.c \
     daemon/estimators/periodic_score.c): CFLAGS += -O3
 # Roots are vectors only if nobody asks for their errors.

@@ -92,7 +92,8 @@ $(call objects,daemon/engine/factor.c daemon/transform/resampler.c \
     daemon/estimators/flicker/flicker_improve.c daemon/estimators/luma.c \
     daemon/estimators/match_sheet.c \
     daemon/estimators/motion/motion.c daemon/estimators/motion/motion_correlation.c \
-    daemon/estimators/periodic_score.c): CFLAGS += -O3
+    daemon/estimators/periodic_score.c daemon/estimators/periodic_sheet_load.c \
+    daemon/estimators/wave_fit.c): CFLAGS += -O3
 # Roots are vectors only if nobody asks for their errors.
 $(call objects,daemon/estimators/motion/motion_correlation.c): CFLAGS += -fno-math-errno
 

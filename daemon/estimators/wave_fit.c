@@ -1,9 +1,12 @@
+/* The Makefile has -O3 for this file. */
 #include "estimators/wave_fit.h"
 
 #include <errno.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
+
+#include "core/vectors.h"
 
 /* 1/width, 1/height: how far apart the newest frequency of a wave and that of the model may be. The
  * model may be a few frames old. */
@@ -176,6 +179,15 @@ void wave_fit_frame(struct wave_fit *fit, const struct wave_model *model, const 
     measure_cut(fit, luma, ret);
 }
 
+/* Adds one row to another, where that is within the limits. */
+VECTORS static void add_within(float *restrict to, const float *restrict row, unsigned width)
+{
+    for (unsigned x = 0; x < width; x++) {
+        const float added = to[x] + row[x];
+        to[x] = to[x] > 0 && to[x] < TOP ? added : to[x];
+    }
+}
+
 void wave_fit_subtract(struct wave_fit *fit, float *luma)
 {
     const struct sheet *sheet = &fit->all;
@@ -183,9 +195,7 @@ void wave_fit_subtract(struct wave_fit *fit, float *luma)
         return;
     sheet_prepare(&fit->all, fit->f, fit->amplitude, fit->count);
     for (unsigned y = 0; y < sheet->height; y++) {
-        float *row = luma + (size_t)y * sheet->width;
         draw_opposite(fit, sheet, y);
-        for (unsigned x = 0; x < sheet->width; x++)
-            row[x] += row[x] > 0 && row[x] < TOP ? fit->row[x] : 0;
+        add_within(luma + (size_t)y * sheet->width, fit->row, sheet->width);
     }
 }

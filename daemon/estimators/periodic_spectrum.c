@@ -257,10 +257,8 @@ VECTORS static void load_pair(struct spectrum *s, const struct sheet *sheet, con
             const floats window = s->window[y] * FLOATS_AT(s->window + x);
             const floats re = window * (FLOATS_AT(from_a + x) - mean_a);
             const floats im = window * (FLOATS_AT(from_b + x) - mean_b);
-            for (unsigned l = 0; l < FLOATS; l++) {
-                to[2 * (x + l)] = re[l];
-                to[2 * (x + l) + 1] = im[l];
-            }
+            FLOATS_AT(to + 2 * (size_t)x) = FLOATS_OF(re, im, 0, 8, 1, 9, 2, 10, 3, 11);
+            FLOATS_AT(to + 2 * (size_t)x + FLOATS) = FLOATS_OF(re, im, 4, 12, 5, 13, 6, 14, 7, 15);
         }
     }
 }

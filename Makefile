@@ -91,7 +91,7 @@ $(call objects,$(wildcard daemon/capture/v4l2*.c tests/unit/v4l2*.c)): CPPFLAGS 
 $(call objects,daemon/core/fft.c daemon/engine/factor.c daemon/transform/resampler.c \
     $(patsubst %,daemon/estimators/%.c,flicker/flicker_improve luma match_sheet motion/motion \
     motion/motion_cells motion/motion_correlation periodic_score periodic_sheet periodic_sheet_load \
-    periodic_spectrum wave_fit)): CFLAGS += -O3
+    periodic_spectrum)): CFLAGS += -O3
 # Roots are vectors only if nobody asks for their errors.
 $(call objects,daemon/estimators/motion/motion_correlation.c): CFLAGS += -fno-math-errno
 

@@ -32,12 +32,16 @@ typedef float floats __attribute__((vector_size(4 * FLOATS)));
 typedef float floats_anywhere __attribute__((vector_size(4 * FLOATS), aligned(4), may_alias));
 #define FLOATS_AT(at) (*(floats_anywhere *)(at))
 
+typedef int ints __attribute__((vector_size(4 * FLOATS)));
+
 /* Some numbers of a, which are 0 .. FLOATS - 1, and of b, which are FLOATS .. 2 FLOATS - 1. */
 #ifdef __clang__
 #define FLOATS_OF(a, b, ...) __builtin_shufflevector(a, b, __VA_ARGS__)
 #else
-typedef int ints __attribute__((vector_size(4 * FLOATS)));
 #define FLOATS_OF(a, b, ...) __builtin_shuffle(a, b, (ints){__VA_ARGS__})
 #endif
+
+/* a where a condition holds, such as a > b, and 0 elsewhere. */
+#define FLOATS_IF(condition, a) ((floats)((condition) & (ints)(a)))
 
 #endif

@@ -16,39 +16,32 @@ static unsigned border_rows(const struct spectrum *s)
     return s->length + 2 * OUTER;
 }
 
-/* The powers of columns 1 to `half` of one patch. row, mirrored: of the square; its numbers at
- * opposite frequencies tell both patches apart. */
-static ALWAYS_INLINE void fill_row(float *restrict power, const float *restrict row,
-                                   const float *restrict mirrored, int half, unsigned which,
-                                   float square_y)
+static ALWAYS_INLINE void square_columns(unsigned x, floats *ret)
 {
-    for (int x = 1; x <= half; x++) {
-        const float re = row[2 * x], im = row[2 * x + 1];
-        const float other_re = mirrored[2 * (2 * half - x)];
-        const float other_im = mirrored[2 * (2 * half - x) + 1];
-        const float a = 0.5F * (which == 0 ? re + other_re : im + other_im);
-        const float b = 0.5F * (which == 0 ? im - other_im : other_re - re);
-        power[x] = (a * a + b * b) * ((float)(x * x) + square_y);
-    }
+    for (unsigned i = 0; i < FLOATS; i++)
+        (*ret)[i] = (float)((x + i) * (x + i));
 }
 
-/* The powers of one patch's bins, flattened. */
+/* The powers of one patch's bins, flattened. Opposite frequencies of the square tell the two
+ * patches apart. What is written beyond the bins of a row is replaced by the borders, or counts for
+ * nothing. */
 static ALWAYS_INLINE void fill_bins(struct spectrum *s, unsigned which)
 {
-    const unsigned length = s->length, half = length / 2, width = border_columns(s);
+    const unsigned length = s->length, width = border_columns(s), stride = score_stride(s);
     for (unsigned y = 0; y < length; y++) {
-        const float *row = (const float *)(s->square + (size_t)y * length);
-        const float *mirrored =
-            (const float *)(s->square + (size_t)((length - y) & (length - 1)) * length);
+        const float complex *row = s->square + (size_t)y * length;
+        const float complex *opposite = s->square + (size_t)((length - y) & (length - 1)) * length;
         float *power = s->power + (size_t)(y + OUTER) * width + OUTER;
         const float square_y = score_flatten(s, 0, (int)y);
-        const float a = 0.5F * (row[which] + mirrored[which]);
-        const float b = 0.5F * (row[1 - which] - mirrored[1 - which]);
-        power[0] = (a * a + b * b) * square_y;
-        if (which == 0)
-            fill_row(power, row, mirrored, (int)half, 0, square_y);
-        else
-            fill_row(power, row, mirrored, (int)half, 1, square_y);
+        for (unsigned x = 0; x < stride; x += FLOATS) {
+            floats re, im, other_re, other_im, square;
+            fft_take(row, x, &re, &im);
+            fft_take_opposite(opposite, length, x, &other_re, &other_im);
+            square_columns(x, &square);
+            const floats a = 0.5F * (which == 0 ? re + other_re : im + other_im);
+            const floats b = 0.5F * (which == 0 ? im - other_im : other_re - re);
+            FLOATS_AT(power + x) = (a * a + b * b) * (square + square_y);
+        }
     }
 }
 
@@ -103,8 +96,7 @@ static ALWAYS_INLINE void add_scores(struct spectrum *s, const float *all, const
                        FLOATS_AT(first + (size_t)(2 * OUTER - k) * stride);
             for (unsigned k = 0; k <= 2 * LOBE; k++)
                 sum += FLOATS_AT(middle + (size_t)k * stride);
-            for (unsigned l = 0; l < FLOATS; l++)
-                square[l] = (float)((x + l) * (x + l));
+            square_columns(x, &square);
             const floats mean = sum / around + 1e-3F * (square + score_flatten(s, 0, (int)y));
             FLOATS_AT(score) += power / (power + 4 * mean);
             FLOATS_AT(score + score_size(s)) += power;
@@ -114,7 +106,10 @@ static ALWAYS_INLINE void add_scores(struct spectrum *s, const float *all, const
 VECTORS void score_add(struct spectrum *s, unsigned which)
 {
     float *all = s->sums, *far = s->sums + score_bordered(s);
-    fill_bins(s, which);
+    if (which == 0)
+        fill_bins(s, 0);
+    else
+        fill_bins(s, 1);
     fill_borders(s);
     add_along_rows(s, all, far);
     add_scores(s, all, far);

@@ -1,4 +1,3 @@
-/* The Makefile has -O3 for this file. */
 #include "estimators/wave_fit.h"
 
 #include <errno.h>
@@ -180,12 +179,15 @@ void wave_fit_frame(struct wave_fit *fit, const struct wave_model *model, const 
 }
 
 /* Adds one row to another, where that is within the limits. */
-VECTORS static void add_within(float *restrict to, const float *restrict row, unsigned width)
+VECTORS static void add_within(float *to, const float *row, unsigned width)
 {
-    for (unsigned x = 0; x < width; x++) {
-        const float added = to[x] + row[x];
-        to[x] = to[x] > 0 && to[x] < TOP ? added : to[x];
+    unsigned x = 0;
+    for (; x + FLOATS <= width; x += FLOATS) {
+        const floats own = FLOATS_AT(to + x);
+        FLOATS_AT(to + x) = own + FLOATS_IF((own > 0) & (own < TOP), FLOATS_AT(row + x));
     }
+    for (; x < width; x++)
+        to[x] += to[x] > 0 && to[x] < TOP ? row[x] : 0;
 }
 
 void wave_fit_subtract(struct wave_fit *fit, float *luma)

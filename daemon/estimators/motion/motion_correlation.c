@@ -121,25 +121,20 @@ static double noise_power(struct correlation *c)
     return c->scratch[count / 2] / M_LN2 / 2; /* the work adds the powers of two squares */
 }
 
-static ALWAYS_INLINE float square_of(const float *number)
-{
-    return number[0] * number[0] + number[1] * number[1];
-}
-
 /* Fills `power` with the mean of the 3 x 3 frequencies around each one, of both squares. */
 VECTORS static void smooth_power(struct correlation *c)
 {
     const unsigned side = c->side, mask = side - 1;
-    for (unsigned y = 0; y < side; y++) {
-        const float *row = (const float *)(c->work + (size_t)y * side);
-        const float *mirrored = (const float *)(c->work + (size_t)((side - y) & mask) * side);
-        float *restrict to = c->power + (size_t)y * side;
-        /* The sum of both numbers' powers is twice the sum of both squares'. */
-        to[0] = (square_of(row) + square_of(mirrored)) / 4;
-        for (unsigned x = 1; x < side; x++)
-            to[x] =
-                (square_of(row + 2 * (size_t)x) + square_of(mirrored + 2 * (size_t)(side - x))) / 4;
-    }
+    for (unsigned y = 0; y < side; y++)
+        for (unsigned x = 0; x < side; x += FLOATS) {
+            floats re, im, other_re, other_im;
+            fft_take(c->work + (size_t)y * side, x, &re, &im);
+            fft_take_opposite(c->work + (size_t)((side - y) & mask) * side, side, x, &other_re,
+                              &other_im);
+            /* The sum of both numbers' powers is twice the sum of both squares'. */
+            FLOATS_AT(c->power + (size_t)y * side + x) =
+                (re * re + im * im + other_re * other_re + other_im * other_im) / 4;
+        }
     for (unsigned y = 0; y < side; y++) {
         const float *row = c->power + (size_t)y * side;
         float *restrict to = c->scratch + (size_t)y * side;
@@ -158,55 +153,58 @@ VECTORS static void smooth_power(struct correlation *c)
     }
 }
 
-/* Fills a part of a row of `cross`: the phases of the cross spectrum (last conjugated, times new),
+/* Fills some numbers of `cross`: the phases of the cross spectrum (last conjugated, times new),
  * times w / (1 + w). Their weight w is the cross spectrum's size times S / (N^2 + 2 S N), for
- * signal S in noise N, with a limit. Returns how many of them are significant. */
-static ALWAYS_INLINE unsigned weigh(const struct correlation *c, float *restrict to,
-                                    const float *restrict row, const float *restrict mirrored,
-                                    const float *restrict power, float noise, unsigned first,
-                                    unsigned end)
+ * signal S in noise N, with a limit. Counts those that are significant. */
+static ALWAYS_INLINE void weigh(struct correlation *c, unsigned y, unsigned x, float noise,
+                                ints *significant)
 {
-    const float scale = 0.5F * SMALL / sqrtf(noise), share = 1 / noise;
-    unsigned significant = 0;
-    for (unsigned x = first; x < end; x++) {
-        const float re = scale * row[2 * x], im = scale * row[2 * x + 1];
-        const float other_re = scale * mirrored[2 * (c->side - x)];
-        const float other_im = scale * mirrored[2 * (c->side - x) + 1];
-        const float last_re = re + other_re, last_im = im - other_im;
-        const float sum_re = re - other_re, sum_im = im + other_im; /* i times new */
-        /* conj(last) * sum / i */
-        const float cross_re = last_re * sum_im - last_im * sum_re;
-        const float cross_im = -(last_re * sum_re + last_im * sum_im);
-        const float size = sqrtf(cross_re * cross_re + cross_im * cross_im);
-        const float beyond = power[x] * share - (float)NOISE_MARGIN;
-        const float signal = beyond > 0 ? beyond : 0;
-        const float gain = signal / (1 + 2 * signal) / (SMALL * SMALL);
-        const float weight = gain / (1 + (float)MODEL_ERROR * gain * size);
-        const float kept = weight / (1 + weight * size);
-        to[2 * x] = cross_re * kept;
-        to[2 * x + 1] = cross_im * kept;
-        significant += weight * size > (float)SIGNIFICANT;
-    }
-    return significant;
+    const unsigned side = c->side;
+    const float scale = 0.5F * SMALL / sqrtf(noise);
+    floats re, im, other_re, other_im;
+    fft_take(c->work + (size_t)y * side, x, &re, &im);
+    fft_take_opposite(c->work + (size_t)((side - y) & (side - 1)) * side, side, x, &other_re,
+                      &other_im);
+    const floats last_re = scale * (re + other_re), last_im = scale * (im - other_im);
+    const floats sum_re = scale * (re - other_re), sum_im = scale * (im + other_im); /* i new */
+    /* conj(last) * sum / i */
+    const floats cross_re = last_re * sum_im - last_im * sum_re;
+    const floats cross_im = -(last_re * sum_re + last_im * sum_im);
+    const floats square = cross_re * cross_re + cross_im * cross_im;
+    floats size;
+    for (unsigned i = 0; i < FLOATS; i++)
+        size[i] = sqrtf(square[i]);
+    const floats beyond = FLOATS_AT(c->power + (size_t)y * side + x) / noise - (float)NOISE_MARGIN;
+    const floats signal = FLOATS_IF(beyond > 0, beyond);
+    const floats gain = signal / (1 + 2 * signal) / (SMALL * SMALL);
+    const floats weight = gain / (1 + (float)MODEL_ERROR * gain * size);
+    const floats kept = weight / (1 + weight * size);
+    const floats a = cross_re * kept, b = cross_im * kept;
+    float *to = (float *)(c->cross + (size_t)y * side + x);
+    FLOATS_AT(to) = FLOATS_OF(a, b, 0, 8, 1, 9, 2, 10, 3, 11);
+    FLOATS_AT(to + FLOATS) = FLOATS_OF(a, b, 4, 12, 5, 13, 6, 14, 7, 15);
+    *significant -= weight * size > (float)SIGNIFICANT;
 }
 
-VECTORS static unsigned weigh_rows(struct correlation *c, float noise)
+/* Fills `cross`. Returns how many of its numbers are significant. */
+VECTORS static unsigned weigh_all(struct correlation *c, float noise)
 {
     const unsigned side = c->side, half = side / 2;
-    unsigned significant = 0;
-    memset(c->cross, 0, (size_t)side * side * sizeof *c->cross);
+    ints significant = {0};
+    unsigned sum = 0;
+    memset(c->power + (size_t)half * side, 0, side * sizeof *c->power);
     for (unsigned y = 0; y < side; y++) {
-        const size_t opposite = (size_t)((side - y) & (side - 1)) * side;
-        const float *row = (const float *)(c->work + (size_t)y * side);
-        const float *mirrored = (const float *)(c->work + opposite);
-        const float *power = c->power + (size_t)y * side;
-        float *to = (float *)(c->cross + (size_t)y * side);
-        if (y == half)
-            continue;
-        significant += weigh(c, to, row, mirrored, power, noise, SKIPPED + 1, half);
-        significant += weigh(c, to, row, mirrored, power, noise, half + 1, side - SKIPPED);
+        /* Without power they have no weight: the columns around zero, and half a cycle a pixel. */
+        float *power = c->power + (size_t)y * side;
+        power[half] = 0;
+        for (unsigned x = 0; x <= SKIPPED; x++)
+            power[x] = power[(side - x) & (side - 1)] = 0;
+        for (unsigned x = 0; x < side; x += FLOATS)
+            weigh(c, y, x, noise, &significant);
     }
-    return significant;
+    for (unsigned i = 0; i < FLOATS; i++)
+        sum += (unsigned)significant[i];
+    return sum;
 }
 
 unsigned correlation_compare(struct correlation *c, const float *last, const float *next,
@@ -220,7 +218,7 @@ unsigned correlation_compare(struct correlation *c, const float *last, const flo
     const double noise = noise_power(c) + FLOOR_POWER * squares;
     *ret_noise = noise / squares;
     smooth_power(c);
-    return weigh_rows(c, (float)noise);
+    return weigh_all(c, (float)noise);
 }
 
 /* The shift of a number of the correlation. */

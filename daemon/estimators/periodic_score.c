@@ -3,15 +3,17 @@
 
 #include <string.h>
 
+#include "core/fft.h"
+
 #define OUTER SCORE_OUTER
 #define LOBE  ((unsigned)SCORE_LOBE)
 
-static unsigned border_columns(const struct spectrum *s)
+static unsigned border_columns(const struct score *s)
 {
-    return score_stride(s) + 2 * OUTER;
+    return score_stride(s->length) + 2 * OUTER;
 }
 
-static unsigned border_rows(const struct spectrum *s)
+static unsigned border_rows(const struct score *s)
 {
     return s->length + 2 * OUTER;
 }
@@ -25,14 +27,14 @@ static ALWAYS_INLINE void square_columns(unsigned x, floats *ret)
 /* The powers of one patch's bins, flattened. Opposite frequencies of the square tell the two
  * patches apart. What is written beyond the bins of a row is replaced by the borders, or counts for
  * nothing. */
-static ALWAYS_INLINE void fill_bins(struct spectrum *s, unsigned which)
+static ALWAYS_INLINE void fill_bins(const struct score *s, unsigned which)
 {
-    const unsigned length = s->length, width = border_columns(s), stride = score_stride(s);
+    const unsigned length = s->length, width = border_columns(s), stride = score_stride(s->length);
     for (unsigned y = 0; y < length; y++) {
         const float complex *row = s->square + (size_t)y * length;
         const float complex *opposite = s->square + (size_t)((length - y) & (length - 1)) * length;
         float *power = s->power + (size_t)(y + OUTER) * width + OUTER;
-        const float square_y = score_flatten(s, 0, (int)y);
+        const float square_y = score_flatten(s->length, 0, (int)y);
         for (unsigned x = 0; x < stride; x += FLOATS) {
             floats re, im, other_re, other_im, square;
             fft_take(row, x, &re, &im);
@@ -46,7 +48,7 @@ static ALWAYS_INLINE void fill_bins(struct spectrum *s, unsigned which)
 }
 
 /* Opposite bins have the same power, and bins repeat after `length` of them. */
-static void fill_borders(struct spectrum *s)
+static void fill_borders(const struct score *s)
 {
     const unsigned length = s->length, width = border_columns(s);
     const size_t row_bytes = width * sizeof *s->power;
@@ -64,9 +66,9 @@ static void fill_borders(struct spectrum *s)
 }
 
 /* Sums along rows: `all` over 2 OUTER + 1 powers, `far` without the 2 LOBE + 1 in the middle. */
-static ALWAYS_INLINE void add_along_rows(const struct spectrum *s, float *all, float *far)
+static ALWAYS_INLINE void add_along_rows(const struct score *s, float *all, float *far)
 {
-    const unsigned width = border_columns(s), stride = score_stride(s);
+    const unsigned width = border_columns(s), stride = score_stride(s->length);
     for (unsigned y = 0; y < border_rows(s); y++)
         for (unsigned x = 0; x < stride; x += FLOATS) {
             const float *power = s->power + (size_t)y * width + x;
@@ -80,13 +82,13 @@ static ALWAYS_INLINE void add_along_rows(const struct spectrum *s, float *all, f
         }
 }
 
-static ALWAYS_INLINE void add_scores(struct spectrum *s, const float *all, const float *far)
+static ALWAYS_INLINE void add_scores(const struct score *s, const float *all, const float *far)
 {
-    const unsigned width = border_columns(s), stride = score_stride(s);
+    const unsigned width = border_columns(s), stride = score_stride(s->length);
     const float around = (2 * OUTER + 1) * (2 * OUTER + 1) - (2 * LOBE + 1) * (2 * LOBE + 1);
     for (unsigned y = 0; y < s->length; y++)
         for (unsigned x = 0; x < stride; x += FLOATS) {
-            float *score = s->frame_score + (size_t)y * stride + x;
+            float *score = s->total + (size_t)y * stride + x;
             const float *first = all + (size_t)y * stride + x;
             const float *middle = far + (size_t)(y + OUTER - LOBE) * stride + x;
             const floats power = FLOATS_AT(s->power + (size_t)(y + OUTER) * width + OUTER + x);
@@ -97,15 +99,16 @@ static ALWAYS_INLINE void add_scores(struct spectrum *s, const float *all, const
             for (unsigned k = 0; k <= 2 * LOBE; k++)
                 sum += FLOATS_AT(middle + (size_t)k * stride);
             square_columns(x, &square);
-            const floats mean = sum / around + 1e-3F * (square + score_flatten(s, 0, (int)y));
+            const floats mean =
+                sum / around + 1e-3F * (square + score_flatten(s->length, 0, (int)y));
             FLOATS_AT(score) += power / (power + 4 * mean);
-            FLOATS_AT(score + score_size(s)) += power;
+            FLOATS_AT(score + score_size(s->length)) += power;
         }
 }
 
-VECTORS void score_add(struct spectrum *s, unsigned which)
+VECTORS void score_add(const struct score *s, unsigned which)
 {
-    float *all = s->sums, *far = s->sums + score_bordered(s);
+    float *all = s->sums, *far = s->sums + score_bordered(s->length);
     if (which == 0)
         fill_bins(s, 0);
     else

@@ -1,9 +1,12 @@
-/* The statistic of one patch (periodic_spectrum.h): how far each of its frequencies stands out. */
+/* The statistic of one patch: how far each of its frequencies stands out. Pure; for
+ * periodic_spectrum.h alone. */
 #ifndef FFTD_ESTIMATORS_PERIODIC_SCORE_H
 #define FFTD_ESTIMATORS_PERIODIC_SCORE_H
 
+#include <complex.h>
+#include <stddef.h>
+
 #include "core/vectors.h"
-#include "estimators/periodic_spectrum.h"
 
 /* Half the width of a wave's peak in bins, as the Hann window makes it. */
 #define SCORE_LOBE  2
@@ -12,34 +15,43 @@
 #define SCORE_OUTER 5u
 
 /* The bins of a row, rounded up to what is computed side by side. */
-static inline unsigned score_stride(const struct spectrum *s)
+static inline unsigned score_stride(unsigned length)
 {
-    return (s->length / 2 + FLOATS) / FLOATS * FLOATS;
+    return (length / 2 + FLOATS) / FLOATS * FLOATS;
 }
 
 /* The scores of all bins, or their levels; those beyond the bins of a row mean nothing. */
-static inline size_t score_size(const struct spectrum *s)
+static inline size_t score_size(unsigned length)
 {
-    return (size_t)s->length * score_stride(s);
+    return (size_t)length * score_stride(length);
 }
 
 /* A patch's powers with what is around them. */
-static inline size_t score_bordered(const struct spectrum *s)
+static inline size_t score_bordered(unsigned length)
 {
-    return (size_t)(score_stride(s) + 2 * SCORE_OUTER) * (s->length + 2 * SCORE_OUTER);
+    return (size_t)(score_stride(length) + 2 * SCORE_OUTER) * (length + 2 * SCORE_OUTER);
 }
 
 /* The square of a frequency in bins. The power of pictures falls with it, so that the product is
  * about as high on all sides of a frequency. */
-static inline float score_flatten(const struct spectrum *s, int kx, int ky)
+static inline float score_flatten(unsigned length, int kx, int ky)
 {
-    const int half = (int)s->length / 2;
-    const int x = ((kx + half) & ((int)s->length - 1)) - half;
-    const int y = ((ky + half) & ((int)s->length - 1)) - half;
+    const int half = (int)length / 2;
+    const int x = ((kx + half) & ((int)length - 1)) - half;
+    const int y = ((ky + half) & ((int)length - 1)) - half;
     return (float)(x * x + y * y);
 }
 
-/* Adds the scores and levels of one of the two patches in the square to frame_score. */
-void score_add(struct spectrum *spectrum, unsigned which);
+/* The spectra of two patches in one square, and memory of the caller. */
+struct score {
+    unsigned length;             /* the side of a patch */
+    const float complex *square; /* one patch was its real part, the other its imaginary part */
+    float *power;                /* score_bordered() numbers, which are 0 before the first call */
+    float *sums;                 /* twice as many */
+    float *total;                /* score_size() scores, and as many levels */
+};
+
+/* Adds the scores and levels of one of the two patches to the total. */
+void score_add(const struct score *score, unsigned which);
 
 #endif

@@ -81,15 +81,15 @@ int spectrum_init(struct spectrum *ret, const struct sheet *sheet, struct error 
     s.rows = patches_along(sheet->height, s.length);
     s.count = s.columns * s.rows;
     s.per_frame = EFFORT / (s.length * s.length) & ~1u;
-    const size_t bordered = score_bordered(&s);
+    const size_t bordered = score_bordered(s.length);
     s.patch = calloc(s.count, sizeof *s.patch);
     s.order = calloc(s.count, sizeof *s.order);
     s.window = calloc(s.length, sizeof *s.window);
     s.square = calloc((size_t)s.length * s.length, sizeof *s.square);
     s.power = calloc(bordered, sizeof *s.power);
     s.sums = calloc(2 * bordered, sizeof *s.sums);
-    s.frame_score = calloc(2 * score_size(&s), sizeof *s.frame_score);
-    s.score = calloc(2 * score_size(&s), sizeof *s.score);
+    s.frame_score = calloc(2 * score_size(s.length), sizeof *s.frame_score);
+    s.score = calloc(2 * score_size(s.length), sizeof *s.score);
     int r = 0;
     if (s.patch == NULL || s.order == NULL || s.window == NULL || s.square == NULL ||
         s.power == NULL || s.sums == NULL || s.frame_score == NULL || s.score == NULL) {
@@ -206,7 +206,7 @@ static void take_sample(const struct spectrum *s, unsigned which, const struct p
         }
     ret->amplitude =
         sum * lobe->norm * cexp(-2 * M_PI * I * (f.fx * patch->to_x + f.fy * patch->to_y));
-    const double own = fmax(1, score_flatten(s, lobe->kx, lobe->ky));
+    const double own = fmax(1, score_flatten(s->length, lobe->kx, lobe->ky));
     double mean = 0;
     double most = 0;
     for (unsigned k = 0; k < NEAR_COUNT; k++) {
@@ -215,7 +215,7 @@ static void take_sample(const struct spectrum *s, unsigned which, const struct p
         const int ky = lobe->ky + (int)lround(NEAR * sin(angle));
         const float complex bin = bin_of(s, which, kx, ky);
         const double power = (crealf(bin) * crealf(bin) + cimagf(bin) * cimagf(bin)) *
-                             fmin(1, score_flatten(s, kx, ky) / own);
+                             fmin(1, score_flatten(s->length, kx, ky) / own);
         mean += power / NEAR_COUNT;
         most = power > most ? power : most;
     }
@@ -269,7 +269,7 @@ static void average(struct spectrum *s, unsigned usable)
         return;
     if (s->scored < FRAMES)
         s->scored++;
-    const size_t size = score_size(s);
+    const size_t size = score_size(s->length);
     for (size_t i = 0; i < size; i++) {
         const float score = s->frame_score[i] / (float)usable;
         const float level = s->frame_score[i + size] / (float)usable;
@@ -286,10 +286,11 @@ void spectrum_process(struct spectrum *s, const struct sheet *sheet,
     struct lobe lobe[SHEET_MAX_WAVES];
     unsigned usable = 0;
     const unsigned patches = s->count < s->per_frame ? s->count : s->per_frame;
+    const struct score score = {s->length, s->square, s->power, s->sums, s->frame_score};
     *ret_patches = patches;
     if (patches == 0)
         return;
-    memset(s->frame_score, 0, 2 * score_size(s) * sizeof *s->frame_score);
+    memset(s->frame_score, 0, 2 * score_size(s->length) * sizeof *s->frame_score);
     for (unsigned k = 0; k < count; k++)
         shape_lobe(s, f[k], &lobe[k]);
     for (unsigned i = 0; i < patches; i++)
@@ -305,7 +306,7 @@ void spectrum_process(struct spectrum *s, const struct sheet *sheet,
                 take_sample(s, which, &s->patch[p], f[k], &lobe[k], &sample[k * s->count + p]);
             if (!s->patch[p].is_usable)
                 continue;
-            score_add(s, which);
+            score_add(&score, which);
             usable++;
         }
     }
@@ -320,7 +321,7 @@ static float value_at(const struct spectrum *s, const float *values, int kx, int
         kx = -kx;
         ky = -ky;
     }
-    return values[(size_t)((unsigned)ky & mask) * score_stride(s) + ((unsigned)kx & mask)];
+    return values[(size_t)((unsigned)ky & mask) * score_stride(s->length) + ((unsigned)kx & mask)];
 }
 
 static float score_at(const struct spectrum *s, int kx, int ky)
@@ -332,7 +333,7 @@ static float score_at(const struct spectrum *s, int kx, int ky)
  * 1, scores are about the same over the whole width of a wave's peak. */
 static struct sheet_frequency strongest_near(const struct spectrum *s, int kx, int ky)
 {
-    const float *level = s->score + score_size(s);
+    const float *level = s->score + score_size(s->length);
     int best_x = kx;
     int best_y = ky;
     for (int j = -LOBE; j <= LOBE; j++)

@@ -11,10 +11,10 @@
 #include "core/fft.h"
 #include "core/order.h"
 #include "core/vectors.h"
-#include "estimators/motion/motion.h"
 
 /* Thresholds were chosen on the pairs of tests/unit/motion.c and tests/unit/motion_pairs.c. */
 #define MAX_SIDE     CORRELATION_MAX_SIDE
+#define MIN_SIDE     16u /* of the smallest pictures */
 #define PEAKS        CORRELATION_PEAKS
 #define SKIPPED      1     /* spectral columns left out on each side of column 0 */
 #define SMALL        1e-5F /* scales spectra, so that products of four of their numbers fit a float */
@@ -48,7 +48,7 @@ int correlation_create(struct correlation **ret, unsigned width, unsigned height
         return error_set(why, ENOMEM, "out of memory for an estimator of motion");
     c->width = width;
     c->height = height;
-    c->side = MOTION_MIN_SIZE;
+    c->side = MIN_SIDE;
     while (c->side < MAX_SIDE && (c->side < width || c->side < height))
         c->side *= 2;
     const int r = fft_create(&c->fft, c->side, why);

@@ -7,7 +7,7 @@
 
 #include "core/vectors.h"
 
-#define LANES 8 /* lines that are transformed side by side; the strip is on the stack */
+#define LANES FLOATS /* lines that are transformed side by side; the strip is on the stack */
 
 struct fft {
     unsigned length;
@@ -51,84 +51,198 @@ void fft_destroy(struct fft *fft)
     free(fft);
 }
 
-/* Numbers i of LANES lines are side by side, so that compilers make vectors of them. */
+/* Numbers i of LANES lines are side by side. */
 struct strip {
     float re[FFT_MAX_LENGTH * LANES], im[FFT_MAX_LENGTH * LANES];
 };
 
-static ALWAYS_INLINE void add_and_subtract(float *restrict a_re, float *restrict a_im,
-                                           float *restrict b_re, float *restrict b_im)
+/* Numbers of LANES lines. */
+struct lanes {
+    floats re, im;
+};
+
+static ALWAYS_INLINE void get(struct lanes *ret, const struct strip *strip, unsigned i)
 {
-    for (unsigned k = 0; k < LANES; k++) {
-        const float re = b_re[k], im = b_im[k];
-        b_re[k] = a_re[k] - re;
-        b_im[k] = a_im[k] - im;
-        a_re[k] += re;
-        a_im[k] += im;
-    }
+    ret->re = FLOATS_AT(strip->re + (size_t)i * LANES);
+    ret->im = FLOATS_AT(strip->im + (size_t)i * LANES);
 }
 
-static ALWAYS_INLINE void butterfly(float *restrict a_re, float *restrict a_im,
-                                    float *restrict b_re, float *restrict b_im, float cosine,
-                                    float sine)
+static ALWAYS_INLINE void put(struct strip *strip, unsigned i, const floats *re, const floats *im)
 {
-    for (unsigned k = 0; k < LANES; k++) {
-        const float re = b_re[k] * cosine - b_im[k] * sine;
-        const float im = b_re[k] * sine + b_im[k] * cosine;
-        b_re[k] = a_re[k] - re;
-        b_im[k] = a_im[k] - im;
-        a_re[k] += re;
-        a_im[k] += im;
+    FLOATS_AT(strip->re + (size_t)i * LANES) = *re;
+    FLOATS_AT(strip->im + (size_t)i * LANES) = *im;
+}
+
+static ALWAYS_INLINE void turn(struct lanes *numbers, float complex factor, bool inverse)
+{
+    const float cosine = crealf(factor), sine = inverse ? -cimagf(factor) : cimagf(factor);
+    const floats re = numbers->re * cosine - numbers->im * sine;
+    numbers->im = numbers->re * sine + numbers->im * cosine;
+    numbers->re = re;
+}
+
+/* a becomes a + b, and b becomes a - b. */
+static ALWAYS_INLINE void add_and_subtract(struct lanes *a, struct lanes *b)
+{
+    const struct lanes sum = {a->re + b->re, a->im + b->im};
+    b->re = a->re - b->re;
+    b->im = a->im - b->im;
+    *a = sum;
+}
+
+/* Two stages at once: transforms of `half` numbers become one of four times as many. */
+static ALWAYS_INLINE void double_stage(const struct fft *fft, struct strip *strip, unsigned half,
+                                       bool inverse)
+{
+    const unsigned length = fft->length, step = length / 4 / half;
+    for (unsigned first = 0; first < length; first += 4 * half)
+        for (unsigned p = 0; p < half; p++) {
+            struct lanes number[4];
+            for (unsigned k = 0; k < 4; k++)
+                get(&number[k], strip, first + p + k * half);
+            turn(&number[1], fft->factor[2 * p * step], inverse);
+            turn(&number[3], fft->factor[2 * p * step], inverse);
+            add_and_subtract(&number[0], &number[1]);
+            add_and_subtract(&number[2], &number[3]);
+            turn(&number[2], fft->factor[p * step], inverse);
+            turn(&number[3], fft->factor[(p + half) * step], inverse);
+            add_and_subtract(&number[0], &number[2]);
+            add_and_subtract(&number[1], &number[3]);
+            for (unsigned k = 0; k < 4; k++)
+                put(strip, first + p + k * half, &number[k].re, &number[k].im);
+        }
+}
+
+static ALWAYS_INLINE void last_stage(const struct fft *fft, struct strip *strip, bool inverse)
+{
+    const unsigned half = fft->length / 2;
+    for (unsigned p = 0; p < half; p++) {
+        struct lanes a, b;
+        get(&a, strip, p);
+        get(&b, strip, p + half);
+        turn(&b, fft->factor[p], inverse);
+        add_and_subtract(&a, &b);
+        put(strip, p, &a.re, &a.im);
+        put(strip, p + half, &b.re, &b.im);
     }
 }
 
 /* The numbers come in reversed order of their bits. */
 static ALWAYS_INLINE void transform_strip(const struct fft *fft, struct strip *strip, bool inverse)
 {
-    const unsigned length = fft->length;
-    for (unsigned half = 1; half < length; half *= 2)
-        for (unsigned first = 0; first < length; first += 2 * half) {
-            float *re = strip->re + (size_t)first * LANES, *im = strip->im + (size_t)first * LANES;
-            const size_t other = (size_t)half * LANES;
-            add_and_subtract(re, im, re + other, im + other);
-            for (unsigned p = 1; p < half; p++) {
-                const float complex factor = fft->factor[p * (length / 2 / half)];
-                re += LANES;
-                im += LANES;
-                butterfly(re, im, re + other, im + other, crealf(factor),
-                          inverse ? -cimagf(factor) : cimagf(factor));
-            }
-        }
+    unsigned half = 1;
+    for (; 4 * half <= fft->length; half *= 4)
+        double_stage(fft, strip, half, inverse);
+    if (half < fft->length)
+        last_stage(fft, strip, inverse);
 }
 
-/* Transforms some lines that begin at `data` and are `next` numbers apart. */
-static ALWAYS_INLINE void transform_lines(const struct fft *fft, struct strip *strip,
-                                          float complex *data, unsigned lines, size_t step,
-                                          size_t next, bool inverse)
+/* LANES lines that begin side by side. */
+static ALWAYS_INLINE void transform_columns(const struct fft *fft, struct strip *strip,
+                                            float complex *data, bool inverse)
 {
     for (unsigned i = 0; i < fft->length; i++) {
-        const float complex *from = data + fft->reversed[i] * step;
-        for (unsigned k = 0; k < lines; k++) {
-            strip->re[i * LANES + k] = crealf(from[k * next]);
-            strip->im[i * LANES + k] = cimagf(from[k * next]);
-        }
+        const float *from = (const float *)(data + (size_t)fft->reversed[i] * fft->length);
+        const floats a = FLOATS_AT(from), b = FLOATS_AT(from + FLOATS);
+        const floats re = FLOATS_OF(a, b, 0, 2, 4, 6, 8, 10, 12, 14);
+        const floats im = FLOATS_OF(a, b, 1, 3, 5, 7, 9, 11, 13, 15);
+        put(strip, i, &re, &im);
     }
     transform_strip(fft, strip, inverse);
-    for (unsigned i = 0; i < fft->length; i++)
-        for (unsigned k = 0; k < lines; k++)
+    for (unsigned i = 0; i < fft->length; i++) {
+        float *to = (float *)(data + (size_t)i * fft->length);
+        struct lanes own;
+        get(&own, strip, i);
+        FLOATS_AT(to) = FLOATS_OF(own.re, own.im, 0, 8, 1, 9, 2, 10, 3, 11);
+        FLOATS_AT(to + FLOATS) = FLOATS_OF(own.re, own.im, 4, 12, 5, 13, 6, 14, 7, 15);
+    }
+}
+
+/* Exchanges rows and columns of FLOATS x FLOATS numbers: those of each second row and column, then
+ * those of each second pair of them, and so on. */
+static ALWAYS_INLINE void transpose(floats row[FLOATS])
+{
+    for (unsigned i = 0; i < FLOATS; i += 2) {
+        const floats a = row[i], b = row[i + 1];
+        row[i] = FLOATS_OF(a, b, 0, 8, 2, 10, 4, 12, 6, 14);
+        row[i + 1] = FLOATS_OF(a, b, 1, 9, 3, 11, 5, 13, 7, 15);
+    }
+    for (unsigned i = 0; i < FLOATS; i += i % 2 == 1 ? 3 : 1) {
+        const floats a = row[i], b = row[i + 2];
+        row[i] = FLOATS_OF(a, b, 0, 1, 8, 9, 4, 5, 12, 13);
+        row[i + 2] = FLOATS_OF(a, b, 2, 3, 10, 11, 6, 7, 14, 15);
+    }
+    for (unsigned i = 0; i < FLOATS / 2; i++) {
+        const floats a = row[i], b = row[i + 4];
+        row[i] = FLOATS_OF(a, b, 0, 1, 2, 3, 8, 9, 10, 11);
+        row[i + 4] = FLOATS_OF(a, b, 4, 5, 6, 7, 12, 13, 14, 15);
+    }
+}
+
+/* LANES lines below each other. */
+static ALWAYS_INLINE void transform_rows(const struct fft *fft, struct strip *strip,
+                                         float complex *data, bool inverse)
+{
+    floats re[FLOATS], im[FLOATS];
+    for (unsigned i = 0; i < fft->length; i += FLOATS) {
+        for (unsigned k = 0; k < LANES; k++) {
+            const float *from = (const float *)(data + (size_t)k * fft->length + i);
+            const floats a = FLOATS_AT(from), b = FLOATS_AT(from + FLOATS);
+            re[k] = FLOATS_OF(a, b, 0, 2, 4, 6, 8, 10, 12, 14);
+            im[k] = FLOATS_OF(a, b, 1, 3, 5, 7, 9, 11, 13, 15);
+        }
+        transpose(re);
+        transpose(im);
+        for (unsigned k = 0; k < FLOATS; k++)
+            put(strip, fft->reversed[i + k], &re[k], &im[k]);
+    }
+    transform_strip(fft, strip, inverse);
+    for (unsigned i = 0; i < fft->length; i += FLOATS) {
+        for (unsigned k = 0; k < FLOATS; k++) {
+            struct lanes own;
+            get(&own, strip, i + k);
+            re[k] = own.re;
+            im[k] = own.im;
+        }
+        transpose(re);
+        transpose(im);
+        for (unsigned k = 0; k < LANES; k++) {
+            float *to = (float *)(data + (size_t)k * fft->length + i);
+            FLOATS_AT(to) = FLOATS_OF(re[k], im[k], 0, 8, 1, 9, 2, 10, 3, 11);
+            FLOATS_AT(to + FLOATS) = FLOATS_OF(re[k], im[k], 4, 12, 5, 13, 6, 14, 7, 15);
+        }
+    }
+}
+
+/* The few lines of a square of less than LANES. */
+static ALWAYS_INLINE void transform_few(const struct fft *fft, struct strip *strip,
+                                        float complex *data, size_t step, size_t next, bool inverse)
+{
+    const unsigned length = fft->length;
+    for (unsigned i = 0; i < length; i++)
+        for (unsigned k = 0; k < length; k++) {
+            strip->re[i * LANES + k] = crealf(data[fft->reversed[i] * step + k * next]);
+            strip->im[i * LANES + k] = cimagf(data[fft->reversed[i] * step + k * next]);
+        }
+    transform_strip(fft, strip, inverse);
+    for (unsigned i = 0; i < length; i++)
+        for (unsigned k = 0; k < length; k++)
             data[i * step + k * next] = strip->re[i * LANES + k] + strip->im[i * LANES + k] * I;
 }
 
 VECTORS void fft_square(const struct fft *fft, float complex *square, bool inverse)
 {
     const unsigned length = fft->length;
-    const unsigned lines = length < LANES ? length : LANES;
     struct strip strip;
 
-    if (lines < LANES)
+    if (length < LANES) {
         memset(&strip, 0, sizeof strip);
-    for (unsigned y = 0; y < length; y += lines)
-        transform_lines(fft, &strip, square + (size_t)y * length, lines, 1, length, inverse);
-    for (unsigned x = 0; x < length; x += lines)
-        transform_lines(fft, &strip, square + x, lines, length, 1, inverse);
+        transform_few(fft, &strip, square, 1, length, inverse);
+        transform_few(fft, &strip, square, length, 1, inverse);
+        return;
+    }
+    for (unsigned y = 0; y < length; y += LANES)
+        transform_rows(fft, &strip, square + (size_t)y * length, inverse);
+    for (unsigned x = 0; x < length; x += LANES)
+        transform_columns(fft, &strip, square + x, inverse);
 }

@@ -15,6 +15,7 @@
 #include <stdbool.h>
 
 #include "core/error.h"
+#include "core/vectors.h"
 
 #define FFT_MAX_LENGTH 4096u
 
@@ -26,5 +27,32 @@ void fft_destroy(struct fft *fft); /* NULL is allowed */
 
 /* Transforms a square of length x length numbers, rows side by side, along both axes. */
 void fft_square(const struct fft *fft, float complex *square, bool inverse);
+
+/* Numbers x .. x + FLOATS - 1 of a row. */
+static ALWAYS_INLINE void fft_take(const float complex *row, unsigned x, floats *ret_re,
+                                   floats *ret_im)
+{
+    const float *from = (const float *)(row + x);
+    const floats a = FLOATS_AT(from), b = FLOATS_AT(from + FLOATS);
+    *ret_re = FLOATS_OF(a, b, 0, 2, 4, 6, 8, 10, 12, 14);
+    *ret_im = FLOATS_OF(a, b, 1, 3, 5, 7, 9, 11, 13, 15);
+}
+
+/* The numbers of a row at the opposite frequencies. */
+static ALWAYS_INLINE void fft_take_opposite(const float complex *row, unsigned length, unsigned x,
+                                            floats *ret_re, floats *ret_im)
+{
+    if (x == 0) { /* zero is its own opposite */
+        for (unsigned i = 0; i < FLOATS; i++) {
+            (*ret_re)[i] = crealf(row[(length - i) % length]);
+            (*ret_im)[i] = cimagf(row[(length - i) % length]);
+        }
+        return;
+    }
+    const float *from = (const float *)(row + (length - x - (FLOATS - 1)));
+    const floats a = FLOATS_AT(from), b = FLOATS_AT(from + FLOATS);
+    *ret_re = FLOATS_OF(a, b, 14, 12, 10, 8, 6, 4, 2, 0);
+    *ret_im = FLOATS_OF(a, b, 15, 13, 11, 9, 7, 5, 3, 1);
+}
 
 #endif

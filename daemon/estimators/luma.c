@@ -1,4 +1,7 @@
+/* The Makefile has -O3 for this file. */
 #include "estimators/luma.h"
+
+#include "core/vectors.h"
 
 size_t luma_row_bytes(const struct format_info *format, uint32_t width)
 {
@@ -10,13 +13,23 @@ double luma_step(const struct format_info *format)
     return format->kind == SAMPLE_U16 ? ((1u << format->bits) - 1) / 255.0 : 1;
 }
 
-static void read_bytes(float *ret, const uint8_t *row, uint32_t width, unsigned step)
+static ALWAYS_INLINE void read_every(float *restrict ret, const uint8_t *restrict row,
+                                     uint32_t width, unsigned step)
 {
     for (uint32_t x = 0; x < width; x++)
         ret[x] = row[x * step];
 }
 
-static void read_words(float *ret, const uint8_t *row, uint32_t width, float scale)
+VECTORS static void read_bytes(float *ret, const uint8_t *row, uint32_t width, unsigned step)
+{
+    if (step == 1)
+        read_every(ret, row, width, 1);
+    else
+        read_every(ret, row, width, step);
+}
+
+VECTORS static void read_words(float *restrict ret, const uint8_t *restrict row, uint32_t width,
+                               float scale)
 {
     for (uint32_t x = 0; x < width; x++)
         ret[x] = (float)(row[2 * x] | row[2 * x + 1] << 8) * scale;

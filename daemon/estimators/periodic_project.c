@@ -2,29 +2,28 @@
 #include <math.h>
 #include <stddef.h>
 
+#include "core/vectors.h"
 #include "estimators/periodic_spectrum.h"
 
 /* A row of a patch times its window and the wave along it, summed up. */
-static double complex sum_row(const float *row, const float *re, const float *im, unsigned length)
+static ALWAYS_INLINE double complex sum_row(const float *row, const float *re, const float *im,
+                                            unsigned length)
 {
-    float sum_re[SHEET_LANES] = {0};
-    float sum_im[SHEET_LANES] = {0};
-    for (unsigned x = 0; x < length; x += SHEET_LANES)
-        for (unsigned l = 0; l < SHEET_LANES; l++) {
-            sum_re[l] += row[x + l] * re[x + l];
-            sum_im[l] += row[x + l] * im[x + l];
-        }
-    double line_re = 0;
-    double line_im = 0;
-    for (unsigned l = 0; l < SHEET_LANES; l++) {
-        line_re += sum_re[l];
-        line_im += sum_im[l];
+    floats sum_re = {0}, sum_im = {0};
+    for (unsigned x = 0; x < length; x += FLOATS) {
+        sum_re += FLOATS_AT(row + x) * FLOATS_AT(re + x);
+        sum_im += FLOATS_AT(row + x) * FLOATS_AT(im + x);
+    }
+    double line_re = 0, line_im = 0;
+    for (unsigned l = 0; l < FLOATS; l++) {
+        line_re += (double)sum_re[l];
+        line_im += (double)sum_im[l];
     }
     return line_re + line_im * I;
 }
 
-void spectrum_project(const struct spectrum *s, const struct sheet *sheet,
-                      const struct sheet_frequency *f, unsigned count, double complex *ret)
+VECTORS void spectrum_project(const struct spectrum *s, const struct sheet *sheet,
+                              const struct sheet_frequency *f, unsigned count, double complex *ret)
 {
     const double complex step_x = cexp(-2 * M_PI * I * f->fx);
     double complex start[SPECTRUM_MAX_PROJECTED], step[SPECTRUM_MAX_PROJECTED];

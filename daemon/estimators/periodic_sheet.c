@@ -6,16 +6,17 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "core/vectors.h"
+
 /* Half the width of a wave's peak, in units of 1/width and 1/height, with some distance. */
 #define PEAK         2.5
 /* The same unit: how far the frequency of a wave is moved in one frame. A step of first order
  * leaves a tenth of 0.3. */
 #define MOST_OFF     0.3
-/* Sums of rows, column by column: the real parts, the imaginary parts, and the same times the
- * distance from the centre along y. */
+/* Sums of rows for each wave, column by column: the real parts, the imaginary parts, and the same
+ * times the distance from the centre along y. Two of them hold a wave that is subtracted. */
 #define SUM_ROWS     4u
-/* As many, or two for each wave that is subtracted. */
-#define SCRATCH_ROWS (2 * SHEET_MAX_WAVES)
+#define SCRATCH_ROWS (SUM_ROWS * SHEET_MAX_WAVES)
 #define TOGETHER     8u /* rows that are summed up at once */
 #define UNKNOWNS     (2 * SHEET_MAX_WAVES)
 #define MOST_CELLS   (16384 / SHEET_LANES)
@@ -151,40 +152,53 @@ struct sums {
     double complex all, x, y;
 };
 
-/* Adds a few rows to the sums. factor: by which each is multiplied for each sum. */
-static void add_rows(float *sum, unsigned stride, const float *const *row, unsigned rows,
-                     const float factor[][SUM_ROWS])
+/* Adds a few rows to the sums of a wave. factor: by which each is multiplied for each sum. */
+VECTORS static void add_rows(float *sum, unsigned stride, const float *const *row, unsigned rows,
+                             const float factor[][SUM_ROWS])
 {
-    for (unsigned x = 0; x < stride; x += SHEET_LANES) {
-        float part[SUM_ROWS][SHEET_LANES];
-        for (unsigned k = 0; k < SUM_ROWS; k++)
-            memcpy(part[k], sum + (size_t)k * stride + x, sizeof part[k]);
-        for (unsigned i = 0; i < rows; i++)
-            for (unsigned k = 0; k < SUM_ROWS; k++)
-                for (unsigned l = 0; l < SHEET_LANES; l++)
-                    part[k][l] += factor[i][k] * row[i][x + l];
-        for (unsigned k = 0; k < SUM_ROWS; k++)
-            memcpy(sum + (size_t)k * stride + x, part[k], sizeof part[k]);
+    for (unsigned x = 0; x < stride; x += 2 * FLOATS) {
+        floats left[SUM_ROWS], right[SUM_ROWS];
+        for (unsigned k = 0; k < SUM_ROWS; k++) {
+            left[k] = FLOATS_AT(sum + (size_t)k * stride + x);
+            right[k] = FLOATS_AT(sum + (size_t)k * stride + x + FLOATS);
+        }
+        for (unsigned i = 0; i < rows; i++) {
+            const floats a = FLOATS_AT(row[i] + x), b = FLOATS_AT(row[i] + x + FLOATS);
+            for (unsigned k = 0; k < SUM_ROWS; k++) {
+                left[k] += factor[i][k] * a;
+                right[k] += factor[i][k] * b;
+            }
+        }
+        for (unsigned k = 0; k < SUM_ROWS; k++) {
+            FLOATS_AT(sum + (size_t)k * stride + x) = left[k];
+            FLOATS_AT(sum + (size_t)k * stride + x + FLOATS) = right[k];
+        }
     }
 }
 
-static void sum_columns(const struct sheet *sheet, double fy, float *sum)
+/* A few rows at a time serve all waves, so that they are read from memory once. */
+static void sum_columns(struct sheet *sheet, const struct sheet_frequency *f, unsigned count)
 {
     const double centre = (sheet->height - 1) / 2.0;
-    const float *row[TOGETHER];
-    float factor[TOGETHER][SUM_ROWS];
-    unsigned count = 0;
-    for (unsigned i = 0; i < sheet->rows; i++) {
-        const unsigned y = sheet->row[i];
-        const float distance = (float)(y - centre);
-        const double complex turn = cexp(-2 * M_PI * I * fy * (y - centre));
-        const float re = (float)creal(turn) * sheet->window_y[y];
-        const float im = (float)cimag(turn) * sheet->window_y[y];
-        row[count] = sheet->pixel + (size_t)y * sheet->stride;
-        memcpy(factor[count++], (float[]){re, im, re * distance, im * distance}, sizeof *factor);
-        if (count == TOGETHER || i + 1 == sheet->rows) {
-            add_rows(sum, sheet->stride, row, count, (const float(*)[SUM_ROWS])factor);
-            count = 0;
+    const size_t sums = (size_t)SUM_ROWS * sheet->stride;
+    memset(sheet->scratch, 0, count * sums * sizeof *sheet->scratch);
+    for (unsigned first = 0; first < sheet->rows; first += TOGETHER) {
+        const float *row[TOGETHER];
+        float factor[TOGETHER][SUM_ROWS];
+        const unsigned rest = sheet->rows - first, rows = rest < TOGETHER ? rest : TOGETHER;
+        for (unsigned i = 0; i < rows; i++)
+            row[i] = sheet->pixel + (size_t)sheet->row[first + i] * sheet->stride;
+        for (unsigned k = 0; k < count; k++) {
+            for (unsigned i = 0; i < rows; i++) {
+                const unsigned y = sheet->row[first + i];
+                const float distance = (float)(y - centre);
+                const double complex turn = cexp(-2 * M_PI * I * f[k].fy * (y - centre));
+                const float re = (float)creal(turn) * sheet->window_y[y];
+                const float im = (float)cimag(turn) * sheet->window_y[y];
+                memcpy(factor[i], (float[]){re, im, re * distance, im * distance}, sizeof *factor);
+            }
+            add_rows(sheet->scratch + k * sums, sheet->stride, row, rows,
+                     (const float(*)[SUM_ROWS])factor);
         }
     }
 }
@@ -193,10 +207,9 @@ static void project(struct sheet *sheet, const struct sheet_frequency *f, unsign
                     struct sums *ret)
 {
     const unsigned stride = sheet->stride;
+    sum_columns(sheet, f, count);
     for (unsigned k = 0; k < count; k++) {
-        float *sum = sheet->scratch;
-        memset(sum, 0, (size_t)SUM_ROWS * stride * sizeof *sum);
-        sum_columns(sheet, f[k].fy, sum);
+        const float *sum = sheet->scratch + (size_t)k * SUM_ROWS * stride;
         const double complex along = cexp(-2 * M_PI * I * f[k].fx);
         double complex at = cexp(2 * M_PI * I * f[k].fx * (sheet->width - 1) / 2);
         ret[k] = (struct sums){0};
@@ -397,25 +410,24 @@ void sheet_prepare(struct sheet *sheet, const struct sheet_frequency *f,
     }
 }
 
-static void subtract_from_cell(float *restrict to, const float *restrict re,
-                               const float *restrict im, double complex turn)
+static ALWAYS_INLINE void subtract_from_cell(float *to, const float *re, const float *im,
+                                             float cosine, float sine)
 {
-    const float cosine = (float)creal(turn), sine = (float)cimag(turn);
-    for (unsigned l = 0; l < SHEET_LANES; l++)
-        to[l] -= cosine * re[l] - sine * im[l];
+    for (unsigned l = 0; l < SHEET_LANES; l += FLOATS)
+        FLOATS_AT(to + l) -= cosine * FLOATS_AT(re + l) - sine * FLOATS_AT(im + l);
 }
 
-void sheet_subtract_row(const struct sheet *sheet, const struct sheet_frequency *f, unsigned count,
-                        unsigned y, bool skips_blank, float *row)
+VECTORS void sheet_subtract_row(const struct sheet *sheet, const struct sheet_frequency *f,
+                                unsigned count, unsigned y, bool skips_blank, float *row)
 {
     for (unsigned k = 0; k < count; k++) {
         const double complex turn = cexp(2 * M_PI * I * f[k].fy * (y - (sheet->height - 1) / 2.0));
+        const float cosine = (float)creal(turn), sine = (float)cimag(turn);
         const float *re = sheet->scratch + (size_t)2 * k * sheet->stride;
         const float *im = re + sheet->stride;
-        for (unsigned c = 0; c < sheet->cells_x; c++)
-            if (!skips_blank || !sheet_is_blank(sheet, c, y / SHEET_LANES))
-                subtract_from_cell(row + (size_t)c * SHEET_LANES, re + (size_t)c * SHEET_LANES,
-                                   im + (size_t)c * SHEET_LANES, turn);
+        for (unsigned x = 0; x < sheet->stride; x += SHEET_LANES)
+            if (!skips_blank || !sheet_is_blank(sheet, x / SHEET_LANES, y / SHEET_LANES))
+                subtract_from_cell(row + x, re + x, im + x, cosine, sine);
     }
 }
 

@@ -1,6 +1,8 @@
-/* How a frame becomes a sheet, and which of its cells are blank. */
+/* How a frame becomes a sheet, and which of its cells are blank. The Makefile has -O3 for this
+ * file. */
 #include <string.h>
 
+#include "core/vectors.h"
 #include "estimators/periodic_sheet.h"
 
 /* A cell is blank if 4 % of its SHEET_LANES^2 pixels are cut off. If too few cells were left, up to
@@ -90,26 +92,38 @@ static void blank_cut_cells(struct sheet *sheet)
     sheet->scatter = left;
 }
 
+/* Copies a row, and counts for each cell what is cut off in it. */
+static ALWAYS_INLINE void load_row(const struct sheet *sheet, float *restrict to,
+                                   const float *restrict from, unsigned short *restrict cell)
+{
+    for (unsigned x = 0; x < sheet->width; x++) {
+        const float low = from[x] > 0 ? from[x] : 0; /* also false if it is not a number */
+        to[x] = low < 255 ? low : 255;
+    }
+    const unsigned whole = sheet->width / SHEET_LANES;
+    for (unsigned c = 0; c < whole; c++) {
+        unsigned count = 0;
+        for (unsigned l = 0; l < SHEET_LANES; l++)
+            count += (to[c * SHEET_LANES + l] < 0.5F) + (to[c * SHEET_LANES + l] > 254.5F);
+        cell[c] += (unsigned short)count;
+    }
+    for (unsigned x = whole * SHEET_LANES; x < sheet->width; x++)
+        cell[whole] += (unsigned short)((to[x] < 0.5F) + (to[x] > 254.5F));
+}
+
+VECTORS static void load_rows(struct sheet *sheet, const float *luma)
+{
+    for (unsigned i = 0; i < sheet->rows; i++) {
+        const unsigned y = sheet->row[i];
+        load_row(sheet, sheet->pixel + (size_t)y * sheet->stride, luma + (size_t)y * sheet->width,
+                 sheet->saturated + (size_t)(y / SHEET_LANES) * sheet->cells_x);
+    }
+}
+
 void sheet_load(struct sheet *sheet, const float *luma)
 {
     memset(sheet->saturated, 0, (size_t)sheet->cells_x * sheet->cells_y * sizeof *sheet->saturated);
-    for (unsigned i = 0; i < sheet->rows; i++) {
-        const unsigned y = sheet->row[i];
-        const float *from = luma + (size_t)y * sheet->width;
-        float *to = sheet->pixel + (size_t)y * sheet->stride;
-        unsigned short *cell = sheet->saturated + (size_t)(y / SHEET_LANES) * sheet->cells_x;
-        for (unsigned x = 0; x < sheet->width; x++) {
-            const float low = from[x] > 0 ? from[x] : 0; /* also false if it is not a number */
-            to[x] = low < 255 ? low : 255;
-        }
-        for (unsigned c = 0; c < sheet->cells_x; c++) {
-            const unsigned end = sheet_cell_end(c, sheet->width);
-            unsigned count = 0;
-            for (unsigned x = c * SHEET_LANES; x < end; x++)
-                count += (to[x] < 0.5F) + (to[x] > 254.5F);
-            cell[c] += (unsigned short)count;
-        }
-    }
+    load_rows(sheet, luma);
     choose_cut(sheet);
     blank_cut_cells(sheet);
 }

@@ -5,12 +5,10 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "estimators/periodic_score.h"
+
 #define MIN_LENGTH 32u
-/* Half the width of a wave's peak in bins, as the Hann window makes it. */
-#define LOBE       2
-/* The frequencies around a bin are those within OUTER bins along each axis, but not within LOBE: 96
- * bins, whose mean power is known to a tenth. */
-#define OUTER      5u
+#define LOBE       SCORE_LOBE
 /* patch_sample: the distance in bins of the frequencies around, at which nothing of the wave is
  * left, since their peaks are as wide as its own; and how many of them. */
 #define NEAR       (2. * LOBE)
@@ -72,27 +70,6 @@ static void place(struct spectrum *s, unsigned width, unsigned height)
     }
 }
 
-static size_t score_size(const struct spectrum *s)
-{
-    return (size_t)s->length * (s->length / 2 + 1);
-}
-
-/* The bins of a row, rounded up to what is computed side by side. */
-static unsigned padded_bins(const struct spectrum *s)
-{
-    return (s->length / 2 + SHEET_LANES) / SHEET_LANES * SHEET_LANES;
-}
-
-static unsigned border_columns(const struct spectrum *s)
-{
-    return padded_bins(s) + 2 * OUTER;
-}
-
-static unsigned border_rows(const struct spectrum *s)
-{
-    return s->length + 2 * OUTER;
-}
-
 int spectrum_init(struct spectrum *ret, const struct sheet *sheet, struct error *why)
 {
     struct spectrum s = {.length = patch_length(sheet->width, sheet->height)};
@@ -104,15 +81,15 @@ int spectrum_init(struct spectrum *ret, const struct sheet *sheet, struct error 
     s.rows = patches_along(sheet->height, s.length);
     s.count = s.columns * s.rows;
     s.per_frame = EFFORT / (s.length * s.length) & ~1u;
-    const size_t bordered = (size_t)border_columns(&s) * border_rows(&s);
+    const size_t bordered = score_bordered(s.length);
     s.patch = calloc(s.count, sizeof *s.patch);
     s.order = calloc(s.count, sizeof *s.order);
     s.window = calloc(s.length, sizeof *s.window);
     s.square = calloc((size_t)s.length * s.length, sizeof *s.square);
     s.power = calloc(bordered, sizeof *s.power);
     s.sums = calloc(2 * bordered, sizeof *s.sums);
-    s.frame_score = calloc(2 * score_size(&s), sizeof *s.frame_score);
-    s.score = calloc(2 * score_size(&s), sizeof *s.score);
+    s.frame_score = calloc(2 * score_size(s.length), sizeof *s.frame_score);
+    s.score = calloc(2 * score_size(s.length), sizeof *s.score);
     int r = 0;
     if (s.patch == NULL || s.order == NULL || s.window == NULL || s.square == NULL ||
         s.power == NULL || s.sums == NULL || s.frame_score == NULL || s.score == NULL) {
@@ -176,100 +153,6 @@ static float complex bin_of(const struct spectrum *s, unsigned which, int kx, in
     return 0.5F * ((cimagf(z) + cimagf(m)) + (crealf(m) - crealf(z)) * I);
 }
 
-/* The square of a frequency in bins. The power of pictures falls with it, so that the product is
- * about as high on all sides of a frequency. */
-static float flatten(const struct spectrum *s, int kx, int ky)
-{
-    const int half = (int)s->length / 2;
-    const int x = ((kx + half) & ((int)s->length - 1)) - half;
-    const int y = ((ky + half) & ((int)s->length - 1)) - half;
-    return (float)(x * x + y * y);
-}
-
-/* The powers of one patch's bins, flattened. */
-static void fill_bins(struct spectrum *s, unsigned which)
-{
-    const unsigned length = s->length, mask = length - 1, width = border_columns(s);
-    for (unsigned y = 0; y < length; y++) {
-        const float complex *row = s->square + (size_t)y * length;
-        const float complex *mirrored = s->square + (size_t)((length - y) & mask) * length;
-        float *power = s->power + (size_t)(y + OUTER) * width + OUTER;
-        for (unsigned x = 0; x <= length / 2; x++) {
-            const float complex z = row[x], m = mirrored[(length - x) & mask];
-            const float re = 0.5F * (which == 0 ? crealf(z) + crealf(m) : cimagf(z) + cimagf(m));
-            const float im = 0.5F * (which == 0 ? cimagf(z) - cimagf(m) : crealf(m) - crealf(z));
-            power[x] = (re * re + im * im) * flatten(s, (int)x, (int)y);
-        }
-    }
-}
-
-/* Opposite bins have the same power, and bins repeat after `length` of them. */
-static void fill_borders(struct spectrum *s)
-{
-    const unsigned length = s->length, width = border_columns(s);
-    const size_t row_bytes = width * sizeof *s->power;
-    float *first = s->power + (size_t)OUTER * width, *end = first + (size_t)length * width;
-    for (unsigned y = 0; y < length; y++) {
-        float *row = first + (size_t)y * width + OUTER;
-        const float *mirrored = first + (size_t)((length - y) & (length - 1)) * width + OUTER;
-        for (int k = 1; k <= (int)OUTER; k++) {
-            row[-k] = mirrored[k];
-            row[(int)length / 2 + k] = mirrored[(int)length / 2 - k];
-        }
-    }
-    memcpy(s->power, end - (size_t)OUTER * width, OUTER * row_bytes);
-    memcpy(end, first, OUTER * row_bytes);
-}
-
-/* Sums along rows: `outer` over 2 OUTER + 1 powers, `inner` over the 2 LOBE + 1 in the middle. */
-static void add_along_rows(struct spectrum *s, float *outer, float *inner)
-{
-    const unsigned width = border_columns(s), bins = padded_bins(s);
-    for (unsigned y = 0; y < border_rows(s); y++)
-        for (unsigned x = 0; x < bins; x += SHEET_LANES) {
-            const float *power = s->power + (size_t)y * width + x;
-            float near[SHEET_LANES] = {0};
-            for (unsigned k = OUTER - LOBE; k <= OUTER + LOBE; k++)
-                for (unsigned l = 0; l < SHEET_LANES; l++)
-                    near[l] += power[k + l];
-            memcpy(inner + (size_t)y * bins + x, near, sizeof near);
-            for (unsigned k = 0; k < OUTER - LOBE; k++)
-                for (unsigned l = 0; l < SHEET_LANES; l++)
-                    near[l] += power[k + l] + power[2 * OUTER - k + l];
-            memcpy(outer + (size_t)y * bins + x, near, sizeof near);
-        }
-}
-
-/* Adds the score of one patch, whose powers are in `power`. */
-static void add_score(struct spectrum *s)
-{
-    const unsigned width = border_columns(s), padded = padded_bins(s);
-    const unsigned bins = s->length / 2 + 1;
-    const float around = (2 * OUTER + 1) * (2 * OUTER + 1) - (2 * LOBE + 1) * (2 * LOBE + 1);
-    float *outer = s->sums;
-    float *inner = s->sums + (size_t)width * border_rows(s);
-    add_along_rows(s, outer, inner);
-    for (unsigned y = 0; y < s->length; y++)
-        for (unsigned x = 0; x < padded; x += SHEET_LANES) {
-            float *score = s->frame_score + (size_t)y * bins + x;
-            float *level = score + score_size(s);
-            const float *power = s->power + (size_t)(y + OUTER) * width + OUTER + x;
-            float sum[SHEET_LANES] = {0};
-            for (unsigned k = 0; k <= 2 * OUTER; k++)
-                for (unsigned l = 0; l < SHEET_LANES; l++)
-                    sum[l] += outer[(size_t)(y + k) * padded + x + l];
-            for (unsigned k = OUTER - LOBE; k <= OUTER + LOBE; k++)
-                for (unsigned l = 0; l < SHEET_LANES; l++)
-                    sum[l] -= inner[(size_t)(y + k) * padded + x + l];
-            for (unsigned l = 0; l < SHEET_LANES && x + l < bins; l++) {
-                const float mean =
-                    (sum[l] > 0 ? sum[l] : 0) / around + 1e-3F * flatten(s, (int)(x + l), (int)y);
-                score[l] += power[l] / (power[l] + 4 * mean);
-                level[l] += power[l];
-            }
-        }
-}
-
 /* The transform of the window at `offset` bins, with the phase at the patch's centre. */
 static double window_at(const struct spectrum *s, double offset)
 {
@@ -323,7 +206,7 @@ static void take_sample(const struct spectrum *s, unsigned which, const struct p
         }
     ret->amplitude =
         sum * lobe->norm * cexp(-2 * M_PI * I * (f.fx * patch->to_x + f.fy * patch->to_y));
-    const double own = fmax(1, flatten(s, lobe->kx, lobe->ky));
+    const double own = fmax(1, score_flatten(s->length, lobe->kx, lobe->ky));
     double mean = 0;
     double most = 0;
     for (unsigned k = 0; k < NEAR_COUNT; k++) {
@@ -332,7 +215,7 @@ static void take_sample(const struct spectrum *s, unsigned which, const struct p
         const int ky = lobe->ky + (int)lround(NEAR * sin(angle));
         const float complex bin = bin_of(s, which, kx, ky);
         const double power = (crealf(bin) * crealf(bin) + cimagf(bin) * cimagf(bin)) *
-                             fmin(1, flatten(s, kx, ky) / own);
+                             fmin(1, score_flatten(s->length, kx, ky) / own);
         mean += power / NEAR_COUNT;
         most = power > most ? power : most;
     }
@@ -343,35 +226,41 @@ static void take_sample(const struct spectrum *s, unsigned which, const struct p
 
 /* The mean of a patch as its window sees it. Without it nothing of the picture's brightness is left
  * beside frequency zero. */
-static float mean_of(const struct spectrum *s, const struct sheet *sheet, const struct patch *patch)
+static ALWAYS_INLINE float mean_of(const struct spectrum *s, const struct sheet *sheet,
+                                   const struct patch *patch)
 {
-    double sum = 0;
+    floats sum = {0};
+    double all = 0;
     for (unsigned y = 0; y < s->length; y++) {
         const float *row = sheet->pixel + (size_t)(patch->y + y) * sheet->stride + patch->x;
-        float line = 0;
-        for (unsigned x = 0; x < s->length; x++)
-            line += s->window[x] * row[x];
-        sum += (double)(line * s->window[y]);
+        floats line = {0};
+        for (unsigned x = 0; x < s->length; x += FLOATS)
+            line += FLOATS_AT(s->window + x) * FLOATS_AT(row + x);
+        sum += line * s->window[y];
     }
+    for (unsigned i = 0; i < FLOATS; i++)
+        all += (double)sum[i];
     /* The window's mean is a half along each axis. */
-    return (float)(sum * 4 / ((double)s->length * s->length));
+    return (float)(all * 4 / ((double)s->length * s->length));
 }
 
-static void load_pair(struct spectrum *s, const struct sheet *sheet, const struct patch *a,
-                      const struct patch *b)
+VECTORS static void load_pair(struct spectrum *s, const struct sheet *sheet, const struct patch *a,
+                              const struct patch *b)
 {
     const float mean_a = mean_of(s, sheet, a);
     const float mean_b = mean_of(s, sheet, b);
     for (unsigned y = 0; y < s->length; y++) {
         const float *from_a = sheet->pixel + (size_t)(a->y + y) * sheet->stride + a->x;
         const float *from_b = sheet->pixel + (size_t)(b->y + y) * sheet->stride + b->x;
-        float complex *to = s->square + (size_t)y * s->length;
-        for (unsigned x = 0; x < s->length; x++) {
-            const float window = s->window[y] * s->window[x];
-            to[x] = window * (from_a[x] - mean_a) + window * (from_b[x] - mean_b) * I;
+        float *to = (float *)(s->square + (size_t)y * s->length);
+        for (unsigned x = 0; x < s->length; x += FLOATS) {
+            const floats window = s->window[y] * FLOATS_AT(s->window + x);
+            const floats re = window * (FLOATS_AT(from_a + x) - mean_a);
+            const floats im = window * (FLOATS_AT(from_b + x) - mean_b);
+            FLOATS_AT(to + 2 * (size_t)x) = FLOATS_OF(re, im, 0, 8, 1, 9, 2, 10, 3, 11);
+            FLOATS_AT(to + 2 * (size_t)x + FLOATS) = FLOATS_OF(re, im, 4, 12, 5, 13, 6, 14, 7, 15);
         }
     }
-    fft_square(s->fft, s->square, false);
 }
 
 static void average(struct spectrum *s, unsigned usable)
@@ -380,7 +269,7 @@ static void average(struct spectrum *s, unsigned usable)
         return;
     if (s->scored < FRAMES)
         s->scored++;
-    const size_t size = score_size(s);
+    const size_t size = score_size(s->length);
     for (size_t i = 0; i < size; i++) {
         const float score = s->frame_score[i] / (float)usable;
         const float level = s->frame_score[i + size] / (float)usable;
@@ -397,10 +286,11 @@ void spectrum_process(struct spectrum *s, const struct sheet *sheet,
     struct lobe lobe[SHEET_MAX_WAVES];
     unsigned usable = 0;
     const unsigned patches = s->count < s->per_frame ? s->count : s->per_frame;
+    const struct score score = {s->length, s->square, s->power, s->sums, s->frame_score};
     *ret_patches = patches;
     if (patches == 0)
         return;
-    memset(s->frame_score, 0, 2 * score_size(s) * sizeof *s->frame_score);
+    memset(s->frame_score, 0, 2 * score_size(s->length) * sizeof *s->frame_score);
     for (unsigned k = 0; k < count; k++)
         shape_lobe(s, f[k], &lobe[k]);
     for (unsigned i = 0; i < patches; i++)
@@ -409,15 +299,14 @@ void spectrum_process(struct spectrum *s, const struct sheet *sheet,
     for (unsigned i = 0; i < patches; i += 2) {
         const unsigned pair = i + 1 < patches ? 2 : 1;
         load_pair(s, sheet, &s->patch[ret_patch[i]], &s->patch[ret_patch[i + pair - 1]]);
+        fft_square(s->fft, s->square, false);
         for (unsigned which = 0; which < pair; which++) {
             const unsigned p = ret_patch[i + which];
             for (unsigned k = 0; k < count; k++)
                 take_sample(s, which, &s->patch[p], f[k], &lobe[k], &sample[k * s->count + p]);
             if (!s->patch[p].is_usable)
                 continue;
-            fill_bins(s, which);
-            fill_borders(s);
-            add_score(s);
+            score_add(&score, which);
             usable++;
         }
     }
@@ -432,7 +321,7 @@ static float value_at(const struct spectrum *s, const float *values, int kx, int
         kx = -kx;
         ky = -ky;
     }
-    return values[(size_t)((unsigned)ky & mask) * (s->length / 2 + 1) + ((unsigned)kx & mask)];
+    return values[(size_t)((unsigned)ky & mask) * score_stride(s->length) + ((unsigned)kx & mask)];
 }
 
 static float score_at(const struct spectrum *s, int kx, int ky)
@@ -444,7 +333,7 @@ static float score_at(const struct spectrum *s, int kx, int ky)
  * 1, scores are about the same over the whole width of a wave's peak. */
 static struct sheet_frequency strongest_near(const struct spectrum *s, int kx, int ky)
 {
-    const float *level = s->score + score_size(s);
+    const float *level = s->score + score_size(s->length);
     int best_x = kx;
     int best_y = ky;
     for (int j = -LOBE; j <= LOBE; j++)

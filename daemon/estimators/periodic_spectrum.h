@@ -53,7 +53,7 @@ struct spectrum {
     float *power; /* power of one patch, with a border */
     float *sums;
     float *frame_score; /* like score, for the present frame alone */
-    float *score;       /* the statistic; length rows of length / 2 + 1; then as many mean powers */
+    float *score;       /* the statistic, row by row (periodic_score.h); then as many mean powers */
     unsigned scored;    /* how many frames it holds */
 };
 

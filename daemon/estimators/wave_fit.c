@@ -5,6 +5,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "core/vectors.h"
+
 /* 1/width, 1/height: how far apart the newest frequency of a wave and that of the model may be. The
  * model may be a few frames old. */
 #define SAME       1.0
@@ -194,6 +196,18 @@ void wave_fit_frame(struct wave_fit *fit, const struct wave_model *model, const 
     measure_cut(fit, luma, ret);
 }
 
+/* Adds one row to another, where that is within the limits. */
+VECTORS static void add_within(float *to, const float *row, unsigned width)
+{
+    unsigned x = 0;
+    for (; x + FLOATS <= width; x += FLOATS) {
+        const floats own = FLOATS_AT(to + x);
+        FLOATS_AT(to + x) = own + FLOATS_IF((own > 0) & (own < TOP), FLOATS_AT(row + x));
+    }
+    for (; x < width; x++)
+        to[x] += to[x] > 0 && to[x] < TOP ? row[x] : 0;
+}
+
 void wave_fit_subtract(struct wave_fit *fit, float *luma)
 {
     const struct sheet *sheet = &fit->all;
@@ -201,9 +215,7 @@ void wave_fit_subtract(struct wave_fit *fit, float *luma)
         return;
     sheet_prepare(&fit->all, fit->f, fit->amplitude, fit->count);
     for (unsigned y = 0; y < sheet->height; y++) {
-        float *row = luma + (size_t)y * sheet->width;
         draw_opposite(fit, sheet, y);
-        for (unsigned x = 0; x < sheet->width; x++)
-            row[x] += row[x] > 0 && row[x] < TOP ? fit->row[x] : 0;
+        add_within(luma + (size_t)y * sheet->width, fit->row, sheet->width);
     }
 }

@@ -25,3 +25,9 @@ _bench-motion: $(BUILD)/tests/bench/motion_field
 $(BUILD)/tests/bench/field: $(call objects,tests/bench/field.c) $(BUILD)/libtest.a $(ENGINE)
 	@mkdir -p $(@D)
 	$(CC) $(CFLAGS) $(LDFLAGS) -o $@ $^ $(OPENCL_LIBS) -lm
+
+# What the observer's thread takes for a frame: see tests/bench/observer.c.
+$(BUILD)/tests/bench/observer: $(call objects,tests/bench/observer.c) $(BUILD)/libtest.a \
+		$(patsubst %,$(BUILD)/lib%.a,observer service estimators filters core)
+	@mkdir -p $(@D)
+	$(CC) $(CFLAGS) $(LDFLAGS) -o $@ $^ -lm

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "core/normal.h"
+#include "core/vectors.h"
 
 #define DARK        4.0F /* means of rows below this are not used: rounding is an eighth of them */
 #define BRIGHT      252.0F /* samples above this may be limited: 3 steps leave room for noise */
@@ -74,25 +75,30 @@ void rows_reset(struct rows *rows)
 
 /* The mean of a row from column `first` to `end`, with parts of columns; `bright` counts samples
  * that may be limited. */
-static float row_mean(const float *row, double first, double end, unsigned *bright)
+static ALWAYS_INLINE float row_mean(const float *row, double first, double end, unsigned *bright)
 {
     const unsigned begin = (unsigned)ceil(first), stop = (unsigned)floor(end);
-    float sum[4] = {0};
-    unsigned count[4] = {0};
+    floats sum = {0}, count = {0};
+    double total = 0, counted = 0;
     unsigned x = begin;
-    for (; x + 4 <= stop; x += 4)
-        for (unsigned i = 0; i < 4; i++) {
-            sum[i] += row[x + i];
-            count[i] += row[x + i] > BRIGHT;
-        }
-    for (; x < stop; x++)
-        sum[0] += row[x];
-    double total = (double)sum[0] + sum[1] + sum[2] + sum[3];
+    for (; x + FLOATS <= stop; x += FLOATS) {
+        const floats own = FLOATS_AT(row + x);
+        sum += own;
+        count -= __builtin_convertvector(own > BRIGHT, floats);
+    }
+    for (unsigned i = 0; i < FLOATS; i++) {
+        total += (double)sum[i];
+        counted += (double)count[i];
+    }
+    for (; x < stop; x++) {
+        total += (double)row[x];
+        counted += row[x] > BRIGHT;
+    }
     if (begin > first)
         total += (begin - first) * row[begin - 1];
     if (end > stop)
         total += (end - stop) * row[stop];
-    *bright = count[0] + count[1] + count[2] + count[3];
+    *bright = (unsigned)counted;
     return (float)(total / (end - first));
 }
 
@@ -109,8 +115,8 @@ static void soften(struct rows_sum *sum, unsigned height)
 }
 
 /* Adds up the logarithms of the rows' means in each block of the columns from `first` to `end`. */
-static void add_up_rows(struct rows *rows, unsigned which, const float *luma, double first,
-                        double end)
+VECTORS static void add_up_rows(struct rows *rows, unsigned which, const float *luma, double first,
+                                double end)
 {
     const double block_px = (end - first) / rows->blocks;
     for (unsigned k = 0; k < rows->blocks; k++) {

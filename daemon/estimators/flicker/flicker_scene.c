@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "core/vectors.h"
 #include "estimators/motion/motion.h"
 
 #define BLOCK         8u  /* pixels, of what is compared where motion.h is not sure */
@@ -34,6 +35,7 @@ struct flicker_scene {
      * reduction x reduction. */
     float *flat[2];
     unsigned reduction, flat_width, flat_height;
+    float *line;   /* rows added up that become one of `flat` */
     double *above; /* sums over the samples of the rows above each row: height + 1 */
 };
 
@@ -51,11 +53,13 @@ int flicker_scene_create(struct flicker_scene **ret, unsigned width, unsigned he
     scene->flat_width = width / scene->reduction;
     scene->flat_height = height / scene->reduction;
     scene->above = calloc((size_t)height + 1, sizeof *scene->above);
+    scene->line = calloc(width, sizeof *scene->line);
     for (unsigned i = 0; i < 2; i++)
         scene->flat[i] =
             calloc((size_t)scene->flat_width * scene->flat_height, sizeof *scene->flat[i]);
     int r = motion_create(&scene->motion, scene->flat_width, scene->flat_height, why);
-    if (r == 0 && (scene->above == NULL || scene->flat[0] == NULL || scene->flat[1] == NULL))
+    if (r == 0 && (scene->above == NULL || scene->line == NULL || scene->flat[0] == NULL ||
+                   scene->flat[1] == NULL))
         r = error_set(why, ENOMEM, "out of memory for the motion of a scene");
     if (r < 0) {
         flicker_scene_destroy(scene);
@@ -72,6 +76,7 @@ void flicker_scene_destroy(struct flicker_scene *scene)
     motion_destroy(scene->motion);
     for (unsigned i = 0; i < 2; i++)
         free(scene->flat[i]);
+    free(scene->line);
     free(scene->above);
     free(scene);
 }
@@ -86,31 +91,40 @@ void flicker_scene_settle(struct flicker_scene *scene)
     scene->still_x = scene->still_y = 0;
 }
 
-static float row_sum(const float *row, unsigned width)
+static ALWAYS_INLINE double row_sum(const float *row, unsigned width)
 {
-    float sum[8] = {0};
+    floats sum = {0};
+    double all = 0;
     unsigned x = 0;
-    for (; x + 8 <= width; x += 8)
-        for (unsigned i = 0; i < 8; i++)
-            sum[i] += row[x + i];
+    for (; x + FLOATS <= width; x += FLOATS)
+        sum += FLOATS_AT(row + x);
     for (; x < width; x++)
-        sum[0] += row[x];
-    for (unsigned i = 1; i < 8; i++)
-        sum[0] += sum[i];
-    return sum[0];
+        all += (double)row[x];
+    for (unsigned i = 0; i < FLOATS; i++)
+        all += (double)sum[i];
+    return all;
+}
+
+static ALWAYS_INLINE void add_row(float *restrict to, const float *restrict row, float factor,
+                                  unsigned width)
+{
+    unsigned x = 0;
+    for (; x + FLOATS <= width; x += FLOATS)
+        FLOATS_AT(to + x) += factor * FLOATS_AT(row + x);
+    for (; x < width; x++)
+        to[x] += factor * row[x];
 }
 
 /* Makes all rows equally bright, so that flicker is not taken for motion. Each is divided
  * by the brightness of the rows around it: a single bright row belongs to the scene, and moves. */
-static void flatten(struct flicker_scene *scene, const float *luma, float *ret)
+VECTORS static void flatten(struct flicker_scene *scene, const float *luma, float *ret)
 {
     const unsigned reduction = scene->reduction, height = scene->flat_height * reduction;
     const unsigned around = scene->around;
     double *above = scene->above;
     for (unsigned y = 0; y < height; y++)
-        above[y + 1] = above[y] + (double)row_sum(luma + (size_t)y * scene->width, scene->width);
+        above[y + 1] = above[y] + row_sum(luma + (size_t)y * scene->width, scene->width);
     for (unsigned y = 0; y < height; y++) {
-        const float *row = luma + (size_t)y * scene->width;
         float *flat = ret + (size_t)(y / reduction) * scene->flat_width;
         const unsigned first = y < around ? 0 : y - around;
         const unsigned end = y + around + 1 > height ? height : y + around + 1;
@@ -118,12 +132,15 @@ static void flatten(struct flicker_scene *scene, const float *luma, float *ret)
         const float factor = (float)((sum > 0 ? (double)MIDDLE * scene->width / sum : 1) /
                                      (double)(reduction * reduction));
         if (y % reduction == 0)
-            memset(flat, 0, scene->flat_width * sizeof *flat);
-        for (unsigned x = 0; x < scene->flat_width; x++, row += reduction) {
-            float sum_x = row[0];
+            memset(scene->line, 0, scene->width * sizeof *scene->line);
+        add_row(scene->line, luma + (size_t)y * scene->width, factor, scene->width);
+        if ((y + 1) % reduction != 0)
+            continue;
+        const float *line = scene->line;
+        for (unsigned x = 0; x < scene->flat_width; x++, line += reduction) {
+            flat[x] = line[0];
             for (unsigned i = 1; i < reduction; i++)
-                sum_x += row[i];
-            flat[x] += sum_x * factor;
+                flat[x] += line[i];
         }
     }
 }

@@ -4,12 +4,12 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "core/vectors.h"
 #include "estimators/motion/motion_agreement.h"
 
 /* Where a comment gives no other reason, a threshold was chosen on the pairs of
  * tests/unit/motion_pairs.c. */
-#define LANES         8u  /* numbers that are added up side by side */
-#define COLUMNS       16u /* about this many columns of cells: LANES divides their width */
+#define COLUMNS       16u /* about this many columns of cells: FLOATS divides their width */
 #define MIN_CELL      16u /* pixels */
 #define MAX_ROW       (CELLS_MAX_WIDTH + 2 * CELLS_SPARE)
 #define MAX_STEP      2.0  /* pixels that a shift may be improved by */
@@ -28,6 +28,7 @@ struct cells_work {
     float vertical[2][MAX_ROW]; /* a row of each picture, smoothed along y */
     float mean[3][MAX_ROW];     /* the last three rows of the mean of both pictures */
     float difference[3][MAX_ROW];
+    float sum[CELLS_MAX_COLUMNS][SUMS][FLOATS]; /* of the present row of cells */
     struct cells cells;
 };
 
@@ -90,7 +91,7 @@ static bool find_overlap(const struct cells_kernel *kernel, const struct cells_p
     ret->height = height;
     width -= 2 * KERNEL_RADIUS + 2; /* a pixel at each edge has no gradient */
     height -= 2 * KERNEL_RADIUS + 2;
-    ret->cell_width = width / COLUMNS / LANES * LANES;
+    ret->cell_width = width / COLUMNS / FLOATS * FLOATS;
     if (ret->cell_width < MIN_CELL)
         ret->cell_width = MIN_CELL;
     ret->cell_height = height / CELLS_MAX_ROWS;
@@ -105,123 +106,121 @@ static bool find_overlap(const struct cells_kernel *kernel, const struct cells_p
     return true;
 }
 
-/* Loops over LANES numbers are those that compilers turn into vector instructions. */
-static void smooth_down(float *restrict to, const float *from, unsigned stride, unsigned width,
-                        const float kernel[KERNEL_TAPS])
+static ALWAYS_INLINE void smooth_down(float *to, const float *from, unsigned stride, unsigned width,
+                                      const float kernel[KERNEL_TAPS])
 {
-    for (unsigned x = 0; x < width; x += LANES) {
-        float sum[LANES] = {0};
-        for (unsigned t = 0; t < KERNEL_TAPS; t++) {
-            const float *restrict row = from + (size_t)t * stride + x;
-            for (unsigned l = 0; l < LANES; l++)
-                sum[l] += kernel[t] * row[l];
-        }
-        memcpy(to + x, sum, sizeof sum);
+    for (unsigned x = 0; x < width; x += FLOATS) {
+        floats sum = {0};
+        for (unsigned t = 0; t < KERNEL_TAPS; t++)
+            sum += kernel[t] * FLOATS_AT(from + (size_t)t * stride + x);
+        FLOATS_AT(to + x) = sum;
     }
 }
 
 /* Smooths a row of each picture along x; makes their mean and their difference. */
-static void smooth_along(float *restrict mean, float *restrict difference,
-                         float vertical[2][MAX_ROW], unsigned width, float kernel[2][KERNEL_TAPS])
+static ALWAYS_INLINE void smooth_along(float *mean, float *difference, float vertical[2][MAX_ROW],
+                                       unsigned width, float kernel[2][KERNEL_TAPS])
 {
-    for (unsigned x = 0; x < width; x += LANES) {
-        float sum[2][LANES] = {{0}};
-        for (unsigned i = 0; i < 2; i++)
-            for (unsigned t = 0; t < KERNEL_TAPS; t++) {
-                const float *restrict row = vertical[i] + x + t;
-                const float tap = kernel[i][t];
-                for (unsigned l = 0; l < LANES; l++)
-                    sum[i][l] += tap * row[l];
-            }
-        for (unsigned l = 0; l < LANES; l++) {
-            mean[x + l] = 0.5F * (sum[0][l] + sum[1][l]);
-            difference[x + l] = sum[1][l] - sum[0][l];
+    for (unsigned x = 0; x < width; x += FLOATS) {
+        floats last = {0}, next = {0};
+        for (unsigned t = 0; t < KERNEL_TAPS; t++) {
+            last += kernel[0][t] * FLOATS_AT(vertical[0] + x + t);
+            next += kernel[1][t] * FLOATS_AT(vertical[1] + x + t);
         }
+        FLOATS_AT(mean + x) = 0.5F * (last + next);
+        FLOATS_AT(difference + x) = next - last;
     }
 }
 
-static float sum_of(const float lane[LANES])
+static ALWAYS_INLINE float sum_of(const floats *numbers)
 {
     float sum = 0;
-    for (unsigned l = 0; l < LANES; l++)
-        sum += lane[l];
+    for (unsigned i = 0; i < FLOATS; i++)
+        sum += (*numbers)[i];
     return sum;
 }
 
 /* Takes their means from a row, and from the difference what the contrast of the row explains,
  * unless rows are even. */
-static void level_row(float *restrict mean, float *restrict difference, unsigned width,
-                      bool is_even)
+static ALWAYS_INLINE void level_row(float *mean, float *difference, unsigned width, bool is_even)
 {
-    float s[LANES] = {0}, r[LANES] = {0}, ss[LANES] = {0}, sr[LANES] = {0};
-    const unsigned end = width / LANES * LANES;
-    for (unsigned x = 0; x < end; x += LANES)
-        for (unsigned l = 0; l < LANES; l++) {
-            s[l] += mean[x + l];
-            r[l] += difference[x + l];
-        }
-    const float s_mean = sum_of(s) / (float)end, r_mean = sum_of(r) / (float)end;
-    for (unsigned x = 0; x < width; x += LANES)
-        for (unsigned l = 0; l < LANES; l++) {
-            mean[x + l] -= s_mean;
-            difference[x + l] -= r_mean;
-        }
+    floats s = {0}, r = {0}, ss = {0}, sr = {0};
+    const unsigned end = width / FLOATS * FLOATS;
+    for (unsigned x = 0; x < end; x += FLOATS) {
+        s += FLOATS_AT(mean + x);
+        r += FLOATS_AT(difference + x);
+    }
+    const float s_mean = sum_of(&s) / (float)end, r_mean = sum_of(&r) / (float)end;
+    for (unsigned x = 0; x < width; x += FLOATS) {
+        FLOATS_AT(mean + x) -= s_mean;
+        FLOATS_AT(difference + x) -= r_mean;
+    }
     if (is_even)
         return;
-    for (unsigned x = 0; x < end; x += LANES)
-        for (unsigned l = 0; l < LANES; l++) {
-            ss[l] += mean[x + l] * mean[x + l];
-            sr[l] += mean[x + l] * difference[x + l];
-        }
-    float contrast = sum_of(sr) / (sum_of(ss) + (float)CELLS_ROUNDING * (float)end);
+    for (unsigned x = 0; x < end; x += FLOATS) {
+        const floats own = FLOATS_AT(mean + x);
+        ss += own * own;
+        sr += own * FLOATS_AT(difference + x);
+    }
+    float contrast = sum_of(&sr) / (sum_of(&ss) + (float)CELLS_ROUNDING * (float)end);
     contrast = fminf(fmaxf(contrast, -(float)CELLS_MAX_CONTRAST), (float)CELLS_MAX_CONTRAST);
-    for (unsigned x = 0; x < width; x += LANES)
-        for (unsigned l = 0; l < LANES; l++)
-            difference[x + l] -= contrast * mean[x + l];
+    for (unsigned x = 0; x < width; x += FLOATS)
+        FLOATS_AT(difference + x) -= contrast * FLOATS_AT(mean + x);
 }
 
 /* Adds row y of the pictures to the sums of a cell that begins at column `at`. */
-static void add_row(struct cell *cell, const struct cells_work *work, unsigned y, size_t at,
-                    unsigned width)
+static ALWAYS_INLINE void add_row(float to[SUMS][FLOATS], const struct cells_work *work, unsigned y,
+                                  size_t at, unsigned width)
 {
-    float sum[SUMS][LANES] = {{0}};
-    for (unsigned x = 0; x < width; x += LANES) {
-        const float *above = &work->mean[(y - 1) % 3][at + x], *row = &work->mean[y % 3][at + x];
-        const float *below = &work->mean[(y + 1) % 3][at + x];
-        const float *rest = &work->difference[y % 3][at + x];
-        for (unsigned l = 0; l < LANES; l++) {
-            const float gx = 0.5F * (row[l + 1] - row[(int)l - 1]);
-            const float gy = 0.5F * (below[l] - above[l]);
-            const float s = row[l], r = rest[l];
-            sum[XX][l] += gx * gx;
-            sum[XY][l] += gx * gy;
-            sum[YY][l] += gy * gy;
-            sum[XS][l] += gx * s;
-            sum[YS][l] += gy * s;
-            sum[SS][l] += s * s;
-            sum[XR][l] += gx * r;
-            sum[YR][l] += gy * r;
-            sum[SR][l] += s * r;
-            sum[RR][l] += r * r;
-            sum[X][l] += gx;
-            sum[Y][l] += gy;
-            sum[S][l] += s;
-            sum[R][l] += r;
-        }
+    const float *above = work->mean[(y - 1) % 3] + at, *row = work->mean[y % 3] + at;
+    const float *below = work->mean[(y + 1) % 3] + at, *rest = work->difference[y % 3] + at;
+    floats sum[SUMS];
+    memcpy(sum, to, sizeof sum);
+    for (unsigned x = 0; x < width; x += FLOATS) {
+        const floats gx = 0.5F * (FLOATS_AT(row + x + 1) - FLOATS_AT(row + x - 1));
+        const floats gy = 0.5F * (FLOATS_AT(below + x) - FLOATS_AT(above + x));
+        const floats s = FLOATS_AT(row + x), r = FLOATS_AT(rest + x);
+        sum[XX] += gx * gx;
+        sum[XY] += gx * gy;
+        sum[YY] += gy * gy;
+        sum[XS] += gx * s;
+        sum[YS] += gy * s;
+        sum[SS] += s * s;
+        sum[XR] += gx * r;
+        sum[YR] += gy * r;
+        sum[SR] += s * r;
+        sum[RR] += r * r;
+        sum[X] += gx;
+        sum[Y] += gy;
+        sum[S] += s;
+        sum[R] += r;
     }
-    for (unsigned k = 0; k < SUMS; k++)
-        cell->sum[k] += (double)sum_of(sum[k]);
-    cell->pixels += width;
+    memcpy(to, sum, sizeof sum);
+}
+
+/* The sums of a row of cells; from then on they are those of the next one. */
+static void finish_cells(struct cells_work *work, const struct overlap *o, unsigned row)
+{
+    for (unsigned c = 0; c < o->columns; c++) {
+        struct cell *cell = &work->cells.cell[row * o->columns + c];
+        for (unsigned k = 0; k < SUMS; k++)
+            for (unsigned i = 0; i < FLOATS; i++)
+                cell->sum[k] += (double)work->sum[c][k][i];
+        cell->pixels = o->cell_width * o->cell_height;
+    }
+    memset(work->sum, 0, sizeof work->sum);
 }
 
 /* Rows are smoothed one after the other, and the last three are kept. */
-static void add_up(struct cells_work *work, const struct cells_pictures *p, struct overlap *o)
+VECTORS static void add_up(struct cells_work *work, const struct cells_pictures *p,
+                           struct overlap *o)
 {
     const float *from[2] = {p->last + (size_t)o->y[0] * p->width + o->x[0],
                             p->next + (size_t)o->y[1] * p->width + o->x[1]};
     const unsigned rows = o->rows * o->cell_height + 2, width = o->width - 2 * KERNEL_RADIUS;
     work->cells.count = o->columns * o->rows;
     memset(work->cells.cell, 0, sizeof work->cells.cell);
+    memset(work->sum, 0, sizeof work->sum);
     for (unsigned y = 0; y < rows; y++) {
         float *mean = work->mean[y % 3], *difference = work->difference[y % 3];
         for (unsigned i = 0; i < 2; i++)
@@ -230,8 +229,9 @@ static void add_up(struct cells_work *work, const struct cells_pictures *p, stru
         smooth_along(mean, difference, work->vertical, width, o->kernel_x);
         level_row(mean, difference, width, p->is_even);
         for (unsigned c = 0; y >= 2 && c < o->columns; c++)
-            add_row(&work->cells.cell[(y - 2) / o->cell_height * o->columns + c], work, y - 1,
-                    1 + (size_t)c * o->cell_width, o->cell_width);
+            add_row(work->sum[c], work, y - 1, 1 + (size_t)c * o->cell_width, o->cell_width);
+        if (y >= 2 && (y - 1) % o->cell_height == 0)
+            finish_cells(work, o, (y - 2) / o->cell_height);
     }
 }
 

@@ -39,7 +39,8 @@ const struct filter_kind filter_stack = {
     .summary = "joins frames, each moved and turned onto the first one of the stack",
     .formula = "H = 1; n' = min(n + 1, frames), mean' = mean + (moved - mean) / n' for each pixel "
                "of a moved frame; moved(p) = captured(c + R (p - c) + (x, y)), c: the middle of "
-               "the frame, R: rotation and zoom since the stack's first frame",
+               "the frame, R: rotation and zoom since the stack's first frame; shown = mean "
+               "without the part of its details that is noise",
     .adapts = FILTER_ADAPTS_SHAKE,
     .adapt = stack_adapt,
     .param =

@@ -23,7 +23,7 @@
  * that of d^2. Noise that is interpolated as above leaves 0.646 of its variance in d. So where
  * there is no more detail than noise, the picture is blurred; where there is more, it keeps all of
  * it but the noise's part, as in Wiener's filter; and with more frames q goes to 0. One sample has
- * no variance, and is shown as it is.
+ * no variance, and is shown as it is. With `details=all` no variance is kept, and m is shown.
  *
  * With `clip` a pixel has two such means, of samples that differ. A sample joins the first one if
  * it differs from it by at most clip s + g / 4, or else the second one, if it differs from that by
@@ -56,6 +56,8 @@
 #ifndef FFTD_FILTERS_STACK_H
 #define FFTD_FILTERS_STACK_H
 
+#include <stdbool.h>
+
 #define STACK_MAX_FRAMES 4096
 
 enum stack_model {
@@ -66,9 +68,10 @@ enum stack_model {
 };
 
 struct stack {
-    unsigned frames; /* that count alike; 0: frames are not stacked */
-    double clip;     /* deviations by which a sample may differ; 0: any */
-    double power;    /* exponent of the weights of spectra; 0: there are none */
+    unsigned frames;  /* that count alike; 0: frames are not stacked */
+    double clip;      /* deviations by which a sample may differ; 0: any */
+    double power;     /* exponent of the weights of spectra; 0: there are none */
+    bool all_details; /* means are shown as they are */
 };
 
 static inline enum stack_model stack_model(const struct stack *stack)
@@ -77,6 +80,13 @@ static inline enum stack_model stack_model(const struct stack *stack)
            : stack->clip > 0  ? STACK_CLIPS
            : stack->power > 0 ? STACK_WEIGHS
                               : STACK_MEANS;
+}
+
+/* Returns whether details of means are weighed by their noise. */
+static inline bool stack_weighs_details(const struct stack *stack)
+{
+    const enum stack_model model = stack_model(stack);
+    return !stack->all_details && (model == STACK_MEANS || model == STACK_CLIPS);
 }
 
 #endif

@@ -3,12 +3,12 @@
  * Data: `samples` are those of the captured frame (load_plane.cl), in planes as there. Sample (x,
  * y) of the stack is at the place (m[0] x + m[1] y + m[2], m[3] x + m[4] y + m[5]) of them; the six
  * numbers m are `similarity`, which all images of a batch share. A stack has a part of STATE_PLANES
- * planes for each image: the means, of how many samples they are, and the variance of these; with
- * CLIPS the same of the samples that were clipped. `settings` has the number of frames that count
- * alike, and how many standard deviations a sample may differ; its third number is for
- * stack_spectrum.cl. `result` receives the means, and `noise` their variances. Their differences
- * from a frame are counted in DIFFERENCE_BINS bins for each of DIFFERENCE_LEVELS levels and each
- * image, of which `deviations` gets one number.
+ * planes for each image: the means, of how many samples they are, and with DETAILS the variance of
+ * these; with CLIPS the same of the samples that were clipped. `settings` has the number of frames
+ * that count alike, and how many standard deviations a sample may differ; its third number is for
+ * stack_spectrum.cl. `result` receives the means, and with DETAILS `noise` their variances. Their
+ * differences from a frame are counted in DIFFERENCE_BINS bins for each of DIFFERENCE_LEVELS levels
+ * and each image, of which `deviations` gets one number.
  *
  * Work-items: an item makes LANES samples of a row at a time; the second dimension counts rows, the
  * third one images (batch.cl). Launched by daemon/engine/stack.c. */
@@ -254,11 +254,34 @@ static inline void add_sample(real *mean, real *variance, real sample, real shar
     *variance += share * ((1 - share) * off * off - *variance);
 }
 
+#define MEAN_PLANES (STATE_PLANES / (1 + CLIPS)) /* for one of the means */
+
+/* Variances are 0 where details are not weighed. `mean` is the place of the mean in the state. */
+static inline real load_variance(global const float *mean)
+{
+#if DETAILS
+    return VLOAD(0, mean + 2 * PLANE_SIZE);
+#else
+    return 0;
+#endif
+}
+
+static inline void store_mean(real mean, real count, real variance, global float *to)
+{
+    VSTORE(mean, 0, to);
+    VSTORE(count, 0, to + PLANE_SIZE);
+#if DETAILS
+    VSTORE(variance, 0, to + 2 * PLANE_SIZE);
+#endif
+}
+
 kernel void stack_join(global const float *restrict samples,
                        global const float *restrict similarity,
                        global const float *restrict settings, global const float *restrict before,
                        global float *restrict after, global float *restrict result,
+#if DETAILS
                        global float *restrict noise,
+#endif
 #if CLIPS
                        global const float *restrict deviations,
 #endif
@@ -273,7 +296,7 @@ kernel void stack_join(global const float *restrict samples,
     for (uint x = get_global_id(0) * LANES; x < IMAGE_WIDTH; x += get_global_size(0) * LANES) {
         real mean = VLOAD(0, before + state + x);
         real count = VLOAD(0, before + state + PLANE_SIZE + x);
-        real variance = VLOAD(0, before + state + 2 * PLANE_SIZE + x);
+        real variance = load_variance(before + state + x);
         if (place != LEFT_OUT) {
             real inside;
             const real sample = sample_for(plane, similarity, x, y, &inside);
@@ -281,10 +304,10 @@ kernel void stack_join(global const float *restrict samples,
             const real unknown = 1 - min(count, (real)1);
             real joins = inside;
 #if CLIPS
-            real other = place == BEGINS ? sample : VLOAD(0, before + state + 3 * PLANE_SIZE + x);
-            real other_count = place == BEGINS ? 0 : VLOAD(0, before + state + 4 * PLANE_SIZE + x);
-            real other_variance =
-                place == BEGINS ? 0 : VLOAD(0, before + state + 5 * PLANE_SIZE + x);
+            const size_t second = state + MEAN_PLANES * PLANE_SIZE + x;
+            real other = place == BEGINS ? sample : VLOAD(0, before + second);
+            real other_count = place == BEGINS ? 0 : VLOAD(0, before + second + PLANE_SIZE);
+            real other_variance = place == BEGINS ? 0 : load_variance(before + second);
             if (place != BEGINS) {
                 const real limit = limit_at(before + state + x, x, y, settings[1],
                                             deviations + image * DIFFERENCE_LEVELS);
@@ -314,18 +337,16 @@ kernel void stack_join(global const float *restrict samples,
             const real swaps = step(count + 0.5f, other_count);
             const real apart = swaps * (other - mean), more = swaps * (other_count - count);
             const real wider = swaps * (other_variance - variance);
-            VSTORE(other - apart, 0, after + state + 3 * PLANE_SIZE + x);
-            VSTORE(other_count - more, 0, after + state + 4 * PLANE_SIZE + x);
-            VSTORE(other_variance - wider, 0, after + state + 5 * PLANE_SIZE + x);
+            store_mean(other - apart, other_count - more, other_variance - wider, after + second);
             mean += apart;
             count += more;
             variance += wider;
 #endif
-            VSTORE(mean, 0, after + state + x);
-            VSTORE(count, 0, after + state + PLANE_SIZE + x);
-            VSTORE(variance, 0, after + state + 2 * PLANE_SIZE + x);
+            store_mean(mean, count, variance, after + state + x);
         }
+#if DETAILS
         VSTORE(variance / max(count - 1, (real)1), 0, noise + (size_t)image * PLANE_SIZE + row + x);
+#endif
         VSTORE(mean, 0, result + (size_t)image * PLANE_SIZE + row + x);
     }
 }

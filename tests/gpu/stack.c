@@ -1,6 +1,6 @@
 /* Stacks of frames that are moved and turned, against a model in double precision that is written
- * from daemon/filters/stack.h: the mean, weights by spectra, frames that are left out, and what
- * begins a new stack. */
+ * from daemon/filters/stack.h: the mean, with details weighed and with all of them, weights by
+ * spectra, frames that are left out, and what begins a new stack. */
 #include <complex.h>
 #include <math.h>
 #include <stdio.h>
@@ -207,6 +207,9 @@ static double compare_shown(const struct model *shown, const struct fftd_format 
     return most;
 }
 
+typedef double difference_fn(const struct model *model, const struct fftd_format *format,
+                             const uint8_t *out);
+
 static double compare(const struct model *model, const struct fftd_format *format,
                       const uint8_t *out)
 {
@@ -248,22 +251,33 @@ static void capture(struct fftd_format *format, uint16_t in[FRAMES][WIDTH * HEIG
         draw(in[i], i);
 }
 
-static void frames_are_joined_where_they_are(void **state)
+static void join_frames(const char *chain, difference_fn *difference)
 {
-    (void)state;
     struct fftd_format format;
     static struct model model;
     static uint16_t in[FRAMES][WIDTH * HEIGHT];
     uint8_t *out[FRAMES];
     capture(&format, in);
-    filter_frames(out, (const void *)in, &format, "stack:frames=3");
+    filter_frames(out, (const void *)in, &format, chain);
     for (unsigned i = 0; i < FRAMES; i++) {
         join(&model, in[i], &moved[i], places[i], 3);
-        const double most = compare(&model, &format, out[i]);
-        printf("# figures: frame %u: at most %.2f of 65535 from the model\n", i, most);
+        const double most = difference(&model, &format, out[i]);
+        printf("# figures: %s, frame %u: at most %.2f of 65535 from the model\n", chain, i, most);
         assert_true(most <= 1);
         free(out[i]);
     }
+}
+
+static void frames_are_joined_where_they_are(void **state)
+{
+    (void)state;
+    join_frames("stack:frames=3", compare);
+}
+
+static void all_details_of_the_mean_are_shown(void **state)
+{
+    (void)state;
+    join_frames("stack:frames=3,details=all", compare_shown);
 }
 
 /* ---- weights by spectra ---- */
@@ -503,9 +517,8 @@ static void stacks_begin_again(void **state)
 
 /* Some pixels are bright in one frame, one of them in the first. The result is the mean of the
  * others, as if these samples had not been there. */
-static void passing_things_are_clipped(void **state)
+static void clip_passing_things(const char *chain, difference_fn *difference)
 {
-    (void)state;
     struct fftd_format format;
     static struct model model;
     static uint16_t in[FRAMES][WIDTH * HEIGHT];
@@ -514,7 +527,7 @@ static void passing_things_are_clipped(void **state)
                      0);
     struct fftd_format layout = format;
     layout.plane[0].stride = 2 * WIDTH;
-    struct engine *engine = make_engine(&format, "stack:frames=64,clip=12");
+    struct engine *engine = make_engine(&format, chain);
     uint8_t *out = calloc(1, format.frame_bytes);
     memset(&model, 0, sizeof model);
     uint64_t noise = 11;
@@ -532,9 +545,16 @@ static void passing_things_are_clipped(void **state)
         const struct engine_job job = {.out = out, .stack = i == 0 ? STACK_BEGINS : STACK_JOINS};
         engine_frame(engine, job, &layout, (const uint8_t *)in[i], "clipped");
     }
-    assert_true(compare(&model, &format, out) <= 1);
+    assert_true(difference(&model, &format, out) <= 1);
     free(out);
     engine_destroy(engine);
+}
+
+static void passing_things_are_clipped(void **state)
+{
+    (void)state;
+    clip_passing_things("stack:frames=64,clip=12", compare);
+    clip_passing_things("stack:frames=64,clip=12,details=all", compare_shown);
 }
 
 /* What comes and stays is seen when it has been seen more often than what was there. */
@@ -570,6 +590,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(frames_are_joined_where_they_are),
+        cmocka_unit_test(all_details_of_the_mean_are_shown),
         cmocka_unit_test(spectra_are_weighed),
         cmocka_unit_test(stacks_begin_again),
         cmocka_unit_test(passing_things_are_clipped),

@@ -39,8 +39,10 @@ struct stack_part {
 /* Kernels that the chain does not need are NULL. */
 struct stack_frame {
     cl_mem samples, result;
+    cl_mem noise;  /* NULL: details are not weighed */
     cl_mem blocks; /* NULL: spectra are not weighed */
     cl_kernel load, join;
+    cl_kernel split, settle;
     cl_kernel count, deviate;
     cl_kernel move, transform, gather;
 };
@@ -57,7 +59,8 @@ static size_t plane_bytes(const struct transform_image *image)
 
 static unsigned state_planes(const struct recipe *recipe)
 {
-    return recipe->stack == STACK_CLIPS ? 4 : 2;
+    const unsigned of_mean = recipe->weighs_details ? 3 : 2;
+    return recipe->stack == STACK_CLIPS ? 2 * of_mean : of_mean;
 }
 
 /* Blocks along an axis: the first one begins half of it before the image. */
@@ -107,11 +110,14 @@ static char *source(const struct stack_part *part)
         return NULL;
     denoiser_put_load(out, &part->image, &part->recipe, part->lanes);
     fprintf(out,
-            "#define STATE_PLANES %u\n#define CLIPS %d\n#define TOP_SAMPLE %u\n"
-            "#define DIFFERENCE_LEVELS %d\n#define DIFFERENCE_BINS %d\n",
+            "#define STATE_PLANES %u\n#define CLIPS %d\n#define DETAILS %d\n#define SPECTRA %d\n"
+            "#define TOP_SAMPLE %u\n#define DIFFERENCE_LEVELS %d\n#define DIFFERENCE_BINS %d\n",
             state_planes(&part->recipe), part->recipe.stack == STACK_CLIPS,
+            part->recipe.weighs_details, part->recipe.stack == STACK_WEIGHS,
             (1u << part->image.bits) - 1, DIFFERENCE_LEVELS, DIFFERENCE_BINS);
     transform_put_file(out, "stack.cl");
+    if (part->recipe.weighs_details)
+        transform_put_file(out, "stack_detail.cl");
     if (part->recipe.stack == STACK_WEIGHS) {
         const struct denoiser_layout layout = block_layout(part->lanes);
         denoiser_put_blocks(out, &part->recipe, &layout, DENOISER_FIRST);
@@ -198,9 +204,11 @@ static void destroy_frame(void *frame)
     struct stack_frame *stack = frame;
     opencl_release_buffer(stack->samples);
     opencl_release_buffer(stack->result);
+    opencl_release_buffer(stack->noise);
     opencl_release_buffer(stack->blocks);
-    const cl_kernel kernels[] = {stack->load, stack->join,      stack->count, stack->deviate,
-                                 stack->move, stack->transform, stack->gather};
+    const cl_kernel kernels[] = {stack->load,   stack->join,      stack->split,
+                                 stack->settle, stack->count,     stack->deviate,
+                                 stack->move,   stack->transform, stack->gather};
     for (size_t i = 0; i < sizeof kernels / sizeof kernels[0]; i++)
         opencl_release_kernel(kernels[i]);
     free(stack);
@@ -220,6 +228,8 @@ static int create_frame(void **ret_frame, const void *part, const struct compone
     int r = opencl_make_buffer(&frame->samples, context, CL_MEM_READ_WRITE, bytes, NULL, why);
     if (r == 0)
         r = opencl_make_buffer(&frame->result, context, CL_MEM_READ_WRITE, bytes, NULL, why);
+    if (r == 0 && stack->recipe.weighs_details)
+        r = opencl_make_buffer(&frame->noise, context, CL_MEM_READ_WRITE, bytes, NULL, why);
     if (r == 0 && stack->recipe.stack == STACK_WEIGHS)
         r = opencl_make_buffer(&frame->blocks, context, CL_MEM_READ_WRITE,
                                block_bytes(&stack->image), NULL, why);
@@ -230,6 +240,8 @@ static int create_frame(void **ret_frame, const void *part, const struct compone
     } kernels[] = {
         {&frame->load, "load_plane", true},
         {&frame->join, stack->recipe.stack == STACK_WEIGHS ? "stack_weigh" : "stack_join", true},
+        {&frame->split, "stack_split", stack->recipe.weighs_details},
+        {&frame->settle, "stack_settle", stack->recipe.weighs_details},
         {&frame->count, "stack_count", stack->recipe.stack == STACK_CLIPS},
         {&frame->deviate, "stack_deviate", stack->recipe.stack == STACK_CLIPS},
         {&frame->move, "stack_move", stack->recipe.stack == STACK_WEIGHS},
@@ -282,6 +294,25 @@ static int enqueue_count(const struct step_run *run, struct error *why)
                                         NULL, NULL, why);
 }
 
+/* Replaces the means in frame->result by what is shown. frame->samples, which have joined, make
+ * room for the details. */
+static int enqueue_detail(const struct step_run *run, struct error *why)
+{
+    const struct stack_part *part = run->part;
+    const struct stack_frame *frame = run->frame;
+    const struct opencl_argument split[] = {VALUE(frame->result), VALUE(frame->samples)};
+    const struct opencl_argument settled[] = {VALUE(frame->samples), VALUE(frame->noise),
+                                              VALUE(frame->result)};
+    int r = opencl_set_arguments(frame->split, split, 2, why);
+    if (r == 0)
+        r = opencl_set_arguments(frame->settle, settled, 3, why);
+    if (r == 0)
+        r = launch(part, run->slot->queue, frame->split, part->image.height, NULL, NULL, why);
+    return r < 0 ? r
+                 : launch(part, run->slot->queue, frame->settle, part->image.height, NULL,
+                          run->last, why);
+}
+
 static int enqueue_join(struct step_run *run, enum stack_place place, struct error *why)
 {
     struct stack_part *part = run->part;
@@ -294,10 +325,11 @@ static int enqueue_join(struct step_run *run, enum stack_place place, struct err
                                                 VALUE(part->state[part->newest]),
                                                 VALUE(part->state[!part->newest]),
                                                 VALUE(frame->result),
+                                                OPTIONAL(frame->noise),
                                                 OPTIONAL(part->deviations),
                                                 VALUE(place_number)};
     cl_event joined;
-    int r = opencl_set_arguments(frame->join, arguments, 8, why);
+    int r = opencl_set_arguments(frame->join, arguments, 9, why);
     if (r == 0 && part->recipe.stack == STACK_CLIPS && place == STACK_JOINS)
         r = enqueue_count(run, why);
     if (r == 0)
@@ -308,6 +340,8 @@ static int enqueue_join(struct step_run *run, enum stack_place place, struct err
     opencl_release_event(part->joined);
     part->joined = joined;
     part->newest = next;
+    if (part->recipe.weighs_details)
+        return enqueue_detail(run, why);
     if (run->last != NULL) {
         clRetainEvent(joined);
         *run->last = joined;
@@ -401,8 +435,9 @@ static int enqueue(struct step_run *run, struct error *why)
 }
 
 /* The load reads samples and writes a plane. The join reads it and a stack, and writes a stack and
- * a plane. Differences are counted for few pixels. With spectra the plane is moved before, and
- * blocks are transformed, joined and gathered. */
+ * a plane; if details are weighed, another one, and two kernels make what is shown. Differences are
+ * counted for few pixels. With spectra the plane is moved before, and blocks are transformed,
+ * joined and gathered. */
 static struct step_cost cost(const void *part)
 {
     const struct recipe *recipe = &((const struct stack_part *)part)->recipe;
@@ -410,13 +445,14 @@ static struct step_cost cost(const void *part)
     const double samples = (double)image->count * image->width * image->height;
     const double planes = samples * sizeof(float);
     const double state = 2 * (double)state_bytes(image, recipe);
-    return (struct step_cost){recipe->stack == STACK_WEIGHS  ? 5
-                              : recipe->stack == STACK_CLIPS ? 4
-                                                             : 2,
+    const unsigned joining = recipe->stack == STACK_WEIGHS  ? 5
+                             : recipe->stack == STACK_CLIPS ? 4
+                                                            : 2;
+    return (struct step_cost){joining + (recipe->weighs_details ? 2 : 0),
                               samples * image->step + state +
                                   (recipe->stack == STACK_WEIGHS
                                        ? 5 * planes + 4 * (double)block_bytes(image)
-                                       : 3 * planes)};
+                                       : (recipe->weighs_details ? 10 : 3) * planes)};
 }
 
 static struct step_memory memory(const struct component *component)
@@ -427,7 +463,7 @@ static struct step_memory memory(const struct component *component)
     return (struct step_memory){
         .part.device = state_buffers(recipe) * (uint64_t)state_bytes(image, recipe) +
                        levels * (DIFFERENCE_BINS + 1) * sizeof(cl_uint),
-        .frame.device = 2 * (uint64_t)plane_bytes(image) +
+        .frame.device = (recipe->weighs_details ? 3 : 2) * (uint64_t)plane_bytes(image) +
                         (recipe->stack == STACK_WEIGHS ? block_bytes(image) : 0),
         .data = 3 * sizeof(cl_float)};
 }

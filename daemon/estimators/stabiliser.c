@@ -29,11 +29,13 @@ struct stabiliser {
     struct similarity speed;        /* speed of the smooth path, per second */
 };
 
-/* Mosaics have cells of 2 x 2 pixels, and luma is read in strips of whole cells. */
-static uint32_t reduction(const struct format_info *format, uint32_t width, uint32_t height)
+/* Mosaics have cells of 2 x 2 pixels, and luma is read in strips of whole cells. Stacks also use a
+ * side of SMALLER_SIDE as it is: of half of it they would find places half as well. */
+static uint32_t reduction(const struct format_info *format, enum stabiliser_model model,
+                          uint32_t width, uint32_t height)
 {
     const uint32_t smaller = width < height ? width : height;
-    const uint32_t factor = smaller / SMALLER_SIDE + 1;
+    const uint32_t factor = (smaller - stabiliser_stacks(model)) / SMALLER_SIDE + 1;
     return format->kind == SAMPLE_BAYER ? (factor + 1) / 2 * 2 : factor;
 }
 
@@ -60,7 +62,7 @@ int stabiliser_create(struct stabiliser **ret, enum stabiliser_model model,
     s->format = format;
     s->width = width;
     s->height = height;
-    s->factor = reduction(format, width, height);
+    s->factor = reduction(format, model, width, height);
     s->reduced_width = width / s->factor;
     s->reduced_height = height / s->factor;
     int r = create_estimator(s, model, why);

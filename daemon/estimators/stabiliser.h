@@ -1,13 +1,13 @@
 /* How to move each frame so that the picture does not shake. Pure.
  *
  * The motion since the frame before is measured in a reduced picture, whose pixels are means of
- * squares, so that its smaller side has less than 256 pixels: one shift (motion.h), or a similarity
- * (motion/motion_similarity.h). These motions together are the path of the camera. What is wanted
- * is a smooth path: a filter with two states, place and speed, predicts the next place and takes a
- * part of the error into both (a critically damped g-h filter, for each of the similarity's
- * numbers). It follows a steady pan without lagging behind, and removes what is much faster than
- * its time constant. A frame is moved from the path to the smooth one, by at most a limit; at the
- * limit the smooth path is dragged along.
+ * squares, so that its smaller side has less than 256 pixels (256 is allowed for a stack): one
+ * shift (motion.h), or a similarity (motion/motion_similarity.h). These motions together are the
+ * path of the camera. What is wanted is a smooth path: a filter with two states, place and speed,
+ * predicts the next place and takes a part of the error into both (a critically damped g-h filter,
+ * for each of the similarity's numbers). It follows a steady pan without lagging behind, and
+ * removes what is much faster than its time constant. A frame is moved from the path to the smooth
+ * one, by at most a limit; at the limit the smooth path is dragged along.
  *
  * Where the motion is unsure (a cut, a wall; for a shift, a rotation), the frame is taken to move
  * as the smooth path does, and the distance between both paths shrinks with the time constant: no

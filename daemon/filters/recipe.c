@@ -181,6 +181,12 @@ static void get_stack(void *ret, const struct filter_chain *chain, const struct 
     *(enum stack_model *)ret = stack_model(&stack);
 }
 
+static bool weighs_details(const struct filter_chain *chain)
+{
+    const struct stack stack = filter_chain_stack(chain);
+    return stack_weighs_details(&stack);
+}
+
 static bool is_cubic(const struct filter_chain *chain)
 {
     return warp_is_cubic(chain) || filter_chain_has_similarity(chain);
@@ -350,6 +356,13 @@ static const struct recipe_member members[ROW_COUNT] = {
                    .refusal =
                        "the filter and the engine differ in how frames are stacked: expected an "
                        "engine like the filter"},
+    [row_weighs_details] =
+        {.name = "details weighed",
+         MEMBER(weighs_details),
+         .type = &exact,
+         .is_needed = weighs_details,
+         .refusal = "the filter and the engine differ in what a stack shows of details: expected "
+                    "an engine like the filter"},
     [row_curve] =
         {.name = "curve",
          MEMBER(curve),

@@ -79,8 +79,10 @@ enum recipe_depth { RECIPE_DEPTH_AUTO, RECIPE_DEPTH_16 };
     DECLARE(struct taps_reach, reach)                                                              \
     DECLARE(struct taps_reach, chroma_reach)                                                       \
     DECLARE(struct denoise_settings, denoise)                                                      \
-    /* How frames are joined to those before them (stack.h), with similarities. */                 \
+    /* How frames are joined to those before them (stack.h), with similarities, and whether fine   \
+     * details of what is shown are weighed by their noise. */                                     \
     DECLARE(enum stack_model, stack)                                                               \
+    DECLARE(bool, weighs_details)                                                                  \
     DECLARE(struct curve, curve)                                                                   \
     /* Settings, too, of which the view is the last word of a description. `motion`: the device    \
      * finds fields of motion of what is captured, in blocks of that many pixels; 0: it does not.  \

@@ -90,6 +90,7 @@ static struct recipe smaller_recipe(const struct recipe *recipe)
             memset((char *)&ret + recipe_table.member[i].offset, 0, recipe_table.member[i].size);
     ret.denoise = (struct denoise_settings){.block = 0};
     ret.stack = STACK_NOT;
+    ret.weighs_details = false;
     ret.complex_response = true;
     return ret;
 }

@@ -3,11 +3,12 @@
  * Data: `samples` are those of the captured frame (load_plane.cl), in planes as there. Sample (x,
  * y) of the stack is at the place (m[0] x + m[1] y + m[2], m[3] x + m[4] y + m[5]) of them; the six
  * numbers m are `similarity`, which all images of a batch share. A stack has a part of STATE_PLANES
- * planes for each image: the means, and of how many samples they are; with CLIPS the same of the
- * samples that were clipped. `settings` has the number of frames that count alike, and how many
- * standard deviations a sample may differ; its third number is for stack_spectrum.cl. `result`
- * receives the means. Their differences from a frame are counted in DIFFERENCE_BINS bins for each
- * of DIFFERENCE_LEVELS levels and each image, of which `deviations` gets one number.
+ * planes for each image: the means, of how many samples they are, and with DETAILS the variance of
+ * these; with CLIPS the same of the samples that were clipped. `settings` has the number of frames
+ * that count alike, and how many standard deviations a sample may differ; its third number is for
+ * stack_spectrum.cl. `result` receives the means, and with DETAILS `noise` their variances. Their
+ * differences from a frame are counted in DIFFERENCE_BINS bins for each of DIFFERENCE_LEVELS levels
+ * and each image, of which `deviations` gets one number.
  *
  * Work-items: an item makes LANES samples of a row at a time; the second dimension counts rows, the
  * third one images (batch.cl). Launched by daemon/engine/stack.c. */
@@ -18,27 +19,65 @@
 #define LEFT_OUT 2
 
 /* The weights for samples -3 .. 0 at a place t after sample 0: t (1 - t) times a polynomial, and 1
- * - t in addition for sample 0. All weights add up to 1, and those after a place are the same,
- * mirrored. daemon/filters/stack.h says what they are chosen for. */
-constant float weights[TAPS / 2][4] = {
-    {-0.65201720f, 3.14110371f, -5.84661378f, 3.99313785f},
-    {1.72926200f, -7.73355789f, 14.35017050f, -9.82404822f},
-    {-2.69647515f, 9.99382049f, -17.98039889f, 12.32687341f},
-    {2.92171585f, -11.16250806f, 18.94535446f, -12.80830458f},
+ * - t in addition for sample 0 of the first product. All weights of the first product add up to 1,
+ * those of the second one to 0, and those after a place are the same, mirrored.
+ * daemon/filters/stack.h says what they are chosen for. */
+#if SPECTRA
+#define PRODUCTS 1
+constant float weights[PRODUCTS][TAPS / 2][4] = {
+    {
+        {-0.26217487f, 1.00443622f, -1.85793728f, 1.28156086f},
+        {0.82387890f, -2.74672166f, 4.92421495f, -3.38705027f},
+        {-1.65624825f, 4.23567694f, -6.94654567f, 4.76271317f},
+        {1.86801784f, -5.40929197f, 7.98712767f, -5.39513019f},
+    },
 };
+#else
+#define PRODUCTS 2
+constant float weights[PRODUCTS][TAPS / 2][4] = {
+    {
+        {-0.38074187f, 1.80132255f, -2.45332694f, 1.07509595f},
+        {1.69633053f, -7.93204423f, 12.48718289f, -6.98192468f},
+        {-3.87004690f, 16.51009831f, -27.50795651f, 16.97196095f},
+        {5.02502380f, -21.92059973f, 37.27437653f, -24.26531620f},
+    },
+    {
+        {-0.58875250f, 2.73203480f, -3.70382661f, 1.64188753f},
+        {2.44546131f, -11.31547156f, 16.95378129f, -9.09272213f},
+        {-6.33785778f, 31.90344010f, -55.53869702f, 34.06484694f},
+        {8.64214286f, -44.56952392f, 81.07134068f, -52.46907790f},
+    },
+};
+#endif
 
 /* Sets the weights of samples -3 .. 4. */
-static inline void find_taps(real *tap, real t)
+static inline void find_taps(real tap[PRODUCTS][TAPS], real t)
 {
     const real u = 1 - t, both = t * u;
 #pragma unroll
-    for (int i = 0; i < TAPS / 2; i++) {
-        constant float *c = weights[i];
-        tap[i] = both * (((c[3] * t + c[2]) * t + c[1]) * t + c[0]);
-        tap[TAPS - 1 - i] = both * (((c[3] * u + c[2]) * u + c[1]) * u + c[0]);
-    }
-    tap[BEFORE] += u;
-    tap[BEFORE + 1] += t;
+    for (int p = 0; p < PRODUCTS; p++)
+#pragma unroll
+        for (int i = 0; i < TAPS / 2; i++) {
+            constant float *c = weights[p][i];
+            tap[p][i] = both * (((c[3] * t + c[2]) * t + c[1]) * t + c[0]);
+            tap[p][TAPS - 1 - i] = both * (((c[3] * u + c[2]) * u + c[1]) * u + c[0]);
+        }
+    tap[0][BEFORE] += u;
+    tap[0][BEFORE + 1] += t;
+}
+
+/* Adds a sample to the sums along a row. */
+static inline void add_across(real part[PRODUCTS], real across[PRODUCTS][TAPS], int i, real sample)
+{
+#pragma unroll
+    for (int p = 0; p < PRODUCTS; p++)
+        part[p] += across[p][i] * sample;
+}
+
+/* Returns what a row adds: the first product less the second one. */
+static inline real add_down(const real part[PRODUCTS], real down[PRODUCTS][TAPS], int j)
+{
+    return down[0][j] * part[0] - (PRODUCTS > 1 ? down[PRODUCTS - 1][j] * part[PRODUCTS - 1] : 0);
 }
 
 constant float lane_numbers[16] = {0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15};
@@ -47,7 +86,7 @@ constant float lane_numbers[16] = {0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13,
 static inline real fetch(global const float *plane, real column, real row)
 {
     const real left = floor(column), above = floor(row);
-    real across[TAPS], down[TAPS], sum = 0;
+    real across[PRODUCTS][TAPS], down[PRODUCTS][TAPS], sum = 0;
     find_taps(across, column - left);
     find_taps(down, row - above);
 #if LANES > 1
@@ -61,11 +100,11 @@ static inline real fetch(global const float *plane, real column, real row)
 #pragma unroll
         for (int j = 0; j < TAPS; j++) {
             global const float *line = plane + (y + j) * PLANE_PITCH + x;
-            real part = across[0] * VLOAD(0, line);
+            real part[PRODUCTS] = {0};
 #pragma unroll
-            for (int i = 1; i < TAPS; i++)
-                part += across[i] * VLOAD(0, line + i);
-            sum += down[j] * part;
+            for (int i = 0; i < TAPS; i++)
+                add_across(part, across, i, VLOAD(0, line + i));
+            sum += add_down(part, down, j);
         }
         return sum;
     }
@@ -75,24 +114,24 @@ static inline real fetch(global const float *plane, real column, real row)
         from_y[l] = (int)tops[l] - BEFORE;
     }
     for (int j = 0; j < TAPS; j++) {
-        real part = 0;
+        real part[PRODUCTS] = {0};
         for (int i = 0; i < TAPS; i++) {
             float gathered[LANES];
             for (int l = 0; l < LANES; l++)
                 gathered[l] = plane[clamp(from_y[l] + j, 0, IMAGE_HEIGHT - 1) * PLANE_PITCH +
                                     clamp(from_x[l] + i, 0, IMAGE_WIDTH - 1)];
-            part += across[i] * VLOAD(0, gathered);
+            add_across(part, across, i, VLOAD(0, gathered));
         }
-        sum += down[j] * part;
+        sum += add_down(part, down, j);
     }
 #else
     const int x = (int)left - BEFORE, y = (int)above - BEFORE;
     for (int j = 0; j < TAPS; j++) {
         global const float *line = plane + clamp(y + j, 0, IMAGE_HEIGHT - 1) * PLANE_PITCH;
-        float part = 0;
+        float part[PRODUCTS] = {0};
         for (int i = 0; i < TAPS; i++)
-            part += across[i] * line[clamp(x + i, 0, IMAGE_WIDTH - 1)];
-        sum += down[j] * part;
+            add_across(part, across, i, line[clamp(x + i, 0, IMAGE_WIDTH - 1)]);
+        sum += add_down(part, down, j);
     }
 #endif
     return sum;
@@ -207,10 +246,42 @@ static inline real limit_at(global const float *means, uint x, uint y, float cli
 
 #endif
 
+/* Adds a sample to a mean and to the variance of its samples, as this share of them. */
+static inline void add_sample(real *mean, real *variance, real sample, real share)
+{
+    const real off = sample - *mean;
+    *mean += share * off;
+    *variance += share * ((1 - share) * off * off - *variance);
+}
+
+#define MEAN_PLANES (STATE_PLANES / (1 + CLIPS)) /* for one of the means */
+
+/* Variances are 0 where details are not weighed. `mean` is the place of the mean in the state. */
+static inline real load_variance(global const float *mean)
+{
+#if DETAILS
+    return VLOAD(0, mean + 2 * PLANE_SIZE);
+#else
+    return 0;
+#endif
+}
+
+static inline void store_mean(real mean, real count, real variance, global float *to)
+{
+    VSTORE(mean, 0, to);
+    VSTORE(count, 0, to + PLANE_SIZE);
+#if DETAILS
+    VSTORE(variance, 0, to + 2 * PLANE_SIZE);
+#endif
+}
+
 kernel void stack_join(global const float *restrict samples,
                        global const float *restrict similarity,
                        global const float *restrict settings, global const float *restrict before,
                        global float *restrict after, global float *restrict result,
+#if DETAILS
+                       global float *restrict noise,
+#endif
 #if CLIPS
                        global const float *restrict deviations,
 #endif
@@ -224,16 +295,19 @@ kernel void stack_join(global const float *restrict samples,
     /* Rows are padded to whole cache lines, so the last lanes may be beyond the image. */
     for (uint x = get_global_id(0) * LANES; x < IMAGE_WIDTH; x += get_global_size(0) * LANES) {
         real mean = VLOAD(0, before + state + x);
+        real count = VLOAD(0, before + state + PLANE_SIZE + x);
+        real variance = load_variance(before + state + x);
         if (place != LEFT_OUT) {
             real inside;
             const real sample = sample_for(plane, similarity, x, y, &inside);
-            real count = VLOAD(0, before + state + PLANE_SIZE + x);
             /* Nothing is known of a pixel that no frame has shown. */
             const real unknown = 1 - min(count, (real)1);
             real joins = inside;
 #if CLIPS
-            real other = place == BEGINS ? sample : VLOAD(0, before + state + 2 * PLANE_SIZE + x);
-            real other_count = place == BEGINS ? 0 : VLOAD(0, before + state + 3 * PLANE_SIZE + x);
+            const size_t second = state + MEAN_PLANES * PLANE_SIZE + x;
+            real other = place == BEGINS ? sample : VLOAD(0, before + second);
+            real other_count = place == BEGINS ? 0 : VLOAD(0, before + second + PLANE_SIZE);
+            real other_variance = place == BEGINS ? 0 : load_variance(before + second);
             if (place != BEGINS) {
                 const real limit = limit_at(before + state + x, x, y, settings[1],
                                             deviations + image * DIFFERENCE_LEVELS);
@@ -245,28 +319,34 @@ kernel void stack_join(global const float *restrict samples,
                 const real replaces = differs * step(other_count, (real)1);
                 other_count = min(other_count + agrees - differs, (real)most);
                 other_count += replaces * (1 - other_count);
-                other += max(replaces, agrees / max(other_count, (real)1)) * (sample - other);
+                const real share = max(replaces, agrees / max(other_count, (real)1));
+                add_sample(&other, &other_variance, sample, share);
             }
 #endif
             if (place == BEGINS) {
                 count = inside;
                 mean = sample;
+                variance = 0;
             } else {
                 count = min(count + joins, (real)most);
-                mean += max(joins / max(count, (real)1), unknown) * (sample - mean);
+                const real share = max(joins / max(count, (real)1), unknown);
+                add_sample(&mean, &variance, sample, share);
             }
 #if CLIPS
             /* The samples that were clipped are more than those that were not. */
             const real swaps = step(count + 0.5f, other_count);
             const real apart = swaps * (other - mean), more = swaps * (other_count - count);
-            VSTORE(other - apart, 0, after + state + 2 * PLANE_SIZE + x);
-            VSTORE(other_count - more, 0, after + state + 3 * PLANE_SIZE + x);
+            const real wider = swaps * (other_variance - variance);
+            store_mean(other - apart, other_count - more, other_variance - wider, after + second);
             mean += apart;
             count += more;
+            variance += wider;
 #endif
-            VSTORE(mean, 0, after + state + x);
-            VSTORE(count, 0, after + state + PLANE_SIZE + x);
+            store_mean(mean, count, variance, after + state + x);
         }
+#if DETAILS
+        VSTORE(variance / max(count - 1, (real)1), 0, noise + (size_t)image * PLANE_SIZE + row + x);
+#endif
         VSTORE(mean, 0, result + (size_t)image * PLANE_SIZE + row + x);
     }
 }

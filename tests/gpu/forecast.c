@@ -125,6 +125,8 @@ static const struct scene scenes[] = {
     {"NV12", "stabilise:model=similarity", RECIPE_ALL, .in_flight = 2, .may_be_direct = true},
     {"NV12", "stack", RECIPE_ALL, .in_flight = 2, .may_be_direct = true},
     {"RGB24", "stack:clip=3", RECIPE_ALL, .in_flight = 2, .may_be_direct = true},
+    {"NV12", "stack:details=all", RECIPE_ALL, .in_flight = 2, .may_be_direct = true},
+    {"RGB24", "stack:clip=3,details=all", RECIPE_ALL, .in_flight = 2, .may_be_direct = true},
     {"NV12", "stack:power=8", RECIPE_ALL, .in_flight = 2, .may_be_direct = true},
     {"UYVY", "stabilise | soft-threshold:sigma=1", RECIPE_LUMA_ONLY, RECIPE_HALF, .in_flight = 2},
     {"NV16", "auto-notch | deflicker", RECIPE_ALL, .border = PLAN_CONSTANT, .in_flight = 2},

@@ -1,6 +1,6 @@
 /* Stacks of frames that are moved and turned, against a model in double precision that is written
- * from daemon/filters/stack.h: the mean, weights by spectra, frames that are left out, and what
- * begins a new stack. */
+ * from daemon/filters/stack.h: the mean, with details weighed and with all of them, weights by
+ * spectra, frames that are left out, and what begins a new stack. */
 #include <complex.h>
 #include <math.h>
 #include <stdio.h>
@@ -21,7 +21,7 @@
 #define FRAMES 7
 
 struct model {
-    double mean[HEIGHT][WIDTH], count[HEIGHT][WIDTH];
+    double mean[HEIGHT][WIDTH], count[HEIGHT][WIDTH], variance[HEIGHT][WIDTH];
 };
 
 static const struct similarity moved[FRAMES] = {
@@ -36,20 +36,39 @@ static const struct similarity moved[FRAMES] = {
 static const enum stack_place places[FRAMES] = {
     STACK_BEGINS, STACK_JOINS, STACK_JOINS, STACK_JOINS, STACK_LEFT_OUT, STACK_JOINS, STACK_JOINS};
 
-static void find_taps(double ret[TAPS], double t)
+#define PRODUCTS 3 /* the two of a mean, and that of weighed spectra */
+
+static void find_taps(double ret[TAPS], double t, unsigned product)
 {
-    static const double weights[TAPS / 2][4] = {
-        {-0.65201720, 3.14110371, -5.84661378, 3.99313785},
-        {1.72926200, -7.73355789, 14.35017050, -9.82404822},
-        {-2.69647515, 9.99382049, -17.98039889, 12.32687341},
-        {2.92171585, -11.16250806, 18.94535446, -12.80830458}};
+    static const double weights[PRODUCTS][TAPS / 2][4] = {
+        {
+            {-0.38074187, 1.80132255, -2.45332694, 1.07509595},
+            {1.69633053, -7.93204423, 12.48718289, -6.98192468},
+            {-3.87004690, 16.51009831, -27.50795651, 16.97196095},
+            {5.02502380, -21.92059973, 37.27437653, -24.26531620},
+        },
+        {
+            {-0.58875250, 2.73203480, -3.70382661, 1.64188753},
+            {2.44546131, -11.31547156, 16.95378129, -9.09272213},
+            {-6.33785778, 31.90344010, -55.53869702, 34.06484694},
+            {8.64214286, -44.56952392, 81.07134068, -52.46907790},
+        },
+        {
+            {-0.26217487, 1.00443622, -1.85793728, 1.28156086},
+            {0.82387890, -2.74672166, 4.92421495, -3.38705027},
+            {-1.65624825, 4.23567694, -6.94654567, 4.76271317},
+            {1.86801784, -5.40929197, 7.98712767, -5.39513019},
+        },
+    };
     for (unsigned i = 0; i < TAPS / 2; i++) {
-        const double u = 1 - t, *w = weights[i];
+        const double u = 1 - t, *w = weights[product][i];
         ret[i] = t * u * (w[0] + w[1] * t + w[2] * t * t + w[3] * t * t * t);
         ret[TAPS - 1 - i] = t * u * (w[0] + w[1] * u + w[2] * u * u + w[3] * u * u * u);
     }
-    ret[TAPS / 2 - 1] += 1 - t;
-    ret[TAPS / 2] += t;
+    if (product != 1) {
+        ret[TAPS / 2 - 1] += 1 - t;
+        ret[TAPS / 2] += t;
+    }
 }
 
 static long limited(long i, long length)
@@ -57,17 +76,22 @@ static long limited(long i, long length)
     return i < 0 ? 0 : i >= length ? length - 1 : i;
 }
 
-static double sample_at(const uint16_t *in, double x, double y)
+static double product_at(const uint16_t *in, double x, double y, unsigned product)
 {
     double across[TAPS], down[TAPS], sum = 0;
-    find_taps(across, x - floor(x));
-    find_taps(down, y - floor(y));
+    find_taps(across, x - floor(x), product);
+    find_taps(down, y - floor(y), product);
     for (long j = 0; j < TAPS; j++)
         for (long i = 0; i < TAPS; i++)
             sum += down[j] * across[i] *
                    in[limited((long)floor(y) + j - 3, HEIGHT) * WIDTH +
                       limited((long)floor(x) + i - 3, WIDTH)];
     return sum;
+}
+
+static double sample_at(const uint16_t *in, double x, double y)
+{
+    return product_at(in, x, y, 0) - product_at(in, x, y, 1);
 }
 
 /* Finds where a frame shows a place of the stack. */
@@ -78,6 +102,43 @@ static void place_of(double at[2], const struct similarity *back, long x, long y
     similarity_move(back, at);
     at[0] += 0.5 * WIDTH - 0.5;
     at[1] += 0.5 * HEIGHT - 0.5;
+}
+
+/* Adds a sample to those of a pixel, whose count has it already. */
+static void add_sample(struct model *model, long x, long y, double sample)
+{
+    double *mean = &model->mean[y][x], *variance = &model->variance[y][x];
+    const double before = *mean;
+    *mean += (sample - before) / model->count[y][x];
+    *variance += ((sample - before) * (sample - *mean) - *variance) / model->count[y][x];
+}
+
+/* What is shown of the means. */
+static void settle(struct model *ret, const struct model *model)
+{
+    static const double blur[3] = {0.25, 0.5, 0.25};
+    static double detail[HEIGHT][WIDTH];
+    for (long y = 0; y < HEIGHT; y++)
+        for (long x = 0; x < WIDTH; x++) {
+            detail[y][x] = model->mean[y][x];
+            for (long i = 0; i < 9; i++)
+                detail[y][x] -=
+                    blur[i / 3] * blur[i % 3] *
+                    model->mean[limited(y + i / 3 - 1, HEIGHT)][limited(x + i % 3 - 1, WIDTH)];
+        }
+    for (long y = 0; y < HEIGHT; y++)
+        for (long x = 0; x < WIDTH; x++) {
+            double power = 0, noise = 0;
+            for (long i = 0; i < 9; i++) {
+                const long row = limited(y + i / 3 - 1, HEIGHT);
+                const long column = limited(x + i % 3 - 1, WIDTH);
+                power += pow(detail[row][column], 2);
+                noise +=
+                    0.646 * model->variance[row][column] / fmax(model->count[row][column] - 1, 1);
+            }
+            ret->mean[y][x] =
+                model->mean[y][x] - (power > noise ? noise / power : 1) * detail[y][x];
+        }
 }
 
 static void join(struct model *model, const uint16_t *in, const struct similarity *by,
@@ -99,7 +160,7 @@ static void join(struct model *model, const uint16_t *in, const struct similarit
             if (inside)
                 *count = fmin(*count + 1, frames);
             if (inside)
-                *mean += (sample - *mean) / *count;
+                add_sample(model, x, y, sample);
             else if (*count == 0)
                 *mean = sample;
         }
@@ -131,18 +192,30 @@ static void draw(uint16_t *ret, unsigned frame)
                             8000 * (reference_noise(&state) - 0.5));
 }
 
-static double compare(const struct model *model, const struct fftd_format *format,
-                      const uint8_t *out)
+/* Returns the greatest difference from what the model shows. */
+static double compare_shown(const struct model *shown, const struct fftd_format *format,
+                            const uint8_t *out)
 {
     double most = 0;
     for (unsigned y = 0; y < HEIGHT; y++)
         for (unsigned x = 0; x < WIDTH; x++) {
             uint16_t sample;
             memcpy(&sample, out + (size_t)y * format->plane[0].stride + 2 * x, 2);
-            const double expected = fmin(fmax(model->mean[y][x], 0), 65535);
+            const double expected = fmin(fmax(shown->mean[y][x], 0), 65535);
             most = fmax(most, fabs(sample - expected));
         }
     return most;
+}
+
+typedef double difference_fn(const struct model *model, const struct fftd_format *format,
+                             const uint8_t *out);
+
+static double compare(const struct model *model, const struct fftd_format *format,
+                      const uint8_t *out)
+{
+    static struct model shown;
+    settle(&shown, model);
+    return compare_shown(&shown, format, out);
 }
 
 /* Filters frames of which three are in flight at once, and each is joined to the one before it. The
@@ -178,22 +251,33 @@ static void capture(struct fftd_format *format, uint16_t in[FRAMES][WIDTH * HEIG
         draw(in[i], i);
 }
 
-static void frames_are_joined_where_they_are(void **state)
+static void join_frames(const char *chain, difference_fn *difference)
 {
-    (void)state;
     struct fftd_format format;
     static struct model model;
     static uint16_t in[FRAMES][WIDTH * HEIGHT];
     uint8_t *out[FRAMES];
     capture(&format, in);
-    filter_frames(out, (const void *)in, &format, "stack:frames=3");
+    filter_frames(out, (const void *)in, &format, chain);
     for (unsigned i = 0; i < FRAMES; i++) {
         join(&model, in[i], &moved[i], places[i], 3);
-        const double most = compare(&model, &format, out[i]);
-        printf("# figures: frame %u: at most %.2f of 65535 from the model\n", i, most);
+        const double most = difference(&model, &format, out[i]);
+        printf("# figures: %s, frame %u: at most %.2f of 65535 from the model\n", chain, i, most);
         assert_true(most <= 1);
         free(out[i]);
     }
+}
+
+static void frames_are_joined_where_they_are(void **state)
+{
+    (void)state;
+    join_frames("stack:frames=3", compare);
+}
+
+static void all_details_of_the_mean_are_shown(void **state)
+{
+    (void)state;
+    join_frames("stack:frames=3,details=all", compare_shown);
 }
 
 /* ---- weights by spectra ---- */
@@ -283,7 +367,7 @@ static void transform_frame(struct shown *ret, const uint16_t *in, const struct 
     for (long i = 0; i < WIDTH * HEIGHT; i++) {
         double at[2];
         place_of(at, back, i % WIDTH, i / WIDTH);
-        moved_samples[i / WIDTH][i % WIDTH] = sample_at(in, at[0], at[1]);
+        moved_samples[i / WIDTH][i % WIDTH] = product_at(in, at[0], at[1], 2);
     }
     for (long b = 0; b < ROWS * COLUMNS; b++) {
         const long row = b / COLUMNS, column = b % COLUMNS;
@@ -379,7 +463,7 @@ static void spectra_are_weighed(void **state)
     filter_frames(out, (const void *)in, &format, "stack:frames=3,power=7");
     for (unsigned i = 0; i < FRAMES; i++) {
         join_spectra(&stack, &model, in[i], &moved[i], places[i], 3, 7);
-        const double most = compare(&model, &format, out[i]);
+        const double most = compare_shown(&model, &format, out[i]);
         printf("# figures: frame %u, by spectra: at most %.2f of 65535 from the model\n", i, most);
         assert_true(most <= 2);
         free(out[i]);
@@ -433,38 +517,44 @@ static void stacks_begin_again(void **state)
 
 /* Some pixels are bright in one frame, one of them in the first. The result is the mean of the
  * others, as if these samples had not been there. */
-static void passing_things_are_clipped(void **state)
+static void clip_passing_things(const char *chain, difference_fn *difference)
 {
-    (void)state;
     struct fftd_format format;
-    struct model model[2];
+    static struct model model;
     static uint16_t in[FRAMES][WIDTH * HEIGHT];
     struct error why;
     assert_int_equal(format_layout(&format, format_by_name("Y16")->fourcc, WIDTH, HEIGHT, 4, &why),
                      0);
     struct fftd_format layout = format;
     layout.plane[0].stride = 2 * WIDTH;
-    struct engine *engine = make_engine(&format, "stack:frames=64,clip=12");
+    struct engine *engine = make_engine(&format, chain);
     uint8_t *out = calloc(1, format.frame_bytes);
-    memset(model, 0, sizeof model);
+    memset(&model, 0, sizeof model);
     uint64_t noise = 11;
     for (unsigned i = 0; i < FRAMES; i++) {
         for (unsigned p = 0; p < WIDTH * HEIGHT; p++) {
             const bool is_bright = p % WIDTH == 12 * i + 5;
             in[i][p] = (uint16_t)(12000 + 60 * (p % WIDTH) + 800 * reference_noise(&noise));
-            double *mean = &model[0].mean[p / WIDTH][p % WIDTH];
-            double *count = &model[0].count[p / WIDTH][p % WIDTH];
-            if (!is_bright)
-                *mean += (in[i][p] - *mean) / ++*count;
-            if (is_bright)
+            if (is_bright) {
                 in[i][p] = (uint16_t)(in[i][p] + 30000);
+            } else {
+                model.count[p / WIDTH][p % WIDTH]++;
+                add_sample(&model, p % WIDTH, p / WIDTH, in[i][p]);
+            }
         }
         const struct engine_job job = {.out = out, .stack = i == 0 ? STACK_BEGINS : STACK_JOINS};
         engine_frame(engine, job, &layout, (const uint8_t *)in[i], "clipped");
     }
-    assert_true(compare(&model[0], &format, out) <= 1);
+    assert_true(difference(&model, &format, out) <= 1);
     free(out);
     engine_destroy(engine);
+}
+
+static void passing_things_are_clipped(void **state)
+{
+    (void)state;
+    clip_passing_things("stack:frames=64,clip=12", compare);
+    clip_passing_things("stack:frames=64,clip=12,details=all", compare_shown);
 }
 
 /* What comes and stays is seen when it has been seen more often than what was there. */
@@ -500,6 +590,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(frames_are_joined_where_they_are),
+        cmocka_unit_test(all_details_of_the_mean_are_shown),
         cmocka_unit_test(spectra_are_weighed),
         cmocka_unit_test(stacks_begin_again),
         cmocka_unit_test(passing_things_are_clipped),

@@ -1,5 +1,6 @@
 """Tests stack with the real daemon: the gain on a recording that drifts and turns, cuts, a
-satellite's trail, blurred frames, the number of frames in a stack, and its restart."""
+satellite's trail, faint details, blurred frames, the number of frames in a stack, and its
+restart."""
 
 import json
 import subprocess
@@ -14,11 +15,16 @@ COUNT, SIGMA, STEP = 24, 8, 257
 LENS = 0.7  # pixels, sigma
 
 
+def softened(scene, sigma):
+    """Returns a periodic scene as seen through a lens."""
+    fy, fx = numpy.meshgrid(*map(numpy.fft.fftfreq, scene.shape), indexing="ij")
+    lens = numpy.exp(-2 * numpy.pi ** 2 * sigma ** 2 * (fx ** 2 + fy ** 2))
+    return numpy.fft.ifft2(numpy.fft.fft2(scene) * lens).real
+
+
 def draw(scene, path, random):
     """Frames of a scene that is moved by x and y and turned, and the first one without noise."""
-    fy, fx = numpy.meshgrid(*map(numpy.fft.fftfreq, scene.shape), indexing="ij")
-    lens = numpy.exp(-2 * numpy.pi ** 2 * LENS ** 2 * (fx ** 2 + fy ** 2))
-    large = enlarge(numpy.fft.ifft2(numpy.fft.fft2(scene) * lens).real, 4)
+    large = enlarge(softened(scene, LENS), 4)
     y, x = numpy.mgrid[:HEIGHT, :WIDTH] - numpy.array([HEIGHT / 2, WIDTH / 2])[:, None, None]
     frames = []
     for right, down, angle in path:
@@ -81,6 +87,27 @@ def test_a_trail_is_clipped(tmp_path):
     seen = contrast_left("stack:frames=64")
     assert 0.8 * 90 / COUNT < seen < 1.2 * 90 / COUNT
     assert abs(contrast_left("stack:frames=64,clip=3")) < seen / 8
+
+
+def test_faint_details_are_weighed_or_all_shown(tmp_path):
+    """Points as high as the noise of the mean are added to the same noisy frames of a soft scene.
+    Their height is what they add to the result, on average, as a share of what they add to the
+    scene."""
+    path = numpy.random.default_rng(8).normal(0, [2, 2, 0.002], (COUNT, 3))
+    scene = softened(draw_scene(numpy.random.default_rng(9)), 3)
+    points = numpy.zeros(scene.shape)
+    points[8::16, 8::16] = 2 * numpy.pi * LENS ** 2 * SIGMA / numpy.sqrt(COUNT)
+    clips = [draw(drawn, path - path[0], numpy.random.default_rng(10))
+             for drawn in (scene, scene + points)]
+    added = clips[1][1] - clips[0][1]
+    height = {}
+    for chain in ("stack:frames=64", "stack:frames=64,details=all"):
+        without, shown = (convert(tmp_path, frames, chain)[-1] for frames, _ in clips)
+        height[chain] = (((shown - without) * added)[30:-30, 30:-30].sum() /
+                         (added ** 2)[30:-30, 30:-30].sum())
+    print(f"# figures: heights {height}")
+    assert 0.9 < height["stack:frames=64,details=all"] < 1.1
+    assert height["stack:frames=64"] < 0.8
 
 
 def blurred(picture, length, angle):

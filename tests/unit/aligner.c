@@ -76,12 +76,17 @@ static double error_of(const struct similarity *camera, const struct similarity 
     return sum / 81;
 }
 
-static struct stabiliser *create(enum stabiliser_model model)
+static struct stabiliser *create_for(enum stabiliser_model model, unsigned width, unsigned height)
 {
     struct stabiliser *stabiliser;
     assert_int_equal(
-        stabiliser_create(&stabiliser, model, format_by_name("GREY"), WIDTH, HEIGHT, NULL), 0);
+        stabiliser_create(&stabiliser, model, format_by_name("GREY"), width, height, NULL), 0);
     return stabiliser;
+}
+
+static struct stabiliser *create(enum stabiliser_model model)
+{
+    return create_for(model, WIDTH, HEIGHT);
 }
 
 /* Errors do not add up: the last frames are where the first ones are. */
@@ -123,6 +128,33 @@ static void drift_and_rotation_are_undone(void **state)
     }
     printf("# figures: rms distance of all clips %.4f px\n", sqrt(all / count));
     assert_true(sqrt(all / count) <= 0.05);
+}
+
+/* Pixels that have nothing in common with those beside them, moved by whole pixels: of means of
+ * 2 x 2 of them, an odd step would leave little. */
+static void frames_of_256_pixels_are_seen_whole(void **state)
+{
+    enum { SIDE = 256, STEPS = 4 };
+    static float scene[SIDE + STEPS][SIDE + STEPS];
+    static uint8_t picture[SIDE * SIDE];
+    (void)state;
+    uint64_t seed = first_seed() + 70;
+    double sum = 0;
+    struct stabiliser *stabiliser = create_for(STABILISER_REFERENCE, SIDE, SIDE);
+    for (unsigned i = 0; i < (SIDE + STEPS) * (SIDE + STEPS); i++)
+        scene[i / (SIDE + STEPS)][i % (SIDE + STEPS)] = (float)(128 + 20 * scene_normal(&seed));
+    for (unsigned step = 0; step < STEPS; step++) {
+        struct similarity moved;
+        for (unsigned i = 0; i < SIDE * SIDE; i++)
+            picture[i] =
+                (uint8_t)fmin(fmax(rint((double)scene[i / SIDE + step][i % SIDE]), 0), 255);
+        assert_int_equal(stabiliser_align(stabiliser, picture, SIDE, &moved),
+                         step == 0 ? STACK_BEGINS : STACK_JOINS);
+        sum += pow(moved.dx, 2) + pow(moved.dy - step, 2);
+    }
+    stabiliser_destroy(stabiliser);
+    printf("# figures: %d pixels: rms distance %.4f px\n", SIDE, sqrt(sum / (STEPS - 1)));
+    assert_true(sqrt(sum / (STEPS - 1)) <= 0.002);
 }
 
 /* Frames of another scene are left out, until a new stack begins with one; a frame of the old scene
@@ -313,6 +345,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(drift_and_rotation_are_undone),
+        cmocka_unit_test(frames_of_256_pixels_are_seen_whole),
         cmocka_unit_test(cuts_begin_a_new_stack),
         cmocka_unit_test(blurred_frames_are_where_the_sharp_ones_were),
         cmocka_unit_test(what_moves_otherwise_does_not_count),

@@ -4,13 +4,18 @@
 
 #include "filters/filter_shape.h"
 
-enum { STACK_FRAMES, STACK_CLIP, STACK_POWER };
+enum { STACK_FRAMES, STACK_CLIP, STACK_POWER, STACK_DETAILS };
+
+enum { DETAILS_WEIGHED, DETAILS_ALL };
+
+static const char *const details[] = {[DETAILS_WEIGHED] = "weighed", [DETAILS_ALL] = "all", NULL};
 
 static struct stack stack_of(const struct filter_stage *stage)
 {
     return (struct stack){.frames = (unsigned)number(stage, STACK_FRAMES),
                           .clip = number(stage, STACK_CLIP),
-                          .power = number(stage, STACK_POWER)};
+                          .power = number(stage, STACK_POWER),
+                          .all_details = number(stage, STACK_DETAILS) == DETAILS_ALL};
 }
 
 static int stack_check(const struct filter_stage *stage, struct error *why)
@@ -37,9 +42,11 @@ const struct filter_kind filter_stack = {
     .name = "stack",
     .group = "motion",
     .summary = "joins frames, each moved and turned onto the first one of the stack",
-    .formula = "H = 1; n' = min(n + 1, frames), mean' = mean + (moved - mean) / n' for each pixel "
-               "of a moved frame; moved(p) = captured(c + R (p - c) + (x, y)), c: the middle of "
-               "the frame, R: rotation and zoom since the stack's first frame",
+    .formula =
+        "H = 1; n' = min(n + 1, frames), mean' = mean + (moved - mean) / n' for each pixel "
+        "of a moved frame; moved(p) = captured(c + R (p - c) + (x, y)), c: the middle of "
+        "the frame, R: rotation and zoom since the stack's first frame; shown = mean "
+        "without the part of its details that is noise; power > 0 or details=all: shown = mean",
     .adapts = FILTER_ADAPTS_SHAKE,
     .adapt = stack_adapt,
     .param =
@@ -66,6 +73,14 @@ const struct filter_kind filter_stack = {
                     .summary = "exponent of a frequency's magnitude in its weight, for blurred "
                                "frames; 0: all count alike",
                     .max = 32,
+                },
+            [STACK_DETAILS] =
+                {
+                    .name = "details",
+                    .summary = "weighed: without their noise; all: as in the mean, for measuring",
+                    .type = FILTER_CHOICE,
+                    .initial = DETAILS_WEIGHED,
+                    .choices = details,
                 },
         },
     .check = stack_check,

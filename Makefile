@@ -87,12 +87,12 @@ ENGINE := $(patsubst %,$(BUILD)/lib%.a,engine estimators transform filters gpu c
 # has the width that the distribution's compiler has by default. Linux before 5.6, such as 4.4 of
 # Rockchip's boards, knows only the calls with 32-bit times there.
 $(call objects,$(wildcard daemon/capture/v4l2*.c tests/unit/v4l2*.c)): CPPFLAGS += -U_TIME_BITS
-# Their loops are left to the compiler's vectors, or have to be unrolled for vectors to stay in registers.
+# The compiler vectorises their loops, or has to unroll them so that vectors stay in registers.
 $(call objects,daemon/core/fft.c daemon/engine/factor.c daemon/transform/resampler.c \
     $(patsubst %,daemon/estimators/%.c,flicker/flicker_improve luma match_sheet motion/motion \
     motion/motion_cells motion/motion_correlation periodic_score periodic_sheet periodic_sheet_load \
     periodic_spectrum)): CFLAGS += -O3
-# Roots are vectors only if nobody asks for their errors.
+# The compiler vectorises square roots only if they need not set errno.
 $(call objects,daemon/estimators/motion/motion_correlation.c): CFLAGS += -fno-math-errno
 
 # Programs of client/ include the headers of their neighbours with the folder's name.

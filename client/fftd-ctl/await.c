@@ -101,7 +101,7 @@ static void look(const struct wait *wait, struct outcome *ret)
 
 /* ---- waiting ---- */
 
-/* Makes the line fit, if possible without its last clause. */
+/* Shortens a line that is too long, at a comma if there is one. */
 static void cut(char *line)
 {
     if (strlen(line) <= PROGRESS_CHAR)

@@ -357,8 +357,9 @@ static void note_rate(const struct ctl *ctl, const struct vibration *vibration)
     const double most_hz = vibration_known(vibration)->most_hz;
     if (!ctl->json && most_hz < SLOW * frames_hz / 2)
         fprintf(stderr,
-                "fftd-ctl: motion: of %.1f frames a second %.1f had a new field: smaller pictures, "
-                "larger blocks or output.motion_by = \"device\" show frequencies beyond %.2f Hz\n",
+                "fftd-ctl: motion: of %.1f frames a second, %.1f had a new field; use smaller "
+                "pictures, larger blocks or output.motion_by = \"device\" for frequencies beyond "
+                "%.2f Hz\n",
                 frames_hz, vibration->series.count / seconds, most_hz);
 }
 

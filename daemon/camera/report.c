@@ -13,7 +13,8 @@
 /* While no frames flow, the ring and the watchdog get a heartbeat at this interval. */
 #define HEARTBEAT_NS  (1 * NS_PER_S)
 
-/* How long the driver has been at work is told in these steps, because each is announced. */
+/* The status says in these steps how long the driver has been at work, because each change of it is
+ * announced. */
 #define PASSED_STEP_S 5
 
 void report_init(struct report *ret, struct output_mailbox *box, const char *prefix)
@@ -236,7 +237,7 @@ void report_engine(struct report *report, const struct engine *engine,
         log_device(gpu_device_name(device), choice);
 }
 
-/* Why the observer finds motion; NULL: the engine does. */
+/* Returns why the observer finds motion, or NULL if the engine does. */
 static const char *observer_reason(const struct engine *engine, const struct config_output *config)
 {
     const char *problem = engine_motion_problem(engine);
@@ -245,7 +246,7 @@ static const char *observer_reason(const struct engine *engine, const struct con
     return config->motion_by == CONFIG_MOTION_OBSERVER
                ? "output.motion_by = observer"
                : "the device has no memory of its own; output.motion_by = device makes it find "
-                 "motion all the same";
+                 "motion anyway";
 }
 
 void report_motion(struct report *report, const struct engine *engine,
@@ -282,7 +283,7 @@ void report_design(struct report *report, uint64_t serial, const struct budget_u
                        (is_new ? CAMERA_EVENT_DESIGN : 0) | (has_changed ? CAMERA_EVENT_STATE : 0));
 }
 
-/* Returns for how long the designer has been in the driver. */
+/* Returns how long the designer has been in the driver, in seconds. */
 static int64_t build_s(const struct build_progress *build)
 {
     return build->since_ns != 0 ? (clock_now_ns() - build->since_ns) / NS_PER_S : 0;

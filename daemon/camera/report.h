@@ -25,10 +25,10 @@ struct report {
     struct output_mailbox *box;
     const char *prefix; /* begins log messages, as "output small: "; empty for the first one */
     struct error control_problem;
-    unsigned start_count; /* the start of the source whose input was reported */
-    unsigned build;       /* the number of the compilation that was logged */
-    bool is_late;         /* it was logged that the driver takes longer than engine.build_timeout */
-    int64_t heartbeat_ns; /* time of the ring's newest heartbeat */
+    unsigned start_count;  /* the start of the source whose input was reported */
+    unsigned build;        /* the number of the compilation that was logged */
+    bool is_late;          /* the log says that the driver exceeds engine.build_timeout */
+    int64_t heartbeat_ns;  /* time of the ring's newest heartbeat */
     int64_t rate_since_ns; /* the frame rate is counted from then on */
     unsigned rate_frames;
 };
@@ -56,15 +56,15 @@ void report_output(struct report *report, const struct engine_output *output, co
 void report_build(struct report *report, unsigned number, const struct fftd_format *format,
                   bool is_cached);
 
-/* Describes what the designer does in the driver if that takes long, and after some seconds also
- * for how long it has. Otherwise leaves the text alone. */
+/* Describes what the designer does in the driver, if that takes long, and after some seconds also
+ * how long it has taken. Otherwise the text is left as it is. */
 void report_describe_build(char ret[CAMERA_TEXT], const struct build_progress *build);
 
 /* choice: why it is on its device. */
 void report_engine(struct report *report, const struct engine *engine,
                    const struct device_choice *choice);
 
-/* Reports what finds motion, as an engine comes into use. */
+/* Reports what finds motion, once an engine comes into use. */
 void report_motion(struct report *report, const struct engine *engine,
                    const struct config_output *config);
 

@@ -421,7 +421,7 @@ static const struct config_key keys[] = {
     {
         .name = "output.motion_by",
         .initial = "auto",
-        .summary = "with motion: the device finds it for each frame, or the observer for some",
+        .summary = "what finds motion: the device for each frame, or the observer for some",
         .type = &config_type_choice,
         FIELD(output.motion_by),
         .choices = motion_by_names,

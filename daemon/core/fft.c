@@ -51,12 +51,12 @@ void fft_destroy(struct fft *fft)
     free(fft);
 }
 
-/* Numbers i of LANES lines are side by side. */
+/* LANES lines, whose numbers i are side by side. */
 struct strip {
     float re[FFT_MAX_LENGTH * LANES], im[FFT_MAX_LENGTH * LANES];
 };
 
-/* Numbers of LANES lines. */
+/* One number of each of LANES lines. */
 struct lanes {
     floats re, im;
 };
@@ -90,7 +90,7 @@ static ALWAYS_INLINE void add_and_subtract(struct lanes *a, struct lanes *b)
     *a = sum;
 }
 
-/* Two stages at once: transforms of `half` numbers become one of four times as many. */
+/* Does two stages at once: four transforms of `half` numbers become one. */
 static ALWAYS_INLINE void double_stage(const struct fft *fft, struct strip *strip, unsigned half,
                                        bool inverse)
 {
@@ -137,7 +137,7 @@ static ALWAYS_INLINE void transform_strip(const struct fft *fft, struct strip *s
         last_stage(fft, strip, inverse);
 }
 
-/* LANES lines that begin side by side. */
+/* Transforms LANES columns that are side by side. */
 static ALWAYS_INLINE void transform_columns(const struct fft *fft, struct strip *strip,
                                             float complex *data, bool inverse)
 {
@@ -158,8 +158,8 @@ static ALWAYS_INLINE void transform_columns(const struct fft *fft, struct strip 
     }
 }
 
-/* Exchanges rows and columns of FLOATS x FLOATS numbers: those of each second row and column, then
- * those of each second pair of them, and so on. */
+/* Transposes FLOATS x FLOATS numbers: exchanges single numbers within squares of 2 x 2, then such
+ * squares within squares of 4 x 4, and then these. */
 static ALWAYS_INLINE void transpose(floats row[FLOATS])
 {
     for (unsigned i = 0; i < FLOATS; i += 2) {
@@ -179,7 +179,7 @@ static ALWAYS_INLINE void transpose(floats row[FLOATS])
     }
 }
 
-/* LANES lines below each other. */
+/* Transforms LANES rows below each other. */
 static ALWAYS_INLINE void transform_rows(const struct fft *fft, struct strip *strip,
                                          float complex *data, bool inverse)
 {
@@ -214,7 +214,7 @@ static ALWAYS_INLINE void transform_rows(const struct fft *fft, struct strip *st
     }
 }
 
-/* The few lines of a square of less than LANES. */
+/* Transforms the lines of a square that has fewer than LANES. */
 static ALWAYS_INLINE void transform_few(const struct fft *fft, struct strip *strip,
                                         float complex *data, size_t step, size_t next, bool inverse)
 {

@@ -28,7 +28,7 @@ void fft_destroy(struct fft *fft); /* NULL is allowed */
 /* Transforms a square of length x length numbers, rows side by side, along both axes. */
 void fft_square(const struct fft *fft, float complex *square, bool inverse);
 
-/* Numbers x .. x + FLOATS - 1 of a row. */
+/* Gets the real and imaginary parts of numbers x .. x + FLOATS - 1 of a row. */
 static ALWAYS_INLINE void fft_take(const float complex *row, unsigned x, floats *ret_re,
                                    floats *ret_im)
 {
@@ -38,7 +38,7 @@ static ALWAYS_INLINE void fft_take(const float complex *row, unsigned x, floats 
     *ret_im = FLOATS_OF(a, b, 1, 3, 5, 7, 9, 11, 13, 15);
 }
 
-/* The numbers of a row at the opposite frequencies. */
+/* Gets the numbers of a row at the opposite frequencies of these. */
 static ALWAYS_INLINE void fft_take_opposite(const float complex *row, unsigned length, unsigned x,
                                             floats *ret_re, floats *ret_im)
 {

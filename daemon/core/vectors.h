@@ -24,9 +24,9 @@
 /* Before a function that such a function calls: it is compiled for the same vectors. */
 #define ALWAYS_INLINE inline __attribute__((always_inline))
 
-/* Numbers that are computed side by side, for loops of which compilers make worse vectors: they
- * keep sums of arrays in memory. Any processor has them, in as many parts as it needs. Functions
- * take pointers to them, because how they are passed depends on the processor. */
+/* FLOATS numbers that are computed side by side, for loops in which compilers would keep arrays of
+ * sums in memory. Every processor can compute them, in as many parts as it needs. Functions take
+ * pointers to them, because how they are passed by value depends on the processor. */
 #define FLOATS        8u
 typedef float floats __attribute__((vector_size(4 * FLOATS)));
 typedef float floats_anywhere __attribute__((vector_size(4 * FLOATS), aligned(4), may_alias));
@@ -34,14 +34,15 @@ typedef float floats_anywhere __attribute__((vector_size(4 * FLOATS), aligned(4)
 
 typedef int ints __attribute__((vector_size(4 * FLOATS)));
 
-/* Some numbers of a, which are 0 .. FLOATS - 1, and of b, which are FLOATS .. 2 FLOATS - 1. */
+/* Picks numbers by their indices: 0 .. FLOATS - 1 are those of a, and FLOATS .. 2 FLOATS - 1 those
+ * of b. */
 #ifdef __clang__
 #define FLOATS_OF(a, b, ...) __builtin_shufflevector(a, b, __VA_ARGS__)
 #else
 #define FLOATS_OF(a, b, ...) __builtin_shuffle(a, b, (ints){__VA_ARGS__})
 #endif
 
-/* a where a condition holds, such as a > b, and 0 elsewhere. */
+/* Returns a where a condition holds, such as a > b, and 0 elsewhere. */
 #define FLOATS_IF(condition, a) ((floats)((condition) & (ints)(a)))
 
 #endif

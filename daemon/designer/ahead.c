@@ -225,7 +225,7 @@ int ahead_compile(struct ahead *ahead, const struct builder *builder,
     if (is_late)
         return error_set(why, ETIMEDOUT,
                          "the device's driver has not compiled its kernels within %g s "
-                         "(engine.build_timeout); another attempt goes on where this one ended",
+                         "(engine.build_timeout); another attempt continues where this one stopped",
                          (double)timeout_ns / (double)NS_PER_S);
     if (WIFSIGNALED(ahead->status))
         return error_set(why, EIO,

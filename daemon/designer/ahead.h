@@ -29,7 +29,7 @@ struct ahead {
     char *option[AHEAD_MAX_OPTIONS]; /* the process is started with: keys that engines depend on */
     unsigned option_count;           /* 0: nothing is compiled ahead */
     pid_t pid;                       /* 0: no process runs */
-    int status;                      /* with which the last one has ended, as of waitpid() */
+    int status;                      /* how the last one ended, as waitpid() reports it */
     bool is_interrupted;             /* it was killed here, and may begin again */
     int64_t due_ns;                  /* when the next one begins, if nothing is requested */
     /* What the newest process compiles for, or has compiled for. */
@@ -53,9 +53,9 @@ void ahead_finish(struct ahead *ahead);
  * request. */
 int64_t ahead_step(struct ahead *ahead, const struct builder *builder);
 
-/* Compiles, in a process that is waited for, what an engine for these frames needs. It has the
- * priority of the daemon, and is killed after this time: -ETIMEDOUT. The builder compiles what it
- * has not, but nothing after a time-out, or a crash of the compiler (-EIO), which would stop all
+/* Compiles what an engine for these frames needs in a process with the priority of the daemon, and
+ * waits for it. After this time the process is killed: -ETIMEDOUT. -EIO: the compiler crashed. The
+ * builder compiles what is still missing, but nothing after an error, because that would stop all
  * frames. */
 int ahead_compile(struct ahead *ahead, const struct builder *builder,
                   const struct engine_frames *frames, const struct filter_chain *chain,

@@ -32,9 +32,9 @@ static int find_device(struct builder *builder, const struct config *config, str
     return 0;
 }
 
-/* The pixels of the blocks in which engines find motion; 0: the observer finds it. "auto" leaves it
- * to a device with memory of its own: on others frames would wait long for their fields, and be
- * lost where other programs run. */
+/* Returns the side in pixels of the blocks in which engines find motion, or 0 if the observer finds
+ * it. "auto" leaves it to a device with memory of its own. On others, frames would wait long for
+ * their fields, and be lost while other programs run. */
 static unsigned motion_block_of(const struct config_output *config, const struct gpu_device *device)
 {
     const bool is_found =

@@ -65,7 +65,7 @@ struct builder {
     struct stuck_engine stuck[BUILDER_MAX_STUCK + BUILDER_MAX_CLOSING];
     unsigned stuck_count;
     struct builder_memory memory; /* on the selected device */
-    bool cpu_finds_motion;        /* as the selected device does; otherwise the observer */
+    bool cpu_finds_motion;        /* in engines on the CPU device; false: the observer does */
     struct gpu_device *cpu;       /* outline of the CPU device; NULL: it was not opened yet */
     struct error cpu_problem;     /* why no engine is built there; empty: nothing prevents it */
     struct budget_use use;        /* by the newest engine, and everything around it */

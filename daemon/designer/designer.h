@@ -120,12 +120,11 @@ int designer_tune(struct designer *designer, bool exhaustive, struct error *why)
 void designer_stop_tuning(struct designer *designer);
 void designer_get_tuning(struct designer *designer, struct tuning_status *ret);
 
-/* What the designer does in the driver, and the OpenCL programs of the engine that is being built.
- */
+/* The designer's work in the driver, and the OpenCL programs of the engine that is being built. */
 struct build_progress {
     unsigned number;      /* goes up with each engine that needs a compilation */
     unsigned done, total; /* programs; total 0: none is being compiled */
-    int64_t since_ns;     /* CLOCK_MONOTONIC, when it entered the driver; 0: it is not there */
+    int64_t since_ns;     /* when it entered the driver, CLOCK_MONOTONIC; 0: it is not there */
 };
 
 /* Any thread; wake_fd becomes readable when it changes. */

@@ -10,7 +10,7 @@ bool engine_frames_equal(const struct engine_frames *a, const struct engine_fram
            a->format.height == b->format.height;
 }
 
-/* Returns the stride of struct taps_samples; 0: both sides have no such ratio. */
+/* Returns the stride of struct taps_samples, or 0 if the sizes do not have this ratio. */
 static uint32_t stride_of(const struct engine_frames *frames)
 {
     return frames->width == TAPS_STRIDE * frames->format.width &&

@@ -51,7 +51,7 @@ struct engine_response; /* H for every filtered plane of one engine, in the engi
 
 /* Reports the progress of building an engine. on_build is called by the thread that builds: with
  * done = 0 before the first kernel is compiled, then after each program, until done = total. It is
- * not called if the cache holds all kernels. If it fails, building does. NULL is allowed. */
+ * not called if the cache holds all kernels. If it fails, so does building. NULL is allowed. */
 struct engine_observer {
     int (*on_build)(void *context, unsigned done, unsigned total, struct error *why);
     void *context;
@@ -99,8 +99,8 @@ unsigned engine_loads_changes(struct engine_loads *loads);
  * it. */
 bool engine_waits_for_load(const struct engine *last, const struct engine *engine);
 
-/* Returns the same where neither has a load: they read frames one after the other, because what
- * `last` does with one begins when the engine before it has ended. */
+/* Returns the same for engines without loads. They read each frame one after the other, because
+ * what `last` does with it begins when the engine before has finished with it. */
 bool engine_reads_before(const struct engine *last, const struct engine *engine,
                          const struct frame_memory *memory);
 
@@ -124,8 +124,8 @@ const struct gpu_device *engine_device(const struct engine *engine);
 /* Returns a warning for the user that needs no action, such as an ignored cache file, or NULL. */
 const char *engine_warning(const struct engine *engine);
 
-/* Returns why engine_done.motion has no grid: empty if options->recipe.motion is 0; or NULL if it
- * has one. */
+/* Returns why engine_done.motion has no grid, or NULL if it has one. Empty: options->recipe.motion
+ * is 0. */
 const char *engine_motion_problem(const struct engine *engine);
 
 /* Returns the largest filter support, in pixels, for which this engine's padding prevents
@@ -203,8 +203,8 @@ struct engine_job {
     uint32_t in_stride[FFTD_MAX_PLANES];
     struct frame_memory *memory;  /* contains the filtered planes, which are not copied; or NULL.
                                      Nobody writes there until the frame is collected, from this
-                                     engine or from one that engine_waits_for_load or
-                                     engine_reads_before names */
+                                     engine or from one for which engine_waits_for_load or
+                                     engine_reads_before is true */
     unsigned frame;               /* index of the frame in `memory` */
     uint8_t *out;                 /* destination frame; must stay valid until collected */
     struct engine_output *output; /* has `out` as frame `output_frame`, which is the device's until

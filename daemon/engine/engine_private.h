@@ -133,7 +133,7 @@ struct engine {
     double support_px;       /* that the padding allows for */
     char description[320];
     struct error warning;
-    struct error motion_problem; /* why it finds no motion, although its recipe says so; or empty */
+    struct error motion_problem; /* why it cannot find the motion that its recipe has; or empty */
 };
 
 struct engine_response {

@@ -267,8 +267,8 @@ bool engine_memory_suits(const struct frame_memory *memory, const struct engine 
     return true;
 }
 
-/* Whoever is lent a frame waits for the one before (engine_memory_lend). Only on a processor, as
- * the host reads the chroma while the frame is lent. */
+/* An engine that is lent a frame waits until the one before has returned it (engine_memory_lend).
+ * This holds for a CPU device only, because the host reads the chroma while the frame is lent. */
 bool engine_reads_before(const struct engine *last, const struct engine *engine,
                          const struct frame_memory *memory)
 {

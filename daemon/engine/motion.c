@@ -91,7 +91,7 @@ static int prepare(void **ret_part, struct component *component, struct error *w
     if (!has_luma(component)) {
         error_set(&engine->motion_problem, EINVAL,
                   "colours that are filtered one by one have no "
-                  "luma; engine.planes = \"luma\" has");
+                  "luma; set engine.planes = \"luma\"");
         return 0;
     }
     const int r = part->engine->device->max_group < FIELD_USUAL_GROUP

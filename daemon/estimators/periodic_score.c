@@ -24,9 +24,9 @@ static ALWAYS_INLINE void square_columns(unsigned x, floats *ret)
         (*ret)[i] = (float)((x + i) * (x + i));
 }
 
-/* The powers of one patch's bins, flattened. Opposite frequencies of the square tell the two
- * patches apart. What is written beyond the bins of a row is replaced by the borders, or counts for
- * nothing. */
+/* Fills in the powers of one patch's bins, flattened. Opposite frequencies of the square tell the
+ * two patches apart. Numbers beyond the bins of a row are replaced by the borders, or have no
+ * effect. */
 static ALWAYS_INLINE void fill_bins(const struct score *s, unsigned which)
 {
     const unsigned length = s->length, width = border_columns(s), stride = score_stride(s->length);
@@ -65,7 +65,8 @@ static void fill_borders(const struct score *s)
     memcpy(end, first, OUTER * row_bytes);
 }
 
-/* Sums along rows: `all` over 2 OUTER + 1 powers, `far` without the 2 LOBE + 1 in the middle. */
+/* Adds up powers along rows: `all` has the sums of 2 OUTER + 1 of them, and `far` leaves out the 2
+ * LOBE + 1 in the middle. */
 static ALWAYS_INLINE void add_along_rows(const struct score *s, float *all, float *far)
 {
     const unsigned width = border_columns(s), stride = score_stride(s->length);

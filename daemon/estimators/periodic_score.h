@@ -20,13 +20,14 @@ static inline unsigned score_stride(unsigned length)
     return (length / 2 + FLOATS) / FLOATS * FLOATS;
 }
 
-/* The scores of all bins, or their levels; those beyond the bins of a row mean nothing. */
+/* Returns the number of scores, or levels, of all bins; those beyond the bins of a row mean
+ * nothing. */
 static inline size_t score_size(unsigned length)
 {
     return (size_t)length * score_stride(length);
 }
 
-/* A patch's powers with what is around them. */
+/* Returns the number of a patch's powers, with the border around them. */
 static inline size_t score_bordered(unsigned length)
 {
     return (size_t)(score_stride(length) + 2 * SCORE_OUTER) * (length + 2 * SCORE_OUTER);
@@ -47,7 +48,7 @@ struct score {
     unsigned length;             /* the side of a patch */
     const float complex *square; /* one patch was its real part, the other its imaginary part */
     float *power;                /* score_bordered() numbers, which are 0 before the first call */
-    float *sums;                 /* twice as many */
+    float *sums;                 /* two times score_bordered() numbers */
     float *total;                /* score_size() scores, and as many levels */
 };
 

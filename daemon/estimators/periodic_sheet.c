@@ -14,7 +14,7 @@
  * leaves a tenth of 0.3. */
 #define MOST_OFF     0.3
 /* Sums of rows for each wave, column by column: the real parts, the imaginary parts, and the same
- * times the distance from the centre along y. Two of them hold a wave that is subtracted. */
+ * times the distance from the centre along y. A wave that is subtracted needs two of these rows. */
 #define SUM_ROWS     4u
 #define SCRATCH_ROWS (SUM_ROWS * SHEET_MAX_WAVES)
 #define TOGETHER     8u /* rows that are summed up at once */
@@ -152,7 +152,7 @@ struct sums {
     double complex all, x, y;
 };
 
-/* Adds a few rows to the sums of a wave. factor: by which each is multiplied for each sum. */
+/* Adds a few rows to the sums of a wave. factor: what each row is multiplied by for each sum. */
 VECTORS static void add_rows(float *sum, unsigned stride, const float *const *row, unsigned rows,
                              const float factor[][SUM_ROWS])
 {
@@ -176,7 +176,7 @@ VECTORS static void add_rows(float *sum, unsigned stride, const float *const *ro
     }
 }
 
-/* A few rows at a time serve all waves, so that they are read from memory once. */
+/* A few rows at a time serve all waves, so that each row is read from memory once. */
 static void sum_columns(struct sheet *sheet, const struct sheet_frequency *f, unsigned count)
 {
     const double centre = (sheet->height - 1) / 2.0;

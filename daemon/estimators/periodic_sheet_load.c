@@ -92,7 +92,7 @@ static void blank_cut_cells(struct sheet *sheet)
     sheet->scatter = left;
 }
 
-/* Copies a row, and counts for each cell what is cut off in it. */
+/* Copies a row, and counts for each cell how many samples are cut off in it. */
 static ALWAYS_INLINE void load_row(const struct sheet *sheet, float *restrict to,
                                    const float *restrict from, unsigned short *restrict cell)
 {

@@ -196,7 +196,7 @@ void wave_fit_frame(struct wave_fit *fit, const struct wave_model *model, const 
     measure_cut(fit, luma, ret);
 }
 
-/* Adds one row to another, where that is within the limits. */
+/* Adds `row` to another row, where the latter is within the limits. */
 VECTORS static void add_within(float *to, const float *row, unsigned width)
 {
     unsigned x = 0;

@@ -29,7 +29,8 @@ struct wave_model {
 };
 
 /* Returns whether a model has a wave that the one before it did not have, in frames of that size.
- * Frames from before then still contain that wave. One that has left the model has mostly ended. */
+ * Frames from before then still contain that wave. A wave that has left the model has usually
+ * ended. */
 bool wave_model_adds(const struct wave_model *model, const struct wave_model *before,
                      unsigned width, unsigned height);
 

@@ -204,7 +204,8 @@ static void get_curve(void *ret, const struct filter_chain *chain, const struct 
     *(struct curve *)ret = filter_chain_curve(chain);
 }
 
-/* What changes or shows the spectrum needs a transform, and so does a size without a stride. */
+/* Chains that change the spectrum, views that show it, and sizes without a stride need a
+ * transform. */
 static bool may_be_short(const struct filter_chain *chain, const struct recipe *settings)
 {
     return (!recipe_is_smaller(settings) || settings->stride > 0) && !has_threshold(chain) &&

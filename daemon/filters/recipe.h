@@ -43,9 +43,9 @@ enum recipe_depth { RECIPE_DEPTH_AUTO, RECIPE_DEPTH_16 };
      * arithmetic is float. Every view except the picture shows luma, whatever the planes are.     \
      * `captured` is the fourcc of captured frames if it differs from the published one, or 0.     \
      * `captured_width` and `captured_height` are their size if published ones are smaller, or 0.  \
-     * `stride` is then that of struct taps_samples, or 0,                                         \
-     * and `crop_edge` the part of the frequencies over which H falls to 0; 0 means a tenth.       \
-     * `demosaic` is of no account if that is no mosaic. */                                        \
+     * `stride` is then that of struct taps_samples, or 0. `crop_edge` is the part of the          \
+     * frequencies over which H falls to 0; 0 means a tenth. `demosaic` has no effect if           \
+     * `captured` is no mosaic. */                                                                 \
     DECLARE(enum recipe_precision, precision)                                                      \
     DECLARE(enum recipe_planes, planes)                                                            \
     DECLARE(enum recipe_depth, depth)                                                              \

@@ -25,7 +25,8 @@
 #define TAPS_MAX_SIDE           (2 * TAPS_MAX_RADIUS + 1)
 #define TAPS_MAX_PRODUCTS       3
 
-/* Of a smaller picture that taps can make. Smaller ones need more than TAPS_MAX_RADIUS. */
+/* The stride of a smaller picture that taps can make. With a greater one they would need more than
+ * TAPS_MAX_RADIUS. */
 #define TAPS_STRIDE             2
 
 /* At half the rate: the greatest radius of the blur there, and how far results reach with a radius,
@@ -33,14 +34,14 @@
 #define TAPS_MAX_HALF_RADIUS    14
 #define TAPS_HALF_REACH(radius) (2 * (radius) + 5)
 
-/* The samples of a plane: the luma pixels from one to the next, and their bits. Of a smaller
- * picture only every stride-th result along both axes is made, from the middle of what it covers,
- * and the chain's H falls to 0 below its highest frequency (filter_crop.h). */
+/* The samples of a plane: the luma pixels from one to the next, and their bits. For a smaller
+ * picture, only every stride-th result along each axis is made, from the middle of what it covers.
+ * The chain's H then falls to 0 below the picture's highest frequency (filter_crop.h). */
 struct taps_samples {
     unsigned sub_x, sub_y;
     unsigned bits;   /* 8 .. 16; of the result */
     unsigned stride; /* TAPS_STRIDE; 0: a result for each sample */
-    double edge;     /* part of a smaller picture's frequencies */
+    double edge;     /* the part of a smaller picture's frequencies over which H falls */
 };
 
 /* What is known of the taps of products along their lines. Each can be filtered by kernels for
@@ -118,17 +119,17 @@ uint64_t taps_half_bytes(const struct filter_chain *chain, const struct taps_sam
 struct taps_reach taps_half_reach_of(const struct filter_chain *chain,
                                      const struct taps_samples *samples, uint32_t most);
 
-/* The taps of a smaller picture: one product of as many on both sides of the middle, which is
- * between two samples. Result k is the sum of
- *     across(i) (in(stride k + stride / 2 + i) + in(stride k + stride / 2 - 1 - i)), 0 <= i <=
- * radius along rows, and the same along columns. */
+/* The taps of a smaller picture: one product, with the same taps on both sides of the middle, which
+ * is between two samples. Along rows, result k is the sum over 0 <= i <= radius of
+ *     across(i) (in(stride k + stride / 2 + i) + in(stride k + stride / 2 - 1 - i)),
+ * and along columns it is the same with `down`. */
 struct taps_stride {
     uint32_t radius;
     enum taps_line line; /* TAPS_EVEN or TAPS_SMALL */
     double across[TAPS_MAX_RADIUS + 1], down[TAPS_MAX_RADIUS + 1];
 };
 
-/* Finds the fewest taps whose response differs from h by as little as taps may leave out. -ERANGE:
+/* Finds the fewest taps whose response differs from h by no more than taps may leave out. -ERANGE:
  * there are none; -ENOMEM. Finding them takes as much memory as taps_half_bytes says. */
 int taps_stride_find(struct taps_stride *ret, const struct filter_chain *chain,
                      const struct taps_samples *samples, struct error *why);
@@ -144,9 +145,9 @@ static inline bool taps_reach_is_far(struct taps_reach reach)
 }
 
 /* Returns the reach as taps if the chain is short, else as tiles if that is possible, else a far
- * reach. That of a smaller picture is as taps or far. A far reach, and taps with a radius above
- * TAPS_MAX_LOW_RADIUS, may also have half_radius. With shorter taps, half the rate was slower on
- * all devices that were measured. most: the greatest radii of tiles and of half the rate. */
+ * reach. The reach of a smaller picture is as taps or far. A far reach, and taps with a radius
+ * above TAPS_MAX_LOW_RADIUS, may also have half_radius. With shorter taps, half the rate was slower
+ * on all devices that were measured. most: the greatest radii of tiles and of half the rate. */
 struct taps_reach taps_reach_within(const struct filter_chain *chain,
                                     const struct taps_samples *samples, struct taps_reach most);
 

@@ -23,7 +23,7 @@
 struct sampler {
     const struct filter_chain *chain;
     double sub_x, sub_y;
-    unsigned stride; /* as in struct taps_samples, like the edge */
+    unsigned stride; /* stride and edge: as in struct taps_samples */
     double edge;
     struct filter_grid *images; /* NULL: the chain uses none */
     struct dft *dft;
@@ -39,7 +39,8 @@ int sampler_open(struct sampler **ret, const struct filter_chain *chain,
                  const struct taps_samples *samples, uint32_t side, struct error *why);
 void sampler_close(struct sampler *sampler);
 
-/* Returns H of the chain at the highest frequency of a smaller picture, along an axis. */
+/* Returns the magnitude of the chain's H at the highest frequency of a smaller picture, along the
+ * axis on which it is greater. */
 double sampler_cut(const struct sampler *sampler);
 
 /* The memory of the host that it takes. */
@@ -52,9 +53,10 @@ double sampler_tap(const struct sampler *sampler, int32_t x, int32_t y);
 /* Returns H of a flat area. */
 double sampler_level(const struct sampler *sampler);
 
-/* How far results may be from those of taps that are one product, if integers of 16 bits multiply
- * by them (direct_short.cl), in steps. `across` and `down` have the taps from one end to the other,
- * and `middle` is the factor of the sample itself, or 0. HUGE_VAL: they are too large for it. */
+/* Returns by how many steps results may differ from those of taps that are one product, if integers
+ * of 16 bits multiply by them (direct_short.cl). `across` and `down` have the taps from one end to
+ * the other, and `middle` is the factor of the sample itself, or 0. HUGE_VAL: they are too large
+ * for it. */
 double taps_short_error(const double *across, const double *down, uint32_t count, double middle);
 
 /* Returns the sum of magnitudes that may be left out. With the sum of the taps made up, samples

@@ -24,7 +24,7 @@ static struct filter_grid_shape grid_shape(const struct taps_samples *samples, u
                                       .slots = 1};
 }
 
-/* H of the chain. */
+/* Returns H of the chain. */
 static double complex chain_sample(const struct sampler *sampler, int32_t kx, int32_t ky)
 {
     const double fx = kx / (sampler->side * sampler->sub_x);
@@ -36,8 +36,8 @@ static double complex chain_sample(const struct sampler *sampler, int32_t kx, in
     return filter_chain_response_of(sampler->chain, transform, fx, fy);
 }
 
-/* Of a smaller picture with its edges, and moved by half a sample, so that the middle of h is
- * between those at -1 and 0. */
+/* Returns H. That of a smaller picture falls at the edges, and is moved by half a sample, so that
+ * the middle of h is between the samples at -1 and 0. */
 static double complex sample(const struct sampler *sampler, int32_t kx, int32_t ky)
 {
     const double fx = kx / (double)sampler->side, fy = ky / (double)sampler->side;

@@ -1,4 +1,5 @@
-/* Whether integers of 16 bits can multiply by taps (kernels/transform/direct_short.cl). */
+/* What the result loses if integers of 16 bits multiply by taps
+ * (kernels/transform/direct_short.cl). */
 #include <math.h>
 
 #include "filters/taps_private.h"
@@ -9,9 +10,9 @@
 #define SHORT_MOST_MIDDLE 3.4
 #define SHORT_MOST        3.9 /* times 128 steps, in 64ths: below 2^15 */
 
-/* Returns the sum of magnitudes of numbers, and sets the greatest one, and by how much they change
- * in all if each becomes a multiple of 1 / scale and the one in the middle keeps their sum. Of an
- * even number the two in the middle do, to half a multiple each. */
+/* Returns the sum of the magnitudes of numbers. Sets the greatest one, and by how much the numbers
+ * change in all if each becomes a multiple of 1 / scale and the one in the middle keeps their sum.
+ * If their count is even, the two in the middle keep it, to half a multiple each. */
 static double measure_line(const double *line, uint32_t count, double scale, double *ret_most,
                            double *ret_rounding)
 {

@@ -1,5 +1,5 @@
-/* The taps of a smaller picture. Those along an axis are the sums of h along the other one, in
- * parts of the whole sum; whether their product is h is seen from all of h. */
+/* The taps of a smaller picture. Those along one axis are the sums of h along the other one,
+ * divided by the whole sum. All of h is then compared with their product. */
 #include <errno.h>
 #include <math.h>
 #include <stdlib.h>
@@ -11,8 +11,8 @@
 #define MOST        TAPS_MAX_RADIUS
 #define LEAST_LEVEL 1e-3
 
-/* What a cut at the edge of the frequencies may add beyond the grid, along both axes, in parts of H
- * there: 1 / (pi n) n samples away, up to the ends of the largest frames. */
+/* What a cut at the highest frequency may add to h beyond the grid, along both axes, as a multiple
+ * of H there: 1 / (pi n) at a distance of n samples, up to the ends of the largest frames. */
 #define BEYOND_GRID 5
 
 /* Returns the distance from the middle, which is between -1 and 0. */
@@ -21,8 +21,8 @@ static int distance_of(int at)
     return at < 0 ? -at - 1 : at;
 }
 
-/* Returns the sum of magnitudes by which products differ from h, with what may be folded onto the
- * grid (taps_private.h). */
+/* Returns the sum of the magnitudes by which products differ from h, and of what may be folded onto
+ * the grid (taps_private.h). */
 static double find_error(const struct taps_stride *taps, const struct sampler *sampler)
 {
     double error = BEYOND_GRID * sampler_cut(sampler);
@@ -39,8 +39,8 @@ static double find_error(const struct taps_stride *taps, const struct sampler *s
     return error;
 }
 
-/* Sums h along the other axis, on one side: where h is even, which the error tells, the other one
- * is the same. The taps add up to `sum`. */
+/* Sums h along the other axis, on one side. Where h is even, the other side is the same; the error
+ * tells if it is not. The taps add up to `sum`. */
 static void sum_line(double *ret, const struct sampler *sampler, uint32_t radius, bool is_across,
                      double sum)
 {
@@ -76,7 +76,8 @@ static double short_error(const struct taps_stride *taps)
     return taps_short_error(down, across, 2 * half, 0); /* columns come first */
 }
 
-/* Integers of 16 bits add errors of their own. Taps for them may be two farther than for floats. */
+/* Integers of 16 bits add errors of their own, so taps for them may reach two samples farther than
+ * taps for floats. */
 static bool find(struct taps_stride *ret, const struct sampler *sampler, double least,
                  bool may_be_small)
 {
@@ -111,9 +112,9 @@ int taps_stride_find(struct taps_stride *ret, const struct filter_chain *chain,
     const bool is_found =
         find(ret, sampler, taps_negligible(chain, samples), samples->bits == 8 && !is_curved);
     sampler_close(sampler);
-    return is_found ? 0
-                    : error_set(why, ERANGE,
-                                "the filter is not short in a picture of a part of the size");
+    return is_found
+               ? 0
+               : error_set(why, ERANGE, "the filter is too long for taps in a smaller picture");
 }
 
 struct taps_reach taps_stride_reach_of(const struct filter_chain *chain,

@@ -1,7 +1,8 @@
 /* The direct technique: one dispatch that multiplies neighbouring samples by the taps of a short
  * filter (filters/taps.h, kernels/transform/direct.cl). A filter without neighbours is a factor.
  *
- * Of a smaller picture it makes only the results that this has (struct taps_stride), on a CPU.
+ * For a smaller picture, on a CPU, it makes only the results that the picture has (struct
+ * taps_stride).
  *
  * It uses the settings of lines in its own way: a work-group of column_group items makes `columns`
  * groups of lanes in `rows` strips of row_group rows. */
@@ -19,7 +20,7 @@
 #define CPU_TAP     0.0085
 #define CPU_PRODUCT 1.6
 #define CPU_STRIDE                                                                                 \
-    0.5 /* of a smaller picture: half of the sums along rows, and fewer along columns */
+    0.5 /* for a smaller picture: half of the sums along rows, and fewer along columns */
 
 /* On a GPU, microseconds of an H200: fixed, and of each tap. Up to GPU_SUMS an item has the sums of
  * a strip in registers. With products the items of a group wait for each other once more. */
@@ -288,8 +289,8 @@ static bool suits_lines(const struct transform *transform, const struct taps *ta
            (is_suited && (taps->middle == 0 || has_middle(transform)));
 }
 
-/* The taps of a smaller picture are even: both sides have the same. Those along columns come first.
- */
+/* The taps of a smaller picture are even: both sides are the same. Those along columns come
+ * first. */
 static int fill_stride(const struct transform *transform, float *values,
                        const struct filter_chain *chain, const struct taps_samples *samples,
                        struct error *why)
@@ -353,7 +354,7 @@ static void list_dispatches(struct transform *transform)
     transform_list_view(transform);
 }
 
-/* The result, if it is a smaller picture. */
+/* Writes the layout of the result, if it is a smaller picture. */
 static void put_smaller(FILE *out, const struct transform_image *image)
 {
     const bool is_byte = !image->deep_result && image->kind != SAMPLE_F32 &&

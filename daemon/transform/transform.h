@@ -47,8 +47,8 @@ static inline unsigned transform_result_bits(const struct transform_image *image
     return image->deep_result ? 16 : image->bits;
 }
 
-/* The stride of a smaller picture (struct taps_samples); 0: it has none, or the result has the size
- * of the image. */
+/* Returns the stride of a smaller picture (struct taps_samples), or 0 if it has none, or if the
+ * result has the size of the image. */
 static inline unsigned transform_stride(const struct transform_image *image)
 {
     return image->width == TAPS_STRIDE * image->smaller.width &&
@@ -129,13 +129,13 @@ uint32_t transform_half_radius(const struct gpu_device *device);
  * sides are to the image's. Along an axis that becomes shorter, H is reduced to 0 by a raised
  * cosine over the outer tenth of these frequencies, or over recipe.crop_edge, so that sharp edges
  * ring less. The middle of each sample of the result is the middle of what it covers of the image.
- * Only the fused technique does this; and `direct` does the same where taps of a stride suffice
- * (struct taps_stride).
+ * The fused technique does this. `direct` makes the same result where taps of a stride suffice
+ * (struct taps_stride); no other technique does.
  *
  * Plans a transform, which then has its plan, tuning and sizes, but nothing on the device: it can
  * only be asked, equipped and destroyed. -ERANGE: the technique cannot handle this size or recipe
- * on this device. -EINVAL: no lengths suit
- * the smaller picture (plan_choose). The device must outlive the result. */
+ * on this device. -EINVAL: no lengths suit the smaller picture (plan_choose). The device must
+ * outlive the result. */
 int transform_sketch(struct transform **ret, const struct gpu_device *device,
                      const struct transform_image *image, const struct transform_border *border,
                      const struct transform_tuning *tuning, struct error *why);

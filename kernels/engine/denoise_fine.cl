@@ -1,17 +1,18 @@
-/* Template, included for each side N of the blocks by which a joined frame is filtered: BLOCK, and
- * smaller ones. Each block is weighed by how little of its noise the filter keeps
+/* Template, included for each side N of the blocks in which a joined frame is filtered: BLOCK, and
+ * smaller ones. Each block is weighted by how little of its noise the filter keeps
  * (daemon/filters/denoise.h has the maths).
  *
- * The blocks of a square of BLOCK x BLOCK samples are filtered together. Each axis has N_COUNT of
- * them, and numbers of N samples are transformed separately along both axes. What belongs to a
- * block, such as its level, is number i of an array: i = N_COUNT g + c belongs to numbers N g ..
- * N g + N - 1 of columns N c .. N c + N - 1. Data and work-items: denoise.cl. */
+ * The blocks of a square of BLOCK x BLOCK samples are filtered together. There are N_COUNT of them
+ * along each axis, and each N numbers are transformed separately along both axes. Arrays have what
+ * belongs to a block, such as its level: entry N_COUNT g + c is that of numbers N g .. N g + N - 1
+ * of columns N c .. N c + N - 1. Data and work-items: denoise.cl. */
 
 #define N_COUNT        (BLOCK / N)
-/* The join rounds: where a frame has no noise, these errors do not count as texture. */
+/* Part of each variance, so that rounding errors of the join do not count as texture where a frame
+ * has no noise. */
 #define LEAST_VARIANCE (1e-11f * SAMPLE_MAX * SAMPLE_MAX)
 
-/* A smaller block has fewer samples. */
+/* The floor of a smaller block, which has fewer samples. */
 #define N_FLOOR        (FLOOR * (N * N) / (BLOCK * BLOCK))
 #define OF(name)       PASTE(name##_, N)
 #if SECOND
@@ -24,7 +25,7 @@
 
 /* ---- numbers of blocks ---- */
 
-/* Returns for each of the item's columns the one of N_COUNT values that belongs to it. */
+/* Returns, for each of the item's columns, the one of N_COUNT values that belongs to it. */
 static inline real OF(spread)(const float *value, uint p)
 {
 #if N == BLOCK
@@ -87,7 +88,7 @@ static inline void OF(add_levels)(real *x, const float *level, float sign)
 /* ---- the gains ---- */
 
 #if !SECOND
-/* Gets what the other column of each column's pair has; zeros where there is none. */
+/* Gets the numbers of the other column of each column's pair, and zeros where there is none. */
 static inline void OF(get_partners)(real *other, const real *x, local float *scratch)
 {
 #if LANES == 1
@@ -117,8 +118,8 @@ static inline void OF(get_partners)(real *other, const real *x, local float *scr
 }
 #endif
 
-/* Weighs the numbers of blocks. Gets the sums of the gains of each. `known` is the block that the
- * second pass knows. */
+/* Weighs the numbers of blocks, and gets the sum of the gains of each. `known` is the block that
+ * the second pass knows. */
 static inline void OF(weigh)(float *ret, real *x, const real *known, const float *floor,
                              local float *scratch)
 {
@@ -230,8 +231,8 @@ static inline void OF(square)(global const float *samples, global const float *g
 }
 
 #if N < BLOCK
-/* Filters all blocks of a tile: in four turns, which move them by half of their side along none of
- * the axes, one or both. */
+/* Filters all blocks of a tile in four turns, which move them by half of their side along neither
+ * axis, one of them, or both. */
 static inline void OF(squares)(global const float *samples, global const float *guide,
                                global const float *past, global const float *noise,
                                local float *sums, local float *scratch)

@@ -20,9 +20,9 @@ static inline real weigh_two(real *block, const real *known, real floor)
 
 /* ---- the gain ----
  *
- * After the transform along both axes number j of lane l belongs to frequency j along x and l along
- * y, or to an imaginary part of it (denoise_dft.cl). Let P and Q be the transforms along x of the
- * real and of the imaginary parts along y, which are in lanes l and N/2 + l. The block's
+ * After the transform along both axes, number j of lane l belongs to frequency j along x and l
+ * along y, or to an imaginary part of it (denoise_dft.cl). Let P and Q be the transforms along x of
+ * the real and of the imaginary parts along y, which are in lanes l and N/2 + l. The block's
  * transform is F = P + i Q at (kx, ky), and conj(P - i Q) at (-kx, ky). Each gets its own gain g
  * and h, so P becomes (g + h) / 2 P + (g - h) / 2 i Q, and Q becomes (g + h) / 2 Q + (h - g) / 2 i
  * P. Lanes 0 and N/2 have a real frequency along y each, and no Q. */

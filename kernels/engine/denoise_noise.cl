@@ -9,13 +9,13 @@
  * texture counts little. Blocks of which more than a quarter is black or white do not count:
  * clipped samples have lost their noise.
  *
- * If texture fills the picture, some blocks look flat by chance. Sums of a block that is flat vary
- * as much as its differences, so of the blocks taken for flat, EVEN_SHARE have sums that vary less.
- * Of blocks whose sums vary c times as much, a share r has that, and c is about (EVEN_SHARE / r) ^
- * EVEN_POWER, from the distribution of the quotient of two such variances. Texture is at least
- * COARSER times as strong in sums, for amplitudes that fall as 1/f or faster. So (COARSER - c) /
- * (COARSER - 1) of the variance is noise. It is taken for LEAST_NOISE at least: coarse noise
- * looks like texture in a single frame.
+ * If texture fills the picture, some blocks look flat by chance. In a block without texture, sums
+ * vary as much as differences, so EVEN_SHARE of the blocks taken for flat have sums that vary less.
+ * If sums vary c times as much, a smaller share r of them has such sums. From the distribution of
+ * the quotient of two such variances, c is about (EVEN_SHARE / r) ^ EVEN_POWER. Texture whose
+ * amplitudes fall as 1/f or faster is at least COARSER times as strong in sums as in differences.
+ * So (COARSER - c) / (COARSER - 1) of the variance is noise, and at least LEAST_NOISE of it,
+ * because coarse noise looks like texture in a single frame.
  *
  * Data: `counts` has NOISE_COUNTS numbers for each image, 0 at the beginning, and again after
  * noise_fit: NOISE_BINS for each of NOISE_LEVELS levels, and last how many of these blocks have
@@ -96,7 +96,7 @@ static inline float level_variance(global const uint *counts, float total)
     return 0;
 }
 
-/* Returns how much of the variance of `flat` blocks is noise, from how many have sums that vary
+/* Returns the share of noise in the variance of `flat` blocks, of which `even` have sums that vary
  * less than their differences. */
 static inline float noise_share(float even, float flat)
 {

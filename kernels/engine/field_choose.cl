@@ -3,8 +3,8 @@
  *   field_search     pictures -> peaks                 phase correlation of squares
  *   field_choose     pictures, peaks, vectors -> vectors, left
  *
- * The maths is that of daemon/estimators/motion/motion_search.c and motion_start.c, but that blocks
- * are searched again all at once, and what was found is handed on to neighbours in steps.
+ * The maths is that of daemon/estimators/motion/motion_search.c and motion_start.c, except that
+ * blocks are searched again all at once, and hand on what was found to neighbours in steps.
  *
  * Data: as in field_pictures.cl; each size has blocks from block_at[] on. A vector is (right, down,
  * variance, whether it is ambiguous). `left` has for each block what differs with its vector, and
@@ -172,8 +172,8 @@ field_search(global const float *last, global const float *next, global const fl
 
 /* ---- the choice ---- */
 
-/* What a block tries. PoCL does not keep an item's own number across barriers if only one item has
- * set it, so those that the whole block has are here. */
+/* What a block tries. PoCL does not keep a private number across barriers if only one item has set
+ * it, so the numbers of the whole block are here. */
 struct trial {
     float2 shift[MAX_TRIED];
     float difference[MAX_TRIED];
@@ -283,7 +283,7 @@ static inline float mean_gradient2(global const float *still, int level, int col
     return sum / (float)(side * side * CELL * CELL);
 }
 
-/* A square of both pictures, whole pixels apart, as far as it is in both. */
+/* A square of both pictures, shifted by whole pixels, as far as both pictures have it. */
 struct square {
     global const float *last, *next;
     int pitch, columns, rows; /* whole cells; every second row */
@@ -304,14 +304,14 @@ static inline struct square square_at(global const float *last, global const flo
                            is_seen ? (y_end - y0 + 1) / 2 : 0};
 }
 
-/* The variance of a difference, of its sum and that of its squares. */
+/* Returns the variance of differences from their sum and the sum of their squares. */
 static inline float variance_of(const struct square *square, float sum, float squares)
 {
     const float count = square->columns * square->rows, mean = sum / count;
     return square->rows == 0 ? INFINITY : fmax(squares / count - mean * mean, 0.0f);
 }
 
-/* The variance of what differs with each shift that is tried. */
+/* Sets the variance of the differences for each shift that is tried. */
 #if LANES == 1
 static inline void differ(global const float *last, global const float *next, int level, int2 from,
                           local struct trial *trial, local float2 (*part)[GROUP], int item)

@@ -10,8 +10,8 @@
  * yr, r, rr, pixels, dx, dy; each is a plane. `own` has for each block its own vector, the ratio of
  * what it leaves to what noise and usual flow explain, and 0; `certainty` the inverse of the
  * vector's covariance: xx, xy, yy, 0; `rest` the mean square of what it leaves; `around` is that of
- * field_repair.cl. Work-items: ITEMS have the columns of a cell; a group of field_solve has a block
- * (LANES > 1: that of field_lanes.cl has one for each item); one group of USUAL_GROUP has all
+ * field_repair.cl. Work-items: ITEMS share the columns of a cell; a group of field_solve has a
+ * block (LANES > 1: in field_lanes.cl each item has one); one group of USUAL_GROUP items has all
  * numbers. Launched by daemon/engine/field/field.c. */
 
 #define MOVED_SUMS 4
@@ -109,10 +109,10 @@ static inline float4 slope_of(global const float4 *vectors, int level, int colum
     return (float4)(x.x, y.x, x.y, y.y);
 }
 
-/* The sums of cells, from those that no shift changes and those of moved ones, with what would be
- * left if each of their pixels had been moved by the block's vector and slope: a cell was moved as
- * a whole, by what lies between several blocks. x, y: from the middle of the block to that of the
- * cell, in pixels. */
+/* Makes the sums of cells from those that no shift changes and those of moved cells. A cell was
+ * moved as a whole, by a vector between those of several blocks; the sums have what would be left
+ * if the block's vector and slope had moved each pixel. x, y: from the middle of the block to that
+ * of the cell, in pixels. */
 static inline void sum_cells(const cells *still, const cells *moved, float2 vector, float4 slope,
                              cells x, cells y, cells ret[SUMS])
 {

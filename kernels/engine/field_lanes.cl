@@ -1,5 +1,5 @@
-/* Two kernels of a field of motion for a CPU, whose items have vectors and wait for no other ones;
- * those of a GPU are in field_pictures.cl and field_fit.cl, with data and maths.
+/* Two kernels of a field of motion for a CPU, whose items use vectors and wait for no other item.
+ * field_pictures.cl and field_fit.cl have those for a GPU, the data and the maths.
  *
  *   field_pictures   samples -> pictures
  *   field_solve      still, moved -> own, certainty, rest
@@ -9,8 +9,8 @@
 
 /* ---- a frame at all sizes ---- */
 
-/* The last of a row's vectors may begin before the one before it ends: no picture is narrower than
- * one. */
+/* The last vector of a row may overlap the one before it, since no picture is narrower than a
+ * vector. */
 kernel __attribute__((reqd_work_group_size(1, 1, 1))) void
 field_pictures(global const float *samples, global float *pictures, float scale)
 {
@@ -37,10 +37,10 @@ field_pictures(global const float *samples, global float *pictures, float scale)
 
 /* ---- blocks ---- */
 
-/* Of a block: 16 cells each, of 4 x 4 cells or two rows of 8; but of 2 x 2 four. */
+/* The parts of a block: 16 cells each, 4 x 4 or two rows of 8; or the 4 cells of a 2 x 2 block. */
 #define PARTS ((FULL_SIDE * FULL_SIDE + 15) / 16)
 
-/* One number of the cells of a part of a block. */
+/* Returns one number of each cell of a part of a block. */
 static inline cells cells_at(global const float *first, int pitch, int side)
 {
     if (side == 4)
@@ -74,8 +74,8 @@ static inline void move_part(global const float *last, global const float *deriv
     ret[6] = vector.y;
 }
 
-/* Of what is left of the cells that are seen, the number that is greater than a quarter of the
- * others. */
+/* Returns the number that is greater than a quarter of the others in what is left of the cells
+ * that are seen. */
 static inline float quartile_of(const cells *left, int parts)
 {
     float all[16 * PARTS], usual = 0;

@@ -2,16 +2,16 @@
  * and the sums of each cell.
  *
  *   field_pictures   samples -> pictures          a frame at all sizes
- *   field_derive     pictures -> derived, still   it smoothed, its gradient, and the sums that no
- *                                                 shift changes
+ *   field_derive     pictures -> derived, still   smooth pictures, their gradient, and the sums
+ *                                                 that no shift changes
  *
  * The maths is that of daemon/estimators/motion/motion_level.c. Constants that the processor's C
- * has, too (motion_constants.h there), stand before these files: daemon/engine/field/field_layout.c
+ * also has (motion_constants.h there) come before these files: daemon/engine/field/field_layout.c
  * writes them.
  *
  * Data: constants with one number for each size, from the full one on, say where it begins in a
  * buffer (..._at) and how large it is. `pictures` has PIXELS floats; `derived` has three planes of
- * as many, smooth, gx and gy, for what cells have; `still` has STILL planes of CELLS floats: xx,
+ * as many, smooth, gx and gy, filled where cells are; `still` has STILL planes of CELLS floats: xx,
  * xy, yy, x, y, s, ss, xxv, xyv, yyv, xxu, xyu, yyu. Work-items: a group of field_pictures has 8 x
  * 8 items, each with four samples (LANES > 1: that of field_lanes.cl has eight rows); ITEMS items
  * of field_derive have a cell. Launched by daemon/engine/field/field.c. */
@@ -63,8 +63,8 @@ static inline float sum_of(float8 a)
     return (b.x + b.y) + (b.z + b.w);
 }
 
-/* Adds up the columns of each cell of the group. to: the first sum of the item's cell, which the
- * others follow in planes; 0: nothing is stored. */
+/* Adds up the columns of each cell of the group. to: where the first sum of the item's cell goes;
+ * the others follow in planes. 0: nothing is stored. */
 static inline void put_sums(const columns *sum, int count, local float (*part)[GROUP], int item,
                             global float *to)
 {
@@ -132,7 +132,7 @@ field_pictures(global const float *samples, global float *pictures, float scale)
 
 /* ---- derivatives ---- */
 
-/* Samples of a row; what is outside is the nearest one. */
+/* Returns samples of a row; those outside it are the nearest one inside. */
 static inline columns samples_at(global const float *row, int x, int width, bool is_inside)
 {
 #if LANES == 1
@@ -148,7 +148,7 @@ static inline columns samples_at(global const float *row, int x, int width, bool
 }
 
 /* The picture smoothed by a cubic B-spline, and its slope, in the rows from one above a cell to one
- * below it. x: the item's first column. is_inside: so are all samples that it needs of a row. */
+ * below it. x: the item's first column. is_inside: all samples it needs of a row are inside. */
 static inline void smooth_cell(global const float *picture, int width, int height, int x, int top,
                                bool is_inside, columns smooth[CELL + 2], columns slope[CELL + 2])
 {

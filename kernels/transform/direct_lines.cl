@@ -1,13 +1,17 @@
 /* The direct technique with products, if a group is one item (direct.cl): it makes the block row by
  * row. A row of samples is loaded, is multiplied by the taps along it, and joins the ring of the
- * last rows, which are multiplied by the taps along columns. This file has what the three kinds of
- * such kernels share: direct_float.cl   any taps, and any samples direct_short.cl   small taps, and
- * samples of 8 bits: integers of 16 bits direct_equal.cl   equal taps: running sums */
+ * last rows, which are multiplied by the taps along columns.
+ *
+ * This file has what the three kinds of such kernels share:
+ *   direct_float.cl   any taps, and any samples
+ *   direct_short.cl   small taps, and samples of 8 bits: integers of 16 bits
+ *   direct_equal.cl   equal taps: running sums */
 
-#define MARGIN        ((RADIUS / STRIDE + (STRIDE > 1) + LANES - 1) / LANES) /* vectors beside a block */
-#define LINE          (COLUMNS + 2 * MARGIN)                                 /* vectors of a line */
-#define SET           (4 * (RADIUS + 1)) /* floats of a product's taps */
-#define HEAD          (1 + MIDDLE)       /* those before them */
+/* Vectors beside a block. */
+#define MARGIN        ((RADIUS / STRIDE + (STRIDE > 1) + LANES - 1) / LANES)
+#define LINE          (COLUMNS + 2 * MARGIN) /* vectors of a line */
+#define SET           (4 * (RADIUS + 1))     /* floats of a product's taps */
+#define HEAD          (1 + MIDDLE)           /* those before them */
 #define ALWAYS_INLINE static inline __attribute__((always_inline))
 
 /* Returns the row of the image for row i of a block, which counts from its first one on. What is

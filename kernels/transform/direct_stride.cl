@@ -1,12 +1,12 @@
 /* The direct technique for a smaller picture (struct taps_stride of daemon/filters/taps.h), if a
  * group is one item. It makes only the results that the picture has. Columns come first, because
  * along them neighbours are whole vectors, and what remains for rows is half as much. The
- * arithmetic is that of direct_float.cl or of direct_short.cl, of which the taps along columns are
- * the first ones.
+ * arithmetic is that of direct_float.cl or direct_short.cl, whose first taps are here those along
+ * columns.
  *
  * Along rows, neighbouring results are STRIDE samples apart, which is 2. So a line is held as two
- * *phases*, its even and its odd samples, in each of which these are neighbours. The ring has the
- * samples of the last rows. BLOCK_X and BLOCK_Y count results. */
+ * *phases*, its even and its odd samples. In each phase the samples of neighbouring results are
+ * neighbours. The ring has the samples of the last rows. BLOCK_X and BLOCK_Y count results. */
 
 #define MIDDLE_RIGHT (STRIDE / 2) /* from the first sample that a result covers */
 #define WIDE         (STRIDE * LINE)
@@ -33,8 +33,8 @@ ALWAYS_INLINE void group_fill(local number *line, int g, struct block block, int
 }
 #endif
 
-/* Of samples that may be beyond the image, only those are loaded that results need. `column` has
- * where those of the line come from. */
+/* Loads a group that may reach beyond the image, but only the samples that results need. `column`
+ * says where the samples of the line come from. */
 #if HAS_GROUP_FILL && !BORDER_CONSTANT
 ALWAYS_INLINE void group_gather(local number *line, int g, struct block block, const int *column,
                                 int x, int y)
@@ -92,7 +92,7 @@ ALWAYS_INLINE void line_unpack(local number *line, struct block block, const int
     }
 }
 
-/* Multiplies the ring by the taps along columns. `last`: the place of the newest row. */
+/* Multiplies the ring by the taps along columns. `last`: where the newest row is in it. */
 ALWAYS_INLINE void columns_multiply(bits phase[STRIDE][LINE], local const number *ring, int last,
                                     tap_set taps, int radius)
 {
@@ -119,7 +119,7 @@ ALWAYS_INLINE void columns_multiply(bits phase[STRIDE][LINE], local const number
     }
 }
 
-/* Returns the samples at a distance from the first one that each result of a group covers. */
+/* Returns the samples at distance d from the first one that each result of a group covers. */
 ALWAYS_INLINE number phases_take(bits phase[STRIDE][LINE], int g, int d)
 {
     const int p = (d + STRIDE * LANES) % STRIDE; /* d may be negative */

@@ -26,7 +26,7 @@ $(BUILD)/tests/bench/field: $(call objects,tests/bench/field.c) $(BUILD)/libtest
 	@mkdir -p $(@D)
 	$(CC) $(CFLAGS) $(LDFLAGS) -o $@ $^ $(OPENCL_LIBS) -lm
 
-# What the observer's thread takes for a frame: see tests/bench/observer.c.
+# The time that the observer's thread takes for a frame: see tests/bench/observer.c.
 $(BUILD)/tests/bench/observer: $(call objects,tests/bench/observer.c) $(BUILD)/libtest.a \
 		$(patsubst %,$(BUILD)/lib%.a,observer service estimators filters core)
 	@mkdir -p $(@D)

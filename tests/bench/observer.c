@@ -2,11 +2,12 @@
  *
  *     build/tests/bench/observer [PATTERN [WIDTHxHEIGHT]]
  *
- * for each case whose name has PATTERN in it (default: all; 1280x720). A line has milliseconds of
- * processor time for an observed frame of 30 a second: the mean of the first SEARCH frames, the
- * median of the others and their mean; then the share of the frames that is observed at 30 and at
- * 60 a second within the observer's third of a processor, and what is found in the end. For the
- * shares, time passes as the frames' stamps say, so that they depend on processor time alone. */
+ * for each case whose name has PATTERN in it (default: all; 1280x720). A line has the milliseconds
+ * of processor time that an observed frame takes at 30 a second: the mean of the first SEARCH
+ * frames, then the median and the mean of the others. After these it has the share of the frames
+ * that is observed at 30 and at 60 a second within the observer's third of a processor, and what is
+ * found in the end. For the shares, time passes as the frames' stamps say, so that they depend on
+ * processor time alone. */
 #include <complex.h>
 #include <math.h>
 #include <stdio.h>
@@ -26,7 +27,7 @@
 #define SEED    20261129u
 #define MAINS   100.1 /* Hz */
 #define DEPTH   0.15
-#define PERIODS 3.337 /* of the light in a frame's height */
+#define PERIODS 3.337 /* periods of the light in a frame's height */
 
 struct kind {
     const char *name;

@@ -1067,7 +1067,7 @@ static int refuse_build(void *context, unsigned done, unsigned total, struct err
     return error_set(why, ETIMEDOUT, "it takes too long");
 }
 
-/* Nothing is compiled then. */
+/* A refused engine compiles nothing. */
 static void test_building_can_be_refused(void **state)
 {
     (void)state;

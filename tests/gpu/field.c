@@ -273,15 +273,15 @@ static void pans_are_found_in_blocks_of_all_sizes(void **state)
     }
 }
 
-/* Also at the edges of pictures whose sizes are no whole numbers of cells, and where the blocks
- * around one move otherwise. */
+/* This includes the edges of pictures whose sides are not whole numbers of cells, and blocks whose
+ * neighbours move differently. */
 static void both_forms_find_the_same(void **state)
 {
     (void)state;
     static const struct {
         unsigned width, height, block;
         enum flow_kind kind;
-        double dx, dy; /* of a pan, from the picture or into it at all edges */
+        double dx, dy; /* shift of a pan: out of the picture or into it at all edges */
     } cases[] = {{192, 144, 32, FLOW_PAN, 2.4, 1.7},  {192, 144, 32, FLOW_PAN, -2.4, -1.7},
                  {203, 149, 32, FLOW_ROTATION, 0, 0}, {90, 70, 16, FLOW_STILL, 0, 0},
                  {193, 135, 64, FLOW_ZOOM, 0, 0},     {192, 144, 32, FLOW_OCCLUSION, 0, 0},

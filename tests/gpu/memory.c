@@ -517,7 +517,7 @@ static void memory_serves_engines_that_read_alike(void **state)
     engine_destroy(wide);
 }
 
-/* When the last engine has finished a frame, the one before it has read it, too, so it may be
+/* When the last engine has finished a frame, the one before it has also read it. So it may be
  * overwritten before that one's result is collected. */
 static void engines_read_a_frame_one_after_the_other(void **state)
 {

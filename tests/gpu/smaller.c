@@ -175,8 +175,8 @@ static void test_sizes(void **state)
             check(&tuning, &shapes[i]);
 }
 
-/* Blurs whose smaller pictures need no transform: what taps leave out is half a step at most, and
- * the root of its mean square in noise much less. Integers of 16 bits are only for bytes
+/* Blurs whose smaller pictures need no transform: taps leave out half a step at most, and in noise
+ * the root of the mean square is much less. Integers of 16 bits are only for bytes
  * (test_frames). */
 static void test_taps(void **state)
 {
@@ -573,7 +573,7 @@ static void test_formats(void **state)
     }
 }
 
-/* Blurs of which a processor makes smaller pictures by taps, in integers of 16 bits for bytes. */
+/* Blurs for which a CPU makes smaller pictures by taps, for bytes with integers of 16 bits. */
 static void test_formats_by_taps(void **state)
 {
     (void)state;

@@ -89,7 +89,7 @@ def test_each_filter_gets_what_the_others_leave(filtered, pan, denoise):
 
 @pytest.mark.parametrize("sigma", (8, 12))
 def test_a_rough_scene_is_not_taken_for_noise(filtered, sigma):
-    """Its amplitudes fall as 1/f only, and nothing in it is flat."""
+    """The amplitudes of the scene fall only as 1/f, and nothing in it is flat."""
     random = numpy.random.default_rng(3)
     scene = draw_scene()
     noisy = numpy.rint(numpy.clip(scene + random.normal(0, sigma, scene.shape), 0, 255))

@@ -25,8 +25,8 @@ AHEAD = ("--set", "engine.compile_ahead=true", "--set", "engine.tune=off")
 
 
 def children(daemon, what=b""):
-    """Returns the processes that compile for a daemon, with this in their command lines: by their
-    numbers, the command lines."""
+    """Returns the processes that compile for a daemon and have `what` in their command lines: a
+    dictionary from process numbers to command lines."""
     found = {}
     for text in daemon.of_threads("children"):
         for pid in text.split():
@@ -89,7 +89,7 @@ def test_a_crash_of_the_compiler_is_not_repeated(compiling):
 @pytest.mark.parametrize("crashes", [False, True], ids=["hangs", "crashes"])
 def test_a_compiler_that_fails_beside_the_frames_fails_the_change(start_faulty, faults, tmp_path,
                                                                   crashes):
-    """With PoCL the daemon would neither filter a frame nor return if it did the same."""
+    """With PoCL, a daemon that compiled the same itself would filter no frame and not return."""
     daemon = start_faulty(*AHEAD, "--set", f"engine.cache_dir={tmp_path / 'cache'}", "--set",
                           f"engine.build_timeout={3600 if crashes else 10}")
     with Reader(daemon) as reader:
@@ -107,7 +107,7 @@ def test_a_compiler_that_fails_beside_the_frames_fails_the_change(start_faulty, 
             pass
         assert reader.next().filter_serial == 1
         faults.end()
-        # The next attempt may take longer than that, but what it has compiled is kept.
+        # The next attempts may also take longer than that, but what they have compiled is kept.
         daemon.wait_until(lambda: daemon.ctl("filter", "set", "shift:by=3/2", check=False)
                           .returncode == 0, "the filter")
     status = daemon.ctl_json("status")

@@ -219,8 +219,8 @@ def test_watchdog_starves_when_the_device_hangs_for_good(start_faulty, faults, r
 
 
 def test_compilation_that_does_not_end_stops_no_frames(start_faulty, faults, runtime_dir, tmp_path):
-    """The first engine filters on. The status says what the newest filter waits for and for how
-    long, and the log says once that the driver may hang."""
+    """The first engine goes on filtering. The status says what the newest filter waits for and how
+    long it has waited, and the log says once that the driver may hang."""
     daemon, manager = start_watched(
         start_faulty, runtime_dir, "--set", "engine.tune=off", "--set",
         f"engine.cache_dir={tmp_path}", "--set", "engine.build_timeout=1")
@@ -248,11 +248,11 @@ def test_compilation_that_does_not_end_stops_no_frames(start_faulty, faults, run
 
 
 def test_first_compilation_that_does_not_end(start_faulty, faults, runtime_dir):
-    """The status says for how long it has taken, and ten times the time limit is the end."""
+    """The status says how long it has taken. After ten times the time limit it counts as hung."""
     faults.begin("compile")
     manager = ServiceManager(runtime_dir.parent / "notify", WATCHDOG_S)
     daemon = start_faulty(*FILTERED, "--set", "engine.build_timeout=1", env=manager.env)
-    # A program from the cache is built again, too, which is not counted.
+    # A program from the cache is also built again, which is not counted.
     told = ("starting: (compiling OpenCL programs, 0 of . done|waiting for the device's driver)"
             ", for 5 s")
     daemon.wait_until(lambda: re.search(told, daemon.ctl("status").stdout), "for how long")

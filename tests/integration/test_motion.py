@@ -80,8 +80,8 @@ def test_fields_are_those_of_the_scene(start, fftd_module, clip):
 
 
 def read_fields(start, module, path, *arguments):
-    """The fields of all frames of a clip whose source waits for the reader, with the frames'
-    times; and the daemon and its status."""
+    """Returns the times and fields of all frames of a clip whose source waits for the reader, the
+    daemon and its status."""
     daemon = start(*FAST_KERNELS, "--set", "output.motion=32", "--set", "output.lossless=true",
                    *arguments, source=f"file:{path}", size=None, fps="max")
     daemon.wait_for_socket("frames")
@@ -97,8 +97,8 @@ def read_fields(start, module, path, *arguments):
 
 
 def test_a_processor_finds_the_field_of_each_frame(start, fftd_module, clip):
-    """If its owner says so: no frame has the field of another picture, and only of the first one,
-    which has none before it, nothing is sure."""
+    """It does if its owner says so. No frame has the field of another picture, and only in that of
+    the first frame, which has none before it, nothing is sure."""
     fields, daemon, status = read_fields(start, fftd_module, clip, "--set",
                                          "output.motion_by=device", "--set", "engine.device=cpu")
     assert status["Motion"] == "found by the device, for each frame"
@@ -118,7 +118,7 @@ def test_a_processor_finds_the_field_of_each_frame(start, fftd_module, clip):
     (("--set", "output.motion_by=observer"), "output.motion_by = observer"),
 ))
 def test_the_observer_finds_fields_on_a_processor(start, fftd_module, clip, arguments, why):
-    """Unless its owner says otherwise. No kernels of motion run."""
+    """It does unless the owner says otherwise. No kernels of motion run."""
     fields, daemon, status = read_fields(start, fftd_module, clip, "--set", "engine.device=cpu",
                                          *arguments)
     assert status["Motion"].startswith(f"found by the observer, for some frames ({why}")
@@ -129,12 +129,12 @@ def test_the_observer_finds_fields_on_a_processor(start, fftd_module, clip, argu
 
 
 def test_colours_have_no_field_of_the_device(start):
-    """The log says so, what could be changed, and that frames go on."""
+    """The log says so, and what could be changed; frames go on."""
     daemon = start(*FAST_KERNELS, "--set", "output.motion=16", "--set", "output.motion_by=device",
                    "--set", "camera.format=XRGB32", "--set", "engine.planes=all")
     daemon.wait_for_log("output.motion_by = device: the observer finds motion instead, for some "
                         "frames: colours that are filtered one by one have no luma; "
-                        'engine.planes = "luma" has')
+                        'set engine.planes = "luma"')
     daemon.wait_until(lambda: daemon.ctl_json("status")["State"] == "online", "frames")
     assert "one by one" in daemon.ctl("status").stdout
     assert daemon.stop() == 0

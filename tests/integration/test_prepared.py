@@ -104,7 +104,7 @@ def test_what_the_driver_does_is_shown_on_a_terminal(daemon, faults):
                      rb"\d+ done", line)
     assert b"\n" not in line
     assert daemon.ctl_json("status")["Preparing"].startswith("compiling OpenCL programs, 0 of ")
-    line = shown(master, b" 6.") + shown(master, b"\r")  # the daemon says a time, too, after 5 s
+    line = shown(master, b" 6.") + shown(master, b"\r")  # with the daemon's time after 5 s
     assert re.search(rb" 6\.\d s: compiling OpenCL programs, 0 of \d+ done *\r", line)
     faults.end()
     shown(master, b" " * 70 + b"\r")  # the line is wiped out at the end

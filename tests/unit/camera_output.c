@@ -218,8 +218,8 @@ static void start_with_motion(struct motion_grid *grid, struct motion_vector vec
     publish(1);
 }
 
-/* Each frame carries the field that the engine has found in it, and when the frame was captured
- * with which it was compared. The status says who finds fields. */
+/* Each frame carries the field that the engine has found in it, and the time of the frame with
+ * which it was compared. The status says what finds fields. */
 static void expect_the_engines_field(void)
 {
     struct motion_vector vector[9];

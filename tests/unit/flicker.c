@@ -704,8 +704,8 @@ static void a_light_behind_dark_corners_is_found(void **state)
     }
 }
 
-/* Of bands that hardly move, frames show a small arc. A fit that begins with a circle of another
- * size may stay there, so a light of constant frequency is tried as well. */
+/* Bands that hardly move show only a small arc. A fit that begins with a circle of another size may
+ * keep it, so a light of constant frequency is tried as well. */
 static void a_small_arc_is_not_a_larger_circle(void **state)
 {
     static const struct {
@@ -725,7 +725,7 @@ static void a_small_arc_is_not_a_larger_circle(void **state)
     }
 }
 
-/* A fit that leaves nothing but noise is trusted, also if noise is a tenth of all that changes. In
+/* A fit that leaves nothing but noise is trusted, even if noise is a tenth of all that changes. In
  * the last clip the light explains nearly all, and its error matters less. */
 static void a_light_that_leaves_noise_alone_is_found(void **state)
 {

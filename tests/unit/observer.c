@@ -642,9 +642,9 @@ static void draw_bands(struct observed_frame *frame, double depth, double first,
     }
 }
 
-/* Of two waves one is removed, the stronger. Once that is another one, frames from before are not
- * compared with those that follow. Waves that leave are no reason for that: the frames from before
- * do not have them either. */
+/* Only the stronger of two waves is removed. Once the other one is the stronger, frames from before
+ * are not compared with those that follow. Waves that leave are no reason for that, because the
+ * frames from before do not have them either. */
 static void another_wave_is_a_cut_for_flicker(void **state)
 {
     enum { EQUAL = 45, LATER = 55, END = 80 };
@@ -701,8 +701,8 @@ static size_t bytes_in_use(void)
     return info.uordblks + info.hblkhd;
 }
 
-/* Beside flicker, waves are fitted to frames as well. The memory of that is released once one of
- * both is no longer wanted. */
+/* Beside flicker, waves are also fitted to frames. The memory for that is released once either is
+ * no longer wanted. */
 static void waves_beside_flicker_release_their_memory(void **state)
 {
     struct observed_frame frame = {.frames = {.fourcc = format_by_name("GREY")->fourcc,

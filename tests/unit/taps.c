@@ -263,8 +263,8 @@ static void test_reaches_of_tiles_unite(void **state)
 
 /* ---- smaller pictures ---- */
 
-/* Taps of half the size, which need a transform where H has not decayed at the edge of the
- * frequencies, and where it differs between both sides. */
+/* Pictures of half the size by taps. They need a transform where H has not decayed at the edge of
+ * the frequencies, and where it differs between both sides. */
 static void test_reaches_of_smaller_pictures(void **state)
 {
     static const struct {

@@ -93,7 +93,7 @@ static void put_numbers(FILE *out, const char *name, const uint32_t value[DENOIS
     fprintf(out, "};\n");
 }
 
-/* The smallest blocks of a pass. */
+/* Returns the side of the smallest blocks of a pass. */
 static unsigned least_block(enum denoiser_program program)
 {
     return program == DENOISER_FIRST ? FINE_BLOCK : FINE_BLOCK / 2;
@@ -107,8 +107,8 @@ static void put_named(FILE *out, const char *name, unsigned side, const double *
     put_table(out, whole, value, count);
 }
 
-/* The tables of blocks of a side that lie side by side in a block of the pass, and the functions
- * that filter them. overlap: how many of them cover a sample, along each axis. */
+/* Writes the tables of blocks of one side, which are side by side in a block of the pass, and the
+ * functions that filter them. overlap: how many of them cover a sample, along each axis. */
 static void put_squares(FILE *out, const struct denoiser_layout *layout, unsigned side,
                         double overlap, bool is_cosine)
 {

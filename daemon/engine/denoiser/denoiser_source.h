@@ -15,14 +15,13 @@ struct denoiser_layout {
     unsigned lanes;          /* 1, 4, 8 or 16, at most `block` */
     uint32_t tile_x, tile_y; /* samples, multiples of `hop` */
     bool is_fine;            /* also filters smaller blocks (kernels/engine/denoise_fine.cl) */
-    uint32_t spare;          /* samples by which these reach beyond the others of a tile */
+    uint32_t spare;          /* samples by which these reach beyond the other blocks of a tile */
 };
 
 /* The numbers of a noise model in the device's memory: those of struct noise_model. */
 #define DENOISER_NOISE_NUMBERS 3
 
-/* The levels at which noise is estimated, the bins of each, and all that is counted for an image.
- */
+/* The levels at which noise is estimated, the bins of each, and all counters of an image. */
 #define DENOISER_NOISE_LEVELS  8
 #define DENOISER_NOISE_BINS    192
 #define DENOISER_NOISE_COUNTS  (DENOISER_NOISE_LEVELS * DENOISER_NOISE_BINS + 1)
@@ -74,7 +73,7 @@ static inline uint32_t denoiser_shift(enum denoiser_program program, uint32_t ho
     return program == DENOISER_SECOND ? hop / 2 : 0;
 }
 
-/* The `spare` of a pass's layout that filters smaller blocks. */
+/* Returns `spare` for the layout of a pass that filters smaller blocks. */
 uint32_t denoiser_spare(enum denoiser_program program, uint32_t hop);
 
 /* Writes what kernels that load captured samples into planes consist of, for other steps, too: the

@@ -45,7 +45,7 @@ struct field_frame {
     bool has_vectors;
 };
 
-/* An item has a cell or a block by itself, in vectors (LANES > 1 in the kernels). */
+/* Returns whether an item has a whole cell or block, in vectors (LANES > 1 in the kernels). */
 static bool has_lanes(const struct field_layout *layout)
 {
     return layout->size.lanes > 1;
@@ -191,7 +191,7 @@ static size_t divide_up(size_t count, size_t by)
     return (count + by - 1) / by;
 }
 
-/* How many items of a group a cell has, and how many a block. */
+/* How many items of a group share a cell, and how many share a block. */
 static unsigned items_of_cell(const struct field_layout *layout)
 {
     return has_lanes(layout) ? 1 : MOTION_CELL;
@@ -202,7 +202,7 @@ static unsigned items_of_block(const struct field_layout *layout)
     return has_lanes(layout) ? 1 : FIELD_GROUP;
 }
 
-/* How many items a kernel needs. DERIVE has all sizes at once. */
+/* Returns how many items a kernel needs. DERIVE handles all sizes at once. */
 static size_t items_of(const struct field_layout *layout, enum kernel kernel, unsigned level)
 {
     const struct field_scale *scale = &layout->scale[level];
@@ -243,7 +243,7 @@ static int enqueue(const struct run *run, enum kernel kernel, cl_int level,
 #define ENQUEUE(run, kernel, level, arguments, why)                                                \
     enqueue(run, kernel, level, arguments, sizeof(arguments) / sizeof(arguments)[0], NULL, why)
 
-/* Launches PICTURES, whose work-groups are squares, or have one item of eight rows. */
+/* Launches PICTURES, whose work-groups are squares, or one item that has eight rows. */
 static int make_pictures(const struct run *run, cl_mem samples, cl_event *made, struct error *why)
 {
     const struct field_size *size = &run->layout->size;

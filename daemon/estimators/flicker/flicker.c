@@ -23,9 +23,9 @@
 #define PERIODS      53u  /* tried */
 #define FINE         0.01 /* periods: how well the best is known */
 #define FOUND        0.8  /* begins if this share of the squares is explained */
-#define FOUND_FEW    0.9  /* by fewer than FEW_FRAMES that may be lit, and by slow bands */
-#define FOUND_SLOW   0.95 /* by bands that hardly move, if more than noise is left */
-#define NOISE_ALONE  1.5  /* times the noise of a value: what is left is noise */
+#define FOUND_FEW    0.9  /* share for fewer than FEW_FRAMES that may be lit, and for slow bands */
+#define FOUND_SLOW   0.95 /* share for bands that hardly move, if more than noise is left */
+#define NOISE_ALONE  1.5  /* what is left is noise up to this many times that of a value */
 #define FOUND_ROUGH  0.97 /* for slow bands in a scene that stands still; ERROR_ROUGH is allowed */
 #define SEARCHED     0.4  /* what a search has found with a smaller share is not fitted */
 #define SUSPECTED    0.6  /* enough to suspect flicker, whatever else there is */
@@ -33,7 +33,7 @@
 #define LOST         0.3  /* ends if less than this share of the squares is explained */
 #define ERROR_ON     0.05 /* relative error of the light in the newest frame, to begin */
 #define ERROR_ROUGH  0.2  /* enough to begin to correct bands that hardly move */
-#define ERROR_PAN    0.1  /* the same in a pan, if the light explains ALL */
+#define ERROR_PAN    0.1 /* enough for bands that hardly move in a pan, if the light explains ALL */
 #define ERROR_OFF    0.3
 /* A light whose swing is below CLEAR is corrected only if its residual is at most MORE_NOISE times
  * the noise of a value, or if it explains at least the share ALL of the squares. */

@@ -29,8 +29,8 @@
 #define ROUGH_AS_GOOD 0.01
 #define ROUGH_BETTER  0.002
 
-#define LARGE_RADIUS  0.1 /* expected radius, at most */
-#define SPEEDS        4u  /* tried for each frame */
+#define LARGE_RADIUS  0.1 /* largest expected radius */
+#define SPEEDS        4u  /* speeds tried for each frame */
 #define FEWEST_STEADY 5u
 
 /* One history, bin by bin. */
@@ -408,12 +408,12 @@ static void begin_fit(const struct fit *fit, const struct rows *rows, double row
 
 /* ---- a light of a constant frequency ---- */
 
-/* Amplitudes move along a circle at a constant speed. Where they show only a small part of it, they
- * leave the circle's size open, and a fit that begins with a wrong one may stay there. */
+/* Amplitudes move along a circle at a constant speed. A small arc does not determine the size of
+ * the circle, and a fit that begins with a wrong size may keep it. */
 struct steady {
     const struct fit *fit;
-    double passed[ROWS_FRAMES]; /* times since the first frame, in the shortest between frames */
-    double speed;               /* cycles in that time */
+    double passed[ROWS_FRAMES]; /* times since the first frame, in units of the shortest interval */
+    double speed;               /* cycles in one such unit */
     double complex centre, radius;
     double rest; /* residual sum of squares */
 };
@@ -428,8 +428,8 @@ static void find_times(struct steady *steady, const struct rows *rows)
         steady->passed[i] = (double)(frame[i].captured_ns - frame->captured_ns) / least_ns;
 }
 
-/* Fits the circle of one speed. The radius is held, since an arc that hardly moves cannot be told
- * from the centre. */
+/* Fits the circle for one speed. The radius is held near 0, because the centre cannot be told from
+ * an arc that hardly moves. */
 static void fit_speed(struct steady *steady, const struct rows *rows, double rows_cycles,
                       double speed)
 {

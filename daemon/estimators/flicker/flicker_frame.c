@@ -14,7 +14,7 @@
 #define ERROR_ON    0.1   /* relative error of the light in the newest frame, to begin */
 #define ERROR_SEEN  0.2   /* to begin, with the observer's phase */
 #define ERROR_OFF   0.3   /* to end */
-#define MORE_ERROR  1.5   /* to end, relative to that of the observer's light */
+#define MORE_ERROR  1.5   /* to end, as a multiple of that of the observer's light */
 #define SEEN        0.002 /* least expected error of the observer's phase, cycles */
 /* What the light leaves may be so much more than the observer has seen. */
 #define MORE_REST   2.0

@@ -7,8 +7,8 @@
 #define STEADY       0.9
 #define LEAP         1.0
 #define FEWEST_STEPS 4u
-/* Where at least FEWEST_ALIKE steps are alike, a smaller leap is one, if it is OUTSIDE times as far
- * from their mean as half of them are. */
+/* With at least FEWEST_ALIKE steps, one is a leap already if it differs from their mean by more
+ * than LITTLE_LEAP, and by more than OUTSIDE times the median difference. */
 #define FEWEST_ALIKE 10u
 #define LITTLE_LEAP  0.25
 #define OUTSIDE      10.0
@@ -91,8 +91,8 @@ static int by_size(const void *a, const void *b)
     return (p > q) - (p < q);
 }
 
-/* Returns whether one step is far from all others, which are alike. One frame whose phase is off
- * makes two such steps, of which the second takes back the first; these do not count. */
+/* Returns whether one step is far from all others, which are alike. A single frame with a wrong
+ * phase makes two such steps, of which the second undoes the first; these do not count. */
 static bool leaps_a_little(const double complex *step, const bool *is_usual, unsigned steps,
                            double complex mean)
 {

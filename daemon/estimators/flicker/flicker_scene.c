@@ -35,7 +35,7 @@ struct flicker_scene {
      * reduction x reduction. */
     float *flat[2];
     unsigned reduction, flat_width, flat_height;
-    float *line;   /* rows added up that become one of `flat` */
+    float *line;   /* sum of the rows that become one row of `flat` */
     double *above; /* sums over the samples of the rows above each row: height + 1 */
 };
 

@@ -118,7 +118,7 @@ void motion_reset(struct motion_estimator *m)
     m->has_last = false;
 }
 
-/* A picture at half the size. */
+/* Makes a picture of half the size. */
 static ALWAYS_INLINE void halve(float *restrict to, const float *restrict from, unsigned stride,
                                 unsigned width, unsigned height)
 {

@@ -9,7 +9,7 @@
 
 /* Where a comment gives no other reason, a threshold was chosen on the pairs of
  * tests/unit/motion_pairs.c. */
-#define COLUMNS       16u /* about this many columns of cells: FLOATS divides their width */
+#define COLUMNS       16u /* about this many columns of cells, whose width FLOATS divides */
 #define MIN_CELL      16u /* pixels */
 #define MAX_ROW       (CELLS_MAX_WIDTH + 2 * CELLS_SPARE)
 #define MAX_STEP      2.0  /* pixels that a shift may be improved by */
@@ -28,7 +28,7 @@ struct cells_work {
     float vertical[2][MAX_ROW]; /* a row of each picture, smoothed along y */
     float mean[3][MAX_ROW];     /* the last three rows of the mean of both pictures */
     float difference[3][MAX_ROW];
-    float sum[CELLS_MAX_COLUMNS][SUMS][FLOATS]; /* of the present row of cells */
+    float sum[CELLS_MAX_COLUMNS][SUMS][FLOATS]; /* sums of the present row of cells */
     struct cells cells;
 };
 
@@ -198,7 +198,7 @@ static ALWAYS_INLINE void add_row(float to[SUMS][FLOATS], const struct cells_wor
     memcpy(to, sum, sizeof sum);
 }
 
-/* The sums of a row of cells; from then on they are those of the next one. */
+/* Adds the sums of a row of cells to its cells, and begins those of the next row. */
 static void finish_cells(struct cells_work *work, const struct overlap *o, unsigned row)
 {
     for (unsigned c = 0; c < o->columns; c++) {

@@ -14,10 +14,10 @@
 
 /* Thresholds were chosen on the pairs of tests/unit/motion.c and tests/unit/motion_pairs.c. */
 #define MAX_SIDE     CORRELATION_MAX_SIDE
-#define MIN_SIDE     16u /* of the smallest pictures */
+#define MIN_SIDE     16u /* side of the smallest pictures */
 #define PEAKS        CORRELATION_PEAKS
 #define SKIPPED      1     /* spectral columns left out on each side of column 0 */
-#define SMALL        1e-5F /* scales spectra, so that products of four of their numbers fit a float */
+#define SMALL        1e-5F /* scales spectra: products of four numbers fit a float */
 #define NOISE_MARGIN 1.5   /* powers below this multiple of the noise are noise */
 #define FLOOR_POWER  1e-4  /* variance of a sample, far below the 1/12 of rounding to 8 bits */
 #define MODEL_ERROR  0.002 /* limits the weights to 1 / MODEL_ERROR */
@@ -26,8 +26,8 @@
 #define MAX_SHIFT    0.4   /* share of a side */
 
 struct correlation {
-    unsigned width, height; /* of the pictures */
-    unsigned side;          /* of the square that is transformed */
+    unsigned width, height; /* size of the pictures */
+    unsigned side;          /* side of the square that is transformed */
     struct fft *fft;
     /* Sized for the largest square; smaller ones leave the remaining pages untouched, so unused. */
     float complex work[MAX_SIDE * MAX_SIDE];  /* one square is the real part, one the imaginary */
@@ -121,7 +121,7 @@ static double noise_power(struct correlation *c)
     return c->scratch[count / 2] / M_LN2 / 2; /* the work adds the powers of two squares */
 }
 
-/* Fills `power` with the mean of the 3 x 3 frequencies around each one, of both squares. */
+/* Fills `power` with the mean over both squares of the 3 x 3 frequencies around each one. */
 VECTORS static void smooth_power(struct correlation *c)
 {
     const unsigned side = c->side, mask = side - 1;
@@ -153,9 +153,9 @@ VECTORS static void smooth_power(struct correlation *c)
     }
 }
 
-/* Fills some numbers of `cross`: the phases of the cross spectrum (last conjugated, times new),
- * times w / (1 + w). Their weight w is the cross spectrum's size times S / (N^2 + 2 S N), for
- * signal S in noise N, with a limit. Counts those that are significant. */
+/* Fills FLOATS numbers of `cross` with the phases of the cross spectrum (last conjugated, times
+ * new), times w / (1 + w). Their weight w is, for signal S in noise N, the magnitude of the cross
+ * spectrum times S / (N^2 + 2 S N), up to a limit. Counts the significant ones. */
 static ALWAYS_INLINE void weigh(struct correlation *c, unsigned y, unsigned x, float noise,
                                 ints *significant)
 {
@@ -166,7 +166,7 @@ static ALWAYS_INLINE void weigh(struct correlation *c, unsigned y, unsigned x, f
     fft_take_opposite(c->work + (size_t)((side - y) & (side - 1)) * side, side, x, &other_re,
                       &other_im);
     const floats last_re = scale * (re + other_re), last_im = scale * (im - other_im);
-    const floats sum_re = scale * (re - other_re), sum_im = scale * (im + other_im); /* i new */
+    const floats sum_re = scale * (re - other_re), sum_im = scale * (im + other_im); /* i * new */
     /* conj(last) * sum / i */
     const floats cross_re = last_re * sum_im - last_im * sum_re;
     const floats cross_im = -(last_re * sum_re + last_im * sum_im);
@@ -194,7 +194,7 @@ VECTORS static unsigned weigh_all(struct correlation *c, float noise)
     unsigned sum = 0;
     memset(c->power + (size_t)half * side, 0, side * sizeof *c->power);
     for (unsigned y = 0; y < side; y++) {
-        /* Without power they have no weight: the columns around zero, and half a cycle a pixel. */
+        /* The columns around zero, and half a cycle a pixel, get no power, and so no weight. */
         float *power = c->power + (size_t)y * side;
         power[half] = 0;
         for (unsigned x = 0; x <= SKIPPED; x++)
@@ -248,7 +248,7 @@ static bool is_summit(const struct correlation *c, size_t at)
     return true;
 }
 
-/* Returns whether one of so many numbers is larger. */
+/* Returns whether one of `count` numbers is larger than this. */
 static ALWAYS_INLINE bool has_larger(const float *number, unsigned count, float than)
 {
     int larger = 0;
@@ -257,8 +257,8 @@ static ALWAYS_INLINE bool has_larger(const float *number, unsigned count, float 
     return larger != 0;
 }
 
-/* The largest number of the correlation that is possible and a peak; 0 if none is larger than the
- * first. */
+/* Returns the index of the largest number of the correlation that is possible and a peak; 0 if none
+ * is larger than the first. */
 VECTORS static size_t find_largest(const struct correlation *c)
 {
     const unsigned side = c->side;

@@ -1,5 +1,5 @@
-/* Phase correlation of two pictures, of which each frequency counts by how far it exceeds the
- * noise. Pure; for motion.h alone. Threads: one at a time. */
+/* Phase correlation of two pictures. Each frequency counts by how far it exceeds the noise. Pure;
+ * for motion.h alone. Threads: one at a time. */
 #ifndef FFTD_ESTIMATORS_MOTION_CORRELATION_H
 #define FFTD_ESTIMATORS_MOTION_CORRELATION_H
 
@@ -15,17 +15,17 @@ struct correlation_peak {
     float height;
 };
 
-/* For pictures of that size. The middle square of them is correlated. -ENOMEM. */
+/* For pictures of this size, whose middle square is correlated. -ENOMEM. */
 int correlation_create(struct correlation **ret, unsigned width, unsigned height,
                        struct error *why);
 void correlation_destroy(struct correlation *c); /* NULL is allowed */
 
-/* Compares two pictures. Returns the number of frequencies that tell of their shift. *ret_noise:
- * the variance of the noise, and that of fine texture. */
+/* Compares two pictures. Returns how many frequencies show their shift. *ret_noise: the variance of
+ * the noise, with that of fine texture. */
 unsigned correlation_compare(struct correlation *c, const float *last, const float *next,
                              double *ret_noise);
 
-/* The peaks of the pictures that were compared last. */
+/* Gets the peaks for the pictures that were compared last. */
 void correlation_find_peaks(struct correlation *c, struct correlation_peak ret[CORRELATION_PEAKS]);
 
 #endif

@@ -851,6 +851,30 @@ static void test_past(void **state)
     }
 }
 
+/* What GPUs with little local memory have suffices for large blocks, too. */
+static void test_little_local_memory(void **state)
+{
+    static const struct denoise half = {{32, 2, 2, false, 3, false}, {225, 0, 1}};
+    static const struct clip pan = {3, 0, .cut_at = 4};
+    const cl_ulong local_bytes = device->local_bytes;
+    const struct transform_image image = floats_image(144, 112, 1);
+    (void)state;
+    if (local_bytes > 32768)
+        device->local_bytes = 32768;
+    for (unsigned overlap = 2; overlap <= 4; overlap *= 2) {
+        struct recipe recipe = {.denoise = half.settings};
+        struct denoiser *denoiser;
+        struct error why;
+        recipe.denoise.overlap = overlap;
+        if (denoiser_prepare(&denoiser, device, &image, &recipe, 1, &why) < 0)
+            fail_msg("%s", why.text);
+        denoiser_destroy(denoiser);
+    }
+    if (device_takes(144, 112))
+        check_past(&half, 1, &pan);
+    device->local_bytes = local_bytes;
+}
+
 #define REST_FRAMES 24
 
 /* Returns what the last frames of a scene that rests gain over one frame alone, dB. Each frame has
@@ -1378,6 +1402,7 @@ int main(void)
         cmocka_unit_test(test_model),
         cmocka_unit_test(test_lanes),
         cmocka_unit_test(test_past),
+        cmocka_unit_test(test_little_local_memory),
         cmocka_unit_test(test_still_scenes),
         cmocka_unit_test(test_drift),
         cmocka_unit_test(test_clipped),

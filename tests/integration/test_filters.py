@@ -343,13 +343,14 @@ def cosines(side):
 
 
 def weigh_fourier(block, window, variance):
-    """The Wiener filter of the first pass, for a windowed block."""
+    """The Wiener filter of the first pass, for a windowed block. Also returns the sum of the gains.
+    """
     z, w = np.fft.fft2(block), np.fft.fft2(window)
     level = (z[0, 0] / w[0, 0]).real
     power = np.abs(z - level * w) ** 2
-    power[0, 0] = np.inf  # nothing is left there
+    power[0, 0] = 1e-12  # nothing is left there
     gain = np.maximum(1 - 2.5 * variance(level) * np.sum(window ** 2) / power, 0)
-    return np.fft.ifft2((z - level * w) * gain + level * w).real
+    return np.fft.ifft2((z - level * w) * gain + level * w).real, gain.sum()
 
 
 def weigh_cosines(block, guide, window, variance):
@@ -385,23 +386,24 @@ def in_blocks(side, hop, shift, weigh, *pictures):
 
 
 def denoised(picture, sigma, shot=0, side=32, overlap=2, passes=2, joined=False):
+    """Both passes. Those of a joined frame also filter smaller blocks, and weigh all of them."""
     def variance(level):
         return sigma ** 2 + shot * max(level, 0)
 
-    def weigh(block, guide, window):
-        result, gains = weigh_cosines(block, guide, window, variance)
-        return result, (block.size / (2 + gains)) ** 2 if joined else 1
+    def filtered(weigh, blocks, *pictures):
+        def weighted(*windowed):
+            result, gains = weigh(*windowed, variance)
+            return result, (result.size / (4 + gains)) ** 2 if joined else 1
+        total, weight = sum(in_blocks(*block, weighted, *pictures) for block in blocks)
+        return total / weight
 
     picture = picture.astype(float)
-    total, weight = in_blocks(side, side // overlap, 0, lambda block, window:
-                              (weigh_fourier(block, window, variance), 1), picture)
-    guide = total / weight
+    guide = filtered(weigh_fourier, [(side, side // overlap, 0)] + [(8, 4, 0)] * joined, picture)
     if passes == 1:
         return guide
     hop = 16 // overlap
-    total, weight = in_blocks(16, hop, hop // 2, weigh, picture, guide) + (
-        in_blocks(8, 4, hop // 2 % 4, weigh, picture, guide) if joined else 0)
-    return total / weight
+    fine = [(each, each // 2, hop // 2 % (each // 2)) for each in (8, 4)] if joined else []
+    return filtered(weigh_cosines, [(16, hop, hop // 2)] + fine, picture, guide)
 
 
 def above_black(mean, deviation):

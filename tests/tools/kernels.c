@@ -271,22 +271,24 @@ static int write_denoiser(const char *directory, const char *sample,
 {
     static const char *const names[DENOISER_PROGRAMS] = {"first", "second", "join"};
     const uint32_t block = program == DENOISER_FIRST ? 32 : 16, hop = block / 2;
-    const struct denoiser_layout layout = {.block = block,
-                                           .hop = hop,
-                                           .shift = denoiser_shift(program, hop),
-                                           .lanes = lanes,
-                                           .tile_x = 2 * hop,
-                                           .tile_y = hop};
-    const struct recipe recipe = {
-        .corrections = lanes != 4,
-        .calibrated = lanes > 1,
-        .warped = lanes == 4,
-        .similarities = lanes == 8,
-        .cubic = lanes == 4,
-        .median = lanes != 16,
-        .denoise = {.estimated = true, .past = lanes == 4 && program != DENOISER_JOIN ? 0 : 15}};
+    const unsigned past = lanes == 4 && program != DENOISER_JOIN ? 0 : 15;
+    struct denoiser_layout layout = {.block = block,
+                                     .hop = hop,
+                                     .shift = denoiser_shift(program, hop),
+                                     .lanes = lanes,
+                                     .tile_x = 2 * hop,
+                                     .tile_y = hop,
+                                     .is_fine = past > 0 && program != DENOISER_JOIN};
+    const struct recipe recipe = {.corrections = lanes != 4,
+                                  .calibrated = lanes > 1,
+                                  .warped = lanes == 4,
+                                  .similarities = lanes == 8,
+                                  .cubic = lanes == 4,
+                                  .median = lanes != 16,
+                                  .denoise = {.estimated = true, .past = past}};
     struct transform_image image = *given;
     char path[512];
+    layout.spare = denoiser_spare(&layout, program);
     image.width = WIDTH;
     image.height = HEIGHT;
     image.stride = WIDTH * image.step;

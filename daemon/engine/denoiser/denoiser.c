@@ -71,10 +71,10 @@ static int lay_out(struct denoiser_layout *ret, const struct denoiser *denoiser,
                                     .shift = shift,
                                     .lanes = lanes,
                                     .is_fine = program != DENOISER_JOIN && settings->past > 0};
-    ret->spare = ret->is_fine ? denoiser_spare(program, hop) : 0;
     for (;;) {
         ret->tile_x = tile_length(denoiser->image.width + shift, most_x, hop);
         ret->tile_y = tile_length(denoiser->image.height + shift, most_y, hop);
+        ret->spare = denoiser_spare(ret, program);
         if (local_bytes(ret) <= denoiser->device->local_bytes)
             return 0;
         if (most_x <= hop && most_y <= hop)

@@ -189,10 +189,15 @@ void denoiser_levels_for(struct denoiser_levels *ret, const struct transform_ima
     ret->rest = ret->misfit_at + DENOISER_BANDS * ret->remaining_columns * ret->remaining_rows;
 }
 
-uint32_t denoiser_spare(enum denoiser_program program, uint32_t hop)
+/* Squares of smaller blocks begin up to half of such a block before a tile, and each `block`
+ * samples after that. Where `block` divides the tile's length, the last one reaches `block` less
+ * this half beyond the tile, and blocks of the pass only `block - hop`. Where it does not, the rest
+ * is at most `block - hop` and at least `hop`, so the last square ends before those blocks do. */
+uint32_t denoiser_spare(const struct denoiser_layout *layout, enum denoiser_program program)
 {
     const uint32_t reach = least_block(program) / 2;
-    return hop > reach ? hop - reach : 0;
+    const bool divides = layout->tile_x % layout->block == 0 || layout->tile_y % layout->block == 0;
+    return layout->is_fine && divides && layout->hop > reach ? layout->hop - reach : 0;
 }
 
 size_t denoiser_sums_bytes(const struct denoiser_layout *layout)

@@ -73,8 +73,9 @@ static inline uint32_t denoiser_shift(enum denoiser_program program, uint32_t ho
     return program == DENOISER_SECOND ? hop / 2 : 0;
 }
 
-/* Returns `spare` for the layout of a pass that filters smaller blocks. */
-uint32_t denoiser_spare(enum denoiser_program program, uint32_t hop);
+/* Returns `spare` for a layout of a pass that filters smaller blocks, whose other numbers are set.
+ */
+uint32_t denoiser_spare(const struct denoiser_layout *layout, enum denoiser_program program);
 
 /* Writes what kernels that load captured samples into planes consist of, for other steps, too: the
  * constants of the image and of the load, and the kernel load_plane (kernels/engine/load_plane.cl).

@@ -9,7 +9,7 @@
 #include "estimators/motion/motion_field.h"
 #include "estimators/motion/motion_similarity.h"
 
-#define SMALLER_SIDE 256 /* the reduced picture has a side of fewer pixels */
+#define SMALLER_SIDE 256 /* the reduced picture has a side of fewer pixels, or of so many */
 #define BLOCK        32  /* pixels of the reduced picture: a side of the field's blocks */
 #define MAX_GAP_S    1.0 /* between two frames; after a longer one nothing is known */
 
@@ -29,8 +29,10 @@ struct stabiliser {
     struct similarity speed;        /* speed of the smooth path, per second */
 };
 
-/* Mosaics have cells of 2 x 2 pixels, and luma is read in strips of whole cells. Stacks also use a
- * side of SMALLER_SIDE as it is: of half of it they would find places half as well. */
+/* Mosaics have cells of 2 x 2 pixels, and luma is read in strips of whole cells. For stacks a
+ * reduced picture may have SMALLER_SIDE pixels, too, so that frames with a side of 256 are seen
+ * whole: in half of it places would be found half as well. So every side that is a multiple of 256
+ * is reduced less. */
 static uint32_t reduction(const struct format_info *format, enum stabiliser_model model,
                           uint32_t width, uint32_t height)
 {

@@ -1,7 +1,7 @@
 /* How to move each frame so that the picture does not shake. Pure.
  *
  * The motion since the frame before is measured in a reduced picture, whose pixels are means of
- * squares, so that its smaller side has less than 256 pixels (256 is allowed for a stack): one
+ * squares, so that its smaller side has less than 256 pixels (for a stack at most 256): one
  * shift (motion.h), or a similarity (motion/motion_similarity.h). These motions together are the
  * path of the camera. What is wanted is a smooth path: a filter with two states, place and speed,
  * predicts the next place and takes a part of the error into both (a critically damped g-h filter,

@@ -113,10 +113,12 @@ static void add_sample(struct model *model, long x, long y, double sample)
     *variance += ((sample - before) * (sample - *mean) - *variance) / model->count[y][x];
 }
 
-/* What is shown of the means. */
-static void settle(struct model *ret, const struct model *model)
+/* Makes what is shown of the means. Returns the share of pixels of which a part of the detail is
+ * shown: not all of it, and not none. */
+static double settle(struct model *ret, const struct model *model)
 {
     static const double blur[3] = {0.25, 0.5, 0.25};
+    unsigned parts = 0;
     static double detail[HEIGHT][WIDTH];
     for (long y = 0; y < HEIGHT; y++)
         for (long x = 0; x < WIDTH; x++) {
@@ -136,9 +138,11 @@ static void settle(struct model *ret, const struct model *model)
                 noise +=
                     0.646 * model->variance[row][column] / fmax(model->count[row][column] - 1, 1);
             }
-            ret->mean[y][x] =
-                model->mean[y][x] - (power > noise ? noise / power : 1) * detail[y][x];
+            const double share = power > noise ? noise / power : 1;
+            parts += share > 0 && share < 1;
+            ret->mean[y][x] = model->mean[y][x] - share * detail[y][x];
         }
+    return (double)parts / (WIDTH * HEIGHT);
 }
 
 static void join(struct model *model, const uint16_t *in, const struct similarity *by,
@@ -278,6 +282,45 @@ static void all_details_of_the_mean_are_shown(void **state)
 {
     (void)state;
     join_frames("stack:frames=3,details=all", compare_shown);
+}
+
+/* A smooth scene that stands, as a camera that moves sees it: how the samples of a pixel differ is
+ * noise, of which the mean has about as much as of details. */
+static void draw_still(uint16_t *ret, unsigned frame, const struct similarity *by)
+{
+    uint64_t state = 70 + frame;
+    for (unsigned i = 0; i < WIDTH * HEIGHT; i++) {
+        double at[2];
+        place_of(at, by, i % WIDTH, i / WIDTH);
+        ret[i] = (uint16_t)(32768 + 9000 * sin(at[0] * 0.2) + 9000 * cos(at[1] * 0.13) +
+                            500 * (reference_noise(&state) - 0.5));
+    }
+}
+
+/* Also after the frames that count alike: then a variance that is wrong shows at most pixels. */
+static void details_are_weighed_by_the_noise_of_the_mean(void **state)
+{
+    enum { ALIKE = 3 };
+    (void)state;
+    struct fftd_format format;
+    static struct model model, shown;
+    static uint16_t in[FRAMES][WIDTH * HEIGHT];
+    uint8_t *out[FRAMES];
+    capture(&format, in);
+    for (unsigned i = 0; i < FRAMES; i++)
+        draw_still(in[i], i, &moved[i]);
+    filter_frames(out, (const void *)in, &format, "stack:frames=3");
+    for (unsigned i = 0; i < FRAMES; i++) {
+        join(&model, in[i], &moved[i], places[i], ALIKE);
+        const double parts = settle(&shown, &model);
+        const double most = compare_shown(&shown, &format, out[i]);
+        printf("# figures: still scene, frame %u: at most %.2f of 65535 from the model, a part of "
+               "the detail at %.0f %% of pixels\n",
+               i, most, 100 * parts);
+        assert_true(most <= 1);
+        assert_true(i < ALIKE || parts > 0.5);
+        free(out[i]);
+    }
 }
 
 /* ---- weights by spectra ---- */
@@ -591,6 +634,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(frames_are_joined_where_they_are),
         cmocka_unit_test(all_details_of_the_mean_are_shown),
+        cmocka_unit_test(details_are_weighed_by_the_noise_of_the_mean),
         cmocka_unit_test(spectra_are_weighed),
         cmocka_unit_test(stacks_begin_again),
         cmocka_unit_test(passing_things_are_clipped),

@@ -100,7 +100,8 @@ unsigned engine_loads_changes(struct engine_loads *loads);
 bool engine_waits_for_load(const struct engine *last, const struct engine *engine);
 
 /* Returns the same where neither has a load: they read frames one after the other, because what
- * `last` does with one begins when the engine before it has ended. */
+ * `last` does with one begins when the engine before it has ended. So that one must be short: it
+ * only convolves with the taps of a short filter. */
 bool engine_reads_before(const struct engine *last, const struct engine *engine,
                          const struct frame_memory *memory);
 

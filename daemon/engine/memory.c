@@ -267,8 +267,22 @@ bool engine_memory_suits(const struct frame_memory *memory, const struct engine 
     return true;
 }
 
-/* Whoever is lent a frame waits for the one before (engine_memory_lend). Only on a processor, as
- * the host reads the chroma while the frame is lent. */
+/* Returns whether all that an engine does with a frame is to read it, and to store the result. */
+static bool is_short(const struct engine *engine)
+{
+    unsigned dispatches = 0;
+    for (unsigned i = 0; i < engine->component_count; i++) {
+        const struct component *component = &engine->component[i];
+        const struct transform *transform = component_transform(component);
+        if (component->use.load != NULL || !transform_is_direct(transform))
+            return false;
+        dispatches += transform_dispatches(transform);
+    }
+    return engine_cost(engine).dispatches == dispatches; /* no other step has kernels */
+}
+
+/* Whoever is lent a frame waits for the one before (engine_memory_lend), and for all commands of
+ * that one's queue. Only on a processor, as the host reads the chroma while the frame is lent. */
 bool engine_reads_before(const struct engine *last, const struct engine *engine,
                          const struct frame_memory *memory)
 {
@@ -277,9 +291,7 @@ bool engine_reads_before(const struct engine *last, const struct engine *engine,
                            own == NULL || own->sends || own->import != NULL;
     for (unsigned i = 0; i < last->component_count; i++)
         reads_otherwise |= last->component[i].use.load != NULL;
-    for (unsigned i = 0; i < engine->component_count; i++)
-        reads_otherwise |= engine->component[i].use.load != NULL;
-    return !reads_otherwise && engine_memory_suits(memory, engine);
+    return !reads_otherwise && is_short(engine) && engine_memory_suits(memory, engine);
 }
 
 /* ---- frames in a queue --------------------------------------------------------------------- */

@@ -324,13 +324,13 @@ int engine_memory_lend(struct frame_memory *memory, unsigned index, cl_command_q
 }
 
 int engine_memory_return(struct frame_memory *memory, unsigned index, cl_command_queue queue,
-                         struct error *why)
+                         int result, struct error *why)
 {
     struct engine_frame *frame = &memory_of(memory)->frame[index];
     cl_int code;
-    if (!frame->shared || frame->sent)
-        return 0;
+    if (!frame->shared || frame->sent || frame->at != NULL)
+        return result;
     frame->at = clEnqueueMapBuffer(queue, frame->buffer, CL_FALSE, MAP_FLAGS, 0, frame->bytes, 0,
                                    NULL, &frame->mapped, &code);
-    return code == CL_SUCCESS ? 0 : opencl_fail(why, code, "clEnqueueMapBuffer");
+    return result < 0 || code == CL_SUCCESS ? result : opencl_fail(why, code, "clEnqueueMapBuffer");
 }

@@ -100,7 +100,8 @@ unsigned engine_loads_changes(struct engine_loads *loads);
 bool engine_waits_for_load(const struct engine *last, const struct engine *engine);
 
 /* Returns the same for engines without loads. They read each frame one after the other, because
- * what `last` does with it begins when the engine before has finished with it. */
+ * what `last` does with it begins when the engine before has finished. So that one must be short:
+ * it only convolves with the taps of a short filter. */
 bool engine_reads_before(const struct engine *last, const struct engine *engine,
                          const struct frame_memory *memory);
 

@@ -227,11 +227,13 @@ struct step_cost engine_cost(const struct engine *engine);
 /* Lends a frame to the commands that follow in the queue, which read *ret. After them the frame
  * returns to its source. On entry *ret is a buffer of the device, into which `bytes` bytes of the
  * frame are sent if the device does not read it where it is; the caller then holds *ret_held, and
- * releases it when the frame has been collected. */
+ * releases it when the frame has been collected. It has to be returned also if a command is
+ * refused, because another engine may be lent it next: `result` is that command's, which stays the
+ * result, with its *why. A frame that is not lent stays as it is. */
 int engine_memory_lend(struct frame_memory *memory, unsigned index, cl_command_queue queue,
                        size_t bytes, cl_mem *ret_held, cl_mem *ret, struct error *why);
 int engine_memory_return(struct frame_memory *memory, unsigned index, cl_command_queue queue,
-                         struct error *why);
+                         int result, struct error *why);
 
 /* A frame of an output, from engine_submit to engine_collect: it is taken and lent to the commands
  * that follow in the queue, which write *ret; if the device cannot write the output, *ret is left

@@ -373,8 +373,8 @@ static int load_frame(struct load_slot *load_slot, struct slot *slot,
     buffers.image = load_slot->image;
     if (r == 0)
         r = transform_frame_enqueue(load_slot->frame, queue, &buffers, NULL, NULL, why);
-    if (r == 0 && job->memory != NULL)
-        r = engine_memory_return(job->memory, job->frame, queue, why);
+    if (job->memory != NULL)
+        r = engine_memory_return(job->memory, job->frame, queue, r, why);
     job->memory = memory;
     opencl_release_event(load_slot->loaded);
     load_slot->loaded = NULL;

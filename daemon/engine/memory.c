@@ -267,8 +267,23 @@ bool engine_memory_suits(const struct frame_memory *memory, const struct engine 
     return true;
 }
 
-/* An engine that is lent a frame waits until the one before has returned it (engine_memory_lend).
- * This holds for a CPU device only, because the host reads the chroma while the frame is lent. */
+/* Returns whether all that an engine does with a frame is to read it, and to store the result. */
+static bool is_short(const struct engine *engine)
+{
+    unsigned dispatches = 0;
+    for (unsigned i = 0; i < engine->component_count; i++) {
+        const struct component *component = &engine->component[i];
+        const struct transform *transform = component_transform(component);
+        if (component->use.load != NULL || !transform_is_direct(transform))
+            return false;
+        dispatches += transform_dispatches(transform);
+    }
+    return engine_cost(engine).dispatches == dispatches; /* no other step has kernels */
+}
+
+/* An engine that is lent a frame waits until the one before has returned it (engine_memory_lend),
+ * which is after all commands in that one's queue. This holds for a CPU device only, because the
+ * host reads the chroma while the frame is lent. */
 bool engine_reads_before(const struct engine *last, const struct engine *engine,
                          const struct frame_memory *memory)
 {
@@ -277,9 +292,7 @@ bool engine_reads_before(const struct engine *last, const struct engine *engine,
                            own == NULL || own->sends || own->import != NULL;
     for (unsigned i = 0; i < last->component_count; i++)
         reads_otherwise |= last->component[i].use.load != NULL;
-    for (unsigned i = 0; i < engine->component_count; i++)
-        reads_otherwise |= engine->component[i].use.load != NULL;
-    return !reads_otherwise && engine_memory_suits(memory, engine);
+    return !reads_otherwise && is_short(engine) && engine_memory_suits(memory, engine);
 }
 
 /* ---- frames in a queue --------------------------------------------------------------------- */
@@ -312,13 +325,13 @@ int engine_memory_lend(struct frame_memory *memory, unsigned index, cl_command_q
 }
 
 int engine_memory_return(struct frame_memory *memory, unsigned index, cl_command_queue queue,
-                         struct error *why)
+                         int result, struct error *why)
 {
     struct engine_frame *frame = &memory_of(memory)->frame[index];
     cl_int code;
-    if (!frame->shared || frame->sent)
-        return 0;
+    if (!frame->shared || frame->sent || frame->at != NULL)
+        return result;
     frame->at = clEnqueueMapBuffer(queue, frame->buffer, CL_FALSE, MAP_FLAGS, 0, frame->bytes, 0,
                                    NULL, &frame->mapped, &code);
-    return code == CL_SUCCESS ? 0 : opencl_fail(why, code, "clEnqueueMapBuffer");
+    return result < 0 || code == CL_SUCCESS ? result : opencl_fail(why, code, "clEnqueueMapBuffer");
 }

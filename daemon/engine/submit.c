@@ -363,8 +363,8 @@ int engine_submit(struct engine *engine, const struct engine_job *job, struct er
     slot->result.upload_ns = slot->result.submitted_ns - begun_ns;
     if (r == 0)
         r = run_kernels(slot, buffers, &stores, why);
-    if (r == 0 && job->memory != NULL && engine_uploads(engine))
-        r = engine_memory_return(job->memory, job->frame, slot->queue, why);
+    if (job->memory != NULL && engine_uploads(engine))
+        r = engine_memory_return(job->memory, job->frame, slot->queue, r, why);
     if (r == 0)
         r = fetch_result(slot, why);
     account_memory(slot, OVERHEAD_MAP);

@@ -122,7 +122,7 @@ ALWAYS_INLINE void columns_multiply(bits phase[STRIDE][LINE], local const number
 /* Returns the samples at distance d from the first one that each result of a group covers. */
 ALWAYS_INLINE number phases_take(bits phase[STRIDE][LINE], int g, int d)
 {
-    const int p = (d + STRIDE * LANES) % STRIDE; /* d may be negative */
+    const int p = d & (STRIDE - 1); /* d may be negative; STRIDE is a power of two */
     return TO_NUMBER(line_take(phase[p], g, (d - p) / STRIDE));
 }
 

@@ -517,6 +517,48 @@ static void memory_serves_engines_that_read_alike(void **state)
     engine_destroy(wide);
 }
 
+/* One that a CPU filters as `technique` says; `denoised`: after a step besides. */
+static struct engine *make_other(enum engine_technique technique, bool denoised,
+                                 struct fftd_format *ret_format)
+{
+    const struct format_info *info = format_by_name("NV12");
+    struct engine_options options = {.border = PLAN_MIRROR,
+                                     .margin = 8,
+                                     .technique = technique,
+                                     .recipe.planes = RECIPE_LUMA,
+                                     .recipe.captured = info->fourcc,
+                                     .in_flight = 2,
+                                     .tune = ENGINE_TUNE_OFF};
+    struct engine *engine = NULL;
+    struct engine_response *response = NULL;
+    struct filter_chain chain;
+    struct error why;
+    if (filter_chain_parse(&chain,
+                           denoised ? "denoise:strength=1 | gaussian-blur:sigma=1"
+                                    : "gaussian-blur:sigma=1",
+                           &why) < 0)
+        fail_msg("%s", why.text);
+    engine_set_reach(&options, device);
+    options.recipe = recipe_of(&chain, &options.recipe);
+    if (format_layout(ret_format, info->fourcc, WIDTH, HEIGHT, 64, &why) < 0 ||
+        engine_create(&engine, device, ret_format, &options, 4, NULL, NULL, &why) < 0 ||
+        engine_design(engine, &chain, &response, &why) < 0)
+        fail_msg("%s", why.text);
+    engine_apply(engine, response, 1);
+    return engine;
+}
+
+/* The last engine would wait for all that such an engine does after it has read the frame. */
+static void check_slow(const struct engine *last, const struct frame_memory *memory,
+                       enum engine_technique technique, bool denoised)
+{
+    struct fftd_format format;
+    struct engine *engine = make_other(technique, denoised, &format);
+    assert_true(engine_memory_suits(memory, engine));
+    assert_false(engine_reads_before(last, engine, memory));
+    engine_destroy(engine);
+}
+
 /* When the last engine has finished a frame, the one before it has also read it. So it may be
  * overwritten before that one's result is collected. */
 static void engines_read_a_frame_one_after_the_other(void **state)
@@ -532,8 +574,8 @@ static void engines_read_a_frame_one_after_the_other(void **state)
     struct engine_response *response = NULL;
     struct engine_done done;
     struct error why;
-    struct engine *last = make_engine("NV12", RECIPE_LUMA, &format);
-    struct engine *engine = make_engine("NV12", RECIPE_LUMA, &format);
+    struct engine *last = make_other(ENGINE_DIRECT, false, &format);
+    struct engine *engine = make_other(ENGINE_DIRECT, false, &format);
     struct frame_memory *memory = make_memory(last);
     const size_t bytes = memory->layout.frame_bytes;
     uint8_t *expected = calloc(3, format.frame_bytes);
@@ -542,6 +584,9 @@ static void engines_read_a_frame_one_after_the_other(void **state)
     take_place(memory, MEMORY_SHARED, 0, bytes, &place);
     assert_true(engine_reads_before(last, engine, memory));
     assert_false(engine_reads_before(last, engine, NULL));
+    check_slow(last, memory, ENGINE_DIRECT, true);
+    check_slow(last, memory, ENGINE_FUSED, false);
+    check_slow(last, memory, ENGINE_STAGED, false);
     for (unsigned round = 0; round < ROUNDS; round++) {
         uint8_t *frame = frame_memory_address(memory, 0);
         fill(frame, bytes, round + 1);

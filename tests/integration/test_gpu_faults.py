@@ -11,10 +11,11 @@ from contextlib import contextmanager
 import pytest
 
 from client import OFFLINE, Reader
-from conftest import PATIENCE
+from conftest import PATIENCE, wait_until
 from dbus_peer import MEMBER, SIGNAL, Peer
 from service_manager import ServiceManager
 from test_camera import END_SECONDS
+from test_outputs import ctl_json, of
 
 PTRACE_SEIZE, PTRACE_INTERRUPT, PTRACE_DETACH = 0x4206, 0x4207, 17
 WATCHDOG_S = 4
@@ -133,6 +134,32 @@ def test_device_fails_before_the_first_frame_is_reported(start_faulty, faults):
     wait_for_state(daemon, "failed")
     faults.end()
     wait_for_state(daemon, "online")
+    assert daemon.stop() == 0
+
+
+@pytest.mark.parametrize("arguments", [
+    ("--filter", "gaussian-blur:sigma=2", "--set", "engine.technique=direct"),
+    # Both outputs share a load.
+    ("--filter", "gaussian-blur:sigma=6", "--set", "engine.technique=fused"),
+])
+def test_an_output_that_fails_leaves_its_frame_to_the_others(start_faulty, faults, arguments):
+    """An output whose kernels are refused when it has been lent a frame fails alone: main filters
+    that frame, too."""
+    daemon = start_faulty(*arguments, "--set", "output.slots=64", "--set",
+                          f'outputs=( {{ name = "b"; filter = "{arguments[1]}"; }} )', fps="5")
+    with Reader(daemon) as reader, Reader(of(daemon, "b")) as other:
+        other.next()
+        before = reader.next()
+        faults.begin("enqueue -5 0 1")  # the next kernel is b's, because main is the last one
+        wait_until(lambda: ctl_json(daemon, "b", "stats")["Counters"]["engine_failures"] == 1,
+                   "an output that fails")
+        published = daemon.ctl_json("stats")["Counters"]["published"]
+        frames = reader.take_until(lambda frame: frame.sequence > published + 3)
+    numbers = [frame.source_sequence for frame in frames]
+    first = before.source_sequence + 1
+    assert numbers == list(range(first, first + len(numbers)))
+    assert {frame.digest for frame in frames} == {before.digest}
+    assert counters(daemon)["engine_failures"] == 0
     assert daemon.stop() == 0
 
 

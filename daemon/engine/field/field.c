@@ -112,8 +112,8 @@ unsigned field_dispatches(const struct field *field)
 /* Each kernel reads and writes its pictures once; what else it reads is in the caches. */
 double field_traffic(const struct field *field)
 {
-    const unsigned numbers = 1 + 4 + 3 + 2 + PASSES * 4; /* for a pixel: field_pictures, _derive,
-                                                            _sum, _choose and _move */
+    const unsigned numbers = 1 + 4 + 2 + PASSES * 4; /* for a pixel: field_pictures, _derive,
+                                                        _choose and _move */
     return sizeof(cl_float) * ((double)field->layout.size.width * field->layout.size.height +
                                (double)numbers * field->layout.pixels);
 }

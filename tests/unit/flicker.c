@@ -19,6 +19,7 @@
 #include "core/clock.h"
 #include "estimators/flicker/flicker.h"
 #include "estimators/flicker/flicker_frame.h"
+#include "estimators/flicker/flicker_light.h"
 #include "estimators/flicker/flicker_rows.h"
 
 enum {
@@ -994,6 +995,70 @@ static void time_jumps_back_after_a_cut(void **state)
     clip_clear(&clip);
 }
 
+/* ---- lights of one frequency, at times that are not regular ---- */
+
+/* When frames are captured: every 33.3 ms, but for one of them or for some. */
+enum times {
+    TIMES_REGULAR,
+    TIMES_LATE,    /* one comes a millisecond late, and so do those that follow */
+    TIMES_SHORT,   /* one comes after a quarter of the time */
+    TIMES_SKIPPED, /* a fifth of them never come */
+    TIMES
+};
+
+static const char *const times_name[] = {"regular", "one late", "one early", "a fifth skipped"};
+
+static int64_t next_time(int64_t last_ns, enum times times, unsigned frame)
+{
+    const double interval_ns = NS_PER_S / 30.0;
+    double passed_ns = interval_ns;
+    if (frame == 9 && times == TIMES_LATE)
+        passed_ns += 1e6;
+    if (frame == 9 && times == TIMES_SHORT)
+        passed_ns /= 4;
+    if (frame % 5 == 4 && times == TIMES_SKIPPED)
+        passed_ns *= 2;
+    return last_ns + (int64_t)passed_ns;
+}
+
+/* A fit begins with the best of some speeds. They have to be as close as all the time that has
+ * passed asks for, in units of the shortest time between two frames. */
+static void a_steady_start_knows_the_times(void **state)
+{
+    static const double frequencies_hz[] = {100, 101.2, 108.7, 121.2};
+    static float luma[MAX_SAMPLES];
+    const double still[FLICKER_STILL] = {0};
+    (void)state;
+    for (unsigned i = 0; i < 4 * TIMES; i++) {
+        const enum times times = i / 4;
+        struct trial t = plain_trial(0);
+        struct light_fit fit;
+        struct rows *rows;
+        struct clip clip;
+        double complex sum = 0;
+        int64_t at_ns = NS_PER_S;
+        t.frequency_hz = frequencies_hz[i % 4];
+        make_trial_clip(&clip, &t, t.seed);
+        assert_int_equal(rows_create(&rows, t.width, t.height, NULL), 0);
+        for (unsigned frame = 0; frame < 24; frame++) {
+            t.phase = 2 * M_PI * t.frequency_hz * (double)at_ns / NS_PER_S;
+            draw_captured(&clip, &t, 0, true, luma);
+            rows_add(rows, luma, at_ns);
+            at_ns = next_time(at_ns, times, frame);
+        }
+        const double rows_cycles = t.periods / t.height;
+        assert_true(fit_start_steady(rows, rows_cycles, still, &fit));
+        for (unsigned k = 0; k < fit.count; k++)
+            sum += rows_phasor(fit.frame[k].phase -
+                               t.frequency_hz * (double)rows->frame[k].captured_ns / NS_PER_S);
+        printf("# figures: %.1f Hz, frames %s: phases agree by %.2f\n", t.frequency_hz,
+               times_name[times], cabs(sum) / fit.count);
+        assert_true(cabs(sum) > 0.9 * fit.count);
+        rows_destroy(rows);
+        clip_clear(&clip);
+    }
+}
+
 /* Samples that are not numbers or all the same, and times that stand, go back or leap. */
 static void bad_input_changes_nothing(void **state)
 {
@@ -1053,6 +1118,7 @@ int main(void)
         cmocka_unit_test(a_dimmed_lamp_has_many_bands),
         cmocka_unit_test(large_frames_are_as_good),
         cmocka_unit_test(time_jumps_back_after_a_cut),
+        cmocka_unit_test(a_steady_start_knows_the_times),
         cmocka_unit_test(bad_input_changes_nothing),
     };
     return cmocka_run_group_tests_name("flicker", tests, NULL, NULL);

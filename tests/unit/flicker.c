@@ -1021,6 +1021,53 @@ static int64_t next_time(int64_t last_ns, enum times times, unsigned frame)
     return last_ns + (int64_t)passed_ns;
 }
 
+/* A fit to light of that frequency, in frames that were captured and stamped at such times. */
+static void make_fit(struct light_fit *fit, struct rows *rows, double frequency_hz,
+                     enum times times)
+{
+    int64_t at_ns = NS_PER_S;
+    memset(fit, 0, sizeof *fit);
+    memset(rows, 0, sizeof *rows);
+    for (unsigned i = 0; i < 24; i++) {
+        rows->frame[rows->count++].captured_ns = at_ns;
+        fit->frame[fit->count++] =
+            (struct lit_frame){.is_lit = true, .phase = frequency_hz * (double)at_ns / NS_PER_S};
+        at_ns = next_time(at_ns, times, i);
+    }
+}
+
+/* A light may go on at one speed although frames do not come regularly, and a leap shows also among
+ * those. The step of the phase from one frame to the next depends on the time between them. */
+static void irregular_frames_are_no_leap(void **state)
+{
+    static const double frequencies_hz[] = {100.1, 99.7, 119.9, 120.3};
+    static struct light_fit fit;
+    static struct rows rows;
+    (void)state;
+    for (unsigned i = 0; i < 4 * TIMES; i++) {
+        const enum times times = i / 4;
+        const double frequency_hz = frequencies_hz[i % 4];
+        make_fit(&fit, &rows, frequency_hz, times);
+        const bool is_steady = light_is_steady(&fit, &rows), leaps = light_leaps(&fit, &rows);
+        for (unsigned k = 14; k < fit.count; k++)
+            fit.frame[k].phase += 0.09;
+        const bool leaps_then = light_leaps(&fit, &rows);
+        for (unsigned k = 0; k < fit.count; k++)
+            fit.frame[k].phase = 0.37 * k * k;
+        const bool is_steady_then = light_is_steady(&fit, &rows);
+        if (!is_steady || leaps || !leaps_then || is_steady_then)
+            print_error("%.1f Hz, frames %s: steady %d, leaps %d, with a leap %d, at random %d\n",
+                        frequency_hz, times_name[times], is_steady, leaps, leaps_then,
+                        is_steady_then);
+        assert_true(is_steady && !leaps && !is_steady_then);
+        /* A step that is longer makes the others less like their mean. */
+        assert_true(leaps_then || times != TIMES_REGULAR);
+    }
+    for (unsigned k = 0; k < fit.count; k++)
+        fit.frame[k].is_lit = k % 2 == 0;
+    assert_false(light_is_steady(&fit, &rows)); /* nothing is known of its speed */
+}
+
 /* A fit begins with the best of some speeds. They have to be as close as all the time that has
  * passed asks for, in units of the shortest time between two frames. */
 static void a_steady_start_knows_the_times(void **state)
@@ -1118,6 +1165,7 @@ int main(void)
         cmocka_unit_test(a_dimmed_lamp_has_many_bands),
         cmocka_unit_test(large_frames_are_as_good),
         cmocka_unit_test(time_jumps_back_after_a_cut),
+        cmocka_unit_test(irregular_frames_are_no_leap),
         cmocka_unit_test(a_steady_start_knows_the_times),
         cmocka_unit_test(bad_input_changes_nothing),
     };

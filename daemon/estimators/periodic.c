@@ -429,6 +429,7 @@ void periodic_observe(struct periodic *p, const float *luma, int64_t captured_ns
     if (!p->is_frozen)
         take_up(p, captured_ns);
     decide(p);
+    track_choose(p->track, p->tracks, p->options.max_waves);
 }
 
 /* The confirmed tracks, the strongest first. */
@@ -446,19 +447,13 @@ static unsigned sort_tracks(const struct periodic *p, const struct track **ret)
     return count;
 }
 
-/* Returns whether a wave is to be removed as far as single frames have it. */
-static bool is_removed(const struct track *t)
-{
-    return t->without_support <= 2;
-}
-
 void periodic_get_model(const struct periodic *p, struct wave_model *ret)
 {
     const struct track *sorted[MAX_TRACKS];
     const unsigned tracks = sort_tracks(p, sorted);
     *ret = (struct wave_model){.count = 0};
-    for (unsigned i = 0; i < tracks && ret->count < p->options.max_waves; i++)
-        if (is_removed(sorted[i]))
+    for (unsigned i = 0; i < tracks; i++)
+        if (sorted[i]->is_removed)
             ret->wave[ret->count++] = (struct modelled_wave){sorted[i]->f, track_least(sorted[i])};
 }
 
@@ -467,7 +462,6 @@ unsigned periodic_reports(const struct periodic *p,
 {
     const struct track *sorted[MAX_TRACKS];
     unsigned count = sort_tracks(p, sorted);
-    unsigned removed = 0;
     count = count < PERIODIC_MAX_REPORTS ? count : PERIODIC_MAX_REPORTS;
     for (unsigned i = 0; i < count; i++) {
         const struct track *t = sorted[i];
@@ -479,9 +473,8 @@ unsigned periodic_reports(const struct periodic *p,
             .fy = sign * fy,
             .amplitude = cabs(t->amplitude),
             .since_ns = t->since_ns,
-            .is_removed = is_removed(t) && removed < p->options.max_waves,
+            .is_removed = t->is_removed,
         };
-        removed += ret[i].is_removed;
     }
     return count;
 }

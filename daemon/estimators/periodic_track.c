@@ -27,6 +27,10 @@
 #define DRIFTS       0.1
 #define STAYS        0.1
 
+/* A wave takes the place of one that is removed if it is so many times as strong. Each change makes
+ * the estimator of flicker forget its frames, and noise alone must not bring one about. */
+#define REPLACES     1.2
+
 /* What the patches of a frame say about one wave. */
 struct verdict {
     double patches, seen, agreeing; /* patches: all, where the wave can be seen, where it is even */
@@ -110,4 +114,33 @@ bool track_is_plain(const struct track *t, double newest)
     const double amplitude = cabs(t->amplitude);
     return t->agree > PLAIN_AGREE && t->seen > PLAIN_SEEN && amplitude > PLAIN_NOISES * t->noise &&
            newest < PLAIN_ALONE * amplitude;
+}
+
+/* Returns whether a wave is to be removed as far as single frames have it. */
+static bool is_removable(const struct track *t)
+{
+    return t->is_confirmed && t->without_support <= 2;
+}
+
+void track_choose(struct track *track, unsigned tracks, unsigned most)
+{
+    bool was_removed[SHEET_MAX_WAVES];
+    for (unsigned i = 0; i < tracks; i++) {
+        was_removed[i] = track[i].is_removed;
+        track[i].is_removed = false;
+    }
+    for (unsigned n = 0; n < most; n++) {
+        struct track *best = NULL;
+        double strongest = 0;
+        for (unsigned i = 0; i < tracks; i++) {
+            const double amplitude = cabs(track[i].amplitude) * (was_removed[i] ? REPLACES : 1);
+            if (is_removable(&track[i]) && !track[i].is_removed && amplitude > strongest) {
+                best = &track[i];
+                strongest = amplitude;
+            }
+        }
+        if (best == NULL)
+            return;
+        best->is_removed = true;
+    }
 }

@@ -25,6 +25,7 @@ struct track {
     unsigned related;         /* frames in a row on the lattice of a texture */
     double patch_amplitude;   /* the median of the patches, when it was taken up */
     bool is_confirmed;
+    bool is_removed; /* track_choose() */
     int64_t since_ns;
     struct spectrum_line fitted; /* what was subtracted from the last frame */
 };
@@ -54,5 +55,9 @@ bool track_is_disturbed(const struct track *track);
  * line has come up that could make it a texture. newest: the amplitude of the strongest new line.
  */
 bool track_is_plain(const struct track *track, double newest);
+
+/* Chooses the waves that are removed: the strongest `most`, but one that was removed before stays
+ * unless another is clearly stronger. */
+void track_choose(struct track *track, unsigned tracks, unsigned most);
 
 #endif

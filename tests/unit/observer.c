@@ -623,13 +623,17 @@ static void waves_take_turns_with_flicker(void **state)
     printf("# figures: a wave is known after %u frames, beside flicker after %u\n", first[0],
            first[1]);
     assert_in_range(first[0], 1, 3);
-    assert_in_range(first[1], first[0] + 1, FRAMES);
+    /* how many frames are skipped is the processor's affair; turns_share_the_time_in_halves() */
+    assert_in_range(first[1], first[0], FRAMES);
     free(frame.bytes);
 }
 
-/* Two waves along the columns, which are bands of rows, under light that flickers. */
-static void draw_bands(struct observed_frame *frame, double depth, double first, double second)
+/* Two waves along the columns, which are bands of rows, under light that flickers, and noise of up
+ * to so many grey levels. */
+static void draw_bands(struct observed_frame *frame, double depth, double first, double second,
+                       unsigned noise)
 {
+    uint32_t random = (uint32_t)frame->number;
     const uint32_t width = frame->frames.width, height = frame->frames.height;
     for (uint32_t y = 0; y < height; y++) {
         const double cycles = 100.1 * (double)frame->number / 30 + 1.7 * y / height;
@@ -637,17 +641,19 @@ static void draw_bands(struct observed_frame *frame, double depth, double first,
         const double bands = first * cos(2 * M_PI * 0.06 * y) + second * cos(2 * M_PI * 0.13 * y);
         for (uint32_t x = 0; x < width; x++) {
             const double scene = 100 + (x / 37 % 2 == y / 53 % 2 ? 30 : 0);
-            frame->bytes[y * width + x] = (uint8_t)lrint(scene * light + bands);
+            random = random * 1664525 + 1013904223;
+            frame->bytes[y * width + x] =
+                (uint8_t)(lrint(scene * light + bands) + (random >> 16) % (noise + 1));
         }
     }
 }
 
-/* Only the stronger of two waves is removed. Once the other one is the stronger, frames from before
- * are not compared with those that follow. Waves that leave are no reason for that, because the
- * frames from before do not have them either. */
+/* Only the stronger of two waves is removed. Once the other one is clearly stronger, frames from
+ * before are not compared with those that follow. Waves that leave are no reason for that, because
+ * the frames from before do not have them either. */
 static void another_wave_is_a_cut_for_flicker(void **state)
 {
-    enum { EQUAL = 45, LATER = 55, END = 80 };
+    enum { EQUAL = 45, LATER = 65, END = 80 };
     const double depth = 0.06;
     struct observed_frame frame = {.frames = {.fourcc = format_by_name("GREY")->fourcc,
                                               .width = 320,
@@ -660,18 +666,21 @@ static void another_wave_is_a_cut_for_flicker(void **state)
     struct estimators *estimators;
     struct findings found;
     struct error why;
-    double first = 0, least = INFINITY, rest = 0;
+    double least = INFINITY, rest = 0;
     (void)state;
     frame.bytes = malloc((size_t)frame.frames.width * frame.frames.height);
     assert_int_equal(estimators_create(&estimators, &why), 0);
     estimators_adopt(estimators, &job, &why);
     for (frame.number = 1; frame.number <= END; frame.number++) {
-        const double more = 0.04 * ((double)frame.number - EQUAL);
+        const double more = 0.1 * ((double)frame.number - EQUAL);
         frame.captured_ns = frame.scene_ns = (int64_t)frame.number * INTERVAL_NS;
-        draw_bands(&frame, depth, 10 - more, 10 + more);
+        draw_bands(&frame, depth, 10 - more, 10 + more, 0);
         estimators_observe(estimators, &frame, &found);
-        if (frame.number == EQUAL - 5)
-            first = found.waves.wave[0].f.fy;
+        if (frame.number == EQUAL - 5 || frame.number == LATER) {
+            const double fy = frame.number == LATER ? 0.13 : 0.06;
+            assert_int_equal(found.waves.count, 1);
+            assert_true(fabs(fabs(found.waves.wave[0].f.fy) - fy) < 0.002);
+        }
         if (frame.number > EQUAL - 5)
             least = fmin(least, found.has_flicker ? found.flicker_report.depth : 0);
         if (frame.number > LATER)
@@ -680,8 +689,6 @@ static void another_wave_is_a_cut_for_flicker(void **state)
     printf("# figures: another wave: a light of %.3f has at least %.4f, and leaves %.3f of the "
            "squares\n",
            depth, least, rest);
-    assert_int_equal(found.waves.count, 1);
-    assert_true(fabs(first - found.waves.wave[0].f.fy) > 0.05);
     assert_true(least > 0.9 * depth && rest < 0.05);
     const struct wave_model none = {.count = 0};
     assert_true(wave_model_adds(&found.waves, &none, 320, 240));
@@ -691,6 +698,53 @@ static void another_wave_is_a_cut_for_flicker(void **state)
     assert_false(wave_model_adds(&drifted, &found.waves, 320, 240));
     drifted.wave[0].f.fy += 1.0 / 240;
     assert_true(wave_model_adds(&drifted, &found.waves, 320, 240));
+    estimators_destroy(estimators);
+    free(frame.bytes);
+}
+
+/* Noise makes now one and now the other of two equal waves the stronger. Each change would be a cut
+ * for flicker. */
+static void equal_waves_do_not_take_turns(void **state)
+{
+    enum { FOUND = 20, END = 60 };
+    const double depth = 0.06;
+    struct observed_frame frame = {.frames = {.fourcc = format_by_name("GREY")->fourcc,
+                                              .width = 320,
+                                              .height = 240,
+                                              .is_full_range = true}};
+    const struct estimators_job job = {.wanted = {.removes_waves = true,
+                                                  .waves = {.min_amplitude = 1, .max_waves = 1},
+                                                  .removes_flicker = true},
+                                       .frames = frame.frames};
+    struct wave_model before = {.count = 0};
+    struct estimators *estimators;
+    struct findings found;
+    struct error why;
+    unsigned swaps = 0, removed = 0, unknown = 0;
+    (void)state;
+    frame.bytes = malloc((size_t)frame.frames.width * frame.frames.height);
+    assert_int_equal(estimators_create(&estimators, &why), 0);
+    estimators_adopt(estimators, &job, &why);
+    for (frame.number = 1; frame.number <= END; frame.number++) {
+        frame.captured_ns = frame.scene_ns = (int64_t)frame.number * INTERVAL_NS;
+        draw_bands(&frame, depth, 10, 10, 40);
+        estimators_observe(estimators, &frame, &found);
+        swaps += before.count > 0 && wave_model_adds(&found.waves, &before, 320, 240);
+        before = found.waves;
+        removed = 0;
+        for (unsigned i = 0; i < found.wave_count; i++)
+            removed += found.wave[i].is_removed;
+        assert_int_equal(removed, found.waves.count);
+        if (frame.number > FOUND)
+            unknown += !found.has_flicker || found.flicker.rest > 0.1;
+    }
+    printf("# figures: another of two equal waves is removed %u times; light is not known in %u of "
+           "%d frames\n",
+           swaps, unknown, END - FOUND);
+    assert_int_equal(found.wave_count, 2);
+    assert_int_equal(found.waves.count, 1);
+    assert_int_equal(swaps, 0);
+    assert_int_equal(unknown, 0);
     estimators_destroy(estimators);
     free(frame.bytes);
 }
@@ -728,7 +782,7 @@ static void waves_beside_flicker_release_their_memory(void **state)
     found.waves.count = 0;
     for (frame.number = 1; frame.number <= FRAMES && found.waves.count == 0; frame.number++) {
         frame.captured_ns = frame.scene_ns = (int64_t)frame.number * INTERVAL_NS;
-        draw_bands(&frame, 0.06, 10, 0);
+        draw_bands(&frame, 0.06, 10, 0, 0);
         estimators_observe(estimators, &frame, &found);
     }
     assert_int_equal(found.waves.count, 1);
@@ -763,6 +817,7 @@ int main(void)
         cmocka_unit_test(turns_share_the_time_in_halves),
         cmocka_unit_test(waves_take_turns_with_flicker),
         cmocka_unit_test(another_wave_is_a_cut_for_flicker),
+        cmocka_unit_test(equal_waves_do_not_take_turns),
         cmocka_unit_test(waves_beside_flicker_release_their_memory),
         cmocka_unit_test(all_of_it_takes_a_third_of_a_processor)};
     return cmocka_run_group_tests(tests, NULL, NULL);

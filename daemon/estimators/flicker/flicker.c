@@ -341,7 +341,7 @@ static void start(struct flicker *f, double rows_cycles, const double still[FLIC
         if (!fit_start_steady(f->rows, factors[i] * rows_cycles, still, &fit))
             continue;
         light_improve(&fit, f->rows, options, START_STEPS);
-        if (fit.cost < f->fit.cost && light_is_steady(&fit))
+        if (fit.cost < f->fit.cost && light_is_steady(&fit, f->rows))
             f->fit = fit;
     }
 }

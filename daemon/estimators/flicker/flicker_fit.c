@@ -30,7 +30,8 @@
 #define ROUGH_BETTER  0.002
 
 #define LARGE_RADIUS  0.1 /* largest expected radius */
-#define SPEEDS        4u  /* speeds tried for each frame */
+#define SPEEDS        4.0 /* speeds tried for each unit of time */
+#define UNITS         4.0 /* largest number of units in the mean time between frames */
 #define FEWEST_STEADY 5u
 
 /* One history, bin by bin. */
@@ -244,8 +245,7 @@ static bool circle_once(const struct fit *fit, const bool *is_used, double compl
 static bool circle_through(const struct fit *fit, bool *is_used, double complex *ret_centre,
                            double *ret_radius)
 {
-    for (unsigned i = 0; i < fit->frames; i++)
-        is_used[i] = true;
+    memset(is_used, true, fit->frames * sizeof *is_used);
     for (unsigned pass = 0; pass < 3; pass++) {
         double radius = 0;
         unsigned on = 0;
@@ -359,18 +359,16 @@ static enum leap find_leap(const double complex *amplitude, unsigned frames, dou
     for (unsigned first = 0; first < frames; first++)
         for (unsigned end = first + 1; end <= frames; end++) {
             const bool is_begun = end == frames;
+            double *so_far = is_begun ? &begun : &ended;
             if (!is_possible(frames, first, end))
                 continue;
             const double squares =
-                squares_of(amplitude, &sums, frames, first, end, is_begun ? begun : ended, &light);
+                squares_of(amplitude, &sums, frames, first, end, *so_far, &light);
             if (squares < fmin(begun, ended))
                 radius = light.radius;
             if (is_begun && squares < begun)
                 *ret = light;
-            if (is_begun)
-                begun = fmin(begun, squares);
-            else
-                ended = fmin(ended, squares);
+            *so_far = fmin(*so_far, squares);
         }
     const double least = fmin(on_circle, fmin(begun, ended)), radius2 = radius * radius;
     const double noise2 = fmax(noise * noise, least / (2 * frames));
@@ -412,8 +410,8 @@ static void begin_fit(const struct fit *fit, const struct rows *rows, double row
  * the circle, and a fit that begins with a wrong size may keep it. */
 struct steady {
     const struct fit *fit;
-    double passed[ROWS_FRAMES]; /* times since the first frame, in units of the shortest interval */
-    double speed;               /* cycles in one such unit */
+    double passed[ROWS_FRAMES]; /* times since the first frame, in units */
+    double speed;               /* cycles in a unit */
     double complex centre, radius;
     double rest; /* residual sum of squares */
 };
@@ -421,11 +419,13 @@ struct steady {
 static void find_times(struct steady *steady, const struct rows *rows)
 {
     const struct rows_frame *frame = &rows->frame[steady->fit->first];
-    double least_ns = INFINITY;
-    for (unsigned i = 1; i < steady->fit->frames; i++)
-        least_ns = fmin(least_ns, (double)(frame[i].captured_ns - frame[i - 1].captured_ns));
-    for (unsigned i = 0; i < steady->fit->frames; i++)
-        steady->passed[i] = (double)(frame[i].captured_ns - frame->captured_ns) / least_ns;
+    const unsigned last = steady->fit->frames - 1;
+    double unit_ns = INFINITY;
+    for (unsigned i = 1; i <= last; i++)
+        unit_ns = fmin(unit_ns, (double)(frame[i].captured_ns - frame[i - 1].captured_ns));
+    unit_ns = fmax(unit_ns, (double)(frame[last].captured_ns - frame->captured_ns) / last / UNITS);
+    for (unsigned i = 0; i <= last; i++)
+        steady->passed[i] = (double)(frame[i].captured_ns - frame->captured_ns) / unit_ns;
 }
 
 /* Fits the circle for one speed. The radius is held near 0, because the centre cannot be told from
@@ -462,7 +462,7 @@ bool fit_start_steady(const struct rows *rows, double rows_cycles,
     if (fit.frames < FEWEST_STEADY)
         return false;
     find_times(&steady, rows);
-    const unsigned speeds = SPEEDS * fit.frames;
+    const unsigned speeds = (unsigned)(SPEEDS * (steady.passed[fit.frames - 1] + 1));
     for (unsigned i = 0; i < speeds; i++) {
         fit_speed(&steady, rows, rows_cycles, (i + 0.5) / speeds);
         if (steady.rest < best.rest)

@@ -2,6 +2,8 @@
 
 #include <stdlib.h>
 
+#include "core/clock.h"
+
 /* Steps of the phase from frame to frame, as phasors. They are steady if their mean is longer than
  * STEADY, and leap if they differ by more than LEAP. Chosen on clips of tests/unit/flicker.c. */
 #define STEADY       0.9
@@ -12,6 +14,10 @@
 #define FEWEST_ALIKE 10u
 #define LITTLE_LEAP  0.25
 #define OUTSIDE      10.0
+/* A step whose time is off by more than SCATTERED times what is usual may also differ by what mains
+ * light advances in the rest. If all times scatter, so do the steps, unless only stamps are off. */
+#define MAINS_HZ     120.0
+#define SCATTERED    3.0
 
 /* For light_has_stopped(), chosen on the same clips. */
 #define HARDLY       0.1 /* share of the mean square by which lit frames change */
@@ -85,78 +91,111 @@ static bool leaps_behind_others(const struct light_fit *fit, const struct rows *
     return false;
 }
 
+/* The steps of the phase between frames that are both lit, and their times. */
+struct steps {
+    unsigned count;
+    double complex step[ROWS_FRAMES];
+    double passed_ns[ROWS_FRAMES];
+    double usual_ns;
+};
+
 static int by_size(const void *a, const void *b)
 {
     const double p = *(const double *)a, q = *(const double *)b;
     return (p > q) - (p < q);
 }
 
-/* Returns whether one step is far from all others, which are alike. A single frame with a wrong
- * phase makes two such steps, of which the second undoes the first; these do not count. */
-static bool leaps_a_little(const double complex *step, const bool *is_usual, unsigned steps,
-                           double complex mean)
+static void list_steps(const struct light_fit *fit, const struct rows *rows, struct steps *ret)
 {
-    double far[ROWS_FRAMES];
-    if (steps < FEWEST_ALIKE)
+    double sorted[ROWS_FRAMES];
+    ret->count = 0;
+    for (unsigned i = 1; i < fit->count; i++) {
+        if (!fit->frame[i - 1].is_lit || !fit->frame[i].is_lit)
+            continue;
+        ret->step[ret->count] = rows_phasor(fit->frame[i].phase - fit->frame[i - 1].phase);
+        ret->passed_ns[ret->count] = (double)(light_frame(fit, rows, i)->captured_ns -
+                                              light_frame(fit, rows, i - 1)->captured_ns);
+        sorted[ret->count] = ret->passed_ns[ret->count];
+        ret->count++;
+    }
+    /* Many frames may be skipped, and few come early. */
+    qsort(sorted, ret->count, sizeof *sorted, by_size);
+    ret->usual_ns = ret->count > 0 ? sorted[ret->count / 4] : INFINITY;
+}
+
+/* Returns whether about as much time passed as usual, so that no frame was skipped. */
+static bool is_usual(const struct steps *steps, unsigned i)
+{
+    return fabs(steps->passed_ns[i] - steps->usual_ns) <= 0.5 * steps->usual_ns;
+}
+
+/* Returns whether one step is far from all others, which are alike. One frame whose phase is off
+ * makes two such steps, of which the second takes back the first; these do not count. */
+static bool leaps_a_little(const struct steps *steps, double complex mean)
+{
+    const double complex *step = steps->step;
+    double far[ROWS_FRAMES], off_ns[ROWS_FRAMES];
+    if (steps->count < FEWEST_ALIKE)
         return false;
-    for (unsigned i = 0; i < steps; i++)
+    for (unsigned i = 0; i < steps->count; i++) {
         far[i] = cabs(step[i] - mean);
-    qsort(far, steps, sizeof *far, by_size);
-    const double most = fmax(LITTLE_LEAP, OUTSIDE * far[steps / 2]);
-    for (unsigned i = 0; i < steps; i++) {
+        off_ns[i] = fabs(steps->passed_ns[i] - steps->usual_ns);
+    }
+    qsort(far, steps->count, sizeof *far, by_size);
+    qsort(off_ns, steps->count, sizeof *off_ns, by_size);
+    const double most = fmax(LITTLE_LEAP, OUTSIDE * far[steps->count / 2]);
+    for (unsigned i = 0; i < steps->count; i++) {
         const double complex off = step[i] - mean;
+        const double rest_ns = fmax(0, fabs(steps->passed_ns[i] - steps->usual_ns) -
+                                           SCATTERED * off_ns[steps->count / 2]);
         const bool is_taken_back =
             (i > 0 && cabs(off + step[i - 1] - mean) < 0.5 * cabs(off)) ||
-            (i + 1 < steps && cabs(off + step[i + 1] - mean) < 0.5 * cabs(off));
-        if (is_usual[i] && cabs(off) > most && !is_taken_back)
+            (i + 1 < steps->count && cabs(off + step[i + 1] - mean) < 0.5 * cabs(off));
+        if (is_usual(steps, i) && cabs(off) > most + 2 * M_PI * MAINS_HZ * rest_ns / NS_PER_S &&
+            !is_taken_back)
             return true;
     }
     return false;
 }
 
-bool light_is_steady(const struct light_fit *fit)
+bool light_is_steady(const struct light_fit *fit, const struct rows *rows)
 {
+    struct steps steps;
     double complex all = 0;
-    unsigned steps = 0;
-    for (unsigned i = 1; i < fit->count; i++)
-        if (fit->frame[i - 1].is_lit && fit->frame[i].is_lit) {
-            all += rows_phasor(fit->frame[i].phase - fit->frame[i - 1].phase);
-            steps++;
+    unsigned count = 0;
+    list_steps(fit, rows, &steps);
+    for (unsigned i = 0; i < steps.count; i++)
+        if (is_usual(&steps, i)) {
+            all += steps.step[i];
+            count++;
         }
-    return cabs(all) >= STEADY * steps;
+    return count > 0 && cabs(all) >= STEADY * count;
 }
 
 bool light_leaps(const struct light_fit *fit, const struct rows *rows)
 {
-    double complex step[ROWS_FRAMES], all = 0, before = 0;
-    double passed_ns[ROWS_FRAMES], least_ns = INFINITY;
-    bool is_usual[ROWS_FRAMES];
-    unsigned steps = 0;
-    for (unsigned i = 1; i < fit->count; i++) {
-        if (!fit->frame[i - 1].is_lit || !fit->frame[i].is_lit)
+    double complex all = 0, before = 0;
+    struct steps steps;
+    list_steps(fit, rows, &steps);
+    if (steps.count < FEWEST_STEPS)
+        return false;
+    for (unsigned i = 0; i < steps.count; i++)
+        all += steps.step[i];
+    for (unsigned i = 0; i < steps.count; before += steps.step[i++]) {
+        const double complex step = steps.step[i], after = all - before - step;
+        const double complex others = before + after;
+        const unsigned left = steps.count - 1 - i;
+        if (cabs(before) + cabs(after) < STEADY * (steps.count - 1) || !is_usual(&steps, i))
             continue;
-        step[steps] = rows_phasor(fit->frame[i].phase - fit->frame[i - 1].phase);
-        passed_ns[steps] = (double)(light_frame(fit, rows, i)->captured_ns -
-                                    light_frame(fit, rows, i - 1)->captured_ns);
-        least_ns = fmin(least_ns, passed_ns[steps]);
-        all += step[steps++];
-    }
-    for (unsigned i = 0; i < steps && steps >= FEWEST_STEPS; before += step[i++]) {
-        const double complex after = all - before - step[i], others = before + after;
-        const unsigned left = steps - 1 - i;
-        if (cabs(before) + cabs(after) < STEADY * (steps - 1) || passed_ns[i] > 1.5 * least_ns)
-            continue;
-        if (cabs(others) > STEADY * (steps - 1) && cabs(step[i] - others / cabs(others)) > LEAP)
+        if (cabs(others) > STEADY * (steps.count - 1) && cabs(step - others / cabs(others)) > LEAP)
             return true;
         if (i >= 2 && left >= 2 && cabs(before / i - after / left) > LEAP)
             return true;
     }
-    if (steps < FEWEST_STEPS || cabs(all) < STEADY * steps)
+    if (cabs(all) < STEADY * steps.count)
         return false;
-    for (unsigned i = 0; i < steps; i++)
-        is_usual[i] = passed_ns[i] <= 1.5 * least_ns;
-    return leaps_a_little(step, is_usual, steps, all / cabs(all)) ||
-           leaps_behind_others(fit, rows, all / cabs(all), least_ns);
+    return leaps_a_little(&steps, all / cabs(all)) ||
+           leaps_behind_others(fit, rows, all / cabs(all), steps.usual_ns);
 }
 
 /* The change from one frame to the next, without exposure and the effect of the sensor's rows: its

@@ -95,8 +95,8 @@ static inline unsigned light_newest_lit(const struct light_fit *fit)
  * harmonic: 0 is the fundamental. */
 double light_swing(const struct light_fit *fit, const struct rows *rows, unsigned harmonic);
 
-/* Returns whether the phase advances at about the same speed throughout. */
-bool light_is_steady(const struct light_fit *fit);
+/* Returns whether the phase advances at about the same speed wherever no frame was skipped. */
+bool light_is_steady(const struct light_fit *fit, const struct rows *rows);
 
 /* Returns whether the phase is steady except for one leap or one change of speed, at a place where
  * no frame was skipped, or except for leaps where frames are ignored. A real light does neither:

@@ -301,15 +301,13 @@ void report_describe_build(char ret[CAMERA_TEXT], const struct build_progress *b
         text_append(ret, CAMERA_TEXT, ", for %lld s", (long long)passed_s);
 }
 
-static void log_late_build(struct report *report, enum designer_state state,
-                           const struct build_progress *build)
+static void log_late_build(struct report *report, const struct build_progress *build)
 {
-    const bool is_late = state == DESIGNER_STUCK && build->since_ns != 0;
-    if (is_late && !report->is_late)
+    if (build->is_late && !report->is_late)
         log_error("%sthe device's driver has not returned for %lld s (engine.build_timeout); "
                   "nothing else is prepared until it does, or until fftd is restarted",
                   report->prefix, (long long)build_s(build));
-    report->is_late = is_late;
+    report->is_late = build->is_late;
 }
 
 void report_preparing(struct report *report, struct designer *designer,
@@ -317,10 +315,9 @@ void report_preparing(struct report *report, struct designer *designer,
 {
     struct tuning_status tuning = {.running = false};
     char text[CAMERA_TEXT] = "";
-    const enum designer_state state = designer_get_state(designer);
-    const bool is_busy = is_waited_for && state != DESIGNER_IDLE;
+    const bool is_busy = is_waited_for && designer_get_state(designer) != DESIGNER_IDLE;
     const bool compiles = is_busy && build->done < build->total;
-    log_late_build(report, state, build);
+    log_late_build(report, build);
     if (is_busy && !compiles)
         designer_get_tuning(designer, &tuning);
     if (tuning.running)

@@ -37,7 +37,8 @@ void ahead_allow(void)
 /* Returns whether engines, or what they need to be built, depend on a key. */
 static bool is_needed(const char *key)
 {
-    return strcmp(key, "output.size") == 0 ||
+    return strcmp(key, "output.size") == 0 || strcmp(key, "output.measures") == 0 ||
+           strcmp(key, "output.motion") == 0 || strcmp(key, "output.motion_by") == 0 ||
            (strncmp(key, "engine.", strlen("engine.")) == 0 &&
             strcmp(key, "engine.compile_ahead") != 0 && strcmp(key, "engine.view") != 0);
 }
@@ -227,6 +228,10 @@ int ahead_compile(struct ahead *ahead, const struct builder *builder,
                          "the device's driver has not compiled its kernels within %g s "
                          "(engine.build_timeout); another attempt continues where this one stopped",
                          (double)timeout_ns / (double)NS_PER_S);
+    if (WIFSIGNALED(ahead->status) && WTERMSIG(ahead->status) == SIGKILL)
+        return error_set(why, EIO,
+                         "the compiler of the device's driver was killed, probably because memory "
+                         "ran out; engine.compile_ahead = false compiles in fftd itself");
     if (WIFSIGNALED(ahead->status))
         return error_set(why, EIO,
                          "the compiler of the device's driver was killed by signal %d (%s)",

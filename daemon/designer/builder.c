@@ -310,6 +310,20 @@ static int check_candidate(const struct builder *builder, struct candidate *cand
                                 &candidate->use, why);
 }
 
+/* Asks the builder's own observer, and remembers that it has refused. */
+struct asked {
+    const struct engine_observer *observer;
+    bool has_refused;
+};
+
+static int ask(void *context, unsigned done, unsigned total, struct error *why)
+{
+    struct asked *asked = context;
+    const int r = asked->observer->on_build(asked->observer->context, done, total, why);
+    asked->has_refused |= r < 0;
+    return r;
+}
+
 static int build(struct builder *builder, struct candidate *candidate, struct error *why)
 {
     const enum builder_place place = candidate->place;
@@ -325,13 +339,16 @@ static int build(struct builder *builder, struct candidate *candidate, struct er
     struct engine_options own = candidate->options;
     if (place == BUILDER_CPU && !builder->cpu_finds_motion)
         own.recipe.motion = 0;
+    struct asked asked = {.observer = &builder->observer};
+    const struct engine_observer observer = {builder->observer.on_build != NULL ? ask : NULL,
+                                             &asked};
     r = engine_create(&engine, builder->device[place].opened, &candidate->frames->format, &own,
-                      candidate->support_px, builder->cache_dir, &builder->observer, why);
+                      candidate->support_px, builder->cache_dir, &observer, why);
     if (r == 0)
         r = warm_up(engine, candidate->frames, why);
     if (r < 0) {
         engine_destroy(engine);
-        builder->device[place].is_suspect = true;
+        builder->device[place].is_suspect |= !asked.has_refused;
         return r;
     }
     candidate->engine = engine;

@@ -125,6 +125,7 @@ struct build_progress {
     unsigned number;      /* goes up with each engine that needs a compilation */
     unsigned done, total; /* programs; total 0: none is being compiled */
     int64_t since_ns;     /* when it entered the driver, CLOCK_MONOTONIC; 0: it is not there */
+    bool is_late;         /* the driver exceeds engine.build_timeout */
 };
 
 /* Any thread; wake_fd becomes readable when it changes. */

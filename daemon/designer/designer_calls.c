@@ -200,10 +200,19 @@ void designer_get_tuning(struct designer *designer, struct tuning_status *ret)
     pthread_mutex_unlock(&designer->lock);
 }
 
+/* With the lock held. */
+static bool is_late(const struct designer *designer)
+{
+    const int timeouts = designer->has_built ? 1 : FIRST_TIMEOUTS;
+    return designer->busy_since_ns != 0 &&
+           clock_now_ns() >= designer->busy_since_ns + designer->build_timeout_ns * timeouts;
+}
+
 void designer_get_build_progress(struct designer *designer, struct build_progress *ret)
 {
     pthread_mutex_lock(&designer->lock);
     *ret = designer->progress;
+    ret->is_late = is_late(designer);
     pthread_mutex_unlock(&designer->lock);
 }
 
@@ -211,10 +220,7 @@ enum designer_state designer_get_state(struct designer *designer)
 {
     pthread_mutex_lock(&designer->lock);
     const bool is_busy = designer->busy_since_ns != 0;
-    const int64_t deadline_ns =
-        designer->busy_since_ns +
-        designer->build_timeout_ns * (designer->has_built ? 1 : FIRST_TIMEOUTS);
-    const bool is_stuck = designer->exhausted || (is_busy && clock_now_ns() >= deadline_ns);
+    const bool is_stuck = designer->exhausted || is_late(designer);
     pthread_mutex_unlock(&designer->lock);
     return is_stuck ? DESIGNER_STUCK : is_busy ? DESIGNER_BUSY : DESIGNER_IDLE;
 }

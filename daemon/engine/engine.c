@@ -351,3 +351,30 @@ bool engine_has_better_load(const struct engine *engine, const struct engine_loa
     }
     return has;
 }
+
+/* Returns whether all that an engine does with a frame is to read it, and to store the result. */
+static bool is_short(const struct engine *engine)
+{
+    unsigned dispatches = 0;
+    for (unsigned i = 0; i < engine->component_count; i++) {
+        const struct component *component = &engine->component[i];
+        const struct transform *transform = component_transform(component);
+        if (component->use.load != NULL || !transform_is_direct(transform))
+            return false;
+        dispatches += transform_dispatches(transform);
+    }
+    return engine_cost(engine).dispatches == dispatches; /* no other step has kernels */
+}
+
+/* An engine that is lent a frame waits until the one before has returned it (engine_memory_lend),
+ * which is after all commands in that one's queue. This holds for a CPU device only, because the
+ * host reads the chroma while the frame is lent. */
+bool engine_reads_before(const struct engine *last, const struct engine *engine,
+                         const struct frame_memory *memory)
+{
+    bool reads_otherwise = engine_is_simple(last) || !gpu_device_is_cpu(last->device) ||
+                           !engine_memory_is_in_place(memory);
+    for (unsigned i = 0; i < last->component_count; i++)
+        reads_otherwise |= last->component[i].use.load != NULL;
+    return !reads_otherwise && is_short(engine) && engine_memory_suits(memory, engine);
+}

@@ -224,6 +224,10 @@ static inline void slot_account(struct slot *slot, enum overhead_step step)
 /* Adds up what a frame costs in all steps of all components. */
 struct step_cost engine_cost(const struct engine *engine);
 
+/* Returns whether the device reads frames where the host has them, without sending or importing
+ * them. NULL is allowed: false. */
+bool engine_memory_is_in_place(const struct frame_memory *memory);
+
 /* Lends a frame to the commands that follow in the queue, which read *ret. After them the frame
  * returns to its source. On entry *ret is a buffer of the device, into which `bytes` bytes of the
  * frame are sent if the device does not read it where it is; the caller then holds *ret_held, and

@@ -267,34 +267,6 @@ bool engine_memory_suits(const struct frame_memory *memory, const struct engine 
     return true;
 }
 
-/* Returns whether all that an engine does with a frame is to read it, and to store the result. */
-static bool is_short(const struct engine *engine)
-{
-    unsigned dispatches = 0;
-    for (unsigned i = 0; i < engine->component_count; i++) {
-        const struct component *component = &engine->component[i];
-        const struct transform *transform = component_transform(component);
-        if (component->use.load != NULL || !transform_is_direct(transform))
-            return false;
-        dispatches += transform_dispatches(transform);
-    }
-    return engine_cost(engine).dispatches == dispatches; /* no other step has kernels */
-}
-
-/* An engine that is lent a frame waits until the one before has returned it (engine_memory_lend),
- * which is after all commands in that one's queue. This holds for a CPU device only, because the
- * host reads the chroma while the frame is lent. */
-bool engine_reads_before(const struct engine *last, const struct engine *engine,
-                         const struct frame_memory *memory)
-{
-    const struct engine_memory *own = (const struct engine_memory *)memory;
-    bool reads_otherwise = engine_is_simple(last) || !gpu_device_is_cpu(last->device) ||
-                           own == NULL || own->sends || own->import != NULL;
-    for (unsigned i = 0; i < last->component_count; i++)
-        reads_otherwise |= last->component[i].use.load != NULL;
-    return !reads_otherwise && is_short(engine) && engine_memory_suits(memory, engine);
-}
-
 /* ---- frames in a queue --------------------------------------------------------------------- */
 
 int engine_memory_lend(struct frame_memory *memory, unsigned index, cl_command_queue queue,
@@ -334,4 +306,10 @@ int engine_memory_return(struct frame_memory *memory, unsigned index, cl_command
     frame->at = clEnqueueMapBuffer(queue, frame->buffer, CL_FALSE, MAP_FLAGS, 0, frame->bytes, 0,
                                    NULL, &frame->mapped, &code);
     return result < 0 || code == CL_SUCCESS ? result : opencl_fail(why, code, "clEnqueueMapBuffer");
+}
+
+bool engine_memory_is_in_place(const struct frame_memory *memory)
+{
+    const struct engine_memory *own = (const struct engine_memory *)memory;
+    return own != NULL && !own->sends && own->import == NULL;
 }

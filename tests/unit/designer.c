@@ -8,6 +8,7 @@
 #include <sys/eventfd.h>
 #include <unistd.h>
 
+#include "designer/builder.h"
 #include "designer/designer.h"
 #include "core/clock.h"
 #include "core/format.h"
@@ -463,6 +464,44 @@ static void a_filter_withdrawn_before_it_is_taken_does_not_stay(void **state)
         continue;
 }
 
+static int refuse(void *context, unsigned done, unsigned total, struct error *why)
+{
+    (void)context, (void)done, (void)total;
+    return error_set(why, ETIMEDOUT, "another process was too slow");
+}
+
+static int build(struct builder *builder, const struct engine_frames *frames)
+{
+    const struct builder_fade none = {.frames = 0};
+    struct engine_response *response;
+    struct error why;
+    const int r = builder_design(builder, frames, &config.filter, &none, &response, &why);
+    if (r == 0)
+        engine_response_free(response);
+    return r;
+}
+
+/* Nothing was done on the device. */
+static void a_build_that_is_refused_leaves_the_device(void **state)
+{
+    const struct engine_observer observer = {.on_build = refuse};
+    struct builder builder;
+    struct error why;
+    (void)state;
+    create("fake");
+    const struct engine_frames frames = apply().frames;
+    assert_int_equal(builder_init(&builder, NULL, &config, NULL, &observer, &why), 0);
+    fake_engine.programs = 1;
+    assert_true(build(&builder, &frames) < 0);
+    assert_false(builder_is_suspect(&builder));
+    fake_engine.programs = 0;
+    fake_engine.create_result = -EIO;
+    assert_true(build(&builder, &frames) < 0);
+    assert_true(builder_is_suspect(&builder));
+    fake_engine.create_result = 0;
+    builder_finish(&builder);
+}
+
 #define TEST(test) cmocka_unit_test_setup_teardown(test, setup, teardown)
 
 int main(void)
@@ -485,6 +524,7 @@ int main(void)
         TEST(a_better_load_during_a_build_is_not_lost),
         TEST(a_filter_withdrawn_during_its_design_does_not_stay),
         TEST(a_filter_withdrawn_before_it_is_taken_does_not_stay),
+        TEST(a_build_that_is_refused_leaves_the_device),
     };
     return cmocka_run_group_tests_name("designer", tests, NULL, NULL);
 }

@@ -1003,11 +1003,11 @@ enum times {
     TIMES_REGULAR,
     TIMES_LATE,    /* one comes a millisecond late, and so do those that follow */
     TIMES_SHORT,   /* one comes after a quarter of the time */
-    TIMES_SKIPPED, /* a fifth of them never come */
+    TIMES_SKIPPED, /* every sixth never comes */
     TIMES
 };
 
-static const char *const times_name[] = {"regular", "one late", "one early", "a fifth skipped"};
+static const char *const times_name[] = {"regular", "one late", "one early", "a sixth skipped"};
 
 static int64_t next_time(int64_t last_ns, enum times times, unsigned frame)
 {

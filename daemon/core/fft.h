@@ -43,10 +43,13 @@ static ALWAYS_INLINE void fft_take_opposite(const float complex *row, unsigned l
                                             floats *ret_re, floats *ret_im)
 {
     if (x == 0) { /* zero is its own opposite */
+        floats re = {0}, im = {0};
         for (unsigned i = 0; i < FLOATS; i++) {
-            (*ret_re)[i] = crealf(row[(length - i) % length]);
-            (*ret_im)[i] = cimagf(row[(length - i) % length]);
+            re[i] = crealf(row[(length - i) % length]);
+            im[i] = cimagf(row[(length - i) % length]);
         }
+        *ret_re = re;
+        *ret_im = im;
         return;
     }
     const float *from = (const float *)(row + (length - x - (FLOATS - 1)));

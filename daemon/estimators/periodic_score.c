@@ -20,8 +20,10 @@ static unsigned border_rows(const struct score *s)
 
 static ALWAYS_INLINE void square_columns(unsigned x, floats *ret)
 {
+    floats square = {0};
     for (unsigned i = 0; i < FLOATS; i++)
-        (*ret)[i] = (float)((x + i) * (x + i));
+        square[i] = (float)((x + i) * (x + i));
+    *ret = square;
 }
 
 /* Fills in the powers of one patch's bins, flattened. Opposite frequencies of the square tell the

@@ -222,11 +222,21 @@ static void run(const struct bench *bench, const struct kind *kind)
     fflush(stdout);
 }
 
+static bool take_size(const char *text, struct bench *ret)
+{
+    char *end;
+    ret->width = (unsigned)strtoul(text, &end, 10);
+    if (*end != 'x')
+        return false;
+    ret->height = (unsigned)strtoul(end + 1, &end, 10);
+    return *end == '\0' && ret->width > 0 && ret->height > 0;
+}
+
 int main(int count, char **argument)
 {
     const char *pattern = count > 1 ? argument[1] : "";
     struct bench bench = {.width = 1280, .height = 720};
-    if (count > 2 && sscanf(argument[2], "%ux%u", &bench.width, &bench.height) != 2) {
+    if (count > 2 && !take_size(argument[2], &bench)) {
         fprintf(stderr, "usage: observer [PATTERN [WIDTHxHEIGHT]]\n");
         return 1;
     }

@@ -15,7 +15,7 @@ from conftest import PATIENCE, wait_until
 from dbus_peer import MEMBER, SIGNAL, Peer
 from service_manager import ServiceManager
 from test_camera import END_SECONDS
-from test_outputs import ctl_json, of
+from test_outputs import ctl_json, load_of, of
 
 PTRACE_SEIZE, PTRACE_INTERRUPT, PTRACE_DETACH = 0x4206, 0x4207, 17
 WATCHDOG_S = 4
@@ -145,21 +145,36 @@ def test_device_fails_before_the_first_frame_is_reported(start_faulty, faults):
 def test_an_output_that_fails_leaves_its_frame_to_the_others(start_faulty, faults, arguments):
     """An output whose kernels are refused when it has been lent a frame fails alone: main filters
     that frame, too."""
-    daemon = start_faulty(*arguments, "--set", "output.slots=64", "--set",
-                          f'outputs=( {{ name = "b"; filter = "{arguments[1]}"; }} )', fps="5")
+    daemon = start_faulty(*arguments, "--set", "engine.tune=off", "--set", "output.slots=64",
+                          "--set", f'outputs=( {{ name = "b"; filter = "{arguments[1]}"; }} )',
+                          fps="5")
+
+    def failures():
+        return [stats["Counters"]["engine_failures"]
+                for stats in (daemon.ctl_json("stats"), ctl_json(daemon, "b", "stats"))]
+
+    # The next kernel is b's, because main is the last one, once b's engine has been built again for
+    # main's load. On a busy machine another frame may have begun, of which only main's kernels are
+    # left: then it is tried again.
     with Reader(daemon) as reader, Reader(of(daemon, "b")) as other:
         other.next()
-        before = reader.next()
-        faults.begin("enqueue -5 0 1")  # the next kernel is b's, because main is the last one
-        wait_until(lambda: ctl_json(daemon, "b", "stats")["Counters"]["engine_failures"] == 1,
-                   "an output that fails")
+        reader.next()
+        wait_until(lambda: load_of(daemon, "b") == load_of(daemon), "engines that share a load")
+        for attempt in range(10):
+            reader.take_rest()
+            before, earlier = reader.next(), failures()
+            faults.begin(f"enqueue -5 0 1 {attempt}")  # a new line, which counts anew
+            wait_until(lambda: failures() != earlier, "an output that fails")
+            faults.end()
+            if failures()[1] > earlier[1]:
+                break
         published = daemon.ctl_json("stats")["Counters"]["published"]
         frames = reader.take_until(lambda frame: frame.sequence > published + 3)
     numbers = [frame.source_sequence for frame in frames]
     first = before.source_sequence + 1
     assert numbers == list(range(first, first + len(numbers)))
     assert {frame.digest for frame in frames} == {before.digest}
-    assert counters(daemon)["engine_failures"] == 0
+    assert failures()[0] == earlier[0]
     assert daemon.stop() == 0
 
 

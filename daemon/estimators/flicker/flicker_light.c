@@ -107,7 +107,7 @@ static int by_size(const void *a, const void *b)
 
 static void list_steps(const struct light_fit *fit, const struct rows *rows, struct steps *ret)
 {
-    double sorted[ROWS_FRAMES];
+    double sorted[ROWS_FRAMES] = {0};
     ret->count = 0;
     for (unsigned i = 1; i < fit->count; i++) {
         if (!fit->frame[i - 1].is_lit || !fit->frame[i].is_lit)

@@ -171,7 +171,7 @@ static ALWAYS_INLINE void weigh(struct correlation *c, unsigned y, unsigned x, f
     const floats cross_re = last_re * sum_im - last_im * sum_re;
     const floats cross_im = -(last_re * sum_re + last_im * sum_im);
     const floats square = cross_re * cross_re + cross_im * cross_im;
-    floats size;
+    floats size = {0};
     for (unsigned i = 0; i < FLOATS; i++)
         size[i] = sqrtf(square[i]);
     const floats beyond = FLOATS_AT(c->power + (size_t)y * side + x) / noise - (float)NOISE_MARGIN;

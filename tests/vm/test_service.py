@@ -1,9 +1,12 @@
 """Tests of the daemon as a systemd service with the kernel's test camera."""
 
+import pathlib
+import signal
 import time
 
 import pytest
 
+from commands import run
 from conftest import figures, watched
 
 FILTERS = [
@@ -76,4 +79,25 @@ def test_frames_stop_and_come_again(camera, service):
     found = watched(service.watch(30))
     assert found["frames"] == 30 and found["torn"] == found["corrupt"] == 0
     assert service.pid == pid
+    assert service.show("NRestarts") == "0"
+
+
+def test_a_compiler_is_killed_because_memory_runs_out(camera, service):
+    """fftd's processes that compile have this score. Frames go on, and systemd does not stop the
+    service."""
+    service.configure(f"v4l2:{camera.device}")
+    service.systemctl("start")
+    service.wait_for_state("online")
+    pid = service.pid
+    group = pathlib.Path("/sys/fs/cgroup" + service.show("ControlGroup"))
+    used = int((group / "memory.current").read_text())
+    (group / "memory.max").write_text(str(used + (64 << 20)))
+
+    compiler = run("sh", "-c", "echo 1000 > /proc/self/oom_score_adj && echo $$ > $0 && "
+                   "exec tail /dev/zero", group / "cgroup.procs", check=False)
+    assert compiler.returncode == -signal.SIGKILL, compiler.stderr
+    service.wait_for(lambda: "OOM killer" in service.journal, "systemd's notice")
+    found = watched(service.watch(30))
+    assert found["frames"] == 30 and found["torn"] == found["corrupt"] == 0
+    assert (service.show("ActiveState"), service.pid) == ("active", pid)
     assert service.show("NRestarts") == "0"

@@ -159,11 +159,13 @@ static inline void block_transpose(real *x, local float *scratch)
 }
 
 #if LANES == 1
-/* Gets `count` numbers from the item BLOCK/2 away, modulo BLOCK. Items 0 and BLOCK/2 get zeros. */
-static inline void exchange(real *other, const real *x, uint count, local float *scratch)
+/* Gets `count` numbers from the other item of a pair, whose numbers differ by `distance`, a power
+ * of two. Items whose numbers are multiples of it get zeros. */
+static inline void exchange(real *other, const real *x, uint count, uint distance,
+                            local float *scratch)
 {
-    const uint item = get_local_id(0), partner = (item + BLOCK / 2) % BLOCK;
-    const float has_other = item % (BLOCK / 2) != 0;
+    const uint item = get_local_id(0), partner = item ^ distance;
+    const float has_other = item % distance != 0;
 #pragma unroll
     for (uint j = 0; j < count; j++)
         scratch[j * SCRATCH_ROW + item] = x[j];

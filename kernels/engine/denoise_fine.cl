@@ -92,16 +92,7 @@ static inline void OF(add_levels)(real *x, const float *level, float sign)
 static inline void OF(get_partners)(real *other, const real *x, local float *scratch)
 {
 #if LANES == 1
-    const uint item = get_local_id(0), partner = item ^ (N / 2);
-    const float has_other = item % (N / 2) != 0;
-#pragma unroll
-    for (uint j = 0; j < BLOCK; j++)
-        scratch[j * SCRATCH_ROW + item] = x[j];
-    sync_items();
-#pragma unroll
-    for (uint j = 0; j < BLOCK; j++)
-        other[j] = scratch[j * SCRATCH_ROW + partner] * has_other;
-    sync_items();
+    exchange(other, x, BLOCK, N / 2, scratch);
 #else
 #pragma unroll
     for (uint j = 0; j < BLOCK; j++) {

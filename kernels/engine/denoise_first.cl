@@ -6,7 +6,7 @@ static inline void block_weigh(real *x, local float *scratch, float floor)
 {
 #if LANES == 1
     real other[BLOCK];
-    exchange(other, x, BLOCK, scratch);
+    exchange(other, x, BLOCK, BLOCK / 2, scratch);
     weigh_numbers(x, other, BLOCK, floor);
 #else
     real has_partner = 1.0f;

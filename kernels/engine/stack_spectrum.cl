@@ -82,7 +82,7 @@ static inline void store_powers(const real *x, global float *powers, local float
 {
 #if LANES == 1
     real other[BLOCK];
-    exchange(other, x, BLOCK, scratch);
+    exchange(other, x, BLOCK, BLOCK / 2, scratch);
     for (uint j = 0; j < NUMBERS; j++)
         powers[NUMBER_AT(0, j)] = power_at(x, other, j);
 #else
@@ -249,8 +249,8 @@ static inline void join_all(real *x, const real *powers, global float *mean, glo
     for (uint j = 0; j < NUMBERS; j++)
         gain[j] = gain_at(powers, 0, j, weights, join);
     find_differences(d, x, mean, 0, join);
-    exchange(other_d, d, BLOCK, scratch);
-    exchange(other_gain, gain, NUMBERS, scratch);
+    exchange(other_d, d, BLOCK, BLOCK / 2, scratch);
+    exchange(other_gain, gain, NUMBERS, BLOCK / 2, scratch);
     join_part(x, d, other_d, gain, other_gain, get_local_id(0) % HALF_BLOCK != 0);
 #else
     for (uint p = 0; p < PARTS / 2; p++) {

@@ -648,6 +648,25 @@ static void draw_bands(struct observed_frame *frame, double depth, double first,
     }
 }
 
+/* Starts estimators that remove one wave, and flicker, from frames of 320x240. Gets such a frame,
+ * whose bytes the caller frees. */
+static struct estimators *start_for_one_wave(struct observed_frame *ret)
+{
+    const struct estimators_job job = {.wanted = {.removes_waves = true,
+                                                  .waves = {.min_amplitude = 1, .max_waves = 1},
+                                                  .removes_flicker = true},
+                                       .frames = {.fourcc = format_by_name("GREY")->fourcc,
+                                                  .width = 320,
+                                                  .height = 240,
+                                                  .is_full_range = true}};
+    struct estimators *estimators;
+    struct error why;
+    *ret = (struct observed_frame){.frames = job.frames, .bytes = malloc((size_t)320 * 240)};
+    assert_int_equal(estimators_create(&estimators, &why), 0);
+    estimators_adopt(estimators, &job, &why);
+    return estimators;
+}
+
 /* Only the stronger of two waves is removed. Once the other one is clearly stronger, frames from
  * before are not compared with those that follow. Waves that leave are no reason for that, because
  * the frames from before do not have them either. */
@@ -655,22 +674,11 @@ static void another_wave_is_a_cut_for_flicker(void **state)
 {
     enum { EQUAL = 45, LATER = 65, END = 80 };
     const double depth = 0.06;
-    struct observed_frame frame = {.frames = {.fourcc = format_by_name("GREY")->fourcc,
-                                              .width = 320,
-                                              .height = 240,
-                                              .is_full_range = true}};
-    const struct estimators_job job = {.wanted = {.removes_waves = true,
-                                                  .waves = {.min_amplitude = 1, .max_waves = 1},
-                                                  .removes_flicker = true},
-                                       .frames = frame.frames};
-    struct estimators *estimators;
+    struct observed_frame frame;
+    struct estimators *estimators = start_for_one_wave(&frame);
     struct findings found;
-    struct error why;
     double least = INFINITY, rest = 0;
     (void)state;
-    frame.bytes = malloc((size_t)frame.frames.width * frame.frames.height);
-    assert_int_equal(estimators_create(&estimators, &why), 0);
-    estimators_adopt(estimators, &job, &why);
     for (frame.number = 1; frame.number <= END; frame.number++) {
         const double more = 0.1 * ((double)frame.number - EQUAL);
         frame.captured_ns = frame.scene_ns = (int64_t)frame.number * INTERVAL_NS;
@@ -708,23 +716,12 @@ static void equal_waves_do_not_take_turns(void **state)
 {
     enum { FOUND = 20, END = 60 };
     const double depth = 0.06;
-    struct observed_frame frame = {.frames = {.fourcc = format_by_name("GREY")->fourcc,
-                                              .width = 320,
-                                              .height = 240,
-                                              .is_full_range = true}};
-    const struct estimators_job job = {.wanted = {.removes_waves = true,
-                                                  .waves = {.min_amplitude = 1, .max_waves = 1},
-                                                  .removes_flicker = true},
-                                       .frames = frame.frames};
+    struct observed_frame frame;
+    struct estimators *estimators = start_for_one_wave(&frame);
     struct wave_model before = {.count = 0};
-    struct estimators *estimators;
     struct findings found;
-    struct error why;
     unsigned swaps = 0, removed = 0, unknown = 0;
     (void)state;
-    frame.bytes = malloc((size_t)frame.frames.width * frame.frames.height);
-    assert_int_equal(estimators_create(&estimators, &why), 0);
-    estimators_adopt(estimators, &job, &why);
     for (frame.number = 1; frame.number <= END; frame.number++) {
         frame.captured_ns = frame.scene_ns = (int64_t)frame.number * INTERVAL_NS;
         draw_bands(&frame, depth, 10, 10, 40);

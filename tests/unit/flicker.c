@@ -1069,6 +1069,37 @@ static void irregular_frames_are_no_leap(void **state)
     assert_false(light_is_steady(&fit, &rows)); /* nothing is known of its speed */
 }
 
+/* The light goes out for the newest frames, or does not. */
+static void a_light_that_stops_is_seen_whatever_the_times(void **state)
+{
+    enum { BINS = 60 };
+    static struct light_fit fit;
+    static struct rows rows;
+    unsigned random = 1;
+    (void)state;
+    for (unsigned i = 0; i < 2 * TIMES; i++) {
+        const enum times times = i / 2;
+        const bool stops = i % 2 == 0;
+        make_fit(&fit, &rows, 101.2, times);
+        rows.height = 240;
+        rows.bin_px = 4;
+        for (unsigned k = 0; k < rows.count; k++) {
+            const bool is_lit = !stops || k < rows.count - LIGHT_STOPPED - 1;
+            rows.frame[k].bins = BINS;
+            for (unsigned bin = 0; bin < BINS; bin++) {
+                const double cycles = fit.frame[k].phase + 0.05 * bin;
+                random = random * 1664525 + 1013904223;
+                rows.frame[k].value[bin] =
+                    (float)((is_lit ? 0.03 * cos(2 * M_PI * cycles) : 0) + 1e-13 * random);
+            }
+        }
+        const bool has_stopped = light_has_stopped(&fit, &rows);
+        if (has_stopped != stops)
+            print_error("frames %s, light %s\n", times_name[times], stops ? "stops" : "goes on");
+        assert_true(has_stopped == stops);
+    }
+}
+
 /* A fit begins with the best of some speeds. They have to be as close as all the time that has
  * passed asks for, in units of the shortest time between two frames. */
 static void a_steady_start_knows_the_times(void **state)
@@ -1167,6 +1198,7 @@ int main(void)
         cmocka_unit_test(large_frames_are_as_good),
         cmocka_unit_test(time_jumps_back_after_a_cut),
         cmocka_unit_test(irregular_frames_are_no_leap),
+        cmocka_unit_test(a_light_that_stops_is_seen_whatever_the_times),
         cmocka_unit_test(a_steady_start_knows_the_times),
         cmocka_unit_test(bad_input_changes_nothing),
     };

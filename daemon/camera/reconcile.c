@@ -403,9 +403,9 @@ static void report_output_state(struct reconciler *reconciler, struct output *ou
     if (waits_for_readers)
         error_set(&reason, 0, "the source waits for its readers (output.lossless)");
     const bool changed = report_state(report, state, reason.text, recovery);
-    const bool has_filter =
-        desired_serial(&reconciler->desired, output_number(output)) == output->applied.used_serial;
-    report_preparing(report, output->designer, &build, is_preparing(reconciler) || !has_filter);
+    report_preparing(report, output->designer, &build,
+                     desired_serial(&reconciler->desired, output_number(output)) !=
+                         output->applied.used_serial);
 
     if (!camera_may_deliver(state) || waits_for_readers)
         output_cancel_snapshots(output, reconciler->mailbox, waits_for_readers ? -EAGAIN : -ENODEV);

@@ -75,9 +75,9 @@ void report_engine_failure(struct report *report);
  * engine and its frames may use. */
 void report_design(struct report *report, uint64_t serial, const struct budget_use *memory);
 
-/* Reports what the designer does that takes long, if the newest filter or source waits for it and is
- * not in use yet. Logs once that the driver takes longer than engine.build_timeout, because no other
- * filter can be prepared before it returns. */
+/* Reports what the designer does that takes long, if the newest filter is not in use yet. Logs once
+ * that the driver takes longer than engine.build_timeout, because no other filter can be prepared
+ * before it returns. */
 void report_preparing(struct report *report, struct designer *designer,
                       const struct build_progress *build, bool is_waited_for);
 

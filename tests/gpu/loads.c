@@ -691,8 +691,7 @@ static void check_lent_frames(void)
             /* The groups of a GPU may have loaded more frequencies than were asked for. */
             if (found != (frames[n].is_copied[i] ? copied : 0) &&
                 (found != 0 || gpu_device_is_cpu(device)))
-                fail_msg("frame %u of output %u: %u bytes were copied", n, i,
-                         (unsigned)found);
+                fail_msg("frame %u of output %u: %u bytes were copied", n, i, (unsigned)found);
         }
     }
     engine_memory_destroy(memory);

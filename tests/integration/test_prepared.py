@@ -117,29 +117,6 @@ def test_what_the_driver_does_is_shown_on_a_terminal(daemon, faults):
     assert daemon.ctl_json("status")["Preparing"] == ""
 
 
-def test_a_source_of_another_format_is_prepared(start_faulty, faults, tmp_path):
-    config = tmp_path / "fftd.conf"
-
-    def write(size):
-        config.write_text(f'camera = {{ source = "pattern:moire"; size = "{size}"; fps = 30.0; }};\n'
-                          'filter = "gaussian-blur:sigma=2";\n')
-
-    write("160x120")
-    daemon = start_faulty("--config", config, "--set", "engine.tune=off", "--set",
-                          f"engine.cache_dir={tmp_path}", source=None, size=None, fps=None)
-    wait_for(daemon, 1)
-    faults.begin("compile")
-    write("96x64")
-    daemon.signal(signal.SIGHUP)
-    daemon.wait_until(lambda: daemon.ctl_json("status")["Preparing"].startswith("compiling "),
-                      "what the source waits for")
-    assert daemon.ctl_json("status")["State"] == "online"
-    faults.end()
-    daemon.wait_until(lambda: daemon.ctl_json("status")["Format"]["width"] == 96, "the source")
-    assert daemon.ctl_json("status")["Preparing"] == ""
-    assert daemon.stop() == 0
-
-
 def test_a_wait_has_an_end(daemon, faults):
     faults.begin("compile")
     done = daemon.ctl("filter", "set", CHAIN, "--timeout=0.7", check=False)

@@ -34,8 +34,8 @@ typedef float floats_anywhere __attribute__((vector_size(4 * FLOATS), aligned(4)
 
 typedef int ints __attribute__((vector_size(4 * FLOATS)));
 
-/* Picks numbers by their indices: 0 .. FLOATS - 1 are those of a, and FLOATS .. 2 FLOATS - 1 those
- * of b. */
+/* Makes a vector of numbers of a and b, given by their indices. Those of a are 0 .. FLOATS - 1, and
+ * those of b follow. */
 #ifdef __clang__
 #define FLOATS_OF(a, b, ...) __builtin_shufflevector(a, b, __VA_ARGS__)
 #else

@@ -366,9 +366,9 @@ static bool is_short(const struct engine *engine)
     return engine_cost(engine).dispatches == dispatches; /* no other step has kernels */
 }
 
-/* An engine that is lent a frame waits until the one before has returned it (engine_memory_lend),
- * which is after all commands in that one's queue. This holds for a CPU device only, because the
- * host reads the chroma while the frame is lent. */
+/* engine_memory_lend lets a queue wait until the engine before has returned the frame, which is
+ * after all of that engine's commands. Only CPU devices can do it, because the host reads the
+ * chroma while the frame is lent. */
 bool engine_reads_before(const struct engine *last, const struct engine *engine,
                          const struct frame_memory *memory)
 {

@@ -9,7 +9,7 @@
 #include "estimators/motion/motion_field.h"
 #include "estimators/motion/motion_similarity.h"
 
-#define SMALLER_SIDE 256 /* the reduced picture has a side of fewer pixels, or of so many */
+#define SMALLER_SIDE 256 /* pixels; limit of the smaller side of the reduced picture */
 #define BLOCK        32  /* pixels of the reduced picture: a side of the field's blocks */
 #define MAX_GAP_S    1.0 /* between two frames; after a longer one nothing is known */
 

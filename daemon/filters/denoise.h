@@ -19,12 +19,12 @@
  * window's squares.
  *
  * Joined frames (below) have little noise, so fine texture and edges of many directions gain from
- * smaller blocks. There the first pass also filters blocks of 8, and the second one blocks of 8 and
- * of 4, in the same way. Each of them begins half a block after the one before. All blocks of a
- * pass are added with the weight (n / (4 + s))^2, where n is how many numbers a block has, and s is
- * the sum of their gains. If few numbers describe a block well, the filter removes nearly all noise
- * from it. The 4 stands for the block's level, whose noise is never removed; it makes up a larger
- * share of a small block.
+ * smaller blocks. The first pass then also filters blocks of 8 by the same method, and the second
+ * one blocks of 8 and 4. Neighbouring blocks overlap by half. All blocks of a pass are added with
+ * the weight (n / (4 + s))^2, where n is how many numbers a block has, and s is the sum of their
+ * gains. If few numbers describe a block well, the filter removes nearly all noise from it. The 4
+ * stands for the block's level, whose noise is never removed; it makes up a larger share of a small
+ * block.
  *
  * Past frames may be joined to a frame before both passes, which then filter the joined frame. A
  * frame is joined to the joined frame before it, so that all of the past counts and one plane holds

@@ -53,10 +53,9 @@ double sampler_tap(const struct sampler *sampler, int32_t x, int32_t y);
 /* Returns H of a flat area. */
 double sampler_level(const struct sampler *sampler);
 
-/* Returns by how many steps results may differ from those of taps that are one product, if integers
- * of 16 bits multiply by them (direct_short.cl). `across` and `down` have the taps from one end to
- * the other, and `middle` is the factor of the sample itself, or 0. HUGE_VAL: they are too large
- * for it. */
+/* Returns a bound, in steps, on the error of one product of taps that is computed with integers of
+ * 16 bits (direct_short.cl). `across` and `down` have the taps from one end to the other, and
+ * `middle` is the factor of the sample itself, or 0. HUGE_VAL: the taps are too large for it. */
 double taps_short_error(const double *across, const double *down, uint32_t count, double middle);
 
 /* Returns the sum of magnitudes that may be left out. With the sum of the taps made up, samples

@@ -1,5 +1,4 @@
-/* What the result loses if integers of 16 bits multiply by taps
- * (kernels/transform/direct_short.cl). */
+/* The error of taps in integers of 16 bits (kernels/transform/direct_short.cl). */
 #include <math.h>
 
 #include "filters/taps_private.h"

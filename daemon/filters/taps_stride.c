@@ -11,8 +11,9 @@
 #define MOST        TAPS_MAX_RADIUS
 #define LEAST_LEVEL 1e-3
 
-/* What a cut at the highest frequency may add to h beyond the grid, along both axes, as a multiple
- * of H there: 1 / (pi n) at a distance of n samples, up to the ends of the largest frames. */
+/* A bound on what a cut at the highest frequency adds to h outside the grid, along both axes, as a
+ * multiple of H at the cut. It adds 1 / (pi n) at a distance of n samples; the bound is the sum up
+ * to the ends of the largest frames. */
 #define BEYOND_GRID 5
 
 /* Returns the distance from the middle, which is between -1 and 0. */

@@ -159,8 +159,8 @@ static inline void block_transpose(real *x, local float *scratch)
 }
 
 #if LANES == 1
-/* Gets `count` numbers from the other item of a pair, whose numbers differ by `distance`, a power
- * of two. Items whose numbers are multiples of it get zeros. */
+/* Exchanges `count` numbers within pairs of items whose indices differ by `distance`, a power of
+ * two. Items whose index is a multiple of `distance` get zeros. */
 static inline void exchange(real *other, const real *x, uint count, uint distance,
                             local float *scratch)
 {

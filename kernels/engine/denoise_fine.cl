@@ -3,9 +3,9 @@
  * (daemon/filters/denoise.h has the maths).
  *
  * The blocks of a square of BLOCK x BLOCK samples are filtered together. There are N_COUNT of them
- * along each axis, and each N numbers are transformed separately along both axes. Arrays have what
- * belongs to a block, such as its level: entry N_COUNT g + c is that of numbers N g .. N g + N - 1
- * of columns N c .. N c + N - 1. Data and work-items: denoise.cl. */
+ * along each axis, and each N numbers are transformed separately along both axes. Arrays have one
+ * entry for each block, such as its level. Entry N_COUNT g + c belongs to the block that has
+ * numbers N g .. N g + N - 1 of columns N c .. N c + N - 1. Data and work-items: denoise.cl. */
 
 #define N_COUNT        (BLOCK / N)
 /* Part of each variance, so that rounding errors of the join do not count as texture where a frame

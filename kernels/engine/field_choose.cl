@@ -172,8 +172,8 @@ field_search(global const float *last, global const float *next, global const fl
 
 /* ---- the choice ---- */
 
-/* What a block tries. PoCL does not keep a private number across barriers if only one item has set
- * it, so the numbers of the whole block are here. */
+/* The shifts that a block tries, and how well each fits. The whole group shares them: PoCL does not
+ * keep a private number across barriers if only one item has set it. */
 struct trial {
     float2 shift[MAX_TRIED];
     float difference[MAX_TRIED];

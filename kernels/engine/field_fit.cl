@@ -111,8 +111,8 @@ static inline float4 slope_of(global const float4 *vectors, int level, int colum
 
 /* Makes the sums of cells from those that no shift changes and those of moved cells. A cell was
  * moved as a whole, by a vector between those of several blocks; the sums have what would be left
- * if the block's vector and slope had moved each pixel. x, y: from the middle of the block to that
- * of the cell, in pixels. */
+ * if the block's vector and slope had moved each pixel. x, y: distance of the cell's middle from
+ * the block's, in pixels. */
 static inline void sum_cells(const cells *still, const cells *moved, float2 vector, float4 slope,
                              cells x, cells y, cells ret[SUMS])
 {

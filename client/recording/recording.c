@@ -187,16 +187,13 @@ static int start_ffmpeg(struct recording_writer *recording, const struct fftd_pi
              known ? format->rate_den : 1);
     const int fd = pictures_follow ? -1 : fileno(recording->to.file);
     snprintf(target, sizeof target, "/dev/fd/%d", fd);
-    char *arguments[32] = {"ffmpeg",       "-v",
-                           "error",        "-nostdin",
-                           "-y",           "-f",
-                           "rawvideo",     "-pixel_format",
-                           (char *)pixels, "-video_size",
-                           size,           "-framerate",
-                           rate,           "-color_range",
-                           range,          "-i",
-                           "/dev/stdin",   NULL};
-    unsigned n = 17;
+    /* Without -xerror, ffmpeg 5 calls a file complete that it could not write to its end. */
+    char *arguments[32] = {
+        "ffmpeg",     "-v",       "error",         "-nostdin",     "-y",          "-xerror",
+        "-f",         "rawvideo", "-pixel_format", (char *)pixels, "-video_size", size,
+        "-framerate", rate,       "-color_range",  range,          "-i",          "/dev/stdin",
+        NULL};
+    unsigned n = 18;
     if (pictures_follow) {
         arguments[n++] = "-f";
         arguments[n++] = "image2";
@@ -269,8 +266,9 @@ int recording_write(struct recording_writer *recording, const struct pixels *pix
         const int error = errno != 0 ? errno : EIO;
         if (error == EPIPE && is_stream(recording))
             return -EPIPE;
-        return fail(recording, error, "frame %" PRIu64 ": %s", recording->count,
-                    error == EPIPE ? "ffmpeg has ended" : strerror(error));
+        /* -EPIPE would be the end of standard output. */
+        return fail(recording, error == EPIPE ? EIO : error, "frame %" PRIu64 ": %s",
+                    recording->count, error == EPIPE ? "ffmpeg has ended" : strerror(error));
     }
     recording->count++;
     return 0;

@@ -5,6 +5,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
+#include <limits.h>
 #include <poll.h>
 #include <signal.h>
 #include <stdarg.h>
@@ -169,7 +170,7 @@ static int find_first(struct input *input, char first[24])
     return 0;
 }
 
-static int look_at(struct input *input, const char *first, struct probe *ret)
+static int look_at(struct input *input, char *name, char *first, struct probe *ret)
 {
     const bool is_numbered = first[0] != '\0';
     char *arguments[] = {"ffprobe",
@@ -182,9 +183,9 @@ static int look_at(struct input *input, const char *first, struct probe *ret)
                          "-of",
                          "default=noprint_wrappers=1",
                          is_numbered ? "-start_number" : "-i",
-                         (char *)(is_numbered ? first : input->path),
+                         is_numbered ? first : name,
                          is_numbered ? "-i" : NULL,
-                         (char *)input->path,
+                         name,
                          NULL};
     char line[INPUT_LINE];
     FILE *answer;
@@ -254,23 +255,22 @@ static const struct fftd_pixel_format *find_raw(const char *pixels)
 static int open_with_ffmpeg(struct input *input)
 {
     struct probe probe = {.rate_den = 1};
-    char first[24];
+    char first[24], name[PATH_MAX + 2];
     int r = find_first(input, first);
+    program_name_file(input->path, name, sizeof name);
     if (r == 0)
-        r = look_at(input, first, &probe);
+        r = look_at(input, name, first, &probe);
     if (r < 0)
         return r;
     const bool is_numbered = first[0] != '\0';
     const char *pixels = choose_pixels(input, &probe);
     const struct fftd_pixel_format *raw = find_raw(pixels);
     char *arguments[20] = {"ffmpeg", "-v", "error", "-nostdin"};
-    char *const rest[] = {"-i",        (char *)input->path,
-                          "-map",      "0:v:0",
-                          "-fps_mode", "passthrough",
-                          "-pix_fmt",  (char *)pixels,
-                          "-strict",   "-1",
-                          "-f",        raw == NULL ? "yuv4mpegpipe" : "rawvideo",
-                          "-",         NULL};
+    char *const rest[] = {
+        "-i",        name,          "-map",     "0:v:0",
+        "-fps_mode", "passthrough", "-pix_fmt", (char *)pixels,
+        "-strict",   "-1",          "-f",       raw == NULL ? "yuv4mpegpipe" : "rawvideo",
+        "-",         NULL};
     unsigned n = 4;
     if (is_numbered) {
         arguments[n++] = "-start_number";

@@ -2,6 +2,7 @@
 
 #include <errno.h>
 #include <inttypes.h>
+#include <limits.h>
 #include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
@@ -173,7 +174,7 @@ static int start_ffmpeg(struct recording_writer *recording, const struct fftd_pi
         !pictures_follow && format->full_range && layout->family == FFTD_FAMILY_YUV;
     /* FFmpeg 7 converts the samples if only the output's range is given. */
     char *const range = is_full_range ? "pc" : "unknown";
-    char size[32], rate[32], target[64], first[24];
+    char size[32], rate[32], target[PATH_MAX + 2], first[24];
     if (pixels == NULL)
         return fail(recording, EINVAL, "ffmpeg does not know the pixel format %s", layout->name);
     if (!recording->is_exact && layout->bits > 8)
@@ -210,7 +211,9 @@ static int start_ffmpeg(struct recording_writer *recording, const struct fftd_pi
             arguments[n++] = "pc";
         }
     }
-    arguments[n++] = pictures_follow ? (char *)recording->path : target;
+    if (pictures_follow)
+        program_name_file(recording->path, target, sizeof target);
+    arguments[n++] = target;
     arguments[n] = NULL;
     const int r = program_start(arguments, false, fd, &recording->file, &recording->encoder);
     if (r == -ENOENT)

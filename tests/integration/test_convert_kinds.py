@@ -124,6 +124,18 @@ def test_what_is_changed_is_said(tmp_path, pixels, name, text):
     assert text in convert(tmp_path / name, tmp_path / "out.mkv").stderr
 
 
+@pytest.mark.parametrize("name, other", (("at-12:30:05.mkv", "out.raw"),
+                                         ("at-12:30-%03d.png", "to-12:30-%03d.png")))
+def test_names_with_a_colon(tmp_path, name, other):
+    """ffmpeg alone would look for a protocol of this name."""
+    codec = ("-c:v", "ffv1") if name.endswith("mkv") else ()
+    by_ffmpeg(*codec, "-pix_fmt", "gray")(tmp_path / name)
+    convert(name, other, cwd=tmp_path)
+    wanted, _ = decode(tmp_path / name, "gray")
+    found, _ = decode(tmp_path / other, "gray")
+    assert (wanted == found).all()
+
+
 def test_a_sequence_with_a_gap(tmp_path):
     """ffmpeg would end before it, without a word."""
     by_ffmpeg("-pix_fmt", "gray")(tmp_path / "in-%02d.png")

@@ -24,7 +24,9 @@
 #define FRAME "FRAME"
 
 /* What ffprobe is asked for. */
-#define SHOWN "stream=pix_fmt,width,height,r_frame_rate,nb_frames,duration:format=duration"
+#define SHOWN                                                                                      \
+    "stream=pix_fmt,width,height,r_frame_rate,nb_frames,duration:"                                 \
+    "stream_side_data=rotation:format=duration"
 
 static __attribute__((format(printf, 3, 4))) int fail(struct input *input, int err,
                                                       const char *format, ...)
@@ -120,6 +122,7 @@ static int set_format(struct input *input, const struct fftd_pixel_format *layou
 struct probe {
     char pixels[32]; /* FFmpeg's pix_fmt */
     uint32_t width, height;
+    bool is_turned; /* it is shown turned by a quarter, and ffmpeg turns it */
     uint32_t rate_num, rate_den;
     uint64_t frames;
     double seconds;
@@ -139,6 +142,8 @@ static void take_answer(struct probe *probe, char *line)
         probe->width = (uint32_t)strtoul(value, NULL, 10);
     else if (strcmp(line, "height") == 0)
         probe->height = (uint32_t)strtoul(value, NULL, 10);
+    else if (strcmp(line, "rotation") == 0)
+        probe->is_turned = labs(strtol(value, NULL, 10)) % 180 == 90;
     else if (strcmp(line, "r_frame_rate") == 0)
         input_parse_pair(value, '/', &probe->rate_num, &probe->rate_den);
     else if (strcmp(line, "nb_frames") == 0)
@@ -285,9 +290,10 @@ static int open_with_ffmpeg(struct input *input)
         input->total = probe.frames > 0 ? probe.frames
                        : has_rate ? (uint64_t)(probe.seconds * probe.rate_num / probe.rate_den)
                                   : 0;
-    return raw == NULL
-               ? 0
-               : set_format(input, raw, probe.width, probe.height, probe.rate_num, probe.rate_den);
+    if (raw == NULL)
+        return 0;
+    return set_format(input, raw, probe.is_turned ? probe.height : probe.width,
+                      probe.is_turned ? probe.width : probe.height, probe.rate_num, probe.rate_den);
 }
 
 /* ---- opening ---- */

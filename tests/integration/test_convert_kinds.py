@@ -3,6 +3,7 @@ read them, and the filtered samples are compared with a calculation in numpy."""
 
 import json
 import shutil
+import struct
 import subprocess
 
 import numpy
@@ -122,6 +123,26 @@ def test_what_is_changed_is_said(tmp_path, pixels, name, text):
     codec = ("-c:v", "ffv1") if name == "in.mkv" else ()
     ffmpeg(*SCENE, *codec, "-pix_fmt", pixels, tmp_path / name)
     assert text in convert(tmp_path / name, tmp_path / "out.mkv").stderr
+
+
+@pytest.mark.parametrize("pixels", ("yuv420p", "yuv422p", "rgb24"))
+def test_a_turned_recording(tmp_path, pixels):
+    """ffmpeg turns the frames of a camera that was held upright, in each format."""
+    codec = "libx264rgb" if pixels == "rgb24" else "libx264"
+    source = tmp_path / "in.mp4"
+    ffmpeg(*SCENE, "-c:v", codec, "-qp", "0", "-pix_fmt", pixels, source)
+    flat, turned = (struct.pack(">9i", *matrix, 0, 0, 1 << 30) for matrix in (
+        (1 << 16, 0, 0, 0, 1 << 16, 0), (0, 1 << 16, 0, -1 << 16, 0, 0)))
+    data = source.read_bytes()
+    track = data.index(b"tkhd")
+    assert data[track + 44:track + 80] == flat
+    source.write_bytes(data[:track + 44] + turned + data[track + 80:])
+    convert(source, tmp_path / "out.mkv")
+    size = subprocess.run(["ffprobe", "-v", "error", "-show_entries", "stream=width,height", "-of",
+                           "csv=p=0", tmp_path / "out.mkv"], stdout=subprocess.PIPE, check=True)
+    assert size.stdout.split() == [b"%d,%d" % (HEIGHT, WIDTH)]
+    wanted, found = (decode(tmp_path / name, "gray")[0] for name in ("in.mp4", "out.mkv"))
+    assert (wanted == found).all()
 
 
 @pytest.mark.parametrize("name, other", (("at-12:30:05.mkv", "out.raw"),

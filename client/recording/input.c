@@ -6,6 +6,7 @@
 #include <fcntl.h>
 #include <inttypes.h>
 #include <limits.h>
+#include <math.h>
 #include <poll.h>
 #include <signal.h>
 #include <stdarg.h>
@@ -21,11 +22,16 @@
 #include "program.h"
 #include "sequence.h"
 
-#define FRAME "FRAME"
+#define FRAME     "FRAME"
+
+/* Rates that Y4M may have here, and what two of the same recording differ by. */
+#define LEAST_FPS 0.01
+#define MOST_FPS  1000.0
+#define EVEN      0.05
 
 /* What ffprobe is asked for. */
 #define SHOWN                                                                                      \
-    "stream=pix_fmt,width,height,r_frame_rate,nb_frames,duration:"                                 \
+    "stream=pix_fmt,width,height,r_frame_rate,avg_frame_rate,nb_frames,duration:"                  \
     "stream_side_data=rotation:format=duration"
 
 static __attribute__((format(printf, 3, 4))) int fail(struct input *input, int err,
@@ -117,6 +123,25 @@ static int set_format(struct input *input, const struct fftd_pixel_format *layou
     return 0;
 }
 
+static int read_header(struct input *input)
+{
+    struct error why;
+    size_t length = read_line(input->file, input->header);
+    if (ferror(input->file))
+        return fail_reading(input);
+    if (length == 0)
+        return fail(input, EINVAL, "is empty");
+    const int r =
+        y4m_parse_header((const uint8_t *)input->header, length, &input->format, &length, &why);
+    if (r < 0)
+        return fail(input, -r,
+                    "%s; `ffmpeg -i IN -pix_fmt yuv420p OUT.y4m` makes Y4M of a video, "
+                    "and --size and --pixel-format describe raw frames",
+                    why.text);
+    input->header[length - 1] = '\0';
+    return 0;
+}
+
 /* ---- ffmpeg ---- */
 
 struct probe {
@@ -124,6 +149,7 @@ struct probe {
     uint32_t width, height;
     bool is_turned; /* it is shown turned by a quarter, and ffmpeg turns it */
     uint32_t rate_num, rate_den;
+    uint32_t mean_num, mean_den; /* frames by their duration */
     uint64_t frames;
     double seconds;
 };
@@ -146,6 +172,8 @@ static void take_answer(struct probe *probe, char *line)
         probe->is_turned = labs(strtol(value, NULL, 10)) % 180 == 90;
     else if (strcmp(line, "r_frame_rate") == 0)
         input_parse_pair(value, '/', &probe->rate_num, &probe->rate_den);
+    else if (strcmp(line, "avg_frame_rate") == 0)
+        input_parse_pair(value, '/', &probe->mean_num, &probe->mean_den);
     else if (strcmp(line, "nb_frames") == 0)
         probe->frames = strtoull(value, NULL, 10);
     else if (strcmp(line, "duration") == 0 && value[0] != 'N')
@@ -257,6 +285,21 @@ static const struct fftd_pixel_format *find_raw(const char *pixels)
                                                               : 0);
 }
 
+/* Frames with uneven times get an even rate, by which they last as long. */
+static void settle_rate(struct input *input, const struct probe *probe)
+{
+    struct fftd_format *format = &input->format;
+    const double rate = (double)format->rate_num / format->rate_den;
+    const double mean = probe->mean_den > 0 ? (double)probe->mean_num / probe->mean_den : 0.0;
+    const size_t length = strlen(input->notice);
+    if (mean < LEAST_FPS || mean > MOST_FPS || fabs(rate - mean) <= EVEN * mean)
+        return;
+    format->rate_num = probe->mean_num;
+    format->rate_den = probe->mean_den;
+    snprintf(input->notice + length, sizeof input->notice - length,
+             "%sframes that came at uneven times get %.4g a second", length > 0 ? "; " : "", mean);
+}
+
 static int open_with_ffmpeg(struct input *input)
 {
     struct probe probe = {.rate_den = 1};
@@ -291,9 +334,14 @@ static int open_with_ffmpeg(struct input *input)
                        : has_rate ? (uint64_t)(probe.seconds * probe.rate_num / probe.rate_den)
                                   : 0;
     if (raw == NULL)
-        return 0;
-    return set_format(input, raw, probe.is_turned ? probe.height : probe.width,
-                      probe.is_turned ? probe.width : probe.height, probe.rate_num, probe.rate_den);
+        r = read_header(input);
+    else
+        r = set_format(input, raw, probe.is_turned ? probe.height : probe.width,
+                       probe.is_turned ? probe.width : probe.height, probe.rate_num,
+                       probe.rate_den);
+    if (r == 0)
+        settle_rate(input, &probe);
+    return r;
 }
 
 /* ---- opening ---- */
@@ -341,25 +389,6 @@ static void count_frames(struct input *input)
         input->total = (uint64_t)about.st_size / (input->format.frame_bytes + extra);
 }
 
-static int read_header(struct input *input)
-{
-    struct error why;
-    size_t length = read_line(input->file, input->header);
-    if (ferror(input->file))
-        return fail_reading(input);
-    if (length == 0)
-        return fail(input, EINVAL, "is empty");
-    const int r =
-        y4m_parse_header((const uint8_t *)input->header, length, &input->format, &length, &why);
-    if (r < 0)
-        return fail(input, -r,
-                    "%s; `ffmpeg -i IN -pix_fmt yuv420p OUT.y4m` makes Y4M of a video, "
-                    "and --size and --pixel-format describe raw frames",
-                    why.text);
-    input->header[length - 1] = '\0';
-    return 0;
-}
-
 int input_open(struct input *ret, const char *path, const struct input_request *request)
 {
     *ret = (struct input){.path = path, .patience_ms = request->patience_ms};
@@ -373,8 +402,6 @@ int input_open(struct input *ret, const char *path, const struct input_request *
         fclose(ret->file);
         ret->file = NULL;
         r = open_with_ffmpeg(ret);
-        if (r == 0 && ret->format.fourcc == 0)
-            r = read_header(ret);
     }
     if (r == 0)
         count_frames(ret);

@@ -145,6 +145,22 @@ def test_a_turned_recording(tmp_path, pixels):
     assert (wanted == found).all()
 
 
+@pytest.mark.parametrize("pixels", ("yuv420p", "yuv422p"))
+def test_uneven_times(tmp_path, pixels):
+    """A recording of frames at uneven times lasts as long as before, and the command says so."""
+    ffmpeg(*SCENE, "-vf", "select=lt(n\\,10)+not(mod(n\\,5)),settb=1/1000", "-fps_mode", "vfr",
+           "-c:v", "libx264", "-bf", "0", "-pix_fmt", pixels, tmp_path / "in.mp4")
+    done = convert(tmp_path / "in.mp4", tmp_path / "out.y4m" if pixels == "yuv420p" else
+                   tmp_path / "out.mkv")
+    assert b"at uneven times" in done.stderr
+    lengths = {}
+    for path in tmp_path.iterdir():
+        shown = subprocess.run(["ffprobe", "-v", "error", "-show_entries", "format=duration", "-of",
+                                "csv=p=0", path], stdout=subprocess.PIPE, check=True)
+        lengths[path.stem] = float(shown.stdout)
+    assert abs(lengths["in"] - lengths["out"]) < 0.1 and lengths["in"] > 0.8, lengths
+
+
 @pytest.mark.parametrize("name, other", (("at-12:30:05.mkv", "out.raw"),
                                          ("at-12:30-%03d.png", "to-12:30-%03d.png")))
 def test_names_with_a_colon(tmp_path, name, other):

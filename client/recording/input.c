@@ -313,13 +313,14 @@ static int open_with_ffmpeg(struct input *input)
     const bool is_numbered = first[0] != '\0';
     const char *pixels = choose_pixels(input, &probe);
     const struct fftd_pixel_format *raw = find_raw(pixels);
-    char *arguments[20] = {"ffmpeg", "-v", "error", "-nostdin"};
+    /* It goes on after an error in the recording, and then exits with a status. */
+    char *arguments[22] = {"ffmpeg", "-v", "error", "-nostdin", "-max_error_rate", "0"};
     char *const rest[] = {
         "-i",        name,          "-map",     "0:v:0",
         "-fps_mode", "passthrough", "-pix_fmt", (char *)pixels,
         "-strict",   "-1",          "-f",       raw == NULL ? "yuv4mpegpipe" : "rawvideo",
         "-",         NULL};
-    unsigned n = 4;
+    unsigned n = 6;
     if (is_numbered) {
         arguments[n++] = "-start_number";
         arguments[n++] = first;

@@ -2,6 +2,7 @@
 read them, and the filtered samples are compared with a calculation in numpy."""
 
 import json
+import re
 import shutil
 import struct
 import subprocess
@@ -143,6 +144,20 @@ def test_a_turned_recording(tmp_path, pixels):
     assert size.stdout.split() == [b"%d,%d" % (HEIGHT, WIDTH)]
     wanted, found = (decode(tmp_path / name, "gray")[0] for name in ("in.mp4", "out.mkv"))
     assert (wanted == found).all()
+
+
+def test_a_damaged_recording(tmp_path):
+    """ffmpeg leaves out frames that it cannot decode. The exit code says so."""
+    source = tmp_path / "in.avi"
+    ffmpeg(*SCENE, "-c:v", "png", "-pix_fmt", "rgb24", source)
+    data = bytearray(source.read_bytes())
+    tenth = [match.start() for match in re.finditer(b"\x89PNG", data)][9]
+    data[tenth + 1000:tenth + 1400] = bytes(400)
+    source.write_bytes(data)
+    done = convert(source, tmp_path / "out.raw", code=65)
+    assert b"ffmpeg could not read all of it" in done.stderr
+    frames = (tmp_path / "out.raw").stat().st_size / (WIDTH * HEIGHT * 3)
+    assert FRAMES - 2 < frames < FRAMES + 1
 
 
 @pytest.mark.parametrize("pixels", ("yuv420p", "yuv422p"))

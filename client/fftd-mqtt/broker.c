@@ -127,15 +127,16 @@ static int use_tls(struct mosquitto *client, const char *ca)
 }
 
 /* libmosquitto connects again after a loss, but not always where the first attempt has failed at
- * once: the thread of mosquitto_loop_start then does nothing (2.0.21). */
+ * once: the thread of mosquitto_loop_start then does nothing (2.0.21). It also gives up after some
+ * errors, such as a connection that ends within the handshake of TLS. */
 static void *run(void *context)
 {
     struct broker *broker = context;
     const struct broker_options *options = broker->options;
     while (mosquitto_connect(broker->client, options->host, options->port, KEEPALIVE_S) !=
-           MOSQ_ERR_SUCCESS)
+               MOSQ_ERR_SUCCESS ||
+           mosquitto_loop_forever(broker->client, -1, 1) != MOSQ_ERR_SUCCESS)
         sleep(1);
-    mosquitto_loop_forever(broker->client, -1, 1);
     return NULL;
 }
 

@@ -396,6 +396,20 @@ def test_no_event_is_lost_with_the_broker(start, broker, begin, bridge):
     assert json.loads(subscriber.until_topic("fftd/front/state"))["PublishedSerial"] == 5
 
 
+@pytest.mark.parametrize("answer, is_tls", [(b"", True), (b"\x20\x02\x00\x00" + bytes(2), False)])
+def test_a_broken_broker_may_come_back(tmp_path, bridge, answer, is_tls):
+    """One that is restarted may end the connection within TLS's handshake, and a proxy may answer
+    with nonsense. libmosquitto gives up then."""
+    with socket.create_server(("127.0.0.1", 0)) as broken:
+        broken.settimeout(PATIENCE)
+        bridge(broken.getsockname()[1], *(("--ca", tmp_path) if is_tls else ()))
+        for _ in range(3):
+            with broken.accept()[0] as connection:
+                connection.settimeout(PATIENCE)
+                assert connection.recv(100)
+                connection.sendall(answer)
+
+
 def test_a_mute_broker_delays_no_end(start, begin, bridge):
     daemon = start()
     daemon.wait_for_socket("control-watch")

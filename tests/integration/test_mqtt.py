@@ -2,6 +2,7 @@
 
 import json
 import queue
+import select
 import shutil
 import signal
 import socket
@@ -394,6 +395,21 @@ def test_no_event_is_lost_with_the_broker(start, broker, begin, bridge):
     for serial in range(2, 6):
         subscriber.until_json("fftd/front/event", event="filter", Serial=serial)
     assert json.loads(subscriber.until_topic("fftd/front/state"))["PublishedSerial"] == 5
+
+
+def test_a_broker_that_cannot_be_reached(tmp_path, bridge):
+    """The reason is told once, and the program goes on."""
+    def first_line(port, *arguments):
+        process = bridge(port, *arguments)
+        assert select.select([process.stderr], [], [], PATIENCE)[0]
+        return process.stderr.readline()
+
+    port = free_port()
+    assert first_line(port) == (f"fftd-mqtt: cannot reach the broker at 127.0.0.1, port {port}: "
+                                "Connection refused; trying again\n")
+    with socket.create_server(("127.0.0.1", 0)) as broken:
+        threading.Thread(target=lambda: broken.accept()[0].close(), daemon=True).start()
+        assert "TLS" in first_line(broken.getsockname()[1], "--ca", tmp_path)
 
 
 @pytest.mark.parametrize("answer, is_tls", [(b"", True), (b"\x20\x02\x00\x00" + bytes(2), False)])

@@ -170,7 +170,7 @@ def test_home_assistant_finds_it(start, broker, begin, bridge):
     daemon = start()
     daemon.wait_for_socket("control-watch")
     subscriber = begin(Subscriber, broker.port)
-    bridge(broker.port, "--allow-changes", "--picture", "1")
+    process = bridge(broker.port, "--allow-changes", "--picture", "1")
     expected = {"homeassistant/sensor/fftd_front/sharpness/config",
                 "homeassistant/camera/fftd_front/picture/config",
                 "homeassistant/select/fftd_front/preset/config"}
@@ -192,6 +192,12 @@ def test_home_assistant_finds_it(start, broker, begin, bridge):
     assert devices == [["fftd_front"]] * len(found)
     ids = [each["unique_id"] for each in found.values()]
     assert len(set(ids)) == len(ids) > 10
+    # What the next start does not have is taken back.
+    process.terminate()
+    assert process.wait(PATIENCE) == 0
+    bridge(broker.port)
+    for topic in ("camera/fftd_front/picture", "select/fftd_front/preset"):
+        subscriber.until_topic(f"homeassistant/{topic}/config", "")
 
 
 def test_changes_are_answered(start, broker, begin, bridge):

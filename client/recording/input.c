@@ -134,10 +134,10 @@ static int read_header(struct input *input)
     const int r =
         y4m_parse_header((const uint8_t *)input->header, length, &input->format, &length, &why);
     if (r < 0)
-        return fail(input, -r,
-                    "%s; `ffmpeg -i IN -pix_fmt yuv420p OUT.y4m` makes Y4M of a video, "
-                    "and --size and --pixel-format describe raw frames",
-                    why.text);
+        return fail(input, -r, "%s; `ffmpeg -i IN -pix_fmt yuv420p OUT.y4m` makes Y4M of a video%s",
+                    why.text,
+                    input->patience_ms == 0 ? ", and --size and --pixel-format describe raw frames"
+                                            : "");
     input->header[length - 1] = '\0';
     return 0;
 }

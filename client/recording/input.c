@@ -31,7 +31,7 @@
 
 /* What ffprobe is asked for. */
 #define SHOWN                                                                                      \
-    "stream=pix_fmt,width,height,r_frame_rate,avg_frame_rate,nb_frames,duration:"                  \
+    "stream=pix_fmt,color_range,width,height,r_frame_rate,avg_frame_rate,nb_frames,duration:"      \
     "stream_side_data=rotation:format=duration"
 
 static __attribute__((format(printf, 3, 4))) int fail(struct input *input, int err,
@@ -146,6 +146,7 @@ static int read_header(struct input *input)
 
 struct probe {
     char pixels[32]; /* FFmpeg's pix_fmt */
+    bool is_full_range;
     uint32_t width, height;
     bool is_turned; /* it is shown turned by a quarter, and ffmpeg turns it */
     uint32_t rate_num, rate_den;
@@ -164,6 +165,8 @@ static void take_answer(struct probe *probe, char *line)
     value[strcspn(value, "\n")] = '\0';
     if (strcmp(line, "pix_fmt") == 0)
         snprintf(probe->pixels, sizeof probe->pixels, "%s", value);
+    else if (strcmp(line, "color_range") == 0)
+        probe->is_full_range = strcmp(value, "pc") == 0;
     else if (strcmp(line, "width") == 0)
         probe->width = (uint32_t)strtoul(value, NULL, 10);
     else if (strcmp(line, "height") == 0)
@@ -313,6 +316,10 @@ static int open_with_ffmpeg(struct input *input)
     const bool is_numbered = first[0] != '\0';
     const char *pixels = choose_pixels(input, &probe);
     const struct fftd_pixel_format *raw = find_raw(pixels);
+    /* Raw frames do not say their range, and ffmpeg gives them this one. */
+    if (raw != NULL && raw->family == FFTD_FAMILY_YUV && probe.is_full_range)
+        snprintf(input->notice, sizeof input->notice, "%s of full range is read as limited range",
+                 probe.pixels);
     /* It goes on after an error in the recording, and then exits with a status. */
     char *arguments[22] = {"ffmpeg", "-v", "error", "-nostdin", "-max_error_rate", "0"};
     char *const rest[] = {

@@ -146,6 +146,13 @@ def test_a_turned_recording(tmp_path, pixels):
     assert (wanted == found).all()
 
 
+def test_a_change_of_range_is_said(tmp_path):
+    """Raw frames in the pipe do not say that black is 0."""
+    ffmpeg(*SCENE, "-c:v", "ffv1", "-pix_fmt", "yuv422p", "-color_range", "pc", tmp_path / "in.mkv")
+    done = convert(tmp_path / "in.mkv", tmp_path / "out.mkv")
+    assert b"yuv422p of full range is read as limited range" in done.stderr
+
+
 def test_a_damaged_recording(tmp_path):
     """ffmpeg leaves out frames that it cannot decode. The exit code says so."""
     source = tmp_path / "in.avi"

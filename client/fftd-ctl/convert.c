@@ -79,7 +79,7 @@ struct conversion {
     bool estimating;         /* the first of two passes */
     bool resumed;            /* the output had frames already */
     bool is_complete;        /* there is nothing more that could be converted */
-    bool is_left;            /* the reader of standard output has gone */
+    bool is_left;            /* the reader of the stream has gone */
     uint32_t rate_num, rate_den;
     uint64_t total;    /* frames of the recording; 0: unknown */
     uint64_t skipped;  /* frames that the daemon does not get */
@@ -137,7 +137,7 @@ static int job_path(const struct conversion *c, char path[PATH_MAX])
 
 static bool can_resume(const struct conversion *c)
 {
-    return c->to.kind <= RECORDING_RAW && strcmp(c->to.path, "-") != 0;
+    return c->to.kind <= RECORDING_RAW && !c->to.is_stream;
 }
 
 /* Behind the description are the filter in use, which the first pass may have found, and the sizes

@@ -54,17 +54,12 @@ static bool ends(const char *path, const char *with)
     return length > end && strcasecmp(path + length - end, with) == 0;
 }
 
-static bool is_stream(const struct recording_writer *recording)
-{
-    return strcmp(recording->path, "-") == 0;
-}
-
 static int find_kind(struct recording_writer *recording, bool raw)
 {
     const char *path = recording->path;
     unsigned i = 0;
     recording->kind = raw ? RECORDING_RAW : RECORDING_Y4M;
-    if (is_stream(recording) || raw)
+    if (strcmp(path, "-") == 0 || raw)
         return 0;
     while (i < KIND_COUNT && !ends(path, kinds[i].ending))
         i++;
@@ -83,11 +78,12 @@ static int find_kind(struct recording_writer *recording, bool raw)
 
 int recording_init(struct recording_writer *ret, const char *path, bool raw, bool resume)
 {
-    *ret = (struct recording_writer){.path = path, .to = {.folder = -1}};
+    *ret = (struct recording_writer){
+        .path = path, .is_stream = output_is_stream(path), .to = {.folder = -1}};
     const int r = find_kind(ret, raw);
     if (r < 0)
         return r;
-    if (resume && (ret->kind >= RECORDING_VIDEO || is_stream(ret)))
+    if (resume && (ret->kind >= RECORDING_VIDEO || ret->is_stream))
         return fail(ret, EPERM,
                     "only .y4m and .raw files can be resumed; convert to one of these, "
                     "and encode it afterwards");
@@ -99,7 +95,7 @@ int recording_init(struct recording_writer *ret, const char *path, bool raw, boo
 bool recording_is_begun(const struct recording_writer *recording)
 {
     struct stat about;
-    return recording->kind <= RECORDING_RAW && !is_stream(recording) &&
+    return recording->kind <= RECORDING_RAW && !recording->is_stream &&
            stat(recording->part, &about) == 0 && S_ISREG(about.st_mode) && about.st_size > 0;
 }
 
@@ -241,7 +237,7 @@ int recording_begin(struct recording_writer *recording, const struct fftd_format
         if (r < 0 || recording->finished > 0)
             return r;
     } else if (recording->kind != RECORDING_PICTURES) {
-        const char *path = is_stream(recording) ? "-" : recording->part;
+        const char *path = recording->is_stream ? recording->path : recording->part;
         const int r = output_open(&recording->to, path, OUTPUT_STREAM);
         if (r < 0)
             return fail(recording, -r, "cannot create it: %s", recording->to.why);
@@ -263,13 +259,13 @@ int recording_write(struct recording_writer *recording, const struct pixels *pix
         y4m_write_frame(recording->file, pixels, recording->row);
     else
         y4m_write_raw(recording->file, pixels);
-    if (is_stream(recording))
+    if (recording->is_stream)
         fflush(recording->file);
     if (ferror(recording->file)) {
         const int error = errno != 0 ? errno : EIO;
-        if (error == EPIPE && is_stream(recording))
+        if (error == EPIPE && recording->encoder == 0)
             return -EPIPE;
-        /* -EPIPE would be the end of standard output. */
+        /* -EPIPE would be the end of the stream. */
         return fail(recording, error == EPIPE ? EIO : error, "frame %" PRIu64 ": %s",
                     recording->count, error == EPIPE ? "ffmpeg has ended" : strerror(error));
     }
@@ -281,7 +277,7 @@ int recording_write(struct recording_writer *recording, const struct pixels *pix
 
 static int rename_part(struct recording_writer *recording)
 {
-    if (is_stream(recording) || recording->kind == RECORDING_PICTURES)
+    if (recording->is_stream || recording->kind == RECORDING_PICTURES)
         return 0;
     return rename(recording->part, recording->path) == 0
                ? 0
@@ -304,7 +300,7 @@ int recording_finish(struct recording_writer *recording, bool keep)
         if (closed < 0)
             r = fail(recording, -closed, "%s", strerror(-closed));
     }
-    if (recording->count == 0 && recording->format.fourcc != 0 && !is_stream(recording) &&
+    if (recording->count == 0 && recording->format.fourcc != 0 && !recording->is_stream &&
         recording->kind != RECORDING_PICTURES)
         unlink(recording->part); /* no frame was written */
     free(recording->row);

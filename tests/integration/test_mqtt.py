@@ -1,7 +1,10 @@
 """Tests of fftd-mqtt with Debian's broker, mosquitto."""
 
 import json
+import pathlib
 import queue
+import re
+import resource
 import select
 import shutil
 import signal
@@ -12,7 +15,7 @@ import time
 
 import pytest
 
-from conftest import BUILD, PATIENCE, wait_until
+from conftest import BUILD, FAST_KERNELS, PATIENCE, wait_until
 
 PROGRAM = BUILD / "fftd-mqtt"
 BROKER = shutil.which("mosquitto", path="/usr/sbin:/usr/bin:/sbin:/bin")
@@ -198,6 +201,21 @@ def test_home_assistant_finds_it(start, broker, begin, bridge):
     bridge(broker.port)
     for topic in ("camera/fftd_front/picture", "select/fftd_front/preset"):
         subscriber.until_topic(f"homeassistant/{topic}/config", "")
+
+
+def test_large_pictures_have_room(start, broker, begin, bridge):
+    """The limit is that of the service's unit, for its data instead of all of its memory."""
+    if "thread" in BUILD.name or "address" in BUILD.name:
+        pytest.skip("a sanitizer takes more")
+    unit = (pathlib.Path(__file__).parents[2] / "systemd/fftd-mqtt@.service").read_text()
+    limit = int(re.search(r"^MemoryMax=(\d+)M$", unit, re.M)[1]) << 20
+    daemon = start(*FAST_KERNELS, "--set", "output.watch_unfiltered=true", source="pattern:noise",
+                   size="3840x2160", fps="1")
+    daemon.wait_for_socket("control-watch")
+    subscriber = begin(Subscriber, broker.port, "-T", "fftd/front/measures")
+    bridge(broker.port, "--picture", "1",
+           preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_DATA, (limit, limit)))
+    subscriber.until_topic("fftd/front/picture")
 
 
 def test_changes_are_answered(start, broker, begin, bridge):

@@ -31,6 +31,7 @@
 #define WAIT_MS     200
 #define CONNECT_US  20000
 #define PROGRESS_US 500000
+#define SAME_LENGTH 0.9 /* a shorter recording is noted */
 #define CHAIN_BYTES 8192
 #define JOB_BYTES   (2 * CHAIN_BYTES)
 
@@ -319,6 +320,19 @@ static int keep_filter(struct conversion *c)
     return code;
 }
 
+/* ffmpeg ends in silence where the end of a file is missing. Matroska does not say that its frames
+ * have uneven times. */
+static void note_length(const struct conversion *c, const struct input *input)
+{
+    const double seconds = (double)(c->skipped + c->received) * c->rate_den / c->rate_num;
+    if (seconds < SAME_LENGTH * input->seconds)
+        fprintf(
+            stderr,
+            "fftd-ctl: %s: its frames last %.4g s at an even rate of %.4g a second, but it says "
+            "%.4g s: frames are missing, or came at uneven times\n",
+            c->from, seconds, (double)c->rate_num / c->rate_den, input->seconds);
+}
+
 static int run_pass(struct conversion *c)
 {
     struct input input;
@@ -353,6 +367,8 @@ static int run_pass(struct conversion *c)
     }
     if (code == 0 && c->estimating)
         code = keep_filter(c);
+    else if (code == 0 && c->is_complete && c->rate_num > 0)
+        note_length(c, &input);
     input_close(&input); /* before the pipe's end, of which the decoder would complain */
     private_daemon_stop(&c->daemon);
     show_progress(c, true);

@@ -337,6 +337,7 @@ static int open_with_ffmpeg(struct input *input)
     if (r < 0)
         return fail(input, r == -ENOENT ? ENOPKG : -r, "cannot run ffmpeg: %s", strerror(-r));
     const bool has_rate = probe.rate_num > 0 && probe.rate_den > 0;
+    input->seconds = is_numbered ? 0.0 : probe.seconds;
     if (!is_numbered)
         input->total = probe.frames > 0 ? probe.frames
                        : has_rate ? (uint64_t)(probe.seconds * probe.rate_num / probe.rate_den)

@@ -146,6 +146,16 @@ def test_a_turned_recording(tmp_path, pixels):
     assert (wanted == found).all()
 
 
+def test_a_missing_end_is_said(tmp_path):
+    """ffmpeg calls what is left of an MKV complete."""
+    source = tmp_path / "in.mkv"
+    ffmpeg(*SCENE, "-c:v", "ffv1", "-pix_fmt", "gray", source)
+    assert convert(source, tmp_path / "whole.y4m").stderr == b""
+    source.write_bytes(source.read_bytes()[:source.stat().st_size // 2])
+    done = convert(source, tmp_path / "out.y4m")
+    assert b"but it says 1 s: frames are missing" in done.stderr
+
+
 def test_a_change_of_range_is_said(tmp_path):
     """Raw frames in the pipe do not say that black is 0."""
     ffmpeg(*SCENE, "-c:v", "ffv1", "-pix_fmt", "yuv422p", "-color_range", "pc", tmp_path / "in.mkv")

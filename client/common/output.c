@@ -414,3 +414,9 @@ bool output_is_file(const char *path)
     struct stat st;
     return path != NULL && (stat(path, &st) < 0 || !S_ISDIR(st.st_mode));
 }
+
+bool output_is_stream(const char *path)
+{
+    struct stat st;
+    return descriptor_of(path) >= 0 || (stat(path, &st) == 0 && is_device(&st));
+}

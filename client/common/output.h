@@ -62,4 +62,8 @@ int output_make_directory(const char *path, char why[OUTPUT_WHY_BYTES]);
  * or NULL. */
 bool output_is_file(const char *path);
 
+/* Returns whether output_open writes into what the path names instead of replacing it: a
+ * descriptor, a pipe or a device. */
+bool output_is_stream(const char *path);
+
 #endif

@@ -280,10 +280,11 @@ static int print_result(const struct recording *recording, const struct ctl *ctl
     else
         printf("%s: mean of %u frames, %.1f %% of white\n", recording->path,
                recording->average.frames, 100 * average_level(&recording->average));
-    const char *images = image_directory();
+    char expected[PATH_MAX];
+    snprintf(expected, sizeof expected, "%s/%s", image_directory(), recording->name);
     fputs("to use the image, ", stdout);
-    if (strncmp(recording->path, images, strlen(images)) != 0)
-        printf("move it to %s and ", images);
+    if (strcmp(recording->path, expected) != 0)
+        printf("move it to %s and ", expected);
     printf("run `%s filter add %s`\n", ctl_program(ctl), recording->stage);
     return ctl_finish(ctl);
 }

@@ -31,6 +31,7 @@
 #define WAIT_MS     200
 #define CONNECT_US  20000
 #define PROGRESS_US 500000
+#define SAME_LENGTH 0.9 /* a shorter recording is noted */
 #define CHAIN_BYTES 8192
 #define JOB_BYTES   (2 * CHAIN_BYTES)
 
@@ -43,7 +44,8 @@ const char convert_help[] =
     "OUT is .y4m, .raw, .mkv or .avi (FFV1: no bit is lost), .mp4, .mov or .webm\n"
     "(8 bits, lossy), or pictures: out-%05d.png, .pgm, .ppm, .tif, .bmp. - is\n"
     "standard output. All but Y4M and raw frames need the program ffmpeg.\n"
-    "Pictures keep their numbers, which have to be without a gap.\n\n"
+    "Pictures keep their numbers, which have to be without a gap. OUT has no sound,\n"
+    "and its frames have an even rate.\n\n"
     "  -f, --filter CHAIN         the filter, as for `filter set` (default: none)\n"
     "      --size WxH             IN has raw frames of this size,\n"
     "      --pixel-format FORMAT  in this format: GREY, Y10, Y16, NV12, RGB24 ...\n"
@@ -78,7 +80,7 @@ struct conversion {
     bool estimating;         /* the first of two passes */
     bool resumed;            /* the output had frames already */
     bool is_complete;        /* there is nothing more that could be converted */
-    bool is_left;            /* the reader of standard output has gone */
+    bool is_left;            /* the reader of the stream has gone */
     uint32_t rate_num, rate_den;
     uint64_t total;    /* frames of the recording; 0: unknown */
     uint64_t skipped;  /* frames that the daemon does not get */
@@ -136,7 +138,7 @@ static int job_path(const struct conversion *c, char path[PATH_MAX])
 
 static bool can_resume(const struct conversion *c)
 {
-    return c->to.kind <= RECORDING_RAW && strcmp(c->to.path, "-") != 0;
+    return c->to.kind <= RECORDING_RAW && !c->to.is_stream;
 }
 
 /* Behind the description are the filter in use, which the first pass may have found, and the sizes
@@ -318,6 +320,19 @@ static int keep_filter(struct conversion *c)
     return code;
 }
 
+/* ffmpeg ends in silence where the end of a file is missing. Matroska does not say that its frames
+ * have uneven times. */
+static void note_length(const struct conversion *c, const struct input *input)
+{
+    const double seconds = (double)(c->skipped + c->received) * c->rate_den / c->rate_num;
+    if (seconds < SAME_LENGTH * input->seconds)
+        fprintf(
+            stderr,
+            "fftd-ctl: %s: its frames last %.4g s at an even rate of %.4g a second, but it says "
+            "%.4g s: frames are missing, or came at uneven times\n",
+            c->from, seconds, (double)c->rate_num / c->rate_den, input->seconds);
+}
+
 static int run_pass(struct conversion *c)
 {
     struct input input;
@@ -352,6 +367,8 @@ static int run_pass(struct conversion *c)
     }
     if (code == 0 && c->estimating)
         code = keep_filter(c);
+    else if (code == 0 && c->is_complete && c->rate_num > 0)
+        note_length(c, &input);
     input_close(&input); /* before the pipe's end, of which the decoder would complain */
     private_daemon_stop(&c->daemon);
     show_progress(c, true);

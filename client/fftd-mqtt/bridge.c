@@ -240,12 +240,13 @@ static void publish_picture(struct bridge *bridge)
         r = shot_read(&shot, reply, false);
     if (r >= 0)
         r = picture_from_pixels(&picture, &shot.after);
-    if (r >= 0 && begin(&text, &unused)) {
-        picture_write_png(&picture, text.file);
-        publish(bridge, "picture", &text, true);
-    }
-    picture_free(&picture);
     shot_finish(&shot);
+    const bool is_written = r >= 0 && begin(&text, &unused);
+    if (is_written)
+        picture_write_png(&picture, text.file);
+    picture_free(&picture); /* before libmosquitto copies the text */
+    if (is_written)
+        publish(bridge, "picture", &text, true);
     sd_bus_message_unref(reply);
 }
 

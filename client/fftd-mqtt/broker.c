@@ -126,16 +126,29 @@ static int use_tls(struct mosquitto *client, const char *ca)
                : -EINVAL;
 }
 
+static int connect_and_work(struct broker *broker)
+{
+    const struct broker_options *options = broker->options;
+    const int r = mosquitto_connect(broker->client, options->host, options->port, KEEPALIVE_S);
+    return r == MOSQ_ERR_SUCCESS ? mosquitto_loop_forever(broker->client, -1, 1) : r;
+}
+
 /* libmosquitto connects again after a loss, but not always where the first attempt has failed at
- * once: the thread of mosquitto_loop_start then does nothing (2.0.21). */
+ * once: the thread of mosquitto_loop_start then does nothing (2.0.21). It also gives up after some
+ * errors, such as a connection that ends within the handshake of TLS. */
 static void *run(void *context)
 {
     struct broker *broker = context;
     const struct broker_options *options = broker->options;
-    while (mosquitto_connect(broker->client, options->host, options->port, KEEPALIVE_S) !=
-           MOSQ_ERR_SUCCESS)
+    int r, told = MOSQ_ERR_SUCCESS;
+    while ((r = connect_and_work(broker)) != MOSQ_ERR_SUCCESS) {
+        if (r != told)
+            fprintf(stderr, "fftd-mqtt: cannot reach the broker at %s, port %d: %s; trying again\n",
+                    options->host, options->port,
+                    r == MOSQ_ERR_ERRNO ? strerror(errno) : mosquitto_strerror(r));
+        told = r;
         sleep(1);
-    mosquitto_loop_forever(broker->client, -1, 1);
+    }
     return NULL;
 }
 

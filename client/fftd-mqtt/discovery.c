@@ -55,12 +55,18 @@ struct message {
     struct json json;
 };
 
+static void name_topic(char ret[TOPIC_BYTES], const struct bridge_options *options,
+                       const char *component, const char *object)
+{
+    snprintf(ret, TOPIC_BYTES, "%s/%s/fftd_%s/%s/config", options->discovery, component,
+             options->id, object);
+}
+
 static bool begin(struct message *ret, const struct bridge_options *options, const char *component,
                   const char *object, const char *name)
 {
     char id[BRIDGE_ID_BYTES + 64];
-    snprintf(ret->topic, sizeof ret->topic, "%s/%s/fftd_%s/%s/config", options->discovery,
-             component, options->id, object);
+    name_topic(ret->topic, options, component, object);
     ret->data = NULL;
     ret->json = (struct json){.file = open_memstream(&ret->data, &ret->bytes)};
     if (ret->json.file == NULL)
@@ -81,6 +87,15 @@ static void end(struct message *message, struct broker *broker,
     if (fclose(message->json.file) == 0 && message->data != NULL)
         broker_publish(broker, message->topic, message->data, message->bytes, true);
     free(message->data);
+}
+
+/* Takes back what an earlier start with other options has offered. */
+static void withdraw(struct broker *broker, const struct bridge_options *options,
+                     const char *component, const char *object)
+{
+    char topic[TOPIC_BYTES];
+    name_topic(topic, options, component, object);
+    broker_publish(broker, topic, "", 0, true);
 }
 
 static void offer(struct broker *broker, const struct bridge_options *options,
@@ -151,6 +166,10 @@ void discovery_publish(struct broker *broker, const struct bridge_options *optio
     offer_measures(broker, options);
     if (options->picture_s > 0)
         offer_picture(broker, options);
+    else
+        withdraw(broker, options, "camera", "picture");
     if (options->allows_changes)
         offer_presets(broker, options, bus);
+    else
+        withdraw(broker, options, "select", "preset");
 }

@@ -83,7 +83,7 @@ struct request {
 /* ---- router.c: which paths exist, with which method, and what answers them ---- */
 
 /* Finds what a path asks for. A path matches a route if each of its segments, between slashes, is
- * the route's; nothing is unescaped. Returns false if there is none. */
+ * the route's; nothing but a colon is unescaped. Returns false if there is none. */
 bool router_find(struct target *ret, const struct server *server, const char *path);
 
 /* ---- refusal.c: refuses requests before their body is read; access.h has the rules ---- */

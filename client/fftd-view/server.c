@@ -105,11 +105,20 @@ static void on_connection(void *cls, struct MHD_Connection *connection, void **c
     }
 }
 
-/* Paths are compared byte by byte, as they were sent. */
-static size_t leave_escaped(void *cls, struct MHD_Connection *connection, char *text)
+/* Paths are compared byte by byte, as they were sent. But JavaScript's encodeURIComponent escapes
+ * the colon in the name of an output. */
+static size_t unescape_colons(void *cls, struct MHD_Connection *connection, char *text)
 {
+    static const char colon[] = "%3A";
+    char *to = text;
     (void)cls, (void)connection;
-    return strlen(text);
+    for (const char *from = text; *from != '\0'; to++) {
+        const bool is_colon = strncmp(from, colon, strlen(colon)) == 0;
+        *to = is_colon ? ':' : *from;
+        from += is_colon ? strlen(colon) : 1;
+    }
+    *to = '\0';
+    return (size_t)(to - text);
 }
 
 /* ---- creating ---- */
@@ -156,7 +165,7 @@ int server_create(struct server **ret, int fd, const struct server_options *opti
         MHD_OPTION_CONNECTION_MEMORY_LIMIT, (size_t)REQUEST_BYTES, MHD_OPTION_CONNECTION_TIMEOUT,
         (unsigned)CONNECTION_IDLE_S, MHD_OPTION_NOTIFY_COMPLETED, on_completed, server,
         MHD_OPTION_NOTIFY_CONNECTION, on_connection, server, MHD_OPTION_UNESCAPE_CALLBACK,
-        leave_escaped, NULL, MHD_OPTION_END);
+        unescape_colons, NULL, MHD_OPTION_END);
     if (server->daemon == NULL) {
         r = errno != 0 ? -errno : -EIO;
         goto fail;

@@ -456,11 +456,12 @@ int link_init(struct fftd *camera)
     return watch(camera, camera->timer_fd);
 }
 
+/* Removes nothing from epoll: in a forked child, that would take the events from its parent. */
 void link_finish(struct fftd *camera)
 {
-    forget(camera, &camera->socket_fd);
-    forget_wake_up(camera);
-    forget(camera, &camera->timer_fd);
-    if (camera->epoll_fd >= 0)
-        close(camera->epoll_fd);
+    const int fds[] = {camera->socket_fd, camera->wake_fd, camera->timer_fd, camera->epoll_fd};
+    for (unsigned i = 0; i < sizeof fds / sizeof fds[0]; i++)
+        if (fds[i] >= 0)
+            close(fds[i]);
+    word_close(camera->word);
 }

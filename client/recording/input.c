@@ -5,6 +5,8 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
+#include <limits.h>
+#include <math.h>
 #include <poll.h>
 #include <signal.h>
 #include <stdarg.h>
@@ -20,10 +22,17 @@
 #include "program.h"
 #include "sequence.h"
 
-#define FRAME "FRAME"
+#define FRAME     "FRAME"
+
+/* Rates that Y4M may have here, and what two of the same recording differ by. */
+#define LEAST_FPS 0.01
+#define MOST_FPS  1000.0
+#define EVEN      0.05
 
 /* What ffprobe is asked for. */
-#define SHOWN "stream=pix_fmt,width,height,r_frame_rate,nb_frames,duration:format=duration"
+#define SHOWN                                                                                      \
+    "stream=pix_fmt,color_range,width,height,r_frame_rate,avg_frame_rate,nb_frames,duration:"      \
+    "stream_side_data=rotation:format=duration"
 
 static __attribute__((format(printf, 3, 4))) int fail(struct input *input, int err,
                                                       const char *format, ...)
@@ -114,12 +123,34 @@ static int set_format(struct input *input, const struct fftd_pixel_format *layou
     return 0;
 }
 
+static int read_header(struct input *input)
+{
+    struct error why;
+    size_t length = read_line(input->file, input->header);
+    if (ferror(input->file))
+        return fail_reading(input);
+    if (length == 0)
+        return fail(input, EINVAL, "is empty");
+    const int r =
+        y4m_parse_header((const uint8_t *)input->header, length, &input->format, &length, &why);
+    if (r < 0)
+        return fail(input, -r, "%s; `ffmpeg -i IN -pix_fmt yuv420p OUT.y4m` makes Y4M of a video%s",
+                    why.text,
+                    input->patience_ms == 0 ? ", and --size and --pixel-format describe raw frames"
+                                            : "");
+    input->header[length - 1] = '\0';
+    return 0;
+}
+
 /* ---- ffmpeg ---- */
 
 struct probe {
     char pixels[32]; /* FFmpeg's pix_fmt */
+    bool is_full_range;
     uint32_t width, height;
+    bool is_turned; /* it is shown turned by a quarter, and ffmpeg turns it */
     uint32_t rate_num, rate_den;
+    uint32_t mean_num, mean_den; /* frames by their duration */
     uint64_t frames;
     double seconds;
 };
@@ -134,12 +165,18 @@ static void take_answer(struct probe *probe, char *line)
     value[strcspn(value, "\n")] = '\0';
     if (strcmp(line, "pix_fmt") == 0)
         snprintf(probe->pixels, sizeof probe->pixels, "%s", value);
+    else if (strcmp(line, "color_range") == 0)
+        probe->is_full_range = strcmp(value, "pc") == 0;
     else if (strcmp(line, "width") == 0)
         probe->width = (uint32_t)strtoul(value, NULL, 10);
     else if (strcmp(line, "height") == 0)
         probe->height = (uint32_t)strtoul(value, NULL, 10);
+    else if (strcmp(line, "rotation") == 0)
+        probe->is_turned = labs(strtol(value, NULL, 10)) % 180 == 90;
     else if (strcmp(line, "r_frame_rate") == 0)
         input_parse_pair(value, '/', &probe->rate_num, &probe->rate_den);
+    else if (strcmp(line, "avg_frame_rate") == 0)
+        input_parse_pair(value, '/', &probe->mean_num, &probe->mean_den);
     else if (strcmp(line, "nb_frames") == 0)
         probe->frames = strtoull(value, NULL, 10);
     else if (strcmp(line, "duration") == 0 && value[0] != 'N')
@@ -169,7 +206,7 @@ static int find_first(struct input *input, char first[24])
     return 0;
 }
 
-static int look_at(struct input *input, const char *first, struct probe *ret)
+static int look_at(struct input *input, char *name, char *first, struct probe *ret)
 {
     const bool is_numbered = first[0] != '\0';
     char *arguments[] = {"ffprobe",
@@ -182,9 +219,9 @@ static int look_at(struct input *input, const char *first, struct probe *ret)
                          "-of",
                          "default=noprint_wrappers=1",
                          is_numbered ? "-start_number" : "-i",
-                         (char *)(is_numbered ? first : input->path),
+                         is_numbered ? first : name,
                          is_numbered ? "-i" : NULL,
-                         (char *)input->path,
+                         name,
                          NULL};
     char line[INPUT_LINE];
     FILE *answer;
@@ -251,27 +288,46 @@ static const struct fftd_pixel_format *find_raw(const char *pixels)
                                                               : 0);
 }
 
+/* Frames with uneven times get an even rate, by which they last as long. */
+static void settle_rate(struct input *input, const struct probe *probe)
+{
+    struct fftd_format *format = &input->format;
+    const double rate = (double)format->rate_num / format->rate_den;
+    const double mean = probe->mean_den > 0 ? (double)probe->mean_num / probe->mean_den : 0.0;
+    const size_t length = strlen(input->notice);
+    if (mean < LEAST_FPS || mean > MOST_FPS || fabs(rate - mean) <= EVEN * mean)
+        return;
+    format->rate_num = probe->mean_num;
+    format->rate_den = probe->mean_den;
+    snprintf(input->notice + length, sizeof input->notice - length,
+             "%sframes that came at uneven times get %.4g a second", length > 0 ? "; " : "", mean);
+}
+
 static int open_with_ffmpeg(struct input *input)
 {
     struct probe probe = {.rate_den = 1};
-    char first[24];
+    char first[24], name[PATH_MAX + 2];
     int r = find_first(input, first);
+    program_name_file(input->path, name, sizeof name);
     if (r == 0)
-        r = look_at(input, first, &probe);
+        r = look_at(input, name, first, &probe);
     if (r < 0)
         return r;
     const bool is_numbered = first[0] != '\0';
     const char *pixels = choose_pixels(input, &probe);
     const struct fftd_pixel_format *raw = find_raw(pixels);
-    char *arguments[20] = {"ffmpeg", "-v", "error", "-nostdin"};
-    char *const rest[] = {"-i",        (char *)input->path,
-                          "-map",      "0:v:0",
-                          "-fps_mode", "passthrough",
-                          "-pix_fmt",  (char *)pixels,
-                          "-strict",   "-1",
-                          "-f",        raw == NULL ? "yuv4mpegpipe" : "rawvideo",
-                          "-",         NULL};
-    unsigned n = 4;
+    /* Raw frames do not say their range, and ffmpeg gives them this one. */
+    if (raw != NULL && raw->family == FFTD_FAMILY_YUV && probe.is_full_range)
+        snprintf(input->notice, sizeof input->notice, "%s of full range is read as limited range",
+                 probe.pixels);
+    /* It goes on after an error in the recording, and then exits with a status. */
+    char *arguments[22] = {"ffmpeg", "-v", "error", "-nostdin", "-max_error_rate", "0"};
+    char *const rest[] = {
+        "-i",        name,          "-map",     "0:v:0",
+        "-fps_mode", "passthrough", "-pix_fmt", (char *)pixels,
+        "-strict",   "-1",          "-f",       raw == NULL ? "yuv4mpegpipe" : "rawvideo",
+        "-",         NULL};
+    unsigned n = 6;
     if (is_numbered) {
         arguments[n++] = "-start_number";
         arguments[n++] = first;
@@ -281,13 +337,20 @@ static int open_with_ffmpeg(struct input *input)
     if (r < 0)
         return fail(input, r == -ENOENT ? ENOPKG : -r, "cannot run ffmpeg: %s", strerror(-r));
     const bool has_rate = probe.rate_num > 0 && probe.rate_den > 0;
+    input->seconds = is_numbered ? 0.0 : probe.seconds;
     if (!is_numbered)
         input->total = probe.frames > 0 ? probe.frames
                        : has_rate ? (uint64_t)(probe.seconds * probe.rate_num / probe.rate_den)
                                   : 0;
-    return raw == NULL
-               ? 0
-               : set_format(input, raw, probe.width, probe.height, probe.rate_num, probe.rate_den);
+    if (raw == NULL)
+        r = read_header(input);
+    else
+        r = set_format(input, raw, probe.is_turned ? probe.height : probe.width,
+                       probe.is_turned ? probe.width : probe.height, probe.rate_num,
+                       probe.rate_den);
+    if (r == 0)
+        settle_rate(input, &probe);
+    return r;
 }
 
 /* ---- opening ---- */
@@ -335,25 +398,6 @@ static void count_frames(struct input *input)
         input->total = (uint64_t)about.st_size / (input->format.frame_bytes + extra);
 }
 
-static int read_header(struct input *input)
-{
-    struct error why;
-    size_t length = read_line(input->file, input->header);
-    if (ferror(input->file))
-        return fail_reading(input);
-    if (length == 0)
-        return fail(input, EINVAL, "is empty");
-    const int r =
-        y4m_parse_header((const uint8_t *)input->header, length, &input->format, &length, &why);
-    if (r < 0)
-        return fail(input, -r,
-                    "%s; `ffmpeg -i IN -pix_fmt yuv420p OUT.y4m` makes Y4M of a video, "
-                    "and --size and --pixel-format describe raw frames",
-                    why.text);
-    input->header[length - 1] = '\0';
-    return 0;
-}
-
 int input_open(struct input *ret, const char *path, const struct input_request *request)
 {
     *ret = (struct input){.path = path, .patience_ms = request->patience_ms};
@@ -367,8 +411,6 @@ int input_open(struct input *ret, const char *path, const struct input_request *
         fclose(ret->file);
         ret->file = NULL;
         r = open_with_ffmpeg(ret);
-        if (r == 0 && ret->format.fourcc == 0)
-            r = read_header(ret);
     }
     if (r == 0)
         count_frames(ret);

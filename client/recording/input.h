@@ -24,6 +24,7 @@ struct input {
     char header[INPUT_LINE];   /* the line of a Y4M stream; empty: raw frames */
     struct fftd_format format; /* what frames have, without gaps between rows; rate 0/1: unknown */
     uint64_t total;            /* frames, as far as it is known; 0: it is not */
+    double seconds;            /* that it lasts, as far as ffprobe knows; 0: it is not known */
     uint64_t count;            /* frames read */
     uint64_t first_number;     /* a sequence of pictures begins with it; otherwise 0 */
     char notice[160];          /* what ffmpeg has to change, in words; empty: nothing */

@@ -4,6 +4,7 @@
 #include <fcntl.h>
 #include <signal.h>
 #include <spawn.h>
+#include <string.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -40,6 +41,12 @@ int program_start(char *const *arguments, bool reading, int keep, FILE **ret, pi
     if (*ret == NULL)
         close(ours);
     return r == 0 && *ret == NULL ? -ENOMEM : r;
+}
+
+void program_name_file(const char *path, char *ret, size_t size)
+{
+    const bool is_plain = path[0] != '/' && strstr(path, "://") == NULL;
+    snprintf(ret, size, "%s%s", is_plain ? "./" : "", path);
 }
 
 int program_wait(pid_t pid)

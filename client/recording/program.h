@@ -11,6 +11,10 @@
  * trusted: no shell is involved. Returns 0 or -errno; -ENOENT: there is no such program. */
 int program_start(char *const *arguments, bool reading, int keep, FILE **ret, pid_t *ret_pid);
 
+/* Writes a file's name for ffmpeg, which takes what is before a colon for a protocol unless it has
+ * a slash. Addresses, with "://", stay as they are. */
+void program_name_file(const char *path, char *ret, size_t size);
+
 /* Sends the signal that ends a program, and waits for its end. */
 void program_end(pid_t pid, int signal);
 

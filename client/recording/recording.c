@@ -2,6 +2,7 @@
 
 #include <errno.h>
 #include <inttypes.h>
+#include <limits.h>
 #include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
@@ -53,17 +54,12 @@ static bool ends(const char *path, const char *with)
     return length > end && strcasecmp(path + length - end, with) == 0;
 }
 
-static bool is_stream(const struct recording_writer *recording)
-{
-    return strcmp(recording->path, "-") == 0;
-}
-
 static int find_kind(struct recording_writer *recording, bool raw)
 {
     const char *path = recording->path;
     unsigned i = 0;
     recording->kind = raw ? RECORDING_RAW : RECORDING_Y4M;
-    if (is_stream(recording) || raw)
+    if (strcmp(path, "-") == 0 || raw)
         return 0;
     while (i < KIND_COUNT && !ends(path, kinds[i].ending))
         i++;
@@ -82,11 +78,12 @@ static int find_kind(struct recording_writer *recording, bool raw)
 
 int recording_init(struct recording_writer *ret, const char *path, bool raw, bool resume)
 {
-    *ret = (struct recording_writer){.path = path, .to = {.folder = -1}};
+    *ret = (struct recording_writer){
+        .path = path, .is_stream = output_is_stream(path), .to = {.folder = -1}};
     const int r = find_kind(ret, raw);
     if (r < 0)
         return r;
-    if (resume && (ret->kind >= RECORDING_VIDEO || is_stream(ret)))
+    if (resume && (ret->kind >= RECORDING_VIDEO || ret->is_stream))
         return fail(ret, EPERM,
                     "only .y4m and .raw files can be resumed; convert to one of these, "
                     "and encode it afterwards");
@@ -98,7 +95,7 @@ int recording_init(struct recording_writer *ret, const char *path, bool raw, boo
 bool recording_is_begun(const struct recording_writer *recording)
 {
     struct stat about;
-    return recording->kind <= RECORDING_RAW && !is_stream(recording) &&
+    return recording->kind <= RECORDING_RAW && !recording->is_stream &&
            stat(recording->part, &about) == 0 && S_ISREG(about.st_mode) && about.st_size > 0;
 }
 
@@ -173,7 +170,7 @@ static int start_ffmpeg(struct recording_writer *recording, const struct fftd_pi
         !pictures_follow && format->full_range && layout->family == FFTD_FAMILY_YUV;
     /* FFmpeg 7 converts the samples if only the output's range is given. */
     char *const range = is_full_range ? "pc" : "unknown";
-    char size[32], rate[32], target[64], first[24];
+    char size[32], rate[32], target[PATH_MAX + 2], first[24];
     if (pixels == NULL)
         return fail(recording, EINVAL, "ffmpeg does not know the pixel format %s", layout->name);
     if (!recording->is_exact && layout->bits > 8)
@@ -187,16 +184,13 @@ static int start_ffmpeg(struct recording_writer *recording, const struct fftd_pi
              known ? format->rate_den : 1);
     const int fd = pictures_follow ? -1 : fileno(recording->to.file);
     snprintf(target, sizeof target, "/dev/fd/%d", fd);
-    char *arguments[32] = {"ffmpeg",       "-v",
-                           "error",        "-nostdin",
-                           "-y",           "-f",
-                           "rawvideo",     "-pixel_format",
-                           (char *)pixels, "-video_size",
-                           size,           "-framerate",
-                           rate,           "-color_range",
-                           range,          "-i",
-                           "/dev/stdin",   NULL};
-    unsigned n = 17;
+    /* Without -xerror, ffmpeg 5 calls a file complete that it could not write to its end. */
+    char *arguments[32] = {
+        "ffmpeg",     "-v",       "error",         "-nostdin",     "-y",          "-xerror",
+        "-f",         "rawvideo", "-pixel_format", (char *)pixels, "-video_size", size,
+        "-framerate", rate,       "-color_range",  range,          "-i",          "/dev/stdin",
+        NULL};
+    unsigned n = 18;
     if (pictures_follow) {
         arguments[n++] = "-f";
         arguments[n++] = "image2";
@@ -213,7 +207,9 @@ static int start_ffmpeg(struct recording_writer *recording, const struct fftd_pi
             arguments[n++] = "pc";
         }
     }
-    arguments[n++] = pictures_follow ? (char *)recording->path : target;
+    if (pictures_follow)
+        program_name_file(recording->path, target, sizeof target);
+    arguments[n++] = target;
     arguments[n] = NULL;
     const int r = program_start(arguments, false, fd, &recording->file, &recording->encoder);
     if (r == -ENOENT)
@@ -241,7 +237,7 @@ int recording_begin(struct recording_writer *recording, const struct fftd_format
         if (r < 0 || recording->finished > 0)
             return r;
     } else if (recording->kind != RECORDING_PICTURES) {
-        const char *path = is_stream(recording) ? "-" : recording->part;
+        const char *path = recording->is_stream ? recording->path : recording->part;
         const int r = output_open(&recording->to, path, OUTPUT_STREAM);
         if (r < 0)
             return fail(recording, -r, "cannot create it: %s", recording->to.why);
@@ -263,14 +259,15 @@ int recording_write(struct recording_writer *recording, const struct pixels *pix
         y4m_write_frame(recording->file, pixels, recording->row);
     else
         y4m_write_raw(recording->file, pixels);
-    if (is_stream(recording))
+    if (recording->is_stream)
         fflush(recording->file);
     if (ferror(recording->file)) {
         const int error = errno != 0 ? errno : EIO;
-        if (error == EPIPE && is_stream(recording))
+        if (error == EPIPE && recording->encoder == 0)
             return -EPIPE;
-        return fail(recording, error, "frame %" PRIu64 ": %s", recording->count,
-                    error == EPIPE ? "ffmpeg has ended" : strerror(error));
+        /* -EPIPE would be the end of the stream. */
+        return fail(recording, error == EPIPE ? EIO : error, "frame %" PRIu64 ": %s",
+                    recording->count, error == EPIPE ? "ffmpeg has ended" : strerror(error));
     }
     recording->count++;
     return 0;
@@ -280,7 +277,7 @@ int recording_write(struct recording_writer *recording, const struct pixels *pix
 
 static int rename_part(struct recording_writer *recording)
 {
-    if (is_stream(recording) || recording->kind == RECORDING_PICTURES)
+    if (recording->is_stream || recording->kind == RECORDING_PICTURES)
         return 0;
     return rename(recording->part, recording->path) == 0
                ? 0
@@ -303,7 +300,7 @@ int recording_finish(struct recording_writer *recording, bool keep)
         if (closed < 0)
             r = fail(recording, -closed, "%s", strerror(-closed));
     }
-    if (recording->count == 0 && recording->format.fourcc != 0 && !is_stream(recording) &&
+    if (recording->count == 0 && recording->format.fourcc != 0 && !recording->is_stream &&
         recording->kind != RECORDING_PICTURES)
         unlink(recording->part); /* no frame was written */
     free(recording->row);

@@ -23,6 +23,7 @@ enum recording_kind {
 
 struct recording_writer {
     const char *path; /* the caller's; "-" is standard output */
+    bool is_stream;   /* it is written into, and cannot be renamed */
     enum recording_kind kind;
     const char *muxer;     /* RECORDING_VIDEO: its name in ffmpeg */
     bool is_exact;         /* by ffmpeg: no bit is lost */
@@ -54,7 +55,7 @@ int recording_resume(struct recording_writer *recording, size_t header_bytes, si
  * ffmpeg is needed and not installed; otherwise -errno. */
 int recording_begin(struct recording_writer *recording, const struct fftd_format *format);
 
-/* Writes a frame. -EPIPE: the reader of standard output has left. */
+/* Writes a frame. -EPIPE: the reader of the stream has left. */
 int recording_write(struct recording_writer *recording, const struct pixels *pixels);
 
 /* Completes the file, or with `keep` leaves what there is for another time. Returns the first

@@ -181,6 +181,9 @@ def test_unsteady_and_overexposed_light_is_reported(camera, tmp_path):
     dark = daemon.ctl_json("calibrate", "dark", "-n", "2", "-o", tmp_path / "bright.pfm")
     assert any("covered lens" in each for each in dark["Warnings"])
     assert read_pfm(tmp_path / "bright.pfm").mean() > 0.5
+    # The stage names an image, and not the file that -o has named.
+    said = daemon.ctl("calibrate", "dark", "-n", "2", "-o", tmp_path / "bright.pfm").stdout
+    assert "/dark.pfm and run" in said and "image=dark.pfm" in said
 
 
 def test_wrong_use_is_refused(camera, tmp_path):
@@ -285,5 +288,5 @@ def test_an_image_elsewhere_has_to_be_moved(start, tmp_path):
     assert "move it to" not in said
     for_it = f"fftd-ctl --runtime-dir '{daemon.runtime_dir}'"
     assert f"to use the image, run `{for_it} filter add dark:image=dark.pfm`\n" in said
-    assert f"to use the image, move it to {tmp_path / 'images'} and run" in \
+    assert f"to use the image, move it to {tmp_path / 'images/dark.pfm'} and run" in \
         calibrate("-o", str(tmp_path))

@@ -361,6 +361,41 @@ def test_a_full_disk(clip):
     assert done.returncode == os.EX_IOERR and b"No space left" in done.stderr
 
 
+def test_a_pipe_is_written_into(tmp_path, clip):
+    """So is a device: as root, a file took the place of /dev/null."""
+    path = tmp_path / "out.y4m"
+    os.mkfifo(path)
+    reader = os.open(path, os.O_RDONLY | os.O_NONBLOCK)
+    got = b""
+    with subprocess.Popen(command(clip, path)) as run:
+        while run.poll() is None:
+            if select.select([reader], [], [], 0.1)[0]:
+                with contextlib.suppress(BlockingIOError):
+                    got += os.read(reader, 1 << 16)
+    while part := os.read(reader, 1 << 16):
+        got += part
+    os.close(reader)
+    assert run.returncode == 0 and got == clip.read_bytes() and path.is_fifo()
+    assert sorted(each.name for each in tmp_path.iterdir()) == ["in.y4m", "out.y4m"]
+
+
+@needs_ffmpeg
+@pytest.mark.parametrize("name", ("out.mkv", "out.avi", "out-%03d.bmp", "none/out-%03d.png"))
+def test_ffmpeg_cannot_write(tmp_path, clip, name):
+    """Its files must not grow beyond 32 KiB, where it goes on as with a full disk."""
+    limited = tmp_path / "bin/ffmpeg"
+    limited.parent.mkdir()
+    limited.write_text("#!/bin/bash\ntrap '' XFSZ\nulimit -f 32\n"
+                       f"exec {shutil.which('ffmpeg')} \"$@\"\n")
+    limited.chmod(0o755)
+    write_y4m(clip, (os.urandom(320 * 240) for _ in range(10)), "mono")
+    clip.write_bytes(clip.read_bytes().replace(b"W64 H48", b"W320 H240", 1))
+    environment = dict(os.environ, PATH=f"{limited.parent}:{os.environ['PATH']}")
+    done = convert(clip, tmp_path / name, code=os.EX_IOERR, env=environment)
+    assert b"ffmpeg has" in done.stderr
+    assert not (tmp_path / name).exists()
+
+
 @pytest.mark.parametrize("name, content, text", (
     ("-", b"", b"is empty"),
     ("-", b"YUV4MPEG2 W64 H48 C444\nFRAME\n", b"colour space 444"),

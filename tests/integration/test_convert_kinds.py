@@ -2,7 +2,9 @@
 read them, and the filtered samples are compared with a calculation in numpy."""
 
 import json
+import re
 import shutil
+import struct
 import subprocess
 
 import numpy
@@ -122,6 +124,85 @@ def test_what_is_changed_is_said(tmp_path, pixels, name, text):
     codec = ("-c:v", "ffv1") if name == "in.mkv" else ()
     ffmpeg(*SCENE, *codec, "-pix_fmt", pixels, tmp_path / name)
     assert text in convert(tmp_path / name, tmp_path / "out.mkv").stderr
+
+
+@pytest.mark.parametrize("pixels", ("yuv420p", "yuv422p", "rgb24"))
+def test_a_turned_recording(tmp_path, pixels):
+    """ffmpeg turns the frames of a camera that was held upright, in each format."""
+    codec = "libx264rgb" if pixels == "rgb24" else "libx264"
+    source = tmp_path / "in.mp4"
+    ffmpeg(*SCENE, "-c:v", codec, "-qp", "0", "-pix_fmt", pixels, source)
+    flat, turned = (struct.pack(">9i", *matrix, 0, 0, 1 << 30) for matrix in (
+        (1 << 16, 0, 0, 0, 1 << 16, 0), (0, 1 << 16, 0, -1 << 16, 0, 0)))
+    data = source.read_bytes()
+    track = data.index(b"tkhd")
+    assert data[track + 44:track + 80] == flat
+    source.write_bytes(data[:track + 44] + turned + data[track + 80:])
+    convert(source, tmp_path / "out.mkv")
+    size = subprocess.run(["ffprobe", "-v", "error", "-show_entries", "stream=width,height", "-of",
+                           "csv=p=0", tmp_path / "out.mkv"], stdout=subprocess.PIPE, check=True)
+    assert size.stdout.split() == [b"%d,%d" % (HEIGHT, WIDTH)]
+    wanted, found = (decode(tmp_path / name, "gray")[0] for name in ("in.mp4", "out.mkv"))
+    assert (wanted == found).all()
+
+
+def test_a_missing_end_is_said(tmp_path):
+    """ffmpeg calls what is left of an MKV complete."""
+    source = tmp_path / "in.mkv"
+    ffmpeg(*SCENE, "-c:v", "ffv1", "-pix_fmt", "gray", source)
+    assert convert(source, tmp_path / "whole.y4m").stderr == b""
+    source.write_bytes(source.read_bytes()[:source.stat().st_size // 2])
+    done = convert(source, tmp_path / "out.y4m")
+    assert b"but it says 1 s: frames are missing" in done.stderr
+
+
+def test_a_change_of_range_is_said(tmp_path):
+    """Raw frames in the pipe do not say that black is 0."""
+    ffmpeg(*SCENE, "-c:v", "ffv1", "-pix_fmt", "yuv422p", "-color_range", "pc", tmp_path / "in.mkv")
+    done = convert(tmp_path / "in.mkv", tmp_path / "out.mkv")
+    assert b"yuv422p of full range is read as limited range" in done.stderr
+
+
+def test_a_damaged_recording(tmp_path):
+    """ffmpeg leaves out frames that it cannot decode. The exit code says so."""
+    source = tmp_path / "in.avi"
+    ffmpeg(*SCENE, "-c:v", "png", "-pix_fmt", "rgb24", source)
+    data = bytearray(source.read_bytes())
+    tenth = [match.start() for match in re.finditer(b"\x89PNG", data)][9]
+    data[tenth + 1000:tenth + 1400] = bytes(400)
+    source.write_bytes(data)
+    done = convert(source, tmp_path / "out.raw", code=65)
+    assert b"ffmpeg could not read all of it" in done.stderr
+    frames = (tmp_path / "out.raw").stat().st_size / (WIDTH * HEIGHT * 3)
+    assert FRAMES - 2 < frames < FRAMES + 1
+
+
+@pytest.mark.parametrize("pixels", ("yuv420p", "yuv422p"))
+def test_uneven_times(tmp_path, pixels):
+    """A recording of frames at uneven times lasts as long as before, and the command says so."""
+    ffmpeg(*SCENE, "-vf", "select=lt(n\\,10)+not(mod(n\\,5)),settb=1/1000", "-fps_mode", "vfr",
+           "-c:v", "libx264", "-bf", "0", "-pix_fmt", pixels, tmp_path / "in.mp4")
+    done = convert(tmp_path / "in.mp4", tmp_path / "out.y4m" if pixels == "yuv420p" else
+                   tmp_path / "out.mkv")
+    assert b"at uneven times" in done.stderr
+    lengths = {}
+    for path in tmp_path.iterdir():
+        shown = subprocess.run(["ffprobe", "-v", "error", "-show_entries", "format=duration", "-of",
+                                "csv=p=0", path], stdout=subprocess.PIPE, check=True)
+        lengths[path.stem] = float(shown.stdout)
+    assert abs(lengths["in"] - lengths["out"]) < 0.1 and lengths["in"] > 0.8, lengths
+
+
+@pytest.mark.parametrize("name, other", (("at-12:30:05.mkv", "out.raw"),
+                                         ("at-12:30-%03d.png", "to-12:30-%03d.png")))
+def test_names_with_a_colon(tmp_path, name, other):
+    """ffmpeg alone would look for a protocol of this name."""
+    codec = ("-c:v", "ffv1") if name.endswith("mkv") else ()
+    by_ffmpeg(*codec, "-pix_fmt", "gray")(tmp_path / name)
+    convert(name, other, cwd=tmp_path)
+    wanted, _ = decode(tmp_path / name, "gray")
+    found, _ = decode(tmp_path / other, "gray")
+    assert (wanted == found).all()
 
 
 def test_a_sequence_with_a_gap(tmp_path):

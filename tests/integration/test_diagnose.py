@@ -166,6 +166,7 @@ def test_damaged_files(tmp_path, content, texts):
     assert done.stdout == "" and done.stderr.count("\n") == 1
     for text in texts:
         assert text in done.stderr
+    assert "--size" not in done.stderr  # which is an option of convert
     assert not (tmp_path / "report.html").exists()
 
 

@@ -1,7 +1,11 @@
 """Tests of fftd-mqtt with Debian's broker, mosquitto."""
 
 import json
+import pathlib
 import queue
+import re
+import resource
+import select
 import shutil
 import signal
 import socket
@@ -11,7 +15,7 @@ import time
 
 import pytest
 
-from conftest import BUILD, PATIENCE, wait_until
+from conftest import BUILD, FAST_KERNELS, PATIENCE, wait_until
 
 PROGRAM = BUILD / "fftd-mqtt"
 BROKER = shutil.which("mosquitto", path="/usr/sbin:/usr/bin:/sbin:/bin")
@@ -169,7 +173,7 @@ def test_home_assistant_finds_it(start, broker, begin, bridge):
     daemon = start()
     daemon.wait_for_socket("control-watch")
     subscriber = begin(Subscriber, broker.port)
-    bridge(broker.port, "--allow-changes", "--picture", "1")
+    process = bridge(broker.port, "--allow-changes", "--picture", "1")
     expected = {"homeassistant/sensor/fftd_front/sharpness/config",
                 "homeassistant/camera/fftd_front/picture/config",
                 "homeassistant/select/fftd_front/preset/config"}
@@ -191,6 +195,27 @@ def test_home_assistant_finds_it(start, broker, begin, bridge):
     assert devices == [["fftd_front"]] * len(found)
     ids = [each["unique_id"] for each in found.values()]
     assert len(set(ids)) == len(ids) > 10
+    # What the next start does not have is taken back.
+    process.terminate()
+    assert process.wait(PATIENCE) == 0
+    bridge(broker.port)
+    for topic in ("camera/fftd_front/picture", "select/fftd_front/preset"):
+        subscriber.until_topic(f"homeassistant/{topic}/config", "")
+
+
+def test_large_pictures_have_room(start, broker, begin, bridge):
+    """The limit is that of the service's unit, for its data instead of all of its memory."""
+    if "thread" in BUILD.name or "address" in BUILD.name:
+        pytest.skip("a sanitizer takes more")
+    unit = (pathlib.Path(__file__).parents[2] / "systemd/fftd-mqtt@.service").read_text()
+    limit = int(re.search(r"^MemoryMax=(\d+)M$", unit, re.M)[1]) << 20
+    daemon = start(*FAST_KERNELS, "--set", "output.watch_unfiltered=true", source="pattern:noise",
+                   size="3840x2160", fps="1")
+    daemon.wait_for_socket("control-watch")
+    subscriber = begin(Subscriber, broker.port, "-T", "fftd/front/measures")
+    bridge(broker.port, "--picture", "1",
+           preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_DATA, (limit, limit)))
+    subscriber.until_topic("fftd/front/picture")
 
 
 def test_changes_are_answered(start, broker, begin, bridge):
@@ -394,6 +419,35 @@ def test_no_event_is_lost_with_the_broker(start, broker, begin, bridge):
     for serial in range(2, 6):
         subscriber.until_json("fftd/front/event", event="filter", Serial=serial)
     assert json.loads(subscriber.until_topic("fftd/front/state"))["PublishedSerial"] == 5
+
+
+def test_a_broker_that_cannot_be_reached(tmp_path, bridge):
+    """The reason is told once, and the program goes on."""
+    def first_line(port, *arguments):
+        process = bridge(port, *arguments)
+        assert select.select([process.stderr], [], [], PATIENCE)[0]
+        return process.stderr.readline()
+
+    port = free_port()
+    assert first_line(port) == (f"fftd-mqtt: cannot reach the broker at 127.0.0.1, port {port}: "
+                                "Connection refused; trying again\n")
+    with socket.create_server(("127.0.0.1", 0)) as broken:
+        threading.Thread(target=lambda: broken.accept()[0].close(), daemon=True).start()
+        assert "TLS" in first_line(broken.getsockname()[1], "--ca", tmp_path)
+
+
+@pytest.mark.parametrize("answer, is_tls", [(b"", True), (b"\x20\x02\x00\x00" + bytes(2), False)])
+def test_a_broken_broker_may_come_back(tmp_path, bridge, answer, is_tls):
+    """One that is restarted may end the connection within TLS's handshake, and a proxy may answer
+    with nonsense. libmosquitto gives up then."""
+    with socket.create_server(("127.0.0.1", 0)) as broken:
+        broken.settimeout(PATIENCE)
+        bridge(broken.getsockname()[1], *(("--ca", tmp_path) if is_tls else ()))
+        for _ in range(3):
+            with broken.accept()[0] as connection:
+                connection.settimeout(PATIENCE)
+                assert connection.recv(100)
+                connection.sendall(answer)
 
 
 def test_a_mute_broker_delays_no_end(start, begin, bridge):

@@ -284,6 +284,8 @@ def test_outputs_that_come_and_go(start, view):
         # 503 until the first frame; a snapshot of the output before may be 0.25 s old.
         wait_until(lambda: (got := web.get("/camera/front:small/snapshot.jpg")).status == 200 and
                    Image.open(io.BytesIO(got.body)).size == (width, width * 3 // 4), "its picture")
+        # As the page writes the name.
+        assert web.get("/camera/front%3Asmall/snapshot.jpg").status == 200
         daemon.ctl("output", "remove", "small")
         wait_until(lambda: state() == "absent", "its end")
         wait_until(lambda: web.cameras()["front"]["outputs"] == ["main"], "its end in the list")

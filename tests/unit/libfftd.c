@@ -943,6 +943,25 @@ static void the_descriptor_is_readable_when_there_is_news(void **state)
     assert_int_equal(fftd_fd(f->camera), fd);
 }
 
+static void a_forked_child_may_close(void **state)
+{
+    struct fixture *f = *state;
+    int status;
+    const pid_t child = fork();
+    if (child == 0) {
+        fftd_close(f->camera);
+        _exit(0);
+    }
+    assert_int_equal(waitpid(child, &status, 0), child);
+    publish(f, 1);
+    assert_true(is_readable(fftd_fd(f->camera), PATIENCE));
+    assert_int_equal(fftd_wait(f->camera, 0), 1);
+    replace_ring(f, frames_ring(GREY, 100, 50, 5, 2, 6));
+    publish(f, 1);
+    while (fftd_wait(f->camera, 0) != 1 || fftd_format(f->camera)->fourcc != GREY)
+        assert_true(is_readable(fftd_fd(f->camera), PATIENCE));
+}
+
 static void opening_and_closing_leaks_no_descriptors(void **state)
 {
     struct fixture *f = *state;
@@ -1079,6 +1098,7 @@ int main(void)
         camera_test(a_refused_client_gets_the_reason),
         camera_test(a_signal_ends_the_wait),
         camera_test(the_descriptor_is_readable_when_there_is_news),
+        camera_test(a_forked_child_may_close),
         camera_test(opening_and_closing_leaks_no_descriptors),
         camera_test(a_lack_of_descriptors_is_reported),
         camera_test(errors_of_opening_are_distinct),

@@ -443,7 +443,8 @@ int64_t reconcile_deadline_ns(const struct reconciler *reconciler)
 {
     int64_t deadline_ns = reconciler->applied.pause_ns;
     FOR_EACH_CONST_OUTPUT (&reconciler->path, output) {
-        deadline_ns = clock_earlier_ns(deadline_ns, output->applied.engine_retry_ns);
+        if (!is_preparing(reconciler)) /* then no engine is asked for */
+            deadline_ns = clock_earlier_ns(deadline_ns, output->applied.engine_retry_ns);
         deadline_ns = clock_earlier_ns(deadline_ns, report_heartbeat_due_ns(&output->report));
     }
     return deadline_ns;

@@ -8,6 +8,7 @@
 
 #include "config/config.h"
 #include "bus/reload.h"
+#include "camera/reconcile.h"
 #include "support/faked_camera.h"
 
 static struct reload reload;
@@ -606,6 +607,24 @@ static void test_an_engine_fails_while_a_source_is_prepared(void **state)
     OFFER_UNTIL(status.filter_serial == status.wanted_serial);
 }
 
+/* The camera's thread would wake at once, again and again, for an engine that it does not ask for
+ * before the source is settled. */
+static void test_no_engine_is_due_while_a_source_is_prepared(void **state)
+{
+    static struct reconciler reconciler;
+    struct output *output = &reconciler.path.output[0];
+    (void)state;
+    start_and_publish();
+    output->name = "main";
+    output->report.heartbeat_ns = clock_now_ns();
+    output->applied.engine_retry_ns = 1;
+    reconciler.applied.pause_ns = INT64_MAX;
+    reconciler.source_change.phase = SOURCE_CHANGE_PREPARING;
+    assert_true(reconcile_deadline_ns(&reconciler) > output->report.heartbeat_ns);
+    reconciler.source_change.phase = SOURCE_CHANGE_SETTLED;
+    assert_int_equal(reconcile_deadline_ns(&reconciler), 1);
+}
+
 static void test_a_source_is_changed_during_a_pause(void **state)
 {
     (void)state;
@@ -699,6 +718,7 @@ int main(void)
         TEST(test_a_filter_of_a_camera_that_is_absent),
         TEST(test_a_filter_does_not_suit_a_camera_that_appears),
         TEST(test_an_engine_fails_while_a_source_is_prepared),
+        TEST(test_no_engine_is_due_while_a_source_is_prepared),
         TEST(test_a_source_is_changed_during_a_pause),
         TEST(test_controls_are_set),
         TEST(test_controls_wait_for_a_camera_that_is_away),

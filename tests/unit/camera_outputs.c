@@ -179,6 +179,27 @@ static void no_output_begins_while_another_source_is_opened(void **state)
     stop();
 }
 
+/* The camera's thread reports the result for one output after another. Whoever has seen it for main
+ * may look at another output before it is reported there. */
+static void a_source_stays_settled_for_all_outputs(void **state)
+{
+    const struct capture_request source = {.uri = "fake:b"};
+    struct camera_status last;
+    struct error why;
+    uint64_t number;
+    (void)state;
+    start();
+    OFFER_UNTIL(status.published > 1);
+    for (unsigned place = 1; place < CONFIG_MAX_OUTPUTS; place++)
+        add(place);
+    for (unsigned i = 0; i < 200; i++) {
+        assert_int_equal(camera_set_source(camera, &source, NULL, NULL, &number, &why), 0);
+        WAIT_FOR(status.source_number == number);
+        camera_get_status(camera, CONFIG_MAX_OUTPUTS - 1, &last);
+    }
+    stop();
+}
+
 static void an_output_of_a_lost_camera_begins_with_it(void **state)
 {
     (void)state;
@@ -228,6 +249,7 @@ int main(void)
         cmocka_unit_test_setup(an_output_of_a_lost_camera_begins_with_it, reset),
         cmocka_unit_test_setup(an_output_of_a_camera_that_was_never_open_waits_for_it, reset),
         cmocka_unit_test_setup(no_output_begins_while_another_source_is_opened, reset),
+        cmocka_unit_test_setup(a_source_stays_settled_for_all_outputs, reset),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -408,7 +408,7 @@ static void report_output_state(struct reconciler *reconciler, struct output *ou
                          output->applied.used_serial);
 
     if (!camera_may_deliver(state) || waits_for_readers)
-        output_cancel_snapshots(output, reconciler->mailbox, waits_for_readers ? -EAGAIN : -ENODEV);
+        output_cancel_snapshots(output, reconciler->mailbox, waits_for_readers ? -EBUSY : -ENODEV);
     report_controls(report, recovery);
     if (output->engine != NULL)
         report_input(report, recovery);

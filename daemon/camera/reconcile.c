@@ -88,15 +88,12 @@ static int adopt_format(struct reconciler *reconciler, uint64_t source_number, s
     return r;
 }
 
-/* Takes the source for which every output is prepared. On failure the designers have engines for
- * that source only, and are asked for others. */
+/* Takes the source for which every output is prepared. */
 static void take_source(struct reconciler *reconciler)
 {
     struct error why;
     if (adopt_format(reconciler, reconciler->source_change.number, &why) < 0) {
         give_up_source(reconciler, &why);
-        FOR_EACH_OUTPUT (&reconciler->path, output)
-            output->applied.engine_retry_ns = clock_now_ns();
         return;
     }
     end_source_change(reconciler, NULL);

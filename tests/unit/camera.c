@@ -1078,6 +1078,34 @@ static void test_a_continued_ring_waits_for_the_camera(void **state)
     close(fd);
 }
 
+/* Nothing but the ring says what frames the absent camera had, so no engine is asked for when
+ * another one is given up. */
+static void test_a_source_is_given_up_beside_a_continued_ring(void **state)
+{
+    (void)state;
+    const struct capture_request source = {.uri = "fake:b"};
+    struct filter_chain chain;
+    struct error why;
+    uint64_t number;
+    int fd = live_and_leave(6);
+    config.engine.memory_mib = 100;
+    fake_engine.stage_bytes = 60u << 20; /* an engine is counted twice */
+    fake_capture.refused = config.camera.source.uri;
+    start_again(fd, true);
+    WAIT_FOR(status.state == CAMERA_LOST);
+    assert_int_equal(filter_chain_parse(&chain, "sharpen", NULL), 0);
+    assert_int_equal(camera_set_source(camera, &source, NULL, &chain, &number, &why), 0);
+    WAIT_FOR(status.source_number == number);
+    assert_non_null(strstr(status.source_problem, "MiB"));
+    WAIT_FOR(status.state == CAMERA_LOST);
+    pthread_mutex_lock(&fake_capture.lock);
+    fake_capture.refused = NULL;
+    pthread_mutex_unlock(&fake_capture.lock);
+    publish(1);
+    assert_int_equal(status.engine_failures, 0);
+    close(fd);
+}
+
 /* A successor may have more luck. */
 static void test_a_failed_start_uses_up_no_numbers(void **state)
 {
@@ -1232,6 +1260,7 @@ int main(void)
         TEST(test_another_format_replaces_a_continued_ring),
         TEST(test_another_number_of_slots_replaces_a_continued_ring),
         TEST(test_a_continued_ring_waits_for_the_camera),
+        TEST(test_a_source_is_given_up_beside_a_continued_ring),
         TEST(test_a_failed_start_uses_up_no_numbers),
         TEST(test_tuning_brings_another_engine),
         TEST(test_tuning_can_be_stopped),

@@ -304,10 +304,10 @@ int output_change_take_design(struct output *output, struct error *why)
     struct output_prepared *prepared = &output->prepared;
     struct design design;
 
-    /* While a source is prepared no frame ends a fade. */
+    /* While a source is prepared, or nobody wants frames, none ends a fade. */
     if (!designer_take(output->designer,
-                       !prepared->is_waited_for && output->engine != NULL &&
-                           engine_is_fading(output->engine),
+                       !prepared->is_waited_for && output_is_wanted(output) &&
+                           output->engine != NULL && engine_is_fading(output->engine),
                        &design))
         return 0;
     const bool is_of_source = prepared->is_waited_for && design.result_serial == prepared->serial &&

@@ -57,6 +57,13 @@ static int answer(const struct snapshot_call *call)
     return r;
 }
 
+static const char *reason_of(int result)
+{
+    return result == -EAGAIN  ? "the camera's format has changed: try again"
+           : result == -EBUSY ? "the source waits for its readers"
+                              : strerror(-result);
+}
+
 /* Answers the call unless its peer has left, and ends it. */
 static void end(struct snapshot_call *call)
 {
@@ -70,9 +77,8 @@ static void end(struct snapshot_call *call)
     else
         loan_end(call->loan);
     if (call->call.message != NULL && r < 0)
-        sd_bus_reply_method_errorf(
-            call->call.message, BUS_ERROR_FAILED, "cannot take a snapshot: %s",
-            r == -EAGAIN ? "the source waits for its readers" : strerror(-r));
+        sd_bus_reply_method_errorf(call->call.message, BUS_ERROR_FAILED,
+                                   "cannot take a snapshot: %s", reason_of(r));
     for (unsigned i = 0; i < LOAN_FRAMES; i++)
         if (call->fd[i] >= 0)
             close(call->fd[i]);

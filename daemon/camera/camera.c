@@ -195,10 +195,11 @@ int camera_fd(const struct camera *camera)
 }
 
 /* Acts on the result of a change of the source (source_change.h). The filter that came with the
- * source becomes the desired one, or the desired filter stays. */
+ * source becomes the desired one, or the desired filter stays. The status of another output may
+ * still have the result before. */
 static void settle_source(struct camera *camera, const struct camera_status *status)
 {
-    if (status->source_number == camera->settled_source)
+    if (status->source_number <= camera->settled_source)
         return;
     camera->settled_source = status->source_number;
     struct desired *desired = mailbox_begin_change(&camera->mailbox);

@@ -144,7 +144,7 @@ void camera_end_output(struct camera *camera, unsigned output);
 
 /* A snapshot: the next frame after the filter, and before it if that is wanted. -ENODEV: no frame
  * can be expected from the camera, or no longer; -EAGAIN: its format is not known yet, or has
- * changed; -EIO: the frame was lost; -ENOMEM. */
+ * changed; -EBUSY: its source waits for readers; -EIO: the frame was lost; -ENOMEM. */
 int camera_snapshot(struct camera *camera, unsigned output, bool with_before,
                     camera_snapshot_fn *done, void *context);
 

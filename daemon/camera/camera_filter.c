@@ -71,7 +71,8 @@ uint64_t camera_get_filter(struct camera *camera, unsigned output, struct filter
     return desired_serial(desired, output);
 }
 
-/* The filter may be that of a source which is not settled; then the new serial is that filter's. */
+/* The filter may be that of a source which is not settled; then the new serial is that filter's,
+ * and that of the filter before, which comes back if the source is given up. */
 uint64_t camera_set_view(struct camera *camera, unsigned output, enum view_kind view)
 {
     struct camera_status status;
@@ -80,8 +81,7 @@ uint64_t camera_set_view(struct camera *camera, unsigned output, enum view_kind 
     const uint64_t serial = ++camera->newest_serial[output];
     if (desired_is_of_source(desired, output))
         desired->source.filter_serial = serial;
-    else
-        desired->output[output].filter_serial = serial;
+    desired->output[output].filter_serial = serial;
     desired->output[output].view = view;
     desired->output[output].fade_frames = 0;
     mailbox_end_change(&camera->mailbox);

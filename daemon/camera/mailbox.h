@@ -55,10 +55,11 @@ struct desired {
 };
 
 /* Returns whether the newest filter of an output is the one that came with a source. A source
- * brings one for the first output only. */
+ * brings one for the first output only. Both have the same serial if the view was changed since: it
+ * holds with either filter. */
 static inline bool desired_is_of_source(const struct desired *desired, unsigned output)
 {
-    return output == 0 && desired->source.filter_serial > desired->output[0].filter_serial;
+    return output == 0 && desired->source.filter_serial >= desired->output[0].filter_serial;
 }
 
 /* Returns the newest filter of an output, and its serial. */

@@ -378,7 +378,7 @@ bool output_submit(struct output *output, const struct output_frame *taken)
     steady_take(&output->steady, &output->frames, frame, &job);
     flight->snapshots = output->snapshots;
     output->snapshots = NULL;
-    snapshot_take_before(flight->snapshots, &output->frames.format, output->frames.captured,
+    snapshot_take_before(flight->snapshots, &output->frames,
                          output->config->engine.options.recipe.demosaic, frame);
     int r = engine_submit(output->engine, &job, &why);
     if (output->flights++ == 0)

@@ -184,13 +184,25 @@ bool output_change_is_prepared(const struct output *output)
     return !output->prepared.is_waited_for || output->prepared.is_ready;
 }
 
+/* Nothing is known of the frames before a source was open for the first time. */
+static void want_engine(struct output *output)
+{
+    if (output->frames.captured != 0)
+        output->applied.engine_retry_ns = clock_now_ns();
+}
+
+/* The designer designs for its newest engine. If that is returned, it needs another one for the
+ * filters that follow, although the output may have one. */
 static void discard_design(struct output *output, struct design *design)
 {
     if (design->engine == NULL)
         return;
     engine_response_free(design->response);
-    if (design->engine != output->engine)
+    if (design->engine != output->engine) {
         designer_return_engine(output->designer, design->engine, false);
+        if (!output->applied.engine_requested)
+            want_engine(output);
+    }
     design->engine = NULL;
 }
 
@@ -231,14 +243,12 @@ void output_change_take_prepared(struct output *output)
 
 void output_change_give_up(struct output *output)
 {
-    const struct design *design = &output->prepared.design;
-    const bool has_other = output->prepared.is_ready && design->engine != output->engine;
     if (output->prepared.is_ready)
         discard_design(output, &output->prepared.design);
     output->prepared = (struct output_prepared){.is_ready = false};
     output->applied.filter_serial = 0;
-    if (output->frames.format.width != 0 && (has_other || !output_engine_fits(output)))
-        output->applied.engine_retry_ns = clock_now_ns();
+    if (!output_engine_fits(output))
+        want_engine(output);
 }
 
 /* ---- the end ---- */
@@ -294,10 +304,10 @@ int output_change_take_design(struct output *output, struct error *why)
     struct output_prepared *prepared = &output->prepared;
     struct design design;
 
-    /* While a source is prepared no frame ends a fade. */
+    /* While a source is prepared, or nobody wants frames, none ends a fade. */
     if (!designer_take(output->designer,
-                       !prepared->is_waited_for && output->engine != NULL &&
-                           engine_is_fading(output->engine),
+                       !prepared->is_waited_for && output_is_wanted(output) &&
+                           output->engine != NULL && engine_is_fading(output->engine),
                        &design))
         return 0;
     const bool is_of_source = prepared->is_waited_for && design.result_serial == prepared->serial &&

@@ -88,15 +88,12 @@ static int adopt_format(struct reconciler *reconciler, uint64_t source_number, s
     return r;
 }
 
-/* Takes the source for which every output is prepared. On failure the designers have engines for
- * that source only, and are asked for others. */
+/* Takes the source for which every output is prepared. */
 static void take_source(struct reconciler *reconciler)
 {
     struct error why;
     if (adopt_format(reconciler, reconciler->source_change.number, &why) < 0) {
         give_up_source(reconciler, &why);
-        FOR_EACH_OUTPUT (&reconciler->path, output)
-            output->applied.engine_retry_ns = clock_now_ns();
         return;
     }
     end_source_change(reconciler, NULL);
@@ -408,7 +405,7 @@ static void report_output_state(struct reconciler *reconciler, struct output *ou
                          output->applied.used_serial);
 
     if (!camera_may_deliver(state) || waits_for_readers)
-        output_cancel_snapshots(output, reconciler->mailbox, waits_for_readers ? -EAGAIN : -ENODEV);
+        output_cancel_snapshots(output, reconciler->mailbox, waits_for_readers ? -EBUSY : -ENODEV);
     report_controls(report, recovery);
     if (output->engine != NULL)
         report_input(report, recovery);
@@ -443,7 +440,8 @@ int64_t reconcile_deadline_ns(const struct reconciler *reconciler)
 {
     int64_t deadline_ns = reconciler->applied.pause_ns;
     FOR_EACH_CONST_OUTPUT (&reconciler->path, output) {
-        deadline_ns = clock_earlier_ns(deadline_ns, output->applied.engine_retry_ns);
+        if (!is_preparing(reconciler)) /* then no engine is asked for */
+            deadline_ns = clock_earlier_ns(deadline_ns, output->applied.engine_retry_ns);
         deadline_ns = clock_earlier_ns(deadline_ns, report_heartbeat_due_ns(&output->report));
     }
     return deadline_ns;

@@ -267,7 +267,7 @@ void recovery_go_back(struct recovery *recovery, const struct previous_source *p
     recovery->reason = previous->reason;
     recovery->error = previous->error;
     if (previous->was_closed) {
-        recovery->deadline_ns = clock_now_ns();
+        recovery->deadline_ns = previous->state == CAMERA_FINISHED ? INT64_MAX : clock_now_ns();
         return;
     }
     int r = open_as(recovery, previous->opening, &why);

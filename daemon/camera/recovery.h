@@ -85,7 +85,7 @@ struct previous_source {
     enum camera_state state;
     struct error reason;
     int error;
-    bool was_closed;             /* it was being waited for */
+    bool was_closed;             /* it was being waited for, or has ended */
     enum source_opening opening; /* how it is opened next */
 };
 
@@ -102,7 +102,8 @@ int recovery_result(const struct recovery *recovery, struct error *why);
 /* Keeps the source that was tried, and recovers it from now on. */
 void recovery_take(struct recovery *recovery);
 
-/* Closes the source that was tried, and opens the previous one again, or waits for it again. */
+/* Closes the source that was tried, and opens the previous one again, or waits for it again. One
+ * that has ended stays closed. */
 void recovery_go_back(struct recovery *recovery, const struct previous_source *previous);
 
 /* Reports that an opening has failed, or that the opened source cannot be used. The kind of opening

@@ -15,13 +15,18 @@ static void copy_frame(struct request_snapshot *snapshot, const struct capture_f
     }
 }
 
-void snapshot_take_before(struct request *list, const struct fftd_format *format, uint32_t captured,
+void snapshot_take_before(struct request *list, const struct engine_frames *frames,
                           enum demosaic demosaic, const struct capture_frame *frame)
 {
+    const struct fftd_format *format = &frames->format;
+    const uint32_t captured = frames->captured;
+    const bool is_smaller = frames->width != format->width || frames->height != format->height;
     for (struct request *each = list; each != NULL; each = each->next) {
-        if (memcmp(&each->snapshot.format, format, sizeof *format) != 0)
+        const bool is_wanted = each->snapshot.before != NULL;
+        if (memcmp(&each->snapshot.format, format, sizeof *format) != 0 ||
+            (is_wanted && is_smaller))
             each->result = -EAGAIN;
-        else if (each->snapshot.before == NULL)
+        else if (!is_wanted)
             continue;
         else if (captured == format->fourcc)
             copy_frame(&each->snapshot, frame);

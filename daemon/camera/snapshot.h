@@ -8,11 +8,13 @@
 #include "camera/request.h"
 #include "capture/capture.h"
 #include "core/mosaic.h"
+#include "designer/frames.h"
 
-/* Copies a captured frame of the pixel format `captured`, converted to the ring's `format` where
- * the two differ (`demosaic` says how, for a mosaic), into the requests that want it. A request
- * that was made for another format fails with -EAGAIN. */
-void snapshot_take_before(struct request *list, const struct fftd_format *format, uint32_t captured,
+/* Copies a captured frame, converted to the ring's pixel format where the two differ (`demosaic`
+ * says how, for a mosaic), into the requests that want it. A request that was made for another
+ * format fails with -EAGAIN, and so does one that wants a frame which is larger than those in the
+ * ring. */
+void snapshot_take_before(struct request *list, const struct engine_frames *frames,
                           enum demosaic demosaic, const struct capture_frame *frame);
 
 /* Copies the published frame, which completes the requests. */

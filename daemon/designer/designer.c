@@ -123,14 +123,15 @@ static void continue_search(struct designer *designer)
 
 /* Designs the requested chain, with what was estimated for it. A fade begins at the filter that the
  * camera's thread has taken last. If that thread takes another one during the design, the design is
- * repeated. */
-static void design_filter(struct designer *designer, const struct request_design *request,
+ * repeated. Returns whether the engine reaches farther than the chain alone needs. */
+static bool design_filter(struct designer *designer, const struct request_design *request,
                           const struct filter_chain *chain, unsigned fade_frames,
                           struct design *ret)
 {
     const struct handover *handover = &designer->handover;
     const struct engine_frames *frames = request->is_engine ? &request->frames : NULL;
     struct builder_fade fade;
+    bool reaches_too_far;
     do {
         const bool fades = handover->borrowed != NULL &&
                            handover->taken_serial != request->serial &&
@@ -145,10 +146,12 @@ static void design_filter(struct designer *designer, const struct request_design
         ret->response = NULL;
         ret->result =
             builder_design(&designer->builder, frames, chain, &fade, &ret->response, &ret->why);
+        reaches_too_far = ret->result == 0 && builder_reaches_too_far(&designer->builder, chain);
         leave_driver(designer);
         filter_chain_drop(&fade.from);
         frames = NULL; /* the engine is built */
     } while (ret->result == 0 && fade.frames > 0 && !handover_is_current(handover, &fade));
+    return reaches_too_far;
 }
 
 static void carry_out(struct designer *designer)
@@ -174,7 +177,8 @@ static void carry_out(struct designer *designer)
         cancel_search(designer, "the frames' format or the device changed");
     const bool is_same =
         !request.is_engine || engine_frames_equal(&request.frames, &builder->frames);
-    design_filter(designer, &request, &chain, is_same ? request.fade_frames : 0, &design);
+    const bool reaches_too_far =
+        design_filter(designer, &request, &chain, is_same ? request.fade_frames : 0, &design);
     const bool fades = request.fade_frames > 0 &&
                        handover_can_fade(&designer->handover, &request.chain, request.view);
     design.waits_for_fade = is_same && (fades || request.serial == designer->handover.taken_serial);
@@ -184,8 +188,7 @@ static void carry_out(struct designer *designer)
         design.memory = builder->use;
         design.device = builder->choice;
     }
-    designer->fade_serial =
-        design.result == 0 && builder_reaches_too_far(builder, &chain) ? request.serial : 0;
+    designer->fade_serial = reaches_too_far ? request.serial : 0;
     designer->has_built |= builder->engine != NULL;
     designer->tuning.status.tuned = builder->engine != NULL && engine_is_tuned(builder->engine);
     bool *has_searched = &designer->tuning.has_searched[builder->built.reach.is_short];

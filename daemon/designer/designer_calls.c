@@ -47,9 +47,11 @@ void designer_request_filter(struct designer *designer, const struct filter_chai
     designer->wanted.fade_frames = fade_frames;
     if (frames != NULL)
         request_engine(designer, frames);
-    /* A design that waits would be taken after this, so the filter has to be designed again. */
-    if (serial == designer->handover.taken_serial && designer->handover.design.engine == NULL)
-        designer->done_serial = serial;
+    /* A design that waits would be taken after this, so the filter has to be designed again; and
+     * so does one that had this serial with the chain of a source that was given up. */
+    const bool is_taken =
+        serial == designer->handover.taken_serial && designer->handover.design.engine == NULL;
+    designer->done_serial = is_taken ? serial : 0;
     pthread_cond_signal(&designer->change);
     pthread_mutex_unlock(&designer->lock);
 }

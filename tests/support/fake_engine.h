@@ -56,6 +56,7 @@ static struct {
     unsigned load;               /* the best one; each has a number, and is better than the last */
     int cpu_result;              /* of gpu_device_open for "cpu" */
     bool gate_closed;            /* engine_create and engine_design wait */
+    bool plans_slowly;           /* engine_true_recipe waits, too */
     bool hold;                   /* frames finish only when released or waited for */
     bool copies;                 /* there are no outputs */
     bool transforms;             /* engines do, whatever the filter is */
@@ -71,7 +72,7 @@ static struct {
     unsigned outputs;                     /* existing now */
     unsigned stored, stored_late;         /* frames stored in outputs; of these, abandoned ones */
     double designed; /* the magnitude of the last designed response at 0.2 cycles/pixel */
-    unsigned waiting_at_gate;
+    unsigned waiting_at_gate, planning;
     unsigned fades, fades_from; /* begun; of these, at a response that was designed for it */
     unsigned searches;          /* created */
     unsigned search_steps;
@@ -286,6 +287,10 @@ struct recipe engine_true_recipe(struct gpu_device *device, const struct fftd_fo
     struct recipe ret = options->recipe;
     (void)device, (void)format, (void)cache_dir;
     pthread_mutex_lock(&fake_engine.lock);
+    fake_engine.planning++;
+    while (fake_engine.plans_slowly)
+        pthread_cond_wait(&fake_engine.change, &fake_engine.lock);
+    fake_engine.planning--;
     if (fake_engine.transforms)
         ret.reach = ret.chroma_reach = (struct taps_reach){.is_short = false};
     pthread_mutex_unlock(&fake_engine.lock);

@@ -587,7 +587,7 @@ static void test_ends_after_the_frames_asked_for(void **state)
 }
 
 static struct {
-    unsigned calls;
+    unsigned calls, changed; /* of these, for another format than that of the frame */
     int result;
     struct snapshot_origin origin;
     bool has_before;
@@ -599,6 +599,7 @@ static void answered(void *context, int result, const struct fftd_format *format
 {
     assert_ptr_equal(context, &answer);
     answer.calls++;
+    answer.changed += result == -EAGAIN;
     answer.result = result;
     answer.origin = *origin;
     if (result == 0) {
@@ -668,6 +669,37 @@ static void test_snapshot_is_one_frame_before_and_after(void **state)
     WAIT_FOR(answer.calls == 4);
     assert_false(answer.has_before);
     assert_int_equal(answer.after, (uint8_t)(fake_capture.pixels[32 * 16 - 1] + 3));
+}
+
+/* The frames of another source may have to be made smaller, as the one before did not. A snapshot
+ * has both sides of the filter in one size. */
+static void test_snapshot_while_captured_frames_become_larger(void **state)
+{
+    (void)state;
+    const struct capture_request source = {.uri = "fake:b"};
+    struct error why;
+    uint64_t number;
+    memset(&answer, 0, sizeof answer);
+    config.output.width = fake_capture.sized_width = 32;
+    config.output.height = fake_capture.sized_height = 16;
+    fake_capture.sized = "fake:camera";
+    fake_capture.width = 64;
+    fake_capture.height = 32;
+    start();
+    publish(1);
+    FAKE_ENGINE_SET(gate_closed, true);
+    assert_int_equal(camera_set_source(camera, &source, NULL, NULL, &number, &why), 0);
+    WAIT_FOR(fake_engine_get(&fake_engine.waiting_at_gate) == 1);
+    assert_int_equal(camera_snapshot(camera, CAMERA_MAIN, true, answered, &answer), 0);
+    assert_int_equal(camera_snapshot(camera, CAMERA_MAIN, false, answered, &answer), 0);
+    FAKE_ENGINE_SET(gate_closed, false);
+    WAIT_FOR(status.source_number == number);
+    assert_string_equal(status.source_problem, "");
+    publish(1);
+    WAIT_FOR(answer.calls == 2);
+    assert_int_equal(answer.changed, 1);
+    assert_int_equal(answer.result, 0);
+    assert_false(answer.has_before);
 }
 
 /* Its first frames show that it works, however long it takes to open. */
@@ -1046,6 +1078,34 @@ static void test_a_continued_ring_waits_for_the_camera(void **state)
     close(fd);
 }
 
+/* Nothing but the ring says what frames the absent camera had, so no engine is asked for when
+ * another one is given up. */
+static void test_a_source_is_given_up_beside_a_continued_ring(void **state)
+{
+    (void)state;
+    const struct capture_request source = {.uri = "fake:b"};
+    struct filter_chain chain;
+    struct error why;
+    uint64_t number;
+    int fd = live_and_leave(6);
+    config.engine.memory_mib = 100;
+    fake_engine.stage_bytes = 60u << 20; /* an engine is counted twice */
+    fake_capture.refused = config.camera.source.uri;
+    start_again(fd, true);
+    WAIT_FOR(status.state == CAMERA_LOST);
+    assert_int_equal(filter_chain_parse(&chain, "sharpen", NULL), 0);
+    assert_int_equal(camera_set_source(camera, &source, NULL, &chain, &number, &why), 0);
+    WAIT_FOR(status.source_number == number);
+    assert_non_null(strstr(status.source_problem, "MiB"));
+    WAIT_FOR(status.state == CAMERA_LOST);
+    pthread_mutex_lock(&fake_capture.lock);
+    fake_capture.refused = NULL;
+    pthread_mutex_unlock(&fake_capture.lock);
+    publish(1);
+    assert_int_equal(status.engine_failures, 0);
+    close(fd);
+}
+
 /* A successor may have more luck. */
 static void test_a_failed_start_uses_up_no_numbers(void **state)
 {
@@ -1186,6 +1246,7 @@ int main(void)
         TEST(test_pauses_without_readers),
         TEST(test_ends_after_the_frames_asked_for),
         TEST(test_snapshot_is_one_frame_before_and_after),
+        TEST(test_snapshot_while_captured_frames_become_larger),
         TEST(test_the_time_to_a_pause_begins_when_it_is_open),
         TEST(test_snapshot_wakes_a_camera_that_pauses),
         TEST(test_snapshot_of_a_camera_that_is_lost),
@@ -1199,6 +1260,7 @@ int main(void)
         TEST(test_another_format_replaces_a_continued_ring),
         TEST(test_another_number_of_slots_replaces_a_continued_ring),
         TEST(test_a_continued_ring_waits_for_the_camera),
+        TEST(test_a_source_is_given_up_beside_a_continued_ring),
         TEST(test_a_failed_start_uses_up_no_numbers),
         TEST(test_tuning_brings_another_engine),
         TEST(test_tuning_can_be_stopped),

@@ -269,6 +269,23 @@ static void another_engine_waits_for_the_end_of_a_fade(void **state)
     assert_int_equal(fake_engine_get(&fake_engine.fades_from), 1);
 }
 
+/* A fade that nobody sees ends only with the frames for the next reader. */
+static void another_engine_waits_for_no_fade_without_readers(void **state)
+{
+    (void)state;
+    config.camera.idle = CONFIG_IDLE_PAUSE;
+    start();
+    assert_frames(1, "-");
+    change(NARROW, 300);
+    wait_for_fades(1);
+    WAIT_FOR(status.state == CAMERA_PAUSED);
+    change(WIDE, 3);
+    WAIT_FOR(status.used_serial == 3);
+    camera_set_has_readers(camera, CAMERA_MAIN, true);
+    WAIT_FOR(status.state != CAMERA_PAUSED);
+    assert_frames(3, "bb-");
+}
+
 static void a_change_at_once_waits_for_no_fade(void **state)
 {
     (void)state;
@@ -364,6 +381,7 @@ int main(void)
         TEST(another_curve_is_taken_at_once),
         TEST(another_view_is_taken_at_once),
         TEST(another_engine_waits_for_the_end_of_a_fade),
+        TEST(another_engine_waits_for_no_fade_without_readers),
         TEST(a_change_at_once_waits_for_no_fade),
         TEST(a_tuned_engine_waits_for_the_end_of_a_fade),
         TEST(a_device_that_fails_ends_a_fade),

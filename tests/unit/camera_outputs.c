@@ -32,13 +32,18 @@ static uint64_t published(unsigned output)
     return of_output.published;
 }
 
-static void add(unsigned place)
+static void add_named(unsigned place, const struct config_named_output *named)
 {
     struct error why;
     assert_true(camera_is_free(camera, place));
-    assert_int_equal(camera_prepare_output(camera, place, &small, &why), 0);
+    assert_int_equal(camera_prepare_output(camera, place, named, &why), 0);
     assert_false(camera_is_free(camera, place));
     camera_begin_output(camera, place);
+}
+
+static void add(unsigned place)
+{
+    add_named(place, &small);
 }
 
 static void an_output_has_the_frames_that_follow(void **state)
@@ -179,6 +184,57 @@ static void no_output_begins_while_another_source_is_opened(void **state)
     stop();
 }
 
+/* The camera's thread reports the result for one output after another. Whoever has seen it for main
+ * may look at another output before it is reported there. */
+static void a_source_stays_settled_for_all_outputs(void **state)
+{
+    const struct capture_request source = {.uri = "fake:b"};
+    struct camera_status last;
+    struct error why;
+    uint64_t number;
+    (void)state;
+    start();
+    OFFER_UNTIL(status.published > 1);
+    for (unsigned place = 1; place < CONFIG_MAX_OUTPUTS; place++)
+        add(place);
+    for (unsigned i = 0; i < 200; i++) {
+        assert_int_equal(camera_set_source(camera, &source, NULL, NULL, &number, &why), 0);
+        WAIT_FOR(status.source_number == number);
+        camera_get_status(camera, CONFIG_MAX_OUTPUTS - 1, &last);
+    }
+    stop();
+}
+
+/* One output has no memory for the filter that it has with frames of another source, while an
+ * engine for them is built for main. That engine is of no use, but the one before is. */
+static void filters_change_after_another_output_has_refused_a_source(void **state)
+{
+    const struct capture_request source = {.uri = "fake:b"};
+    struct config_named_output filtered = small;
+    struct error why;
+    uint64_t number;
+    (void)state;
+    assert_int_equal(filter_chain_parse(&filtered.filter, "sharpen", NULL), 0);
+    config.engine.memory_mib = 100;
+    fake_capture.sized = "fake:b";
+    fake_capture.sized_width = fake_capture.sized_height = 48;
+    start();
+    OFFER_UNTIL(status.published > 1);
+    add_named(1, &filtered);
+    camera_set_has_readers(camera, 1, true);
+    OFFER_UNTIL(published(1) > 1);
+    FAKE_ENGINE_SET(gate_closed, true);
+    FAKE_ENGINE_SET(stage_bytes, 60u << 20); /* an engine is counted twice */
+    assert_int_equal(camera_set_source(camera, &source, NULL, NULL, &number, &why), 0);
+    WAIT_FOR(status.source_number == number);
+    assert_string_not_equal(status.source_problem, "");
+    FAKE_ENGINE_SET(stage_bytes, 0);
+    FAKE_ENGINE_SET(gate_closed, false);
+    use_filter("sharpen");
+    assert_int_equal(status.state, CAMERA_ONLINE);
+    stop();
+}
+
 static void an_output_of_a_lost_camera_begins_with_it(void **state)
 {
     (void)state;
@@ -228,6 +284,8 @@ int main(void)
         cmocka_unit_test_setup(an_output_of_a_lost_camera_begins_with_it, reset),
         cmocka_unit_test_setup(an_output_of_a_camera_that_was_never_open_waits_for_it, reset),
         cmocka_unit_test_setup(no_output_begins_while_another_source_is_opened, reset),
+        cmocka_unit_test_setup(a_source_stays_settled_for_all_outputs, reset),
+        cmocka_unit_test_setup(filters_change_after_another_output_has_refused_a_source, reset),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -10,6 +10,7 @@
 
 #include "designer/builder.h"
 #include "designer/designer.h"
+#include "designer/designer_private.h"
 #include "core/clock.h"
 #include "core/format.h"
 #include "support/fake_engine.h"
@@ -482,6 +483,32 @@ static int build(struct builder *builder, const struct engine_frames *frames)
 }
 
 /* Nothing was done on the device. */
+static void wait_for(const unsigned *field)
+{
+    const int64_t deadline_ns = clock_now_ns() + PATIENCE_NS;
+    while (fake_engine_get(field) == 0)
+        assert_true(clock_now_ns() < deadline_ns);
+}
+
+/* To plan an engine, files of the cache are read, from a disk that may be slow. */
+static void nobody_waits_for_a_plan(void **state)
+{
+    (void)state;
+    create("fake");
+    apply();
+    FAKE_ENGINE_SET(gate_closed, true);
+    request("gain:dc=0.5", 2);
+    wait_for(&fake_engine.waiting_at_gate); /* the engine for the filter is planned */
+    FAKE_ENGINE_SET(plans_slowly, true);
+    FAKE_ENGINE_SET(gate_closed, false);
+    wait_for(&fake_engine.planning);
+    const int r = pthread_mutex_trylock(&designer->lock);
+    FAKE_ENGINE_SET(plans_slowly, false);
+    assert_int_equal(r, 0);
+    pthread_mutex_unlock(&designer->lock);
+    apply();
+}
+
 static void a_build_that_is_refused_leaves_the_device(void **state)
 {
     const struct engine_observer observer = {.on_build = refuse};
@@ -524,6 +551,7 @@ int main(void)
         TEST(a_better_load_during_a_build_is_not_lost),
         TEST(a_filter_withdrawn_during_its_design_does_not_stay),
         TEST(a_filter_withdrawn_before_it_is_taken_does_not_stay),
+        TEST(nobody_waits_for_a_plan),
         TEST(a_build_that_is_refused_leaves_the_device),
     };
     return cmocka_run_group_tests_name("designer", tests, NULL, NULL);

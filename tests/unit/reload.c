@@ -8,6 +8,7 @@
 
 #include "config/config.h"
 #include "bus/reload.h"
+#include "camera/reconcile.h"
 #include "support/faked_camera.h"
 
 static struct reload reload;
@@ -222,7 +223,7 @@ static void test_a_filter_and_a_view_are_set_while_a_source_opens(void **state)
         pthread_mutex_unlock(&fake_capture.lock);
         assert_int_equal(reload_all("fake:b", "none", "gain:ac=0.5"), 1);
         WAIT_FOR(status.state == CAMERA_STARTING);
-        camera_set_view(camera, CAMERA_MAIN, result == 0 ? VIEW_PICTURE : VIEW_DIFFERENCE);
+        serial = camera_set_view(camera, CAMERA_MAIN, result == 0 ? VIEW_PICTURE : VIEW_DIFFERENCE);
         assert_filter("gain:dc=1,ac=0.5");
         fake_capture_opens(result);
         settle();
@@ -230,6 +231,8 @@ static void test_a_filter_and_a_view_are_set_while_a_source_opens(void **state)
         assert_int_equal(camera_get_view(camera, CAMERA_MAIN),
                          result == 0 ? VIEW_PICTURE : VIEW_DIFFERENCE);
         OFFER_UNTIL(status.filter_serial == status.wanted_serial);
+        assert_int_equal(status.filter_serial, serial);
+        assert_int_equal(status.view, camera_get_view(camera, CAMERA_MAIN));
     }
     pthread_mutex_lock(&fake_capture.lock);
     fake_capture.slow = "fake:c";
@@ -402,6 +405,25 @@ static void test_a_source_without_its_filter_is_given_up(void **state)
     assert_string_equal(problem, "");
     OFFER_UNTIL(status.filter_serial == status.wanted_serial);
     assert_string_equal(status.uri, "fake:b");
+}
+
+/* The view was asked for while the source opened, whose filter then needs too much memory. */
+static void test_a_view_outlives_a_source_without_its_filter(void **state)
+{
+    (void)state;
+    config.engine.memory_mib = 100;
+    fake_engine.stage_bytes = 60u << 20; /* an engine is counted twice */
+    fake_capture.slow = "fake:b";
+    start_and_publish();
+    assert_int_equal(reload_all("fake:b", "none", "gain:ac=0.5"), 1);
+    WAIT_FOR(status.state == CAMERA_STARTING);
+    const uint64_t serial = camera_set_view(camera, CAMERA_MAIN, VIEW_DIFFERENCE);
+    fake_capture_opens(0);
+    settle();
+    assert_non_null(strstr(problem, "MiB"));
+    assert_filter("none");
+    OFFER_UNTIL(status.filter_serial == serial);
+    assert_int_equal(status.view, VIEW_DIFFERENCE);
 }
 
 static void test_a_source_without_an_engine_is_given_up(void **state)
@@ -585,6 +607,24 @@ static void test_an_engine_fails_while_a_source_is_prepared(void **state)
     OFFER_UNTIL(status.filter_serial == status.wanted_serial);
 }
 
+/* The camera's thread would wake at once, again and again, for an engine that it does not ask for
+ * before the source is settled. */
+static void test_no_engine_is_due_while_a_source_is_prepared(void **state)
+{
+    static struct reconciler reconciler;
+    struct output *output = &reconciler.path.output[0];
+    (void)state;
+    start_and_publish();
+    output->name = "main";
+    output->report.heartbeat_ns = clock_now_ns();
+    output->applied.engine_retry_ns = 1;
+    reconciler.applied.pause_ns = INT64_MAX;
+    reconciler.source_change.phase = SOURCE_CHANGE_PREPARING;
+    assert_true(reconcile_deadline_ns(&reconciler) > output->report.heartbeat_ns);
+    reconciler.source_change.phase = SOURCE_CHANGE_SETTLED;
+    assert_int_equal(reconcile_deadline_ns(&reconciler), 1);
+}
+
 static void test_a_source_is_changed_during_a_pause(void **state)
 {
     (void)state;
@@ -669,6 +709,7 @@ int main(void)
         TEST(test_a_source_starts_with_the_filter_that_came_with_it),
         TEST(test_controls_wait_for_a_source_that_is_prepared),
         TEST(test_a_source_without_its_filter_is_given_up),
+        TEST(test_a_view_outlives_a_source_without_its_filter),
         TEST(test_a_source_without_an_engine_is_given_up),
         TEST(test_a_source_without_a_ring_is_given_up),
         TEST(test_a_source_of_a_size_that_does_not_suit_is_given_up),
@@ -677,6 +718,7 @@ int main(void)
         TEST(test_a_filter_of_a_camera_that_is_absent),
         TEST(test_a_filter_does_not_suit_a_camera_that_appears),
         TEST(test_an_engine_fails_while_a_source_is_prepared),
+        TEST(test_no_engine_is_due_while_a_source_is_prepared),
         TEST(test_a_source_is_changed_during_a_pause),
         TEST(test_controls_are_set),
         TEST(test_controls_wait_for_a_camera_that_is_away),

@@ -94,6 +94,23 @@ static void test_a_lost_camera_is_waited_for_again(void **state)
     assert_int_equal(recovery.phase, SOURCE_OPENED);
 }
 
+/* Its readers may not have read all of it yet (output.lossless). */
+static void test_a_source_that_has_ended_does_not_begin_again(void **state)
+{
+    (void)state;
+    struct error why = {""};
+    struct config other = config;
+    start();
+    take(NULL);
+    assert_nothing_comes(-ENODATA);
+    assert_int_equal(recovery.state, CAMERA_FINISHED);
+    strcpy(other.camera.source.uri, fake_capture.refused = "v4l2:/dev/other");
+    assert_int_equal(change_to(&other, &why), -ENOENT);
+    recovery_step(&recovery, false);
+    assert_int_equal(recovery.phase, SOURCE_CLOSED);
+    assert_int_equal(recovery.state, CAMERA_FINISHED);
+}
+
 /* The source before is not online while it opens slowly again. */
 static void test_a_slow_source_comes_back(void **state)
 {
@@ -210,6 +227,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         TEST(test_another_source_opens_slowly),
         TEST(test_a_lost_camera_is_waited_for_again),
+        TEST(test_a_source_that_has_ended_does_not_begin_again),
         TEST(test_a_slow_source_comes_back),
         TEST(test_a_change_during_the_first_opening),
         TEST(test_the_end_of_a_source_that_is_opening),

@@ -160,10 +160,21 @@ static void drop_flight(struct output *output, struct flight *flight)
     flight->snapshots = NULL;
 }
 
+/* Drops what is prepared for a source on an engine that is returned. */
+static void drop_prepared(struct output *output, const struct engine *engine)
+{
+    struct output_prepared *prepared = &output->prepared;
+    if (!prepared->is_ready || prepared->design.engine != engine)
+        return;
+    engine_response_free(prepared->design.response);
+    prepared->is_ready = false;
+}
+
 /* The device refused, lost or kept a frame, so nothing on it can be relied on any more. */
 static void fail(struct output *output, const struct error *why)
 {
     struct engine *engine = output->engine;
+    drop_prepared(output, engine);
     output->ring_lost = engine_abandon(engine);
     output->engine = NULL;
     update_stores(output);

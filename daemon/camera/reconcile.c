@@ -305,7 +305,10 @@ static void reconcile_streaming(struct reconciler *reconciler)
     int r = adopt_format(reconciler, reconciler->source_change.taken, &why);
     if (r < 0)
         recovery_reject(recovery, r, &why);
-    if (r < 0 || reconciler->applied.paused || !has_engine(reconciler))
+    if (r < 0 || reconciler->applied.paused)
+        return;
+    recovery_resume(recovery);
+    if (!has_engine(reconciler))
         return;
     FOR_EACH_OUTPUT (&reconciler->path, output)
         output_update_memory(output);

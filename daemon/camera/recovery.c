@@ -288,8 +288,7 @@ void recovery_start(struct recovery *recovery)
         recovery_lose(recovery, r, &why);
         return;
     }
-    if (recovery->state == CAMERA_PAUSED)
-        become_starting(recovery);
+    recovery_resume(recovery);
     recovery->phase = SOURCE_STREAMING;
     recovery->opening = OPENING_AGAIN; /* from now on */
     recovery->deadline_ns = clock_now_ns() + stall_ns(recovery);
@@ -311,6 +310,12 @@ void recovery_pause(struct recovery *recovery)
     recovery_stop(recovery);
     recovery->state = CAMERA_PAUSED;
     error_set(&recovery->reason, 0, "there are no readers; the next one starts the camera");
+}
+
+void recovery_resume(struct recovery *recovery)
+{
+    if (recovery->state == CAMERA_PAUSED)
+        become_starting(recovery);
 }
 
 int recovery_fd(const struct recovery *recovery)

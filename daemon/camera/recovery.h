@@ -134,6 +134,9 @@ void recovery_stop(struct recovery *recovery);
  * opening is still being opened. */
 void recovery_pause(struct recovery *recovery);
 
+/* Ends a pause: frames are wanted, but recovery_start may have to wait for an engine. */
+void recovery_resume(struct recovery *recovery);
+
 /* Returns true once the format is known and the controls can be used. */
 static inline bool recovery_is_open(const struct recovery *recovery)
 {

@@ -57,6 +57,7 @@ static struct {
     int cpu_result;              /* of gpu_device_open for "cpu" */
     bool gate_closed;            /* engine_create and engine_design wait */
     bool plans_slowly;           /* engine_true_recipe waits, too */
+    unsigned slow_output;        /* engine_create waits for this one; 0: for none */
     bool hold;                   /* frames finish only when released or waited for */
     bool copies;                 /* there are no outputs */
     bool transforms;             /* engines do, whatever the filter is */
@@ -267,6 +268,12 @@ static void fake_engine_pass_gate(void)
     fake_engine.waiting_at_gate--;
 }
 
+static void fake_engine_wait_for(unsigned output)
+{
+    while (output != 0 && fake_engine.slow_output == output)
+        pthread_cond_wait(&fake_engine.change, &fake_engine.lock);
+}
+
 /* An engine takes fake_engine.stage_bytes for each stage of the chain. */
 int engine_forecast(struct engine_forecast *ret, struct gpu_device *device,
                     const struct fftd_format *format, const struct engine_options *options,
@@ -310,6 +317,7 @@ int engine_create(struct engine **ret, struct gpu_device *device, const struct f
         return -EIO;
     pthread_mutex_lock(&fake_engine.lock);
     const unsigned load = fake_engine.load;
+    fake_engine_wait_for(options->output);
     fake_engine_pass_gate();
     const struct filter_chain none = {.count = 0};
     int r = fake_engine.create_result;

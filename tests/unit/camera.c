@@ -719,6 +719,21 @@ static void test_the_time_to_a_pause_begins_when_it_is_open(void **state)
     WAIT_FOR(status.state == CAMERA_PAUSED);
 }
 
+/* It is not paused any more once somebody reads, also while there is no engine yet. */
+static void test_a_reader_ends_a_pause_before_the_first_engine(void **state)
+{
+    (void)state;
+    config.camera.idle = CONFIG_IDLE_PAUSE;
+    FAKE_ENGINE_SET(gate_closed, true);
+    start();
+    WAIT_FOR(status.state == CAMERA_PAUSED);
+    camera_set_has_readers(camera, CAMERA_MAIN, true);
+    WAIT_FOR(status.state == CAMERA_STARTING);
+    FAKE_ENGINE_SET(gate_closed, false);
+    publish(1);
+    assert_int_equal(status.state, CAMERA_ONLINE);
+}
+
 static void test_snapshot_wakes_a_camera_that_pauses(void **state)
 {
     (void)state;
@@ -1248,6 +1263,7 @@ int main(void)
         TEST(test_snapshot_is_one_frame_before_and_after),
         TEST(test_snapshot_while_captured_frames_become_larger),
         TEST(test_the_time_to_a_pause_begins_when_it_is_open),
+        TEST(test_a_reader_ends_a_pause_before_the_first_engine),
         TEST(test_snapshot_wakes_a_camera_that_pauses),
         TEST(test_snapshot_of_a_camera_that_is_lost),
         TEST(test_controls_are_set_again),

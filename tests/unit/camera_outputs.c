@@ -235,6 +235,49 @@ static void filters_change_after_another_output_has_refused_a_source(void **stat
     stop();
 }
 
+static uint64_t taken_serial(void)
+{
+    struct filter_chain chain;
+    enum view_kind view;
+    const uint64_t serial = designer_get_taken(camera_designer(camera, CAMERA_MAIN), &chain, &view);
+    filter_chain_drop(&chain);
+    return serial;
+}
+
+/* Main has all that it needs for another source, and waits for the other output. */
+static void an_engine_fails_that_is_prepared_for_a_source(void **state)
+{
+    const struct capture_request source = {.uri = "fake:b"};
+    struct filter_chain chain;
+    struct error why;
+    uint64_t number;
+    (void)state;
+    start();
+    OFFER_UNTIL(status.published > 1);
+    FAKE_ENGINE_SET(slow_output, 1);
+    add(1);
+    const unsigned submitted = fake_engine_get(&fake_engine.submitted);
+    FAKE_ENGINE_SET(hold, true);
+    fake_capture_offer();
+    WAIT_FOR(fake_engine_get(&fake_engine.submitted) == submitted + 1);
+    assert_int_equal(filter_chain_parse(&chain, "gain:dc=0.5", NULL), 0);
+    assert_int_equal(camera_set_source(camera, &source, NULL, &chain, &number, &why), 0);
+    WAIT_FOR(taken_serial() == 2);
+    FAKE_ENGINE_SET(gate_closed, true);
+    FAKE_ENGINE_SET(collect_result, -EIO);
+    fake_engine_let_go();
+    WAIT_FOR(status.engine_failures == 1);
+    FAKE_ENGINE_SET(collect_result, 0);
+    FAKE_ENGINE_SET(gate_closed, false);
+    FAKE_ENGINE_SET(slow_output, 0);
+    WAIT_FOR(status.source_number == number);
+    assert_string_equal(status.source_problem, "");
+    OFFER_UNTIL(status.filter_serial == status.wanted_serial);
+    stop();
+    assert_int_equal(fake_engine.engines, 0);
+    assert_int_equal(fake_engine.responses, 0);
+}
+
 static void an_output_of_a_lost_camera_begins_with_it(void **state)
 {
     (void)state;
@@ -285,6 +328,7 @@ int main(void)
         cmocka_unit_test_setup(an_output_of_a_camera_that_was_never_open_waits_for_it, reset),
         cmocka_unit_test_setup(no_output_begins_while_another_source_is_opened, reset),
         cmocka_unit_test_setup(a_source_stays_settled_for_all_outputs, reset),
+        cmocka_unit_test_setup(an_engine_fails_that_is_prepared_for_a_source, reset),
         cmocka_unit_test_setup(filters_change_after_another_output_has_refused_a_source, reset),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -19,7 +19,7 @@
 #define RETRY_NS      500000000L
 #define BUFFERS       8
 #define LEAST_BUFFERS 2
-#define MOST_BUFFERS  64
+#define MOST_BUFFERS  16 /* MemoryMax= of the service has room for these, of 3840x2160 and RGB */
 /* A frame can be overwritten during its copy, but hardly twice in a row. */
 #define COPY_TRIES    3
 

@@ -4,6 +4,7 @@ pipewiresrc as the program that takes the frames."""
 import contextlib
 import hashlib
 import pathlib
+import re
 import signal
 import subprocess
 import time
@@ -14,7 +15,7 @@ from client import MAX_PLANES, Format, Plane, Reader
 from conftest import FAST_KERNELS, PATIENCE
 from gstreamer import rows_of_file
 from hostile_daemon import HostileDaemon
-from pipewire import desktop, program, wait_until  # pylint: disable=unused-import
+from pipewire import ROOT, desktop, program, wait_until  # pylint: disable=unused-import
 from test_camera import END_SECONDS
 
 
@@ -190,6 +191,24 @@ def test_an_unlinked_node_costs_nothing(start, desktop, program):
     wait_until(is_asleep, "two seconds without anything, after the end of a link")
     consumer = desktop.consume(node.name, count=3)
     assert consumer.wait() == 0, consumer.log
+
+
+def test_buffers_fit_the_service(start, desktop, program):
+    """Pages count for the service that writes them first, so its limit has room for all buffers."""
+    unit = ROOT / "systemd/user/fftd-pipewire@.service"
+    limit = int(re.search(r"^MemoryMax=(\d+)M$", unit.read_text(), re.M)[1]) << 20
+    daemon = start_daemon(start, "XBGR32", size="3840x2160", fps="2")
+    node = desktop.start_node(program, daemon)
+    consumer = desktop.consume(node.name, count=1)
+    taken = []
+    while consumer.process.poll() is None:
+        maps = pathlib.Path(f"/proc/{node.process.pid}/maps").read_text()
+        ends = re.findall(r"^(\w+)-(\w+) .*/memfd:pipewire-memfd", maps, re.M)
+        taken.append(sum(int(end, 16) - int(begin, 16) for begin, end in ends))
+        time.sleep(0.02)
+    assert consumer.wait() == 0, consumer.log
+    assert 8 * 3840 * 2160 * 4 < max(taken) < limit
+    assert node.stop() == 0
 
 
 def run_until(program, text, tmp_path, name):

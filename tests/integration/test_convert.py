@@ -312,6 +312,27 @@ def test_the_processes_end_with_the_command(tmp_path):
     assert not list(pathlib.Path("/tmp").glob(f"fftd-convert-{run.pid}-*"))
 
 
+def test_nothing_is_compiled_for_later(tmp_path, clip):
+    """No other filter follows, so processes that compile would only take time from the frames. They
+    begin five seconds after the first engine."""
+    cache = f"engine.cache_dir={tmp_path / 'cache'}"
+    with subprocess.Popen(command("-", "-", "--set", cache), stdin=subprocess.PIPE,
+                          stdout=subprocess.PIPE) as run:
+        run.stdin.write(clip.read_bytes())
+        run.stdin.flush()
+        run.stdout.read(100)
+        children = pathlib.Path(f"/proc/{run.pid}/task/{run.pid}/children").read_text().split()
+        end = time.monotonic() + 7
+        while time.monotonic() < end:
+            time.sleep(0.1)
+            for child in children:
+                for path in pathlib.Path(f"/proc/{child}/task").glob("*/children"):
+                    assert path.read_text() == ""
+        run.stdin.close()
+        run.stdout.read()
+        assert run.wait(PATIENCE) == 0
+
+
 def test_before_and_after(tmp_path, clip):
     convert(clip, tmp_path / "out.raw", "--compare", "--filter", "none")
     data = (tmp_path / "out.raw").read_bytes()

@@ -59,6 +59,34 @@ bool device_compiles_wide_lanes(void)
     return strstr(gpu_device_name(device), "llvmpipe") == NULL;
 }
 
+bool device_unmaps_in_turn(void)
+{
+    struct error why;
+    cl_command_queue queue[2];
+    cl_event begun, mapped;
+    cl_int code;
+    const cl_mem buffer = device_buffer(64, NULL);
+    for (unsigned i = 0; i < 2; i++)
+        assert_int_equal(opencl_make_queue(&queue[i], device, 0, &why), 0);
+    begun = clCreateUserEvent(device->context, &code);
+    assert_int_equal(code, CL_SUCCESS);
+    void *at = clEnqueueMapBuffer(queue[0], buffer, CL_FALSE, CL_MAP_READ, 0, 64, 1, &begun,
+                                  &mapped, &code);
+    assert_int_equal(code, CL_SUCCESS);
+    const cl_int refused = clEnqueueUnmapMemObject(queue[1], buffer, at, 1, &mapped, NULL);
+    clSetUserEventStatus(begun, CL_COMPLETE);
+    clFlush(queue[0]);
+    clWaitForEvents(1, &mapped);
+    clReleaseEvent(begun);
+    clReleaseEvent(mapped);
+    for (unsigned i = 0; i < 2; i++) {
+        clFinish(queue[i]);
+        clReleaseCommandQueue(queue[i]);
+    }
+    clReleaseMemObject(buffer);
+    return refused == CL_SUCCESS;
+}
+
 bool device_is_simulated(void)
 {
     return strstr(gpu_device_name(device), "Oclgrind") != NULL;

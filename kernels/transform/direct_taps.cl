@@ -32,8 +32,7 @@ static inline void row_take(real *taken, struct block block, local const float *
     const int y = row_of(block.map_y, block.y - RADIUS + row);
 #pragma unroll
     for (int d = 0; d < SIDE; d++)
-        taken[d] = y < 0 ? (real)BORDER_VALUE
-                         : samples_load(block.image, block.map_x, x + d - RADIUS, 0, true, y);
+        taken[d] = samples_load(block.image, block.map_x, x + d - RADIUS, 0, true, y);
 #endif
 }
 

@@ -123,10 +123,12 @@ static inline float3 colours_load(captured image, uint x, uint y)
 static inline float sample_load_mapped(captured image, int x, uint dx, int y)
 {
 #if BORDER_CONSTANT
-    if (x < 0 || y < 0)
-        return BORDER_VALUE;
-#endif
+    /* A branch to a constant, beside converted bytes or shorts, is wrong with Mesa (22.3 and 25.0):
+     * it makes a half of the constant, and takes the bits of that for an integer. */
+    return select(sample_load(image, max(x, 0), dx, max(y, 0)), BORDER_VALUE, x < 0 || y < 0);
+#else
     return sample_load(image, x, dx, y);
+#endif
 }
 
 static inline uchar to_byte(float value)

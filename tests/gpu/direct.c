@@ -185,7 +185,6 @@ static void test_products(void **state)
         {.captured = "GREY", .chain = "sharpen:sigma=1.5", .width = 17, .height = 16},
         {.captured = "BGR24", .chain = "shift:by=2/1 | sharpen | shift:by=-2/-1"},
         {.captured = "GREY", .chain = "sharpen:sigma=1 | sharpen:sigma=1"},
-        {.captured = "SGRBG8", .chain = "vignette:a=0.5,b=0.1 | box-blur:radius=4"},
         {.captured = "GREY",
          .chain = "deflicker | homomorphic | box-blur:radius=2",
          .is_corrected = true},
@@ -205,6 +204,21 @@ static void test_products(void **state)
     if (!gpu_device_is_cpu(device))
         skip();
     check_scenes(scenes, sizeof scenes / sizeof scenes[0]);
+}
+
+/* An item repairs each sample of its block in loops. */
+static void test_products_of_a_mosaic(void **state)
+{
+    static const struct scene scene = {.captured = "SGRBG8",
+                                       .chain = "vignette:a=0.5,b=0.1 | box-blur:radius=4"};
+    (void)state;
+    if (!gpu_device_is_cpu(device))
+        skip();
+    if (!device_ends_long_loops()) {
+        print_message("skipped: the driver leaves a kernel's loops after 65535 turns\n");
+        skip();
+    }
+    check_scenes(&scene, 1);
 }
 
 /* Kernels as for a GPU: a group shares a tile, also for products. */
@@ -576,13 +590,14 @@ static void test_bytes_of_half_rate(void **state)
         {.captured = "GREY", .chain = WIDE(4) " | gain:dc=1.3,ac=1.3", .width = 33, .height = 49},
     };
     static uint8_t bytes[MOST_WIDTH * MOST_HEIGHT];
+    const enum plan_border last = device_is_simulated() ? PLAN_MIRROR : PLAN_WRAP;
     const cl_device_type type = device->type;
     (void)state;
     if (device->midgard)
         skip();
     device->type = CL_DEVICE_TYPE_GPU;
     make_bytes(bytes, sizeof bytes, true);
-    for (int border = PLAN_MIRROR; border <= PLAN_WRAP; border++)
+    for (int border = PLAN_MIRROR; border <= (int)last; border++)
         for (size_t i = 0; i < sizeof scenes / sizeof scenes[0]; i++) {
             struct scene scene = scenes[i];
             scene.border = (enum plan_border)border;
@@ -702,6 +717,7 @@ int main(void)
         cmocka_unit_test(test_what_the_load_and_the_store_do),
         cmocka_unit_test(test_small_frames),
         cmocka_unit_test(test_products),
+        cmocka_unit_test(test_products_of_a_mosaic),
         cmocka_unit_test(test_as_on_a_gpu),
         cmocka_unit_test(test_products_as_on_a_gpu),
         cmocka_unit_test(test_without_local_memory),

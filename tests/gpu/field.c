@@ -93,9 +93,13 @@ static unsigned fields_enqueue(struct fields *fields, const float *picture, floa
     return i;
 }
 
+/* Waits for a marker, because clFinish of rusticl 22.3 returns at once after a clFlush. */
 static const struct motion_vector *fields_get(struct fields *fields, unsigned i)
 {
-    clFinish(fields->queue[i]);
+    cl_event event;
+    assert_int_equal(clEnqueueMarkerWithWaitList(fields->queue[i], 0, NULL, &event), CL_SUCCESS);
+    assert_int_equal(clWaitForEvents(1, &event), CL_SUCCESS);
+    clReleaseEvent(event);
     return field_frame_vectors(fields->frame[i]);
 }
 

@@ -701,6 +701,10 @@ static void check_lent_frames(void)
 static void test_lent_frames(void **state)
 {
     (void)state;
+    if (!device_unmaps_in_turn()) {
+        print_message("skipped: the driver unmaps nothing that another queue is still to map\n");
+        skip();
+    }
     check_lent_frames();
 }
 

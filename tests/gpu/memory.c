@@ -567,6 +567,10 @@ static void engines_read_a_frame_one_after_the_other(void **state)
     need_shared_memory();
     if (!gpu_device_is_cpu(device))
         skip();
+    if (!device_unmaps_in_turn()) {
+        print_message("skipped: the driver unmaps nothing that another queue is still to map\n");
+        skip();
+    }
     import_memory_fn *const import = device->import_dma_buf;
     device->import_dma_buf = NULL; /* imported frames have no such order */
     struct fftd_format format;
@@ -577,6 +581,7 @@ static void engines_read_a_frame_one_after_the_other(void **state)
     struct engine *last = make_other(ENGINE_DIRECT, false, &format);
     struct engine *engine = make_other(ENGINE_DIRECT, false, &format);
     struct frame_memory *memory = make_memory(last);
+    device->import_dma_buf = import;
     const size_t bytes = memory->layout.frame_bytes;
     uint8_t *expected = calloc(3, format.frame_bytes);
     uint8_t *out[] = {expected + format.frame_bytes, expected + 2 * format.frame_bytes};
@@ -606,7 +611,6 @@ static void engines_read_a_frame_one_after_the_other(void **state)
     assert_int_equal(engine_design(last, &none, &response, &why), 0);
     engine_apply(last, response, 2);
     assert_false(engine_reads_before(last, engine, memory)); /* the host copies its frames */
-    device->import_dma_buf = import;
     engine_memory_destroy(memory);
     engine_destroy(last);
     engine_destroy(engine);

@@ -59,6 +59,68 @@ bool device_compiles_wide_lanes(void)
     return strstr(gpu_device_name(device), "llvmpipe") == NULL;
 }
 
+bool device_unmaps_in_turn(void)
+{
+    struct error why;
+    cl_command_queue queue[2];
+    cl_event begun, mapped;
+    cl_int code;
+    const cl_mem buffer = device_buffer(64, NULL);
+    for (unsigned i = 0; i < 2; i++)
+        assert_int_equal(opencl_make_queue(&queue[i], device, 0, &why), 0);
+    begun = clCreateUserEvent(device->context, &code);
+    assert_int_equal(code, CL_SUCCESS);
+    void *at = clEnqueueMapBuffer(queue[0], buffer, CL_FALSE, CL_MAP_READ, 0, 64, 1, &begun,
+                                  &mapped, &code);
+    assert_int_equal(code, CL_SUCCESS);
+    const cl_int refused = clEnqueueUnmapMemObject(queue[1], buffer, at, 1, &mapped, NULL);
+    clSetUserEventStatus(begun, CL_COMPLETE);
+    clFlush(queue[0]);
+    clWaitForEvents(1, &mapped);
+    clReleaseEvent(begun);
+    clReleaseEvent(mapped);
+    for (unsigned i = 0; i < 2; i++) {
+        clFinish(queue[i]);
+        clReleaseCommandQueue(queue[i]);
+    }
+    clReleaseMemObject(buffer);
+    return refused == CL_SUCCESS;
+}
+
+bool device_ends_long_loops(void)
+{
+    enum { TURNS = 70000 };
+    static const char *const source = "kernel void count(global uint *of) {"
+                                      "    uint turns = 0;"
+                                      "    while (turns < of[1]) { turns++; of[0] = turns; }"
+                                      "}";
+    const cl_uint start[2] = {0, TURNS};
+    const size_t one = 1;
+    cl_uint turns;
+    cl_int code;
+    cl_command_queue queue;
+    cl_kernel kernel;
+    struct error why;
+    cl_mem buffer = device_buffer(sizeof start, start);
+    cl_program program =
+        clCreateProgramWithSource(device->context, 1, (const char **)&source, NULL, &code);
+    assert_int_equal(code, CL_SUCCESS);
+    const struct opencl_argument argument = VALUE(buffer);
+    assert_int_equal(clBuildProgram(program, 1, &device->id, "", NULL, NULL), CL_SUCCESS);
+    assert_int_equal(opencl_make_kernel(&kernel, program, "count", &why), 0);
+    assert_int_equal(opencl_make_queue(&queue, device, 0, &why), 0);
+    assert_int_equal(opencl_set_arguments(kernel, &argument, 1, &why), 0);
+    assert_int_equal(opencl_launch(queue, kernel, 1, &one, &one, NULL, NULL, &why), 0);
+    assert_int_equal(
+        clEnqueueReadBuffer(queue, buffer, CL_TRUE, 0, sizeof turns, &turns, 0, NULL, NULL),
+        CL_SUCCESS);
+    clReleaseCommandQueue(queue);
+    clReleaseKernel(kernel);
+    clReleaseProgram(program);
+    clReleaseMemObject(buffer);
+    return turns == TURNS;
+}
+
 bool device_is_simulated(void)
 {
     return strstr(gpu_device_name(device), "Oclgrind") != NULL;

@@ -17,7 +17,7 @@
 #define FRAMES  24
 
 static float texture[TEXTURE][TEXTURE];
-static double column[WIDTH], row[HEIGHT];
+static double column[WIDTH], row[HEIGHT], fault[HEIGHT][WIDTH];
 
 /* Nearly normal, with a standard deviation of 1. */
 static double normal(uint64_t *seed)
@@ -209,6 +209,33 @@ static void a_column_that_is_far_off_is_found(void **state)
     }
 }
 
+/* Less than a pixel between frames that are compared, but several in all. Pixels that are hot
+ * beside each other are found only if the scene moves. */
+static void a_slow_scene_does_not_stand_still(void **state)
+{
+    struct stripes stripes;
+    uint64_t seed = 17;
+    unsigned count = 0, found = 0;
+    (void)state;
+    draw_texture(&seed);
+    draw_pattern(1, &seed);
+    for (unsigned y = 10; y < HEIGHT - 10; y += 20)
+        for (unsigned x = 10; x < WIDTH - 10; x += 20)
+            fault[y][x] = fault[y][x + 1] = fault[y + 1][x] = 60;
+    assert_int_equal(stripes_init(&stripes, WIDTH, HEIGHT, 1, FRAMES), 0);
+    observe(&stripes, 0.09, 1, &seed);
+    for (unsigned y = 0; y < HEIGHT; y++)
+        for (unsigned x = 0; x < WIDTH; x++) {
+            count += fault[y][x] > 0;
+            found += fault[y][x] > 0 && stripes.bad[y * WIDTH + x] != 0;
+        }
+    printf("# figures: a slow scene: stillness %.2f, %u of %u hot pixels are found\n",
+           stripes_stillness(&stripes), found, count);
+    assert_true(found == count && !stripes_is_still(&stripes));
+    memset(fault, 0, sizeof fault);
+    stripes_finish(&stripes);
+}
+
 /* As a daemon that is not trusted may send. */
 static void a_single_pixel_is_no_pattern(void **state)
 {
@@ -257,6 +284,7 @@ int main(void)
         cmocka_unit_test(a_picture_without_a_pattern_stays),
         cmocka_unit_test(a_scene_that_stands_still_is_noticed),
         cmocka_unit_test(a_column_that_is_far_off_is_found),
+        cmocka_unit_test(a_slow_scene_does_not_stand_still),
         cmocka_unit_test(a_single_pixel_is_no_pattern),
         cmocka_unit_test(a_mosaic_is_compared_by_colour),
     };

@@ -121,7 +121,7 @@ static void apply(const struct offsets_problem *problem, const double *offset, d
                   double *scratch)
 {
     for (uint32_t i = 0; i < problem->length; i++)
-        sum[i] = offset[i] / problem->pattern;
+        sum[i] = problem->is_far[i] ? 0 : offset[i] / problem->pattern;
     for (uint32_t i = problem->step; i < problem->length; i++) {
         const double step = (offset[i] - offset[i - problem->step]) * problem->weight[i];
         sum[i] += step;

@@ -22,6 +22,7 @@ struct offsets_problem {
     const double *difference; /* from the offset `step` before; the first `step` are unused */
     const double *weight;     /* 1 / variance of each difference; 0: ignore it */
     double pattern;           /* the variance of the offsets */
+    const bool *is_far;       /* offsets that do not belong to the pattern, and may be any */
     const struct pairs *pairs;
     bool is_row;       /* use the rows of the pairs, not the columns */
     double pair_error; /* the variance of a difference with the weight 1 */

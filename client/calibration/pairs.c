@@ -79,6 +79,7 @@ void pairs_finish(struct pairs *pairs)
         free(pairs->kept[i].level);
         align_destroy(pairs->kept[i].picture);
     }
+    align_destroy(pairs->first);
     free(pairs->pair);
     free(pairs->difference);
     free(pairs->effect);
@@ -243,6 +244,24 @@ static int split(double cells, unsigned scale, double *ret_part)
     return (int)rint(samples);
 }
 
+static bool is_still(const struct pairs *pairs, const struct align_shift *shift)
+{
+    return fabs(shift->whole_x + shift->part_x) * pairs->scale < MIN_SHIFT &&
+           fabs(shift->whole_y + shift->part_y) * pairs->scale < MIN_SHIFT;
+}
+
+/* Counts whether a frame still shows the scene where the first one did. A slow scene hardly moves
+ * from one frame to the next, but does so in the end. */
+static void count_still(struct pairs *pairs, const struct align_picture *picture)
+{
+    struct align_shift shift;
+    align_find(picture, pairs->first, &shift);
+    if (shift.score < MIN_SCORE)
+        return;
+    pairs->alike++;
+    pairs->still += is_still(pairs, &shift);
+}
+
 /* Adds a pair if both frames show the same scene at different places. Returns 1 if it does, or
  * 0. */
 static int compare(struct pairs *pairs, const struct kept_frame *frame,
@@ -256,11 +275,8 @@ static int compare(struct pairs *pairs, const struct kept_frame *frame,
         return 0;
     const double x = shift.whole_x + shift.part_x, y = shift.whole_y + shift.part_y;
     const int whole_x = split(x, pairs->scale, &part_x), whole_y = split(y, pairs->scale, &part_y);
-    pairs->alike++;
-    if (fabs(x) * pairs->scale < MIN_SHIFT && fabs(y) * pairs->scale < MIN_SHIFT) {
-        pairs->still++;
+    if (is_still(pairs, &shift))
         return 0;
-    }
     int r = init_axis(&pair.column, pairs->width, pairs->step, whole_x, part_x);
     if (r == 0)
         r = init_axis(&pair.row, pairs->height, pairs->step, whole_y, part_y);
@@ -299,6 +315,11 @@ int pairs_add(struct pairs *pairs, const float *level)
         r = compare(pairs, &pairs->kept[newest], &pairs->kept[(pairs->frames - back) % PAIRS_KEPT]);
         found += r > 0;
     }
+    if (r >= 0 && pairs->first != NULL)
+        count_still(pairs, pairs->kept[newest].picture);
+    else if (r >= 0)
+        r = align_create(&pairs->first, level, pairs->width, pairs->height,
+                         pairs->step * pairs->scale);
     if (r < 0)
         return r;
     pairs->frames++;

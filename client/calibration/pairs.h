@@ -39,8 +39,9 @@ struct pairs {
     unsigned scale; /* such samples to a cell of align.h */
     struct pair *pair;
     unsigned count, frames;
-    unsigned alike;                     /* comparisons that found the same scene */
-    unsigned still;                     /* those of them where it was at the same place */
+    struct align_picture *first;        /* the first frame */
+    unsigned alike;                     /* later frames that show the same scene */
+    unsigned still;                     /* those of them where it is at the same place */
     struct kept_frame kept[PAIRS_KEPT]; /* the newest is at frames % PAIRS_KEPT */
     float *difference, *effect, *sum;   /* scratch memory */
 };

@@ -9,9 +9,10 @@
 #include "core/order.h"
 #include "bad_pixels.h"
 
-#define REACH          320 /* bins on each side of 0; larger differences are edges */
+#define REACH          320 /* bins on each side of the middle; larger differences are edges */
 #define BINS           (2 * REACH + 1)
-#define BIN            (1 / 2040.) /* the width of a bin, as a share of white */
+#define BIN            (1 / 2040.)  /* the width of a bin, as a share of white */
+#define COARSE_BIN     (1. / REACH) /* with which the bins reach from -1 to 1 */
 #define ITERATIONS     30
 #define CLOSE          0.001 /* bins; the location ends when a step is smaller */
 #define USED_FRAMES    32    /* that are compared in pairs; more of them hardly tell more */
@@ -126,15 +127,19 @@ static double median(const uint32_t *count, double total)
     return REACH;
 }
 
-/* Returns the level around which most differences are. */
-static double location(const uint32_t *count)
+static double total_of(const uint32_t *count)
 {
-    double total = 0, step = CLOSE;
+    double total = 0;
     for (int bin = 0; bin < BINS; bin++)
         total += count[bin];
-    if (total == 0)
-        return 0;
-    double middle = median(count, total);
+    return total;
+}
+
+/* Returns the level around which most differences are, relative to the middle of the bins. */
+static double location(const uint32_t *count)
+{
+    const double total = total_of(count);
+    double middle = median(count, total), step = CLOSE;
     const double sigma = fmax(1.4826 * spread(count, total, middle), 0.5);
     for (int i = 0; i < ITERATIONS && fabs(step) >= CLOSE; i++) {
         double sum = 0, weights = 0;
@@ -155,9 +160,10 @@ static unsigned frames_of_half(const struct stripes *stripes, unsigned half)
 }
 
 /* Counts by how much the pixels of a column or row differ from those `step` before, in the mean of
- * each half of the frames. Noise is averaged out there, so that edges are outliers. */
+ * each half of the frames. Noise is averaged out there, so that edges are outliers. The bins are
+ * around `middle`. */
 static void count_differences(const struct stripes *stripes, bool is_row, uint32_t at,
-                              uint32_t count[BINS])
+                              double middle, double bin, uint32_t count[BINS])
 {
     const uint32_t width = stripes->column.length, height = stripes->row.length;
     const size_t stride = is_row ? 1 : width, before = stripes->step * (is_row ? (size_t)width : 1);
@@ -169,12 +175,27 @@ static void count_differences(const struct stripes *stripes, bool is_row, uint32
             continue;
         for (unsigned half = 0; half < 2; half++) {
             const float *sum = stripes->sum[half];
-            const double bins =
-                (double)(sum[i] - sum[i - before]) / (frames_of_half(stripes, half) * BIN);
+            const double difference =
+                (double)(sum[i] - sum[i - before]) / frames_of_half(stripes, half);
+            const double bins = (difference - middle) / bin;
             if (fabs(bins) <= REACH)
                 count[lrint(bins) + REACH]++;
         }
     }
+}
+
+/* Returns by how much a column or row differs from the one `step` before. INFINITY: its pixels do
+ * not tell, because all of them may be clipped. */
+static double find_step(const struct stripes *stripes, bool is_row, uint32_t at)
+{
+    uint32_t count[BINS];
+    count_differences(stripes, is_row, at, 0, COARSE_BIN, count);
+    const double total = total_of(count);
+    if (total == 0)
+        return INFINITY;
+    const double middle = (median(count, total) - REACH) * COARSE_BIN;
+    count_differences(stripes, is_row, at, middle, BIN, count);
+    return total_of(count) > 0 ? middle + location(count) : INFINITY;
 }
 
 static void remove_mean(double *offset, size_t count, unsigned step)
@@ -191,10 +212,22 @@ struct arrays {
     double *difference, *weight, *residual, *scratch;
 };
 
-/* Gives all differences the same weight, but none to those whose residual is an outlier: an edge of
- * the scene that stays at one place. Returns the standard deviation of the residuals, by their
- * median magnitude. `error` is the variance of a difference, and `factor` times that of the
- * residuals is another guess at it; the greater one counts. */
+/* Returns whether a residual is an outlier, and the sums of it and the one before or behind are,
+ * too: the level changes, and stays so. A single column or row that is off also changes it back. */
+static bool is_edge(const struct offsets_problem *problem, const double *residual, uint32_t i,
+                    double limit)
+{
+    const uint32_t step = problem->step;
+    const double before = i >= 2 * step ? residual[i - step] : 0;
+    const double behind = i + step < problem->length ? residual[i + step] : 0;
+    return !(fabs(residual[i]) < limit || fabs(residual[i] + before) < limit ||
+             fabs(residual[i] + behind) < limit);
+}
+
+/* Gives all differences the same weight, but none to an edge of the scene that stays at one place.
+ * Returns the standard deviation of the residuals, by their median magnitude. `error` is the
+ * variance of a difference, and `factor` times that of the residuals is another guess at it; the
+ * greater one counts. */
 static double set_weights(const struct offsets_problem *problem, const struct arrays *arrays,
                           double error, double factor)
 {
@@ -208,14 +241,15 @@ static double set_weights(const struct offsets_problem *problem, const struct ar
     const double variance = fmax(fmax(error, factor * sigma * sigma), MIN_VARIANCE);
     const double limit = OUTLIER * fmax(sigma, sqrt(MIN_VARIANCE));
     for (uint32_t i = begin; i < length; i++)
-        arrays->weight[i] = fabs(arrays->residual[i]) < limit ? 1 / variance : 0;
+        arrays->weight[i] = is_edge(problem, arrays->residual, i, limit) ? 0 : 1 / variance;
     return sigma;
 }
 
 /* Judges the differences of neighbours by those that are WINDOW apart. The scene changes like a
- * random walk, whose variance grows with the distance, and that of the pattern does not. Returns
- * the variance of errors, and sets that of the pattern. */
-static double judge_steps(struct offsets_problem *problem, const struct arrays *arrays)
+ * random walk, whose variance grows with the distance, and that of the pattern does not. Those
+ * beyond `limit` do not count. Returns the variance of errors, and sets that of the pattern. */
+static double judge_steps(struct offsets_problem *problem, const struct arrays *arrays,
+                          double limit)
 {
     const uint32_t step = problem->step, length = problem->length;
     double near = 0, far = 0;
@@ -223,7 +257,9 @@ static double judge_steps(struct offsets_problem *problem, const struct arrays *
     for (uint32_t i = step; i < length; i++) {
         double sum = 0;
         unsigned k = 0;
-        for (; k < WINDOW && i + k * step < length && arrays->weight[i + k * step] > 0; k++) {
+        for (; k < WINDOW && i + k * step < length; k++) {
+            if (!(fabs(arrays->residual[i + k * step]) < limit))
+                break;
             sum += arrays->difference[i + k * step];
             if (k > 0)
                 continue;
@@ -240,17 +276,29 @@ static double judge_steps(struct offsets_problem *problem, const struct arrays *
     return fmax(error, MIN_VARIANCE);
 }
 
+/* Marks single columns or rows that are off by more than `limit`: faults, and not of the pattern.
+ */
+static void mark_far(const struct offsets_problem *problem, const double *residual, double limit,
+                     bool *is_far)
+{
+    const uint32_t step = problem->step;
+    for (uint32_t i = step; i + step < problem->length; i++)
+        is_far[i] = fabs(residual[i]) >= limit && fabs(residual[i + step]) >= limit &&
+                    fabs(residual[i] + residual[i + step]) < limit;
+}
+
 /* Finds the differences of neighbours. Returns the variance of their errors. */
 static double find_steps(const struct stripes *stripes, struct offsets_problem *problem,
-                         const struct arrays *arrays)
+                         const struct arrays *arrays, bool *is_far)
 {
     for (uint32_t i = problem->step; i < problem->length; i++) {
-        uint32_t count[BINS];
-        count_differences(stripes, problem->is_row, i, count);
-        arrays->difference[i] = arrays->residual[i] = location(count);
+        arrays->residual[i] = find_step(stripes, problem->is_row, i);
+        arrays->difference[i] = isfinite(arrays->residual[i]) ? arrays->residual[i] : 0;
     }
-    set_weights(problem, arrays, 0, 0);
-    const double error = judge_steps(problem, arrays);
+    const double sigma = set_weights(problem, arrays, 0, 0);
+    const double limit = OUTLIER * fmax(sigma, sqrt(MIN_VARIANCE));
+    mark_far(problem, arrays->residual, limit, is_far);
+    const double error = judge_steps(problem, arrays, limit);
     set_weights(problem, arrays, error, 0);
     return error;
 }
@@ -272,7 +320,8 @@ static int weigh(struct offsets_problem *problem, const struct arrays *arrays, d
     problem->pair_error = PAIR_ERROR * fmax(fit.error, MIN_VARIANCE);
     problem->pattern = fmax(fit.pattern, MIN_VARIANCE);
     for (uint32_t i = problem->step; i < problem->length; i++)
-        arrays->residual[i] = arrays->difference[i] - (offset[i] - offset[i - problem->step]);
+        if (isfinite(arrays->residual[i]))
+            arrays->residual[i] = arrays->difference[i] - (offset[i] - offset[i - problem->step]);
     set_weights(problem, arrays, error, RESIDUAL_ERROR);
     return 0;
 }
@@ -280,19 +329,21 @@ static int weigh(struct offsets_problem *problem, const struct arrays *arrays, d
 static int solve_axis(struct stripes *stripes, struct stripes_axis *axis)
 {
     const uint32_t length = axis->length;
-    double *memory = calloc(4 * (size_t)length, sizeof *memory);
+    double *memory = calloc(5 * (size_t)length, sizeof *memory);
     if (memory == NULL)
         return -ENOMEM;
+    bool *is_far = (bool *)(memory + 4 * (size_t)length);
     const struct arrays arrays = {memory, memory + length, memory + 2 * (size_t)length,
                                   memory + 3 * (size_t)length};
     struct offsets_problem problem = {.length = length,
                                       .step = stripes->step,
                                       .difference = arrays.difference,
                                       .weight = arrays.weight,
+                                      .is_far = is_far,
                                       .pairs = &stripes->pairs,
                                       .is_row = axis == &stripes->row,
                                       .pair_error = 1};
-    const double error = find_steps(stripes, &problem, &arrays);
+    const double error = find_steps(stripes, &problem, &arrays, is_far);
     int r = weigh(&problem, &arrays, axis->offset, error);
     if (r == 0)
         r = offsets_solve(&problem, axis->offset);

@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "core/fft.h"
+#include "core/order.h"
 
 #define SIDE            32 /* pixels of a patch, if the picture is large enough */
 #define SMALL_SIDE      16
@@ -14,7 +15,8 @@
 #define MAX_ROWS        4
 #define BLOCK           8 /* pixels of a block, in which noise is estimated */
 #define MAX_BLOCKS      (MAX_COLUMNS * MAX_ROWS * (SIDE / BLOCK) * (SIDE / BLOCK))
-#define FLAT_SHARE      8 /* one of this number of blocks is taken for flat */
+#define FLAT_SHARE      8  /* one of this number of blocks is taken for flat */
+#define LEVELS          4U /* parts of the blocks, by their level, with a noise of their own */
 /* The median of a chi-squared variable of as many degrees of freedom as a block has cells, divided
  * by its mean: (1 - 2 / (9 k))^3, Wilson and Hilferty, Proc. Natl. Acad. Sci. 17 (1931). */
 #define CHI2_MEDIAN     0.9589F
@@ -48,6 +50,7 @@
 #define MIDDLE          0.84 /* efficiency of the mean of the middle half, for normal numbers */
 
 struct block {
+    float level;     /* mean of its samples */
     float structure; /* variance of the coarse coefficients */
     float noise;     /* mean square of the diagonal ones */
 };
@@ -70,7 +73,7 @@ struct measurer {
     struct ring_sum ring[SCALES][SIDE / 2 + 2];
     unsigned scales;
     struct block block[MAX_BLOCKS];
-    unsigned block_count, flat_blocks;
+    unsigned block_count;
     float patch[SIDE * SIDE];
     float complex square[SIDE * SIDE];
 };
@@ -137,7 +140,7 @@ static void add_block(struct measurer *measurer, const float *from,
     if (sum2 == 0 && diagonal2 == 0)
         return;
     measurer->block[measurer->block_count++] =
-        (struct block){.structure = structure, .noise = diagonal2 / cells};
+        (struct block){first + mean / 2, structure, diagonal2 / cells};
 }
 
 static void add_blocks(struct measurer *measurer, const struct measures_picture *picture)
@@ -147,38 +150,61 @@ static void add_blocks(struct measurer *measurer, const struct measures_picture 
             add_block(measurer, measurer->patch + (size_t)y * measurer->side + x, picture);
 }
 
+static int compare_level(const void *a, const void *b)
+{
+    return order_floats(&((const struct block *)a)->level, &((const struct block *)b)->level);
+}
+
 static int compare_structure(const void *a, const void *b)
 {
-    const float left = ((const struct block *)a)->structure;
-    const float right = ((const struct block *)b)->structure;
-    return (left > right) - (left < right);
+    return order_floats(&((const struct block *)a)->structure,
+                        &((const struct block *)b)->structure);
 }
 
 static int compare_noise(const void *a, const void *b)
 {
-    const float left = ((const struct block *)a)->noise;
-    const float right = ((const struct block *)b)->noise;
-    return (left > right) - (left < right);
+    return order_floats(&((const struct block *)a)->noise, &((const struct block *)b)->noise);
 }
 
-/* The mean of the middle half of the flattest blocks, where a few with detail do not count. A
- * picture of which every block is constant has no noise; one of which every block is clipped does
+static unsigned count_flat(unsigned blocks)
+{
+    return (blocks + FLAT_SHARE - 1) / FLAT_SHARE;
+}
+
+/* Returns the noise's variance: the mean of the middle half of the flattest blocks, where a few
+ * with detail do not count. */
+static float noise_of(struct block *block, unsigned count)
+{
+    const unsigned flat = count_flat(count), first = flat / 4, end = flat - flat / 4;
+    qsort(block, count, sizeof *block, compare_structure);
+    qsort(block, flat, sizeof *block, compare_noise);
+    float sum = 0;
+    for (unsigned i = first; i < end; i++)
+        sum += block[i].noise;
+    return sum / (float)(end - first) / CHI2_MEDIAN;
+}
+
+/* A picture of which every block is constant has no noise; one of which every block is clipped does
  * not show it. */
 static float estimate_noise(struct measurer *measurer, float clipped)
 {
-    struct block *block = measurer->block;
     if (measurer->block_count == 0)
         return clipped > 0 ? NAN : 0;
-    qsort(block, measurer->block_count, sizeof *block, compare_structure);
-    const unsigned flat = (measurer->block_count + FLAT_SHARE - 1) / FLAT_SHARE;
-    measurer->flat_blocks = flat;
-    qsort(block, flat, sizeof *block, compare_noise);
-    float sum = 0;
-    const unsigned first = flat / 4;
-    const unsigned end = flat - flat / 4;
-    for (unsigned i = first; i < end; i++)
-        sum += block[i].noise;
-    return sqrtf(sum / (float)(end - first) / CHI2_MEDIAN);
+    return sqrtf(noise_of(measurer->block, measurer->block_count));
+}
+
+/* Returns the mean of the variances at different levels. A sensor's noise grows with light, and the
+ * flattest blocks of a picture are often its darkest ones. */
+static double noise_of_levels(struct measurer *measurer)
+{
+    const unsigned count = measurer->block_count;
+    double sum = 0;
+    qsort(measurer->block, count, sizeof *measurer->block, compare_level);
+    for (unsigned i = 0; i < LEVELS; i++) {
+        const unsigned begin = count * i / LEVELS, end = count * (i + 1) / LEVELS;
+        sum += end > begin ? (double)noise_of(measurer->block + begin, end - begin) : 0;
+    }
+    return sum / fmin(count, LEVELS);
 }
 
 /* ---- sharpness ---- */
@@ -234,23 +260,22 @@ static double lesser_noise(double corners, double flat, unsigned blocks)
 
 /* The power of white noise in a bin. Where samples are clipped, the blocks that are left are not
  * typical. */
-static double noise_floor(const struct measurer *measurer, float noise, float clipped)
+static double noise_floor(struct measurer *measurer, float clipped)
 {
     const struct ring_sum *corners = &measurer->ring[0][measurer->side / 2 + 1];
     const unsigned patches = measurer->columns[0] * measurer->rows[0];
     double floor = corners->power / corners->bins / measurer->window_sum2 / patches;
-    if (isfinite(noise) && clipped < 0.02F)
-        floor = lesser_noise(floor, (double)noise * (double)noise, measurer->flat_blocks);
+    if (measurer->block_count > 0 && clipped < 0.02F)
+        floor = lesser_noise(floor, noise_of_levels(measurer), count_flat(measurer->block_count));
     return fmax(floor, LEAST_NOISE * LEAST_NOISE);
 }
 
 /* The power of each ring beyond the noise is multiplied by the square of its frequency, which makes
  * that of a sharp picture equal at all frequencies. Each ring counts by the share of its power that
  * is not noise, so that rings of noise do not make the result uncertain. */
-static float estimate_sharpness(const struct measurer *measurer, float noise, float clipped,
-                                double *detail)
+static float estimate_sharpness(struct measurer *measurer, float clipped, double *detail)
 {
-    const double floor = noise_floor(measurer, noise, clipped);
+    const double floor = noise_floor(measurer, clipped);
     const unsigned corner = measurer->side / 2 + 1;
     double sum = 0, sum_f2 = 0, variance = 0;
     bool has_ended = false;
@@ -354,7 +379,7 @@ void measurer_measure(struct measurer *measurer, const struct measures_picture *
         add_patches(measurer, picture, scale);
     }
     ret->noise = estimate_noise(measurer, ret->clipped);
-    ret->sharpness = estimate_sharpness(measurer, ret->noise, ret->clipped, &detail);
+    ret->sharpness = estimate_sharpness(measurer, ret->clipped, &detail);
     if (ret->burnt_out >= MOST_BURNT_OUT)
         ret->sharpness *= fmaxf(1 - ret->burnt_out, 0);
     ret->state = find_state(ret, detail);

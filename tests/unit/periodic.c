@@ -907,6 +907,21 @@ static void hard_textures_are_not_changed(void **state)
     }
 }
 
+/* The product of two sines along the axes, as even as a fine weave can be: two waves that mirror
+ * each other, and no harmonics. */
+static void weaves_are_not_changed(void **state)
+{
+    (void)state;
+    struct trial t = random_trial(first_seed(), true);
+    t.components = 2;
+    t.pattern = PATTERN_ALL;
+    t.component[0] = (struct component){.fx = 0.1137, .fy = 0.0894, .amplitude = 2.5};
+    t.component[1] = (struct component){.fx = 0.1137, .fy = -0.0894, .amplitude = 2.5};
+    const struct result r = run_trial(&t, SECOND);
+    assert_int_equal(r.reports, 0);
+    assert_true(r.after > r.before - 0.1);
+}
+
 int main(void)
 {
     cmocka_set_test_filter(getenv("FFTD_TEST_FILTER"));
@@ -927,6 +942,7 @@ int main(void)
         cmocka_unit_test(noise_is_no_wave_of_half_a_cycle),
         cmocka_unit_test(clean_clips_are_not_changed),
         cmocka_unit_test(hard_textures_are_not_changed),
+        cmocka_unit_test(weaves_are_not_changed),
     };
     return cmocka_run_group_tests_name("periodic", tests, NULL, NULL);
 }

@@ -922,6 +922,35 @@ static void weaves_are_not_changed(void **state)
     assert_true(r.after > r.before - 0.1);
 }
 
+/* Planks of nearly three periods per patch. Their line led the search to the brightness of the
+ * picture, which is at frequency 0, and as even as a wave. */
+static void brightness_is_no_wave(void **state)
+{
+    (void)state;
+    enum { SIDE = 400 };
+    float *luma = malloc(sizeof *luma * SIDE * SIDE);
+    assert_non_null(luma);
+    for (unsigned plank_px = 40; plank_px <= 85; plank_px += 5) {
+        struct periodic_report report[PERIODIC_MAX_REPORTS];
+        struct periodic *periodic;
+        uint64_t seed = 3;
+        assert_int_equal(periodic_create(&periodic, SIDE, SIDE, &OPTIONS, NULL), 0);
+        for (unsigned frame = 0; frame < 10; frame++) {
+            const double moved = clip_normal(&seed);
+            for (unsigned y = 0; y < SIDE; y++)
+                for (unsigned x = 0; x < SIDE; x++) {
+                    const double at = (x + moved) / plank_px + 10;
+                    luma[(size_t)y * SIDE + x] =
+                        (float)(60 + 30 * (at - floor(at)) + 1.4 * clip_normal(&seed));
+                }
+            periodic_observe(periodic, luma, 1 + frame * FRAME_NS);
+        }
+        assert_int_equal(periodic_reports(periodic, report), 0);
+        periodic_destroy(periodic);
+    }
+    free(luma);
+}
+
 int main(void)
 {
     cmocka_set_test_filter(getenv("FFTD_TEST_FILTER"));
@@ -943,6 +972,7 @@ int main(void)
         cmocka_unit_test(clean_clips_are_not_changed),
         cmocka_unit_test(hard_textures_are_not_changed),
         cmocka_unit_test(weaves_are_not_changed),
+        cmocka_unit_test(brightness_is_no_wave),
     };
     return cmocka_run_group_tests_name("periodic", tests, NULL, NULL);
 }

@@ -25,7 +25,7 @@
 #define REFUSED_AGE    40u  /* frames for which a refused frequency is not tried again [-] */
 #define TEXTURE_AGE    600u /* the same for a line of a texture [false] */
 #define LOST_AGE       15u  /* frames without support to give up [-] */
-#define MOST_WAVES     6u   /* a picture with more is texture [found, false] */
+#define MOST_WAVES     6u   /* more that no relation explains are texture, too [found, false] */
 #define COUNTED        0.02 /* share of the strongest; saturation may leave weaker ones [false] */
 #define LEFT           0.01 /* share of the strongest; saturation may leave such a line */
 #define AGREE_CONFIRM  0.9  /* share of the patches [false, changed] */
@@ -285,10 +285,11 @@ static void refuse_textures(struct periodic *p)
     for (unsigned i = 0; i < p->tracks; i++)
         if (is_supported(p, &p->track[i]))
             most = fmax(most, cabs(p->track[i].amplitude));
-    for (unsigned i = 0; i < p->tracks; i++)
-        supported += is_supported(p, &p->track[i]) && cabs(p->track[i].amplitude) > COUNTED * most;
     mark_textures(p, is_texture);
     mark_explained(p, is_texture);
+    for (unsigned i = 0; i < p->tracks; i++)
+        supported += !is_texture[i] && is_supported(p, &p->track[i]) &&
+                     cabs(p->track[i].amplitude) > COUNTED * most;
     for (unsigned i = 0; i < p->tracks; i++) {
         struct track *t = &p->track[i];
         /* A wave that drifts passes over a lattice, and lines that come and go may make one. */

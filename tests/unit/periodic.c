@@ -459,6 +459,23 @@ static void waves_before_textures_are_found(void **state)
     assert_true(found * 10 >= trials * 8);
 }
 
+/* The lines of a texture that are related do not count as waves, of which there may be six. */
+static void lines_of_textures_are_not_counted(void **state)
+{
+    (void)state;
+    static const enum clip_scene scenes[] = {CLIP_BLINDS, CLIP_BRICKS};
+    for (unsigned i = 0; i < sizeof scenes / sizeof scenes[0]; i++) {
+        struct trial t = random_trial(7001, true);
+        t.pattern = PATTERN_ALL;
+        t.scene = scenes[i];
+        for (unsigned k = 0; k < t.components; k++)
+            t.component[k].amplitude = 2 + t.component[k].amplitude / 6;
+        const struct result r = run_trial(&t, SECOND);
+        assert_int_equal(r.found, t.components);
+        assert_int_equal(r.true_reports, r.reports);
+    }
+}
+
 /* Two weak waves beside a strong one that another disturbs: what is refused because it cannot be
  * told from its neighbours is tried again when one of them is followed. */
 static void disturbed_waves_are_found(void **state)
@@ -959,6 +976,7 @@ int main(void)
         cmocka_unit_test(difficult_waves_are_found),
         cmocka_unit_test(drifting_frequencies_are_followed),
         cmocka_unit_test(waves_before_textures_are_found),
+        cmocka_unit_test(lines_of_textures_are_not_counted),
         cmocka_unit_test(disturbed_waves_are_found),
         cmocka_unit_test(waves_begin_and_end),
         cmocka_unit_test(waves_of_large_frames_are_measured),

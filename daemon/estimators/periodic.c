@@ -18,13 +18,14 @@
  * the clips of tests/unit/periodic.c. In brackets is what moves when one is moved far, of its
  * figures: "found" waves, "false" reports in clean clips, clean clips that are "changed". [-]: none
  * did in 28 clips; it serves rarer pictures. */
+#define LEAST_BINS     2.5  /* of a patch; the main lobe of its window reaches 2 */
 #define LEAST_AGE      3u   /* frames that must have confirmed a wave [false] */
 #define MOST_AGE       10u  /* frames after which it is refused [-] */
 #define LATE_AGE       6u   /* frames after which it is, if not even [false] */
 #define REFUSED_AGE    40u  /* frames for which a refused frequency is not tried again [-] */
 #define TEXTURE_AGE    600u /* the same for a line of a texture [false] */
 #define LOST_AGE       15u  /* frames without support to give up [-] */
-#define MOST_WAVES     6u   /* a picture with more is texture [found, false] */
+#define MOST_WAVES     6u   /* more that no relation explains are texture, too [found, false] */
 #define COUNTED        0.02 /* share of the strongest; saturation may leave weaker ones [false] */
 #define LEFT           0.01 /* share of the strongest; saturation may leave such a line */
 #define AGREE_CONFIRM  0.9  /* share of the patches [false, changed] */
@@ -46,7 +47,8 @@
 #define RELATED        0.15
 
 struct refused {
-    struct texture_line line; /* amplitude 0: of a wave that is followed already */
+    struct texture_line line; /* amplitude 0: of a wave that is followed already,
+                               * or of the picture's brightness */
     bool is_even;             /* it has about that amplitude and phase all over the frame */
     unsigned left;            /* observed frames */
 };
@@ -184,10 +186,18 @@ static bool reaches_borders(const struct periodic *p, const struct track *t)
     return periodic_reaches_borders(&p->sheet, t->f, t->amplitude);
 }
 
+/* Returns whether a frequency is so low that the brightness of the picture reaches it. Candidates
+ * are at least three bins from zero, but their search may lead there. */
+static bool is_picture(const struct periodic *p, struct sheet_frequency f)
+{
+    const double fx = f.fx - round(f.fx), fy = f.fy - round(f.fy);
+    return hypot(fx, fy) * p->spectrum.length < LEAST_BINS;
+}
+
 static bool is_supported(const struct periodic *p, const struct track *t)
 {
     const bool is_even = t->agree > (t->is_confirmed ? AGREE_REFUSE : AGREE_CONFIRM);
-    return is_even && t->seen > TRACK_SEEN && is_strong(p, t);
+    return is_even && t->seen > TRACK_SEEN && is_strong(p, t) && !is_picture(p, t->f);
 }
 
 /* Returns whether a wave is the product of lines that are too uneven to be waves. */
@@ -275,10 +285,11 @@ static void refuse_textures(struct periodic *p)
     for (unsigned i = 0; i < p->tracks; i++)
         if (is_supported(p, &p->track[i]))
             most = fmax(most, cabs(p->track[i].amplitude));
-    for (unsigned i = 0; i < p->tracks; i++)
-        supported += is_supported(p, &p->track[i]) && cabs(p->track[i].amplitude) > COUNTED * most;
     mark_textures(p, is_texture);
     mark_explained(p, is_texture);
+    for (unsigned i = 0; i < p->tracks; i++)
+        supported += !is_texture[i] && is_supported(p, &p->track[i]) &&
+                     cabs(p->track[i].amplitude) > COUNTED * most;
     for (unsigned i = 0; i < p->tracks; i++) {
         struct track *t = &p->track[i];
         /* A wave that drifts passes over a lattice, and lines that come and go may make one. */
@@ -384,12 +395,14 @@ static void take_up(struct periodic *p, int64_t captured_ns)
         }
         const double coherence =
             periodic_search(&p->spectrum, &p->sheet, p->projection, &t.f, &t.patch_amplitude);
-        const bool is_old = is_tracked(p, t.f);
-        if (is_old)
+        const bool is_useless = is_tracked(p, t.f) || is_picture(p, t.f);
+        if (is_useless)
             t.patch_amplitude = 0;
+        if (is_picture(p, t.f))
+            t.f = peak[i].f;
         p->track[p->tracks++] = t;
         taken++;
-        if (is_old || !(coherence > COHERENT)) {
+        if (is_useless || !(coherence > COHERENT)) {
             refuse(p, p->tracks - 1, REFUSED_AGE);
         } else if (coherence > COHERENT_LINE) {
             p->settled = 0;

@@ -30,7 +30,7 @@
  * 720.
  * - A pure sinusoidal texture that fills the whole frame evenly looks the same as interference.
  *   Interference with harmonics, and two waves of which one happens to be a multiple of the other,
- *   are taken for texture.
+ *   or to mirror it about an axis, are taken for texture.
  * - Waves closer together than about 1.5/width are one wave to it.
  * - Noise that is not a sum of at most CORRECTION_MAX_WAVES waves is not removed.
  * - Waves whose frequency differs by more than about 0.3/width between observed frames are lost.

@@ -19,6 +19,11 @@
  * strongest. Chosen on the default clips of tests/unit/periodic.c, where 0.2 to 0.5 make no
  * difference; with 0.7, a checkerboard that pans is taken for waves. */
 #define LEAST_CORNER   0.4
+/* Two lines that mirror each other: the least share of the amplitude that the weaker one has, and
+ * how many times dx they are apart. The lines of weaves differed by 3 % at most where they were
+ * taken for waves. */
+#define LEAST_MIRRORED 0.8
+#define FAR_MIRRORED   20
 /* The least amplitude of each of two known lines, relative to the line that they are to explain. A
  * bent or uneven line is stronger than its products with others. Chosen on the clips of
  * tests/unit/periodic.c.
@@ -77,6 +82,18 @@ static bool are_sum(struct sheet_frequency a, struct sheet_frequency b, struct s
     return false;
 }
 
+/* Returns whether two lines mirror each other about an axis and are as strong, as both lines of the
+ * product of two sines are. Waves closer together than 3/width are left out: a single one beside an
+ * axis may look like two. */
+static bool are_mirrored(const struct texture_line *a, const struct texture_line *b, double dx,
+                         double dy)
+{
+    const struct sheet_frequency mirrored = {a->f.fx, -a->f.fy};
+    return fmin(a->amplitude, b->amplitude) > LEAST_MIRRORED * fmax(a->amplitude, b->amplitude) &&
+           texture_is_same(b->f, mirrored, dx, dy) &&
+           !texture_is_same(a->f, b->f, FAR_MIRRORED * dx, FAR_MIRRORED * dy);
+}
+
 static void join(const struct texture_line *line, const unsigned *member, unsigned members,
                  bool *is_member)
 {
@@ -97,7 +114,8 @@ void texture_relate(const struct texture_line *line, unsigned count, double dx, 
                     bool *is_member)
 {
     for (unsigned i = 1; i < count; i++) {
-        if (is_harmonic(&line[0], &line[i], dx, dy) || is_harmonic(&line[i], &line[0], dx, dy))
+        if (is_harmonic(&line[0], &line[i], dx, dy) || is_harmonic(&line[i], &line[0], dx, dy) ||
+            are_mirrored(&line[0], &line[i], dx, dy))
             join(line, (unsigned[]){0, i}, 2, is_member);
         for (unsigned j = i + 1; j < count; j++)
             if (are_sum(line[0].f, line[i].f, line[j].f, dx, dy))

@@ -23,8 +23,9 @@ struct texture_line {
 
 /* Finds relations of line[0] to line[1 .. count - 1], and sets is_member[i] for each line that is
  * part of one; others stay as they are. A line is not a member for the sake of much weaker ones,
- * which a strong interfering wave may leave where the picture is saturated. dx, dy: how far a line
- * may be off, in cycles/pixel; more is allowed for large multiples. */
+ * which a strong interfering wave may leave where the picture is saturated. Two lines of about
+ * equal strength that mirror each other about an axis are related, too. dx, dy: how far a line may
+ * be off, in cycles/pixel; more is allowed for large multiples. */
 void texture_relate(const struct texture_line *line, unsigned count, double dx, double dy,
                     bool *is_member);
 

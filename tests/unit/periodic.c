@@ -459,6 +459,23 @@ static void waves_before_textures_are_found(void **state)
     assert_true(found * 10 >= trials * 8);
 }
 
+/* The lines of a texture that are related do not count as waves, of which there may be six. */
+static void lines_of_textures_are_not_counted(void **state)
+{
+    (void)state;
+    static const enum clip_scene scenes[] = {CLIP_BLINDS, CLIP_BRICKS};
+    for (unsigned i = 0; i < sizeof scenes / sizeof scenes[0]; i++) {
+        struct trial t = random_trial(7001, true);
+        t.pattern = PATTERN_ALL;
+        t.scene = scenes[i];
+        for (unsigned k = 0; k < t.components; k++)
+            t.component[k].amplitude = 2 + t.component[k].amplitude / 6;
+        const struct result r = run_trial(&t, SECOND);
+        assert_int_equal(r.found, t.components);
+        assert_int_equal(r.true_reports, r.reports);
+    }
+}
+
 /* Two weak waves beside a strong one that another disturbs: what is refused because it cannot be
  * told from its neighbours is tried again when one of them is followed. */
 static void disturbed_waves_are_found(void **state)
@@ -907,6 +924,50 @@ static void hard_textures_are_not_changed(void **state)
     }
 }
 
+/* The product of two sines along the axes, as even as a fine weave can be: two waves that mirror
+ * each other, and no harmonics. */
+static void weaves_are_not_changed(void **state)
+{
+    (void)state;
+    struct trial t = random_trial(first_seed(), true);
+    t.components = 2;
+    t.pattern = PATTERN_ALL;
+    t.component[0] = (struct component){.fx = 0.1137, .fy = 0.0894, .amplitude = 2.5};
+    t.component[1] = (struct component){.fx = 0.1137, .fy = -0.0894, .amplitude = 2.5};
+    const struct result r = run_trial(&t, SECOND);
+    assert_int_equal(r.reports, 0);
+    assert_true(r.after > r.before - 0.1);
+}
+
+/* Planks of nearly three periods per patch. Their line led the search to the brightness of the
+ * picture, which is at frequency 0, and as even as a wave. */
+static void brightness_is_no_wave(void **state)
+{
+    (void)state;
+    enum { SIDE = 400 };
+    float *luma = malloc(sizeof *luma * SIDE * SIDE);
+    assert_non_null(luma);
+    for (unsigned plank_px = 40; plank_px <= 85; plank_px += 5) {
+        struct periodic_report report[PERIODIC_MAX_REPORTS];
+        struct periodic *periodic;
+        uint64_t seed = 3;
+        assert_int_equal(periodic_create(&periodic, SIDE, SIDE, &OPTIONS, NULL), 0);
+        for (unsigned frame = 0; frame < 10; frame++) {
+            const double moved = clip_normal(&seed);
+            for (unsigned y = 0; y < SIDE; y++)
+                for (unsigned x = 0; x < SIDE; x++) {
+                    const double at = (x + moved) / plank_px + 10;
+                    luma[(size_t)y * SIDE + x] =
+                        (float)(60 + 30 * (at - floor(at)) + 1.4 * clip_normal(&seed));
+                }
+            periodic_observe(periodic, luma, 1 + frame * FRAME_NS);
+        }
+        assert_int_equal(periodic_reports(periodic, report), 0);
+        periodic_destroy(periodic);
+    }
+    free(luma);
+}
+
 int main(void)
 {
     cmocka_set_test_filter(getenv("FFTD_TEST_FILTER"));
@@ -915,6 +976,7 @@ int main(void)
         cmocka_unit_test(difficult_waves_are_found),
         cmocka_unit_test(drifting_frequencies_are_followed),
         cmocka_unit_test(waves_before_textures_are_found),
+        cmocka_unit_test(lines_of_textures_are_not_counted),
         cmocka_unit_test(disturbed_waves_are_found),
         cmocka_unit_test(waves_begin_and_end),
         cmocka_unit_test(waves_of_large_frames_are_measured),
@@ -927,6 +989,8 @@ int main(void)
         cmocka_unit_test(noise_is_no_wave_of_half_a_cycle),
         cmocka_unit_test(clean_clips_are_not_changed),
         cmocka_unit_test(hard_textures_are_not_changed),
+        cmocka_unit_test(weaves_are_not_changed),
+        cmocka_unit_test(brightness_is_no_wave),
     };
     return cmocka_run_group_tests_name("periodic", tests, NULL, NULL);
 }

@@ -69,6 +69,22 @@ static void corners_are_related(void **state)
     assert_false(is_member[0] || is_member[1]);
 }
 
+static void weaves_are_related(void **state)
+{
+    (void)state;
+    /* The product of two sines, one along each axis, has no other lines. */
+    const struct texture_line line[] = {{{0.094, 0.089}, 2.9}, {{0.094, -0.089}, 2.8}};
+    /* Two waves beside an axis, and two that differ in strength. */
+    const struct texture_line near[] = {{{0.2, 0.3 / HEIGHT}, 3}, {{0.2, -0.3 / HEIGHT}, 3}};
+    const struct texture_line uneven[] = {line[0], {line[1].f, 5}};
+    bool is_member[2] = {false};
+    texture_relate(near, 2, DX, DY, is_member);
+    texture_relate(uneven, 2, DX, DY, is_member);
+    assert_false(is_member[0] || is_member[1]);
+    texture_relate(line, 2, DX, DY, is_member);
+    assert_true(is_member[0] && is_member[1]);
+}
+
 static void fundamentals_exceed_their_harmonics(void **state)
 {
     (void)state;
@@ -118,6 +134,7 @@ int main(void)
         cmocka_unit_test(harmonics_are_related),
         cmocka_unit_test(checkerboards_are_related),
         cmocka_unit_test(corners_are_related),
+        cmocka_unit_test(weaves_are_related),
         cmocka_unit_test(fundamentals_exceed_their_harmonics),
         cmocka_unit_test(strong_lines_do_not_suffer_from_weak_ones),
         cmocka_unit_test(independent_waves_are_not_related),

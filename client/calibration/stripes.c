@@ -329,10 +329,11 @@ static int weigh(struct offsets_problem *problem, const struct arrays *arrays, d
 static int solve_axis(struct stripes *stripes, struct stripes_axis *axis)
 {
     const uint32_t length = axis->length;
-    double *memory = calloc(5 * (size_t)length, sizeof *memory);
-    if (memory == NULL)
-        return -ENOMEM;
-    bool *is_far = (bool *)(memory + 4 * (size_t)length);
+    double *memory = calloc(4 * (size_t)length, sizeof *memory);
+    bool *is_far = calloc(length, sizeof *is_far);
+    int r = memory == NULL || is_far == NULL ? -ENOMEM : 0;
+    if (r < 0)
+        goto end;
     const struct arrays arrays = {memory, memory + length, memory + 2 * (size_t)length,
                                   memory + 3 * (size_t)length};
     struct offsets_problem problem = {.length = length,
@@ -344,12 +345,14 @@ static int solve_axis(struct stripes *stripes, struct stripes_axis *axis)
                                       .is_row = axis == &stripes->row,
                                       .pair_error = 1};
     const double error = find_steps(stripes, &problem, &arrays, is_far);
-    int r = weigh(&problem, &arrays, axis->offset, error);
+    r = weigh(&problem, &arrays, axis->offset, error);
     if (r == 0)
         r = offsets_solve(&problem, axis->offset);
     for (uint32_t begin = 0; r == 0 && begin < stripes->step && begin < length; begin++)
         remove_mean(axis->offset + begin, (length - begin + stripes->step - 1) / stripes->step,
                     stripes->step);
+end:
+    free(is_far);
     free(memory);
     return r;
 }

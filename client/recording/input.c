@@ -30,9 +30,8 @@
 #define EVEN      0.05
 
 /* What ffprobe is asked for. */
-#define SHOWN                                                                                      \
-    "stream=pix_fmt,color_range,width,height,r_frame_rate,avg_frame_rate,nb_frames,duration:"      \
-    "stream_side_data=rotation:format=duration"
+static char shown[] = "stream=pix_fmt,color_range,width,height,r_frame_rate,avg_frame_rate,"
+                      "nb_frames,duration:stream_side_data=rotation:format=duration";
 
 static __attribute__((format(printf, 3, 4))) int fail(struct input *input, int err,
                                                       const char *format, ...)
@@ -215,7 +214,7 @@ static int look_at(struct input *input, char *name, char *first, struct probe *r
                          "-select_streams",
                          "v:0",
                          "-show_entries",
-                         SHOWN,
+                         shown,
                          "-of",
                          "default=noprint_wrappers=1",
                          is_numbered ? "-start_number" : "-i",

@@ -186,6 +186,7 @@ static void sharpness_falls_with_blur(void **state)
 static void sharpness_falls_with_blur_in_shot_noise(void **state)
 {
     (void)state;
+    static const double sigmas_px[] = {0.5, 1, 2, 4, 8};
     const unsigned width = 320, height = 192, scenes = trials_are_all() ? 10 : 2;
     unsigned steps = 0, falling = 0;
     for (unsigned s = 0; s < scenes; s++) {
@@ -193,10 +194,10 @@ static void sharpness_falls_with_blur_in_shot_noise(void **state)
         draw_scene(&scene, width, height, s);
         for (unsigned i = 0; i < width * height; i++)
             scene.sample[i] = i % width < width / 3 ? 20 : scene.sample[i];
-        for (double sigma_px = 0.5; sigma_px <= 8; sigma_px *= 2) {
+        for (size_t blurs = 0; blurs < sizeof sigmas_px / sizeof sigmas_px[0]; blurs++) {
             struct measures measures;
             canvas = scene;
-            blur(&canvas, sigma_px);
+            blur(&canvas, sigmas_px[blurs]);
             for (unsigned i = 0; i < width * height; i++)
                 canvas.sample[i] += (float)(sqrt(1 + 0.1 * (double)canvas.sample[i]) * gaussian());
             expose(&canvas, 1, 0, 0, bytes);

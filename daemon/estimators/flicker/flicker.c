@@ -27,23 +27,18 @@
 #define FOUND_SLOW   0.95 /* share for bands that hardly move, if more than noise is left */
 #define NOISE_ALONE  1.5  /* what is left is noise up to this many times that of a value */
 #define FOUND_ROUGH  0.97 /* for slow bands in a scene that stands still; ERROR_ROUGH is allowed */
-/* Share for a weak light, whose bands pass through a WHOLE cycle, and which leaves hardly more than
- * noise; ERROR_WEAK is allowed. */
-#define FOUND_WEAK   0.55
-#define SEARCHED     0.4 /* what a search has found with a smaller share is not fitted */
-#define SUSPECTED    0.6 /* enough to suspect flicker, whatever else there is */
+#define SEARCHED     0.4  /* what a search has found with a smaller share is not fitted */
+#define SUSPECTED    0.6  /* enough to suspect flicker, whatever else there is */
 #define FEW_FRAMES   7u
 #define LONG_FRAMES  20u  /* a history that is that long may be halved */
 #define LOST         0.3  /* ends if less than this share of the squares is explained */
 #define ERROR_ON     0.05 /* relative error of the light in the newest frame, to begin */
 #define ERROR_ROUGH  0.2  /* enough to begin to correct bands that hardly move */
 #define ERROR_PAN    0.1 /* enough for bands that hardly move in a pan, if the light explains ALL */
-#define ERROR_WEAK   0.12
 #define ERROR_OFF    0.3
 /* A light whose swing is below CLEAR is corrected only if its residual is at most MORE_NOISE times
  * the noise of a value, or if it explains at least the share ALL of the squares. */
 #define CLEAR        0.4
-#define WHOLE        0.8
 #define MORE_NOISE   2.0
 #define ALL          0.995
 #define SLOW         0.15   /* less than this swing: bands that hardly move */
@@ -323,11 +318,8 @@ static bool is_flicker(struct flicker *f)
                                                                       : FOUND;
     const bool is_rough = is_slow && share >= (has_panned(f) ? ALL : FOUND_ROUGH);
     const double error = !is_rough ? ERROR_ON : has_panned(f) ? ERROR_PAN : ERROR_ROUGH;
-    const bool is_found =
-        share >= enough && fit->error <= error && (fit->swing >= CLEAR || is_all(f));
-    const bool is_weak = !is_few && fit->swing >= WHOLE && fit->noise <= MORE_NOISE * noise &&
-                         share >= FOUND_WEAK && fit->error <= ERROR_WEAK;
-    return (is_found || is_weak) && !light_leaps(fit, f->rows) && find_frequency(f);
+    return share >= enough && fit->error <= error && (fit->swing >= CLEAR || is_all(f)) &&
+           !light_leaps(fit, f->rows) && find_frequency(f);
 }
 
 /* Fits the light, starting with a row period, and keeps the fit if it is the most probable so far.

@@ -382,7 +382,6 @@ static void its_cost(void **state)
 
 int main(void)
 {
-    cmocka_set_test_filter(getenv("FFTD_TEST_FILTER"));
     const struct CMUnitTest tests[] = {cmocka_unit_test(an_estimate_is_better_than_a_fixed_number),
                                        cmocka_unit_test(an_image_of_the_blur_gives_the_same),
                                        cmocka_unit_test(pictures_that_show_nothing_tell_nothing),

@@ -1188,7 +1188,6 @@ static void bad_input_changes_nothing(void **state)
 
 int main(void)
 {
-    cmocka_set_test_filter(getenv("FFTD_TEST_FILTER"));
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(flicker_is_found_and_removed),
         cmocka_unit_test(clean_clips_stay),

@@ -797,7 +797,6 @@ static void waves_beside_flicker_release_their_memory(void **state)
 
 int main(void)
 {
-    cmocka_set_test_filter(getenv("FFTD_TEST_FILTER"));
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(waves_are_in_units_of_samples),
         cmocka_unit_test(every_frame_of_an_unpaced_source_is_observed),

@@ -970,7 +970,6 @@ static void brightness_is_no_wave(void **state)
 
 int main(void)
 {
-    cmocka_set_test_filter(getenv("FFTD_TEST_FILTER"));
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(waves_are_found_and_removed),
         cmocka_unit_test(difficult_waves_are_found),

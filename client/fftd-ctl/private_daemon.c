@@ -105,22 +105,18 @@ static unsigned describe_frames(const struct input *input, char *arguments[], un
 static void exec_daemon(const struct private_daemon *daemon, const struct ctl *ctl,
                         const struct input *input, const char *filter)
 {
-    char *arguments[16 + 2 * CTL_MAX_TEXTS] = {"fftd",
-                                               "-q",
-                                               "--source=pipe:-",
-                                               "--runtime-dir",
-                                               (char *)daemon->dir,
-                                               "--filter",
-                                               (char *)filter,
-                                               "--set=engine.compile_ahead=false"};
+    char *arguments[16 + 2 * CTL_MAX_TEXTS] = {
+        "fftd",     "-q",          "--source=pipe:-", "--runtime-dir", (char *)daemon->dir,
+        "--filter", (char *)filter};
     char text[3][48];
-    unsigned n = describe_frames(input, arguments, 8, text);
+    unsigned n = describe_frames(input, arguments, 7, text);
     for (unsigned i = 0; i < ctl->settings.count; i++) {
         arguments[n++] = "--set";
         arguments[n++] = (char *)ctl->settings.text[i];
     }
     arguments[n++] = "--set=output.lossless=true";
     arguments[n++] = "--set=output.slots=16";
+    arguments[n++] = "--set=engine.compile_ahead=false"; /* no other filter follows */
     arguments[n] = NULL;
     unsetenv("NOTIFY_SOCKET"); /* a service manager expects nothing of it */
     unsetenv("LISTEN_FDS");

@@ -212,8 +212,15 @@ struct arrays {
     double *difference, *weight, *residual, *scratch;
 };
 
-/* Returns whether a residual is an outlier, and the sums of it and the one before or behind are,
- * too: the level changes, and stays so. A single column or row that is off also changes it back. */
+/* Returns the magnitude from which residuals with this standard deviation are outliers. */
+static double outlier_limit(double sigma)
+{
+    return OUTLIER * fmax(sigma, sqrt(MIN_VARIANCE));
+}
+
+/* Returns whether the level changes at a residual for good: it is an outlier, and adding the
+ * residual before it, or the one after it, does not cancel it. After a single column or row that is
+ * off, the level changes back. */
 static bool is_edge(const struct offsets_problem *problem, const double *residual, uint32_t i,
                     double limit)
 {
@@ -239,7 +246,7 @@ static double set_weights(const struct offsets_problem *problem, const struct ar
     qsort(arrays->scratch + begin, length - begin, sizeof(double), order_doubles);
     const double sigma = 1.4826 * arrays->scratch[begin + (length - begin) / 2];
     const double variance = fmax(fmax(error, factor * sigma * sigma), MIN_VARIANCE);
-    const double limit = OUTLIER * fmax(sigma, sqrt(MIN_VARIANCE));
+    const double limit = outlier_limit(sigma);
     for (uint32_t i = begin; i < length; i++)
         arrays->weight[i] = is_edge(problem, arrays->residual, i, limit) ? 0 : 1 / variance;
     return sigma;
@@ -296,7 +303,7 @@ static double find_steps(const struct stripes *stripes, struct offsets_problem *
         arrays->difference[i] = isfinite(arrays->residual[i]) ? arrays->residual[i] : 0;
     }
     const double sigma = set_weights(problem, arrays, 0, 0);
-    const double limit = OUTLIER * fmax(sigma, sqrt(MIN_VARIANCE));
+    const double limit = outlier_limit(sigma);
     mark_far(problem, arrays->residual, limit, is_far);
     const double error = judge_steps(problem, arrays, limit);
     set_weights(problem, arrays, error, 0);

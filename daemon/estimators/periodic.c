@@ -18,7 +18,7 @@
  * the clips of tests/unit/periodic.c. In brackets is what moves when one is moved far, of its
  * figures: "found" waves, "false" reports in clean clips, clean clips that are "changed". [-]: none
  * did in 28 clips; it serves rarer pictures. */
-#define LEAST_BINS     2.5  /* of a patch; the main lobe of its window reaches 2 */
+#define LEAST_BINS     2.5  /* of a patch's spectrum; its window's main lobe ends at 2 */
 #define LEAST_AGE      3u   /* frames that must have confirmed a wave [false] */
 #define MOST_AGE       10u  /* frames after which it is refused [-] */
 #define LATE_AGE       6u   /* frames after which it is, if not even [false] */

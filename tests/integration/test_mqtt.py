@@ -195,7 +195,7 @@ def test_home_assistant_finds_it(start, broker, begin, bridge):
     assert devices == [["fftd_front"]] * len(found)
     ids = [each["unique_id"] for each in found.values()]
     assert len(set(ids)) == len(ids) > 10
-    # What the next start does not have is taken back.
+    # The next start removes what it no longer offers.
     process.terminate()
     assert process.wait(PATIENCE) == 0
     bridge(broker.port)
@@ -422,7 +422,7 @@ def test_no_event_is_lost_with_the_broker(start, broker, begin, bridge):
 
 
 def test_a_broker_that_cannot_be_reached(tmp_path, bridge):
-    """The reason is told once, and the program goes on."""
+    """The program prints the reason once, and keeps trying."""
     def first_line(port, *arguments):
         process = bridge(port, *arguments)
         assert select.select([process.stderr], [], [], PATIENCE)[0]

@@ -32,12 +32,12 @@ bool device_takes_every_layout(void);
  * minutes for one with 8 lanes and radix 16, and ten minutes for one with 16 lanes. */
 bool device_compiles_wide_lanes(void);
 
-/* Whether a queue may unmap a buffer that another one is still to map, if it waits for the event of
- * that. Mesa 22.3 answers CL_INVALID_VALUE until the mapping is there; 25.0 does not. */
+/* Whether one queue may unmap a buffer before another has mapped it, if the unmapping waits for the
+ * event of the mapping. Mesa 22.3 answers CL_INVALID_VALUE; 25.0 accepts it. */
 bool device_unmaps_in_turn(void);
 
-/* Whether an item's loops may turn more than 65535 times, together. Mesa 22.3's llvmpipe then
- * leaves them without a word, and what they would have stored is missing; that of 25.0 does not. */
+/* Whether the loops of one work-item may run for more than 65535 iterations in all. Mesa 22.3's
+ * llvmpipe then leaves them silently, before they have stored everything; 25.0's does not. */
 bool device_ends_long_loops(void);
 
 /* Whether the device is oclgrind's simulator, which runs kernels thousands of times more slowly

@@ -587,7 +587,7 @@ static void test_ends_after_the_frames_asked_for(void **state)
 }
 
 static struct {
-    unsigned calls, changed; /* of these, for another format than that of the frame */
+    unsigned calls, changed; /* `changed` of the calls failed because the format had changed */
     int result;
     struct snapshot_origin origin;
     bool has_before;
@@ -671,8 +671,8 @@ static void test_snapshot_is_one_frame_before_and_after(void **state)
     assert_int_equal(answer.after, (uint8_t)(fake_capture.pixels[32 * 16 - 1] + 3));
 }
 
-/* The frames of another source may have to be made smaller, as the one before did not. A snapshot
- * has both sides of the filter in one size. */
+/* A new source may need its frames made smaller although the previous one did not. A snapshot has
+ * both sides of the filter in one size. */
 static void test_snapshot_while_captured_frames_become_larger(void **state)
 {
     (void)state;

@@ -205,8 +205,8 @@ static void a_source_stays_settled_for_all_outputs(void **state)
     stop();
 }
 
-/* One output has no memory for the filter that it has with frames of another source, while an
- * engine for them is built for main. That engine is of no use, but the one before is. */
+/* One output lacks the memory for its filter with the frames of a new source, while main's engine
+ * for them is being built. That engine is discarded, and main keeps the one that it has. */
 static void filters_change_after_another_output_has_refused_a_source(void **state)
 {
     const struct capture_request source = {.uri = "fake:b"};

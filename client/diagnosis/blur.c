@@ -26,7 +26,7 @@
 #define LEAST_BEYOND   3.   /* places of a profile beyond a zero, by their weights */
 #define LEAST_COST     0.01 /* mean square; a profile that fits better needs no blur */
 /* Sharp photographs fit a law without blur several times better than one with any. */
-#define LEAST_DISK     0.3 /* the share of the squares that a blur explains */
+#define LEAST_DISK     0.6 /* the share of the squares that a blur explains */
 #define LEAST_LINE     0.5
 #define DIRECTIONS     30u
 #define LEAST_COARSE   0.3  /* LEAST_LINE for a direction that is roughly known */

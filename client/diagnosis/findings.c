@@ -32,6 +32,7 @@
 #define AGREEMENT         0.2   /* how far the half with the least shading agrees with the whole */
 #define WHITE_AGREEMENT   0.7   /* the same beside white areas, which have no slopes */
 #define LEAST_CLIPPED     0.12  /* share of the samples that are black or white */
+#define LEAST_WHITE       0.05  /* the same of white alone, which a scene hardly has of itself */
 #define DARK              40.   /* mean level */
 #define BRIGHT            215.
 #define LEAST_SHAKE       1.0    /* pixels, RMS */
@@ -569,7 +570,7 @@ static bool judge_clipping(const struct diagnosis *diagnosis, struct diagnosis_f
     const double clipped = clipped_share(diagnosis);
     const double white = measured->burnt_out / measured->count;
     ret->annoyance = 60 * clipped;
-    if (clipped < LEAST_CLIPPED || is_dark(diagnosis))
+    if ((clipped < LEAST_CLIPPED && white < LEAST_WHITE) || is_dark(diagnosis))
         return false;
     WRITE(ret->text, "%.0f %% of the picture is white and %.0f %% black, without detail",
           100 * white, 100 * (clipped - white));

@@ -15,6 +15,8 @@
 #define HARMONICS  2u   /* harmonics of the flicker in the model */
 #define ROUNDS     3u   /* in which what does not fit counts less and less */
 #define ODD        3.   /* standard deviations; what is off by more counts less than half */
+#define UNSURE     0.5  /* errors of the shifts across bands, of how far views are apart */
+#define SIDEWAYS   2.   /* the same, of the errors along bands */
 #define RIDGE      1e-6 /* what only frames share, as all their light, is not determined */
 #define RINGS      16u  /* radii at which powers are fitted to a gain */
 #define MOST_ERROR 0.05 /* greatest standard error of the light of the corners */
@@ -359,6 +361,27 @@ static void correct_shifts(struct lens *lens)
     }
 }
 
+/* Returns the sum of squares of how far values are from their mean. */
+static double spread_of(const double *value, unsigned count)
+{
+    double mean = 0, squares = 0;
+    for (unsigned i = 0; i < count; i++)
+        mean += value[i] / count;
+    for (unsigned i = 0; i < count; i++)
+        squares += (value[i] - mean) * (value[i] - mean);
+    return squares;
+}
+
+/* Returns whether bands of light that hardly move explain the errors of the shifts: they look like
+ * errors across them, of a picture that may stand still, and a lens would explain what is left. */
+static bool has_slow_bands(const struct lens *lens)
+{
+    const double across = spread_of(lens->off_y, lens->views);
+    const double moved = spread_of(lens->x, lens->views) + spread_of(lens->y, lens->views);
+    return across > UNSURE * UNSURE * moved &&
+           across > SIDEWAYS * SIDEWAYS * spread_of(lens->off_x, lens->views);
+}
+
 static void solve_scene(struct lens *lens)
 {
     struct equations *equations = &lens->equations;
@@ -387,6 +410,8 @@ static void solve_scene(struct lens *lens)
             trust_less(&left, &seen, at);
         correct_shifts(lens);
     }
+    if (has_slow_bands(lens))
+        return;
     for (unsigned i = 0; i < POWERS; i++) {
         for (unsigned k = 0; k < POWERS; k++)
             lens->product[i][k] += equations->product[i][k];

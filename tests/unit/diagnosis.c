@@ -185,6 +185,8 @@ struct seen {
     double scene_corner; /* of a scene, and not of the lens; 0: as in the middle */
     double pan;          /* pixels a frame; 0: as is_panning says */
     double stripes;      /* grey levels by which columns differ, standard deviation */
+    enum clip_scene scene;
+    unsigned other; /* counts scenes of that kind */
 };
 #define LINE_S 80e-6
 
@@ -259,7 +261,7 @@ static void see(const struct seen *seen, struct diagnosis_result *ret)
     struct diagnosis *diagnosis;
     struct clip clip;
     uint64_t seed = 77;
-    clip_make(&clip, CLIP_NATURAL, WIDTH, HEIGHT, seen->is_panning, 0, 31);
+    clip_make(&clip, seen->scene, WIDTH, HEIGHT, seen->is_panning, 0, 31 + seen->other);
     if (seen->scene_corner > 0)
         darken(&clip, seen->scene_corner);
     if (seen->pan > 0) {
@@ -513,6 +515,58 @@ static void shading_is_measured_under_flicker(void **state)
         &result);
     assert_true(figure_of(&result, DIAGNOSIS_FLICKER) > 0);
     assert_true(fabs(figure_of(&result, DIAGNOSIS_SHADING) - 0.55) < 0.01);
+}
+
+/* Bands at a multiple of the frame rate hardly move, so they are not found. In a picture that
+ * stands still they look like errors of its shifts, and a lens that darkens corners explained them.
+ */
+static void bands_that_stand_are_no_lens(void **state)
+{
+    (void)state;
+    for (unsigned i = 0; i < 4; i++) {
+        struct diagnosis_result result;
+        see(&(struct seen){.corner = 1,
+                           .light = 1,
+                           .sigma = 0.5,
+                           .depth = i % 2 > 0 ? 0.14 : 0.08,
+                           .hertz = i < 2 ? 3e9 / INTERVAL + 0.004 : 5e9 / INTERVAL - 0.012},
+            &result);
+        assert_false(has(&result, DIAGNOSIS_SHADING));
+    }
+}
+
+/* The spectrum of a regular pattern has gaps, which are none of a lens. */
+static void patterns_are_not_out_of_focus(void **state)
+{
+    (void)state;
+    static const struct {
+        enum clip_scene scene;
+        unsigned other;
+        double light;
+    } cases[] = {
+        {CLIP_FABRIC, 7, 0.5},        {CLIP_FABRIC, 23, 0.2},  {CLIP_GRATING, 11, 0.2},
+        {CLIP_CHECKERBOARD, 27, 1.0}, {CLIP_GRATING, 54, 1.0}, {CLIP_CHECKERBOARD, 43, 0.5},
+    };
+    for (unsigned i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        struct diagnosis_result result;
+        see(&(struct seen){.corner = 1,
+                           .light = cases[i].light,
+                           .sigma = 0.5,
+                           .scene = cases[i].scene,
+                           .other = cases[i].other},
+            &result);
+        assert_false(has(&result, DIAGNOSIS_DEFOCUS));
+    }
+}
+
+/* White that takes a small part of the picture is said, too. */
+static void a_little_white_is_said(void **state)
+{
+    (void)state;
+    struct diagnosis_result result;
+    see(&(struct seen){.corner = 1, .light = 1.55, .sigma = 1}, &result);
+    const double white = figure_of(&result, DIAGNOSIS_CLIPPING);
+    assert_true(white > 0.05 && white < 0.12);
 }
 
 /* Where the picture stands still, what all frames have in common has less noise than each. */
@@ -1049,6 +1103,9 @@ int main(void)
         cmocka_unit_test(blur_is_seen_through_stripes),
         cmocka_unit_test(direction_of_blur_is_exact),
         cmocka_unit_test(shading_is_measured_under_flicker),
+        cmocka_unit_test(bands_that_stand_are_no_lens),
+        cmocka_unit_test(a_little_white_is_said),
+        cmocka_unit_test(patterns_are_not_out_of_focus),
         cmocka_unit_test(blur_is_seen_through_noise),
         cmocka_unit_test(tiles_are_not_out_of_focus),
         cmocka_unit_test(disks_are_out_of_focus),

@@ -215,12 +215,17 @@ kernel void stack_deviate(global uint *restrict counts, global float *restrict d
     global uint *of = counts + image * DIFFERENCE_LEVELS * DIFFERENCE_BINS;
     global float *to = deviations + image * DIFFERENCE_LEVELS;
     float last = 0;
+    uint all = 0;
+    for (int i = 0; i < DIFFERENCE_LEVELS * DIFFERENCE_BINS; i++)
+        all += of[i];
+    /* At least one level has so many, however small the frame is. */
+    const uint least = clamp(all / DIFFERENCE_LEVELS, 1u, (uint)LEAST);
     for (int level = 0; level < DIFFERENCE_LEVELS; level++) {
         global uint *counted = of + level * DIFFERENCE_BINS;
         uint sum = 0;
         for (int i = 0; i < DIFFERENCE_BINS; i++)
             sum += counted[i];
-        to[level] = sum < LEAST ? -1 : max(median_of(counted, sum), 0.5f) * BIN * TO_SIGMA;
+        to[level] = sum < least ? -1 : max(median_of(counted, sum), 0.5f) * BIN * TO_SIGMA;
         last = max(last, to[level]);
         for (int i = 0; i < DIFFERENCE_BINS; i++)
             counted[i] = 0;

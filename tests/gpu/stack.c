@@ -558,9 +558,10 @@ static void stacks_begin_again(void **state)
     engine_destroy(engine);
 }
 
-/* Some pixels are bright in one frame, one of them in the first. The result is the mean of the
- * others, as if these samples had not been there. */
-static void clip_passing_things(const char *chain, difference_fn *difference)
+/* Levels rise across the picture and down. Some pixels are bright in one frame, one of them in the
+ * first. The result is the mean of the others, as if these samples had not been there. */
+static void clip_passing_things(const char *chain, unsigned across, unsigned down,
+                                difference_fn *difference)
 {
     struct fftd_format format;
     static struct model model;
@@ -577,9 +578,10 @@ static void clip_passing_things(const char *chain, difference_fn *difference)
     for (unsigned i = 0; i < FRAMES; i++) {
         for (unsigned p = 0; p < WIDTH * HEIGHT; p++) {
             const bool is_bright = p % WIDTH == 12 * i + 5;
-            in[i][p] = (uint16_t)(12000 + 60 * (p % WIDTH) + 800 * reference_noise(&noise));
+            in[i][p] = (uint16_t)(4000 + across * (p % WIDTH) + down * (p / WIDTH) +
+                                  500 * reference_noise(&noise));
             if (is_bright) {
-                in[i][p] = (uint16_t)(in[i][p] + 30000);
+                in[i][p] = (uint16_t)(in[i][p] + 18000);
             } else {
                 model.count[p / WIDTH][p % WIDTH]++;
                 add_sample(&model, p % WIDTH, p / WIDTH, in[i][p]);
@@ -596,8 +598,15 @@ static void clip_passing_things(const char *chain, difference_fn *difference)
 static void passing_things_are_clipped(void **state)
 {
     (void)state;
-    clip_passing_things("stack:frames=64,clip=12", compare);
-    clip_passing_things("stack:frames=64,clip=12,details=all", compare_shown);
+    clip_passing_things("stack:frames=64,clip=12", 60, 0, compare);
+    clip_passing_things("stack:frames=64,clip=12,details=all", 60, 0, compare_shown);
+}
+
+/* In a small frame of many levels each level has few differences. */
+static void few_differences_tell_the_noise(void **state)
+{
+    (void)state;
+    clip_passing_things("stack:frames=64,clip=12", 0, 570, compare);
 }
 
 /* What comes and stays is seen when it has been seen more often than what was there. */
@@ -638,6 +647,7 @@ int main(void)
         cmocka_unit_test(spectra_are_weighed),
         cmocka_unit_test(stacks_begin_again),
         cmocka_unit_test(passing_things_are_clipped),
+        cmocka_unit_test(few_differences_tell_the_noise),
         cmocka_unit_test(what_stays_is_seen),
     };
     return cmocka_run_group_tests(tests, device_setup, device_teardown);

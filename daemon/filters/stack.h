@@ -37,10 +37,12 @@
  * it differs from it by at most clip s + g / 4, or else the second one, if it differs from that by
  * no more; a sample that joins neither takes one from the second one's count, and replaces it if
  * none is left (the vote of Boyer and Moore). If the second count is greater than the first, both
- * change places. So what passes through a few frames is not seen, the first frame included, and
- * what stays is. s is the deviation of the frame from the means, 1.4826 times the median of their
- * differences at samples of an eighth of all levels; g, the sum of the differences from the pixel
- * to the right and from that below, is for edges that a frame shows a part of a pixel beside.
+ * change places. The first count ends at `frames`; from then on a sample that joins the first mean
+ * takes one from the second's count. So what passes through a few frames is not seen, the first
+ * frame included, and what stays is. s is the deviation of the frame from the means, 1.4826 times
+ * the median of their differences at samples of an eighth of all levels; g, the sum of the
+ * differences from the pixel to the right and from that below, is for edges that a frame shows a
+ * part of a pixel beside.
  *
  * With `power` frames are joined by their spectra (Delbracio and Sapiro, Removing camera shake via
  * weighted Fourier burst accumulation, IEEE Trans. Image Processing 24, 2015). A shake blurs only

@@ -322,7 +322,9 @@ kernel void stack_join(global const float *restrict samples,
                     clipped * min(other_count, (real)1) * step(fabs(sample - other), limit);
                 const real differs = clipped - agrees;
                 const real replaces = differs * step(other_count, (real)1);
-                other_count = min(other_count + agrees - differs, (real)most);
+                const real fades = joins * step((real)most, count);
+                other_count =
+                    clamp(other_count + agrees - differs - fades, (real)0, (real)most + 1);
                 other_count += replaces * (1 - other_count);
                 const real share = max(replaces, agrees / max(other_count, (real)1));
                 add_sample(&other, &other_variance, sample, share);
@@ -333,7 +335,7 @@ kernel void stack_join(global const float *restrict samples,
                 mean = sample;
                 variance = 0;
             } else {
-                count = min(count + joins, (real)most);
+                count += joins * (min(count + 1, (real)most) - count);
                 const real share = max(joins / max(count, (real)1), unknown);
                 add_sample(&mean, &variance, sample, share);
             }

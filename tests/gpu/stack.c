@@ -609,10 +609,10 @@ static void few_differences_tell_the_noise(void **state)
     clip_passing_things("stack:frames=64,clip=12", 0, 570, compare);
 }
 
-/* What comes and stays is seen when it has been seen more often than what was there. */
-static void what_stays_is_seen(void **state)
+/* Shows a picture for `before` frames, and another one for `after` frames, of which only the last
+ * one is to be seen. Then that one stays, although the first one comes back for a frame. */
+static void see_what_stays(const char *chain, unsigned frames, unsigned before, unsigned after)
 {
-    (void)state;
     struct fftd_format format;
     struct error why;
     static struct model model;
@@ -621,21 +621,32 @@ static void what_stays_is_seen(void **state)
                      0);
     struct fftd_format layout = format;
     layout.plane[0].stride = 2 * WIDTH;
-    struct engine *engine = make_engine(&format, "stack:frames=64,clip=12");
+    struct engine *engine = make_engine(&format, chain);
     uint8_t *out = calloc(1, format.frame_bytes);
     for (unsigned p = 0; p < WIDTH * HEIGHT; p++) {
-        in[0][p] = 12000;
-        in[1][p] = p % WIDTH < 20 ? 40000 : 12000;
+        in[0][p] = p % WIDTH < 60 ? 12000 : 40000; /* most of each level stays as it is */
+        in[1][p] = p % WIDTH < 6 ? 40000 : in[0][p];
     }
-    for (unsigned i = 0; i < 7; i++) {
-        const unsigned shown = i >= 3;
+    for (unsigned i = 0; i < before + after + 3; i++) {
+        const bool is_back = i == before + after;
+        const unsigned shown = i >= before && !is_back;
         const struct engine_job job = {.out = out, .stack = i == 0 ? STACK_BEGINS : STACK_JOINS};
         engine_frame(engine, job, &layout, (const uint8_t *)in[shown], "a change");
-        join(&model, in[i == 6], &moved[0], STACK_BEGINS, 64);
+        join(&model, in[i >= before + after - 1], &moved[0], STACK_BEGINS, frames);
         assert_true(compare(&model, &format, out) <= 1);
     }
     free(out);
     engine_destroy(engine);
+}
+
+/* What comes and stays is seen when it has been seen more often than what was there, of which at
+ * most `frames` frames count. */
+static void what_stays_is_seen(void **state)
+{
+    (void)state;
+    see_what_stays("stack:frames=64,clip=12", 64, 3, 4);
+    see_what_stays("stack:frames=3,clip=12", 3, 3, 4);
+    see_what_stays("stack:frames=3,clip=12", 3, 9, 4);
 }
 
 int main(void)

@@ -75,6 +75,20 @@ def test_folders_for_images_and_presets_are_there():
     assert set(folders) == {"images", "presets"}
 
 
+def test_services_follow_their_packages():
+    """debhelper knows no instances of a unit, so each package's own scripts restart them after an
+    upgrade and stop them before removal."""
+    packed = 0
+    for install in (ROOT / "debian").glob("*.install"):
+        for unit in re.findall(r"^usr/lib/systemd/system/(fftd[\w-]*@)\.service",
+                               install.read_text(), re.MULTILINE):
+            packed += 1
+            for script, verb in (("postinst", "try-restart"), ("prerm", "stop")):
+                text = install.with_suffix(f".{script}").read_text()
+                assert re.search(rf"deb-systemd-invoke {verb} .*'{unit}\*\.service'", text), install
+    assert packed == len(list((ROOT / "systemd").glob("*@.service")))
+
+
 def test_the_librarys_names_are_documented():
     """The symbols file of the package and the manual page list what the library exports."""
     exported = set(re.findall(r"fftd_\w+", (ROOT / "client/libfftd/libfftd.map").read_text()))

@@ -469,7 +469,8 @@ int command_convert(const struct ctl *ctl)
         const int r = recording_finish(&c->to, !c->is_complete);
         if (r < 0 && code == 0 && !c->is_left)
             code = ctl_fail(ctl, EX_IOERR, "%s", c->to.why);
-        if (c->is_complete)
+        const bool is_empty = c->to.format.fourcc != 0 && c->to.count == 0;
+        if (c->is_complete || is_empty)
             remove_job(c);
     }
     if (code == 0)

@@ -1,6 +1,7 @@
 """Tests of full disks, each a small tmpfs in a mount namespace of its own."""
 
 import contextlib
+import os
 import pathlib
 import subprocess
 
@@ -117,3 +118,16 @@ def test_what_a_changer_saves(start, full, what):
     daemon.ctl("filter", "save")
     assert 'filter = "gain:dc=1,ac=0.25"' in (state / "default.conf").read_text()
     assert daemon.stop() == 0
+
+
+def test_the_first_frame_of_a_conversion(full, tmp_path):
+    """It does not fit, so that nothing is left that could be continued."""
+    source = tmp_path / "in.y4m"
+    source.write_bytes(b"YUV4MPEG2 W320 H240 F25:1 Cmono\n" + 3 * (b"FRAME\n" + bytes(320 * 240)))
+    script = 'path=$1; shift; "$@"; code=$?; ls "$path" >&2; exit $code'
+    done = subprocess.run([*full("nothing"), "sh", "-c", script, "sh", full.path,
+                           BUILD / "fftd-ctl", "convert", *FAST_KERNELS, source,
+                           full.path / "out.y4m"],
+                          capture_output=True, text=True, timeout=PATIENCE, check=False)
+    assert done.returncode == os.EX_IOERR
+    assert done.stderr.endswith("No space left on device\n"), done.stderr

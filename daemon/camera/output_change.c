@@ -218,7 +218,7 @@ static void apply_design(struct output *output, const struct design *design)
     applied->used_serial = design->serial;
     applied->adapts = design->adapts;
     report_design(&output->report, design->serial, &design->memory);
-    steady_configure(&output->steady, &design->adapts);
+    steady_configure(&output->steady, &design->adapts, &design->middle);
 }
 
 /* The source that it was made for may have changed since. */

@@ -1,18 +1,21 @@
 #include "camera/steady.h"
 
+#include <math.h>
 #include <stddef.h>
 
 #include "core/format.h"
 #include "estimators/stabiliser.h"
 #include "service/log.h"
 
-void steady_configure(struct steady *steady, const struct filter_adaptation *wanted)
+void steady_configure(struct steady *steady, const struct filter_adaptation *wanted,
+                      const struct warp_middle *middle)
 {
     const bool stacks = stabiliser_stacks(wanted->shake.model);
     if (wanted->stabilises && (!steady->is_on || stacks) && steady->stabiliser != NULL)
         stabiliser_reset(steady->stabiliser);
     steady->is_on = wanted->stabilises;
     steady->options = wanted->shake;
+    steady->middle = *middle;
 }
 
 void steady_finish(struct steady *steady)
@@ -33,6 +36,13 @@ static void replace(struct steady *steady, const struct engine_frames *frames)
         log_warning("frames are not moved: %s", why.text);
 }
 
+static double limited(double shift, double most)
+{
+    return fmin(fmax(shift, -most), most);
+}
+
+/* Motion is measured where samples are captured. Only a similarity of `stabilise` moves them there;
+ * a shift or a stack moves what has gone through a lens. */
 void steady_take(struct steady *steady, const struct engine_frames *frames,
                  const struct capture_frame *frame, struct engine_job *job)
 {
@@ -49,6 +59,7 @@ void steady_take(struct steady *steady, const struct engine_frames *frames,
     if (stabiliser_stacks(steady->model)) {
         job->stack = stabiliser_align(steady->stabiliser, frame->plane[0], frame->stride[0],
                                       &job->similarity);
+        warp_carry(&steady->middle, &job->similarity);
         return;
     }
     stabiliser_observe(steady->stabiliser, &steady->options, frame->plane[0], frame->stride[0],
@@ -56,7 +67,8 @@ void steady_take(struct steady *steady, const struct engine_frames *frames,
     if (steady->model == STABILISER_SIMILARITY) {
         job->similarity = moved;
     } else {
-        job->shift[0] = moved.dx;
-        job->shift[1] = moved.dy;
+        warp_carry(&steady->middle, &moved);
+        job->shift[0] = limited(moved.dx, steady->options.limit_px);
+        job->shift[1] = limited(moved.dy, steady->options.limit_px);
     }
 }

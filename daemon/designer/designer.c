@@ -185,6 +185,8 @@ static void carry_out(struct designer *designer)
     if (design.result == 0) {
         design.engine = builder->engine;
         design.frames = builder->frames;
+        design.middle =
+            warp_find_middle(&request.chain, builder->frames.width, builder->frames.height);
         design.memory = builder->use;
         design.device = builder->choice;
     }

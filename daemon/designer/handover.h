@@ -13,6 +13,7 @@
 #include "engine/engine.h"
 #include "filters/filter.h"
 #include "filters/view.h"
+#include "filters/warp.h"
 
 /* A result of the designer's thread. `result` is that of the newest request; engine and response
  * may come from an earlier one. */
@@ -28,7 +29,8 @@ struct design {
     struct engine_frames frames;      /* the frames that the engine is built for */
     uint64_t serial;                  /* serial of the response's chain */
     enum view_kind view;              /* view that the response is for */
-    struct filter_adaptation adapts;  /* what its chain asks for */
+    struct filter_adaptation adapts;  /* what its chain asks for, */
+    struct warp_middle middle;        /* and what it does to the middle of frames */
     bool waits_for_fade;              /* if it is for another engine than the one in use */
 };
 

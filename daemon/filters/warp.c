@@ -106,3 +106,48 @@ int warp_fill(int16_t (*table)[2], const struct warp_image *image, const struct 
         }
     return 0;
 }
+
+/* ---- the middle ---- */
+
+#define PART 8. /* slopes are taken over this part of the smaller side, to each side */
+
+static double determinant(const struct warp_middle *middle)
+{
+    return middle->by[0] * middle->by[3] - middle->by[1] * middle->by[2];
+}
+
+struct warp_middle warp_find_middle(const struct filter_chain *chain, uint32_t width,
+                                    uint32_t height)
+{
+    static const struct warp_middle none = {.by = {1, 0, 0, 1}};
+    const struct filter_stage *stage = find_stage(chain);
+    const uint32_t size[2] = {width, height};
+    const double middle[2] = {(width - 1) / 2., (height - 1) / 2.};
+    const double step = fmin(width, height) / PART;
+    struct warp_middle ret = {.by = {0}};
+    double at[2][2]; /* before and after, along an axis */
+    for (unsigned axis = 0; stage != NULL && axis < 2; axis++) {
+        for (unsigned side = 0; side < 2; side++) {
+            at[side][axis] = middle[axis] + (side == 0 ? -step : step);
+            at[side][1 - axis] = middle[1 - axis];
+            if (stage->kind->origin(stage, size, at[side], NULL) < 0)
+                return none;
+        }
+        for (unsigned k = 0; k < 2; k++) {
+            ret.by[2 * k + axis] = (at[1][k] - at[0][k]) / (2 * step);
+            ret.off[k] += (at[0][k] + at[1][k] - 2 * middle[k]) / 4;
+        }
+    }
+    return fabs(determinant(&ret)) > 1e-3 ? ret : none; /* not if something is not finite */
+}
+
+void warp_carry(const struct warp_middle *middle, struct similarity *motion)
+{
+    const double area = determinant(middle);
+    double at[2] = {middle->off[0], middle->off[1]};
+    similarity_move(motion, at);
+    const double right = at[0] - middle->off[0], down = at[1] - middle->off[1];
+    motion->dx = (middle->by[3] * right - middle->by[1] * down) / area;
+    motion->dy = (middle->by[0] * down - middle->by[2] * right) / area;
+    motion->angle_rad *= area < 0 ? -1 : 1;
+}

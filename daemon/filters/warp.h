@@ -17,6 +17,7 @@
 #include <stdint.h>
 
 #include "core/error.h"
+#include "core/similarity.h"
 #include "filters/filter.h"
 
 #define WARP_UNIT 32
@@ -45,5 +46,20 @@ int warp_check(const struct filter_chain *chain, uint32_t width, uint32_t height
  * after a failure. */
 int warp_fill(int16_t (*table)[2], const struct warp_image *image, const struct filter_chain *chain,
               struct error *why);
+
+/* What a chain does to pixels around the middle of a frame, as a linear map: the place (x, y) of
+ * the result is at (off[0] + by[0] x + by[1] y, off[1] + by[2] x + by[3] y) of what was captured.
+ * Both places are in pixels from the middle. */
+struct warp_middle {
+    double by[4], off[2];
+};
+
+/* Nothing is moved if the chain does not, or if no such map can be inverted. */
+struct warp_middle warp_find_middle(const struct filter_chain *chain, uint32_t width,
+                                    uint32_t height);
+
+/* Turns a motion of captured frames into that of results: a mirror changes its direction, and a
+ * zoom its length. */
+void warp_carry(const struct warp_middle *middle, struct similarity *motion);
 
 #endif

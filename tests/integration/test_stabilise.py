@@ -117,16 +117,20 @@ def wait_for_rms_motion(reader, most, motion=motion):
 
 
 @needs_every_frame
-def test_a_shaken_recording_stands_still(start, tmp_path):
+@pytest.mark.parametrize("lens", ["none", f"undistort:fx=99,fy=99,cx={WIDTH // 2},cy={HEIGHT // 2},"
+                                          "zoom=2"])
+def test_a_shaken_recording_stands_still(start, tmp_path, lens):
+    """Also if a lens is undone before frames are moved."""
     write_recording(tmp_path / "recording.y4m", list(draw_frames(numpy.random.default_rng(4))))
     # As at 30 frames a second with a third of the time constant.
     daemon = start("--set", "camera.loop=true", "--set", "output.slots=16",
-                   "--set", "engine.technique=staged", "--filter", "none",
+                   "--set", "engine.technique=staged", "--filter", lens,
                    source=f"file:{tmp_path}/recording.y4m", size=None, fps="10")
     daemon.wait_for_log("online")
     with Reader(daemon) as reader:
         before = rms_motion(reader, 20)
-        serial = daemon.change("filter", "set", "stabilise:time=1.5")
+        chain = "stabilise:time=1.5" if lens == "none" else f"{lens} | stabilise:time=1.5"
+        serial = daemon.change("filter", "set", chain)
         while reader.next().filter_serial != serial:
             pass
         for _ in range(30):
@@ -135,7 +139,7 @@ def test_a_shaken_recording_stands_still(start, tmp_path):
         print(f"# figures: motion from frame to frame {before:.2f} px before, {after:.2f} px after")
         assert before > 1.5
         # Without the stage nothing is moved any more.
-        serial = daemon.change("filter", "set", "none")
+        serial = daemon.change("filter", "set", lens)
         while reader.next().filter_serial != serial:
             pass
         assert rms_motion(reader, 15) > before / 2

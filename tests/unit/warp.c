@@ -220,6 +220,53 @@ static void a_file_says_where_pixels_are(void **state)
     assert_int_equal(table[5 * WIDTH / 2 + 5][1], -20);
 }
 
+static void to_captured(const struct warp_middle *middle, double at[2])
+{
+    const double x = at[0], y = at[1];
+    at[0] = middle->off[0] + middle->by[0] * x + middle->by[1] * y;
+    at[1] = middle->off[1] + middle->by[2] * x + middle->by[3] * y;
+}
+
+/* A place that moves in the result is where its place in the captured frame moves. */
+static void carry(const struct warp_middle *middle)
+{
+    const struct similarity captured = {.dx = 3, .dy = -2, .angle_rad = 0.1, .log_zoom = -0.2};
+    struct similarity result = captured;
+    double at[2] = {7, -5}, before[2] = {7, -5};
+    warp_carry(middle, &result);
+    similarity_move(&result, at);
+    to_captured(middle, at);
+    to_captured(middle, before);
+    similarity_move(&captured, before);
+    assert_true(fabs(at[0] - before[0]) < 1e-9 && fabs(at[1] - before[1]) < 1e-9);
+}
+
+static struct warp_middle find_middle(const char *text)
+{
+    struct filter_chain chain;
+    assert_int_equal(filter_chain_parse(&chain, text, NULL), 0);
+    return warp_find_middle(&chain, WIDTH, HEIGHT);
+}
+
+/* Lenses that zoom, tables that turn by 180 degrees, and mirrors. */
+static void motion_is_carried_through_the_middle(void **state)
+{
+    const struct warp_middle mirror = {.by = {-1, 0, 0, 1}, .off = {4, 0}};
+    (void)state;
+    struct warp_middle middle = find_middle("gain");
+    assert_true(middle.by[0] == 1 && middle.by[1] == 0 && middle.by[2] == 0 && middle.by[3] == 1);
+    carry(&middle);
+    middle = find_middle("undistort:fx=40,fy=40,cx=10,cy=20,zoom=2");
+    assert_true(fabs(middle.by[0] - 0.5) < 1e-9 && fabs(middle.by[3] - 0.5) < 1e-9);
+    assert_true(fabs(middle.off[0] - (10 - 19.5) / 2) < 1e-9);
+    carry(&middle);
+    make_maps(WIDTH, 2 * HEIGHT, 1. - WIDTH, 1. - HEIGHT, -1);
+    middle = find_middle("remap:image=maps.pfm");
+    assert_true(fabs(middle.by[0] + 1) < 1e-9 && fabs(middle.by[3] + 1) < 1e-9);
+    carry(&middle);
+    carry(&mirror);
+}
+
 static void refuse_maps(const char *reason)
 {
     struct filter_chain chain;
@@ -282,6 +329,7 @@ int main(void)
         cmocka_unit_test(absurd_lenses_are_refused),
         cmocka_unit_test(a_fisheye_bends_with_the_angle),
         cmocka_unit_test(a_file_says_where_pixels_are),
+        cmocka_unit_test(motion_is_carried_through_the_middle),
         cmocka_unit_test(tables_of_other_frames_are_refused),
         cmocka_unit_test(chains_that_cannot_work_are_refused),
     };

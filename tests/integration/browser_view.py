@@ -204,6 +204,34 @@ def test_no_image_of_another_camera_stays(start, view, browser):
     assert alternative(driver, "spectrum") == "No spectrum yet"
 
 
+def test_no_comparison_of_another_camera_stays(start, view, browser):
+    """The same with the picture before and after the filter, which is a canvas."""
+    start("--set", "output.watch_unfiltered=true", source="pattern:scene", size="320x240",
+          fps="20")
+    driver = browser(800)
+    open_page(driver, view("--name", "other"))
+    driver.find_element("id", "compare").click()
+
+    def is_drawn():
+        return driver.execute_script("""
+            const canvas = document.getElementById("comparison");
+            const copy = document.createElement("canvas");
+            Object.assign(copy, {width: canvas.width, height: canvas.height});
+            const pixels = copy.getContext("2d", {willReadFrequently: true});
+            pixels.drawImage(canvas, 0, 0);
+            const {data} = pixels.getImageData(0, 0, copy.width, copy.height);
+            return data.some((value) => value > 0);""")
+
+    wait_until(is_drawn, "a pair of pictures")
+    driver.execute_script("location.hash = 'other'")
+    wait_until(lambda: text_of(driver, "state").startswith("Camera other is absent"), "the state")
+    wait_until(lambda: not is_drawn(), "no pictures")
+    assert "front" not in driver.find_element("id", "comparison").get_attribute("aria-label")
+    driver.execute_script("location.hash = 'front'")
+    wait_until(is_drawn, "a pair of pictures")
+    assert not complaints(driver)
+
+
 @pytest.mark.parametrize("width, height", [(1400, 900), (390, 844)])
 def test_the_picture_stays_in_view(start, view, browser, width, height):
     """While everything else is scrolled past it."""

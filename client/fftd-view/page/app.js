@@ -123,6 +123,7 @@ function describeImages(camera) {
 
 // Removes the images of all cameras but the chosen one.
 function dropOthers(name) {
+    compare.dropOthers(name);
     if (shownStill !== null && shownStill !== name) {
         element("picture").removeAttribute("src");
         shownStill = null;

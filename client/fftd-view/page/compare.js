@@ -13,7 +13,8 @@ let isOn = false;
 let isHeld = false;  // only the picture before the filter is shown, for as long as a key is held
 let isFetching = false;
 let shown = null;  // {name, before, after}
-let wanted = null; // the camera's name; null: there is nothing to fetch now
+let chosen = null; // the camera's name; a pair of another one is not shown
+let wanted = null; // the same; null: there is nothing to fetch now
 
 export const isSwitchedOn = () => isOn;
 const isAsked = () => isOn || isHeld;
@@ -21,8 +22,11 @@ const isAsked = () => isOn || isHeld;
 const say = (text) => setText("comparison-said", text);
 
 function draw() {
-    if (!shown)
+    if (!shown) {
+        context.clearRect(0, 0, canvas.width, canvas.height);
+        canvas.setAttribute("aria-label", "No picture yet");
         return;
+    }
     const {before, after} = shown, {width, height} = after;
     if (canvas.width !== width || canvas.height !== height)
         Object.assign(canvas, {width, height});
@@ -66,7 +70,8 @@ async function work() {
     while (isAsked() && wanted !== null) {
         let pause = INTERVAL_MS;
         try {
-            replace(await fetchPair(wanted));
+            const pair = await fetchPair(wanted);
+            replace(pair.name === chosen ? pair : null);
             say("");
             show();
         } catch (error) {
@@ -82,6 +87,15 @@ async function work() {
 export function update(name) {
     wanted = name;
     work();
+}
+
+// Called with the name of the chosen camera: removes the pair of another one.
+export function dropOthers(name) {
+    chosen = name;
+    if (!shown || shown.name === name)
+        return;
+    replace(null);
+    show();
 }
 
 // The page shows either the comparison or the live picture.

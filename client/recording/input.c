@@ -12,6 +12,7 @@
 #include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
+#include <strings.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -31,7 +32,8 @@
 
 /* What ffprobe is asked for. */
 static char shown[] = "stream=pix_fmt,color_range,width,height,r_frame_rate,avg_frame_rate,"
-                      "nb_frames,duration:stream_side_data=rotation:format=duration";
+                      "nb_frames,duration:stream_tags=DURATION:stream_side_data=rotation:"
+                      "format=duration";
 
 static __attribute__((format(printf, 3, 4))) int fail(struct input *input, int err,
                                                       const char *format, ...)
@@ -151,8 +153,25 @@ struct probe {
     uint32_t rate_num, rate_den;
     uint32_t mean_num, mean_den; /* frames by their duration */
     uint64_t frames;
-    double seconds;
+    double seconds; /* of the video, or else of all streams: the first that is known */
 };
+
+static bool begins(const char *text, const char *with)
+{
+    return strncmp(text, with, strlen(with)) == 0;
+}
+
+/* Matroska has hours, minutes and seconds. */
+static double parse_seconds(const char *text)
+{
+    double seconds = 0;
+    char *end;
+    for (;; text = end + 1) {
+        seconds = 60 * seconds + strtod(text, &end);
+        if (*end != ':')
+            return *end == '\0' ? seconds : 0;
+    }
+}
 
 /* A line is NAME=VALUE; "N/A" counts as 0. */
 static void take_answer(struct probe *probe, char *line)
@@ -178,8 +197,9 @@ static void take_answer(struct probe *probe, char *line)
         input_parse_pair(value, '/', &probe->mean_num, &probe->mean_den);
     else if (strcmp(line, "nb_frames") == 0)
         probe->frames = strtoull(value, NULL, 10);
-    else if (strcmp(line, "duration") == 0 && value[0] != 'N')
-        probe->seconds = strtod(value, NULL);
+    else if (strcasecmp(line + (begins(line, "TAG:") ? 4 : 0), "duration") == 0 &&
+             probe->seconds == 0)
+        probe->seconds = parse_seconds(value);
 }
 
 /* Looks at the numbers of pictures. Writes the first one as text; empty: there are none. */
@@ -239,11 +259,6 @@ static int look_at(struct input *input, char *name, char *first, struct probe *r
         return fail(input, EINVAL,
                     "ffmpeg finds no video in it; for raw frames set --size and --pixel-format");
     return 0;
-}
-
-static bool begins(const char *text, const char *with)
-{
-    return strncmp(text, with, strlen(with)) == 0;
 }
 
 /* Chooses one of fftd's formats, without a change where that is possible. */

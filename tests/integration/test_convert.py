@@ -145,6 +145,18 @@ def test_each_kind_of_video_is_read(tmp_path, name, options):
     assert int(probe.stdout) == 50
 
 
+@needs_ffmpeg
+@pytest.mark.parametrize("name", ("in.mp4", "in.mkv"))
+def test_sound_may_last_longer(tmp_path, name):
+    """A recording with too few frames for its time is noted, and the time is that of the video."""
+    video = ("-f", "lavfi", "-i", "testsrc=s=64x48:r=25:d=2")
+    ffmpeg(*video, "-f", "lavfi", "-i", "sine=d=4", "-pix_fmt", "yuv420p", tmp_path / name)
+    assert not convert(tmp_path / name, tmp_path / "out.y4m").stderr
+    ffmpeg(*video, "-vf", "setpts='if(gt(N,40),PTS*2,PTS)'", "-fps_mode", "passthrough",
+           "-pix_fmt", "yuv420p", tmp_path / name)
+    assert b"uneven times" in convert(tmp_path / name, tmp_path / "out.y4m").stderr
+
+
 @pytest.mark.parametrize("slow", ("reader", "writer"))
 def test_slow_ends(clip, slow):
     """Standard input and output, of which one is slow."""

@@ -351,6 +351,7 @@ static int run_pass(struct conversion *c)
     c->rate_den = input.format.rate_den;
     c->total = input.total;
     c->to.first_number = input.first_number;
+    c->to.shape = input.shape;
     c->received = 0;
     c->begun_us = clock_now_us();
     int code = private_daemon_start(&c->daemon, c->ctl, &input, c->chain, c->skipped);

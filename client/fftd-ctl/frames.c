@@ -49,7 +49,7 @@ static int begin(const struct ctl *ctl, struct output *output, const struct fftd
     if (pixels_from_memory(&output->pixels, &output->format, output->copy, format->frame_bytes) < 0)
         return ctl_fail(ctl, EX_PROTOCOL, "frames: the daemon describes an impossible format");
     if (!ctl->raw)
-        y4m_write_header(output->to.file, layout, format);
+        y4m_write_header(output->to.file, layout, format, Y4M_USUAL_SHAPE);
     return 0;
 }
 

@@ -3,14 +3,14 @@
 #include <stdbool.h>
 
 size_t y4m_write_header(FILE *file, const struct fftd_pixel_format *layout,
-                        const struct fftd_format *format)
+                        const struct fftd_format *format, struct y4m_shape shape)
 {
     /* 0:0 would mean an unknown rate, but few readers accept that. */
     bool known = format->rate_num > 0 && format->rate_den > 0;
-    const int bytes =
-        fprintf(file, "YUV4MPEG2 W%u H%u F%u:%u Ip A1:1 C%s XCOLORRANGE=%s\n", format->width,
-                format->height, known ? format->rate_num : 30, known ? format->rate_den : 1,
-                layout->y4m, format->full_range ? "FULL" : "LIMITED");
+    const int bytes = fprintf(file, "YUV4MPEG2 W%u H%u F%u:%u I%c A%u:%u C%s XCOLORRANGE=%s\n",
+                              format->width, format->height, known ? format->rate_num : 30,
+                              known ? format->rate_den : 1, shape.interlacing, shape.aspect_x,
+                              shape.aspect_y, layout->y4m, format->full_range ? "FULL" : "LIMITED");
     return bytes > 0 ? (size_t)bytes : 0;
 }
 

@@ -7,10 +7,17 @@
 
 #include "pixels.h"
 
+/* What a stream says of its pictures beside their format. */
+struct y4m_shape {
+    char interlacing;            /* p: not interlaced; otherwise t, b, m or ? */
+    unsigned aspect_x, aspect_y; /* the proportions of a pixel */
+};
+#define Y4M_USUAL_SHAPE ((struct y4m_shape){'p', 1, 1})
+
 /* Writes the stream header, for formats that have a Y4M colour space (layout->y4m is not NULL).
  * Returns its bytes. */
 size_t y4m_write_header(FILE *file, const struct fftd_pixel_format *layout,
-                        const struct fftd_format *format);
+                        const struct fftd_format *format, struct y4m_shape shape);
 
 /* Writes Y, U and V in this order, whatever their order in the format. `row` is scratch memory of
  * y4m_row_bytes() bytes. */

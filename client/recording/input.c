@@ -31,9 +31,10 @@
 #define EVEN      0.05
 
 /* What ffprobe is asked for. */
-static char shown[] = "stream=pix_fmt,color_range,width,height,r_frame_rate,avg_frame_rate,"
-                      "nb_frames,duration:stream_tags=DURATION:stream_side_data=rotation:"
-                      "format=duration";
+static char shown[] =
+    "stream=pix_fmt,color_range,width,height,sample_aspect_ratio,"
+    "r_frame_rate,avg_frame_rate,nb_frames,duration:stream_tags=DURATION:stream_side_data=rotation:"
+    "format=duration";
 
 static __attribute__((format(printf, 3, 4))) int fail(struct input *input, int err,
                                                       const char *format, ...)
@@ -124,6 +125,28 @@ static int set_format(struct input *input, const struct fftd_pixel_format *layou
     return 0;
 }
 
+static void set_aspect(struct input *input, const char *text, bool is_turned)
+{
+    uint32_t x, y;
+    if (input_parse_pair(text, ':', &x, &y) && x > 0 && y > 0) {
+        input->shape.aspect_x = is_turned ? y : x;
+        input->shape.aspect_y = is_turned ? x : y;
+    }
+}
+
+/* Reads from the header what the format does not have. */
+static void read_shape(struct input *input)
+{
+    char header[INPUT_LINE], *rest = header;
+    memcpy(header, input->header, sizeof header);
+    for (char *word; (word = strsep(&rest, " ")) != NULL;) {
+        if (word[0] == 'I')
+            input->shape.interlacing = word[1];
+        else if (word[0] == 'A')
+            set_aspect(input, word + 1, false);
+    }
+}
+
 static int read_header(struct input *input)
 {
     struct error why;
@@ -140,6 +163,7 @@ static int read_header(struct input *input)
                     input->patience_ms == 0 ? ", and --size and --pixel-format describe raw frames"
                                             : "");
     input->header[length - 1] = '\0';
+    read_shape(input);
     return 0;
 }
 
@@ -153,7 +177,8 @@ struct probe {
     uint32_t rate_num, rate_den;
     uint32_t mean_num, mean_den; /* frames by their duration */
     uint64_t frames;
-    double seconds; /* of the video, or else of all streams: the first that is known */
+    char aspect[24]; /* of a pixel, as X:Y */
+    double seconds;  /* of the video, or else of all streams: the first that is known */
 };
 
 static bool begins(const char *text, const char *with)
@@ -189,6 +214,8 @@ static void take_answer(struct probe *probe, char *line)
         probe->width = (uint32_t)strtoul(value, NULL, 10);
     else if (strcmp(line, "height") == 0)
         probe->height = (uint32_t)strtoul(value, NULL, 10);
+    else if (strcmp(line, "sample_aspect_ratio") == 0)
+        snprintf(probe->aspect, sizeof probe->aspect, "%s", value);
     else if (strcmp(line, "rotation") == 0)
         probe->is_turned = labs(strtol(value, NULL, 10)) % 180 == 90;
     else if (strcmp(line, "r_frame_rate") == 0)
@@ -362,6 +389,8 @@ static int open_with_ffmpeg(struct input *input)
         r = set_format(input, raw, probe.is_turned ? probe.height : probe.width,
                        probe.is_turned ? probe.width : probe.height, probe.rate_num,
                        probe.rate_den);
+    if (raw != NULL)
+        set_aspect(input, probe.aspect, probe.is_turned);
     if (r == 0)
         settle_rate(input, &probe);
     return r;
@@ -414,7 +443,8 @@ static void count_frames(struct input *input)
 
 int input_open(struct input *ret, const char *path, const struct input_request *request)
 {
-    *ret = (struct input){.path = path, .patience_ms = request->patience_ms};
+    *ret =
+        (struct input){.path = path, .patience_ms = request->patience_ms, .shape = Y4M_USUAL_SHAPE};
     begin_patience(ret);
     int r = open_path(ret, request);
     if (r == 0 && ret->format.fourcc == 0)

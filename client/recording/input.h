@@ -11,6 +11,8 @@
 #include <fftd/formats.h>
 #include <fftd/ring.h>
 
+#include "pictures/y4m.h"
+
 #define INPUT_WHY_BYTES 640
 #define INPUT_LINE      1024
 
@@ -23,6 +25,7 @@ struct input {
     pid_t decoder;             /* ffmpeg; 0: none */
     char header[INPUT_LINE];   /* the line of a Y4M stream; empty: raw frames */
     struct fftd_format format; /* what frames have, without gaps between rows; rate 0/1: unknown */
+    struct y4m_shape shape;    /* the usual one if the recording does not say */
     uint64_t total;            /* frames, as far as it is known; 0: it is not */
     double seconds;            /* that it lasts, as far as ffprobe knows; 0: it is not known */
     uint64_t count;            /* frames read */

@@ -11,7 +11,6 @@
 
 #include <fftd/fftd.h>
 
-#include "pictures/y4m.h"
 #include "program.h"
 
 /* The kinds of files by the ends of their names. Matroska and AVI get FFV1, which keeps all bits.
@@ -78,8 +77,10 @@ static int find_kind(struct recording_writer *recording, bool raw)
 
 int recording_init(struct recording_writer *ret, const char *path, bool raw, bool resume)
 {
-    *ret = (struct recording_writer){
-        .path = path, .is_stream = output_is_stream(path), .to = {.folder = -1}};
+    *ret = (struct recording_writer){.path = path,
+                                     .is_stream = output_is_stream(path),
+                                     .shape = Y4M_USUAL_SHAPE,
+                                     .to = {.folder = -1}};
     const int r = find_kind(ret, raw);
     if (r < 0)
         return r;
@@ -170,7 +171,7 @@ static int start_ffmpeg(struct recording_writer *recording, const struct fftd_pi
         !pictures_follow && format->full_range && layout->family == FFTD_FAMILY_YUV;
     /* FFmpeg 7 converts the samples if only the output's range is given. */
     char *const range = is_full_range ? "pc" : "unknown";
-    char size[32], rate[32], target[PATH_MAX + 2], first[24];
+    char size[32], rate[32], target[PATH_MAX + 2], first[24], aspect[48];
     if (pixels == NULL)
         return fail(recording, EINVAL, "ffmpeg does not know the pixel format %s", layout->name);
     if (!recording->is_exact && layout->bits > 8)
@@ -202,6 +203,10 @@ static int start_ffmpeg(struct recording_writer *recording, const struct fftd_pi
         arguments[n++] = (char *)recording->muxer;
         arguments[n++] = recording->is_exact ? "-c:v" : "-pix_fmt";
         arguments[n++] = recording->is_exact ? "ffv1" : "yuv420p";
+        snprintf(aspect, sizeof aspect, "setsar=%u/%u", recording->shape.aspect_x,
+                 recording->shape.aspect_y);
+        arguments[n++] = "-vf";
+        arguments[n++] = aspect;
         if (is_full_range) {
             arguments[n++] = "-color_range";
             arguments[n++] = "pc";
@@ -247,7 +252,8 @@ int recording_begin(struct recording_writer *recording, const struct fftd_format
     if (recording->kind >= RECORDING_VIDEO)
         return start_ffmpeg(recording, layout);
     if (recording->kind == RECORDING_Y4M)
-        recording->header_bytes = y4m_write_header(recording->file, layout, format);
+        recording->header_bytes =
+            y4m_write_header(recording->file, layout, format, recording->shape);
     return 0;
 }
 

@@ -13,6 +13,7 @@
 
 #include "common/output.h"
 #include "pictures/pixels.h"
+#include "pictures/y4m.h"
 
 enum recording_kind {
     RECORDING_Y4M,
@@ -33,6 +34,7 @@ struct recording_writer {
     pid_t encoder;             /* 0: none */
     FILE *file;                /* where frames go */
     struct fftd_format format; /* what frames have; fourcc 0 before the first one */
+    struct y4m_shape shape;    /* the usual one unless the caller sets it */
     uint8_t *row;
     size_t header_bytes, frame_bytes; /* for RECORDING_Y4M and RECORDING_RAW */
     uint64_t count;                   /* frames in it */

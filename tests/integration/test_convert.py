@@ -145,6 +145,26 @@ def test_each_kind_of_video_is_read(tmp_path, name, options):
     assert int(probe.stdout) == 50
 
 
+def test_interlacing_and_proportions_are_passed_on(tmp_path, clip):
+    clip.write_bytes(clip.read_bytes().replace(b"Ip A1:1", b"It A16:15", 1))
+    convert(clip, tmp_path / "out.y4m")
+    assert (tmp_path / "out.y4m").read_bytes() == clip.read_bytes()
+
+
+@needs_ffmpeg
+@pytest.mark.parametrize("pixels", ("yuv420p", "yuyv422", "rgb24"))
+def test_pixels_keep_their_proportions(tmp_path, pixels):
+    """ffmpeg reads them as Y4M, which says so, or as raw frames."""
+    ffmpeg("-f", "lavfi", "-i", "testsrc=s=64x48:d=0.2,setsar=16/15", "-c:v", "rawvideo",
+           "-pix_fmt", pixels, tmp_path / "in.nut")
+    for name in ("out.mkv", "out.mp4"):
+        convert(tmp_path / "in.nut", tmp_path / name)
+        probe = subprocess.run(["ffprobe", "-v", "error", "-show_entries",
+                                "stream=sample_aspect_ratio", "-of", "csv=p=0", tmp_path / name],
+                               stdout=subprocess.PIPE, check=True)
+        assert probe.stdout.strip() == b"16:15"
+
+
 @needs_ffmpeg
 @pytest.mark.parametrize("name", ("in.mp4", "in.mkv"))
 def test_sound_may_last_longer(tmp_path, name):

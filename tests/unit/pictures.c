@@ -128,7 +128,7 @@ static size_t stream(const char *name, uint32_t width, uint32_t height, bool raw
     if (raw) {
         y4m_write_raw(file, &frame.pixels);
     } else {
-        y4m_write_header(file, frame.pixels.layout, &frame.format);
+        y4m_write_header(file, frame.pixels.layout, &frame.format, Y4M_USUAL_SHAPE);
         y4m_write_frame(file, &frame.pixels, row);
     }
     fclose(file);

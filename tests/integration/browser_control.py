@@ -892,3 +892,36 @@ def test_what_auto_notch_has_found_is_drawn_and_kept(start, view, browser, tmp_p
     again, = stages_of(daemon)
     assert again["kind"] == "notch" and again["parameters"]["width"] == 0.02
     assert np.abs(again["parameters"]["at"]) == pytest.approx([0.21, 0.13], abs=0.002)
+
+
+SLOW_CONTROLS = """
+    const quick = window.fetch;
+    window.answered = 0;
+    window.fetch = async (target, options) => {
+        const answer = await quick(target, options);
+        if (String(target).includes("/controls/set")) {
+            await new Promise((done) => { window.goOn = done; });
+            setTimeout(() => window.answered++, 500);
+        }
+        return answer;
+    };"""
+
+
+def test_controls_of_another_camera_do_not_appear(start, view, browser):
+    """They are answered after the other camera, which is absent, was chosen."""
+    daemon = start("--filter", "none", size="64x64", fps="15")
+    daemon.wait_for_log("online")
+    driver = browser(1400)
+    open_page(driver, view("--control", "--name", "other"))
+    driver.execute_script(FAKE_CONTROLS)
+    driver.execute_script(SLOW_CONTROLS)
+    driver.execute_script("document.getElementById('controls').open = true")
+    wait_until(lambda: driver.find_elements(By.ID, "control-focus-0"), "the controls")
+    driver.execute_script("document.getElementById('control-focus-0').click()")
+    wait_until(lambda: driver.execute_script("return Boolean(window.goOn)"), "the request")
+    driver.execute_script("document.getElementById('controls').open = false")
+    driver.execute_script("location.hash = 'other'")
+    wait_until(lambda: text_of(driver, "state").startswith("Camera other is absent"), "the state")
+    driver.execute_script("window.goOn()")
+    wait_until(lambda: driver.execute_script("return window.answered"), "the answer")
+    assert not driver.find_elements(By.ID, "control-focus-0")

@@ -26,15 +26,19 @@ function said(text, isProblem = false) {
 
 async function send() {
     await new Promise((done) => setTimeout(done, INTERVAL_MS));
-    const changes = Object.entries(waiting || {});
+    const asked = cameraName, changes = Object.entries(waiting || {});
     waiting = null;
     if (changes.length === 0)
         return;
     try {
         const {controls} = await filter.post("controls/set", {changes});
+        if (asked !== cameraName)
+            return;
         said("");
         show(controls);
     } catch (error) {
+        if (asked !== cameraName)
+            return;
         said(error.message, true);
         refresh(false);
     }

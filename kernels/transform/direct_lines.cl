@@ -26,10 +26,12 @@ static inline int row_begin(global uchar *result, struct block block, int i, int
 }
 
 /* Floats are shifted as integers, because LLVM does that by one instruction, and shifts floats by a
- * permutation with indices. */
+ * permutation with indices. Limits of shorts are vectors because oclgrind's clamp of integers reads
+ * one for each lane. */
 #if IN_SHORTS
 typedef PASTE(short, LANES) bits;
 typedef short bits_lane;
+typedef PASTE(int, LANES) wholes;
 #define TO_SHORT PASTE(convert_short, LANES)
 #define TO_WHOLE PASTE(convert_int, LANES)
 #else

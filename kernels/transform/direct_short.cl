@@ -33,7 +33,8 @@ ALWAYS_INLINE bits product(short tap, bits value)
 /* The sum of a product and the middle is cut off where a short ends. */
 ALWAYS_INLINE bits sum_of(bits a, bits b)
 {
-    return TO_SHORT(clamp(TO_WHOLE(a) + TO_WHOLE(b), -32768, 32767));
+    const wholes sum = TO_WHOLE(a) + TO_WHOLE(b);
+    return TO_SHORT(clamp(sum, (wholes)(-32768), (wholes)32767));
 }
 
 /* Samples in 64ths, times a whole number and 2^15ths. */
@@ -86,7 +87,7 @@ ALWAYS_INLINE void number_store(global uchar *result, struct block block, int x,
     if (x + LANES <= IMAGE_WIDTH) {
         const bits rounded = (value >> (short)6) + (short)128;
         ((global packed_bytes *)(result + PLACE(x, y)))->all =
-            PASTE(convert_uchar, LANES)(clamp(rounded, (short)0, (short)255));
+            PASTE(convert_uchar, LANES)(clamp(rounded, (bits)0, (bits)255));
         return;
     }
 #endif

@@ -157,11 +157,11 @@ ALWAYS_INLINE void results_store(global uchar *result, int x, int y, number valu
         result + (size_t)y * SMALLER_STRIDE + SMALLER_OFFSET + (size_t)x * SMALLER_STEP;
 #if IN_SHORTS
     const bits rounded = (value >> (short)6) + (short)128;
-    const real filtered = TO_REAL(clamp(rounded, (short)0, (short)255));
+    const real filtered = TO_REAL(clamp(rounded, (bits)0, (bits)255));
 #if SMALLER_STEP == 1
     if (x + LANES <= SMALLER_WIDTH) {
         ((global packed_bytes *)at)->all =
-            PASTE(convert_uchar, LANES)(clamp(rounded, (short)0, (short)255));
+            PASTE(convert_uchar, LANES)(clamp(rounded, (bits)0, (bits)255));
         return;
     }
 #endif

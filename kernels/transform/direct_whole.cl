@@ -69,10 +69,11 @@ static inline void bytes_load(struct block block, local uchar *tile)
     }
 }
 
+/* The limits are vectors because oclgrind's clamp of integers reads one for each lane. */
 static inline void whole_store(global uchar *result, int x, int y, shorts value)
 {
     const PASTE(uchar, LANES) bytes =
-        PASTE(convert_uchar, LANES)(clamp(value, (short)0, (short)255));
+        PASTE(convert_uchar, LANES)(clamp(value, (shorts)0, (shorts)255));
     if (x + LANES <= IMAGE_WIDTH) {
         ((global packed_bytes *)(result + PLACE(x, y)))->all = bytes;
         return;

@@ -61,8 +61,10 @@
  *
  * Still scenes: z, from 0 to 1, says how surely the scene is still. Of the motion blocks with
  * texture, r have moved by at most 1/4 sample along each axis, and t by more: z = 0.2 ln((r + 1) /
- * (t + 1)), limited to 0 .. 1. z is 0 if the light has changed, that is, if more than 0.3 of the
- * blocks at an eighth of the size are brighter or darker than their past by 4 standard deviations.
+ * (t + 1)), limited to 0 .. 1. z is 0 if the light has changed: at an eighth of the size, blocks
+ * count that are brighter than what they come from by 4 standard deviations, if the square of that
+ * is half of the difference's mean square or more. Those that are darker count against them, and
+ * 0.3 of all blocks must be left. Where parts of a scene move, as many become darker as brighter.
  * z widens the limits of the join, because narrow ones sometimes take noise for change, and lose
  * the past. Where z > 0, a shift must also reduce the sum of D^2 by 40 z v / 4 (1 + R), compared
  * with no shift; levels are not corrected then, v is that of the shifted block, and R that without
@@ -79,6 +81,10 @@
  * = 0.006 v (0.3 + R) is about the variance that noise gives b. 0.006 is the sum of the window's
  * squares over the square of its sum; 0.3 is the part of that variance which remains after
  * averaging with earlier frames and the blocks around.
+ *
+ * If the light has changed, the expected bias has the weight 0.15, because light may swing, and the
+ * other numbers of the past's block are multiplied by 1 - max(0, 1 - 4 u / b^2) b / m, limited to
+ * 0.5 .. 2, where m is its level: light scales texture as well.
  *
  * Captured noise is clipped at black and white, which makes the mean of dark areas brighter and
  * that of bright ones darker. With `clipping=undone`, the last pass restores the mean from the

@@ -33,7 +33,9 @@
 #define BIAS_KEPT_STILL  0.3f
 #define BIAS_CLEAR       0.4f /* a bias is corrected if its square exceeds its variance times this */
 #define BIAS_CLEAR_STILL 0.8f
-#define BIAS_GOES_ON     0.5f /* part of a correction that is expected again in the next frame */
+#define BIAS_KEPT_LIT    0.15f /* instead, if the light has changed */
+#define GAIN_CLEAR       4.0f  /* then the block's texture is scaled, too, as BIAS_CLEAR says it */
+#define BIAS_GOES_ON     0.5f  /* part of a correction that is expected again in the next frame */
 
 /* ---- where a block comes from ---- */
 
@@ -135,13 +137,19 @@ static inline void block_fetch(real *x, global const float *plane, int left, int
 
 /* ---- still scenes ---- */
 
+/* Returns whether the light has changed: most blocks that tell became brighter, or darker. */
+static inline bool light_changes(global const uint *counts)
+{
+    return abs((int)counts[LIT_BLOCKS]) > MOST_LIT * counts[LARGE_BLOCKS];
+}
+
 /* Returns how surely the scene is still, 0 .. 1: from the logarithm of the ratio of still blocks
  * with texture to moved ones. It is 0 if the light has changed. */
 static inline float stillness_of(global const uint *counts)
 {
     const float still = counts[STILL_BLOCKS], moving = counts[CLEAR_BLOCKS] - still;
-    const bool is_lit = counts[LIT_BLOCKS] > MOST_LIT * counts[LARGE_BLOCKS];
-    return is_lit ? 0 : clamp(STILL_RATE * log((still + 1) / (moving + 1)), 0.0f, 1.0f);
+    return light_changes(counts) ? 0
+                                 : clamp(STILL_RATE * log((still + 1) / (moving + 1)), 0.0f, 1.0f);
 }
 
 /* Returns the sum of the squares of the differences of two blocks. */
@@ -242,29 +250,34 @@ static inline float block_join(real *x, const real *past, float left_in_past,
     return clamp(group_sum(remaining, scratch) / (BLOCK * BLOCK), 1.0f / (1 + PAST), 1.0f);
 }
 
-/* Subtracts the bias of a past block's level from the block. `bias` is the one that the previous
- * frame expected. Returns the one that is expected in the next frame. */
-static inline float block_correct_level(real *past, const real *x, float bias, float left_in_past,
-                                        global const float *noise, float stillness,
-                                        local float *scratch)
+/* Subtracts the bias of a past block's level from the block, and scales the block's texture as its
+ * level if the light has changed. `bias` is the one that the previous frame expected. Returns the
+ * one that is expected in the next frame. */
+static inline float block_correct_light(real *past, const real *x, float bias, bool is_lit,
+                                        float left_in_past, global const float *noise,
+                                        float stillness, local float *scratch)
 {
     const float level = block_level(past, scratch);
-    const float now =
-        mix(level - block_level(x, scratch), bias, BIAS_KEPT + BIAS_KEPT_STILL * stillness);
+    const float kept = is_lit ? BIAS_KEPT_LIT : BIAS_KEPT + BIAS_KEPT_STILL * stillness;
+    const float now = mix(level - block_level(x, scratch), bias, kept);
     const float expected = LEVEL_NOISE * variance_at(noise, level) * (BIAS_NOISE + left_in_past);
     const float part =
         1 -
         min((BIAS_CLEAR + BIAS_CLEAR_STILL * stillness) * expected / max(now * now, 1e-12f), 1.0f);
     if (!isfinite(now)) /* or it would stay for ever */
         return 0;
-    add_level(past, -part * now);
+    const float sure = is_lit ? 1 - min(GAIN_CLEAR * expected / max(now * now, 1e-12f), 1.0f) : 0;
+    const float gain = clamp(1 - sure * now / max(level, 1.0f), 0.5f, 2.0f);
+    for (uint i = 0; i < PARTS * BLOCK; i++)
+        past[i] *= gain;
+    add_level(past, (1 - gain) * level - part * now);
     return now - (1 - BIAS_GOES_ON) * part * now;
 }
 
 static inline void join_block(global const float *samples, global const float *past,
                               global const float *past_history, global float *history,
                               global const float4 *vectors, global const float *noise,
-                              bool has_past, float stillness, local float *sums,
+                              bool has_past, float stillness, bool is_lit, local float *sums,
                               local float *scratch, uint left, uint top, int x, int y)
 {
     real block[PARTS * BLOCK];
@@ -277,8 +290,8 @@ static inline void join_block(global const float *samples, global const float *p
         const float2 from = (float2)(y, x) + BLOCK / 2 - moved;
         const float left_in_past = remaining_at(past_history, from.x, from.y);
         bias =
-            block_correct_level(before, block, mean_around(past_history, BIAS_AT, from.x, from.y),
-                                left_in_past, noise, stillness, scratch);
+            block_correct_light(before, block, mean_around(past_history, BIAS_AT, from.x, from.y),
+                                is_lit, left_in_past, noise, stillness, scratch);
         for (uint i = 0; i < BANDS; i++)
             misfit[i] = number_at(past_history, MISFIT_AT + i * REMAINING_COLUMNS * REMAINING_ROWS,
                                   from.x, from.y);
@@ -309,13 +322,14 @@ denoise_join(global const float *samples, global float *history, global const fl
     counts += image * COUNTS;
     const bool is_known = has_past && counts[FAILED_BLOCKS] <= MOST_FAILED * counts[CLEAR_BLOCKS];
     const float stillness = stillness_of(counts);
+    const bool is_lit = light_changes(counts);
     samples += image * PLANE_SIZE;
     noise += image * NOISE_NUMBERS;
     vectors += image * VECTORS;
     sums_clear(sums);
 #define BLOCK_AT(left, top, x, y)                                                                  \
     join_block(samples, past_history + image * PLANE_SIZE, past_history, history, vectors, noise,  \
-               is_known, stillness, sums, scratch, left, top, x, y)
+               is_known, stillness, is_lit, sums, scratch, left, top, x, y)
     EACH_BLOCK(BLOCK_AT)
 #undef BLOCK_AT
     sums_store(history + image * PLANE_SIZE, sums);

@@ -13,10 +13,11 @@
  * image; those of a level are level_columns[] x level_rows[], level_spacing[] samples of level 0
  * apart, the first one at the corner. `counts` has COUNTS numbers for each image. Three count
  * blocks with texture that are wholly inside the image: those not found in the past, all of them,
- * and those that are still. Two count blocks of the smallest level: all of them, and those whose
- * light has changed. Work-items: those of a group of motion_shrink share a row. A group of
- * SEARCH_GROUP items of motion_search has a block, and shares its columns. The third dimension
- * counts images. Launched by denoiser_motion_enqueue (daemon/engine/denoiser/denoiser_motion.c). */
+ * and those that are still. Two count blocks of the smallest level: all of them, and those that
+ * became brighter less those that became darker. Work-items: those of a group of motion_shrink
+ * share a row. A group of SEARCH_GROUP items of motion_search has a block, and shares its columns.
+ * The third dimension counts images. Launched by denoiser_motion_enqueue
+ * (daemon/engine/denoiser/denoiser_motion.c). */
 
 /* Vectors of a CPU take a second of compile time for each copy of the loop over a block. */
 #if LANES > 1
@@ -37,6 +38,7 @@
 #define STILL          0.25f /* samples */
 #define ROW_STEP       2     /* every second row of a block is compared */
 #define LIT            16.0f /* square of deviations from which light has changed */
+#define LIT_PART       0.5f  /* share of a difference that is then the same everywhere */
 #define STEPS          16.0f /* a vector's steps in a sample */
 
 /* What is counted for each image. */
@@ -146,17 +148,20 @@ static inline float block_variance(const struct search *s)
     return group_sum(squares, s->scratch) / (s->side * s->side) - mean * mean;
 }
 
-/* Returns how much brighter the block is than that of the past at the same place, in the mean. */
-static inline float brighter_by(const struct search *s)
+/* Returns how much brighter the block is than one of the past that has moved, in the mean. */
+static inline float brighter_by(const struct search *s, int2 moved)
 {
+    const int top = s->top - moved.x, left = s->left - moved.y;
     const bool is_inside = is_in(s->left, s->side, s->width);
+    const bool was_inside = is_in(left, s->side, s->width);
     real sum = 0;
     for (int j = 0; j < s->side; j++) {
-        const int row = mirrored(s->top + j, s->height) * s->pitch;
+        global const float *row = s->captured + mirrored(s->top + j, s->height) * s->pitch;
+        global const float *past = s->past + mirrored(top + j, s->height) * s->pitch;
         for (int i = 0; i < s->side; i += SEARCH_GROUP * LANES) {
-            const int x = s->left + i + (int)get_local_id(0) * LANES;
-            sum += samples_from(s->captured + row, x, s->width, is_inside) -
-                   samples_from(s->past + row, x, s->width, is_inside);
+            const int x = i + (int)get_local_id(0) * LANES;
+            sum += samples_from(row, s->left + x, s->width, is_inside) -
+                   samples_from(past, left + x, s->width, was_inside);
         }
     }
     return group_sum(sum, s->scratch) / (s->side * s->side);
@@ -287,11 +292,12 @@ motion_search(global const float *samples, global const float *history,
     if (level == SMALLEST_LEVEL && turn == 0) {
         offers.mean = 0;
         best = search_all(&s, unit);
-        const float brighter = brighter_by(&s);
+        const float brighter = brighter_by(&s, best.moved);
         if (get_local_id(0) == 0) {
             atomic_inc(counts + COUNTS * image + LARGE_BLOCKS);
-            if (brighter * brighter > LIT * expected_cost / (side * side))
-                atomic_inc(counts + COUNTS * image + LIT_BLOCKS);
+            if (brighter * brighter >
+                max(LIT * expected_cost / (side * side), LIT_PART * (best.cost - expected_cost)))
+                atomic_add(counts + COUNTS * image + LIT_BLOCKS, brighter > 0 ? 1 : -1);
         }
     } else {
         const uint from = turn == 0 ? level + 1 : level;

@@ -218,9 +218,9 @@ static bool is_product(struct periodic *p, const struct track *t)
 /* Returns whether all that speaks against a wave would be known by now. */
 static bool is_ready(const struct periodic *p, const struct track *t)
 {
-    const unsigned least = track_is_plain(t, p->newest) ? 1
-                           : p->settled >= SETTLED      ? LEAST_AGE
-                                                        : SETTLED_AGE;
+    const unsigned least = track_is_plain(t, p->newest)            ? 1
+                           : p->settled >= SETTLED && !t->is_faint ? LEAST_AGE
+                                                                   : SETTLED_AGE;
     return !t->is_confirmed && t->age >= least && is_supported(p, t);
 }
 
@@ -297,9 +297,10 @@ static void refuse_textures(struct periodic *p)
         if (t->is_confirmed && t->age > PASSING_AGE && t->related < PASSING)
             is_texture[i] = false;
         if (!is_texture[i] && is_supported(p, t))
-            is_texture[i] = supported > MOST_WAVES ||
-                            (is_ready(p, t) &&
-                             (has_harmonic(p, t) || !reaches_borders(p, t) || is_product(p, t)));
+            is_texture[i] =
+                supported > MOST_WAVES ||
+                (is_ready(p, t) && (has_harmonic(p, t) ||
+                                    (!t->is_faint && !reaches_borders(p, t)) || is_product(p, t)));
     }
     for (unsigned i = p->tracks; i-- > 0;)
         if (is_texture[i])
@@ -335,10 +336,12 @@ static void decide(struct periodic *p)
         if (t->is_confirmed) {
             if (t->without_support > LOST_AGE && !p->is_frozen)
                 drop(p, i);
-        } else if (p->is_frozen || (t->age >= LEAST_AGE && t->agree < AGREE_EARLY) ||
-                   (t->age >= LATE_AGE && t->agree < AGREE_REFUSE) || t->age >= MOST_AGE) {
+        } else if (p->is_frozen || t->age >= MOST_AGE ||
+                   (t->age >= LEAST_AGE && t->agree < AGREE_EARLY && !t->is_faint) ||
+                   (t->age >= LATE_AGE && t->agree < AGREE_REFUSE && !t->is_faint)) {
             refuse(p, i, REFUSED_AGE);
-        } else if (is_ready(p, t) && cabs(t->amplitude) > LEFT * most_amplitude(p)) {
+        } else if (is_ready(p, t) && cabs(t->amplitude) > LEFT * most_amplitude(p) &&
+                   (!t->is_faint || reaches_borders(p, t))) {
             t->is_confirmed = true;
             forgive(p);
         }

@@ -16,6 +16,8 @@
  *    Where lines are bent, their phases in the patches show the relation, not their frequencies.
  *    Unless it is clear all over the frame, this is not decided until no more lines are found, for
  *    at most eight frames.
+ * 5. Where the scene hides a wave in each patch, patches are judged together: by their mean,
+ * against how much they differ, averaged over at least eight frames.
  *
  * It tells which frequencies have waves. Their amplitudes and phases in a frame are measured in
  * that very frame before they are subtracted from it (wave_fit.h), so nothing has to be predicted.

@@ -13,7 +13,10 @@
 
 /* The share of the patches in which interference must be visible. Chosen on the clips of
  * tests/unit/periodic.c [false, changed]. */
-#define TRACK_SEEN 0.25
+#define TRACK_SEEN    0.25
+
+/* Regions of the frame along each axis; the patches of one are judged together. */
+#define TRACK_REGIONS 3u
 
 struct track {
     struct sheet_frequency f;
@@ -24,6 +27,10 @@ struct track {
     unsigned without_support; /* frames in a row */
     unsigned related;         /* frames in a row on the lattice of a texture */
     double patch_amplitude;   /* the median of the patches, when it was taken up */
+    /* By how much each region differs from the whole, as a share of the amplitude: the mean over
+     * the frames. */
+    double complex off[TRACK_REGIONS * TRACK_REGIONS];
+    bool is_faint; /* only the patches of a region together see it */
     bool is_confirmed;
     bool is_removed; /* track_choose() */
     int64_t since_ns;

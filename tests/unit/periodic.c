@@ -476,6 +476,38 @@ static void lines_of_textures_are_not_counted(void **state)
     }
 }
 
+/* Waves that are weaker than what each patch of the scene has at their frequency. All patches
+ * together tell them, as the scene moves or the phase of the wave drifts. */
+static void waves_below_the_scene_are_found(void **state)
+{
+    (void)state;
+    const unsigned trials = trials_count(100, 8);
+    unsigned found = 0, reports = 0, right = 0;
+    for (unsigned i = 0; i < trials; i++) {
+        struct trial t = random_trial(first_seed() + 3000 + i, true);
+        uint64_t random = t.seed;
+        const double period_px = clip_uniform(&random, 14, 20);
+        const double angle = clip_uniform(&random, 0.3, 1.2);
+        t.components = 1;
+        t.pattern = PATTERN_ALL;
+        t.scene = CLIP_NATURAL;
+        t.contrast = 2;
+        t.is_panning = i % 2 == 1;
+        t.component[0] = (struct component){.fx = cos(angle) / period_px,
+                                            .fy = sin(angle) / period_px,
+                                            .amplitude = 5,
+                                            .drift = t.is_panning ? 0 : 0.23};
+        const struct result r = run_trial(&t, SECOND);
+        found += r.found;
+        reports += r.reports;
+        right += r.true_reports;
+    }
+    printf("# figures: %u of %u waves below the scene found, %u of %u reports true\n", found,
+           trials, right, reports);
+    assert_true(found * 10 >= trials * 8);
+    assert_int_equal(right, reports);
+}
+
 /* Two weak waves beside a strong one that another disturbs: what is refused because it cannot be
  * told from its neighbours is tried again when one of them is followed. */
 static void disturbed_waves_are_found(void **state)
@@ -976,6 +1008,7 @@ int main(void)
         cmocka_unit_test(drifting_frequencies_are_followed),
         cmocka_unit_test(waves_before_textures_are_found),
         cmocka_unit_test(lines_of_textures_are_not_counted),
+        cmocka_unit_test(waves_below_the_scene_are_found),
         cmocka_unit_test(disturbed_waves_are_found),
         cmocka_unit_test(waves_begin_and_end),
         cmocka_unit_test(waves_of_large_frames_are_measured),

@@ -315,14 +315,18 @@ static void forgive(struct periodic *p)
             p->refused[i].left = 0;
 }
 
-/* Counts only waves that are confirmed. */
-static double most_amplitude(const struct periodic *p)
+/* Below this a wave is not told from what saturation leaves of those that are confirmed, nor, if it
+ * is faint, from a line of a texture whose other lines were refused. */
+static double least_amplitude(const struct periodic *p, bool is_faint)
 {
-    double most = 0;
+    double least = 0;
     for (unsigned i = 0; i < p->tracks; i++)
         if (p->track[i].is_confirmed)
-            most = fmax(most, cabs(p->track[i].amplitude));
-    return most;
+            least = fmax(least, LEFT * cabs(p->track[i].amplitude));
+    for (unsigned i = 0; is_faint && i < MAX_REFUSED; i++)
+        if (p->refused[i].left > 0 && p->refused[i].is_even)
+            least = fmax(least, p->refused[i].line.amplitude);
+    return least;
 }
 
 static void decide(struct periodic *p)
@@ -340,7 +344,7 @@ static void decide(struct periodic *p)
                    (t->age >= LEAST_AGE && t->agree < AGREE_EARLY && !t->is_faint) ||
                    (t->age >= LATE_AGE && t->agree < AGREE_REFUSE && !t->is_faint)) {
             refuse(p, i, REFUSED_AGE);
-        } else if (is_ready(p, t) && cabs(t->amplitude) > LEFT * most_amplitude(p) &&
+        } else if (is_ready(p, t) && cabs(t->amplitude) > least_amplitude(p, t->is_faint) &&
                    (!t->is_faint || reaches_borders(p, t))) {
             t->is_confirmed = true;
             forgive(p);

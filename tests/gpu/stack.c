@@ -577,14 +577,13 @@ static void clip_passing_things(const char *chain, unsigned across, unsigned dow
     uint64_t noise = 11;
     for (unsigned i = 0; i < FRAMES; i++) {
         for (unsigned p = 0; p < WIDTH * HEIGHT; p++) {
-            const bool is_bright = p % WIDTH == 12 * i + 5;
-            in[i][p] = (uint16_t)(4000 + across * (p % WIDTH) + down * (p / WIDTH) +
-                                  500 * reference_noise(&noise));
-            if (is_bright) {
+            const unsigned x = p % WIDTH, y = p / WIDTH;
+            in[i][p] = (uint16_t)(4000 + across * x + down * y + 500 * reference_noise(&noise));
+            if (x == 12 * i + 5) {
                 in[i][p] = (uint16_t)(in[i][p] + 18000);
             } else {
-                model.count[p / WIDTH][p % WIDTH]++;
-                add_sample(&model, p % WIDTH, p / WIDTH, in[i][p]);
+                model.count[y][x]++;
+                add_sample(&model, x, y, in[i][p]);
             }
         }
         const struct engine_job job = {.out = out, .stack = i == 0 ? STACK_BEGINS : STACK_JOINS};

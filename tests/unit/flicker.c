@@ -29,6 +29,7 @@ enum {
     JUDGED_FROM = 20, /* frames before are the time to find it */
     MOST_TRIALS = 80,
     LOCKED_FRAMES = 3, /* good ones in a row */
+    BOUNCING = 8,      /* pixels, of the details of what bounces */
     MAX_WIDTH = 1280,
     MAX_HEIGHT = 720,
     MAX_SAMPLES = MAX_WIDTH * MAX_HEIGHT
@@ -53,6 +54,7 @@ struct trial {
     unsigned first, end;   /* frames under flickering light */
     unsigned lapse;        /* the light is steady in this frame, and the next one never comes */
     double walk_px;        /* pixels a frame of what passes before the scene; 0: nothing does */
+    int bounce_px;         /* of something rich in details, up and down; 0: there is nothing */
     double skipped;        /* share of the frames that never come, at random */
     double late_ns;        /* time stamps of a fifth of the frames are late by up to this */
 };
@@ -105,6 +107,19 @@ static void draw_walker(const struct trial *t, unsigned frame, float *luma)
         for (unsigned x = 0; x < t->width; x++)
             if (t->walk_px != 0 && x >= left && x < left + t->width / 3.0)
                 luma[y * t->width + x] += 40 - 0.3F * (float)(y - top);
+}
+
+/* Something rich in details that moves up and down, on a tenth of the frame. */
+static void draw_bouncing(const struct trial *t, unsigned frame, float *luma)
+{
+    const unsigned side = t->height / 3, room = t->height - side;
+    const unsigned along = (unsigned)abs(t->bounce_px) * frame % (2 * room);
+    const unsigned top = along < room ? along : 2 * room - along, left = t->width / 3;
+    for (unsigned y = 0; y < side && t->bounce_px != 0; y++)
+        for (unsigned x = 0; x < side; x++) {
+            uint64_t state = t->seed + y / BOUNCING * 1000 + x / BOUNCING;
+            luma[(top + y) * t->width + left + x] += (float)clip_uniform(&state, -90, 90);
+        }
 }
 
 static float sample(double value)
@@ -273,6 +288,7 @@ static struct result run_trial(const struct trial *t, unsigned frames,
             continue;
         clip_frame(&clip[t->has_cut && frame >= CUT], frame, want);
         draw_walker(t, frame, want);
+        draw_bouncing(t, frame, want);
         draw_light(t, frame, light);
         for (unsigned i = 0; i < size; i++) {
             captured[i] = sample(want[i] * light[i / t->width]);
@@ -520,6 +536,38 @@ static void something_moves_before_the_scene(void **state)
                t.depth, r.before, r.after, r.least_change, r.dropouts, r.worse);
         assert_int_equal(r.worse, 0);
         assert_true(t.depth == 0 ? r.least_change == 99 : r.after > r.before + 20);
+    }
+}
+
+/* What moves before a scene that stands still may have more contrast than it, and must not be taken
+ * for its motion. */
+static void what_moves_does_not_carry_the_scene(void **state)
+{
+    enum { PAIRS = 24 };
+    static const enum clip_scene scenes[] = {CLIP_NATURAL, CLIP_FABRIC};
+    static float luma[MAX_SAMPLES];
+    (void)state;
+    for (unsigned i = 0; i < 4; i++) {
+        struct trial t = plain_trial(i / 2 * 2);
+        double most = 0;
+        struct rows *rows;
+        struct clip clip;
+        t.scene = scenes[i % 2];
+        t.sigma = 1;
+        t.bounce_px = 3;
+        make_trial_clip(&clip, &t, t.seed);
+        assert_int_equal(rows_create(&rows, t.width, t.height, NULL), 0);
+        for (unsigned frame = 0; frame <= PAIRS; frame++) {
+            clip_frame(&clip, frame, luma);
+            draw_bouncing(&t, frame, luma);
+            rows_add(rows, luma, frame);
+            most = fmax(most, fabs(rows->frame[rows->count - 1].offset_px));
+        }
+        printf("# figures: something bounces: the scene is up to %.2f px off\n", most);
+        assert_int_equal(rows->count, PAIRS + 1);
+        assert_true(most < 8); /* of 72 */
+        rows_destroy(rows);
+        clip_clear(&clip);
     }
 }
 
@@ -1195,6 +1243,7 @@ int main(void)
         cmocka_unit_test(gains_do_not_hold_a_scene),
         cmocka_unit_test(a_texture_that_repeats_itself_is_followed),
         cmocka_unit_test(something_moves_before_the_scene),
+        cmocka_unit_test(what_moves_does_not_carry_the_scene),
         cmocka_unit_test(a_light_that_begins_behind_what_moves_is_found),
         cmocka_unit_test(bricks_that_pan_are_followed),
         cmocka_unit_test(bands_on_bricks_that_pan),

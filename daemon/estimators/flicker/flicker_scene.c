@@ -13,6 +13,8 @@
 #define AS_GOOD       1.15
 #define SEARCHES      16u /* steps */
 #define LEAP_PX       1.0
+#define CLEAR         4.0 /* medians by which one of two changes of a block must be larger */
+#define FEW           0.1 /* share of the blocks; if fewer tell, a likely motion is believed */
 #define MIDDLE        128.0F
 /* Shifts below this are errors of the estimate, whose largest is 0.03 in tests/unit/motion.c,
  * unless they add up to three times this. */
@@ -35,7 +37,9 @@ struct flicker_scene {
      * reduction x reduction. */
     float *flat[2];
     unsigned reduction, flat_width, flat_height;
-    float *line;   /* sum of the rows that become one row of `flat` */
+    float *line; /* sum of the rows that become one row of `flat` */
+    unsigned blocks;
+    float *change; /* of blocks, for has_moved(): three for each */
     double *above; /* sums over the samples of the rows above each row: height + 1 */
 };
 
@@ -54,12 +58,14 @@ int flicker_scene_create(struct flicker_scene **ret, unsigned width, unsigned he
     scene->flat_height = height / scene->reduction;
     scene->above = calloc((size_t)height + 1, sizeof *scene->above);
     scene->line = calloc(width, sizeof *scene->line);
+    scene->blocks = (scene->flat_width / BLOCK + 1) * (scene->flat_height / BLOCK + 1);
+    scene->change = calloc(3 * (size_t)scene->blocks, sizeof *scene->change);
     for (unsigned i = 0; i < 2; i++)
         scene->flat[i] =
             calloc((size_t)scene->flat_width * scene->flat_height, sizeof *scene->flat[i]);
     int r = motion_create(&scene->motion, scene->flat_width, scene->flat_height, why);
-    if (r == 0 && (scene->above == NULL || scene->line == NULL || scene->flat[0] == NULL ||
-                   scene->flat[1] == NULL))
+    if (r == 0 && (scene->above == NULL || scene->line == NULL || scene->change == NULL ||
+                   scene->flat[0] == NULL || scene->flat[1] == NULL))
         r = error_set(why, ENOMEM, "out of memory for the motion of a scene");
     if (r < 0) {
         flicker_scene_destroy(scene);
@@ -77,6 +83,7 @@ void flicker_scene_destroy(struct flicker_scene *scene)
     for (unsigned i = 0; i < 2; i++)
         free(scene->flat[i]);
     free(scene->line);
+    free(scene->change);
     free(scene->above);
     free(scene);
 }
@@ -171,13 +178,11 @@ static double block_sum(const struct flicker_scene *scene, unsigned which, int a
 }
 
 /* The squares of differences between blocks of the last frame and of the new one, which has moved
- * by that many pixels, relative to those of the scene. *ret_nearer, unless NULL: by how much less
- * blocks differ than if they stood still; not squared, so that something bright that moves before a
- * scene which stands still does not outweigh it. */
-static double difference(const struct flicker_scene *scene, int dx, int dy, double *ret_nearer)
+ * by that many pixels, relative to those of the scene. */
+static double difference(const struct flicker_scene *scene, int dx, int dy)
 {
     const int width = (int)scene->flat_width, height = (int)scene->flat_height, block = (int)BLOCK;
-    double sum = 0, squares = 0, differences = 0, nearer = 0;
+    double sum = 0, squares = 0, differences = 0;
     unsigned count = 0;
     for (int y = block; y + 2 * block <= height; y += 2 * block)
         for (int x = block; x + 2 * block <= width; x += 2 * block) {
@@ -185,16 +190,95 @@ static double difference(const struct flicker_scene *scene, int dx, int dy, doub
             if (to_x < 0 || to_y < 0 || to_x + block > width || to_y + block > height)
                 continue;
             const double p = block_sum(scene, 0, x, y), q = block_sum(scene, 1, to_x, to_y);
-            if (ret_nearer != NULL)
-                nearer += fabs(block_sum(scene, 1, x, y) - p) - fabs(q - p);
             differences += (p - q) * (p - q);
             sum += p;
             squares += p * p;
             count++;
         }
-    if (ret_nearer != NULL)
-        *ret_nearer = nearer;
     return count == 0 ? INFINITY : differences / fmax(squares - sum * sum / count, 1e-9);
+}
+
+static int by_size(const void *a, const void *b)
+{
+    const float p = *(const float *)a, q = *(const float *)b;
+    return (p > q) - (p < q);
+}
+
+static float median(float *value, unsigned count)
+{
+    qsort(value, count, sizeof *value, by_size);
+    return value[count / 2];
+}
+
+/* The same between pixels of the new frame. */
+static double block_between(const struct flicker_scene *scene, double at_x, double at_y)
+{
+    const int x = (int)floor(at_x), y = (int)floor(at_y);
+    const double a = at_x - x, b = at_y - y;
+    return (1 - b) * ((1 - a) * block_sum(scene, 1, x, y) + a * block_sum(scene, 1, x + 1, y)) +
+           b * ((1 - a) * block_sum(scene, 1, x, y + 1) + a * block_sum(scene, 1, x + 1, y + 1));
+}
+
+/* Makes what is common to the blocks of a row, which may be light, 0. */
+static void remove_common(float *change, unsigned count, float *sorted)
+{
+    if (count == 0)
+        return;
+    memcpy(sorted, change, count * sizeof *change);
+    const float common = median(sorted, count);
+    for (unsigned i = 0; i < count; i++)
+        change[i] = fabsf(change[i] - common);
+}
+
+/* Lists by how much blocks change if the scene stands still, and if it has moved. Blocks that leave
+ * the frame are left out. Returns how many there are. */
+static unsigned list_changes(const struct flicker_scene *scene, const struct motion *motion,
+                             float *still, float *moved)
+{
+    const int width = (int)scene->flat_width, height = (int)scene->flat_height, block = (int)BLOCK;
+    unsigned count = 0;
+    for (int y = block; y + 2 * block <= height; y += 2 * block) {
+        const double to_y = y + motion->dy;
+        const unsigned first = count;
+        if (to_y < 0 || to_y + block + 1 > height)
+            continue;
+        for (int x = block; x + 2 * block <= width; x += 2 * block) {
+            const double to_x = x + motion->dx, last = block_sum(scene, 0, x, y);
+            if (to_x < 0 || to_x + block + 1 > width)
+                continue;
+            still[count] = (float)(block_sum(scene, 1, x, y) - last);
+            moved[count++] = (float)(block_between(scene, to_x, to_y) - last);
+        }
+        remove_common(still + first, count - first, scene->change);
+        remove_common(moved + first, count - first, scene->change);
+    }
+    return count;
+}
+
+/* Returns whether the scene has moved rather than stood still: which of both makes more blocks
+ * alike. Each block that tells has one vote, so that something bright which moves before a scene
+ * that stands still does not outweigh it. is_likely: to be believed unless many blocks tell, and
+ * most of them against it. */
+static bool has_moved(const struct flicker_scene *scene, const struct motion *motion,
+                      bool is_likely)
+{
+    float *sorted = scene->change, *still = sorted + scene->blocks, *moved = still + scene->blocks;
+    const unsigned count = list_changes(scene, motion, still, moved);
+    unsigned telling = 0, nearer = 0;
+    if (count == 0)
+        return is_likely;
+    memcpy(sorted, still, count * sizeof *still);
+    float noise = median(sorted, count);
+    memcpy(sorted, moved, count * sizeof *moved);
+    noise = fminf(noise, median(sorted, count));
+    for (unsigned i = 0; i < count; i++)
+        if (fabsf(still[i] - moved[i]) > CLEAR * noise) {
+            telling++;
+            nearer += moved[i] < still[i];
+        }
+    if (is_likely)
+        return telling < FEW * count || 2 * nearer >= telling;
+    return 2 * nearer > telling;
 }
 
 /* Looks for the shift where details are too few to estimate it, from that of the frame before on.
@@ -203,11 +287,11 @@ static bool search_shift(const struct flicker_scene *scene, struct motion *motio
 {
     static const int side_x[] = {1, -1, 0, 0}, side_y[] = {0, 0, 1, -1};
     int x = (int)lround(scene->moved_x), y = (int)lround(scene->moved_y), step = 4;
-    double best = difference(scene, x, y, NULL), side[4] = {0};
+    double best = difference(scene, x, y), side[4] = {0};
     for (unsigned tries = 0; step > 0 && tries < SEARCHES; tries++) {
         unsigned least = 0;
         for (unsigned i = 0; i < 4; i++) {
-            side[i] = difference(scene, x + step * side_x[i], y + step * side_y[i], NULL);
+            side[i] = difference(scene, x + step * side_x[i], y + step * side_y[i]);
             least = side[i] < side[least] ? i : least;
         }
         if (side[least] < best) {
@@ -221,7 +305,7 @@ static bool search_shift(const struct flicker_scene *scene, struct motion *motio
     const double bend_x = side[0] + side[1] - 2 * best, bend_y = side[2] + side[3] - 2 * best;
     if (step > 0 || !(best < DIFFERENT) || !(bend_x > 0) || !(bend_y > 0))
         return false;
-    if (difference(scene, 0, 0, NULL) < AS_GOOD * best) {
+    if (difference(scene, 0, 0) < AS_GOOD * best) {
         motion->dx = motion->dy = 0;
         return true;
     }
@@ -236,12 +320,10 @@ static bool search_shift(const struct flicker_scene *scene, struct motion *motio
 static bool confirm_still(struct flicker_scene *scene, struct motion *motion)
 {
     struct motion moved = {.dx = 0};
-    double nearer;
     scene->moved_x = scene->moved_y = 0;
     if (!search_shift(scene, &moved))
-        return difference(scene, 0, 0, NULL) < DIFFERENT;
-    difference(scene, (int)lround(moved.dx), (int)lround(moved.dy), &nearer);
-    if (nearer > 0)
+        return difference(scene, 0, 0) < DIFFERENT;
+    if (has_moved(scene, &moved, false))
         *motion = moved;
     return true;
 }
@@ -252,8 +334,8 @@ static void steady_motion(struct flicker_scene *scene, struct motion *motion)
 {
     const double leap = hypot(motion->dx - scene->moved_x, motion->dy - scene->moved_y);
     if (leap > LEAP_PX &&
-        difference(scene, (int)lround(scene->moved_x), (int)lround(scene->moved_y), NULL) <
-            difference(scene, (int)lround(motion->dx), (int)lround(motion->dy), NULL)) {
+        difference(scene, (int)lround(scene->moved_x), (int)lround(scene->moved_y)) <
+            difference(scene, (int)lround(motion->dx), (int)lround(motion->dy))) {
         motion->dx = scene->moved_x;
         motion->dy = scene->moved_y;
     }
@@ -282,6 +364,8 @@ bool flicker_scene_follow(struct flicker_scene *scene, const float *luma, unsign
     if (motion.is_sure) {
         if (frames > 1)
             steady_motion(scene, &motion);
+        if (hypot(motion.dx, motion.dy) >= LEAP_PX && !has_moved(scene, &motion, true))
+            motion.dx = motion.dy = 0;
         if (lround(motion.dx) == 0 && lround(motion.dy) == 0 && !confirm_still(scene, &motion))
             return false;
     } else if (!search_shift(scene, &motion) || !know_fraction(scene, &motion)) {

@@ -330,7 +330,9 @@ def test_a_pipeline_that_never_delivers_holds_nothing(start, tmp_path):
     daemon = start(*SMALL_NV12, source=MUTE)
     daemon.wait_for_socket()
     with Peer(daemon) as peer:
-        assert peer.get("State") == "starting" and peer.get("SourceOpening")
+        # Its sockets may answer before it begins to open the source.
+        wait_until(lambda: peer.get("SourceOpening"), "the opening")
+        assert peer.get("State") == "starting"
         assert peer.get("StateReason") == f"{MUTE} is being opened"
         assert peer.call("SetFilter", "sharpen:amount=1,sigma=1").type == RETURN
     snapshot = daemon.ctl("snapshot", "-o", tmp_path, check=False)

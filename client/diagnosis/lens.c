@@ -15,8 +15,8 @@
 #define HARMONICS  2u   /* harmonics of the flicker in the model */
 #define ROUNDS     3u   /* in which what does not fit counts less and less */
 #define ODD        3.   /* standard deviations; what is off by more counts less than half */
-#define UNSURE     0.5  /* errors of the shifts across bands, of how far views are apart */
-#define SIDEWAYS   2.   /* the same, of the errors along bands */
+#define UNSURE     0.5  /* errors of shifts across bands, relative to the shifts; bands exceed it */
+#define SIDEWAYS   2.   /* the same, relative to the errors along bands */
 #define RIDGE      1e-6 /* what only frames share, as all their light, is not determined */
 #define RINGS      16u  /* radii at which powers are fitted to a gain */
 #define MOST_ERROR 0.05 /* greatest standard error of the light of the corners */

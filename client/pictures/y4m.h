@@ -7,7 +7,7 @@
 
 #include "pixels.h"
 
-/* What a stream says of its pictures beside their format. */
+/* What the header of a stream says about its pictures, apart from their format. */
 struct y4m_shape {
     char interlacing;            /* p: not interlaced; otherwise t, b, m or ? */
     unsigned aspect_x, aspect_y; /* the proportions of a pixel */

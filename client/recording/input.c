@@ -177,8 +177,8 @@ struct probe {
     uint32_t rate_num, rate_den;
     uint32_t mean_num, mean_den; /* frames by their duration */
     uint64_t frames;
-    char aspect[24]; /* of a pixel, as X:Y */
-    double seconds;  /* of the video, or else of all streams: the first that is known */
+    char aspect[24]; /* the proportions of a pixel, as X:Y */
+    double seconds;  /* the length of the video, or of the whole file if that is not known */
 };
 
 static bool begins(const char *text, const char *with)

@@ -18,7 +18,7 @@
  * the clips of tests/unit/periodic.c. In brackets is what moves when one is moved far, of its
  * figures: "found" waves, "false" reports in clean clips, clean clips that are "changed". [-]: none
  * did in 28 clips; it serves rarer pictures. */
-#define LEAST_BINS     2.5  /* of a patch's spectrum; its window's main lobe ends at 2 */
+#define LEAST_BINS     2.5  /* of a patch's spectrum: the main lobe of its window ends at 2 */
 #define LEAST_AGE      3u   /* frames that must have confirmed a wave [false] */
 #define MOST_AGE       10u  /* frames after which it is refused [-] */
 #define LATE_AGE       6u   /* frames after which it is, if not even [false] */
@@ -341,8 +341,8 @@ static void decide(struct periodic *p)
             if (t->without_support > LOST_AGE && !p->is_frozen)
                 drop(p, i);
         } else if (p->is_frozen || t->age >= MOST_AGE ||
-                   (t->age >= LEAST_AGE && t->agree < AGREE_EARLY && !t->is_faint) ||
-                   (t->age >= LATE_AGE && t->agree < AGREE_REFUSE && !t->is_faint)) {
+                   (!t->is_faint && ((t->age >= LEAST_AGE && t->agree < AGREE_EARLY) ||
+                                     (t->age >= LATE_AGE && t->agree < AGREE_REFUSE)))) {
             refuse(p, i, REFUSED_AGE);
         } else if (is_ready(p, t) && cabs(t->amplitude) > least_amplitude(p, t->is_faint) &&
                    (!t->is_faint || reaches_borders(p, t))) {

@@ -69,12 +69,12 @@ static void add_patch(struct verdict *ret, const struct patch_sample *sample, do
     ret->weight += weight;
 }
 
-/* What the patches of a region say together of what is left of a wave in them. */
+/* What the patches of a region have in common, once a wave is subtracted from them. */
 struct region {
     unsigned patches;
     double complex sum; /* times weight */
     double weight;
-    double squares; /* of the weighted differences from their mean */
+    double squares; /* the sum of the squared, weighted differences from their mean */
 };
 
 static struct region *region_of(struct region *all, const struct spectrum *s, unsigned patch)
@@ -109,7 +109,8 @@ static void sum_regions(struct region *ret, const struct spectrum *s,
 
 /* Judges a wave that is weaker than what the scene has at its frequency in single patches. That
  * differs from patch to patch, and in time if the scene moves or the phase of the wave drifts. The
- * wave does not differ. So it is told by the mean of many patches, against how much they differ. */
+ * wave is the same everywhere, so the mean of many patches shows it, compared with how much they
+ * differ. */
 static void judge_regions(struct track *t, const struct spectrum *s,
                           const struct patch_sample *sample, const unsigned *patch,
                           unsigned patches, struct verdict *ret)
@@ -126,7 +127,7 @@ static void judge_regions(struct track *t, const struct spectrum *s,
             continue;
         t->off[i] += gain * (r->sum / r->weight / t->amplitude - t->off[i]);
         most_off = fmax(most_off, cabs(t->off[i]));
-        /* Of the overlapping patches about every second one counts. */
+        /* Patches overlap, so about half of them are independent. */
         const double error = 2 * r->squares * r->patches / (r->patches - 1) + 1e-9;
         const double size = amplitude * r->weight;
         seen += fmin(size * size / error, FAINT_MOST);
@@ -154,7 +155,7 @@ void track_judge(struct track *t, const struct spectrum *spectrum,
     t->is_faint = false;
     if (amplitude > 0 && v.seen < TRACK_SEEN * v.patches)
         judge_regions(t, spectrum, sample, patch, patches, &v);
-    /* What regions say is an average already. */
+    /* Regions have averaged over the frames already. */
     const double gain = t->is_faint ? 1 : t->age < 3 ? 1.0 / t->age : 0.3;
     if (v.patches > 0)
         t->seen += gain * (v.seen / v.patches - t->seen);

@@ -47,9 +47,9 @@ int warp_check(const struct filter_chain *chain, uint32_t width, uint32_t height
 int warp_fill(int16_t (*table)[2], const struct warp_image *image, const struct filter_chain *chain,
               struct error *why);
 
-/* What a chain does to pixels around the middle of a frame, as a linear map: the place (x, y) of
- * the result is at (off[0] + by[0] x + by[1] y, off[1] + by[2] x + by[3] y) of what was captured.
- * Both places are in pixels from the middle. */
+/* Where a chain takes pixels around the middle of a frame from, as a linear map: the pixel at (x,
+ * y) of the result comes from (off[0] + by[0] x + by[1] y, off[1] + by[2] x + by[3] y) of what was
+ * captured. Both places are in pixels from the middle. */
 struct warp_middle {
     double by[4], off[2];
 };

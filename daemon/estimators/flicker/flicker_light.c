@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "core/clock.h"
+#include "core/order.h"
 
 /* Steps of the phase from frame to frame, as phasors. They are steady if their mean is longer than
  * STEADY, and leap if they differ by more than LEAP. Chosen on clips of tests/unit/flicker.c. */
@@ -100,12 +101,6 @@ struct steps {
     double usual_ns;
 };
 
-static int by_size(const void *a, const void *b)
-{
-    const double p = *(const double *)a, q = *(const double *)b;
-    return (p > q) - (p < q);
-}
-
 /* Returns the usual time between frames: many may be skipped, and few come early. */
 static double usual_time(const double *passed_ns, unsigned count)
 {
@@ -113,7 +108,7 @@ static double usual_time(const double *passed_ns, unsigned count)
     if (count == 0)
         return INFINITY;
     memcpy(sorted, passed_ns, count * sizeof *sorted);
-    qsort(sorted, count, sizeof *sorted, by_size);
+    qsort(sorted, count, sizeof *sorted, order_doubles);
     return sorted[count / 4];
 }
 
@@ -153,8 +148,8 @@ static bool leaps_a_little(const struct steps *steps, double complex mean)
         far[i] = cabs(step[i] - mean);
         off_ns[i] = fabs(steps->passed_ns[i] - steps->usual_ns);
     }
-    qsort(far, steps->count, sizeof *far, by_size);
-    qsort(off_ns, steps->count, sizeof *off_ns, by_size);
+    qsort(far, steps->count, sizeof *far, order_doubles);
+    qsort(off_ns, steps->count, sizeof *off_ns, order_doubles);
     const double most = fmax(LITTLE_LEAP, OUTSIDE * far[steps->count / 2]);
     for (unsigned i = 0; i < steps->count; i++) {
         const double complex off = step[i] - mean;

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "core/order.h"
 #include "core/vectors.h"
 #include "estimators/motion/motion.h"
 
@@ -39,7 +40,7 @@ struct flicker_scene {
     unsigned reduction, flat_width, flat_height;
     float *line; /* sum of the rows that become one row of `flat` */
     unsigned blocks;
-    float *change; /* of blocks, for has_moved(): three for each */
+    float *change; /* room for has_moved(): three numbers for each block */
     double *above; /* sums over the samples of the rows above each row: height + 1 */
 };
 
@@ -198,15 +199,9 @@ static double difference(const struct flicker_scene *scene, int dx, int dy)
     return count == 0 ? INFINITY : differences / fmax(squares - sum * sum / count, 1e-9);
 }
 
-static int by_size(const void *a, const void *b)
-{
-    const float p = *(const float *)a, q = *(const float *)b;
-    return (p > q) - (p < q);
-}
-
 static float median(float *value, unsigned count)
 {
-    qsort(value, count, sizeof *value, by_size);
+    qsort(value, count, sizeof *value, order_floats);
     return value[count / 2];
 }
 
